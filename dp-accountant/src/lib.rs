@@ -1,0 +1,1 @@
+//! How much privacy a sequence of randomised mechanisms costs, as certified intervals.

@@ -1,0 +1,1 @@
+//! Secret random subsets and secret noise for differentially private training.

@@ -1,0 +1,1 @@
+//! Probability distributions for ppl-core models, one file each.
