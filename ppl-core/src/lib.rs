@@ -1,1 +1,87 @@
-//! A small probabilistic language: trace a model into an array program, differentiate it, run it over records.
+//! A small probabilistic language over a small array engine.
+//!
+//! A model is a function that runs **once**, on symbolic values, and leaves a flat array program: its log density. The
+//! program is differentiated into another program, laid out in memory once, and run many times over batches of records
+//! without allocating. Nothing here knows of privacy, but the one thing private training needs is here: sums of
+//! per-record gradients, each scaled by a function of its norm, at the cost of an ordinary gradient ([`RecordGradient`]).
+//!
+//! # A model
+//!
+//! A model speaks about one record. It cannot see two, so there is no batch axis to get wrong.
+//!
+//! ```
+//! use ndarray::{array, arr0};
+//! use ppl_core::{Constraint, Ctx, Distribution, Noise, Parameter, Records, Result, Shape, Value, Var, log_density};
+//! use std::collections::BTreeMap;
+//!
+//! /// An exponential distribution, as a user would write their own: log p(x) = ln r − r x.
+//! struct Exponential<'g> { rate: Value<'g> }
+//!
+//! impl<'g> Distribution<'g> for Exponential<'g> {
+//!     fn name(&self) -> &'static str { "Exponential" }
+//!     fn parameters(&self) -> Vec<Parameter<'g>> {
+//!         vec![Parameter { name: "rate", value: self.rate, domain: Constraint::Positive }]
+//!     }
+//!     fn support(&self) -> Constraint { Constraint::Positive }
+//!     fn log_prob(&self, x: Var<'g>) -> Var<'g> {
+//!         let rate = self.rate.on(x.graph());
+//!         rate.log() - rate * x
+//!     }
+//!     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
+//!         let shape = prefix.concat(&self.batch_shape()?);
+//!         let u = noise.draw(ppl_core::NoiseKind::Uniform, shape)?;
+//!         Ok(-u.log() / self.rate.on(noise.graph()))
+//!     }
+//! }
+//!
+//! fn model(ctx: &mut Ctx) -> Result<()> {
+//!     let rate = ctx.sample("rate", Exponential { rate: 1.0.into() })?;
+//!     ctx.each_record(|ctx, record| ctx.observe("x", Exponential { rate: rate.into() }, record.get("x")?))
+//! }
+//!
+//! let records = Records::from_columns([("x", array![0.5, 1.5])])?;
+//! let at = BTreeMap::from([("rate".to_string(), arr0(2.0).into_dyn())]);
+//! let density = log_density(&model, &records, &at)?;
+//! assert!((density.total() - (-2.0 + 2.0 * 2.0_f64.ln() - 2.0 * 2.0)).abs() < 1e-14);
+//! # Ok::<(), ppl_core::Error>(())
+//! ```
+//!
+//! # The rooms of this crate
+//!
+//! | module | what happens there |
+//! |---|---|
+//! | `graph`, `op/*` | values, and the primitives with all their rules |
+//! | `diff` | derivatives, from program to program |
+//! | `program`, `plan` | the flat program, and its memory |
+//! | `records`, `record_gradient` | columns of records; contracted and materialised per-record gradients |
+//! | `model/*` | statements, distributions, constraints, traces, log densities |
+
+mod diff;
+mod error;
+mod graph;
+mod model;
+mod op;
+mod plan;
+mod program;
+mod record_gradient;
+mod records;
+mod scalar;
+mod shape;
+#[cfg(any(test, feature = "proptest"))]
+pub mod strategies;
+
+pub use diff::{gradient, vector_jacobian};
+pub use error::{Error, Result, Source};
+pub use graph::{Graph, Kind, Node, Value, Var};
+pub use model::constraint::Constraint;
+pub use model::context::{Ctx, Initial, Latent, LatentRequest, Latents, Model, Record};
+pub use model::distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
+pub use model::log_density::{LogDensity, log_density};
+pub use model::trace::{Site, SiteKind, Trace, Unconstrained, trace};
+pub use op::{Binary, Constant, Input, Linear, Op, Shaping, Unary};
+pub use plan::{InputId, Plan};
+pub use program::{Instruction, Program};
+pub use record_gradient::{MaterialisedGradient, RecordGradient};
+pub use records::{Column, Records, Schema};
+pub use scalar::Scalar;
+pub use shape::Shape;

@@ -1,0 +1,115 @@
+//! A flat array program: what remains of a graph once the outputs are known.
+
+use crate::error::{Result, Source};
+use crate::graph::{Graph, Kind, Var};
+use crate::op::{Input, Op};
+use crate::shape::Shape;
+use std::fmt;
+
+/// One operation of a program. Arguments are positions of earlier instructions.
+#[derive(Clone, Debug)]
+pub struct Instruction {
+    pub(crate) op: Op,
+    pub(crate) args: Vec<usize>,
+    pub(crate) shape: Shape,
+    pub(crate) kind: Kind,
+    pub(crate) source: Source,
+}
+
+/// A flat list of operations, in an order of evaluation, with the outputs marked.
+///
+/// Only what the outputs need is kept. Printed, a program is a readable listing:
+///
+/// ```
+/// # use ppl_core::{Graph, Program};
+/// let graph = Graph::new();
+/// let (w, x) = (graph.input("w", [3, 5])?, graph.input("x", [5])?);
+/// let unused = x.exp();
+/// let program = Program::new(&graph, &[w.dot(x).tanh()])?;
+/// assert_eq!(program.len(), 4); // two inputs, a product, a tanh; no exp
+/// assert!(program.to_string().contains("matvec"));
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub(crate) instructions: Vec<Instruction>,
+    pub(crate) outputs: Vec<usize>,
+}
+
+impl Program {
+    /// The program that computes `outputs`.
+    ///
+    /// # Errors
+    /// If an expression of the graph has failed.
+    pub fn new(graph: &Graph, outputs: &[Var<'_>]) -> Result<Self> {
+        graph.check()?;
+        graph.with_nodes(|nodes| {
+            let mut needed = vec![false; nodes.len()];
+            for output in outputs {
+                needed[output.id() as usize] = true;
+            }
+            for id in (0..nodes.len()).rev() {
+                if needed[id] {
+                    nodes[id].args.iter().for_each(|&arg| needed[arg as usize] = true);
+                }
+            }
+            let mut position = vec![usize::MAX; nodes.len()];
+            let mut instructions = Vec::new();
+            for (id, node) in nodes.iter().enumerate().filter(|(id, _)| needed[*id]) {
+                position[id] = instructions.len();
+                instructions.push(Instruction {
+                    op: node.op.clone(),
+                    args: node.args.iter().map(|&arg| position[arg as usize]).collect(),
+                    shape: node.shape.clone(),
+                    kind: node.kind,
+                    source: node.source,
+                });
+            }
+            let outputs = outputs.iter().map(|output| position[output.id() as usize]).collect();
+            Ok(Self { instructions, outputs })
+        })
+    }
+
+    /// Number of operations.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.instructions.len()
+    }
+
+    /// Whether the program computes nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.instructions.is_empty()
+    }
+
+    /// Names and shapes of the shared inputs, in the order of first use.
+    pub fn inputs(&self) -> impl Iterator<Item = (&str, &Shape)> {
+        self.instructions.iter().filter_map(|instruction| match &instruction.op {
+            Op::Input(Input::Shared(name)) => Some((name.as_str(), &instruction.shape)),
+            _ => None,
+        })
+    }
+
+    /// Whether any operation is done for each record.
+    #[must_use]
+    pub fn has_records(&self) -> bool {
+        self.instructions.iter().any(|instruction| instruction.kind == Kind::PerRecord)
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, instruction) in self.instructions.iter().enumerate() {
+            let Instruction { op, args, shape, kind, source } = instruction;
+            let args: Vec<String> = args.iter().map(|arg| format!("%{arg}")).collect();
+            let kind = match kind {
+                Kind::Shared => "shared",
+                Kind::PerRecord => "record",
+            };
+            let text = format!("{op} {}", args.join(" "));
+            writeln!(f, "%{index:<4} {kind:<7} {:<10} {:<32} ; {source}", shape.to_string(), text.trim_end())?;
+        }
+        let outputs: Vec<String> = self.outputs.iter().map(|output| format!("%{output}")).collect();
+        writeln!(f, "return {}", outputs.join(", "))
+    }
+}
