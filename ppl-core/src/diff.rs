@@ -61,12 +61,20 @@ pub fn vector_jacobian<'g>(outputs: &[(Var<'g>, Var<'g>)], wrt: &[Var<'g>]) -> R
             Ok(total(&cotangents).unwrap_or_else(zero))
         })
         .collect::<Result<_>>()
-        .and_then(|gradients: Vec<Var<'g>>| outputs.first().map_or(Ok(()), |(y, _)| y.graph().check()).map(|()| gradients))
+        .and_then(|gradients: Vec<Var<'g>>| {
+            outputs
+                .first()
+                .map_or(Ok(()), |(y, _)| y.graph().check())
+                .map(|()| gradients)
+        })
 }
 
 /// The sum of several cotangents of one array.
 pub(crate) fn total<'g>(cotangents: &[Cotangent<'g>]) -> Option<Var<'g>> {
-    cotangents.iter().map(|cotangent| cotangent.value()).reduce(|sum, next| sum + next)
+    cotangents
+        .iter()
+        .map(|cotangent| cotangent.value())
+        .reduce(|sum, next| sum + next)
 }
 
 /// One backward pass. For each of `wrt`, the cotangents that reach it, one for each use, products not multiplied out.
@@ -76,7 +84,9 @@ pub(crate) fn reverse<'g>(
     outputs: &[(Var<'g>, Var<'g>)],
     wrt: &[Var<'g>],
 ) -> Result<Vec<Vec<Cotangent<'g>>>> {
-    let Some(&(first, _)) = outputs.first() else { return Ok(vec![Vec::new(); wrt.len()]) };
+    let Some(&(first, _)) = outputs.first() else {
+        return Ok(vec![Vec::new(); wrt.len()]);
+    };
     let graph = first.graph();
     graph.check()?;
     for &(output, seed) in outputs {
@@ -106,7 +116,9 @@ pub(crate) fn reverse<'g>(
         if !active[id] || wrt.iter().any(|x| x.id() as usize == id) {
             continue;
         }
-        let Some(cotangent) = total(&arriving[id]) else { continue };
+        let Some(cotangent) = total(&arriving[id]) else {
+            continue;
+        };
         let node = graph.node(id as u32);
         let args: Vec<Var<'g>> = node.args.iter().map(|&arg| graph.var(arg)).collect();
         for (which, &arg) in args.iter().enumerate() {
@@ -137,7 +149,10 @@ impl<'g> Contribution<'g> {
     pub(crate) fn of(cotangents: &[Cotangent<'g>]) -> Self {
         match cotangents {
             [] => Contribution::None,
-            [Cotangent::Product { left, right }] => Contribution::Product { left: *left, right: *right },
+            [Cotangent::Product { left, right }] => Contribution::Product {
+                left: *left,
+                right: *right,
+            },
             // Several uses of one array: the squared norm of a sum needs the cross terms, so the sum is built.
             several => total(several).map_or(Contribution::None, Contribution::Direct),
         }
@@ -145,7 +160,13 @@ impl<'g> Contribution<'g> {
 
     /// The squared Euclidean norm of the contribution: `‖left‖²·‖right‖²` for a product.
     pub(crate) fn squared_norm(self) -> Option<Var<'g>> {
-        let square = |x: Var<'g>| if x.shape() == Shape::scalar() { x.square() } else { x.inner(x) };
+        let square = |x: Var<'g>| {
+            if x.shape() == Shape::scalar() {
+                x.square()
+            } else {
+                x.inner(x)
+            }
+        };
         match self {
             Contribution::None => None,
             Contribution::Direct(value) => Some(square(value)),

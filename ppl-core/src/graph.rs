@@ -82,7 +82,10 @@ impl Graph {
 
     #[track_caller]
     pub(crate) fn column(&self, index: usize, name: &str, shape: &Shape) -> Result<Var<'_>> {
-        let input = Input::Column { index, name: name.to_owned() };
+        let input = Input::Column {
+            index,
+            name: name.to_owned(),
+        };
         self.leaf(input, shape.clone().checked()?, Kind::PerRecord)
     }
 
@@ -93,7 +96,11 @@ impl Graph {
             _ => None,
         });
         match redeclared {
-            Some(first) => Err(Error::InputRedeclared { name: input.to_string(), first, second: shape }),
+            Some(first) => Err(Error::InputRedeclared {
+                name: input.to_string(),
+                first,
+                second: shape,
+            }),
             None => Ok(self.push(Op::Input(input), &[], shape, kind)),
         }
     }
@@ -101,7 +108,12 @@ impl Graph {
     /// A number known now.
     #[track_caller]
     pub fn constant(&self, value: f64) -> Var<'_> {
-        self.push(Op::Constant(Constant::scalar(value)), &[], Shape::scalar(), Kind::Shared)
+        self.push(
+            Op::Constant(Constant::scalar(value)),
+            &[],
+            Shape::scalar(),
+            Kind::Shared,
+        )
     }
 
     /// An array known now.
@@ -163,7 +175,13 @@ impl Graph {
         let mut nodes = self.nodes.borrow_mut();
         let id = nodes.len() as u32;
         let (op, args, shape) = key.clone();
-        nodes.push(Node { op, args, shape, kind, source: Source::caller() });
+        nodes.push(Node {
+            op,
+            args,
+            shape,
+            kind,
+            source: Source::caller(),
+        });
         self.known.borrow_mut().insert(key, id);
         self.var(id)
     }
@@ -173,7 +191,12 @@ impl Graph {
     fn apply<'g>(&'g self, op: Op, args: &[Var<'g>], shape: Shape) -> Var<'g> {
         let kind = args.iter().map(|arg| arg.kind()).max().unwrap_or(Kind::Shared);
         match shape.checked() {
-            Ok(shape) => self.push(op, &args.iter().map(|arg| arg.id).collect::<Vec<_>>(), shape, kind),
+            Ok(shape) => self.push(
+                op,
+                &args.iter().map(|arg| arg.id).collect::<Vec<_>>(),
+                shape,
+                kind,
+            ),
             Err(error) => self.fail(error),
         }
     }
@@ -246,15 +269,29 @@ impl<'g> Var<'g> {
     #[track_caller]
     fn align(self, other: Var<'g>, operation: &'static str) -> Result<(Var<'g>, Var<'g>, Shape)> {
         if !std::ptr::eq(self.graph, other.graph) {
-            return Err(Error::MixedGraphs { operation, source_line: Source::caller() });
+            return Err(Error::MixedGraphs {
+                operation,
+                source_line: Source::caller(),
+            });
         }
         let (left, right) = (self.shape(), other.shape());
         match left.broadcast(&right) {
             Some(shape) => {
-                let stretch = |x: Var<'g>| if x.shape().is_scalar() { x } else { x.broadcast_to(shape.clone()) };
+                let stretch = |x: Var<'g>| {
+                    if x.shape().is_scalar() {
+                        x
+                    } else {
+                        x.broadcast_to(shape.clone())
+                    }
+                };
                 Ok((stretch(self), stretch(other), shape))
             }
-            None => Err(Error::ShapeMismatch { operation, left, right, source_line: Source::caller() }),
+            None => Err(Error::ShapeMismatch {
+                operation,
+                left,
+                right,
+                source_line: Source::caller(),
+            }),
         }
     }
 
@@ -267,7 +304,12 @@ impl<'g> Var<'g> {
         match (op, a.known(), b.known()) {
             (_, Some(x), Some(y)) => {
                 let mut out = [0.0];
-                op.run(1, &mut out, crate::op::Operand::Shared(&[x]), crate::op::Operand::Shared(&[y]));
+                op.run(
+                    1,
+                    &mut out,
+                    crate::op::Operand::Shared(&[x]),
+                    crate::op::Operand::Shared(&[y]),
+                );
                 self.constant(out[0])
             }
             // Identities that hold for every x, NaN and infinities included.
@@ -438,8 +480,15 @@ impl<'g> Var<'g> {
         });
         match aligned {
             Ok(shape) => {
-                let stretch = |x: Var<'g>| if x.shape().is_scalar() { x } else { x.broadcast_to(shape.clone()) };
-                self.graph.apply(Op::Select, &[stretch(self), stretch(a), stretch(b)], shape)
+                let stretch = |x: Var<'g>| {
+                    if x.shape().is_scalar() {
+                        x
+                    } else {
+                        x.broadcast_to(shape.clone())
+                    }
+                };
+                self.graph
+                    .apply(Op::Select, &[stretch(self), stretch(a), stretch(b)], shape)
             }
             Err(error) => self.graph.fail(error),
         }
@@ -447,8 +496,12 @@ impl<'g> Var<'g> {
 
     #[track_caller]
     fn unexpected(self, operation: &'static str, expected: String) -> Var<'g> {
-        let error =
-            Error::UnexpectedShape { operation, expected, got: self.shape(), source_line: Source::caller() };
+        let error = Error::UnexpectedShape {
+            operation,
+            expected,
+            got: self.shape(),
+            source_line: Source::caller(),
+        };
         self.graph.fail(error)
     }
 
@@ -511,9 +564,17 @@ impl<'g> Var<'g> {
     }
 
     #[track_caller]
-    fn linear(self, other: Var<'g>, op: Linear, shape: impl FnOnce(&[usize], &[usize]) -> Option<Shape>) -> Var<'g> {
+    fn linear(
+        self,
+        other: Var<'g>,
+        op: Linear,
+        shape: impl FnOnce(&[usize], &[usize]) -> Option<Shape>,
+    ) -> Var<'g> {
         if !std::ptr::eq(self.graph, other.graph) {
-            let error = Error::MixedGraphs { operation: op.name(), source_line: Source::caller() };
+            let error = Error::MixedGraphs {
+                operation: op.name(),
+                source_line: Source::caller(),
+            };
             return self.graph.fail(error);
         }
         let (left, right) = (self.shape(), other.shape());

@@ -122,12 +122,18 @@ impl<T: Scalar> Plan<T> {
             (_, Kind::PerRecord) => {
                 let first = *rows;
                 *rows += elements;
-                Place::Rows { first, rows: elements }
+                Place::Rows {
+                    first,
+                    rows: elements,
+                }
             }
             (_, Kind::Shared) => {
                 let offset = self.shared.len();
                 self.shared.resize(offset + elements, T::zero());
-                Place::Shared { offset, len: elements }
+                Place::Shared {
+                    offset,
+                    len: elements,
+                }
             }
         }
     }
@@ -136,11 +142,20 @@ impl<T: Scalar> Plan<T> {
         let nowhere = Place::Shared { offset: 0, len: 0 };
         match (&instruction.op, out) {
             (Op::Input(Input::Shared(name)), Place::Shared { offset, len }) => {
-                self.inputs.push(InputSlot { name: name.clone(), offset, len });
+                self.inputs.push(InputSlot {
+                    name: name.clone(),
+                    offset,
+                    len,
+                });
             }
             (Op::Input(Input::Column { index, name }), Place::Rows { first, .. }) => {
                 let (name, shape) = (name.clone(), instruction.shape.clone());
-                self.columns.push(ColumnSlot { index: *index, name, shape, first });
+                self.columns.push(ColumnSlot {
+                    index: *index,
+                    name,
+                    shape,
+                    first,
+                });
             }
             (Op::Constant(constant), Place::Shared { offset, len }) => {
                 self.shared[offset..offset + len].copy_from_slice(&constant_values(constant));
@@ -157,7 +172,12 @@ impl<T: Scalar> Plan<T> {
                     Op::Shaping(Shaping::SumTo) => source_shape(0).broadcast_map(&instruction.shape),
                     _ => Vec::new(),
                 };
-                let step = Step { op: op.clone(), out, args, map };
+                let step = Step {
+                    op: op.clone(),
+                    out,
+                    args,
+                    map,
+                };
                 match out {
                     Place::Shared { .. } => self.shared_steps.push(step),
                     Place::Rows { .. } => self.record_steps.push(step),
@@ -180,7 +200,10 @@ impl<T: Scalar> Plan<T> {
         let found = self.inputs.iter().position(|slot| slot.name == name);
         found.map(InputId).ok_or_else(|| {
             let known: Vec<&str> = self.inputs.iter().map(|slot| slot.name.as_str()).collect();
-            Error::Values(format!("the program has no input '{name}'; it has [{}]", known.join(", ")))
+            Error::Values(format!(
+                "the program has no input '{name}'; it has [{}]",
+                known.join(", ")
+            ))
         })
     }
 
@@ -198,7 +221,11 @@ impl<T: Scalar> Plan<T> {
         let input = self.input(name)?;
         let slot = self.input_mut(input);
         if slot.len() != values.len() {
-            let told = format!("input '{name}' takes {} numbers, got {}", slot.len(), values.len());
+            let told = format!(
+                "input '{name}' takes {} numbers, got {}",
+                slot.len(),
+                values.len()
+            );
             return Err(Error::Values(told));
         }
         slot.copy_from_slice(values);
@@ -208,7 +235,9 @@ impl<T: Scalar> Plan<T> {
     /// Runs the shared part.
     pub fn run(&mut self) {
         for step in &self.shared_steps {
-            let Place::Shared { offset, len } = step.out else { continue };
+            let Place::Shared { offset, len } = step.out else {
+                continue;
+            };
             // Arguments were laid out before the result, so they lie below it.
             let (below, from_here) = self.shared.split_at_mut(offset);
             let operand = |place: Place| match place {
@@ -226,10 +255,17 @@ impl<T: Scalar> Plan<T> {
     pub fn run_records(&mut self, records: &Records, batch: &[u64]) -> Result<()> {
         self.check_schema(records)?;
         if batch.len() > self.tile {
-            return Err(Error::Values(format!("a tile holds {} records, got {}", self.tile, batch.len())));
+            return Err(Error::Values(format!(
+                "a tile holds {} records, got {}",
+                self.tile,
+                batch.len()
+            )));
         }
         if let Some(&index) = batch.iter().find(|&&index| index >= records.len() as u64) {
-            return Err(Error::RecordIndex { index, records: records.len() });
+            return Err(Error::RecordIndex {
+                index,
+                records: records.len(),
+            });
         }
         let lanes = batch.len();
         self.lanes = lanes;
@@ -244,7 +280,9 @@ impl<T: Scalar> Plan<T> {
             }
         }
         for step in &self.record_steps {
-            let Place::Rows { first, rows } = step.out else { continue };
+            let Place::Rows { first, rows } = step.out else {
+                continue;
+            };
             let (below, from_here) = self.record.split_at_mut(first * lanes);
             let shared = &self.shared;
             let operand = |place: Place| match place {
@@ -259,14 +297,23 @@ impl<T: Scalar> Plan<T> {
     fn check_schema(&self, records: &Records) -> Result<()> {
         let schema = records.schema();
         let fits = self.columns.iter().all(|slot| {
-            schema.columns().nth(slot.index).is_some_and(|(name, shape)| name == slot.name && *shape == slot.shape)
+            schema
+                .columns()
+                .nth(slot.index)
+                .is_some_and(|(name, shape)| name == slot.name && *shape == slot.shape)
         });
         if fits {
             return Ok(());
         }
-        let expected: Vec<String> =
-            self.columns.iter().map(|slot| format!("'{}' {} as column {}", slot.name, slot.shape, slot.index)).collect();
-        Err(Error::SchemaMismatch { expected: expected.join(", "), got: schema.describe() })
+        let expected: Vec<String> = self
+            .columns
+            .iter()
+            .map(|slot| format!("'{}' {} as column {}", slot.name, slot.shape, slot.index))
+            .collect();
+        Err(Error::SchemaMismatch {
+            expected: expected.join(", "),
+            got: schema.describe(),
+        })
     }
 
     /// The `index`-th output, where it is shared; row-major.

@@ -65,8 +65,14 @@ impl Program {
                     source: node.source,
                 });
             }
-            let outputs = outputs.iter().map(|output| position[output.id() as usize]).collect();
-            Ok(Self { instructions, outputs })
+            let outputs = outputs
+                .iter()
+                .map(|output| position[output.id() as usize])
+                .collect();
+            Ok(Self {
+                instructions,
+                outputs,
+            })
         })
     }
 
@@ -84,30 +90,45 @@ impl Program {
 
     /// Names and shapes of the shared inputs, in the order of first use.
     pub fn inputs(&self) -> impl Iterator<Item = (&str, &Shape)> {
-        self.instructions.iter().filter_map(|instruction| match &instruction.op {
-            Op::Input(Input::Shared(name)) => Some((name.as_str(), &instruction.shape)),
-            _ => None,
-        })
+        self.instructions
+            .iter()
+            .filter_map(|instruction| match &instruction.op {
+                Op::Input(Input::Shared(name)) => Some((name.as_str(), &instruction.shape)),
+                _ => None,
+            })
     }
 
     /// Whether any operation is done for each record.
     #[must_use]
     pub fn has_records(&self) -> bool {
-        self.instructions.iter().any(|instruction| instruction.kind == Kind::PerRecord)
+        self.instructions
+            .iter()
+            .any(|instruction| instruction.kind == Kind::PerRecord)
     }
 }
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, instruction) in self.instructions.iter().enumerate() {
-            let Instruction { op, args, shape, kind, source } = instruction;
+            let Instruction {
+                op,
+                args,
+                shape,
+                kind,
+                source,
+            } = instruction;
             let args: Vec<String> = args.iter().map(|arg| format!("%{arg}")).collect();
             let kind = match kind {
                 Kind::Shared => "shared",
                 Kind::PerRecord => "record",
             };
             let text = format!("{op} {}", args.join(" "));
-            writeln!(f, "%{index:<4} {kind:<7} {:<10} {:<32} ; {source}", shape.to_string(), text.trim_end())?;
+            writeln!(
+                f,
+                "%{index:<4} {kind:<7} {:<10} {:<32} ; {source}",
+                shape.to_string(),
+                text.trim_end()
+            )?;
         }
         let outputs: Vec<String> = self.outputs.iter().map(|output| format!("%{output}")).collect();
         writeln!(f, "return {}", outputs.join(", "))

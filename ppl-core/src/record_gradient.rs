@@ -88,7 +88,10 @@ impl<T: Scalar> RecordGradient<T> {
         check_frontier(value, frontier)?;
         let found = reverse(&[(value, value.constant(1.0))], frontier)?;
         let contributions: Vec<Contribution<'_>> = found.iter().map(|each| Contribution::of(each)).collect();
-        let norm = contributions.iter().filter_map(|each| each.squared_norm()).reduce(|sum, next| sum + next);
+        let norm = contributions
+            .iter()
+            .filter_map(|each| each.squared_norm())
+            .reduce(|sum, next| sum + next);
         let mut outputs: Vec<Var<'_>> = norm.into_iter().collect();
         let mut output = |var| {
             outputs.push(var);
@@ -100,9 +103,10 @@ impl<T: Scalar> RecordGradient<T> {
             let part = match *contribution {
                 Contribution::None => Part::Zero,
                 Contribution::Direct(value) => Part::Direct { value: output(value) },
-                Contribution::Product { left, right } => {
-                    Part::Product { left: output(left), right: output(right) }
-                }
+                Contribution::Product { left, right } => Part::Product {
+                    left: output(left),
+                    right: output(right),
+                },
             };
             let len = array.shape().elements();
             sites.push(Site { part, offset, len });
@@ -151,7 +155,11 @@ impl<T: Scalar> RecordGradient<T> {
     /// # Errors
     /// If `values` has the wrong length.
     pub fn set(&mut self, name: &str, values: &[T]) -> Result<()> {
-        if self.input(name).is_none() { Ok(()) } else { self.plan.set(name, values) }
+        if self.input(name).is_none() {
+            Ok(())
+        } else {
+            self.plan.set(name, values)
+        }
     }
 
     /// Writes `Σ_i c_i v_i` over the records of `batch` into `sums`, the frontier arrays one after the other.
@@ -169,7 +177,11 @@ impl<T: Scalar> RecordGradient<T> {
         sums: &mut [T],
     ) -> Result<()> {
         if sums.len() != self.dimension {
-            return Err(Error::Values(format!("the sum has {} numbers, got {}", self.dimension, sums.len())));
+            return Err(Error::Values(format!(
+                "the sum has {} numbers, got {}",
+                self.dimension,
+                sums.len()
+            )));
         }
         sums.fill(T::zero());
         if !self.has_norm {
@@ -231,7 +243,10 @@ impl<T: Scalar> RecordGradient<T> {
                                 }
                             }
                             Row::One(left) => {
-                                scaled.iter_mut().zip(weights).for_each(|(scaled, &weight)| *scaled = weight * left);
+                                scaled
+                                    .iter_mut()
+                                    .zip(weights)
+                                    .for_each(|(scaled, &weight)| *scaled = weight * left);
                             }
                         }
                         add_rows(sums, scaled, right);
@@ -253,7 +268,11 @@ fn add_rows<T: Scalar>(sums: &mut [T], weights: &[T], rows: Operand<'_, T>) {
             Row::Lanes(row) => lane_product(weights, row),
             Row::One(value) => {
                 let total: T = weights.iter().copied().sum();
-                if total == T::zero() { T::zero() } else { total * value }
+                if total == T::zero() {
+                    T::zero()
+                } else {
+                    total * value
+                }
             }
         };
     }
@@ -264,7 +283,10 @@ fn check_frontier(value: Var<'_>, frontier: &[Var<'_>]) -> Result<()> {
     require_per_record_scalar(value)?;
     match frontier.iter().find(|array| array.kind() == Kind::PerRecord) {
         Some(array) => Err(Error::MixesRecords {
-            what: format!("a gradient with respect to a per-record value of shape {}", array.shape()),
+            what: format!(
+                "a gradient with respect to a per-record value of shape {}",
+                array.shape()
+            ),
             rule: "the frontier holds shared arrays only",
             source_line: crate::error::Source::caller(),
         }),
@@ -289,8 +311,14 @@ impl<T: Scalar> MaterialisedGradient<T> {
     pub fn new(value: Var<'_>, frontier: &[Var<'_>]) -> Result<Self> {
         check_frontier(value, frontier)?;
         let gradients = gradient(value, frontier)?;
-        let widths = gradients.iter().map(|gradient| gradient.shape().elements()).collect();
-        Ok(Self { plan: Plan::new(&Program::new(value.graph(), &gradients)?), widths })
+        let widths = gradients
+            .iter()
+            .map(|gradient| gradient.shape().elements())
+            .collect();
+        Ok(Self {
+            plan: Plan::new(&Program::new(value.graph(), &gradients)?),
+            widths,
+        })
     }
 
     /// Sets a shared input by name; one that the gradient does not depend on is passed over.
@@ -298,7 +326,11 @@ impl<T: Scalar> MaterialisedGradient<T> {
     /// # Errors
     /// If `values` has the wrong length.
     pub fn set(&mut self, name: &str, values: &[T]) -> Result<()> {
-        if self.plan.input(name).is_ok() { self.plan.set(name, values) } else { Ok(()) }
+        if self.plan.input(name).is_ok() {
+            self.plan.set(name, values)
+        } else {
+            Ok(())
+        }
     }
 
     /// The gradients of the records of `batch`: a row for each record, the frontier arrays one after the other.
@@ -310,7 +342,9 @@ impl<T: Scalar> MaterialisedGradient<T> {
         let mut column = 0;
         for (output, &width) in self.widths.iter().enumerate() {
             let part = self.plan.evaluate(records, batch, output)?;
-            matrix.slice_mut(ndarray::s![.., column..column + width]).assign(&part);
+            matrix
+                .slice_mut(ndarray::s![.., column..column + width])
+                .assign(&part);
             column += width;
         }
         Ok(matrix)

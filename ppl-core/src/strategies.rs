@@ -24,7 +24,8 @@ pub fn labelled_records(records: usize, width: usize) -> impl Strategy<Value = R
     (x, y).prop_map(move |(x, y)| {
         let x = Array2::from_shape_vec((records, width), x).expect("lengths agree by construction");
         let y: Vec<f64> = y.into_iter().map(f64::from).collect();
-        Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).expect("columns agree by construction")
+        Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))])
+            .expect("columns agree by construction")
     })
 }
 
@@ -68,12 +69,19 @@ pub fn build<'g>(instructions: &[Instruction], leaves: &[Var<'g>]) -> Var<'g> {
             Instruction::Binary(op, a, b) => pick(a).zip(pick(b), op),
             Instruction::Inner(a, b) => {
                 let shape = leaves[0].shape();
-                pick(a).broadcast_to(shape.clone()).inner(pick(b).broadcast_to(shape))
+                pick(a)
+                    .broadcast_to(shape.clone())
+                    .inner(pick(b).broadcast_to(shape))
             }
         };
         // Squash now and then, so that long chains of products stay in range.
         values.push(value.tanh());
     }
-    let last = values.iter().copied().rev().take(3).reduce(|sum, next| sum + next);
+    let last = values
+        .iter()
+        .copied()
+        .rev()
+        .take(3)
+        .reduce(|sum, next| sum + next);
     last.unwrap_or_else(|| graph.constant(0.0)).sum()
 }

@@ -98,7 +98,13 @@ impl<'g> Record<'g> {
 
 impl<'g> Ctx<'g> {
     pub(crate) fn new(graph: &'g Graph, schema: &'g Schema, latents: Box<dyn Latents<'g> + 'g>) -> Self {
-        Self { graph, schema, latents, sites: Vec::new(), in_record: false }
+        Self {
+            graph,
+            schema,
+            latents,
+            sites: Vec::new(),
+            in_record: false,
+        }
     }
 
     pub(crate) fn into_sites(self) -> Vec<Site<'g>> {
@@ -129,15 +135,24 @@ impl<'g> Ctx<'g> {
         let site = |error: Error| error.at_site(name);
         distribution.validate().map_err(site)?;
         if self.in_record {
-            let told = "a latent value of each record; declare it outside each_record, or sum it out".to_owned();
+            let told =
+                "a latent value of each record; declare it outside each_record, or sum it out".to_owned();
             return Err(Error::Unsupported(told).at_site(name));
         }
         if distribution.kind() == Kind::PerRecord {
             return Err(mixes("the prior of a shared latent value", source_line).at_site(name));
         }
-        let shape = distribution.batch_shape().map_err(site)?.concat(&distribution.event_shape());
+        let shape = distribution
+            .batch_shape()
+            .map_err(site)?
+            .concat(&distribution.event_shape());
         let support = distribution.support();
-        let request = LatentRequest { graph: self.graph, name, shape: &shape, support };
+        let request = LatentRequest {
+            graph: self.graph,
+            name,
+            shape: &shape,
+            support,
+        };
         let latent = self.latents.latent(&request).map_err(site)?;
         let log_prob = distribution.log_prob(latent.value).sum();
         self.graph.check().map_err(site)?;
@@ -172,10 +187,20 @@ impl<'g> Ctx<'g> {
         let Initial(initial) = initial.into();
         if let Some(&value) = initial.iter().find(|&&value| !support.contains(value)) {
             let (site, support) = (name.to_owned(), support.to_string());
-            return Err(Error::OutsideSupport { site, value, place: " (initial value)".to_owned(), support });
+            return Err(Error::OutsideSupport {
+                site,
+                value,
+                place: " (initial value)".to_owned(),
+                support,
+            });
         }
         let shape = Shape::from(initial.shape());
-        let request = LatentRequest { graph: self.graph, name, shape: &shape, support };
+        let request = LatentRequest {
+            graph: self.graph,
+            name,
+            shape: &shape,
+            support,
+        };
         let latent = self.latents.latent(&request).map_err(site)?;
         self.sites.push(Site {
             name: name.to_owned(),
@@ -213,13 +238,27 @@ impl<'g> Ctx<'g> {
         let support = distribution.support();
         if let Some(value) = value.known().filter(|&value| !support.contains(value)) {
             let (site, support) = (name.to_owned(), support.to_string());
-            return Err(Error::OutsideSupport { site, value, place: String::new(), support });
+            return Err(Error::OutsideSupport {
+                site,
+                value,
+                place: String::new(),
+                support,
+            });
         }
-        let expected = distribution.batch_shape().map_err(site)?.concat(&distribution.event_shape());
+        let expected = distribution
+            .batch_shape()
+            .map_err(site)?
+            .concat(&distribution.event_shape());
         let got = value.shape();
         if expected.broadcast(&got).as_ref() != Some(&got) {
             let expected = format!("an observation of shape {expected} or one that it stretches to");
-            return Err(Error::UnexpectedShape { operation: "observe", expected, got, source_line }.at_site(name));
+            return Err(Error::UnexpectedShape {
+                operation: "observe",
+                expected,
+                got,
+                source_line,
+            }
+            .at_site(name));
         }
         let log_prob = distribution.log_prob(value).sum();
         self.graph.check().map_err(site)?;
@@ -228,7 +267,9 @@ impl<'g> Ctx<'g> {
         }
         self.sites.push(Site {
             name: name.to_owned(),
-            kind: SiteKind::Observed { per_record: self.in_record },
+            kind: SiteKind::Observed {
+                per_record: self.in_record,
+            },
             distribution: Some(distribution.name()),
             shape: got,
             support,
@@ -263,14 +304,21 @@ impl<'g> Ctx<'g> {
     fn begin(&self, name: &str, source_line: Source) -> Result<()> {
         self.graph.check().map_err(|error| error.at_site(name))?;
         if self.sites.iter().any(|site| site.name == name) {
-            return Err(Error::DuplicateSite { name: name.to_owned(), source_line });
+            return Err(Error::DuplicateSite {
+                name: name.to_owned(),
+                source_line,
+            });
         }
         Ok(())
     }
 }
 
 fn mixes(what: &str, source_line: Source) -> Error {
-    Error::MixesRecords { what: what.to_owned(), rule: "it is shared by all of them", source_line }
+    Error::MixesRecords {
+        what: what.to_owned(),
+        rule: "it is shared by all of them",
+        source_line,
+    }
 }
 
 /// An initial value: a number or an array.

@@ -43,11 +43,18 @@ pub trait Distribution<'g> {
     #[track_caller]
     fn batch_shape(&self) -> Result<Shape> {
         let source_line = Source::caller();
-        self.parameters().iter().try_fold(Shape::scalar(), |shape, parameter| {
-            let right = parameter.value.shape();
-            let together = shape.broadcast(&right);
-            together.ok_or(Error::ShapeMismatch { operation: self.name(), left: shape, right, source_line })
-        })
+        self.parameters()
+            .iter()
+            .try_fold(Shape::scalar(), |shape, parameter| {
+                let right = parameter.value.shape();
+                let together = shape.broadcast(&right);
+                together.ok_or(Error::ShapeMismatch {
+                    operation: self.name(),
+                    left: shape,
+                    right,
+                    source_line,
+                })
+            })
     }
 
     /// Where its outcomes lie.
@@ -67,7 +74,10 @@ pub trait Distribution<'g> {
     where
         Self: Sized,
     {
-        Iid { base: self, shape: shape.into() }
+        Iid {
+            base: self,
+            shape: shape.into(),
+        }
     }
 
     /// Checks the parameters that are known while tracing.
@@ -94,7 +104,11 @@ pub trait Distribution<'g> {
 
     /// Whether it differs from record to record.
     fn kind(&self) -> Kind {
-        self.parameters().iter().map(|parameter| parameter.value.kind()).max().unwrap_or(Kind::Shared)
+        self.parameters()
+            .iter()
+            .map(|parameter| parameter.value.kind())
+            .max()
+            .unwrap_or(Kind::Shared)
     }
 }
 
@@ -174,7 +188,11 @@ impl<'g> Noise<'g> {
     /// Noise whose inputs are named after `scope`.
     #[must_use]
     pub fn new(graph: &'g Graph, scope: impl Into<String>) -> Self {
-        Self { graph, scope: scope.into(), inputs: Vec::new() }
+        Self {
+            graph,
+            scope: scope.into(),
+            inputs: Vec::new(),
+        }
     }
 
     /// Noise of this kind and shape.

@@ -44,14 +44,28 @@ impl<'g> Latents<'g> for Given<'_> {
         };
         let got = Shape::from(values.shape());
         if got != *request.shape {
-            return Err(Error::Values(format!("a value of shape {} is needed, got {got}", request.shape)));
+            return Err(Error::Values(format!(
+                "a value of shape {} is needed, got {got}",
+                request.shape
+            )));
         }
         if let Some(&value) = values.iter().find(|&&value| !request.support.contains(value)) {
             let (site, support) = (request.name.to_owned(), request.support.to_string());
-            return Err(Error::OutsideSupport { site, value, place: String::new(), support });
+            return Err(Error::OutsideSupport {
+                site,
+                value,
+                place: String::new(),
+                support,
+            });
         }
-        let input = request.graph.input(input_name(request.name), request.shape.clone())?;
-        Ok(Latent { value: input, unconstrained: None, log_jacobian: None })
+        let input = request
+            .graph
+            .input(input_name(request.name), request.shape.clone())?;
+        Ok(Latent {
+            value: input,
+            unconstrained: None,
+            log_jacobian: None,
+        })
     }
 }
 
@@ -71,14 +85,22 @@ pub fn log_density(
 ) -> Result<LogDensity> {
     let graph = Graph::new();
     let trace = trace(model, &graph, records.schema(), Given { values })?;
-    if let Some(extra) = values.keys().find(|name| !trace.latents().any(|site| site.name == **name)) {
-        return Err(Error::Values(format!("a value was given for '{extra}', but the model has no such site")));
+    if let Some(extra) = values
+        .keys()
+        .find(|name| !trace.latents().any(|site| site.name == **name))
+    {
+        return Err(Error::Values(format!(
+            "a value was given for '{extra}', but the model has no such site"
+        )));
     }
     trace.check_observations(records)?;
     let fill = |plan: &mut Plan<f64>| {
         for (name, values) in values {
             if let Ok(input) = plan.input(&input_name(name)) {
-                plan.input_mut(input).iter_mut().zip(values).for_each(|(slot, &value)| *slot = value);
+                plan.input_mut(input)
+                    .iter_mut()
+                    .zip(values)
+                    .for_each(|(slot, &value)| *slot = value);
             }
         }
     };

@@ -215,7 +215,11 @@ impl Binary {
     }
 }
 
-pub(crate) fn pullback_select<'g>(args: &[Var<'g>], cotangent: Var<'g>, which: usize) -> Option<Cotangent<'g>> {
+pub(crate) fn pullback_select<'g>(
+    args: &[Var<'g>],
+    cotangent: Var<'g>,
+    which: usize,
+) -> Option<Cotangent<'g>> {
     let zero = cotangent.constant(0.0);
     let value = match which {
         1 => args[0].select(cotangent, zero),

@@ -31,14 +31,32 @@ impl Linear {
     }
 
     /// In each rule the array that may be shared and large gets its cotangent as an unmultiplied product.
-    pub(crate) fn pullback<'g>(self, a: Var<'g>, b: Var<'g>, cotangent: Var<'g>, which: usize) -> Cotangent<'g> {
+    pub(crate) fn pullback<'g>(
+        self,
+        a: Var<'g>,
+        b: Var<'g>,
+        cotangent: Var<'g>,
+        which: usize,
+    ) -> Cotangent<'g> {
         match (self, which) {
-            (Linear::Inner, 0) => Cotangent::Product { left: cotangent, right: b },
-            (Linear::Inner, _) => Cotangent::Product { left: cotangent, right: a },
-            (Linear::MatVec, 0) => Cotangent::Product { left: cotangent, right: b },
+            (Linear::Inner, 0) => Cotangent::Product {
+                left: cotangent,
+                right: b,
+            },
+            (Linear::Inner, _) => Cotangent::Product {
+                left: cotangent,
+                right: a,
+            },
+            (Linear::MatVec, 0) => Cotangent::Product {
+                left: cotangent,
+                right: b,
+            },
             (Linear::MatVec, _) => Cotangent::Value(cotangent.vecmat(a)),
             (Linear::VecMat, 0) => Cotangent::Value(b.matvec(cotangent)),
-            (Linear::VecMat, _) => Cotangent::Product { left: a, right: cotangent },
+            (Linear::VecMat, _) => Cotangent::Product {
+                left: a,
+                right: cotangent,
+            },
             (Linear::Outer, 0) => Cotangent::Value(cotangent.matvec(b)),
             (Linear::Outer, _) => Cotangent::Value(a.vecmat(cotangent)),
         }
