@@ -1,1 +1,53 @@
 //! How much privacy a sequence of randomised mechanisms costs, as certified intervals.
+//!
+//! A training run is a [`Composition`]: a multiset of [`Event`]s, each one use of a noisy [`Mechanism`] on records
+//! chosen by a [`Sampling`] scheme. An [`Accountant`] for a neighbouring [`Relation`] turns it into `epsilon(delta)` or
+//! `delta(epsilon)`. Every answer is a [`Certified`] interval: the truth lies between `lower` and `upper`, and rounding
+//! of the arithmetic is part of the interval. The upper end is the guarantee.
+//!
+//! ```
+//! use dp_accountant::{Accountant, Event, Mechanism, Relation, Sampling};
+//!
+//! # fn main() -> dp_accountant::Result<()> {
+//! let step = Event::new(Mechanism::Gaussian { noise_multiplier: 1.0 }, Sampling::Poisson { rate: 0.01 })?;
+//! let epsilon = Accountant::new(Relation::AddRemove).compose(step, 1_000).epsilon(1e-5)?;
+//! assert!(epsilon.lower <= 1.828236666517 && 1.828236666517 <= epsilon.upper);
+//! assert!(epsilon.width() < 1e-4);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Privacy
+//! The noise multiplier is the standard deviation of the noise over the clip norm, in the Euclidean norm. Nothing has a
+//! default that could make a claim wrong: the relation and the sampling scheme are always named by the caller, and a
+//! pair of them without a proven answer is an error instead of an approximation. Distributions are treated as exact
+//! normal laws; floating-point noise generation is not modelled.
+//!
+//! # Accuracy
+//! Without subsampling and for a single step the answer is a closed form good to about twelve digits. Otherwise the
+//! privacy loss is discretised twice, once so that it dominates the truth and once so that it is dominated, composed by
+//! a tilted Fourier transform, and refined until the relative width is at most [`DEFAULT_RELATIVE_WIDTH`], or, when
+//! the size limits of the transform do not allow that, as narrow as they do.
+
+mod accountant;
+mod budget;
+mod calibrate;
+mod certified;
+mod closed_form;
+mod composition;
+mod error;
+mod event;
+mod lattice;
+mod ledger;
+mod special;
+#[cfg(any(test, feature = "proptest"))]
+pub mod strategies;
+
+pub use accountant::{Accountant, DEFAULT_RELATIVE_WIDTH};
+pub use budget::Budget;
+pub use calibrate::{Calibrated, calibrate_noise_multiplier};
+pub use certified::{Certified, Engine};
+pub use composition::Composition;
+pub use error::{Error, Result};
+pub use event::{Event, Mechanism, Relation, Sampling};
+pub use ledger::Ledger;

@@ -1,0 +1,136 @@
+//! A number that is known to lie in an interval, and who proved it.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use crate::{Error, Result};
+
+/// Which method proved an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Engine {
+    /// An explicit formula, widened by a bound on the rounding of its evaluation.
+    ClosedForm,
+    /// Two discretised privacy loss distributions, one dominating and one dominated, composed by Fourier transform.
+    LossDistribution,
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Engine::ClosedForm => "closed form",
+            Engine::LossDistribution => "discretised loss distribution",
+        })
+    }
+}
+
+/// An interval that contains the true value: `0 <= lower <= estimate <= upper < infinity`, always.
+///
+/// # Privacy
+/// `upper` is what may be promised. `lower` shows how little could be gained by a better analysis; `estimate` is the
+/// best guess and guarantees nothing.
+///
+/// ```
+/// use dp_accountant::{Certified, Engine};
+///
+/// let epsilon = Certified::new(0.5, 0.51, 0.52, Engine::LossDistribution)?;
+/// assert_eq!(epsilon.to_string(), "at most 0.520000 (between 0.500000 and 0.520000, discretised loss distribution)");
+/// assert!(Certified::new(0.5, 0.49, 0.52, Engine::ClosedForm).is_err());
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+#[non_exhaustive]
+pub struct Certified {
+    /// The proven lower end.
+    pub lower: f64,
+    /// The best guess, between the two ends.
+    pub estimate: f64,
+    /// The proven upper end: the guarantee.
+    pub upper: f64,
+    /// Which method proved the interval.
+    pub engine: Engine,
+}
+
+impl Certified {
+    /// An interval from its ends.
+    ///
+    /// # Errors
+    /// [`Error::Interval`] unless `0 <= lower <= estimate <= upper < infinity`.
+    pub fn new(lower: f64, estimate: f64, upper: f64, engine: Engine) -> Result<Self> {
+        if !(0.0 <= lower && lower <= estimate && estimate <= upper && upper < f64::INFINITY) {
+            return Err(Error::Interval {
+                lower,
+                estimate,
+                upper,
+            });
+        }
+        Ok(Self {
+            lower,
+            estimate,
+            upper,
+            engine,
+        })
+    }
+
+    /// How far the ends are apart.
+    pub fn width(&self) -> f64 {
+        self.upper - self.lower
+    }
+}
+
+/// Rounds away from zero (`up`) or towards it in the sixth significant decimal, so that a printed end still holds.
+fn outward(value: f64, up: bool) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    let magnitude = value.log10().floor();
+    if !(-4.0..7.0).contains(&magnitude) {
+        let nearest: f64 = format!("{value:.5e}").parse().unwrap_or(value);
+        // One unit in the last printed place, taken when the nearest decimal lies on the wrong side.
+        let unit = 10f64.powf(magnitude - 5.0);
+        let shown = match up {
+            true if nearest < value => nearest + unit,
+            false if nearest > value => nearest - unit,
+            _ => nearest,
+        };
+        return format!("{shown:.5e}");
+    }
+    let nearest: f64 = format!("{value:.6}").parse().unwrap_or(value);
+    let shown = match up {
+        true if nearest < value => nearest + 1e-6,
+        false if nearest > value => nearest - 1e-6,
+        _ => nearest,
+    };
+    format!("{shown:.6}")
+}
+
+impl fmt::Display for Certified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (lower, upper) = (outward(self.lower, false), outward(self.upper, true));
+        write!(
+            f,
+            "at most {upper} (between {lower} and {upper}, {})",
+            self.engine
+        )
+    }
+}
+
+/// The stored form of an interval, checked on the way in.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    lower: f64,
+    estimate: f64,
+    upper: f64,
+    engine: Engine,
+}
+
+impl TryFrom<Unchecked> for Certified {
+    type Error = Error;
+
+    fn try_from(value: Unchecked) -> Result<Self> {
+        Certified::new(value.lower, value.estimate, value.upper, value.engine)
+    }
+}

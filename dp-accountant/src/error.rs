@@ -1,0 +1,119 @@
+//! What can go wrong, each case with the value that broke its bound.
+
+use crate::{Relation, Sampling};
+
+/// The result of anything in this crate that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An input outside its range, a question without a proven answer, or a budget that does not suffice.
+///
+/// ```
+/// use dp_accountant::{Event, Mechanism, Sampling};
+///
+/// let error = Event::new(Mechanism::Gaussian { noise_multiplier: -0.3 }, Sampling::None).unwrap_err();
+/// assert_eq!(error.to_string(), "noise multiplier must be between 1e-100 and 1e100, got -0.3");
+/// ```
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The noise multiplier is not a positive number of representable consequence.
+    #[error("noise multiplier must be between 1e-100 and 1e100, got {value}")]
+    NoiseMultiplier {
+        /// The value that was given.
+        value: f64,
+    },
+    /// The Poisson rate is not a probability above zero.
+    #[error("Poisson sampling rate must be above 0 and at most 1, got {value}")]
+    SamplingRate {
+        /// The value that was given.
+        value: f64,
+    },
+    /// A batch without replacement is empty or larger than the data set.
+    #[error("batch must have between 1 and {records} records (the size of the data set), got {batch}")]
+    Batch {
+        /// Records in a batch.
+        batch: u64,
+        /// Records in the data set.
+        records: u64,
+    },
+    /// Epsilon is negative, infinite or not a number.
+    #[error("epsilon must be finite and {bound}, got {value}")]
+    Epsilon {
+        /// The value that was given.
+        value: f64,
+        /// The bound it broke.
+        bound: &'static str,
+    },
+    /// Delta is not strictly between zero and one.
+    #[error("delta must be above 0 and below 1, got {value}")]
+    Delta {
+        /// The value that was given.
+        value: f64,
+    },
+    /// The wanted relative width of an interval is out of range.
+    #[error("relative width must be between 1e-9 and 1, got {value}")]
+    RelativeWidth {
+        /// The value that was given.
+        value: f64,
+    },
+    /// The ends of an interval are not ordered.
+    #[error(
+        "a certified interval needs 0 <= lower <= estimate <= upper < infinity, got {lower}, {estimate}, {upper}"
+    )]
+    Interval {
+        /// The lower end that was given.
+        lower: f64,
+        /// The estimate that was given.
+        estimate: f64,
+        /// The upper end that was given.
+        upper: f64,
+    },
+    /// A stored event was written in a format this version does not know.
+    #[error("event has format version {found}, this build reads version {supported}")]
+    EventVersion {
+        /// The version that was found.
+        found: u32,
+        /// The version this build reads.
+        supported: u32,
+    },
+    /// No engine has a proven answer for this sampling scheme under this relation.
+    #[error("{sampling} under {relation} has no certified answer here; {instead}")]
+    Unsupported {
+        /// The neighbouring relation that was asked for.
+        relation: Relation,
+        /// The sampling scheme of the offending event.
+        sampling: Sampling,
+        /// What can be asked instead.
+        instead: &'static str,
+    },
+    /// A debit was refused because the total would exceed the budget. Nothing was recorded.
+    #[error(
+        "budget exceeded: the total would cost epsilon {would_be} at delta {delta}, the budget is {budget} and \
+         {spent} is spent"
+    )]
+    BudgetExceeded {
+        /// The upper end of epsilon that had been spent before.
+        spent: f64,
+        /// The upper end of epsilon that the total would have reached.
+        would_be: f64,
+        /// The epsilon of the budget.
+        budget: f64,
+        /// The delta of the budget.
+        delta: f64,
+    },
+    /// No noise multiplier in the searched range meets the budget.
+    #[error(
+        "no noise multiplier up to {largest} meets epsilon {budget} at delta {delta}: there epsilon is still \
+         {epsilon}; use fewer steps, a smaller sampling rate or a larger budget"
+    )]
+    Unreachable {
+        /// The largest noise multiplier that was tried.
+        largest: f64,
+        /// The upper end of epsilon there.
+        epsilon: f64,
+        /// The epsilon of the budget.
+        budget: f64,
+        /// The delta of the budget.
+        delta: f64,
+    },
+}

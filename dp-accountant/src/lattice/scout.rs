@@ -1,0 +1,132 @@
+//! Rough moment generating functions, from which tilt, window and spacing are chosen.
+//!
+//! Nothing here is part of a proof: any tilt, window and spacing give true bounds, good ones give narrow bounds.
+
+use super::Step;
+use super::cells::Pair;
+use crate::special::density;
+
+/// How many outcomes represent each of the two normal laws.
+const NODES: usize = 240;
+
+/// The loss of a composition, each step reduced to a few hundred outcomes.
+pub(crate) struct Scout {
+    steps: Vec<(Vec<(f64, f64)>, f64)>,
+}
+
+impl Scout {
+    /// A sketch of one direction of a composition, with outcomes up to `truncation` standard deviations out.
+    pub(crate) fn new(steps: &[Step], truncation: f64, reversed: bool) -> Self {
+        let sketch = |step: &Step| {
+            let pair = Pair {
+                sigma: step.noise_multiplier,
+                rate: step.rate,
+            };
+            let spacing = 2.0 * truncation / NODES as f64;
+            let mut nodes = Vec::with_capacity(2 * NODES + 2);
+            for k in 0..=NODES {
+                let z = -truncation + k as f64 * spacing;
+                let weight = (density(z) * spacing).ln();
+                let (base, shifted) = (pair.sigma * z, 1.0 + pair.sigma * z);
+                if reversed {
+                    nodes.push((-pair.loss(base), weight));
+                } else {
+                    if pair.rate < 1.0 {
+                        nodes.push((pair.loss(base), weight + (1.0 - pair.rate).ln()));
+                    }
+                    nodes.push((pair.loss(shifted), weight + pair.rate.ln()));
+                }
+            }
+            (nodes, step.count)
+        };
+        Self {
+            steps: steps.iter().map(sketch).collect(),
+        }
+    }
+
+    /// log E exp(c · total loss).
+    pub(crate) fn log_mgf(&self, c: f64) -> f64 {
+        let one = |nodes: &[(f64, f64)]| {
+            let top = nodes
+                .iter()
+                .map(|(loss, weight)| c * loss + weight)
+                .fold(f64::NEG_INFINITY, f64::max);
+            let sum: f64 = nodes
+                .iter()
+                .map(|(loss, weight)| (c * loss + weight - top).exp())
+                .sum();
+            top + sum.ln()
+        };
+        self.steps.iter().map(|(nodes, count)| count * one(nodes)).sum()
+    }
+
+    /// The tilt under which the mean of the total loss is near `epsilon`, and the bound on log delta it gives.
+    pub(crate) fn tilt_at(&self, epsilon: f64) -> (f64, f64) {
+        let (log_c, value) = minimise(
+            |log_c| self.log_mgf(log_c.exp()) - log_c.exp() * epsilon,
+            -7.0,
+            25.0,
+        );
+        (log_c.exp(), value)
+    }
+
+    /// The tilt at which the moments bound epsilon best for a given delta, and that bound.
+    pub(crate) fn tilt_for(&self, delta: f64) -> (f64, f64) {
+        let bound = |c: f64| (self.log_mgf(c) - delta.ln() + c * (c / (c + 1.0)).ln() - c.ln_1p()) / c;
+        let (log_c, value) = minimise(|log_c| bound(log_c.exp()), -7.0, 25.0);
+        (log_c.exp(), value)
+    }
+
+    /// Where the tilted total loss lies but for a mass of about e^-32 on either side, and the exponents that show it.
+    pub(crate) fn window(&self, c: f64) -> Window {
+        const LOG_MASS: f64 = 32.0;
+        let at_c = self.log_mgf(c);
+        let (up, high) = minimise(
+            |l| (self.log_mgf(c + l.exp()) - at_c + LOG_MASS) / l.exp(),
+            -9.0,
+            25.0,
+        );
+        let (down, low) = minimise(
+            |l| (self.log_mgf(c - l.exp()) - at_c + LOG_MASS) / l.exp(),
+            -9.0,
+            25.0,
+        );
+        Window {
+            low: -low,
+            high,
+            down: down.exp(),
+            up: up.exp(),
+        }
+    }
+}
+
+/// An interval of losses with the Chernoff exponents for its two ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    pub(crate) down: f64,
+    pub(crate) up: f64,
+}
+
+/// Golden-section search for the minimum of a unimodal function, to about a hundredth in the argument.
+fn minimise(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> (f64, f64) {
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    // Infinite or undefined values are as bad as can be.
+    let f = |x: f64| Some(f(x)).filter(|y| y.is_finite()).unwrap_or(f64::MAX);
+    let (mut a, mut b) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
+    let (mut fa, mut fb) = (f(a), f(b));
+    for _ in 0..17 {
+        // On a plateau of the worst value move to smaller arguments, where exponents are tame.
+        if fa <= fb {
+            (high, b, fb) = (b, a, fa);
+            a = high - GOLDEN * (high - low);
+            fa = f(a);
+        } else {
+            (low, a, fa) = (a, b, fb);
+            b = low + GOLDEN * (high - low);
+            fb = f(b);
+        }
+    }
+    if fa <= fb { (a, fa) } else { (b, fb) }
+}
