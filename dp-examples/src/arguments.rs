@@ -1,0 +1,353 @@
+//! The options of `fit`, each checked where it is read.
+
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+
+use crate::condition::Condition;
+use crate::output::check_writable;
+use crate::{Error, Result};
+
+/// Fits a Bayesian logistic regression to a CSV file under differential privacy.
+///
+/// # Examples
+///
+/// ```
+/// use clap::Parser;
+/// use dp_examples::arguments::FitArguments;
+///
+/// let line = "fit --data a.csv --positive-if rings>=10 --features sex,length --epsilon 1 --delta 1e-5";
+/// let arguments = FitArguments::try_parse_from(line.split(' '))?;
+/// assert_eq!(arguments.features.as_deref(), Some(&["sex".to_string(), "length".to_string()][..]));
+/// assert!(FitArguments::try_parse_from(line.replace("1e-5", "0").split(' ')).is_err());
+/// # Ok::<(), clap::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Parser)]
+#[command(name = "fit", version, verbatim_doc_comment)]
+#[command(about = "Fits a Bayesian logistic regression to a CSV file under differential privacy.", long_about = None)]
+pub struct FitArguments {
+    /// CSV file with a header line
+    #[arg(long, value_name = "FILE", value_parser = file)]
+    pub data: PathBuf,
+
+    /// Which records are positive, such as 'rings>=10' or 'class == "yes"'
+    #[arg(long, value_name = "CONDITION")]
+    pub positive_if: Condition,
+
+    /// Columns to predict from, separated by commas [default: all but the label's]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', value_parser = column)]
+    pub features: Option<Vec<String>>,
+
+    /// TOML file of public bounds: lines like `length = [0.0, 1.0]` and `sex = ["M", "F", "I"]`
+    #[arg(long, value_name = "FILE", value_parser = file)]
+    pub bounds: Option<PathBuf>,
+
+    /// Privacy budget epsilon, above 0
+    #[arg(long, value_parser = positive, allow_hyphen_values = true)]
+    pub epsilon: f64,
+
+    /// Privacy budget delta, between 0 and 1 and far below 1 / (number of records)
+    #[arg(long, value_parser = delta, allow_hyphen_values = true)]
+    pub delta: f64,
+
+    /// Share of the records held back to measure accuracy, from 0 to below 1
+    #[arg(long, value_name = "FRACTION", default_value = "0", value_parser = test_fraction, allow_hyphen_values = true)]
+    pub test_fraction: f64,
+
+    /// Write weights, intervals, privacy and timings to this JSON file
+    #[arg(long, value_name = "FILE", value_parser = file)]
+    pub json: Option<PathBuf>,
+
+    /// Write a picture of the posterior to this SVG file
+    #[arg(long, value_name = "FILE", value_parser = file)]
+    pub svg: Option<PathBuf>,
+
+    /// Number of noisy gradient steps
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..), allow_hyphen_values = true)]
+    pub steps: Option<u64>,
+
+    /// Probability with which a record takes part in a step, above 0 and at most 1
+    #[arg(long, value_name = "RATE", value_parser = sampling_rate, allow_hyphen_values = true)]
+    pub sampling_rate: Option<f64>,
+
+    /// Largest norm of one record's gradient, above 0
+    #[arg(long, value_name = "NORM", value_parser = positive, allow_hyphen_values = true)]
+    pub clip_norm: Option<f64>,
+
+    /// Step size of the optimiser, above 0
+    #[arg(long, value_name = "RATE", value_parser = positive, allow_hyphen_values = true)]
+    pub learning_rate: Option<f64>,
+
+    /// Fixed seed for tests: the run can be repeated by anybody who knows it and is NOT private
+    #[arg(long, value_name = "SEED", allow_hyphen_values = true)]
+    pub test_seed_not_private: Option<u64>,
+}
+
+impl FitArguments {
+    /// Checks what the options say together: the results can be written, and overwrite neither an input nor each other.
+    ///
+    /// To be called before any work is done.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::SameFile`] and [`Error::Unwritable`].
+    pub fn check_outputs(&self) -> Result<()> {
+        let inputs = [("--data", Some(&self.data)), ("--bounds", self.bounds.as_ref())];
+        let outputs = [("--json", self.json.as_ref()), ("--svg", self.svg.as_ref())];
+        let mut taken: Vec<(&'static str, PathBuf)> = inputs
+            .into_iter()
+            .filter_map(|(option, path)| Some((option, identity(path?))))
+            .collect();
+        for (option, path) in outputs {
+            let Some(path) = path else { continue };
+            let whole = identity(path);
+            if let Some((first, _)) = taken.iter().find(|(_, other)| *other == whole) {
+                return Err(Error::SameFile {
+                    first,
+                    second: option,
+                    file: path.display().to_string(),
+                });
+            }
+            check_writable(path)?;
+            taken.push((option, whole));
+        }
+        Ok(())
+    }
+}
+
+/// The same path for every spelling of one file, as far as the file or its folder exists.
+fn identity(path: &Path) -> PathBuf {
+    if let Ok(whole) = path.canonicalize() {
+        return whole;
+    }
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    match (folder.canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
+}
+
+fn file(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() {
+        Err("expected the name of a file".into())
+    } else {
+        Ok(text.into())
+    }
+}
+
+fn column(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("expected names of columns separated by single commas".into()),
+        name => Ok(name.to_owned()),
+    }
+}
+
+fn number(text: &str, inside: fn(f64) -> bool, expected: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        // Written so that NaN is outside.
+        Ok(number) if inside(number) => Ok(number),
+        _ => Err(format!("expected a number {expected}")),
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    number(
+        text,
+        |number| number > 0.0 && number.is_finite(),
+        "above 0 and finite",
+    )
+}
+
+fn delta(text: &str) -> Result<f64, String> {
+    number(text, |number| number > 0.0 && number < 1.0, "above 0 and below 1")
+}
+
+fn test_fraction(text: &str) -> Result<f64, String> {
+    number(
+        text,
+        |number| (0.0..1.0).contains(&number),
+        "of at least 0 and below 1",
+    )
+}
+
+fn sampling_rate(text: &str) -> Result<f64, String> {
+    number(
+        text,
+        |number| number > 0.0 && number <= 1.0,
+        "above 0 and at most 1",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::tests::TestFolder;
+    use crate::program::parse;
+
+    const REQUIRED: [&str; 8] = [
+        "--data",
+        "a.csv",
+        "--positive-if",
+        "y==1",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-5",
+    ];
+
+    fn arguments(extra: &[&str]) -> Result<FitArguments, String> {
+        let all = std::iter::once("fit")
+            .chain(REQUIRED)
+            .chain(extra.iter().copied());
+        parse(all).map_err(|stop| stop.to_string())
+    }
+
+    #[test]
+    fn defaults_and_lists() {
+        let plain = arguments(&[]).unwrap();
+        assert_eq!(
+            (plain.epsilon, plain.delta, plain.test_fraction),
+            (1.0, 1e-5, 0.0)
+        );
+        assert_eq!(
+            (plain.features, plain.steps, plain.test_seed_not_private),
+            (None, None, None)
+        );
+        let chosen = arguments(&["--features", "a, b,c", "--steps", "10", "--sampling-rate", "1"]).unwrap();
+        assert_eq!(chosen.features.unwrap(), ["a", "b", "c"]);
+        assert_eq!((chosen.steps, chosen.sampling_rate), (Some(10), Some(1.0)));
+    }
+
+    #[test]
+    fn values_outside_their_range_are_one_line_with_the_value() {
+        for (option, value, expected) in [
+            ("--epsilon", "0", "expected a number above 0 and finite"),
+            ("--epsilon", "-1", "expected a number above 0 and finite"),
+            ("--epsilon", "nan", "expected a number above 0 and finite"),
+            ("--epsilon", "inf", "expected a number above 0 and finite"),
+            ("--epsilon", "one", "expected a number above 0 and finite"),
+            ("--delta", "0", "expected a number above 0 and below 1"),
+            ("--delta", "1", "expected a number above 0 and below 1"),
+            ("--delta", "1.5", "expected a number above 0 and below 1"),
+            ("--epsilon", "-inf", "expected a number above 0 and finite"),
+            ("--delta", "-1e-5", "expected a number above 0 and below 1"),
+            ("--delta", "nan", "expected a number above 0 and below 1"),
+            (
+                "--test-fraction",
+                "1",
+                "expected a number of at least 0 and below 1",
+            ),
+            (
+                "--test-fraction",
+                "-0.1",
+                "expected a number of at least 0 and below 1",
+            ),
+            ("--sampling-rate", "0", "expected a number above 0 and at most 1"),
+            (
+                "--sampling-rate",
+                "1.01",
+                "expected a number above 0 and at most 1",
+            ),
+            ("--clip-norm", "0", "expected a number above 0 and finite"),
+            ("--learning-rate", "-2", "expected a number above 0 and finite"),
+            ("--steps", "0", "0 is not in 1..18446744073709551615"),
+            ("--steps", "1.5", "invalid digit found in string"),
+            ("--test-seed-not-private", "-1", "invalid digit found in string"),
+            (
+                "--features",
+                "a,,b",
+                "expected names of columns separated by single commas",
+            ),
+            (
+                "--positive-if",
+                "y>>1",
+                "'y>>1' at character 3: expected a number or a text to compare with",
+            ),
+        ] {
+            // An option that is given twice would be its own error.
+            let mut all: Vec<&str> = vec!["fit"];
+            for pair in REQUIRED.chunks(2).filter(|pair| pair[0] != option) {
+                all.extend(pair);
+            }
+            all.extend([option, value]);
+            let shown = parse::<FitArguments>(all).unwrap_err().to_string();
+            assert!(
+                shown.starts_with("error: invalid value '"),
+                "{option} {value}: {shown}"
+            );
+            assert!(
+                shown.contains(option) && shown.contains(expected),
+                "{option} {value}: {shown}"
+            );
+            assert!(!shown.contains('\n'), "{shown}");
+        }
+    }
+
+    #[test]
+    fn missing_and_unknown_options_are_one_line() {
+        let none = parse::<FitArguments>(["fit"]).unwrap_err().to_string();
+        assert!(
+            none.contains("--data <FILE>") && none.contains("--delta <DELTA>"),
+            "{none}"
+        );
+        let unknown = arguments(&["--epsilom", "1"]).unwrap_err();
+        assert!(unknown.contains("'--epsilom'"), "{unknown}");
+        for shown in [
+            none,
+            unknown,
+            arguments(&["--epsilon", "2"]).unwrap_err(),
+            arguments(&["--steps"]).unwrap_err(),
+        ] {
+            assert!(
+                shown.starts_with("error: ") && !shown.contains('\n') && !shown.contains("Usage"),
+                "{shown}"
+            );
+        }
+    }
+
+    #[test]
+    fn outputs_must_not_overwrite() {
+        let folder = TestFolder::new();
+        let path = |name: &str| folder.0.join(name).display().to_string();
+        std::fs::write(path("data.csv"), b"x").unwrap();
+        let check = |json: &str, svg: &str| {
+            let (data, json, svg) = (path("data.csv"), path(json), path(svg));
+            let all = [
+                "fit",
+                "--data",
+                &data,
+                "--positive-if",
+                "y==1",
+                "--epsilon",
+                "1",
+                "--delta",
+                "0.1",
+            ];
+            let all = all.into_iter().chain(["--json", &json, "--svg", &svg]);
+            parse::<FitArguments>(all)
+                .unwrap()
+                .check_outputs()
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(check("a.json", "a.svg"), Ok(()));
+        assert!(
+            check("data.csv", "a.svg")
+                .unwrap_err()
+                .starts_with("--data and --json are the same file")
+        );
+        assert!(
+            check("./a", "a")
+                .unwrap_err()
+                .starts_with("--json and --svg are the same file")
+        );
+        assert!(
+            check("none/a.json", "a.svg")
+                .unwrap_err()
+                .contains("there is no folder")
+        );
+        assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,313 @@
+//! The bounds file: what everybody may know about a column without looking at the records.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use toml::{Spanned, Value};
+
+use crate::table::{Table, line_at, read_file, utf8};
+use crate::{Error, Result};
+
+/// What is publicly known about one column.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Bound {
+    /// Numbers from `low` to `high`; what lies outside is moved to the nearer end.
+    Range {
+        /// The smallest value.
+        low: f64,
+        /// The largest value, above `low`.
+        high: f64,
+    },
+    /// One of these texts; the first is the baseline that the others are compared with.
+    Categories(Vec<String>),
+}
+
+/// The public bounds of columns, read from a TOML file with a line per column.
+///
+/// ```toml
+/// length = [0.0, 1.0]
+/// sex = ["M", "F", "I"]
+/// ```
+///
+/// # Privacy
+///
+/// Bounds are part of the algorithm, not of the data: they have to be chosen from what is known about the quantity
+/// (a percentage lies between 0 and 100). Bounds read off the records release the most extreme records exactly.
+///
+/// # Examples
+///
+/// ```
+/// use dp_examples::bounds::{Bound, Bounds};
+///
+/// let bounds = Bounds::parse("bounds.toml", "length = [0, 1]\nsex = ['M', 'F']".as_bytes())?;
+/// assert_eq!(bounds.get("length"), Some(&Bound::Range { low: 0.0, high: 1.0 }));
+/// let error = Bounds::parse("bounds.toml", b"length = [1, 0]").unwrap_err();
+/// assert!(error.to_string().starts_with("bounds.toml:1: column 'length': '[1, 0]', expected"));
+/// # Ok::<(), dp_examples::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Bounds {
+    file: Option<String>,
+    columns: BTreeMap<String, (Bound, u64)>,
+}
+
+impl Bounds {
+    /// No bounds at all: enough for a table of text columns only.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unreadable`], and whatever [`Bounds::parse`] says.
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::parse(&path.display().to_string(), &read_file(path)?)
+    }
+
+    /// Reads the bytes of a bounds file; `name` stands for the file in errors.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotUtf8`], [`Error::BoundsSyntax`] for what is not TOML, and [`Error::InvalidBound`] for an entry
+    /// that is neither `[low, high]` with finite `low < high` nor a list of at least two different texts.
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
+        let text = utf8(name, bytes)?;
+        let entries: BTreeMap<String, Spanned<Value>> = toml::from_str(text).map_err(|error| {
+            let offset = error.span().map_or(0, |span| span.start);
+            let line = line_at(text.as_bytes(), offset);
+            Error::BoundsSyntax {
+                file: name.to_owned(),
+                line,
+                reason: error.message().to_owned(),
+            }
+        })?;
+        let mut columns = BTreeMap::new();
+        for (column, entry) in entries {
+            let line = line_at(text.as_bytes(), entry.span().start);
+            let bound = bound(entry.get_ref()).map_err(|expected| Error::InvalidBound {
+                file: name.to_owned(),
+                line,
+                column: column.clone(),
+                value: entry.get_ref().to_string(),
+                expected,
+            })?;
+            columns.insert(column, (bound, line));
+        }
+        Ok(Self {
+            file: Some(name.to_owned()),
+            columns,
+        })
+    }
+
+    /// The bound of a column, where the file has one.
+    pub fn get(&self, column: &str) -> Option<&Bound> {
+        self.columns.get(column).map(|(bound, _)| bound)
+    }
+
+    /// The file's name as it appears in errors, where there is a file.
+    pub fn file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
+
+    /// Checks that every bound is for a column of `table`: a misspelt name must not pass in silence.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BoundForMissingColumn`] for the first one that is not.
+    pub fn check_columns(&self, table: &Table) -> Result<()> {
+        let stray = self
+            .columns
+            .iter()
+            .filter(|(column, _)| !table.columns().contains(column));
+        // The first by line, not by name: the order in which a person reads the file.
+        match stray.min_by_key(|(_, (_, line))| *line) {
+            None => Ok(()),
+            Some((column, (_, line))) => Err(Error::BoundForMissingColumn {
+                file: self.file.clone().unwrap_or_default(),
+                line: *line,
+                column: column.clone(),
+                table: table.name().to_owned(),
+                columns: table.columns().to_vec(),
+            }),
+        }
+    }
+}
+
+/// A column's name as it is written on the left of a TOML line.
+pub(crate) fn toml_key(column: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !column.is_empty() && column.chars().all(bare) {
+        column.to_owned()
+    } else {
+        format!("{column:?}")
+    }
+}
+
+const EITHER: &str = "[low, high] or a list of categories like [\"yes\", \"no\"]";
+
+/// The bound that a TOML value stands for, or what was expected in its place.
+fn bound(value: &Value) -> Result<Bound, &'static str> {
+    let items = value.as_array().ok_or(EITHER)?;
+    if items.iter().any(Value::is_str) {
+        return categories(items);
+    }
+    let [low, high] = items.as_slice() else {
+        return Err(EITHER);
+    };
+    let (low, high) = (number(low).ok_or(EITHER)?, number(high).ok_or(EITHER)?);
+    if !(low < high) {
+        return Err("[low, high] with low below high");
+    }
+    // The width is divided by, so it has to be finite as well: [-1e308, 1e308] is refused.
+    if !(high - low).is_finite() {
+        return Err("[low, high] with finite ends and a finite distance between them");
+    }
+    Ok(Bound::Range { low, high })
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Float(number) => Some(*number),
+        Value::Integer(number) => Some(*number as f64),
+        _ => None,
+    }
+}
+
+fn categories(items: &[Value]) -> Result<Bound, &'static str> {
+    let mut names: Vec<String> = Vec::with_capacity(items.len());
+    let mut seen = std::collections::HashSet::new();
+    for item in items {
+        let name = item.as_str().ok_or("a list of texts only, each in quotes")?;
+        // Cells are read without the white space around them, so such a category could never be met.
+        if name.trim() != name {
+            return Err("categories without white space at their ends");
+        }
+        if !seen.insert(name) {
+            return Err("categories that all differ");
+        }
+        names.push(name.to_owned());
+    }
+    if names.len() < 2 {
+        return Err("at least two categories");
+    }
+    Ok(Bound::Categories(names))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> String {
+        Bounds::parse("b.toml", text.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn reads_ranges_and_categories() {
+        let text =
+            "\u{feff}# shells\nlength = [0.0, 1]\r\n\"whole weight\" = [-3, 4.5]\nsex = [\n \"M\", '' ]\n";
+        let bounds = Bounds::parse("b.toml", text.as_bytes()).unwrap();
+        assert_eq!(bounds.get("length"), Some(&Bound::Range { low: 0.0, high: 1.0 }));
+        assert_eq!(
+            bounds.get("whole weight"),
+            Some(&Bound::Range { low: -3.0, high: 4.5 })
+        );
+        assert_eq!(
+            bounds.get("sex"),
+            Some(&Bound::Categories(vec!["M".into(), String::new()]))
+        );
+        assert_eq!(bounds.get("rings"), None);
+        assert_eq!(Bounds::parse("b.toml", b"").unwrap().get("x"), None);
+    }
+
+    #[test]
+    fn refuses_what_is_neither() {
+        let either = "expected [low, high] or a list of categories like [\"yes\", \"no\"]";
+        for (value, shown) in [
+            ("3", "3"),
+            ("[]", "[]"),
+            ("[1]", "[1]"),
+            ("[1, 2, 3]", "[1, 2, 3]"),
+        ] {
+            assert_eq!(
+                message(&format!("a=[0,1]\nx = {value}")),
+                format!("b.toml:2: column 'x': '{shown}', {either}")
+            );
+        }
+        assert!(message("x = [true, false]").ends_with(either));
+        assert!(message("[x]\ny = [0, 1]").ends_with(either));
+        assert!(message("x = [1979-05-27, 2]").ends_with(either));
+    }
+
+    #[test]
+    fn refuses_ranges_that_are_empty_or_endless() {
+        for value in ["[1, 0]", "[1, 1]", "[nan, 1]", "[0, nan]", "[0.0, -0.0]"] {
+            assert!(
+                message(&format!("x = {value}")).ends_with("expected [low, high] with low below high"),
+                "{value}"
+            );
+        }
+        for value in ["[0, inf]", "[-inf, 0]", "[-1e308, 1e308]"] {
+            assert!(
+                message(&format!("x = {value}")).contains("finite distance"),
+                "{value}"
+            );
+        }
+    }
+
+    #[test]
+    fn refuses_lists_that_cannot_be_categories() {
+        assert!(message("x = [\"a\"]").ends_with("expected at least two categories"));
+        assert!(message("x = [\"a\", \"a\"]").ends_with("expected categories that all differ"));
+        assert!(
+            message("x = [\"a\", \" b\"]").ends_with("expected categories without white space at their ends")
+        );
+        assert!(message("x = [\"a\", 1]").ends_with("expected a list of texts only, each in quotes"));
+    }
+
+    #[test]
+    fn malformed_files_name_the_line() {
+        let shown = message("length = [0, 1]\nwidth = [0, \n");
+        assert!(
+            shown.starts_with("b.toml:2: ") || shown.starts_with("b.toml:3: "),
+            "{shown}"
+        );
+        assert!(!shown.contains('\n'));
+        assert!(message("length = [0, 1]\nlength = [0, 2]\n").starts_with("b.toml:2: "));
+        assert!(message("x [0, 1]").starts_with("b.toml:1: not a line like `length = [0.0, 1.0]`: "));
+        let error = Bounds::parse("b.toml", b"x = [0, 1]\n\xff").unwrap_err();
+        assert!(matches!(
+            error,
+            Error::NotUtf8 {
+                line: 2,
+                byte: 0xff,
+                ..
+            }
+        ));
+    }
+
+    #[test]
+    fn nesting_is_limited_by_an_error() {
+        let deep = format!("x = {}{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(Bounds::parse("b.toml", deep.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_bound_for_no_column_is_an_error() {
+        let table = Table::parse("a.csv", b"x,y\n1,2\n").unwrap();
+        let bounds = Bounds::parse("b.toml", b"x = [0, 1]\nz = [0, 1]\na = [0, 1]").unwrap();
+        assert_eq!(
+            bounds.check_columns(&table).unwrap_err().to_string(),
+            "b.toml:2: no column 'z' in a.csv; the columns are 'x', 'y'"
+        );
+        assert_eq!(Bounds::none().check_columns(&table), Ok(()));
+    }
+
+    #[test]
+    fn keys_are_quoted_where_toml_needs_it() {
+        assert_eq!(toml_key("whole_weight"), "whole_weight");
+        assert_eq!(toml_key("whole weight"), "\"whole weight\"");
+        assert_eq!(toml_key(""), "\"\"");
+    }
+}

@@ -1,0 +1,522 @@
+//! From a table to numbers: the design matrix, the labels, and what each coefficient means.
+
+use std::collections::{BTreeSet, HashSet};
+
+use ndarray::{Array1, Array2, ArrayView2, Axis};
+
+use crate::bounds::{Bound, Bounds, toml_key};
+use crate::condition::Condition;
+use crate::table::Table;
+use crate::{Error, Result};
+
+/// Most categories that a text column without a list may have.
+///
+/// Texts found in the file are taken for public. A handful of answers to a question is; a column of names is not.
+pub const MOST_INFERRED_CATEGORIES: usize = 50;
+
+/// Whether the model has a constant term.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intercept {
+    /// The first column of the design matrix is 1.
+    Included,
+    /// There is no such column.
+    Omitted,
+}
+
+/// An affine map from `[low, high]` to `[-1, 1]`.
+///
+/// ```text
+/// scaled = 2 (clamp(value, low, high) − low) / (high − low) − 1
+/// ```
+///
+/// # Privacy
+///
+/// The map depends on public bounds only and treats each record alone, so it costs no privacy. How many values were
+/// clamped would depend on the data; it is neither counted nor reported.
+///
+/// # Accuracy
+///
+/// The result lies in `[-1, 1]` exactly and is off by at most `1e-15`.
+///
+/// # Examples
+///
+/// ```
+/// use dp_examples::design::Scale;
+///
+/// let percent = Scale::new(0.0, 100.0)?;
+/// assert_eq!(percent.apply(75.0), 0.5);
+/// assert_eq!(percent.apply(1000.0), 1.0);
+/// assert_eq!(percent.invert(0.5), 75.0);
+/// # Ok::<(), dp_examples::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    low: f64,
+    high: f64,
+}
+
+impl Scale {
+    /// The map for values from `low` to `high`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Value`] unless `high − low` is positive and finite.
+    pub fn new(low: f64, high: f64) -> Result<Self> {
+        if !(low < high && (high - low).is_finite()) {
+            let expected = "positive and finite";
+            return Err(Error::Value {
+                what: "the width of the bounds".into(),
+                expected,
+                value: high - low,
+            });
+        }
+        Ok(Self { low, high })
+    }
+
+    /// The lower public bound.
+    pub fn low(&self) -> f64 {
+        self.low
+    }
+
+    /// The upper public bound.
+    pub fn high(&self) -> f64 {
+        self.high
+    }
+
+    /// The scaled value, clamped; NaN stays NaN.
+    pub fn apply(&self, value: f64) -> f64 {
+        let inside = value.clamp(self.low, self.high);
+        (2.0 * ((inside - self.low) / (self.high - self.low)) - 1.0).clamp(-1.0, 1.0)
+    }
+
+    /// The value in original units that is scaled to `scaled`.
+    pub fn invert(&self, scaled: f64) -> f64 {
+        // Weighted ends rather than low + half the width: no cancellation, and no overflow between wide bounds.
+        self.low * (0.5 - 0.5 * scaled) + self.high * (0.5 + 0.5 * scaled)
+    }
+}
+
+/// What a column of the design matrix holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Meaning {
+    /// 1 for every record.
+    Intercept,
+    /// A numeric column, scaled.
+    Scaled {
+        /// The column of the file.
+        column: String,
+        /// How it was scaled.
+        scale: Scale,
+    },
+    /// 1 where a text column is `category`, 0 elsewhere.
+    Indicator {
+        /// The column of the file.
+        column: String,
+        /// The category.
+        category: String,
+        /// The category that has no coefficient of its own.
+        baseline: String,
+    },
+}
+
+/// A column of the design matrix: its name and what it holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Coefficient {
+    name: String,
+    meaning: Meaning,
+}
+
+impl Coefficient {
+    /// `length`, `sex=F` or `(intercept)`; all names of a design differ.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the column holds.
+    pub fn meaning(&self) -> &Meaning {
+        &self.meaning
+    }
+}
+
+/// A linear predictor in the file's own units: `constant + Σ slopes[j] · value[j]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OriginalUnits {
+    /// The predictor where every numeric column is 0 and every text column its baseline.
+    pub constant: f64,
+    /// One slope per coefficient in the design's order: per unit of a numeric column, or against the baseline of a
+    /// text column; 0 in the place of the intercept, which is in `constant`.
+    pub slopes: Vec<f64>,
+}
+
+/// Records as numbers, ready to be fitted.
+///
+/// Shapes: with `n` records and `d` coefficients, [`features`](Self::features) is `n × d` and
+/// [`labels`](Self::labels) has `n` entries, each 0 or 1. All entries of `features` lie in `[-1, 1]`.
+///
+/// # Privacy
+///
+/// Each row depends on one record and on public bounds, so neighbouring tables give neighbouring designs (add or
+/// remove one record), with two exceptions that [`notes`](Self::notes) or the error texts state: the categories of a
+/// text column without a list are read from the file and taken for public; and whether the file is accepted at all
+/// depends on all of it. The matrix itself is as sensitive as the file, and so `Design` has no `Debug`.
+///
+/// # Examples
+///
+/// ```
+/// use dp_examples::bounds::Bounds;
+/// use dp_examples::design::{Design, Intercept};
+/// use dp_examples::table::Table;
+///
+/// let table = Table::parse("a.csv", b"sex,length,rings\nM,0.5,15\nF,0.0,7\nM,2.0,9\n")?;
+/// let bounds = Bounds::parse("bounds.toml", b"length = [0.0, 1.0]\nsex = ['M', 'F']")?;
+/// let design = Design::new(&table, &bounds, &"rings >= 10".parse()?, None, Intercept::Included)?;
+/// assert_eq!(design.names(), ["(intercept)", "sex=F", "length"]);
+/// assert_eq!(design.features().row(1).to_vec(), [1.0, 1.0, -1.0]);
+/// assert_eq!(design.features().row(2).to_vec(), [1.0, 0.0, 1.0]); // clamped
+/// assert_eq!(design.labels().to_vec(), [1.0, 0.0, 0.0]);
+/// # Ok::<(), dp_examples::Error>(())
+/// ```
+pub struct Design {
+    features: Array2<f64>,
+    labels: Array1<f64>,
+    coefficients: Vec<Coefficient>,
+    notes: Vec<String>,
+}
+
+impl Design {
+    /// Turns `table` into numbers: the columns `chosen` (all but the label's where `None`) and the labels that
+    /// `condition` makes.
+    ///
+    /// # Errors
+    ///
+    /// Whatever is wrong with the choice ([`Error::MissingColumn`], [`Error::DuplicateFeature`],
+    /// [`Error::LabelAmongFeatures`], [`Error::NoFeatures`]), with the bounds ([`Error::MissingBounds`],
+    /// [`Error::BoundForMissingColumn`]), with a cell ([`Error::EmptyCell`], [`Error::NotANumber`],
+    /// [`Error::NotFinite`], [`Error::UnknownCategory`]), with a column ([`Error::TooManyCategories`],
+    /// [`Error::SingleCategory`]), or with the labels ([`Error::OneClass`]).
+    pub fn new(
+        table: &Table,
+        bounds: &Bounds,
+        condition: &Condition,
+        chosen: Option<&[String]>,
+        intercept: Intercept,
+    ) -> Result<Self> {
+        bounds.check_columns(table)?;
+        let columns = feature_columns(table, condition, chosen)?;
+        let labels = labels(table, condition)?;
+        let mut matrix = Columns {
+            rows: table.len(),
+            values: Vec::new(),
+            coefficients: Vec::new(),
+        };
+        let mut notes = Vec::new();
+        if intercept == Intercept::Included {
+            matrix.push(
+                "(intercept)".into(),
+                Meaning::Intercept,
+                std::iter::repeat_n(1.0, table.len()),
+            );
+        }
+        for column in columns {
+            match bounds.get(column) {
+                Some(Bound::Range { low, high }) => push_scaled(&mut matrix, table, column, *low, *high)?,
+                Some(Bound::Categories(categories)) => {
+                    push_indicators(&mut matrix, table, column, categories)?
+                }
+                None => {
+                    let categories = inferred_categories(table, bounds, column)?;
+                    push_indicators(&mut matrix, table, column, &categories)?;
+                    notes.push(format!(
+                        "column '{column}' has no list of categories in the bounds file: the {} texts found in it \
+                         are treated as public",
+                        categories.len()
+                    ));
+                }
+            }
+        }
+        let (features, coefficients) = matrix.finish()?;
+        Ok(Self {
+            features,
+            labels,
+            coefficients,
+            notes,
+        })
+    }
+
+    /// The design matrix: records × coefficients.
+    pub fn features(&self) -> &Array2<f64> {
+        &self.features
+    }
+
+    /// 1 where the condition holds and 0 where it does not.
+    pub fn labels(&self) -> &Array1<f64> {
+        &self.labels
+    }
+
+    /// What the columns of the matrix hold.
+    pub fn coefficients(&self) -> &[Coefficient] {
+        &self.coefficients
+    }
+
+    /// The names of the coefficients in order.
+    pub fn names(&self) -> Vec<&str> {
+        self.coefficients.iter().map(Coefficient::name).collect()
+    }
+
+    /// What the person who runs the fit has to be told, in whole sentences.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The matrix and the labels of some records, by index.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] for an index that is not below the number of records.
+    pub fn select(&self, records: &[usize]) -> Result<(Array2<f64>, Array1<f64>)> {
+        let rows = self.labels.len();
+        if let Some(&found) = records.iter().find(|&&record| record >= rows) {
+            return Err(Error::Length {
+                what: "highest record index plus 1",
+                found: found + 1,
+                expected: rows,
+            });
+        }
+        Ok((
+            self.features.select(Axis(0), records),
+            self.labels.select(Axis(0), records),
+        ))
+    }
+
+    /// Weights of the scaled columns as constant and slopes in the file's own units.
+    ///
+    /// The two predictors agree on every record whose numbers lie within their bounds. A slope is the weight of a
+    /// column bounded by `[low, high]` times `2 / (high − low)`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] unless there is one weight per coefficient.
+    pub fn in_original_units(&self, weights: &[f64]) -> Result<OriginalUnits> {
+        let expected = self.coefficients.len();
+        if weights.len() != expected {
+            return Err(Error::Length {
+                what: "weights",
+                found: weights.len(),
+                expected,
+            });
+        }
+        let (mut constant, mut slopes) = (0.0, Vec::with_capacity(expected));
+        for (coefficient, weight) in self.coefficients.iter().zip(weights) {
+            slopes.push(match &coefficient.meaning {
+                Meaning::Intercept => {
+                    constant += weight;
+                    0.0
+                }
+                Meaning::Scaled { scale, .. } => {
+                    let slope = weight * (2.0 / (scale.high - scale.low));
+                    // Where the scaled value is 0 the column stands at its middle.
+                    constant -= slope * scale.invert(0.0);
+                    slope
+                }
+                Meaning::Indicator { .. } => *weight,
+            });
+        }
+        Ok(OriginalUnits { constant, slopes })
+    }
+}
+
+/// The matrix while it grows, one column after another.
+struct Columns {
+    rows: usize,
+    values: Vec<f64>,
+    coefficients: Vec<Coefficient>,
+}
+
+impl Columns {
+    fn push(&mut self, name: String, meaning: Meaning, values: impl Iterator<Item = f64>) {
+        self.values.extend(values);
+        self.coefficients.push(Coefficient { name, meaning });
+    }
+
+    fn finish(self) -> Result<(Array2<f64>, Vec<Coefficient>)> {
+        let mut names = HashSet::new();
+        if let Some(twice) = self
+            .coefficients
+            .iter()
+            .find(|coefficient| !names.insert(&coefficient.name))
+        {
+            return Err(Error::DuplicateCoefficient {
+                name: twice.name.clone(),
+            });
+        }
+        let (found, expected) = (self.values.len(), self.rows * self.coefficients.len());
+        let wrong = |_| Error::Length {
+            what: "entries of the design matrix",
+            found,
+            expected,
+        };
+        let columns =
+            ArrayView2::from_shape((self.coefficients.len(), self.rows), &self.values).map_err(wrong)?;
+        // Record by record in memory, as the columns of a batch are gathered.
+        let matrix = columns.t().as_standard_layout().into_owned();
+        Ok((matrix, self.coefficients))
+    }
+}
+
+/// The columns to predict from, in the order asked for.
+fn feature_columns<'a>(
+    table: &'a Table,
+    condition: &Condition,
+    chosen: Option<&'a [String]>,
+) -> Result<Vec<&'a str>> {
+    let label = condition.column();
+    let _ = table.cells(label)?;
+    let columns: Vec<&str> = match chosen {
+        Some(chosen) => chosen.iter().map(String::as_str).collect(),
+        None => table
+            .columns()
+            .iter()
+            .map(String::as_str)
+            .filter(|&column| column != label)
+            .collect(),
+    };
+    let mut seen = HashSet::new();
+    for &column in &columns {
+        let _ = table.cells(column)?;
+        if column == label {
+            return Err(Error::LabelAmongFeatures {
+                column: column.into(),
+                expression: condition.to_string(),
+            });
+        }
+        if !seen.insert(column) {
+            return Err(Error::DuplicateFeature {
+                column: column.into(),
+            });
+        }
+    }
+    if columns.is_empty() {
+        return Err(Error::NoFeatures {
+            file: table.name().into(),
+            label: label.into(),
+        });
+    }
+    Ok(columns)
+}
+
+fn labels(table: &Table, condition: &Condition) -> Result<Array1<f64>> {
+    let holds = condition.evaluate(table)?;
+    let one_class = |holds| Error::OneClass {
+        file: table.name().into(),
+        expression: condition.to_string(),
+        holds,
+    };
+    if holds.iter().all(|&positive| positive) {
+        return Err(one_class("every"));
+    }
+    if !holds.contains(&true) {
+        return Err(one_class("no"));
+    }
+    Ok(holds
+        .into_iter()
+        .map(|positive| if positive { 1.0 } else { 0.0 })
+        .collect())
+}
+
+fn push_scaled(matrix: &mut Columns, table: &Table, column: &str, low: f64, high: f64) -> Result<()> {
+    let scale = Scale::new(low, high)?;
+    let values: Vec<f64> = table
+        .cells(column)?
+        .map(|cell| Ok(scale.apply(cell.number()?)))
+        .collect::<Result<_>>()?;
+    matrix.push(
+        column.into(),
+        Meaning::Scaled {
+            column: column.into(),
+            scale,
+        },
+        values.into_iter(),
+    );
+    Ok(())
+}
+
+fn push_indicators(matrix: &mut Columns, table: &Table, column: &str, categories: &[String]) -> Result<()> {
+    for cell in table.cells(column)? {
+        if !categories.iter().any(|category| category == cell.text()) {
+            return Err(Error::UnknownCategory {
+                file: table.name().into(),
+                line: cell.line(),
+                column: column.into(),
+                value: cell.text().into(),
+                categories: categories.to_vec(),
+            });
+        }
+    }
+    let Some((baseline, others)) = categories.split_first() else {
+        return Ok(());
+    };
+    for category in others {
+        let (column, category, baseline) = (column.to_owned(), category.clone(), baseline.clone());
+        let is = table
+            .cells(&column)?
+            .map(|cell| if cell.text() == category { 1.0 } else { 0.0 });
+        matrix.push(
+            format!("{column}={category}"),
+            Meaning::Indicator {
+                column: column.clone(),
+                category: category.clone(),
+                baseline,
+            },
+            is,
+        );
+    }
+    Ok(())
+}
+
+/// The texts of a column that the bounds file is silent about, sorted; an error where the column holds numbers.
+///
+/// A column is text where no cell reads as a number. One with both is taken for numbers, so that a stray text is
+/// reported with its line rather than turned into a category.
+fn inferred_categories(table: &Table, bounds: &Bounds, column: &str) -> Result<Vec<String>> {
+    let cells = table.cells(column)?;
+    let finite = |text: &str| text.parse::<f64>().is_ok_and(f64::is_finite);
+    let is_text = |text: &str| !text.is_empty() && text.parse::<f64>().is_err();
+    if cells.clone().any(|cell| finite(cell.text())) || !cells.clone().any(|cell| is_text(cell.text())) {
+        for cell in cells {
+            cell.number()?;
+        }
+        return Err(Error::MissingBounds {
+            file: table.name().into(),
+            column: column.into(),
+            key: toml_key(column),
+            bounds_file: bounds.file().map(str::to_owned),
+        });
+    }
+    let mut found = BTreeSet::new();
+    for cell in cells {
+        if cell.text().is_empty() {
+            return Err(cell.empty("a category (list '' among the categories to allow it)"));
+        }
+        found.insert(cell.text());
+    }
+    if found.len() > MOST_INFERRED_CATEGORIES {
+        return Err(Error::TooManyCategories {
+            file: table.name().into(),
+            column: column.into(),
+            found: found.len(),
+            limit: MOST_INFERRED_CATEGORIES,
+        });
+    }
+    if let (1, Some(only)) = (found.len(), found.first()) {
+        return Err(Error::SingleCategory {
+            file: table.name().into(),
+            column: column.into(),
+            value: (*only).into(),
+        });
+    }
+    Ok(found.into_iter().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+#[path = "design_tests.rs"]
+mod tests;

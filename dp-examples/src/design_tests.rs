@@ -1,0 +1,345 @@
+//! Tests of the design matrix: every error, and properties over arbitrary tables.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::strategies;
+
+const SHELLS: &[u8] = b"sex,length,rings\nM,0.5,15\nF,0.25,7\nI,2,9\nM,-1,10\n";
+const BOUNDS: &[u8] = b"length = [0.0, 1.0]\nsex = ['M', 'F', 'I']";
+
+fn design(csv: &[u8], bounds: &[u8], condition: &str, chosen: Option<&[&str]>) -> Result<Design> {
+    let table = Table::parse("a.csv", csv)?;
+    let bounds = Bounds::parse("b.toml", bounds)?;
+    let chosen: Option<Vec<String>> = chosen.map(|names| names.iter().map(|&name| name.into()).collect());
+    Design::new(
+        &table,
+        &bounds,
+        &condition.parse()?,
+        chosen.as_deref(),
+        Intercept::Included,
+    )
+}
+
+fn message(csv: &[u8], bounds: &[u8], condition: &str, chosen: Option<&[&str]>) -> String {
+    design(csv, bounds, condition, chosen)
+        .err()
+        .expect("an error")
+        .to_string()
+}
+
+#[test]
+fn scales_encodes_and_labels() {
+    let design = design(SHELLS, BOUNDS, "rings>=10", None).unwrap();
+    assert_eq!(design.names(), ["(intercept)", "sex=F", "sex=I", "length"]);
+    let expected = [
+        [1.0, 0.0, 0.0, 0.0],
+        [1.0, 1.0, 0.0, -0.5],
+        [1.0, 0.0, 1.0, 1.0],
+        [1.0, 0.0, 0.0, -1.0],
+    ];
+    assert_eq!(*design.features(), ndarray::arr2(&expected));
+    assert_eq!(design.labels().to_vec(), [1.0, 0.0, 0.0, 1.0]);
+    assert!(design.notes().is_empty());
+    assert!(design.features().is_standard_layout());
+    let Meaning::Indicator {
+        column,
+        category,
+        baseline,
+    } = design.coefficients()[2].meaning()
+    else {
+        panic!()
+    };
+    assert_eq!(
+        (column.as_str(), category.as_str(), baseline.as_str()),
+        ("sex", "I", "M")
+    );
+}
+
+#[test]
+fn features_are_those_chosen_in_that_order() {
+    let chosen = design(SHELLS, BOUNDS, "rings>=10", Some(&["length", "sex"])).unwrap();
+    assert_eq!(chosen.names(), ["(intercept)", "length", "sex=F", "sex=I"]);
+    let table = Table::parse("a.csv", SHELLS).unwrap();
+    let bounds = Bounds::parse("b.toml", BOUNDS).unwrap();
+    let one = [String::from("length")];
+    let condition = "rings>=10".parse().unwrap();
+    let bare = Design::new(&table, &bounds, &condition, Some(&one), Intercept::Omitted).unwrap();
+    assert_eq!(bare.names(), ["length"]);
+    assert_eq!(bare.features().dim(), (4, 1));
+}
+
+#[test]
+fn a_wrong_choice_of_columns() {
+    assert_eq!(
+        message(SHELLS, BOUNDS, "ring>=10", None),
+        "a.csv: no column 'ring'; the columns are 'sex', 'length', 'rings'"
+    );
+    assert_eq!(
+        message(SHELLS, BOUNDS, "rings>=10", Some(&["width"])),
+        "a.csv: no column 'width'; the columns are 'sex', 'length', 'rings'"
+    );
+    assert_eq!(
+        message(SHELLS, BOUNDS, "rings>=10", Some(&["sex", "sex"])),
+        "feature 'sex' is named twice"
+    );
+    assert_eq!(
+        message(SHELLS, BOUNDS, "rings>=10", Some(&["sex", "rings"])),
+        "column 'rings' makes the label 'rings >= 10' and cannot be a feature too"
+    );
+    assert_eq!(
+        message(SHELLS, BOUNDS, "rings>=10", Some(&[])),
+        "a.csv: no features, expected at least one column besides 'rings'"
+    );
+    assert_eq!(
+        message(b"y\n1\n2\n", b"", "y>1", None),
+        "a.csv: no features, expected at least one column besides 'y'"
+    );
+}
+
+#[test]
+fn one_class_labels() {
+    assert_eq!(
+        message(SHELLS, BOUNDS, "rings>=100", None),
+        "a.csv: 'rings >= 100' holds for no record, expected records of both kinds"
+    );
+    assert_eq!(
+        message(SHELLS, BOUNDS, "rings>0", None),
+        "a.csv: 'rings > 0' holds for every record, expected records of both kinds"
+    );
+}
+
+#[test]
+fn numeric_columns_need_bounds() {
+    assert_eq!(
+        message(SHELLS, b"sex = ['M', 'F', 'I']", "rings>=10", None),
+        "a.csv: column 'length' holds numbers and has no public bounds; bounds taken from the data would leak the \
+         most extreme records, so add to b.toml a line like `length = [LOW, HIGH]`"
+    );
+    let table = Table::parse("a.csv", b"whole weight,y\n1,0\n2,1\n").unwrap();
+    let error = Design::new(
+        &table,
+        &Bounds::none(),
+        &"y==1".parse().unwrap(),
+        None,
+        Intercept::Omitted,
+    )
+    .err()
+    .unwrap();
+    assert!(
+        error
+            .to_string()
+            .ends_with("so put in a bounds file a line like `\"whole weight\" = [LOW, HIGH]`")
+    );
+}
+
+#[test]
+fn bounds_for_unknown_columns() {
+    assert_eq!(
+        message(SHELLS, b"length = [0, 1]\nlenght = [0, 1]", "rings>=10", None),
+        "b.toml:2: no column 'lenght' in a.csv; the columns are 'sex', 'length', 'rings'"
+    );
+}
+
+#[test]
+fn cells_that_are_no_numbers() {
+    for (cell, says) in [
+        ("abc", "'abc' is not a number"),
+        ("", "'' is empty, expected a number"),
+        ("NaN", "'NaN' is not a finite number"),
+        ("-inf", "'-inf' is not a finite number"),
+        ("1e999", "'1e999' is not a finite number"),
+        ("0;5", "'0;5' is not a number"),
+    ] {
+        let csv = format!("length,y\n0.1,0\n{cell},1\n");
+        let expected = format!("a.csv:3: column 'length': {says}");
+        assert_eq!(
+            message(csv.as_bytes(), b"length = [0, 1]", "y==1", None),
+            expected
+        );
+        // Without bounds the same cell is what is reported first: it is in a file of otherwise numbers.
+        assert_eq!(message(csv.as_bytes(), b"", "y==1", None), expected);
+    }
+    assert_eq!(
+        message(b"length,y\n0.1,0\n0.2,oops\n", b"length = [0, 1]", "y==1", None),
+        "a.csv:3: column 'y': 'oops' is not a number"
+    );
+    assert!(message(b"x,y\nnan,0\nnan,1\n", b"", "y==1", None).ends_with("'nan' is not a finite number"));
+    assert!(
+        message(b"x,y\n,0\n,1\n", b"", "y==1", None)
+            .ends_with("a.csv:2: column 'x': '' is empty, expected a number")
+    );
+}
+
+#[test]
+fn unknown_categories() {
+    assert_eq!(
+        message(SHELLS, b"length = [0, 1]\nsex = ['M', 'F']", "rings>=10", None),
+        "a.csv:4: column 'sex': 'I' is none of the categories 'M', 'F'"
+    );
+    // A numeric column may be declared categorical: the cells are then compared as text.
+    let codes = design(b"code,y\n1,0\n2,1\n", b"code = ['1', '2']", "y==1", None).unwrap();
+    assert_eq!(codes.names(), ["(intercept)", "code=2"]);
+}
+
+#[test]
+fn text_columns_without_a_list_are_public_and_say_so() {
+    let design = design(SHELLS, b"length = [0, 1]", "rings>=10", None).unwrap();
+    assert_eq!(design.names(), ["(intercept)", "sex=I", "sex=M", "length"]);
+    assert_eq!(
+        design.notes(),
+        [
+            "column 'sex' has no list of categories in the bounds file: the 3 texts found in it are treated as public"
+        ]
+    );
+}
+
+#[test]
+fn text_columns_that_cannot_be_categories() {
+    assert_eq!(
+        message(b"sex,y\nM,0\n,1\n", b"", "y==1", None),
+        "a.csv:3: column 'sex': '' is empty, expected a category (list '' among the categories to allow it)"
+    );
+    assert!(design(b"sex,y\nM,0\n,1\n", b"sex = ['M', '']", "y==1", None).is_ok());
+    assert_eq!(
+        message(b"sex,y\nM,0\nM,1\n", b"", "y==1", None),
+        "a.csv: column 'sex' is 'M' in every record, expected at least two categories"
+    );
+    let mut names = String::from("name,y\n");
+    for i in 0..=MOST_INFERRED_CATEGORIES {
+        names.push_str(&format!("person{i},{}\n", i % 2));
+    }
+    let shown = message(names.as_bytes(), b"", "y==1", None);
+    assert!(
+        shown.starts_with("a.csv: column 'name' holds 51 different texts, expected at most 50"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn coefficient_names_differ() {
+    let shown = message(
+        b"sex,sex=F,y\nM,1,0\nF,2,1\n",
+        b"sex = ['M', 'F']\n'sex=F' = [0, 1]",
+        "y==1",
+        None,
+    );
+    assert_eq!(
+        shown,
+        "two coefficients would both be named 'sex=F'; rename the column"
+    );
+}
+
+#[test]
+fn selects_records() {
+    let design = design(SHELLS, BOUNDS, "rings>=10", Some(&["length"])).unwrap();
+    let (x, y) = design.select(&[3, 1]).unwrap();
+    assert_eq!(x, ndarray::arr2(&[[1.0, -1.0], [1.0, -0.5]]));
+    assert_eq!(y.to_vec(), [1.0, 0.0]);
+    assert_eq!(design.select(&[]).unwrap().0.dim(), (0, 2));
+    assert!(matches!(
+        design.select(&[4]),
+        Err(Error::Length {
+            found: 5,
+            expected: 4,
+            ..
+        })
+    ));
+    assert!(matches!(
+        design.in_original_units(&[1.0]),
+        Err(Error::Length {
+            found: 1,
+            expected: 2,
+            ..
+        })
+    ));
+}
+
+/// The public file that many textbooks use, where the machine has it: `DP_DATA` names the folder with `data/`.
+#[test]
+fn the_abalone_file() {
+    let Some(folder) = std::env::var_os("DP_DATA") else {
+        let message =
+            "\n*** SKIPPED the_abalone_file: set DP_DATA to the folder that holds data/abalone.csv ***\n";
+        std::io::Write::write_all(&mut std::io::stderr(), message.as_bytes()).unwrap();
+        return;
+    };
+    let table = Table::read(&std::path::Path::new(&folder).join("data/abalone.csv")).unwrap();
+    let text: String = table.columns()[1..8]
+        .iter()
+        .map(|column| format!("{column} = [0.0, 1.0]\n"))
+        .collect();
+    let bounds = Bounds::parse("b.toml", text.as_bytes()).unwrap();
+    let condition = "rings>=10".parse().unwrap();
+    let design = Design::new(&table, &bounds, &condition, None, Intercept::Included).unwrap();
+    // Counts published with the file: 4,177 records, 2,081 of them with at least ten rings, sexes M F I.
+    assert_eq!(design.features().dim(), (4177, 10));
+    assert_eq!(design.labels().sum(), 2081.0);
+    assert_eq!(design.names()[..4], ["(intercept)", "sex=I", "sex=M", "length"]);
+    assert_eq!(
+        (
+            design.features().column(1).sum(),
+            design.features().column(2).sum()
+        ),
+        (1342.0, 1528.0)
+    );
+    assert!(design.features().iter().all(|value| (-1.0..=1.0).contains(value)));
+    assert_eq!(design.notes().len(), 1);
+}
+
+proptest! {
+    #[test]
+    fn scaled_values_lie_between_minus_one_and_one(scale in strategies::scales(), value in strategies::finite()) {
+        prop_assert!((-1.0..=1.0).contains(&scale.apply(value)));
+        prop_assert_eq!(scale.apply(scale.low()), -1.0);
+        prop_assert_eq!(scale.apply(scale.high()), 1.0);
+    }
+
+    #[test]
+    fn scaling_keeps_order(scale in strategies::scales(), a in strategies::finite(), b in strategies::finite()) {
+        let (low, high) = if a <= b { (a, b) } else { (b, a) };
+        prop_assert!(scale.apply(low) <= scale.apply(high));
+    }
+
+    /// Four roundings on the way out and three on the way back, each of relative size 2⁻⁵³ of a number no larger
+    /// than the larger bound; rounding in `value - low` is relative to the width, itself at most twice that.
+    #[test]
+    fn inverse_brings_back_what_was_inside(scale in strategies::scales(), part in 0.0..=1.0f64) {
+        let value = scale.invert(2.0 * part - 1.0).clamp(scale.low(), scale.high());
+        let back = scale.invert(scale.apply(value));
+        let size = scale.low().abs().max(scale.high().abs());
+        prop_assert!((back - value).abs() <= 16.0 * f64::EPSILON * size, "{back} against {value}");
+    }
+
+    /// The predictor in original units equals the scaled one. With |weight| ≤ 10, |bound| ≤ 100 and width ≥ 1 every
+    /// term is at most 10 · 2 · 100 in size and passes through fewer than 16 roundings.
+    #[test]
+    fn weights_in_original_units_predict_the_same(
+        low in -100.0..99.0f64, width in 1.0..100.0f64, part in 0.0..=1.0f64, weights in prop::array::uniform3(-10.0..10.0f64),
+    ) {
+        let (high, value) = (low + width, low + part * width);
+        let value = value.min(high);
+        let csv = format!("s,v,y\na,{value},0\nb,{value},1\n");
+        let design = design(csv.as_bytes(), format!("v = [{low:?}, {high:?}]").as_bytes(), "y==1", None).unwrap();
+        let units = design.in_original_units(&weights).unwrap();
+        for (row, s) in [(0, 0.0), (1, 1.0)] {
+            let scaled: f64 = design.features().row(row).iter().zip(&weights).map(|(x, w)| x * w).sum();
+            let original = units.constant + units.slopes[1] * s + units.slopes[2] * value;
+            prop_assert!((scaled - original).abs() <= 3.0 * 16.0 * f64::EPSILON * 4000.0, "{scaled} against {original}");
+        }
+    }
+
+    #[test]
+    fn any_cells_give_a_design_or_one_line(csv in strategies::csv_texts(), bounds in strategies::bounds_texts()) {
+        match design(csv.as_bytes(), bounds.as_bytes(), "y == 1", None) {
+            Ok(design) => {
+                prop_assert_eq!(design.features().nrows(), design.labels().len());
+                prop_assert_eq!(design.features().ncols(), design.coefficients().len());
+                prop_assert!(design.features().iter().all(|value| (-1.0..=1.0).contains(value)));
+                prop_assert!(design.labels().iter().all(|&label| label == 0.0 || label == 1.0));
+                prop_assert!(design.labels().sum() >= 1.0 && design.labels().sum() < design.labels().len() as f64);
+            }
+            Err(error) => prop_assert!(!error.to_string().contains(char::is_control), "{error}"),
+        }
+    }
+}

@@ -1,0 +1,533 @@
+//! The crate's error type, and the rule that an error is one line whatever the file contained.
+
+use std::fmt::Write;
+
+/// Everything that can be wrong with a file, an option or a destination.
+///
+/// Each message is a single line that names the file, the line and the value it is about; text taken from a file is
+/// escaped and cut, so that a cell cannot break the line or send control codes to a terminal.
+///
+/// # Privacy
+///
+/// A message may quote a record. It is meant for the person who holds the data, never for release.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file could not be read.
+    #[error("{}: cannot be read: {}", path(file), one_line(reason))]
+    Unreadable {
+        /// The file as the user named it.
+        file: String,
+        /// What the operating system said.
+        reason: String,
+    },
+    /// The file holds nothing.
+    #[error(
+        "{}:1: the file is empty, expected a header line and at least one record",
+        path(file)
+    )]
+    EmptyFile {
+        /// The file as the user named it.
+        file: String,
+    },
+    /// There is a header and nothing below it.
+    #[error("{}:{line}: no records after the header line", path(file))]
+    NoRecords {
+        /// The file as the user named it.
+        file: String,
+        /// The header's line.
+        line: u64,
+    },
+    /// The file holds bytes that are not UTF-8.
+    #[error(
+        "{}:{line}: byte 0x{byte:02x} is not UTF-8 text, expected a UTF-8 file",
+        path(file)
+    )]
+    NotUtf8 {
+        /// The file as the user named it.
+        file: String,
+        /// The line of the first such byte.
+        line: u64,
+        /// The first such byte.
+        byte: u8,
+    },
+    /// A quoted cell runs to the end of the file.
+    #[error("{}:{line}: the quote opened on this line is never closed", path(file))]
+    UnclosedQuote {
+        /// The file as the user named it.
+        file: String,
+        /// The line of the opening quote.
+        line: u64,
+    },
+    /// The CSV reader refused the file for another reason.
+    #[error("{}:{line}: not a CSV file: {}", path(file), one_line(reason))]
+    NotCsv {
+        /// The file as the user named it.
+        file: String,
+        /// The line reached.
+        line: u64,
+        /// What the reader said.
+        reason: String,
+    },
+    /// A column has no name.
+    #[error(
+        "{}:{line}: column {position} has no name, expected one in the header",
+        path(file)
+    )]
+    EmptyColumnName {
+        /// The file as the user named it.
+        file: String,
+        /// The header's line.
+        line: u64,
+        /// The column's place, counted from 1.
+        position: usize,
+    },
+    /// Two columns have the same name.
+    #[error(
+        "{}:{line}: columns {first} and {second} are both named {}",
+        path(file),
+        quoted(column)
+    )]
+    DuplicateColumnName {
+        /// The file as the user named it.
+        file: String,
+        /// The header's line.
+        line: u64,
+        /// The shared name.
+        column: String,
+        /// The first column's place, counted from 1.
+        first: usize,
+        /// The second column's place, counted from 1.
+        second: usize,
+    },
+    /// A record has more or fewer cells than the header.
+    #[error(
+        "{}:{line}: {found} cells, expected {expected} as in the header; the first is {}",
+        path(file),
+        quoted(value)
+    )]
+    RaggedRow {
+        /// The file as the user named it.
+        file: String,
+        /// The record's line.
+        line: u64,
+        /// How many cells the record has.
+        found: usize,
+        /// How many columns the header has.
+        expected: usize,
+        /// The record's first cell.
+        value: String,
+    },
+    /// A named column is not in the file.
+    #[error(
+        "{}: no column {}; the columns are {}",
+        path(file),
+        quoted(column),
+        listed(columns)
+    )]
+    MissingColumn {
+        /// The file as the user named it.
+        file: String,
+        /// The column asked for.
+        column: String,
+        /// The columns there are.
+        columns: Vec<String>,
+    },
+    /// A cell of a numeric column is not a number.
+    #[error(
+        "{}:{line}: column {}: {} is not a number",
+        path(file),
+        quoted(column),
+        quoted(value)
+    )]
+    NotANumber {
+        /// The file as the user named it.
+        file: String,
+        /// The record's line.
+        line: u64,
+        /// The column.
+        column: String,
+        /// The cell.
+        value: String,
+    },
+    /// A cell is a number that is not finite.
+    #[error(
+        "{}:{line}: column {}: {} is not a finite number",
+        path(file),
+        quoted(column),
+        quoted(value)
+    )]
+    NotFinite {
+        /// The file as the user named it.
+        file: String,
+        /// The record's line.
+        line: u64,
+        /// The column.
+        column: String,
+        /// The cell.
+        value: String,
+    },
+    /// A cell that is needed is empty.
+    #[error(
+        "{}:{line}: column {}: '' is empty, expected {expected}",
+        path(file),
+        quoted(column)
+    )]
+    EmptyCell {
+        /// The file as the user named it.
+        file: String,
+        /// The record's line.
+        line: u64,
+        /// The column.
+        column: String,
+        /// What the cell should hold.
+        expected: &'static str,
+    },
+    /// The bounds file is not TOML.
+    #[error(
+        "{}:{line}: not a line like `length = [0.0, 1.0]`: {}",
+        path(file),
+        one_line(reason)
+    )]
+    BoundsSyntax {
+        /// The file as the user named it.
+        file: String,
+        /// The line of the mistake.
+        line: u64,
+        /// What the TOML reader said.
+        reason: String,
+    },
+    /// A bounds file's entry is neither an interval nor a list of categories.
+    #[error(
+        "{}:{line}: column {}: {}, expected {expected}",
+        path(file),
+        quoted(column),
+        quoted(value)
+    )]
+    InvalidBound {
+        /// The file as the user named it.
+        file: String,
+        /// The entry's line.
+        line: u64,
+        /// The column.
+        column: String,
+        /// The entry's value.
+        value: String,
+        /// What it should have been.
+        expected: &'static str,
+    },
+    /// A bounds file names a column that the data do not have.
+    #[error(
+        "{}:{line}: no column {} in {}; the columns are {}",
+        path(file),
+        quoted(column),
+        path(table),
+        listed(columns)
+    )]
+    BoundForMissingColumn {
+        /// The bounds file.
+        file: String,
+        /// The entry's line.
+        line: u64,
+        /// The column it names.
+        column: String,
+        /// The data file.
+        table: String,
+        /// The columns there are.
+        columns: Vec<String>,
+    },
+    /// A numeric column has no public bounds.
+    #[error(
+        "{}: column {} holds numbers and has no public bounds; bounds taken from the data would leak the most extreme \
+         records, so {} a line like `{} = [LOW, HIGH]`",
+        path(file), quoted(column), bounds_hint(bounds_file.as_deref()), one_line(key)
+    )]
+    MissingBounds {
+        /// The data file.
+        file: String,
+        /// The column.
+        column: String,
+        /// The column's name as a TOML key.
+        key: String,
+        /// The bounds file, where one was given.
+        bounds_file: Option<String>,
+    },
+    /// A condition could not be understood.
+    #[error("{} at character {position}: {expected}", quoted(expression))]
+    ConditionSyntax {
+        /// The whole expression.
+        expression: String,
+        /// Where the mistake is, in characters counted from 1.
+        position: usize,
+        /// What was expected there.
+        expected: &'static str,
+    },
+    /// Every record has the same label.
+    #[error(
+        "{}: {} holds for {holds} record, expected records of both kinds",
+        path(file),
+        quoted(expression)
+    )]
+    OneClass {
+        /// The data file.
+        file: String,
+        /// The condition.
+        expression: String,
+        /// `every` or `no`.
+        holds: &'static str,
+    },
+    /// A cell is none of the column's categories.
+    #[error(
+        "{}:{line}: column {}: {} is none of the categories {}",
+        path(file),
+        quoted(column),
+        quoted(value),
+        listed(categories)
+    )]
+    UnknownCategory {
+        /// The file as the user named it.
+        file: String,
+        /// The record's line.
+        line: u64,
+        /// The column.
+        column: String,
+        /// The cell.
+        value: String,
+        /// The categories listed for the column.
+        categories: Vec<String>,
+    },
+    /// A text column without a list holds too many different texts to be categories that everybody knows.
+    #[error(
+        "{}: column {} holds {found} different texts, expected at most {limit} where the bounds file lists none; list \
+         the categories or leave the column out of the features",
+        path(file),
+        quoted(column)
+    )]
+    TooManyCategories {
+        /// The file as the user named it.
+        file: String,
+        /// The column.
+        column: String,
+        /// How many different texts it holds.
+        found: usize,
+        /// How many are taken for categories without a list.
+        limit: usize,
+    },
+    /// A text column without a list holds one text only.
+    #[error(
+        "{}: column {} is {} in every record, expected at least two categories",
+        path(file),
+        quoted(column),
+        quoted(value)
+    )]
+    SingleCategory {
+        /// The file as the user named it.
+        file: String,
+        /// The column.
+        column: String,
+        /// The only text in it.
+        value: String,
+    },
+    /// The label's column is also a feature.
+    #[error(
+        "column {} makes the label {} and cannot be a feature too",
+        quoted(column),
+        quoted(expression)
+    )]
+    LabelAmongFeatures {
+        /// The column.
+        column: String,
+        /// The condition.
+        expression: String,
+    },
+    /// A feature is named twice.
+    #[error("feature {} is named twice", quoted(column))]
+    DuplicateFeature {
+        /// The column.
+        column: String,
+    },
+    /// Nothing is left to predict from.
+    #[error(
+        "{}: no features, expected at least one column besides {}",
+        path(file),
+        quoted(label)
+    )]
+    NoFeatures {
+        /// The data file.
+        file: String,
+        /// The label's column.
+        label: String,
+    },
+    /// Two coefficients would get the same name.
+    #[error("two coefficients would both be named {}; rename the column", quoted(name))]
+    DuplicateCoefficient {
+        /// The shared name.
+        name: String,
+    },
+    /// A test fraction outside its range.
+    #[error("test fraction must be at least 0 and below 1, got {value}")]
+    TestFraction {
+        /// The value given.
+        value: f64,
+    },
+    /// A random split left one side empty.
+    #[error("no record fell into the {part} set: test fraction {fraction} of {records} records")]
+    EmptyPart {
+        /// `training` or `test`.
+        part: &'static str,
+        /// The test fraction.
+        fraction: f64,
+        /// How many records there are.
+        records: usize,
+    },
+    /// Two things that belong together have different lengths.
+    #[error("{what}: got {found}, expected {expected}")]
+    Length {
+        /// What is counted.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there should be.
+        expected: usize,
+    },
+    /// A number outside its range.
+    #[error("{what} must be {expected}, got {value}")]
+    Value {
+        /// What the number is.
+        what: String,
+        /// The range it broke.
+        expected: &'static str,
+        /// The number.
+        value: f64,
+    },
+    /// A result cannot be written.
+    #[error("{}: cannot be written: {}", path(file), one_line(reason))]
+    Unwritable {
+        /// The destination as the user named it.
+        file: String,
+        /// Why.
+        reason: String,
+    },
+    /// One file would be used for two things.
+    #[error("{first} and {second} are the same file, {}", path(file))]
+    SameFile {
+        /// The option that names it first.
+        first: &'static str,
+        /// The option that names it second.
+        second: &'static str,
+        /// The file.
+        file: String,
+    },
+    /// The picture could not be drawn.
+    #[error("the picture could not be drawn: {}", one_line(reason))]
+    Plot {
+        /// What the drawing library said.
+        reason: String,
+    },
+}
+
+/// Longest piece of foreign text that a message repeats, in characters.
+const LONGEST: usize = 60;
+/// Most names that a message lists.
+const MOST_NAMES: usize = 40;
+
+/// `'text'`, escaped and cut.
+fn quoted(text: &str) -> String {
+    let mut shown = String::from("'");
+    for (index, character) in text.chars().enumerate() {
+        if index == LONGEST {
+            shown.push('…');
+            break;
+        }
+        push_visible(&mut shown, character);
+    }
+    shown.push('\'');
+    shown
+}
+
+/// A path: escaped, never cut.
+fn path(text: &str) -> String {
+    let mut shown = String::new();
+    text.chars()
+        .for_each(|character| push_visible(&mut shown, character));
+    shown
+}
+
+/// Control characters and the marks that reorder or break lines are shown as escapes.
+fn push_visible(shown: &mut String, character: char) {
+    let reorders =
+        matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if character.is_control() || reorders {
+        let _ = write!(shown, "{}", character.escape_default());
+    } else {
+        shown.push(character);
+    }
+}
+
+/// `text` with every run of white space and control characters made one space.
+pub(crate) fn one_line(text: &str) -> String {
+    let words = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty());
+    let mut line = String::new();
+    for word in words {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        word.chars()
+            .for_each(|character| push_visible(&mut line, character));
+    }
+    line
+}
+
+/// Names separated by commas.
+fn listed(names: &[String]) -> String {
+    let mut shown: Vec<String> = names.iter().take(MOST_NAMES).map(|name| quoted(name)).collect();
+    if names.len() > MOST_NAMES {
+        shown.push(format!("and {} more", names.len() - MOST_NAMES));
+    }
+    shown.join(", ")
+}
+
+fn bounds_hint(bounds_file: Option<&str>) -> String {
+    match bounds_file {
+        Some(file) => format!("add to {}", path(file)),
+        None => String::from("put in a bounds file"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_cannot_break_the_line() {
+        let error = Error::NotANumber {
+            file: "a\nb.csv".into(),
+            line: 12,
+            column: "x\ty".into(),
+            value: format!("\u{1b}[31m\r\n\u{202e}{}", "z".repeat(200)),
+        };
+        let shown = error.to_string();
+        assert!(!shown.chars().any(char::is_control), "{shown:?}");
+        assert!(shown.chars().count() < 160, "{shown}");
+        assert!(
+            shown.starts_with("a\\nb.csv:12: column 'x\\ty': '\\u{1b}[31m\\r\\n\\u{202e}zzz"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        let names: Vec<String> = (0..45).map(|i| format!("c{i}")).collect();
+        let shown = listed(&names);
+        assert!(shown.ends_with("'c39', and 5 more"), "{shown}");
+        assert_eq!(listed(&names[..2]), "'c0', 'c1'");
+    }
+
+    #[test]
+    fn one_line_joins_lines() {
+        assert_eq!(one_line("  a\n  | b\t\u{7}c \n"), "a | b c");
+        assert_eq!(one_line(""), "");
+    }
+}

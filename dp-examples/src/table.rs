@@ -1,0 +1,509 @@
+//! A CSV file as text cells that remember where they came from.
+
+use std::path::Path;
+
+use csv::StringRecord;
+
+use crate::{Error, Result};
+
+/// The records of a CSV file with a header, as text, each with the line it starts on.
+///
+/// The file is UTF-8 with or without a byte order mark; lines end in LF, CRLF or CR; cells may be quoted; white space
+/// around a cell is dropped; blank lines are skipped. Every record has as many cells as the header.
+///
+/// # Privacy
+///
+/// A table is the sensitive data themselves. It has no `Debug` and no serialisation, so that it cannot be printed by
+/// accident.
+///
+/// # Examples
+///
+/// ```
+/// use dp_examples::table::Table;
+///
+/// let table = Table::parse("shells.csv", b"sex,length\nM,0.455\n\nF, 0.53\n")?;
+/// assert_eq!(table.columns(), ["sex", "length"]);
+/// let lengths: Vec<_> = table.cells("length")?.map(|cell| (cell.line(), cell.text())).collect();
+/// assert_eq!(lengths, [(2, "0.455"), (4, "0.53")]);
+/// assert!(table.cells("width").is_err());
+/// # Ok::<(), dp_examples::Error>(())
+/// ```
+pub struct Table {
+    name: String,
+    columns: Vec<String>,
+    rows: Vec<StringRecord>,
+    lines: Vec<u64>,
+}
+
+impl Table {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unreadable`] where the file cannot be opened or is a directory, and whatever [`Table::parse`] says.
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::parse(&path.display().to_string(), &read_file(path)?)
+    }
+
+    /// Reads the bytes of a CSV file; `name` stands for the file in errors.
+    ///
+    /// # Errors
+    ///
+    /// One per kind of mistake: [`Error::EmptyFile`], [`Error::NoRecords`], [`Error::NotUtf8`],
+    /// [`Error::UnclosedQuote`], [`Error::EmptyColumnName`], [`Error::DuplicateColumnName`], [`Error::RaggedRow`].
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
+        let text = utf8(name, bytes)?;
+        let file = || name.to_owned();
+        if let Some(offset) = unclosed_quote(text.as_bytes()) {
+            return Err(Error::UnclosedQuote {
+                file: file(),
+                line: line_at(text.as_bytes(), offset),
+            });
+        }
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .trim(csv::Trim::All)
+            .from_reader(text.as_bytes());
+        let mut lines_seen = LineCounter::new(text.as_bytes());
+        let (mut columns, mut header_line) = (Vec::new(), 1);
+        let (mut rows, mut lines) = (Vec::new(), Vec::new());
+        let mut record = StringRecord::new();
+        loop {
+            // The reader's own line number counts blank lines differently, so lines come from the byte position.
+            let line = lines_seen.line_of_record(reader.position().byte());
+            match reader.read_record(&mut record) {
+                Ok(false) => break,
+                Ok(true) => {}
+                Err(error) => {
+                    return Err(Error::NotCsv {
+                        file: file(),
+                        line,
+                        reason: error.to_string(),
+                    });
+                }
+            }
+            if columns.is_empty() {
+                columns = column_names(name, line, &record)?;
+                header_line = line;
+            } else if record.len() == columns.len() {
+                rows.push(record.clone());
+                lines.push(line);
+            } else {
+                let (found, expected) = (record.len(), columns.len());
+                let value = record.get(0).unwrap_or_default().to_owned();
+                return Err(Error::RaggedRow {
+                    file: file(),
+                    line,
+                    found,
+                    expected,
+                    value,
+                });
+            }
+        }
+        if columns.is_empty() {
+            return Err(Error::EmptyFile { file: file() });
+        }
+        if rows.is_empty() {
+            return Err(Error::NoRecords {
+                file: file(),
+                line: header_line,
+            });
+        }
+        Ok(Self {
+            name: file(),
+            columns,
+            rows,
+            lines,
+        })
+    }
+
+    /// The file's name as it appears in errors.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The column names in the file's order: at least one, all different, none empty.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// How many records there are: at least one.
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "a table without records is refused when it is read"
+    )]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The cells of one column, from the first record to the last.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingColumn`], which lists the columns there are.
+    pub fn cells<'t>(&'t self, column: &str) -> Result<impl Iterator<Item = Cell<'t>> + Clone> {
+        let Some(index) = self.columns.iter().position(|name| name == column) else {
+            return Err(Error::MissingColumn {
+                file: self.name.clone(),
+                column: column.to_owned(),
+                columns: self.columns.clone(),
+            });
+        };
+        let column = &self.columns[index];
+        // Every row has as many cells as the header, so no record is skipped here.
+        Ok(self.rows.iter().zip(&self.lines).filter_map(move |(row, &line)| {
+            row.get(index).map(|text| Cell {
+                file: &self.name,
+                column,
+                line,
+                text,
+            })
+        }))
+    }
+}
+
+/// One cell: its text and where it stands.
+#[derive(Clone, Copy)]
+pub struct Cell<'t> {
+    file: &'t str,
+    column: &'t str,
+    line: u64,
+    text: &'t str,
+}
+
+impl<'t> Cell<'t> {
+    /// The line its record starts on, counted from 1.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// The cell without the white space around it.
+    pub fn text(&self) -> &'t str {
+        self.text
+    }
+
+    /// The cell as a finite number.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::EmptyCell`], [`Error::NotANumber`], [`Error::NotFinite`] (`nan`, `inf`, `1e999`), each with file, line,
+    /// column and value.
+    pub fn number(&self) -> Result<f64> {
+        if self.text.is_empty() {
+            return Err(self.empty("a number"));
+        }
+        let (file, column) = (self.file.to_owned(), self.column.to_owned());
+        match self.text.parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(number),
+            Ok(_) => Err(Error::NotFinite {
+                file,
+                line: self.line,
+                column,
+                value: self.text.to_owned(),
+            }),
+            Err(_) => Err(Error::NotANumber {
+                file,
+                line: self.line,
+                column,
+                value: self.text.to_owned(),
+            }),
+        }
+    }
+
+    /// The error for this cell being empty where `expected` was needed.
+    pub(crate) fn empty(&self, expected: &'static str) -> Error {
+        Error::EmptyCell {
+            file: self.file.to_owned(),
+            line: self.line,
+            column: self.column.to_owned(),
+            expected,
+        }
+    }
+}
+
+/// The bytes of a file, or the reason there are none.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|error| Error::Unreadable {
+        file: path.display().to_string(),
+        reason: error.to_string(),
+    })
+}
+
+/// The text of a UTF-8 file without its byte order mark.
+pub(crate) fn utf8<'b>(name: &str, bytes: &'b [u8]) -> Result<&'b str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Err(error) => {
+            let at = error.valid_up_to();
+            let byte = bytes.get(at).copied().unwrap_or_default();
+            Err(Error::NotUtf8 {
+                file: name.to_owned(),
+                line: line_at(bytes, at),
+                byte,
+            })
+        }
+    }
+}
+
+/// The line, counted from 1, that the byte at `offset` stands on.
+pub(crate) fn line_at(bytes: &[u8], offset: usize) -> u64 {
+    LineCounter::new(bytes).line(offset)
+}
+
+fn column_names(file: &str, line: u64, header: &StringRecord) -> Result<Vec<String>> {
+    let mut columns: Vec<String> = Vec::with_capacity(header.len());
+    // A set rather than a search: a header of a hundred thousand columns must not take a minute to refuse.
+    let mut seen = std::collections::HashMap::with_capacity(header.len());
+    for (index, name) in header.iter().enumerate() {
+        if name.is_empty() {
+            return Err(Error::EmptyColumnName {
+                file: file.to_owned(),
+                line,
+                position: index + 1,
+            });
+        }
+        if let Some(first) = seen.insert(name, index) {
+            let (first, second, column) = (first + 1, index + 1, name.to_owned());
+            return Err(Error::DuplicateColumnName {
+                file: file.to_owned(),
+                line,
+                column,
+                first,
+                second,
+            });
+        }
+        columns.push(name.to_owned());
+    }
+    Ok(columns)
+}
+
+/// Counts line ends (LF, CRLF or CR) up to positions that never go back.
+struct LineCounter<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    line: u64,
+}
+
+impl<'b> LineCounter<'b> {
+    fn new(bytes: &'b [u8]) -> Self {
+        Self {
+            bytes,
+            at: 0,
+            line: 1,
+        }
+    }
+
+    fn line(&mut self, offset: usize) -> u64 {
+        let end = offset.min(self.bytes.len());
+        while self.at < end {
+            let byte = self.bytes[self.at];
+            let next = self.bytes.get(self.at + 1);
+            if byte == b'\n' || (byte == b'\r' && next != Some(&b'\n')) {
+                self.line += 1;
+            }
+            self.at += 1;
+        }
+        self.line
+    }
+
+    /// The line of the record found from byte `position` on, past the blank lines that the reader skips.
+    fn line_of_record(&mut self, position: u64) -> u64 {
+        let start = usize::try_from(position)
+            .unwrap_or(usize::MAX)
+            .min(self.bytes.len());
+        let blank = self.bytes[start..]
+            .iter()
+            .take_while(|byte| matches!(byte, b'\r' | b'\n'))
+            .count();
+        self.line(start + blank)
+    }
+}
+
+/// Where the quote stands that the file never closes, if there is one.
+///
+/// The reader takes everything up to the end of such a file for one cell, so a single stray quote would quietly drop
+/// the records after it.
+fn unclosed_quote(bytes: &[u8]) -> Option<usize> {
+    let (mut opened, mut field_start, mut at) = (None, true, 0);
+    while at < bytes.len() {
+        let byte = bytes[at];
+        match opened {
+            Some(_) if byte == b'"' && bytes.get(at + 1) == Some(&b'"') => at += 1,
+            Some(_) if byte == b'"' => opened = None,
+            Some(_) => {}
+            None if byte == b'"' && field_start => {
+                opened = Some(at);
+                field_start = false;
+            }
+            None => field_start = matches!(byte, b',' | b'\n' | b'\r'),
+        }
+        at += 1;
+    }
+    opened
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(bytes: &[u8]) -> String {
+        Table::parse("a.csv", bytes).err().expect("an error").to_string()
+    }
+
+    fn column(bytes: &[u8], name: &str) -> Vec<(u64, String)> {
+        let table = Table::parse("a.csv", bytes).unwrap();
+        table
+            .cells(name)
+            .unwrap()
+            .map(|cell| (cell.line(), cell.text().to_owned()))
+            .collect()
+    }
+
+    fn pairs(expected: &[(u64, &str)]) -> Vec<(u64, String)> {
+        expected
+            .iter()
+            .map(|&(line, text)| (line, text.to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn reads_cells_with_their_lines() {
+        assert_eq!(column(b"x,y\n1,2\n3,4\n", "y"), pairs(&[(2, "2"), (3, "4")]));
+        assert_eq!(column(b"x,y\n1,2\n3,4", "y"), pairs(&[(2, "2"), (3, "4")]));
+    }
+
+    #[test]
+    fn line_ends_marks_and_blank_lines() {
+        let expected = pairs(&[(2, "1"), (3, "3")]);
+        assert_eq!(column(b"\xef\xbb\xbfx,y\r\n1,2\r\n3,4\r\n", "x"), expected);
+        assert_eq!(column(b"x,y\r1,2\r3,4\r", "x"), expected);
+        assert_eq!(
+            column(b"\n\nx,y\n1,2\n\n\n3,4\n\n", "x"),
+            pairs(&[(4, "1"), (7, "3")])
+        );
+        assert_eq!(column(b"x,y\r\n\r\n1,2\r\n", "x"), pairs(&[(3, "1")]));
+        assert_eq!(column(b" x , y\n 1 ,\t2 \n", "x"), pairs(&[(2, "1")]));
+    }
+
+    #[test]
+    fn quoted_cells_may_hold_commas_quotes_and_lines() {
+        let bytes = b"x,y\n\"a,\"\"b\"\"\",1\n\"two\nlines\",2\nlast,3\n";
+        assert_eq!(
+            column(bytes, "x"),
+            pairs(&[(2, "a,\"b\""), (3, "two\nlines"), (5, "last")])
+        );
+        // A quote inside an unquoted cell is an ordinary character.
+        assert_eq!(column(b"x,y\n5\",1\n", "x"), pairs(&[(2, "5\"")]));
+    }
+
+    #[test]
+    fn empty_files() {
+        for bytes in [&b""[..], b"\n\r\n", b"\xef\xbb\xbf"] {
+            assert_eq!(
+                message(bytes),
+                "a.csv:1: the file is empty, expected a header line and at least one record"
+            );
+        }
+        assert_eq!(message(b"x,y\n"), "a.csv:1: no records after the header line");
+        assert_eq!(message(b"\nx,y\n\n"), "a.csv:2: no records after the header line");
+    }
+
+    #[test]
+    fn ragged_rows() {
+        assert_eq!(
+            message(b"x,y\n1,2\n3\n"),
+            "a.csv:3: 1 cells, expected 2 as in the header; the first is '3'"
+        );
+        assert_eq!(
+            message(b"x,y\r\n\r\n1,2,3\r\n"),
+            "a.csv:3: 3 cells, expected 2 as in the header; the first is '1'"
+        );
+    }
+
+    #[test]
+    fn column_names_must_be_there_and_differ() {
+        assert_eq!(
+            message(b"x,,y\n1,2,3\n"),
+            "a.csv:1: column 2 has no name, expected one in the header"
+        );
+        assert_eq!(
+            message(b"x,y, x\n1,2,3\n"),
+            "a.csv:1: columns 1 and 3 are both named 'x'"
+        );
+        assert_eq!(
+            message(b"x,\n1,2\n"),
+            "a.csv:1: column 2 has no name, expected one in the header"
+        );
+    }
+
+    #[test]
+    fn text_must_be_utf8() {
+        assert_eq!(
+            message(b"x,y\n1,2\n3,\xff\n"),
+            "a.csv:3: byte 0xff is not UTF-8 text, expected a UTF-8 file"
+        );
+        assert_eq!(
+            message(b"\xff\xfex\0"),
+            "a.csv:1: byte 0xff is not UTF-8 text, expected a UTF-8 file"
+        );
+    }
+
+    #[test]
+    fn a_stray_quote_is_found() {
+        assert_eq!(
+            message(b"x,y\n1,2\n3,\"4\n5,6\n"),
+            "a.csv:3: the quote opened on this line is never closed"
+        );
+        assert_eq!(unclosed_quote(b"\"a\"\"b\",\"c\""), None);
+        assert_eq!(unclosed_quote(b"a,\"b\"\""), Some(2));
+        assert_eq!(unclosed_quote(b"a\"b,c"), None);
+        assert_eq!(unclosed_quote(b"\"a\"b\"\n\"c"), Some(6));
+    }
+
+    #[test]
+    fn files_that_cannot_be_read() {
+        let folder = crate::output::tests::TestFolder::new();
+        let missing = Table::read(&folder.0.join("none.csv")).err().unwrap();
+        assert!(matches!(missing, Error::Unreadable { .. }));
+        assert!(
+            missing
+                .to_string()
+                .contains("none.csv: cannot be read: No such file"),
+            "{missing}"
+        );
+        assert!(matches!(Table::read(&folder.0), Err(Error::Unreadable { .. })));
+    }
+
+    #[test]
+    fn cells_as_numbers() {
+        let table = Table::parse("a.csv", b"x,y\nabc,1e999\n,NaN\n 1.5e1,-inf\n").unwrap();
+        let x: Vec<_> = table.cells("x").unwrap().map(|cell| cell.number()).collect();
+        let y: Vec<_> = table.cells("y").unwrap().map(|cell| cell.number()).collect();
+        assert_eq!(
+            x[0].as_ref().unwrap_err().to_string(),
+            "a.csv:2: column 'x': 'abc' is not a number"
+        );
+        assert_eq!(
+            x[1].as_ref().unwrap_err().to_string(),
+            "a.csv:3: column 'x': '' is empty, expected a number"
+        );
+        assert_eq!(x[2], Ok(15.0));
+        assert_eq!(
+            y[0].as_ref().unwrap_err().to_string(),
+            "a.csv:2: column 'y': '1e999' is not a finite number"
+        );
+        assert!(matches!(&y[1], Err(Error::NotFinite { line: 3, .. })));
+        assert!(matches!(&y[2], Err(Error::NotFinite { line: 4, .. })));
+    }
+
+    #[test]
+    fn a_missing_column_lists_those_there_are() {
+        let table = Table::parse("a.csv", b"x,y\n1,2\n").unwrap();
+        let error = table.cells("z").err().unwrap();
+        assert_eq!(
+            error.to_string(),
+            "a.csv: no column 'z'; the columns are 'x', 'y'"
+        );
+    }
+}
