@@ -63,6 +63,8 @@ mod model;
 mod op;
 mod plan;
 mod program;
+#[cfg(test)]
+mod property_tests;
 mod record_gradient;
 mod records;
 mod scalar;

@@ -133,6 +133,12 @@ impl<T: Scalar> RecordGradient<T> {
         self.dimension
     }
 
+    /// Whether the records touch the frontier array at this position at all; if not, its part of every sum is zero.
+    #[must_use]
+    pub fn is_touched(&self, position: usize) -> bool {
+        !matches!(self.sites[position].part, Part::Zero)
+    }
+
     /// The program that is run, for printing.
     #[must_use]
     pub fn program(&self) -> &Program {

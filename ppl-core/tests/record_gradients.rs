@@ -1,0 +1,283 @@
+//! Contracted per-record gradients against the materialised matrix, and what happens at the edges.
+
+use ndarray::{Array1, Array2};
+use ppl_core::{Column, Graph, MaterialisedGradient, Record, RecordGradient, Records, Var};
+
+/// A reproducible number in (−1, 1); what it is does not matter.
+fn number(k: usize) -> f64 {
+    ((k as f64 * 12.9898 + 4.1).sin() * 43758.5453).fract()
+}
+
+fn records(count: usize, width: usize) -> Records {
+    let x = Array2::from_shape_fn((count, width), |(i, j)| number(i * width + j));
+    let y = Array1::from_shape_fn(count, |i| f64::from(number(i + 7777) > 0.0));
+    Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap()
+}
+
+type Build = for<'g> fn(&'g Graph, Record<'g>) -> (Var<'g>, Vec<Var<'g>>);
+
+fn log_likelihood<'g>(logit: Var<'g>, y: Var<'g>) -> Var<'g> {
+    y * logit - logit.softplus()
+}
+
+/// Models that use shared arrays in every way the contraction knows, and in some that it must fall back on.
+fn models() -> Vec<(&'static str, usize, Build)> {
+    vec![
+        ("logistic regression", 5, |graph, record| {
+            let w = graph.input("w", [5]).unwrap();
+            (
+                log_likelihood(record.get("x").unwrap().dot(w), record.get("y").unwrap()),
+                vec![w],
+            )
+        }),
+        ("two-layer network", 4, |graph, record| {
+            let w1 = graph.input("w1", [3, 4]).unwrap();
+            let b1 = graph.input("b1", [3]).unwrap();
+            let w2 = graph.input("w2", [3]).unwrap();
+            let b2 = graph.input("b2", ()).unwrap();
+            let hidden = (w1.dot(record.get("x").unwrap()) + b1).tanh();
+            (
+                log_likelihood(w2.dot(hidden) + b2, record.get("y").unwrap()),
+                vec![w1, b1, w2, b2],
+            )
+        }),
+        ("an array used twice", 3, |graph, record| {
+            let w = graph.input("w", [3]).unwrap();
+            let x = record.get("x").unwrap();
+            (
+                log_likelihood(
+                    x.dot(w) + x.tanh().dot(w) + w.square().sum(),
+                    record.get("y").unwrap(),
+                ),
+                vec![w],
+            )
+        }),
+        ("shared work behind the frontier", 3, |graph, record| {
+            let w = graph.input("w", [3]).unwrap();
+            let s = graph.input("s", ()).unwrap();
+            let scaled = w * s.exp();
+            let x = record.get("x").unwrap();
+            let residual = (record.get("y").unwrap() - x.dot(scaled)) / s.exp();
+            (-0.5 * residual.square() - s, vec![w, s])
+        }),
+        (
+            "row vector times matrix, and an untouched array",
+            4,
+            |graph, record| {
+                let w = graph.input("w", [4, 2]).unwrap();
+                let unused = graph.input("unused", [2]).unwrap();
+                let hidden = record.get("x").unwrap().dot(w).sigmoid();
+                (
+                    log_likelihood(hidden.sum() - 1.0, record.get("y").unwrap()),
+                    vec![w, unused],
+                )
+            },
+        ),
+        ("a location with elementwise stretching", 3, |graph, record| {
+            let centre = graph.input("centre", [3]).unwrap();
+            let scale = graph.input("scale", ()).unwrap();
+            let z = (record.get("x").unwrap() - centre) / scale.exp();
+            ((-0.5 * z.square() - scale).sum(), vec![centre, scale])
+        }),
+        (
+            "a gradient that is the same for every record",
+            2,
+            |graph, record| {
+                let w = graph.input("w", [2]).unwrap();
+                (record.get("y").unwrap() + w.sum(), vec![w])
+            },
+        ),
+    ]
+}
+
+fn clip(norm: f64) -> impl FnMut(&[f64], &mut [f64]) {
+    move |squared_norms, weights| {
+        for (weight, squared_norm) in weights.iter_mut().zip(squared_norms) {
+            *weight = (norm / squared_norm.sqrt()).min(1.0);
+        }
+    }
+}
+
+#[test]
+fn contracted_norms_and_sums_are_those_of_the_matrix() {
+    for (name, width, build) in models() {
+        let records = records(40, width);
+        let graph = Graph::new();
+        let (value, frontier) = build(&graph, Record::new(&graph, records.schema()));
+        let mut fast = RecordGradient::<f64>::new(value, &frontier).unwrap();
+        let mut slow = MaterialisedGradient::<f64>::new(value, &frontier).unwrap();
+        for (k, array) in frontier.iter().enumerate() {
+            let values: Vec<f64> = (0..array.shape().elements())
+                .map(|j| number(100 * k + j))
+                .collect();
+            let input = format!("{array:?}").split('\'').nth(1).unwrap().to_owned();
+            fast.set(&input, &values).unwrap();
+            slow.set(&input, &values).unwrap();
+        }
+        // Any order, with repetitions, and not a round number of anything.
+        let batch: Vec<u64> = (0..37).map(|i| (i * 17) % 40).collect();
+        let matrix = slow.rows(&records, &batch).unwrap();
+        let norms: Vec<f64> = matrix.rows().into_iter().map(|row| row.dot(&row)).collect();
+        for norm in [f64::INFINITY, 0.5, 0.01] {
+            let mut seen = Vec::new();
+            let mut sum = vec![f64::NAN; fast.dimension()];
+            let mut clip = clip(norm);
+            let watch = |squared_norms: &[f64], weights: &mut [f64]| {
+                seen.extend_from_slice(squared_norms);
+                clip(squared_norms, weights);
+            };
+            fast.weighted_sum(&records, &batch, watch, &mut sum).unwrap();
+            for (seen, norm) in seen.iter().zip(&norms) {
+                assert!(
+                    (seen - norm).abs() <= 1e-13 * norm,
+                    "{name}: squared norm {seen} against {norm}"
+                );
+            }
+            assert_eq!(seen.len(), batch.len(), "{name}");
+            let mut expected = Array1::<f64>::zeros(fast.dimension());
+            for (row, squared_norm) in matrix.rows().into_iter().zip(&norms) {
+                expected.scaled_add((norm / squared_norm.sqrt()).min(1.0), &row);
+            }
+            let scale = matrix.iter().fold(0.0_f64, |largest, x| largest.max(x.abs())) * batch.len() as f64;
+            for (sum, expected) in sum.iter().zip(&expected) {
+                assert!(
+                    (sum - expected).abs() <= 1e-14 * scale,
+                    "{name} at C = {norm}: {sum} against {expected}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn contraction_stores_no_matrix() {
+    let records = records(4, 4);
+    let graph = Graph::new();
+    let (_, _, build) = models()[1];
+    let (value, frontier) = build(&graph, Record::new(&graph, records.schema()));
+    let gradient = RecordGradient::<f64>::new(value, &frontier).unwrap();
+    let listing = gradient.program().to_string();
+    assert!(
+        !listing.contains("outer"),
+        "the outer product was multiplied out:\n{listing}"
+    );
+}
+
+fn regression(graph: &Graph, records: &Records) -> RecordGradient<f64> {
+    let w = graph.input("w", [2]).unwrap();
+    let record = Record::new(graph, records.schema());
+    let value = log_likelihood(record.get("x").unwrap().dot(w), record.get("y").unwrap());
+    let mut gradient = RecordGradient::new(value, &[w]).unwrap();
+    gradient.set("w", &[0.3, -0.2]).unwrap();
+    gradient
+}
+
+#[test]
+fn one_record_and_no_record() {
+    let records = records(3, 2);
+    let graph = Graph::new();
+    let mut gradient = regression(&graph, &records);
+    let mut sum = [f64::NAN; 2];
+    gradient.weighted_sum(&records, &[], clip(1.0), &mut sum).unwrap();
+    assert_eq!(sum, [0.0, 0.0]);
+    gradient
+        .weighted_sum(&records, &[1], clip(f64::INFINITY), &mut sum)
+        .unwrap();
+    let (x, y) = (&records.column(0)[2..4], records.column(1)[1]);
+    let p = 1.0 / (1.0 + (-(0.3 * x[0] - 0.2 * x[1])).exp());
+    for k in 0..2 {
+        assert!((sum[k] - (y - p) * x[k]).abs() < 1e-15);
+    }
+}
+
+#[test]
+fn a_record_that_is_not_finite_contributes_nothing() {
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e200] {
+        let x = ndarray::array![[0.5, 1.0], [bad, 1.0], [-1.0, 0.25]];
+        let records =
+            Records::from_columns([("x", Column::from(x)), ("y", Column::from(vec![1.0, 0.0, 1.0]))])
+                .unwrap();
+        let graph = Graph::new();
+        let mut gradient = regression(&graph, &records);
+        let (mut all, mut good) = ([0.0; 2], [0.0; 2]);
+        gradient
+            .weighted_sum(&records, &[0, 1, 2], clip(1.0), &mut all)
+            .unwrap();
+        gradient
+            .weighted_sum(&records, &[0, 2], clip(1.0), &mut good)
+            .unwrap();
+        assert_eq!(all, good, "with {bad}");
+        assert!(all.iter().all(|x| x.is_finite()));
+    }
+}
+
+#[test]
+fn large_batches_run_in_tiles_and_give_the_same_sum() {
+    let records = records(5000, 2);
+    let graph = Graph::new();
+    let mut gradient = regression(&graph, &records);
+    let all: Vec<u64> = (0..5000).collect();
+    let (mut whole, mut parts, mut part) = ([0.0; 2], [0.0; 2], [0.0; 2]);
+    gradient
+        .weighted_sum(&records, &all, clip(0.3), &mut whole)
+        .unwrap();
+    for batch in all.chunks(333) {
+        gradient
+            .weighted_sum(&records, batch, clip(0.3), &mut part)
+            .unwrap();
+        parts.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+    }
+    for k in 0..2 {
+        // 5000 terms of size at most 0.3 in another order: partial sums stay below 1500, each rounding below 1500·2⁻⁵³.
+        assert!((whole[k] - parts[k]).abs() <= 5000.0 * 1500.0 * f64::EPSILON);
+    }
+}
+
+#[test]
+fn single_precision_agrees() {
+    let records = records(64, 5);
+    let graph = Graph::new();
+    let (value, frontier) = models()[0].2(&graph, Record::new(&graph, records.schema()));
+    let mut single = RecordGradient::<f32>::new(value, &frontier).unwrap();
+    let mut double = RecordGradient::<f64>::new(value, &frontier).unwrap();
+    let batch: Vec<u64> = (0..64).collect();
+    let (mut a, mut b) = ([0.0_f32; 5], [0.0_f64; 5]);
+    single
+        .weighted_sum(&records, &batch, |_, weights| weights.fill(1.0), &mut a)
+        .unwrap();
+    double
+        .weighted_sum(&records, &batch, |_, weights| weights.fill(1.0), &mut b)
+        .unwrap();
+    for (a, b) in a.iter().zip(b) {
+        // 64 terms of size at most 1.
+        assert!((f64::from(*a) - b).abs() < 64.0 * 64.0 * f64::from(f32::EPSILON));
+    }
+}
+
+#[test]
+fn mistakes_are_errors() {
+    let few = records(3, 2);
+    let graph = Graph::new();
+    let mut gradient = regression(&graph, &few);
+    let mut sum = [0.0; 2];
+    let told = gradient
+        .weighted_sum(&few, &[3], clip(1.0), &mut sum)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(told, "record index 3 is out of range: there are 3 records");
+    let told = gradient
+        .weighted_sum(&few, &[0], clip(1.0), &mut [0.0; 3])
+        .unwrap_err()
+        .to_string();
+    assert!(told.contains("2 numbers, got 3"));
+    let told = gradient
+        .weighted_sum(&records(3, 4), &[0], clip(1.0), &mut sum)
+        .unwrap_err()
+        .to_string();
+    assert!(told.contains("'x' [4]") && told.contains("'x' [2]"), "{told}");
+    let x = Record::new(&graph, few.schema()).get("x").unwrap();
+    let told = RecordGradient::<f64>::new(x.sum(), &[x]).unwrap_err().to_string();
+    assert!(told.contains("would mix records"), "{told}");
+    let w = graph.input("w", [2]).unwrap();
+    assert!(RecordGradient::<f64>::new(w.sum(), &[w]).is_err());
+}
