@@ -147,6 +147,8 @@ pub(crate) fn toml_key(column: &str) -> String {
 
 const EITHER: &str = "[low, high] or a list of categories like [\"yes\", \"no\"]";
 
+const ENDLESS: &str = "[low, high] with finite ends and a finite distance between them";
+
 /// The bound that a TOML value stands for, or what was expected in its place.
 fn bound(value: &Value) -> Result<Bound, &'static str> {
     let items = value.as_array().ok_or(EITHER)?;
@@ -157,14 +159,17 @@ fn bound(value: &Value) -> Result<Bound, &'static str> {
         return Err(EITHER);
     };
     let (low, high) = (number(low).ok_or(EITHER)?, number(high).ok_or(EITHER)?);
-    if !(low < high) {
-        return Err("[low, high] with low below high");
+    if low < high {
+        // The width is divided by, so it has to be finite as well: [-1e308, 1e308] is refused.
+        if (high - low).is_finite() {
+            Ok(Bound::Range { low, high })
+        } else {
+            Err(ENDLESS)
+        }
+    } else {
+        // Not a number lands here too: it is below nothing.
+        Err("[low, high] with low below high")
     }
-    // The width is divided by, so it has to be finite as well: [-1e308, 1e308] is refused.
-    if !(high - low).is_finite() {
-        return Err("[low, high] with finite ends and a finite distance between them");
-    }
-    Ok(Bound::Range { low, high })
 }
 
 fn number(value: &Value) -> Option<f64> {

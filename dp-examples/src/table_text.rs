@@ -26,7 +26,7 @@ use crate::summary::{Marginal, WeightSummary};
 ///     reference: None,
 /// }];
 /// let text = table_text(&weights);
-/// assert!(text.ends_with("length  -0.790  0.050  [-0.872, -0.708]\n"), "{text}");
+/// assert!(text.ends_with("length    -0.790  0.050  [-0.872, -0.708]\n"), "{text}");
 /// # Ok::<(), dp_examples::Error>(())
 /// ```
 pub fn table_text(weights: &[WeightSummary]) -> String {
