@@ -1,1 +1,72 @@
-//! Differentially private variational inference: a model, a budget, a posterior and a privacy statement.
+//! Differentially private variational inference.
+//!
+//! A person with sensitive records writes a model of one record, names a privacy budget, and gets an approximate
+//! posterior and a statement of what it guarantees.
+//!
+//! ```
+//! use dp_accountant::{Budget, Relation};
+//! use dp_sampler::Poisson;
+//! use dp_vi::{AutoNormal, DpVi, Sensitive};
+//! use ndarray::{Array1, Array2};
+//! use ppl_core::{Column, Ctx, Distribution, Records, Result};
+//! use ppl_distributions::{Bernoulli, Normal};
+//!
+//! fn model(ctx: &mut Ctx) -> Result<()> {
+//!     let d = ctx.records().dim("x")?;
+//!     let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(d))?;
+//!     ctx.each_record(|ctx, record| {
+//!         let logit = record.get("x")?.dot(w);
+//!         ctx.observe("y", Bernoulli::from_logit(logit), record.get("y")?)
+//!     })
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let x = Array2::from_shape_fn((2000, 2), |(i, j)| ((i * (3 + 4 * j)) % 17) as f64 / 8.0 - 1.0);
+//! let y: Array1<f64> = x.rows().into_iter().map(|x| f64::from(x[0] > x[1])).collect();
+//! let records = Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))])?);
+//! let fit = DpVi::new(model, AutoNormal::new())
+//!     .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+//!     .subsample(Poisson::rate(0.05)?)
+//!     .steps(500)
+//!     .fit(&records)?;
+//! println!("{}", fit.privacy());             // the guarantee in words and numbers
+//! let w = fit.posterior().mean("w")?;
+//! assert!(w[0] > 0.0 && w[1] < 0.0);
+//! assert!(fit.privacy().epsilon.as_ref().unwrap().upper <= 1.0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | what happens there |
+//! |---|---|
+//! | `sensitive` | the wall, as a type |
+//! | `mechanism` | clip, sum, noise; the event of one release |
+//! | `guide`, `objective` | the variational family; the bound as array programs |
+//! | `optimiser` | Adam, schedules, averaging |
+//! | `dp_vi`, `training` | settings and calibration; one run, step by step |
+//! | `posterior`, `report` | what comes out |
+
+#[cfg(test)]
+mod audit_tests;
+mod dp_vi;
+mod error;
+mod guide;
+mod mechanism;
+mod objective;
+mod optimiser;
+mod posterior;
+mod report;
+mod sensitive;
+#[cfg(any(test, feature = "proptest"))]
+pub mod strategies;
+mod training;
+
+pub use dp_vi::{DpVi, Fit, PrivacyPlan, Progress, Unspecified};
+pub use error::{Error, Result};
+pub use guide::{AutoNormal, Guide, GuideParameter, GuideProgram, GuideSite, Marginal};
+pub use mechanism::{ClipNorm, GaussianSum, PrivateGradient, Protection, SMALLEST_CLIP_NORM};
+pub use optimiser::{Adam, Optimiser, Schedule};
+pub use posterior::Posterior;
+pub use report::PrivacyReport;
+pub use sensitive::Sensitive;
+pub use training::Training;

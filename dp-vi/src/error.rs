@@ -1,0 +1,60 @@
+//! The one error type of this crate.
+
+/// A `Result` whose error is [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong between a model and a posterior.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A mistake in the model, or records that do not fit it.
+    #[error(transparent)]
+    Model(#[from] ppl_core::Error),
+    /// A budget that is not one, or that cannot be met.
+    #[error(transparent)]
+    Accounting(#[from] dp_accountant::Error),
+    /// A sampler that cannot draw as asked.
+    #[error(transparent)]
+    Sampling(#[from] dp_sampler::Error),
+    /// Something that has no default was not said.
+    #[error("{what} is missing: {why}")]
+    Missing {
+        /// What was not said.
+        what: &'static str,
+        /// Why it has no default, and how to say it.
+        why: &'static str,
+    },
+    /// A number outside its range.
+    #[error("{what} must be {requirement}, got {value}")]
+    OutOfRange {
+        /// What the number is.
+        what: &'static str,
+        /// Its range, in words.
+        requirement: &'static str,
+        /// The value given.
+        value: f64,
+    },
+    /// A model that inference cannot do anything for.
+    #[error("this model {0}")]
+    NothingToInfer(&'static str),
+    /// More releases than were paid for.
+    #[error("no release left: {paid} were paid for from the ledger, and all have been made")]
+    NotPaid {
+        /// Number of releases that were debited.
+        paid: u64,
+    },
+    /// Two settings that exclude each other.
+    #[error("{0}")]
+    Conflict(&'static str),
+    /// A sampling scheme for which there is no rule here.
+    #[error("sampling scheme '{0}' has no privacy event here")]
+    UnknownScheme(String),
+    /// A site the posterior does not have.
+    #[error("the posterior has no site '{name}'; it has {known}")]
+    UnknownSite {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+}

@@ -1,0 +1,75 @@
+//! A training step allocates nothing.
+
+#![allow(unsafe_code)]
+
+use dp_accountant::{Budget, Relation};
+use dp_sampler::{Poisson, Seed};
+use dp_vi::{AutoNormal, DpVi, Sensitive};
+use ndarray::{Array1, Array2};
+use ppl_core::{Column, Ctx, Distribution, Records, Result};
+use ppl_distributions::{Bernoulli, HalfNormal, Normal};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+thread_local! {
+    // Per thread, because the test harness allocates on its own.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is passed on unchanged to the system allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller keeps the contract of `realloc`.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn network(ctx: &mut Ctx) -> Result<()> {
+    let d = ctx.records().dim("x")?;
+    let spread = ctx.sample("spread", HalfNormal::new(1.0))?;
+    let w1 = ctx.sample("w1", Normal::new(0.0, spread).iid([4, d]))?;
+    let w2 = ctx.sample("w2", Normal::new(0.0, 1.0).iid(4))?;
+    ctx.each_record(|ctx, record| {
+        let hidden = w1.dot(record.get("x")?).tanh();
+        ctx.observe("y", Bernoulli::from_logit(w2.dot(hidden)), record.get("y")?)
+    })
+}
+
+#[test]
+fn a_step_allocates_nothing() {
+    let x = Array2::from_shape_fn((3000, 5), |(i, j)| ((i * 7 + j * 3) % 11) as f64 / 5.0 - 1.0);
+    let y = Array1::from_shape_fn(3000, |i| (i % 2) as f64);
+    let records = Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap());
+    let mut training = DpVi::new(network, AutoNormal::new())
+        .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+        .subsample(Poisson::rate(0.1).unwrap())
+        .steps(400)
+        .seed(Seed::for_tests(3))
+        .start(&records)
+        .unwrap();
+    training.step().unwrap();
+    let before = ALLOCATIONS.with(Cell::get);
+    for _ in 0..399 {
+        training.step().unwrap();
+    }
+    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
+    // The counter works.
+    let boxed = std::hint::black_box(Box::new(training.done()));
+    assert_eq!((*boxed, ALLOCATIONS.with(Cell::get) - before), (400, 1));
+    assert!(training.step().unwrap_err().to_string().contains("no release left: 400 were paid for"));
+}
