@@ -8,6 +8,9 @@ use crate::{Certified, Composition, Engine, Error, Event, Mechanism, Relation, R
 /// The relative width `(upper - lower) / upper` that an accountant aims at.
 pub const DEFAULT_RELATIVE_WIDTH: f64 = 2e-5;
 
+/// How many times wider, relatively, an interval for delta may be than one for epsilon.
+pub(crate) const DELTA_WIDTH_FACTOR: f64 = 50.0;
+
 /// Computes what a composition of events costs under a neighbouring relation.
 ///
 /// # Privacy
@@ -124,7 +127,7 @@ impl Accountant {
     /// Improves an interval from closed forms by the loss distribution where they are not the whole answer.
     fn answer(&self, run: &Run, closed: Interval, query: Query) -> Result<Certified> {
         let settled = closed.upper - closed.lower <= self.relative_width * closed.upper;
-        let (interval, engine) = if run.is_exact() || settled {
+        let (interval, engine) = if run.is_exact() || settled || !run.has_exact_counts() {
             (closed, Engine::ClosedForm)
         } else {
             (
@@ -235,6 +238,13 @@ impl Run {
             [only] => only.count == 1.0 && self.squared_mu == 0.0,
             _ => false,
         }
+    }
+
+    /// Whether all counts are exact as floating-point numbers, which the loss distribution takes for granted.
+    fn has_exact_counts(&self) -> bool {
+        self.subsampled
+            .iter()
+            .all(|step| step.count <= (1u64 << 53) as f64)
     }
 
     /// An interval for delta from closed forms: exact if [`Self::is_exact`], otherwise true but wide.

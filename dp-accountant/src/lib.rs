@@ -39,6 +39,8 @@ mod error;
 mod event;
 mod lattice;
 mod ledger;
+#[cfg(test)]
+mod properties;
 mod special;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;

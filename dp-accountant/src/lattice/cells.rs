@@ -14,14 +14,20 @@ use crate::special::{ROUNDOFF, density, mills_ratio, upper_tail};
 /// Masses below this are not trusted to a relative error, because their factors may be subnormal.
 const NEGLIGIBLE: f64 = 1e-290;
 
-/// Masses of P and Q on half-cells `[k h/2, (k+1) h/2)` of the loss, k = first, first + 1, …
+/// Positions of a lattice's origin are multiples of the spacing over this number, so that every boundary, an integer
+/// below 2^45 times a number of eight significant bits, is exact.
+const FRACTIONS: i64 = 1 << 20;
+
+/// Masses of P and Q on half-cells `[l_k, l_(k+1))` of the loss with `l_k = origin + k h/2`, k = first, first + 1, …
 ///
-/// `first` and the number of half-cells are even. The Q masses are stored multiplied by `e^(k h/2)`, the inverse of
-/// the likelihood ratio at the left end: this number is at most the P mass, at least the P mass times `e^(-h/2)`, and
+/// `first` and the number of half-cells are even. The Q masses are stored multiplied by `e^(l_k)`, the likelihood
+/// ratio at the left end: this number is at most the P mass, at least the P mass times `e^(-h/2)`, and
 /// cannot overflow or lose its digits.
 #[derive(Debug, Clone)]
 pub(crate) struct Cells {
     pub(crate) spacing: f64,
+    /// The origin in units of `spacing / FRACTIONS`.
+    origin: i64,
     pub(crate) first: i64,
     pub(crate) p: Vec<f64>,
     pub(crate) q_scaled: Vec<f64>,
@@ -100,14 +106,19 @@ impl Pair {
     /// deviations from both centres cut off. `None` if it would need more than `limit` half-cells.
     pub(crate) fn cells(&self, spacing: f64, truncation: f64, limit: usize) -> Option<Cells> {
         let (lowest, highest) = self.loss_range(truncation);
-        let (first, last) = ((lowest / spacing).floor() * 2.0, (highest / spacing).ceil() * 2.0);
-        if !(last - first <= limit as f64 && first.abs() < 1e15 && last.abs() < 1e15) {
+        let origin = self.origin(spacing);
+        let shift = boundary(origin, 0, spacing);
+        let (first, last) = (
+            ((lowest - shift) / spacing).floor() * 2.0,
+            ((highest - shift) / spacing).ceil() * 2.0,
+        );
+        if !(last - first <= limit as f64 && first.abs() < 1e7 && last.abs() < 1e7) {
             return None;
         }
-        let half = 0.5 * spacing;
         let (first, count) = (first as i64, (last - first) as usize);
         let mut cells = Cells {
             spacing,
+            origin,
             first,
             p: Vec::with_capacity(count),
             q_scaled: Vec::with_capacity(count),
@@ -121,7 +132,7 @@ impl Pair {
             loss_error: 0.0,
             symmetric: self.rate == 1.0,
         };
-        let mut left_loss = first as f64 * half;
+        let mut left_loss = boundary(origin, first, spacing);
         let mut left = self.outcome(left_loss);
         cells.note_boundary(self, left, left_loss);
         let (base, shifted) = (
@@ -131,12 +142,12 @@ impl Pair {
         cells.q_below = base;
         cells.p_below = (1.0 - self.rate) * base + self.rate * shifted;
         for k in 0..count {
-            let right_loss = (first + k as i64 + 1) as f64 * half;
+            let right_loss = boundary(origin, first + k as i64 + 1, spacing);
             let right = self.outcome(right_loss);
             cells.note_boundary(self, right, right_loss);
             let mass = self.mass(left, right, left_loss);
-            if mass.p < NEGLIGIBLE || mass.q_scaled < NEGLIGIBLE {
-                cells.p_lost += mass.p + f64::MIN_POSITIVE;
+            if !(mass.p >= NEGLIGIBLE && mass.q_scaled >= NEGLIGIBLE) {
+                cells.p_lost += mass.p.abs() + f64::MIN_POSITIVE;
                 // With rate 1 the reversed table is a copy and this number is not needed.
                 if self.rate < 1.0 {
                     cells.q_lost += mass.q_scaled * (-left_loss).exp() + f64::MIN_POSITIVE;
@@ -156,7 +167,33 @@ impl Pair {
         );
         cells.q_above = base;
         cells.p_above = (1.0 - self.rate) * base + self.rate * shifted;
-        Some(cells)
+        // Parameters beyond all reason may leave the range of f64; then there is no table.
+        let sum =
+            cells.p_above + cells.p_below + cells.p_lost + cells.q_lost + cells.mass_error + cells.loss_error;
+        sum.is_finite().then_some(cells)
+    }
+
+    /// Where the lattice should lie: with a group of all outcomes up to half a cell above the origin balanced there.
+    ///
+    /// At small rates nearly all outcomes have losses within about q of log(1-q), on the scale of a cell a single point. With that
+    /// point between two lattice points the lower end would have to lower it to the one below. Any origin is valid.
+    fn origin(&self, spacing: f64) -> i64 {
+        let q = self.rate;
+        if q == 1.0 {
+            return 0;
+        }
+        let mut balanced = (-q).ln_1p();
+        for _ in 0..40 {
+            let top = self.outcome(balanced + 0.5 * spacing) / self.sigma;
+            let (base, shifted) = (upper_tail(-top), upper_tail(1.0 / self.sigma - top));
+            if !(base > 0.0) {
+                break;
+            }
+            balanced = (q * (shifted / base - 1.0)).ln_1p();
+        }
+        // Beyond a cell the origin does not matter.
+        let cells = balanced / spacing;
+        ((cells - cells.floor()) * FRACTIONS as f64) as i64
     }
 
     /// The losses at `truncation` standard deviations below 0 and above 1.
@@ -242,6 +279,11 @@ impl Pair {
     }
 }
 
+/// The loss at the left end of half-cell `k`.
+fn boundary(origin: i64, k: i64, spacing: f64) -> f64 {
+    (origin + k * (FRACTIONS / 2)) as f64 * (spacing / FRACTIONS as f64)
+}
+
 struct Mass {
     p: f64,
     q_scaled: f64,
@@ -279,6 +321,11 @@ impl Cells {
         self.loss_error = self.loss_error.max(off + pair.loss_evaluation_error(wanted));
     }
 
+    /// The loss at lattice index 0.
+    pub(crate) fn shift(&self) -> f64 {
+        boundary(self.origin, 0, self.spacing)
+    }
+
     /// The table of the reversed pair (Q, P), whose losses have the opposite sign.
     pub(crate) fn reversed(&self) -> Self {
         if self.symmetric {
@@ -289,7 +336,7 @@ impl Cells {
         let (mut p, mut q_scaled) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let (mut p_lost, mut q_lost) = (self.q_lost, self.p_lost);
         for k in (0..count).rev() {
-            let left = (self.first + k as i64) as f64 * half;
+            let left = boundary(self.origin, self.first + k as i64, self.spacing);
             let (mass, scaled) = (self.q_scaled[k] * (-left).exp(), self.p[k] * (-left - half).exp());
             if mass < NEGLIGIBLE || scaled < NEGLIGIBLE {
                 p_lost += mass + f64::MIN_POSITIVE;
@@ -301,9 +348,10 @@ impl Cells {
                 q_scaled.push(scaled);
             }
         }
-        let last = self.first.abs().max((self.first + count as i64).abs()) as f64 * half;
+        let last = (self.first.abs().max((self.first + count as i64).abs()) + 2) as f64 * half;
         Self {
             spacing: self.spacing,
+            origin: -self.origin,
             first: -(self.first + count as i64),
             p,
             q_scaled,

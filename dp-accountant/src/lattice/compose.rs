@@ -38,6 +38,8 @@ pub(crate) type Factor = (LossDistribution, f64);
 /// The tilted composition on a window of the lattice.
 pub(crate) struct Composed {
     spacing: f64,
+    /// The loss at lattice index 0.
+    shift: f64,
     tilt: f64,
     /// Lattice index of the first entry of `tilted`.
     first: i64,
@@ -64,7 +66,7 @@ pub(crate) enum End {
 
 /// The logarithm of Σ m_j e^(c l_j).
 fn log_mgf(distribution: &LossDistribution, spacing: f64, c: f64) -> f64 {
-    let exponent = |j: usize| c * ((distribution.first + j as i64) as f64 * spacing);
+    let exponent = |j: usize| c * (distribution.shift + (distribution.first + j as i64) as f64 * spacing);
     let terms = distribution
         .masses
         .iter()
@@ -93,16 +95,22 @@ fn log_mgf(distribution: &LossDistribution, spacing: f64, c: f64) -> f64 {
 }
 
 impl Composed {
-    /// Composes `factors` under a tilt, on a window of `length` (a power of two) points from index `first`.
+    /// Composes `factors` under a tilt, on a window of `length` (a power of two) points. What that is more than the
+    /// wanted window is divided between both sides of it.
     pub(crate) fn new(
         factors: &[Factor],
         spacing: f64,
         tilt: f64,
-        first: i64,
         length: usize,
         window: Window,
     ) -> Option<Self> {
         let u = ROUNDOFF;
+        let shift: f64 = factors
+            .iter()
+            .map(|(distribution, count)| count * distribution.shift)
+            .sum();
+        let spare = length as f64 - (window.high - window.low) / spacing;
+        let first = ((window.low - shift) / spacing - 0.5 * spare).floor() as i64;
         let transform_error = 8.0 * u * (length as f64).log2();
         let mut planner = FftPlanner::<f64>::new();
         let forward = planner.plan_fft_forward(length);
@@ -112,7 +120,7 @@ impl Composed {
         let mut powers = vec![[0.0f64; 3]; half + 1];
         let mut buffer = vec![Complex::new(0.0, 0.0); length];
         let (mut log_scale, mut relative_error, mut infinite) = (0.0, 0.0, 0.0);
-        let (mut log_up, mut log_down) = (0.0, 0.0);
+        let (mut log_up, mut log_down, mut chernoff_error) = (0.0, 0.0, 1.0);
         for (distribution, count) in factors {
             let g = log_mgf(distribution, spacing, tilt);
             if !g.is_finite() {
@@ -120,6 +128,11 @@ impl Composed {
             }
             let up = log_mgf(distribution, spacing, tilt + window.up) - g;
             let down = log_mgf(distribution, spacing, tilt - window.down) - g;
+            // Exponents of this size were rounded and this many terms added, in each of the logarithms.
+            let points = distribution.masses.len() as f64;
+            let furthest = distribution.shift.abs() + (distribution.first.abs() as f64 + points) * spacing;
+            let steepest = tilt + window.up + window.down;
+            chernoff_error += count * 4.0 * u * (steepest * furthest + points + 700.0);
             log_up += count * up;
             log_down += count * down;
             log_scale += count * g;
@@ -133,7 +146,7 @@ impl Composed {
                 .filter(|(_, mass)| **mass > 0.0)
             {
                 let index = distribution.first + j as i64;
-                let exponent = tilt * (index as f64 * spacing) - g;
+                let exponent = tilt * (distribution.shift + index as f64 * spacing) - g;
                 let weight = if exponent < 600.0 {
                     mass * exponent.exp()
                 } else {
@@ -187,15 +200,19 @@ impl Composed {
         let tilted: Vec<f64> = (0..length)
             .map(|k| buffer[(first + k as i64).rem_euclid(length as i64) as usize].re * inverse_length)
             .collect();
-        // P[S >= s] <= e^(log_up - up s), P[S <= s] <= e^(log_down + down s). Logarithms of sums and their differences
-        // are right to far better than the added 1.
-        let (low, high) = (first as f64 * spacing, (first + length as i64) as f64 * spacing);
-        let below = (log_down + window.down * low + 1.0).min(0.0).exp();
-        let above = (log_up - window.up * high + 1.0).min(0.0).exp();
+        // P[S >= s] <= e^(log_up - up s), P[S <= s] <= e^(log_down + down s), for tilted masses; the 1 that
+        // chernoff_error starts from is a margin for what they fall short of being normalised.
+        let (low, high) = (
+            shift + first as f64 * spacing,
+            shift + (first + length as i64) as f64 * spacing,
+        );
+        let below = (log_down + window.down * low + chernoff_error).min(0.0).exp();
+        let above = (log_up - window.up * high + chernoff_error).min(0.0).exp();
         let finite =
             entry_error.is_finite() && log_scale.is_finite() && below.is_finite() && above.is_finite();
         finite.then_some(Self {
             spacing,
+            shift,
             tilt,
             first,
             tilted,
@@ -219,7 +236,7 @@ impl Composed {
             if !(next.value(end) > target) {
                 // At the bottom of the window the upper end of delta is still small enough.
                 let bottom = end == End::Upper && index == self.first + 1;
-                return bottom.then_some(self.first as f64 * self.spacing);
+                return bottom.then_some(self.loss(self.first));
             }
             // On the lattice interval [index - 1, index] the sum is linear in e^ε; the parts that are not (wrap-around)
             // are taken at the end where they are worse.
@@ -232,7 +249,7 @@ impl Composed {
             let share = if share.is_nan() { 0.0 } else { share };
             // share = 1 at the lower lattice point.
             let step = ((1.0 - share) * self.spacing.exp_m1()).ln_1p();
-            Some((index - 1) as f64 * self.spacing + step)
+            Some(self.loss(index - 1) + step)
         })
     }
 
@@ -240,10 +257,10 @@ impl Composed {
     pub(crate) fn delta(&self, epsilon: f64, end: End) -> Option<f64> {
         let unit = self.log_unit(epsilon)?.exp();
         self.walk(end, epsilon, |index, at, next| {
-            if (index - 1) as f64 * self.spacing > epsilon {
+            if self.loss(index - 1) > epsilon {
                 return None;
             }
-            let offset = (epsilon - (index - 1) as f64 * self.spacing).max(0.0);
+            let offset = (epsilon - self.loss(index - 1)).max(0.0);
             let share = 1.0 - (offset.exp_m1() / self.spacing.exp_m1()).min(1.0);
             let finite = at.sum + share * (next.sum - at.sum);
             let value = match end {
@@ -270,7 +287,7 @@ impl Composed {
         let c = self.tilt;
         let last = self.first + self.tilted.len() as i64;
         // Everything is in units of e^(log_scale - c reference).
-        let log_weight = |index: i64| -c * (index as f64 * self.spacing - reference);
+        let log_weight = |index: i64| -c * (self.loss(index) - reference);
         // The largest value of e^(-c l) (1 - e^(ε - l)) over l is e^(-c ε) (c/(c+1))^c / (c+1).
         let worst_place = if c > 0.0 {
             (c * (c / (c + 1.0)).ln()).exp() / (c + 1.0)
@@ -278,9 +295,7 @@ impl Composed {
             1.0
         };
         let extra = |index: i64| match end {
-            End::Upper => {
-                self.above * log_weight(last).exp() + infinite
-            }
+            End::Upper => self.above * log_weight(last).exp() + infinite,
             End::Lower => (self.below + self.above) * worst_place * log_weight(index).exp(),
         };
         let mut point = Point {
@@ -324,13 +339,28 @@ impl Composed {
         Some(self.log_scale - self.tilt * reference).filter(|log| log.abs() < 700.0)
     }
 
-    /// The total relative error of delta as an exponent, weights over the whole window included.
-    pub(crate) fn relative_error(&self) -> f64 {
+    /// The loss at a lattice index.
+    fn loss(&self, index: i64) -> f64 {
+        self.shift + index as f64 * self.spacing
+    }
+
+    /// The largest size of the terms of any loss in the window.
+    fn largest_loss(&self) -> f64 {
         let last = self
             .first
             .abs()
             .max((self.first + self.tilted.len() as i64).abs());
-        self.relative_error + 8.0 * ROUNDOFF * self.tilt * (last as f64 * self.spacing)
+        self.shift.abs() + last as f64 * self.spacing
+    }
+
+    /// A bound on the rounding of losses in the window: of the products, of their sum, and of the sum of shifts.
+    pub(crate) fn loss_error(&self) -> f64 {
+        16.0 * ROUNDOFF * self.largest_loss()
+    }
+
+    /// The total relative error of delta as an exponent, weights over the whole window included.
+    pub(crate) fn relative_error(&self) -> f64 {
+        self.relative_error + 16.0 * ROUNDOFF * self.tilt * self.largest_loss()
     }
 }
 

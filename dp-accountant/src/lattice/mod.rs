@@ -17,7 +17,7 @@ const LONGEST_TRANSFORM: usize = 1 << 20;
 /// The most half-cells in the table of one step.
 const MOST_CELLS: usize = 1 << 20;
 /// Refinement stops after this many lattices.
-const LEVELS: usize = 7;
+const LEVELS: usize = 5;
 
 /// `count` uses of the Gaussian mechanism under Poisson sampling, add/remove.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,6 +40,8 @@ struct Direction {
     known: Interval,
     truncation: f64,
     scout: Scout,
+    /// What share of the tilt at the saddle point is used.
+    ease: f64,
 }
 
 /// Where and how finely to compose one direction.
@@ -61,52 +63,68 @@ pub(crate) fn solve(steps: &[Step], query: Query, known: Interval, relative_widt
         .into();
     let mut answer = known;
     let mut spacing: Option<f64> = None;
+    // delta falls exponentially in epsilon: asking the same relative width of it would be asking far more.
+    let relative_width = match query {
+        Query::Epsilon { .. } => relative_width,
+        Query::Delta { .. } => (relative_width * crate::accountant::DELTA_WIDTH_FACTOR).min(1.0),
+    };
     for _ in 0..LEVELS {
         let goal = relative_width * answer.upper;
         // A direction matters while it could be the larger one by a visible amount.
-        let active: Vec<usize> =
-            (0..2).filter(|&d| directions[d].known.upper - answer.lower > 0.5 * goal).collect();
-        let plans: Vec<(usize, Plan)> = active
-            .iter()
-            .filter_map(|&d| Some((d, directions[d].plan(query)?)))
+        let active: Vec<usize> = (0..2)
+            .filter(|&d| directions[d].known.upper - answer.lower > 0.5 * goal)
             .collect();
-        if plans.is_empty() {
+        let Some(&leader) = active.first() else { break };
+        let Some(plan) = directions[leader].plan(query, answer.lower) else {
             break;
-        }
-        let wanted = match spacing {
-            Some(spacing) => spacing,
-            // A first lattice four times coarser than foreseen tells which direction matters and how wide it comes out.
-            None => {
-                4.0 * plans
-                    .iter()
-                    .map(|(_, p)| p.spacing(steps, query, relative_width))
-                    .fold(f64::MAX, f64::min)
-            }
         };
+        // A first lattice four times coarser than foreseen tells which direction matters and how wide it comes out.
+        let first_look = spacing.is_none();
+        let wanted = spacing.unwrap_or_else(|| 4.0 * plan.spacing(steps, query, relative_width));
         let truncation = active
             .iter()
             .map(|&d| directions[d].truncation)
             .fold(6.0, f64::max);
-        let floor = plans
-            .iter()
-            .map(|(_, plan)| plan.finest())
-            .fold(finest_table(steps, truncation), f64::max);
+        let mut floor = plan.finest().max(finest_table(steps, truncation));
+        if !first_look {
+            let plans = active
+                .iter()
+                .filter_map(|&d| directions[d].plan(query, answer.lower));
+            floor = plans.map(|plan| plan.finest()).fold(floor, f64::max);
+        }
         let used = few_bits(wanted.max(floor));
         let Some(tables) = tables(steps, used, truncation) else {
             break;
         };
-        for (d, plan) in &plans {
-            if let Some(interval) = bound(&tables, directions[*d].reversed, used, *plan, query) {
-                directions[*d].known = directions[*d].known.intersect(interval);
+        for &d in &active {
+            // What the first direction proves from below is what the second need not look beneath.
+            let threshold = answer.lower.max(directions[leader].known.lower);
+            let Some(plan) = directions[d].plan(query, threshold) else {
+                continue;
+            };
+            if let Some(interval) = bound(&tables, directions[d].reversed, used, plan, query) {
+                directions[d].known = directions[d].known.intersect(interval);
             }
         }
         let previous = answer.upper - answer.lower;
         answer = answer.intersect(directions[0].known.max(directions[1].known));
         let width = answer.upper - answer.lower;
         let goal = relative_width * answer.upper;
+        // Where single steps can lose very much, the saddle point may be a tilt that lives on such steps and not on the
+        // losses in question. The sign is an interval that is all but empty of information; a smaller tilt then helps.
+        let mut eased = false;
+        for &d in &active {
+            let direction = &mut directions[d];
+            if direction.known.lower < 0.5 * direction.known.upper
+                && direction.known.upper > answer.lower + goal
+            {
+                direction.ease *= 0.75;
+                eased = true;
+            }
+        }
         // The errors of rounding do not shrink with the spacing: stop when a finer lattice no longer helps.
-        let stuck = spacing.is_some() && width > 0.9 * previous;
-        if width <= goal || stuck || wanted <= floor {
+        let stuck = !eased && (!first_look || wanted <= floor) && width > 0.9 * previous;
+        if width <= goal || stuck {
             break;
         }
         spacing = Some(used * (0.6 * goal / width).sqrt().clamp(1.0 / 64.0, 0.7));
@@ -127,18 +145,35 @@ impl Direction {
         };
         // Truncated mass counts fully into delta: a millionth of a millionth of it is small against any goal.
         let truncation = truncation_point(1e-12 * delta / total);
+        // The loss of adding a record is at most -log(1 - q) a step.
+        let largest_loss = if reversed {
+            steps
+                .iter()
+                .map(|step| -step.count * (-step.rate).ln_1p())
+                .sum::<f64>()
+                * (1.0 + 1e-12)
+        } else {
+            f64::INFINITY
+        };
+        let upper = match query {
+            Query::Epsilon { .. } => upper.min(largest_loss),
+            Query::Delta { epsilon } if epsilon >= largest_loss => 0.0,
+            Query::Delta { .. } => upper,
+        };
         Self {
             reversed,
             known: Interval { lower: 0.0, upper },
             truncation,
             scout: Scout::new(steps, truncation, reversed),
+            ease: 1.0,
         }
     }
 
-    fn plan(&self, query: Query) -> Option<Plan> {
+    /// Where to compose next, when values of delta below `threshold` are of no interest.
+    fn plan(&self, query: Query, threshold: f64) -> Option<Plan> {
         let known = self.known;
         let (tilt, reference) = match query {
-            Query::Delta { epsilon } => (self.scout.tilt_at(epsilon).0, epsilon),
+            Query::Delta { epsilon } => (self.scout.tilt_below(epsilon, threshold.ln() - 12.0), epsilon),
             Query::Epsilon { delta } => {
                 if known.upper - known.lower < 0.2 * known.upper {
                     let middle = 0.5 * (known.lower + known.upper);
@@ -149,7 +184,16 @@ impl Direction {
                 }
             }
         };
-        let mut window = self.scout.window(tilt);
+        let tilt = self.ease * tilt;
+        // Wrapped mass m is charged at m · e^(K(c) - c ε) (c/(c+1))^c / (c+1); it is to be a small part of delta.
+        let log_delta = match query {
+            Query::Epsilon { delta } => delta.ln(),
+            Query::Delta { .. } if known.lower > 1e-3 * known.upper => known.lower.ln(),
+            Query::Delta { epsilon } => self.scout.log_mgf(tilt) - tilt * epsilon - 14.0,
+        };
+        let charge = self.scout.log_mgf(tilt) - tilt * reference - tilt.ln_1p();
+        let window_mass = (18.0 + charge - log_delta).clamp(10.0, 100.0);
+        let mut window = self.scout.window(tilt, window_mass);
         // The window has to reach below the epsilon in question: beneath it no mass counts.
         let margin = 0.02 * (window.high - window.low);
         window.low = window.low.min(reference - margin).min(match query {
@@ -227,9 +271,6 @@ fn bound(
     if length > LONGEST_TRANSFORM {
         return None;
     }
-    // What the power of two has to spare goes to both sides.
-    let spare = (length as f64 - points) / 2.0;
-    let first = (plan.window.low / spacing - spare).floor() as i64;
     let mut slack = Slack { mass: 0.0, loss: 0.0 };
     let (mut upper, mut lower): (Vec<Factor>, Vec<Factor>) = (Vec::new(), Vec::new());
     for (cells, count) in tables {
@@ -246,21 +287,25 @@ fn bound(
         upper.push((cells.dominating(), *count));
         lower.push((cells.dominated(), *count));
     }
-    let compose = |factors: &[Factor]| Composed::new(factors, spacing, plan.tilt, first, length, plan.window);
+    let compose = |factors: &[Factor]| Composed::new(factors, spacing, plan.tilt, length, plan.window);
     let (upper, lower) = (compose(&upper), compose(&lower));
     Some(match query {
         Query::Epsilon { delta } => {
             let upper = upper.and_then(|composed| {
                 let target = delta * (-slack.mass - composed.relative_error()).exp();
                 Some(outwards(
-                    composed.epsilon(target, End::Upper, plan.reference)? + slack.loss,
+                    composed.epsilon(target, End::Upper, plan.reference)?
+                        + slack.loss
+                        + composed.loss_error(),
                     End::Upper,
                 ))
             });
             let lower = lower.and_then(|composed| {
                 let target = delta * (slack.mass + composed.relative_error()).exp();
                 Some(outwards(
-                    composed.epsilon(target, End::Lower, plan.reference)? - slack.loss,
+                    composed.epsilon(target, End::Lower, plan.reference)?
+                        - slack.loss
+                        - composed.loss_error(),
                     End::Lower,
                 ))
             });
@@ -273,14 +318,14 @@ fn bound(
             let upper = upper.and_then(|composed| {
                 let factor = (slack.mass + composed.relative_error()).exp();
                 Some(outwards(
-                    composed.delta(epsilon - slack.loss, End::Upper)? * factor,
+                    composed.delta(epsilon - slack.loss - composed.loss_error(), End::Upper)? * factor,
                     End::Upper,
                 ))
             });
             let lower = lower.and_then(|composed| {
                 let factor = (-slack.mass - composed.relative_error()).exp();
                 Some(outwards(
-                    composed.delta(epsilon + slack.loss, End::Lower)? * factor,
+                    composed.delta(epsilon + slack.loss + composed.loss_error(), End::Lower)? * factor,
                     End::Lower,
                 ))
             });

@@ -4,7 +4,7 @@
 
 use super::Step;
 use super::cells::Pair;
-use crate::special::density;
+use crate::special::{density, upper_tail};
 
 /// How many outcomes represent each of the two normal laws.
 const NODES: usize = 240;
@@ -26,7 +26,13 @@ impl Scout {
             let mut nodes = Vec::with_capacity(2 * NODES + 2);
             for k in 0..=NODES {
                 let z = -truncation + k as f64 * spacing;
-                let weight = (density(z) * spacing).ln();
+                // The outermost outcomes stand for all that lies beyond them.
+                let beyond = if k == 0 || k == NODES {
+                    upper_tail(truncation)
+                } else {
+                    0.0
+                };
+                let weight = (density(z) * spacing + beyond).ln();
                 let (base, shifted) = (pair.sigma * z, 1.0 + pair.sigma * z);
                 if reversed {
                     nodes.push((-pair.loss(base), weight));
@@ -70,6 +76,25 @@ impl Scout {
         (log_c.exp(), value)
     }
 
+    /// The same tilt, or the smallest that already shows log delta to be below `enough`.
+    pub(crate) fn tilt_below(&self, epsilon: f64, enough: f64) -> f64 {
+        let (best, value) = self.tilt_at(epsilon);
+        if !(value < enough) {
+            return best;
+        }
+        let (mut low, mut high) = (-7.0, best.ln());
+        for _ in 0..12 {
+            let middle = 0.5 * (low + high);
+            let c = f64::exp(middle);
+            if self.log_mgf(c) - c * epsilon < enough {
+                high = middle
+            } else {
+                low = middle
+            }
+        }
+        high.exp()
+    }
+
     /// The tilt at which the moments bound epsilon best for a given delta, and that bound.
     pub(crate) fn tilt_for(&self, delta: f64) -> (f64, f64) {
         let bound = |c: f64| (self.log_mgf(c) - delta.ln() + c * (c / (c + 1.0)).ln() - c.ln_1p()) / c;
@@ -77,17 +102,17 @@ impl Scout {
         (log_c.exp(), value)
     }
 
-    /// Where the tilted total loss lies but for a mass of about e^-32 on either side, and the exponents that show it.
-    pub(crate) fn window(&self, c: f64) -> Window {
-        const LOG_MASS: f64 = 32.0;
+    /// Where the tilted total loss lies but for a mass of about e^-`log_mass` on either side, and the exponents that
+    /// show it.
+    pub(crate) fn window(&self, c: f64, log_mass: f64) -> Window {
         let at_c = self.log_mgf(c);
         let (up, high) = minimise(
-            |l| (self.log_mgf(c + l.exp()) - at_c + LOG_MASS) / l.exp(),
+            |l| (self.log_mgf(c + l.exp()) - at_c + log_mass) / l.exp(),
             -9.0,
             25.0,
         );
         let (down, low) = minimise(
-            |l| (self.log_mgf(c - l.exp()) - at_c + LOG_MASS) / l.exp(),
+            |l| (self.log_mgf(c - l.exp()) - at_c + log_mass) / l.exp(),
             -9.0,
             25.0,
         );
