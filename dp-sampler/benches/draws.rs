@@ -1,0 +1,99 @@
+//! One draw of each sampler, and Gaussian noise, beside the raw stream that bounds them.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use dp_sampler::rand_core::Rng;
+use dp_sampler::{
+    FixedSize, GaussianNoise, NoiseSource, Permutation, Poisson, Purpose, Seed, Subsampler, Subsampling,
+};
+
+fn draw(c: &mut Criterion, name: &str, mut sampler: impl Subsampler) {
+    let mut batch = Vec::with_capacity(sampler.max_batch_hint());
+    let mut step = 0;
+    c.bench_function(name, |b| {
+        b.iter(|| {
+            sampler.draw(step, &mut batch);
+            step += 1;
+            black_box(&mut batch).len()
+        });
+    });
+}
+
+fn samplers(c: &mut Criterion) {
+    let seed = Seed::for_tests(1);
+    for (name, rate, records) in [
+        ("poisson/1e4 at 0.01", 0.01, 10_000),
+        ("poisson/6e4 at 128 of 6e4", 128.0 / 60_000.0, 60_000),
+        ("poisson/1e7 at 1e-5", 1e-5, 10_000_000),
+        ("poisson/1e7 at 1e-3", 1e-3, 10_000_000),
+        ("poisson/1e4 at 0.5", 0.5, 10_000),
+    ] {
+        draw(
+            c,
+            name,
+            Poisson::rate(rate).unwrap().bind(records, &seed).unwrap(),
+        );
+    }
+    for (name, batch, records) in [
+        ("100 of 1e4", 100, 10_000),
+        ("128 of 6e4", 128, 60_000),
+        ("1e4 of 1e7", 10_000, 10_000_000),
+    ] {
+        let plan = FixedSize::batch(batch).unwrap();
+        draw(c, &format!("fixed/{name}"), plan.bind(records, &seed).unwrap());
+        draw(
+            c,
+            &format!("fixed by permutation/{name}"),
+            plan.by_permutation().bind(records, &seed).unwrap(),
+        );
+    }
+}
+
+fn plans(c: &mut Criterion) {
+    let seed = Seed::for_tests(1);
+    c.bench_function("plan/poisson 1e4 at 0.01", |b| {
+        b.iter(|| {
+            Poisson::rate(black_box(0.01))
+                .unwrap()
+                .bind(10_000, &seed)
+                .unwrap()
+        });
+    });
+    let streams = seed.streams(Purpose::Subsample);
+    c.bench_function("plan/stream and first word", |b| {
+        b.iter(|| streams.at(black_box(7)).next_u64())
+    });
+    c.bench_function("plan/permutation of 6e4", |b| {
+        b.iter(|| Permutation::new(60_000, &mut streams.at(black_box(7))).unwrap());
+    });
+}
+
+fn noise(c: &mut Criterion) {
+    let seed = Seed::for_tests(1);
+    let mut group = c.benchmark_group("noise");
+    for length in [10, 100_000] {
+        group.throughput(Throughput::Elements(length));
+        let mut values = vec![0.0; length as usize];
+        let (mut gaussian, mut step) = (GaussianNoise::new(&seed), 0);
+        group.bench_function(format!("{length} normals"), |b| {
+            b.iter(|| {
+                gaussian.fill(step, &mut values);
+                step += 1;
+                black_box(&mut values)[0]
+            });
+        });
+    }
+    let streams = seed.streams(Purpose::GaussianNoise);
+    let mut bytes = vec![0; 800_000];
+    group.throughput(Throughput::Bytes(800_000));
+    group.bench_function("800,000 raw bytes", |b| {
+        b.iter(|| {
+            streams.at(black_box(7)).fill_bytes(&mut bytes);
+            black_box(&mut bytes)[0]
+        });
+    });
+}
+
+criterion_group!(benches, samplers, plans, noise);
+criterion_main!(benches);

@@ -1,0 +1,228 @@
+//! Poisson subsampling in time proportional to the batch.
+
+mod fixed_point;
+mod thresholds;
+
+use crate::stream::Bits;
+use crate::subsampling::{check_batch_length, check_records, sealed::Sealed};
+use crate::{Error, Purpose, Result, Scheme, Seed, Stream, Streams, Subsampler, Subsampling};
+use thresholds::{MOST_TERMS, Thresholds};
+
+/// Plans Poisson subsampling: each record is in each batch with probability `rate`, independently.
+///
+/// # Privacy
+///
+/// This is the scheme that amplification theorems for add/remove neighbours assume, because the other records of
+/// a batch say nothing about whether a given one is in it. Batches differ in length, and their length is secret:
+/// divide by [`expected_batch`](Subsampler::expected_batch), never by the length that came out.
+///
+/// ```
+/// use dp_sampler::{Poisson, Seed, Subsampler, Subsampling};
+///
+/// let mut sampler = Poisson::rate(0.01)?.bind(1 << 40, &Seed::for_tests(1))?; // a trillion records
+/// assert!(sampler.deviation() < 2_f64.powi(-60));
+/// let mut sampler = Poisson::rate(0.01)?.bind(10_000, &Seed::for_tests(1))?;
+/// let mut batch = Vec::with_capacity(sampler.max_batch_hint());
+/// sampler.draw(0, &mut batch);
+/// assert!((40..200).contains(&batch.len()));
+/// # Ok::<(), dp_sampler::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Poisson {
+    rate: f64,
+}
+
+impl Poisson {
+    /// Includes each record with this probability, which is taken as the exact number that the double is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rate`] unless 0 < rate ≤ 1.
+    pub fn rate(rate: f64) -> Result<Self> {
+        if !(rate > 0.0 && rate <= 1.0) {
+            return Err(Error::Rate(rate));
+        }
+        Ok(Self { rate })
+    }
+}
+
+impl Sealed for Poisson {}
+
+impl Subsampling for Poisson {
+    type Sampler = PoissonSampler;
+
+    fn bind(&self, records: u64, seed: &Seed) -> Result<PoissonSampler> {
+        PoissonSampler::new(self.rate, records, seed.streams(Purpose::Subsample))
+    }
+
+    fn scheme(&self, records: u64) -> Result<Scheme> {
+        check_records(records)?;
+        Ok(Scheme::Poisson { rate: self.rate })
+    }
+}
+
+/// Blocks of up to this many records are sets in one machine word.
+const WORD_DOUBLINGS: u32 = 6;
+
+/// Draws Poisson batches; made by [`Poisson`].
+///
+/// The records are cut into blocks of M = 2ˢ with about 8 to 16 expected members (64 records where more than an
+/// eighth is drawn). For each block one word, compared with precomputed integers, says how many members it
+/// has; then that many distinct positions are drawn, s bits each, exactly uniformly. The last block is
+/// imagined full and what lies beyond the records is left out, which changes nothing for the others. So a draw
+/// takes O(expected batch + 1) time whatever the number of records, and no floating-point number decides.
+///
+/// # Accuracy
+///
+/// Only the integer thresholds are rounded; [`deviation`](Self::deviation) bounds what that does to a batch.
+pub struct PoissonSampler {
+    rate: f64,
+    records: u64,
+    doublings: u32,
+    thresholds: Thresholds,
+    longest: usize,
+    streams: Streams,
+}
+
+impl PoissonSampler {
+    fn new(rate: f64, records: u64, streams: Streams) -> Result<Self> {
+        check_records(records)?;
+        let longest = check_batch_length(likely_maximum(rate, records))?;
+        // The longest block with a mean below 16; rates go down to 2^-1074, records only up to 2^63.
+        let mut doublings = WORD_DOUBLINGS;
+        while doublings < 63 && rate * 2_f64.powi(doublings as i32 + 1) < 16.0 {
+            doublings += 1;
+        }
+        // No longer than the records.
+        let enough = (records - 1).checked_ilog2().map_or(0, |log| log + 1);
+        let doublings = doublings.min(enough);
+        Ok(Self {
+            rate,
+            records,
+            doublings,
+            thresholds: Thresholds::new(rate, doublings),
+            longest,
+            streams,
+        })
+    }
+
+    /// A bound on the total variation distance between a batch and exact Poisson subsampling at this rate.
+    ///
+    /// The number of blocks times K · 2⁻¹²⁸, where K ≤ 112 is the length of the threshold table: below 2⁻⁶⁰ for
+    /// every rate and number of records. The chance that T steps differ in any way from exact ones is at most
+    /// T times this; whoever wants to be strict adds that to δ.
+    #[must_use]
+    pub fn deviation(&self) -> f64 {
+        self.blocks() as f64 * self.thresholds.deviation()
+    }
+
+    fn blocks(&self) -> u64 {
+        ((self.records - 1) >> self.doublings) + 1
+    }
+
+    /// Draws blocks of at most 64 records as sets of bits.
+    fn draw_words(&self, stream: &mut Stream, batch: &mut Vec<u64>) {
+        let size = 1_usize << self.doublings;
+        let everything = u64::MAX >> (64 - size);
+        let mut bits = Bits::new();
+        for block in 0..self.blocks() {
+            let base = block << self.doublings;
+            let members = self.thresholds.draw(stream);
+            // Of the members and the others, the fewer are drawn.
+            let fewer = members.min(size - members);
+            let (mut set, mut drawn) = (0_u64, 0);
+            while drawn < fewer {
+                let position = bits.take(self.doublings, stream);
+                drawn += usize::from(set >> position & 1 == 0);
+                set |= 1 << position;
+            }
+            if fewer < members {
+                set ^= everything;
+            }
+            let inside = self.records - base;
+            if inside < 64 {
+                set &= (1 << inside) - 1;
+            }
+            while set != 0 {
+                batch.push(base + u64::from(set.trailing_zeros()));
+                set &= set - 1;
+            }
+        }
+    }
+
+    /// Draws blocks of more than 64 records as short lists.
+    fn draw_lists(&self, stream: &mut Stream, batch: &mut Vec<u64>) {
+        let mut bits = Bits::new();
+        let mut chosen = [0_u64; MOST_TERMS];
+        for block in 0..self.blocks() {
+            let base = block << self.doublings;
+            let members = self.thresholds.draw(stream);
+            // Positions by their last ten bits: only where one was seen before can it be a repetition.
+            let mut seen = [0_u64; 16];
+            let mut drawn = 0;
+            while drawn < members {
+                let position = bits.take(self.doublings, stream);
+                let (word, bit) = (position as usize >> 6 & 15, position & 63);
+                let repeated = seen[word] >> bit & 1 == 1 && chosen[..drawn].contains(&(base + position));
+                if !repeated {
+                    seen[word] |= 1 << bit;
+                    chosen[drawn] = base + position;
+                    drawn += 1;
+                }
+            }
+            if block + 1 < self.blocks() {
+                batch.extend_from_slice(&chosen[..drawn]);
+            } else {
+                batch.extend(chosen[..drawn].iter().filter(|&&record| record < self.records));
+            }
+        }
+    }
+}
+
+impl Sealed for PoissonSampler {}
+
+impl Subsampler for PoissonSampler {
+    fn scheme(&self) -> Scheme {
+        Scheme::Poisson { rate: self.rate }
+    }
+
+    fn records(&self) -> u64 {
+        self.records
+    }
+
+    fn expected_batch(&self) -> f64 {
+        self.records as f64 * self.rate
+    }
+
+    fn max_batch_hint(&self) -> usize {
+        self.longest
+    }
+
+    fn draw(&mut self, step: u64, batch: &mut Vec<u64>) {
+        batch.clear();
+        let mut stream = self.streams.at(step);
+        if self.doublings <= WORD_DOUBLINGS {
+            self.draw_words(&mut stream, batch);
+        } else {
+            self.draw_lists(&mut stream, batch);
+        }
+    }
+
+    fn is_secret(&self) -> bool {
+        self.streams.is_secret()
+    }
+}
+
+/// A length that Binomial(records, rate) exceeds with probability below 2⁻¹⁰⁰.
+///
+/// Bernstein's inequality, P(X ≥ mean + x) ≤ exp(−x² / (2 mean + 2x/3)), solved for 100 ln 2 < 70.
+fn likely_maximum(rate: f64, records: u64) -> u64 {
+    let mean = rate * records as f64;
+    let third = 70.0 / 3.0;
+    let bound = mean + third + (third * third + 2.0 * 70.0 * mean).sqrt();
+    // Saturates; one more than rounding up makes up for the roundings above.
+    (bound.ceil() as u64).saturating_add(1).min(records)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+//! The secret seed, and the keys derived from it.
+
+use chacha20::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use zeroize::ZeroizeOnDrop;
+
+use crate::{Result, Stream};
+
+/// The secret from which every random number of a run is derived: 256 bits, wiped when dropped.
+///
+/// # Privacy
+///
+/// Differential privacy holds against everybody who does not know the seed. Whoever learns it can repeat the
+/// subsampling and subtract the noise, so a seed cannot be printed, serialised or cloned, and leaves memory
+/// when it is dropped (copies that the compiler spills to the stack are out of reach). What rests on it: the outputs of ChaCha20 under an unknown key cannot be told from
+/// random words by anybody with bounded computing power, so the guarantee is the computational one that every
+/// implementation on a computer has.
+///
+/// *Use a seed once.* Two runs with one seed share their noise, and the difference of their results is then
+/// nearly free of it. A process that forks copies its seeds into the child: nothing here is reseeded behind
+/// the caller's back, so a child that goes on to release anything must start from a `Seed::from_os` of its own.
+///
+/// ```
+/// use dp_sampler::{Purpose, Seed};
+/// use rand_core::Rng;
+///
+/// let seed = Seed::from_os()?;
+/// assert!(seed.is_secret());
+/// let noise = seed.streams(Purpose::GaussianNoise);
+/// assert_ne!(noise.at(0).next_u64(), noise.at(1).next_u64());
+/// # Ok::<(), dp_sampler::Error>(())
+/// ```
+#[derive(ZeroizeOnDrop)]
+pub struct Seed {
+    key: [u8; 32],
+    #[zeroize(skip)]
+    secret: bool,
+}
+
+impl Seed {
+    /// A fresh seed from the operating system's generator.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OperatingSystem`](crate::Error::OperatingSystem) when it has no random bytes to give.
+    pub fn from_os() -> Result<Self> {
+        let mut seed = Self {
+            key: [0; 32],
+            secret: true,
+        };
+        getrandom::fill(&mut seed.key)?;
+        Ok(seed)
+    }
+
+    /// A fixed seed for tests. **Not private**: everybody can guess it.
+    ///
+    /// Everything made from it reports `is_secret() == false`, so that a report can say that the run protects
+    /// nobody.
+    ///
+    /// ```
+    /// assert!(!dp_sampler::Seed::for_tests(7).is_secret());
+    /// ```
+    #[must_use]
+    pub fn for_tests(number: u64) -> Self {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&number.to_le_bytes());
+        key[8..].copy_from_slice(b"for tests, not a secret!");
+        Self { key, secret: false }
+    }
+
+    /// Whether the seed came from the operating system.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.secret
+    }
+
+    /// The streams for one purpose, independent of those for every other purpose.
+    ///
+    /// ```text
+    /// expand(k, label) = the first 64 bytes of ChaCha20 with key k, stream number `label`, counter 0
+    /// a built-in purpose:  stream key ‖ child key = expand(seed, its number), numbers from 1
+    /// Custom(name):        the same, walking expand(seed, 0), then the name's length, then its bytes by eight
+    /// ```
+    ///
+    /// This is the tree of Goldreich, Goldwasser and Micali: at a node the stream key only makes output and the
+    /// child key only makes nodes. Names of one length are never prefixes of each other and the length goes
+    /// first, so different names reach different nodes.
+    ///
+    /// # References
+    ///
+    /// Goldreich, Goldwasser, Micali (1986), *How to construct random functions*. Bellare, Canetti, Krawczyk
+    /// (1996), *Pseudorandom functions revisited: the cascade construction*.
+    #[must_use]
+    pub fn streams(&self, purpose: Purpose) -> Streams {
+        match purpose.number() {
+            Ok(number) => Streams::expand(&self.key, number, self.secret),
+            Err(name) => {
+                let root = Streams::expand(&self.key, 0, self.secret);
+                let mut node = root.child(name.len() as u64);
+                for chunk in name.as_bytes().chunks(8) {
+                    let mut label = [0; 8];
+                    label[..chunk.len()].copy_from_slice(chunk);
+                    node = node.child(u64::from_le_bytes(label));
+                }
+                node
+            }
+        }
+    }
+}
+
+/// What random numbers are for. Different purposes never share any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Purpose {
+    /// Which records make up a batch.
+    Subsample,
+    /// The noise of the Gaussian mechanism.
+    GaussianNoise,
+    /// Draws from a guide, and whatever else estimates an expectation.
+    GuideDraws,
+    /// Dividing records into training and test.
+    Split,
+    /// Starting values.
+    Initialisation,
+    /// Anything else, by a name of its own.
+    Custom(&'static str),
+}
+
+impl Purpose {
+    /// The label in the key tree, or the name that leads further down it.
+    fn number(self) -> std::result::Result<u64, &'static str> {
+        match self {
+            Self::Subsample => Ok(1),
+            Self::GaussianNoise => Ok(2),
+            Self::GuideDraws => Ok(3),
+            Self::Split => Ok(4),
+            Self::Initialisation => Ok(5),
+            Self::Custom(name) => Err(name),
+        }
+    }
+}
+
+/// One independent stream of random words for every step, all for one purpose.
+///
+/// Steps are random access: `at(step)` costs a copy of the key and depends on nothing that was drawn before, so
+/// a run that resumes at step 5,000 sees what an uninterrupted one would have seen.
+///
+/// There are 2⁶⁴ steps, and a stream has 2⁶⁴ blocks of 64 bytes, 2⁷⁰ bytes: at ten gigabytes a second that
+/// counter takes 3,700 years to wrap around, so it is not guarded.
+#[derive(ZeroizeOnDrop)]
+pub struct Streams {
+    stream_key: [u8; 32],
+    child_key: [u8; 32],
+    #[zeroize(skip)]
+    secret: bool,
+}
+
+impl Streams {
+    fn expand(key: &[u8; 32], label: u64, secret: bool) -> Self {
+        let mut generator = ChaCha20Rng::from_seed(*key);
+        generator.set_stream(label);
+        let mut node = Self {
+            stream_key: [0; 32],
+            child_key: [0; 32],
+            secret,
+        };
+        generator.fill_bytes(&mut node.stream_key);
+        generator.fill_bytes(&mut node.child_key);
+        node
+    }
+
+    /// Streams below these, independent of them and of those under every other label.
+    ///
+    /// For splitting one purpose further: over shards, chunks, or kinds of events.
+    ///
+    /// ```
+    /// use dp_sampler::{Purpose, Seed};
+    /// use rand_core::Rng;
+    ///
+    /// let noise = Seed::for_tests(1).streams(Purpose::GaussianNoise);
+    /// assert_ne!(noise.at(3).next_u64(), noise.child(0).at(3).next_u64());
+    /// assert_ne!(noise.child(0).at(3).next_u64(), noise.child(1).at(3).next_u64());
+    /// ```
+    #[must_use]
+    pub fn child(&self, label: u64) -> Self {
+        Self::expand(&self.child_key, label, self.secret)
+    }
+
+    /// The stream of a step: ChaCha20 with this purpose's key, the step as its stream number, counter 0.
+    #[must_use]
+    pub fn at(&self, step: u64) -> Stream {
+        Stream::new(&self.stream_key, step)
+    }
+
+    /// Whether the seed behind these streams came from the operating system.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.secret
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PURPOSES: [Purpose; 10] = [
+        Purpose::Subsample,
+        Purpose::GaussianNoise,
+        Purpose::GuideDraws,
+        Purpose::Split,
+        Purpose::Initialisation,
+        Purpose::Custom(""),
+        Purpose::Custom("a"),
+        Purpose::Custom("a\0"),
+        Purpose::Custom("a longer name"),
+        Purpose::Custom("a longer name\0\0\0"),
+    ];
+
+    #[test]
+    fn purposes_steps_and_children_never_share_a_stream() {
+        let seed = Seed::for_tests(1);
+        let mut first_words = Vec::new();
+        for purpose in PURPOSES {
+            let streams = seed.streams(purpose);
+            for node in [
+                &streams,
+                &streams.child(0),
+                &streams.child(1),
+                &streams.child(0).child(0),
+            ] {
+                for step in [0, 1, 2, u64::from(u32::MAX), 1 << 32, u64::MAX] {
+                    first_words.push(node.at(step).next_u64());
+                }
+            }
+        }
+        let count = first_words.len();
+        first_words.sort_unstable();
+        first_words.dedup();
+        assert_eq!(first_words.len(), count);
+    }
+
+    #[test]
+    fn operating_system_seeds_differ_and_are_secret() {
+        let (a, b) = (Seed::from_os().unwrap(), Seed::from_os().unwrap());
+        assert!(a.is_secret() && a.streams(Purpose::Split).is_secret());
+        assert!(a.streams(Purpose::Split).child(1).is_secret());
+        assert_ne!(a.key, b.key);
+        assert!(!Seed::for_tests(0).streams(Purpose::Split).child(1).is_secret());
+    }
+}

@@ -1,0 +1,141 @@
+//! What a subsampler is: a plan, the sampler made from it, and the scheme it states.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::{Error, MAX_RECORDS, Result, Seed};
+
+/// How a sampler chooses the records of a step, as it says itself.
+///
+/// The amplification that an accountant may claim depends on this value, so the schemes that claim any can only
+/// be had from a sampler: outside this crate the variants `Poisson` and `WithoutReplacement` can be matched
+/// (with `..`) but not built.
+///
+/// ```compile_fail
+/// let claimed = dp_sampler::Scheme::Poisson { rate: 1e-9 };
+/// ```
+///
+/// ```
+/// use dp_sampler::{Poisson, Scheme, Subsampling};
+///
+/// let scheme = Poisson::rate(0.01)?.scheme(10_000)?;
+/// assert!(matches!(scheme, Scheme::Poisson { rate, .. } if rate == 0.01));
+/// assert_eq!(scheme.to_string(), "each record independently with probability 0.01");
+/// # Ok::<(), dp_sampler::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Scheme {
+    /// Every record at every step: no amplification.
+    Full,
+    /// Each record independently with the same probability.
+    #[non_exhaustive]
+    Poisson {
+        /// The probability that a given record is in a given batch.
+        rate: f64,
+    },
+    /// A uniformly random subset of fixed size.
+    #[non_exhaustive]
+    WithoutReplacement {
+        /// The size of every batch.
+        batch: u64,
+        /// The number of records it is drawn from.
+        records: u64,
+    },
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => write!(f, "every record at every step"),
+            Self::Poisson { rate } => write!(f, "each record independently with probability {rate}"),
+            Self::WithoutReplacement { batch, records } => {
+                write!(
+                    f,
+                    "exactly {batch} of {records} records, every subset of that size equally likely"
+                )
+            }
+        }
+    }
+}
+
+/// Keeps the traits below to this crate's types: a scheme is believed, so only what is tested here may state one.
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}
+
+/// A plan for subsampling that does not know the data or the seed yet.
+///
+/// Only this crate implements it, because a privacy accountant believes what its samplers say of themselves.
+pub trait Subsampling: sealed::Sealed {
+    /// What the plan becomes.
+    type Sampler: Subsampler;
+
+    /// Plans the draws from `records` records; everything that can be computed ahead is computed here.
+    ///
+    /// Two samplers bound to one seed draw from the same random words: use one per seed.
+    ///
+    /// # Errors
+    ///
+    /// As [`scheme`](Self::scheme), and when batches could not be addressed on this machine.
+    fn bind(&self, records: u64, seed: &Seed) -> Result<Self::Sampler>;
+
+    /// The scheme the sampler will state.
+    ///
+    /// # Errors
+    ///
+    /// No records, more than [`MAX_RECORDS`], or a batch larger than the data.
+    fn scheme(&self, records: u64) -> Result<Scheme>;
+}
+
+/// Draws a batch of record numbers for every step.
+///
+/// # Privacy
+///
+/// A batch is secret: the amplification that accountants claim holds only while nobody sees which records were
+/// drawn, nor how many under Poisson subsampling. How long a draw takes depends on the batch; an attacker who can
+/// time single steps is outside what is promised here.
+pub trait Subsampler: sealed::Sealed {
+    /// How the records are chosen.
+    fn scheme(&self) -> Scheme;
+
+    /// The number of records that are drawn from.
+    fn records(&self) -> u64;
+
+    /// The expected number of records in a batch. Public, unlike the number in any one batch.
+    fn expected_batch(&self) -> f64;
+
+    /// A length that a batch exceeds with probability below 2⁻¹⁰⁰.
+    fn max_batch_hint(&self) -> usize;
+
+    /// Replaces the contents of `batch` by the batch of this step: distinct numbers below `records()`.
+    ///
+    /// A function of the seed and the step alone, so steps can be drawn in any order and again. Allocates
+    /// nothing once `batch` has capacity [`max_batch_hint`](Self::max_batch_hint), unless that rare bound is
+    /// exceeded. The order within a batch means nothing.
+    fn draw(&mut self, step: u64, batch: &mut Vec<u64>);
+
+    /// Whether the seed came from the operating system; where it did not, nothing is private.
+    fn is_secret(&self) -> bool;
+}
+
+/// Checks a number of records.
+pub(crate) fn check_records(records: u64) -> Result<()> {
+    match records {
+        0 => Err(Error::NoRecords),
+        1..=MAX_RECORDS => Ok(()),
+        _ => Err(Error::TooManyRecords { records }),
+    }
+}
+
+/// Checks that a vector of so many indices can exist on this machine.
+pub(crate) fn check_batch_length(batch: u64) -> Result<usize> {
+    let bound = (isize::MAX as u64) / 8;
+    if batch > bound {
+        return Err(Error::BatchTooLong { batch, bound });
+    }
+    // At most isize::MAX / 8.
+    Ok(batch as usize)
+}

@@ -1,0 +1,112 @@
+//! Pins every stream: a run with a test seed must give the same numbers in every version.
+//!
+//! A change that fails here is a breaking change, and belongs in the changelog as one.
+
+use dp_sampler::rand_core::Rng;
+use dp_sampler::{
+    FixedSize, GaussianNoise, NoiseSource, Permutation, Poisson, Purpose, Result, Seed, Streams, Subsampler,
+    Subsampling,
+};
+
+/// The lines `name,value,value,…` of the golden file; those with `#` say what made them.
+fn golden(name: &str) -> Vec<u64> {
+    let line = include_str!("golden/streams.csv")
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(','))
+        .unwrap_or_else(|| panic!("no golden line {name}"));
+    line.split(',')
+        .map(|word| u64::from_str_radix(word, 16).unwrap())
+        .collect()
+}
+
+/// Compares with the golden line, and on failure prints the line as it would be now.
+fn check(name: &str, values: &[u64]) {
+    let now: Vec<String> = values.iter().map(|value| format!("{value:x}")).collect();
+    assert_eq!(values, golden(name), "the line is now {name},{}", now.join(","));
+}
+
+fn first_words(streams: &Streams) -> Vec<u64> {
+    [0, 1, u64::MAX]
+        .into_iter()
+        .flat_map(|step| {
+            let mut stream = streams.at(step);
+            [stream.next_u64(), stream.next_u64()]
+        })
+        .collect()
+}
+
+fn first_batch<P: Subsampling>(plan: P, records: u64, keep: usize) -> Result<Vec<u64>> {
+    let mut batch = Vec::new();
+    plan.bind(records, &Seed::for_tests(1))?.draw(0, &mut batch);
+    let length = batch.len() as u64;
+    batch.truncate(keep);
+    batch.push(length);
+    Ok(batch)
+}
+
+#[test]
+fn streams_are_stable() {
+    let seed = Seed::for_tests(1);
+    for (name, purpose) in [
+        ("subsample", Purpose::Subsample),
+        ("gaussian noise", Purpose::GaussianNoise),
+        ("guide draws", Purpose::GuideDraws),
+        ("split", Purpose::Split),
+        ("initialisation", Purpose::Initialisation),
+        ("custom", Purpose::Custom("a name of one's own")),
+    ] {
+        check(name, &first_words(&seed.streams(purpose)));
+    }
+    check("child", &first_words(&seed.streams(Purpose::Subsample).child(7)));
+    let mut stream = seed.streams(Purpose::Split).at(0);
+    let bounded: Vec<u64> = [1, 6, 1_000, 3 << 62, u64::MAX]
+        .map(|bound| stream.below(bound))
+        .to_vec();
+    check("below", &bounded);
+}
+
+#[test]
+fn batches_are_stable() -> Result<()> {
+    check("poisson lists", &first_batch(Poisson::rate(0.01)?, 10_000, 12)?);
+    check("poisson words", &first_batch(Poisson::rate(0.3)?, 1_000, 12)?);
+    check(
+        "poisson huge",
+        &first_batch(Poisson::rate(2_f64.powi(-50))?, 1 << 55, 12)?,
+    );
+    check("fixed table", &first_batch(FixedSize::batch(128)?, 60_000, 12)?);
+    check("fixed set", &first_batch(FixedSize::batch(300)?, 1_000, 12)?);
+    check(
+        "fixed network",
+        &first_batch(FixedSize::batch(128)?.by_permutation(), 60_000, 12)?,
+    );
+    check(
+        "fixed shuffle",
+        &first_batch(FixedSize::batch(100)?.by_permutation(), 1_000, 12)?,
+    );
+    let permutation = Permutation::new(1 << 63, &mut Seed::for_tests(1).streams(Purpose::Subsample).at(0))?;
+    check(
+        "permutation",
+        &[
+            permutation.apply(0)?,
+            permutation.apply(1)?,
+            permutation.invert(0)?,
+        ],
+    );
+    Ok(())
+}
+
+#[test]
+fn normals_are_stable_to_the_last_bit() {
+    let mut noise = GaussianNoise::new(&Seed::for_tests(1));
+    let mut values = vec![0.0; 10_000];
+    noise.fill(0, &mut values);
+    let bits: Vec<u64> = values.iter().map(|z: &f64| z.to_bits()).collect();
+    check("normals", &bits[..8]);
+    // All ten thousand: about one of them takes the branch for tiny uniforms.
+    check(
+        "normals hashed",
+        &[bits.iter().fold(0, |hash: u64, &z| {
+            (hash.rotate_left(5) ^ z).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        })],
+    );
+}
