@@ -130,7 +130,12 @@ fn identity(path: &Path) -> PathBuf {
     }
 }
 
-fn file(text: &str) -> Result<PathBuf, String> {
+/// Reads the name of a file, for clap.
+///
+/// # Errors
+///
+/// What was expected.
+pub fn file(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() {
         Err("expected the name of a file".into())
     } else {
@@ -153,7 +158,12 @@ fn number(text: &str, inside: fn(f64) -> bool, expected: &str) -> Result<f64, St
     }
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+/// Reads a number above 0 and finite, for clap.
+///
+/// # Errors
+///
+/// What was expected.
+pub fn positive(text: &str) -> Result<f64, String> {
     number(
         text,
         |number| number > 0.0 && number.is_finite(),
@@ -161,7 +171,12 @@ fn positive(text: &str) -> Result<f64, String> {
     )
 }
 
-fn delta(text: &str) -> Result<f64, String> {
+/// Reads a number strictly between 0 and 1, for clap.
+///
+/// # Errors
+///
+/// What was expected.
+pub fn delta(text: &str) -> Result<f64, String> {
     number(text, |number| number > 0.0 && number < 1.0, "above 0 and below 1")
 }
 

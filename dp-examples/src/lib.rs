@@ -12,6 +12,7 @@ pub mod bounds;
 pub mod condition;
 pub mod design;
 mod error;
+pub mod logistic;
 pub mod output;
 pub mod plot;
 pub mod population;

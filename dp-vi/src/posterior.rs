@@ -106,18 +106,18 @@ fn moments(support: Constraint, loc: f64, scale: f64) -> (f64, f64) {
         let mean = (loc + 0.5 * scale * scale).exp();
         return (mean, mean * (scale * scale).exp_m1().sqrt());
     }
-    let (mut weight, mut first, mut second) = (0.0, 0.0, 0.0);
-    let h = 0.01;
-    for k in -1200..=1200 {
-        let z = f64::from(k) * h;
-        let w = (-0.5 * z * z).exp();
-        let x = support.constrain_number(loc + scale * z);
-        weight += w;
-        first += w * x;
-        second += w * x * x;
-    }
-    let mean = first / weight;
-    (mean, (second / weight - mean * mean).max(0.0).sqrt())
+    let integral = |f: &dyn Fn(f64) -> f64| {
+        let (mut total, mut weight) = (0.0, 0.0);
+        for k in -1200..=1200 {
+            let z = f64::from(k) * 0.01;
+            let w = (-0.5 * z * z).exp();
+            weight += w;
+            total += w * f(support.constrain_number(loc + scale * z));
+        }
+        total / weight
+    };
+    let mean = integral(&|x| x);
+    (mean, integral(&|x| (x - mean).powi(2)).sqrt())
 }
 
 /// `Φ⁻¹(p)` for `p > ½`, by bisection on the integral of the density (Simpson's rule): slow, simple and good to 1e-12.

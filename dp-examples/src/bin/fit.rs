@@ -1,0 +1,164 @@
+//! Fits a private Bayesian logistic regression to any CSV file.
+
+use std::error::Error;
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use dp_accountant::{Budget, Certified, Relation};
+use dp_examples::arguments::FitArguments;
+use dp_examples::bounds::Bounds;
+use dp_examples::design::{Design, Intercept};
+use dp_examples::logistic::{self, Settings};
+use dp_examples::output::write_whole;
+use dp_examples::plot::svg;
+use dp_examples::program::run;
+use dp_examples::split::{accuracy, probabilities, split};
+use dp_examples::summary::WeightSummary;
+use dp_examples::table::Table;
+use dp_examples::table_text::table_text;
+use dp_sampler::{Purpose, Seed};
+use dp_vi::PrivacyReport;
+use serde::Serialize;
+
+/// Chosen for features scaled to [-1, 1]; none of them depends on the data.
+const DEFAULTS: Settings = Settings { steps: 2000, sampling_rate: 0.1, clip_norm: 1.0, learning_rate: 0.1 };
+
+fn main() -> ExitCode {
+    run(fit)
+}
+
+/// What `--json` writes.
+#[derive(Serialize)]
+struct Outcome<'a> {
+    private: bool,
+    epsilon: Option<&'a Certified>,
+    delta: f64,
+    test_accuracy: Option<f64>,
+    test_accuracy_is_private: bool,
+    weights: Vec<Weight<'a>>,
+    privacy: &'a PrivacyReport,
+    settings: Settings,
+    notes: &'a [String],
+    seconds: Seconds,
+}
+
+/// One weight, on features scaled to [-1, 1], and its slope per unit of the column.
+#[derive(Serialize)]
+struct Weight<'a> {
+    name: &'a str,
+    mean: f64,
+    sd: f64,
+    interval_90: (f64, f64),
+    slope_in_original_units: f64,
+}
+
+#[derive(Serialize)]
+struct Seconds {
+    read: f64,
+    fit: f64,
+    total: f64,
+}
+
+fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
+    let started = Instant::now();
+    arguments.check_outputs()?;
+    let table = Table::read(&arguments.data)?;
+    let bounds = match &arguments.bounds {
+        Some(path) => Bounds::read(path)?,
+        None => Bounds::none(),
+    };
+    let features = arguments.features.as_deref();
+    let design = Design::new(&table, &bounds, &arguments.positive_if, features, Intercept::Included)?;
+    let seed = match arguments.test_seed_not_private {
+        Some(number) => Seed::for_tests(number),
+        None => Seed::from_os()?,
+    };
+    let count = design.labels().len();
+    let parts = split(count, arguments.test_fraction, &mut seed.streams(Purpose::Split).at(0))?;
+    let (train_features, train_labels) = design.select(&parts.train)?;
+    let records = logistic::records(train_features, train_labels)?;
+    let read = started.elapsed();
+
+    let settings = Settings {
+        steps: arguments.steps.unwrap_or(DEFAULTS.steps),
+        sampling_rate: arguments.sampling_rate.unwrap_or(DEFAULTS.sampling_rate),
+        clip_norm: arguments.clip_norm.unwrap_or(DEFAULTS.clip_norm),
+        learning_rate: arguments.learning_rate.unwrap_or(DEFAULTS.learning_rate),
+    };
+    let budget = Budget { epsilon: arguments.epsilon, delta: arguments.delta, relation: Relation::AddRemove };
+    let fitting = Instant::now();
+    let fit = logistic::fit(&records, Some(budget), &settings, seed, "private fit")?;
+    let fit_time = fitting.elapsed();
+
+    let names = design.names();
+    let weights = logistic::summaries(&names, None, &fit, None)?;
+    let means: Vec<f64> = weights.iter().map(|weight| weight.private.mean()).collect();
+    let test_accuracy = match parts.test.as_slice() {
+        [] => None,
+        test => {
+            let (features, labels) = design.select(test)?;
+            let predicted = probabilities(features.view(), ndarray::aview1(&means))?;
+            Some(accuracy(predicted.view(), labels.view())?)
+        }
+    };
+    let original = design.in_original_units(&means)?;
+
+    // Everything that can still fail comes before the first line of output and the first file.
+    let picture = match &arguments.svg {
+        Some(_) => {
+            let title = format!("Posterior at epsilon = {}, delta = {:e}", arguments.epsilon, arguments.delta);
+            Some(svg(&title, &weights)?)
+        }
+        None => None,
+    };
+    let report = fit.privacy();
+    let outcome = Outcome {
+        private: report.is_private(),
+        epsilon: report.epsilon.as_ref(),
+        delta: arguments.delta,
+        test_accuracy,
+        test_accuracy_is_private: false,
+        weights: weights.iter().zip(&original.slopes).map(|(weight, &slope)| described(weight, slope)).collect(),
+        privacy: report,
+        settings,
+        notes: design.notes(),
+        seconds: Seconds {
+            read: read.as_secs_f64(),
+            fit: fit_time.as_secs_f64(),
+            total: started.elapsed().as_secs_f64(),
+        },
+    };
+    let json = serde_json::to_string_pretty(&outcome)? + "\n";
+
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}: positive if {}", table.name(), arguments.positive_if)?;
+    for note in design.notes() {
+        writeln!(out, "note: {note}")?;
+    }
+    writeln!(out)?;
+    write!(out, "{}", table_text(&weights))?;
+    writeln!(out, "Weights are on columns scaled from their public bounds to [-1, 1]. Intervals are those of the variational")?;
+    writeln!(out, "posterior: they do not include the privacy noise.")?;
+    writeln!(out)?;
+    if let Some(accuracy) = test_accuracy {
+        writeln!(out, "Test accuracy {accuracy:.4}. This is an exact figure of held-back records: NOT covered by the guarantee")?;
+        writeln!(out, "below. Do not publish it with the posterior unless those records are public.")?;
+        writeln!(out)?;
+    }
+    writeln!(out, "{report}")?;
+    if let (Some(path), Some(picture)) = (&arguments.svg, picture) {
+        write_whole(path, picture.as_bytes())?;
+        writeln!(out, "Picture: {}", path.display())?;
+    }
+    if let Some(path) = &arguments.json {
+        write_whole(path, json.as_bytes())?;
+        writeln!(out, "Results: {}", path.display())?;
+    }
+    Ok(())
+}
+
+fn described(weight: &WeightSummary, slope_in_original_units: f64) -> Weight<'_> {
+    let (mean, sd) = (weight.private.mean(), weight.private.sd());
+    Weight { name: &weight.name, mean, sd, interval_90: weight.private.interval_90(), slope_in_original_units }
+}

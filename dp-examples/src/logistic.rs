@@ -1,0 +1,155 @@
+//! The model both programs fit, and how they fit it.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use dp_accountant::Budget;
+use dp_sampler::{FullBatch, Poisson, Seed, Subsampling};
+use dp_vi::{AutoNormal, DpVi, Fit, Schedule, Sensitive};
+use indicatif::{ProgressBar, ProgressStyle};
+use ndarray::{Array1, Array2};
+use ppl_core::{Column, Ctx, Distribution, Records};
+use ppl_distributions::{Bernoulli, Normal};
+use serde::Serialize;
+
+use crate::summary::{Marginal, WeightSummary};
+
+/// Standard deviation of every weight's prior.
+pub const PRIOR_SCALE: f64 = 4.0;
+
+/// Bayesian logistic regression, as on paper.
+///
+/// ```text
+/// w_j ~ N(0, 4²)          y_i ~ Bernoulli(1/(1 + exp(−x_i·w)))
+/// ```
+///
+/// # Errors
+///
+/// A `ppl_core::Error` where the records have no vector column `x` or no column `y` of zeros and ones.
+///
+/// # Examples
+///
+/// ```
+/// use dp_examples::logistic::model;
+/// use ppl_core::{Graph, Schema, Shape, Unconstrained, trace};
+///
+/// let (graph, schema) = (Graph::new(), Schema::new([("x", Shape::from(3)), ("y", Shape::scalar())])?);
+/// let trace = trace(&model, &graph, &schema, Unconstrained)?;
+/// assert_eq!(trace.sites()[0].shape, Shape::from(3));
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+pub fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
+    let d = ctx.records().dim("x")?;
+    let w = ctx.sample("w", Normal::new(0.0, PRIOR_SCALE).iid(d))?;
+    ctx.each_record(|ctx, record| {
+        let logit = record.get("x")?.dot(w);
+        ctx.observe("y", Bernoulli::from_logit(logit), record.get("y")?)
+    })
+}
+
+/// Puts features (a row for each record) and labels behind the privacy wall.
+///
+/// # Errors
+///
+/// A `ppl_core::Error` where there is not one label for each row.
+pub fn records(features: Array2<f64>, labels: Array1<f64>) -> ppl_core::Result<Sensitive<Records>> {
+    let columns = [("x", Column::from(features)), ("y", Column::from(labels))];
+    Ok(Sensitive::new(Records::from_columns(columns)?))
+}
+
+/// How to fit. None of it may be chosen by looking at the data.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Settings {
+    /// Number of noisy gradient steps.
+    pub steps: u64,
+    /// Probability with which a record takes part in a step.
+    pub sampling_rate: f64,
+    /// Largest norm of one record's gradient.
+    pub clip_norm: f64,
+    /// Adam's rate, held for half of the steps and lowered to zero along a cosine.
+    pub learning_rate: f64,
+}
+
+/// Fits the model within a budget, or without privacy where there is none, and shows a progress bar where there is a
+/// terminal.
+///
+/// # Privacy
+///
+/// As [`DpVi`]: what is returned is released, unless the report says NOT PRIVATE.
+///
+/// # Errors
+///
+/// A `dp_vi::Error` where the budget cannot be met, a setting is out of range, or the records do not fit the model.
+pub fn fit(
+    records: &Sensitive<Records>,
+    budget: Option<Budget>,
+    settings: &Settings,
+    seed: Seed,
+    label: &str,
+) -> Result<Fit, Box<dyn StdError>> {
+    if settings.sampling_rate == 1.0 {
+        fit_with(FullBatch, records, budget, settings, seed, label)
+    } else {
+        fit_with(Poisson::rate(settings.sampling_rate)?, records, budget, settings, seed, label)
+    }
+}
+
+fn fit_with<S: Subsampling>(
+    subsampling: S,
+    records: &Sensitive<Records>,
+    budget: Option<Budget>,
+    settings: &Settings,
+    seed: Seed,
+    label: &str,
+) -> Result<Fit, Box<dyn StdError>> {
+    // Drawn on standard error, and only where that is a terminal.
+    let bar = ProgressBar::new(settings.steps);
+    bar.set_style(ProgressStyle::with_template("{msg:>22} [{bar:40}] {pos}/{len} steps, {per_sec}, {eta} left")?);
+    bar.set_message(label.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let shown = bar.clone();
+    let vi = DpVi::new(model, AutoNormal::new())
+        .subsample(subsampling)
+        .steps(settings.steps)
+        .clip_norm(settings.clip_norm)
+        .schedule(Schedule::HoldThenCosine(settings.learning_rate))
+        .seed(seed)
+        .on_progress(move |progress| shown.set_position(progress.done));
+    let vi = match budget {
+        Some(budget) => vi.budget(budget),
+        None => vi.without_privacy(),
+    };
+    let fit = vi.fit(records);
+    bar.finish_and_clear();
+    Ok(fit?)
+}
+
+/// The posterior of each weight, beside the truth and a non-private posterior where there are such.
+///
+/// # Errors
+///
+/// Where there are not as many names as weights.
+pub fn summaries(
+    names: &[&str],
+    truth: Option<&Array1<f64>>,
+    private: &Fit,
+    reference: Option<&Fit>,
+) -> Result<Vec<WeightSummary>, Box<dyn StdError>> {
+    let marginals = |fit: &Fit| -> Result<Vec<Marginal>, Box<dyn StdError>> {
+        let (means, sds) = (fit.posterior().mean("w")?, fit.posterior().sd("w")?);
+        if means.len() != names.len() {
+            let (what, found, expected) = ("names of weights", names.len(), means.len());
+            return Err(crate::Error::Length { what, found, expected }.into());
+        }
+        Ok(means.iter().zip(&sds).map(|(&mean, &sd)| Marginal::new(mean, sd)).collect::<crate::Result<_>>()?)
+    };
+    let private = marginals(private)?;
+    let reference = reference.map(marginals).transpose()?;
+    let summary = |(j, name): (usize, &&str)| WeightSummary {
+        name: (*name).to_owned(),
+        truth: truth.map(|truth| truth[j]),
+        private: private[j],
+        reference: reference.as_ref().map(|reference| reference[j]),
+    };
+    Ok(names.iter().enumerate().map(summary).collect())
+}
