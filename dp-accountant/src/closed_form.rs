@@ -50,7 +50,7 @@ impl Interval {
 /// `density(z) (R(z) - R(z + gap))`, with R the Mills ratio: the tail above `z` less a likelihood-ratio multiple of the
 /// tail above `z + gap`. Requires `z + gap >= 0`; `slip` bounds the absolute error of `z` and of `z + gap`.
 fn difference_of_tails(z: f64, gap: f64, slip: f64) -> Interval {
-    if !(slip < 1e-3) {
+    if slip.is_nan() || slip >= 1e-3 {
         // The position is not known; only the tail above the lowest possible one remains as a bound.
         return Interval {
             lower: 0.0,

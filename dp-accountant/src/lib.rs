@@ -29,6 +29,10 @@
 //! a tilted Fourier transform, and refined until the relative width is at most [`DEFAULT_RELATIVE_WIDTH`], or, when
 //! the size limits of the transform do not allow that, as narrow as they do.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod accountant;
 mod budget;
 mod calibrate;

@@ -233,7 +233,7 @@ impl Composed {
             return None;
         }
         self.walk(end, reference, |index, at, next| {
-            if !(next.value(end) > target) {
+            if next.value(end) <= target {
                 // At the bottom of the window the upper end of delta is still small enough.
                 let bottom = end == End::Upper && index == self.first + 1;
                 return bottom.then_some(self.loss(self.first));
@@ -318,13 +318,13 @@ impl Composed {
             };
             let weighted = if entry == 0.0 { 0.0 } else { entry * exponent.exp() };
             let next_sum = point.sum + (tail + weighted) * gap;
-            if !next_sum.is_finite() {
-                return None;
-            }
             let next = Point {
                 sum: next_sum,
                 extra: extra(index - 1),
             };
+            if !(next.sum.is_finite() && next.extra.is_finite()) {
+                return None;
+            }
             if let Some(answer) = visit(index, &point, &next) {
                 return Some(answer);
             }

@@ -79,7 +79,7 @@ impl Scout {
     /// The same tilt, or the smallest that already shows log delta to be below `enough`.
     pub(crate) fn tilt_below(&self, epsilon: f64, enough: f64) -> f64 {
         let (best, value) = self.tilt_at(epsilon);
-        if !(value < enough) {
+        if value.is_nan() || value >= enough {
             return best;
         }
         let (mut low, mut high) = (-7.0, best.ln());

@@ -1,0 +1,64 @@
+//! How long the questions take that a training run asks: epsilon of a run, and the noise for a budget.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use dp_accountant::{
+    Accountant, Budget, Composition, Event, Mechanism, Relation, Sampling, calibrate_noise_multiplier,
+};
+
+fn run(noise_multiplier: f64, rate: f64, steps: u64) -> dp_accountant::Result<Composition> {
+    let step = Event::new(
+        Mechanism::Gaussian { noise_multiplier },
+        Sampling::Poisson { rate },
+    )?;
+    Ok(Composition::single(step, steps))
+}
+
+fn accounting(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("accounting");
+    group.sample_size(10);
+    let settings = [
+        (
+            "epsilon: sigma 1, q .01, T 1000, delta 1e-5",
+            1.0,
+            0.01,
+            1_000,
+            1e-5,
+        ),
+        (
+            "epsilon: sigma 1.5, q 128/60000, T 9380, delta 1/60000",
+            1.5,
+            128.0 / 60_000.0,
+            9_380,
+            1.0 / 60_000.0,
+        ),
+    ];
+    for (name, noise_multiplier, rate, steps, delta) in settings {
+        let events = run(noise_multiplier, rate, steps).expect("valid parameters");
+        for (width, label) in [(2e-5, "width 2e-5"), (1e-3, "width 1e-3")] {
+            let accountant = Accountant::new(Relation::AddRemove).with(&events);
+            let accountant = accountant.relative_width(width).expect("a valid width");
+            group.bench_function(format!("{name}, {label}"), |b| {
+                b.iter(|| accountant.epsilon(black_box(delta)))
+            });
+        }
+    }
+    for steps in [1_000, 10_000] {
+        let budget = Budget {
+            epsilon: 1.0,
+            delta: 1e-5,
+            relation: Relation::AddRemove,
+        };
+        group.bench_function(
+            format!("calibrate: epsilon 1, delta 1e-5, q .01, T {steps}"),
+            |b| {
+                b.iter(|| calibrate_noise_multiplier(black_box(&budget), |sigma| run(sigma, 0.01, steps)));
+            },
+        );
+    }
+    group.finish();
+}
+
+criterion_group!(benches, accounting);
+criterion_main!(benches);
