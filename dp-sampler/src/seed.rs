@@ -201,7 +201,10 @@ impl Streams {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::strategies;
 
     const PURPOSES: [Purpose; 10] = [
         Purpose::Subsample,
@@ -246,5 +249,21 @@ mod tests {
         assert!(a.streams(Purpose::Split).child(1).is_secret());
         assert_ne!(a.key, b.key);
         assert!(!Seed::for_tests(0).streams(Purpose::Split).child(1).is_secret());
+    }
+
+    proptest! {
+        #[test]
+        fn a_stream_depends_on_seed_purpose_and_step_alone(
+            number in strategies::seed_number(), purpose in strategies::purpose(), step in any::<u64>(),
+        ) {
+            let streams = Seed::for_tests(number).streams(purpose);
+            let mut used = streams.at(step.wrapping_add(1));
+            used.next_u32();
+            let first = streams.at(step).next_u64();
+            prop_assert_eq!(first, Seed::for_tests(number).streams(purpose).at(step).next_u64());
+            // Equal only by a collision of 64-bit words.
+            prop_assert_ne!(first, Seed::for_tests(number ^ 1).streams(purpose).at(step).next_u64());
+            prop_assert_ne!(first, streams.at(step ^ 1).next_u64());
+        }
     }
 }

@@ -27,7 +27,7 @@ pub trait NoiseSource {
 /// r = √(−2 ln u),  z₀ = r cos(2πv),  z₁ = r sin(2πv)          (Box and Muller)
 /// ```
 ///
-/// with 64 bits for the radius, 64 for the angle. The same numbers come out on every machine (only additions,
+/// with at least 64 bits for u and 54 for v. The same numbers come out on every machine (only additions,
 /// multiplications, divisions and square roots of doubles are used), and a longer `fill` begins with the
 /// values of a shorter one.
 ///

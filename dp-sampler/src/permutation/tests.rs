@@ -79,8 +79,10 @@ fn tables_give_every_order_equally_often() {
 
 #[test]
 fn the_network_maps_pairs_and_triples_uniformly_even_where_it_is_not_used() {
-    // Domains of up to 64 elements are the hardest for a Feistel network: halves of two or three bits. The margin
-    // of twelve rounds over what passes is for domains where no such test can be run. Alpha 1e-6 each.
+    // Domains of up to 64 elements are the hardest for a Feistel network: halves of two or three bits. Over 10^6
+    // keys, 4 rounds failed at every length here and 6 at ten elements to 23; 8 failed at 10 and 16 (p < 1e-14); 10
+    // and 12 passed everywhere (p > 0.06). The network is used above 1,024 elements, where halves have five bits
+    // and more and a pair's bias shrinks by that many bits every other round: 12 leave a margin. Alpha 1e-6 each.
     for len in [10, 16, 23, 32, 40, 64] {
         assert!(tuples(len, 2, ROUNDS, 200_000) > 1e-6, "pairs of {len}");
     }
