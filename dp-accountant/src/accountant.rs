@@ -5,7 +5,8 @@ use crate::lattice::{self, Query, Step};
 use crate::special::ROUNDOFF;
 use crate::{Certified, Composition, Engine, Error, Event, Mechanism, Relation, Result, Sampling};
 
-/// The relative width `(upper - lower) / upper` that an accountant aims at.
+/// The relative width `(upper - lower) / upper` that an accountant aims at for epsilon; below an epsilon of 0.001 it
+/// aims at this share of 0.001. For delta, which falls exponentially in epsilon, it aims at fifty times this.
 pub const DEFAULT_RELATIVE_WIDTH: f64 = 2e-5;
 
 /// How many times wider, relatively, an interval for delta may be than one for epsilon.

@@ -134,3 +134,27 @@ impl TryFrom<Unchecked> for Certified {
         Certified::new(value.lower, value.estimate, value.upper, value.engine)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printed_ends_still_hold() {
+        let mut value: f64 = 1.234_567_89e-30;
+        while value < 1e30 {
+            let (down, up) = (outward(value, false), outward(value, true));
+            let parse = |text: &str| text.parse::<f64>().expect("a number");
+            assert!(
+                parse(&down) <= value && value <= parse(&up),
+                "{down} {value:e} {up}"
+            );
+            // A unit in the sixth decimal, or in the sixth digit, on either side.
+            assert!(
+                parse(&up) - parse(&down) <= 2.1e-6_f64.max(2.1e-5 * value),
+                "{down} {value:e} {up}"
+            );
+            value *= 1.917;
+        }
+    }
+}

@@ -9,9 +9,8 @@ const FIRST_LOOK: f64 = 0.05;
 ///
 /// # Privacy
 /// Debit before the mechanism runs. A debit is refused, and nothing recorded, if the upper end of the total at the
-/// budget's delta would exceed the budget's epsilon. The parameters of every event must not depend on anything but
-/// public values and earlier outputs; a budget that is spent adaptively in this way is a privacy filter only if the
-/// sequence of events is fixed in advance, which is the caller's part.
+/// budget's delta would exceed the budget's epsilon. The total is that of a composition whose parameters are fixed in
+/// advance: earlier outputs may decide what is computed, but not the noise, the rate or the number of later events.
 ///
 /// # Accuracy
 /// Totals are those of [`Accountant`] at its default width. Every debit computes the total anew, which costs

@@ -36,7 +36,7 @@ fn is_ordered(more_private: Certified, less_private: Certified) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
     fn epsilon_is_monotone_in_every_parameter(

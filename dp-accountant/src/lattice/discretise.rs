@@ -38,8 +38,8 @@
 //! a fraction θ (a coin) joins the group and the rest is left over for the group at (j+1)h. If even all of
 //! `[jh, (j+1)h]` does not suffice, it balances a fraction θ of what lies below, and the remainder is lowered to (j-1)h.
 //! Merging and lowering give a true lower bound. Balanced groups conserve P and Q, so that only the spread of the loss
-//! within a group is lost, which is O(h²) a step, where flooring loses h/2. Mass above the lattice is lowered to its
-//! top, mass below is dropped.
+//! within a group is lost, which is O(h²) a step, where flooring loses h/2. Mass above and below the
+//! lattice is dropped; kept at the top, it would weigh far more in a tilted sum than in delta.
 //!
 //! # References
 //! Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, "Connect the Dots: Tighter Discrete Approximations of Privacy
@@ -109,7 +109,7 @@ impl Cells {
         let half_ratio = (-0.5 * self.spacing).exp();
         let full_ratio = self.spacing.exp();
         // One point below the table, for what is lowered from the first.
-        let mut masses = vec![0.0; count + 2];
+        let mut masses = vec![0.0; count + 1];
         // What is left over below the current lattice point, its Q mass scaled by e^(jh).
         let (mut left_p, mut left_q): (f64, f64) = (0.0, 0.0);
         for j in 0..count {
@@ -142,7 +142,6 @@ impl Cells {
         }
         // Losses left over at the end lie between the last two points.
         masses[count] += left_p;
-        masses[count + 1] += self.p_above;
         LossDistribution {
             shift: self.shift(),
             first: first - 1,

@@ -16,8 +16,10 @@ use scout::{Scout, Window};
 const LONGEST_TRANSFORM: usize = 1 << 20;
 /// The most half-cells in the table of one step.
 const MOST_CELLS: usize = 1 << 20;
+/// Below this epsilon the wanted width is relative to it.
+const SMALLEST_SCALE: f64 = 1e-3;
 /// Refinement stops after this many lattices.
-const LEVELS: usize = 5;
+const LEVELS: usize = 6;
 
 /// `count` uses of the Gaussian mechanism under Poisson sampling, add/remove.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,6 +64,10 @@ pub(crate) fn solve(steps: &[Step], query: Query, known: Interval, relative_widt
         .map(|reversed| Direction::new(steps, query, known.upper, reversed))
         .into();
     let mut answer = known;
+    let scale = match query {
+        Query::Epsilon { .. } => SMALLEST_SCALE,
+        Query::Delta { .. } => 0.0,
+    };
     let mut spacing: Option<f64> = None;
     // delta falls exponentially in epsilon: asking the same relative width of it would be asking far more.
     let relative_width = match query {
@@ -69,7 +75,7 @@ pub(crate) fn solve(steps: &[Step], query: Query, known: Interval, relative_widt
         Query::Delta { .. } => (relative_width * crate::accountant::DELTA_WIDTH_FACTOR).min(1.0),
     };
     for _ in 0..LEVELS {
-        let goal = relative_width * answer.upper;
+        let goal = relative_width * answer.upper.max(scale);
         // A direction matters while it could be the larger one by a visible amount.
         let active: Vec<usize> = (0..2)
             .filter(|&d| directions[d].known.upper - answer.lower > 0.5 * goal)
@@ -109,7 +115,7 @@ pub(crate) fn solve(steps: &[Step], query: Query, known: Interval, relative_widt
         let previous = answer.upper - answer.lower;
         answer = answer.intersect(directions[0].known.max(directions[1].known));
         let width = answer.upper - answer.lower;
-        let goal = relative_width * answer.upper;
+        let goal = relative_width * answer.upper.max(scale);
         // Where single steps can lose very much, the saddle point may be a tilt that lives on such steps and not on the
         // losses in question. The sign is an interval that is all but empty of information; a smaller tilt then helps.
         let mut eased = false;
@@ -215,7 +221,7 @@ impl Plan {
     fn spacing(&self, steps: &[Step], query: Query, relative_width: f64) -> f64 {
         let total: f64 = steps.iter().map(|step| step.count).sum();
         let goal = match query {
-            Query::Epsilon { .. } => relative_width * self.reference.max(1e-9),
+            Query::Epsilon { .. } => relative_width * self.reference.max(SMALLEST_SCALE),
             Query::Delta { .. } => relative_width / (self.tilt + 1.0),
         };
         (8.0 * goal / ((self.tilt + 1.0) * total)).sqrt()
