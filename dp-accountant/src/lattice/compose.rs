@@ -233,6 +233,10 @@ impl Composed {
             return None;
         }
         self.walk(end, reference, |index, at, next| {
+            if end == End::Upper && at.value(end) > target {
+                // What lies above the window, or at infinity, is too much already: epsilon is beyond the window.
+                return None;
+            }
             if next.value(end) <= target {
                 // At the bottom of the window the upper end of delta is still small enough.
                 let bottom = end == End::Upper && index == self.first + 1;
@@ -376,5 +380,117 @@ impl Point {
             End::Upper => self.sum + self.extra,
             End::Lower => self.sum - self.extra,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scout::Window;
+    use super::*;
+
+    fn distribution(infinite: f64) -> LossDistribution {
+        let masses = vec![0.1, 0.0, 0.25, 0.4, 0.2, 0.05 - infinite];
+        LossDistribution {
+            shift: 0.03125,
+            first: -2,
+            masses,
+            infinite,
+        }
+    }
+
+    /// The T-fold convolution term by term: delta at `epsilon`.
+    fn dense(distribution: &LossDistribution, count: usize, spacing: f64, epsilon: f64) -> f64 {
+        let mut sum = vec![1.0];
+        for _ in 0..count {
+            let mut next = vec![0.0; sum.len() + distribution.masses.len() - 1];
+            for (i, a) in sum.iter().enumerate() {
+                for (j, b) in distribution.masses.iter().enumerate() {
+                    next[i + j] += a * b;
+                }
+            }
+            sum = next;
+        }
+        let first = count as f64 * (distribution.shift + distribution.first as f64 * spacing);
+        let loss = |n: usize| first + n as f64 * spacing;
+        let finite: f64 = sum
+            .iter()
+            .enumerate()
+            .map(|(n, mass)| mass * (-(epsilon - loss(n)).exp_m1()).max(0.0))
+            .sum();
+        finite - (count as f64 * (-distribution.infinite).ln_1p()).exp_m1()
+    }
+
+    #[test]
+    fn the_transform_agrees_with_term_by_term_convolution() {
+        let (spacing, count) = (0.25, 12);
+        for infinite in [0.0, 1e-9] {
+            let factor = distribution(infinite);
+            // A tilt serves the losses that it makes likely; elsewhere its bounds hold but are wide.
+            let settings: [(f64, &[f64]); 3] = [
+                (0.0, &[0.0, 0.3, 1.0, 2.5]),
+                (1.5, &[1.0, 2.5, 5.0]),
+                (6.0, &[5.0, 6.3, 8.0]),
+            ];
+            for (tilt, epsilons) in settings {
+                let window = Window {
+                    low: -7.0,
+                    high: 10.0,
+                    down: 20.0,
+                    up: 20.0,
+                };
+                let factors = [(factor.clone(), count as f64)];
+                let composed = Composed::new(&factors, spacing, tilt, 128, window).expect("finite");
+                for &epsilon in epsilons {
+                    let truth = dense(&factor, count, spacing, epsilon);
+                    let slack = composed.relative_error().exp();
+                    let upper = composed.delta(epsilon, End::Upper).expect("in the window") * slack;
+                    let lower = composed.delta(epsilon, End::Lower).expect("in the window") / slack;
+                    // The dense sum of positive terms has a relative error below 1e-13. The upper end counts the
+                    // infinite mass T times, the lower end not at all.
+                    let (below, above) = (truth * (1.0 - 1e-13), truth * (1.0 + 1e-13));
+                    assert!(
+                        lower <= above && upper >= below,
+                        "{tilt} {epsilon}: {lower} {truth} {upper}"
+                    );
+                    assert!(
+                        upper - lower <= 1e-9 * truth + 1.1 * count as f64 * infinite,
+                        "{lower} {upper}"
+                    );
+                    // Epsilon at this delta lies where it came from.
+                    let back = composed
+                        .epsilon(upper * slack, End::Upper, epsilon)
+                        .expect("in the window");
+                    assert!((back - epsilon).abs() < 1e-6, "{back} {epsilon}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_that_misses_the_answer_gives_none() {
+        let window = Window {
+            low: -7.0,
+            high: 10.0,
+            down: 20.0,
+            up: 20.0,
+        };
+        let composed = |infinite, length| {
+            Composed::new(&[(distribution(infinite), 12.0)], 0.25, 1.0, length, window).expect("finite")
+        };
+        // More at infinity than delta: no epsilon is large enough.
+        assert!(composed(0.01, 128).epsilon(0.05, End::Upper, 1.0).is_none());
+        // Sixteen points hold a quarter of the window: what wraps around must not be mistaken for small.
+        let small = composed(0.0, 16);
+        let truth = (0..)
+            .map(|k| f64::from(k) * 0.01)
+            .find(|e| dense(&distribution(0.0), 12, 0.25, *e) <= 1e-3);
+        let truth = truth.expect("delta falls");
+        let upper = small.epsilon(1e-3, End::Upper, 1.0);
+        assert!(
+            upper.is_none_or(|upper| upper >= truth - 0.01),
+            "{upper:?} {truth}"
+        );
+        let lower = small.epsilon(1e-3, End::Lower, 1.0);
+        assert!(lower.is_none_or(|lower| lower <= truth), "{lower:?} {truth}");
     }
 }
