@@ -90,7 +90,14 @@ pub fn fit(
     if settings.sampling_rate == 1.0 {
         fit_with(FullBatch, records, budget, settings, seed, label)
     } else {
-        fit_with(Poisson::rate(settings.sampling_rate)?, records, budget, settings, seed, label)
+        fit_with(
+            Poisson::rate(settings.sampling_rate)?,
+            records,
+            budget,
+            settings,
+            seed,
+            label,
+        )
     }
 }
 
@@ -104,7 +111,9 @@ fn fit_with<S: Subsampling>(
 ) -> Result<Fit, Box<dyn StdError>> {
     // Drawn on standard error, and only where that is a terminal.
     let bar = ProgressBar::new(settings.steps);
-    bar.set_style(ProgressStyle::with_template("{msg:>22} [{bar:40}] {pos}/{len} steps, {per_sec}, {eta} left")?);
+    bar.set_style(ProgressStyle::with_template(
+        "{msg:>22} [{bar:40}] {pos}/{len} steps, {per_sec}, {eta} left",
+    )?);
     bar.set_message(label.to_owned());
     bar.enable_steady_tick(Duration::from_millis(100));
     let shown = bar.clone();
@@ -139,9 +148,18 @@ pub fn summaries(
         let (means, sds) = (fit.posterior().mean("w")?, fit.posterior().sd("w")?);
         if means.len() != names.len() {
             let (what, found, expected) = ("names of weights", names.len(), means.len());
-            return Err(crate::Error::Length { what, found, expected }.into());
+            return Err(crate::Error::Length {
+                what,
+                found,
+                expected,
+            }
+            .into());
         }
-        Ok(means.iter().zip(&sds).map(|(&mean, &sd)| Marginal::new(mean, sd)).collect::<crate::Result<_>>()?)
+        Ok(means
+            .iter()
+            .zip(&sds)
+            .map(|(&mean, &sd)| Marginal::new(mean, sd))
+            .collect::<crate::Result<_>>()?)
     };
     let private = marginals(private)?;
     let reference = reference.map(marginals).transpose()?;

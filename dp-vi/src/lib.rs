@@ -70,3 +70,8 @@ pub use posterior::Posterior;
 pub use report::PrivacyReport;
 pub use sensitive::Sensitive;
 pub use training::Training;
+
+/// The README's example, compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

@@ -137,7 +137,9 @@ pub(crate) fn sampling(scheme: &Scheme) -> Result<Sampling> {
     match *scheme {
         Scheme::Full => Ok(Sampling::None),
         Scheme::Poisson { rate, .. } => Ok(Sampling::Poisson { rate }),
-        Scheme::WithoutReplacement { batch, records, .. } => Ok(Sampling::WithoutReplacement { batch, records }),
+        Scheme::WithoutReplacement { batch, records, .. } => {
+            Ok(Sampling::WithoutReplacement { batch, records })
+        }
         ref other => Err(Error::UnknownScheme(other.to_string())),
     }
 }

@@ -266,9 +266,15 @@ mod tests {
 
     fn records() -> Records {
         Records::from_columns([
-            ("x", Column::from(Array2::from_shape_fn((8, 2), |(i, j)| number(2 * i + j)))),
+            (
+                "x",
+                Column::from(Array2::from_shape_fn((8, 2), |(i, j)| number(2 * i + j))),
+            ),
             ("y", Column::from(Array1::from_shape_fn(8, |i| number(i + 50)))),
-            ("z", Column::from(Array1::from_shape_fn(8, |i| f64::from(number(i + 90) > 0.0)))),
+            (
+                "z",
+                Column::from(Array1::from_shape_fn(8, |i| f64::from(number(i + 90) > 0.0))),
+            ),
         ])
         .unwrap()
     }
@@ -276,9 +282,9 @@ mod tests {
     /// The bound for one draw, computed the slow way: guide by its formula, model by `log_density`.
     fn bound(parameters: &[f64], noise: &[f64], data: &Records) -> f64 {
         // Order of the guide's parameters: spread (loc, log scale), w (2 loc, 2 log scale), slope, noise (loc, log scale).
-        let u = |loc: usize, log_scale: usize, z: usize| parameters[loc] + parameters[log_scale].exp() * noise[z];
-        let (spread, w, slope, sigma) =
-            (u(0, 1, 0), [u(2, 4, 1), u(3, 5, 2)], parameters[6], u(7, 8, 3));
+        let u =
+            |loc: usize, log_scale: usize, z: usize| parameters[loc] + parameters[log_scale].exp() * noise[z];
+        let (spread, w, slope, sigma) = (u(0, 1, 0), [u(2, 4, 1), u(3, 5, 2)], parameters[6], u(7, 8, 3));
         let scalar = |x: f64| ArrayD::from_elem(vec![], x);
         let values = BTreeMap::from([
             ("spread".to_owned(), scalar(spread.exp())),
@@ -295,7 +301,9 @@ mod tests {
     fn the_gradient_of_the_bound_is_a_finite_difference() {
         let data = records();
         let behind = Sensitive::new(data.clone());
-        let (mut gradient, mut shared) = Objective::new(&model, &AutoNormal::new(), &behind).unwrap().split();
+        let (mut gradient, mut shared) = Objective::new(&model, &AutoNormal::new(), &behind)
+            .unwrap()
+            .split();
         assert_eq!((shared.initial.len(), shared.noise_elements), (9, 4));
         // `spread` only shapes the prior of `w`: no record touches it, so it gets no noise.
         assert_eq!(shared.frontier_elements, 4);
@@ -305,7 +313,9 @@ mod tests {
         shared.draw(&parameters, &noise, &mut gradient);
         let all: Vec<u64> = (0..8).collect();
         let mut released = vec![0.0; shared.frontier_elements];
-        gradient.weighted_sum(&data, &all, |_, weights| weights.fill(1.0), &mut released).unwrap();
+        gradient
+            .weighted_sum(&data, &all, |_, weights| weights.fill(1.0), &mut released)
+            .unwrap();
         let mut got = vec![0.0; 9];
         shared.pull_back(&released, &mut got);
         for k in 0..9 {
@@ -316,7 +326,11 @@ mod tests {
                 bound(&moved, &noise, &data)
             };
             let slope = (at(h) - at(-h)) / (2.0 * h);
-            assert!((slope - got[k]).abs() <= 1e-7 * (1.0 + slope.abs()), "{k}: {slope} against {}", got[k]);
+            assert!(
+                (slope - got[k]).abs() <= 1e-7 * (1.0 + slope.abs()),
+                "{k}: {slope} against {}",
+                got[k]
+            );
         }
     }
 }

@@ -54,9 +54,14 @@ fn network(ctx: &mut Ctx) -> Result<()> {
 fn a_step_allocates_nothing() {
     let x = Array2::from_shape_fn((3000, 5), |(i, j)| ((i * 7 + j * 3) % 11) as f64 / 5.0 - 1.0);
     let y = Array1::from_shape_fn(3000, |i| (i % 2) as f64);
-    let records = Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap());
+    let records =
+        Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap());
     let mut training = DpVi::new(network, AutoNormal::new())
-        .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+        .budget(Budget {
+            epsilon: 1.0,
+            delta: 1e-5,
+            relation: Relation::AddRemove,
+        })
         .subsample(Poisson::rate(0.1).unwrap())
         .steps(400)
         .seed(Seed::for_tests(3))
@@ -71,5 +76,11 @@ fn a_step_allocates_nothing() {
     // The counter works.
     let boxed = std::hint::black_box(Box::new(training.done()));
     assert_eq!((*boxed, ALLOCATIONS.with(Cell::get) - before), (400, 1));
-    assert!(training.step().unwrap_err().to_string().contains("no release left: 400 were paid for"));
+    assert!(
+        training
+            .step()
+            .unwrap_err()
+            .to_string()
+            .contains("no release left: 400 were paid for")
+    );
 }

@@ -87,3 +87,8 @@ pub use record_gradient::{MaterialisedGradient, RecordGradient};
 pub use records::{Column, Records, Schema};
 pub use scalar::Scalar;
 pub use shape::Shape;
+
+/// The README's example, compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

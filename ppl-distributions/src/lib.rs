@@ -34,3 +34,8 @@ mod tests;
 pub use bernoulli::Bernoulli;
 pub use half_normal::HalfNormal;
 pub use normal::Normal;
+
+/// The README's example, compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;
