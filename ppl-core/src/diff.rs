@@ -129,6 +129,7 @@ pub(crate) fn reverse<'g>(
             }
         }
     }
+    graph.attribute(None);
     graph.check()?;
     let taken = |x: &Var<'g>| arriving.get(x.id() as usize).cloned().unwrap_or_default();
     Ok(wrt.iter().map(taken).collect())

@@ -5,7 +5,7 @@ use crate::op::{Binary, Constant, Input, Linear, Op, Shaping, Unary};
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 use ndarray::ArrayD;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
 use std::ops;
@@ -55,6 +55,8 @@ pub struct Graph {
     nodes: RefCell<Vec<Node>>,
     known: RefCell<HashMap<(Op, Vec<u32>, Shape), u32>>,
     failure: RefCell<Option<Error>>,
+    /// While derivatives are written, the line of the operation they belong to.
+    attribution: Cell<Option<Source>>,
 }
 
 /// A handle to a value of a [`Graph`]. It is `Copy`, so arithmetic reads like mathematics.
@@ -145,6 +147,11 @@ impl Graph {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Operations recorded from now on are said to come from this line, or again from where they are written.
+    pub(crate) fn attribute(&self, source: Option<Source>) {
+        self.attribution.set(source);
     }
 
     pub(crate) fn node(&self, id: u32) -> Node {

@@ -61,6 +61,7 @@ pub trait Distribution<'g> {
     fn support(&self) -> Constraint;
 
     /// Log density (or log probability) of `value`, an array of `batch_shape`.
+    #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g>;
 
     /// A draw of shape `prefix ++ batch_shape ++ event_shape`, made from standard noise.
