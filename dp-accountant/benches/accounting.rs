@@ -8,10 +8,7 @@ use dp_accountant::{
 };
 
 fn run(noise_multiplier: f64, rate: f64, steps: u64) -> dp_accountant::Result<Composition> {
-    let step = Event::new(
-        Mechanism::Gaussian { noise_multiplier },
-        Sampling::Poisson { rate },
-    )?;
+    let step = Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::Poisson { rate })?;
     Ok(Composition::single(step, steps))
 }
 
@@ -19,13 +16,7 @@ fn accounting(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("accounting");
     group.sample_size(10);
     let settings = [
-        (
-            "epsilon: sigma 1, q .01, T 1000, delta 1e-5",
-            1.0,
-            0.01,
-            1_000,
-            1e-5,
-        ),
+        ("epsilon: sigma 1, q .01, T 1000, delta 1e-5", 1.0, 0.01, 1_000, 1e-5),
         (
             "epsilon: sigma 1.5, q 128/60000, T 9380, delta 1/60000",
             1.5,
@@ -45,17 +36,10 @@ fn accounting(criterion: &mut Criterion) {
         }
     }
     for steps in [1_000, 10_000] {
-        let budget = Budget {
-            epsilon: 1.0,
-            delta: 1e-5,
-            relation: Relation::AddRemove,
-        };
-        group.bench_function(
-            format!("calibrate: epsilon 1, delta 1e-5, q .01, T {steps}"),
-            |b| {
-                b.iter(|| calibrate_noise_multiplier(black_box(&budget), |sigma| run(sigma, 0.01, steps)));
-            },
-        );
+        let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
+        group.bench_function(format!("calibrate: epsilon 1, delta 1e-5, q .01, T {steps}"), |b| {
+            b.iter(|| calibrate_noise_multiplier(black_box(&budget), |sigma| run(sigma, 0.01, steps)));
+        });
     }
     group.finish();
 }

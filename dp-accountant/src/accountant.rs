@@ -51,11 +51,7 @@ pub struct Accountant {
 impl Accountant {
     /// An accountant of nothing yet.
     pub fn new(relation: Relation) -> Self {
-        Self {
-            relation,
-            composition: Composition::new(),
-            relative_width: DEFAULT_RELATIVE_WIDTH,
-        }
+        Self { relation, composition: Composition::new(), relative_width: DEFAULT_RELATIVE_WIDTH }
     }
 
     /// Adds `count` times an event.
@@ -115,10 +111,7 @@ impl Accountant {
     /// proven answer.
     pub fn delta(&self, epsilon: f64) -> Result<Certified> {
         if !(epsilon >= 0.0 && epsilon.is_finite()) {
-            return Err(Error::Epsilon {
-                value: epsilon,
-                bound: "not negative",
-            });
+            return Err(Error::Epsilon { value: epsilon, bound: "not negative" });
         }
         let run = Run::new(self.relation, &self.composition)?;
         let closed = run.enclose_delta(epsilon);
@@ -131,18 +124,10 @@ impl Accountant {
         let (interval, engine) = if run.is_exact() || settled || !run.has_exact_counts() {
             (closed, Engine::ClosedForm)
         } else {
-            (
-                lattice::solve(&run.steps(), query, closed, self.relative_width),
-                Engine::LossDistribution,
-            )
+            (lattice::solve(&run.steps(), query, closed, self.relative_width), Engine::LossDistribution)
         };
         let estimate = interval.lower + 0.5 * (interval.upper - interval.lower);
-        Certified::new(
-            interval.lower,
-            estimate.min(interval.upper),
-            interval.upper,
-            engine,
-        )
+        Certified::new(interval.lower, estimate.min(interval.upper), interval.upper, engine)
     }
 }
 
@@ -167,41 +152,21 @@ impl Run {
             let Mechanism::Gaussian { noise_multiplier } = event.mechanism();
             let count = count as f64;
             match event.sampling() {
-                Sampling::None => unsampled.push(Step {
-                    noise_multiplier,
-                    rate: 1.0,
-                    count,
-                }),
+                Sampling::None => unsampled.push(Step { noise_multiplier, rate: 1.0, count }),
                 Sampling::Poisson { rate: 1.0 } => {
-                    unsampled.push(Step {
-                        noise_multiplier,
-                        rate: 1.0,
-                        count,
-                    });
+                    unsampled.push(Step { noise_multiplier, rate: 1.0, count });
                 }
                 Sampling::Poisson { rate } if relation == Relation::AddRemove => {
-                    subsampled.push(Step {
-                        noise_multiplier,
-                        rate,
-                        count,
-                    });
+                    subsampled.push(Step { noise_multiplier, rate, count });
                 }
                 sampling @ Sampling::Poisson { .. } => {
                     let instead = "account it under add/remove, or leave the sampling out";
-                    return Err(Error::Unsupported {
-                        relation,
-                        sampling,
-                        instead,
-                    });
+                    return Err(Error::Unsupported { relation, sampling, instead });
                 }
                 sampling @ Sampling::WithoutReplacement { .. } => {
                     let instead =
                         "use Poisson sampling under add/remove, or account the run without sampling";
-                    return Err(Error::Unsupported {
-                        relation,
-                        sampling,
-                        instead,
-                    });
+                    return Err(Error::Unsupported { relation, sampling, instead });
                 }
             }
         }
@@ -217,10 +182,7 @@ impl Run {
             Relation::ReplaceOne => 2.0,
         };
         let squared_mu = |steps: &[Step]| -> f64 {
-            steps
-                .iter()
-                .map(|s| s.count * (sensitivity / s.noise_multiplier).powi(2))
-                .sum()
+            steps.iter().map(|s| s.count * (sensitivity / s.noise_multiplier).powi(2)).sum()
         };
         let sum = squared_mu(&unsampled);
         let lines = (unsampled.len() + subsampled.len()) as f64;
@@ -243,9 +205,7 @@ impl Run {
 
     /// Whether all counts are exact as floating-point numbers, which the loss distribution takes for granted.
     fn has_exact_counts(&self) -> bool {
-        self.subsampled
-            .iter()
-            .all(|step| step.count <= (1u64 << 53) as f64)
+        self.subsampled.iter().all(|step| step.count <= (1u64 << 53) as f64)
     }
 
     /// An interval for delta from closed forms: exact if [`Self::is_exact`], otherwise true but wide.
@@ -266,38 +226,20 @@ impl Run {
         if self.is_exact() {
             return step(&self.subsampled[0], epsilon);
         }
-        let lower = self
-            .subsampled
-            .iter()
-            .map(|s| step(s, epsilon).lower)
-            .fold(block.lower, f64::max);
+        let lower = self.subsampled.iter().map(|s| step(s, epsilon).lower).fold(block.lower, f64::max);
         let variation: f64 = self.subsampled.iter().map(|s| s.count * step(s, 0.0).upper).sum();
         let block_variation = match self.squared_mu {
             0.0 => 0.0,
             squared => gaussian_delta(squared.sqrt(), self.relative_error, 0.0).upper,
         };
         let total_variation = (variation + block_variation) * (1.0 + self.relative_error);
-        let upper = gaussian(self.squared_mu_unsampled)
-            .upper
-            .min(total_variation)
-            .min(1.0);
-        Interval {
-            lower: lower.min(upper),
-            upper,
-        }
+        let upper = gaussian(self.squared_mu_unsampled).upper.min(total_variation).min(1.0);
+        Interval { lower: lower.min(upper), upper }
     }
 
     /// All steps for the loss distribution, the unsampled ones as one Gaussian step of the same total.
     fn steps(&self) -> Vec<Step> {
-        let block = Step {
-            noise_multiplier: 1.0 / self.squared_mu.sqrt(),
-            rate: 1.0,
-            count: 1.0,
-        };
-        self.subsampled
-            .iter()
-            .copied()
-            .chain((self.squared_mu > 0.0).then_some(block))
-            .collect()
+        let block = Step { noise_multiplier: 1.0 / self.squared_mu.sqrt(), rate: 1.0, count: 1.0 };
+        self.subsampled.iter().copied().chain((self.squared_mu > 0.0).then_some(block)).collect()
     }
 }

@@ -38,10 +38,7 @@ impl Budget {
     /// [`Error::Epsilon`] or [`Error::Delta`] with the value that is out of range.
     pub fn validate(&self) -> Result<()> {
         if !(self.epsilon > 0.0 && self.epsilon.is_finite()) {
-            return Err(Error::Epsilon {
-                value: self.epsilon,
-                bound: "above 0",
-            });
+            return Err(Error::Epsilon { value: self.epsilon, bound: "above 0" });
         }
         if !(self.delta > 0.0 && self.delta < 1.0) {
             return Err(Error::Delta { value: self.delta });

@@ -77,22 +77,14 @@ pub fn calibrate_noise_multiplier(
             enough *= 2.0;
             if enough > LARGEST {
                 let (epsilon, delta) = (cost(LARGEST, rough)?.upper, budget.delta);
-                return Err(Error::Unreachable {
-                    largest: LARGEST,
-                    epsilon,
-                    budget: budget.epsilon,
-                    delta,
-                });
+                return Err(Error::Unreachable { largest: LARGEST, epsilon, budget: budget.epsilon, delta });
             }
         }
     }
     if too_small == SMALLEST {
         let epsilon = cost(SMALLEST, None)?;
         if epsilon.upper <= budget.epsilon {
-            return Ok(Calibrated {
-                noise_multiplier: SMALLEST,
-                epsilon,
-            });
+            return Ok(Calibrated { noise_multiplier: SMALLEST, epsilon });
         }
     }
     // Brent's method on the logarithms, which are nearly linear in each other. The best answer so far is kept.
@@ -106,10 +98,7 @@ pub fn calibrate_noise_multiplier(
                 if epsilon.upper <= budget.epsilon
                     && best.is_none_or(|b| noise_multiplier < b.noise_multiplier)
                 {
-                    *best = Some(Calibrated {
-                        noise_multiplier,
-                        epsilon,
-                    });
+                    *best = Some(Calibrated { noise_multiplier, epsilon });
                 }
                 // Zero epsilon is far below any budget, at a finite distance.
                 (epsilon.upper / budget.epsilon).max(1e-3).ln() + AIM
@@ -120,10 +109,7 @@ pub fn calibrate_noise_multiplier(
             }
         }
     };
-    let mut convergency = SimpleConvergency {
-        eps: TOLERANCE,
-        max_iter: 60,
-    };
+    let mut convergency = SimpleConvergency { eps: TOLERANCE, max_iter: 60 };
     let (from, to) = (too_small.ln() - 1e-3, enough.ln() + 1e-3);
     // A search that stops early has still left the best answer that was seen.
     let _ = find_root_brent(from, to, log_excess, &mut convergency);
@@ -135,16 +121,8 @@ pub fn calibrate_noise_multiplier(
     }
     let epsilon = cost(enough, None)?;
     if epsilon.upper <= budget.epsilon {
-        return Ok(Calibrated {
-            noise_multiplier: enough,
-            epsilon,
-        });
+        return Ok(Calibrated { noise_multiplier: enough, epsilon });
     }
     let (epsilon, delta) = (epsilon.upper, budget.delta);
-    Err(Error::Unreachable {
-        largest: enough,
-        epsilon,
-        budget: budget.epsilon,
-        delta,
-    })
+    Err(Error::Unreachable { largest: enough, epsilon, budget: budget.epsilon, delta })
 }

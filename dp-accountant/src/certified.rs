@@ -60,18 +60,9 @@ impl Certified {
     /// [`Error::Interval`] unless `0 <= lower <= estimate <= upper < infinity`.
     pub fn new(lower: f64, estimate: f64, upper: f64, engine: Engine) -> Result<Self> {
         if !(0.0 <= lower && lower <= estimate && estimate <= upper && upper < f64::INFINITY) {
-            return Err(Error::Interval {
-                lower,
-                estimate,
-                upper,
-            });
+            return Err(Error::Interval { lower, estimate, upper });
         }
-        Ok(Self {
-            lower,
-            estimate,
-            upper,
-            engine,
-        })
+        Ok(Self { lower, estimate, upper, engine })
     }
 
     /// How far the ends are apart.
@@ -109,11 +100,7 @@ fn outward(value: f64, up: bool) -> String {
 impl fmt::Display for Certified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (lower, upper) = (outward(self.lower, false), outward(self.upper, true));
-        write!(
-            f,
-            "at most {upper} (between {lower} and {upper}, {})",
-            self.engine
-        )
+        write!(f, "at most {upper} (between {lower} and {upper}, {})", self.engine)
     }
 }
 
@@ -145,15 +132,9 @@ mod tests {
         while value < 1e30 {
             let (down, up) = (outward(value, false), outward(value, true));
             let parse = |text: &str| text.parse::<f64>().expect("a number");
-            assert!(
-                parse(&down) <= value && value <= parse(&up),
-                "{down} {value:e} {up}"
-            );
+            assert!(parse(&down) <= value && value <= parse(&up), "{down} {value:e} {up}");
             // A unit in the sixth decimal, or in the sixth digit, on either side.
-            assert!(
-                parse(&up) - parse(&down) <= 2.1e-6_f64.max(2.1e-5 * value),
-                "{down} {value:e} {up}"
-            );
+            assert!(parse(&up) - parse(&down) <= 2.1e-6_f64.max(2.1e-5 * value), "{down} {value:e} {up}");
             value *= 1.917;
         }
     }

@@ -16,34 +16,22 @@ pub(crate) struct Interval {
 }
 
 impl Interval {
-    pub(crate) const ZERO: Self = Self {
-        lower: 0.0,
-        upper: 0.0,
-    };
+    pub(crate) const ZERO: Self = Self { lower: 0.0, upper: 0.0 };
 
     fn around(value: f64, error: f64) -> Self {
         // The last term covers results in or below the subnormal range, where no relative bound holds.
-        Self {
-            lower: (value - error).max(0.0),
-            upper: (value + error + 1e-300).min(1.0),
-        }
+        Self { lower: (value - error).max(0.0), upper: (value + error + 1e-300).min(1.0) }
     }
 
     /// The interval of the larger of two numbers.
     pub(crate) fn max(self, other: Self) -> Self {
-        Self {
-            lower: self.lower.max(other.lower),
-            upper: self.upper.max(other.upper),
-        }
+        Self { lower: self.lower.max(other.lower), upper: self.upper.max(other.upper) }
     }
 
     /// What is known when both intervals hold.
     pub(crate) fn intersect(self, other: Self) -> Self {
         let lower = self.lower.max(other.lower);
-        Self {
-            lower,
-            upper: self.upper.min(other.upper).max(lower),
-        }
+        Self { lower, upper: self.upper.min(other.upper).max(lower) }
     }
 }
 
@@ -52,10 +40,7 @@ impl Interval {
 fn difference_of_tails(z: f64, gap: f64, slip: f64) -> Interval {
     if slip.is_nan() || slip >= 1e-3 {
         // The position is not known; only the tail above the lowest possible one remains as a bound.
-        return Interval {
-            lower: 0.0,
-            upper: upper_tail(z - 2.0 * slip).clamp(0.0, 1.0),
-        };
+        return Interval { lower: 0.0, upper: upper_tail(z - 2.0 * slip).clamp(0.0, 1.0) };
     }
     let far = z + gap;
     let peak = density(z);
@@ -127,20 +112,9 @@ pub(crate) fn subsampled_step_delta(noise_multiplier: f64, rate: f64, epsilon: f
 /// The upper end is a point where even the upper end of delta does not exceed the target, the lower end one where even
 /// the lower end does; both are evaluated, so no monotonicity of the rounded curve is assumed.
 pub(crate) fn invert(curve: impl Fn(f64) -> Interval, delta: f64) -> Interval {
-    let upper = if curve(0.0).upper <= delta {
-        0.0
-    } else {
-        last_where(|e| curve(e).upper > delta).1
-    };
-    let lower = if curve(0.0).lower <= delta {
-        0.0
-    } else {
-        last_where(|e| curve(e).lower > delta).0
-    };
-    Interval {
-        lower: lower.min(upper),
-        upper,
-    }
+    let upper = if curve(0.0).upper <= delta { 0.0 } else { last_where(|e| curve(e).upper > delta).1 };
+    let lower = if curve(0.0).lower <= delta { 0.0 } else { last_where(|e| curve(e).lower > delta).0 };
+    Interval { lower: lower.min(upper), upper }
 }
 
 /// Neighbouring points, the first of which satisfies a condition that holds at 0 and not at infinity.

@@ -52,10 +52,7 @@ impl Composition {
             return;
         }
         // An equal event joins its line unless the count would overflow; a second line then keeps the sum exact.
-        let line = self
-            .entries
-            .iter_mut()
-            .find(|e| e.event == event && e.count.checked_add(count).is_some());
+        let line = self.entries.iter_mut().find(|e| e.event == event && e.count.checked_add(count).is_some());
         match line {
             Some(entry) => entry.count += count,
             None => self.entries.push(Entry { event, count }),

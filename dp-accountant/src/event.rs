@@ -128,9 +128,7 @@ impl Event {
     /// [`Error::NoiseMultiplier`], [`Error::SamplingRate`] or [`Error::Batch`] when a parameter is out of range.
     pub fn new(mechanism: Mechanism, sampling: Sampling) -> Result<Self> {
         match mechanism {
-            Mechanism::Gaussian {
-                noise_multiplier: value,
-            } => {
+            Mechanism::Gaussian { noise_multiplier: value } => {
                 // The range keeps every intermediate quantity, squares included, finite.
                 if !(1e-100..=1e100).contains(&value) {
                     return Err(Error::NoiseMultiplier { value });
@@ -181,11 +179,7 @@ struct EventRecord {
 
 impl From<Event> for EventRecord {
     fn from(event: Event) -> Self {
-        Self {
-            version: EVENT_VERSION,
-            mechanism: event.mechanism,
-            sampling: event.sampling,
-        }
+        Self { version: EVENT_VERSION, mechanism: event.mechanism, sampling: event.sampling }
     }
 }
 
@@ -194,10 +188,7 @@ impl TryFrom<EventRecord> for Event {
 
     fn try_from(record: EventRecord) -> Result<Self> {
         if record.version != EVENT_VERSION {
-            return Err(Error::EventVersion {
-                found: record.version,
-                supported: EVENT_VERSION,
-            });
+            return Err(Error::EventVersion { found: record.version, supported: EVENT_VERSION });
         }
         Event::new(record.mechanism, record.sampling)
     }

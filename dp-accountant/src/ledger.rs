@@ -39,10 +39,7 @@ impl Ledger {
     /// Those of [`Budget::validate`].
     pub fn new(budget: Budget) -> Result<Self> {
         budget.validate()?;
-        Ok(Self {
-            budget,
-            events: Composition::new(),
-        })
+        Ok(Self { budget, events: Composition::new() })
     }
 
     /// Records `count` uses of an event, if the budget allows all of them.
@@ -55,10 +52,7 @@ impl Ledger {
         total.push(event, count);
         let accountant = Accountant::new(self.budget.relation).with(&total);
         let allowed = self.budget.epsilon;
-        let rough = accountant
-            .clone()
-            .relative_width(FIRST_LOOK)?
-            .epsilon(self.budget.delta)?;
+        let rough = accountant.clone().relative_width(FIRST_LOOK)?.epsilon(self.budget.delta)?;
         if rough.upper > allowed {
             // Only an interval that contains the budget's epsilon needs a closer look.
             let would_be = if rough.lower > allowed {
@@ -68,12 +62,7 @@ impl Ledger {
             };
             if would_be > allowed {
                 let (spent, delta) = (self.spent()?.upper, self.budget.delta);
-                return Err(Error::BudgetExceeded {
-                    spent,
-                    would_be,
-                    budget: allowed,
-                    delta,
-                });
+                return Err(Error::BudgetExceeded { spent, would_be, budget: allowed, delta });
             }
         }
         self.events = total;
@@ -85,9 +74,7 @@ impl Ledger {
     /// # Errors
     /// None that a successful debit would not have shown before.
     pub fn spent(&self) -> Result<Certified> {
-        Accountant::new(self.budget.relation)
-            .with(&self.events)
-            .epsilon(self.budget.delta)
+        Accountant::new(self.budget.relation).with(&self.events).epsilon(self.budget.delta)
     }
 
     /// The budget.

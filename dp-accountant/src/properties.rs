@@ -7,27 +7,18 @@ use crate::lattice::{self, Query, Step};
 use crate::{Accountant, Certified, Composition, Event, Mechanism, Relation, Sampling, strategies};
 
 fn event(noise_multiplier: f64, rate: f64) -> Event {
-    Event::new(
-        Mechanism::Gaussian { noise_multiplier },
-        Sampling::Poisson { rate },
-    )
-    .expect("valid parameters")
+    Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::Poisson { rate })
+        .expect("valid parameters")
 }
 
 fn epsilon(composition: &Composition, delta: f64) -> Certified {
     let accountant = Accountant::new(Relation::AddRemove).with(composition);
-    accountant
-        .relative_width(1e-2)
-        .and_then(|a| a.epsilon(delta))
-        .expect("an answer")
+    accountant.relative_width(1e-2).and_then(|a| a.epsilon(delta)).expect("an answer")
 }
 
 fn delta(composition: &Composition, epsilon: f64) -> Certified {
     let accountant = Accountant::new(Relation::AddRemove).with(composition);
-    accountant
-        .relative_width(1e-2)
-        .and_then(|a| a.delta(epsilon))
-        .expect("an answer")
+    accountant.relative_width(1e-2).and_then(|a| a.delta(epsilon)).expect("an answer")
 }
 
 /// What a more private run certainly costs cannot exceed what a less private one possibly costs.

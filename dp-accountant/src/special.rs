@@ -49,10 +49,7 @@ mod tests {
     fn mills_ratio_is_continuous_where_its_formulas_meet() {
         // Between 5 - 1e-9 and 5 the ratio changes by less than 1e-10; the formulas must agree to their 80 units.
         let (below, above) = (mills_ratio(5.0 - 1e-12), mills_ratio(5.0));
-        assert!(
-            (below / above - 1.0).abs() < 80.0 * ROUNDOFF + 1e-12,
-            "{below} {above}"
-        );
+        assert!((below / above - 1.0).abs() < 80.0 * ROUNDOFF + 1e-12, "{below} {above}");
         // The continued fraction in 40-digit decimal arithmetic, and sqrt(pi/2) at 0.
         for (z, truth) in [
             (0.0, 1.253_314_137_315_500_3),
@@ -60,11 +57,7 @@ mod tests {
             (10.0, 0.099_028_596_471_731_92),
             (50.0, 0.019_992_009_580_853_57),
         ] {
-            assert!(
-                (mills_ratio(z) / truth - 1.0).abs() < 1e-13,
-                "{z}: {}",
-                mills_ratio(z)
-            );
+            assert!((mills_ratio(z) / truth - 1.0).abs() < 1e-13, "{z}: {}", mills_ratio(z));
         }
     }
 

@@ -29,10 +29,8 @@ pub fn sampling() -> impl Strategy<Value = Sampling> {
     prop_oneof![
         Just(Sampling::None),
         rate().prop_map(|rate| Sampling::Poisson { rate }),
-        (1u64..1_000, 0u64..100_000).prop_map(|(batch, rest)| Sampling::WithoutReplacement {
-            batch,
-            records: batch + rest
-        }),
+        (1u64..1_000, 0u64..100_000)
+            .prop_map(|(batch, rest)| Sampling::WithoutReplacement { batch, records: batch + rest }),
     ]
 }
 

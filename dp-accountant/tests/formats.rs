@@ -7,21 +7,13 @@ const EVENT: &str =
 
 #[test]
 fn an_event_is_read_back_and_its_format_is_pinned() {
-    let event = Event::new(
-        Mechanism::Gaussian {
-            noise_multiplier: 1.5,
-        },
-        Sampling::Poisson { rate: 0.01 },
-    )
-    .expect("valid");
+    let event = Event::new(Mechanism::Gaussian { noise_multiplier: 1.5 }, Sampling::Poisson { rate: 0.01 })
+        .expect("valid");
     assert_eq!(serde_json::to_string(&event).expect("serialises"), EVENT);
     assert_eq!(serde_json::from_str::<Event>(EVENT).expect("reads"), event);
     let composition = Composition::single(event, 7);
     let text = serde_json::to_string(&composition).expect("serialises");
-    assert_eq!(
-        serde_json::from_str::<Composition>(&text).expect("reads"),
-        composition
-    );
+    assert_eq!(serde_json::from_str::<Composition>(&text).expect("reads"), composition);
 }
 
 #[test]
@@ -37,9 +29,7 @@ fn what_is_not_a_valid_event_is_refused_with_its_value() {
         ("poisson", "binomial", "binomial"),
         ("\"rate\":0.01", "\"rate\":0.01,\"seed\":1", "seed"),
     ] {
-        let error = serde_json::from_str::<Event>(&EVENT.replace(from, to))
-            .unwrap_err()
-            .to_string();
+        let error = serde_json::from_str::<Event>(&EVENT.replace(from, to)).unwrap_err().to_string();
         assert!(error.contains(word), "{error}");
     }
     let swapped = r#"{"lower":2.0,"estimate":1.0,"upper":3.0,"engine":"closed_form"}"#;
@@ -50,16 +40,8 @@ fn what_is_not_a_valid_event_is_refused_with_its_value() {
 fn parameters_out_of_range_are_errors_that_show_them() {
     for value in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
         let shown = value.to_string();
-        let noise = Event::new(
-            Mechanism::Gaussian {
-                noise_multiplier: value,
-            },
-            Sampling::None,
-        )
-        .unwrap_err();
-        let mechanism = Mechanism::Gaussian {
-            noise_multiplier: 1.0,
-        };
+        let noise = Event::new(Mechanism::Gaussian { noise_multiplier: value }, Sampling::None).unwrap_err();
+        let mechanism = Mechanism::Gaussian { noise_multiplier: 1.0 };
         let rate = Event::new(mechanism, Sampling::Poisson { rate: value }).unwrap_err();
         let accountant = Accountant::new(Relation::AddRemove);
         let delta = accountant.epsilon(value).unwrap_err();
@@ -72,30 +54,16 @@ fn parameters_out_of_range_are_errors_that_show_them() {
         }
     }
     let empty = Sampling::WithoutReplacement { batch: 0, records: 3 };
-    assert!(
-        Event::new(
-            Mechanism::Gaussian {
-                noise_multiplier: 1.0
-            },
-            empty
-        )
-        .is_err()
-    );
+    assert!(Event::new(Mechanism::Gaussian { noise_multiplier: 1.0 }, empty).is_err());
 }
 
 #[test]
 fn other_values_are_read_back_too() {
-    let budget = Budget {
-        epsilon: 1.0,
-        delta: 0.25,
-        relation: Relation::AddRemove,
-    };
+    let budget = Budget { epsilon: 1.0, delta: 0.25, relation: Relation::AddRemove };
     let text = serde_json::to_string(&budget).expect("serialises");
     assert_eq!(text, r#"{"epsilon":1.0,"delta":0.25,"relation":"add_remove"}"#);
     assert_eq!(serde_json::from_str::<Budget>(&text).expect("reads"), budget);
-    let nothing = Accountant::new(Relation::AddRemove)
-        .epsilon(1e-5)
-        .expect("an answer");
+    let nothing = Accountant::new(Relation::AddRemove).epsilon(1e-5).expect("an answer");
     assert_eq!((nothing.lower, nothing.upper), (0.0, 0.0));
     let text = serde_json::to_string(&nothing).expect("serialises");
     assert_eq!(serde_json::from_str::<Certified>(&text).expect("reads"), nothing);

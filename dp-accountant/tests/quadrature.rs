@@ -20,11 +20,7 @@ fn brute_force(steps: [(f64, f64); 2], epsilon: f64, reversed: bool, nodes: usiz
                 let x = low + (k as f64 + 0.5) * width;
                 let base = density(x, 0.0, sigma);
                 let mixture = (1.0 - rate) * base + rate * density(x, 1.0, sigma);
-                if reversed {
-                    (base * width, mixture * width)
-                } else {
-                    (mixture * width, base * width)
-                }
+                if reversed { (base * width, mixture * width) } else { (mixture * width, base * width) }
             })
             .collect()
     };
@@ -32,29 +28,17 @@ fn brute_force(steps: [(f64, f64); 2], epsilon: f64, reversed: bool, nodes: usiz
     let factor = epsilon.exp();
     first
         .iter()
-        .map(|(p1, q1)| {
-            second
-                .iter()
-                .map(|(p2, q2)| (p1 * p2 - factor * q1 * q2).max(0.0))
-                .sum::<f64>()
-        })
+        .map(|(p1, q1)| second.iter().map(|(p2, q2)| (p1 * p2 - factor * q1 * q2).max(0.0)).sum::<f64>())
         .sum()
 }
 
 #[test]
 fn two_steps_agree_with_brute_force() {
-    for steps in [
-        [(1.0, 0.1), (1.0, 0.1)],
-        [(0.7, 0.3), (2.0, 0.5)],
-        [(1.0, 0.02), (1.5, 1.0)],
-    ] {
+    for steps in [[(1.0, 0.1), (1.0, 0.1)], [(0.7, 0.3), (2.0, 0.5)], [(1.0, 0.02), (1.5, 1.0)]] {
         let accountant = steps.iter().fold(
             Accountant::new(Relation::AddRemove),
             |accountant, &(noise_multiplier, rate)| {
-                let event = Event::new(
-                    Mechanism::Gaussian { noise_multiplier },
-                    Sampling::Poisson { rate },
-                );
+                let event = Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::Poisson { rate });
                 accountant.compose(event.expect("valid"), 1)
             },
         );
@@ -67,14 +51,8 @@ fn two_steps_agree_with_brute_force() {
             let (coarse, fine) = (both(700), both(1_400));
             // Second order: the finer grid errs by a third of the difference; the kink makes that noisy, so twice it.
             let tolerance = 2.0 * (coarse - fine).abs() + 1e-9;
-            assert!(
-                answer.lower <= fine + tolerance,
-                "{steps:?} {epsilon}: {answer:?} {fine} {tolerance}"
-            );
-            assert!(
-                answer.upper >= fine - tolerance,
-                "{steps:?} {epsilon}: {answer:?} {fine} {tolerance}"
-            );
+            assert!(answer.lower <= fine + tolerance, "{steps:?} {epsilon}: {answer:?} {fine} {tolerance}");
+            assert!(answer.upper >= fine - tolerance, "{steps:?} {epsilon}: {answer:?} {fine} {tolerance}");
             assert!(tolerance < 1e-5, "{tolerance}");
             assert!(answer.width() <= 1e-3 * answer.upper, "{answer:?}");
         }

@@ -19,40 +19,20 @@ fn rows(text: &str) -> Vec<Row> {
             let fields: Vec<&str> = line.split(',').collect();
             let sampling = match fields[0] {
                 "none" => Sampling::None,
-                _ => Sampling::Poisson {
-                    rate: parse(fields[2]),
-                },
+                _ => Sampling::Poisson { rate: parse(fields[2]) },
             };
-            let mechanism = Mechanism::Gaussian {
-                noise_multiplier: parse(fields[1]),
-            };
+            let mechanism = Mechanism::Gaussian { noise_multiplier: parse(fields[1]) };
             let event = Event::new(mechanism, sampling).expect("a valid event");
             let steps = fields[3].parse().expect("a count");
-            Row {
-                event,
-                steps,
-                given: parse(fields[4]),
-                truth: parse(fields[5]),
-            }
+            Row { event, steps, given: parse(fields[4]), truth: parse(fields[5]) }
         })
         .collect()
 }
 
 fn assert_encloses(answer: Certified, truth: f64, known_to: f64, name: &str) {
-    assert!(
-        answer.lower <= answer.estimate && answer.estimate <= answer.upper,
-        "{name}: {answer:?}"
-    );
-    assert!(
-        answer.lower <= truth + known_to,
-        "{name}: lower end {:e} above {truth:e}",
-        answer.lower
-    );
-    assert!(
-        answer.upper >= truth - known_to,
-        "{name}: upper end {:e} below {truth:e}",
-        answer.upper
-    );
+    assert!(answer.lower <= answer.estimate && answer.estimate <= answer.upper, "{name}: {answer:?}");
+    assert!(answer.lower <= truth + known_to, "{name}: lower end {:e} above {truth:e}", answer.lower);
+    assert!(answer.upper >= truth - known_to, "{name}: upper end {:e} below {truth:e}", answer.upper);
 }
 
 #[test]
@@ -60,16 +40,9 @@ fn epsilon_encloses_the_truth_in_every_row() {
     for row in rows(include_str!("golden/epsilon.csv")) {
         let name = format!("{} x {} at delta {}", row.event, row.steps, row.given);
         let accountant = Accountant::new(Relation::AddRemove).compose(row.event, row.steps);
-        let answer = accountant
-            .relative_width(5e-4)
-            .and_then(|a| a.epsilon(row.given))
-            .expect("an answer");
+        let answer = accountant.relative_width(5e-4).and_then(|a| a.epsilon(row.given)).expect("an answer");
         // The file is right to twelve digits, but for one row.
-        let known_to = if row.truth == 10.189139102073602 {
-            1e-7
-        } else {
-            1e-12 * row.truth
-        };
+        let known_to = if row.truth == 10.189139102073602 { 1e-7 } else { 1e-12 * row.truth };
         assert_encloses(answer, row.truth, known_to, &name);
         assert!(answer.width() <= 5e-4 * answer.upper, "{name}: {answer:?}");
     }
@@ -80,17 +53,10 @@ fn delta_encloses_the_truth_in_every_row() {
     for row in rows(include_str!("golden/delta.csv")) {
         let name = format!("{} x {} at epsilon {}", row.event, row.steps, row.given);
         let accountant = Accountant::new(Relation::AddRemove).compose(row.event, row.steps);
-        let answer = accountant
-            .relative_width(2e-4)
-            .and_then(|a| a.delta(row.given))
-            .expect("an answer");
+        let answer = accountant.relative_width(2e-4).and_then(|a| a.delta(row.given)).expect("an answer");
         // Inverted rows carry an absolute error of about 1e-12 (seen where the file holds closed forms as well), so
         // that a tiny delta is known far better than that only in relative terms: twelve digits, or three below 1e-12.
-        let known_to = if row.truth > 1e-12 {
-            1e-12 * row.truth.max(0.1)
-        } else {
-            1e-3 * row.truth
-        };
+        let known_to = if row.truth > 1e-12 { 1e-12 * row.truth.max(0.1) } else { 1e-3 * row.truth };
         assert_encloses(answer, row.truth, known_to, &name);
         // The goal for delta is fifty times that for epsilon.
         if row.truth > 1e-20 || row.steps == 1 {
@@ -107,41 +73,24 @@ fn the_default_width_is_kept_in_the_common_settings() {
         (2.0, 0.02, 5_000, 1e-8, 4.311177139537134),
     ];
     for (noise_multiplier, rate, steps, delta, truth) in settings {
-        let event = Event::new(
-            Mechanism::Gaussian { noise_multiplier },
-            Sampling::Poisson { rate },
-        )
-        .expect("valid");
-        let answer = Accountant::new(Relation::AddRemove)
-            .compose(event, steps)
-            .epsilon(delta)
-            .expect("an answer");
+        let event =
+            Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::Poisson { rate }).expect("valid");
+        let answer =
+            Accountant::new(Relation::AddRemove).compose(event, steps).epsilon(delta).expect("an answer");
         assert_encloses(answer, truth, 1e-12, &event.to_string());
-        assert!(
-            answer.width() <= DEFAULT_RELATIVE_WIDTH * answer.upper,
-            "{answer:?}"
-        );
+        assert!(answer.width() <= DEFAULT_RELATIVE_WIDTH * answer.upper, "{answer:?}");
     }
 }
 
 /// Rows on which a published tool is known to understate the loss or to fail.
 #[test]
 fn known_wrong_answers_of_other_tools_are_not_repeated() {
-    let settings = [
-        (0.7, 0.004, 10_000, 1e-6, 5.86, 0.005),
-        (1.0, 1e-4, 100_000, 1e-10, 0.2355, 5e-5),
-    ];
+    let settings = [(0.7, 0.004, 10_000, 1e-6, 5.86, 0.005), (1.0, 1e-4, 100_000, 1e-10, 0.2355, 5e-5)];
     for (noise_multiplier, rate, steps, delta, truth, half_a_digit) in settings {
-        let event = Event::new(
-            Mechanism::Gaussian { noise_multiplier },
-            Sampling::Poisson { rate },
-        )
-        .expect("valid");
+        let event =
+            Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::Poisson { rate }).expect("valid");
         let accountant = Accountant::new(Relation::AddRemove).compose(event, steps);
-        let answer = accountant
-            .relative_width(1e-3)
-            .and_then(|a| a.epsilon(delta))
-            .expect("an answer");
+        let answer = accountant.relative_width(1e-3).and_then(|a| a.epsilon(delta)).expect("an answer");
         assert_encloses(answer, truth, half_a_digit, &event.to_string());
         assert!(answer.width() < 5e-3 * truth, "{answer:?}");
     }
@@ -152,44 +101,18 @@ fn replacing_a_record_costs_as_much_as_half_the_noise() {
     let event = |noise_multiplier| {
         Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None).expect("valid")
     };
-    let replace = Accountant::new(Relation::ReplaceOne)
-        .compose(event(4.0), 10)
-        .epsilon(1e-8)
-        .expect("an answer");
+    let replace =
+        Accountant::new(Relation::ReplaceOne).compose(event(4.0), 10).epsilon(1e-8).expect("an answer");
     assert_encloses(replace, 9.697845191656528, 1e-11, "replace-one");
-    let poisson = Event::new(
-        Mechanism::Gaussian {
-            noise_multiplier: 1.0,
-        },
-        Sampling::Poisson { rate: 0.1 },
-    )
-    .expect("valid");
-    let refused = Accountant::new(Relation::ReplaceOne)
-        .compose(poisson, 10)
-        .epsilon(1e-5)
-        .unwrap_err()
-        .to_string();
-    assert!(
-        refused.contains("replace-one") && refused.contains("0.1"),
-        "{refused}"
-    );
-    let fixed = Sampling::WithoutReplacement {
-        batch: 10,
-        records: 100,
-    };
-    let fixed = Event::new(
-        Mechanism::Gaussian {
-            noise_multiplier: 1.0,
-        },
-        fixed,
-    )
-    .expect("valid");
+    let poisson = Event::new(Mechanism::Gaussian { noise_multiplier: 1.0 }, Sampling::Poisson { rate: 0.1 })
+        .expect("valid");
+    let refused =
+        Accountant::new(Relation::ReplaceOne).compose(poisson, 10).epsilon(1e-5).unwrap_err().to_string();
+    assert!(refused.contains("replace-one") && refused.contains("0.1"), "{refused}");
+    let fixed = Sampling::WithoutReplacement { batch: 10, records: 100 };
+    let fixed = Event::new(Mechanism::Gaussian { noise_multiplier: 1.0 }, fixed).expect("valid");
     for relation in [Relation::AddRemove, Relation::ReplaceOne] {
-        let refused = Accountant::new(relation)
-            .compose(fixed, 10)
-            .epsilon(1e-5)
-            .unwrap_err()
-            .to_string();
+        let refused = Accountant::new(relation).compose(fixed, 10).epsilon(1e-5).unwrap_err().to_string();
         assert!(refused.contains("without replacement"), "{refused}");
     }
 }
@@ -197,11 +120,7 @@ fn replacing_a_record_costs_as_much_as_half_the_noise() {
 #[test]
 fn extreme_questions_are_answered_in_time_and_memory() {
     let event = |noise_multiplier, rate| {
-        Event::new(
-            Mechanism::Gaussian { noise_multiplier },
-            Sampling::Poisson { rate },
-        )
-        .expect("valid")
+        Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::Poisson { rate }).expect("valid")
     };
     // Epsilon near 0.01 and near 600, a rate next to 1, and parameters at the ends of their ranges.
     for (event, steps, delta, low, high) in [
@@ -214,17 +133,8 @@ fn extreme_questions_are_answered_in_time_and_memory() {
         (event(0.3, 0.9), u64::MAX, 0.999, 0.0, 1e300),
     ] {
         let accountant = Accountant::new(Relation::AddRemove).compose(event, steps);
-        let answer = accountant
-            .relative_width(1e-3)
-            .and_then(|a| a.epsilon(delta))
-            .expect("an answer");
-        assert!(
-            answer.lower <= answer.estimate && answer.estimate <= answer.upper,
-            "{event}: {answer:?}"
-        );
-        assert!(
-            low <= answer.upper && answer.upper <= high,
-            "{event} x {steps}: {answer:?}"
-        );
+        let answer = accountant.relative_width(1e-3).and_then(|a| a.epsilon(delta)).expect("an answer");
+        assert!(answer.lower <= answer.estimate && answer.estimate <= answer.upper, "{event}: {answer:?}");
+        assert!(low <= answer.upper && answer.upper <= high, "{event} x {steps}: {answer:?}");
     }
 }

@@ -94,19 +94,13 @@ impl FitArguments {
     pub fn check_outputs(&self) -> Result<()> {
         let inputs = [("--data", Some(&self.data)), ("--bounds", self.bounds.as_ref())];
         let outputs = [("--json", self.json.as_ref()), ("--svg", self.svg.as_ref())];
-        let mut taken: Vec<(&'static str, PathBuf)> = inputs
-            .into_iter()
-            .filter_map(|(option, path)| Some((option, identity(path?))))
-            .collect();
+        let mut taken: Vec<(&'static str, PathBuf)> =
+            inputs.into_iter().filter_map(|(option, path)| Some((option, identity(path?)))).collect();
         for (option, path) in outputs {
             let Some(path) = path else { continue };
             let whole = identity(path);
             if let Some((first, _)) = taken.iter().find(|(_, other)| *other == whole) {
-                return Err(Error::SameFile {
-                    first,
-                    second: option,
-                    file: path.display().to_string(),
-                });
+                return Err(Error::SameFile { first, second: option, file: path.display().to_string() });
             }
             check_writable(path)?;
             taken.push((option, whole));
@@ -120,10 +114,7 @@ fn identity(path: &Path) -> PathBuf {
     if let Ok(whole) = path.canonicalize() {
         return whole;
     }
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (folder.canonicalize(), path.file_name()) {
         (Ok(folder), Some(name)) => folder.join(name),
         _ => path.to_owned(),
@@ -136,11 +127,7 @@ fn identity(path: &Path) -> PathBuf {
 ///
 /// What was expected.
 pub fn file(text: &str) -> Result<PathBuf, String> {
-    if text.is_empty() {
-        Err("expected the name of a file".into())
-    } else {
-        Ok(text.into())
-    }
+    if text.is_empty() { Err("expected the name of a file".into()) } else { Ok(text.into()) }
 }
 
 fn column(text: &str) -> Result<String, String> {
@@ -164,11 +151,7 @@ fn number(text: &str, inside: fn(f64) -> bool, expected: &str) -> Result<f64, St
 ///
 /// What was expected.
 pub fn positive(text: &str) -> Result<f64, String> {
-    number(
-        text,
-        |number| number > 0.0 && number.is_finite(),
-        "above 0 and finite",
-    )
+    number(text, |number| number > 0.0 && number.is_finite(), "above 0 and finite")
 }
 
 /// Reads a number strictly between 0 and 1, for clap.
@@ -181,19 +164,11 @@ pub fn delta(text: &str) -> Result<f64, String> {
 }
 
 fn test_fraction(text: &str) -> Result<f64, String> {
-    number(
-        text,
-        |number| (0.0..1.0).contains(&number),
-        "of at least 0 and below 1",
-    )
+    number(text, |number| (0.0..1.0).contains(&number), "of at least 0 and below 1")
 }
 
 fn sampling_rate(text: &str) -> Result<f64, String> {
-    number(
-        text,
-        |number| number > 0.0 && number <= 1.0,
-        "above 0 and at most 1",
-    )
+    number(text, |number| number > 0.0 && number <= 1.0, "above 0 and at most 1")
 }
 
 #[cfg(test)]
@@ -202,35 +177,19 @@ mod tests {
     use crate::output::tests::TestFolder;
     use crate::program::parse;
 
-    const REQUIRED: [&str; 8] = [
-        "--data",
-        "a.csv",
-        "--positive-if",
-        "y==1",
-        "--epsilon",
-        "1",
-        "--delta",
-        "1e-5",
-    ];
+    const REQUIRED: [&str; 8] =
+        ["--data", "a.csv", "--positive-if", "y==1", "--epsilon", "1", "--delta", "1e-5"];
 
     fn arguments(extra: &[&str]) -> Result<FitArguments, String> {
-        let all = std::iter::once("fit")
-            .chain(REQUIRED)
-            .chain(extra.iter().copied());
+        let all = std::iter::once("fit").chain(REQUIRED).chain(extra.iter().copied());
         parse(all).map_err(|stop| stop.to_string())
     }
 
     #[test]
     fn defaults_and_lists() {
         let plain = arguments(&[]).unwrap();
-        assert_eq!(
-            (plain.epsilon, plain.delta, plain.test_fraction),
-            (1.0, 1e-5, 0.0)
-        );
-        assert_eq!(
-            (plain.features, plain.steps, plain.test_seed_not_private),
-            (None, None, None)
-        );
+        assert_eq!((plain.epsilon, plain.delta, plain.test_fraction), (1.0, 1e-5, 0.0));
+        assert_eq!((plain.features, plain.steps, plain.test_seed_not_private), (None, None, None));
         let chosen = arguments(&["--features", "a, b,c", "--steps", "10", "--sampling-rate", "1"]).unwrap();
         assert_eq!(chosen.features.unwrap(), ["a", "b", "c"]);
         assert_eq!((chosen.steps, chosen.sampling_rate), (Some(10), Some(1.0)));
@@ -250,37 +209,17 @@ mod tests {
             ("--epsilon", "-inf", "expected a number above 0 and finite"),
             ("--delta", "-1e-5", "expected a number above 0 and below 1"),
             ("--delta", "nan", "expected a number above 0 and below 1"),
-            (
-                "--test-fraction",
-                "1",
-                "expected a number of at least 0 and below 1",
-            ),
-            (
-                "--test-fraction",
-                "-0.1",
-                "expected a number of at least 0 and below 1",
-            ),
+            ("--test-fraction", "1", "expected a number of at least 0 and below 1"),
+            ("--test-fraction", "-0.1", "expected a number of at least 0 and below 1"),
             ("--sampling-rate", "0", "expected a number above 0 and at most 1"),
-            (
-                "--sampling-rate",
-                "1.01",
-                "expected a number above 0 and at most 1",
-            ),
+            ("--sampling-rate", "1.01", "expected a number above 0 and at most 1"),
             ("--clip-norm", "0", "expected a number above 0 and finite"),
             ("--learning-rate", "-2", "expected a number above 0 and finite"),
             ("--steps", "0", "0 is not in 1..18446744073709551615"),
             ("--steps", "1.5", "invalid digit found in string"),
             ("--test-seed-not-private", "-1", "invalid digit found in string"),
-            (
-                "--features",
-                "a,,b",
-                "expected names of columns separated by single commas",
-            ),
-            (
-                "--positive-if",
-                "y>>1",
-                "'y>>1' at character 3: expected a number or a text to compare with",
-            ),
+            ("--features", "a,,b", "expected names of columns separated by single commas"),
+            ("--positive-if", "y>>1", "'y>>1' at character 3: expected a number or a text to compare with"),
         ] {
             // An option that is given twice would be its own error.
             let mut all: Vec<&str> = vec!["fit"];
@@ -289,14 +228,8 @@ mod tests {
             }
             all.extend([option, value]);
             let shown = parse::<FitArguments>(all).unwrap_err().to_string();
-            assert!(
-                shown.starts_with("error: invalid value '"),
-                "{option} {value}: {shown}"
-            );
-            assert!(
-                shown.contains(option) && shown.contains(expected),
-                "{option} {value}: {shown}"
-            );
+            assert!(shown.starts_with("error: invalid value '"), "{option} {value}: {shown}");
+            assert!(shown.contains(option) && shown.contains(expected), "{option} {value}: {shown}");
             assert!(!shown.contains('\n'), "{shown}");
         }
     }
@@ -304,18 +237,12 @@ mod tests {
     #[test]
     fn missing_and_unknown_options_are_one_line() {
         let none = parse::<FitArguments>(["fit"]).unwrap_err().to_string();
-        assert!(
-            none.contains("--data <FILE>") && none.contains("--delta <DELTA>"),
-            "{none}"
-        );
+        assert!(none.contains("--data <FILE>") && none.contains("--delta <DELTA>"), "{none}");
         let unknown = arguments(&["--epsilom", "1"]).unwrap_err();
         assert!(unknown.contains("'--epsilom'"), "{unknown}");
-        for shown in [
-            none,
-            unknown,
-            arguments(&["--epsilon", "2"]).unwrap_err(),
-            arguments(&["--steps"]).unwrap_err(),
-        ] {
+        for shown in
+            [none, unknown, arguments(&["--epsilon", "2"]).unwrap_err(), arguments(&["--steps"]).unwrap_err()]
+        {
             assert!(
                 shown.starts_with("error: ") && !shown.contains('\n') && !shown.contains("Usage"),
                 "{shown}"
@@ -330,39 +257,14 @@ mod tests {
         std::fs::write(path("data.csv"), b"x").unwrap();
         let check = |json: &str, svg: &str| {
             let (data, json, svg) = (path("data.csv"), path(json), path(svg));
-            let all = [
-                "fit",
-                "--data",
-                &data,
-                "--positive-if",
-                "y==1",
-                "--epsilon",
-                "1",
-                "--delta",
-                "0.1",
-            ];
+            let all = ["fit", "--data", &data, "--positive-if", "y==1", "--epsilon", "1", "--delta", "0.1"];
             let all = all.into_iter().chain(["--json", &json, "--svg", &svg]);
-            parse::<FitArguments>(all)
-                .unwrap()
-                .check_outputs()
-                .map_err(|error| error.to_string())
+            parse::<FitArguments>(all).unwrap().check_outputs().map_err(|error| error.to_string())
         };
         assert_eq!(check("a.json", "a.svg"), Ok(()));
-        assert!(
-            check("data.csv", "a.svg")
-                .unwrap_err()
-                .starts_with("--data and --json are the same file")
-        );
-        assert!(
-            check("./a", "a")
-                .unwrap_err()
-                .starts_with("--json and --svg are the same file")
-        );
-        assert!(
-            check("none/a.json", "a.svg")
-                .unwrap_err()
-                .contains("there is no folder")
-        );
+        assert!(check("data.csv", "a.svg").unwrap_err().starts_with("--data and --json are the same file"));
+        assert!(check("./a", "a").unwrap_err().starts_with("--json and --svg are the same file"));
+        assert!(check("none/a.json", "a.svg").unwrap_err().contains("there is no folder"));
         assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1);
     }
 }

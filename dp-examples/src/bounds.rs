@@ -77,11 +77,7 @@ impl Bounds {
         let entries: BTreeMap<String, Spanned<Value>> = toml::from_str(text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
             let line = line_at(text.as_bytes(), offset);
-            Error::BoundsSyntax {
-                file: name.to_owned(),
-                line,
-                reason: error.message().to_owned(),
-            }
+            Error::BoundsSyntax { file: name.to_owned(), line, reason: error.message().to_owned() }
         })?;
         let mut columns = BTreeMap::new();
         for (column, entry) in entries {
@@ -95,10 +91,7 @@ impl Bounds {
             })?;
             columns.insert(column, (bound, line));
         }
-        Ok(Self {
-            file: Some(name.to_owned()),
-            columns,
-        })
+        Ok(Self { file: Some(name.to_owned()), columns })
     }
 
     /// The bound of a column, where the file has one.
@@ -117,10 +110,7 @@ impl Bounds {
     ///
     /// [`Error::BoundForMissingColumn`] for the first one that is not.
     pub fn check_columns(&self, table: &Table) -> Result<()> {
-        let stray = self
-            .columns
-            .iter()
-            .filter(|(column, _)| !table.columns().contains(column));
+        let stray = self.columns.iter().filter(|(column, _)| !table.columns().contains(column));
         // The first by line, not by name: the order in which a person reads the file.
         match stray.min_by_key(|(_, (_, line))| *line) {
             None => Ok(()),
@@ -138,11 +128,7 @@ impl Bounds {
 /// A column's name as it is written on the left of a TOML line.
 pub(crate) fn toml_key(column: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !column.is_empty() && column.chars().all(bare) {
-        column.to_owned()
-    } else {
-        format!("{column:?}")
-    }
+    if !column.is_empty() && column.chars().all(bare) { column.to_owned() } else { format!("{column:?}") }
 }
 
 const EITHER: &str = "[low, high] or a list of categories like [\"yes\", \"no\"]";
@@ -161,11 +147,7 @@ fn bound(value: &Value) -> Result<Bound, &'static str> {
     let (low, high) = (number(low).ok_or(EITHER)?, number(high).ok_or(EITHER)?);
     if low < high {
         // The width is divided by, so it has to be finite as well: [-1e308, 1e308] is refused.
-        if (high - low).is_finite() {
-            Ok(Bound::Range { low, high })
-        } else {
-            Err(ENDLESS)
-        }
+        if (high - low).is_finite() { Ok(Bound::Range { low, high }) } else { Err(ENDLESS) }
     } else {
         // Not a number lands here too: it is below nothing.
         Err("[low, high] with low below high")
@@ -214,14 +196,8 @@ mod tests {
             "\u{feff}# shells\nlength = [0.0, 1]\r\n\"whole weight\" = [-3, 4.5]\nsex = [\n \"M\", '' ]\n";
         let bounds = Bounds::parse("b.toml", text.as_bytes()).unwrap();
         assert_eq!(bounds.get("length"), Some(&Bound::Range { low: 0.0, high: 1.0 }));
-        assert_eq!(
-            bounds.get("whole weight"),
-            Some(&Bound::Range { low: -3.0, high: 4.5 })
-        );
-        assert_eq!(
-            bounds.get("sex"),
-            Some(&Bound::Categories(vec!["M".into(), String::new()]))
-        );
+        assert_eq!(bounds.get("whole weight"), Some(&Bound::Range { low: -3.0, high: 4.5 }));
+        assert_eq!(bounds.get("sex"), Some(&Bound::Categories(vec!["M".into(), String::new()])));
         assert_eq!(bounds.get("rings"), None);
         assert_eq!(Bounds::parse("b.toml", b"").unwrap().get("x"), None);
     }
@@ -229,12 +205,7 @@ mod tests {
     #[test]
     fn refuses_what_is_neither() {
         let either = "expected [low, high] or a list of categories like [\"yes\", \"no\"]";
-        for (value, shown) in [
-            ("3", "3"),
-            ("[]", "[]"),
-            ("[1]", "[1]"),
-            ("[1, 2, 3]", "[1, 2, 3]"),
-        ] {
+        for (value, shown) in [("3", "3"), ("[]", "[]"), ("[1]", "[1]"), ("[1, 2, 3]", "[1, 2, 3]")] {
             assert_eq!(
                 message(&format!("a=[0,1]\nx = {value}")),
                 format!("b.toml:2: column 'x': '{shown}', {either}")
@@ -254,10 +225,7 @@ mod tests {
             );
         }
         for value in ["[0, inf]", "[-inf, 0]", "[-1e308, 1e308]"] {
-            assert!(
-                message(&format!("x = {value}")).contains("finite distance"),
-                "{value}"
-            );
+            assert!(message(&format!("x = {value}")).contains("finite distance"), "{value}");
         }
     }
 
@@ -274,22 +242,12 @@ mod tests {
     #[test]
     fn malformed_files_name_the_line() {
         let shown = message("length = [0, 1]\nwidth = [0, \n");
-        assert!(
-            shown.starts_with("b.toml:2: ") || shown.starts_with("b.toml:3: "),
-            "{shown}"
-        );
+        assert!(shown.starts_with("b.toml:2: ") || shown.starts_with("b.toml:3: "), "{shown}");
         assert!(!shown.contains('\n'));
         assert!(message("length = [0, 1]\nlength = [0, 2]\n").starts_with("b.toml:2: "));
         assert!(message("x [0, 1]").starts_with("b.toml:1: not a line like `length = [0.0, 1.0]`: "));
         let error = Bounds::parse("b.toml", b"x = [0, 1]\n\xff").unwrap_err();
-        assert!(matches!(
-            error,
-            Error::NotUtf8 {
-                line: 2,
-                byte: 0xff,
-                ..
-            }
-        ));
+        assert!(matches!(error, Error::NotUtf8 { line: 2, byte: 0xff, .. }));
     }
 
     #[test]

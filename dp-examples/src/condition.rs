@@ -95,11 +95,7 @@ impl Condition {
     ///
     /// [`Error::ConditionSyntax`] where the column has no name, a number is not finite, or texts would be ordered.
     pub fn new(column: &str, operator: Operator, comparand: Comparand) -> Result<Self> {
-        let condition = Self {
-            column: column.to_owned(),
-            operator,
-            comparand,
-        };
+        let condition = Self { column: column.to_owned(), operator, comparand };
         let expected = match &condition.comparand {
             _ if column.is_empty() => Some(COLUMN),
             Comparand::Number(number) if !number.is_finite() => Some(FINITE),
@@ -108,11 +104,9 @@ impl Condition {
         };
         match expected {
             None => Ok(condition),
-            Some(expected) => Err(Error::ConditionSyntax {
-                expression: condition.to_string(),
-                position: 1,
-                expected,
-            }),
+            Some(expected) => {
+                Err(Error::ConditionSyntax { expression: condition.to_string(), position: 1, expected })
+            }
         }
     }
 
@@ -221,9 +215,7 @@ fn parse(all: &[char]) -> Result<Condition, Mistake> {
     let (column, after) = if all.get(start) == Some(&'"') {
         quoted_text(all, start)?
     } else {
-        let end = (start..all.len())
-            .find(|&i| is_operator(all[i]))
-            .unwrap_or(all.len());
+        let end = (start..all.len()).find(|&i| is_operator(all[i])).unwrap_or(all.len());
         (trimmed(&all[start..end]), end)
     };
     if column.is_empty() {
@@ -236,11 +228,7 @@ fn parse(all: &[char]) -> Result<Condition, Mistake> {
     if operator.orders() && matches!(comparand, Comparand::Text(_)) {
         return Err((at, ORDERED));
     }
-    Ok(Condition {
-        column,
-        operator,
-        comparand,
-    })
+    Ok(Condition { column, operator, comparand })
 }
 
 fn value(all: &[char], start: usize) -> Result<Comparand, Mistake> {
@@ -249,11 +237,7 @@ fn value(all: &[char], start: usize) -> Result<Comparand, Mistake> {
         Some('"') => {
             let (text, after) = quoted_text(all, start)?;
             let end = skip_space(all, after);
-            if end < all.len() {
-                Err((end, NOTHING))
-            } else {
-                Ok(Comparand::Text(text))
-            }
+            if end < all.len() { Err((end, NOTHING)) } else { Ok(Comparand::Text(text)) }
         }
         Some(&first) if is_operator(first) => Err((start, VALUE)),
         Some(_) => {
@@ -289,9 +273,7 @@ fn quoted_text(all: &[char], start: usize) -> Result<(String, usize), Mistake> {
 }
 
 fn skip_space(all: &[char], from: usize) -> usize {
-    (from..all.len())
-        .find(|&i| !all[i].is_whitespace())
-        .unwrap_or(all.len())
+    (from..all.len()).find(|&i| !all[i].is_whitespace()).unwrap_or(all.len())
 }
 
 fn trimmed(characters: &[char]) -> String {
@@ -342,10 +324,7 @@ mod tests {
         assert_eq!(parts("class == \"yes\"").2, Comparand::Text("yes".into()));
         assert_eq!(parts("class == \"10\"").2, Comparand::Text("10".into()));
         assert_eq!(parts("class != \"\"").2, Comparand::Text(String::new()));
-        assert_eq!(
-            parts(r#"class == "a \"b\" \\ <c>""#).2,
-            Comparand::Text(r#"a "b" \ <c>"#.into())
-        );
+        assert_eq!(parts(r#"class == "a \"b\" \\ <c>""#).2, Comparand::Text(r#"a "b" \ <c>"#.into()));
         assert_eq!(parts("ring count > 1").0, "ring count");
         assert_eq!(parts("\"a>b\" > 1").0, "a>b");
         assert_eq!(parts("größe > 1").0, "größe");
@@ -359,56 +338,20 @@ mod tests {
     fn mistakes_name_the_expression_and_the_place() {
         assert_eq!(message(""), format!("'' at character 1: {COLUMN}"));
         assert_eq!(message("  >= 3"), format!("'  >= 3' at character 3: {COLUMN}"));
-        assert_eq!(
-            message("\"\" > 3"),
-            format!("'\"\" > 3' at character 1: {COLUMN}")
-        );
+        assert_eq!(message("\"\" > 3"), format!("'\"\" > 3' at character 1: {COLUMN}"));
         assert_eq!(message("rings"), format!("'rings' at character 6: {OPERATOR}"));
-        assert_eq!(
-            message("rings ! 3"),
-            format!("'rings ! 3' at character 7: {OPERATOR}")
-        );
-        assert_eq!(
-            message("\"rings\" 3"),
-            format!("'\"rings\" 3' at character 9: {OPERATOR}")
-        );
+        assert_eq!(message("rings ! 3"), format!("'rings ! 3' at character 7: {OPERATOR}"));
+        assert_eq!(message("\"rings\" 3"), format!("'\"rings\" 3' at character 9: {OPERATOR}"));
         assert_eq!(message("rings >="), format!("'rings >=' at character 9: {VALUE}"));
-        assert_eq!(
-            message("rings >>10"),
-            format!("'rings >>10' at character 8: {VALUE}")
-        );
-        assert_eq!(
-            message("rings === 10"),
-            format!("'rings === 10' at character 9: {VALUE}")
-        );
-        assert_eq!(
-            message("rings > old"),
-            format!("'rings > old' at character 9: {ORDERED}")
-        );
-        assert_eq!(
-            message("1 < rings < 3"),
-            format!("'1 < rings < 3' at character 11: {NOTHING}")
-        );
-        assert_eq!(
-            message("a == \"b\" c"),
-            format!("'a == \"b\" c' at character 10: {NOTHING}")
-        );
-        assert_eq!(
-            message("a == \"b"),
-            format!("'a == \"b' at character 6: {CLOSING}")
-        );
-        assert_eq!(
-            message("a == \"b\\n\""),
-            format!("'a == \"b\\n\"' at character 8: {ESCAPE}")
-        );
-        assert_eq!(
-            message("a == nan"),
-            format!("'a == nan' at character 6: {FINITE}")
-        );
-        assert_eq!(
-            message("a >= 1e999"),
-            format!("'a >= 1e999' at character 6: {FINITE}")
-        );
+        assert_eq!(message("rings >>10"), format!("'rings >>10' at character 8: {VALUE}"));
+        assert_eq!(message("rings === 10"), format!("'rings === 10' at character 9: {VALUE}"));
+        assert_eq!(message("rings > old"), format!("'rings > old' at character 9: {ORDERED}"));
+        assert_eq!(message("1 < rings < 3"), format!("'1 < rings < 3' at character 11: {NOTHING}"));
+        assert_eq!(message("a == \"b\" c"), format!("'a == \"b\" c' at character 10: {NOTHING}"));
+        assert_eq!(message("a == \"b"), format!("'a == \"b' at character 6: {CLOSING}"));
+        assert_eq!(message("a == \"b\\n\""), format!("'a == \"b\\n\"' at character 8: {ESCAPE}"));
+        assert_eq!(message("a == nan"), format!("'a == nan' at character 6: {FINITE}"));
+        assert_eq!(message("a >= 1e999"), format!("'a >= 1e999' at character 6: {FINITE}"));
     }
 
     #[test]
@@ -447,10 +390,7 @@ mod tests {
             evaluate("y == a").unwrap_err().to_string(),
             "a.csv:4: column 'y': '' is empty, expected a text to compare"
         );
-        assert_eq!(
-            evaluate("y == 1").unwrap_err().to_string(),
-            "a.csv:2: column 'y': 'a' is not a number"
-        );
+        assert_eq!(evaluate("y == 1").unwrap_err().to_string(), "a.csv:2: column 'y': 'a' is not a number");
         assert_eq!(
             evaluate("z == 1").unwrap_err().to_string(),
             "a.csv: no column 'z'; the columns are 'x', 'y'"

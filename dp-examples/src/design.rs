@@ -64,11 +64,7 @@ impl Scale {
     pub fn new(low: f64, high: f64) -> Result<Self> {
         if !(low < high && (high - low).is_finite()) {
             let expected = "positive and finite";
-            return Err(Error::Value {
-                what: "the width of the bounds".into(),
-                expected,
-                value: high - low,
-            });
+            return Err(Error::Value { what: "the width of the bounds".into(), expected, value: high - low });
         }
         Ok(Self { low, high })
     }
@@ -204,18 +200,10 @@ impl Design {
         bounds.check_columns(table)?;
         let columns = feature_columns(table, condition, chosen)?;
         let labels = labels(table, condition)?;
-        let mut matrix = Columns {
-            rows: table.len(),
-            values: Vec::new(),
-            coefficients: Vec::new(),
-        };
+        let mut matrix = Columns { rows: table.len(), values: Vec::new(), coefficients: Vec::new() };
         let mut notes = Vec::new();
         if intercept == Intercept::Included {
-            matrix.push(
-                "(intercept)".into(),
-                Meaning::Intercept,
-                std::iter::repeat_n(1.0, table.len()),
-            );
+            matrix.push("(intercept)".into(), Meaning::Intercept, std::iter::repeat_n(1.0, table.len()));
         }
         for column in columns {
             match bounds.get(column) {
@@ -235,12 +223,7 @@ impl Design {
             }
         }
         let (features, coefficients) = matrix.finish()?;
-        Ok(Self {
-            features,
-            labels,
-            coefficients,
-            notes,
-        })
+        Ok(Self { features, labels, coefficients, notes })
     }
 
     /// The design matrix: records × coefficients.
@@ -282,10 +265,7 @@ impl Design {
                 expected: rows,
             });
         }
-        Ok((
-            self.features.select(Axis(0), records),
-            self.labels.select(Axis(0), records),
-        ))
+        Ok((self.features.select(Axis(0), records), self.labels.select(Axis(0), records)))
     }
 
     /// Weights of the scaled columns as constant and slopes in the file's own units.
@@ -299,11 +279,7 @@ impl Design {
     pub fn in_original_units(&self, weights: &[f64]) -> Result<OriginalUnits> {
         let expected = self.coefficients.len();
         if weights.len() != expected {
-            return Err(Error::Length {
-                what: "weights",
-                found: weights.len(),
-                expected,
-            });
+            return Err(Error::Length { what: "weights", found: weights.len(), expected });
         }
         let (mut constant, mut slopes) = (0.0, Vec::with_capacity(expected));
         for (coefficient, weight) in self.coefficients.iter().zip(weights) {
@@ -340,21 +316,11 @@ impl Columns {
 
     fn finish(self) -> Result<(Array2<f64>, Vec<Coefficient>)> {
         let mut names = HashSet::new();
-        if let Some(twice) = self
-            .coefficients
-            .iter()
-            .find(|coefficient| !names.insert(&coefficient.name))
-        {
-            return Err(Error::DuplicateCoefficient {
-                name: twice.name.clone(),
-            });
+        if let Some(twice) = self.coefficients.iter().find(|coefficient| !names.insert(&coefficient.name)) {
+            return Err(Error::DuplicateCoefficient { name: twice.name.clone() });
         }
         let (found, expected) = (self.values.len(), self.rows * self.coefficients.len());
-        let wrong = |_| Error::Length {
-            what: "entries of the design matrix",
-            found,
-            expected,
-        };
+        let wrong = |_| Error::Length { what: "entries of the design matrix", found, expected };
         let columns =
             ArrayView2::from_shape((self.coefficients.len(), self.rows), &self.values).map_err(wrong)?;
         // Record by record in memory, as the columns of a batch are gathered.
@@ -373,12 +339,7 @@ fn feature_columns<'a>(
     let _ = table.cells(label)?;
     let columns: Vec<&str> = match chosen {
         Some(chosen) => chosen.iter().map(String::as_str).collect(),
-        None => table
-            .columns()
-            .iter()
-            .map(String::as_str)
-            .filter(|&column| column != label)
-            .collect(),
+        None => table.columns().iter().map(String::as_str).filter(|&column| column != label).collect(),
     };
     let mut seen = HashSet::new();
     for &column in &columns {
@@ -390,53 +351,33 @@ fn feature_columns<'a>(
             });
         }
         if !seen.insert(column) {
-            return Err(Error::DuplicateFeature {
-                column: column.into(),
-            });
+            return Err(Error::DuplicateFeature { column: column.into() });
         }
     }
     if columns.is_empty() {
-        return Err(Error::NoFeatures {
-            file: table.name().into(),
-            label: label.into(),
-        });
+        return Err(Error::NoFeatures { file: table.name().into(), label: label.into() });
     }
     Ok(columns)
 }
 
 fn labels(table: &Table, condition: &Condition) -> Result<Array1<f64>> {
     let holds = condition.evaluate(table)?;
-    let one_class = |holds| Error::OneClass {
-        file: table.name().into(),
-        expression: condition.to_string(),
-        holds,
-    };
+    let one_class =
+        |holds| Error::OneClass { file: table.name().into(), expression: condition.to_string(), holds };
     if holds.iter().all(|&positive| positive) {
         return Err(one_class("every"));
     }
     if !holds.contains(&true) {
         return Err(one_class("no"));
     }
-    Ok(holds
-        .into_iter()
-        .map(|positive| if positive { 1.0 } else { 0.0 })
-        .collect())
+    Ok(holds.into_iter().map(|positive| if positive { 1.0 } else { 0.0 }).collect())
 }
 
 fn push_scaled(matrix: &mut Columns, table: &Table, column: &str, low: f64, high: f64) -> Result<()> {
     let scale = Scale::new(low, high)?;
-    let values: Vec<f64> = table
-        .cells(column)?
-        .map(|cell| Ok(scale.apply(cell.number()?)))
-        .collect::<Result<_>>()?;
-    matrix.push(
-        column.into(),
-        Meaning::Scaled {
-            column: column.into(),
-            scale,
-        },
-        values.into_iter(),
-    );
+    let values: Vec<f64> =
+        table.cells(column)?.map(|cell| Ok(scale.apply(cell.number()?))).collect::<Result<_>>()?;
+    matrix.push(column.into(), Meaning::Scaled { column: column.into(), scale }, values.into_iter());
     Ok(())
 }
 
@@ -457,16 +398,10 @@ fn push_indicators(matrix: &mut Columns, table: &Table, column: &str, categories
     };
     for category in others {
         let (column, category, baseline) = (column.to_owned(), category.clone(), baseline.clone());
-        let is = table
-            .cells(&column)?
-            .map(|cell| if cell.text() == category { 1.0 } else { 0.0 });
+        let is = table.cells(&column)?.map(|cell| if cell.text() == category { 1.0 } else { 0.0 });
         matrix.push(
             format!("{column}={category}"),
-            Meaning::Indicator {
-                column: column.clone(),
-                category: category.clone(),
-                baseline,
-            },
+            Meaning::Indicator { column: column.clone(), category: category.clone(), baseline },
             is,
         );
     }

@@ -12,48 +12,26 @@ fn design(csv: &[u8], bounds: &[u8], condition: &str, chosen: Option<&[&str]>) -
     let table = Table::parse("a.csv", csv)?;
     let bounds = Bounds::parse("b.toml", bounds)?;
     let chosen: Option<Vec<String>> = chosen.map(|names| names.iter().map(|&name| name.into()).collect());
-    Design::new(
-        &table,
-        &bounds,
-        &condition.parse()?,
-        chosen.as_deref(),
-        Intercept::Included,
-    )
+    Design::new(&table, &bounds, &condition.parse()?, chosen.as_deref(), Intercept::Included)
 }
 
 fn message(csv: &[u8], bounds: &[u8], condition: &str, chosen: Option<&[&str]>) -> String {
-    design(csv, bounds, condition, chosen)
-        .err()
-        .expect("an error")
-        .to_string()
+    design(csv, bounds, condition, chosen).err().expect("an error").to_string()
 }
 
 #[test]
 fn scales_encodes_and_labels() {
     let design = design(SHELLS, BOUNDS, "rings>=10", None).unwrap();
     assert_eq!(design.names(), ["(intercept)", "sex=F", "sex=I", "length"]);
-    let expected = [
-        [1.0, 0.0, 0.0, 0.0],
-        [1.0, 1.0, 0.0, -0.5],
-        [1.0, 0.0, 1.0, 1.0],
-        [1.0, 0.0, 0.0, -1.0],
-    ];
+    let expected = [[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, -0.5], [1.0, 0.0, 1.0, 1.0], [1.0, 0.0, 0.0, -1.0]];
     assert_eq!(*design.features(), ndarray::arr2(&expected));
     assert_eq!(design.labels().to_vec(), [1.0, 0.0, 0.0, 1.0]);
     assert!(design.notes().is_empty());
     assert!(design.features().is_standard_layout());
-    let Meaning::Indicator {
-        column,
-        category,
-        baseline,
-    } = design.coefficients()[2].meaning()
-    else {
+    let Meaning::Indicator { column, category, baseline } = design.coefficients()[2].meaning() else {
         panic!()
     };
-    assert_eq!(
-        (column.as_str(), category.as_str(), baseline.as_str()),
-        ("sex", "I", "M")
-    );
+    assert_eq!((column.as_str(), category.as_str(), baseline.as_str()), ("sex", "I", "M"));
 }
 
 #[test]
@@ -79,10 +57,7 @@ fn a_wrong_choice_of_columns() {
         message(SHELLS, BOUNDS, "rings>=10", Some(&["width"])),
         "a.csv: no column 'width'; the columns are 'sex', 'length', 'rings'"
     );
-    assert_eq!(
-        message(SHELLS, BOUNDS, "rings>=10", Some(&["sex", "sex"])),
-        "feature 'sex' is named twice"
-    );
+    assert_eq!(message(SHELLS, BOUNDS, "rings>=10", Some(&["sex", "sex"])), "feature 'sex' is named twice");
     assert_eq!(
         message(SHELLS, BOUNDS, "rings>=10", Some(&["sex", "rings"])),
         "column 'rings' makes the label 'rings >= 10' and cannot be a feature too"
@@ -117,19 +92,11 @@ fn numeric_columns_need_bounds() {
          most extreme records, so add to b.toml a line like `length = [LOW, HIGH]`"
     );
     let table = Table::parse("a.csv", b"whole weight,y\n1,0\n2,1\n").unwrap();
-    let error = Design::new(
-        &table,
-        &Bounds::none(),
-        &"y==1".parse().unwrap(),
-        None,
-        Intercept::Omitted,
-    )
-    .err()
-    .unwrap();
+    let error = Design::new(&table, &Bounds::none(), &"y==1".parse().unwrap(), None, Intercept::Omitted)
+        .err()
+        .unwrap();
     assert!(
-        error
-            .to_string()
-            .ends_with("so put in a bounds file a line like `\"whole weight\" = [LOW, HIGH]`")
+        error.to_string().ends_with("so put in a bounds file a line like `\"whole weight\" = [LOW, HIGH]`")
     );
 }
 
@@ -153,10 +120,7 @@ fn cells_that_are_no_numbers() {
     ] {
         let csv = format!("length,y\n0.1,0\n{cell},1\n");
         let expected = format!("a.csv:3: column 'length': {says}");
-        assert_eq!(
-            message(csv.as_bytes(), b"length = [0, 1]", "y==1", None),
-            expected
-        );
+        assert_eq!(message(csv.as_bytes(), b"length = [0, 1]", "y==1", None), expected);
         // Without bounds the same cell is what is reported first: it is in a file of otherwise numbers.
         assert_eq!(message(csv.as_bytes(), b"", "y==1", None), expected);
     }
@@ -218,16 +182,8 @@ fn text_columns_that_cannot_be_categories() {
 
 #[test]
 fn coefficient_names_differ() {
-    let shown = message(
-        b"sex,sex=F,y\nM,1,0\nF,2,1\n",
-        b"sex = ['M', 'F']\n'sex=F' = [0, 1]",
-        "y==1",
-        None,
-    );
-    assert_eq!(
-        shown,
-        "two coefficients would both be named 'sex=F'; rename the column"
-    );
+    let shown = message(b"sex,sex=F,y\nM,1,0\nF,2,1\n", b"sex = ['M', 'F']\n'sex=F' = [0, 1]", "y==1", None);
+    assert_eq!(shown, "two coefficients would both be named 'sex=F'; rename the column");
 }
 
 #[test]
@@ -237,22 +193,8 @@ fn selects_records() {
     assert_eq!(x, ndarray::arr2(&[[1.0, -1.0], [1.0, -0.5]]));
     assert_eq!(y.to_vec(), [1.0, 0.0]);
     assert_eq!(design.select(&[]).unwrap().0.dim(), (0, 2));
-    assert!(matches!(
-        design.select(&[4]),
-        Err(Error::Length {
-            found: 5,
-            expected: 4,
-            ..
-        })
-    ));
-    assert!(matches!(
-        design.in_original_units(&[1.0]),
-        Err(Error::Length {
-            found: 1,
-            expected: 2,
-            ..
-        })
-    ));
+    assert!(matches!(design.select(&[4]), Err(Error::Length { found: 5, expected: 4, .. })));
+    assert!(matches!(design.in_original_units(&[1.0]), Err(Error::Length { found: 1, expected: 2, .. })));
 }
 
 /// The public file that many textbooks use, where the machine has it: `DP_DATA` names the folder with `data/`.
@@ -265,10 +207,8 @@ fn the_abalone_file() {
         return;
     };
     let table = Table::read(&std::path::Path::new(&folder).join("data/abalone.csv")).unwrap();
-    let text: String = table.columns()[1..8]
-        .iter()
-        .map(|column| format!("{column} = [0.0, 1.0]\n"))
-        .collect();
+    let text: String =
+        table.columns()[1..8].iter().map(|column| format!("{column} = [0.0, 1.0]\n")).collect();
     let bounds = Bounds::parse("b.toml", text.as_bytes()).unwrap();
     let condition = "rings>=10".parse().unwrap();
     let design = Design::new(&table, &bounds, &condition, None, Intercept::Included).unwrap();
@@ -276,13 +216,7 @@ fn the_abalone_file() {
     assert_eq!(design.features().dim(), (4177, 10));
     assert_eq!(design.labels().sum(), 2081.0);
     assert_eq!(design.names()[..4], ["(intercept)", "sex=I", "sex=M", "length"]);
-    assert_eq!(
-        (
-            design.features().column(1).sum(),
-            design.features().column(2).sum()
-        ),
-        (1342.0, 1528.0)
-    );
+    assert_eq!((design.features().column(1).sum(), design.features().column(2).sum()), (1342.0, 1528.0));
     assert!(design.features().iter().all(|value| (-1.0..=1.0).contains(value)));
     assert_eq!(design.notes().len(), 1);
 }

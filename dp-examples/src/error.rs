@@ -22,10 +22,7 @@ pub enum Error {
         reason: String,
     },
     /// The file holds nothing.
-    #[error(
-        "{}:1: the file is empty, expected a header line and at least one record",
-        path(file)
-    )]
+    #[error("{}:1: the file is empty, expected a header line and at least one record", path(file))]
     EmptyFile {
         /// The file as the user named it.
         file: String,
@@ -39,10 +36,7 @@ pub enum Error {
         line: u64,
     },
     /// The file holds bytes that are not UTF-8.
-    #[error(
-        "{}:{line}: byte 0x{byte:02x} is not UTF-8 text, expected a UTF-8 file",
-        path(file)
-    )]
+    #[error("{}:{line}: byte 0x{byte:02x} is not UTF-8 text, expected a UTF-8 file", path(file))]
     NotUtf8 {
         /// The file as the user named it.
         file: String,
@@ -70,10 +64,7 @@ pub enum Error {
         reason: String,
     },
     /// A column has no name.
-    #[error(
-        "{}:{line}: column {position} has no name, expected one in the header",
-        path(file)
-    )]
+    #[error("{}:{line}: column {position} has no name, expected one in the header", path(file))]
     EmptyColumnName {
         /// The file as the user named it.
         file: String,
@@ -83,11 +74,7 @@ pub enum Error {
         position: usize,
     },
     /// Two columns have the same name.
-    #[error(
-        "{}:{line}: columns {first} and {second} are both named {}",
-        path(file),
-        quoted(column)
-    )]
+    #[error("{}:{line}: columns {first} and {second} are both named {}", path(file), quoted(column))]
     DuplicateColumnName {
         /// The file as the user named it.
         file: String,
@@ -119,12 +106,7 @@ pub enum Error {
         value: String,
     },
     /// A named column is not in the file.
-    #[error(
-        "{}: no column {}; the columns are {}",
-        path(file),
-        quoted(column),
-        listed(columns)
-    )]
+    #[error("{}: no column {}; the columns are {}", path(file), quoted(column), listed(columns))]
     MissingColumn {
         /// The file as the user named it.
         file: String,
@@ -134,12 +116,7 @@ pub enum Error {
         columns: Vec<String>,
     },
     /// A cell of a numeric column is not a number.
-    #[error(
-        "{}:{line}: column {}: {} is not a number",
-        path(file),
-        quoted(column),
-        quoted(value)
-    )]
+    #[error("{}:{line}: column {}: {} is not a number", path(file), quoted(column), quoted(value))]
     NotANumber {
         /// The file as the user named it.
         file: String,
@@ -151,12 +128,7 @@ pub enum Error {
         value: String,
     },
     /// A cell is a number that is not finite.
-    #[error(
-        "{}:{line}: column {}: {} is not a finite number",
-        path(file),
-        quoted(column),
-        quoted(value)
-    )]
+    #[error("{}:{line}: column {}: {} is not a finite number", path(file), quoted(column), quoted(value))]
     NotFinite {
         /// The file as the user named it.
         file: String,
@@ -168,11 +140,7 @@ pub enum Error {
         value: String,
     },
     /// A cell that is needed is empty.
-    #[error(
-        "{}:{line}: column {}: '' is empty, expected {expected}",
-        path(file),
-        quoted(column)
-    )]
+    #[error("{}:{line}: column {}: '' is empty, expected {expected}", path(file), quoted(column))]
     EmptyCell {
         /// The file as the user named it.
         file: String,
@@ -184,11 +152,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// The bounds file is not TOML.
-    #[error(
-        "{}:{line}: not a line like `length = [0.0, 1.0]`: {}",
-        path(file),
-        one_line(reason)
-    )]
+    #[error("{}:{line}: not a line like `length = [0.0, 1.0]`: {}", path(file), one_line(reason))]
     BoundsSyntax {
         /// The file as the user named it.
         file: String,
@@ -198,12 +162,7 @@ pub enum Error {
         reason: String,
     },
     /// A bounds file's entry is neither an interval nor a list of categories.
-    #[error(
-        "{}:{line}: column {}: {}, expected {expected}",
-        path(file),
-        quoted(column),
-        quoted(value)
-    )]
+    #[error("{}:{line}: column {}: {}, expected {expected}", path(file), quoted(column), quoted(value))]
     InvalidBound {
         /// The file as the user named it.
         file: String,
@@ -329,11 +288,7 @@ pub enum Error {
         value: String,
     },
     /// The label's column is also a feature.
-    #[error(
-        "column {} makes the label {} and cannot be a feature too",
-        quoted(column),
-        quoted(expression)
-    )]
+    #[error("column {} makes the label {} and cannot be a feature too", quoted(column), quoted(expression))]
     LabelAmongFeatures {
         /// The column.
         column: String,
@@ -347,11 +302,7 @@ pub enum Error {
         column: String,
     },
     /// Nothing is left to predict from.
-    #[error(
-        "{}: no features, expected at least one column besides {}",
-        path(file),
-        quoted(label)
-    )]
+    #[error("{}: no features, expected at least one column besides {}", path(file), quoted(label))]
     NoFeatures {
         /// The data file.
         file: String,
@@ -448,8 +399,7 @@ fn quoted(text: &str) -> String {
 /// A path: escaped, never cut.
 fn path(text: &str) -> String {
     let mut shown = String::new();
-    text.chars()
-        .for_each(|character| push_visible(&mut shown, character));
+    text.chars().for_each(|character| push_visible(&mut shown, character));
     shown
 }
 
@@ -466,16 +416,13 @@ fn push_visible(shown: &mut String, character: char) {
 
 /// `text` with every run of white space and control characters made one space.
 pub(crate) fn one_line(text: &str) -> String {
-    let words = text
-        .split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| !word.is_empty());
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let mut line = String::new();
     for word in words {
         if !line.is_empty() {
             line.push(' ');
         }
-        word.chars()
-            .for_each(|character| push_visible(&mut line, character));
+        word.chars().for_each(|character| push_visible(&mut line, character));
     }
     line
 }
@@ -511,10 +458,7 @@ mod tests {
         let shown = error.to_string();
         assert!(!shown.chars().any(char::is_control), "{shown:?}");
         assert!(shown.chars().count() < 160, "{shown}");
-        assert!(
-            shown.starts_with("a\\nb.csv:12: column 'x\\ty': '\\u{1b}[31m\\r\\n\\u{202e}zzz"),
-            "{shown}"
-        );
+        assert!(shown.starts_with("a\\nb.csv:12: column 'x\\ty': '\\u{1b}[31m\\r\\n\\u{202e}zzz"), "{shown}");
     }
 
     #[test]

@@ -90,14 +90,7 @@ pub fn fit(
     if settings.sampling_rate == 1.0 {
         fit_with(FullBatch, records, budget, settings, seed, label)
     } else {
-        fit_with(
-            Poisson::rate(settings.sampling_rate)?,
-            records,
-            budget,
-            settings,
-            seed,
-            label,
-        )
+        fit_with(Poisson::rate(settings.sampling_rate)?, records, budget, settings, seed, label)
     }
 }
 
@@ -148,12 +141,7 @@ pub fn summaries(
         let (means, sds) = (fit.posterior().mean("w")?, fit.posterior().sd("w")?);
         if means.len() != names.len() {
             let (what, found, expected) = ("names of weights", names.len(), means.len());
-            return Err(crate::Error::Length {
-                what,
-                found,
-                expected,
-            }
-            .into());
+            return Err(crate::Error::Length { what, found, expected }.into());
         }
         Ok(means
             .iter()

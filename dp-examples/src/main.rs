@@ -39,12 +39,7 @@ struct Quickstart {
 }
 
 /// Two thousand steps with a tenth of the records each: enough that subsampling wastes none of the budget.
-const PRIVATE: Settings = Settings {
-    steps: 2000,
-    sampling_rate: 0.1,
-    clip_norm: 3.0,
-    learning_rate: 0.05,
-};
+const PRIVATE: Settings = Settings { steps: 2000, sampling_rate: 0.1, clip_norm: 3.0, learning_rate: 0.05 };
 
 fn main() -> ExitCode {
     run(quickstart)
@@ -52,11 +47,7 @@ fn main() -> ExitCode {
 
 fn quickstart(arguments: Quickstart) -> Result<(), Box<dyn Error>> {
     check_writable(&arguments.svg)?;
-    let budget = Budget {
-        epsilon: arguments.epsilon,
-        delta: arguments.delta,
-        relation: Relation::AddRemove,
-    };
+    let budget = Budget { epsilon: arguments.epsilon, delta: arguments.delta, relation: Relation::AddRemove };
     let seed = match arguments.test_seed_not_private {
         Some(number) => Seed::for_tests(number),
         None => Seed::from_os()?,
@@ -64,16 +55,8 @@ fn quickstart(arguments: Quickstart) -> Result<(), Box<dyn Error>> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "A private Bayesian logistic regression")?;
     writeln!(out, "======================================")?;
-    writeln!(
-        out,
-        "{RECORDS} records of a built-in population, {} features, known weights.",
-        NAMES.len()
-    )?;
-    writeln!(
-        out,
-        "Model: w_j ~ Normal(0, {}), y_i ~ Bernoulli(logit = x_i . w)",
-        logistic::PRIOR_SCALE
-    )?;
+    writeln!(out, "{RECORDS} records of a built-in population, {} features, known weights.", NAMES.len())?;
+    writeln!(out, "Model: w_j ~ Normal(0, {}), y_i ~ Bernoulli(logit = x_i . w)", logistic::PRIOR_SCALE)?;
     writeln!(out)?;
 
     let population = Population::standard();
@@ -90,10 +73,7 @@ fn quickstart(arguments: Quickstart) -> Result<(), Box<dyn Error>> {
         out,
         "Intervals are those of the variational posterior: they do not include the privacy noise, so they"
     )?;
-    writeln!(
-        out,
-        "are too narrow where that noise is as large as the posterior itself."
-    )?;
+    writeln!(out, "are too narrow where that noise is as large as the posterior itself.")?;
     writeln!(
         out,
         "The non-private columns are for comparison only: on real data they would not be private."
@@ -104,17 +84,10 @@ fn quickstart(arguments: Quickstart) -> Result<(), Box<dyn Error>> {
     writeln!(out, "{}", private.privacy())?;
     writeln!(out)?;
 
-    let title = format!(
-        "Posterior at epsilon = {}, delta = {:e}",
-        arguments.epsilon, arguments.delta
-    );
+    let title = format!("Posterior at epsilon = {}, delta = {:e}", arguments.epsilon, arguments.delta);
     write_whole(&arguments.svg, svg(&title, &weights)?.as_bytes())?;
     let (steps, seconds) = (PRIVATE.steps, private_time.as_secs_f64());
-    writeln!(
-        out,
-        "Picture: {}   (private fit: {steps} steps in {seconds:.2} s)",
-        arguments.svg.display()
-    )?;
+    writeln!(out, "Picture: {}   (private fit: {steps} steps in {seconds:.2} s)", arguments.svg.display())?;
     writeln!(out)?;
     writeln!(out, "On a file of your own (any CSV with a header line):")?;
     writeln!(
@@ -125,10 +98,7 @@ fn quickstart(arguments: Quickstart) -> Result<(), Box<dyn Error>> {
         out,
         "    --features age,sex,hours --bounds bounds.toml --epsilon 1 --delta 1e-5 --test-fraction 0.2"
     )?;
-    writeln!(
-        out,
-        "where bounds.toml holds public bounds, chosen without looking at the data:"
-    )?;
+    writeln!(out, "where bounds.toml holds public bounds, chosen without looking at the data:")?;
     writeln!(out, "  age = [17, 90]")?;
     writeln!(out, "  hours = [1, 99]")?;
     writeln!(out, "  sex = [\"female\", \"male\"]")?;

@@ -46,16 +46,11 @@ pub fn write_whole(path: &Path, contents: &[u8]) -> Result<()> {
 /// As [`write_whole`].
 pub fn check_writable(path: &Path) -> Result<()> {
     let (target, _) = target(path)?;
-    Temporary::beside(&target)
-        .map(drop)
-        .map_err(|error| unwritable(path, error.to_string()))
+    Temporary::beside(&target).map(drop).map_err(|error| unwritable(path, error.to_string()))
 }
 
 fn unwritable(path: &Path, reason: impl Into<String>) -> Error {
-    Error::Unwritable {
-        file: path.display().to_string(),
-        reason: reason.into(),
-    }
+    Error::Unwritable { file: path.display().to_string(), reason: reason.into() }
 }
 
 /// The file to replace, links followed, and the permissions it has where it exists.
@@ -80,10 +75,7 @@ fn target(path: &Path) -> Result<(PathBuf, Option<fs::Permissions>)> {
             }
             let folder = folder_of(path);
             if !folder.is_dir() {
-                return Err(unwritable(
-                    path,
-                    format!("there is no folder {}", folder.display()),
-                ));
+                return Err(unwritable(path, format!("there is no folder {}", folder.display())));
             }
             Ok((path.to_owned(), None))
         }
@@ -132,11 +124,7 @@ impl Temporary {
             let path = folder_of(target).join(format!(".dp-examples-{}-{count}.tmp", std::process::id()));
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => {
-                    return Ok(Self {
-                        path,
-                        file,
-                        renamed: false,
-                    });
+                    return Ok(Self { path, file, renamed: false });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
                 Err(error) => return Err(error),
@@ -212,30 +200,16 @@ pub(crate) mod tests {
     #[test]
     fn destinations_that_cannot_be() {
         let folder = TestFolder::new();
-        let missing = check_writable(&folder.0.join("none/out.json"))
-            .unwrap_err()
-            .to_string();
-        assert!(
-            missing.contains("none/out.json: cannot be written: there is no folder"),
-            "{missing}"
-        );
+        let missing = check_writable(&folder.0.join("none/out.json")).unwrap_err().to_string();
+        assert!(missing.contains("none/out.json: cannot be written: there is no folder"), "{missing}");
         let directory = check_writable(&folder.0).unwrap_err().to_string();
-        assert!(
-            directory.ends_with("cannot be written: it exists and is not a plain file"),
-            "{directory}"
-        );
+        assert!(directory.ends_with("cannot be written: it exists and is not a plain file"), "{directory}");
         for path in ["", "..", "/"] {
             let error = write_whole(Path::new(path), b"x").unwrap_err().to_string();
-            assert!(
-                error.ends_with("cannot be written: expected the name of a file"),
-                "{error}"
-            );
+            assert!(error.ends_with("cannot be written: expected the name of a file"), "{error}");
         }
         fs::write(folder.0.join("file"), b"x").unwrap();
-        assert!(matches!(
-            check_writable(&folder.0.join("file/out.json")),
-            Err(Error::Unwritable { .. })
-        ));
+        assert!(matches!(check_writable(&folder.0.join("file/out.json")), Err(Error::Unwritable { .. })));
         assert_eq!(folder.names(), ["file"]);
     }
 
@@ -260,10 +234,7 @@ pub(crate) mod tests {
         permissions.set_readonly(true);
         fs::set_permissions(&path, permissions).unwrap();
         let error = write_whole(&path, b"new").unwrap_err().to_string();
-        assert!(
-            error.ends_with("cannot be written: it exists and is read-only"),
-            "{error}"
-        );
+        assert!(error.ends_with("cannot be written: it exists and is read-only"), "{error}");
         assert_eq!(fs::read(&path).unwrap(), b"kept");
     }
 
@@ -273,11 +244,7 @@ pub(crate) mod tests {
         use std::os::unix::fs::{PermissionsExt, symlink};
 
         let folder = TestFolder::new();
-        let (file, link, nowhere) = (
-            folder.0.join("file"),
-            folder.0.join("link"),
-            folder.0.join("nowhere"),
-        );
+        let (file, link, nowhere) = (folder.0.join("file"), folder.0.join("link"), folder.0.join("nowhere"));
         fs::write(&file, b"old").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         symlink(&file, &link).unwrap();

@@ -48,20 +48,14 @@ const FAINT: RGBColor = RGBColor(225, 225, 225);
 /// ```
 pub fn svg(title: &str, weights: &[WeightSummary]) -> Result<String> {
     if weights.is_empty() {
-        return Err(Error::Length {
-            what: "weights to draw",
-            found: 0,
-            expected: 1,
-        });
+        return Err(Error::Length { what: "weights to draw", found: 0, expected: 1 });
     }
     let count = weights.len() as i32;
     let columns = if count == 4 { 2 } else { count.min(3) };
     let rows = (count + columns - 1) / columns;
     // Wide enough for the title and the legend even over a single panel.
-    let (width, height) = (
-        (columns * PANEL_WIDTH + 2 * MARGIN).max(640),
-        HEADER + rows * PANEL_HEIGHT + MARGIN,
-    );
+    let (width, height) =
+        ((columns * PANEL_WIDTH + 2 * MARGIN).max(640), HEADER + rows * PANEL_HEIGHT + MARGIN);
     let mut picture = String::new();
     {
         let backend = SVGBackend::with_string(&mut picture, ((width * FINE) as u32, (height * FINE) as u32));
@@ -84,9 +78,7 @@ pub fn svg(title: &str, weights: &[WeightSummary]) -> Result<String> {
 }
 
 fn drawing(error: impl std::fmt::Display) -> Error {
-    Error::Plot {
-        reason: error.to_string(),
-    }
+    Error::Plot { reason: error.to_string() }
 }
 
 /// A drawing area addressed in intended pixels, fractions included.
@@ -117,24 +109,16 @@ impl Canvas<'_> {
 
     fn fill(&self, points: impl IntoIterator<Item = Point>, colour: RGBColor, opacity: f64) -> Result<()> {
         let points: Vec<(i32, i32)> = points.into_iter().map(fine).collect();
-        self.0
-            .draw(&Polygon::new(points, colour.mix(opacity).filled()))
-            .map_err(drawing)
+        self.0.draw(&Polygon::new(points, colour.mix(opacity).filled())).map_err(drawing)
     }
 
     fn text(&self, text: &str, at: Point, look: Look) -> Result<()> {
         // The backend divides sizes by 1.24.
         let size = look.size * f64::from(FINE) * 1.24;
         let font = FontDesc::new(FontFamily::SansSerif, size, look.style);
-        let font = if look.upwards {
-            font.transform(FontTransform::Rotate270)
-        } else {
-            font
-        };
+        let font = if look.upwards { font.transform(FontTransform::Rotate270) } else { font };
         let style = font.color(&TEXT).pos(Pos::new(look.side, VPos::Center));
-        self.0
-            .draw(&Text::new(drawable(text), fine(at), style))
-            .map_err(drawing)
+        self.0.draw(&Text::new(drawable(text), fine(at), style)).map_err(drawing)
     }
 }
 
@@ -146,12 +130,7 @@ struct Look {
     upwards: bool,
 }
 
-const SMALL: Look = Look {
-    size: 11.0,
-    style: FontStyle::Normal,
-    side: HPos::Center,
-    upwards: false,
-};
+const SMALL: Look = Look { size: 11.0, style: FontStyle::Normal, side: HPos::Center, upwards: false };
 
 /// Characters that XML cannot hold, or that would reorder the text, as a replacement character; long names cut.
 fn drawable(text: &str) -> String {
@@ -175,27 +154,11 @@ fn header(area: &Canvas<'_>, title: &str, weights: &[WeightSummary]) -> Result<(
     area.text(
         title,
         (left, 27.0),
-        Look {
-            size: 17.0,
-            style: FontStyle::Bold,
-            side: HPos::Left,
-            upwards: false,
-        },
+        Look { size: 17.0, style: FontStyle::Bold, side: HPos::Left, upwards: false },
     )?;
-    let label = Look {
-        size: 12.5,
-        side: HPos::Left,
-        ..SMALL
-    };
+    let label = Look { size: 12.5, side: HPos::Left, ..SMALL };
     let y = 57.0;
-    let square = |x: f64| {
-        [
-            (x, y - 6.0),
-            (x + 22.0, y - 6.0),
-            (x + 22.0, y + 6.0),
-            (x, y + 6.0),
-        ]
-    };
+    let square = |x: f64| [(x, y - 6.0), (x + 22.0, y - 6.0), (x + 22.0, y + 6.0), (x, y + 6.0)];
     area.fill(square(left), PRIVATE, 0.3)?;
     area.line([(left, y - 6.0), (left + 22.0, y - 6.0)], PRIVATE, 2.0)?;
     area.text("private posterior", (left + 29.0, y), label)?;
@@ -218,19 +181,10 @@ fn panel(area: &Canvas<'_>, weight: &WeightSummary, (left, top): (i32, i32), fir
     let (y0, y1) = (top + f64::from(PANEL_HEIGHT) - 44.0, top + 26.0);
     let (low, high) = range(weight)?;
     let marginals = [Some(weight.private), weight.reference];
-    let peak = marginals
-        .iter()
-        .flatten()
-        .map(|m| m.density(m.mean()))
-        .fold(0.0, f64::max)
-        * 1.08;
+    let peak = marginals.iter().flatten().map(|m| m.density(m.mean())).fold(0.0, f64::max) * 1.08;
     if !peak.is_finite() {
         let what = "a posterior density to draw".into();
-        return Err(Error::Value {
-            what,
-            expected: "finite",
-            value: peak,
-        });
+        return Err(Error::Value { what, expected: "finite", value: peak });
     }
     let across = |value: f64| x0 + (value - low) / (high - low) * (x1 - x0);
     let up = |density: f64| y0 - density / peak * (y0 - y1);
@@ -243,14 +197,7 @@ fn panel(area: &Canvas<'_>, weight: &WeightSummary, (left, top): (i32, i32), fir
     let heights = self::ticks(0.0, peak, 4);
     for tick in &heights.values {
         area.line([(x0, up(*tick)), (x1, up(*tick))], FAINT, 1.0)?;
-        area.text(
-            &heights.label(*tick),
-            (x0 - 6.0, up(*tick)),
-            Look {
-                side: HPos::Right,
-                ..SMALL
-            },
-        )?;
+        area.text(&heights.label(*tick), (x0 - 6.0, up(*tick)), Look { side: HPos::Right, ..SMALL })?;
     }
 
     // Each curve is sampled over its own width: a narrow one beside a wide one keeps its shape.
@@ -274,22 +221,11 @@ fn panel(area: &Canvas<'_>, weight: &WeightSummary, (left, top): (i32, i32), fir
     area.text(
         &weight.name,
         ((x0 + x1) / 2.0, top + 12.0),
-        Look {
-            size: 13.5,
-            style: FontStyle::Bold,
-            ..SMALL
-        },
+        Look { size: 13.5, style: FontStyle::Bold, ..SMALL },
     )?;
     area.text("weight", ((x0 + x1) / 2.0, y0 + 29.0), SMALL)?;
     if first {
-        area.text(
-            "density",
-            (left + 4.0, (y0 + y1) / 2.0),
-            Look {
-                upwards: true,
-                ..SMALL
-            },
-        )?;
+        area.text("density", (left + 4.0, (y0 + y1) / 2.0), Look { upwards: true, ..SMALL })?;
     }
     Ok(())
 }
@@ -299,18 +235,11 @@ fn range(weight: &WeightSummary) -> Result<(f64, f64)> {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     let mut include = |from: f64, to: f64| (low, high) = (low.min(from), high.max(to));
     for marginal in [Some(weight.private), weight.reference].iter().flatten() {
-        include(
-            marginal.mean() - 4.5 * marginal.sd(),
-            marginal.mean() + 4.5 * marginal.sd(),
-        );
+        include(marginal.mean() - 4.5 * marginal.sd(), marginal.mean() + 4.5 * marginal.sd());
     }
     if let Some(truth) = weight.truth {
         if !truth.is_finite() {
-            return Err(Error::Value {
-                what: "a true weight".into(),
-                expected: "finite",
-                value: truth,
-            });
+            return Err(Error::Value { what: "a true weight".into(), expected: "finite", value: truth });
         }
         include(truth, truth);
     }
@@ -320,11 +249,7 @@ fn range(weight: &WeightSummary) -> Result<(f64, f64)> {
     let (low, high) = (low - room, high + room);
     if !(low.abs() < 1e300 && high.abs() < 1e300) {
         let what = "the range of weights to draw".into();
-        return Err(Error::Value {
-            what,
-            expected: "below 1e300 in size",
-            value: high - low,
-        });
+        return Err(Error::Value { what, expected: "below 1e300 in size", value: high - low });
     }
     Ok((low, high))
 }
@@ -346,10 +271,7 @@ fn ticks(low: f64, high: f64, wanted: u32) -> Ticks {
         .unwrap_or(rough);
     let first = (low / step).ceil();
     // At most one more than wanted: the step is at least the rough one.
-    let values = (0..=wanted)
-        .map(|k| (first + f64::from(k)) * step)
-        .filter(|value| *value <= high)
-        .collect();
+    let values = (0..=wanted).map(|k| (first + f64::from(k)) * step).filter(|value| *value <= high).collect();
     Ticks { values, step }
 }
 
@@ -391,10 +313,7 @@ mod tests {
     fn foreign_names_are_escaped() {
         let picture = svg("a < b & \"c\"", &[weight("<x>&\u{7}", None, (0.0, 1.0), None)]).unwrap();
         assert!(picture.contains("a &lt; b &amp; "), "{picture}");
-        assert!(
-            picture.contains("&lt;x&gt;&amp;\u{fffd}") && !picture.contains("<x>"),
-            "{picture}"
-        );
+        assert!(picture.contains("&lt;x&gt;&amp;\u{fffd}") && !picture.contains("<x>"), "{picture}");
     }
 
     #[test]
@@ -417,32 +336,18 @@ mod tests {
             svg("t", &[weight("a", Some(f64::NAN), (0.0, 1.0), None)]),
             Err(Error::Value { .. })
         ));
-        assert!(matches!(
-            svg("t", &[weight("a", None, (1e305, 1.0), None)]),
-            Err(Error::Value { .. })
-        ));
-        assert!(matches!(
-            svg("t", &[weight("a", None, (0.0, 5e-324), None)]),
-            Err(Error::Value { .. })
-        ));
+        assert!(matches!(svg("t", &[weight("a", None, (1e305, 1.0), None)]), Err(Error::Value { .. })));
+        assert!(matches!(svg("t", &[weight("a", None, (0.0, 5e-324), None)]), Err(Error::Value { .. })));
     }
 
     #[test]
     fn ticks_are_round() {
         let near_zero = ticks(-0.31, 0.42, 5);
-        let labels: Vec<String> = near_zero
-            .values
-            .iter()
-            .map(|value| near_zero.label(*value))
-            .collect();
+        let labels: Vec<String> = near_zero.values.iter().map(|value| near_zero.label(*value)).collect();
         assert_eq!(labels, ["−0.2", "0", "0.2", "0.4"]);
         let large = ticks(0.0, 2.3e7, 4);
         assert_eq!(
-            large
-                .values
-                .iter()
-                .map(|value| large.label(*value))
-                .collect::<Vec<_>>(),
+            large.values.iter().map(|value| large.label(*value)).collect::<Vec<_>>(),
             ["0", "1.0e7", "2.0e7"]
         );
     }

@@ -80,11 +80,7 @@ impl Population {
             if positive { 1.0 } else { 0.0 }
         };
         let labels = features.rows().into_iter().map(label).collect();
-        Self {
-            features,
-            labels,
-            weights,
-        }
+        Self { features, labels, weights }
     }
 }
 
@@ -114,9 +110,7 @@ mod tests {
     fn fingerprint<'a>(numbers: impl Iterator<Item = &'a f64>) -> u64 {
         numbers
             .flat_map(|number| number.to_bits().to_le_bytes())
-            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            })
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
     }
 
     #[test]
@@ -132,10 +126,7 @@ mod tests {
         assert_eq!(population.features.row(0).to_vec(), first);
         let labels: Vec<f64> = population.labels.iter().take(10).copied().collect();
         assert_eq!(labels, [0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0]);
-        assert_eq!(
-            fingerprint(population.features.iter()),
-            13_479_317_157_823_498_250
-        );
+        assert_eq!(fingerprint(population.features.iter()), 13_479_317_157_823_498_250);
         assert_eq!(fingerprint(population.labels.iter()), 2_584_602_873_971_120_664);
     }
 
@@ -164,11 +155,7 @@ mod tests {
                 score += (label - p) * record[j];
                 variance += p * (1.0 - p) * record[j] * record[j];
             }
-            assert!(
-                score.abs() < 6.0 * variance.sqrt(),
-                "weight {j}: {score} with sd {}",
-                variance.sqrt()
-            );
+            assert!(score.abs() < 6.0 * variance.sqrt(), "weight {j}: {score} with sd {}", variance.sqrt());
         }
     }
 

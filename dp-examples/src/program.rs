@@ -53,10 +53,7 @@ pub fn parse<T: Parser>(arguments: impl IntoIterator<Item = impl Into<OsString> 
             return Stop::Asked(text);
         }
         // The library follows its message with usage and advice on lines of their own.
-        let end = ["\n\nUsage:", "\n\nFor more information"]
-            .iter()
-            .filter_map(|mark| text.find(mark))
-            .min();
+        let end = ["\n\nUsage:", "\n\nFor more information"].iter().filter_map(|mark| text.find(mark)).min();
         Stop::Wrong(one_line(&text[..end.unwrap_or(text.len())]))
     })
 }
@@ -129,10 +126,7 @@ mod tests {
     #[test]
     fn causes_follow_once() {
         for repeat in [false, true] {
-            assert_eq!(
-                error_line(&Outer { repeat, inner: Inner }),
-                "error: cannot fit: too few records"
-            );
+            assert_eq!(error_line(&Outer { repeat, inner: Inner }), "error: cannot fit: too few records");
         }
     }
 
@@ -141,18 +135,9 @@ mod tests {
         let Err(Stop::Asked(help)) = parse::<FitArguments>(["fit", "--help"]) else {
             panic!("expected help")
         };
-        for option in [
-            "--data",
-            "--positive-if",
-            "--bounds",
-            "--test-seed-not-private",
-            "NOT private",
-        ] {
+        for option in ["--data", "--positive-if", "--bounds", "--test-seed-not-private", "NOT private"] {
             assert!(help.contains(option), "{option} is not in\n{help}");
         }
-        assert!(matches!(
-            parse::<FitArguments>(["fit", "--version"]),
-            Err(Stop::Asked(_))
-        ));
+        assert!(matches!(parse::<FitArguments>(["fit", "--version"]), Err(Stop::Asked(_))));
     }
 }

@@ -51,11 +51,7 @@ pub fn split(records: usize, test_fraction: f64, rng: &mut impl Rng) -> Result<S
     // Scaling by a power of two is exact; the cast drops what is below 2⁻⁶⁴ and cannot saturate below 1.
     let threshold = (test_fraction * 2f64.powi(64)) as u64;
     let (test, train): (Vec<usize>, Vec<usize>) = (0..records).partition(|_| rng.next_u64() < threshold);
-    let empty = |part| Error::EmptyPart {
-        part,
-        fraction: test_fraction,
-        records,
-    };
+    let empty = |part| Error::EmptyPart { part, fraction: test_fraction, records };
     if train.is_empty() {
         return Err(empty("training"));
     }
@@ -85,11 +81,7 @@ pub fn split(records: usize, test_fraction: f64, rng: &mut impl Rng) -> Result<S
 /// ```
 pub fn probabilities(features: ArrayView2<'_, f64>, weights: ArrayView1<'_, f64>) -> Result<Array1<f64>> {
     if features.ncols() != weights.len() {
-        return Err(Error::Length {
-            what: "weights",
-            found: weights.len(),
-            expected: features.ncols(),
-        });
+        return Err(Error::Length { what: "weights", found: weights.len(), expected: features.ncols() });
     }
     Ok(features.dot(&weights).mapv(sigmoid))
 }
@@ -97,11 +89,7 @@ pub fn probabilities(features: ArrayView2<'_, f64>, weights: ArrayView1<'_, f64>
 /// `1 / (1 + exp(−z))`, without overflow on either side.
 fn sigmoid(z: f64) -> f64 {
     let decay = (-z.abs()).exp();
-    if z >= 0.0 {
-        1.0 / (1.0 + decay)
-    } else {
-        decay / (1.0 + decay)
-    }
+    if z >= 0.0 { 1.0 / (1.0 + decay) } else { decay / (1.0 + decay) }
 }
 
 /// The fraction of records whose label is what a probability of at least one half predicts.
@@ -117,28 +105,16 @@ fn sigmoid(z: f64) -> f64 {
 pub fn accuracy(probabilities: ArrayView1<'_, f64>, labels: ArrayView1<'_, f64>) -> Result<f64> {
     if labels.is_empty() || probabilities.len() != labels.len() {
         let (found, expected) = (probabilities.len(), labels.len().max(1));
-        return Err(Error::Length {
-            what: "predicted probabilities",
-            found,
-            expected,
-        });
+        return Err(Error::Length { what: "predicted probabilities", found, expected });
     }
     let mut right = 0usize;
     for (&probability, &label) in probabilities.iter().zip(labels) {
         if !(0.0..=1.0).contains(&probability) {
             let what = "a predicted probability".into();
-            return Err(Error::Value {
-                what,
-                expected: "between 0 and 1",
-                value: probability,
-            });
+            return Err(Error::Value { what, expected: "between 0 and 1", value: probability });
         }
         if label != 0.0 && label != 1.0 {
-            return Err(Error::Value {
-                what: "a label".into(),
-                expected: "0 or 1",
-                value: label,
-            });
+            return Err(Error::Value { what: "a label".into(), expected: "0 or 1", value: label });
         }
         right += usize::from((probability >= 0.5) == (label == 1.0));
     }
@@ -163,9 +139,7 @@ mod tests {
         for value in [-0.1, 1.0, 1.5, f64::NAN, f64::INFINITY] {
             let error = split(10, value, &mut rng(0)).err().unwrap();
             assert!(
-                error
-                    .to_string()
-                    .starts_with("test fraction must be at least 0 and below 1, got "),
+                error.to_string().starts_with("test fraction must be at least 0 and below 1, got "),
                 "{error}"
             );
         }
@@ -183,14 +157,8 @@ mod tests {
             split(3, 1e-12, &mut rng(0)).err().unwrap().to_string(),
             "no record fell into the test set: test fraction 0.000000000001 of 3 records"
         );
-        assert!(matches!(
-            split(3, 1.0 - 1e-12, &mut rng(0)),
-            Err(Error::EmptyPart { part: "training", .. })
-        ));
-        assert!(matches!(
-            split(0, 0.0, &mut rng(0)),
-            Err(Error::EmptyPart { part: "training", .. })
-        ));
+        assert!(matches!(split(3, 1.0 - 1e-12, &mut rng(0)), Err(Error::EmptyPart { part: "training", .. })));
+        assert!(matches!(split(0, 0.0, &mut rng(0)), Err(Error::EmptyPart { part: "training", .. })));
     }
 
     /// n = 200,000 draws, false-alarm rate below 1e-9: the binomial count lies within six standard deviations.
@@ -210,29 +178,17 @@ mod tests {
 
     #[test]
     fn a_record_does_not_move_the_others() {
-        let (short, long) = (
-            split(100, 0.3, &mut rng(9)).unwrap(),
-            split(101, 0.3, &mut rng(9)).unwrap(),
-        );
-        assert_eq!(
-            short.test,
-            long.test.into_iter().filter(|&i| i < 100).collect::<Vec<_>>()
-        );
+        let (short, long) = (split(100, 0.3, &mut rng(9)).unwrap(), split(101, 0.3, &mut rng(9)).unwrap());
+        assert_eq!(short.test, long.test.into_iter().filter(|&i| i < 100).collect::<Vec<_>>());
     }
 
     #[test]
     fn accuracy_counts_matches() {
-        assert_eq!(
-            accuracy(aview1(&[0.5, 0.4, 1.0, 0.0]), aview1(&[1.0, 0.0, 0.0, 1.0])).unwrap(),
-            0.5
-        );
+        assert_eq!(accuracy(aview1(&[0.5, 0.4, 1.0, 0.0]), aview1(&[1.0, 0.0, 0.0, 1.0])).unwrap(), 0.5);
         assert!(accuracy(aview1(&[]), aview1(&[])).is_err());
         assert!(accuracy(aview1(&[0.1]), aview1(&[0.0, 1.0])).is_err());
         for bad in [f64::NAN, -0.1, 1.1] {
-            assert!(matches!(
-                accuracy(aview1(&[bad]), aview1(&[0.0])),
-                Err(Error::Value { .. })
-            ));
+            assert!(matches!(accuracy(aview1(&[bad]), aview1(&[0.0])), Err(Error::Value { .. })));
         }
         assert!(accuracy(aview1(&[0.1]), aview1(&[2.0])).is_err());
     }

@@ -74,13 +74,7 @@ pub fn bounds_texts() -> impl Strategy<Value = String> {
         "x = [1, 0]",
         "x = ['1', 'nan']",
     ]);
-    let s = select(vec![
-        "s = ['a', 'b', 'c']",
-        "",
-        "s = ['a', 'b']",
-        "s = [0, 1]",
-        "s = 1",
-    ]);
+    let s = select(vec!["s = ['a', 'b', 'c']", "", "s = ['a', 'b']", "s = [0, 1]", "s = 1"]);
     let extra = prop_oneof![9 => Just(String::new()), 1 => ".{0,10}"];
     (x, s, extra).prop_map(|(x, s, extra)| format!("{x}\n{s}\n{extra}"))
 }

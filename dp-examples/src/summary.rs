@@ -34,19 +34,11 @@ impl Marginal {
     /// [`Error::Value`] unless the mean is finite and the standard deviation positive and finite.
     pub fn new(mean: f64, sd: f64) -> Result<Self> {
         if !mean.is_finite() {
-            return Err(Error::Value {
-                what: "a posterior mean".into(),
-                expected: "finite",
-                value: mean,
-            });
+            return Err(Error::Value { what: "a posterior mean".into(), expected: "finite", value: mean });
         }
         if !(sd > 0.0 && sd.is_finite()) {
             let what = "a posterior standard deviation".into();
-            return Err(Error::Value {
-                what,
-                expected: "positive and finite",
-                value: sd,
-            });
+            return Err(Error::Value { what, expected: "positive and finite", value: sd });
         }
         Ok(Self { mean, sd })
     }
@@ -63,10 +55,7 @@ impl Marginal {
 
     /// The central interval that holds 90 % of the probability.
     pub fn interval_90(&self) -> (f64, f64) {
-        (
-            self.mean - QUANTILE_95 * self.sd,
-            self.mean + QUANTILE_95 * self.sd,
-        )
+        (self.mean - QUANTILE_95 * self.sd, self.mean + QUANTILE_95 * self.sd)
     }
 
     /// The density at `value`, per unit of the weight.
@@ -99,17 +88,10 @@ mod tests {
 
     #[test]
     fn parameters_are_checked() {
-        for (mean, sd) in [
-            (f64::NAN, 1.0),
-            (f64::INFINITY, 1.0),
-            (0.0, 0.0),
-            (0.0, f64::NAN),
-            (0.0, f64::INFINITY),
-        ] {
-            assert!(
-                matches!(Marginal::new(mean, sd), Err(Error::Value { .. })),
-                "{mean} {sd}"
-            );
+        for (mean, sd) in
+            [(f64::NAN, 1.0), (f64::INFINITY, 1.0), (0.0, 0.0), (0.0, f64::NAN), (0.0, f64::INFINITY)]
+        {
+            assert!(matches!(Marginal::new(mean, sd), Err(Error::Value { .. })), "{mean} {sd}");
         }
     }
 
@@ -119,16 +101,13 @@ mod tests {
     fn the_density_integrates_to_one_and_to_90_percent() {
         let marginal = Marginal::new(-3.0, 0.25).unwrap();
         let step = 0.01 * marginal.sd();
-        let total: f64 = (-800..=800)
-            .map(|k| marginal.density(-3.0 + f64::from(k) * step) * step)
-            .sum();
+        let total: f64 = (-800..=800).map(|k| marginal.density(-3.0 + f64::from(k) * step) * step).sum();
         assert!((total - 1.0).abs() < 1e-12, "{total}");
         // The rule's error over a finite interval is below width · step² / 12 · max |f''| = 3.3 · 1e-4 / 12 · 0.4.
         let (low, high) = marginal.interval_90();
         let width = (high - low) / 330.0;
-        let inside: f64 = (0..330)
-            .map(|k| marginal.density(low + (f64::from(k) + 0.5) * width) * width)
-            .sum();
+        let inside: f64 =
+            (0..330).map(|k| marginal.density(low + (f64::from(k) + 0.5) * width) * width).sum();
         assert!((inside - 0.9).abs() < 1.2e-5, "{inside}");
     }
 

@@ -55,10 +55,7 @@ impl Table {
         let text = utf8(name, bytes)?;
         let file = || name.to_owned();
         if let Some(offset) = unclosed_quote(text.as_bytes()) {
-            return Err(Error::UnclosedQuote {
-                file: file(),
-                line: line_at(text.as_bytes(), offset),
-            });
+            return Err(Error::UnclosedQuote { file: file(), line: line_at(text.as_bytes(), offset) });
         }
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
@@ -76,11 +73,7 @@ impl Table {
                 Ok(false) => break,
                 Ok(true) => {}
                 Err(error) => {
-                    return Err(Error::NotCsv {
-                        file: file(),
-                        line,
-                        reason: error.to_string(),
-                    });
+                    return Err(Error::NotCsv { file: file(), line, reason: error.to_string() });
                 }
             }
             if columns.is_empty() {
@@ -92,30 +85,16 @@ impl Table {
             } else {
                 let (found, expected) = (record.len(), columns.len());
                 let value = record.get(0).unwrap_or_default().to_owned();
-                return Err(Error::RaggedRow {
-                    file: file(),
-                    line,
-                    found,
-                    expected,
-                    value,
-                });
+                return Err(Error::RaggedRow { file: file(), line, found, expected, value });
             }
         }
         if columns.is_empty() {
             return Err(Error::EmptyFile { file: file() });
         }
         if rows.is_empty() {
-            return Err(Error::NoRecords {
-                file: file(),
-                line: header_line,
-            });
+            return Err(Error::NoRecords { file: file(), line: header_line });
         }
-        Ok(Self {
-            name: file(),
-            columns,
-            rows,
-            lines,
-        })
+        Ok(Self { name: file(), columns, rows, lines })
     }
 
     /// The file's name as it appears in errors.
@@ -129,10 +108,7 @@ impl Table {
     }
 
     /// How many records there are: at least one.
-    #[expect(
-        clippy::len_without_is_empty,
-        reason = "a table without records is refused when it is read"
-    )]
+    #[expect(clippy::len_without_is_empty, reason = "a table without records is refused when it is read")]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -153,12 +129,7 @@ impl Table {
         let column = &self.columns[index];
         // Every row has as many cells as the header, so no record is skipped here.
         Ok(self.rows.iter().zip(&self.lines).filter_map(move |(row, &line)| {
-            row.get(index).map(|text| Cell {
-                file: &self.name,
-                column,
-                line,
-                text,
-            })
+            row.get(index).map(|text| Cell { file: &self.name, column, line, text })
         }))
     }
 }
@@ -196,18 +167,8 @@ impl<'t> Cell<'t> {
         let (file, column) = (self.file.to_owned(), self.column.to_owned());
         match self.text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(number),
-            Ok(_) => Err(Error::NotFinite {
-                file,
-                line: self.line,
-                column,
-                value: self.text.to_owned(),
-            }),
-            Err(_) => Err(Error::NotANumber {
-                file,
-                line: self.line,
-                column,
-                value: self.text.to_owned(),
-            }),
+            Ok(_) => Err(Error::NotFinite { file, line: self.line, column, value: self.text.to_owned() }),
+            Err(_) => Err(Error::NotANumber { file, line: self.line, column, value: self.text.to_owned() }),
         }
     }
 
@@ -224,10 +185,8 @@ impl<'t> Cell<'t> {
 
 /// The bytes of a file, or the reason there are none.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|error| Error::Unreadable {
-        file: path.display().to_string(),
-        reason: error.to_string(),
-    })
+    std::fs::read(path)
+        .map_err(|error| Error::Unreadable { file: path.display().to_string(), reason: error.to_string() })
 }
 
 /// The text of a UTF-8 file without its byte order mark.
@@ -237,11 +196,7 @@ pub(crate) fn utf8<'b>(name: &str, bytes: &'b [u8]) -> Result<&'b str> {
         Err(error) => {
             let at = error.valid_up_to();
             let byte = bytes.get(at).copied().unwrap_or_default();
-            Err(Error::NotUtf8 {
-                file: name.to_owned(),
-                line: line_at(bytes, at),
-                byte,
-            })
+            Err(Error::NotUtf8 { file: name.to_owned(), line: line_at(bytes, at), byte })
         }
     }
 }
@@ -257,21 +212,11 @@ fn column_names(file: &str, line: u64, header: &StringRecord) -> Result<Vec<Stri
     let mut seen = std::collections::HashMap::with_capacity(header.len());
     for (index, name) in header.iter().enumerate() {
         if name.is_empty() {
-            return Err(Error::EmptyColumnName {
-                file: file.to_owned(),
-                line,
-                position: index + 1,
-            });
+            return Err(Error::EmptyColumnName { file: file.to_owned(), line, position: index + 1 });
         }
         if let Some(first) = seen.insert(name, index) {
             let (first, second, column) = (first + 1, index + 1, name.to_owned());
-            return Err(Error::DuplicateColumnName {
-                file: file.to_owned(),
-                line,
-                column,
-                first,
-                second,
-            });
+            return Err(Error::DuplicateColumnName { file: file.to_owned(), line, column, first, second });
         }
         columns.push(name.to_owned());
     }
@@ -287,11 +232,7 @@ struct LineCounter<'b> {
 
 impl<'b> LineCounter<'b> {
     fn new(bytes: &'b [u8]) -> Self {
-        Self {
-            bytes,
-            at: 0,
-            line: 1,
-        }
+        Self { bytes, at: 0, line: 1 }
     }
 
     fn line(&mut self, offset: usize) -> u64 {
@@ -309,13 +250,8 @@ impl<'b> LineCounter<'b> {
 
     /// The line of the record found from byte `position` on, past the blank lines that the reader skips.
     fn line_of_record(&mut self, position: u64) -> u64 {
-        let start = usize::try_from(position)
-            .unwrap_or(usize::MAX)
-            .min(self.bytes.len());
-        let blank = self.bytes[start..]
-            .iter()
-            .take_while(|byte| matches!(byte, b'\r' | b'\n'))
-            .count();
+        let start = usize::try_from(position).unwrap_or(usize::MAX).min(self.bytes.len());
+        let blank = self.bytes[start..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
         self.line(start + blank)
     }
 }
@@ -353,18 +289,11 @@ mod tests {
 
     fn column(bytes: &[u8], name: &str) -> Vec<(u64, String)> {
         let table = Table::parse("a.csv", bytes).unwrap();
-        table
-            .cells(name)
-            .unwrap()
-            .map(|cell| (cell.line(), cell.text().to_owned()))
-            .collect()
+        table.cells(name).unwrap().map(|cell| (cell.line(), cell.text().to_owned())).collect()
     }
 
     fn pairs(expected: &[(u64, &str)]) -> Vec<(u64, String)> {
-        expected
-            .iter()
-            .map(|&(line, text)| (line, text.to_owned()))
-            .collect()
+        expected.iter().map(|&(line, text)| (line, text.to_owned())).collect()
     }
 
     #[test]
@@ -378,10 +307,7 @@ mod tests {
         let expected = pairs(&[(2, "1"), (3, "3")]);
         assert_eq!(column(b"\xef\xbb\xbfx,y\r\n1,2\r\n3,4\r\n", "x"), expected);
         assert_eq!(column(b"x,y\r1,2\r3,4\r", "x"), expected);
-        assert_eq!(
-            column(b"\n\nx,y\n1,2\n\n\n3,4\n\n", "x"),
-            pairs(&[(4, "1"), (7, "3")])
-        );
+        assert_eq!(column(b"\n\nx,y\n1,2\n\n\n3,4\n\n", "x"), pairs(&[(4, "1"), (7, "3")]));
         assert_eq!(column(b"x,y\r\n\r\n1,2\r\n", "x"), pairs(&[(3, "1")]));
         assert_eq!(column(b" x , y\n 1 ,\t2 \n", "x"), pairs(&[(2, "1")]));
     }
@@ -389,10 +315,7 @@ mod tests {
     #[test]
     fn quoted_cells_may_hold_commas_quotes_and_lines() {
         let bytes = b"x,y\n\"a,\"\"b\"\"\",1\n\"two\nlines\",2\nlast,3\n";
-        assert_eq!(
-            column(bytes, "x"),
-            pairs(&[(2, "a,\"b\""), (3, "two\nlines"), (5, "last")])
-        );
+        assert_eq!(column(bytes, "x"), pairs(&[(2, "a,\"b\""), (3, "two\nlines"), (5, "last")]));
         // A quote inside an unquoted cell is an ordinary character.
         assert_eq!(column(b"x,y\n5\",1\n", "x"), pairs(&[(2, "5\"")]));
     }
@@ -423,18 +346,9 @@ mod tests {
 
     #[test]
     fn column_names_must_be_there_and_differ() {
-        assert_eq!(
-            message(b"x,,y\n1,2,3\n"),
-            "a.csv:1: column 2 has no name, expected one in the header"
-        );
-        assert_eq!(
-            message(b"x,y, x\n1,2,3\n"),
-            "a.csv:1: columns 1 and 3 are both named 'x'"
-        );
-        assert_eq!(
-            message(b"x,\n1,2\n"),
-            "a.csv:1: column 2 has no name, expected one in the header"
-        );
+        assert_eq!(message(b"x,,y\n1,2,3\n"), "a.csv:1: column 2 has no name, expected one in the header");
+        assert_eq!(message(b"x,y, x\n1,2,3\n"), "a.csv:1: columns 1 and 3 are both named 'x'");
+        assert_eq!(message(b"x,\n1,2\n"), "a.csv:1: column 2 has no name, expected one in the header");
     }
 
     #[test]
@@ -443,10 +357,7 @@ mod tests {
             message(b"x,y\n1,2\n3,\xff\n"),
             "a.csv:3: byte 0xff is not UTF-8 text, expected a UTF-8 file"
         );
-        assert_eq!(
-            message(b"\xff\xfex\0"),
-            "a.csv:1: byte 0xff is not UTF-8 text, expected a UTF-8 file"
-        );
+        assert_eq!(message(b"\xff\xfex\0"), "a.csv:1: byte 0xff is not UTF-8 text, expected a UTF-8 file");
     }
 
     #[test]
@@ -466,12 +377,7 @@ mod tests {
         let folder = crate::output::tests::TestFolder::new();
         let missing = Table::read(&folder.0.join("none.csv")).err().unwrap();
         assert!(matches!(missing, Error::Unreadable { .. }));
-        assert!(
-            missing
-                .to_string()
-                .contains("none.csv: cannot be read: No such file"),
-            "{missing}"
-        );
+        assert!(missing.to_string().contains("none.csv: cannot be read: No such file"), "{missing}");
         assert!(matches!(Table::read(&folder.0), Err(Error::Unreadable { .. })));
     }
 
@@ -480,10 +386,7 @@ mod tests {
         let table = Table::parse("a.csv", b"x,y\nabc,1e999\n,NaN\n 1.5e1,-inf\n").unwrap();
         let x: Vec<_> = table.cells("x").unwrap().map(|cell| cell.number()).collect();
         let y: Vec<_> = table.cells("y").unwrap().map(|cell| cell.number()).collect();
-        assert_eq!(
-            x[0].as_ref().unwrap_err().to_string(),
-            "a.csv:2: column 'x': 'abc' is not a number"
-        );
+        assert_eq!(x[0].as_ref().unwrap_err().to_string(), "a.csv:2: column 'x': 'abc' is not a number");
         assert_eq!(
             x[1].as_ref().unwrap_err().to_string(),
             "a.csv:3: column 'x': '' is empty, expected a number"
@@ -501,9 +404,6 @@ mod tests {
     fn a_missing_column_lists_those_there_are() {
         let table = Table::parse("a.csv", b"x,y\n1,2\n").unwrap();
         let error = table.cells("z").err().unwrap();
-        assert_eq!(
-            error.to_string(),
-            "a.csv: no column 'z'; the columns are 'x', 'y'"
-        );
+        assert_eq!(error.to_string(), "a.csv: no column 'z'; the columns are 'x', 'y'");
     }
 }

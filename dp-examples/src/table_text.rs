@@ -34,51 +34,28 @@ pub fn table_text(weights: &[WeightSummary]) -> String {
     let has_truth = weights.iter().any(|weight| weight.truth.is_some());
     let has_reference = weights.iter().any(|weight| weight.reference.is_some());
 
-    let mut columns = vec![Column::new(
-        "",
-        "weight",
-        weights.iter().map(|weight| visible(&weight.name)).collect(),
-    )];
+    let mut columns =
+        vec![Column::new("", "weight", weights.iter().map(|weight| visible(&weight.name)).collect())];
     if has_truth {
-        let cells = weights
-            .iter()
-            .map(|weight| optional(weight.truth, decimals))
-            .collect();
+        let cells = weights.iter().map(|weight| optional(weight.truth, decimals)).collect();
         columns.push(Column::new("", "truth", cells));
     }
     let private =
         |cell: &dyn Fn(&Marginal) -> String| weights.iter().map(|weight| cell(&weight.private)).collect();
-    columns.push(Column::new(
-        "private",
-        "mean",
-        private(&|marginal| number(marginal.mean(), decimals)),
-    ));
-    columns.push(Column::new(
-        "",
-        "sd",
-        private(&|marginal| number(marginal.sd(), decimals)),
-    ));
+    columns.push(Column::new("private", "mean", private(&|marginal| number(marginal.mean(), decimals))));
+    columns.push(Column::new("", "sd", private(&|marginal| number(marginal.sd(), decimals))));
     // The two ends are aligned among themselves first, so that the commas stand below one another.
     let ends: Vec<(String, String)> = weights
         .iter()
         .map(|weight| weight.private.interval_90())
         .map(|(low, high)| (number(low, decimals), number(high, decimals)))
         .collect();
-    let (low, high) = (
-        widest(ends.iter().map(|ends| &ends.0)),
-        widest(ends.iter().map(|ends| &ends.1)),
-    );
-    let intervals = ends
-        .iter()
-        .map(|ends| format!("[{:>low$}, {:>high$}]", ends.0, ends.1))
-        .collect();
+    let (low, high) = (widest(ends.iter().map(|ends| &ends.0)), widest(ends.iter().map(|ends| &ends.1)));
+    let intervals = ends.iter().map(|ends| format!("[{:>low$}, {:>high$}]", ends.0, ends.1)).collect();
     columns.push(Column::new("", "90 % interval", intervals));
     if has_reference {
         let reference = |cell: fn(&Marginal) -> f64| {
-            weights
-                .iter()
-                .map(|weight| optional(weight.reference.as_ref().map(cell), decimals))
-                .collect()
+            weights.iter().map(|weight| optional(weight.reference.as_ref().map(cell), decimals)).collect()
         };
         columns.push(Column::new("non-private", "mean", reference(Marginal::mean)));
         columns.push(Column::new("", "sd", reference(Marginal::sd)));
@@ -96,12 +73,7 @@ struct Column {
 impl Column {
     fn new(group: &'static str, title: &'static str, cells: Vec<String>) -> Self {
         let width = widest(cells.iter()).max(title.chars().count());
-        Self {
-            group,
-            title,
-            cells,
-            width,
-        }
+        Self { group, title, cells, width }
     }
 }
 
@@ -152,10 +124,7 @@ fn render(columns: &[Column], rows: usize) -> String {
 
 /// Decimals for two significant digits of the smallest standard deviation, between 3 and 6.
 fn decimals(weights: &[WeightSummary]) -> usize {
-    let marginals = weights
-        .iter()
-        .flat_map(|weight| [Some(weight.private), weight.reference])
-        .flatten();
+    let marginals = weights.iter().flat_map(|weight| [Some(weight.private), weight.reference]).flatten();
     let smallest = marginals.map(|marginal| marginal.sd()).fold(1.0, f64::min);
     (1.0 - smallest.log10().floor()).clamp(3.0, 6.0) as usize
 }
@@ -175,9 +144,7 @@ fn number(value: f64, decimals: usize) -> String {
 
 /// A column name from a file, fit for a terminal.
 fn visible(name: &str) -> String {
-    name.chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect()
+    name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

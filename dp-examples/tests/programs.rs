@@ -18,23 +18,13 @@ impl Folder {
     }
 
     fn run(&self, program: &str, arguments: &[&str]) -> Output {
-        Command::new(program)
-            .args(arguments)
-            .current_dir(&self.0)
-            .output()
-            .expect("a program that starts")
+        Command::new(program).args(arguments).current_dir(&self.0).output().expect("a program that starts")
     }
 
     fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).expect("a readable folder");
         let mut names: Vec<String> = entries
-            .map(|entry| {
-                entry
-                    .expect("an entry")
-                    .file_name()
-                    .to_string_lossy()
-                    .into_owned()
-            })
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
             .collect();
         names.sort();
         names
@@ -80,11 +70,7 @@ fn the_quickstart_finds_the_weights_and_states_its_privacy() {
     let folder = Folder::new("quickstart");
     let output = folder.run(QUICKSTART, &[]);
     let text = String::from_utf8(output.stdout).expect("UTF-8");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for part in [
         "truth",
         "non-private",
@@ -99,11 +85,7 @@ fn the_quickstart_finds_the_weights_and_states_its_privacy() {
     let rows: Vec<Vec<f64>> = text
         .lines()
         .filter(|line| line.starts_with('w') && line.chars().nth(1).is_some_and(|c| c.is_ascii_digit()))
-        .map(|line| {
-            line.split(|c: char| " [],".contains(c))
-                .filter_map(|word| word.parse().ok())
-                .collect()
-        })
+        .map(|line| line.split(|c: char| " [],".contains(c)).filter_map(|word| word.parse().ok()).collect())
         .collect();
     assert_eq!(rows.len(), 5, "{text}");
     for row in rows {
@@ -119,40 +101,20 @@ fn fit_writes_what_it_says() {
     let folder = Folder::new("fit");
     folder.write("people.csv", &people());
     folder.write("bounds.toml", BOUNDS);
-    let arguments = [
-        &GOOD[..],
-        &[
-            "--test-fraction",
-            "0.25",
-            "--json",
-            "out.json",
-            "--svg",
-            "out.svg",
-        ],
-    ]
-    .concat();
+    let arguments =
+        [&GOOD[..], &["--test-fraction", "0.25", "--json", "out.json", "--svg", "out.svg"]].concat();
     let output = folder.run(FIT, &arguments);
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(text.contains("NOT covered by the guarantee"), "{text}");
-    assert_eq!(
-        folder.files(),
-        ["bounds.toml", "out.json", "out.svg", "people.csv"]
-    );
+    assert_eq!(folder.files(), ["bounds.toml", "out.json", "out.svg", "people.csv"]);
     let json: serde_json::Value =
         serde_json::from_slice(&std::fs::read(folder.0.join("out.json")).expect("results")).expect("JSON");
     let epsilon = |end: &str| json["epsilon"][end].as_f64().expect("a number");
     assert!(0.0 < epsilon("lower") && epsilon("lower") <= epsilon("estimate"));
     assert!(epsilon("estimate") <= epsilon("upper") && epsilon("upper") <= 1.0);
     assert!((0.0..=1.0).contains(&json["test_accuracy"].as_f64().expect("a number")));
-    assert_eq!(
-        (&json["private"], &json["test_accuracy_is_private"]),
-        (&true.into(), &false.into())
-    );
+    assert_eq!((&json["private"], &json["test_accuracy_is_private"]), (&true.into(), &false.into()));
     assert_eq!(json["weights"].as_array().expect("weights").len(), 4);
     assert!(json["seconds"]["fit"].as_f64().expect("a number") > 0.0);
 }
@@ -162,14 +124,8 @@ fn a_fixed_seed_repeats_and_says_that_it_is_not_private() {
     let folder = Folder::new("seed");
     folder.write("people.csv", &people());
     folder.write("bounds.toml", BOUNDS);
-    let run = || {
-        folder
-            .run(
-                FIT,
-                &[&GOOD[..], &["--test-seed-not-private", "5", "--steps", "50"]].concat(),
-            )
-            .stdout
-    };
+    let run =
+        || folder.run(FIT, &[&GOOD[..], &["--test-seed-not-private", "5", "--steps", "50"]].concat()).stdout;
     let text = String::from_utf8(run()).expect("UTF-8");
     assert!(text.contains("NOT PRIVATE. The seed is a fixed one"), "{text}");
     assert_eq!(text.as_bytes(), run());
@@ -184,10 +140,7 @@ fn bad_input_is_one_line_exit_code_two_and_no_file() {
     folder.write("ragged.csv", "age,sex,hours,income\n30,male,40,1\n30,male,40\n");
     folder.write("word.csv", "age,sex,hours,income\n30,male,40,1\nabc,male,40,90\n");
     folder.write("nan.csv", "age,sex,hours,income\n30,male,40,1\nNaN,male,40,90\n");
-    folder.write(
-        "stranger.csv",
-        "age,sex,hours,income\n30,male,40,1\n30,robot,40,90\n",
-    );
+    folder.write("stranger.csv", "age,sex,hours,income\n30,male,40,1\n30,robot,40,90\n");
     folder.write("few.toml", "age = [17, 90]\n");
     folder.write("backwards.toml", "age = [90, 17]\n");
     let before = folder.files();
@@ -215,10 +168,7 @@ fn bad_input_is_one_line_exit_code_two_and_no_file() {
     ];
     for (option, value, told) in cases {
         let mut arguments: Vec<&str> = GOOD.to_vec();
-        let at = arguments
-            .iter()
-            .position(|argument| *argument == option)
-            .expect("one of the options");
+        let at = arguments.iter().position(|argument| *argument == option).expect("one of the options");
         arguments[at + 1] = value;
         arguments.extend(["--json", "out.json", "--svg", "out.svg"]);
         let output = folder.run(FIT, &arguments);
@@ -232,19 +182,12 @@ fn bad_input_is_one_line_exit_code_two_and_no_file() {
         assert!(output.stdout.is_empty());
         assert_eq!(folder.files(), before, "{option} {value} left something behind");
     }
-    for arguments in [
-        ["--epsilon", "0"],
-        ["--delta", "1"],
-        ["--epsilon", "inf"],
-        ["--svg", "no/such/folder.svg"],
-    ] {
+    for arguments in
+        [["--epsilon", "0"], ["--delta", "1"], ["--epsilon", "inf"], ["--svg", "no/such/folder.svg"]]
+    {
         let output = folder.run(QUICKSTART, &arguments);
         let line = String::from_utf8(output.stderr).expect("UTF-8");
-        assert_eq!(
-            (output.status.code(), line.lines().count()),
-            (Some(2), 1),
-            "{arguments:?}: {line}"
-        );
+        assert_eq!((output.status.code(), line.lines().count()), (Some(2), 1), "{arguments:?}: {line}");
         assert_eq!(folder.files(), before);
     }
 }
@@ -289,11 +232,7 @@ fn abalone_is_predicted_at_epsilon_one() {
                 seed,
             ],
         );
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let json: serde_json::Value =
             serde_json::from_slice(&std::fs::read(folder.0.join("out.json")).expect("results"))
                 .expect("JSON");

@@ -29,41 +29,24 @@ fn samplers(c: &mut Criterion) {
         ("poisson/1e7 at 1e-3", 1e-3, 10_000_000),
         ("poisson/1e4 at 0.5", 0.5, 10_000),
     ] {
-        draw(
-            c,
-            name,
-            Poisson::rate(rate).unwrap().bind(records, &seed).unwrap(),
-        );
+        draw(c, name, Poisson::rate(rate).unwrap().bind(records, &seed).unwrap());
     }
-    for (name, batch, records) in [
-        ("100 of 1e4", 100, 10_000),
-        ("128 of 6e4", 128, 60_000),
-        ("1e4 of 1e7", 10_000, 10_000_000),
-    ] {
+    for (name, batch, records) in
+        [("100 of 1e4", 100, 10_000), ("128 of 6e4", 128, 60_000), ("1e4 of 1e7", 10_000, 10_000_000)]
+    {
         let plan = FixedSize::batch(batch).unwrap();
         draw(c, &format!("fixed/{name}"), plan.bind(records, &seed).unwrap());
-        draw(
-            c,
-            &format!("fixed by permutation/{name}"),
-            plan.by_permutation().bind(records, &seed).unwrap(),
-        );
+        draw(c, &format!("fixed by permutation/{name}"), plan.by_permutation().bind(records, &seed).unwrap());
     }
 }
 
 fn plans(c: &mut Criterion) {
     let seed = Seed::for_tests(1);
     c.bench_function("plan/poisson 1e4 at 0.01", |b| {
-        b.iter(|| {
-            Poisson::rate(black_box(0.01))
-                .unwrap()
-                .bind(10_000, &seed)
-                .unwrap()
-        });
+        b.iter(|| Poisson::rate(black_box(0.01)).unwrap().bind(10_000, &seed).unwrap());
     });
     let streams = seed.streams(Purpose::Subsample);
-    c.bench_function("plan/stream and first word", |b| {
-        b.iter(|| streams.at(black_box(7)).next_u64())
-    });
+    c.bench_function("plan/stream and first word", |b| b.iter(|| streams.at(black_box(7)).next_u64()));
     c.bench_function("plan/permutation of 6e4", |b| {
         b.iter(|| Permutation::new(60_000, &mut streams.at(black_box(7))).unwrap());
     });

@@ -40,10 +40,7 @@ impl FixedSize {
         if batch == 0 {
             return Err(Error::EmptyBatch);
         }
-        Ok(Self {
-            batch,
-            by_permutation: false,
-        })
+        Ok(Self { batch, by_permutation: false })
     }
 
     /// Draws by a secret [`Permutation`] instead: the images of 0, …, batch − 1 under a new one at every step.
@@ -53,10 +50,7 @@ impl FixedSize {
     /// (see [`Permutation`]), except for up to 1,024 records, where it is exact too.
     #[must_use]
     pub fn by_permutation(self) -> Self {
-        Self {
-            by_permutation: true,
-            ..self
-        }
+        Self { by_permutation: true, ..self }
     }
 }
 
@@ -76,34 +70,17 @@ impl Subsampling for FixedSize {
             Method::Set(Zeroizing::new(vec![0; records.div_ceil(64) as usize]))
         } else {
             // Between a quarter and a half full; no longer than the number of records.
-            Method::Table(Zeroizing::new(vec![
-                0;
-                check_batch_length(
-                    (2 * self.batch).next_power_of_two()
-                )?
-            ]))
+            Method::Table(Zeroizing::new(vec![0; check_batch_length((2 * self.batch).next_power_of_two())?]))
         };
-        Ok(FixedSizeSampler {
-            batch: self.batch,
-            records,
-            length,
-            method,
-            streams,
-        })
+        Ok(FixedSizeSampler { batch: self.batch, records, length, method, streams })
     }
 
     fn scheme(&self, records: u64) -> Result<Scheme> {
         check_records(records)?;
         if self.batch > records {
-            return Err(Error::BatchExceedsRecords {
-                batch: self.batch,
-                records,
-            });
+            return Err(Error::BatchExceedsRecords { batch: self.batch, records });
         }
-        Ok(Scheme::WithoutReplacement {
-            batch: self.batch,
-            records,
-        })
+        Ok(Scheme::WithoutReplacement { batch: self.batch, records })
     }
 }
 
@@ -177,10 +154,7 @@ impl Sealed for FixedSizeSampler {}
 
 impl Subsampler for FixedSizeSampler {
     fn scheme(&self) -> Scheme {
-        Scheme::WithoutReplacement {
-            batch: self.batch,
-            records: self.records,
-        }
+        Scheme::WithoutReplacement { batch: self.batch, records: self.records }
     }
 
     fn records(&self) -> u64 {
@@ -222,11 +196,7 @@ mod tests {
 
     fn sampler(batch: u64, records: u64, by_permutation: bool) -> FixedSizeSampler {
         let plan = FixedSize::batch(batch).unwrap();
-        let plan = if by_permutation {
-            plan.by_permutation()
-        } else {
-            plan
-        };
+        let plan = if by_permutation { plan.by_permutation() } else { plan };
         plan.bind(records, &Seed::for_tests(21)).unwrap()
     }
 
@@ -242,9 +212,7 @@ mod tests {
         let mut drawn = Vec::new();
         for step in 0..20_000 {
             sampler.draw(step, &mut drawn);
-            *counts
-                .get_mut(&drawn.iter().map(|record| 1 << record).sum())
-                .unwrap() += 1;
+            *counts.get_mut(&drawn.iter().map(|record| 1 << record).sum()).unwrap() += 1;
         }
         testing::uniformity(&counts.into_values().collect::<Vec<_>>())
     }
@@ -254,10 +222,7 @@ mod tests {
         // 20,000 draws, alpha 1e-6 each: set (fewer and more than half), table, permutation.
         for (batch, records) in [(1, 1), (2, 5), (4, 6), (5, 6), (3, 9), (1, 7), (2, 11), (3, 13)] {
             assert!(subsets(batch, records, false) > 1e-6, "{batch} {records}");
-            assert!(
-                subsets(batch, records, true) > 1e-6,
-                "{batch} {records} by permutation"
-            );
+            assert!(subsets(batch, records, true) > 1e-6, "{batch} {records} by permutation");
         }
     }
 
@@ -265,13 +230,9 @@ mod tests {
     fn every_record_is_as_likely_in_every_method() {
         // Counts of 20,000 draws without replacement: Σ (count − mean)² / (draws · p(1 − p)) · (N − 1)/N is
         // chi-square with N − 1 degrees of freedom up to the normal approximation; alpha 1e-6.
-        for (batch, records, by_permutation) in [
-            (100, 300, false),
-            (50, 300, false),
-            (30, 1_500, false),
-            (30, 1_500, true),
-            (50, 300, true),
-        ] {
+        for (batch, records, by_permutation) in
+            [(100, 300, false), (50, 300, false), (30, 1_500, false), (30, 1_500, true), (50, 300, true)]
+        {
             let mut sampler = sampler(batch, records, by_permutation);
             let mut counts = vec![0_u64; records as usize];
             let mut drawn = Vec::new();
@@ -282,16 +243,9 @@ mod tests {
             }
             let p = batch as f64 / records as f64;
             let scale = (records - 1) as f64 / records as f64 / (20_000.0 * p * (1.0 - p));
-            let statistic = counts
-                .iter()
-                .map(|&n| (n as f64 - 20_000.0 * p).powi(2))
-                .sum::<f64>()
-                * scale;
+            let statistic = counts.iter().map(|&n| (n as f64 - 20_000.0 * p).powi(2)).sum::<f64>() * scale;
             let upper = testing::chi_square_tail(statistic, (records - 1) as f64);
-            assert!(
-                upper > 5e-7 && upper < 1.0 - 5e-7,
-                "{batch} {records} {by_permutation}: {upper:e}"
-            );
+            assert!(upper > 5e-7 && upper < 1.0 - 5e-7, "{batch} {records} {by_permutation}: {upper:e}");
         }
     }
 
@@ -300,20 +254,11 @@ mod tests {
         let seed = Seed::for_tests(1);
         assert!(matches!(FixedSize::batch(0), Err(Error::EmptyBatch)));
         let plan = FixedSize::batch(5).unwrap();
-        assert!(matches!(
-            plan.bind(4, &seed),
-            Err(Error::BatchExceedsRecords { batch: 5, records: 4 })
-        ));
+        assert!(matches!(plan.bind(4, &seed), Err(Error::BatchExceedsRecords { batch: 5, records: 4 })));
         assert!(matches!(plan.bind(0, &seed), Err(Error::NoRecords)));
-        assert!(matches!(
-            plan.scheme((1 << 63) + 1),
-            Err(Error::TooManyRecords { .. })
-        ));
+        assert!(matches!(plan.scheme((1 << 63) + 1), Err(Error::TooManyRecords { .. })));
         let plan = FixedSize::batch(1 << 62).unwrap();
-        assert!(matches!(
-            plan.bind(1 << 63, &seed),
-            Err(Error::BatchTooLong { .. })
-        ));
+        assert!(matches!(plan.bind(1 << 63, &seed), Err(Error::BatchTooLong { .. })));
     }
 
     proptest! {

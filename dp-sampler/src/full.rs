@@ -34,11 +34,7 @@ impl Subsampling for FullBatch {
 
     fn bind(&self, records: u64, seed: &Seed) -> Result<FullBatchSampler> {
         check_records(records)?;
-        Ok(FullBatchSampler {
-            records,
-            length: check_batch_length(records)?,
-            secret: seed.is_secret(),
-        })
+        Ok(FullBatchSampler { records, length: check_batch_length(records)?, secret: seed.is_secret() })
     }
 
     fn scheme(&self, records: u64) -> Result<Scheme> {
@@ -83,13 +79,7 @@ mod tests {
     fn refuses_what_cannot_be_drawn() {
         let seed = Seed::for_tests(1);
         assert!(matches!(FullBatch.bind(0, &seed), Err(Error::NoRecords)));
-        assert!(matches!(
-            FullBatch.scheme(u64::MAX),
-            Err(Error::TooManyRecords { records: u64::MAX })
-        ));
-        assert!(matches!(
-            FullBatch.bind(1 << 63, &seed),
-            Err(Error::BatchTooLong { .. })
-        ));
+        assert!(matches!(FullBatch.scheme(u64::MAX), Err(Error::TooManyRecords { records: u64::MAX })));
+        assert!(matches!(FullBatch.bind(1 << 63, &seed), Err(Error::BatchTooLong { .. })));
     }
 }

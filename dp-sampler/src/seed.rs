@@ -44,10 +44,7 @@ impl Seed {
     ///
     /// [`Error::OperatingSystem`](crate::Error::OperatingSystem) when it has no random bytes to give.
     pub fn from_os() -> Result<Self> {
-        let mut seed = Self {
-            key: [0; 32],
-            secret: true,
-        };
+        let mut seed = Self { key: [0; 32], secret: true };
         getrandom::fill(&mut seed.key)?;
         Ok(seed)
     }
@@ -159,11 +156,7 @@ impl Streams {
     fn expand(key: &[u8; 32], label: u64, secret: bool) -> Self {
         let mut generator = ChaCha20Rng::from_seed(*key);
         generator.set_stream(label);
-        let mut node = Self {
-            stream_key: [0; 32],
-            child_key: [0; 32],
-            secret,
-        };
+        let mut node = Self { stream_key: [0; 32], child_key: [0; 32], secret };
         generator.fill_bytes(&mut node.stream_key);
         generator.fill_bytes(&mut node.child_key);
         node
@@ -225,12 +218,7 @@ mod tests {
         let mut first_words = Vec::new();
         for purpose in PURPOSES {
             let streams = seed.streams(purpose);
-            for node in [
-                &streams,
-                &streams.child(0),
-                &streams.child(1),
-                &streams.child(0).child(0),
-            ] {
+            for node in [&streams, &streams.child(0), &streams.child(1), &streams.child(0).child(0)] {
                 for step in [0, 1, 2, u64::from(u32::MAX), 1 << 32, u64::MAX] {
                     first_words.push(node.at(step).next_u64());
                 }

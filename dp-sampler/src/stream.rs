@@ -55,11 +55,7 @@ impl Below {
     pub(crate) fn new(bound: u64) -> Self {
         // As in `Stream::below`, but with 2^32 in place of 2^64 while that turns away few words.
         let short = bound < 1 << 28;
-        let refused = if short {
-            (1 << 32) % bound
-        } else {
-            bound.wrapping_neg() % bound
-        };
+        let refused = if short { (1 << 32) % bound } else { bound.wrapping_neg() % bound };
         Self { bound, refused }
     }
 
@@ -132,10 +128,7 @@ mod tests {
     use crate::{Purpose, Seed, testing};
 
     fn hex(words: &str) -> Vec<u32> {
-        words
-            .split_whitespace()
-            .map(|word| u32::from_str_radix(word, 16).unwrap())
-            .collect()
+        words.split_whitespace().map(|word| u32::from_str_radix(word, 16).unwrap()).collect()
     }
 
     /// The block of RFC 8439 for a key, a counter word and three nonce words, through this crate's layout: the
@@ -153,32 +146,24 @@ mod tests {
         let counting: [u8; 32] = std::array::from_fn(|i| i as u8);
         assert_eq!(
             rfc_block(&counting, 1, [0x0900_0000, 0x4a00_0000, 0]),
-            hex(
-                "e4e7f110 15593bd1 1fdd0f50 c47120a3 c7f4d1c7 0368c033 9aaa2204 4e6cd4c3
-                 466482d2 09aa9f07 05d7c214 a2028bd9 d19c12b5 b94e16de e883d0cb 4e3c50a2"
-            )
+            hex("e4e7f110 15593bd1 1fdd0f50 c47120a3 c7f4d1c7 0368c033 9aaa2204 4e6cd4c3
+                 466482d2 09aa9f07 05d7c214 a2028bd9 d19c12b5 b94e16de e883d0cb 4e3c50a2")
         );
         // Appendix A.1, vectors 1, 2 and 5.
         assert_eq!(
             rfc_block(&[0; 32], 0, [0; 3]),
-            hex(
-                "ade0b876 903df1a0 e56a5d40 28bd8653 b819d2bd 1aed8da0 ccef36a8 c70d778b
-                 7c5941da 8d485751 3fe02477 374ad8b8 f4b8436a 1ca11815 69b687c3 8665eeb2"
-            )
+            hex("ade0b876 903df1a0 e56a5d40 28bd8653 b819d2bd 1aed8da0 ccef36a8 c70d778b
+                 7c5941da 8d485751 3fe02477 374ad8b8 f4b8436a 1ca11815 69b687c3 8665eeb2")
         );
         assert_eq!(
             rfc_block(&[0; 32], 1, [0; 3]),
-            hex(
-                "bee7079f 7a385155 7c97ba98 0d082d73 a0290fcb 6965e348 3e53c612 ed7aee32
-                 7621b729 434ee69c b03371d5 d539d874 281fed31 45fb0a51 1f0ae1ac 6f4d794b"
-            )
+            hex("bee7079f 7a385155 7c97ba98 0d082d73 a0290fcb 6965e348 3e53c612 ed7aee32
+                 7621b729 434ee69c b03371d5 d539d874 281fed31 45fb0a51 1f0ae1ac 6f4d794b")
         );
         assert_eq!(
             rfc_block(&[0; 32], 0, [0, 0, 0x0200_0000]),
-            hex(
-                "374dc6c2 3736d58c b904e24a cd3f93ef 88228b1a 96a4dfb3 5b76ab72 c727ee54
-                 0e0e978a f3145c95 1b748ea8 f786c297 99c28f5f 628314e8 398a19fa 6ded1b53"
-            )
+            hex("374dc6c2 3736d58c b904e24a cd3f93ef 88228b1a 96a4dfb3 5b76ab72 c727ee54
+                 0e0e978a f3145c95 1b748ea8 f786c297 99c28f5f 628314e8 398a19fa 6ded1b53")
         );
     }
 

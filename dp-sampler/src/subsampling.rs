@@ -52,10 +52,7 @@ impl fmt::Display for Scheme {
             Self::Full => write!(f, "every record at every step"),
             Self::Poisson { rate } => write!(f, "each record independently with probability {rate}"),
             Self::WithoutReplacement { batch, records } => {
-                write!(
-                    f,
-                    "exactly {batch} of {records} records, every subset of that size equally likely"
-                )
+                write!(f, "exactly {batch} of {records} records, every subset of that size equally likely")
             }
         }
     }

@@ -53,10 +53,7 @@ pub(crate) fn goodness_of_fit(counts: &[u64], expected: &[f64]) -> f64 {
         cell.0 += count;
         cell.1 += mean;
     }
-    let statistic: f64 = cells
-        .iter()
-        .map(|(count, mean)| (count - mean).powi(2) / mean)
-        .sum();
+    let statistic: f64 = cells.iter().map(|(count, mean)| (count - mean).powi(2) / mean).sum();
     chi_square_tail(statistic, (cells.len() - 1) as f64)
 }
 
@@ -72,11 +69,8 @@ pub(crate) fn binomial_pmf(n: u64, q: f64) -> Vec<f64> {
         .map(|k| {
             let (n, k) = (n as f64, k as f64);
             let choose = libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);
-            let failures = if q == 1.0 {
-                if k == n { 0.0 } else { f64::NEG_INFINITY }
-            } else {
-                (n - k) * (-q).ln_1p()
-            };
+            let failures =
+                if q == 1.0 { if k == n { 0.0 } else { f64::NEG_INFINITY } } else { (n - k) * (-q).ln_1p() };
             (choose + k * q.ln() + failures).exp()
         })
         .collect()

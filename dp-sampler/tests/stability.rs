@@ -14,9 +14,7 @@ fn golden(name: &str) -> Vec<u64> {
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(','))
         .unwrap_or_else(|| panic!("no golden line {name}"));
-    line.split(',')
-        .map(|word| u64::from_str_radix(word, 16).unwrap())
-        .collect()
+    line.split(',').map(|word| u64::from_str_radix(word, 16).unwrap()).collect()
 }
 
 /// Compares with the golden line, and on failure prints the line as it would be now.
@@ -59,9 +57,7 @@ fn streams_are_stable() {
     }
     check("child", &first_words(&seed.streams(Purpose::Subsample).child(7)));
     let mut stream = seed.streams(Purpose::Split).at(0);
-    let bounded: Vec<u64> = [1, 6, 1_000, 3 << 62, u64::MAX]
-        .map(|bound| stream.below(bound))
-        .to_vec();
+    let bounded: Vec<u64> = [1, 6, 1_000, 3 << 62, u64::MAX].map(|bound| stream.below(bound)).to_vec();
     check("below", &bounded);
 }
 
@@ -69,29 +65,13 @@ fn streams_are_stable() {
 fn batches_are_stable() -> Result<()> {
     check("poisson lists", &first_batch(Poisson::rate(0.01)?, 10_000, 12)?);
     check("poisson words", &first_batch(Poisson::rate(0.3)?, 1_000, 12)?);
-    check(
-        "poisson huge",
-        &first_batch(Poisson::rate(2_f64.powi(-50))?, 1 << 55, 12)?,
-    );
+    check("poisson huge", &first_batch(Poisson::rate(2_f64.powi(-50))?, 1 << 55, 12)?);
     check("fixed table", &first_batch(FixedSize::batch(128)?, 60_000, 12)?);
     check("fixed set", &first_batch(FixedSize::batch(300)?, 1_000, 12)?);
-    check(
-        "fixed network",
-        &first_batch(FixedSize::batch(128)?.by_permutation(), 60_000, 12)?,
-    );
-    check(
-        "fixed shuffle",
-        &first_batch(FixedSize::batch(100)?.by_permutation(), 1_000, 12)?,
-    );
+    check("fixed network", &first_batch(FixedSize::batch(128)?.by_permutation(), 60_000, 12)?);
+    check("fixed shuffle", &first_batch(FixedSize::batch(100)?.by_permutation(), 1_000, 12)?);
     let permutation = Permutation::new(1 << 63, &mut Seed::for_tests(1).streams(Purpose::Subsample).at(0))?;
-    check(
-        "permutation",
-        &[
-            permutation.apply(0)?,
-            permutation.apply(1)?,
-            permutation.invert(0)?,
-        ],
-    );
+    check("permutation", &[permutation.apply(0)?, permutation.apply(1)?, permutation.invert(0)?]);
     Ok(())
 }
 
@@ -105,8 +85,6 @@ fn normals_are_stable_to_the_last_bit() {
     // All ten thousand: about one of them takes the branch for tiny uniforms.
     check(
         "normals hashed",
-        &[bits.iter().fold(0, |hash: u64, &z| {
-            (hash.rotate_left(5) ^ z).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        })],
+        &[bits.iter().fold(0, |hash: u64, &z| (hash.rotate_left(5) ^ z).wrapping_mul(0x9e37_79b9_7f4a_7c15))],
     );
 }

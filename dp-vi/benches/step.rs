@@ -17,11 +17,7 @@ fn model(ctx: &mut Ctx) -> Result<()> {
     let d = ctx.records().dim("x")?;
     let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(d))?;
     ctx.each_record(|ctx, record| {
-        ctx.observe(
-            "y",
-            Bernoulli::from_logit(record.get("x")?.dot(w)),
-            record.get("y")?,
-        )
+        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
     })
 }
 
@@ -60,16 +56,12 @@ fn step(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("logistic regression, N 10,000, d 5, batch 100");
     let data = records();
     let seed = Seed::for_tests(1);
-    let mut sampler = Poisson::rate(RATE)
-        .and_then(|plan| plan.bind(RECORDS as u64, &seed))
-        .expect("a valid rate");
+    let mut sampler =
+        Poisson::rate(RATE).and_then(|plan| plan.bind(RECORDS as u64, &seed)).expect("a valid rate");
     let mut batch = Vec::with_capacity(sampler.max_batch_hint());
     sampler.draw(0, &mut batch);
 
-    let by_hand = ByHand {
-        x: data.column(0).to_vec(),
-        y: data.column(1).to_vec(),
-    };
+    let by_hand = ByHand { x: data.column(0).to_vec(), y: data.column(1).to_vec() };
     group.bench_function("gather, gradient, clip, sum: by hand", |bencher| {
         bencher.iter(|| by_hand.clipped_sum(black_box(&batch), black_box(&[0.1, -0.2, 0.3, 0.0, 0.5]), 2.0));
     });
@@ -77,23 +69,16 @@ fn step(criterion: &mut Criterion) {
     let graph = Graph::new();
     let w = graph.input("w", WIDTH).expect("a fresh graph");
     let record = Record::new(&graph, data.schema());
-    let (x, y) = (
-        record.get("x").expect("a column"),
-        record.get("y").expect("a column"),
-    );
+    let (x, y) = (record.get("x").expect("a column"), record.get("y").expect("a column"));
     let value = ppl_core::Distribution::log_prob(&Bernoulli::from_logit(x.dot(w)), y);
     let mut gradient = RecordGradient::<f64>::new(value, &[w]).expect("a model of one record");
-    gradient
-        .set("w", &[0.1, -0.2, 0.3, 0.0, 0.5])
-        .expect("five weights");
+    gradient.set("w", &[0.1, -0.2, 0.3, 0.0, 0.5]).expect("five weights");
     let clip = ClipNorm::new(2.0, WIDTH).expect("a valid norm");
     let mut sum = [0.0; WIDTH];
     group.bench_function("gather, gradient, clip, sum: planned", |bencher| {
         bencher.iter(|| {
             let weigh = |norms: &[f64], weights: &mut [f64]| clip.weigh(norms, weights);
-            gradient
-                .weighted_sum(&data, black_box(&batch), weigh, &mut sum)
-                .expect("records that fit");
+            gradient.weighted_sum(&data, black_box(&batch), weigh, &mut sum).expect("records that fit");
         });
     });
 
@@ -114,11 +99,7 @@ fn step(criterion: &mut Criterion) {
 
     let behind = Sensitive::new(data);
     let mut training = DpVi::new(model, AutoNormal::new())
-        .budget(Budget {
-            epsilon: 1.0,
-            delta: 1e-5,
-            relation: Relation::AddRemove,
-        })
+        .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
         .subsample(Poisson::rate(RATE).expect("a valid rate"))
         .steps(10_000_000) // more than a bench makes
         .start(&behind)

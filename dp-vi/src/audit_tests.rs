@@ -14,11 +14,7 @@ const CLIP: f64 = 0.7;
 
 /// Records whose gradient is their own `x`; the canary, if present, is far longer than the clip norm.
 fn records(with_canary: bool) -> Sensitive<Records> {
-    let rows = if with_canary {
-        vec![0.0, 0.0, 0.0, 0.0, 40.0, 0.0]
-    } else {
-        vec![0.0; 4]
-    };
+    let rows = if with_canary { vec![0.0, 0.0, 0.0, 0.0, 40.0, 0.0] } else { vec![0.0; 4] };
     let x = Array2::from_shape_vec((rows.len() / 2, 2), rows).unwrap();
     Sensitive::new(Records::from_columns([("x", Column::from(x))]).unwrap())
 }
@@ -35,9 +31,7 @@ fn mechanism<S: Subsampling>(
     let value = Record::new(&graph, schema).get("x").unwrap().dot(w);
     let gradient = RecordGradient::new(value, &[w]).unwrap();
     let seed = Seed::for_tests(seed);
-    let sampler = subsampling
-        .bind(records.behind_the_wall().len() as u64, &seed)
-        .unwrap();
+    let sampler = subsampling.bind(records.behind_the_wall().len() as u64, &seed).unwrap();
     let clip = ClipNorm::new(CLIP, 2).unwrap();
     let protection = Protection::Gaussian(GaussianSum::new(clip, noise_multiplier).unwrap());
     PrivateGradient::new(gradient, protection, sampler, GaussianNoise::new(&seed)).unwrap()
@@ -76,11 +70,7 @@ fn normal_quantile(p: f64) -> f64 {
     let (mut low, mut high) = (-10.0, 10.0);
     for _ in 0..80 {
         let middle = 0.5 * (low + high);
-        if normal_cdf(middle) < p {
-            low = middle
-        } else {
-            high = middle
-        }
+        if normal_cdf(middle) < p { low = middle } else { high = middle }
     }
     0.5 * (low + high)
 }
@@ -100,15 +90,10 @@ fn audited_epsilon(actual: f64, n: u64) -> (f64, f64) {
     let error = STANDARD_ERRORS * (variance(hits, a) + variance(alarms, b)).sqrt();
     let epsilon = |separation: f64| {
         let event = Event::new(
-            Mechanism::Gaussian {
-                noise_multiplier: 1.0 / separation,
-            },
+            Mechanism::Gaussian { noise_multiplier: 1.0 / separation },
             sampling(&FullBatch.scheme(3).unwrap()).unwrap(),
         );
-        Accountant::new(Relation::AddRemove)
-            .compose(event.unwrap(), 1)
-            .epsilon(1e-5)
-            .unwrap()
+        Accountant::new(Relation::AddRemove).compose(event.unwrap(), 1).epsilon(1e-5).unwrap()
     };
     (epsilon(a - b - error).lower, epsilon(a - b + error).upper)
 }
@@ -116,31 +101,16 @@ fn audited_epsilon(actual: f64, n: u64) -> (f64, f64) {
 #[test]
 fn epsilon_of_a_full_batch_is_the_one_claimed() {
     let (claimed, n) = (1.0, 60_000);
-    let event = mechanism(claimed, &FullBatch, &records(true), 1)
-        .event()
-        .unwrap()
-        .unwrap();
-    let stated = Accountant::new(Relation::AddRemove)
-        .compose(event, 1)
-        .epsilon(1e-5)
-        .unwrap();
+    let event = mechanism(claimed, &FullBatch, &records(true), 1).event().unwrap().unwrap();
+    let stated = Accountant::new(Relation::AddRemove).compose(event, 1).epsilon(1e-5).unwrap();
     let holds = |(lower, upper): (f64, f64)| lower <= stated.upper && stated.lower <= upper;
     assert!(holds(audited_epsilon(claimed, n)));
     // The audit has teeth: noise that is wrong by 10 % either way is found out.
-    assert!(
-        !holds(audited_epsilon(0.9 * claimed, n)),
-        "too little noise went unnoticed"
-    );
-    assert!(
-        !holds(audited_epsilon(1.1 * claimed, n)),
-        "too much noise went unnoticed"
-    );
+    assert!(!holds(audited_epsilon(0.9 * claimed, n)), "too little noise went unnoticed");
+    assert!(!holds(audited_epsilon(1.1 * claimed, n)), "too much noise went unnoticed");
     // And it is tight: the leeway it leaves is small.
     let (lower, upper) = audited_epsilon(claimed, n);
-    assert!(
-        lower > 0.93 * stated.lower && upper < 1.07 * stated.upper,
-        "[{lower}, {upper}] around {stated}"
-    );
+    assert!(lower > 0.93 * stated.lower && upper < 1.07 * stated.upper, "[{lower}, {upper}] around {stated}");
 }
 
 /// With Poisson subsampling: the best test between the two data sets at level ε, `P(S) − e^ε Q(S)` for the event `S` on
@@ -161,14 +131,8 @@ const RATE: f64 = 0.3;
 fn delta_of_a_poisson_batch_is_the_one_claimed() {
     let (claimed, epsilon, n) = (0.8, 0.3, 200_000);
     let plan = Poisson::rate(RATE).unwrap();
-    let event = mechanism(claimed, &plan, &records(true), 1)
-        .event()
-        .unwrap()
-        .unwrap();
-    let stated = Accountant::new(Relation::AddRemove)
-        .compose(event, 1)
-        .delta(epsilon)
-        .unwrap();
+    let event = mechanism(claimed, &plan, &records(true), 1).event().unwrap().unwrap();
+    let stated = Accountant::new(Relation::AddRemove).compose(event, 1).delta(epsilon).unwrap();
     let holds = |(delta, error): (f64, f64)| {
         delta - STANDARD_ERRORS * error <= stated.upper && stated.lower <= delta + STANDARD_ERRORS * error
     };
@@ -182,10 +146,7 @@ fn delta_of_a_poisson_batch_is_the_one_claimed() {
         "too much noise went unnoticed"
     );
     // A sampler that takes records 10 % more often than it says is found out too.
-    assert!(
-        !holds(observed_delta(claimed, 1.1 * RATE, claimed, epsilon, n)),
-        "a wrong rate went unnoticed"
-    );
+    assert!(!holds(observed_delta(claimed, 1.1 * RATE, claimed, epsilon, n)), "a wrong rate went unnoticed");
 }
 
 #[test]
@@ -194,10 +155,7 @@ fn an_empty_batch_is_released_with_the_same_noise() {
     let absent = sums(2.0, &Poisson::rate(1e-6).unwrap(), 1e-6, true, n, 31);
     let variance: f64 = absent.iter().map(|x| x * x).sum::<f64>() / n as f64;
     // The variance of n squared normals has relative standard error √(2/n) = 1 %.
-    assert!(
-        (variance / 4.0 - 1.0).abs() < STANDARD_ERRORS * (2.0 / n as f64).sqrt(),
-        "{variance}"
-    );
+    assert!((variance / 4.0 - 1.0).abs() < STANDARD_ERRORS * (2.0 / n as f64).sqrt(), "{variance}");
 }
 
 #[test]
@@ -205,18 +163,8 @@ fn releases_must_be_paid_for_and_are_never_repeated() {
     let records = records(true);
     let mut mechanism = mechanism(1.0, &FullBatch, &records, 1);
     let mut out = [0.0; 2];
-    assert!(
-        mechanism
-            .release(&records, &mut out)
-            .unwrap_err()
-            .to_string()
-            .contains("no release left")
-    );
-    let budget = |epsilon| dp_accountant::Budget {
-        epsilon,
-        delta: 1e-5,
-        relation: Relation::AddRemove,
-    };
+    assert!(mechanism.release(&records, &mut out).unwrap_err().to_string().contains("no release left"));
+    let budget = |epsilon| dp_accountant::Budget { epsilon, delta: 1e-5, relation: Relation::AddRemove };
     // σ = 1 costs ε ≈ 4.4 at δ = 1e-5: a smaller budget refuses, and nothing becomes available.
     let mut poor = dp_accountant::Ledger::new(budget(1.0)).unwrap();
     assert!(mechanism.pay(&mut poor, 1).is_err());
@@ -248,10 +196,7 @@ fn the_divisor_is_the_expected_batch() {
         seen.insert(count.round() as i64);
     }
     assert!(seen.len() > 3);
-    assert!(matches!(
-        Subsampler::scheme(mechanism.sampler()),
-        Scheme::Poisson { rate: 0.4, .. }
-    ));
+    assert!(matches!(Subsampler::scheme(mechanism.sampler()), Scheme::Poisson { rate: 0.4, .. }));
 }
 
 proptest! {

@@ -161,11 +161,7 @@ impl<M, G, S> DpVi<M, G, S> {
 
     fn required_steps(&self) -> Result<u64> {
         match self.steps {
-            Some(0) => Err(Error::OutOfRange {
-                what: "steps",
-                requirement: "at least 1",
-                value: 0.0,
-            }),
+            Some(0) => Err(Error::OutOfRange { what: "steps", requirement: "at least 1", value: 0.0 }),
             Some(steps) => Ok(steps),
             None => Err(Error::Missing {
                 what: "the number of steps",
@@ -181,9 +177,9 @@ impl<M, G, S> DpVi<M, G, S> {
                 Ok(Some(budget))
             }
             (None, true) => Ok(None),
-            (Some(_), true) => Err(Error::Conflict(
-                "a budget was named, and privacy was switched off: choose one",
-            )),
+            (Some(_), true) => {
+                Err(Error::Conflict("a budget was named, and privacy was switched off: choose one"))
+            }
             (None, false) => Err(Error::Missing {
                 what: "the budget",
                 why: "how much privacy to spend is the data holder's decision; name it with .budget(…), or say .without_privacy()",
@@ -231,11 +227,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         self.schedule.validate()?;
         if !(0.0..=1.0).contains(&self.average) {
             let (what, requirement) = ("fraction of the run to average", "between 0 and 1");
-            return Err(Error::OutOfRange {
-                what,
-                requirement,
-                value: self.average,
-            });
+            return Err(Error::OutOfRange { what, requirement, value: self.average });
         }
         let seed = match self.seed.take() {
             Some(seed) => seed,
@@ -308,10 +300,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             training.step()?;
             if let Some(callback) = &mut on_progress {
                 if training.done() % every == 0 || training.done() == steps {
-                    callback(Progress {
-                        done: training.done(),
-                        steps,
-                    });
+                    callback(Progress { done: training.done(), steps });
                 }
             }
         }

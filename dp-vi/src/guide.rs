@@ -114,11 +114,8 @@ impl Default for AutoNormal {
 impl Guide for AutoNormal {
     fn build<'g>(&self, sites: &[GuideSite], noise: &mut Noise<'g>) -> Result<GuideProgram<'g>> {
         let graph: &'g Graph = noise.graph();
-        let mut program = GuideProgram {
-            parameters: Vec::new(),
-            values: Vec::new(),
-            entropy: graph.constant(0.0),
-        };
+        let mut program =
+            GuideProgram { parameters: Vec::new(), values: Vec::new(), entropy: graph.constant(0.0) };
         for site in sites {
             let elements = site.shape.elements();
             let mut parameter = |part: &str, initial: Vec<f64>| -> Result<Var<'g>> {

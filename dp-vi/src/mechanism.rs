@@ -49,10 +49,7 @@ impl ClipNorm {
             });
         }
         let margin = (elements as f64 + 16.0) * f64::EPSILON;
-        Ok(Self {
-            norm,
-            target: norm * (1.0 - margin),
-        })
+        Ok(Self { norm, target: norm * (1.0 - margin) })
     }
 
     /// The clip norm `C`.
@@ -85,16 +82,9 @@ impl GaussianSum {
     pub fn new(clip: ClipNorm, noise_multiplier: f64) -> Result<Self> {
         if !(noise_multiplier > 0.0 && noise_multiplier.is_finite()) {
             let (what, requirement) = ("noise multiplier", "positive and finite");
-            return Err(Error::OutOfRange {
-                what,
-                requirement,
-                value: noise_multiplier,
-            });
+            return Err(Error::OutOfRange { what, requirement, value: noise_multiplier });
         }
-        Ok(Self {
-            clip,
-            noise_multiplier,
-        })
+        Ok(Self { clip, noise_multiplier })
     }
 
     /// The clipping.
@@ -125,10 +115,7 @@ impl GaussianSum {
     /// If there is no event for such a scheme.
     pub fn event(&self, scheme: &Scheme) -> Result<Event> {
         let noise_multiplier = self.noise_multiplier;
-        Ok(Event::new(
-            Mechanism::Gaussian { noise_multiplier },
-            sampling(scheme)?,
-        )?)
+        Ok(Event::new(Mechanism::Gaussian { noise_multiplier }, sampling(scheme)?)?)
     }
 }
 
@@ -196,17 +183,7 @@ impl<S: Subsampler, N: NoiseSource> PrivateGradient<S, N> {
         let rate = sampling_rate(&sampler.scheme())?;
         let batch = Vec::with_capacity(sampler.max_batch_hint());
         let standard = vec![0.0; gradient.dimension()];
-        Ok(Self {
-            gradient,
-            protection,
-            sampler,
-            noise,
-            rate,
-            batch,
-            standard,
-            step: 0,
-            paid: 0,
-        })
+        Ok(Self { gradient, protection, sampler, noise, rate, batch, standard, step: 0, paid: 0 })
     }
 
     /// The privacy event of one release; `None` without protection.
@@ -239,9 +216,9 @@ impl<S: Subsampler, N: NoiseSource> PrivateGradient<S, N> {
                 self.paid += releases;
                 Ok(())
             }
-            Protection::Gaussian(_) => Err(Error::Conflict(
-                "a private mechanism must be paid for from a ledger",
-            )),
+            Protection::Gaussian(_) => {
+                Err(Error::Conflict("a private mechanism must be paid for from a ledger"))
+            }
         }
     }
 
@@ -286,8 +263,7 @@ impl<S: Subsampler, N: NoiseSource> PrivateGradient<S, N> {
                 }
             }
             Protection::None => {
-                self.gradient
-                    .weighted_sum(records, &self.batch, |_, weights| weights.fill(1.0), out)?;
+                self.gradient.weighted_sum(records, &self.batch, |_, weights| weights.fill(1.0), out)?;
                 out.iter_mut().for_each(|out| *out /= self.rate);
             }
         }

@@ -65,10 +65,7 @@ impl Objective {
                 shape: site.shape.clone(),
                 support: site.support,
                 kind: site.kind,
-                initial: site
-                    .initial
-                    .as_ref()
-                    .map(|initial| initial.mapv(|x| site.support.unconstrain(x))),
+                initial: site.initial.as_ref().map(|initial| initial.mapv(|x| site.support.unconstrain(x))),
             })
             .collect();
         let inputs: Vec<_> = trace.latents().filter_map(|site| site.unconstrained).collect();
@@ -77,19 +74,11 @@ impl Objective {
         };
         // The frontier: only arrays that records touch, for noise on the others would be wasted.
         let everything = RecordGradient::<f64>::new(log_likelihood, &inputs)?;
-        let touched: Vec<bool> = (0..inputs.len())
-            .map(|site| everything.is_touched(site))
-            .collect();
-        let frontier: Vec<_> = inputs
-            .iter()
-            .zip(&touched)
-            .filter(|(_, touched)| **touched)
-            .map(|(&x, _)| x)
-            .collect();
+        let touched: Vec<bool> = (0..inputs.len()).map(|site| everything.is_touched(site)).collect();
+        let frontier: Vec<_> =
+            inputs.iter().zip(&touched).filter(|(_, touched)| **touched).map(|(&x, _)| x).collect();
         if frontier.is_empty() {
-            return Err(Error::NothingToInfer(
-                "has no latent value or parameter that the records depend on",
-            ));
+            return Err(Error::NothingToInfer("has no latent value or parameter that the records depend on"));
         }
         let record_gradient = RecordGradient::<f64>::new(log_likelihood, &frontier)?;
 
@@ -103,16 +92,10 @@ impl Objective {
         let draw = Plan::new(&Program::new(&guide_graph, &program.values)?);
         let mut pairs = vec![(program.entropy, guide_graph.constant(1.0))];
         for (site, &value) in sites.iter().zip(&program.values) {
-            pairs.push((
-                value,
-                guide_graph.input(cotangent_name(&site.name), site.shape.clone())?,
-            ));
+            pairs.push((value, guide_graph.input(cotangent_name(&site.name), site.shape.clone())?));
         }
         let variables: Vec<_> = program.parameters.iter().map(|parameter| parameter.var).collect();
-        let pullback = Plan::new(&Program::new(
-            &guide_graph,
-            &vector_jacobian(&pairs, &variables)?,
-        )?);
+        let pullback = Plan::new(&Program::new(&guide_graph, &vector_jacobian(&pairs, &variables)?)?);
 
         let mut places = Vec::with_capacity(sites.len());
         let (mut at, mut frontier_at) = (0, 0);
@@ -144,26 +127,12 @@ impl Objective {
             };
             named.into_iter().map(feed).collect::<Vec<_>>()
         };
-        let parameters = feeds(
-            program
-                .parameters
-                .iter()
-                .map(|each| (each.name.clone(), each.initial.len()))
-                .collect(),
-        );
-        let noise = feeds(
-            noise
-                .inputs()
-                .iter()
-                .map(|(name, _, shape)| (name.clone(), shape.elements()))
-                .collect(),
-        );
+        let parameters =
+            feeds(program.parameters.iter().map(|each| (each.name.clone(), each.initial.len())).collect());
+        let noise =
+            feeds(noise.inputs().iter().map(|(name, _, shape)| (name.clone(), shape.elements())).collect());
         let shared = Shared {
-            initial: program
-                .parameters
-                .iter()
-                .flat_map(|parameter| parameter.initial.clone())
-                .collect(),
+            initial: program.parameters.iter().flat_map(|parameter| parameter.initial.clone()).collect(),
             noise_elements: noise.last().map_or(0, |feed| feed.range.end),
             frontier_elements: frontier_at,
             values: vec![0.0; at],
@@ -175,10 +144,7 @@ impl Objective {
             parameters,
             noise,
         };
-        Ok(Self {
-            gradient: record_gradient,
-            shared,
-        })
+        Ok(Self { gradient: record_gradient, shared })
     }
 
     pub(crate) fn split(self) -> (RecordGradient<f64>, Shared) {
@@ -192,14 +158,10 @@ impl Shared {
         for (feeds, from) in [(&self.parameters, parameters), (&self.noise, noise)] {
             for feed in feeds {
                 if let Some(input) = feed.draw_input {
-                    self.draw
-                        .input_mut(input)
-                        .copy_from_slice(&from[feed.range.clone()]);
+                    self.draw.input_mut(input).copy_from_slice(&from[feed.range.clone()]);
                 }
                 if let Some(input) = feed.pullback_input {
-                    self.pullback
-                        .input_mut(input)
-                        .copy_from_slice(&from[feed.range.clone()]);
+                    self.pullback.input_mut(input).copy_from_slice(&from[feed.range.clone()]);
                 }
             }
         }
@@ -222,10 +184,7 @@ impl Shared {
             let total = &mut self.values[place.range.clone()];
             total.copy_from_slice(self.prior.output(output));
             if let Some(frontier) = &place.frontier {
-                total
-                    .iter_mut()
-                    .zip(&released[frontier.clone()])
-                    .for_each(|(total, x)| *total += x);
+                total.iter_mut().zip(&released[frontier.clone()]).for_each(|(total, x)| *total += x);
             }
             if let Some(input) = place.pullback_input {
                 self.pullback.input_mut(input).copy_from_slice(total);
@@ -266,15 +225,9 @@ mod tests {
 
     fn records() -> Records {
         Records::from_columns([
-            (
-                "x",
-                Column::from(Array2::from_shape_fn((8, 2), |(i, j)| number(2 * i + j))),
-            ),
+            ("x", Column::from(Array2::from_shape_fn((8, 2), |(i, j)| number(2 * i + j)))),
             ("y", Column::from(Array1::from_shape_fn(8, |i| number(i + 50)))),
-            (
-                "z",
-                Column::from(Array1::from_shape_fn(8, |i| f64::from(number(i + 90) > 0.0))),
-            ),
+            ("z", Column::from(Array1::from_shape_fn(8, |i| f64::from(number(i + 90) > 0.0)))),
         ])
         .unwrap()
     }
@@ -301,9 +254,7 @@ mod tests {
     fn the_gradient_of_the_bound_is_a_finite_difference() {
         let data = records();
         let behind = Sensitive::new(data.clone());
-        let (mut gradient, mut shared) = Objective::new(&model, &AutoNormal::new(), &behind)
-            .unwrap()
-            .split();
+        let (mut gradient, mut shared) = Objective::new(&model, &AutoNormal::new(), &behind).unwrap().split();
         assert_eq!((shared.initial.len(), shared.noise_elements), (9, 4));
         // `spread` only shapes the prior of `w`: no record touches it, so it gets no noise.
         assert_eq!(shared.frontier_elements, 4);
@@ -313,9 +264,7 @@ mod tests {
         shared.draw(&parameters, &noise, &mut gradient);
         let all: Vec<u64> = (0..8).collect();
         let mut released = vec![0.0; shared.frontier_elements];
-        gradient
-            .weighted_sum(&data, &all, |_, weights| weights.fill(1.0), &mut released)
-            .unwrap();
+        gradient.weighted_sum(&data, &all, |_, weights| weights.fill(1.0), &mut released).unwrap();
         let mut got = vec![0.0; 9];
         shared.pull_back(&released, &mut got);
         for k in 0..9 {
@@ -326,11 +275,7 @@ mod tests {
                 bound(&moved, &noise, &data)
             };
             let slope = (at(h) - at(-h)) / (2.0 * h);
-            assert!(
-                (slope - got[k]).abs() <= 1e-7 * (1.0 + slope.abs()),
-                "{k}: {slope} against {}",
-                got[k]
-            );
+            assert!((slope - got[k]).abs() <= 1e-7 * (1.0 + slope.abs()), "{k}: {slope} against {}", got[k]);
         }
     }
 }

@@ -49,11 +49,7 @@ impl Adam {
 
 impl Optimiser for Adam {
     fn init(&mut self, parameters: usize) {
-        *self = Self {
-            first: vec![0.0; parameters],
-            second: vec![0.0; parameters],
-            step: 0,
-        };
+        *self = Self { first: vec![0.0; parameters], second: vec![0.0; parameters], step: 0 };
     }
 
     fn update(&mut self, parameters: &mut [f64], gradient: &[f64], learning_rate: f64) {
@@ -99,11 +95,7 @@ impl Schedule {
         if rate > 0.0 && rate.is_finite() {
             return Ok(());
         }
-        Err(Error::OutOfRange {
-            what: "learning rate",
-            requirement: "positive and finite",
-            value: rate,
-        })
+        Err(Error::OutOfRange { what: "learning rate", requirement: "positive and finite", value: rate })
     }
 }
 
@@ -118,21 +110,14 @@ pub(crate) struct TailAverage {
 impl TailAverage {
     pub(crate) fn new(parameters: usize, steps: u64, fraction: f64) -> Self {
         let tail = ((steps as f64 * fraction).ceil() as u64).clamp(1, steps.max(1));
-        Self {
-            sum: vec![0.0; parameters],
-            from: steps.saturating_sub(tail),
-            count: 0,
-        }
+        Self { sum: vec![0.0; parameters], from: steps.saturating_sub(tail), count: 0 }
     }
 
     /// Takes the parameters after this step (counted from 0).
     pub(crate) fn take(&mut self, step: u64, parameters: &[f64]) {
         if step >= self.from {
             self.count += 1;
-            self.sum
-                .iter_mut()
-                .zip(parameters)
-                .for_each(|(sum, parameter)| *sum += parameter);
+            self.sum.iter_mut().zip(parameters).for_each(|(sum, parameter)| *sum += parameter);
         }
     }
 

@@ -20,9 +20,7 @@ pub struct Posterior {
 
 impl Posterior {
     pub(crate) fn new(sites: &[GuideSite], marginals: Vec<Marginal>) -> Self {
-        Self {
-            sites: sites.iter().cloned().zip(marginals).collect(),
-        }
+        Self { sites: sites.iter().cloned().zip(marginals).collect() }
     }
 
     /// Names of the sites, in the order of the model.
@@ -31,28 +29,17 @@ impl Posterior {
     }
 
     fn find(&self, name: &str) -> Result<&(GuideSite, Marginal)> {
-        self.sites
-            .iter()
-            .find(|(site, _)| site.name == name)
-            .ok_or_else(|| {
-                let known: Vec<&str> = self.sites().collect();
-                Error::UnknownSite {
-                    name: name.to_owned(),
-                    known: known.join(", "),
-                }
-            })
+        self.sites.iter().find(|(site, _)| site.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.sites().collect();
+            Error::UnknownSite { name: name.to_owned(), known: known.join(", ") }
+        })
     }
 
     fn map(&self, name: &str, f: impl Fn(Constraint, f64, f64) -> f64) -> Result<ArrayD<f64>> {
         let (site, marginal) = self.find(name)?;
-        let mut values = marginal
-            .loc
-            .iter()
-            .zip(&marginal.scale)
-            .map(|(&loc, &scale)| f(site.support, loc, scale));
-        Ok(ArrayD::from_shape_simple_fn(site.shape.dims(), || {
-            values.next().unwrap_or(f64::NAN)
-        }))
+        let mut values =
+            marginal.loc.iter().zip(&marginal.scale).map(|(&loc, &scale)| f(site.support, loc, scale));
+        Ok(ArrayD::from_shape_simple_fn(site.shape.dims(), || values.next().unwrap_or(f64::NAN)))
     }
 
     /// Posterior mean of a site's value, in the site's shape.
@@ -78,18 +65,12 @@ impl Posterior {
     pub fn interval(&self, name: &str, probability: f64) -> Result<(ArrayD<f64>, ArrayD<f64>)> {
         if !(probability > 0.0 && probability < 1.0) {
             let (what, requirement) = ("interval probability", "strictly between 0 and 1");
-            return Err(Error::OutOfRange {
-                what,
-                requirement,
-                value: probability,
-            });
+            return Err(Error::OutOfRange { what, requirement, value: probability });
         }
         let z = normal_quantile(0.5 + 0.5 * probability);
         // The bijections increase, so quantiles map to quantiles.
         let end = |side: f64| {
-            self.map(name, |support, loc, scale| {
-                support.constrain_number(loc + side * z * scale)
-            })
+            self.map(name, |support, loc, scale| support.constrain_number(loc + side * z * scale))
         };
         Ok((end(-1.0)?, end(1.0)?))
     }
@@ -126,19 +107,13 @@ fn normal_quantile(p: f64) -> f64 {
         let n = 2000;
         let h = z / f64::from(n);
         let density = |x: f64| (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
-        let inner: f64 = (1..n)
-            .map(|k| if k % 2 == 1 { 4.0 } else { 2.0 } * density(f64::from(k) * h))
-            .sum();
+        let inner: f64 = (1..n).map(|k| if k % 2 == 1 { 4.0 } else { 2.0 } * density(f64::from(k) * h)).sum();
         (density(0.0) + inner + density(z)) * h / 3.0
     };
     let (mut low, mut high) = (0.0, 40.0);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        if 0.5 + upper_half(middle) < p {
-            low = middle
-        } else {
-            high = middle
-        }
+        if 0.5 + upper_half(middle) < p { low = middle } else { high = middle }
     }
     0.5 * (low + high)
 }
@@ -157,13 +132,7 @@ mod tests {
             kind: SiteKind::Latent,
             initial: None,
         };
-        Posterior::new(
-            &[site],
-            vec![Marginal {
-                loc: vec![loc],
-                scale: vec![scale],
-            }],
-        )
+        Posterior::new(&[site], vec![Marginal { loc: vec![loc], scale: vec![scale] }])
     }
 
     #[test]
@@ -200,13 +169,7 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         let posterior = posterior(Constraint::Real, 0.0, 1.0);
-        assert!(
-            posterior
-                .mean("t")
-                .unwrap_err()
-                .to_string()
-                .contains("no site 't'; it has s")
-        );
+        assert!(posterior.mean("t").unwrap_err().to_string().contains("no site 't'; it has s"));
         assert!(posterior.interval("s", 1.0).is_err() && posterior.interval("s", f64::NAN).is_err());
     }
 }

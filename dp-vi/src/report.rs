@@ -62,11 +62,7 @@ impl fmt::Display for PrivacyReport {
             neighbours(budget.relation)
         )?;
         let ratio = epsilon.upper.exp();
-        writeln!(
-            f,
-            "In words: {} changes the probability of any",
-            change(budget.relation)
-        )?;
+        writeln!(f, "In words: {} changes the probability of any", change(budget.relation))?;
         writeln!(
             f,
             "set of outcomes by a factor of at most e^{:.4} = {ratio:.3}, up to an additional probability of {:e}.",
@@ -77,22 +73,14 @@ impl fmt::Display for PrivacyReport {
             "  epsilon    in [{:.6}, {:.6}] at delta = {:e}",
             epsilon.lower, epsilon.upper, budget.delta
         )?;
-        writeln!(
-            f,
-            "  budget     epsilon = {}, delta = {:e}",
-            budget.epsilon, budget.delta
-        )?;
+        writeln!(f, "  budget     epsilon = {}, delta = {:e}", budget.epsilon, budget.delta)?;
         writeln!(f, "  sampling   {}", self.scheme)?;
         if let (Some(sigma), Some(clip)) = (self.noise_multiplier, self.clip_norm) {
             writeln!(
                 f,
                 "  mechanism  Gaussian noise of standard deviation {sigma:.6} x {clip} on sums of per-record"
             )?;
-            writeln!(
-                f,
-                "             gradients clipped to norm {clip}; {} releases",
-                self.steps
-            )?;
+            writeln!(f, "             gradients clipped to norm {clip}; {} releases", self.steps)?;
         }
         writeln!(
             f,
@@ -102,10 +90,7 @@ impl fmt::Display for PrivacyReport {
             f,
             "             nobody knows; noise as real numbers (floating-point rounding is not covered)"
         )?;
-        write!(
-            f,
-            "  covers     the posterior. Running time and error messages are not covered."
-        )
+        write!(f, "  covers     the posterior. Running time and error messages are not covered.")
     }
 }
 

@@ -83,8 +83,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     /// If all steps have been made.
     pub fn step(&mut self) -> Result<()> {
         self.draws.fill(self.done, &mut self.noise);
-        self.shared
-            .draw(&self.parameters, &self.noise, self.gradient.gradient_mut());
+        self.shared.draw(&self.parameters, &self.noise, self.gradient.gradient_mut());
         self.gradient.release(self.records, &mut self.released)?;
         self.shared.pull_back(&self.released, &mut self.update);
         let rate = self.schedule.at(self.done, self.report.steps);
@@ -99,9 +98,6 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     pub fn finish(self) -> Fit {
         let parameters = self.average.mean(&self.parameters);
         let marginals = self.guide.marginals(&self.shared.sites, &parameters);
-        Fit {
-            posterior: Posterior::new(&self.shared.sites, marginals),
-            report: self.report,
-        }
+        Fit { posterior: Posterior::new(&self.shared.sites, marginals), report: self.report }
     }
 }

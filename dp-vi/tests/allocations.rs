@@ -57,11 +57,7 @@ fn a_step_allocates_nothing() {
     let records =
         Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap());
     let mut training = DpVi::new(network, AutoNormal::new())
-        .budget(Budget {
-            epsilon: 1.0,
-            delta: 1e-5,
-            relation: Relation::AddRemove,
-        })
+        .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
         .subsample(Poisson::rate(0.1).unwrap())
         .steps(400)
         .seed(Seed::for_tests(3))
@@ -76,11 +72,5 @@ fn a_step_allocates_nothing() {
     // The counter works.
     let boxed = std::hint::black_box(Box::new(training.done()));
     assert_eq!((*boxed, ALLOCATIONS.with(Cell::get) - before), (400, 1));
-    assert!(
-        training
-            .step()
-            .unwrap_err()
-            .to_string()
-            .contains("no release left: 400 were paid for")
-    );
+    assert!(training.step().unwrap_err().to_string().contains("no release left: 400 were paid for"));
 }

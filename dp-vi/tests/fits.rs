@@ -13,19 +13,13 @@ fn logistic(ctx: &mut Ctx) -> Result<()> {
     let d = ctx.records().dim("x")?;
     let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(d))?;
     ctx.each_record(|ctx, record| {
-        ctx.observe(
-            "y",
-            Bernoulli::from_logit(record.get("x")?.dot(w)),
-            record.get("y")?,
-        )
+        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
     })
 }
 
 /// A reproducible number in (0, 1), good enough to make data with.
 fn uniform(k: usize) -> f64 {
-    let mut z = (k as u64)
-        .wrapping_add(0x9E37_79B9_7F4A_7C15)
-        .wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mut z = (k as u64).wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 31)).wrapping_mul(0x94D0_49BB_1331_11EB);
     ((z ^ (z >> 29)) >> 11) as f64 / (1u64 << 53) as f64
 }
@@ -42,11 +36,7 @@ fn people(count: usize) -> Sensitive<Records> {
 }
 
 fn budget(epsilon: f64) -> Budget {
-    Budget {
-        epsilon,
-        delta: 1e-5,
-        relation: Relation::AddRemove,
-    }
+    Budget { epsilon, delta: 1e-5, relation: Relation::AddRemove }
 }
 
 fn private(records: &Sensitive<Records>, seed: u64) -> Fit {
@@ -112,31 +102,14 @@ fn without_privacy_the_posterior_is_found() {
         .fit(&people(count))
         .unwrap();
     let (mean, sd) = laplace(count);
-    let (got_mean, got_sd) = (
-        fit.posterior().mean("w").unwrap(),
-        fit.posterior().sd("w").unwrap(),
-    );
+    let (got_mean, got_sd) = (fit.posterior().mean("w").unwrap(), fit.posterior().sd("w").unwrap());
     for j in 0..3 {
         // The Laplace approximation and the variational optimum differ by O(1/N); single draws add noise of their own.
-        assert!(
-            (got_mean[j] - mean[j]).abs() < 0.15 * sd[j],
-            "{} against {}",
-            got_mean[j],
-            mean[j]
-        );
-        assert!(
-            (got_sd[j] / sd[j] - 1.0).abs() < 0.1,
-            "{} against {}",
-            got_sd[j],
-            sd[j]
-        );
+        assert!((got_mean[j] - mean[j]).abs() < 0.15 * sd[j], "{} against {}", got_mean[j], mean[j]);
+        assert!((got_sd[j] / sd[j] - 1.0).abs() < 0.1, "{} against {}", got_sd[j], sd[j]);
     }
     assert!(!fit.privacy().is_private());
-    assert!(
-        fit.privacy()
-            .to_string()
-            .starts_with("NOT PRIVATE. No gradient was clipped")
-    );
+    assert!(fit.privacy().to_string().starts_with("NOT PRIVATE. No gradient was clipped"));
 }
 
 #[test]
@@ -153,28 +126,17 @@ fn the_statement_is_what_the_accountant_says() {
     let fit = private(&people(500), 3);
     let report = fit.privacy();
     let epsilon = report.epsilon.as_ref().unwrap();
-    assert!(
-        epsilon.lower <= epsilon.upper && epsilon.upper <= 1.0 && epsilon.upper > 0.99,
-        "{epsilon:?}"
-    );
+    assert!(epsilon.lower <= epsilon.upper && epsilon.upper <= 1.0 && epsilon.upper > 0.99, "{epsilon:?}");
     // Account for the same run from the numbers in the report, independently.
     let event = dp_accountant::Event::new(
-        dp_accountant::Mechanism::Gaussian {
-            noise_multiplier: report.noise_multiplier.unwrap(),
-        },
+        dp_accountant::Mechanism::Gaussian { noise_multiplier: report.noise_multiplier.unwrap() },
         dp_accountant::Sampling::Poisson { rate: 0.05 },
     )
     .unwrap();
-    let again = Accountant::new(Relation::AddRemove)
-        .compose(event, 1000)
-        .epsilon(1e-5)
-        .unwrap();
+    let again = Accountant::new(Relation::AddRemove).compose(event, 1000).epsilon(1e-5).unwrap();
     assert!(again.lower <= epsilon.upper && epsilon.lower <= again.upper);
     let text = report.to_string();
-    assert!(
-        text.starts_with("NOT PRIVATE. The seed is a fixed one for tests"),
-        "{text}"
-    );
+    assert!(text.starts_with("NOT PRIVATE. The seed is a fixed one for tests"), "{text}");
     assert!(
         text.contains("adding or removing one person's record") && text.contains("1000 releases"),
         "{text}"
@@ -215,9 +177,8 @@ fn constrained_latents_and_parameters_are_fitted() {
         ctx.each_record(|ctx, record| ctx.observe("v", Normal::new(centre, spread), record.get("v")?))
     }
     let n = 4000;
-    let values: Vec<f64> = (0..n)
-        .map(|i| 1.0 + 2.0 * ((0..12).map(|k| uniform(12 * i + k)).sum::<f64>() - 6.0))
-        .collect();
+    let values: Vec<f64> =
+        (0..n).map(|i| 1.0 + 2.0 * ((0..12).map(|k| uniform(12 * i + k)).sum::<f64>() - 6.0)).collect();
     let records = Sensitive::new(Records::from_columns([("v", values)]).unwrap());
     let fit = DpVi::new(model, AutoNormal::new())
         .without_privacy()
@@ -226,14 +187,8 @@ fn constrained_latents_and_parameters_are_fitted() {
         .seed(Seed::for_tests(5))
         .fit(&records)
         .unwrap();
-    let (centre, spread) = (
-        fit.posterior().mean("centre").unwrap(),
-        fit.posterior().mean("spread").unwrap(),
-    );
-    assert!(
-        (centre[[]] - 1.0).abs() < 0.15 && (spread[[]] - 2.0).abs() < 0.1,
-        "{centre} {spread}"
-    );
+    let (centre, spread) = (fit.posterior().mean("centre").unwrap(), fit.posterior().mean("spread").unwrap());
+    assert!((centre[[]] - 1.0).abs() < 0.15 && (spread[[]] - 2.0).abs() < 0.1, "{centre} {spread}");
     assert_eq!(fit.posterior().sd("centre").unwrap()[[]], 0.0);
     // The posterior sd of a scale is about spread/√(2N).
     let sd = fit.posterior().sd("spread").unwrap()[[]];
@@ -261,33 +216,21 @@ fn progress_is_told() {
 #[test]
 fn what_has_no_default_must_be_said_and_nonsense_is_refused() {
     let records = people(10);
-    let ready = || {
-        DpVi::new(logistic, AutoNormal::new())
-            .subsample(Poisson::rate(0.5).unwrap())
-            .steps(10)
-    };
+    let ready = || DpVi::new(logistic, AutoNormal::new()).subsample(Poisson::rate(0.5).unwrap()).steps(10);
     let told = |result: dp_vi::Result<Fit>| result.err().unwrap().to_string();
     assert!(told(ready().fit(&records)).contains("the budget is missing"));
-    let no_steps = DpVi::new(logistic, AutoNormal::new())
-        .subsample(FullBatch)
-        .budget(budget(1.0));
+    let no_steps = DpVi::new(logistic, AutoNormal::new()).subsample(FullBatch).budget(budget(1.0));
     assert!(told(no_steps.fit(&records)).contains("the number of steps is missing"));
     assert!(told(ready().budget(budget(1.0)).without_privacy().fit(&records)).contains("choose one"));
     assert!(
         told(ready().steps(0).budget(budget(1.0)).fit(&records)).contains("steps must be at least 1, got 0")
     );
     for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(
-            told(ready().budget(budget(epsilon)).fit(&records)).contains("epsilon"),
-            "{epsilon}"
-        );
+        assert!(told(ready().budget(budget(epsilon)).fit(&records)).contains("epsilon"), "{epsilon}");
     }
     for delta in [0.0, 1.0, -1e-5, f64::NAN] {
         let budget = Budget { delta, ..budget(1.0) };
-        assert!(
-            told(ready().budget(budget).fit(&records)).contains("delta"),
-            "{delta}"
-        );
+        assert!(told(ready().budget(budget).fit(&records)).contains("delta"), "{delta}");
     }
     for clip_norm in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-9] {
         assert!(
@@ -296,12 +239,7 @@ fn what_has_no_default_must_be_said_and_nonsense_is_refused() {
         );
     }
     for rate in [0.0, f64::NAN, -0.1] {
-        let told = told(
-            ready()
-                .budget(budget(1.0))
-                .schedule(Schedule::Constant(rate))
-                .fit(&records),
-        );
+        let told = told(ready().budget(budget(1.0)).schedule(Schedule::Constant(rate)).fit(&records));
         assert!(told.contains("learning rate must be positive"), "{told}");
     }
     assert!(
@@ -320,10 +258,7 @@ fn a_sampling_scheme_without_a_bound_is_refused_not_guessed() {
         .budget(budget(1.0))
         .fit(&records);
     let told = fit.err().unwrap().to_string();
-    assert!(
-        told.to_lowercase().contains("without replacement") || told.contains("Poisson"),
-        "{told}"
-    );
+    assert!(told.to_lowercase().contains("without replacement") || told.contains("Poisson"), "{told}");
     // The same sampler is welcome where nothing is claimed.
     let fit = DpVi::new(logistic, AutoNormal::new())
         .subsample(FixedSize::batch(10).unwrap())
@@ -337,11 +272,8 @@ fn a_sampling_scheme_without_a_bound_is_refused_not_guessed() {
 fn models_without_anything_to_infer_are_refused() {
     let records = people(10);
     let told = |model: fn(&mut Ctx) -> Result<()>| {
-        let fit = DpVi::new(model, AutoNormal::new())
-            .subsample(FullBatch)
-            .steps(1)
-            .without_privacy()
-            .fit(&records);
+        let fit =
+            DpVi::new(model, AutoNormal::new()).subsample(FullBatch).steps(1).without_privacy().fit(&records);
         fit.err().unwrap().to_string()
     };
     assert_eq!(
@@ -366,27 +298,17 @@ fn models_without_anything_to_infer_are_refused() {
         ])
         .unwrap(),
     );
-    let fit = DpVi::new(logistic, AutoNormal::new())
-        .subsample(FullBatch)
-        .steps(1)
-        .without_privacy()
-        .fit(&wrong);
-    assert!(
-        fit.err()
-            .unwrap()
-            .to_string()
-            .contains("site 'y': value 3 (column 'y', record 1)")
-    );
+    let fit =
+        DpVi::new(logistic, AutoNormal::new()).subsample(FullBatch).steps(1).without_privacy().fit(&wrong);
+    assert!(fit.err().unwrap().to_string().contains("site 'y': value 3 (column 'y', record 1)"));
 }
 
 #[test]
 fn no_records_still_give_a_noisy_answer() {
     // Under add/remove, nobody may be able to tell that there was no one.
-    let empty = Records::from_columns([
-        ("x", Column::from(Array2::zeros((0, 3)))),
-        ("y", Column::from(Vec::new())),
-    ])
-    .unwrap();
+    let empty =
+        Records::from_columns([("x", Column::from(Array2::zeros((0, 3)))), ("y", Column::from(Vec::new()))])
+            .unwrap();
     let fit = DpVi::new(logistic, AutoNormal::new())
         .subsample(Poisson::rate(0.5).unwrap())
         .steps(20)

@@ -20,12 +20,8 @@ fuzz_target!(|data: &[u8]| {
     };
     // Any bit patterns as parameters: what is accepted is in range.
     let raw = |k: usize| f64::from_le_bytes(head[k..k + 8].try_into().expect("eight bytes"));
-    let any = Event::new(
-        Mechanism::Gaussian {
-            noise_multiplier: raw(0),
-        },
-        Sampling::Poisson { rate: raw(8) },
-    );
+    let any =
+        Event::new(Mechanism::Gaussian { noise_multiplier: raw(0) }, Sampling::Poisson { rate: raw(8) });
     if let Ok(event) = any {
         let Mechanism::Gaussian { noise_multiplier } = event.mechanism() else {
             unreachable!("as constructed")
@@ -40,19 +36,12 @@ fuzz_target!(|data: &[u8]| {
 
     // A run of one or two kinds of steps, of sizes that a wide lattice answers in milliseconds.
     let step = |bytes: &[u8]| {
-        let mechanism = Mechanism::Gaussian {
-            noise_multiplier: between(bytes, 0.3, 100.0),
-        };
+        let mechanism = Mechanism::Gaussian { noise_multiplier: between(bytes, 0.3, 100.0) };
         let sampling = match bytes[4] % 4 {
             0 => Sampling::None,
-            _ => Sampling::Poisson {
-                rate: between(&bytes[2..], 1e-4, 1.0).min(1.0),
-            },
+            _ => Sampling::Poisson { rate: between(&bytes[2..], 1e-4, 1.0).min(1.0) },
         };
-        (
-            Event::new(mechanism, sampling).expect("in range"),
-            between(&bytes[5..], 1.0, 2_000.0) as u64,
-        )
+        (Event::new(mechanism, sampling).expect("in range"), between(&bytes[5..], 1.0, 2_000.0) as u64)
     };
     let delta = between(&head[7..], 1e-12, 0.5);
     let mut composition = Composition::new();
@@ -60,15 +49,8 @@ fuzz_target!(|data: &[u8]| {
     if let Some(more) = rest.first_chunk::<8>() {
         composition.extend([step(more)]);
     }
-    let relation = if head[9] % 8 == 0 {
-        Relation::ReplaceOne
-    } else {
-        Relation::AddRemove
-    };
-    let accountant = Accountant::new(relation)
-        .with(&composition)
-        .relative_width(0.2)
-        .expect("in range");
+    let relation = if head[9] % 8 == 0 { Relation::ReplaceOne } else { Relation::AddRemove };
+    let accountant = Accountant::new(relation).with(&composition).relative_width(0.2).expect("in range");
     match accountant.epsilon(delta) {
         Ok(epsilon) => {
             assert!(
@@ -76,18 +58,10 @@ fuzz_target!(|data: &[u8]| {
                     && epsilon.lower <= epsilon.estimate
                     && epsilon.estimate <= epsilon.upper
             );
-            let back = accountant
-                .delta(epsilon.upper * (1.0 + 1e-12))
-                .expect("a valid epsilon");
-            assert!(
-                back.lower <= delta * (1.0 + 1e-9),
-                "{composition:?}: {epsilon:?} {back:?} {delta}"
-            );
+            let back = accountant.delta(epsilon.upper * (1.0 + 1e-12)).expect("a valid epsilon");
+            assert!(back.lower <= delta * (1.0 + 1e-9), "{composition:?}: {epsilon:?} {back:?} {delta}");
         }
-        Err(Error::Unsupported {
-            relation: Relation::ReplaceOne,
-            ..
-        }) => {}
+        Err(Error::Unsupported { relation: Relation::ReplaceOne, .. }) => {}
         Err(error) => panic!("{error}"),
     }
 });

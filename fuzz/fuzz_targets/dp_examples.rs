@@ -21,13 +21,7 @@ fuzz_target!(|input: &[u8]| {
     let condition = String::from_utf8_lossy(condition).parse::<Condition>();
     let bounds = Bounds::parse("bounds.toml", bounds);
     let table = Table::parse("data.csv", csv);
-    for error in [
-        condition.as_ref().err(),
-        bounds.as_ref().err(),
-        table.as_ref().err(),
-    ]
-    .into_iter()
-    .flatten()
+    for error in [condition.as_ref().err(), bounds.as_ref().err(), table.as_ref().err()].into_iter().flatten()
     {
         one_line(error);
     }
@@ -39,10 +33,7 @@ fuzz_target!(|input: &[u8]| {
     };
     match Design::new(&table, &bounds, &condition, None, Intercept::Included) {
         Ok(design) => {
-            assert_eq!(
-                design.features().dim(),
-                (table.len(), design.coefficients().len())
-            );
+            assert_eq!(design.features().dim(), (table.len(), design.coefficients().len()));
             assert!(design.features().iter().all(|value| (-1.0..=1.0).contains(value)));
             assert!(design.labels().iter().all(|&label| label == 0.0 || label == 1.0));
             let weights = vec![1.0; design.coefficients().len()];

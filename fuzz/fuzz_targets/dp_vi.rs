@@ -41,27 +41,16 @@ fn model(ctx: &mut Ctx) -> Result<()> {
     let spread = ctx.sample("spread", HalfNormal::new(1.0))?;
     let w = ctx.sample("w", Normal::new(0.0, spread).iid(d))?;
     ctx.each_record(|ctx, record| {
-        ctx.observe(
-            "y",
-            Bernoulli::from_logit(record.get("x")?.dot(w)),
-            record.get("y")?,
-        )
+        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
     })
 }
 
 fuzz_target!(|data: &[u8]| {
     let mut bytes = Bytes(data);
-    let budget = Budget {
-        epsilon: bytes.number(),
-        delta: bytes.number(),
-        relation: Relation::AddRemove,
-    };
+    let budget = Budget { epsilon: bytes.number(), delta: bytes.number(), relation: Relation::AddRemove };
     let (clip, rate, scale) = (bytes.number(), bytes.number(), bytes.number());
-    let (rows, width, steps) = (
-        usize::from(bytes.byte() % 6),
-        usize::from(bytes.byte() % 4),
-        u64::from(bytes.byte() % 8),
-    );
+    let (rows, width, steps) =
+        (usize::from(bytes.byte() % 6), usize::from(bytes.byte() % 4), u64::from(bytes.byte() % 8));
     let x = Array2::from_shape_fn((rows, width), |_| bytes.number());
     let y: Vec<f64> = (0..rows).map(|_| f64::from(bytes.byte() % 2)).collect();
     let Ok(records) = Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]) else {
@@ -80,22 +69,12 @@ fuzz_target!(|data: &[u8]| {
         .fit(&Sensitive::new(records));
     match fit {
         Ok(fit) => {
-            let epsilon = fit
-                .privacy()
-                .epsilon
-                .as_ref()
-                .expect("a private fit states its epsilon");
+            let epsilon = fit.privacy().epsilon.as_ref().expect("a private fit states its epsilon");
             assert!(epsilon.upper <= budget.epsilon);
             assert!(!fit.privacy().to_string().is_empty());
             // Steps are bounded by the learning rate, so with moderate settings nothing can leave the real line.
             if rate < 10.0 && scale < 10.0 {
-                assert!(
-                    fit.posterior()
-                        .mean("w")
-                        .expect("a site")
-                        .iter()
-                        .all(|mean| mean.is_finite())
-                );
+                assert!(fit.posterior().mean("w").expect("a site").iter().all(|mean| mean.is_finite()));
             }
         }
         Err(error) => assert!(!error.to_string().is_empty()),

@@ -63,10 +63,7 @@ fuzz_target!(|data: &[u8]| {
         graph.input("m", [2, width]).expect("a fresh input"),
         graph.input("s", ()).expect("a fresh input"),
     ];
-    let mut values = vec![
-        record.get("x").expect("a column"),
-        record.get("y").expect("a column"),
-    ];
+    let mut values = vec![record.get("x").expect("a column"), record.get("y").expect("a column")];
     values.extend(shared);
     while !bytes.0.is_empty() && values.len() < 40 {
         let value = operation(&mut bytes, &values);
@@ -89,9 +86,7 @@ fuzz_target!(|data: &[u8]| {
     let mut fast = RecordGradient::<f64>::new(value, &shared).expect("a scalar for each record");
     let mut slow = MaterialisedGradient::<f64>::new(value, &shared).expect("a scalar for each record");
     for (k, (name, array)) in ["v", "m", "s"].iter().zip(shared).enumerate() {
-        let values: Vec<f64> = (0..array.shape().elements())
-            .map(|j| number(1000 * k + j))
-            .collect();
+        let values: Vec<f64> = (0..array.shape().elements()).map(|j| number(1000 * k + j)).collect();
         fast.set(name, &values).expect("the right length");
         slow.set(name, &values).expect("the right length");
         if plan.input(name).is_ok() {
@@ -114,17 +109,10 @@ fuzz_target!(|data: &[u8]| {
             .zip(squared)
             .for_each(|(weight, squared)| *weight = (1.0 / squared.sqrt()).min(1.0));
     };
-    fast.weighted_sum(&records, &batch, weigh, &mut sum)
-        .expect("records that fit");
-    assert!(
-        sum.iter().all(|x| x.is_finite()),
-        "a sum that is not finite: {sum:?}"
-    );
+    fast.weighted_sum(&records, &batch, weigh, &mut sum).expect("records that fit");
+    assert!(sum.iter().all(|x| x.is_finite()), "a sum that is not finite: {sum:?}");
     let length = sum.iter().map(|x| x * x).sum::<f64>().sqrt();
-    assert!(
-        length <= RECORDS as f64 * (1.0 + 1e-9),
-        "five records of norm 1 added up to {length}"
-    );
+    assert!(length <= RECORDS as f64 * (1.0 + 1e-9), "five records of norm 1 added up to {length}");
     for (row, squared) in matrix.rows().into_iter().zip(&norms) {
         // Norms of a size at which neither way overflows or underflows must agree.
         let expected: f64 = row.iter().map(|x| x * x).sum();

@@ -6,7 +6,6 @@
 use crate::error::{Error, Result, Source};
 use crate::graph::{Kind, Var};
 use crate::op::Cotangent;
-use crate::shape::Shape;
 
 /// The gradient of a scalar with respect to each of `wrt`.
 ///
@@ -53,7 +52,7 @@ pub fn gradient<'g>(output: Var<'g>, wrt: &[Var<'g>]) -> Result<Vec<Var<'g>>> {
 /// If a `v` has not the shape of its `y`, or an expression of the graph has failed before.
 #[track_caller]
 pub fn vector_jacobian<'g>(outputs: &[(Var<'g>, Var<'g>)], wrt: &[Var<'g>]) -> Result<Vec<Var<'g>>> {
-    let found = reverse(outputs, wrt)?;
+    let found = reverse(outputs, wrt, Behind::Too)?;
     wrt.iter()
         .zip(found)
         .map(|(&x, cotangents)| {
@@ -62,33 +61,38 @@ pub fn vector_jacobian<'g>(outputs: &[(Var<'g>, Var<'g>)], wrt: &[Var<'g>]) -> R
         })
         .collect::<Result<_>>()
         .and_then(|gradients: Vec<Var<'g>>| {
-            outputs
-                .first()
-                .map_or(Ok(()), |(y, _)| y.graph().check())
-                .map(|()| gradients)
+            outputs.first().map_or(Ok(()), |(y, _)| y.graph().check()).map(|()| gradients)
         })
 }
 
 /// The sum of several cotangents of one array.
 pub(crate) fn total<'g>(cotangents: &[Cotangent<'g>]) -> Option<Var<'g>> {
-    cotangents
-        .iter()
-        .map(|cotangent| cotangent.value())
-        .reduce(|sum, next| sum + next)
+    cotangents.iter().map(|cotangent| cotangent.value()).reduce(|sum, next| sum + next)
+}
+
+/// Whether a backward pass goes on behind the arrays it was asked about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Behind {
+    /// Yes: each gradient is the full one, whatever else is asked for.
+    Too,
+    /// No: the arrays are taken as independent of each other, as a frontier is.
+    Not,
 }
 
 /// One backward pass. For each of `wrt`, the cotangents that reach it, one for each use, products not multiplied out.
-///
-/// The pass does not go on behind an array of `wrt`.
 pub(crate) fn reverse<'g>(
     outputs: &[(Var<'g>, Var<'g>)],
     wrt: &[Var<'g>],
+    behind: Behind,
 ) -> Result<Vec<Vec<Cotangent<'g>>>> {
     let Some(&(first, _)) = outputs.first() else {
         return Ok(vec![Vec::new(); wrt.len()]);
     };
     let graph = first.graph();
     graph.check()?;
+    for x in outputs.iter().flat_map(|&(output, seed)| [output, seed]).chain(wrt.iter().copied()) {
+        x.require_on(graph, "gradient")?;
+    }
     for &(output, seed) in outputs {
         if output.shape() != seed.shape() {
             return Err(Error::ShapeMismatch {
@@ -113,7 +117,7 @@ pub(crate) fn reverse<'g>(
         arriving[output.id() as usize].push(Cotangent::Value(seed));
     }
     for id in (0..=last).rev() {
-        if !active[id] || wrt.iter().any(|x| x.id() as usize == id) {
+        if !active[id] || (behind == Behind::Not && wrt.iter().any(|x| x.id() as usize == id)) {
             continue;
         }
         let Some(cotangent) = total(&arriving[id]) else {
@@ -150,10 +154,7 @@ impl<'g> Contribution<'g> {
     pub(crate) fn of(cotangents: &[Cotangent<'g>]) -> Self {
         match cotangents {
             [] => Contribution::None,
-            [Cotangent::Product { left, right }] => Contribution::Product {
-                left: *left,
-                right: *right,
-            },
+            [Cotangent::Product { left, right }] => Contribution::Product { left: *left, right: *right },
             // Several uses of one array: the squared norm of a sum needs the cross terms, so the sum is built.
             several => total(several).map_or(Contribution::None, Contribution::Direct),
         }
@@ -161,19 +162,17 @@ impl<'g> Contribution<'g> {
 
     /// The squared Euclidean norm of the contribution: `‖left‖²·‖right‖²` for a product.
     pub(crate) fn squared_norm(self) -> Option<Var<'g>> {
-        let square = |x: Var<'g>| {
-            if x.shape() == Shape::scalar() {
-                x.square()
-            } else {
-                x.inner(x)
-            }
-        };
         match self {
             Contribution::None => None,
             Contribution::Direct(value) => Some(square(value)),
             Contribution::Product { left, right } => Some(square(left) * square(right)),
         }
     }
+}
+
+/// `Σ_k x_k²`
+pub(crate) fn square(x: Var<'_>) -> Var<'_> {
+    if x.shape().is_scalar() { x.square() } else { x.inner(x) }
 }
 
 /// Whether a value may leave the part of a program that is run for each record.

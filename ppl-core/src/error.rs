@@ -175,10 +175,7 @@ impl Error {
     pub fn at_site(self, site: &str) -> Self {
         match self {
             Error::AtSite { .. } | Error::OutsideSupport { .. } | Error::DuplicateSite { .. } => self,
-            other => Error::AtSite {
-                site: site.to_owned(),
-                source: Box::new(other),
-            },
+            other => Error::AtSite { site: site.to_owned(), source: Box::new(other) },
         }
     }
 }

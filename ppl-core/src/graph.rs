@@ -84,10 +84,7 @@ impl Graph {
 
     #[track_caller]
     pub(crate) fn column(&self, index: usize, name: &str, shape: &Shape) -> Result<Var<'_>> {
-        let input = Input::Column {
-            index,
-            name: name.to_owned(),
-        };
+        let input = Input::Column { index, name: name.to_owned() };
         self.leaf(input, shape.clone().checked()?, Kind::PerRecord)
     }
 
@@ -98,11 +95,7 @@ impl Graph {
             _ => None,
         });
         match redeclared {
-            Some(first) => Err(Error::InputRedeclared {
-                name: input.to_string(),
-                first,
-                second: shape,
-            }),
+            Some(first) => Err(Error::InputRedeclared { name: input.to_string(), first, second: shape }),
             None => Ok(self.push(Op::Input(input), &[], shape, kind)),
         }
     }
@@ -110,12 +103,7 @@ impl Graph {
     /// A number known now.
     #[track_caller]
     pub fn constant(&self, value: f64) -> Var<'_> {
-        self.push(
-            Op::Constant(Constant::scalar(value)),
-            &[],
-            Shape::scalar(),
-            Kind::Shared,
-        )
+        self.push(Op::Constant(Constant::scalar(value)), &[], Shape::scalar(), Kind::Shared)
     }
 
     /// An array known now.
@@ -182,13 +170,7 @@ impl Graph {
         let mut nodes = self.nodes.borrow_mut();
         let id = nodes.len() as u32;
         let (op, args, shape) = key.clone();
-        nodes.push(Node {
-            op,
-            args,
-            shape,
-            kind,
-            source: Source::caller(),
-        });
+        nodes.push(Node { op, args, shape, kind, source: Source::caller() });
         self.known.borrow_mut().insert(key, id);
         self.var(id)
     }
@@ -198,12 +180,7 @@ impl Graph {
     fn apply<'g>(&'g self, op: Op, args: &[Var<'g>], shape: Shape) -> Var<'g> {
         let kind = args.iter().map(|arg| arg.kind()).max().unwrap_or(Kind::Shared);
         match shape.checked() {
-            Ok(shape) => self.push(
-                op,
-                &args.iter().map(|arg| arg.id).collect::<Vec<_>>(),
-                shape,
-                kind,
-            ),
+            Ok(shape) => self.push(op, &args.iter().map(|arg| arg.id).collect::<Vec<_>>(), shape, kind),
             Err(error) => self.fail(error),
         }
     }
@@ -246,6 +223,15 @@ impl<'g> Var<'g> {
         self.id
     }
 
+    /// Fails if the value belongs to another graph.
+    #[track_caller]
+    pub(crate) fn require_on(self, graph: &Graph, operation: &'static str) -> Result<()> {
+        if std::ptr::eq(self.graph, graph) {
+            return Ok(());
+        }
+        Err(Error::MixedGraphs { operation, source_line: Source::caller() })
+    }
+
     /// A constant of the same graph.
     #[must_use]
     #[track_caller]
@@ -258,6 +244,14 @@ impl<'g> Var<'g> {
     pub fn known(self) -> Option<f64> {
         match &self.graph.nodes.borrow()[self.id as usize].op {
             Op::Constant(constant) => constant.as_scalar(),
+            _ => None,
+        }
+    }
+
+    /// The elements, row-major, where the value is known while tracing.
+    pub(crate) fn known_elements(self) -> Option<Vec<f64>> {
+        match &self.graph.nodes.borrow()[self.id as usize].op {
+            Op::Constant(constant) => Some(constant.values().collect()),
             _ => None,
         }
     }
@@ -276,29 +270,17 @@ impl<'g> Var<'g> {
     #[track_caller]
     fn align(self, other: Var<'g>, operation: &'static str) -> Result<(Var<'g>, Var<'g>, Shape)> {
         if !std::ptr::eq(self.graph, other.graph) {
-            return Err(Error::MixedGraphs {
-                operation,
-                source_line: Source::caller(),
-            });
+            return Err(Error::MixedGraphs { operation, source_line: Source::caller() });
         }
         let (left, right) = (self.shape(), other.shape());
         match left.broadcast(&right) {
             Some(shape) => {
                 let stretch = |x: Var<'g>| {
-                    if x.shape().is_scalar() {
-                        x
-                    } else {
-                        x.broadcast_to(shape.clone())
-                    }
+                    if x.shape().is_scalar() { x } else { x.broadcast_to(shape.clone()) }
                 };
                 Ok((stretch(self), stretch(other), shape))
             }
-            None => Err(Error::ShapeMismatch {
-                operation,
-                left,
-                right,
-                source_line: Source::caller(),
-            }),
+            None => Err(Error::ShapeMismatch { operation, left, right, source_line: Source::caller() }),
         }
     }
 
@@ -311,12 +293,7 @@ impl<'g> Var<'g> {
         match (op, a.known(), b.known()) {
             (_, Some(x), Some(y)) => {
                 let mut out = [0.0];
-                op.run(
-                    1,
-                    &mut out,
-                    crate::op::Operand::Shared(&[x]),
-                    crate::op::Operand::Shared(&[y]),
-                );
+                op.run(1, &mut out, crate::op::Operand::Shared(&[x]), crate::op::Operand::Shared(&[y]));
                 self.constant(out[0])
             }
             // Identities that hold for every x, NaN and infinities included.
@@ -429,11 +406,17 @@ impl<'g> Var<'g> {
         self.binary(other.into().on(self.graph), function)
     }
 
-    /// `aᵇ`
+    /// `aᵇ`; exponents 0, 1 and 2 known while tracing become 1, `a` and `a²`, with their derivatives at 0.
     #[must_use]
     #[track_caller]
     pub fn pow(self, exponent: impl Into<Value<'g>>) -> Var<'g> {
-        self.zip(exponent, Binary::Pow)
+        let exponent = exponent.into();
+        match exponent.known() {
+            Some(0.0) => self.constant(1.0).broadcast_to(self.shape()),
+            Some(1.0) => self,
+            Some(2.0) => self.square(),
+            _ => self.zip(exponent, Binary::Pow),
+        }
     }
 
     /// The larger of two, element by element.
@@ -471,12 +454,16 @@ impl<'g> Var<'g> {
         self.zip(other, Binary::Equal)
     }
 
-    /// `a` where `self ≠ 0`, else `b`, element by element. The branch not taken leaves no trace in the derivative.
+    /// `a` where `self ≠ 0`, else `b`, element by element.
+    ///
+    /// The branch not taken gets a cotangent of zero. Where its own derivative is infinite there (`√x` at `x < 0`), zero
+    /// times that is NaN: choose a harmless argument for it too, as in `c.select(c.select(x, 1.0).sqrt(), 0.0)`.
     #[must_use]
     #[track_caller]
     pub fn select(self, a: impl Into<Value<'g>>, b: impl Into<Value<'g>>) -> Var<'g> {
         let (a, b) = (a.into().on(self.graph), b.into().on(self.graph));
         let aligned = self.align(a, "select").and_then(|(_, _, shape)| {
+            b.require_on(self.graph, "select")?;
             let together = shape.broadcast(&b.shape());
             together.ok_or(Error::ShapeMismatch {
                 operation: "select",
@@ -488,14 +475,9 @@ impl<'g> Var<'g> {
         match aligned {
             Ok(shape) => {
                 let stretch = |x: Var<'g>| {
-                    if x.shape().is_scalar() {
-                        x
-                    } else {
-                        x.broadcast_to(shape.clone())
-                    }
+                    if x.shape().is_scalar() { x } else { x.broadcast_to(shape.clone()) }
                 };
-                self.graph
-                    .apply(Op::Select, &[stretch(self), stretch(a), stretch(b)], shape)
+                self.graph.apply(Op::Select, &[stretch(self), stretch(a), stretch(b)], shape)
             }
             Err(error) => self.graph.fail(error),
         }
@@ -503,12 +485,8 @@ impl<'g> Var<'g> {
 
     #[track_caller]
     fn unexpected(self, operation: &'static str, expected: String) -> Var<'g> {
-        let error = Error::UnexpectedShape {
-            operation,
-            expected,
-            got: self.shape(),
-            source_line: Source::caller(),
-        };
+        let error =
+            Error::UnexpectedShape { operation, expected, got: self.shape(), source_line: Source::caller() };
         self.graph.fail(error)
     }
 
@@ -578,10 +556,7 @@ impl<'g> Var<'g> {
         shape: impl FnOnce(&[usize], &[usize]) -> Option<Shape>,
     ) -> Var<'g> {
         if !std::ptr::eq(self.graph, other.graph) {
-            let error = Error::MixedGraphs {
-                operation: op.name(),
-                source_line: Source::caller(),
-            };
+            let error = Error::MixedGraphs { operation: op.name(), source_line: Source::caller() };
             return self.graph.fail(error);
         }
         let (left, right) = (self.shape(), other.shape());
@@ -736,6 +711,14 @@ impl<'g> Value<'g> {
         match self {
             Value::Known(value) => Some(*value),
             Value::Var(var) => var.known(),
+        }
+    }
+
+    /// The elements, row-major, where they are known while tracing.
+    pub(crate) fn known_elements(&self) -> Option<Vec<f64>> {
+        match self {
+            Value::Known(value) => Some(vec![*value]),
+            Value::Var(var) => var.known_elements(),
         }
     }
 

@@ -122,18 +122,12 @@ impl<T: Scalar> Plan<T> {
             (_, Kind::PerRecord) => {
                 let first = *rows;
                 *rows += elements;
-                Place::Rows {
-                    first,
-                    rows: elements,
-                }
+                Place::Rows { first, rows: elements }
             }
             (_, Kind::Shared) => {
                 let offset = self.shared.len();
                 self.shared.resize(offset + elements, T::zero());
-                Place::Shared {
-                    offset,
-                    len: elements,
-                }
+                Place::Shared { offset, len: elements }
             }
         }
     }
@@ -142,20 +136,11 @@ impl<T: Scalar> Plan<T> {
         let nowhere = Place::Shared { offset: 0, len: 0 };
         match (&instruction.op, out) {
             (Op::Input(Input::Shared(name)), Place::Shared { offset, len }) => {
-                self.inputs.push(InputSlot {
-                    name: name.clone(),
-                    offset,
-                    len,
-                });
+                self.inputs.push(InputSlot { name: name.clone(), offset, len });
             }
             (Op::Input(Input::Column { index, name }), Place::Rows { first, .. }) => {
                 let (name, shape) = (name.clone(), instruction.shape.clone());
-                self.columns.push(ColumnSlot {
-                    index: *index,
-                    name,
-                    shape,
-                    first,
-                });
+                self.columns.push(ColumnSlot { index: *index, name, shape, first });
             }
             (Op::Constant(constant), Place::Shared { offset, len }) => {
                 self.shared[offset..offset + len].copy_from_slice(&constant_values(constant));
@@ -172,12 +157,7 @@ impl<T: Scalar> Plan<T> {
                     Op::Shaping(Shaping::SumTo) => source_shape(0).broadcast_map(&instruction.shape),
                     _ => Vec::new(),
                 };
-                let step = Step {
-                    op: op.clone(),
-                    out,
-                    args,
-                    map,
-                };
+                let step = Step { op: op.clone(), out, args, map };
                 match out {
                     Place::Shared { .. } => self.shared_steps.push(step),
                     Place::Rows { .. } => self.record_steps.push(step),
@@ -200,10 +180,7 @@ impl<T: Scalar> Plan<T> {
         let found = self.inputs.iter().position(|slot| slot.name == name);
         found.map(InputId).ok_or_else(|| {
             let known: Vec<&str> = self.inputs.iter().map(|slot| slot.name.as_str()).collect();
-            Error::Values(format!(
-                "the program has no input '{name}'; it has [{}]",
-                known.join(", ")
-            ))
+            Error::Values(format!("the program has no input '{name}'; it has [{}]", known.join(", ")))
         })
     }
 
@@ -221,11 +198,7 @@ impl<T: Scalar> Plan<T> {
         let input = self.input(name)?;
         let slot = self.input_mut(input);
         if slot.len() != values.len() {
-            let told = format!(
-                "input '{name}' takes {} numbers, got {}",
-                slot.len(),
-                values.len()
-            );
+            let told = format!("input '{name}' takes {} numbers, got {}", slot.len(), values.len());
             return Err(Error::Values(told));
         }
         slot.copy_from_slice(values);
@@ -255,17 +228,10 @@ impl<T: Scalar> Plan<T> {
     pub fn run_records(&mut self, records: &Records, batch: &[u64]) -> Result<()> {
         self.check_schema(records)?;
         if batch.len() > self.tile {
-            return Err(Error::Values(format!(
-                "a tile holds {} records, got {}",
-                self.tile,
-                batch.len()
-            )));
+            return Err(Error::Values(format!("a tile holds {} records, got {}", self.tile, batch.len())));
         }
         if let Some(&index) = batch.iter().find(|&&index| index >= records.len() as u64) {
-            return Err(Error::RecordIndex {
-                index,
-                records: records.len(),
-            });
+            return Err(Error::RecordIndex { index, records: records.len() });
         }
         let lanes = batch.len();
         self.lanes = lanes;
@@ -310,10 +276,7 @@ impl<T: Scalar> Plan<T> {
             .iter()
             .map(|slot| format!("'{}' {} as column {}", slot.name, slot.shape, slot.index))
             .collect();
-        Err(Error::SchemaMismatch {
-            expected: expected.join(", "),
-            got: schema.describe(),
-        })
+        Err(Error::SchemaMismatch { expected: expected.join(", "), got: schema.describe() })
     }
 
     /// The `index`-th output, where it is shared; row-major.

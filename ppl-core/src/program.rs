@@ -40,9 +40,13 @@ impl Program {
     /// The program that computes `outputs`.
     ///
     /// # Errors
-    /// If an expression of the graph has failed.
+    /// If an expression of the graph has failed, or an output belongs to another graph.
+    #[track_caller]
     pub fn new(graph: &Graph, outputs: &[Var<'_>]) -> Result<Self> {
         graph.check()?;
+        for output in outputs {
+            output.require_on(graph, "program")?;
+        }
         graph.with_nodes(|nodes| {
             let mut needed = vec![false; nodes.len()];
             for output in outputs {
@@ -65,14 +69,8 @@ impl Program {
                     source: node.source,
                 });
             }
-            let outputs = outputs
-                .iter()
-                .map(|output| position[output.id() as usize])
-                .collect();
-            Ok(Self {
-                instructions,
-                outputs,
-            })
+            let outputs = outputs.iter().map(|output| position[output.id() as usize]).collect();
+            Ok(Self { instructions, outputs })
         })
     }
 
@@ -90,33 +88,23 @@ impl Program {
 
     /// Names and shapes of the shared inputs, in the order of first use.
     pub fn inputs(&self) -> impl Iterator<Item = (&str, &Shape)> {
-        self.instructions
-            .iter()
-            .filter_map(|instruction| match &instruction.op {
-                Op::Input(Input::Shared(name)) => Some((name.as_str(), &instruction.shape)),
-                _ => None,
-            })
+        self.instructions.iter().filter_map(|instruction| match &instruction.op {
+            Op::Input(Input::Shared(name)) => Some((name.as_str(), &instruction.shape)),
+            _ => None,
+        })
     }
 
     /// Whether any operation is done for each record.
     #[must_use]
     pub fn has_records(&self) -> bool {
-        self.instructions
-            .iter()
-            .any(|instruction| instruction.kind == Kind::PerRecord)
+        self.instructions.iter().any(|instruction| instruction.kind == Kind::PerRecord)
     }
 }
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, instruction) in self.instructions.iter().enumerate() {
-            let Instruction {
-                op,
-                args,
-                shape,
-                kind,
-                source,
-            } = instruction;
+            let Instruction { op, args, shape, kind, source } = instruction;
             let args: Vec<String> = args.iter().map(|arg| format!("%{arg}")).collect();
             let kind = match kind {
                 Kind::Shared => "shared",

@@ -1,6 +1,6 @@
 //! Per-record gradients: contracted for speed, and materialised for those who doubt the contraction.
 
-use crate::diff::{Contribution, gradient, require_per_record_scalar, reverse};
+use crate::diff::{Behind, Contribution, gradient, require_per_record_scalar, reverse, square};
 use crate::error::{Error, Result};
 use crate::graph::{Kind, Var};
 use crate::op::linear::lane_product;
@@ -18,6 +18,9 @@ enum Part {
     Direct { value: usize },
     Product { left: usize, right: usize },
 }
+
+/// Squares below this multiple of the smallest normal number have lost digits to underflow.
+const UNDERFLOW_MARGIN: f64 = 16_777_216.0; // 2²⁴
 
 #[derive(Clone, Debug)]
 struct Site {
@@ -38,12 +41,13 @@ struct Site {
 /// one). Where a shared array is used once, in a product, `v_i = g_i ⊗ a_i` is never multiplied out: its squared norm is
 /// `‖g_i‖²‖a_i‖²`, and the sum is one weighted product of the two factors. The forward and backward pass run once.
 ///
-/// A record whose squared norm is not a finite number (a NaN in the data, an overflow) contributes nothing.
+/// A record whose squared norm is not a finite number (a NaN in the data, an overflow) contributes nothing, nor does one
+/// that has a factor so small that its squared norm has lost digits to underflow.
 ///
 /// # Accuracy
 /// The norm is that of the computed factors up to a relative rounding error of about `(k + 4)·u` for `k` factor elements
-/// and unit round-off `u`. Squares below the smallest normal number may vanish: for `f64` that hides at most `1e-7`
-/// of a norm.
+/// and unit round-off `u`. A factor whose squares all underflow to zero counts as zero; in `f64` that hides a
+/// contribution of at most `2e-8·√k` (of `5e-4·√k` in `f32`, for which a clip norm must be larger).
 ///
 /// ```
 /// use ndarray::array;
@@ -73,6 +77,8 @@ pub struct RecordGradient<T> {
     sites: Vec<Site>,
     dimension: usize,
     has_norm: bool,
+    /// Outputs that hold squared norms of factors.
+    factor_norms: Vec<usize>,
     squared_norms: Vec<T>,
     weights: Vec<T>,
     scratch: Vec<T>,
@@ -86,12 +92,9 @@ impl<T: Scalar> RecordGradient<T> {
     #[track_caller]
     pub fn new(value: Var<'_>, frontier: &[Var<'_>]) -> Result<Self> {
         check_frontier(value, frontier)?;
-        let found = reverse(&[(value, value.constant(1.0))], frontier)?;
+        let found = reverse(&[(value, value.constant(1.0))], frontier, Behind::Not)?;
         let contributions: Vec<Contribution<'_>> = found.iter().map(|each| Contribution::of(each)).collect();
-        let norm = contributions
-            .iter()
-            .filter_map(|each| each.squared_norm())
-            .reduce(|sum, next| sum + next);
+        let norm = contributions.iter().filter_map(|each| each.squared_norm()).reduce(|sum, next| sum + next);
         let mut outputs: Vec<Var<'_>> = norm.into_iter().collect();
         let mut output = |var| {
             outputs.push(var);
@@ -99,14 +102,15 @@ impl<T: Scalar> RecordGradient<T> {
         };
         let mut offset = 0;
         let mut sites = Vec::with_capacity(frontier.len());
+        let mut factor_norms = Vec::new();
         for (contribution, array) in contributions.iter().zip(frontier) {
             let part = match *contribution {
                 Contribution::None => Part::Zero,
                 Contribution::Direct(value) => Part::Direct { value: output(value) },
-                Contribution::Product { left, right } => Part::Product {
-                    left: output(left),
-                    right: output(right),
-                },
+                Contribution::Product { left, right } => {
+                    factor_norms.extend([output(square(left)), output(square(right))]);
+                    Part::Product { left: output(left), right: output(right) }
+                }
             };
             let len = array.shape().elements();
             sites.push(Site { part, offset, len });
@@ -121,6 +125,7 @@ impl<T: Scalar> RecordGradient<T> {
             sites,
             dimension: offset,
             has_norm: norm.is_some(),
+            factor_norms,
             squared_norms: buffer.clone(),
             weights: buffer.clone(),
             scratch: buffer,
@@ -161,11 +166,7 @@ impl<T: Scalar> RecordGradient<T> {
     /// # Errors
     /// If `values` has the wrong length.
     pub fn set(&mut self, name: &str, values: &[T]) -> Result<()> {
-        if self.input(name).is_none() {
-            Ok(())
-        } else {
-            self.plan.set(name, values)
-        }
+        if self.input(name).is_none() { Ok(()) } else { self.plan.set(name, values) }
     }
 
     /// Writes `Σ_i c_i v_i` over the records of `batch` into `sums`, the frontier arrays one after the other.
@@ -183,11 +184,7 @@ impl<T: Scalar> RecordGradient<T> {
         sums: &mut [T],
     ) -> Result<()> {
         if sums.len() != self.dimension {
-            return Err(Error::Values(format!(
-                "the sum has {} numbers, got {}",
-                self.dimension,
-                sums.len()
-            )));
+            return Err(Error::Values(format!("the sum has {} numbers, got {}", self.dimension, sums.len())));
         }
         sums.fill(T::zero());
         if !self.has_norm {
@@ -214,6 +211,21 @@ impl<T: Scalar> RecordGradient<T> {
         }
         let weights = &mut self.weights[..lanes];
         weigh(squared_norms, weights);
+        let smallest = T::min_positive_value() * T::of(UNDERFLOW_MARGIN);
+        for &output in &self.factor_norms {
+            let underflowed = |squared: T| squared < smallest && squared > T::zero();
+            match self.plan.output_operand(output).0 {
+                Operand::Rows(rows) => {
+                    for (weight, &squared) in weights.iter_mut().zip(rows) {
+                        *weight = if underflowed(squared) { T::nan() } else { *weight };
+                    }
+                }
+                Operand::Shared(values) if values.iter().any(|&squared| underflowed(squared)) => {
+                    weights.fill(T::nan())
+                }
+                Operand::Shared(_) => {}
+            }
+        }
         for lane in 0..lanes {
             if !(squared_norms[lane].is_finite() && weights[lane].is_finite()) {
                 weights[lane] = T::zero();
@@ -274,11 +286,7 @@ fn add_rows<T: Scalar>(sums: &mut [T], weights: &[T], rows: Operand<'_, T>) {
             Row::Lanes(row) => lane_product(weights, row),
             Row::One(value) => {
                 let total: T = weights.iter().copied().sum();
-                if total == T::zero() {
-                    T::zero()
-                } else {
-                    total * value
-                }
+                if total == T::zero() { T::zero() } else { total * value }
             }
         };
     }
@@ -286,13 +294,13 @@ fn add_rows<T: Scalar>(sums: &mut [T], weights: &[T], rows: Operand<'_, T>) {
 
 fn check_frontier(value: Var<'_>, frontier: &[Var<'_>]) -> Result<()> {
     value.graph().check()?;
+    for array in frontier {
+        array.require_on(value.graph(), "record gradient")?;
+    }
     require_per_record_scalar(value)?;
     match frontier.iter().find(|array| array.kind() == Kind::PerRecord) {
         Some(array) => Err(Error::MixesRecords {
-            what: format!(
-                "a gradient with respect to a per-record value of shape {}",
-                array.shape()
-            ),
+            what: format!("a gradient with respect to a per-record value of shape {}", array.shape()),
             rule: "the frontier holds shared arrays only",
             source_line: crate::error::Source::caller(),
         }),
@@ -317,14 +325,8 @@ impl<T: Scalar> MaterialisedGradient<T> {
     pub fn new(value: Var<'_>, frontier: &[Var<'_>]) -> Result<Self> {
         check_frontier(value, frontier)?;
         let gradients = gradient(value, frontier)?;
-        let widths = gradients
-            .iter()
-            .map(|gradient| gradient.shape().elements())
-            .collect();
-        Ok(Self {
-            plan: Plan::new(&Program::new(value.graph(), &gradients)?),
-            widths,
-        })
+        let widths = gradients.iter().map(|gradient| gradient.shape().elements()).collect();
+        Ok(Self { plan: Plan::new(&Program::new(value.graph(), &gradients)?), widths })
     }
 
     /// Sets a shared input by name; one that the gradient does not depend on is passed over.
@@ -332,11 +334,7 @@ impl<T: Scalar> MaterialisedGradient<T> {
     /// # Errors
     /// If `values` has the wrong length.
     pub fn set(&mut self, name: &str, values: &[T]) -> Result<()> {
-        if self.plan.input(name).is_ok() {
-            self.plan.set(name, values)
-        } else {
-            Ok(())
-        }
+        if self.plan.input(name).is_ok() { self.plan.set(name, values) } else { Ok(()) }
     }
 
     /// The gradients of the records of `batch`: a row for each record, the frontier arrays one after the other.
@@ -348,9 +346,7 @@ impl<T: Scalar> MaterialisedGradient<T> {
         let mut column = 0;
         for (output, &width) in self.widths.iter().enumerate() {
             let part = self.plan.evaluate(records, batch, output)?;
-            matrix
-                .slice_mut(ndarray::s![.., column..column + width])
-                .assign(&part);
+            matrix.slice_mut(ndarray::s![.., column..column + width]).assign(&part);
             column += width;
         }
         Ok(matrix)

@@ -41,10 +41,7 @@ impl Schema {
         let found = self.columns.iter().position(|(known, _)| known == name);
         found
             .map(|index| (index, &self.columns[index].1))
-            .ok_or_else(|| Error::UnknownColumn {
-                name: name.to_owned(),
-                known: self.describe(),
-            })
+            .ok_or_else(|| Error::UnknownColumn { name: name.to_owned(), known: self.describe() })
     }
 
     /// Length of a vector column.
@@ -64,11 +61,8 @@ impl Schema {
         if self.columns.is_empty() {
             return "no columns".to_owned();
         }
-        let columns: Vec<String> = self
-            .columns
-            .iter()
-            .map(|(name, shape)| format!("'{name}' {shape}"))
-            .collect();
+        let columns: Vec<String> =
+            self.columns.iter().map(|(name, shape)| format!("'{name}' {shape}")).collect();
         columns.join(", ")
     }
 }
@@ -83,11 +77,7 @@ pub struct Column {
 
 impl Column {
     fn new(values: Vec<f64>, records: usize, shape: Shape) -> Self {
-        Self {
-            values,
-            records,
-            shape,
-        }
+        Self { values, records, shape }
     }
 }
 
@@ -159,10 +149,8 @@ impl Records {
     pub fn from_columns<N: Into<String>, C: Into<Column>>(
         columns: impl IntoIterator<Item = (N, C)>,
     ) -> Result<Self> {
-        let columns: Vec<(String, Column)> = columns
-            .into_iter()
-            .map(|(name, column)| (name.into(), column.into()))
-            .collect();
+        let columns: Vec<(String, Column)> =
+            columns.into_iter().map(|(name, column)| (name.into(), column.into())).collect();
         let Some((first_name, first)) = columns.first() else {
             return Err(Error::Records("at least one column is needed".to_owned()));
         };
@@ -172,17 +160,9 @@ impl Records {
             let told = format!("column '{name}' has {got} rows, but column '{first_name}' has {records}");
             return Err(Error::Records(told));
         }
-        let schema = Schema::new(
-            columns
-                .iter()
-                .map(|(name, column)| (name.clone(), column.shape.clone())),
-        )?;
+        let schema = Schema::new(columns.iter().map(|(name, column)| (name.clone(), column.shape.clone())))?;
         let columns = columns.into_iter().map(|(_, column)| column.values).collect();
-        Ok(Self {
-            schema: Arc::new(schema),
-            columns,
-            records,
-        })
+        Ok(Self { schema: Arc::new(schema), columns, records })
     }
 
     /// Names and shapes of the columns.
@@ -223,14 +203,7 @@ mod tests {
         assert!(told(vec![("x", x.clone()), ("x", x.clone())]).contains("twice"));
         assert!(told(vec![]).contains("at least one"));
         let records = Records::from_columns([("x", x)]).unwrap();
-        assert!(
-            records
-                .schema()
-                .dim("z")
-                .unwrap_err()
-                .to_string()
-                .contains("'x' [1]")
-        );
+        assert!(records.schema().dim("z").unwrap_err().to_string().contains("'x' [1]"));
     }
 
     #[test]

@@ -53,10 +53,7 @@ impl Shape {
     /// # Errors
     /// [`Error::TooLarge`] otherwise.
     pub fn checked(self) -> Result<Self> {
-        let elements = self
-            .0
-            .iter()
-            .try_fold(1usize, |product, &dim| product.checked_mul(dim));
+        let elements = self.0.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim));
         match elements {
             Some(elements) if elements <= 1 << 31 => Ok(self),
             _ => Err(Error::TooLarge(self)),

@@ -69,19 +69,12 @@ pub fn build<'g>(instructions: &[Instruction], leaves: &[Var<'g>]) -> Var<'g> {
             Instruction::Binary(op, a, b) => pick(a).zip(pick(b), op),
             Instruction::Inner(a, b) => {
                 let shape = leaves[0].shape();
-                pick(a)
-                    .broadcast_to(shape.clone())
-                    .inner(pick(b).broadcast_to(shape))
+                pick(a).broadcast_to(shape.clone()).inner(pick(b).broadcast_to(shape))
             }
         };
         // Squash now and then, so that long chains of products stay in range.
         values.push(value.tanh());
     }
-    let last = values
-        .iter()
-        .copied()
-        .rev()
-        .take(3)
-        .reduce(|sum, next| sum + next);
+    let last = values.iter().copied().rev().take(3).reduce(|sum, next| sum + next);
     last.unwrap_or_else(|| graph.constant(0.0)).sum()
 }

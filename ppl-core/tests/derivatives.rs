@@ -15,9 +15,7 @@ fn check<'g>(
         .map(|(input, shape, _)| graph.input(format!("{name}/{input}"), shape.clone()).unwrap())
         .collect();
     let value = f(&vars);
-    let weights: Vec<f64> = (0..value.shape().elements())
-        .map(|k| 1.0 + 0.37 * k as f64)
-        .collect();
+    let weights: Vec<f64> = (0..value.shape().elements()).map(|k| 1.0 + 0.37 * k as f64).collect();
     let weights = graph.array(&ndarray::ArrayD::from_shape_vec(value.shape().dims(), weights).unwrap());
     let scalar = value.inner(weights);
     let mut outputs = vec![scalar];
@@ -66,23 +64,14 @@ fn unary_functions() {
             Unary::Sqrt | Unary::Log | Unary::Reciprocal | Unary::Log1p => vec![0.6, 1.4, 2.3],
             _ => vec![-1.7, 0.4, 2.1],
         };
-        check(
-            &graph,
-            op.name(),
-            &[("x", Shape::from(3), points)],
-            |v| v[0].map(op),
-            TOLERANCE,
-        );
+        check(&graph, op.name(), &[("x", Shape::from(3), points)], |v| v[0].map(op), TOLERANCE);
     }
 }
 
 #[test]
 fn binary_functions_with_every_kind_of_stretching() {
     let graph = Graph::new();
-    let (a, b) = (
-        vec![0.7, 1.9, 2.6, 0.35, 1.2, 3.1],
-        vec![1.3, 0.8, 2.2, 1.1, 0.45, 1.75],
-    );
+    let (a, b) = (vec![0.7, 1.9, 2.6, 0.35, 1.2, 3.1], vec![1.3, 0.8, 2.2, 1.1, 0.45, 1.75]);
     let scalar = Shape::scalar();
     for op in Binary::ALL {
         for (left, right, label) in [
@@ -94,17 +83,8 @@ fn binary_functions_with_every_kind_of_stretching() {
             (scalar.clone(), scalar.clone(), "scalars"),
         ] {
             let take = |shape: &Shape, values: &[f64]| values[..shape.elements()].to_vec();
-            let inputs = [
-                ("a", left.clone(), take(&left, &a)),
-                ("b", right.clone(), take(&right, &b)),
-            ];
-            check(
-                &graph,
-                &format!("{} {label}", op.name()),
-                &inputs,
-                |v| v[0].zip(v[1], op),
-                TOLERANCE,
-            );
+            let inputs = [("a", left.clone(), take(&left, &a)), ("b", right.clone(), take(&right, &b))];
+            check(&graph, &format!("{} {label}", op.name()), &inputs, |v| v[0].zip(v[1], op), TOLERANCE);
         }
     }
 }
@@ -113,47 +93,14 @@ fn binary_functions_with_every_kind_of_stretching() {
 fn selection_and_shapes() {
     let graph = Graph::new();
     let x = vec![0.5, -1.5, 2.5, 0.25, -0.75, 1.0];
-    let inputs = [
-        ("x", Shape::from([2, 3]), x.clone()),
-        ("y", Shape::from([3]), vec![1.0, 2.0, -0.5]),
-    ];
-    check(
-        &graph,
-        "select",
-        &inputs,
-        |v| v[0].greater(0.0).select(v[0].square(), v[1].exp()),
-        TOLERANCE,
-    );
+    let inputs = [("x", Shape::from([2, 3]), x.clone()), ("y", Shape::from([3]), vec![1.0, 2.0, -0.5])];
+    check(&graph, "select", &inputs, |v| v[0].greater(0.0).select(v[0].square(), v[1].exp()), TOLERANCE);
     check(&graph, "sum", &inputs, |v| v[0].sum() * v[1], TOLERANCE);
     check(&graph, "mean", &inputs, |v| v[0].mean() * v[1].mean(), TOLERANCE);
-    check(
-        &graph,
-        "sum_to",
-        &inputs,
-        |v| v[0].square().sum_to(3) * v[1],
-        TOLERANCE,
-    );
-    check(
-        &graph,
-        "sum_to column",
-        &inputs,
-        |v| v[0].square().sum_to([2, 1]) * v[1],
-        TOLERANCE,
-    );
-    check(
-        &graph,
-        "broadcast_to",
-        &inputs,
-        |v| v[1].broadcast_to([2, 3]) * v[0],
-        TOLERANCE,
-    );
-    check(
-        &graph,
-        "reshape",
-        &inputs,
-        |v| v[0].square().reshape([3, 2]).reshape([6]),
-        TOLERANCE,
-    );
+    check(&graph, "sum_to", &inputs, |v| v[0].square().sum_to(3) * v[1], TOLERANCE);
+    check(&graph, "sum_to column", &inputs, |v| v[0].square().sum_to([2, 1]) * v[1], TOLERANCE);
+    check(&graph, "broadcast_to", &inputs, |v| v[1].broadcast_to([2, 3]) * v[0], TOLERANCE);
+    check(&graph, "reshape", &inputs, |v| v[0].square().reshape([3, 2]).reshape([6]), TOLERANCE);
 }
 
 #[test]
@@ -176,10 +123,7 @@ fn products() {
             TOLERANCE,
         );
     };
-    run(
-        Linear::Inner,
-        &[("c", Shape::from([3]), vec![0.2, 0.9, -1.4]), three.clone()],
-    );
+    run(Linear::Inner, &[("c", Shape::from([3]), vec![0.2, 0.9, -1.4]), three.clone()]);
     run(Linear::MatVec, &[matrix.clone(), three.clone()]);
     run(Linear::VecMat, &[matrix.clone(), two.clone()]);
     run(Linear::Outer, &[two, three]);
@@ -204,11 +148,7 @@ fn second_derivatives_of_every_product_and_function() {
             let value =
                 hidden.inner(v[2]).softplus() + v[0].square().sum().sqrt() + v[2].outer(v[1]).exp().mean();
             let first = gradient(value, v).unwrap();
-            first
-                .iter()
-                .map(|g| g.square().sum())
-                .reduce(|a, b| a + b)
-                .unwrap()
+            first.iter().map(|g| g.square().sum()).reduce(|a, b| a + b).unwrap()
         },
         5e-7,
     );
@@ -225,16 +165,8 @@ fn seeds_scale_the_derivative() {
     plan.set("seed", &[2.0, -1.0]).unwrap();
     plan.run();
     assert_eq!(plan.output(0), [12.0, 10.0 - 1.0_f64.exp()]);
-    assert!(matches!(
-        vector_jacobian(&[(x, graph.constant(1.0))], &[x]),
-        Err(Error::ShapeMismatch { .. })
-    ));
-    assert!(
-        gradient(x, &[x])
-            .unwrap_err()
-            .to_string()
-            .contains("expected a scalar")
-    );
+    assert!(matches!(vector_jacobian(&[(x, graph.constant(1.0))], &[x]), Err(Error::ShapeMismatch { .. })));
+    assert!(gradient(x, &[x]).unwrap_err().to_string().contains("expected a scalar"));
 }
 
 #[test]
@@ -257,8 +189,5 @@ fn what_does_not_depend_has_a_zero_gradient_of_its_shape() {
     let gradients = gradient(x.sum(), &[x, y]).unwrap();
     let mut plan = Plan::<f64>::new(&Program::new(&graph, &gradients).unwrap());
     plan.run();
-    assert_eq!(
-        (plan.output(0), plan.output(1)),
-        (&[1.0, 1.0][..], &[0.0, 0.0, 0.0][..])
-    );
+    assert_eq!((plan.output(0), plan.output(1)), (&[1.0, 1.0][..], &[0.0, 0.0, 0.0][..]));
 }

@@ -16,16 +16,8 @@ impl<'g> Distribution<'g> for Gauss<'g> {
     }
     fn parameters(&self) -> Vec<Parameter<'g>> {
         vec![
-            Parameter {
-                name: "loc",
-                value: self.0,
-                domain: Constraint::Real,
-            },
-            Parameter {
-                name: "scale",
-                value: self.1,
-                domain: Constraint::Positive,
-            },
+            Parameter { name: "loc", value: self.0, domain: Constraint::Real },
+            Parameter { name: "scale", value: self.1, domain: Constraint::Positive },
         ]
     }
     fn support(&self) -> Constraint {
@@ -69,11 +61,8 @@ fn regression(ctx: &mut Ctx) -> Result<()> {
 fn a_trace_lists_the_sites() {
     let (graph, schema) = (Graph::new(), schema());
     let trace = trace(&regression, &graph, &schema, Unconstrained).unwrap();
-    let sites: Vec<_> = trace
-        .sites()
-        .iter()
-        .map(|site| (site.name.as_str(), site.kind, site.shape.clone()))
-        .collect();
+    let sites: Vec<_> =
+        trace.sites().iter().map(|site| (site.name.as_str(), site.kind, site.shape.clone())).collect();
     assert_eq!(
         sites,
         [
@@ -94,10 +83,8 @@ fn log_density_is_the_sum_of_its_terms() {
     let records =
         Records::from_columns([("x", Column::from(x.clone())), ("y", Column::from(y.clone()))]).unwrap();
     let w = array![0.3, 0.7, -0.2];
-    let values = BTreeMap::from([
-        ("w".to_owned(), w.clone().into_dyn()),
-        ("noise".to_owned(), arr0(0.8).into_dyn()),
-    ]);
+    let values =
+        BTreeMap::from([("w".to_owned(), w.clone().into_dyn()), ("noise".to_owned(), arr0(0.8).into_dyn())]);
     let density = log_density(&regression, &records, &values).unwrap();
     let normal = |x: f64, loc: f64, scale: f64| {
         -0.5 * ((x - loc) / scale).powi(2) - scale.ln() - 0.5 * (2.0 * std::f64::consts::PI).ln()
@@ -113,19 +100,12 @@ fn log_density_is_the_sum_of_its_terms() {
 
 #[test]
 fn values_must_fit_the_model() {
-    let records = Records::from_columns([
-        ("x", Column::from(array![[1.0, 0.0, 2.0]])),
-        ("y", Column::from(vec![1.0])),
-    ])
-    .unwrap();
+    let records =
+        Records::from_columns([("x", Column::from(array![[1.0, 0.0, 2.0]])), ("y", Column::from(vec![1.0]))])
+            .unwrap();
     let told = |values: Vec<(&str, ArrayD<f64>)>| {
-        let values = values
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect();
-        log_density(&regression, &records, &values)
-            .unwrap_err()
-            .to_string()
+        let values = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        log_density(&regression, &records, &values).unwrap_err().to_string()
     };
     let w = || array![0.0, 0.0, 0.0].into_dyn();
     let noise = |x: f64| arr0(x).into_dyn();
@@ -167,13 +147,8 @@ fn an_observation_outside_the_support_names_site_column_and_record() {
     let model =
         |ctx: &mut Ctx<'_>| ctx.each_record(|ctx, record| ctx.observe("side", Coin, record.get("y")?));
     let records = Records::from_columns([("y", Column::from(vec![0.0, 1.0, 2.0]))]).unwrap();
-    let told = log_density(&model, &records, &BTreeMap::new())
-        .unwrap_err()
-        .to_string();
-    assert_eq!(
-        told,
-        "site 'side': value 2 (column 'y', record 2) is outside the support (0 or 1)"
-    );
+    let told = log_density(&model, &records, &BTreeMap::new()).unwrap_err().to_string();
+    assert_eq!(told, "site 'side': value 2 (column 'y', record 2) is outside the support (0 or 1)");
 }
 
 #[test]
@@ -207,10 +182,7 @@ fn mistakes_in_models_name_the_site_the_shapes_and_the_line() {
     assert!(told.contains("not vectors"), "{told}");
 
     let told = failure(|ctx| ctx.each_record(|ctx, _| ctx.sample("z", gauss(0.0, 1.0)).map(|_| ())));
-    assert!(
-        told.contains("site 'z'") && told.contains("latent value of each record"),
-        "{told}"
-    );
+    assert!(told.contains("site 'z'") && told.contains("latent value of each record"), "{told}");
 
     let told = failure(|ctx| ctx.each_record(|ctx, _| ctx.each_record(|_, _| Ok(()))));
     assert!(told.contains("each_record inside each_record"), "{told}");
@@ -221,10 +193,7 @@ fn mistakes_in_models_name_the_site_the_shapes_and_the_line() {
     let told = failure(|ctx| {
         ctx.each_record(|ctx, record| ctx.observe("x", gauss(0.0, 1.0).iid(2), record.get("x")?))
     });
-    assert!(
-        told.contains("site 'x'") && told.contains("[2]") && told.contains("[3]"),
-        "{told}"
-    );
+    assert!(told.contains("site 'x'") && told.contains("[2]") && told.contains("[3]"), "{told}");
 }
 
 #[test]
@@ -237,10 +206,7 @@ fn records_cannot_leak_out_of_the_plate() {
         })?;
         ctx.sample("s", gauss(leaked.unwrap(), 1.0)).map(|_| ())
     });
-    assert!(
-        told.contains("would mix records") && told.contains("'s'"),
-        "{told}"
-    );
+    assert!(told.contains("would mix records") && told.contains("'s'"), "{told}");
     let told = failure(|ctx| {
         let mut leaked = None;
         ctx.each_record(|_, record| {

@@ -25,10 +25,7 @@ fn models() -> Vec<(&'static str, usize, Build)> {
     vec![
         ("logistic regression", 5, |graph, record| {
             let w = graph.input("w", [5]).unwrap();
-            (
-                log_likelihood(record.get("x").unwrap().dot(w), record.get("y").unwrap()),
-                vec![w],
-            )
+            (log_likelihood(record.get("x").unwrap().dot(w), record.get("y").unwrap()), vec![w])
         }),
         ("two-layer network", 4, |graph, record| {
             let w1 = graph.input("w1", [3, 4]).unwrap();
@@ -36,21 +33,12 @@ fn models() -> Vec<(&'static str, usize, Build)> {
             let w2 = graph.input("w2", [3]).unwrap();
             let b2 = graph.input("b2", ()).unwrap();
             let hidden = (w1.dot(record.get("x").unwrap()) + b1).tanh();
-            (
-                log_likelihood(w2.dot(hidden) + b2, record.get("y").unwrap()),
-                vec![w1, b1, w2, b2],
-            )
+            (log_likelihood(w2.dot(hidden) + b2, record.get("y").unwrap()), vec![w1, b1, w2, b2])
         }),
         ("an array used twice", 3, |graph, record| {
             let w = graph.input("w", [3]).unwrap();
             let x = record.get("x").unwrap();
-            (
-                log_likelihood(
-                    x.dot(w) + x.tanh().dot(w) + w.square().sum(),
-                    record.get("y").unwrap(),
-                ),
-                vec![w],
-            )
+            (log_likelihood(x.dot(w) + x.tanh().dot(w) + w.square().sum(), record.get("y").unwrap()), vec![w])
         }),
         ("shared work behind the frontier", 3, |graph, record| {
             let w = graph.input("w", [3]).unwrap();
@@ -60,33 +48,22 @@ fn models() -> Vec<(&'static str, usize, Build)> {
             let residual = (record.get("y").unwrap() - x.dot(scaled)) / s.exp();
             (-0.5 * residual.square() - s, vec![w, s])
         }),
-        (
-            "row vector times matrix, and an untouched array",
-            4,
-            |graph, record| {
-                let w = graph.input("w", [4, 2]).unwrap();
-                let unused = graph.input("unused", [2]).unwrap();
-                let hidden = record.get("x").unwrap().dot(w).sigmoid();
-                (
-                    log_likelihood(hidden.sum() - 1.0, record.get("y").unwrap()),
-                    vec![w, unused],
-                )
-            },
-        ),
+        ("row vector times matrix, and an untouched array", 4, |graph, record| {
+            let w = graph.input("w", [4, 2]).unwrap();
+            let unused = graph.input("unused", [2]).unwrap();
+            let hidden = record.get("x").unwrap().dot(w).sigmoid();
+            (log_likelihood(hidden.sum() - 1.0, record.get("y").unwrap()), vec![w, unused])
+        }),
         ("a location with elementwise stretching", 3, |graph, record| {
             let centre = graph.input("centre", [3]).unwrap();
             let scale = graph.input("scale", ()).unwrap();
             let z = (record.get("x").unwrap() - centre) / scale.exp();
             ((-0.5 * z.square() - scale).sum(), vec![centre, scale])
         }),
-        (
-            "a gradient that is the same for every record",
-            2,
-            |graph, record| {
-                let w = graph.input("w", [2]).unwrap();
-                (record.get("y").unwrap() + w.sum(), vec![w])
-            },
-        ),
+        ("a gradient that is the same for every record", 2, |graph, record| {
+            let w = graph.input("w", [2]).unwrap();
+            (record.get("y").unwrap() + w.sum(), vec![w])
+        }),
     ]
 }
 
@@ -107,9 +84,7 @@ fn contracted_norms_and_sums_are_those_of_the_matrix() {
         let mut fast = RecordGradient::<f64>::new(value, &frontier).unwrap();
         let mut slow = MaterialisedGradient::<f64>::new(value, &frontier).unwrap();
         for (k, array) in frontier.iter().enumerate() {
-            let values: Vec<f64> = (0..array.shape().elements())
-                .map(|j| number(100 * k + j))
-                .collect();
+            let values: Vec<f64> = (0..array.shape().elements()).map(|j| number(100 * k + j)).collect();
             let input = format!("{array:?}").split('\'').nth(1).unwrap().to_owned();
             fast.set(&input, &values).unwrap();
             slow.set(&input, &values).unwrap();
@@ -128,10 +103,7 @@ fn contracted_norms_and_sums_are_those_of_the_matrix() {
             };
             fast.weighted_sum(&records, &batch, watch, &mut sum).unwrap();
             for (seen, norm) in seen.iter().zip(&norms) {
-                assert!(
-                    (seen - norm).abs() <= 1e-13 * norm,
-                    "{name}: squared norm {seen} against {norm}"
-                );
+                assert!((seen - norm).abs() <= 1e-13 * norm, "{name}: squared norm {seen} against {norm}");
             }
             assert_eq!(seen.len(), batch.len(), "{name}");
             let mut expected = Array1::<f64>::zeros(fast.dimension());
@@ -157,10 +129,7 @@ fn contraction_stores_no_matrix() {
     let (value, frontier) = build(&graph, Record::new(&graph, records.schema()));
     let gradient = RecordGradient::<f64>::new(value, &frontier).unwrap();
     let listing = gradient.program().to_string();
-    assert!(
-        !listing.contains("outer"),
-        "the outer product was multiplied out:\n{listing}"
-    );
+    assert!(!listing.contains("outer"), "the outer product was multiplied out:\n{listing}");
 }
 
 fn regression(graph: &Graph, records: &Records) -> RecordGradient<f64> {
@@ -180,9 +149,7 @@ fn one_record_and_no_record() {
     let mut sum = [f64::NAN; 2];
     gradient.weighted_sum(&records, &[], clip(1.0), &mut sum).unwrap();
     assert_eq!(sum, [0.0, 0.0]);
-    gradient
-        .weighted_sum(&records, &[1], clip(f64::INFINITY), &mut sum)
-        .unwrap();
+    gradient.weighted_sum(&records, &[1], clip(f64::INFINITY), &mut sum).unwrap();
     let (x, y) = (&records.column(0)[2..4], records.column(1)[1]);
     let p = 1.0 / (1.0 + (-(0.3 * x[0] - 0.2 * x[1])).exp());
     for k in 0..2 {
@@ -200,12 +167,8 @@ fn a_record_that_is_not_finite_contributes_nothing() {
         let graph = Graph::new();
         let mut gradient = regression(&graph, &records);
         let (mut all, mut good) = ([0.0; 2], [0.0; 2]);
-        gradient
-            .weighted_sum(&records, &[0, 1, 2], clip(1.0), &mut all)
-            .unwrap();
-        gradient
-            .weighted_sum(&records, &[0, 2], clip(1.0), &mut good)
-            .unwrap();
+        gradient.weighted_sum(&records, &[0, 1, 2], clip(1.0), &mut all).unwrap();
+        gradient.weighted_sum(&records, &[0, 2], clip(1.0), &mut good).unwrap();
         assert_eq!(all, good, "with {bad}");
         assert!(all.iter().all(|x| x.is_finite()));
     }
@@ -218,13 +181,9 @@ fn large_batches_run_in_tiles_and_give_the_same_sum() {
     let mut gradient = regression(&graph, &records);
     let all: Vec<u64> = (0..5000).collect();
     let (mut whole, mut parts, mut part) = ([0.0; 2], [0.0; 2], [0.0; 2]);
-    gradient
-        .weighted_sum(&records, &all, clip(0.3), &mut whole)
-        .unwrap();
+    gradient.weighted_sum(&records, &all, clip(0.3), &mut whole).unwrap();
     for batch in all.chunks(333) {
-        gradient
-            .weighted_sum(&records, batch, clip(0.3), &mut part)
-            .unwrap();
+        gradient.weighted_sum(&records, batch, clip(0.3), &mut part).unwrap();
         parts.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
     }
     for k in 0..2 {
@@ -242,12 +201,8 @@ fn single_precision_agrees() {
     let mut double = RecordGradient::<f64>::new(value, &frontier).unwrap();
     let batch: Vec<u64> = (0..64).collect();
     let (mut a, mut b) = ([0.0_f32; 5], [0.0_f64; 5]);
-    single
-        .weighted_sum(&records, &batch, |_, weights| weights.fill(1.0), &mut a)
-        .unwrap();
-    double
-        .weighted_sum(&records, &batch, |_, weights| weights.fill(1.0), &mut b)
-        .unwrap();
+    single.weighted_sum(&records, &batch, |_, weights| weights.fill(1.0), &mut a).unwrap();
+    double.weighted_sum(&records, &batch, |_, weights| weights.fill(1.0), &mut b).unwrap();
     for (a, b) in a.iter().zip(b) {
         // 64 terms of size at most 1.
         assert!((f64::from(*a) - b).abs() < 64.0 * 64.0 * f64::from(f32::EPSILON));
@@ -260,20 +215,11 @@ fn mistakes_are_errors() {
     let graph = Graph::new();
     let mut gradient = regression(&graph, &few);
     let mut sum = [0.0; 2];
-    let told = gradient
-        .weighted_sum(&few, &[3], clip(1.0), &mut sum)
-        .unwrap_err()
-        .to_string();
+    let told = gradient.weighted_sum(&few, &[3], clip(1.0), &mut sum).unwrap_err().to_string();
     assert_eq!(told, "record index 3 is out of range: there are 3 records");
-    let told = gradient
-        .weighted_sum(&few, &[0], clip(1.0), &mut [0.0; 3])
-        .unwrap_err()
-        .to_string();
+    let told = gradient.weighted_sum(&few, &[0], clip(1.0), &mut [0.0; 3]).unwrap_err().to_string();
     assert!(told.contains("2 numbers, got 3"));
-    let told = gradient
-        .weighted_sum(&records(3, 4), &[0], clip(1.0), &mut sum)
-        .unwrap_err()
-        .to_string();
+    let told = gradient.weighted_sum(&records(3, 4), &[0], clip(1.0), &mut sum).unwrap_err().to_string();
     assert!(told.contains("'x' [4]") && told.contains("'x' [2]"), "{told}");
     let x = Record::new(&graph, few.schema()).get("x").unwrap();
     let told = RecordGradient::<f64>::new(x.sum(), &[x]).unwrap_err().to_string();

@@ -41,11 +41,7 @@ impl<'g> Distribution<'g> for Bernoulli<'g> {
     }
 
     fn parameters(&self) -> Vec<Parameter<'g>> {
-        vec![Parameter {
-            name: "logit",
-            value: self.logit,
-            domain: Constraint::Real,
-        }]
+        vec![Parameter { name: "logit", value: self.logit, domain: Constraint::Real }]
     }
 
     fn support(&self) -> Constraint {

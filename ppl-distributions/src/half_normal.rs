@@ -41,11 +41,7 @@ impl<'g> Distribution<'g> for HalfNormal<'g> {
     }
 
     fn parameters(&self) -> Vec<Parameter<'g>> {
-        vec![Parameter {
-            name: "scale",
-            value: self.scale,
-            domain: Constraint::Positive,
-        }]
+        vec![Parameter { name: "scale", value: self.scale, domain: Constraint::Positive }]
     }
 
     fn support(&self) -> Constraint {

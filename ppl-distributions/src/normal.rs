@@ -35,10 +35,7 @@ pub struct Normal<'g> {
 impl<'g> Normal<'g> {
     /// Mean and standard deviation; each a number or an array, broadcast together.
     pub fn new(loc: impl Into<Value<'g>>, scale: impl Into<Value<'g>>) -> Self {
-        Self {
-            loc: loc.into(),
-            scale: scale.into(),
-        }
+        Self { loc: loc.into(), scale: scale.into() }
     }
 }
 
@@ -49,16 +46,8 @@ impl<'g> Distribution<'g> for Normal<'g> {
 
     fn parameters(&self) -> Vec<Parameter<'g>> {
         vec![
-            Parameter {
-                name: "loc",
-                value: self.loc,
-                domain: Constraint::Real,
-            },
-            Parameter {
-                name: "scale",
-                value: self.scale,
-                domain: Constraint::Positive,
-            },
+            Parameter { name: "loc", value: self.loc, domain: Constraint::Real },
+            Parameter { name: "scale", value: self.scale, domain: Constraint::Positive },
         ]
     }
 

@@ -33,13 +33,7 @@ impl Case {
     }
 
     fn known<'g>(self) -> Box<dyn Distribution2<'g> + 'g> {
-        self.with(
-            &self
-                .parameters()
-                .into_iter()
-                .map(Value::Known)
-                .collect::<Vec<_>>(),
-        )
+        self.with(&self.parameters().into_iter().map(Value::Known).collect::<Vec<_>>())
     }
 
     /// Log densities at many points in one run.
@@ -75,10 +69,7 @@ impl<'g, D: Distribution<'g>> Distribution2<'g> for D {
 #[test]
 fn log_densities_agree_with_forty_digits() {
     let mut rows = 0;
-    for line in include_str!("../tests/golden/log_prob.csv")
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-    {
+    for line in include_str!("../tests/golden/log_prob.csv").lines().filter(|line| !line.starts_with('#')) {
         let fields: Vec<&str> = line.split(',').collect();
         let number = |i: usize| fields[i].parse::<f64>().unwrap();
         let case = match fields[0] {
@@ -179,11 +170,7 @@ fn grid(kind: NoiseKind, n: usize) -> Vec<f64> {
                     let (mut low, mut high) = (-40.0, 40.0);
                     for _ in 0..200 {
                         let middle = 0.5 * (low + high);
-                        if phi(middle) < u {
-                            low = middle
-                        } else {
-                            high = middle
-                        }
+                        if phi(middle) < u { low = middle } else { high = middle }
                     }
                     0.5 * (low + high)
                 }
@@ -196,19 +183,13 @@ fn grid(kind: NoiseKind, n: usize) -> Vec<f64> {
 fn draws_have_the_distribution_they_say() {
     let n = 2000;
     let phi = |z: f64| 0.5 * libm::erfc(-z / std::f64::consts::SQRT_2);
-    for case in [
-        Case::Normal(1.5, 0.3),
-        Case::HalfNormal(2.0),
-        Case::Bernoulli(-0.8),
-    ] {
+    for case in [Case::Normal(1.5, 0.3), Case::HalfNormal(2.0), Case::Bernoulli(-0.8)] {
         let graph = Graph::new();
         let mut noise = Noise::new(&graph, "site");
         let distribution = case.known();
         let draw = distribution.draw2(&Shape::from(n), &mut noise);
         assert_eq!(draw.shape(), Shape::from(n));
-        let [(name, kind, _)] = noise.inputs() else {
-            panic!("one noise input is enough")
-        };
+        let [(name, kind, _)] = noise.inputs() else { panic!("one noise input is enough") };
         let mut plan = Plan::<f64>::new(&Program::new(&graph, &[draw]).unwrap());
         plan.set(name, &grid(*kind, n)).unwrap();
         plan.run();
@@ -251,17 +232,11 @@ fn parameters_may_be_arrays_and_copies_are_taken_together() {
     let normal = Normal::new(loc, 2.0);
     assert_eq!(normal.batch_shape().unwrap(), Shape::from([3]));
     let copies = normal.iid([4]);
-    assert_eq!(
-        (copies.batch_shape().unwrap(), copies.event_shape()),
-        (Shape::scalar(), Shape::from([4, 3]))
-    );
+    assert_eq!((copies.batch_shape().unwrap(), copies.event_shape()), (Shape::scalar(), Shape::from([4, 3])));
     let x = graph.input("x", [4, 3]).unwrap();
     assert_eq!(copies.log_prob(x).shape(), Shape::scalar());
     let mut noise = Noise::new(&graph, "copies");
-    assert_eq!(
-        copies.draw(&Shape::scalar(), &mut noise).unwrap().shape(),
-        Shape::from([4, 3])
-    );
+    assert_eq!(copies.draw(&Shape::scalar(), &mut noise).unwrap().shape(), Shape::from([4, 3]));
 }
 
 #[test]

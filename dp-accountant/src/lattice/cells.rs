@@ -71,11 +71,7 @@ impl Pair {
             t + q.ln() + ((1.0 - q) / q * (-t).exp()).ln_1p()
         } else {
             let change = q * t.exp_m1();
-            if change > -0.5 {
-                change.ln_1p()
-            } else {
-                ((1.0 - q) + q * t.exp()).ln()
-            }
+            if change > -0.5 { change.ln_1p() } else { ((1.0 - q) + q * t.exp()).ln() }
         }
     }
 
@@ -108,10 +104,8 @@ impl Pair {
         let (lowest, highest) = self.loss_range(truncation);
         let origin = self.origin(spacing);
         let shift = boundary(origin, 0, spacing);
-        let (first, last) = (
-            ((lowest - shift) / spacing).floor() * 2.0,
-            ((highest - shift) / spacing).ceil() * 2.0,
-        );
+        let (first, last) =
+            (((lowest - shift) / spacing).floor() * 2.0, ((highest - shift) / spacing).ceil() * 2.0);
         if !(last - first <= limit as f64 && first.abs() < 1e7 && last.abs() < 1e7) {
             return None;
         }
@@ -135,10 +129,7 @@ impl Pair {
         let mut left_loss = boundary(origin, first, spacing);
         let mut left = self.outcome(left_loss);
         cells.note_boundary(self, left, left_loss);
-        let (base, shifted) = (
-            upper_tail(-left / self.sigma),
-            upper_tail((1.0 - left) / self.sigma),
-        );
+        let (base, shifted) = (upper_tail(-left / self.sigma), upper_tail((1.0 - left) / self.sigma));
         cells.q_below = base;
         cells.p_below = (1.0 - self.rate) * base + self.rate * shifted;
         for k in 0..count {
@@ -161,10 +152,7 @@ impl Pair {
             }
             (left, left_loss) = (right, right_loss);
         }
-        let (base, shifted) = (
-            upper_tail(left / self.sigma),
-            upper_tail((left - 1.0) / self.sigma),
-        );
+        let (base, shifted) = (upper_tail(left / self.sigma), upper_tail((left - 1.0) / self.sigma));
         cells.q_above = base;
         cells.p_above = (1.0 - self.rate) * base + self.rate * shifted;
         // Parameters beyond all reason may leave the range of f64; then there is no table.
@@ -198,28 +186,16 @@ impl Pair {
 
     /// The losses at `truncation` standard deviations below 0 and above 1.
     pub(crate) fn loss_range(&self, truncation: f64) -> (f64, f64) {
-        (
-            self.loss(-truncation * self.sigma),
-            self.loss(1.0 + truncation * self.sigma),
-        )
+        (self.loss(-truncation * self.sigma), self.loss(1.0 + truncation * self.sigma))
     }
 
     /// The masses between two outcomes, Q's multiplied by `e^reference`.
     fn mass(&self, left: f64, right: f64, reference: f64) -> Mass {
         let (sigma, q) = (self.sigma, self.rate);
         let width = (right - left) / sigma;
-        let z = [
-            left / sigma,
-            right / sigma,
-            (left - 1.0) / sigma,
-            (right - 1.0) / sigma,
-        ];
+        let z = [left / sigma, right / sigma, (left - 1.0) / sigma, (right - 1.0) / sigma];
         // An infinite end contributes no error, and beyond 60 nothing is left of the densities.
-        let far = z
-            .iter()
-            .filter(|z| z.is_finite())
-            .fold(0.0f64, |far, z| far.max(z.abs()))
-            .min(60.0);
+        let far = z.iter().filter(|z| z.is_finite()).fold(0.0f64, |far, z| far.max(z.abs())).min(60.0);
         let steep = width * (far + 3.0);
         // Positions carry a relative error of 2u, so a density 2u z² and more from its own evaluation; differences of
         // tails over a cell with steep > 1/2 cancel by a factor of at most 20. Exponents t and the reference add their
@@ -245,19 +221,11 @@ impl Pair {
                 p += weight * ((1.0 - q) * base + q * shifted);
                 q_scaled += weight * scaled;
             }
-            return Mass {
-                p: p * width,
-                q_scaled: q_scaled * width,
-                error,
-            };
+            return Mass { p: p * width, q_scaled: q_scaled * width, error };
         }
         let between = |low: f64, high: f64| {
             // Tails on the side away from zero, where they do not cancel.
-            if low > 0.0 {
-                upper_tail(low) - upper_tail(high)
-            } else {
-                upper_tail(-high) - upper_tail(-low)
-            }
+            if low > 0.0 { upper_tail(low) - upper_tail(high) } else { upper_tail(-high) - upper_tail(-low) }
         };
         let base = between(z[0], z[1]);
         let shifted = between(z[2], z[3]);
@@ -271,11 +239,7 @@ impl Pair {
             };
             tail(left) - tail(right)
         };
-        Mass {
-            p: (1.0 - q) * base + q * shifted,
-            q_scaled,
-            error,
-        }
+        Mass { p: (1.0 - q) * base + q * shifted, q_scaled, error }
     }
 }
 
@@ -291,11 +255,8 @@ struct Mass {
 }
 
 /// Gauss-Legendre positions and weights on the unit interval.
-const GAUSS_3: [(f64, f64); 3] = [
-    (0.112_701_665_379_258_31, 5.0 / 18.0),
-    (0.5, 8.0 / 18.0),
-    (0.887_298_334_620_741_7, 5.0 / 18.0),
-];
+const GAUSS_3: [(f64, f64); 3] =
+    [(0.112_701_665_379_258_31, 5.0 / 18.0), (0.5, 8.0 / 18.0), (0.887_298_334_620_741_7, 5.0 / 18.0)];
 const GAUSS_5: [(f64, f64); 5] = [
     (0.046_910_077_030_668_004, 0.118_463_442_528_094_54),
     (0.230_765_344_947_158_45, 0.239_314_335_249_683_24),
@@ -309,11 +270,7 @@ impl Cells {
     fn note_boundary(&mut self, pair: &Pair, outcome: f64, wanted: f64) {
         let off = if outcome == f64::NEG_INFINITY {
             // No outcome lies below, which is right if the wanted loss is not above the infimum of all losses.
-            let infimum = if pair.rate == 1.0 {
-                f64::NEG_INFINITY
-            } else {
-                (-pair.rate).ln_1p()
-            };
+            let infimum = if pair.rate == 1.0 { f64::NEG_INFINITY } else { (-pair.rate).ln_1p() };
             (wanted - infimum).max(0.0)
         } else {
             (pair.loss(outcome) - wanted).abs()
@@ -373,9 +330,7 @@ mod tests {
     use super::*;
 
     fn table(sigma: f64, rate: f64, spacing: f64) -> Cells {
-        Pair { sigma, rate }
-            .cells(spacing, 12.0, 1 << 20)
-            .expect("within the limit")
+        Pair { sigma, rate }.cells(spacing, 12.0, 1 << 20).expect("within the limit")
     }
 
     #[test]
@@ -388,10 +343,7 @@ mod tests {
             (0.05, 0.01, 0.5),
             (1.0, 1.0 - 1e-9, 0.01),
         ] {
-            for cells in [
-                table(sigma, rate, spacing),
-                table(sigma, rate, spacing).reversed(),
-            ] {
+            for cells in [table(sigma, rate, spacing), table(sigma, rate, spacing).reversed()] {
                 let p: f64 = cells.p.iter().sum::<f64>() + cells.p_above + cells.p_below + cells.p_lost;
                 // Each of the n terms carries the stated relative error, and adding them n roundings.
                 let tolerance = cells.mass_error + cells.p.len() as f64 * ROUNDOFF;
@@ -413,10 +365,7 @@ mod tests {
     #[test]
     fn narrow_and_wide_rules_agree() {
         // Ten narrow cells against the difference of tails over all of them.
-        let pair = Pair {
-            sigma: 2.0,
-            rate: 0.3,
-        };
+        let pair = Pair { sigma: 2.0, rate: 0.3 };
         let (left, right) = (1.0, 2.0);
         let whole = pair.mass(left, right, 0.1);
         let mut parts = (0.0, 0.0);

@@ -67,28 +67,17 @@ pub(crate) enum End {
 /// The logarithm of Σ m_j e^(c l_j).
 fn log_mgf(distribution: &LossDistribution, spacing: f64, c: f64) -> f64 {
     let exponent = |j: usize| c * (distribution.shift + (distribution.first + j as i64) as f64 * spacing);
-    let terms = distribution
-        .masses
-        .iter()
-        .enumerate()
-        .filter(|(_, mass)| **mass > 0.0);
+    let terms = distribution.masses.iter().enumerate().filter(|(_, mass)| **mass > 0.0);
     // Exponents are linear in j, so the largest lies at an end of what has mass; a mass is at least 1e-300, so a shift
     // by that exponent keeps the sum in range.
-    let top = terms
-        .clone()
-        .map(|(j, mass)| exponent(j) + mass.ln())
-        .fold(f64::NEG_INFINITY, f64::max);
+    let top = terms.clone().map(|(j, mass)| exponent(j) + mass.ln()).fold(f64::NEG_INFINITY, f64::max);
     if top == f64::NEG_INFINITY {
         return top;
     }
     let sum: f64 = terms
         .map(|(j, mass)| {
             let e = exponent(j) - top;
-            if e < 600.0 {
-                mass * e.exp()
-            } else {
-                (mass.ln() + e).exp()
-            }
+            if e < 600.0 { mass * e.exp() } else { (mass.ln() + e).exp() }
         })
         .sum();
     top + sum.ln()
@@ -105,10 +94,7 @@ impl Composed {
         window: Window,
     ) -> Option<Self> {
         let u = ROUNDOFF;
-        let shift: f64 = factors
-            .iter()
-            .map(|(distribution, count)| count * distribution.shift)
-            .sum();
+        let shift: f64 = factors.iter().map(|(distribution, count)| count * distribution.shift).sum();
         let spare = length as f64 - (window.high - window.low) / spacing;
         let first = ((window.low - shift) / spacing - 0.5 * spare).floor() as i64;
         let transform_error = 8.0 * u * (length as f64).log2();
@@ -139,19 +125,11 @@ impl Composed {
             infinite += count * distribution.infinite;
             buffer.fill(Complex::new(0.0, 0.0));
             let (mut total, mut steepest) = (0.0, 0.0f64);
-            for (j, &mass) in distribution
-                .masses
-                .iter()
-                .enumerate()
-                .filter(|(_, mass)| **mass > 0.0)
-            {
+            for (j, &mass) in distribution.masses.iter().enumerate().filter(|(_, mass)| **mass > 0.0) {
                 let index = distribution.first + j as i64;
                 let exponent = tilt * (distribution.shift + index as f64 * spacing) - g;
-                let weight = if exponent < 600.0 {
-                    mass * exponent.exp()
-                } else {
-                    (mass.ln() + exponent).exp()
-                };
+                let weight =
+                    if exponent < 600.0 { mass * exponent.exp() } else { (mass.ln() + exponent).exp() };
                 // Weights in the subnormal range are lost to any relative error; each is far below the entry error.
                 if weight > 1e-300 {
                     steepest = steepest
@@ -174,16 +152,9 @@ impl Composed {
         for (k, &[log_modulus, angle, log_error]) in powers.iter().enumerate() {
             let both_signs = if k == 0 || k == half { 1.0 } else { 2.0 };
             // A coefficient that cannot matter is set to zero, and all it could be is error.
-            let value = if log_modulus < -100.0 {
-                0.0
-            } else {
-                log_modulus.exp()
-            };
-            let error = if value == 0.0 {
-                (log_modulus + log_error).exp()
-            } else {
-                value * log_error.exp_m1()
-            };
+            let value = if log_modulus < -100.0 { 0.0 } else { log_modulus.exp() };
+            let error =
+                if value == 0.0 { (log_modulus + log_error).exp() } else { value * log_error.exp_m1() };
             total += both_signs * value;
             total_error += both_signs * error;
             buffer[k] = Complex::from_polar(value, angle);
@@ -191,9 +162,7 @@ impl Composed {
                 buffer[length - k] = buffer[k].conj();
             }
         }
-        planner
-            .plan_fft_inverse(length)
-            .process_with_scratch(&mut buffer, &mut scratch);
+        planner.plan_fft_inverse(length).process_with_scratch(&mut buffer, &mut scratch);
         let inverse_length = 1.0 / length as f64;
         let entry_error =
             (total_error + transform_error * (total + total_error)) * inverse_length * (1.0 + 1e-9);
@@ -202,10 +171,7 @@ impl Composed {
             .collect();
         // P[S >= s] <= e^(log_up - up s), P[S <= s] <= e^(log_down + down s), for tilted masses; the 1 that
         // chernoff_error starts from is a margin for what they fall short of being normalised.
-        let (low, high) = (
-            shift + first as f64 * spacing,
-            shift + (first + length as i64) as f64 * spacing,
-        );
+        let (low, high) = (shift + first as f64 * spacing, shift + (first + length as i64) as f64 * spacing);
         let below = (log_down + window.down * low + chernoff_error).min(0.0).exp();
         let above = (log_up - window.up * high + chernoff_error).min(0.0).exp();
         let finite =
@@ -293,28 +259,17 @@ impl Composed {
         // Everything is in units of e^(log_scale - c reference).
         let log_weight = |index: i64| -c * (self.loss(index) - reference);
         // The largest value of e^(-c l) (1 - e^(ε - l)) over l is e^(-c ε) (c/(c+1))^c / (c+1).
-        let worst_place = if c > 0.0 {
-            (c * (c / (c + 1.0)).ln()).exp() / (c + 1.0)
-        } else {
-            1.0
-        };
+        let worst_place = if c > 0.0 { (c * (c / (c + 1.0)).ln()).exp() / (c + 1.0) } else { 1.0 };
         let extra = |index: i64| match end {
             End::Upper => self.above * log_weight(last).exp() + infinite,
             End::Lower => (self.below + self.above) * worst_place * log_weight(index).exp(),
         };
-        let mut point = Point {
-            sum: 0.0,
-            extra: extra(last),
-        };
+        let mut point = Point { sum: 0.0, extra: extra(last) };
         let mut tail = 0.0;
         for index in (self.first + 1..=last).rev() {
             let exponent = log_weight(index);
             // Entry `last` lies outside the window and has no mass of its own.
-            let entry = self
-                .tilted
-                .get((index - self.first) as usize)
-                .copied()
-                .unwrap_or(0.0);
+            let entry = self.tilted.get((index - self.first) as usize).copied().unwrap_or(0.0);
             let entry = match (end, index == last) {
                 (_, true) => 0.0,
                 (End::Upper, _) => entry.max(0.0) + self.entry_error,
@@ -322,10 +277,7 @@ impl Composed {
             };
             let weighted = if entry == 0.0 { 0.0 } else { entry * exponent.exp() };
             let next_sum = point.sum + (tail + weighted) * gap;
-            let next = Point {
-                sum: next_sum,
-                extra: extra(index - 1),
-            };
+            let next = Point { sum: next_sum, extra: extra(index - 1) };
             if !(next.sum.is_finite() && next.extra.is_finite()) {
                 return None;
             }
@@ -350,10 +302,7 @@ impl Composed {
 
     /// The largest size of the terms of any loss in the window.
     fn largest_loss(&self) -> f64 {
-        let last = self
-            .first
-            .abs()
-            .max((self.first + self.tilted.len() as i64).abs());
+        let last = self.first.abs().max((self.first + self.tilted.len() as i64).abs());
         self.shift.abs() + last as f64 * self.spacing
     }
 
@@ -390,12 +339,7 @@ mod tests {
 
     fn distribution(infinite: f64) -> LossDistribution {
         let masses = vec![0.1, 0.0, 0.25, 0.4, 0.2, 0.05 - infinite];
-        LossDistribution {
-            shift: 0.03125,
-            first: -2,
-            masses,
-            infinite,
-        }
+        LossDistribution { shift: 0.03125, first: -2, masses, infinite }
     }
 
     /// The T-fold convolution term by term: delta at `epsilon`.
@@ -412,11 +356,8 @@ mod tests {
         }
         let first = count as f64 * (distribution.shift + distribution.first as f64 * spacing);
         let loss = |n: usize| first + n as f64 * spacing;
-        let finite: f64 = sum
-            .iter()
-            .enumerate()
-            .map(|(n, mass)| mass * (-(epsilon - loss(n)).exp_m1()).max(0.0))
-            .sum();
+        let finite: f64 =
+            sum.iter().enumerate().map(|(n, mass)| mass * (-(epsilon - loss(n)).exp_m1()).max(0.0)).sum();
         finite - (count as f64 * (-distribution.infinite).ln_1p()).exp_m1()
     }
 
@@ -426,18 +367,10 @@ mod tests {
         for infinite in [0.0, 1e-9] {
             let factor = distribution(infinite);
             // A tilt serves the losses that it makes likely; elsewhere its bounds hold but are wide.
-            let settings: [(f64, &[f64]); 3] = [
-                (0.0, &[0.0, 0.3, 1.0, 2.5]),
-                (1.5, &[1.0, 2.5, 5.0]),
-                (6.0, &[5.0, 6.3, 8.0]),
-            ];
+            let settings: [(f64, &[f64]); 3] =
+                [(0.0, &[0.0, 0.3, 1.0, 2.5]), (1.5, &[1.0, 2.5, 5.0]), (6.0, &[5.0, 6.3, 8.0])];
             for (tilt, epsilons) in settings {
-                let window = Window {
-                    low: -7.0,
-                    high: 10.0,
-                    down: 20.0,
-                    up: 20.0,
-                };
+                let window = Window { low: -7.0, high: 10.0, down: 20.0, up: 20.0 };
                 let factors = [(factor.clone(), count as f64)];
                 let composed = Composed::new(&factors, spacing, tilt, 128, window).expect("finite");
                 for &epsilon in epsilons {
@@ -448,18 +381,10 @@ mod tests {
                     // The dense sum of positive terms has a relative error below 1e-13. The upper end counts the
                     // infinite mass T times, the lower end not at all.
                     let (below, above) = (truth * (1.0 - 1e-13), truth * (1.0 + 1e-13));
-                    assert!(
-                        lower <= above && upper >= below,
-                        "{tilt} {epsilon}: {lower} {truth} {upper}"
-                    );
-                    assert!(
-                        upper - lower <= 1e-9 * truth + 1.1 * count as f64 * infinite,
-                        "{lower} {upper}"
-                    );
+                    assert!(lower <= above && upper >= below, "{tilt} {epsilon}: {lower} {truth} {upper}");
+                    assert!(upper - lower <= 1e-9 * truth + 1.1 * count as f64 * infinite, "{lower} {upper}");
                     // Epsilon at this delta lies where it came from.
-                    let back = composed
-                        .epsilon(upper * slack, End::Upper, epsilon)
-                        .expect("in the window");
+                    let back = composed.epsilon(upper * slack, End::Upper, epsilon).expect("in the window");
                     assert!((back - epsilon).abs() < 1e-6, "{back} {epsilon}");
                 }
             }
@@ -468,12 +393,7 @@ mod tests {
 
     #[test]
     fn a_window_that_misses_the_answer_gives_none() {
-        let window = Window {
-            low: -7.0,
-            high: 10.0,
-            down: 20.0,
-            up: 20.0,
-        };
+        let window = Window { low: -7.0, high: 10.0, down: 20.0, up: 20.0 };
         let composed = |infinite, length| {
             Composed::new(&[(distribution(infinite), 12.0)], 0.25, 1.0, length, window).expect("finite")
         };
@@ -481,15 +401,11 @@ mod tests {
         assert!(composed(0.01, 128).epsilon(0.05, End::Upper, 1.0).is_none());
         // Sixteen points hold a quarter of the window: what wraps around must not be mistaken for small.
         let small = composed(0.0, 16);
-        let truth = (0..)
-            .map(|k| f64::from(k) * 0.01)
-            .find(|e| dense(&distribution(0.0), 12, 0.25, *e) <= 1e-3);
+        let truth =
+            (0..).map(|k| f64::from(k) * 0.01).find(|e| dense(&distribution(0.0), 12, 0.25, *e) <= 1e-3);
         let truth = truth.expect("delta falls");
         let upper = small.epsilon(1e-3, End::Upper, 1.0);
-        assert!(
-            upper.is_none_or(|upper| upper >= truth - 0.01),
-            "{upper:?} {truth}"
-        );
+        assert!(upper.is_none_or(|upper| upper >= truth - 0.01), "{upper:?} {truth}");
         let lower = small.epsilon(1e-3, End::Lower, 1.0);
         assert!(lower.is_none_or(|lower| lower <= truth), "{lower:?} {truth}");
     }

@@ -70,10 +70,7 @@ impl Cells {
     pub(crate) fn slack(&self) -> Slack {
         let mass = self.mass_error + 16.0 * ROUNDOFF;
         // The third fact with λ = 3κ + 2 loss_error; the extra roundings are those of these very sums.
-        Slack {
-            mass,
-            loss: 4.0 * mass + 2.0 * self.loss_error + 4.0 * ROUNDOFF,
-        }
+        Slack { mass, loss: 4.0 * mass + 2.0 * self.loss_error + 4.0 * ROUNDOFF }
     }
 
     /// The lattice points from the lowest to the highest edge of the table.
@@ -95,12 +92,7 @@ impl Cells {
             masses[j] += p - above;
             masses[j + 1] += above;
         }
-        LossDistribution {
-            shift: self.shift(),
-            first,
-            masses,
-            infinite: self.p_above + self.p_lost,
-        }
+        LossDistribution { shift: self.shift(), first, masses, infinite: self.p_above + self.p_lost }
     }
 
     /// A loss distribution that the table's pair dominates.
@@ -119,11 +111,7 @@ impl Cells {
             let near_surplus = (near_p - near_q).max(0.0);
             let far_surplus = (far_p - far_q).max(0.0);
             if near_surplus >= deficit {
-                let share = if near_surplus > 0.0 {
-                    deficit / near_surplus
-                } else {
-                    1.0
-                };
+                let share = if near_surplus > 0.0 { deficit / near_surplus } else { 1.0 };
                 masses[j + 1] += left_p + share * near_p;
                 left_p = (1.0 - share) * near_p + far_p;
                 left_q = (1.0 - share) * near_q + far_q;
@@ -142,12 +130,7 @@ impl Cells {
         }
         // Losses left over at the end lie between the last two points.
         masses[count] += left_p;
-        LossDistribution {
-            shift: self.shift(),
-            first: first - 1,
-            masses,
-            infinite: 0.0,
-        }
+        LossDistribution { shift: self.shift(), first: first - 1, masses, infinite: 0.0 }
     }
 }
 
@@ -177,9 +160,7 @@ mod tests {
             // The loss varies on the scale of the rate near zero.
             let coarse = f64::min(0.04, rate / 4.0).max(1e-3);
             for spacing in [coarse, coarse / 4.0] {
-                let cells = Pair { sigma, rate }
-                    .cells(spacing, 12.0, 1 << 20)
-                    .expect("within the limit");
+                let cells = Pair { sigma, rate }.cells(spacing, 12.0, 1 << 20).expect("within the limit");
                 let slack = cells.slack();
                 let (upper, lower) = (cells.dominating(), cells.dominated());
                 let mut gap: f64 = 0.0;
@@ -190,23 +171,14 @@ mod tests {
                         delta(&upper, spacing, epsilon - slack.loss) * slack.mass.exp(),
                         delta(&lower, spacing, epsilon + slack.loss) * (-slack.mass).exp(),
                     );
-                    assert!(
-                        below <= truth.upper,
-                        "{sigma} {rate} {spacing} {epsilon}: {below} {truth:?}"
-                    );
-                    assert!(
-                        above >= truth.lower,
-                        "{sigma} {rate} {spacing} {epsilon}: {above} {truth:?}"
-                    );
+                    assert!(below <= truth.upper, "{sigma} {rate} {spacing} {epsilon}: {below} {truth:?}");
+                    assert!(above >= truth.lower, "{sigma} {rate} {spacing} {epsilon}: {above} {truth:?}");
                     gap = gap.max(above - below);
                 }
                 worst.push(gap);
             }
             // A quarter of the spacing: a sixteenth of the gap if it is of second order and resolved.
-            assert!(
-                rate < 1e-3 || worst[1] < worst[0] / 6.0,
-                "{sigma} {rate}: {worst:?}"
-            );
+            assert!(rate < 1e-3 || worst[1] < worst[0] / 6.0, "{sigma} {rate}: {worst:?}");
         }
     }
 
@@ -214,10 +186,7 @@ mod tests {
     fn adding_a_record_is_enclosed_too() {
         // Below epsilon = -log(1 - q) the addition profile is (1 - a(1-q)) H(b), a = e^epsilon, b = a q / (1 - a(1-q)).
         let (sigma, rate, spacing) = (1.0, 0.5, 0.01);
-        let cells = Pair { sigma, rate }
-            .cells(spacing, 12.0, 1 << 20)
-            .expect("within the limit")
-            .reversed();
+        let cells = Pair { sigma, rate }.cells(spacing, 12.0, 1 << 20).expect("within the limit").reversed();
         let slack = cells.slack();
         for k in 0..60 {
             let epsilon = 0.01 * f64::from(k);
@@ -226,10 +195,7 @@ mod tests {
             let truth = crate::closed_form::gaussian_delta(1.0 / sigma, 0.0, (a * rate / rest).ln());
             let above = delta(&cells.dominating(), spacing, epsilon - slack.loss) * slack.mass.exp();
             let below = delta(&cells.dominated(), spacing, epsilon + slack.loss) * (-slack.mass).exp();
-            assert!(
-                below <= truth.upper * rest + 1e-14 && above >= truth.lower * rest - 1e-14,
-                "{epsilon}"
-            );
+            assert!(below <= truth.upper * rest + 1e-14 && above >= truth.lower * rest - 1e-14, "{epsilon}");
             assert!(above - below < 1e-3);
         }
     }

@@ -60,9 +60,8 @@ struct Plan {
 /// The two directions are refined until the relative width of their maximum is at most `relative_width`, or until
 /// transforms reach their size limit. A direction that cannot be the larger one is not refined further.
 pub(crate) fn solve(steps: &[Step], query: Query, known: Interval, relative_width: f64) -> Interval {
-    let mut directions: Vec<Direction> = [false, true]
-        .map(|reversed| Direction::new(steps, query, known.upper, reversed))
-        .into();
+    let mut directions: Vec<Direction> =
+        [false, true].map(|reversed| Direction::new(steps, query, known.upper, reversed)).into();
     let mut answer = known;
     let scale = match query {
         Query::Epsilon { .. } => SMALLEST_SCALE,
@@ -77,9 +76,8 @@ pub(crate) fn solve(steps: &[Step], query: Query, known: Interval, relative_widt
     for _ in 0..LEVELS {
         let goal = relative_width * answer.upper.max(scale);
         // A direction matters while it could be the larger one by a visible amount.
-        let active: Vec<usize> = (0..2)
-            .filter(|&d| directions[d].known.upper - answer.lower > 0.5 * goal)
-            .collect();
+        let active: Vec<usize> =
+            (0..2).filter(|&d| directions[d].known.upper - answer.lower > 0.5 * goal).collect();
         let Some(&leader) = active.first() else { break };
         let Some(plan) = directions[leader].plan(query, answer.lower) else {
             break;
@@ -87,15 +85,10 @@ pub(crate) fn solve(steps: &[Step], query: Query, known: Interval, relative_widt
         // A first lattice four times coarser than foreseen tells which direction matters and how wide it comes out.
         let first_look = spacing.is_none();
         let wanted = spacing.unwrap_or_else(|| 4.0 * plan.spacing(steps, query, relative_width));
-        let truncation = active
-            .iter()
-            .map(|&d| directions[d].truncation)
-            .fold(6.0, f64::max);
+        let truncation = active.iter().map(|&d| directions[d].truncation).fold(6.0, f64::max);
         let mut floor = plan.finest().max(finest_table(steps, truncation));
         if !first_look {
-            let plans = active
-                .iter()
-                .filter_map(|&d| directions[d].plan(query, answer.lower));
+            let plans = active.iter().filter_map(|&d| directions[d].plan(query, answer.lower));
             floor = plans.map(|plan| plan.finest()).fold(floor, f64::max);
         }
         let used = few_bits(wanted.max(floor));
@@ -153,11 +146,7 @@ impl Direction {
         let truncation = truncation_point(1e-12 * delta / total);
         // The loss of adding a record is at most -log(1 - q) a step.
         let largest_loss = if reversed {
-            steps
-                .iter()
-                .map(|step| -step.count * (-step.rate).ln_1p())
-                .sum::<f64>()
-                * (1.0 + 1e-12)
+            steps.iter().map(|step| -step.count * (-step.rate).ln_1p()).sum::<f64>() * (1.0 + 1e-12)
         } else {
             f64::INFINITY
         };
@@ -236,11 +225,7 @@ impl Plan {
 /// The finest spacing for which the tables of all steps stay within their limit.
 fn finest_table(steps: &[Step], truncation: f64) -> f64 {
     let range = |step: &Step| {
-        let (low, high) = Pair {
-            sigma: step.noise_multiplier,
-            rate: step.rate,
-        }
-        .loss_range(truncation);
+        let (low, high) = Pair { sigma: step.noise_multiplier, rate: step.rate }.loss_range(truncation);
         high - low
     };
     steps.iter().map(range).fold(0.0, f64::max) * 2.0 / (0.99 * MOST_CELLS as f64)
@@ -255,10 +240,7 @@ fn few_bits(spacing: f64) -> f64 {
 /// The tables of all steps with their counts.
 fn tables(steps: &[Step], spacing: f64, truncation: f64) -> Option<Vec<(Cells, f64)>> {
     let table = |step: &Step| {
-        let pair = Pair {
-            sigma: step.noise_multiplier,
-            rate: step.rate,
-        };
+        let pair = Pair { sigma: step.noise_multiplier, rate: step.rate };
         Some((pair.cells(spacing, truncation, MOST_CELLS)?, step.count))
     };
     steps.iter().map(table).collect()
@@ -315,10 +297,7 @@ fn bound(
                     End::Lower,
                 ))
             });
-            Interval {
-                lower: lower.unwrap_or(0.0).max(0.0),
-                upper: upper.unwrap_or(f64::MAX).max(0.0),
-            }
+            Interval { lower: lower.unwrap_or(0.0).max(0.0), upper: upper.unwrap_or(f64::MAX).max(0.0) }
         }
         Query::Delta { epsilon } => {
             let upper = upper.and_then(|composed| {
@@ -338,10 +317,7 @@ fn bound(
             // Nothing is claimed of values near the end of the range of f64.
             let lower = lower.unwrap_or(0.0);
             let lower = if lower < 1e-280 { 0.0 } else { lower };
-            Interval {
-                lower,
-                upper: (upper.unwrap_or(1.0) + 1e-280).min(1.0),
-            }
+            Interval { lower, upper: (upper.unwrap_or(1.0) + 1e-280).min(1.0) }
         }
     })
 }

@@ -18,20 +18,13 @@ impl Scout {
     /// A sketch of one direction of a composition, with outcomes up to `truncation` standard deviations out.
     pub(crate) fn new(steps: &[Step], truncation: f64, reversed: bool) -> Self {
         let sketch = |step: &Step| {
-            let pair = Pair {
-                sigma: step.noise_multiplier,
-                rate: step.rate,
-            };
+            let pair = Pair { sigma: step.noise_multiplier, rate: step.rate };
             let spacing = 2.0 * truncation / NODES as f64;
             let mut nodes = Vec::with_capacity(2 * NODES + 2);
             for k in 0..=NODES {
                 let z = -truncation + k as f64 * spacing;
                 // The outermost outcomes stand for all that lies beyond them.
-                let beyond = if k == 0 || k == NODES {
-                    upper_tail(truncation)
-                } else {
-                    0.0
-                };
+                let beyond = if k == 0 || k == NODES { upper_tail(truncation) } else { 0.0 };
                 let weight = (density(z) * spacing + beyond).ln();
                 let (base, shifted) = (pair.sigma * z, 1.0 + pair.sigma * z);
                 if reversed {
@@ -45,22 +38,14 @@ impl Scout {
             }
             (nodes, step.count)
         };
-        Self {
-            steps: steps.iter().map(sketch).collect(),
-        }
+        Self { steps: steps.iter().map(sketch).collect() }
     }
 
     /// log E exp(c · total loss).
     pub(crate) fn log_mgf(&self, c: f64) -> f64 {
         let one = |nodes: &[(f64, f64)]| {
-            let top = nodes
-                .iter()
-                .map(|(loss, weight)| c * loss + weight)
-                .fold(f64::NEG_INFINITY, f64::max);
-            let sum: f64 = nodes
-                .iter()
-                .map(|(loss, weight)| (c * loss + weight - top).exp())
-                .sum();
+            let top = nodes.iter().map(|(loss, weight)| c * loss + weight).fold(f64::NEG_INFINITY, f64::max);
+            let sum: f64 = nodes.iter().map(|(loss, weight)| (c * loss + weight - top).exp()).sum();
             top + sum.ln()
         };
         self.steps.iter().map(|(nodes, count)| count * one(nodes)).sum()
@@ -68,11 +53,7 @@ impl Scout {
 
     /// The tilt under which the mean of the total loss is near `epsilon`, and the bound on log delta it gives.
     pub(crate) fn tilt_at(&self, epsilon: f64) -> (f64, f64) {
-        let (log_c, value) = minimise(
-            |log_c| self.log_mgf(log_c.exp()) - log_c.exp() * epsilon,
-            -7.0,
-            25.0,
-        );
+        let (log_c, value) = minimise(|log_c| self.log_mgf(log_c.exp()) - log_c.exp() * epsilon, -7.0, 25.0);
         (log_c.exp(), value)
     }
 
@@ -86,11 +67,7 @@ impl Scout {
         for _ in 0..12 {
             let middle = 0.5 * (low + high);
             let c = f64::exp(middle);
-            if self.log_mgf(c) - c * epsilon < enough {
-                high = middle
-            } else {
-                low = middle
-            }
+            if self.log_mgf(c) - c * epsilon < enough { high = middle } else { low = middle }
         }
         high.exp()
     }
@@ -106,22 +83,9 @@ impl Scout {
     /// show it.
     pub(crate) fn window(&self, c: f64, log_mass: f64) -> Window {
         let at_c = self.log_mgf(c);
-        let (up, high) = minimise(
-            |l| (self.log_mgf(c + l.exp()) - at_c + log_mass) / l.exp(),
-            -9.0,
-            25.0,
-        );
-        let (down, low) = minimise(
-            |l| (self.log_mgf(c - l.exp()) - at_c + log_mass) / l.exp(),
-            -9.0,
-            25.0,
-        );
-        Window {
-            low: -low,
-            high,
-            down: down.exp(),
-            up: up.exp(),
-        }
+        let (up, high) = minimise(|l| (self.log_mgf(c + l.exp()) - at_c + log_mass) / l.exp(), -9.0, 25.0);
+        let (down, low) = minimise(|l| (self.log_mgf(c - l.exp()) - at_c + log_mass) / l.exp(), -9.0, 25.0);
+        Window { low: -low, high, down: down.exp(), up: up.exp() }
     }
 }
 

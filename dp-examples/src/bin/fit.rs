@@ -22,12 +22,7 @@ use dp_vi::PrivacyReport;
 use serde::Serialize;
 
 /// Chosen for features scaled to [-1, 1]; none of them depends on the data.
-const DEFAULTS: Settings = Settings {
-    steps: 2000,
-    sampling_rate: 0.1,
-    clip_norm: 1.0,
-    learning_rate: 0.2,
-};
+const DEFAULTS: Settings = Settings { steps: 2000, sampling_rate: 0.1, clip_norm: 1.0, learning_rate: 0.2 };
 
 fn main() -> ExitCode {
     run(fit)
@@ -74,23 +69,13 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         None => Bounds::none(),
     };
     let features = arguments.features.as_deref();
-    let design = Design::new(
-        &table,
-        &bounds,
-        &arguments.positive_if,
-        features,
-        Intercept::Included,
-    )?;
+    let design = Design::new(&table, &bounds, &arguments.positive_if, features, Intercept::Included)?;
     let seed = match arguments.test_seed_not_private {
         Some(number) => Seed::for_tests(number),
         None => Seed::from_os()?,
     };
     let count = design.labels().len();
-    let parts = split(
-        count,
-        arguments.test_fraction,
-        &mut seed.streams(Purpose::Split).at(0),
-    )?;
+    let parts = split(count, arguments.test_fraction, &mut seed.streams(Purpose::Split).at(0))?;
     let (train_features, train_labels) = design.select(&parts.train)?;
     let records = logistic::records(train_features, train_labels)?;
     let read = started.elapsed();
@@ -101,11 +86,7 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         clip_norm: arguments.clip_norm.unwrap_or(DEFAULTS.clip_norm),
         learning_rate: arguments.learning_rate.unwrap_or(DEFAULTS.learning_rate),
     };
-    let budget = Budget {
-        epsilon: arguments.epsilon,
-        delta: arguments.delta,
-        relation: Relation::AddRemove,
-    };
+    let budget = Budget { epsilon: arguments.epsilon, delta: arguments.delta, relation: Relation::AddRemove };
     let fitting = Instant::now();
     let fit = logistic::fit(&records, Some(budget), &settings, seed, "private fit")?;
     let fit_time = fitting.elapsed();
@@ -126,10 +107,8 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     // Everything that can still fail comes before the first line of output and the first file.
     let picture = match &arguments.svg {
         Some(_) => {
-            let title = format!(
-                "Posterior at epsilon = {}, delta = {:e}",
-                arguments.epsilon, arguments.delta
-            );
+            let title =
+                format!("Posterior at epsilon = {}, delta = {:e}", arguments.epsilon, arguments.delta);
             Some(svg(&title, &weights)?)
         }
         None => None,
@@ -175,10 +154,7 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
             out,
             "Test accuracy {accuracy:.4}. This is an exact figure of held-back records: NOT covered by the guarantee"
         )?;
-        writeln!(
-            out,
-            "below. Do not publish it with the posterior unless those records are public."
-        )?;
+        writeln!(out, "below. Do not publish it with the posterior unless those records are public.")?;
         writeln!(out)?;
     }
     writeln!(out, "{report}")?;

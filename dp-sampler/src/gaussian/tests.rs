@@ -41,18 +41,11 @@ fn values_are_standard_normal() {
         assert!(kolmogorov(values.iter().skip(parity).step_by(2).copied().collect()) < kolmogorov_bound());
     }
     // Moments: the k-th of 10^6 normals has variance E z^2k − (E z^k)^2 over n; |error| < 4.9 σ is alpha 1e-6.
-    for (power, mean, variance) in [
-        (1, 0.0, 1.0),
-        (2, 1.0, 2.0),
-        (3, 0.0, 15.0),
-        (4, 3.0, 96.0),
-        (6, 15.0, 10_170.0),
-    ] {
+    for (power, mean, variance) in
+        [(1, 0.0, 1.0), (2, 1.0, 2.0), (3, 0.0, 15.0), (4, 3.0, 96.0), (6, 15.0, 10_170.0)]
+    {
         let moment = values.iter().map(|z| z.powi(power)).sum::<f64>() / COUNT as f64;
-        assert!(
-            (moment - mean).abs() < 4.9 * (variance / COUNT as f64).sqrt(),
-            "moment {power}: {moment}"
-        );
+        assert!((moment - mean).abs() < 4.9 * (variance / COUNT as f64).sqrt(), "moment {power}: {moment}");
     }
 }
 
@@ -72,21 +65,11 @@ fn tails_have_the_right_weight() {
     for sign in [1.0, -1.0] {
         let counts: Vec<u64> = edges
             .windows(2)
-            .map(|edge| {
-                values
-                    .iter()
-                    .filter(|&&z| sign * z >= edge[0] && sign * z < edge[1])
-                    .count() as u64
-            })
+            .map(|edge| values.iter().filter(|&&z| sign * z >= edge[0] && sign * z < edge[1]).count() as u64)
             .collect();
-        let expected: Vec<f64> = edges
-            .windows(2)
-            .map(|edge| COUNT as f64 * (cdf(-edge[0]) - cdf(-edge[1])))
-            .collect();
-        assert!(
-            testing::goodness_of_fit(&counts, &expected) > 1e-6,
-            "{counts:?} {expected:?}"
-        );
+        let expected: Vec<f64> =
+            edges.windows(2).map(|edge| COUNT as f64 * (cdf(-edge[0]) - cdf(-edge[1]))).collect();
+        assert!(testing::goodness_of_fit(&counts, &expected) > 1e-6, "{counts:?} {expected:?}");
     }
 }
 
@@ -121,20 +104,10 @@ fn steps_purposes_and_positions_are_uncorrelated() {
     let mut others = vec![base[1..].to_vec(), fill(Purpose::GuideDraws, 5)];
     others.extend([4, 6, 1 << 32].map(|step| fill(Purpose::GaussianNoise, step)));
     for other in others {
-        let product = base
-            .iter()
-            .zip(&other)
-            .take(100_000)
-            .map(|(a, b)| a * b)
-            .sum::<f64>()
-            / 1e5;
-        let squares = base
-            .iter()
-            .zip(&other)
-            .take(100_000)
-            .map(|(a, b)| (a * a - 1.0) * (b * b - 1.0))
-            .sum::<f64>()
-            / 1e5;
+        let product = base.iter().zip(&other).take(100_000).map(|(a, b)| a * b).sum::<f64>() / 1e5;
+        let squares =
+            base.iter().zip(&other).take(100_000).map(|(a, b)| (a * a - 1.0) * (b * b - 1.0)).sum::<f64>()
+                / 1e5;
         assert!(product.abs() < 6.0 * 1e5_f64.powf(-0.5), "{product}");
         assert!(squares.abs() < 6.0 * 2.0 * 1e5_f64.powf(-0.5), "{squares}");
     }

@@ -110,10 +110,7 @@ fn cos_sin_turns(word: u64) -> (f64, f64) {
     let difference = (c ^ s) & exchange;
     let flip_cosine = ((quarter >> 1) ^ (quarter & 1)) << 63;
     let flip_sine = (quarter >> 1) << 63;
-    (
-        f64::from_bits((c ^ difference) ^ flip_cosine),
-        f64::from_bits((s ^ difference) ^ flip_sine),
-    )
+    (f64::from_bits((c ^ difference) ^ flip_cosine), f64::from_bits((s ^ difference) ^ flip_sine))
 }
 
 /// Box and Muller for a chunk: radii from the uniforms, angles from the words.

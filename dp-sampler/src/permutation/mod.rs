@@ -78,11 +78,8 @@ impl Permutation {
     /// [`Error::NoRecords`] and [`Error::TooManyRecords`] for a length outside 1, …, 2⁶³.
     pub fn new(len: u64, stream: &mut Stream) -> Result<Self> {
         check_records(len)?;
-        let kind = if len <= TABLE_LIMIT {
-            Kind::Table(Table::new(len))
-        } else {
-            Kind::Network(Network::new(len))
-        };
+        let kind =
+            if len <= TABLE_LIMIT { Kind::Table(Table::new(len)) } else { Kind::Network(Network::new(len)) };
         let mut permutation = Self { len, kind };
         permutation.rekey(stream);
         Ok(permutation)
@@ -132,21 +129,15 @@ impl Permutation {
     /// Appends the images of 0, …, `count` − 1, with `count` at most the length.
     pub(crate) fn extend_with_first(&self, count: u64, images: &mut Vec<u64>) {
         match &self.kind {
-            Kind::Table(table) => images.extend(
-                table.images[..count as usize]
-                    .iter()
-                    .map(|&image| u64::from(image)),
-            ),
+            Kind::Table(table) => {
+                images.extend(table.images[..count as usize].iter().map(|&image| u64::from(image)))
+            }
             Kind::Network(network) => network.extend_with_first(count, images),
         }
     }
 
     fn check(&self, index: u64) -> Result<()> {
-        if index < self.len {
-            Ok(())
-        } else {
-            Err(Error::Index { index, len: self.len })
-        }
+        if index < self.len { Ok(()) } else { Err(Error::Index { index, len: self.len }) }
     }
 }
 
@@ -160,10 +151,7 @@ struct Table {
 impl Table {
     fn new(len: u64) -> Self {
         let identity: Vec<u16> = (0..len as u16).collect();
-        Self {
-            images: identity.clone(),
-            origins: identity,
-        }
+        Self { images: identity.clone(), origins: identity }
     }
 
     fn rekey(&mut self, stream: &mut Stream) {
@@ -207,20 +195,12 @@ impl Network {
         // At least a bit in each half.
         let bits = (u64::BITS - (len - 1).leading_zeros()).max(2);
         let lower_bits = bits / 2;
-        Self {
-            len,
-            upper_bits: bits - lower_bits,
-            lower_bits,
-            keys: vec![RoundKey::default(); rounds],
-        }
+        Self { len, upper_bits: bits - lower_bits, lower_bits, keys: vec![RoundKey::default(); rounds] }
     }
 
     fn rekey(&mut self, stream: &mut Stream) {
         for key in &mut self.keys {
-            *key = RoundKey {
-                factor: stream.next_u64(),
-                offset: stream.next_u64(),
-            };
+            *key = RoundKey { factor: stream.next_u64(), offset: stream.next_u64() };
         }
     }
 

@@ -56,14 +56,8 @@ fn every_length_and_key_gives_a_bijection() {
 #[test]
 fn tables_give_every_order_equally_often() {
     // All n! orders at 40 to 20,000 per order, alpha 1e-6 each.
-    for (len, keys) in [
-        (2_u64, 40_000_u64),
-        (3, 40_000),
-        (4, 40_000),
-        (5, 40_000),
-        (6, 40_000),
-        (7, 200_000),
-    ] {
+    for (len, keys) in [(2_u64, 40_000_u64), (3, 40_000), (4, 40_000), (5, 40_000), (6, 40_000), (7, 200_000)]
+    {
         let mut counts = std::collections::HashMap::new();
         let streams = streams();
         let mut table = Table::new(len);
@@ -118,12 +112,7 @@ fn flipping_an_index_bit_flips_half_of_the_image() {
     }
     let t = (2.0 * 1_024.0 / 1e-6_f64).ln();
     let allowed = t / 3.0 + (t * t / 9.0 + 2.0 * t * 5_000.0).sqrt();
-    assert!(
-        flips
-            .iter()
-            .flatten()
-            .all(|&n| (n as f64 - 10_000.0).abs() < allowed)
-    );
+    assert!(flips.iter().flatten().all(|&n| (n as f64 - 10_000.0).abs() < allowed));
 }
 
 #[test]
@@ -137,9 +126,7 @@ fn consecutive_images_are_uncorrelated_under_one_key() {
     for shift in [36, 0] {
         let mut counts = vec![0_u64; 4_096];
         for triple in images.chunks_exact(3) {
-            let digits = triple
-                .iter()
-                .fold(0, |cell, image| cell << 4 | (image >> shift & 15));
+            let digits = triple.iter().fold(0, |cell, image| cell << 4 | (image >> shift & 15));
             counts[digits as usize] += 1;
         }
         assert!(testing::uniformity(&counts) > 1e-6, "{shift}");
@@ -152,9 +139,7 @@ fn lanes_agree_with_single_evaluations() {
         let permutation = Permutation::new(len, &mut streams().at(9)).unwrap();
         let mut images = vec![];
         permutation.extend_with_first(count, &mut images);
-        let single: Vec<u64> = (0..count)
-            .map(|index| permutation.apply(index).unwrap())
-            .collect();
+        let single: Vec<u64> = (0..count).map(|index| permutation.apply(index).unwrap()).collect();
         assert_eq!(images, single);
     }
 }

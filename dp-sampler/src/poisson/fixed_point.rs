@@ -120,10 +120,7 @@ mod tests {
         let (a, b) = (Fraction::from_f64(0.75), Fraction::from_f64(0.625));
         assert_eq!(a.times(b), Fraction::from_f64(0.46875));
         assert_eq!(a.complement().plus(a.times(b)), Fraction::from_f64(0.71875));
-        assert_eq!(
-            Fraction::ALMOST_ONE.times(a),
-            Fraction([u64::MAX, u64::MAX, u64::MAX, (3 << 62) - 1])
-        );
+        assert_eq!(Fraction::ALMOST_ONE.times(a), Fraction([u64::MAX, u64::MAX, u64::MAX, (3 << 62) - 1]));
         assert_eq!(Fraction([1, 0, 0, 0]).times(a), Fraction::ZERO);
         assert_eq!(Fraction::ZERO.complement(), Fraction::ALMOST_ONE);
         assert_eq!(a.top(), 3 << 126);

@@ -96,14 +96,7 @@ impl PoissonSampler {
         // No longer than the records.
         let enough = (records - 1).checked_ilog2().map_or(0, |log| log + 1);
         let doublings = doublings.min(enough);
-        Ok(Self {
-            rate,
-            records,
-            doublings,
-            thresholds: Thresholds::new(rate, doublings),
-            longest,
-            streams,
-        })
+        Ok(Self { rate, records, doublings, thresholds: Thresholds::new(rate, doublings), longest, streams })
     }
 
     /// A bound on the total variation distance between a batch and exact Poisson subsampling at this rate.

@@ -9,10 +9,7 @@ use crate::{strategies, testing};
 const DRAWS: u64 = 20_000;
 
 fn sampler(rate: f64, records: u64) -> PoissonSampler {
-    Poisson::rate(rate)
-        .unwrap()
-        .bind(records, &Seed::for_tests(11))
-        .unwrap()
+    Poisson::rate(rate).unwrap().bind(records, &Seed::for_tests(11)).unwrap()
 }
 
 /// What 20,000 draws looked like: how often each record, each pair of the first few, each length.
@@ -56,22 +53,15 @@ fn check(seen: &Seen, rate: f64) -> std::result::Result<(), String> {
     let statistic = deviations.iter().map(|d| d * d / variance).sum();
     let upper = testing::chi_square_tail(statistic, records);
     if !(5e-7..1.0 - 5e-7).contains(&upper) {
-        return Err(format!(
-            "inclusion counts: chi-square {statistic} for {records} records"
-        ));
+        return Err(format!("inclusion counts: chi-square {statistic} for {records} records"));
     }
     // The largest deviation of any one record, by Bernstein's inequality and a union bound over records and sides.
     let t = (2.0 * records / 1e-6).ln();
     let allowed = t / 3.0 + (t * t / 9.0 + 2.0 * t * variance).sqrt();
     if let Some(worst) = deviations.iter().find(|d| d.abs() > allowed) {
-        return Err(format!(
-            "a record's count is off by {worst}, allowed are {allowed}"
-        ));
+        return Err(format!("a record's count is off by {worst}, allowed are {allowed}"));
     }
-    let expected: Vec<f64> = testing::binomial_pmf(records as u64, rate)
-        .iter()
-        .map(|p| p * draws)
-        .collect();
+    let expected: Vec<f64> = testing::binomial_pmf(records as u64, rate).iter().map(|p| p * draws).collect();
     let p_value = testing::goodness_of_fit(&seen.lengths, &expected);
     if p_value < 1e-6 {
         return Err(format!("batch lengths: p = {p_value:e}"));
@@ -85,9 +75,7 @@ fn check(seen: &Seen, rate: f64) -> std::result::Result<(), String> {
         for low in 0..high {
             let off = seen.pairs[high * PAIRED + low] as f64 - mean;
             if off.abs() > allowed {
-                return Err(format!(
-                    "the pair {low}, {high} is off by {off}, allowed are {allowed}"
-                ));
+                return Err(format!("the pair {low}, {high} is off by {off}, allowed are {allowed}"));
             }
         }
     }
@@ -109,26 +97,14 @@ fn slow_draw(rate: f64, records: u64, stream: &mut Stream, batch: &mut Vec<u64>)
 #[test]
 fn inclusion_lengths_and_pairs_are_poisson() {
     // Word blocks (exact fit, ragged, dense), list blocks (one, several, ragged), and the slow path.
-    for (rate, records) in [
-        (0.5, 64),
-        (0.3, 100),
-        (0.95, 70),
-        (0.05, 20),
-        (0.1, 300),
-        (0.02, 1_000),
-        (0.01, 2_050),
-    ] {
+    for (rate, records) in
+        [(0.5, 64), (0.3, 100), (0.95, 70), (0.05, 20), (0.1, 300), (0.02, 1_000), (0.01, 2_050)]
+    {
         let mut fast = sampler(rate, records);
         check(&observe(records, |step, batch| fast.draw(step, batch)), rate).unwrap();
     }
     let streams = Seed::for_tests(12).streams(Purpose::Subsample);
-    check(
-        &observe(300, |step, batch| {
-            slow_draw(0.1, 300, &mut streams.at(step), batch)
-        }),
-        0.1,
-    )
-    .unwrap();
+    check(&observe(300, |step, batch| slow_draw(0.1, 300, &mut streams.at(step), batch)), 0.1).unwrap();
 }
 
 #[test]
@@ -208,10 +184,7 @@ fn steps_are_independent() {
     let (mean, t) = (DRAWS as f64 / 2.0 * 0.04, (40.0_f64 / 1e-6).ln());
     let allowed = t / 3.0 + (t * t / 9.0 + 2.0 * t * mean).sqrt();
     assert!(
-        together
-            .iter()
-            .flatten()
-            .all(|&n| (n as f64 - mean).abs() < allowed),
+        together.iter().flatten().all(|&n| (n as f64 - mean).abs() < allowed),
         "{together:?} {mean} {allowed}"
     );
 }
@@ -224,10 +197,7 @@ fn extreme_rates_and_sizes() {
         assert_eq!(batch, (0..records).collect::<Vec<_>>());
     }
     // 2^40 records at 2^-35: 32 expected, whatever the number of records; at 2^63, 128 expected.
-    for (rate, records, mean) in [
-        (2_f64.powi(-35), 1 << 40, 32.0),
-        (2_f64.powi(-56), 1_u64 << 63, 128.0),
-    ] {
+    for (rate, records, mean) in [(2_f64.powi(-35), 1 << 40, 32.0), (2_f64.powi(-56), 1_u64 << 63, 128.0)] {
         let mut huge = sampler(rate, records);
         let mut total = 0;
         for step in 0..1_000 {
@@ -248,10 +218,7 @@ fn extreme_rates_and_sizes() {
     for rate in [0.0, -0.1, 1.0 + f64::EPSILON, f64::NAN, f64::INFINITY] {
         assert!(matches!(Poisson::rate(rate), Err(Error::Rate(_))));
     }
-    assert!(matches!(
-        Poisson::rate(0.5).unwrap().bind(0, &Seed::for_tests(1)),
-        Err(Error::NoRecords)
-    ));
+    assert!(matches!(Poisson::rate(0.5).unwrap().bind(0, &Seed::for_tests(1)), Err(Error::NoRecords)));
     assert!(matches!(
         Poisson::rate(1.0).unwrap().bind(1 << 63, &Seed::for_tests(1)),
         Err(Error::BatchTooLong { .. })
@@ -264,10 +231,7 @@ fn the_deviation_is_below_two_to_the_minus_sixty() {
         for records in [1, 1_000, 1 << 40, 1 << 60] {
             if rate * (records as f64) < 1e18 {
                 let deviation = sampler(rate, records).deviation();
-                assert!(
-                    deviation > 0.0 && deviation < 2_f64.powi(-60),
-                    "{rate} {records} {deviation:e}"
-                );
+                assert!(deviation > 0.0 && deviation < 2_f64.powi(-60), "{rate} {records} {deviation:e}");
             }
         }
     }

@@ -66,11 +66,7 @@ impl Thresholds {
         let terms = thresholds.len() + 1;
         // With every term present the last value takes exactly the mass it should; otherwise the tail is cut off,
         // and `remainder`, rounded up, is more than the tail.
-        let tail = if all_terms && terms == last + 1 {
-            0.0
-        } else {
-            remainder.top() as f64 + 1.0
-        };
+        let tail = if all_terms && terms == last + 1 { 0.0 } else { remainder.top() as f64 + 1.0 };
         let deviation = (terms as f64 + tail) * 2_f64.powi(-128);
 
         let mut high: Vec<u64> = thresholds.iter().map(|t| (t >> 64) as u64).collect();
@@ -82,12 +78,7 @@ impl Thresholds {
             let smallest = (first_bits as u64) << 58;
             *start = high.iter().position(|&t| t >= smallest).unwrap_or(0) as u8;
         }
-        Self {
-            high,
-            low,
-            guide,
-            deviation,
-        }
+        Self { high, low, guide, deviation }
     }
 
     /// A draw from the binomial distribution.
@@ -99,11 +90,7 @@ impl Thresholds {
         while word > self.high[k] {
             k += 1;
         }
-        if word == self.high[k] {
-            self.break_tie(word, k, stream)
-        } else {
-            k
-        }
+        if word == self.high[k] { self.break_tie(word, k, stream) } else { k }
     }
 
     /// The first words are equal, once in about 2⁵⁸ draws: the second ones decide.
@@ -230,14 +217,8 @@ mod tests {
         };
         let streams = crate::Seed::for_tests(1).streams(crate::Purpose::Subsample);
         let second = streams.at(0).next_u64();
-        assert_eq!(
-            thresholds.break_tie(1 << 63, 0, &mut streams.at(0)),
-            usize::from(second >= 5)
-        );
-        let just_above = Thresholds {
-            low: vec![second + 1, u64::MAX],
-            ..thresholds
-        };
+        assert_eq!(thresholds.break_tie(1 << 63, 0, &mut streams.at(0)), usize::from(second >= 5));
+        let just_above = Thresholds { low: vec![second + 1, u64::MAX], ..thresholds };
         assert_eq!(just_above.break_tie(1 << 63, 0, &mut streams.at(0)), 0);
         // The sentinel is never passed, whatever the words.
         assert_eq!(just_above.break_tie(u64::MAX, 1, &mut streams.at(0)), 1);

@@ -35,12 +35,8 @@ pub enum Constraint {
 
 impl Constraint {
     /// Every set of this enum, for tests that go through all of them.
-    pub const ALL: [Constraint; 4] = [
-        Constraint::Real,
-        Constraint::Positive,
-        Constraint::UnitInterval,
-        Constraint::Boolean,
-    ];
+    pub const ALL: [Constraint; 4] =
+        [Constraint::Real, Constraint::Positive, Constraint::UnitInterval, Constraint::Boolean];
 
     /// Whether a number lies in the set. NaN lies in none.
     #[must_use]

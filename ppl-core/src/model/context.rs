@@ -98,13 +98,7 @@ impl<'g> Record<'g> {
 
 impl<'g> Ctx<'g> {
     pub(crate) fn new(graph: &'g Graph, schema: &'g Schema, latents: Box<dyn Latents<'g> + 'g>) -> Self {
-        Self {
-            graph,
-            schema,
-            latents,
-            sites: Vec::new(),
-            in_record: false,
-        }
+        Self { graph, schema, latents, sites: Vec::new(), in_record: false }
     }
 
     pub(crate) fn into_sites(self) -> Vec<Site<'g>> {
@@ -142,20 +136,18 @@ impl<'g> Ctx<'g> {
         if distribution.kind() == Kind::PerRecord {
             return Err(mixes("the prior of a shared latent value", source_line).at_site(name));
         }
-        let shape = distribution
-            .batch_shape()
-            .map_err(site)?
-            .concat(&distribution.event_shape());
+        let shape = distribution.batch_shape().map_err(site)?.concat(&distribution.event_shape());
         let support = distribution.support();
-        let request = LatentRequest {
-            graph: self.graph,
-            name,
-            shape: &shape,
-            support,
-        };
+        let request = LatentRequest { graph: self.graph, name, shape: &shape, support };
         let latent = self.latents.latent(&request).map_err(site)?;
+        latent.value.require_on(self.graph, "sample").map_err(site)?;
         let log_prob = distribution.log_prob(latent.value).sum();
         self.graph.check().map_err(site)?;
+        log_prob.require_on(self.graph, "sample").map_err(site)?;
+        // A distribution may hold more than it lists as parameters.
+        if latent.value.kind().max(log_prob.kind()) == Kind::PerRecord {
+            return Err(mixes("the prior of a shared latent value", source_line).at_site(name));
+        }
         self.sites.push(Site {
             name: name.to_owned(),
             kind: SiteKind::Latent,
@@ -187,21 +179,15 @@ impl<'g> Ctx<'g> {
         let Initial(initial) = initial.into();
         if let Some(&value) = initial.iter().find(|&&value| !support.contains(value)) {
             let (site, support) = (name.to_owned(), support.to_string());
-            return Err(Error::OutsideSupport {
-                site,
-                value,
-                place: " (initial value)".to_owned(),
-                support,
-            });
+            return Err(Error::OutsideSupport { site, value, place: " (initial value)".to_owned(), support });
         }
         let shape = Shape::from(initial.shape());
-        let request = LatentRequest {
-            graph: self.graph,
-            name,
-            shape: &shape,
-            support,
-        };
+        let request = LatentRequest { graph: self.graph, name, shape: &shape, support };
         let latent = self.latents.latent(&request).map_err(site)?;
+        latent.value.require_on(self.graph, "param").map_err(site)?;
+        if latent.value.kind() == Kind::PerRecord {
+            return Err(mixes("the value of a shared parameter", source_line).at_site(name));
+        }
         self.sites.push(Site {
             name: name.to_owned(),
             kind: SiteKind::Param,
@@ -235,41 +221,29 @@ impl<'g> Ctx<'g> {
         let site = |error: Error| error.at_site(name);
         distribution.validate().map_err(site)?;
         let value = value.into().on(self.graph);
+        value.require_on(self.graph, "observe").map_err(site)?;
         let support = distribution.support();
         if let Some(value) = value.known().filter(|&value| !support.contains(value)) {
             let (site, support) = (name.to_owned(), support.to_string());
-            return Err(Error::OutsideSupport {
-                site,
-                value,
-                place: String::new(),
-                support,
-            });
+            return Err(Error::OutsideSupport { site, value, place: String::new(), support });
         }
-        let expected = distribution
-            .batch_shape()
-            .map_err(site)?
-            .concat(&distribution.event_shape());
+        let expected = distribution.batch_shape().map_err(site)?.concat(&distribution.event_shape());
         let got = value.shape();
         if expected.broadcast(&got).as_ref() != Some(&got) {
             let expected = format!("an observation of shape {expected} or one that it stretches to");
-            return Err(Error::UnexpectedShape {
-                operation: "observe",
-                expected,
-                got,
-                source_line,
-            }
-            .at_site(name));
+            return Err(
+                Error::UnexpectedShape { operation: "observe", expected, got, source_line }.at_site(name)
+            );
         }
         let log_prob = distribution.log_prob(value).sum();
         self.graph.check().map_err(site)?;
+        log_prob.require_on(self.graph, "observe").map_err(site)?;
         if log_prob.kind() == Kind::PerRecord && !self.in_record {
             return Err(mixes("an observation outside each_record", source_line).at_site(name));
         }
         self.sites.push(Site {
             name: name.to_owned(),
-            kind: SiteKind::Observed {
-                per_record: self.in_record,
-            },
+            kind: SiteKind::Observed { per_record: self.in_record },
             distribution: Some(distribution.name()),
             shape: got,
             support,
@@ -304,21 +278,14 @@ impl<'g> Ctx<'g> {
     fn begin(&self, name: &str, source_line: Source) -> Result<()> {
         self.graph.check().map_err(|error| error.at_site(name))?;
         if self.sites.iter().any(|site| site.name == name) {
-            return Err(Error::DuplicateSite {
-                name: name.to_owned(),
-                source_line,
-            });
+            return Err(Error::DuplicateSite { name: name.to_owned(), source_line });
         }
         Ok(())
     }
 }
 
 fn mixes(what: &str, source_line: Source) -> Error {
-    Error::MixesRecords {
-        what: what.to_owned(),
-        rule: "it is shared by all of them",
-        source_line,
-    }
+    Error::MixesRecords { what: what.to_owned(), rule: "it is shared by all of them", source_line }
 }
 
 /// An initial value: a number or an array.

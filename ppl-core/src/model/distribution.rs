@@ -43,18 +43,11 @@ pub trait Distribution<'g> {
     #[track_caller]
     fn batch_shape(&self) -> Result<Shape> {
         let source_line = Source::caller();
-        self.parameters()
-            .iter()
-            .try_fold(Shape::scalar(), |shape, parameter| {
-                let right = parameter.value.shape();
-                let together = shape.broadcast(&right);
-                together.ok_or(Error::ShapeMismatch {
-                    operation: self.name(),
-                    left: shape,
-                    right,
-                    source_line,
-                })
-            })
+        self.parameters().iter().try_fold(Shape::scalar(), |shape, parameter| {
+            let right = parameter.value.shape();
+            let together = shape.broadcast(&right);
+            together.ok_or(Error::ShapeMismatch { operation: self.name(), left: shape, right, source_line })
+        })
     }
 
     /// Where its outcomes lie.
@@ -75,29 +68,26 @@ pub trait Distribution<'g> {
     where
         Self: Sized,
     {
-        Iid {
-            base: self,
-            shape: shape.into(),
-        }
+        Iid { base: self, shape: shape.into() }
     }
 
-    /// Checks the parameters that are known while tracing.
+    /// Checks the parameters that are known while tracing, numbers and arrays.
     ///
     /// # Errors
     /// [`Error::Parameter`] with the value and its domain.
     #[track_caller]
     fn validate(&self) -> Result<()> {
         for Parameter { name, value, domain } in self.parameters() {
-            if let Some(value) = value.known() {
-                if !domain.contains(value) {
-                    return Err(Error::Parameter {
-                        distribution: self.name(),
-                        parameter: name,
-                        requirement: requirement(domain),
-                        value,
-                        source_line: Source::caller(),
-                    });
-                }
+            let outside =
+                value.known_elements().and_then(|all| all.into_iter().find(|&x| !domain.contains(x)));
+            if let Some(value) = outside {
+                return Err(Error::Parameter {
+                    distribution: self.name(),
+                    parameter: name,
+                    requirement: requirement(domain),
+                    value,
+                    source_line: Source::caller(),
+                });
             }
         }
         self.batch_shape().map(|_| ())
@@ -105,11 +95,7 @@ pub trait Distribution<'g> {
 
     /// Whether it differs from record to record.
     fn kind(&self) -> Kind {
-        self.parameters()
-            .iter()
-            .map(|parameter| parameter.value.kind())
-            .max()
-            .unwrap_or(Kind::Shared)
+        self.parameters().iter().map(|parameter| parameter.value.kind()).max().unwrap_or(Kind::Shared)
     }
 }
 
@@ -189,11 +175,7 @@ impl<'g> Noise<'g> {
     /// Noise whose inputs are named after `scope`.
     #[must_use]
     pub fn new(graph: &'g Graph, scope: impl Into<String>) -> Self {
-        Self {
-            graph,
-            scope: scope.into(),
-            inputs: Vec::new(),
-        }
+        Self { graph, scope: scope.into(), inputs: Vec::new() }
     }
 
     /// Noise of this kind and shape.

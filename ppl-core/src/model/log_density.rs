@@ -44,28 +44,14 @@ impl<'g> Latents<'g> for Given<'_> {
         };
         let got = Shape::from(values.shape());
         if got != *request.shape {
-            return Err(Error::Values(format!(
-                "a value of shape {} is needed, got {got}",
-                request.shape
-            )));
+            return Err(Error::Values(format!("a value of shape {} is needed, got {got}", request.shape)));
         }
         if let Some(&value) = values.iter().find(|&&value| !request.support.contains(value)) {
             let (site, support) = (request.name.to_owned(), request.support.to_string());
-            return Err(Error::OutsideSupport {
-                site,
-                value,
-                place: String::new(),
-                support,
-            });
+            return Err(Error::OutsideSupport { site, value, place: String::new(), support });
         }
-        let input = request
-            .graph
-            .input(input_name(request.name), request.shape.clone())?;
-        Ok(Latent {
-            value: input,
-            unconstrained: None,
-            log_jacobian: None,
-        })
+        let input = request.graph.input(input_name(request.name), request.shape.clone())?;
+        Ok(Latent { value: input, unconstrained: None, log_jacobian: None })
     }
 }
 
@@ -76,8 +62,8 @@ impl<'g> Latents<'g> for Given<'_> {
 /// ```
 ///
 /// # Errors
-/// If a value is missing, left over, of the wrong shape, or outside its support; if an observation is outside its
-/// support; or if the model itself is wrong.
+/// If a value is missing, left over, of the wrong shape, or outside its support; if an observed column holds a value
+/// outside its site's support (an observation computed from columns is not checked); or if the model itself is wrong.
 pub fn log_density(
     model: &impl Model,
     records: &Records,
@@ -85,10 +71,7 @@ pub fn log_density(
 ) -> Result<LogDensity> {
     let graph = Graph::new();
     let trace = trace(model, &graph, records.schema(), Given { values })?;
-    if let Some(extra) = values
-        .keys()
-        .find(|name| !trace.latents().any(|site| site.name == **name))
-    {
+    if let Some(extra) = values.keys().find(|name| !trace.latents().any(|site| site.name == **name)) {
         return Err(Error::Values(format!(
             "a value was given for '{extra}', but the model has no such site"
         )));
@@ -97,10 +80,7 @@ pub fn log_density(
     let fill = |plan: &mut Plan<f64>| {
         for (name, values) in values {
             if let Ok(input) = plan.input(&input_name(name)) {
-                plan.input_mut(input)
-                    .iter_mut()
-                    .zip(values)
-                    .for_each(|(slot, &value)| *slot = value);
+                plan.input_mut(input).iter_mut().zip(values).for_each(|(slot, &value)| *slot = value);
             }
         }
     };

@@ -84,10 +84,7 @@ pub fn trace<'g>(
     let mut ctx = Ctx::new(graph, schema, Box::new(latents));
     model.run(&mut ctx)?;
     graph.check()?;
-    Ok(Trace {
-        graph,
-        sites: ctx.into_sites(),
-    })
+    Ok(Trace { graph, sites: ctx.into_sites() })
 }
 
 /// Makes every latent site an input of unconstrained numbers, named as [`Unconstrained::input_name`] says.
@@ -108,9 +105,7 @@ impl<'g> Latents<'g> for Unconstrained {
             let told = "a discrete latent value; sum it out inside the likelihood instead".to_owned();
             return Err(Error::Unsupported(told));
         }
-        let input = request
-            .graph
-            .input(Self::input_name(request.name), request.shape.clone())?;
+        let input = request.graph.input(Self::input_name(request.name), request.shape.clone())?;
         Ok(Latent {
             value: request.support.constrain(input),
             unconstrained: Some(input),
@@ -134,18 +129,13 @@ impl<'g> Trace<'g> {
 
     /// The latent sites and parameters: what inference is about.
     pub fn latents(&self) -> impl Iterator<Item = &Site<'g>> {
-        self.sites
-            .iter()
-            .filter(|site| matches!(site.kind, SiteKind::Latent | SiteKind::Param))
+        self.sites.iter().filter(|site| matches!(site.kind, SiteKind::Latent | SiteKind::Param))
     }
 
     /// Log density of everything that depends on no record: priors and public observations. No Jacobian.
     #[must_use]
     pub fn log_prior(&self) -> Var<'g> {
-        let shared = self
-            .sites
-            .iter()
-            .filter(|site| site.kind != SiteKind::Observed { per_record: true });
+        let shared = self.sites.iter().filter(|site| site.kind != SiteKind::Observed { per_record: true });
         self.total(shared.filter_map(|site| site.log_prob))
     }
 
@@ -158,19 +148,12 @@ impl<'g> Trace<'g> {
     /// Log-likelihood of one record: the sum over the observations inside `each_record`; `None` if there are none.
     #[must_use]
     pub fn record_log_likelihood(&self) -> Option<Var<'g>> {
-        let observed = self
-            .sites
-            .iter()
-            .filter(|site| site.kind == SiteKind::Observed { per_record: true });
-        observed
-            .filter_map(|site| site.log_prob)
-            .reduce(|sum, next| sum + next)
+        let observed = self.sites.iter().filter(|site| site.kind == SiteKind::Observed { per_record: true });
+        observed.filter_map(|site| site.log_prob).reduce(|sum, next| sum + next)
     }
 
     fn total(&self, terms: impl Iterator<Item = Var<'g>>) -> Var<'g> {
-        terms
-            .reduce(|sum, next| sum + next)
-            .unwrap_or_else(|| self.graph.constant(0.0))
+        terms.reduce(|sum, next| sum + next).unwrap_or_else(|| self.graph.constant(0.0))
     }
 
     /// Checks that every observed column lies in its site's support.
@@ -179,11 +162,7 @@ impl<'g> Trace<'g> {
     /// [`Error::OutsideSupport`] with the site, the record and the value. The message quotes the data: it is for whoever
     /// holds the records, and not private.
     pub fn check_observations(&self, records: &Records) -> Result<()> {
-        for site in self
-            .sites
-            .iter()
-            .filter(|site| site.kind == SiteKind::Observed { per_record: true })
-        {
+        for site in self.sites.iter().filter(|site| site.kind == SiteKind::Observed { per_record: true }) {
             let Op::Input(Input::Column { index, name }) = self.graph.node(site.value.id()).op else {
                 continue;
             };

@@ -203,7 +203,7 @@ impl Binary {
             (Binary::Mul, _) => cotangent * other,
             (Binary::Div, true) => cotangent / b,
             (Binary::Div, false) => -(cotangent * (result / b)),
-            (Binary::Pow, true) => cotangent * (b * a.pow(b - 1.0)),
+            (Binary::Pow, true) => cotangent * (b * a.zip(b - 1.0, Binary::Pow)),
             (Binary::Pow, false) => cotangent * (result * a.log()),
             (Binary::Max, true) => a.greater_equal(b).select(cotangent, zero),
             (Binary::Max, false) => a.greater_equal(b).select(zero, cotangent),

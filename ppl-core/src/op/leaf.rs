@@ -37,10 +37,7 @@ pub struct Constant {
 
 impl Constant {
     pub(crate) fn scalar(value: f64) -> Self {
-        Self {
-            bits: vec![value.to_bits()],
-            shape: Shape::scalar(),
-        }
+        Self { bits: vec![value.to_bits()], shape: Shape::scalar() }
     }
 
     pub(crate) fn array(values: &ArrayD<f64>) -> Self {

@@ -39,24 +39,12 @@ impl Linear {
         which: usize,
     ) -> Cotangent<'g> {
         match (self, which) {
-            (Linear::Inner, 0) => Cotangent::Product {
-                left: cotangent,
-                right: b,
-            },
-            (Linear::Inner, _) => Cotangent::Product {
-                left: cotangent,
-                right: a,
-            },
-            (Linear::MatVec, 0) => Cotangent::Product {
-                left: cotangent,
-                right: b,
-            },
+            (Linear::Inner, 0) => Cotangent::Product { left: cotangent, right: b },
+            (Linear::Inner, _) => Cotangent::Product { left: cotangent, right: a },
+            (Linear::MatVec, 0) => Cotangent::Product { left: cotangent, right: b },
             (Linear::MatVec, _) => Cotangent::Value(cotangent.vecmat(a)),
             (Linear::VecMat, 0) => Cotangent::Value(b.matvec(cotangent)),
-            (Linear::VecMat, _) => Cotangent::Product {
-                left: a,
-                right: cotangent,
-            },
+            (Linear::VecMat, _) => Cotangent::Product { left: a, right: cotangent },
             (Linear::Outer, 0) => Cotangent::Value(cotangent.matvec(b)),
             (Linear::Outer, _) => Cotangent::Value(a.vecmat(cotangent)),
         }
