@@ -71,7 +71,29 @@ impl Certified {
     }
 }
 
-/// Rounds away from zero (`up`) or towards it in the sixth significant decimal, so that a printed end still holds.
+/// A non-negative number in six decimals (or in powers of ten, where it is very small or large) that is not below it, so
+/// that a printed upper end still holds.
+///
+/// ```
+/// assert_eq!(dp_accountant::rounded_up(0.12345425), "0.123455");
+/// assert_eq!(dp_accountant::rounded_up(3.99998123e-7), "3.99999e-7");
+/// ```
+#[must_use]
+pub fn rounded_up(value: f64) -> String {
+    outward(value, true)
+}
+
+/// As [`rounded_up`], but not above the number.
+///
+/// ```
+/// assert_eq!(dp_accountant::rounded_down(0.12345475), "0.123454");
+/// ```
+#[must_use]
+pub fn rounded_down(value: f64) -> String {
+    outward(value, false)
+}
+
+/// Rounds away from zero (`up`) or towards it in the sixth significant decimal.
 fn outward(value: f64, up: bool) -> String {
     if value == 0.0 {
         return "0".into();

@@ -52,7 +52,7 @@ pub mod strategies;
 pub use accountant::{Accountant, DEFAULT_RELATIVE_WIDTH};
 pub use budget::Budget;
 pub use calibrate::{Calibrated, calibrate_noise_multiplier};
-pub use certified::{Certified, Engine};
+pub use certified::{Certified, Engine, rounded_down, rounded_up};
 pub use composition::Composition;
 pub use error::{Error, Result};
 pub use event::{Event, Mechanism, Relation, Sampling};

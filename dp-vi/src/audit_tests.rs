@@ -4,56 +4,62 @@
 use crate::mechanism::{ClipNorm, GaussianSum, PrivateGradient, Protection, sampling};
 use crate::sensitive::Sensitive;
 use crate::strategies;
+use crate::{AutoNormal, DpVi};
 use dp_accountant::{Accountant, Event, Mechanism, Relation};
-use dp_sampler::{FullBatch, GaussianNoise, Poisson, Scheme, Seed, Subsampler, Subsampling};
+use dp_sampler::{FullBatch, Poisson, Scheme, Seed, Subsampling};
 use ndarray::Array2;
+use ppl_core::Distribution;
 use ppl_core::{Column, Graph, Record, RecordGradient, Records};
+use ppl_distributions::Normal;
 use proptest::prelude::*;
 
 const CLIP: f64 = 0.7;
 
-/// Records whose gradient is their own `x`; the canary, if present, is far longer than the clip norm.
-fn records(with_canary: bool) -> Sensitive<Records> {
-    let rows = if with_canary { vec![0.0, 0.0, 0.0, 0.0, 40.0, 0.0] } else { vec![0.0; 4] };
-    let x = Array2::from_shape_vec((rows.len() / 2, 2), rows).unwrap();
+/// Records whose gradient is their own `x`; the canary, if present, lies along one axis and is far longer than the clip
+/// norm.
+fn records(canary: Option<usize>) -> Sensitive<Records> {
+    let mut x = Array2::zeros((3, 2));
+    match canary {
+        Some(axis) => x[[2, axis]] = 40.0,
+        None => x = Array2::zeros((2, 2)),
+    }
     Sensitive::new(Records::from_columns([("x", Column::from(x))]).unwrap())
 }
 
-fn mechanism<S: Subsampling>(
-    noise_multiplier: f64,
-    subsampling: &S,
-    records: &Sensitive<Records>,
-    seed: u64,
-) -> PrivateGradient<S::Sampler, GaussianNoise> {
+fn gradient(records: &Sensitive<Records>, width: usize) -> RecordGradient<f64> {
     let graph = Graph::new();
-    let w = graph.input("w", 2).unwrap();
-    let schema = records.behind_the_wall().schema();
-    let value = Record::new(&graph, schema).get("x").unwrap().dot(w);
-    let gradient = RecordGradient::new(value, &[w]).unwrap();
-    let seed = Seed::for_tests(seed);
-    let sampler = subsampling.bind(records.behind_the_wall().len() as u64, &seed).unwrap();
-    let clip = ClipNorm::new(CLIP, 2).unwrap();
-    let protection = Protection::Gaussian(GaussianSum::new(clip, noise_multiplier).unwrap());
-    PrivateGradient::new(gradient, protection, sampler, GaussianNoise::new(&seed)).unwrap()
+    let w = graph.input("w", width).unwrap();
+    let value = Record::new(&graph, records.schema()).get("x").unwrap().dot(w);
+    RecordGradient::new(value, &[w]).unwrap()
 }
 
-/// Noisy sums in the canary's direction, in units of the clip norm.
+fn mechanism<'r, S: Subsampling>(
+    noise_multiplier: f64,
+    subsampling: &S,
+    records: &'r Sensitive<Records>,
+    seed: u64,
+) -> PrivateGradient<'r, S::Sampler> {
+    let (gradient, seed) = (gradient(records, 2), Seed::for_tests(seed));
+    PrivateGradient::new(gradient, CLIP, noise_multiplier, subsampling, records, seed).unwrap()
+}
+
+/// Noisy sums along an axis, in units of the clip norm, with or without a canary on that axis.
 fn sums<S: Subsampling>(
     noise_multiplier: f64,
     subsampling: &S,
     rate: f64,
-    canary: bool,
+    (axis, canary): (usize, bool),
     n: u64,
     seed: u64,
 ) -> Vec<f64> {
-    let records = records(canary);
+    let records = records(canary.then_some(axis));
     let mut mechanism = mechanism(noise_multiplier, subsampling, &records, seed);
     mechanism.allow_for_tests(n);
     let mut out = [0.0; 2];
     (0..n)
         .map(|_| {
-            mechanism.release(&records, &mut out).unwrap();
-            out[0] * rate / CLIP
+            mechanism.release(&mut out).unwrap();
+            out[axis] * rate / CLIP
         })
         .collect()
 }
@@ -80,9 +86,9 @@ const STANDARD_ERRORS: f64 = 5.2;
 
 /// Without subsampling: are the two sets of sums `1/σ` apart? The interval of ε at δ = 1e-5 that the observed separation
 /// leaves, at confidence 1 − 2e-7.
-fn audited_epsilon(actual: f64, n: u64) -> (f64, f64) {
-    let present = sums(actual, &FullBatch, 1.0, true, n, 11);
-    let absent = sums(actual, &FullBatch, 1.0, false, n, 12);
+fn audited_epsilon(actual: f64, axis: usize, n: u64) -> (f64, f64) {
+    let present = sums(actual, &FullBatch, 1.0, (axis, true), n, 11);
+    let absent = sums(actual, &FullBatch, 1.0, (axis, false), n, 12);
     let (hits, alarms) = (share_above(&present, 0.5), share_above(&absent, 0.5));
     let (a, b) = (normal_quantile(hits), normal_quantile(alarms));
     // Delta method: sd of Φ⁻¹(p̂) is √(p(1−p)/n)/φ(Φ⁻¹(p)).
@@ -101,24 +107,35 @@ fn audited_epsilon(actual: f64, n: u64) -> (f64, f64) {
 #[test]
 fn epsilon_of_a_full_batch_is_the_one_claimed() {
     let (claimed, n) = (1.0, 60_000);
-    let event = mechanism(claimed, &FullBatch, &records(true), 1).event().unwrap().unwrap();
+    let event = mechanism(claimed, &FullBatch, &records(Some(0)), 1).event().unwrap().unwrap();
     let stated = Accountant::new(Relation::AddRemove).compose(event, 1).epsilon(1e-5).unwrap();
     let holds = |(lower, upper): (f64, f64)| lower <= stated.upper && stated.lower <= upper;
-    assert!(holds(audited_epsilon(claimed, n)));
-    // The audit has teeth: noise that is wrong by 10 % either way is found out.
-    assert!(!holds(audited_epsilon(0.9 * claimed, n)), "too little noise went unnoticed");
-    assert!(!holds(audited_epsilon(1.1 * claimed, n)), "too much noise went unnoticed");
-    // And it is tight: the leeway it leaves is small.
-    let (lower, upper) = audited_epsilon(claimed, n);
-    assert!(lower > 0.93 * stated.lower && upper < 1.07 * stated.upper, "[{lower}, {upper}] around {stated}");
+    for axis in 0..2 {
+        let (lower, upper) = audited_epsilon(claimed, axis, n);
+        assert!(holds((lower, upper)), "axis {axis}: [{lower}, {upper}] against {stated}");
+        // The audit is tight: the leeway it leaves is small.
+        assert!(
+            lower > 0.93 * stated.lower && upper < 1.07 * stated.upper,
+            "[{lower}, {upper}] around {stated}"
+        );
+        // And it has teeth: noise that is wrong by 10 % either way is found out.
+        assert!(
+            !holds(audited_epsilon(0.9 * claimed, axis, n)),
+            "too little noise went unnoticed on axis {axis}"
+        );
+        assert!(
+            !holds(audited_epsilon(1.1 * claimed, axis, n)),
+            "too much noise went unnoticed on axis {axis}"
+        );
+    }
 }
 
 /// With Poisson subsampling: the best test between the two data sets at level ε, `P(S) − e^ε Q(S)` for the event `S` on
 /// which the likelihood ratio exceeds `e^ε`. Returns the observed value and its standard error.
 fn observed_delta(actual: f64, rate: f64, claimed: f64, epsilon: f64, n: u64) -> (f64, f64) {
     let plan = Poisson::rate(rate).unwrap();
-    let present = sums(actual, &plan, rate, true, n, 21);
-    let absent = sums(actual, &plan, rate, false, n, 22);
+    let present = sums(actual, &plan, rate, (1, true), n, 21);
+    let absent = sums(actual, &plan, rate, (1, false), n, 22);
     let threshold = 0.5 + claimed * claimed * ((epsilon.exp() - 1.0 + RATE) / RATE).ln();
     let (p, q) = (share_above(&present, threshold), share_above(&absent, threshold));
     let variance = p * (1.0 - p) + (2.0 * epsilon).exp() * q * (1.0 - q);
@@ -131,7 +148,7 @@ const RATE: f64 = 0.3;
 fn delta_of_a_poisson_batch_is_the_one_claimed() {
     let (claimed, epsilon, n) = (0.8, 0.3, 200_000);
     let plan = Poisson::rate(RATE).unwrap();
-    let event = mechanism(claimed, &plan, &records(true), 1).event().unwrap().unwrap();
+    let event = mechanism(claimed, &plan, &records(Some(1)), 1).event().unwrap().unwrap();
     let stated = Accountant::new(Relation::AddRemove).compose(event, 1).delta(epsilon).unwrap();
     let holds = |(delta, error): (f64, f64)| {
         delta - STANDARD_ERRORS * error <= stated.upper && stated.lower <= delta + STANDARD_ERRORS * error
@@ -149,34 +166,116 @@ fn delta_of_a_poisson_batch_is_the_one_claimed() {
     assert!(!holds(observed_delta(claimed, 1.1 * RATE, claimed, epsilon, n)), "a wrong rate went unnoticed");
 }
 
+/// Moments of many releases on no data to speak of: `1/n Σ a_k b_k`.
+fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / a.len() as f64
+}
+
+/// Each element of the noise has the stated size, whatever the batch came to, and is independent of all others.
+///
+/// n = 20,000; a mean square of normals has relative standard error √(2/n), a mean product 1/√n. Twelve comparisons at
+/// α = 2e-7 each.
 #[test]
-fn an_empty_batch_is_released_with_the_same_noise() {
+fn noise_is_independent_over_elements_steps_and_batches() {
+    let n = 20_000_u64;
+    let (square_error, product_error) =
+        (STANDARD_ERRORS * (2.0 / n as f64).sqrt(), STANDARD_ERRORS / (n as f64).sqrt());
+    // A rate at which practically every batch is empty, and no record at all.
+    let nobody = Records::from_columns([("x", Column::from(Array2::zeros((0, 3))))]).unwrap();
+    let someone = Records::from_columns([("x", Column::from(Array2::zeros((4, 3))))]).unwrap();
+    for (records, rate) in [(nobody, 0.5), (someone, 1e-7)] {
+        let records = Sensitive::new(records);
+        let plan = Poisson::rate(rate).unwrap();
+        let mut mechanism =
+            PrivateGradient::new(gradient(&records, 3), CLIP, 2.0, &plan, &records, Seed::for_tests(31))
+                .unwrap();
+        mechanism.allow_for_tests(n);
+        let mut elements = vec![Vec::new(); 3];
+        let mut out = [0.0; 3];
+        for _ in 0..n {
+            mechanism.release(&mut out).unwrap();
+            elements.iter_mut().zip(out).for_each(|(all, x)| all.push(x * rate / (2.0 * CLIP)));
+        }
+        for a in 0..3 {
+            assert!((correlation(&elements[a], &elements[a]) - 1.0).abs() < square_error);
+            assert!(correlation(&elements[a][1..], &elements[a]).abs() < product_error);
+            for b in 0..a {
+                assert!(correlation(&elements[a], &elements[b]).abs() < product_error);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_draw_of_the_guide_is_not_the_noise_of_the_sum() {
+    let x = Array2::from_shape_fn((6, 2), |(i, j)| (i + j) as f64 / 5.0);
+    let records = Sensitive::new(Records::from_columns([("x", Column::from(x))]).unwrap());
+    let model = |ctx: &mut ppl_core::Ctx<'_>| {
+        let m = ctx.sample("m", Normal::new(0.0, 1.0).iid(2))?;
+        ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(m, 1.0), record.get("x")?))
+    };
     let n = 20_000;
-    let absent = sums(2.0, &Poisson::rate(1e-6).unwrap(), 1e-6, true, n, 31);
-    let variance: f64 = absent.iter().map(|x| x * x).sum::<f64>() / n as f64;
-    // The variance of n squared normals has relative standard error √(2/n) = 1 %.
-    assert!((variance / 4.0 - 1.0).abs() < STANDARD_ERRORS * (2.0 / n as f64).sqrt(), "{variance}");
+    let mut training = DpVi::new(model, AutoNormal::new())
+        .budget(dp_accountant::Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+        .subsample(FullBatch)
+        .steps(n)
+        .seed(Seed::for_tests(3))
+        .start(&records)
+        .unwrap();
+    let (mut draws, mut noise) = (vec![Vec::new(); 2], vec![Vec::new(); 2]);
+    for _ in 0..n {
+        training.step().unwrap();
+        let (draw, added) = training.last_noise();
+        for k in 0..2 {
+            draws[k].push(draw[k]);
+            noise[k].push(added[k]);
+        }
+    }
+    for a in 0..2 {
+        for b in 0..2 {
+            // α = 2e-7 for each of eight comparisons, at this step and one step apart.
+            let bound = STANDARD_ERRORS / (n as f64).sqrt();
+            assert!(correlation(&draws[a], &noise[b]).abs() < bound);
+            assert!(correlation(&draws[a][1..], &noise[b]).abs() < bound);
+        }
+    }
 }
 
 #[test]
 fn releases_must_be_paid_for_and_are_never_repeated() {
-    let records = records(true);
+    let records = records(Some(0));
     let mut mechanism = mechanism(1.0, &FullBatch, &records, 1);
+    assert!(!mechanism.is_secret());
     let mut out = [0.0; 2];
-    assert!(mechanism.release(&records, &mut out).unwrap_err().to_string().contains("no release left"));
+    assert!(mechanism.release(&mut out).unwrap_err().to_string().contains("no release left"));
     let budget = |epsilon| dp_accountant::Budget { epsilon, delta: 1e-5, relation: Relation::AddRemove };
     // σ = 1 costs ε ≈ 4.4 at δ = 1e-5: a smaller budget refuses, and nothing becomes available.
     let mut poor = dp_accountant::Ledger::new(budget(1.0)).unwrap();
     assert!(mechanism.pay(&mut poor, 1).is_err());
-    assert!(mechanism.release(&records, &mut out).is_err());
+    assert!(mechanism.release(&mut out).is_err());
     assert!(mechanism.allow_unprotected(1).is_err());
     let mut rich = dp_accountant::Ledger::new(budget(10.0)).unwrap();
     mechanism.pay(&mut rich, 2).unwrap();
-    mechanism.release(&records, &mut out).unwrap();
+    // A wrong buffer is refused before anything is drawn or written.
+    let mut short = [0.0; 1];
+    assert!(mechanism.release(&mut short).is_err() && short == [0.0]);
+    mechanism.release(&mut out).unwrap();
     let first = out;
-    mechanism.release(&records, &mut out).unwrap();
+    mechanism.release(&mut out).unwrap();
     assert_ne!(first, out, "two releases shared their noise");
-    assert!(mechanism.release(&records, &mut out).is_err());
+    assert!(mechanism.release(&mut out).is_err());
+}
+
+#[test]
+fn an_unprotected_release_cannot_be_bought() {
+    let records = records(Some(0));
+    let seed = Seed::for_tests(1);
+    let mut bare =
+        PrivateGradient::with(gradient(&records, 2), Protection::None, &FullBatch, &records, &seed).unwrap();
+    let budget = dp_accountant::Budget { epsilon: 10.0, delta: 1e-5, relation: Relation::AddRemove };
+    let mut ledger = dp_accountant::Ledger::new(budget).unwrap();
+    assert!(bare.pay(&mut ledger, 1).is_err());
+    assert!(bare.release(&mut [0.0; 2]).is_err());
 }
 
 #[test]
@@ -189,14 +288,37 @@ fn the_divisor_is_the_expected_batch() {
     let mut out = [0.0; 2];
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..50 {
-        mechanism.release(&records, &mut out).unwrap();
+        mechanism.release(&mut out).unwrap();
         // 0.5 a record, over the rate 0.4: the batch's size can be read off, so it did not cancel.
         let count = out[0] * 0.4 / 0.5;
         assert!((count - count.round()).abs() < 1e-6, "{count}");
         seen.insert(count.round() as i64);
     }
     assert!(seen.len() > 3);
-    assert!(matches!(Subsampler::scheme(mechanism.sampler()), Scheme::Poisson { rate: 0.4, .. }));
+    assert!(matches!(mechanism.scheme(), Scheme::Poisson { rate: 0.4, .. }));
+}
+
+/// A public constant that overflows in the program must not make the sum NaN just when somebody is in the batch.
+#[test]
+fn an_overflowing_shared_value_does_not_show_who_is_there() {
+    let records = records(Some(0));
+    let graph = Graph::new();
+    let (s, w, z) =
+        (graph.input("s", 2).unwrap(), graph.input("w", 2).unwrap(), graph.input("z", 2).unwrap());
+    let x = Record::new(&graph, records.schema()).get("x").unwrap();
+    let value = x.dot(s) - w.dot(z).exp();
+    let gradient = RecordGradient::new(value, &[s, w]).unwrap();
+    let seed = Seed::for_tests(5);
+    let mut mechanism =
+        PrivateGradient::new(gradient, CLIP, 1.0, &Poisson::rate(0.5).unwrap(), &records, seed).unwrap();
+    mechanism.set("w", &[400.0, 400.0]).unwrap();
+    mechanism.set("z", &[1.0, 1.0]).unwrap();
+    mechanism.allow_for_tests(100);
+    let mut out = [0.0; 4];
+    for _ in 0..100 {
+        mechanism.release(&mut out).unwrap();
+        assert!(out.iter().all(|x| x.is_finite()), "{out:?}");
+    }
 }
 
 proptest! {

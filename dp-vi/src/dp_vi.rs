@@ -10,8 +10,11 @@ use crate::report::PrivacyReport;
 use crate::sensitive::Sensitive;
 use crate::training::Training;
 use dp_accountant::{Budget, Calibrated, Composition, Event, Ledger, Mechanism, calibrate_noise_multiplier};
-use dp_sampler::{GaussianNoise, Purpose, Scheme, Seed, Subsampling};
+use dp_sampler::{GaussianNoise, MAX_RECORDS, Purpose, Scheme, Seed, Subsampling};
 use ppl_core::{Model, Records};
+
+/// Most steps of one run; a longer one would take days, and its calibration minutes.
+const MOST_STEPS: u64 = 1_000_000_000;
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +43,10 @@ pub struct Progress {
 /// # Privacy
 /// `σ` is calibrated so that all steps together stay within the budget; the events come from the sampler and the
 /// mechanism themselves, and are debited from a ledger before the first step. See [`PrivacyReport`].
+///
+/// One fit is one spending of its budget: what several fits on the same records cost together is the sum of their
+/// events. Whether the records fit the model at all (an observation outside its support does not) is an error for whoever
+/// holds them, and not covered.
 ///
 /// # References
 /// Jälkö, Dikmen, Honkela 2017 (DP-VI); Jälkö, Prediger, Honkela, Kaski 2022 (aligned gradients); Kingma & Ba 2015 (Adam).
@@ -161,7 +168,10 @@ impl<M, G, S> DpVi<M, G, S> {
 
     fn required_steps(&self) -> Result<u64> {
         match self.steps {
-            Some(0) => Err(Error::OutOfRange { what: "steps", requirement: "at least 1", value: 0.0 }),
+            Some(steps) if !(1..=MOST_STEPS).contains(&steps) => {
+                let (what, requirement) = ("number of steps", "between 1 and 10^9");
+                Err(Error::OutOfRange { what, requirement, value: steps as f64 })
+            }
             Some(steps) => Ok(steps),
             None => Err(Error::Missing {
                 what: "the number of steps",
@@ -233,10 +243,10 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             Some(seed) => seed,
             None => Seed::from_os()?,
         };
+        // Found without the records' number, which is nobody's business under add/remove; a scheme that depends on it
+        // has no bound there, and is refused here.
+        let plan = self.privacy_plan(MAX_RECORDS)?;
         let objective = Objective::new(&self.model, &self.guide, records)?;
-        let count = records.behind_the_wall().len() as u64;
-        let sampler = self.subsampling.bind(count, &seed)?;
-        let plan = self.privacy_plan(count)?;
         let elements = objective.gradient.dimension();
         let protection = match &plan {
             None => Protection::None,
@@ -245,9 +255,8 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
                 Protection::Gaussian(GaussianSum::new(clip, plan.calibrated.noise_multiplier)?)
             }
         };
-        let noise = GaussianNoise::new(&seed);
         let (gradient, shared) = objective.split();
-        let mut gradient = PrivateGradient::new(gradient, protection, sampler, noise)?;
+        let mut gradient = PrivateGradient::with(gradient, protection, &self.subsampling, records, &seed)?;
         let epsilon = match budget {
             None => {
                 gradient.allow_unprotected(steps)?;
@@ -266,7 +275,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         let report = PrivacyReport {
             budget,
             epsilon,
-            scheme: dp_sampler::Subsampler::scheme(gradient.sampler()),
+            scheme: gradient.scheme(),
             noise_multiplier: mechanism.map(|mechanism| mechanism.noise_multiplier()),
             clip_norm: mechanism.map(|mechanism| mechanism.clip().norm()),
             steps,
@@ -276,7 +285,6 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         let draws = GaussianNoise::from_streams(seed.streams(Purpose::GuideDraws));
         Ok(Training::new(
             self.guide,
-            records,
             gradient,
             shared,
             draws,

@@ -37,6 +37,23 @@ pub enum Error {
     /// A model that inference cannot do anything for.
     #[error("this model {0}")]
     NothingToInfer(&'static str),
+    /// Records that the model cannot hold of. The value is not quoted; `ppl_core::Trace::check_observations` finds it for
+    /// whoever may see it.
+    #[error("site '{site}': an observation is outside the support ({support})")]
+    Observation {
+        /// Name of the site.
+        site: String,
+        /// The support, in words.
+        support: String,
+    },
+    /// A guide that does not fit the model.
+    #[error("the guide ({guide}) {problem}")]
+    Guide {
+        /// What the guide is.
+        guide: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// More releases than were paid for.
     #[error("no release left: {paid} were paid for from the ledger, and all have been made")]
     NotPaid {

@@ -64,7 +64,7 @@ mod training;
 pub use dp_vi::{DpVi, Fit, PrivacyPlan, Progress, Unspecified};
 pub use error::{Error, Result};
 pub use guide::{AutoNormal, Guide, GuideParameter, GuideProgram, GuideSite, Marginal};
-pub use mechanism::{ClipNorm, GaussianSum, PrivateGradient, Protection, SMALLEST_CLIP_NORM};
+pub use mechanism::{ClipNorm, GaussianSum, PrivateGradient, SMALLEST_CLIP_NORM};
 pub use optimiser::{Adam, Optimiser, Schedule};
 pub use posterior::Posterior;
 pub use report::PrivacyReport;

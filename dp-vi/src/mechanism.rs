@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::sensitive::Sensitive;
 use dp_accountant::{Event, Ledger, Mechanism, Sampling};
-use dp_sampler::{NoiseSource, Scheme, Subsampler};
+use dp_sampler::{GaussianNoise, NoiseSource, Scheme, Seed, Subsampler, Subsampling};
 use ppl_core::{RecordGradient, Records};
 
 /// Smallest clip norm accepted: far above what squares that underflow can hide of a norm (see [`RecordGradient`]).
@@ -28,7 +28,7 @@ impl ClipNorm {
     /// Clipping of gradients with `elements` elements to norm `norm`.
     ///
     /// # Errors
-    /// If `norm` is not a finite number of at least [`SMALLEST_CLIP_NORM`].
+    /// If `norm` is not between [`SMALLEST_CLIP_NORM`] and 1e100, or there are more than 2³² elements.
     ///
     /// ```
     /// use dp_vi::ClipNorm;
@@ -41,6 +41,10 @@ impl ClipNorm {
     /// # Ok::<(), dp_vi::Error>(())
     /// ```
     pub fn new(norm: f64, elements: usize) -> Result<Self> {
+        if elements > 1 << 32 {
+            let (what, requirement) = ("number of elements to clip", "at most 2^32");
+            return Err(Error::OutOfRange { what, requirement, value: elements as f64 });
+        }
         if !(SMALLEST_CLIP_NORM..=1e100).contains(&norm) {
             return Err(Error::OutOfRange {
                 what: "clip norm",
@@ -143,7 +147,7 @@ pub(crate) fn sampling_rate(scheme: &Scheme) -> Result<f64> {
 
 /// What is done to the sum of a batch before it leaves the wall.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Protection {
+pub(crate) enum Protection {
     /// Each record clipped, Gaussian noise added.
     Gaussian(GaussianSum),
     /// Nothing. The sum is **not private**.
@@ -157,33 +161,108 @@ pub enum Protection {
 /// ```
 ///
 /// The divisor is the *expected* fraction: dividing by the size the batch happened to have would give that size away. An
-/// empty batch is released with its noise like any other.
+/// empty batch is released with its noise like any other, also where there is no record at all.
+///
+/// Batches and noise come from one seed that this mechanism owns, so no other mechanism can repeat them.
 ///
 /// # Privacy
 /// Each release is one event, which the mechanism and the sampler state themselves. Releases must be paid for from a
-/// [`Ledger`] beforehand, and each step's batch and noise are used once.
-pub struct PrivateGradient<S, N> {
+/// [`Ledger`] beforehand, and each step's batch and noise are used once. With a seed for tests nothing is private:
+/// [`is_secret`](PrivateGradient::is_secret) tells.
+///
+/// ```
+/// use dp_accountant::{Budget, Ledger, Relation};
+/// use dp_sampler::{Poisson, Seed};
+/// use dp_vi::{PrivateGradient, Sensitive};
+/// use ndarray::array;
+/// use ppl_core::{Graph, Record, RecordGradient, Records};
+///
+/// let records = Sensitive::new(Records::from_columns([("x", array![[3.0, 4.0], [0.3, 0.4]])])?);
+/// let graph = Graph::new();
+/// let w = graph.input("w", 2)?;
+/// let value = Record::new(&graph, records.schema()).get("x")?.dot(w); // its gradient is x
+/// let gradient = RecordGradient::new(value, &[w])?;
+/// let mut mechanism = PrivateGradient::new(gradient, 1.0, 2.0, &Poisson::rate(0.5)?, &records, Seed::from_os()?)?;
+///
+/// let mut ledger = Ledger::new(Budget { epsilon: 3.0, delta: 1e-5, relation: Relation::AddRemove })?;
+/// let mut sum = [0.0; 2];
+/// assert!(mechanism.release(&mut sum).is_err()); // not paid for
+/// mechanism.pay(&mut ledger, 1)?;
+/// mechanism.release(&mut sum)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct PrivateGradient<'r, S> {
     gradient: RecordGradient<f64>,
     protection: Protection,
+    records: &'r Sensitive<Records>,
     sampler: S,
-    noise: N,
+    noise: GaussianNoise,
+    secret: bool,
     rate: f64,
     batch: Vec<u64>,
+    /// The sum stays in here until its noise has been added.
+    sum: Vec<f64>,
     standard: Vec<f64>,
     step: u64,
     paid: u64,
 }
 
-impl<S: Subsampler, N: NoiseSource> PrivateGradient<S, N> {
-    /// Releases of `gradient` over batches drawn by `sampler`, protected as told.
+impl<'r, S: Subsampler> PrivateGradient<'r, S> {
+    /// Releases of `gradient` over batches of `records`, each record's part clipped to `clip_norm`, with noise of standard
+    /// deviation `noise_multiplier · clip_norm`.
     ///
     /// # Errors
-    /// If there is no rule for the sampler's scheme.
-    pub fn new(gradient: RecordGradient<f64>, protection: Protection, sampler: S, noise: N) -> Result<Self> {
-        let rate = sampling_rate(&sampler.scheme())?;
-        let batch = Vec::with_capacity(sampler.max_batch_hint());
-        let standard = vec![0.0; gradient.dimension()];
-        Ok(Self { gradient, protection, sampler, noise, rate, batch, standard, step: 0, paid: 0 })
+    /// If clip norm or noise multiplier are out of range, or the records cannot be sampled like that.
+    pub fn new(
+        gradient: RecordGradient<f64>,
+        clip_norm: f64,
+        noise_multiplier: f64,
+        subsampling: &impl Subsampling<Sampler = S>,
+        records: &'r Sensitive<Records>,
+        seed: Seed,
+    ) -> Result<Self> {
+        let clip = ClipNorm::new(clip_norm, gradient.dimension())?;
+        let protection = Protection::Gaussian(GaussianSum::new(clip, noise_multiplier)?);
+        Self::with(gradient, protection, subsampling, records, &seed)
+    }
+
+    pub(crate) fn with(
+        gradient: RecordGradient<f64>,
+        protection: Protection,
+        subsampling: &impl Subsampling<Sampler = S>,
+        records: &'r Sensitive<Records>,
+        seed: &Seed,
+    ) -> Result<Self> {
+        // No sampler draws from nothing. Where there is no record, its draws are thrown away: whether there is one must
+        // not show.
+        let count = records.behind_the_wall().len().max(1) as u64;
+        let sampler = subsampling.bind(count, seed)?;
+        Ok(Self {
+            rate: sampling_rate(&sampler.scheme())?,
+            batch: Vec::with_capacity(sampler.max_batch_hint()),
+            sum: vec![0.0; gradient.dimension()],
+            standard: vec![0.0; gradient.dimension()],
+            noise: GaussianNoise::new(seed),
+            secret: seed.is_secret(),
+            gradient,
+            protection,
+            records,
+            sampler,
+            step: 0,
+            paid: 0,
+        })
+    }
+
+    /// The sampling scheme, as the sampler states it.
+    #[must_use]
+    pub fn scheme(&self) -> Scheme {
+        self.sampler.scheme()
+    }
+
+    /// Whether the seed came from the operating system, so that nobody knows the noise.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.secret
     }
 
     /// The privacy event of one release; `None` without protection.
@@ -202,9 +281,10 @@ impl<S: Subsampler, N: NoiseSource> PrivateGradient<S, N> {
     /// # Errors
     /// If the ledger's budget does not allow them; then nothing is debited.
     pub fn pay(&mut self, ledger: &mut Ledger, releases: u64) -> Result<()> {
-        if let Some(event) = self.event()? {
-            ledger.debit(event, releases)?;
-        }
+        let Some(event) = self.event()? else {
+            return Err(Error::Conflict("an unprotected release has no price, for no budget allows it"));
+        };
+        ledger.debit(event, releases)?;
         self.paid += releases;
         Ok(())
     }
@@ -228,43 +308,65 @@ impl<S: Subsampler, N: NoiseSource> PrivateGradient<S, N> {
         self.paid += releases;
     }
 
-    /// The sampler.
-    #[must_use]
-    pub fn sampler(&self) -> &S {
-        &self.sampler
+    /// The standard normals of the last release.
+    #[cfg(test)]
+    pub(crate) fn last_noise(&self) -> &[f64] {
+        &self.standard
     }
 
-    /// Sets the value of a shared array that the gradient is taken at.
+    /// The gradient, for setting the shared values it is taken at.
     pub(crate) fn gradient_mut(&mut self) -> &mut RecordGradient<f64> {
         &mut self.gradient
     }
 
-    /// Makes one release into `out`. Nothing is allocated.
+    /// Sets a shared input that the gradient is taken at; one that it does not depend on is passed over.
     ///
     /// # Errors
-    /// If no release is left, or the records do not fit.
-    pub fn release(&mut self, records: &Sensitive<Records>, out: &mut [f64]) -> Result<()> {
+    /// If `values` has the wrong length.
+    pub fn set(&mut self, name: &str, values: &[f64]) -> Result<()> {
+        Ok(self.gradient.set(name, values)?)
+    }
+
+    /// Makes one release into `out`, which is written only when the noise has been added. Nothing is allocated.
+    ///
+    /// # Errors
+    /// If no release is left, `out` has not the gradient's dimension, or the records do not fit it.
+    pub fn release(&mut self, out: &mut [f64]) -> Result<()> {
         if self.step == self.paid {
             return Err(Error::NotPaid { paid: self.paid });
         }
+        if out.len() != self.sum.len() {
+            let (what, requirement) = ("length of a release", "that of the gradient");
+            return Err(Error::OutOfRange { what, requirement, value: out.len() as f64 });
+        }
         let step = self.step;
         self.step += 1;
+        let records = self.records.behind_the_wall();
         self.sampler.draw(step, &mut self.batch);
-        let records = records.behind_the_wall();
+        if records.is_empty() {
+            self.batch.clear();
+        }
         match &self.protection {
             Protection::Gaussian(mechanism) => {
                 let clip = mechanism.clip();
                 let weigh = |squared_norms: &[f64], weights: &mut [f64]| clip.weigh(squared_norms, weights);
-                self.gradient.weighted_sum(records, &self.batch, weigh, out)?;
-                let scale = mechanism.noise_scale();
+                self.gradient.weighted_sum(records, &self.batch, weigh, &mut self.sum)?;
                 self.noise.fill(step, &mut self.standard);
-                for (out, z) in out.iter_mut().zip(&self.standard) {
-                    *out = (*out + scale * z) / self.rate;
+                let scale = mechanism.noise_scale();
+                for ((out, &sum), z) in out.iter_mut().zip(&self.sum).zip(&self.standard) {
+                    // Terms of norm C add up to a finite sum; should one not, it must not show that it was there.
+                    let sum = if sum.is_finite() { sum } else { 0.0 };
+                    *out = (sum + scale * z) / self.rate;
                 }
             }
             Protection::None => {
-                self.gradient.weighted_sum(records, &self.batch, |_, weights| weights.fill(1.0), out)?;
-                out.iter_mut().for_each(|out| *out /= self.rate);
+                self.gradient.weighted_sum(
+                    records,
+                    &self.batch,
+                    |_, weights| weights.fill(1.0),
+                    &mut self.sum,
+                )?;
+                out.iter_mut().zip(&self.sum).for_each(|(out, sum)| *out = sum / self.rate);
             }
         }
         Ok(())

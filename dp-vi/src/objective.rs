@@ -1,11 +1,11 @@
 //! The evidence lower bound as array programs: a per-record part behind the wall, and a shared part in front of it.
 
 use crate::error::{Error, Result};
-use crate::guide::{Guide, GuideSite};
+use crate::guide::{Guide, GuideProgram, GuideSite};
 use crate::sensitive::Sensitive;
 use ppl_core::{
-    Graph, InputId, Model, Noise, Plan, Program, RecordGradient, Records, Unconstrained, gradient, trace,
-    vector_jacobian,
+    Graph, InputId, Model, Noise, NoiseKind, Plan, Program, RecordGradient, Records, Unconstrained, gradient,
+    trace, vector_jacobian,
 };
 use std::ops::Range;
 
@@ -52,12 +52,68 @@ fn cotangent_name(site: &str) -> String {
     format!("cotangent/{site}")
 }
 
+/// An error that says where the records do not fit, but quotes none of them.
+fn without_the_value(error: ppl_core::Error) -> Error {
+    match error {
+        ppl_core::Error::OutsideSupport { site, support, .. } => Error::Observation { site, support },
+        other => Error::Model(other),
+    }
+}
+
+/// Checks what a guide has built, for guides may be anybody's.
+fn check_guide(
+    guide: &impl Guide,
+    sites: &[GuideSite],
+    program: &GuideProgram<'_>,
+    noise: &Noise<'_>,
+) -> Result<()> {
+    let wrong = |problem: String| Err(Error::Guide { guide: guide.describe(), problem });
+    if program.values.len() != sites.len() {
+        return wrong(format!("gives {} values for {} sites", program.values.len(), sites.len()));
+    }
+    for (value, site) in program.values.iter().zip(sites) {
+        if value.shape() != site.shape {
+            return wrong(format!(
+                "gives site '{}' of shape {} a value of {}",
+                site.name,
+                site.shape,
+                value.shape()
+            ));
+        }
+    }
+    if !program.entropy.shape().is_scalar() {
+        return wrong(format!("has an entropy of shape {}, not a number", program.entropy.shape()));
+    }
+    for (k, parameter) in program.parameters.iter().enumerate() {
+        let input = noise.graph().input(parameter.name.clone(), parameter.var.shape())?;
+        if !input.is(parameter.var)
+            || program.parameters[..k].iter().any(|other| other.name == parameter.name)
+        {
+            return wrong(format!(
+                "has a parameter '{}' that is not an input of its own of that name",
+                parameter.name
+            ));
+        }
+        if parameter.initial.len() != parameter.var.shape().elements() {
+            let (got, shape) = (parameter.initial.len(), parameter.var.shape());
+            return wrong(format!(
+                "starts parameter '{}' of shape {shape} with {got} numbers",
+                parameter.name
+            ));
+        }
+    }
+    if noise.inputs().iter().any(|(_, kind, _)| *kind != NoiseKind::StandardNormal) {
+        return wrong("draws noise other than standard normal".to_owned());
+    }
+    Ok(())
+}
+
 impl Objective {
     /// Traces the model and the guide and plans all programs.
     pub(crate) fn new(model: &impl Model, guide: &impl Guide, records: &Sensitive<Records>) -> Result<Self> {
         let graph = Graph::new();
         let trace = trace(model, &graph, records.schema(), Unconstrained)?;
-        trace.check_observations(records.behind_the_wall())?;
+        trace.check_observations(records.behind_the_wall()).map_err(without_the_value)?;
         let sites: Vec<GuideSite> = trace
             .latents()
             .map(|site| GuideSite {
@@ -77,7 +133,7 @@ impl Objective {
         let touched: Vec<bool> = (0..inputs.len()).map(|site| everything.is_touched(site)).collect();
         let frontier: Vec<_> =
             inputs.iter().zip(&touched).filter(|(_, touched)| **touched).map(|(&x, _)| x).collect();
-        if frontier.is_empty() {
+        if frontier.iter().all(|array| array.shape().elements() == 0) {
             return Err(Error::NothingToInfer("has no latent value or parameter that the records depend on"));
         }
         let record_gradient = RecordGradient::<f64>::new(log_likelihood, &frontier)?;
@@ -89,6 +145,7 @@ impl Objective {
         let guide_graph = Graph::new();
         let mut noise = Noise::new(&guide_graph, "guide");
         let program = guide.build(&sites, &mut noise)?;
+        check_guide(guide, &sites, &program, &noise)?;
         let draw = Plan::new(&Program::new(&guide_graph, &program.values)?);
         let mut pairs = vec![(program.entropy, guide_graph.constant(1.0))];
         for (site, &value) in sites.iter().zip(&program.values) {

@@ -1,6 +1,6 @@
 //! The privacy statement.
 
-use dp_accountant::{Budget, Certified, Relation};
+use dp_accountant::{Budget, Certified, Relation, rounded_down, rounded_up};
 use dp_sampler::Scheme;
 use serde::Serialize;
 use std::fmt;
@@ -54,25 +54,21 @@ impl fmt::Display for PrivacyReport {
             )?;
             writeln!(f, "With a secret seed, the same run would have this guarantee:")?;
         }
+        // Every printed number is rounded to the safe side.
+        let (upper, lower) = (rounded_up(epsilon.upper), rounded_down(epsilon.lower));
+        writeln!(f, "({upper}, {:e})-differential privacy, {}.", budget.delta, neighbours(budget.relation))?;
+        writeln!(f, "In words: {} changes the probability of any set of", change(budget.relation))?;
         writeln!(
             f,
-            "({:.6}, {:e})-differential privacy, {}.",
-            epsilon.upper,
-            budget.delta,
-            neighbours(budget.relation)
-        )?;
-        let ratio = epsilon.upper.exp();
-        writeln!(f, "In words: {} changes the probability of any", change(budget.relation))?;
-        writeln!(
-            f,
-            "set of outcomes by a factor of at most e^{:.4} = {ratio:.3}, up to an additional probability of {:e}.",
-            epsilon.upper, budget.delta
+            "outcomes by a factor of at most e^{upper} <= {}, up to an additional",
+            rounded_up(epsilon.upper.exp())
         )?;
         writeln!(
             f,
-            "  epsilon    in [{:.6}, {:.6}] at delta = {:e}",
-            epsilon.lower, epsilon.upper, budget.delta
+            "probability of {:e}. This fit alone: every further one on these records adds to it.",
+            budget.delta
         )?;
+        writeln!(f, "  epsilon    in [{lower}, {upper}] at delta = {:e}", budget.delta)?;
         writeln!(f, "  budget     epsilon = {}, delta = {:e}", budget.epsilon, budget.delta)?;
         writeln!(f, "  sampling   {}", self.scheme)?;
         if let (Some(sigma), Some(clip)) = (self.noise_multiplier, self.clip_norm) {

@@ -9,7 +9,8 @@ use ppl_core::{Records, Schema};
 ///
 /// # Privacy
 /// Names and shapes of columns are public. Values, and under [`AddRemove`](dp_accountant::Relation::AddRemove) the number
-/// of records, are not.
+/// of records, are not. An error of this crate may say *that* records do not fit a model, so errors are for whoever holds
+/// the records; it does not say which record, or quote a value.
 ///
 /// ```
 /// use dp_vi::Sensitive;

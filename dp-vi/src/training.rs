@@ -8,17 +8,14 @@ use crate::objective::Shared;
 use crate::optimiser::{Adam, Optimiser, Schedule, TailAverage};
 use crate::posterior::Posterior;
 use crate::report::PrivacyReport;
-use crate::sensitive::Sensitive;
 use dp_sampler::{GaussianNoise, NoiseSource, Subsampler};
-use ppl_core::Records;
 
 /// A run that has been paid for. Each [`step`](Training::step) makes one release; nothing is allocated.
 ///
 /// [`DpVi::fit`](crate::DpVi::fit) runs all steps; this is for those who want to hold the loop themselves.
 pub struct Training<'r, G, S> {
     guide: G,
-    records: &'r Sensitive<Records>,
-    gradient: PrivateGradient<S, GaussianNoise>,
+    gradient: PrivateGradient<'r, S>,
     shared: Shared,
     draws: GaussianNoise,
     optimiser: Adam,
@@ -36,8 +33,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     #[allow(clippy::too_many_arguments)] // The parts of a run, put together in one place only.
     pub(crate) fn new(
         guide: G,
-        records: &'r Sensitive<Records>,
-        gradient: PrivateGradient<S, GaussianNoise>,
+        gradient: PrivateGradient<'r, S>,
         shared: Shared,
         draws: GaussianNoise,
         mut optimiser: Adam,
@@ -49,7 +45,6 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         optimiser.init(parameters.len());
         Self {
             guide,
-            records,
             gradient,
             draws,
             optimiser,
@@ -84,13 +79,19 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     pub fn step(&mut self) -> Result<()> {
         self.draws.fill(self.done, &mut self.noise);
         self.shared.draw(&self.parameters, &self.noise, self.gradient.gradient_mut());
-        self.gradient.release(self.records, &mut self.released)?;
+        self.gradient.release(&mut self.released)?;
         self.shared.pull_back(&self.released, &mut self.update);
         let rate = self.schedule.at(self.done, self.report.steps);
         self.optimiser.update(&mut self.parameters, &self.update, rate);
         self.average.take(self.done, &self.parameters);
         self.done += 1;
         Ok(())
+    }
+
+    /// The guide's draw and the privacy noise of the last step, both standard normals.
+    #[cfg(test)]
+    pub(crate) fn last_noise(&self) -> (&[f64], &[f64]) {
+        (&self.noise, self.gradient.last_noise())
     }
 
     /// Ends the run where it is. The report still states the cost of all steps that were paid for.

@@ -223,7 +223,8 @@ fn what_has_no_default_must_be_said_and_nonsense_is_refused() {
     assert!(told(no_steps.fit(&records)).contains("the number of steps is missing"));
     assert!(told(ready().budget(budget(1.0)).without_privacy().fit(&records)).contains("choose one"));
     assert!(
-        told(ready().steps(0).budget(budget(1.0)).fit(&records)).contains("steps must be at least 1, got 0")
+        told(ready().steps(0).budget(budget(1.0)).fit(&records))
+            .contains("number of steps must be between 1 and 10^9, got 0")
     );
     for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(told(ready().budget(budget(epsilon)).fit(&records)).contains("epsilon"), "{epsilon}");
@@ -300,7 +301,7 @@ fn models_without_anything_to_infer_are_refused() {
     );
     let fit =
         DpVi::new(logistic, AutoNormal::new()).subsample(FullBatch).steps(1).without_privacy().fit(&wrong);
-    assert!(fit.err().unwrap().to_string().contains("site 'y': value 3 (column 'y', record 1)"));
+    assert!(fit.err().unwrap().to_string().contains("site 'y': an observation is outside the support"));
 }
 
 #[test]
@@ -309,13 +310,83 @@ fn no_records_still_give_a_noisy_answer() {
     let empty =
         Records::from_columns([("x", Column::from(Array2::zeros((0, 3)))), ("y", Column::from(Vec::new()))])
             .unwrap();
-    let fit = DpVi::new(logistic, AutoNormal::new())
-        .subsample(Poisson::rate(0.5).unwrap())
-        .steps(20)
-        .budget(budget(1.0))
-        .fit(&Sensitive::new(empty));
-    // A sampler may refuse to be bound to nothing; if it does, it says so.
-    if let Err(error) = fit {
-        assert!(error.to_string().contains("record"), "{error}");
+    let empty = Sensitive::new(empty);
+    for run in 0..2 {
+        let vi = DpVi::new(logistic, AutoNormal::new()).steps(20).budget(budget(1.0));
+        let fit = match run {
+            0 => vi.subsample(Poisson::rate(0.5).unwrap()).fit(&empty),
+            _ => vi.subsample(FullBatch).fit(&empty),
+        };
+        assert!(
+            fit.unwrap().posterior().mean("w").unwrap().iter().all(|mean| *mean != 0.0 && mean.is_finite())
+        );
+    }
+}
+
+#[test]
+fn errors_do_not_quote_the_records_or_their_number() {
+    let y = Column::from(vec![0.0, 73_250.0]);
+    let records = Records::from_columns([("x", Column::from(Array2::zeros((2, 3)))), ("y", y)]).unwrap();
+    let vi = || DpVi::new(logistic, AutoNormal::new()).steps(5).budget(budget(1.0));
+    let told = vi().subsample(FullBatch).fit(&Sensitive::new(records)).err().unwrap().to_string();
+    assert_eq!(told, "site 'y': an observation is outside the support (0 or 1)");
+    let told =
+        vi().subsample(FixedSize::batch(1_000_000).unwrap()).fit(&people(777)).err().unwrap().to_string();
+    assert!(!told.contains("777"), "{told}");
+}
+
+#[test]
+fn a_guide_that_does_not_fit_is_an_error() {
+    struct Broken(u8);
+    impl dp_vi::Guide for Broken {
+        fn build<'g>(
+            &self,
+            sites: &[dp_vi::GuideSite],
+            noise: &mut ppl_core::Noise<'g>,
+        ) -> dp_vi::Result<dp_vi::GuideProgram<'g>> {
+            let mut program = AutoNormal::new().build(sites, noise)?;
+            match self.0 {
+                0 => drop(program.values.pop()),
+                1 => program.parameters[0].initial.push(1.0),
+                2 => program.values[0] = program.values[0].sum(),
+                3 => program.entropy = program.values[0],
+                4 => program.parameters[0].name = "elsewhere".to_owned(),
+                5 => program.parameters[1].name = program.parameters[0].name.clone(),
+                _ => program.values[0] = program.values[0] + noise.draw(ppl_core::NoiseKind::Uniform, 3)?,
+            }
+            Ok(program)
+        }
+        fn marginals(&self, sites: &[dp_vi::GuideSite], parameters: &[f64]) -> Vec<dp_vi::Marginal> {
+            AutoNormal::new().marginals(sites, parameters)
+        }
+        fn describe(&self) -> &'static str {
+            "broken on purpose"
+        }
+    }
+    let records = people(20);
+    for kind in 0..7 {
+        let fit =
+            DpVi::new(logistic, Broken(kind)).subsample(FullBatch).steps(2).without_privacy().fit(&records);
+        let told = fit.err().unwrap_or_else(|| panic!("kind {kind} went through")).to_string();
+        assert!(told.starts_with("the guide (broken on purpose) "), "{kind}: {told}");
+    }
+}
+
+#[test]
+fn the_statement_is_rounded_to_the_safe_side() {
+    let records = people(20);
+    for epsilon in [4e-7, 0.123_454_26, 1.0, 12.345_678_9] {
+        let fit = DpVi::new(logistic, AutoNormal::new())
+            .subsample(FullBatch)
+            .steps(3)
+            .budget(budget(epsilon))
+            .fit(&records)
+            .unwrap();
+        let text = fit.privacy().to_string();
+        let stated: f64 = text[1..text.find(',').unwrap()].parse().unwrap();
+        let upper = fit.privacy().epsilon.as_ref().unwrap().upper;
+        assert!(stated >= upper && stated <= upper * 1.01, "{stated} for {upper}");
+        let factor: f64 = text.split("<= ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+        assert!(factor >= upper.exp(), "{factor} for e^{upper}");
     }
 }

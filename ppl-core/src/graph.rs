@@ -219,6 +219,12 @@ impl<'g> Var<'g> {
         self.graph.nodes.borrow()[self.id as usize].kind
     }
 
+    /// Whether both handles stand for the very same value of the same graph.
+    #[must_use]
+    pub fn is(self, other: Var<'_>) -> bool {
+        std::ptr::eq(self.graph, other.graph) && self.id == other.id
+    }
+
     pub(crate) fn id(self) -> u32 {
         self.id
     }

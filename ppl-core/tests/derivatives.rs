@@ -170,7 +170,7 @@ fn seeds_scale_the_derivative() {
 }
 
 #[test]
-fn the_branch_not_taken_leaves_no_nan() {
+fn a_harmless_argument_keeps_the_branch_not_taken_finite() {
     let graph = Graph::new();
     let x = graph.input("x", ()).unwrap();
     let safe = x.greater(0.0).select(x, 1.0);
@@ -190,4 +190,40 @@ fn what_does_not_depend_has_a_zero_gradient_of_its_shape() {
     let mut plan = Plan::<f64>::new(&Program::new(&graph, &gradients).unwrap());
     plan.run();
     assert_eq!((plan.output(0), plan.output(1)), (&[1.0, 1.0][..], &[0.0, 0.0, 0.0][..]));
+}
+
+#[test]
+fn known_exponents_have_derivatives_at_zero() {
+    let graph = Graph::new();
+    let x = graph.input("x", ()).unwrap();
+    let powers = [x.pow(0.0), x.pow(1.0), x.pow(2.0), x.pow(3.0)];
+    let slopes: Vec<Var<'_>> = powers.iter().map(|power| gradient(*power, &[x]).unwrap()[0]).collect();
+    let mut plan = Plan::<f64>::new(&Program::new(&graph, &slopes).unwrap());
+    plan.set("x", &[0.0]).unwrap();
+    plan.run();
+    assert_eq!([0, 1, 2, 3].map(|k| plan.output(k)[0]), [0.0, 1.0, 0.0, 0.0]);
+}
+
+#[test]
+fn a_gradient_does_not_depend_on_what_else_is_asked_for() {
+    let graph = Graph::new();
+    let x = graph.input("x", ()).unwrap();
+    let y = x.square();
+    let z = y.exp() + x;
+    let (alone, together) = (gradient(z, &[x]).unwrap(), gradient(z, &[x, y]).unwrap());
+    assert!(alone[0].is(together[0]));
+}
+
+#[test]
+fn values_of_another_graph_are_refused_everywhere() {
+    let (graph, other) = (Graph::new(), Graph::new());
+    let (a, b) = (graph.input("a", ()).unwrap(), other.input("b", ()).unwrap());
+    assert!(matches!(gradient(a.square(), &[b]), Err(Error::MixedGraphs { .. })));
+    assert!(matches!(Program::new(&graph, &[b]), Err(Error::MixedGraphs { .. })));
+    let _ = a.select(1.0, b);
+    assert!(matches!(graph.check(), Err(Error::MixedGraphs { .. })));
+    let graph = Graph::new();
+    let a = graph.input("a", ()).unwrap();
+    let _ = a + b;
+    assert!(matches!(graph.check(), Err(Error::MixedGraphs { .. })));
 }

@@ -230,3 +230,44 @@ fn public_observations_belong_to_the_prior() {
     let expected = -0.5 - 0.5 * 4.0 - 0.5_f64.ln() - (2.0 * std::f64::consts::PI).ln();
     assert!((density.total() - expected).abs() < 1e-14);
 }
+
+/// A distribution may hold values that it does not list as parameters; a record's must not get out that way.
+#[test]
+fn a_prior_cannot_hide_a_record() {
+    struct Sneaky<'g>(Var<'g>);
+    impl<'g> Distribution<'g> for Sneaky<'g> {
+        fn name(&self) -> &'static str {
+            "Sneaky"
+        }
+        fn parameters(&self) -> Vec<Parameter<'g>> {
+            Vec::new()
+        }
+        fn support(&self) -> Constraint {
+            Constraint::Real
+        }
+        fn log_prob(&self, x: Var<'g>) -> Var<'g> {
+            -(x - self.0).square()
+        }
+        fn draw(&self, _: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
+            noise.draw(NoiseKind::Uniform, ())
+        }
+    }
+    let told = failure(|ctx| {
+        let mut leaked = None;
+        ctx.each_record(|_, record| {
+            leaked = Some(record.get("y")?);
+            Ok(())
+        })?;
+        ctx.sample("s", Sneaky(leaked.unwrap())).map(|_| ())
+    });
+    assert!(told.contains("would mix records"), "{told}");
+}
+
+#[test]
+fn constant_arrays_are_checked_like_numbers() {
+    let told = failure(|ctx| {
+        let scales = ctx.graph().array(&array![1.0, -2.0].into_dyn());
+        ctx.sample("s", gauss(0.0, scales)).map(|_| ())
+    });
+    assert!(told.contains("scale must be positive and finite, got -2"), "{told}");
+}

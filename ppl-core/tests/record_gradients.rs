@@ -227,3 +227,41 @@ fn mistakes_are_errors() {
     let w = graph.input("w", [2]).unwrap();
     assert!(RecordGradient::<f64>::new(w.sum(), &[w]).is_err());
 }
+
+/// Sums over some and over no records where a shared factor overflows: both must be zeros, or the difference would tell
+/// whether somebody was there.
+#[test]
+fn a_shared_value_that_is_not_finite_silences_everybody() {
+    let records = records(4, 2);
+    let graph = Graph::new();
+    let (s, w) = (graph.input("s", [2]).unwrap(), graph.input("w", [2]).unwrap());
+    let x = Record::new(&graph, records.schema()).get("x").unwrap();
+    for value in [x.dot(s) - w.sum().exp(), x.dot(s) - w.dot(w.exp()), x.dot(s) + s.dot(w.exp()) - w.sum()] {
+        let mut gradient = RecordGradient::<f64>::new(value, &[s, w]).unwrap();
+        gradient.set("s", &[1.0, 1.0]).unwrap();
+        gradient.set("w", &[800.0, 800.0]).unwrap();
+        for batch in [&[][..], &[0, 1, 2]] {
+            let mut sum = [f64::NAN; 4];
+            gradient.weighted_sum(&records, batch, clip(1.0), &mut sum).unwrap();
+            assert_eq!(sum, [0.0; 4]);
+        }
+    }
+}
+
+/// A factor whose squares underflow has a norm that cannot be trusted; what it multiplies may be huge.
+#[test]
+fn factors_that_underflow_are_left_out() {
+    let rows = ndarray::array![[1.3e154, 0.0], [1.0, 2.0]];
+    let records =
+        Records::from_columns([("x", Column::from(rows)), ("y", Column::from(vec![8.1e-162, 1.0]))]).unwrap();
+    let graph = Graph::new();
+    let w = graph.input("w", [2]).unwrap();
+    let record = Record::new(&graph, records.schema());
+    let value = record.get("x").unwrap().dot(w) * record.get("y").unwrap();
+    let mut gradient = RecordGradient::<f64>::new(value, &[w]).unwrap();
+    let mut sum = [0.0; 2];
+    gradient.weighted_sum(&records, &[0], clip(1e-8), &mut sum).unwrap();
+    assert_eq!(sum, [0.0; 2]);
+    gradient.weighted_sum(&records, &[0, 1], clip(f64::INFINITY), &mut sum).unwrap();
+    assert_eq!(sum, [1.0, 2.0]);
+}
