@@ -261,10 +261,10 @@ impl<T: Scalar> RecordGradient<T> {
                                 }
                             }
                             Row::One(left) => {
-                                scaled
-                                    .iter_mut()
-                                    .zip(weights)
-                                    .for_each(|(scaled, &weight)| *scaled = weight * left);
+                                for (scaled, &weight) in scaled.iter_mut().zip(weights) {
+                                    // A record that was taken out must stay out, whatever it would be multiplied with.
+                                    *scaled = if weight == T::zero() { weight } else { weight * left };
+                                }
                             }
                         }
                         add_rows(sums, scaled, right);

@@ -236,10 +236,13 @@ fn a_shared_value_that_is_not_finite_silences_everybody() {
     let graph = Graph::new();
     let (s, w) = (graph.input("s", [2]).unwrap(), graph.input("w", [2]).unwrap());
     let x = Record::new(&graph, records.schema()).get("x").unwrap();
-    for value in [x.dot(s) - w.sum().exp(), x.dot(s) - w.dot(w.exp()), x.dot(s) + s.dot(w.exp()) - w.sum()] {
+    let z = graph.input("z", [2]).unwrap();
+    // Infinite as a direct contribution, as the left factor of a product, and as the right one.
+    for value in [x.dot(s) - w.sum().exp(), x.dot(s) - w.dot(z).exp(), x.dot(s) + w.dot((800.0 * z).exp())] {
         let mut gradient = RecordGradient::<f64>::new(value, &[s, w]).unwrap();
         gradient.set("s", &[1.0, 1.0]).unwrap();
         gradient.set("w", &[800.0, 800.0]).unwrap();
+        gradient.set("z", &[1.0, 1.0]).unwrap();
         for batch in [&[][..], &[0, 1, 2]] {
             let mut sum = [f64::NAN; 4];
             gradient.weighted_sum(&records, batch, clip(1.0), &mut sum).unwrap();
