@@ -83,8 +83,23 @@ pub struct WeightSummary {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A summary for tests of what shows it.
+    pub(crate) fn weight(
+        name: &str,
+        truth: Option<f64>,
+        private: (f64, f64),
+        reference: Option<(f64, f64)>,
+    ) -> WeightSummary {
+        WeightSummary {
+            name: name.into(),
+            truth,
+            private: Marginal::new(private.0, private.1).unwrap(),
+            reference: reference.map(|(mean, sd)| Marginal::new(mean, sd).unwrap()),
+        }
+    }
 
     #[test]
     fn parameters_are_checked() {

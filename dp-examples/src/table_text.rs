@@ -152,20 +152,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn weight(
-        name: &str,
-        truth: Option<f64>,
-        private: (f64, f64),
-        reference: Option<(f64, f64)>,
-    ) -> WeightSummary {
-        WeightSummary {
-            name: name.into(),
-            truth,
-            private: Marginal::new(private.0, private.1).unwrap(),
-            reference: reference.map(|(mean, sd)| Marginal::new(mean, sd).unwrap()),
-        }
-    }
+    use crate::summary::tests::weight;
 
     #[test]
     fn shows_everything_aligned() {

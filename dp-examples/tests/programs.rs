@@ -1,5 +1,7 @@
 //! The programs as a user meets them: the main job, a file of one's own, and nonsense.
 
+#![allow(clippy::print_stderr)] // A skipped test says so.
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -306,10 +306,10 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         let every = (steps / 200).max(1);
         while training.done() < steps {
             training.step()?;
-            if let Some(callback) = &mut on_progress {
-                if training.done() % every == 0 || training.done() == steps {
-                    callback(Progress { done: training.done(), steps });
-                }
+            if let Some(callback) = &mut on_progress
+                && (training.done() % every == 0 || training.done() == steps)
+            {
+                callback(Progress { done: training.done(), steps });
             }
         }
         Ok(training.finish())

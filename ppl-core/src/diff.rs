@@ -4,8 +4,9 @@
 //! again, and work it shares with the value is done once.
 
 use crate::error::{Error, Result, Source};
-use crate::graph::{Kind, Var};
+use crate::graph::Kind;
 use crate::op::Cotangent;
+use crate::var::Var;
 
 /// The gradient of a scalar with respect to each of `wrt`.
 ///
@@ -126,10 +127,10 @@ pub(crate) fn reverse<'g>(
         let node = graph.node(id as u32);
         let args: Vec<Var<'g>> = node.args.iter().map(|&arg| graph.var(arg)).collect();
         for (which, &arg) in args.iter().enumerate() {
-            if active[arg.id() as usize] {
-                if let Some(cotangent) = node.op.pullback(&args, graph.var(id as u32), cotangent, which) {
-                    arriving[arg.id() as usize].push(cotangent);
-                }
+            if active[arg.id() as usize]
+                && let Some(cotangent) = node.op.pullback(&args, graph.var(id as u32), cotangent, which)
+            {
+                arriving[arg.id() as usize].push(cotangent);
             }
         }
     }

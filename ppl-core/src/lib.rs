@@ -50,7 +50,8 @@
 //!
 //! | module | what happens there |
 //! |---|---|
-//! | `graph`, `op/*` | values, and the primitives with all their rules |
+//! | `var`, `value`, `graph` | handles that read like mathematics, and the arena behind them |
+//! | `op/*` | the primitives with all their rules |
 //! | `diff` | derivatives, from program to program |
 //! | `program`, `plan` | the flat program, and its memory |
 //! | `records`, `record_gradient` | columns of records; contracted and materialised per-record gradients |
@@ -71,10 +72,12 @@ mod scalar;
 mod shape;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
+mod value;
+mod var;
 
 pub use diff::{gradient, vector_jacobian};
 pub use error::{Error, Result, Source};
-pub use graph::{Graph, Kind, Node, Value, Var};
+pub use graph::{Graph, Kind, Node};
 pub use model::constraint::Constraint;
 pub use model::context::{Ctx, Initial, Latent, LatentRequest, Latents, Model, Record};
 pub use model::distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
@@ -87,6 +90,8 @@ pub use record_gradient::{MaterialisedGradient, RecordGradient};
 pub use records::{Column, Records, Schema};
 pub use scalar::Scalar;
 pub use shape::Shape;
+pub use value::Value;
+pub use var::Var;
 
 /// The README's example, compiled and run with the documentation's.
 #[cfg(doctest)]

@@ -1,9 +1,10 @@
 //! A flat array program: what remains of a graph once the outputs are known.
 
 use crate::error::{Result, Source};
-use crate::graph::{Graph, Kind, Var};
+use crate::graph::{Graph, Kind};
 use crate::op::{Input, Op};
 use crate::shape::Shape;
+use crate::var::Var;
 use std::fmt;
 
 /// One operation of a program. Arguments are positions of earlier instructions.

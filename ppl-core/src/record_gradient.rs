@@ -2,13 +2,14 @@
 
 use crate::diff::{Behind, Contribution, gradient, require_per_record_scalar, reverse, square};
 use crate::error::{Error, Result};
-use crate::graph::{Kind, Var};
+use crate::graph::Kind;
 use crate::op::linear::lane_product;
 use crate::op::{Operand, Row};
 use crate::plan::{InputId, Plan};
 use crate::program::Program;
 use crate::records::Records;
 use crate::scalar::Scalar;
+use crate::var::Var;
 use ndarray::Array2;
 
 /// How one shared array's part of the sum is formed from the outputs of the plan.

@@ -1,9 +1,10 @@
 //! Proptest strategies for what this crate works on: shapes, arrays, records and random array programs.
 
-use crate::graph::{Graph, Var};
+use crate::graph::Graph;
 use crate::op::{Binary, Unary};
 use crate::records::{Column, Records};
 use crate::shape::Shape;
+use crate::var::Var;
 use ndarray::Array2;
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Sets that values live in, and the bijections from the whole real line onto them.
 
-use crate::graph::Var;
 use crate::scalar::Scalar;
+use crate::var::Var;
 use std::fmt;
 
 /// Where a value may lie, and how an unconstrained number is mapped there.

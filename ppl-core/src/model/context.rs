@@ -1,12 +1,14 @@
 //! The statements a model is written in.
 
 use crate::error::{Error, Result, Source};
-use crate::graph::{Graph, Kind, Value, Var};
+use crate::graph::{Graph, Kind};
 use crate::model::constraint::Constraint;
 use crate::model::distribution::Distribution;
 use crate::model::trace::{Site, SiteKind};
 use crate::records::Schema;
 use crate::shape::Shape;
+use crate::value::Value;
+use crate::var::Var;
 use ndarray::{Array1, Array2, ArrayD, arr0};
 
 /// A probabilistic model: any function of a [`Ctx`].

@@ -1,9 +1,11 @@
 //! What a distribution must be able to do.
 
 use crate::error::{Error, Result, Source};
-use crate::graph::{Graph, Kind, Value, Var};
+use crate::graph::{Graph, Kind};
 use crate::model::constraint::Constraint;
 use crate::shape::Shape;
+use crate::value::Value;
+use crate::var::Var;
 
 /// A parameter of a distribution, with the set it must lie in.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,13 @@
 //! What a model leaves behind when it has run: its sites, and its log density as values of a graph.
 
 use crate::error::{Error, Result, Source};
-use crate::graph::{Graph, Var};
+use crate::graph::Graph;
 use crate::model::constraint::Constraint;
 use crate::model::context::{Ctx, Latent, LatentRequest, Latents, Model};
 use crate::op::{Input, Op};
 use crate::records::{Records, Schema};
 use crate::shape::Shape;
+use crate::var::Var;
 use ndarray::ArrayD;
 
 /// What a site is.

@@ -1,8 +1,8 @@
 //! Primitives that work element by element.
 
 use super::{Cotangent, Operand, Row};
-use crate::graph::Var;
 use crate::scalar::Scalar;
+use crate::var::Var;
 
 /// A function of one argument, element by element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -273,13 +273,14 @@ fn map<T: Scalar>(out: &mut [T], x: &[T], f: impl Fn(T) -> T) {
 /// `out = f(a, b)`; an operand with one element is used for every element of the result.
 #[inline]
 fn map2<T: Scalar>(lanes: usize, out: &mut [T], a: Operand<T>, b: Operand<T>, f: impl Fn(T, T) -> T) {
-    if let (Operand::Rows(a), Operand::Rows(b)) = (a, b) {
-        if a.len() == out.len() && b.len() == out.len() {
-            for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
-                *out = f(a, b);
-            }
-            return;
+    if let (Operand::Rows(a), Operand::Rows(b)) = (a, b)
+        && a.len() == out.len()
+        && b.len() == out.len()
+    {
+        for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+            *out = f(a, b);
         }
+        return;
     }
     if lanes == 0 {
         return;

@@ -1,8 +1,8 @@
 //! Products of arrays: where shared values meet the values of a record.
 
 use super::{Cotangent, Operand, Row};
-use crate::graph::Var;
 use crate::scalar::Scalar;
+use crate::var::Var;
 
 /// A product of two arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -15,7 +15,7 @@ pub(crate) mod leaf;
 pub(crate) mod linear;
 pub(crate) mod shaping;
 
-use crate::graph::Var;
+use crate::var::Var;
 use std::fmt;
 
 pub use elementwise::{Binary, Unary};

@@ -1,8 +1,8 @@
 //! Primitives that move, repeat or add up elements.
 
 use super::{Cotangent, Operand, Row};
-use crate::graph::Var;
 use crate::scalar::Scalar;
+use crate::var::Var;
 
 /// An operation that moves, repeats or adds up elements. The shape of the result is that of its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
