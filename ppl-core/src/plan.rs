@@ -238,12 +238,7 @@ impl<T: Scalar> Plan<T> {
         for slot in &self.columns {
             let (width, values) = (slot.shape.elements(), records.column(slot.index));
             let rows = &mut self.record[slot.first * lanes..(slot.first + width) * lanes];
-            for (lane, &index) in batch.iter().enumerate() {
-                let from = index as usize * width;
-                for (element, &value) in values[from..from + width].iter().enumerate() {
-                    rows[element * lanes + lane] = T::of(value);
-                }
-            }
+            gather(rows, values, width, batch);
         }
         for step in &self.record_steps {
             let Place::Rows { first, rows } = step.out else {
@@ -345,6 +340,28 @@ impl<T: Scalar> Plan<T> {
             }
         }
         Ok(matrix)
+    }
+}
+
+/// Elements of a record that are gathered together: as many as a cache line holds.
+const GATHER: usize = 8;
+
+/// Copies the records of `batch` (`width` numbers each) into rows, one row for each element, transposing on the way.
+///
+/// The inner loop writes one row from end to end, so that writes are sequential; blocks of elements keep the cache lines
+/// that it reads from near.
+fn gather<T: Scalar>(rows: &mut [T], values: &[f64], width: usize, batch: &[u64]) {
+    let lanes = batch.len();
+    if lanes == 0 {
+        return;
+    }
+    for (block, rows) in rows.chunks_mut(GATHER * lanes).enumerate() {
+        for (element, row) in rows.chunks_exact_mut(lanes).enumerate() {
+            let values = &values[block * GATHER + element..];
+            for (slot, &index) in row.iter_mut().zip(batch) {
+                *slot = T::of(values[index as usize * width]);
+            }
+        }
     }
 }
 
