@@ -30,7 +30,7 @@ pub struct Calibrated {
 /// [`Ledger`](crate::Ledger) makes when the events are debited.
 ///
 /// # Accuracy
-/// The upper end of epsilon is within 1e-4 of the budget, relatively, unless the smallest multiplier that is
+/// The upper end of epsilon is within 1e-4 of the budget, relatively (for budgets below 1e-3 within about 1e-7), unless the smallest multiplier that is
 /// considered, 0.01, already keeps the budget: then it is returned.
 ///
 /// # Errors
@@ -61,10 +61,15 @@ pub fn calibrate_noise_multiplier(
         }
         accountant.epsilon(budget.delta)
     };
-    // Two multipliers with the budget between them. Rough intervals are enough to see on which side one is; where they
-    // are not, calling it the noisier side keeps the search correct.
+    // Two multipliers with the budget between them. Rough intervals are mostly enough to see on which side one is.
     let rough = Some(0.02);
-    let keeps = |noise_multiplier| Ok::<_, Error>(cost(noise_multiplier, rough)?.upper <= budget.epsilon);
+    let keeps = |noise_multiplier| -> Result<bool> {
+        let roughly = cost(noise_multiplier, rough)?;
+        if roughly.upper <= budget.epsilon || roughly.lower > budget.epsilon {
+            return Ok(roughly.upper <= budget.epsilon);
+        }
+        Ok(cost(noise_multiplier, None)?.upper <= budget.epsilon)
+    };
     let (mut too_small, mut enough) = (1.0, 1.0);
     if keeps(1.0)? {
         while too_small > SMALLEST && keeps(too_small)? {
@@ -76,7 +81,7 @@ pub fn calibrate_noise_multiplier(
             too_small = enough;
             enough *= 2.0;
             if enough > LARGEST {
-                let (epsilon, delta) = (cost(LARGEST, rough)?.upper, budget.delta);
+                let (epsilon, delta) = (cost(LARGEST, None)?.upper, budget.delta);
                 return Err(Error::Unreachable { largest: LARGEST, epsilon, budget: budget.epsilon, delta });
             }
         }

@@ -20,7 +20,8 @@ impl Interval {
 
     fn around(value: f64, error: f64) -> Self {
         // The last term covers results in or below the subnormal range, where no relative bound holds.
-        Self { lower: (value - error).max(0.0), upper: (value + error + 1e-300).min(1.0) }
+        let lower = if value < 1e-290 { 0.0 } else { (value - error).max(0.0) };
+        Self { lower, upper: (value + error + 1e-300).min(1.0) }
     }
 
     /// The interval of the larger of two numbers.

@@ -198,8 +198,8 @@ impl Pair {
         let far = z.iter().filter(|z| z.is_finite()).fold(0.0f64, |far, z| far.max(z.abs())).min(60.0);
         let steep = width * (far + 3.0);
         // Positions carry a relative error of 2u, so a density 2u z² and more from its own evaluation; differences of
-        // tails over a cell with steep > 1/2 cancel by a factor of at most 20. Exponents t and the reference add their
-        // own rounding.
+        // tails over a cell with steep > 1/2 cancel by a factor of at most 2.5 (far + 3), which the term in far² covers.
+        // Exponents t and the reference add their own rounding.
         let exponent = self.exponent(if left.is_finite() { left } else { right }).abs();
         let error = ROUNDOFF * (64.0 + 40.0 * far * far + 8.0 * (exponent + reference.abs()));
         if steep <= 0.5 {

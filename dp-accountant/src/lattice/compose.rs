@@ -10,12 +10,15 @@
 //! With c near the saddle point f is concentrated near ε, so that an error that is small against the largest f_n is
 //! small against delta, however small delta is. Four errors are accounted for:
 //!
-//! 1. The w_j are rounded, relative to each by 2u (|c l_j - g| + 2) at most: a factor e^±(T ·) on f.
-//! 2. Transforms. A power-of-two transform of n numbers with absolute sum S errs by at most 8 u log2(n) S in each
-//!    output: a radix-2 stage multiplies the bound by 1 + 7u (complex product, twiddle factor, sum), and the moduli of
-//!    all stages multiply to the matrix of ones. Powers are taken through logarithm and angle, each of which adds
-//!    less than 12u per factor. So with a = |computed coefficient| the T-th power errs by at most
-//!    (a (1 + 12u) + 8u log2 n)^T - a^T. The mean of these bounds over all frequencies, with the error of the inverse
+//! 1. The w_j are rounded, relative to each by u (|c l_j| + 2 |c l_j - g| + 4) at most: a factor e^±(T ·) on f. The part
+//!    with |c l_j| <= |c l_j - g| + |g| is charged in two places, by the steepest exponent and by Σ T |g|. Where a table
+//!    is longer than the transform, ⌈table / n⌉ of its entries are added up in one place, with a rounding each.
+//! 2. Transforms. A power-of-two transform of n numbers with absolute sum S errs by at most 12 u log2(n) S in each
+//!    output: a radix-2 stage multiplies the bound by 1 + 11u (complex product, sum, and a twiddle factor whose angle
+//!    and whose value are rounded, 7u together), and the moduli of all stages multiply to the matrix of ones; larger
+//!    radices spend fewer twiddle factors. Powers are taken through logarithm and angle, which add less than 12u per
+//!    factor, and 4u more for each of the m distributions whose angles are added up. So with a = |computed coefficient|
+//!    the T-th power errs by at most (a (1 + (12 + 4m) u) + 12u log2 n)^T - a^T. The mean of these bounds over all frequencies, with the error of the inverse
 //!    transform, bounds the error of every f_n.
 //! 3. Wrap-around: f is obtained modulo n. The mass of f outside the window of n points is bounded by Chernoff's
 //!    inequality on the tilted masses. It can only add to the computed f_n, which the lower end subtracts at the place
@@ -97,7 +100,7 @@ impl Composed {
         let shift: f64 = factors.iter().map(|(distribution, count)| count * distribution.shift).sum();
         let spare = length as f64 - (window.high - window.low) / spacing;
         let first = ((window.low - shift) / spacing - 0.5 * spare).floor() as i64;
-        let transform_error = 8.0 * u * (length as f64).log2();
+        let transform_error = 12.0 * u * (length as f64).log2();
         let mut planner = FftPlanner::<f64>::new();
         let forward = planner.plan_fft_forward(length);
         let mut scratch = vec![Complex::new(0.0, 0.0); forward.get_inplace_scratch_len()];
@@ -105,6 +108,8 @@ impl Composed {
         // Per frequency: the sum of T log a, of T angles, and of T log((a (1 + 12u) + error) / a).
         let mut powers = vec![[0.0f64; 3]; half + 1];
         let mut buffer = vec![Complex::new(0.0, 0.0); length];
+        let power_error = (12.0 + 4.0 * factors.len() as f64) * u;
+        let mut scale_size = 0.0;
         let (mut log_scale, mut relative_error, mut infinite) = (0.0, 0.0, 0.0);
         let (mut log_up, mut log_down, mut chernoff_error) = (0.0, 0.0, 1.0);
         for (distribution, count) in factors {
@@ -122,6 +127,7 @@ impl Composed {
             log_up += count * up;
             log_down += count * down;
             log_scale += count * g;
+            scale_size += (count * g).abs();
             infinite += count * distribution.infinite;
             buffer.fill(Complex::new(0.0, 0.0));
             let (mut total, mut steepest) = (0.0, 0.0f64);
@@ -140,12 +146,13 @@ impl Composed {
             }
             relative_error += count * 2.0 * u * (steepest + 4.0);
             forward.process_with_scratch(&mut buffer, &mut scratch);
-            let error = transform_error * total * (1.0 + 1e-9);
+            let folded = distribution.masses.len().div_ceil(length) as f64;
+            let error = (transform_error + u * folded) * total * (1.0 + 1e-9);
             for (power, value) in powers.iter_mut().zip(&buffer) {
                 let modulus = value.norm_sqr().sqrt().max(1e-150);
                 power[0] += count * modulus.ln();
                 power[1] += count * value.im.atan2(value.re);
-                power[2] += count * (12.0 * u + error / modulus).ln_1p();
+                power[2] += count * (power_error + error / modulus).ln_1p();
             }
         }
         let (mut total, mut total_error) = (0.0, 0.0);
@@ -186,7 +193,7 @@ impl Composed {
             below,
             above,
             log_scale,
-            relative_error: relative_error + 4.0 * u * (4.0 + log_scale.abs()) + 16.0 * u * length as f64,
+            relative_error: relative_error + 4.0 * u * (4.0 + scale_size) + 16.0 * u * length as f64,
             infinite,
         })
     }

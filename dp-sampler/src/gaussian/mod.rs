@@ -63,6 +63,10 @@ pub struct GaussianNoise {
     tails: Streams,
 }
 
+/// The child of a purpose's streams that continues tiny uniforms. A caller who makes noise from children of streams of
+/// their own must leave this label out.
+const TAILS: u64 = u64::MAX;
+
 impl GaussianNoise {
     /// Noise for a mechanism, from the streams of [`Purpose::GaussianNoise`].
     #[must_use]
@@ -76,10 +80,11 @@ impl GaussianNoise {
         Self::from_streams(seed.streams(purpose))
     }
 
-    /// Standard normal numbers from these streams.
+    /// Standard normal numbers from these streams and, for the rare tiny uniform, from their child `u64::MAX`: nothing else
+    /// may draw from either.
     #[must_use]
     pub fn from_streams(streams: Streams) -> Self {
-        let tails = streams.child(0);
+        let tails = streams.child(TAILS);
         Self { streams, tails }
     }
 }
