@@ -103,3 +103,12 @@ fn a_budget_that_needs_no_noise_gets_the_least_that_is_considered() {
     let delta = Accountant::new(Relation::AddRemove).with(&composition).delta(0.0).expect("an answer");
     assert!(delta.upper <= 1.000_001e-6, "{delta:?}");
 }
+
+#[test]
+fn tiny_budgets_are_met_and_not_by_far_too_much_noise() {
+    for (epsilon, delta) in [(1e-6, 1e-12), (1e-5, 1e-10)] {
+        let found = calibrate_noise_multiplier(&budget(epsilon, delta), run(0.1, 100)).expect("reachable");
+        // Below a budget of 1e-3 the width aimed at is absolute, 2e-8.
+        assert!(found.epsilon.upper <= epsilon && found.epsilon.upper >= epsilon - 2e-7, "{found:?}");
+    }
+}
