@@ -29,29 +29,6 @@ fn records() -> Records {
     Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).expect("columns of one length")
 }
 
-/// The same step written by hand for this one model: what the engine's generality may cost.
-struct ByHand {
-    x: Vec<f64>,
-    y: Vec<f64>,
-}
-
-impl ByHand {
-    fn clipped_sum(&self, batch: &[u64], w: &[f64; WIDTH], clip: f64) -> [f64; WIDTH] {
-        let mut sum = [0.0; WIDTH];
-        for &index in batch {
-            let x = &self.x[index as usize * WIDTH..][..WIDTH];
-            let logit: f64 = x.iter().zip(w).map(|(x, w)| x * w).sum();
-            let g = self.y[index as usize] - 1.0 / (1.0 + (-logit).exp());
-            let norm = (g * g * x.iter().map(|x| x * x).sum::<f64>()).sqrt();
-            let scale = g * (clip / norm).min(1.0);
-            for (sum, x) in sum.iter_mut().zip(x) {
-                *sum += scale * x;
-            }
-        }
-        sum
-    }
-}
-
 fn step(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("logistic regression, N 10,000, d 5, batch 100");
     let data = records();
@@ -60,11 +37,6 @@ fn step(criterion: &mut Criterion) {
         Poisson::rate(RATE).and_then(|plan| plan.bind(RECORDS as u64, &seed)).expect("a valid rate");
     let mut batch = Vec::with_capacity(sampler.max_batch_hint());
     sampler.draw(0, &mut batch);
-
-    let by_hand = ByHand { x: data.column(0).to_vec(), y: data.column(1).to_vec() };
-    group.bench_function("gather, gradient, clip, sum: by hand", |bencher| {
-        bencher.iter(|| by_hand.clipped_sum(black_box(&batch), black_box(&[0.1, -0.2, 0.3, 0.0, 0.5]), 2.0));
-    });
 
     let graph = Graph::new();
     let w = graph.input("w", WIDTH).expect("a fresh graph");
