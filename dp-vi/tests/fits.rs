@@ -390,3 +390,27 @@ fn the_statement_is_rounded_to_the_safe_side() {
         assert!(factor >= upper.exp(), "{factor} for e^{upper}");
     }
 }
+
+#[test]
+fn replacing_a_record_needs_twice_the_noise_of_removing_one() {
+    let records = people(50);
+    let sigma = |relation| {
+        let fit = DpVi::new(logistic, AutoNormal::new())
+            .subsample(FullBatch)
+            .steps(5)
+            .budget(Budget { relation, ..budget(1.0) })
+            .fit(&records)
+            .unwrap();
+        assert!(fit.privacy().epsilon.as_ref().unwrap().upper <= 1.0);
+        fit.privacy().noise_multiplier.unwrap()
+    };
+    let ratio = sigma(Relation::ReplaceOne) / sigma(Relation::AddRemove);
+    // Each is calibrated to within about 1e-4.
+    assert!((ratio - 2.0).abs() < 1e-3, "{ratio}");
+    let poisson = DpVi::new(logistic, AutoNormal::new())
+        .subsample(Poisson::rate(0.5).unwrap())
+        .steps(5)
+        .budget(Budget { relation: Relation::ReplaceOne, ..budget(1.0) })
+        .fit(&records);
+    assert!(poisson.err().unwrap().to_string().contains("replac"));
+}
