@@ -170,7 +170,8 @@ impl Graph {
         let mut nodes = self.nodes.borrow_mut();
         let id = nodes.len() as u32;
         let (op, args, shape) = key.clone();
-        nodes.push(Node { op, args, shape, kind, source: Source::caller() });
+        let source = self.attribution.get().unwrap_or_else(Source::caller);
+        nodes.push(Node { op, args, shape, kind, source });
         self.known.borrow_mut().insert(key, id);
         Var::new(self, id)
     }

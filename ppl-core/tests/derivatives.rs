@@ -227,3 +227,13 @@ fn values_of_another_graph_are_refused_everywhere() {
     let _ = a + b;
     assert!(matches!(graph.check(), Err(Error::MixedGraphs { .. })));
 }
+
+#[test]
+fn a_derivative_is_attributed_to_the_line_it_belongs_to() {
+    let graph = Graph::new();
+    let x = graph.input("x", ()).unwrap();
+    let y = x.tanh();
+    let slope = gradient(y, &[x]).unwrap()[0];
+    let listing = Program::new(&graph, &[slope]).unwrap().to_string();
+    assert!(listing.contains("square") && !listing.contains("elementwise.rs"), "{listing}");
+}
