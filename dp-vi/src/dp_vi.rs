@@ -2,14 +2,14 @@
 
 use crate::error::{Error, Result};
 use crate::guide::Guide;
-use crate::mechanism::{ClipNorm, GaussianSum, PrivateGradient, Protection, sampling};
+use crate::mechanism::{ClipNorm, GaussianSum, PrivateGradient, Protection, event, sampling};
 use crate::objective::Objective;
 use crate::optimiser::{Adam, Schedule};
 use crate::posterior::Posterior;
 use crate::report::PrivacyReport;
 use crate::sensitive::Sensitive;
 use crate::training::Training;
-use dp_accountant::{Budget, Calibrated, Composition, Event, Ledger, Mechanism, calibrate_noise_multiplier};
+use dp_accountant::{Budget, Calibrated, Composition, Ledger, calibrate_noise_multiplier};
 use dp_sampler::{GaussianNoise, MAX_RECORDS, Purpose, Scheme, Seed, Subsampling};
 use ppl_core::{Model, Records};
 
@@ -221,8 +221,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         let (steps, scheme) = (self.required_steps()?, self.subsampling.scheme(records)?);
         let sampling = sampling(&scheme)?;
         let calibrated = calibrate_noise_multiplier(&budget, |noise_multiplier| {
-            let event = Event::new(Mechanism::Gaussian { noise_multiplier }, sampling)?;
-            Ok(Composition::single(event, steps))
+            Ok(Composition::single(event(noise_multiplier, sampling)?, steps))
         })?;
         Ok(Some(PrivacyPlan { scheme, calibrated }))
     }

@@ -118,8 +118,7 @@ impl GaussianSum {
     /// # Errors
     /// If there is no event for such a scheme.
     pub fn event(&self, scheme: &Scheme) -> Result<Event> {
-        let noise_multiplier = self.noise_multiplier;
-        Ok(Event::new(Mechanism::Gaussian { noise_multiplier }, sampling(scheme)?)?)
+        Ok(event(self.noise_multiplier, sampling(scheme)?)?)
     }
 }
 
@@ -133,6 +132,11 @@ pub(crate) fn sampling(scheme: &Scheme) -> Result<Sampling> {
         }
         ref other => Err(Error::UnknownScheme(other.to_string())),
     }
+}
+
+/// The event of a Gaussian sum: the one place where events are made.
+pub(crate) fn event(noise_multiplier: f64, sampling: Sampling) -> dp_accountant::Result<Event> {
+    Event::new(Mechanism::Gaussian { noise_multiplier }, sampling)
 }
 
 /// The fraction of records a scheme takes on average.

@@ -136,7 +136,10 @@ impl Objective {
         if frontier.iter().all(|array| array.shape().elements() == 0) {
             return Err(Error::NothingToInfer("has no latent value or parameter that the records depend on"));
         }
-        let record_gradient = RecordGradient::<f64>::new(log_likelihood, &frontier)?;
+        let record_gradient = match frontier.len() == inputs.len() {
+            true => everything,
+            false => RecordGradient::<f64>::new(log_likelihood, &frontier)?,
+        };
 
         let log_density = trace.log_prior() + trace.log_jacobian();
         let prior = Plan::new(&Program::new(&graph, &gradient(log_density, &inputs)?)?);

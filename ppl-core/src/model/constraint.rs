@@ -49,6 +49,17 @@ impl Constraint {
         }
     }
 
+    /// The set in words that go after "must be".
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Constraint::Real => "finite",
+            Constraint::Positive => "positive and finite",
+            Constraint::UnitInterval => "strictly between 0 and 1",
+            Constraint::Boolean => "0 or 1",
+        }
+    }
+
     /// Whether the set is countable, so that it has no bijection with the real line.
     #[must_use]
     pub fn is_discrete(self) -> bool {
@@ -101,12 +112,7 @@ impl Constraint {
 
 impl fmt::Display for Constraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Constraint::Real => "finite",
-            Constraint::Positive => "positive and finite",
-            Constraint::UnitInterval => "strictly between 0 and 1",
-            Constraint::Boolean => "0 or 1",
-        })
+        f.write_str(self.description())
     }
 }
 

@@ -86,7 +86,7 @@ pub trait Distribution<'g> {
                 return Err(Error::Parameter {
                     distribution: self.name(),
                     parameter: name,
-                    requirement: requirement(domain),
+                    requirement: domain.description(),
                     value,
                     source_line: Source::caller(),
                 });
@@ -98,15 +98,6 @@ pub trait Distribution<'g> {
     /// Whether it differs from record to record.
     fn kind(&self) -> Kind {
         self.parameters().iter().map(|parameter| parameter.value.kind()).max().unwrap_or(Kind::Shared)
-    }
-}
-
-fn requirement(domain: Constraint) -> &'static str {
-    match domain {
-        Constraint::Real => "finite",
-        Constraint::Positive => "positive and finite",
-        Constraint::UnitInterval => "strictly between 0 and 1",
-        Constraint::Boolean => "0 or 1",
     }
 }
 
