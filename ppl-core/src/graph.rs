@@ -1,7 +1,7 @@
 //! The arena in which a model leaves its array program.
 
 use crate::error::{Error, Result, Source};
-use crate::op::{Constant, Input, Op};
+use crate::op::{Constant, Input, Misfit, Op, Operand, Work};
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::var::Var;
@@ -76,6 +76,16 @@ impl Graph {
     #[track_caller]
     pub fn input(&self, name: impl Into<String>, shape: impl Into<Shape>) -> Result<Var<'_>> {
         self.leaf(Input::Shared(name.into()), shape.into().checked()?, Kind::Shared)
+    }
+
+    /// A per-record input, found again by its name: numbers for each record of a batch that whoever runs the program supplies,
+    /// such as noise that is drawn anew for each record.
+    ///
+    /// # Errors
+    /// If the name was used before with another shape, or the shape is too large.
+    #[track_caller]
+    pub fn record_input(&self, name: impl Into<String>, shape: impl Into<Shape>) -> Result<Var<'_>> {
+        self.leaf(Input::PerRecord(name.into()), shape.into().checked()?, Kind::PerRecord)
     }
 
     #[track_caller]
@@ -176,15 +186,71 @@ impl Graph {
         Var::new(self, id)
     }
 
-    /// Records an operation on `args`, whose shapes have been checked.
+    /// Records an operation on `args`; its own rule says whether their shapes suit it. What is known now is computed now.
     #[track_caller]
-    pub(crate) fn apply<'g>(&'g self, op: Op, args: &[Var<'g>], shape: Shape) -> Var<'g> {
+    pub(crate) fn apply<'g>(&'g self, op: Op, args: &[Var<'g>]) -> Var<'g> {
+        if let Some(error) = args.iter().find_map(|arg| arg.require_on(self, op.name()).err()) {
+            return self.fail(error);
+        }
+        let shapes: Vec<Shape> = args.iter().map(|arg| arg.shape()).collect();
+        let shape = match op.shape(&shapes) {
+            Ok(shape) => shape,
+            Err(misfit) => return self.fail(misfit_error(&op, misfit, &shapes)),
+        };
+        if let Some(constant) = fold(&op, args, &shapes, &shape) {
+            let shape = constant.shape().clone();
+            return self.push(Op::Constant(constant), &[], shape, Kind::Shared);
+        }
         let kind = args.iter().map(|arg| arg.kind()).max().unwrap_or(Kind::Shared);
         match shape.checked() {
             Ok(shape) => self.push(op, &args.iter().map(|arg| arg.id()).collect::<Vec<_>>(), shape, kind),
             Err(error) => self.fail(error),
         }
     }
+}
+
+#[track_caller]
+fn misfit_error(op: &Op, misfit: Misfit, shapes: &[Shape]) -> Error {
+    let (operation, source_line) = (op.name(), Source::caller());
+    match misfit {
+        Misfit::Pair => {
+            let (left, right) = (shapes[0].clone(), shapes[1].clone());
+            Error::ShapeMismatch { operation, left, right, source_line }
+        }
+        Misfit::Argument(which, expected) => {
+            Error::UnexpectedShape { operation, expected, got: shapes[which].clone(), source_line }
+        }
+        Misfit::Count => {
+            let told = format!("{operation} on {} arguments ({source_line})", shapes.len());
+            Error::Unsupported(told)
+        }
+    }
+}
+
+/// Largest array of constants that is computed while tracing.
+const LARGEST_FOLD: usize = 4096;
+
+/// The result, if all arguments are known and it is not larger than what it is made from.
+fn fold(op: &Op, args: &[Var<'_>], shapes: &[Shape], shape: &Shape) -> Option<Constant> {
+    let known: Vec<Vec<f64>> = args.iter().map(|arg| arg.known_elements()).collect::<Option<_>>()?;
+    let largest = known.iter().map(Vec::len).max()?;
+    let elements = shape.elements();
+    if elements > largest || largest > LARGEST_FOLD {
+        return None;
+    }
+    let operands: Vec<Operand<'_, f64>> = known.iter().map(|values| Operand::Rows(values)).collect();
+    let mut out = vec![0.0; elements];
+    let mut scratch = vec![0.0; op.scratch_rows(shapes, shape)];
+    op.run(Work {
+        lanes: 1,
+        out: &mut out,
+        args: &operands,
+        shapes,
+        shape,
+        table: &op.table(shapes, shape),
+        scratch: &mut scratch,
+    });
+    Some(Constant::new(out, shape.clone()))
 }
 
 impl fmt::Debug for Graph {

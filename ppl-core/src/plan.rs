@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{Kind, constant_values};
-use crate::op::{Input, Op, Operand, Shaping, elementwise};
+use crate::op::{Input, MOST_ARGUMENTS, Op, Operand, Shaping, Work};
 use crate::program::{Instruction, Program};
 use crate::records::Records;
 use crate::scalar::Scalar;
@@ -33,8 +33,11 @@ pub(crate) enum Place {
 struct Step {
     op: Op,
     out: Place,
-    args: [Place; 3],
-    map: Vec<u32>,
+    args: Vec<Place>,
+    shapes: Vec<Shape>,
+    shape: Shape,
+    table: Vec<u32>,
+    scratch_rows: usize,
 }
 
 /// A shared input's place, found once by name with [`Plan::input`].
@@ -78,6 +81,7 @@ pub struct Plan<T> {
     record_steps: Vec<Step>,
     shared: Vec<T>,
     record: Vec<T>,
+    scratch: Vec<T>,
     tile: usize,
     lanes: usize,
     inputs: Vec<InputSlot>,
@@ -94,6 +98,7 @@ impl<T: Scalar> Plan<T> {
             record_steps: Vec::new(),
             shared: Vec::new(),
             record: Vec::new(),
+            scratch: Vec::new(),
             tile: 0,
             lanes: 0,
             inputs: Vec::new(),
@@ -111,6 +116,9 @@ impl<T: Scalar> Plan<T> {
         let bytes = rows.max(1) * size_of::<T>();
         plan.tile = (TILE_BYTES / bytes).clamp(TILE_RECORDS.start, TILE_RECORDS.end);
         plan.record = vec![T::zero(); rows * plan.tile];
+        let scratch_rows = plan.record_steps.iter().map(|step| step.scratch_rows).max().unwrap_or(0);
+        let scratch = plan.scratch.len().max(scratch_rows * plan.tile);
+        plan.scratch.resize(scratch, T::zero());
         plan
     }
 
@@ -118,7 +126,7 @@ impl<T: Scalar> Plan<T> {
         let elements = instruction.shape.elements();
         match (&instruction.op, instruction.kind) {
             // The same numbers under another shape need no memory and no work.
-            (Op::Shaping(Shaping::Reshape), _) => places[instruction.args[0]],
+            (Op::Shaping(Shaping::Reshape(_)), _) => places[instruction.args[0]],
             (_, Kind::PerRecord) => {
                 let first = *rows;
                 *rows += elements;
@@ -133,7 +141,6 @@ impl<T: Scalar> Plan<T> {
     }
 
     fn schedule(&mut self, instruction: &Instruction, program: &Program, places: &[Place], out: Place) {
-        let nowhere = Place::Shared { offset: 0, len: 0 };
         match (&instruction.op, out) {
             (Op::Input(Input::Shared(name)), Place::Shared { offset, len }) => {
                 self.inputs.push(InputSlot { name: name.clone(), offset, len });
@@ -145,21 +152,25 @@ impl<T: Scalar> Plan<T> {
             (Op::Constant(constant), Place::Shared { offset, len }) => {
                 self.shared[offset..offset + len].copy_from_slice(&constant_values(constant));
             }
-            (Op::Input(_) | Op::Constant(_) | Op::Shaping(Shaping::Reshape), _) => {}
+            (Op::Input(_) | Op::Constant(_) | Op::Shaping(Shaping::Reshape(_)), _) => {}
             (op, _) => {
-                let mut args = [nowhere; 3];
-                for (slot, &arg) in args.iter_mut().zip(&instruction.args) {
-                    *slot = places[arg];
-                }
-                let source_shape = |arg: usize| &program.instructions[instruction.args[arg]].shape;
-                let map = match op {
-                    Op::Shaping(Shaping::Broadcast) => instruction.shape.broadcast_map(source_shape(0)),
-                    Op::Shaping(Shaping::SumTo) => source_shape(0).broadcast_map(&instruction.shape),
-                    _ => Vec::new(),
+                let shape = instruction.shape.clone();
+                let shapes: Vec<Shape> =
+                    instruction.args.iter().map(|&arg| program.instructions[arg].shape.clone()).collect();
+                let step = Step {
+                    op: op.clone(),
+                    out,
+                    args: instruction.args.iter().map(|&arg| places[arg]).collect(),
+                    table: op.table(&shapes, &shape),
+                    scratch_rows: op.scratch_rows(&shapes, &shape),
+                    shapes,
+                    shape,
                 };
-                let step = Step { op: op.clone(), out, args, map };
                 match out {
-                    Place::Shared { .. } => self.shared_steps.push(step),
+                    Place::Shared { .. } => {
+                        self.scratch.resize(self.scratch.len().max(step.scratch_rows), T::zero());
+                        self.shared_steps.push(step);
+                    }
                     Place::Rows { .. } => self.record_steps.push(step),
                 }
             }
@@ -217,7 +228,7 @@ impl<T: Scalar> Plan<T> {
                 Place::Shared { offset, len } => Operand::Rows(&below[offset..offset + len]),
                 Place::Rows { .. } => Operand::Shared(&[]),
             };
-            step.run(1, &mut from_here[..len], operand);
+            step.run(1, &mut from_here[..len], operand, &mut self.scratch);
         }
     }
 
@@ -250,7 +261,7 @@ impl<T: Scalar> Plan<T> {
                 Place::Shared { offset, len } => Operand::Shared(&shared[offset..offset + len]),
                 Place::Rows { first, rows } => Operand::Rows(&below[first * lanes..(first + rows) * lanes]),
             };
-            step.run(lanes, &mut from_here[..rows * lanes], operand);
+            step.run(lanes, &mut from_here[..rows * lanes], operand, &mut self.scratch);
         }
         Ok(())
     }
@@ -367,19 +378,25 @@ fn gather<T: Scalar>(rows: &mut [T], values: &[f64], width: usize, batch: &[u64]
 
 impl Step {
     #[inline]
-    fn run<'a, T: Scalar>(&self, lanes: usize, out: &mut [T], operand: impl Fn(Place) -> Operand<'a, T>) {
-        let [a, b, c] = self.args;
-        match &self.op {
-            Op::Unary(op) => {
-                if let Operand::Rows(x) = operand(a) {
-                    op.run(out, x);
-                }
-            }
-            Op::Binary(op) => op.run(lanes, out, operand(a), operand(b)),
-            Op::Select => elementwise::run_select(lanes, out, [operand(a), operand(b), operand(c)]),
-            Op::Shaping(op) => op.run(lanes, out, operand(a), &self.map),
-            Op::Linear(op) => op.run(lanes, out, operand(a), operand(b)),
-            Op::Input(_) | Op::Constant(_) => {}
+    fn run<'a, T: Scalar>(
+        &self,
+        lanes: usize,
+        out: &mut [T],
+        operand: impl Fn(Place) -> Operand<'a, T>,
+        scratch: &mut [T],
+    ) {
+        let mut args = [Operand::Shared(&[][..]); MOST_ARGUMENTS];
+        for (slot, &place) in args.iter_mut().zip(&self.args) {
+            *slot = operand(place);
         }
+        self.op.run(Work {
+            lanes,
+            out,
+            args: &args[..self.args.len()],
+            shapes: &self.shapes,
+            shape: &self.shape,
+            table: &self.table,
+            scratch: &mut scratch[..self.scratch_rows * lanes],
+        });
     }
 }

@@ -64,7 +64,7 @@ fn unary_functions() {
             Unary::Sqrt | Unary::Log | Unary::Reciprocal | Unary::Log1p => vec![0.6, 1.4, 2.3],
             _ => vec![-1.7, 0.4, 2.1],
         };
-        check(&graph, op.name(), &[("x", Shape::from(3), points)], |v| v[0].map(op), TOLERANCE);
+        check(&graph, &format!("{op:?}"), &[("x", Shape::from(3), points)], |v| v[0].map(op), TOLERANCE);
     }
 }
 
@@ -84,7 +84,13 @@ fn binary_functions_with_every_kind_of_stretching() {
         ] {
             let take = |shape: &Shape, values: &[f64]| values[..shape.elements()].to_vec();
             let inputs = [("a", left.clone(), take(&left, &a)), ("b", right.clone(), take(&right, &b))];
-            check(&graph, &format!("{} {label}", op.name()), &inputs, |v| v[0].zip(v[1], op), TOLERANCE);
+            check(
+                &graph,
+                &format!("{} {label}", format!("{op:?}")),
+                &inputs,
+                |v| v[0].zip(v[1], op),
+                TOLERANCE,
+            );
         }
     }
 }
@@ -112,7 +118,7 @@ fn products() {
     let run = |op: Linear, inputs: &[(&str, Shape, Vec<f64>)]| {
         check(
             &graph,
-            op.name(),
+            &format!("{op:?}"),
             inputs,
             |v| match op {
                 Linear::Inner => v[0].inner(v[1]),

@@ -17,6 +17,8 @@ pub enum Input {
         /// The column's name, for people.
         name: String,
     },
+    /// A value for each record of the batch that is not in the records, found by name: noise, say.
+    PerRecord(String),
 }
 
 impl fmt::Display for Input {
@@ -24,6 +26,7 @@ impl fmt::Display for Input {
         match self {
             Input::Shared(name) => write!(f, "input '{name}'"),
             Input::Column { name, .. } => write!(f, "column '{name}'"),
+            Input::PerRecord(name) => write!(f, "record input '{name}'"),
         }
     }
 }
@@ -36,6 +39,11 @@ pub struct Constant {
 }
 
 impl Constant {
+    /// `values` in row-major order, as many as the shape has elements.
+    pub(crate) fn new(values: Vec<f64>, shape: Shape) -> Self {
+        Self { bits: values.into_iter().map(f64::to_bits).collect(), shape }
+    }
+
     pub(crate) fn scalar(value: f64) -> Self {
         Self { bits: vec![value.to_bits()], shape: Shape::scalar() }
     }

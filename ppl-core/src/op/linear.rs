@@ -1,7 +1,8 @@
 //! Products of arrays: where shared values meet the values of a record.
 
-use super::{Cotangent, Operand, Row};
+use super::{Cotangent, Misfit, Op, Primitive, Row, Work};
 use crate::scalar::Scalar;
+use crate::shape::Shape;
 use crate::var::Var;
 
 /// A product of two arrays.
@@ -18,10 +19,8 @@ pub enum Linear {
     Outer,
 }
 
-impl Linear {
-    /// The name of the method that builds it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+impl Primitive for Linear {
+    fn name(&self) -> &'static str {
         match self {
             Linear::Inner => "inner",
             Linear::MatVec => "matvec",
@@ -30,15 +29,30 @@ impl Linear {
         }
     }
 
+    fn shape(&self, args: &[Shape]) -> Result<Shape, Misfit> {
+        let [a, b] = args else {
+            return Err(Misfit::Count);
+        };
+        let shape = match (self, a.dims(), b.dims()) {
+            (Linear::Inner, a, b) if a == b => Some(Shape::scalar()),
+            (Linear::MatVec, [p, d], [e]) if d == e => Some(Shape::from(*p)),
+            (Linear::VecMat, [p], [q, d]) if p == q => Some(Shape::from(*d)),
+            (Linear::Outer, [p], [d]) => Some(Shape::from([*p, *d])),
+            _ => None,
+        };
+        shape.ok_or(Misfit::Pair)
+    }
+
     /// In each rule the array that may be shared and large gets its cotangent as an unmultiplied product.
-    pub(crate) fn pullback<'g>(
-        self,
-        a: Var<'g>,
-        b: Var<'g>,
+    fn pullback<'g>(
+        &self,
+        args: &[Var<'g>],
+        _result: Var<'g>,
         cotangent: Var<'g>,
         which: usize,
-    ) -> Cotangent<'g> {
-        match (self, which) {
+    ) -> Option<Cotangent<'g>> {
+        let (a, b) = (args[0], args[1]);
+        Some(match (self, which) {
             (Linear::Inner, 0) => Cotangent::Product { left: cotangent, right: b },
             (Linear::Inner, _) => Cotangent::Product { left: cotangent, right: a },
             (Linear::MatVec, 0) => Cotangent::Product { left: cotangent, right: b },
@@ -47,10 +61,12 @@ impl Linear {
             (Linear::VecMat, _) => Cotangent::Product { left: a, right: cotangent },
             (Linear::Outer, 0) => Cotangent::Value(cotangent.matvec(b)),
             (Linear::Outer, _) => Cotangent::Value(a.vecmat(cotangent)),
-        }
+        })
     }
 
-    pub(crate) fn run<T: Scalar>(self, lanes: usize, out: &mut [T], a: Operand<T>, b: Operand<T>) {
+    fn run<T: Scalar>(&self, work: Work<'_, T>) {
+        let Work { lanes, out, args, .. } = work;
+        let (a, b) = (args[0], args[1]);
         if lanes == 0 {
             return;
         }
@@ -91,7 +107,7 @@ impl Linear {
 
 /// `out += a · b`, lane by lane.
 #[inline]
-fn accumulate<T: Scalar>(out: &mut [T], a: Row<T>, b: Row<T>) {
+pub(crate) fn accumulate<T: Scalar>(out: &mut [T], a: Row<T>, b: Row<T>) {
     match (a, b) {
         (Row::Lanes(a), Row::Lanes(b)) => {
             for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -121,4 +137,66 @@ pub(crate) fn lane_product<T: Scalar>(x: &[T], y: &[T]) -> T {
     }
     let [a, b, c, d, e, f, g, h] = partial;
     ((a + b) + (c + d)) + ((e + f) + (g + h)) + rest
+}
+
+/// Products; each fails softly, as told at [`Graph`](crate::Graph).
+impl<'g> Var<'g> {
+    #[track_caller]
+    fn linear(self, other: Var<'g>, op: Linear) -> Var<'g> {
+        self.graph().apply(Op::Linear(op), &[self, other])
+    }
+
+    /// `Σ_k a_k b_k` over two arrays of one shape.
+    #[must_use]
+    #[track_caller]
+    pub fn inner(self, other: Var<'g>) -> Var<'g> {
+        if self.shape().is_scalar() && other.shape().is_scalar() {
+            return self * other;
+        }
+        self.linear(other, Linear::Inner)
+    }
+
+    /// `(A x)_j = Σ_k A_jk x_k` for a matrix `A` of shape `[p, d]` and a vector of shape `[d]`.
+    #[must_use]
+    #[track_caller]
+    pub fn matvec(self, vector: Var<'g>) -> Var<'g> {
+        self.linear(vector, Linear::MatVec)
+    }
+
+    /// `(y A)_k = Σ_j y_j A_jk` for a vector of shape `[p]` and a matrix of shape `[p, d]`.
+    #[must_use]
+    #[track_caller]
+    pub fn vecmat(self, matrix: Var<'g>) -> Var<'g> {
+        self.linear(matrix, Linear::VecMat)
+    }
+
+    /// `(u ⊗ v)_jk = u_j v_k` for two vectors.
+    #[must_use]
+    #[track_caller]
+    pub fn outer(self, other: Var<'g>) -> Var<'g> {
+        self.linear(other, Linear::Outer)
+    }
+
+    /// The product of mathematics: vector · vector, matrix · vector, or vector · matrix, by the ranks.
+    ///
+    /// ```
+    /// # use ppl_core::{Graph, Shape};
+    /// let graph = Graph::new();
+    /// let (w, x) = (graph.input("w", [3, 5])?, graph.input("x", [5])?);
+    /// assert_eq!(w.dot(x).shape(), Shape::from([3]));
+    /// assert_eq!(x.dot(x).shape(), Shape::scalar());
+    /// assert_eq!(x.dot(w).shape(), Shape::scalar()); // a mistake: [5] · [3, 5] …
+    /// let told = graph.check().unwrap_err().to_string(); // … which is told at the next statement
+    /// assert!(told.contains("[5]") && told.contains("[3, 5]"));
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn dot(self, other: Var<'g>) -> Var<'g> {
+        match (self.shape().rank(), other.shape().rank()) {
+            (2, 1) => self.matvec(other),
+            (1, 2) => self.vecmat(other),
+            _ => self.inner(other),
+        }
+    }
 }

@@ -1,27 +1,77 @@
-//! The primitives, one file per family; each primitive keeps its rules — shape, value, derivative — side by side.
+//! The primitives. Each family is one file, and each primitive keeps all of its rules there, side by side: the shape of its
+//! result, its value, its derivative, and the method of [`Var`] that models write.
 //!
 //! | file | primitives |
 //! |---|---|
 //! | `leaf` | inputs and constants |
-//! | `elementwise` | arithmetic, comparisons, exp, log, tanh, sigmoid, softplus, … |
+//! | `unary`, `binary` | functions that work element by element |
 //! | `shaping` | broadcast, sum, reshape |
 //! | `linear` | inner product, matrix–vector, vector–matrix, outer product |
 //!
 //! A rule for derivatives answers with a [`Cotangent`], which may be a *product* that nobody has multiplied out yet: that
 //! is what lets per-record gradients be contracted instead of stored.
 
-pub(crate) mod elementwise;
+pub(crate) mod binary;
 pub(crate) mod leaf;
 pub(crate) mod linear;
 pub(crate) mod shaping;
+pub(crate) mod unary;
 
+use crate::scalar::Scalar;
+use crate::shape::Shape;
 use crate::var::Var;
 use std::fmt;
 
-pub use elementwise::{Binary, Unary};
+pub use binary::{Binary, Select};
 pub use leaf::{Constant, Input};
 pub use linear::Linear;
 pub use shaping::Shaping;
+pub use unary::Unary;
+
+/// Most arguments of one operation.
+pub(crate) const MOST_ARGUMENTS: usize = 8;
+
+/// All rules of a primitive.
+pub(crate) trait Primitive {
+    /// The name of the method that builds it.
+    fn name(&self) -> &'static str;
+
+    /// Shape of the result for arguments of these shapes.
+    fn shape(&self, args: &[Shape]) -> Result<Shape, Misfit>;
+
+    /// Numbers that [`run`](Primitive::run) looks up, found once when a program is planned.
+    fn table(&self, _args: &[Shape], _shape: &Shape) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Rows of scratch memory (of one number for each lane) that [`run`](Primitive::run) needs.
+    fn scratch_rows(&self, _args: &[Shape], _shape: &Shape) -> usize {
+        0
+    }
+
+    /// Computes the result. Writes every element of `work.out`, allocates nothing, and does not panic.
+    fn run<T: Scalar>(&self, work: Work<'_, T>);
+
+    /// The cotangent of argument `which`, given that of the result; `None` where the derivative is zero everywhere.
+    fn pullback<'g>(
+        &self,
+        args: &[Var<'g>],
+        result: Var<'g>,
+        cotangent: Var<'g>,
+        which: usize,
+    ) -> Option<Cotangent<'g>>;
+}
+
+/// Why arguments do not suit an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    /// The shapes of the first two do not go together.
+    Pair,
+    /// Another number of arguments.
+    Count,
+    /// An argument (by position) is not what is expected, in words.
+    Argument(usize, String),
+}
 
 /// One operation of an array program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -36,11 +86,65 @@ pub enum Op {
     /// A function of two arguments, element by element.
     Binary(Binary),
     /// `if condition ≠ 0 { a } else { b }`, element by element.
-    Select,
+    Select(Select),
     /// An operation that moves, repeats or adds up elements.
     Shaping(Shaping),
     /// A product of arrays.
     Linear(Linear),
+}
+
+/// Hands an operation to its family. Leaves have no rules of their own.
+macro_rules! each_family {
+    ($op:expr, $primitive:ident => $answer:expr, leaf => $leaf:expr) => {
+        match $op {
+            Op::Input(_) | Op::Constant(_) => $leaf,
+            Op::Unary($primitive) => $answer,
+            Op::Binary($primitive) => $answer,
+            Op::Select($primitive) => $answer,
+            Op::Shaping($primitive) => $answer,
+            Op::Linear($primitive) => $answer,
+        }
+    };
+}
+
+impl Op {
+    /// The name of the method that builds it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        each_family!(self, primitive => primitive.name(), leaf => "leaf")
+    }
+
+    /// Whether it works element by element, on arguments of the result's shape and on single numbers.
+    pub(crate) fn is_elementwise(&self) -> bool {
+        matches!(self, Op::Unary(_) | Op::Binary(_) | Op::Select(_))
+    }
+
+    /// Shape of the result. A leaf's shape does not follow from arguments, so it has no answer here.
+    pub(crate) fn shape(&self, args: &[Shape]) -> Result<Shape, Misfit> {
+        each_family!(self, primitive => primitive.shape(args), leaf => Err(Misfit::Count))
+    }
+
+    pub(crate) fn table(&self, args: &[Shape], shape: &Shape) -> Vec<u32> {
+        each_family!(self, primitive => primitive.table(args, shape), leaf => Vec::new())
+    }
+
+    pub(crate) fn scratch_rows(&self, args: &[Shape], shape: &Shape) -> usize {
+        each_family!(self, primitive => primitive.scratch_rows(args, shape), leaf => 0)
+    }
+
+    pub(crate) fn run<T: Scalar>(&self, work: Work<'_, T>) {
+        each_family!(self, primitive => primitive.run(work), leaf => ())
+    }
+
+    pub(crate) fn pullback<'g>(
+        &self,
+        args: &[Var<'g>],
+        result: Var<'g>,
+        cotangent: Var<'g>,
+        which: usize,
+    ) -> Option<Cotangent<'g>> {
+        each_family!(self, primitive => primitive.pullback(args, result, cotangent, which), leaf => None)
+    }
 }
 
 impl fmt::Display for Op {
@@ -48,11 +152,7 @@ impl fmt::Display for Op {
         match self {
             Op::Input(input) => input.fmt(f),
             Op::Constant(constant) => constant.fmt(f),
-            Op::Unary(op) => f.write_str(op.name()),
-            Op::Binary(op) => f.write_str(op.name()),
-            Op::Select => f.write_str("select"),
-            Op::Shaping(op) => f.write_str(op.name()),
-            Op::Linear(op) => f.write_str(op.name()),
+            other => f.write_str(other.name()),
         }
     }
 }
@@ -77,24 +177,22 @@ impl<'g> Cotangent<'g> {
     }
 }
 
-impl Op {
-    /// The cotangent of argument `which`, given that of the result; `None` where the derivative is zero everywhere.
-    pub(crate) fn pullback<'g>(
-        &self,
-        args: &[Var<'g>],
-        result: Var<'g>,
-        cotangent: Var<'g>,
-        which: usize,
-    ) -> Option<Cotangent<'g>> {
-        match self {
-            Op::Input(_) | Op::Constant(_) => None,
-            Op::Unary(op) => op.pullback(args[0], result, cotangent),
-            Op::Binary(op) => op.pullback(args[0], args[1], result, cotangent, which),
-            Op::Select => elementwise::pullback_select(args, cotangent, which),
-            Op::Shaping(op) => Some(op.pullback(args[0], cotangent)),
-            Op::Linear(op) => Some(op.pullback(args[0], args[1], cotangent, which)),
-        }
-    }
+/// What an operation is run on: a result to write, arguments to read, all with `lanes` numbers for each element.
+pub(crate) struct Work<'a, T> {
+    /// Numbers for each element: the records of a tile, or one in the shared part of a program.
+    pub(crate) lanes: usize,
+    /// The result: a row of `lanes` numbers for each element, row-major.
+    pub(crate) out: &'a mut [T],
+    /// The arguments.
+    pub(crate) args: &'a [Operand<'a, T>],
+    /// Shapes of the arguments.
+    pub(crate) shapes: &'a [Shape],
+    /// Shape of the result.
+    pub(crate) shape: &'a Shape,
+    /// What [`Primitive::table`] found.
+    pub(crate) table: &'a [u32],
+    /// [`Primitive::scratch_rows`] rows, with any content.
+    pub(crate) scratch: &'a mut [T],
 }
 
 /// An argument of a kernel: rows of `lanes` numbers, one row per element of the array; or one number per element,
@@ -127,6 +225,15 @@ impl<'a, T: Copy> Operand<'a, T> {
         match self {
             Operand::Rows(data) => Row::Lanes(&data[index * lanes..(index + 1) * lanes]),
             Operand::Shared(data) => Row::One(data[index]),
+        }
+    }
+
+    /// The number of one element in one lane: slow and obvious, for operations that look at elements one by one.
+    #[inline]
+    pub(crate) fn at(&self, index: usize, lane: usize, lanes: usize) -> T {
+        match self {
+            Operand::Rows(data) => data[index * lanes + lane],
+            Operand::Shared(data) => data[index],
         }
     }
 }
