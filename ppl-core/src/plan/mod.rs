@@ -9,8 +9,10 @@
 //! | `group` | which elementwise operations run together in one sweep |
 //! | `place`, `layout` | where values live, and who uses which memory when |
 //! | `fused` | running a group |
+//! | `explain` | a plan in words |
 //! | `gather` | records' values from columns into rows |
 
+mod explain;
 mod fused;
 mod gather;
 mod group;
@@ -22,8 +24,9 @@ use crate::op::{MOST_ARGUMENTS, Operand, Work};
 use crate::program::Program;
 use crate::records::Records;
 use crate::scalar::Scalar;
+pub use explain::{Explanation, StepExplanation};
 use fused::{CHUNK, Fused, Memory};
-use gather::gather;
+use gather::{gather, gather_all};
 use layout::{Layout, Product, Single, Step};
 use ndarray::Array2;
 use place::Place;
@@ -218,12 +221,13 @@ impl<T: Scalar> Plan<T> {
                 )));
             }
             let rows = &mut workspace.record[slot.slot][..slot.elements * lanes];
-            gather(rows, &values[start * slot.elements..], slot.elements, 0..lanes);
+            let part = &values[start * slot.elements..];
+            gather_all(rows, part, slot.elements, lanes);
         }
         for slot in &layout.columns {
             let (width, values) = (slot.shape.elements(), records.column(slot.index));
             let rows = &mut workspace.record[slot.slot][..width * lanes];
-            gather(rows, values, width, batch.iter().map(|&index| index as usize));
+            gather(rows, values, width, batch, |index| index as usize);
         }
         for step in &layout.record_steps {
             match step {
@@ -293,6 +297,33 @@ impl<T: Scalar> Plan<T> {
             Place::Rows { .. } => Operand::Rows(self.record_output(index)),
         };
         (operand, self.workspace.lanes)
+    }
+
+    /// What the plan does, step by step, with its memory.
+    ///
+    /// ```
+    /// # use ppl_core::{Graph, Plan, Program, Record, Schema};
+    /// let (graph, schema) = (Graph::new(), Schema::new([("x", 2)])?);
+    /// let w = graph.input("w", 2)?;
+    /// let value = Record::new(&graph, &schema).get("x")?.dot(w).sigmoid().log();
+    /// let plan = Plan::<f64>::new(&Program::new(&graph, &[value])?);
+    /// assert!(plan.explain().to_string().contains("sigmoid, log")); // two operations, one sweep
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn explain(&self) -> Explanation {
+        let [shared, record] = &*self.layout.explanation;
+        let shared_numbers: usize = self.layout.shared.iter().map(Vec::len).sum();
+        let record_numbers: usize = self.layout.record_rows.iter().sum();
+        Explanation {
+            shared: shared.clone(),
+            record: record.clone(),
+            tile: self.tile,
+            shared_bytes: shared_numbers * size_of::<T>(),
+            tile_bytes: record_numbers * self.tile * size_of::<T>(),
+            record_numbers_without_reuse: self.layout.without_reuse,
+            record_numbers,
+        }
     }
 
     /// Number of outputs.
