@@ -22,7 +22,7 @@ mod place;
 use crate::error::{Error, Result};
 use crate::op::{MOST_ARGUMENTS, Operand, Work};
 use crate::program::Program;
-use crate::records::Records;
+use crate::records::{Records, Schema};
 use crate::scalar::Scalar;
 pub use explain::{Explanation, StepExplanation};
 use fused::{CHUNK, Fused, Memory};
@@ -31,6 +31,7 @@ use layout::{Layout, Product, Single, Step};
 use ndarray::Array2;
 use place::Place;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes of per-record values a tile may take: about half of a common second-level cache.
 const TILE_BYTES: usize = 256 * 1024;
@@ -71,6 +72,8 @@ pub struct Plan<T> {
     /// Values of each per-record input, record after record of a whole batch.
     record_inputs: Vec<Vec<T>>,
     tile: usize,
+    /// The last schema that was found to have the plan's columns.
+    fits: Option<Arc<Schema>>,
 }
 
 /// The memory of one tile.
@@ -106,7 +109,7 @@ impl<T: Scalar> Plan<T> {
         let tile = fits.clamp(fewest, TILE_RECORDS.end);
         let workspaces = vec![Workspace::new(&layout, tile)];
         let record_inputs = vec![Vec::new(); layout.record_inputs.len()];
-        Self { layout, workspaces, record_inputs, tile }
+        Self { layout, workspaces, record_inputs, tile, fits: None }
     }
 
     /// Most records one call of [`Plan::run_records`] takes.
@@ -220,8 +223,12 @@ impl<T: Scalar> Plan<T> {
         workspaces.resize_with(count.max(1), || Workspace::new(layout, *tile));
     }
 
-    fn check_schema(&self, records: &Records) -> Result<()> {
+    /// Checks that records have the columns the program was planned for.
+    pub(crate) fn check_schema(&mut self, records: &Records) -> Result<()> {
         let schema = records.schema();
+        if self.fits.as_ref().is_some_and(|known| Arc::ptr_eq(known, schema)) {
+            return Ok(());
+        }
         let columns = &self.layout.columns;
         let fits = columns.iter().all(|slot| {
             schema
@@ -230,6 +237,7 @@ impl<T: Scalar> Plan<T> {
                 .is_some_and(|(name, shape)| name == slot.name && *shape == slot.shape)
         });
         if fits {
+            self.fits = Some(Arc::clone(schema));
             return Ok(());
         }
         let expected: Vec<String> = columns
