@@ -9,6 +9,7 @@
 //! | `group` | which elementwise operations run together in one sweep |
 //! | `place`, `layout` | where values live, and who uses which memory when |
 //! | `fused` | running a group |
+//! | `product` | matrix products |
 //! | `explain` | a plan in words |
 //! | `gather` | records' values from columns into rows |
 
@@ -18,6 +19,7 @@ mod gather;
 mod group;
 mod layout;
 mod place;
+mod product;
 
 use crate::error::{Error, Result};
 use crate::op::{MOST_ARGUMENTS, Operand, Work};
@@ -30,6 +32,7 @@ use gather::{gather, gather_all};
 use layout::{Layout, Product, Single, Step};
 use ndarray::Array2;
 use place::Place;
+pub(crate) use product::{Matrix, multiply};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -542,15 +545,9 @@ impl Product {
         let mut out = std::mem::take(&mut slots[slot]);
         let matrix = &shared[self.matrix][..self.rows * self.columns];
         let x = &slots[vector][..length * lanes];
-        // Strides of the matrix as it is used.
-        let (by_row, by_column) = if self.transposed { (1, self.columns) } else { (self.columns, 1) };
-        for (j, out) in out[..rows * lanes].chunks_exact_mut(lanes.max(1)).enumerate() {
-            out.fill(T::zero());
-            for (k, x) in x.chunks_exact(lanes.max(1)).enumerate() {
-                let a = matrix[j * by_row + k * by_column];
-                out.iter_mut().zip(x).for_each(|(out, &x)| *out += a * x);
-            }
-        }
+        let matrix = Matrix::row_major(matrix, self.rows, self.columns);
+        let matrix = if self.transposed { matrix.transposed() } else { matrix };
+        multiply(false, matrix, Matrix::row_major(x, length, lanes), &mut out[..rows * lanes]);
         slots[slot] = out;
     }
 }
