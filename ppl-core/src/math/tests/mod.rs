@@ -49,8 +49,8 @@ functions! {
 
 /// The spacing of `f64` at x.
 fn spacing(x: f64) -> f64 {
-    let exponent = ((x.abs().to_bits() >> 52) as i32).max(1);
-    2.0_f64.powi(exponent - 1023 - 26) * 2.0_f64.powi(-26)
+    let power = f64::from_bits(x.abs().to_bits() & (0x7ff << 52)).max(f64::MIN_POSITIVE);
+    power * f64::EPSILON
 }
 
 /// The spacing of `f32` at x.
