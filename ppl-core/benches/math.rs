@@ -13,20 +13,29 @@ mod math;
 const LENGTH: usize = 1024;
 
 macro_rules! compare {
-    ($criterion:expr, $float:ident, $(($name:literal, $own:expr, $scale:literal, $shift:literal, $other:expr)),* $(,)?) => {$(
+    ($criterion:expr, $float:ident, $(($name:literal, $own:expr, $scale:literal, $shift:literal, $other:expr)),* $(,)?) => {$({
         let x: Vec<$float> = (0..LENGTH).map(|i| $shift + $scale * (((i * 7919) % LENGTH) as $float / LENGTH as $float - 0.5)).collect();
         let mut out = vec![0.0; LENGTH];
+        struct Sweep<'a> {
+            x: &'a [$float],
+            out: &'a mut [$float],
+        }
+        impl pulp::WithSimd for Sweep<'_> {
+            type Output = ();
+            #[inline(always)]
+            fn with_simd<S: pulp::Simd>(self, _: S) {
+                for (out, &x) in self.out.iter_mut().zip(self.x) {
+                    *out = $own(x);
+                }
+            }
+        }
         let mut group = $criterion.benchmark_group(concat!($name, " ", stringify!($float)));
         group.throughput(Throughput::Elements(LENGTH as u64));
         let arch = pulp::Arch::new();
         group.bench_function("dispatched", |bencher| {
             bencher.iter(|| {
-                let (x, out) = (black_box(&x[..]), &mut out[..]);
-                arch.dispatch(
-                    #[inline(always)]
-                    || for (out, &x) in out.iter_mut().zip(x) { *out = $own(x) },
-                );
-                black_box(out);
+                arch.dispatch(Sweep { x: black_box(&x), out: &mut out });
+                black_box(&mut out);
             });
         });
         let other: Option<fn($float) -> $float> = $other;
@@ -39,7 +48,7 @@ macro_rules! compare {
             });
         }
         group.finish();
-    )*};
+    })*};
 }
 
 macro_rules! functions {
