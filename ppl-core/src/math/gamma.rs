@@ -56,7 +56,8 @@ fn lgamma_positive(x: f64) -> f64 {
 
 /// ln |Γ(x)|; ∞ at 0, at the negative integers and at ±∞.
 ///
-/// Measured maximum error: @lgamma@.
+/// Measured maximum error: 5.4 in `f64`, in ulp and, where the result is below 1 in magnitude, in units of 2⁻⁵²; 0.51 ulp in `f32`
+/// against the `f64` result.
 #[inline(always)]
 pub(crate) fn lgamma<T: Real>(x: T) -> T {
     let x = x.wide();
@@ -72,7 +73,8 @@ pub(crate) fn lgamma<T: Real>(x: T) -> T {
 
 /// ψ(x) = d ln Γ(x)/dx; ∓∞ at ±0, NaN at the negative integers.
 ///
-/// Measured maximum error: @digamma@.
+/// Measured maximum error: 9.2 in `f64`, in ulp and, where the result is below 1 in magnitude, in units of 2⁻⁵²; 0.51 ulp in `f32`
+/// against the `f64` result.
 #[inline(always)]
 pub(crate) fn digamma<T: Real>(x: T) -> T {
     let x = x.wide();
@@ -99,7 +101,7 @@ pub(crate) fn digamma<T: Real>(x: T) -> T {
 
 /// ψ′(x), the derivative of [`digamma`]; ∞ at 0 and at the negative integers.
 ///
-/// Measured maximum error: @trigamma@.
+/// Measured maximum error: 4.4 ulp in `f64`, 0.51 ulp in `f32` against the `f64` result.
 #[inline(always)]
 pub(crate) fn trigamma<T: Real>(x: T) -> T {
     let x = x.wide();

@@ -17,7 +17,7 @@ fn ln_parts<T: Real>(f: T, k: T, correction: T) -> T {
 
 /// ln x; −∞ at ±0, NaN below.
 ///
-/// Measured maximum error: @ln@.
+/// Measured maximum error: 0.74 ulp in `f64`, 0.77 ulp in `f32`.
 #[inline(always)]
 pub(crate) fn ln<T: Real>(x: T) -> T {
     let (m, k) = x.split();
@@ -44,7 +44,7 @@ fn ln_of_sum<T: Real>(x: T, sum: T, lost: T) -> T {
 
 /// ln(1 + x), accurate near 0, where the sign of a zero is kept; −∞ at −1, NaN below.
 ///
-/// Measured maximum error: @ln1p@.
+/// Measured maximum error: 0.73 ulp in `f64`, 0.79 ulp in `f32`.
 #[inline(always)]
 pub(crate) fn ln1p<T: Real>(x: T) -> T {
     let one = T::of(1.0);
@@ -57,7 +57,7 @@ pub(crate) fn ln1p<T: Real>(x: T) -> T {
 ///
 /// With e in \[0, 1\], ln(1 + e) is ln 2 + ln(1 + (e − 1)/2) where that is nearer to 1.
 ///
-/// Measured maximum error: @softplus@.
+/// Measured maximum error: 1.41 ulp in `f64`, 1.61 ulp in `f32`.
 #[inline(always)]
 pub(crate) fn softplus<T: Real>(x: T) -> T {
     let (zero, one) = (T::of(0.0), T::of(1.0));
@@ -71,7 +71,7 @@ pub(crate) fn softplus<T: Real>(x: T) -> T {
 ///
 /// It is ±ln(1 + y) with y = |1 − 2p|/min(p, 1 − p), whose numerator is exact unless p < ¼; and ln p for tiny p.
 ///
-/// Measured maximum error: @logit@.
+/// Measured maximum error: 1.12 ulp in `f64`, 1.49 ulp in `f32`.
 #[inline(always)]
 pub(crate) fn logit<T: Real>(p: T) -> T {
     let one = T::of(1.0);
