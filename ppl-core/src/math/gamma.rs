@@ -10,7 +10,7 @@ use super::trigonometric::sin_cos_reduced;
 use std::f64::consts::PI;
 
 /// ½ ln 2π − ½
-const HALF_LN_TWO_PI_LESS_HALF: f64 = 0.418_938_533_204_672_74;
+const HALF_LN_TWO_PI_LESS_HALF: f64 = 0.418_938_533_204_672_7;
 
 /// (sin πa, cos πa) up to a common sign, for a ≥ 0. Exact at multiples of ½.
 #[inline(always)]
@@ -85,7 +85,7 @@ pub(crate) fn digamma<T: Real>(x: T) -> T {
     for i in 1..8 {
         let factor = start + f64::from(i);
         numerator = numerator * factor + denominator;
-        denominator = denominator * factor;
+        denominator *= factor;
     }
     let small = start < 8.0;
     let y = select(small, start + 8.0, start);
@@ -113,7 +113,7 @@ pub(crate) fn trigamma<T: Real>(x: T) -> T {
         let factor = start + f64::from(i);
         let square = factor * factor;
         numerator = numerator * square + denominator;
-        denominator = denominator * square;
+        denominator *= square;
     }
     let first = 1.0 / start;
     let small = start < 8.0;
