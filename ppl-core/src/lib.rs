@@ -84,9 +84,11 @@ pub use model::distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
 pub use model::log_density::{LogDensity, log_density};
 pub use model::trace::{Site, SiteKind, Trace, Unconstrained, trace};
 pub use op::{Binary, Constant, Input, Linear, Op, Select, Shaping, Unary};
-pub use plan::{InputId, Plan};
+pub use plan::{InputId, Plan, RecordInputId};
 pub use program::{Instruction, Program};
-pub use record_gradient::{MaterialisedGradient, RecordGradient};
+pub use record_gradient::{
+    ArrayExplanation, Cost, Costs, Explanation, Form, MaterialisedGradient, RecordGradient,
+};
 pub use records::{Column, Records, Schema};
 pub use scalar::Scalar;
 pub use shape::Shape;
