@@ -5,12 +5,14 @@
 
 use crate::graph::{Kind, constant_values};
 use crate::op::{Input, Linear, Op, Shaping};
+use crate::plan::explain::{StepExplanation, without_reuse};
 use crate::plan::fused::{From, Function, Fused, Micro, To};
 use crate::plan::group::groups;
 use crate::plan::place::{Place, Slots};
 use crate::program::Program;
 use crate::scalar::Scalar;
 use crate::shape::Shape;
+use std::sync::Arc;
 
 /// Multiply-adds from which on a product of a shared matrix with the records' vectors goes to the matrix kernel.
 const LARGE_PRODUCT: usize = 512;
@@ -93,6 +95,10 @@ pub(crate) struct Layout<T> {
     pub(crate) shared_scratch: usize,
     pub(crate) record_scratch_rows: usize,
     pub(crate) registers: usize,
+    /// What the steps do, in words.
+    pub(crate) explanation: Arc<[Vec<StepExplanation>; 2]>,
+    /// Per-record numbers of a record without fusion and reuse of memory.
+    pub(crate) without_reuse: usize,
 }
 
 impl<T: Scalar> Layout<T> {
@@ -100,8 +106,8 @@ impl<T: Scalar> Layout<T> {
         let mut builder = Builder::new(program);
         let mut shared_slots = Slots::default();
         let mut record_slots = Slots::default();
-        let shared_steps = builder.phase(Kind::Shared, &mut shared_slots);
-        let record_steps = builder.phase(Kind::PerRecord, &mut record_slots);
+        let (shared_steps, shared_words) = builder.phase(Kind::Shared, &mut shared_slots);
+        let (record_steps, record_words) = builder.phase(Kind::PerRecord, &mut record_slots);
         let mut layout = Self {
             shared: shared_slots.sizes().iter().map(|&size| vec![T::zero(); size]).collect(),
             record_rows: record_slots.sizes().to_vec(),
@@ -114,6 +120,8 @@ impl<T: Scalar> Layout<T> {
             registers: shared_steps.iter().chain(&record_steps).map(Step::registers).max().unwrap_or(0),
             shared_steps,
             record_steps,
+            explanation: Arc::new([shared_words, record_words]),
+            without_reuse: without_reuse(program),
         };
         for (index, instruction) in program.instructions.iter().enumerate() {
             match (&instruction.op, builder.places[index]) {
@@ -189,7 +197,7 @@ impl<'p> Builder<'p> {
     }
 
     /// Lays one part of the program out.
-    fn phase(&mut self, kind: Kind, slots: &mut Slots) -> Vec<Step> {
+    fn phase(&mut self, kind: Kind, slots: &mut Slots) -> (Vec<Step>, Vec<StepExplanation>) {
         let program = self.program;
         let here = |index: usize| program.instructions[index].kind == kind;
         let moves_nothing = |index: usize| self.root[index] != index;
@@ -213,16 +221,18 @@ impl<'p> Builder<'p> {
             group.iter().for_each(|&index| group_of[index] = position);
         }
         let mut steps = Vec::with_capacity(order.len());
+        let mut words = Vec::with_capacity(order.len());
         for (position, group) in order.iter().enumerate() {
             let step = if program.instructions[group[0]].op.is_elementwise() {
                 self.fuse(kind, group, position, &last_use, &group_of, slots)
             } else {
                 self.single(kind, group[0], slots)
             };
+            words.push(StepExplanation::new(program, group, &step));
             steps.push(step);
             self.release(kind, group, position, &last_use, slots);
         }
-        steps
+        (steps, words)
     }
 
     /// Whether a value's memory is free after the group at `position`.

@@ -9,8 +9,10 @@
 //! | `group` | which elementwise operations run together in one sweep |
 //! | `place`, `layout` | where values live, and who uses which memory when |
 //! | `fused` | running a group |
+//! | `explain` | a plan in words |
 //! | `gather` | records' values from columns into rows |
 
+mod explain;
 mod fused;
 mod gather;
 mod group;
@@ -20,14 +22,16 @@ mod place;
 use crate::error::{Error, Result};
 use crate::op::{MOST_ARGUMENTS, Operand, Work};
 use crate::program::Program;
-use crate::records::Records;
+use crate::records::{Records, Schema};
 use crate::scalar::Scalar;
+pub use explain::{Explanation, StepExplanation};
 use fused::{CHUNK, Fused, Memory};
-use gather::gather;
+use gather::{gather, gather_all};
 use layout::{Layout, Product, Single, Step};
 use ndarray::Array2;
 use place::Place;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes of per-record values a tile may take: about half of a common second-level cache.
 const TILE_BYTES: usize = 256 * 1024;
@@ -63,15 +67,18 @@ pub struct RecordInputId(usize);
 #[derive(Clone, Debug)]
 pub struct Plan<T> {
     layout: Layout<T>,
-    workspace: Workspace<T>,
+    /// Memory for tiles: one, or one for each thread.
+    workspaces: Vec<Workspace<T>>,
     /// Values of each per-record input, record after record of a whole batch.
     record_inputs: Vec<Vec<T>>,
     tile: usize,
+    /// The last schema that was found to have the plan's columns.
+    fits: Option<Arc<Schema>>,
 }
 
 /// The memory of one tile.
 #[derive(Clone, Debug)]
-struct Workspace<T> {
+pub(crate) struct Workspace<T> {
     record: Vec<Vec<T>>,
     registers: Vec<Vec<T>>,
     scratch: Vec<T>,
@@ -100,9 +107,9 @@ impl<T: Scalar> Plan<T> {
         let wide = layout.record_steps.iter().any(|step| matches!(step, Step::Product(_)));
         let fewest = if wide { WIDE_TILE_RECORDS } else { TILE_RECORDS.start };
         let tile = fits.clamp(fewest, TILE_RECORDS.end);
-        let workspace = Workspace::new(&layout, tile);
+        let workspaces = vec![Workspace::new(&layout, tile)];
         let record_inputs = vec![Vec::new(); layout.record_inputs.len()];
-        Self { layout, workspace, record_inputs, tile }
+        Self { layout, workspaces, record_inputs, tile, fits: None }
     }
 
     /// Most records one call of [`Plan::run_records`] takes.
@@ -164,7 +171,7 @@ impl<T: Scalar> Plan<T> {
 
     /// Runs the shared part.
     pub fn run(&mut self) {
-        let (layout, workspace) = (&mut self.layout, &mut self.workspace);
+        let (layout, workspace) = (&mut self.layout, &mut self.workspaces[0]);
         for step in &layout.shared_steps {
             match step {
                 Step::Fused(fused) => dispatch(RunFused {
@@ -200,6 +207,158 @@ impl<T: Scalar> Plan<T> {
         whole: usize,
     ) -> Result<()> {
         self.check_schema(records)?;
+        let (runner, workspaces) = self.parts();
+        runner.run(&mut workspaces[0], records, batch, start, whole)
+    }
+
+    /// What runs tiles, and the memory to run them in.
+    pub(crate) fn parts(&mut self) -> (Runner<'_, T>, &mut [Workspace<T>]) {
+        let runner = Runner { layout: &self.layout, record_inputs: &self.record_inputs, tile: self.tile };
+        (runner, &mut self.workspaces)
+    }
+
+    /// Memory for so many tiles at a time.
+    pub(crate) fn reserve_workspaces(&mut self, count: usize) {
+        let Self { workspaces, layout, tile, .. } = self;
+        workspaces.resize_with(count.max(1), || Workspace::new(layout, *tile));
+    }
+
+    /// Checks that records have the columns the program was planned for.
+    pub(crate) fn check_schema(&mut self, records: &Records) -> Result<()> {
+        let schema = records.schema();
+        if self.fits.as_ref().is_some_and(|known| Arc::ptr_eq(known, schema)) {
+            return Ok(());
+        }
+        let columns = &self.layout.columns;
+        let fits = columns.iter().all(|slot| {
+            schema
+                .columns()
+                .nth(slot.index)
+                .is_some_and(|(name, shape)| name == slot.name && *shape == slot.shape)
+        });
+        if fits {
+            self.fits = Some(Arc::clone(schema));
+            return Ok(());
+        }
+        let expected: Vec<String> = columns
+            .iter()
+            .map(|slot| format!("'{}' {} as column {}", slot.name, slot.shape, slot.index))
+            .collect();
+        Err(Error::SchemaMismatch { expected: expected.join(", "), got: schema.describe() })
+    }
+
+    /// The `index`-th output, where it is shared; row-major.
+    #[must_use]
+    pub fn output(&self, index: usize) -> &[T] {
+        match self.layout.outputs[index] {
+            Place::Shared { slot, len } => &self.layout.shared[slot][..len],
+            Place::Rows { .. } => &[],
+        }
+    }
+
+    /// The `index`-th output, where it is per record: for each element a row with the values of the last tile's records.
+    #[must_use]
+    pub fn record_output(&self, index: usize) -> &[T] {
+        match self.layout.outputs[index] {
+            Place::Rows { slot, rows } => {
+                let workspace = &self.workspaces[0];
+                &workspace.record[slot][..rows * workspace.lanes]
+            }
+            Place::Shared { .. } => &[],
+        }
+    }
+
+    /// An output of either kind, and the number of records of the last tile.
+    pub(crate) fn output_operand(&self, index: usize) -> (Operand<'_, T>, usize) {
+        let runner = Runner { layout: &self.layout, record_inputs: &self.record_inputs, tile: self.tile };
+        runner.output(&self.workspaces[0], index)
+    }
+
+    /// What the plan does, step by step, with its memory.
+    ///
+    /// ```
+    /// # use ppl_core::{Graph, Plan, Program, Record, Schema};
+    /// let (graph, schema) = (Graph::new(), Schema::new([("x", 2)])?);
+    /// let w = graph.input("w", 2)?;
+    /// let value = Record::new(&graph, &schema).get("x")?.dot(w).sigmoid().log();
+    /// let plan = Plan::<f64>::new(&Program::new(&graph, &[value])?);
+    /// assert!(plan.explain().to_string().contains("sigmoid, log")); // two operations, one sweep
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn explain(&self) -> Explanation {
+        let [shared, record] = &*self.layout.explanation;
+        let shared_numbers: usize = self.layout.shared.iter().map(Vec::len).sum();
+        let record_numbers: usize = self.layout.record_rows.iter().sum();
+        Explanation {
+            shared: shared.clone(),
+            record: record.clone(),
+            tile: self.tile,
+            shared_bytes: shared_numbers * size_of::<T>(),
+            tile_bytes: record_numbers * self.tile * size_of::<T>(),
+            record_numbers_without_reuse: self.layout.without_reuse,
+            record_numbers,
+        }
+    }
+
+    /// Number of outputs.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        self.layout.outputs.len()
+    }
+
+    /// Sets one record's part of an output to zero.
+    pub(crate) fn clear_lane(&mut self, output: usize, lane: usize) {
+        let (runner, workspaces) = self.parts();
+        runner.clear_lane(&mut workspaces[0], output, lane);
+    }
+
+    /// Runs both parts over the records of `batch` and returns one output as a matrix, a row for each record.
+    ///
+    /// # Errors
+    /// As [`Plan::run_records`].
+    pub fn evaluate(&mut self, records: &Records, batch: &[u64], output: usize) -> Result<Array2<T>> {
+        self.run();
+        let width = self.layout.outputs[output].elements();
+        let mut matrix = Array2::from_elem((batch.len(), width), T::zero());
+        for (tile, indices) in batch.chunks(self.tile).enumerate() {
+            self.run_tile(records, indices, tile * self.tile, batch.len())?;
+            let (operand, lanes) = self.output_operand(output);
+            for element in 0..width {
+                for lane in 0..lanes {
+                    matrix[[tile * self.tile + lane, element]] = operand.at(element, lane, lanes);
+                }
+            }
+        }
+        Ok(matrix)
+    }
+}
+
+/// Runs tiles of a plan whose shared part has been run; several at a time, each in memory of its own.
+pub(crate) struct Runner<'p, T> {
+    layout: &'p Layout<T>,
+    record_inputs: &'p [Vec<T>],
+    tile: usize,
+}
+
+impl<T> Clone for Runner<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Runner<'_, T> {}
+
+impl<T: Scalar> Runner<'_, T> {
+    /// As [`Plan::run_tile`], for records that have been checked to have the plan's columns.
+    pub(crate) fn run(
+        &self,
+        workspace: &mut Workspace<T>,
+        records: &Records,
+        batch: &[u64],
+        start: usize,
+        whole: usize,
+    ) -> Result<()> {
         if batch.len() > self.tile {
             return Err(Error::Values(format!("a tile holds {} records, got {}", self.tile, batch.len())));
         }
@@ -207,9 +366,9 @@ impl<T: Scalar> Plan<T> {
             return Err(Error::RecordIndex { index, records: records.len() });
         }
         let lanes = batch.len();
-        let (layout, workspace) = (&self.layout, &mut self.workspace);
+        let layout = self.layout;
         workspace.lanes = lanes;
-        for (slot, values) in layout.record_inputs.iter().zip(&self.record_inputs) {
+        for (slot, values) in layout.record_inputs.iter().zip(self.record_inputs) {
             if values.len() != whole * slot.elements {
                 let (name, got) = (&slot.name, values.len());
                 return Err(Error::Values(format!(
@@ -218,12 +377,13 @@ impl<T: Scalar> Plan<T> {
                 )));
             }
             let rows = &mut workspace.record[slot.slot][..slot.elements * lanes];
-            gather(rows, &values[start * slot.elements..], slot.elements, 0..lanes);
+            let part = &values[start * slot.elements..];
+            gather_all(rows, part, slot.elements, lanes);
         }
         for slot in &layout.columns {
             let (width, values) = (slot.shape.elements(), records.column(slot.index));
             let rows = &mut workspace.record[slot.slot][..width * lanes];
-            gather(rows, values, width, batch.iter().map(|&index| index as usize));
+            gather(rows, values, width, batch, |index| index as usize);
         }
         for step in &layout.record_steps {
             match step {
@@ -249,86 +409,26 @@ impl<T: Scalar> Plan<T> {
         Ok(())
     }
 
-    fn check_schema(&self, records: &Records) -> Result<()> {
-        let schema = records.schema();
-        let columns = &self.layout.columns;
-        let fits = columns.iter().all(|slot| {
-            schema
-                .columns()
-                .nth(slot.index)
-                .is_some_and(|(name, shape)| name == slot.name && *shape == slot.shape)
-        });
-        if fits {
-            return Ok(());
-        }
-        let expected: Vec<String> = columns
-            .iter()
-            .map(|slot| format!("'{}' {} as column {}", slot.name, slot.shape, slot.index))
-            .collect();
-        Err(Error::SchemaMismatch { expected: expected.join(", "), got: schema.describe() })
-    }
-
-    /// The `index`-th output, where it is shared; row-major.
-    #[must_use]
-    pub fn output(&self, index: usize) -> &[T] {
-        match self.layout.outputs[index] {
-            Place::Shared { slot, len } => &self.layout.shared[slot][..len],
-            Place::Rows { .. } => &[],
-        }
-    }
-
-    /// The `index`-th output, where it is per record: for each element a row with the values of the last tile's records.
-    #[must_use]
-    pub fn record_output(&self, index: usize) -> &[T] {
-        match self.layout.outputs[index] {
-            Place::Rows { slot, rows } => &self.workspace.record[slot][..rows * self.workspace.lanes],
-            Place::Shared { .. } => &[],
-        }
-    }
-
     /// An output of either kind, and the number of records of the last tile.
-    pub(crate) fn output_operand(&self, index: usize) -> (Operand<'_, T>, usize) {
+    pub(crate) fn output<'w>(&self, workspace: &'w Workspace<T>, index: usize) -> (Operand<'w, T>, usize)
+    where
+        Self: 'w,
+    {
         let operand = match self.layout.outputs[index] {
-            Place::Shared { .. } => Operand::Shared(self.output(index)),
-            Place::Rows { .. } => Operand::Rows(self.record_output(index)),
+            Place::Shared { slot, len } => Operand::Shared(&self.layout.shared[slot][..len]),
+            Place::Rows { slot, rows } => Operand::Rows(&workspace.record[slot][..rows * workspace.lanes]),
         };
-        (operand, self.workspace.lanes)
-    }
-
-    /// Number of outputs.
-    #[must_use]
-    pub fn outputs(&self) -> usize {
-        self.layout.outputs.len()
+        (operand, workspace.lanes)
     }
 
     /// Sets one record's part of an output to zero.
-    pub(crate) fn clear_lane(&mut self, output: usize, lane: usize) {
+    pub(crate) fn clear_lane(&self, workspace: &mut Workspace<T>, output: usize, lane: usize) {
         if let Place::Rows { slot, rows } = self.layout.outputs[output] {
-            let lanes = self.workspace.lanes;
+            let lanes = workspace.lanes;
             for row in 0..rows {
-                self.workspace.record[slot][row * lanes + lane] = T::zero();
+                workspace.record[slot][row * lanes + lane] = T::zero();
             }
         }
-    }
-
-    /// Runs both parts over the records of `batch` and returns one output as a matrix, a row for each record.
-    ///
-    /// # Errors
-    /// As [`Plan::run_records`].
-    pub fn evaluate(&mut self, records: &Records, batch: &[u64], output: usize) -> Result<Array2<T>> {
-        self.run();
-        let width = self.layout.outputs[output].elements();
-        let mut matrix = Array2::from_elem((batch.len(), width), T::zero());
-        for (tile, indices) in batch.chunks(self.tile).enumerate() {
-            self.run_tile(records, indices, tile * self.tile, batch.len())?;
-            let (operand, lanes) = self.output_operand(output);
-            for element in 0..width {
-                for lane in 0..lanes {
-                    matrix[[tile * self.tile + lane, element]] = operand.at(element, lane, lanes);
-                }
-            }
-        }
-        Ok(matrix)
     }
 }
 

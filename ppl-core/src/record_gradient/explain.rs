@@ -7,11 +7,11 @@ use std::fmt;
 
 /// How the per-record gradients with respect to each frontier array are contracted; print it.
 #[derive(Clone, Debug)]
-pub struct Explanation {
+pub struct GradientExplanation {
     pub(super) arrays: Vec<ArrayExplanation>,
 }
 
-impl Explanation {
+impl GradientExplanation {
     /// The frontier arrays, in their order.
     #[must_use]
     pub fn arrays(&self) -> &[ArrayExplanation] {
@@ -82,7 +82,7 @@ pub(super) fn describe(contribution: &Contribution<'_>) -> String {
     if contribution.scale.is_some() { format!("{text}, rescaled by a shared array") } else { text }
 }
 
-impl fmt::Display for Explanation {
+impl fmt::Display for GradientExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.arrays.iter().try_for_each(|array| array.fmt(f))
     }

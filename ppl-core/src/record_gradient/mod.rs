@@ -22,7 +22,7 @@ mod prepare;
 mod terms;
 
 pub use cost::{Cost, Costs, Form};
-pub use explain::{ArrayExplanation, Explanation};
+pub use explain::{ArrayExplanation, GradientExplanation};
 pub use materialised::MaterialisedGradient;
 
 use crate::error::{Error, Result};
@@ -98,7 +98,7 @@ pub struct RecordGradient<T> {
     plan: Plan<T>,
     program: Program,
     terms: Terms,
-    explanation: Explanation,
+    explanation: GradientExplanation,
     dimension: usize,
     /// For each group the output that holds its squared norms; `None` if no record touches it.
     norms: Vec<Option<usize>>,
@@ -226,7 +226,7 @@ impl<T: Scalar> RecordGradient<T> {
 
     /// How each frontier array's gradients are contracted, and what the other way would cost.
     #[must_use]
-    pub fn explain(&self) -> &Explanation {
+    pub fn explain(&self) -> &GradientExplanation {
         &self.explanation
     }
 
@@ -317,9 +317,10 @@ impl<T: Scalar> RecordGradient<T> {
             self.plan.run_tile(records, indices, position * tile, batch.len())?;
             self.weigh(weighing, &mut weigh);
             let Buffers { weights, scratch, parts, .. } = &mut self.buffers;
-            self.terms.accumulate(&self.plan, weights, sums, parts, scratch);
+            let output = |index| self.plan.output_operand(index);
+            self.terms.accumulate(output, weights, sums, parts, scratch);
         }
-        self.terms.finish(&self.plan, sums, &self.buffers.parts);
+        self.terms.finish(|index| self.plan.output(index), sums, &self.buffers.parts);
         Ok(())
     }
 
@@ -454,9 +455,9 @@ impl<T: Scalar> RecordGradient<T> {
         plan.run();
         for (position, indices) in batch.chunks(tile).enumerate() {
             plan.run_tile(records, indices, position * tile, batch.len())?;
-            terms.accumulate(plan, weights, sums, parts, scratch);
+            terms.accumulate(|index| plan.output_operand(index), weights, sums, parts, scratch);
         }
-        terms.finish(plan, sums, parts);
+        terms.finish(|index| plan.output(index), sums, parts);
         Ok(())
     }
 
@@ -504,9 +505,12 @@ impl<T: Scalar> RecordGradient<T> {
         let tile = self.plan.tile();
         for (position, indices) in batch.chunks(tile).enumerate() {
             self.plan.run_tile(records, indices, position * tile, batch.len())?;
-            self.terms.multiply_out(&self.plan, |lane, element, value| {
-                rows[[position * tile + lane, element]] += value;
-            });
+            self.terms.multiply_out(
+                |index| self.plan.output_operand(index),
+                |lane, element, value| {
+                    rows[[position * tile + lane, element]] += value;
+                },
+            );
         }
         Ok(rows)
     }

@@ -3,7 +3,7 @@
 use super::backward;
 use super::contribution::{Contribution, Core, total};
 use super::cost::{self, Form};
-use super::explain::{Alternative, ArrayExplanation, Explanation, describe};
+use super::explain::{Alternative, ArrayExplanation, GradientExplanation, describe};
 use super::norm::{self, square};
 use super::terms::{Site, Terms};
 use crate::diff::require_per_record_scalar;
@@ -18,7 +18,7 @@ use crate::var::Var;
 pub(super) struct Prepared {
     pub(super) program: Program,
     pub(super) terms: Terms,
-    pub(super) explanation: Explanation,
+    pub(super) explanation: GradientExplanation,
     pub(super) dimension: usize,
     pub(super) norms: Vec<Option<usize>>,
     pub(super) factor_norms: Vec<usize>,
@@ -89,7 +89,9 @@ pub(super) fn prepare<'g, T: Scalar>(
     Ok(Prepared {
         program: Program::new(value.graph(), &outputs.0)?,
         terms,
-        explanation: Explanation { arrays: decided.into_iter().map(|each| each.explanation).collect() },
+        explanation: GradientExplanation {
+            arrays: decided.into_iter().map(|each| each.explanation).collect(),
+        },
         dimension: frontier.iter().map(|array| array.shape().elements()).sum(),
         norms,
         factor_norms,

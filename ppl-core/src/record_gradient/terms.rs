@@ -3,7 +3,6 @@
 use super::accumulate;
 use super::contribution::{Contribution, Core};
 use crate::op::Operand;
-use crate::plan::Plan;
 use crate::scalar::Scalar;
 use crate::var::Var;
 use std::ops::Range;
@@ -97,10 +96,11 @@ impl Terms {
         self.parts
     }
 
-    /// Adds the weighted sums of the plan's last tile; `weights` holds the weights of one group after the other.
-    pub(super) fn accumulate<T: Scalar>(
+    /// Adds the weighted sums of a tile, whose outputs `output` finds, with the number of its records; `weights` holds the
+    /// weights of one group after the other.
+    pub(super) fn accumulate<'a, T: Scalar>(
         &self,
-        plan: &Plan<T>,
+        output: impl Fn(usize) -> (Operand<'a, T>, usize),
         weights: &[T],
         sums: &mut [T],
         parts: &mut [T],
@@ -113,11 +113,11 @@ impl Terms {
             };
             match term.rows {
                 Rows::Direct { value } => {
-                    let (value, lanes) = plan.output_operand(value);
+                    let (value, lanes) = output(value);
                     accumulate::direct(sums, &weights[term.group * lanes..][..lanes], value);
                 }
                 Rows::Product { left, right } => {
-                    let ((left, lanes), (right, _)) = (plan.output_operand(left), plan.output_operand(right));
+                    let ((left, lanes), (right, _)) = (output(left), output(right));
                     accumulate::product(sums, &weights[term.group * lanes..][..lanes], left, right, scratch);
                 }
             }
@@ -125,15 +125,24 @@ impl Terms {
     }
 
     /// Rescales the parts into the sums, when all tiles have been added up.
-    pub(super) fn finish<T: Scalar>(&self, plan: &Plan<T>, sums: &mut [T], parts: &[T]) {
+    pub(super) fn finish<'a, T: Scalar>(
+        &self,
+        shared: impl Fn(usize) -> &'a [T],
+        sums: &mut [T],
+        parts: &[T],
+    ) {
         for Rescaling { from, to, scale } in &self.rescalings {
-            let scale = scale.map(|output| plan.output(output));
+            let scale = scale.map(&shared);
             accumulate::rescale(&mut sums[to.clone()], &parts[from.clone()], scale);
         }
     }
 
-    /// Writes each record's own gradient of the plan's last tile, multiplied out: `write(lane, element, value)` adds.
-    pub(super) fn multiply_out<T: Scalar>(&self, plan: &Plan<T>, mut write: impl FnMut(usize, usize, T)) {
+    /// Each record's own gradient of a tile, multiplied out: `write(lane, element, value)` adds.
+    pub(super) fn multiply_out<'a, T: Scalar>(
+        &self,
+        output: impl Fn(usize) -> (Operand<'a, T>, usize),
+        mut write: impl FnMut(usize, usize, T),
+    ) {
         for term in &self.terms {
             let (targets, length): (Vec<(usize, Option<usize>)>, usize) = match &term.target {
                 Target::Sums(range) => (vec![(range.start, None)], range.len()),
@@ -146,8 +155,8 @@ impl Terms {
                 Rows::Direct { value } => (value, None),
                 Rows::Product { left, right } => (left, Some(right)),
             };
-            let (first, lanes) = plan.output_operand(first);
-            let second = second.map(|right| plan.output_operand(right).0);
+            let (first, lanes) = output(first);
+            let second = second.map(|right| output(right).0);
             for element in 0..length {
                 for lane in 0..lanes {
                     let value = match second {
@@ -158,8 +167,7 @@ impl Terms {
                         }
                     };
                     for &(start, scale) in &targets {
-                        let scale =
-                            scale.map(|output| Operand::Shared(plan.output(output)).at(element, 0, 1));
+                        let scale = scale.map(|scale| output(scale).0.at(element, lane, lanes));
                         write(lane, start + element, scale.map_or(value, |scale| scale * value));
                     }
                 }
