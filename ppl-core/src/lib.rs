@@ -88,7 +88,9 @@ pub use model::trace::{Site, SiteKind, Trace, Unconstrained, trace};
 pub use op::{Binary, Constant, Input, Linear, Op, Select, Shaping, Unary};
 pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};
 pub use program::{Instruction, Program};
-pub use record_gradient::{MaterialisedGradient, RecordGradient};
+pub use record_gradient::{
+    ArrayExplanation, Cost, Costs, Form, GradientExplanation, MaterialisedGradient, RecordGradient,
+};
 pub use records::{Column, Records, Schema};
 pub use scalar::Scalar;
 pub use shape::Shape;
