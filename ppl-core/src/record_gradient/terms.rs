@@ -29,6 +29,8 @@ struct Term {
     rows: Rows,
     group: usize,
     target: Target,
+    /// Elements of the left factor, if there is one.
+    left: usize,
 }
 
 /// `sums[to] += D ∘ part[from]`
@@ -47,6 +49,15 @@ pub(super) struct Terms {
     parts: usize,
 }
 
+/// One contribution to one frontier array.
+struct Use {
+    rows: Rows,
+    left: usize,
+    group: usize,
+    range: Range<usize>,
+    scale: Option<usize>,
+}
+
 /// One frontier array's contributions, and where its part of the sum lies.
 pub(super) struct Site<'a, 'g> {
     pub(super) contributions: &'a [Contribution<'g>],
@@ -57,36 +68,42 @@ pub(super) struct Site<'a, 'g> {
 impl Terms {
     /// Lays the weighted sums out; `output` makes a value an output of the program and says which.
     pub(super) fn new<'g>(sites: &[Site<'_, 'g>], mut output: impl FnMut(Var<'g>) -> usize) -> Self {
-        let mut uses: Vec<(Rows, usize, Range<usize>, Option<usize>)> = Vec::new();
+        let mut uses: Vec<Use> = Vec::new();
         for site in sites {
             for Contribution { core, scale } in site.contributions {
-                let rows = match *core {
-                    Core::Direct(value) => Rows::Direct { value: output(value) },
+                let (rows, left) = match *core {
+                    Core::Direct(value) => (Rows::Direct { value: output(value) }, 0),
                     Core::Product { left, right } => {
-                        Rows::Product { left: output(left), right: output(right) }
+                        let rows = Rows::Product { left: output(left), right: output(right) };
+                        (rows, left.shape().elements())
                     }
                 };
-                uses.push((rows, site.group, site.range.clone(), scale.map(&mut output)));
+                let (group, range, scale) = (site.group, site.range.clone(), scale.map(&mut output));
+                uses.push(Use { rows, left, group, range, scale });
             }
         }
         let mut all = Self::default();
-        for (k, (rows, group, range, scale)) in uses.iter().enumerate() {
-            let same =
-                |other: &(Rows, usize, Range<usize>, Option<usize>)| (other.0, other.1) == (*rows, *group);
+        for (k, Use { rows, left, group, range, scale }) in uses.iter().enumerate() {
+            let same = |other: &Use| (other.rows, other.group) == (*rows, *group);
             if uses[..k].iter().any(same) {
                 continue;
             }
-            if scale.is_none() && !uses[k + 1..].iter().any(same) {
-                let target = Target::Sums(range.clone());
-                all.terms.push(Term { rows: *rows, group: *group, target });
-                continue;
-            }
-            let part = all.parts..all.parts + range.len();
-            all.parts = part.end;
-            all.terms.push(Term { rows: *rows, group: *group, target: Target::Part(part.clone()) });
-            for (_, _, range, scale) in uses[k..].iter().filter(|other| same(other)) {
-                all.rescalings.push(Rescaling { from: part.clone(), to: range.clone(), scale: *scale });
-            }
+            let alone = scale.is_none() && !uses[k + 1..].iter().any(same);
+            let target = if alone {
+                Target::Sums(range.clone())
+            } else {
+                let part = all.parts..all.parts + range.len();
+                all.parts = part.end;
+                for other in uses[k..].iter().filter(|other| same(other)) {
+                    all.rescalings.push(Rescaling {
+                        from: part.clone(),
+                        to: other.range.clone(),
+                        scale: other.scale,
+                    });
+                }
+                Target::Part(part)
+            };
+            all.terms.push(Term { rows: *rows, group: *group, target, left: *left });
         }
         all
     }
@@ -94,6 +111,11 @@ impl Terms {
     /// Numbers that the parts take.
     pub(super) fn parts(&self) -> usize {
         self.parts
+    }
+
+    /// Rows of scratch memory that [`accumulate`](Terms::accumulate) needs.
+    pub(super) fn scratch_rows(&self) -> usize {
+        self.terms.iter().map(|term| term.left).max().unwrap_or(0)
     }
 
     /// Adds the weighted sums of a tile, whose outputs `output` finds, with the number of its records; `weights` holds the
