@@ -8,12 +8,9 @@ use dp_vi::{AutoNormal, DpVi, Schedule, Sensitive};
 use ppl_core::{Graph, Model, RecordGradient, Records, Unconstrained, trace};
 
 use super::data::{normals, seed};
-use super::memory::{forget_peak, held_mb, peak_mb};
 use super::parts::Parts;
 use super::{Failure, Measurement, Stopwatch};
 
-/// Steps a run is paid for: more than a measurement makes.
-pub const STEPS: u64 = 200_000_000;
 /// Learning rate of Adam.
 pub const LEARNING_RATE: f64 = 1e-3;
 
@@ -60,15 +57,14 @@ impl<M: Model + Clone> Inference<M> {
         stopwatch: &Stopwatch,
     ) -> Result<Measurement, Failure> {
         let behind = Sensitive::new(self.records.clone());
-        forget_peak();
-        let held = held_mb();
         let started = Instant::now();
         let prepared = Prepared::new(&self.model, &self.records)?;
         let prepare_ms = started.elapsed().as_secs_f64() * 1e3;
         let (frontier, parameters) = (prepared.gradient.dimension(), prepared.parameters);
 
-        let mut private = self.settings(STEPS)?.budget(BUDGET).start(&behind)?;
-        let mut plain = self.settings(STEPS)?.without_privacy().start(&behind)?;
+        let steps = stopwatch.most_repetitions();
+        let mut private = self.settings(steps)?.budget(BUDGET).start(&behind)?;
+        let mut plain = self.settings(steps)?.without_privacy().start(&behind)?;
         let mut private = || Ok(private.step()?);
         let mut plain = || Ok(plain.step()?);
         let (private, plain, hand_us) = match by_hand {
@@ -85,7 +81,6 @@ impl<M: Model + Clone> Inference<M> {
                 (private, plain, Some(hand.median_us))
             }
         };
-        let peak_mb_beside_data = held.zip(peak_mb()).map(|(held, peak)| peak - held);
         let parts = Parts {
             records: &self.records,
             gradient: prepared.gradient,
@@ -104,7 +99,7 @@ impl<M: Model + Clone> Inference<M> {
             frontier,
             parameters,
             prepare_ms,
-            peak_mb_beside_data,
+            peak_mb_beside_data: None,
         })
     }
 }

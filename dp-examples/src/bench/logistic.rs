@@ -5,7 +5,7 @@ use ppl_core::{Column, Records};
 
 use super::by_hand::ByHand;
 use super::data::{labels, normals, seed};
-use super::inference::{BUDGET, Inference, STEPS};
+use super::inference::Inference;
 use super::{Failure, Measurement, Stopwatch};
 use crate::logistic::model;
 
@@ -49,8 +49,7 @@ pub fn inference() -> Result<Inference<fn(&mut ppl_core::Ctx) -> ppl_core::Resul
 /// What any of its parts finds wrong.
 pub fn measure(stopwatch: &Stopwatch) -> Result<Measurement, Failure> {
     let inference = inference()?;
-    let plan = inference.settings(STEPS)?.budget(BUDGET).privacy_plan(RECORDS as u64)?;
-    let plan = plan.ok_or("a private run has a noise multiplier")?;
-    let mut by_hand = ByHand::new(plan.calibrated.noise_multiplier, &seed())?;
+    // The noise multiplier does not matter for the time.
+    let mut by_hand = ByHand::new(1.0, &seed())?;
     inference.measure(Some(&mut || by_hand.step()), stopwatch)
 }

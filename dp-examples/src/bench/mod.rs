@@ -94,7 +94,8 @@ pub struct Measurement {
     pub parameters: usize,
     /// Milliseconds to trace the model, differentiate it and plan the per-record program.
     pub prepare_ms: f64,
-    /// Most memory the process held while it made steps, beyond what it held with only the records; megabytes.
+    /// Most memory the process held while it prepared and made private steps, beyond what it held with only records and
+    /// initial parameters; megabytes. Where the system tells, and only of the autoencoder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_mb_beside_data: Option<f64>,
 }
