@@ -5,7 +5,7 @@ use ppl_core::{Column, Ctx, Distribution, Records, Var};
 use ppl_distributions::{Bernoulli, Normal};
 
 use super::data::{labels, normals};
-use super::inference::Inference;
+use super::inference::{Inference, ModelFunction};
 use super::{Failure, Measurement, Stopwatch};
 
 const RECORDS: usize = 500;
@@ -78,7 +78,7 @@ pub fn records() -> Result<Records, Failure> {
 ///
 /// What any of its parts finds wrong.
 pub fn measure(stopwatch: &Stopwatch) -> Result<Measurement, Failure> {
-    let model = model as fn(&mut Ctx) -> _;
+    let model = model as ModelFunction;
     Inference { model, records: records()?, rate: RATE, clip_norm: CLIP_NORM }.measure(None, stopwatch)
 }
 

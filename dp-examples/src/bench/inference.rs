@@ -5,7 +5,7 @@ use std::time::Instant;
 use dp_accountant::{Budget, Relation};
 use dp_sampler::Poisson;
 use dp_vi::{AutoNormal, DpVi, Schedule, Sensitive};
-use ppl_core::{Graph, Model, RecordGradient, Records, Unconstrained, trace};
+use ppl_core::{Ctx, Graph, Model, RecordGradient, Records, Unconstrained, trace};
 
 use super::data::{normals, seed};
 use super::parts::Parts;
@@ -16,6 +16,9 @@ pub const LEARNING_RATE: f64 = 1e-3;
 
 /// The budget of a private run; no figure depends on it.
 pub const BUDGET: Budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
+
+/// A model that is a plain function.
+pub type ModelFunction = fn(&mut Ctx) -> ppl_core::Result<()>;
 
 /// A model, its records, and how they are sampled.
 pub struct Inference<M> {

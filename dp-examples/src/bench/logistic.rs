@@ -5,7 +5,7 @@ use ppl_core::{Column, Records};
 
 use super::by_hand::ByHand;
 use super::data::{labels, normals, seed};
-use super::inference::Inference;
+use super::inference::{Inference, ModelFunction};
 use super::{Failure, Measurement, Stopwatch};
 use crate::logistic::model;
 
@@ -35,11 +35,11 @@ pub fn data() -> (Vec<f64>, Vec<f64>) {
 /// # Errors
 ///
 /// None with the data above.
-pub fn inference() -> Result<Inference<fn(&mut ppl_core::Ctx) -> ppl_core::Result<()>>, Failure> {
+pub fn inference() -> Result<Inference<ModelFunction>, Failure> {
     let (x, y) = data();
     let x = Array2::from_shape_vec((RECORDS, WIDTH), x)?;
     let records = Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))])?;
-    Ok(Inference { model: model as fn(&mut ppl_core::Ctx) -> _, records, rate: RATE, clip_norm: CLIP_NORM })
+    Ok(Inference { model: model as ModelFunction, records, rate: RATE, clip_norm: CLIP_NORM })
 }
 
 /// Times the workload, beside the same step by hand.

@@ -7,7 +7,7 @@ use ppl_core::{
 use ppl_distributions::{HalfNormal, Normal};
 
 use super::data::normals;
-use super::inference::Inference;
+use super::inference::{Inference, ModelFunction};
 use super::{Failure, Measurement, Stopwatch};
 
 const RECORDS: usize = 2_000;
@@ -120,7 +120,7 @@ pub fn records() -> Result<Records, Failure> {
 ///
 /// What any of its parts finds wrong.
 pub fn measure(stopwatch: &Stopwatch) -> Result<Measurement, Failure> {
-    let model = model as fn(&mut Ctx) -> _;
+    let model = model as ModelFunction;
     Inference { model, records: records()?, rate: RATE, clip_norm: CLIP_NORM }.measure(None, stopwatch)
 }
 
