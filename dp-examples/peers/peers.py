@@ -101,12 +101,14 @@ def measure(library, name, seconds):
 
     # Enough steps for a block, found by doubling, which also warms up. The fastest counts: on a busy machine one stalled
     # thread would otherwise decide.
-    done, count, fastest = 1, 2, float("inf")
-    while count * fastest < seconds / BLOCKS and count < 1 << 24:
+    done, count, fastest = 1, 1, float("inf")
+    while True:
         for _ in range(2):
             state, taken = run(done, count, state)
             done += count
             fastest = min(fastest, taken / count)
+        if count * fastest >= seconds / BLOCKS / 2:
+            break
         count *= 2
     count = max(3, int(seconds / BLOCKS / fastest))
     times = []
