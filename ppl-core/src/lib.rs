@@ -60,6 +60,8 @@
 mod diff;
 mod error;
 mod graph;
+#[allow(dead_code, unused_imports)]
+mod math;
 mod model;
 mod op;
 mod plan;
