@@ -73,6 +73,9 @@ macro_rules! with_function {
             Binary::Greater => with_function!(@ $f, |a: T, b: T| indicator(a > b), $body),
             Binary::GreaterEqual => with_function!(@ $f, |a: T, b: T| indicator(a >= b), $body),
             Binary::Equal => with_function!(@ $f, |a: T, b: T| indicator(a == b), $body),
+            Binary::Less => with_function!(@ $f, |a: T, b: T| indicator(a < b), $body),
+            Binary::LessEqual => with_function!(@ $f, |a: T, b: T| indicator(a <= b), $body),
+            Binary::NotEqual => with_function!(@ $f, |a: T, b: T| indicator(a != b), $body),
         }
     };
     (@ $f:ident, $function:expr, $body:expr) => {{
