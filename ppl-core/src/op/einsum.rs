@@ -61,9 +61,9 @@ impl Einsum {
     /// has, or there are more than two operands or 16 different indices.
     #[track_caller]
     pub fn new(subscripts: &str) -> Result<Self> {
-        parse(subscripts).map_err(|problem| {
-            Error::Unsupported(format!("einsum \"{subscripts}\": {problem} ({})", Source::caller()))
-        })
+        let source = Source::caller();
+        parse(subscripts)
+            .map_err(|problem| Error::Unsupported(format!("einsum \"{subscripts}\": {problem} ({source})")))
     }
 
     /// A contraction from the indices themselves, numbered anew.
