@@ -44,7 +44,7 @@ pub trait Scalar:
     fn digamma(self) -> Self;
     /// `ψ′(x)`; ∞ at 0 and at the negative integers.
     fn trigamma(self) -> Self;
-    /// `ψ⁽ⁿ⁾(x)` for `1 ≤ n ≤ 169`, NaN for other orders.
+    /// `ψ⁽ⁿ⁾(x)`, the derivative of order `n` of digamma.
     fn polygamma(self, order: u8) -> Self;
 }
 

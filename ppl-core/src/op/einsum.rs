@@ -476,7 +476,7 @@ fn product_of(left: &[usize], right: &[usize]) -> Option<Product> {
     }
     let mut terms: [(Vec<u8>, Vec<usize>); 3] = Default::default();
     let [term_left, term_right, term_out] = &mut terms;
-    let mut push = |term: &mut (Vec<u8>, Vec<usize>), index: u8, length: usize| {
+    let push = |term: &mut (Vec<u8>, Vec<usize>), index: u8, length: usize| {
         term.0.push(index);
         term.1.push(length);
     };

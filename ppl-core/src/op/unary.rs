@@ -55,7 +55,7 @@ pub enum Unary {
     Digamma,
     /// `ψ′(x)`
     Trigamma,
-    /// `ψ⁽ⁿ⁾(x)`, the derivative of order `n` of digamma, for `1 ≤ n ≤ 169`.
+    /// `ψ⁽ⁿ⁾(x)`, the derivative of order `n` of digamma; that of order 255 has no derivative here (NaN).
     Polygamma(u8),
     /// 1 if `x` is neither infinite nor NaN, else 0; derivative 0.
     IsFinite,
@@ -211,8 +211,10 @@ impl Primitive for Unary {
             Unary::Lgamma => cotangent * x.digamma(),
             Unary::Digamma => cotangent * x.trigamma(),
             Unary::Trigamma => cotangent * x.polygamma(2),
-            // Beyond the last order there is no value: 255 stands for all of them, and is NaN.
-            Unary::Polygamma(order) => cotangent * x.polygamma(order.saturating_add(1)),
+            Unary::Polygamma(order) => match order.checked_add(1) {
+                Some(next) => cotangent * x.polygamma(next),
+                None => cotangent * f64::NAN,
+            },
         }))
     }
 }
@@ -412,7 +414,7 @@ impl<'g> Var<'g> {
         self.unary(Unary::Trigamma)
     }
 
-    /// `ψ⁽ⁿ⁾(x)`, the derivative of order `n` of digamma (NIST DLMF 5.15); NaN for orders above 169.
+    /// `ψ⁽ⁿ⁾(x)`, the derivative of order `n` of digamma (NIST DLMF 5.15).
     #[must_use]
     #[track_caller]
     pub fn polygamma(self, order: u8) -> Var<'g> {
