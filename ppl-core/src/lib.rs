@@ -91,7 +91,9 @@ pub use op::{
 };
 pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};
 pub use program::{Instruction, Program};
-pub use record_gradient::{MaterialisedGradient, RecordGradient};
+pub use record_gradient::{
+    ArrayExplanation, Cost, Costs, Form, GradientExplanation, MaterialisedGradient, RecordGradient,
+};
 pub use records::{Column, Records, Schema};
 pub use scalar::Scalar;
 pub use shape::Shape;

@@ -25,7 +25,7 @@ pub(crate) fn polygamma(order: u8, x: f64) -> f64 {
     if order == 0 {
         return super::digamma(x);
     }
-    let even = order % 2 == 0;
+    let even = order.is_multiple_of(2);
     if x == 0.0 {
         return if even { -x.recip() } else { f64::INFINITY };
     }
@@ -81,7 +81,7 @@ fn cotangent_derivative(order: u8, x: f64) -> f64 {
     let n = usize::from(order);
     let fraction = x - x.round();
     if fraction == 0.0 {
-        return if n % 2 == 0 { f64::NAN } else { f64::NEG_INFINITY };
+        return if order.is_multiple_of(2) { f64::NAN } else { f64::NEG_INFINITY };
     }
     let cotangent = if fraction.abs() == 0.5 { 0.0 } else { (PI * fraction).tan().recip() };
     // The coefficients of πᵏ Pₖ / k!, which stay in range; all of one sign, so that the sum loses nothing.

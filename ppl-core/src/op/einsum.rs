@@ -228,7 +228,10 @@ impl Primitive for Einsum {
             [length, left, right] => [*length, *left, *right].map(|number| number as usize),
             _ => [1, 0, 0],
         };
-        let empty = summed.chunks_exact(LOOP).any(|numbers| numbers[0] == 0);
+        if length == 0 || summed.chunks_exact(LOOP).any(|numbers| numbers[0] == 0) {
+            out.fill(T::zero()); // empty sums
+            return;
+        }
         let mut place = Odometer::default();
         for out in out.chunks_exact_mut(lanes) {
             if last.is_empty() && args.len() == 1 {
@@ -238,7 +241,7 @@ impl Primitive for Einsum {
             }
             out.fill(T::zero());
             let mut term = Odometer { left: place.left, right: place.right, ..Odometer::default() };
-            while !empty {
+            loop {
                 for k in 0..length {
                     let left = args[0].row(term.left + k * step_left, lanes);
                     let right =

@@ -9,6 +9,7 @@
 //! | `group` | which elementwise operations run together in one sweep |
 //! | `place`, `layout` | where values live, and who uses which memory when |
 //! | `fused` | running a group |
+//! | `product` | matrix products |
 //! | `explain` | a plan in words |
 //! | `gather` | records' values from columns into rows |
 
@@ -18,11 +19,12 @@ mod gather;
 mod group;
 mod layout;
 mod place;
+mod product;
 
 use crate::error::{Error, Result};
 use crate::op::{MOST_ARGUMENTS, Operand, Work};
 use crate::program::Program;
-use crate::records::Records;
+use crate::records::{Records, Schema};
 use crate::scalar::Scalar;
 pub use explain::{Explanation, StepExplanation};
 use fused::{CHUNK, Fused, Memory};
@@ -30,7 +32,9 @@ use gather::{gather, gather_all};
 use layout::{Layout, Product, Single, Step};
 use ndarray::Array2;
 use place::Place;
+pub(crate) use product::{Matrix, multiply};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes of per-record values a tile may take: about half of a common second-level cache.
 const TILE_BYTES: usize = 256 * 1024;
@@ -71,6 +75,8 @@ pub struct Plan<T> {
     /// Values of each per-record input, record after record of a whole batch.
     record_inputs: Vec<Vec<T>>,
     tile: usize,
+    /// The last schema that was found to have the plan's columns.
+    fits: Option<Arc<Schema>>,
 }
 
 /// The memory of one tile.
@@ -106,7 +112,7 @@ impl<T: Scalar> Plan<T> {
         let tile = fits.clamp(fewest, TILE_RECORDS.end);
         let workspaces = vec![Workspace::new(&layout, tile)];
         let record_inputs = vec![Vec::new(); layout.record_inputs.len()];
-        Self { layout, workspaces, record_inputs, tile }
+        Self { layout, workspaces, record_inputs, tile, fits: None }
     }
 
     /// Most records one call of [`Plan::run_records`] takes.
@@ -220,8 +226,12 @@ impl<T: Scalar> Plan<T> {
         workspaces.resize_with(count.max(1), || Workspace::new(layout, *tile));
     }
 
-    fn check_schema(&self, records: &Records) -> Result<()> {
+    /// Checks that records have the columns the program was planned for.
+    pub(crate) fn check_schema(&mut self, records: &Records) -> Result<()> {
         let schema = records.schema();
+        if self.fits.as_ref().is_some_and(|known| Arc::ptr_eq(known, schema)) {
+            return Ok(());
+        }
         let columns = &self.layout.columns;
         let fits = columns.iter().all(|slot| {
             schema
@@ -230,6 +240,7 @@ impl<T: Scalar> Plan<T> {
                 .is_some_and(|(name, shape)| name == slot.name && *shape == slot.shape)
         });
         if fits {
+            self.fits = Some(Arc::clone(schema));
             return Ok(());
         }
         let expected: Vec<String> = columns
@@ -534,15 +545,9 @@ impl Product {
         let mut out = std::mem::take(&mut slots[slot]);
         let matrix = &shared[self.matrix][..self.rows * self.columns];
         let x = &slots[vector][..length * lanes];
-        // Strides of the matrix as it is used.
-        let (by_row, by_column) = if self.transposed { (1, self.columns) } else { (self.columns, 1) };
-        for (j, out) in out[..rows * lanes].chunks_exact_mut(lanes.max(1)).enumerate() {
-            out.fill(T::zero());
-            for (k, x) in x.chunks_exact(lanes.max(1)).enumerate() {
-                let a = matrix[j * by_row + k * by_column];
-                out.iter_mut().zip(x).for_each(|(out, &x)| *out += a * x);
-            }
-        }
+        let matrix = Matrix::row_major(matrix, self.rows, self.columns);
+        let matrix = if self.transposed { matrix.transposed() } else { matrix };
+        multiply(false, matrix, Matrix::row_major(x, length, lanes), &mut out[..rows * lanes]);
         slots[slot] = out;
     }
 }
