@@ -34,6 +34,7 @@ mod error_function;
 mod exponential;
 mod gamma;
 mod logarithm;
+mod polygamma;
 mod power;
 mod real;
 #[cfg(test)]
@@ -44,6 +45,7 @@ pub(crate) use error_function::{erf, erfc, erfinv};
 pub(crate) use exponential::{exp, expm1, sigmoid, tanh};
 pub(crate) use gamma::{digamma, lgamma, trigamma};
 pub(crate) use logarithm::{ln, ln1p, logit, softplus};
+pub(crate) use polygamma::polygamma;
 pub(crate) use power::powf;
 pub(crate) use real::Real;
 pub(crate) use trigonometric::{TRIGONOMETRIC_LIMIT, cos, sin};
