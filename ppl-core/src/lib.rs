@@ -60,7 +60,6 @@
 mod diff;
 mod error;
 mod graph;
-#[allow(dead_code, unused_imports)]
 mod math;
 mod model;
 mod op;
