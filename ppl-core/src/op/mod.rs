@@ -6,12 +6,14 @@
 //! | `leaf` | inputs and constants |
 //! | `unary`, `binary` | functions that work element by element |
 //! | `shaping` | broadcast, sum, reshape |
+//! | `gather` | rows of a table by integer index, and adding rows up where an index says |
 //! | `linear` | inner product, matrix–vector, vector–matrix, outer product |
 //!
 //! A rule for derivatives answers with a [`Cotangent`], which may be a *product* that nobody has multiplied out yet: that
 //! is what lets per-record gradients be contracted instead of stored.
 
 pub(crate) mod binary;
+pub(crate) mod gather;
 pub(crate) mod leaf;
 pub(crate) mod linear;
 pub(crate) mod shaping;
@@ -23,6 +25,7 @@ use crate::var::Var;
 use std::fmt;
 
 pub use binary::{Binary, Select};
+pub use gather::Gather;
 pub use leaf::{Constant, Input};
 pub use linear::Linear;
 pub use shaping::Shaping;
@@ -91,6 +94,8 @@ pub enum Op {
     Shaping(Shaping),
     /// A product of arrays.
     Linear(Linear),
+    /// Rows of a table by index, or adding rows up by index.
+    Gather(Gather),
 }
 
 /// Hands an operation to its family. Leaves have no rules of their own.
@@ -103,6 +108,7 @@ macro_rules! each_family {
             Op::Select($primitive) => $answer,
             Op::Shaping($primitive) => $answer,
             Op::Linear($primitive) => $answer,
+            Op::Gather($primitive) => $answer,
         }
     };
 }
