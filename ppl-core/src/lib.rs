@@ -83,7 +83,7 @@ pub use model::context::{Ctx, Initial, Latent, LatentRequest, Latents, Model, Re
 pub use model::distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
 pub use model::log_density::{LogDensity, log_density};
 pub use model::trace::{Site, SiteKind, Trace, Unconstrained, trace};
-pub use op::{Binary, Constant, Gather, Input, Linear, Op, Select, Shaping, Unary};
+pub use op::{Binary, Constant, Gather, Input, Linear, Op, Reduce, Select, Shaping, Structure, Unary};
 pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};
 pub use program::{Instruction, Program};
 pub use record_gradient::{MaterialisedGradient, RecordGradient};
