@@ -187,21 +187,24 @@ impl fmt::Display for Op {
 }
 
 /// What flows backwards along one argument of an operation.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum Cotangent<'g> {
     /// An array of the argument's shape.
     Value(Var<'g>),
     /// `left × right`: the outer product of two vectors, or a scalar times an array.
     Product { left: Var<'g>, right: Var<'g> },
+    /// A contraction of two arrays by subscripts, not done yet.
+    Contraction { op: Einsum, left: Var<'g>, right: Var<'g> },
 }
 
 impl<'g> Cotangent<'g> {
     /// The array itself, multiplied out if need be.
-    pub(crate) fn value(self) -> Var<'g> {
-        match self {
+    pub(crate) fn value(&self) -> Var<'g> {
+        match *self {
             Cotangent::Value(value) => value,
             Cotangent::Product { left, right } if left.shape().is_scalar() => left * right,
             Cotangent::Product { left, right } => left.outer(right),
+            Cotangent::Contraction { ref op, left, right } => op.clone().apply(&[left, right]),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What one record adds to the gradient with respect to one shared array, for one use of it, kept in factors.
 
 use crate::graph::Kind;
-use crate::op::{Cotangent, Op, Shaping};
+use crate::op::{Cotangent, Einsum, MatrixProduct, Op, Shaping};
 use crate::shape::Shape;
 use crate::var::Var;
 
@@ -12,6 +12,33 @@ pub(crate) enum Core<'g> {
     Direct(Var<'g>),
     /// `left × right`: the outer product of two vectors, or a number times an array.
     Product { left: Var<'g>, right: Var<'g> },
+    /// `Σ_t left_t ⊗ right_t` over the positions at which a matrix was used.
+    Positions { left: Factor<'g>, right: Factor<'g> },
+}
+
+/// A vector for each position.
+#[derive(Clone, Copy)]
+pub(crate) struct Factor<'g> {
+    /// `[positions, length]`, or `[length, positions]`.
+    pub(crate) value: Var<'g>,
+    /// Whether the positions are the last axis.
+    pub(crate) positions_last: bool,
+}
+
+impl<'g> Factor<'g> {
+    /// `[positions, length]`
+    pub(crate) fn sizes(&self) -> [usize; 2] {
+        match (self.value.shape().dims(), self.positions_last) {
+            (&[length, positions], true) => [positions, length],
+            (&[positions, length], false) => [positions, length],
+            _ => [0, 0],
+        }
+    }
+
+    /// Subscripts with the position `t` and the element `k`, in the order of the axes.
+    pub(crate) fn subscripts(&self, t: char, k: char) -> String {
+        if self.positions_last { [k, t].iter().collect() } else { [t, k].iter().collect() }
+    }
 }
 
 /// `D ∘ core`, where `D` is shared by all records: the derivative of what lies between a shared array and its use.
@@ -29,9 +56,35 @@ impl<'g> From<Cotangent<'g>> for Contribution<'g> {
             Cotangent::Product { left, right } if right.shape().is_scalar() => Core::Direct(left * right),
             Cotangent::Product { left, right } if left.known() == Some(1.0) => Core::Direct(right),
             Cotangent::Product { left, right } => Core::Product { left, right },
+            Cotangent::Contraction { ref op, left, right } => {
+                positions(op, left, right).unwrap_or_else(|| Core::Direct(cotangent.value()))
+            }
         };
         Self { core, scale: None }
     }
+}
+
+/// A contraction that is one product of matrices, as a sum over positions.
+fn positions<'g>(op: &Einsum, left: Var<'g>, right: Var<'g>) -> Option<Core<'g>> {
+    let product = op.matrix_product(&[left.shape(), right.shape()])?;
+    let MatrixProduct { batch: 1, rows, columns, inner, left_transposed, right_transposed, out_transposed } =
+        product
+    else {
+        return None;
+    };
+    if inner == 1 {
+        let (left, right) = (left.reshape([rows]), right.reshape([columns]));
+        let (left, right) = if out_transposed { (right, left) } else { (left, right) };
+        return Some(Core::Product { left, right });
+    }
+    let factor = |value: Var<'g>, length: usize, positions_last: bool| {
+        let shape = if positions_last { [length, inner] } else { [inner, length] };
+        Factor { value: value.reshape(shape), positions_last }
+    };
+    let left = factor(left, rows, !left_transposed);
+    let right = factor(right, columns, right_transposed);
+    let (left, right) = if out_transposed { (right, left) } else { (left, right) };
+    Some(Core::Positions { left, right })
 }
 
 impl<'g> Contribution<'g> {
@@ -40,6 +93,7 @@ impl<'g> Contribution<'g> {
         match &self.core {
             Core::Direct(value) => value.shape(),
             Core::Product { left, right } => left.shape().concat(&right.shape()),
+            Core::Positions { left, right } => Shape::from([left.sizes()[1], right.sizes()[1]]),
         }
     }
 
@@ -52,6 +106,10 @@ impl<'g> Contribution<'g> {
         let value = match self.core {
             Core::Direct(value) => value,
             Core::Product { left, right } => Cotangent::Product { left, right }.value(),
+            Core::Positions { left, right } => {
+                let subscripts = format!("{},{}->jk", left.subscripts('t', 'j'), right.subscripts('t', 'k'));
+                left.value.einsum(&subscripts, right.value)
+            }
         };
         self.scale.map_or(value, |scale| value * scale).reshape(shape.clone())
     }
@@ -76,7 +134,11 @@ impl<'g> Contribution<'g> {
                 };
                 Self { core, scale: self.scale }
             }
-            (Core::Product { .. }, None) => {
+            (&Core::Positions { left, right }, Some(number)) => {
+                let left = Factor { value: left.value * number, ..left };
+                Self { core: Core::Positions { left, right }, scale: self.scale }
+            }
+            (Core::Product { .. } | Core::Positions { .. }, None) => {
                 let by = by.reshape(self.shape());
                 let scale = self.scale.map_or(by, |scale| scale * by);
                 Self { core: self.core.clone(), scale: Some(scale) }
@@ -87,7 +149,9 @@ impl<'g> Contribution<'g> {
     /// The sum over the elements that a broadcast from `target` to `shape` repeats, where it needs no multiplying out.
     pub(crate) fn summed_to(&self, shape: &Shape, target: &Shape) -> Option<Self> {
         let Core::Product { left, right } = self.core else {
-            return Some(Cotangent::Value(self.value(shape).sum_to(target.clone())).into());
+            return self
+                .is_direct()
+                .then(|| Cotangent::Value(self.value(shape).sum_to(target.clone())).into());
         };
         if self.shape() != *shape {
             return None;

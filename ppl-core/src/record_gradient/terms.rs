@@ -1,6 +1,6 @@
 //! What is added up over records: each distinct product once, with the arrays it is rescaled into afterwards.
 
-use super::accumulate;
+use super::accumulate::{self, Strides};
 use super::contribution::{Contribution, Core};
 use crate::op::Operand;
 use crate::scalar::Scalar;
@@ -12,6 +12,7 @@ use std::ops::Range;
 enum Rows {
     Direct { value: usize },
     Product { left: usize, right: usize },
+    Positions { left: usize, right: usize, strides: Strides },
 }
 
 /// Where a weighted sum goes.
@@ -64,6 +65,10 @@ impl Terms {
                     Core::Direct(value) => Rows::Direct { value: output(value) },
                     Core::Product { left, right } => {
                         Rows::Product { left: output(left), right: output(right) }
+                    }
+                    Core::Positions { left, right } => {
+                        let strides = Strides::new(left, right);
+                        Rows::Positions { left: output(left.value), right: output(right.value), strides }
                     }
                 };
                 uses.push((rows, site.group, site.range.clone(), scale.map(&mut output)));
@@ -120,6 +125,11 @@ impl Terms {
                     let ((left, lanes), (right, _)) = (output(left), output(right));
                     accumulate::product(sums, &weights[term.group * lanes..][..lanes], left, right, scratch);
                 }
+                Rows::Positions { left, right, strides } => {
+                    let ((left, lanes), (right, _)) = (output(left), output(right));
+                    let weights = &weights[term.group * lanes..][..lanes];
+                    accumulate::positions(sums, weights, left, right, strides, scratch);
+                }
             }
         }
     }
@@ -151,19 +161,25 @@ impl Terms {
                     (uses.map(|each| (each.to.start, each.scale)).collect(), part.len())
                 }
             };
-            let (first, second) = match term.rows {
-                Rows::Direct { value } => (value, None),
-                Rows::Product { left, right } => (left, Some(right)),
-            };
-            let (first, lanes) = output(first);
-            let second = second.map(|right| output(right).0);
             for element in 0..length {
+                let lanes = match term.rows {
+                    Rows::Direct { value: first }
+                    | Rows::Product { left: first, .. }
+                    | Rows::Positions { left: first, .. } => output(first).1,
+                };
                 for lane in 0..lanes {
-                    let value = match second {
-                        None => first.at(element, lane, lanes),
-                        Some(right) => {
-                            let width = right.rows(lanes).max(1);
-                            first.at(element / width, lane, lanes) * right.at(element % width, lane, lanes)
+                    let at = |index: usize, element: usize| output(index).0.at(element, lane, lanes);
+                    let value = match term.rows {
+                        Rows::Direct { value } => at(value, element),
+                        Rows::Product { left, right } => {
+                            let width = output(right).0.rows(lanes).max(1);
+                            at(left, element / width) * at(right, element % width)
+                        }
+                        Rows::Positions { left, right, strides } => {
+                            let (j, k) = (element / strides.columns.max(1), element % strides.columns.max(1));
+                            (0..strides.positions)
+                                .map(|t| at(left, strides.left(j, t)) * at(right, strides.right(k, t)))
+                                .sum()
                         }
                     };
                     for &(start, scale) in &targets {
