@@ -72,6 +72,7 @@ mod record_gradient;
 mod records;
 mod scalar;
 mod shape;
+mod simd;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 mod value;

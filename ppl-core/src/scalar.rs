@@ -1,13 +1,24 @@
 //! The number types programs run in.
 
 use crate::math;
+use ndarray::LinalgScalar;
 use num_traits::Float;
 use std::fmt::{Debug, Display};
 use std::ops::{AddAssign, MulAssign};
 
 /// A floating-point type a [`Plan`](crate::Plan) can run in: `f32` or `f64`.
 pub trait Scalar:
-    Float + AddAssign + MulAssign + Default + Debug + Display + Send + Sync + std::iter::Sum + 'static
+    Float
+    + LinalgScalar
+    + AddAssign
+    + MulAssign
+    + Default
+    + Debug
+    + Display
+    + Send
+    + Sync
+    + std::iter::Sum
+    + 'static
 {
     /// The nearest value of this type.
     fn of(value: f64) -> Self;

@@ -1,6 +1,6 @@
 //! What is added up over records: each distinct product once, with the arrays it is rescaled into afterwards.
 
-use super::accumulate::{self, Strides};
+use super::accumulate::{self, Positions};
 use super::contribution::{Contribution, Core};
 use crate::op::Operand;
 use crate::scalar::Scalar;
@@ -12,7 +12,7 @@ use std::ops::Range;
 enum Rows {
     Direct { value: usize },
     Product { left: usize, right: usize },
-    Positions { left: usize, right: usize, strides: Strides },
+    Positions { left: usize, right: usize, positions: Positions },
 }
 
 /// Where a weighted sum goes.
@@ -30,6 +30,8 @@ struct Term {
     rows: Rows,
     group: usize,
     target: Target,
+    /// Elements of the left factor, if there is one.
+    left: usize,
 }
 
 /// `sums[to] += D ∘ part[from]`
@@ -48,6 +50,15 @@ pub(super) struct Terms {
     parts: usize,
 }
 
+/// One contribution to one frontier array.
+struct Use {
+    rows: Rows,
+    left: usize,
+    group: usize,
+    range: Range<usize>,
+    scale: Option<usize>,
+}
+
 /// One frontier array's contributions, and where its part of the sum lies.
 pub(super) struct Site<'a, 'g> {
     pub(super) contributions: &'a [Contribution<'g>],
@@ -58,40 +69,48 @@ pub(super) struct Site<'a, 'g> {
 impl Terms {
     /// Lays the weighted sums out; `output` makes a value an output of the program and says which.
     pub(super) fn new<'g>(sites: &[Site<'_, 'g>], mut output: impl FnMut(Var<'g>) -> usize) -> Self {
-        let mut uses: Vec<(Rows, usize, Range<usize>, Option<usize>)> = Vec::new();
+        let mut uses: Vec<Use> = Vec::new();
         for site in sites {
             for Contribution { core, scale } in site.contributions {
-                let rows = match *core {
-                    Core::Direct(value) => Rows::Direct { value: output(value) },
+                let (rows, left) = match *core {
+                    Core::Direct(value) => (Rows::Direct { value: output(value) }, 0),
                     Core::Product { left, right } => {
-                        Rows::Product { left: output(left), right: output(right) }
+                        let rows = Rows::Product { left: output(left), right: output(right) };
+                        (rows, left.shape().elements())
                     }
                     Core::Positions { left, right } => {
-                        let strides = Strides::new(left, right);
-                        Rows::Positions { left: output(left.value), right: output(right.value), strides }
+                        let positions = Positions::new(left, right);
+                        let elements = left.value.shape().elements();
+                        let (left, right) = (output(left.value), output(right.value));
+                        (Rows::Positions { left, right, positions }, elements)
                     }
                 };
-                uses.push((rows, site.group, site.range.clone(), scale.map(&mut output)));
+                let (group, range, scale) = (site.group, site.range.clone(), scale.map(&mut output));
+                uses.push(Use { rows, left, group, range, scale });
             }
         }
         let mut all = Self::default();
-        for (k, (rows, group, range, scale)) in uses.iter().enumerate() {
-            let same =
-                |other: &(Rows, usize, Range<usize>, Option<usize>)| (other.0, other.1) == (*rows, *group);
+        for (k, Use { rows, left, group, range, scale }) in uses.iter().enumerate() {
+            let same = |other: &Use| (other.rows, other.group) == (*rows, *group);
             if uses[..k].iter().any(same) {
                 continue;
             }
-            if scale.is_none() && !uses[k + 1..].iter().any(same) {
-                let target = Target::Sums(range.clone());
-                all.terms.push(Term { rows: *rows, group: *group, target });
-                continue;
-            }
-            let part = all.parts..all.parts + range.len();
-            all.parts = part.end;
-            all.terms.push(Term { rows: *rows, group: *group, target: Target::Part(part.clone()) });
-            for (_, _, range, scale) in uses[k..].iter().filter(|other| same(other)) {
-                all.rescalings.push(Rescaling { from: part.clone(), to: range.clone(), scale: *scale });
-            }
+            let alone = scale.is_none() && !uses[k + 1..].iter().any(same);
+            let target = if alone {
+                Target::Sums(range.clone())
+            } else {
+                let part = all.parts..all.parts + range.len();
+                all.parts = part.end;
+                for other in uses[k..].iter().filter(|other| same(other)) {
+                    all.rescalings.push(Rescaling {
+                        from: part.clone(),
+                        to: other.range.clone(),
+                        scale: other.scale,
+                    });
+                }
+                Target::Part(part)
+            };
+            all.terms.push(Term { rows: *rows, group: *group, target, left: *left });
         }
         all
     }
@@ -99,6 +118,11 @@ impl Terms {
     /// Numbers that the parts take.
     pub(super) fn parts(&self) -> usize {
         self.parts
+    }
+
+    /// Rows of scratch memory that [`accumulate`](Terms::accumulate) needs.
+    pub(super) fn scratch_rows(&self) -> usize {
+        self.terms.iter().map(|term| term.left).max().unwrap_or(0)
     }
 
     /// Adds the weighted sums of a tile, whose outputs `output` finds, with the number of its records; `weights` holds the
@@ -125,10 +149,10 @@ impl Terms {
                     let ((left, lanes), (right, _)) = (output(left), output(right));
                     accumulate::product(sums, &weights[term.group * lanes..][..lanes], left, right, scratch);
                 }
-                Rows::Positions { left, right, strides } => {
+                Rows::Positions { left, right, positions } => {
                     let ((left, lanes), (right, _)) = (output(left), output(right));
                     let weights = &weights[term.group * lanes..][..lanes];
-                    accumulate::positions(sums, weights, left, right, strides, scratch);
+                    accumulate::positions(sums, weights, left, right, positions, scratch);
                 }
             }
         }
@@ -175,10 +199,11 @@ impl Terms {
                             let width = output(right).0.rows(lanes).max(1);
                             at(left, element / width) * at(right, element % width)
                         }
-                        Rows::Positions { left, right, strides } => {
-                            let (j, k) = (element / strides.columns.max(1), element % strides.columns.max(1));
-                            (0..strides.positions)
-                                .map(|t| at(left, strides.left(j, t)) * at(right, strides.right(k, t)))
+                        Rows::Positions { left, right, positions } => {
+                            let (j, k) =
+                                (element / positions.columns.max(1), element % positions.columns.max(1));
+                            (0..positions.count)
+                                .map(|t| at(left, positions.left(j, t)) * at(right, positions.right(k, t)))
                                 .sum()
                         }
                     };
