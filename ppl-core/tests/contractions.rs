@@ -22,20 +22,28 @@ const ARRAYS: [(&str, &[usize]); 5] =
     [("w", &[WIDTH]), ("m", &[ROWS, WIDTH]), ("s", &[]), ("e", &[ROWS, WIDTH]), ("f", &[WIDTH])];
 const FRONTIER: usize = 3;
 /// Kinds of use that [`term`] knows.
-const KINDS: usize = 25;
+const KINDS: usize = 32;
 
 fn records(count: usize, seed: usize) -> Records {
     let column = |width: usize, offset: usize| {
         Array2::from_shape_fn((count, width), |(i, j)| number(seed + offset + i * width + j))
     };
+    let index = |k: usize| (k % ROWS) as f64;
     Records::from_columns([
         ("x", Column::from(column(WIDTH, 0))),
         ("z", Column::from(column(WIDTH, 1000))),
         ("u", Column::from(column(ROWS, 2000))),
         ("y", Column::from(Array1::from_shape_fn(count, |i| number(seed + 3000 + i)))),
         ("noise", Column::from(column(ROWS * WIDTH, 4000))),
+        ("row", Column::from(Array1::from_shape_fn(count, |i| index(seed + i)))),
+        ("rows", Column::from(Array2::from_shape_fn((count, ROWS), |(i, j)| index(seed + 7 * i + j * j)))),
     ])
     .unwrap()
+}
+
+/// An index that is the same for every record, with a row that appears twice.
+fn graph_index(of: Var<'_>) -> Var<'_> {
+    of.graph().array(&ndarray::arr1(&[2.0, 0.0, 2.0]).into_dyn())
 }
 
 /// One use of shared arrays in a record's value: a scalar.
@@ -79,6 +87,14 @@ fn term<'g>(kind: usize, array: &dyn Fn(&str) -> Var<'g>, record: Record<'g>) ->
         23 => {
             (array("m") * array("e")).einsum("jk,tk->jt", column("noise").reshape([ROWS, WIDTH])).tanh().sum()
         }
+        // Rows by index: one, several with repetitions, rescaled, with a shared index, and as a hierarchy has them.
+        24 => array("m").gather(column("row")).inner(x),
+        25 => array("m").gather(column("rows")).tanh().sum(),
+        26 => (array("m") * array("e")).gather(column("rows")).inner(column("noise").reshape([ROWS, WIDTH])),
+        27 => array("m").exp().gather(graph_index(x)).inner(column("noise").reshape([ROWS, WIDTH])),
+        28 => (array("s").exp() * array("m") + array("s")).gather(column("row")).tanh().inner(z),
+        29 => array("w").gather(column("row")) * y,
+        30 => array("m").gather(column("row")).tanh().outer(array("w").gather(column("rows"))).sum(),
         // A product for each row of the matrix: no product of matrices.
         _ => array("m").einsum("jk,jk->j", column("noise").reshape([ROWS, WIDTH])).tanh().inner(u),
     }
@@ -192,7 +208,7 @@ fn check<T: Scalar>(terms: &[usize], groups: [usize; FRONTIER], count: usize, se
             let (seen, size) = (norms[group * count + i].as_f64(), sizes[[i, group]]);
             let inner = inner * (dimension() as f64).sqrt();
             // Products at several positions may cancel each other within one use: twelve elements in each factor.
-            let positions = if terms.iter().any(|kind| (20..24).contains(kind)) { 144.0 } else { 0.0 };
+            let positions = if terms.iter().any(|kind| (20..31).contains(kind)) { 144.0 } else { 0.0 };
             let bound =
                 8.0 * k * roundings * unit * (size + positions) + inner * (2.0 * truth.sqrt() + inner);
             assert!(
@@ -342,6 +358,55 @@ fn positions_are_left_apart_while_they_are_few() {
             assert!((seen - truth).abs() <= 1e-11 * truth, "{seen} against {truth}");
         }
     }
+}
+
+/// A group's row in a large table, of a hierarchy without centre: nothing of the table's size for a record, and a record
+/// whose index is bad contributes nothing and says so, even where its derivative does not depend on the row.
+#[test]
+fn rows_of_a_table_by_index() {
+    const GROUPS: usize = 1000;
+    let group = vec![3.0, 999.0, 1000.0, -1.0, 0.5, f64::NAN, 3.0];
+    let count = group.len();
+    let x = Array2::from_shape_fn((count, 2), |(i, j)| number(2 * i + j));
+    let records = Records::from_columns([("group", Column::from(group)), ("x", Column::from(x))]).unwrap();
+    let graph = Graph::new();
+    let record = Record::new(&graph, records.schema());
+    let input = |name, shape: &[usize]| graph.input(name, shape).unwrap();
+    let (centre, scale, offsets) =
+        (input("centre", &[]), input("scale", &[]), input("offsets", &[GROUPS, 2]));
+    let table = centre + scale.exp() * offsets;
+    let value = table.gather(record.get("group").unwrap()).inner(record.get("x").unwrap());
+    let mut gradient = explained(value, &[centre, scale, offsets]);
+    let listing = gradient.program().to_string();
+    assert!(!listing.contains("record  [1000"), "{listing}");
+    assert_eq!(gradient.explain().arrays()[2].form(), Form::Factored);
+    let at: Vec<f64> = (0..2 * GROUPS).map(number).collect();
+    gradient.set("offsets", &at).unwrap();
+    gradient.set("scale", &[-0.5]).unwrap();
+    let batch: Vec<u64> = (0..count as u64).collect();
+    let mut norms = vec![0.0; count];
+    gradient.squared_norms(&records, &batch, &mut norms).unwrap();
+    let finite: Vec<bool> = norms.iter().map(|norm| norm.is_finite()).collect();
+    assert_eq!(finite, [true, true, false, false, false, false, true]);
+    let ones = |_: &[f64], weights: &mut [f64]| weights.fill(1.0);
+    let (mut all, mut good) = (vec![0.0; 2 + 2 * GROUPS], vec![0.0; 2 + 2 * GROUPS]);
+    gradient.weighted_sum(&records, &batch, ones, &mut all).unwrap();
+    gradient.weighted_sum(&records, &[0, 1, 6], ones, &mut good).unwrap();
+    assert_eq!(all, good);
+    let x = records.column(1);
+    for k in 0..2 {
+        let (three, last) = (2 + 2 * 3 + k, 2 + 2 * 999 + k);
+        assert!((all[three] - (-0.5_f64).exp() * (x[k] + x[12 + k])).abs() < 1e-15);
+        assert!((all[last] - (-0.5_f64).exp() * x[2 + k]).abs() < 1e-15);
+    }
+    assert_eq!(all[2..].iter().filter(|sum| **sum != 0.0).count(), 4);
+    gradient.sum(&records, &batch, &mut all).unwrap();
+    assert!(all.iter().any(|sum| sum.is_nan()), "a bad index must show in a plain sum");
+    // The table alone, so that nothing else could have told.
+    let mut alone =
+        explained(offsets.gather(record.get("group").unwrap()).inner(record.get("x").unwrap()), &[offsets]);
+    alone.squared_norms(&records, &batch, &mut norms).unwrap();
+    assert_eq!(norms.iter().map(|norm| norm.is_finite()).collect::<Vec<_>>(), finite);
 }
 
 /// Location and scale of a mean-field matrix: nothing is built, and one product serves both.

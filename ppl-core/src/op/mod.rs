@@ -6,6 +6,8 @@
 //! | `leaf` | inputs and constants |
 //! | `unary`, `binary` | functions that work element by element |
 //! | `shaping` | broadcast, sum, reshape |
+//! | `gather` | rows of a table by integer index, and adding rows up where an index says |
+//! | `coincidence` | rows added up over equal indices, without the table |
 //! | `linear` | inner product, matrix–vector, vector–matrix, outer product |
 //! | `einsum` | contractions by subscripts, products of matrices |
 //! | `triangle`, `decomposition` | parts of matrices; Cholesky factors, triangular systems, inverses |
@@ -15,9 +17,11 @@
 //! is what lets per-record gradients be contracted instead of stored.
 
 pub(crate) mod binary;
+pub(crate) mod coincidence;
 pub(crate) mod convolution;
 pub(crate) mod decomposition;
 pub(crate) mod einsum;
+pub(crate) mod gather;
 pub(crate) mod leaf;
 pub(crate) mod linear;
 pub(crate) mod pooling;
@@ -31,9 +35,11 @@ use crate::var::Var;
 use std::fmt;
 
 pub use binary::{Binary, Select};
+pub use coincidence::Coincidence;
 pub use convolution::{Convolution, Role, Window};
 pub use decomposition::Decomposition;
 pub use einsum::{Einsum, MatrixProduct};
+pub use gather::Gather;
 pub use leaf::{Constant, Input};
 pub use linear::Linear;
 pub use pooling::Pooling;
@@ -114,6 +120,10 @@ pub enum Op {
     Convolution(Convolution),
     /// A reduction over a moving window.
     Pooling(Pooling),
+    /// Rows of a table by index, or adding rows up by index.
+    Gather(Gather),
+    /// Rows added up over equal indices.
+    Coincidence(Coincidence),
 }
 
 /// Hands an operation to its family. Leaves have no rules of their own.
@@ -131,6 +141,8 @@ macro_rules! each_family {
             Op::Decomposition($primitive) => $answer,
             Op::Convolution($primitive) => $answer,
             Op::Pooling($primitive) => $answer,
+            Op::Gather($primitive) => $answer,
+            Op::Coincidence($primitive) => $answer,
         }
     };
 }
@@ -195,6 +207,8 @@ pub(crate) enum Cotangent<'g> {
     Product { left: Var<'g>, right: Var<'g> },
     /// A contraction of two arrays by subscripts, not done yet.
     Contraction { op: Einsum, left: Var<'g>, right: Var<'g> },
+    /// Rows of a table of `count` rows, at the places that an index says, not added up yet.
+    Scatter { rows: Var<'g>, index: Var<'g>, count: usize },
 }
 
 impl<'g> Cotangent<'g> {
@@ -205,6 +219,7 @@ impl<'g> Cotangent<'g> {
             Cotangent::Product { left, right } if left.shape().is_scalar() => left * right,
             Cotangent::Product { left, right } => left.outer(right),
             Cotangent::Contraction { ref op, left, right } => op.clone().apply(&[left, right]),
+            Cotangent::Scatter { rows, index, count } => rows.scatter_add(index, count),
         }
     }
 }

@@ -180,6 +180,43 @@ pub(super) fn positions<T: Scalar>(
     }
 }
 
+/// The row of a table of `count` rows that a number says. A number that is none stands for row 0, where the NaN of its record
+/// shows.
+pub(super) fn row_of<T: Scalar>(number: T, count: usize) -> usize {
+    let row = number.as_f64() as usize;
+    if row < count { row } else { 0 }
+}
+
+/// `sums[index_t, k] += Σ_i c_i Σ_t v_itk` for rows `v_it` of `width` elements.
+pub(super) fn scatter<T: Scalar>(
+    sums: &mut [T],
+    weights: &[T],
+    rows: Operand<'_, T>,
+    index: Operand<'_, T>,
+    width: usize,
+) {
+    let lanes = weights.len();
+    if lanes == 0 || width == 0 || sums.is_empty() {
+        return;
+    }
+    let count = sums.len() / width;
+    for place in 0..index.rows(lanes) {
+        for k in 0..width {
+            let values = rows.row(place * width + k, lanes);
+            for (lane, &weight) in weights.iter().enumerate() {
+                let value = match values {
+                    Row::Lanes(values) => values[lane],
+                    Row::One(value) => value,
+                };
+                // A record that was taken out must stay out, whatever it would be multiplied with.
+                if weight != T::zero() {
+                    sums[row_of(index.at(place, lane, lanes), count) * width + k] += weight * value;
+                }
+            }
+        }
+    }
+}
+
 /// `sums += D ∘ part`, where a part of zero stays zero whatever it is multiplied with.
 pub(super) fn rescale<T: Scalar>(sums: &mut [T], part: &[T], scale: Option<&[T]>) {
     match scale {

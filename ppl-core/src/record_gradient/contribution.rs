@@ -14,6 +14,9 @@ pub(crate) enum Core<'g> {
     Product { left: Var<'g>, right: Var<'g> },
     /// `Σ_t left_t ⊗ right_t` over the positions at which a matrix was used.
     Positions { left: Factor<'g>, right: Factor<'g> },
+    /// Rows `[places, width]` of a table `[count, width]`, added up at the places that an index `[places]` says. A bad index has
+    /// made its record's rows NaN.
+    Scatter { rows: Var<'g>, index: Var<'g>, count: usize },
 }
 
 /// A vector for each position.
@@ -56,12 +59,26 @@ impl<'g> From<Cotangent<'g>> for Contribution<'g> {
             Cotangent::Product { left, right } if right.shape().is_scalar() => Core::Direct(left * right),
             Cotangent::Product { left, right } if left.known() == Some(1.0) => Core::Direct(right),
             Cotangent::Product { left, right } => Core::Product { left, right },
+            Cotangent::Scatter { rows, index, count } => scatter(rows, index, count),
             Cotangent::Contraction { ref op, left, right } => {
                 positions(op, left, right).unwrap_or_else(|| Core::Direct(cotangent.value()))
             }
         };
         Self { core, scale: None }
     }
+}
+
+/// Rows of a table; those of a bad index are made NaN, whatever the table holds, so that no norm misses them.
+fn scatter<'g>(rows: Var<'g>, index: Var<'g>, count: usize) -> Core<'g> {
+    let places = index.shape().elements();
+    if places == 0 {
+        return Core::Direct(rows.scatter_add(index, count));
+    }
+    let width = rows.shape().elements() / places;
+    let index = index.reshape([places]);
+    let nothing = index.constant(0.0).broadcast_to([count, 1]).gather(index);
+    let rows = rows.reshape([places, width]) + nothing.broadcast_to([places, width]);
+    Core::Scatter { rows, index, count }
 }
 
 /// A contraction that is one product of matrices, as a sum over positions.
@@ -94,6 +111,7 @@ impl<'g> Contribution<'g> {
             Core::Direct(value) => value.shape(),
             Core::Product { left, right } => left.shape().concat(&right.shape()),
             Core::Positions { left, right } => Shape::from([left.sizes()[1], right.sizes()[1]]),
+            Core::Scatter { rows, count, .. } => Shape::from([*count, rows.shape().dims()[1]]),
         }
     }
 
@@ -110,6 +128,7 @@ impl<'g> Contribution<'g> {
                 let subscripts = format!("{},{}->jk", left.subscripts('t', 'j'), right.subscripts('t', 'k'));
                 left.value.einsum(&subscripts, right.value)
             }
+            Core::Scatter { rows, index, count } => rows.scatter_add(index, count),
         };
         self.scale.map_or(value, |scale| value * scale).reshape(shape.clone())
     }
@@ -134,6 +153,10 @@ impl<'g> Contribution<'g> {
                 };
                 Self { core, scale: self.scale }
             }
+            (&Core::Scatter { rows, index, count }, uniform) => {
+                let by = uniform.unwrap_or_else(|| by.reshape(self.shape()).gather(index));
+                Self { core: Core::Scatter { rows: rows * by, index, count }, scale: None }
+            }
             (&Core::Positions { left, right }, Some(number)) => {
                 let left = Factor { value: left.value * number, ..left };
                 Self { core: Core::Positions { left, right }, scale: self.scale }
@@ -148,6 +171,9 @@ impl<'g> Contribution<'g> {
 
     /// The sum over the elements that a broadcast from `target` to `shape` repeats, where it needs no multiplying out.
     pub(crate) fn summed_to(&self, shape: &Shape, target: &Shape) -> Option<Self> {
+        if let (Core::Scatter { rows, .. }, true) = (&self.core, target.is_scalar()) {
+            return Some(Cotangent::Value(rows.sum()).into());
+        }
         let Core::Product { left, right } = self.core else {
             return self
                 .is_direct()
@@ -191,6 +217,12 @@ impl<'g> Contribution<'g> {
         match (&self.core, &other.core) {
             (Core::Direct(a), Core::Direct(b)) => {
                 Some(Self { core: Core::Direct(*a + b.reshape(a.shape())), scale: None })
+            }
+            (
+                &Core::Scatter { rows, index, count },
+                &Core::Scatter { rows: other_rows, index: other_index, .. },
+            ) if index.is(other_index) && rows.shape() == other_rows.shape() => {
+                Some(Self { core: Core::Scatter { rows: rows + other_rows, index, count }, scale: None })
             }
             (&Core::Product { left, right }, &Core::Product { left: other_left, right: other_right }) => {
                 let one = || left.constant(1.0);

@@ -99,7 +99,7 @@ impl Costs {
 /// Positions of a product and lengths of its factors.
 fn factors(contribution: &Contribution<'_>) -> Option<(u64, u64, u64)> {
     match contribution.core {
-        Core::Direct(_) => None,
+        Core::Direct(_) | Core::Scatter { .. } => None,
         Core::Product { left, right } => {
             Some((1, left.shape().elements() as u64, right.shape().elements() as u64))
         }
@@ -114,8 +114,23 @@ fn elements(contribution: &Contribution<'_>) -> u64 {
     contribution.shape().elements() as u64
 }
 
+/// Places and width of rows that are scattered.
+fn scattered(contribution: &Contribution<'_>) -> Option<(u64, u64)> {
+    match contribution.core {
+        Core::Scatter { rows, .. } => {
+            rows.shape().dims().first().map(|&places| (places as u64, rows.shape().elements() as u64))
+        }
+        _ => None,
+    }
+}
+
 /// `‖c‖²`
 fn squared_norm(contribution: &Contribution<'_>) -> Cost {
+    match scattered(contribution) {
+        Some((1, rows)) => return Cost::work(rows),
+        Some((places, rows)) => return Cost::new(places * places + 3 * rows, rows),
+        None => {}
+    }
     match (factors(contribution), &contribution.scale) {
         (None, _) => Cost::work(elements(contribution)),
         (Some((1, p, d)), None) => Cost::work(p + d + 1),
@@ -129,6 +144,16 @@ fn squared_norm(contribution: &Contribution<'_>) -> Cost {
 /// `⟨c, c'⟩`
 fn inner(one: &Contribution<'_>, other: &Contribution<'_>) -> Cost {
     let scaled = one.scale.is_some() || other.scale.is_some();
+    match (scattered(one), scattered(other)) {
+        (Some((places, rows)), Some((others, other_rows))) => {
+            return Cost::new(places * others + other_rows + rows, rows);
+        }
+        // The other's rows are picked, from its factors or from the array.
+        (Some((places, rows)), None) | (None, Some((places, rows))) => {
+            return Cost::new(places + 2 * rows, places + rows);
+        }
+        (None, None) => {}
+    }
     match (factors(one), factors(other)) {
         (None, None) => Cost::work(elements(one)),
         (Some((1, p, d)), Some(sizes)) if sizes == (1, p, d) && !scaled => Cost::work(p + d + 1),
@@ -152,7 +177,11 @@ pub(super) fn apart(contributions: &[Contribution<'_>]) -> Costs {
         for other in &contributions[..k] {
             costs.norm = costs.norm + inner(one, other);
         }
-        costs.sum = costs.sum + Cost::work(factors(one).map_or(1, |(t, ..)| t) * elements(one));
+        let sum = match scattered(one) {
+            Some((_, rows)) => rows,
+            None => factors(one).map_or(1, |(t, ..)| t) * elements(one),
+        };
+        costs.sum = costs.sum + Cost::work(sum);
     }
     costs
 }
@@ -163,7 +192,8 @@ pub(super) fn built(contributions: &[Contribution<'_>]) -> Costs {
     let mut arrays = 0;
     let n = contributions.first().map_or(0, elements);
     for (k, each) in contributions.iter().enumerate() {
-        let products = factors(each).map_or(0, |(t, ..)| t) + u64::from(each.scale.is_some());
+        let products = factors(each).map_or(u64::from(scattered(each).is_some()), |(t, ..)| t)
+            + u64::from(each.scale.is_some());
         // Elementwise steps in a row are one sweep: each contribution is written once, where it is multiplied out.
         arrays += u64::from(!each.is_direct());
         norm = norm + Cost::work(n * (products + u64::from(k > 0)));

@@ -5,6 +5,7 @@
 //! ‖g ⊗ a‖² = ‖g‖²‖a‖²                      ⟨g ⊗ a, g' ⊗ a'⟩ = ⟨g, g'⟩⟨a, a'⟩
 //! ‖Σ_t g_t ⊗ a_t‖² = ⟨GGᵀ, AAᵀ⟩             ⟨Σ_t g_t ⊗ a_t, Σ_s g'_s ⊗ a'_s⟩ = ⟨GG'ᵀ, AA'ᵀ⟩
 //! ‖D ∘ (g ⊗ a)‖² = (g²)ᵀ (D²) (a²)          ⟨D ∘ (g ⊗ a), V⟩ = gᵀ (D ∘ V) a
+//! ‖Σ_t e_{i_t} ⊗ g_t‖² = Σ_{t,s : i_t = i_s} ⟨g_t, g_s⟩     ⟨Σ_t e_{i_t} ⊗ g_t, V⟩ = Σ_t ⟨g_t, V_{i_t}⟩
 //! ```
 //!
 //! # Never too small
@@ -13,7 +14,8 @@
 //! first order (Cauchy–Schwarz for each inner product; Higham 2002, chapter 3, for sums in any order). Twice that is added
 //! to the squared norm, so that it is at least the true one, and covers the rounding of the weighted sum too. The
 //! result exceeds the truth by at most `4 γ k Σ_t ‖c_t‖²`. For a sum over positions, which cancels within itself,
-//! `‖G‖²‖A‖² ≥ (Σ_t ‖g_t‖‖a_t‖)²` takes the place of its squared norm in the bound.
+//! `‖G‖²‖A‖² ≥ (Σ_t ‖g_t‖‖a_t‖)²` takes the place of its squared norm in the bound, and for `T` rows scattered into a table
+//! `T ‖G‖² ≥ (Σ_t ‖g_t‖)²`.
 //!
 //! Squares that underflow inside `(g²)ᵀ(D²)(a²)` could be multiplied with something huge; each of the three factors is
 //! raised by the smallest normal number, which is more than it can have lost.
@@ -44,6 +46,10 @@ pub(super) fn excess<T: Scalar>(contributions: &[Contribution<'_>]) -> Option<f6
             let other = contributions.iter().map(positions_of).max().unwrap_or(1);
             p + d + positions * other.max(positions)
         }
+        Core::Scatter { rows, .. } => {
+            let places = contributions.iter().map(positions_of).max().unwrap_or(1);
+            rows.shape().elements() + places
+        }
     };
     let longest = contributions.iter().map(roundings).max().unwrap_or(0);
     let products = contributions.iter().any(|each| each.scale.is_some());
@@ -57,13 +63,14 @@ pub(super) fn excess<T: Scalar>(contributions: &[Contribution<'_>]) -> Option<f6
 fn positions_of(contribution: &Contribution<'_>) -> usize {
     match contribution.core {
         Core::Positions { left, .. } => left.sizes()[0],
+        Core::Scatter { rows, .. } => rows.shape().dims()[0],
         _ => 1,
     }
 }
 
 /// Whether the terms of the squared norm of a sum may cancel each other.
 pub(super) fn cancels(contributions: &[Contribution<'_>]) -> bool {
-    contributions.len() > 1 || contributions.iter().any(|each| matches!(each.core, Core::Positions { .. }))
+    contributions.len() > 1 || contributions.iter().any(|each| positions_of(each) > 1)
 }
 
 /// Whether the norm can be had without multiplying out: a rescaled sum over positions has no factors.
@@ -94,6 +101,9 @@ pub(super) fn squared_norm<'g, T: Scalar>(
 fn size<'g, T: Scalar>(contribution: &Contribution<'g>) -> Var<'g> {
     match contribution.core {
         Core::Positions { left, right } => square(left.value) * square(right.value),
+        Core::Scatter { rows, .. } if positions_of(contribution) > 1 => {
+            positions_of(contribution) as f64 * square(rows)
+        }
         _ => alone::<T>(contribution),
     }
 }
@@ -107,7 +117,8 @@ fn alone<'g, T: Scalar>(contribution: &Contribution<'g>) -> Var<'g> {
         (Core::Product { left, right }, Some(scale)) => {
             bilinear(raised(*left), raised(scale), raised(*right))
         }
-        (Core::Positions { .. }, _) => inner(contribution, contribution),
+        (Core::Scatter { rows, .. }, _) if positions_of(contribution) <= 1 => square(*rows),
+        (Core::Positions { .. } | Core::Scatter { .. }, _) => inner(contribution, contribution),
     }
 }
 
@@ -119,6 +130,13 @@ fn bilinear<'g>(left: Var<'g>, array: Var<'g>, right: Var<'g>) -> Var<'g> {
 /// The inner product of two contributions to one array.
 fn inner<'g>(one: &Contribution<'g>, other: &Contribution<'g>) -> Var<'g> {
     match (&one.core, &other.core) {
+        (&Core::Scatter { rows, index, .. }, &Core::Scatter { rows: other_rows, index: other_index, .. })
+            if one.shape() == other.shape() =>
+        {
+            rows.inner(other_rows.coincidence(other_index, index))
+        }
+        (&Core::Scatter { rows, index, .. }, _) => rows.inner(picked(other, &one.shape(), index)),
+        (_, &Core::Scatter { rows, index, .. }) => rows.inner(picked(one, &other.shape(), index)),
         (&Core::Product { left, right }, &Core::Product { left: other_left, right: other_right })
             if left.shape() == other_left.shape() && right.shape() == other_right.shape() =>
         {
@@ -178,4 +196,17 @@ fn positions_with_array<'g>(left: Factor<'g>, right: Factor<'g>, array: &Contrib
     let array = array.value(&Shape::from([left.sizes()[1], right.sizes()[1]]));
     let subscripts = format!("{},jk->{}", left.subscripts('t', 'j'), right.subscripts('t', 'k'));
     left.value.einsum(&subscripts, array).inner(right.value)
+}
+
+/// The rows of `D ∘ c` that an index says, for a contribution `c` looked at under the shape of a table.
+fn picked<'g>(contribution: &Contribution<'g>, table: &Shape, index: Var<'g>) -> Var<'g> {
+    let rows = match contribution.core {
+        Core::Product { left, right } if left.shape().is_scalar() => {
+            left * right.reshape(table.clone()).gather(index)
+        }
+        Core::Product { left, right } if contribution.shape() == *table => left.gather(index).outer(right),
+        Core::Direct(value) => value.reshape(table.clone()).gather(index),
+        _ => return contribution.value(table).gather(index),
+    };
+    contribution.scale.map_or(rows, |scale| rows * scale.reshape(table.clone()).gather(index))
 }

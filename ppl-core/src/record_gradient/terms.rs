@@ -1,6 +1,6 @@
 //! What is added up over records: each distinct product once, with the arrays it is rescaled into afterwards.
 
-use super::accumulate::{self, Positions};
+use super::accumulate::{self, Positions, row_of};
 use super::contribution::{Contribution, Core};
 use crate::op::Operand;
 use crate::scalar::Scalar;
@@ -13,6 +13,7 @@ enum Rows {
     Direct { value: usize },
     Product { left: usize, right: usize },
     Positions { left: usize, right: usize, positions: Positions },
+    Scatter { rows: usize, index: usize, width: usize },
 }
 
 /// Where a weighted sum goes.
@@ -77,6 +78,10 @@ impl Terms {
                     Core::Product { left, right } => {
                         let rows = Rows::Product { left: output(left), right: output(right) };
                         (rows, left.shape().elements())
+                    }
+                    Core::Scatter { rows, index, .. } => {
+                        let width = rows.shape().dims()[1];
+                        (Rows::Scatter { rows: output(rows), index: output(index), width }, 0)
                     }
                     Core::Positions { left, right } => {
                         let positions = Positions::new(left, right);
@@ -149,6 +154,11 @@ impl Terms {
                     let ((left, lanes), (right, _)) = (output(left), output(right));
                     accumulate::product(sums, &weights[term.group * lanes..][..lanes], left, right, scratch);
                 }
+                Rows::Scatter { rows, index, width } => {
+                    let ((rows, lanes), (index, _)) = (output(rows), output(index));
+                    let weights = &weights[term.group * lanes..][..lanes];
+                    accumulate::scatter(sums, weights, rows, index, width);
+                }
                 Rows::Positions { left, right, positions } => {
                     let ((left, lanes), (right, _)) = (output(left), output(right));
                     let weights = &weights[term.group * lanes..][..lanes];
@@ -189,6 +199,7 @@ impl Terms {
                 let lanes = match term.rows {
                     Rows::Direct { value: first }
                     | Rows::Product { left: first, .. }
+                    | Rows::Scatter { rows: first, .. }
                     | Rows::Positions { left: first, .. } => output(first).1,
                 };
                 for lane in 0..lanes {
@@ -199,6 +210,10 @@ impl Terms {
                             let width = output(right).0.rows(lanes).max(1);
                             at(left, element / width) * at(right, element % width)
                         }
+                        Rows::Scatter { rows, index, width } => (0..output(index).0.rows(lanes))
+                            .filter(|&place| row_of(at(index, place), length / width) == element / width)
+                            .map(|place| at(rows, place * width + element % width))
+                            .sum(),
                         Rows::Positions { left, right, positions } => {
                             let (j, k) =
                                 (element / positions.columns.max(1), element % positions.columns.max(1));
