@@ -335,7 +335,7 @@ impl<T: Scalar> RecordGradient<T> {
             return Ok(());
         }
         self.plan.run();
-        self.tiles.squared_norms(&mut self.plan, (records, batch), norms)
+        self.tiles.squared_norms(&mut self.plan, &mut self.team, (records, batch), norms)
     }
 
     /// The gradients `v_i` themselves, multiplied out from the same factors: a row for each record of `batch`, the frontier
