@@ -415,12 +415,12 @@ fn rows_that_meet_are_added_before_the_norm() {
     let (count, groups) = (20, 200);
     let index = |offset: usize| Array2::from_shape_fn((count, 4), |(i, j)| ((i * j * j + offset) % 5) as f64);
     let column = |offset| Array2::from_shape_fn((count, 8), |(i, j)| number(offset + 8 * i + j));
-    // In the second pair of columns the rows of one index nearly cancel; their sum is exact.
-    let large = Array2::from_shape_fn((count, 4), |(i, j)| {
-        let (k, sign) = (j % 2, if j < 2 { 1.0 } else { -1.0 });
-        1e4 * sign * number(i * 2 + k) + if j < 2 { 0.0 } else { 2.0_f64.powi(-2 * i as i32) }
+    // Four rows a, b, −a, δ − b of one index nearly cancel; what the last adds to b is exact.
+    let large = Array2::from_shape_fn((count, 8), |(i, j)| {
+        let (k, sign) = (j % 4, if j < 4 { 1.0 } else { -1.0 });
+        1e4 * sign * number(i * 4 + k) + if j < 6 { 0.0 } else { 2.0_f64.powi(-2 * i as i32) }
     });
-    let same = Array2::from_shape_fn((count, 2), |(i, _)| (i + 10) as f64);
+    let same = Array2::from_shape_fn((count, 4), |(i, _)| (i + 10) as f64);
     let records = Records::from_columns([
         ("a", Column::from(index(0))),
         ("b", Column::from(index(3))),
@@ -458,14 +458,16 @@ fn rows_that_meet_are_added_before_the_norm() {
         assert!((sum - 0.5 * column.sum()).abs() < 1e-13);
     }
 
-    let cancelling = picked("same").inner(record.get("large").unwrap().reshape([2, 2]));
+    let cancelling = picked("same").inner(record.get("large").unwrap().reshape([4, 2]));
     let mut gradient = explained(cancelling, &[table]);
     assert_eq!(gradient.explain().arrays()[0].form(), Form::Gram);
     gradient.squared_norms(&records, &batch, &mut norms).unwrap();
     let mut most_missed = 0.0_f64;
-    for (values, seen) in records.column(5).chunks_exact(4).zip(&norms) {
-        let truth: f64 = (0..2).map(|k| (values[k] + values[2 + k]).powi(2)).sum();
-        let naive = inner(values, values) + 2.0 * inner(&values[..2], &values[2..]);
+    for (values, seen) in records.column(5).chunks_exact(8).zip(&norms) {
+        let truth: f64 = (0..2).map(|k| (values[2 + k] + values[6 + k]).powi(2)).sum();
+        let pairs = (0..4).flat_map(|t| (0..4).map(move |s| (t, s)));
+        let naive: f64 =
+            pairs.map(|(t, s)| inner(&values[2 * t..2 * t + 2], &values[2 * s..2 * s + 2])).sum();
         most_missed = most_missed.max(truth.sqrt() - naive.max(0.0).sqrt());
         assert!(*seen >= truth, "{seen} below {truth}");
     }
