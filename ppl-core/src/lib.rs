@@ -60,7 +60,6 @@
 mod diff;
 mod error;
 mod graph;
-#[allow(dead_code, unused_imports)]
 mod math;
 mod model;
 mod op;
@@ -88,7 +87,7 @@ pub use model::log_density::{LogDensity, log_density};
 pub use model::trace::{Site, SiteKind, Trace, Unconstrained, trace};
 pub use op::{
     Binary, Coincidence, Constant, Convolution, Decomposition, Einsum, Gather, Input, Linear, MatrixPart,
-    MatrixProduct, Op, Pooling, Role, Select, Shaping, Unary, Window,
+    MatrixProduct, Op, Pooling, Reduce, Role, Select, Shaping, Structure, Unary, Window,
 };
 pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};
 pub use program::{Instruction, Program};

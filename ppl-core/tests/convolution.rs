@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Argument, Order, check, value};
+use common::{Argument, check, value};
 use ppl_core::{Error, Graph, Shape, Var, Window};
 use proptest::prelude::*;
 
@@ -77,7 +77,6 @@ impl Sizes {
         check(
             &format!("conv2d {name}"),
             &args,
-            Order::Second,
             |v| {
                 let y = v[0].conv2d(v[1], self.stride, self.padding);
                 assert_eq!(y.shape(), places);
@@ -94,7 +93,6 @@ impl Sizes {
         check(
             &format!("conv2d_transpose {name}"),
             &args,
-            Order::Second,
             |v| v[0].conv2d_transpose(v[1], self.stride, self.padding, self.extra()),
             |values| {
                 let mut x = vec![0.0; image.elements()];
@@ -125,7 +123,6 @@ impl Sizes {
         check(
             &format!("max_pool2d {name}"),
             &args,
-            Order::Second,
             |v| {
                 let y = v[0].square().max_pool2d(self.kernel, self.stride, self.padding);
                 assert_eq!(y.shape(), shape);
@@ -141,7 +138,6 @@ impl Sizes {
         check(
             &format!("average_pool2d {name}"),
             &args,
-            Order::Second,
             |v| v[0].average_pool2d(self.kernel, self.stride, self.padding),
             |values| reduce(&values[0], 0.0, &|sum, x| sum + x / size),
             2e-5,

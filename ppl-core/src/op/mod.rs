@@ -6,6 +6,8 @@
 //! | `leaf` | inputs and constants |
 //! | `unary`, `binary` | functions that work element by element |
 //! | `shaping` | broadcast, sum, reshape |
+//! | `reduce` | maximum, norm, cumulative sum, log-sum-exp, softmax along an axis |
+//! | `structure` | axes in another order, slices, flips, arrays side by side |
 //! | `gather` | rows of a table by integer index, and adding rows up where an index says |
 //! | `coincidence` | rows added up over equal indices, without the table |
 //! | `linear` | inner product, matrix–vector, vector–matrix, outer product |
@@ -25,7 +27,9 @@ pub(crate) mod gather;
 pub(crate) mod leaf;
 pub(crate) mod linear;
 pub(crate) mod pooling;
+pub(crate) mod reduce;
 pub(crate) mod shaping;
+pub(crate) mod structure;
 pub(crate) mod triangle;
 pub(crate) mod unary;
 
@@ -43,7 +47,9 @@ pub use gather::Gather;
 pub use leaf::{Constant, Input};
 pub use linear::Linear;
 pub use pooling::Pooling;
+pub use reduce::Reduce;
 pub use shaping::Shaping;
+pub use structure::Structure;
 pub use triangle::MatrixPart;
 pub use unary::Unary;
 
@@ -122,6 +128,10 @@ pub enum Op {
     Pooling(Pooling),
     /// Rows of a table by index, or adding rows up by index.
     Gather(Gather),
+    /// A reduction of an axis, or a function along it.
+    Reduce(Reduce),
+    /// An operation that moves elements.
+    Structure(Structure),
     /// Rows added up over equal indices.
     Coincidence(Coincidence),
 }
@@ -142,6 +152,8 @@ macro_rules! each_family {
             Op::Convolution($primitive) => $answer,
             Op::Pooling($primitive) => $answer,
             Op::Gather($primitive) => $answer,
+            Op::Reduce($primitive) => $answer,
+            Op::Structure($primitive) => $answer,
             Op::Coincidence($primitive) => $answer,
         }
     };

@@ -5,46 +5,39 @@ use ndarray::ArrayD;
 use ppl_core::{Column, Graph, InputId, Plan, Program, Record, Records, Scalar, Shape, Var, gradient};
 
 /// Records that per-record arguments have values for.
-pub const RECORDS: usize = 3;
+pub(crate) const RECORDS: usize = 3;
 
 /// An argument: its shape, and its values for each record (the first are used where it is shared).
 #[derive(Clone, Debug)]
-pub struct Argument {
-    pub shape: Shape,
-    pub values: Vec<Vec<f64>>,
+pub(crate) struct Argument {
+    pub(crate) shape: Shape,
+    pub(crate) values: Vec<Vec<f64>>,
 }
 
 impl Argument {
     /// Values are `value(record, element)`.
-    pub fn new(shape: impl Into<Shape>, value: impl Fn(usize, usize) -> f64) -> Self {
+    pub(crate) fn new(shape: impl Into<Shape>, value: impl Fn(usize, usize) -> f64) -> Self {
         let shape = shape.into();
         let of = |record: usize| (0..shape.elements()).map(|element| value(record, element)).collect();
         Self { values: (0..RECORDS).map(of).collect(), shape }
     }
 
     /// Values spread over (−1.5, 1.5) without regularity, other ones for each `seed`.
-    pub fn arbitrary(shape: impl Into<Shape>, seed: u64) -> Self {
+    pub(crate) fn arbitrary(shape: impl Into<Shape>, seed: u64) -> Self {
         Self::new(shape, |record, element| spread(seed, record, element))
     }
 }
 
 /// A fixed number in (−1.5, 1.5) for each seed, record and element.
-pub fn spread(seed: u64, record: usize, element: usize) -> f64 {
+pub(crate) fn spread(seed: u64, record: usize, element: usize) -> f64 {
     // The golden ratio's multiples are spread evenly.
     let position =
         seed as f64 * 0.754_877_666 + record as f64 * 0.569_840_291 + element as f64 * 0.618_033_988_7;
     3.0 * (position - position.floor()) - 1.5
 }
 
-/// Which orders of derivatives to look at.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Order {
-    First,
-    Second,
-}
-
 /// `f`, the gradient of `s = Σ cₖ fₖ`, and that of `t = Σ dₖ (∇s)ₖ`, as outputs `[f, s, t, ∇s…, ∇t…]`.
-fn outputs<'g>(args: &[Var<'g>], order: Order, f: &dyn for<'a> Fn(&[Var<'a>]) -> Var<'a>) -> Vec<Var<'g>> {
+fn outputs<'g>(args: &[Var<'g>], f: &dyn for<'a> Fn(&[Var<'a>]) -> Var<'a>) -> Vec<Var<'g>> {
     let graph = args[0].graph();
     let value = f(args);
     graph.check().unwrap();
@@ -57,9 +50,7 @@ fn outputs<'g>(args: &[Var<'g>], order: Order, f: &dyn for<'a> Fn(&[Var<'a>]) ->
     let total = first.iter().map(|&g| weighted(g, -0.21)).reduce(|a, b| a + b).unwrap();
     let mut outputs = vec![value, sum, total];
     outputs.extend(&first);
-    if order == Order::Second {
-        outputs.extend(gradient(total, args).unwrap());
-    }
+    outputs.extend(gradient(total, args).unwrap());
     graph.check().unwrap();
     outputs
 }
@@ -71,11 +62,11 @@ struct SharedPlan<T> {
 }
 
 impl<T: Scalar> SharedPlan<T> {
-    fn new(args: &[Argument], order: Order, f: &dyn for<'a> Fn(&[Var<'a>]) -> Var<'a>) -> Self {
+    fn new(args: &[Argument], f: &dyn for<'a> Fn(&[Var<'a>]) -> Var<'a>) -> Self {
         let graph = Graph::new();
         let vars: Vec<Var<'_>> =
             (0..args.len()).map(|k| graph.input(format!("x{k}"), args[k].shape.clone()).unwrap()).collect();
-        let plan = Plan::new(&Program::new(&graph, &outputs(&vars, order, f)).unwrap());
+        let plan = Plan::new(&Program::new(&graph, &outputs(&vars, f)).unwrap());
         let inputs = (0..args.len()).map(|k| plan.input(&format!("x{k}")).ok()).collect();
         Self { plan, inputs }
     }
@@ -96,7 +87,7 @@ impl<T: Scalar> SharedPlan<T> {
 }
 
 /// The value of `f` for shared arguments, the first record's.
-pub fn value<T: Scalar>(args: &[Argument], f: impl for<'a> Fn(&[Var<'a>]) -> Var<'a>) -> Vec<f64> {
+pub(crate) fn value<T: Scalar>(args: &[Argument], f: impl for<'a> Fn(&[Var<'a>]) -> Var<'a>) -> Vec<f64> {
     let graph = Graph::new();
     let vars: Vec<Var<'_>> =
         (0..args.len()).map(|k| graph.input(format!("x{k}"), args[k].shape.clone()).unwrap()).collect();
@@ -123,26 +114,24 @@ fn assert_close(told: &str, got: &[f64], expected: &[f64], tolerance: f64) {
 }
 
 /// The whole test. `reference` is the value of `f` by another way; `single` bounds the relative error of `f32`.
-pub fn check(
+pub(crate) fn check(
     name: &str,
     args: &[Argument],
-    order: Order,
     f: impl for<'a> Fn(&[Var<'a>]) -> Var<'a>,
     reference: impl Fn(&[Vec<f64>]) -> Vec<f64>,
     single: f64,
 ) {
-    let mut shared = SharedPlan::<f64>::new(args, order, &f);
-    let count = if order == Order::Second { 3 + 2 * args.len() } else { 3 + args.len() };
+    let mut shared = SharedPlan::<f64>::new(args, &f);
+    let count = 3 + 2 * args.len();
     let at = |record: usize| -> Vec<Vec<f64>> { args.iter().map(|arg| arg.values[record].clone()).collect() };
     for record in 0..RECORDS {
         shared.run(&at(record));
         assert_close(name, &shared.output(0), &reference(&at(record)), 1e-12);
     }
-    differences(name, &mut shared, &at(0), order);
+    differences(name, &mut shared, &at(0));
     for mask in 1..1_usize << args.len() {
         let of_record = |which: usize, record: usize| if mask >> which & 1 == 1 { record } else { 0 };
-        let (double, float) =
-            (per_record::<f64>(args, mask, order, &f), per_record::<f32>(args, mask, order, &f));
+        let (double, float) = (per_record::<f64>(args, mask, &f), per_record::<f32>(args, mask, &f));
         for record in 0..RECORDS {
             let values: Vec<Vec<f64>> =
                 (0..args.len()).map(|k| args[k].values[of_record(k, record)].clone()).collect();
@@ -161,7 +150,6 @@ pub fn check(
 fn per_record<T: Scalar>(
     args: &[Argument],
     mask: usize,
-    order: Order,
     f: &dyn for<'a> Fn(&[Var<'a>]) -> Var<'a>,
 ) -> Vec<Vec<Vec<f64>>> {
     let columns = args.iter().enumerate().map(|(k, arg)| {
@@ -178,7 +166,7 @@ fn per_record<T: Scalar>(
         })
         .collect::<Result<_, _>>()
         .unwrap();
-    let outputs = outputs(&vars, order, f);
+    let outputs = outputs(&vars, f);
     let mut plan = Plan::<T>::new(&Program::new(&graph, &outputs).unwrap());
     for (k, arg) in args.iter().enumerate() {
         if let Ok(input) = plan.input(&format!("x{k}")) {
@@ -196,10 +184,9 @@ fn per_record<T: Scalar>(
 }
 
 /// `∇s` against differences of `s`, and `∇t` against those of `t`.
-fn differences(name: &str, plan: &mut SharedPlan<f64>, at: &[Vec<f64>], order: Order) {
+fn differences(name: &str, plan: &mut SharedPlan<f64>, at: &[Vec<f64>]) {
     plan.run(at);
-    let orders = if order == Order::Second { 2 } else { 1 };
-    let analytic: Vec<Vec<f64>> = (0..orders * at.len()).map(|k| plan.output(3 + k)).collect();
+    let analytic: Vec<Vec<f64>> = (0..2 * at.len()).map(|k| plan.output(3 + k)).collect();
     for (which, analytic) in analytic.iter().enumerate() {
         let (scalar, argument) = (1 + which / at.len(), which % at.len());
         assert_eq!(analytic.len(), at[argument].len(), "{name}: shape of the gradient");
