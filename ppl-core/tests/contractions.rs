@@ -409,6 +409,71 @@ fn rows_of_a_table_by_index() {
     assert_eq!(norms.iter().map(|norm| norm.is_finite()).collect::<Vec<_>>(), finite);
 }
 
+/// Several rows of one large table, some of them twice: rows meet where their indices are equal, within a use and across.
+#[test]
+fn rows_that_meet_are_added_before_the_norm() {
+    let (count, groups) = (20, 200);
+    let index = |offset: usize| Array2::from_shape_fn((count, 4), |(i, j)| ((i * j * j + offset) % 5) as f64);
+    let column = |offset| Array2::from_shape_fn((count, 8), |(i, j)| number(offset + 8 * i + j));
+    // Four rows a, b, −a, δ − b of one index nearly cancel; what the last adds to b is exact.
+    let large = Array2::from_shape_fn((count, 8), |(i, j)| {
+        let (k, sign) = (j % 4, if j < 4 { 1.0 } else { -1.0 });
+        1e4 * sign * number(i * 4 + k) + if j < 6 { 0.0 } else { 2.0_f64.powi(-2 * i as i32) }
+    });
+    let same = Array2::from_shape_fn((count, 4), |(i, _)| (i + 10) as f64);
+    let records = Records::from_columns([
+        ("a", Column::from(index(0))),
+        ("b", Column::from(index(3))),
+        ("g", Column::from(column(0))),
+        ("h", Column::from(column(5000))),
+        ("same", Column::from(same)),
+        ("large", Column::from(large)),
+    ])
+    .unwrap();
+    let batch: Vec<u64> = (0..count as u64).collect();
+    let graph = Graph::new();
+    let record = Record::new(&graph, records.schema());
+    let rows = |name: &str| record.get(name).unwrap().reshape([4, 2]);
+    let table = graph.input("table", [groups, 2]).unwrap();
+    let picked = |name: &str| table.gather(record.get(name).unwrap());
+    let value = picked("a").inner(rows("g")) + picked("b").tanh().inner(rows("h"));
+    let mut gradient = explained(value, &[table]);
+    assert_eq!(gradient.explain().arrays()[0].form(), Form::Gram, "{}", gradient.explain());
+    let mut slow = MaterialisedGradient::<f64>::new(value, &[table]).unwrap();
+    let at: Vec<f64> = (0..2 * groups).map(number).collect();
+    gradient.set("table", &at).unwrap();
+    slow.set("table", &at).unwrap();
+    let mut norms = vec![0.0; count];
+    gradient.squared_norms(&records, &batch, &mut norms).unwrap();
+    let matrix = slow.rows(&records, &batch).unwrap();
+    for (row, seen) in matrix.rows().into_iter().zip(&norms) {
+        let truth = row.dot(&row);
+        // Two uses of four rows, each of two elements below 2.
+        let size = 8.0 * 2.0 * 8.0 * 4.0;
+        assert!((seen - truth).abs() <= 8.0 * 2.0 * 20.0 * f64::EPSILON * size, "{seen} against {truth}");
+    }
+    let mut sum = vec![0.0; 2 * groups];
+    gradient.weighted_sum(&records, &batch, |_, weights| weights.fill(0.5), &mut sum).unwrap();
+    for (sum, column) in sum.iter().zip(matrix.columns()) {
+        assert!((sum - 0.5 * column.sum()).abs() < 1e-13);
+    }
+
+    let cancelling = picked("same").inner(record.get("large").unwrap().reshape([4, 2]));
+    let mut gradient = explained(cancelling, &[table]);
+    assert_eq!(gradient.explain().arrays()[0].form(), Form::Gram);
+    gradient.squared_norms(&records, &batch, &mut norms).unwrap();
+    let mut most_missed = 0.0_f64;
+    for (values, seen) in records.column(5).chunks_exact(8).zip(&norms) {
+        let truth: f64 = (0..2).map(|k| (values[2 + k] + values[6 + k]).powi(2)).sum();
+        let pairs = (0..4).flat_map(|t| (0..4).map(move |s| (t, s)));
+        let naive: f64 =
+            pairs.map(|(t, s)| inner(&values[2 * t..2 * t + 2], &values[2 * s..2 * s + 2])).sum();
+        most_missed = most_missed.max(truth.sqrt() - naive.max(0.0).sqrt());
+        assert!(*seen >= truth, "{seen} below {truth}");
+    }
+    assert!(most_missed > 1e-6, "the naive norm missed {most_missed} only: this test shows nothing");
+}
+
 /// Location and scale of a mean-field matrix: nothing is built, and one product serves both.
 #[test]
 fn location_and_scale_need_no_matrix_for_each_record() {
@@ -519,37 +584,51 @@ fn norms_of_uses_that_cancel_are_not_too_small() {
         x[[i, j]] + number(9000 + i * SIDE + j) * 10.0_f64.powi(-((i % 10) as i32))
     });
     let u = Array2::from_shape_fn((count, SIDE), |(i, j)| 1000.0 * number(50_000 + i * SIDE + j));
-    let columns = [("x", &x), ("z", &z), ("u", &u), ("v", &-&u)].map(|(name, column)| (name, column.clone()));
-    let records = Records::from_columns(columns).unwrap();
+    let stack = |one: &Array2<f64>, other: &Array2<f64>| {
+        ndarray::stack(ndarray::Axis(2), &[one.view(), other.view()]).unwrap().into_dyn()
+    };
+    let records = Records::from_columns([
+        ("x", Column::from(x.clone())),
+        ("z", Column::from(z.clone())),
+        ("u", Column::from(u.clone())),
+        ("v", Column::from(-&u)),
+        ("xz", Column::from(stack(&x, &z))),
+        ("uv", Column::from(stack(&u, &-&u))),
+    ])
+    .unwrap();
     let graph = Graph::new();
     let record = Record::new(&graph, records.schema());
     let column = |name| record.get(name).unwrap();
     let w = graph.input("w", [SIDE, SIDE]).unwrap();
-    let value = w.matvec(column("x")).inner(column("u")) + w.matvec(column("z")).inner(column("v"));
-    let mut gradient = explained(value, &[w]);
-    assert_eq!(gradient.explain().arrays()[0].form(), Form::Gram);
-    let batch: Vec<u64> = (0..count as u64).collect();
-    let mut norms = vec![0.0; count];
-    gradient.squared_norms(&records, &batch, &mut norms).unwrap();
+    let two_uses = w.matvec(column("x")).inner(column("u")) + w.matvec(column("z")).inner(column("v"));
+    let two_positions = w.matmul(column("xz")).inner(column("uv"));
     let mut most_missed = 0.0_f64;
-    for (i, &seen) in norms.iter().enumerate() {
-        let (x, z, u) = (x.row(i).to_vec(), z.row(i).to_vec(), u.row(i).to_vec());
-        let difference: Vec<f64> = z.iter().zip(&x).map(|(z, x)| z - x).collect();
-        let truth = (inner(&u, &u) * inner(&difference, &difference)).sqrt();
-        // What squares and inner products give on their own.
-        let (ones, others) = (inner(&u, &u) * inner(&x, &x), inner(&u, &u) * inner(&z, &z));
-        let naive = (ones + others - 2.0 * inner(&u, &u) * inner(&x, &z)).max(0.0).sqrt();
-        most_missed = most_missed.max(truth - naive);
-        assert!(seen.sqrt() >= truth * (1.0 - 1e-14), "record {i}: {} below {truth}", seen.sqrt());
-        // Not uselessly large either: (8 + 8 + 6 + 5) roundings of 2⁻⁵³, doubled for each of two uses and for safety.
-        let most = truth * truth + 8.0 * 27.0 * 2.0_f64.powi(-53) * (ones + others);
-        assert!(seen <= most * (1.0 + 1e-14), "record {i}: {seen} above {most}");
-        for norm in [1e-3, 1.0] {
-            let clip = |norms: &[f64], weights: &mut [f64]| weights[0] = (norm / norms[0].sqrt()).min(1.0);
-            let mut sum = [0.0; SIDE * SIDE];
-            gradient.weighted_sum(&records, &[i as u64], clip, &mut sum).unwrap();
-            let length = inner(&sum, &sum).sqrt();
-            assert!(length <= norm * (1.0 + 1e-12), "record {i} contributes {length} at C = {norm}");
+    for value in [two_uses, two_positions] {
+        let mut gradient = explained(value, &[w]);
+        assert_eq!(gradient.explain().arrays()[0].form(), Form::Gram);
+        let batch: Vec<u64> = (0..count as u64).collect();
+        let mut norms = vec![0.0; count];
+        gradient.squared_norms(&records, &batch, &mut norms).unwrap();
+        for (i, &seen) in norms.iter().enumerate() {
+            let (x, z, u) = (x.row(i).to_vec(), z.row(i).to_vec(), u.row(i).to_vec());
+            let difference: Vec<f64> = z.iter().zip(&x).map(|(z, x)| z - x).collect();
+            let truth = (inner(&u, &u) * inner(&difference, &difference)).sqrt();
+            // What squares and inner products give on their own.
+            let (ones, others) = (inner(&u, &u) * inner(&x, &x), inner(&u, &u) * inner(&z, &z));
+            let naive = (ones + others - 2.0 * inner(&u, &u) * inner(&x, &z)).max(0.0).sqrt();
+            most_missed = most_missed.max(truth - naive);
+            assert!(seen.sqrt() >= truth * (1.0 - 1e-14), "record {i}: {} below {truth}", seen.sqrt());
+            // Not uselessly large either: fewer than 32 roundings of 2⁻⁵³, doubled for each of two uses and for safety.
+            let most = truth * truth + 8.0 * 32.0 * 2.0_f64.powi(-53) * 2.0 * (ones + others);
+            assert!(seen <= most * (1.0 + 1e-14), "record {i}: {seen} above {most}");
+            for norm in [1e-3, 1.0] {
+                let clip =
+                    |norms: &[f64], weights: &mut [f64]| weights[0] = (norm / norms[0].sqrt()).min(1.0);
+                let mut sum = [0.0; SIDE * SIDE];
+                gradient.weighted_sum(&records, &[i as u64], clip, &mut sum).unwrap();
+                let length = inner(&sum, &sum).sqrt();
+                assert!(length <= norm * (1.0 + 1e-12), "record {i} contributes {length} at C = {norm}");
+            }
         }
     }
     assert!(most_missed > 1e-6, "the naive norm missed {most_missed} only: this test shows nothing");
