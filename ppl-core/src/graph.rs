@@ -201,6 +201,7 @@ impl Graph {
         let id = nodes.len() as u32;
         let (op, _, shape) = key.clone();
         let attributed = self.attribution.borrow().clone();
+        // Not `unwrap_or_else(Source::caller)`: the caller would be the standard library.
         let source = match attributed {
             Some(origin) => origin,
             None => Origin::new(Source::caller(), self.site.borrow().clone()),

@@ -91,7 +91,7 @@ pub use model::log_density::{LogDensity, log_density};
 pub use model::trace::{Site, SiteKind, Trace, Unconstrained, trace};
 pub use op::{Binary, Constant, Input, Linear, Op, Select, Shaping, Unary};
 pub use origin::Origin;
-pub use plan::{InputId, Plan};
+pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};
 pub use program::{Instruction, Program};
 pub use record_gradient::{MaterialisedGradient, RecordGradient};
 pub use records::{Column, Records, Schema};

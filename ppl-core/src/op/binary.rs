@@ -50,6 +50,48 @@ impl Binary {
     ];
 }
 
+/// Evaluates `$body` with `$f` bound to the function of `$op`, so that each gets a loop of its own.
+macro_rules! with_function {
+    ($op:expr, $f:ident => $body:expr) => {
+        match $op {
+            Binary::Add => with_function!(@ $f, |a: T, b: T| a + b, $body),
+            Binary::Sub => with_function!(@ $f, |a: T, b: T| a - b, $body),
+            Binary::Mul => with_function!(@ $f, |a: T, b: T| a * b, $body),
+            Binary::Div => with_function!(@ $f, |a: T, b: T| a / b, $body),
+            Binary::Pow => with_function!(@ $f, T::powf, $body),
+            Binary::Max => with_function!(@ $f, |a: T, b: T| if a >= b || a.is_nan() { a } else { b }, $body),
+            Binary::Min => with_function!(@ $f, |a: T, b: T| if a <= b || a.is_nan() { a } else { b }, $body),
+            Binary::Greater => with_function!(@ $f, |a: T, b: T| indicator(a > b), $body),
+            Binary::GreaterEqual => with_function!(@ $f, |a: T, b: T| indicator(a >= b), $body),
+            Binary::Equal => with_function!(@ $f, |a: T, b: T| indicator(a == b), $body),
+        }
+    };
+    (@ $f:ident, $function:expr, $body:expr) => {{
+        let $f = $function;
+        $body
+    }};
+}
+
+impl Binary {
+    /// `out = f(a, b)`
+    #[inline(always)]
+    pub(crate) fn sweep<T: Scalar>(self, out: &mut [T], a: &[T], b: &[T]) {
+        with_function!(self, f => for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) { *out = f(a, b) });
+    }
+
+    /// `out = f(a, b)` with one `a` for all.
+    #[inline(always)]
+    pub(crate) fn sweep_left<T: Scalar>(self, out: &mut [T], a: T, b: &[T]) {
+        with_function!(self, f => for (out, &b) in out.iter_mut().zip(b) { *out = f(a, b) });
+    }
+
+    /// `out = f(a, b)` with one `b` for all.
+    #[inline(always)]
+    pub(crate) fn sweep_right<T: Scalar>(self, out: &mut [T], a: &[T], b: T) {
+        with_function!(self, f => for (out, &a) in out.iter_mut().zip(a) { *out = f(a, b) });
+    }
+}
+
 impl Primitive for Binary {
     fn name(&self) -> &'static str {
         match self {
@@ -76,17 +118,22 @@ impl Primitive for Binary {
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
         let Work { lanes, out, args, .. } = work;
         let (a, b) = (args[0], args[1]);
-        match self {
-            Binary::Add => map2(lanes, out, a, b, |a, b| a + b),
-            Binary::Sub => map2(lanes, out, a, b, |a, b| a - b),
-            Binary::Mul => map2(lanes, out, a, b, |a, b| a * b),
-            Binary::Div => map2(lanes, out, a, b, |a, b| a / b),
-            Binary::Pow => map2(lanes, out, a, b, T::powf),
-            Binary::Max => map2(lanes, out, a, b, |a, b| if a >= b || a.is_nan() { a } else { b }),
-            Binary::Min => map2(lanes, out, a, b, |a, b| if a <= b || a.is_nan() { a } else { b }),
-            Binary::Greater => map2(lanes, out, a, b, |a, b| indicator(a > b)),
-            Binary::GreaterEqual => map2(lanes, out, a, b, |a, b| indicator(a >= b)),
-            Binary::Equal => map2(lanes, out, a, b, |a, b| indicator(a == b)),
+        if lanes == 0 {
+            return;
+        }
+        let pick = |operand: &Operand<T>| if operand.rows(lanes) == 1 { 0 } else { 1 };
+        let (step_a, step_b) = (pick(&a), pick(&b));
+        for (row, out) in out.chunks_exact_mut(lanes).enumerate() {
+            match (a.row(row * step_a, lanes), b.row(row * step_b, lanes)) {
+                (Row::Lanes(a), Row::Lanes(b)) => self.sweep(out, a, b),
+                (Row::Lanes(a), Row::One(b)) => self.sweep_right(out, a, b),
+                (Row::One(a), Row::Lanes(b)) => self.sweep_left(out, a, b),
+                (Row::One(a), Row::One(b)) => {
+                    let mut one = [T::zero()];
+                    self.sweep(&mut one, &[a], &[b]);
+                    out.fill(one[0]);
+                }
+            }
         }
     }
 
@@ -185,48 +232,9 @@ impl Primitive for Select {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn indicator<T: Scalar>(holds: bool) -> T {
     if holds { T::one() } else { T::zero() }
-}
-
-/// `out = f(a, b)`; an operand with one element is used for every element of the result.
-#[inline]
-fn map2<T: Scalar>(lanes: usize, out: &mut [T], a: Operand<T>, b: Operand<T>, f: impl Fn(T, T) -> T) {
-    if let (Operand::Rows(a), Operand::Rows(b)) = (a, b)
-        && a.len() == out.len()
-        && b.len() == out.len()
-    {
-        for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
-            *out = f(a, b);
-        }
-        return;
-    }
-    if lanes == 0 {
-        return;
-    }
-    let pick = |operand: &Operand<T>| if operand.rows(lanes) == 1 { 0 } else { 1 };
-    let (step_a, step_b) = (pick(&a), pick(&b));
-    for (row, out) in out.chunks_exact_mut(lanes).enumerate() {
-        match (a.row(row * step_a, lanes), b.row(row * step_b, lanes)) {
-            (Row::Lanes(a), Row::Lanes(b)) => {
-                for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
-                    *out = f(a, b);
-                }
-            }
-            (Row::Lanes(a), Row::One(b)) => {
-                for (out, &a) in out.iter_mut().zip(a) {
-                    *out = f(a, b);
-                }
-            }
-            (Row::One(a), Row::Lanes(b)) => {
-                for (out, &b) in out.iter_mut().zip(b) {
-                    *out = f(a, b);
-                }
-            }
-            (Row::One(a), Row::One(b)) => out.fill(f(a, b)),
-        }
-    }
 }
 
 /// Functions of two arguments; each fails softly, as told at [`Graph`](crate::Graph).

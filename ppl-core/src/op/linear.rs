@@ -64,6 +64,7 @@ impl Primitive for Linear {
         })
     }
 
+    #[inline(always)]
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
         let Work { lanes, out, args, .. } = work;
         let (a, b) = (args[0], args[1]);
@@ -106,7 +107,7 @@ impl Primitive for Linear {
 }
 
 /// `out += a · b`, lane by lane.
-#[inline]
+#[inline(always)]
 pub(crate) fn accumulate<T: Scalar>(out: &mut [T], a: Row<T>, b: Row<T>) {
     match (a, b) {
         (Row::Lanes(a), Row::Lanes(b)) => {

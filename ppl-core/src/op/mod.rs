@@ -132,6 +132,7 @@ impl Op {
         each_family!(self, primitive => primitive.scratch_rows(args, shape), leaf => 0)
     }
 
+    #[inline(always)]
     pub(crate) fn run<T: Scalar>(&self, work: Work<'_, T>) {
         each_family!(self, primitive => primitive.run(work), leaf => ())
     }

@@ -1,0 +1,556 @@
+//! A program with its memory laid out: made once, run many times, allocating nothing while it runs.
+//!
+//! Per-record values are stored with the record index innermost: an array of `k` elements over a tile of `n` records is
+//! `k` rows of `n` numbers, so that whatever the shape of the array, an elementwise operation is one sweep. Shared values
+//! are stored once. A plan runs its shared part once a run and its per-record part once a tile.
+//!
+//! | file | what happens there |
+//! |---|---|
+//! | `group` | which elementwise operations run together in one sweep |
+//! | `place`, `layout` | where values live, and who uses which memory when |
+//! | `fused` | running a group |
+//! | `explain` | a plan in words |
+//! | `gather` | records' values from columns into rows |
+
+mod explain;
+mod fused;
+mod gather;
+mod group;
+mod layout;
+mod place;
+
+use crate::error::{Error, Result};
+use crate::op::{MOST_ARGUMENTS, Operand, Work};
+use crate::program::Program;
+use crate::records::{Records, Schema};
+use crate::scalar::Scalar;
+pub use explain::{Explanation, StepExplanation};
+use fused::{CHUNK, Fused, Memory};
+use gather::{gather, gather_all};
+use layout::{Layout, Product, Single, Step};
+use ndarray::Array2;
+use place::Place;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes of per-record values a tile may take: about half of a common second-level cache.
+const TILE_BYTES: usize = 256 * 1024;
+/// Fewest and most records in a tile.
+const TILE_RECORDS: Range<usize> = 16..1024;
+/// Fewest records in a tile of a program with large matrix products, which are slow on narrow ones.
+const WIDE_TILE_RECORDS: usize = 256;
+
+/// A shared input's place, found once by name with [`Plan::input`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputId(usize);
+
+/// A per-record input's place, found once by name with [`Plan::record_input`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordInputId(usize);
+
+/// A [`Program`] laid out in memory for numbers of type `T`.
+///
+/// ```
+/// use ndarray::array;
+/// use ppl_core::{Graph, Plan, Program, Record, Records};
+/// let records = Records::from_columns([("x", array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])])?;
+/// let graph = Graph::new();
+/// let w = graph.input("w", [2])?;
+/// let x = Record::new(&graph, records.schema()).get("x")?;
+/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[x.dot(w)])?);
+/// plan.set("w", &[10.0, 1.0])?;
+/// plan.run();
+/// plan.run_records(&records, &[2, 0])?;     // any records, in any order
+/// assert_eq!(plan.record_output(0), [56.0, 12.0]);
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Plan<T> {
+    layout: Layout<T>,
+    /// Memory for tiles: one, or one for each thread.
+    workspaces: Vec<Workspace<T>>,
+    /// Values of each per-record input, record after record of a whole batch.
+    record_inputs: Vec<Vec<T>>,
+    tile: usize,
+    /// The last schema that was found to have the plan's columns.
+    fits: Option<Arc<Schema>>,
+}
+
+/// The memory of one tile.
+#[derive(Clone, Debug)]
+pub(crate) struct Workspace<T> {
+    record: Vec<Vec<T>>,
+    registers: Vec<Vec<T>>,
+    scratch: Vec<T>,
+    lanes: usize,
+}
+
+impl<T: Scalar> Workspace<T> {
+    fn new(layout: &Layout<T>, tile: usize) -> Self {
+        let scratch = layout.shared_scratch.max(layout.record_scratch_rows * tile);
+        Self {
+            record: layout.record_rows.iter().map(|rows| vec![T::zero(); rows * tile]).collect(),
+            registers: vec![vec![T::zero(); CHUNK]; layout.registers],
+            scratch: vec![T::zero(); scratch],
+            lanes: 0,
+        }
+    }
+}
+
+impl<T: Scalar> Plan<T> {
+    /// Lays a program out.
+    #[must_use]
+    pub fn new(program: &Program) -> Self {
+        let layout = Layout::new(program);
+        let rows: usize = layout.record_rows.iter().sum();
+        let fits = TILE_BYTES / (rows.max(1) * size_of::<T>());
+        let wide = layout.record_steps.iter().any(|step| matches!(step, Step::Product(_)));
+        let fewest = if wide { WIDE_TILE_RECORDS } else { TILE_RECORDS.start };
+        let tile = fits.clamp(fewest, TILE_RECORDS.end);
+        let workspaces = vec![Workspace::new(&layout, tile)];
+        let record_inputs = vec![Vec::new(); layout.record_inputs.len()];
+        Self { layout, workspaces, record_inputs, tile, fits: None }
+    }
+
+    /// Most records one call of [`Plan::run_records`] takes.
+    #[must_use]
+    pub fn tile(&self) -> usize {
+        self.tile
+    }
+
+    /// The place of a shared input.
+    ///
+    /// # Errors
+    /// If the program has no such input.
+    pub fn input(&self, name: &str) -> Result<InputId> {
+        let inputs = &self.layout.inputs;
+        let found = inputs.iter().position(|slot| slot.name == name);
+        found.map(InputId).ok_or_else(|| no_such("input", name, inputs.iter().map(|slot| &slot.name)))
+    }
+
+    /// The memory of a shared input, to be written before a run; row-major.
+    pub fn input_mut(&mut self, input: InputId) -> &mut [T] {
+        let slot = &self.layout.inputs[input.0];
+        &mut self.layout.shared[slot.slot][..slot.len]
+    }
+
+    /// Sets a shared input by name.
+    ///
+    /// # Errors
+    /// If there is no such input or `values` has another length.
+    pub fn set(&mut self, name: &str, values: &[T]) -> Result<()> {
+        let input = self.input(name)?;
+        let slot = self.input_mut(input);
+        if slot.len() != values.len() {
+            let told = format!("input '{name}' takes {} numbers, got {}", slot.len(), values.len());
+            return Err(Error::Values(told));
+        }
+        slot.copy_from_slice(values);
+        Ok(())
+    }
+
+    /// The place of a per-record input.
+    ///
+    /// # Errors
+    /// If the program has no such input.
+    pub fn record_input(&self, name: &str) -> Result<RecordInputId> {
+        let inputs = &self.layout.record_inputs;
+        let found = inputs.iter().position(|slot| slot.name == name);
+        found
+            .map(RecordInputId)
+            .ok_or_else(|| no_such("per-record input", name, inputs.iter().map(|slot| &slot.name)))
+    }
+
+    /// The memory of a per-record input for a batch of so many records, to be written before the batch is run: record after
+    /// record, each row-major. It allocates only when a batch is larger than any before.
+    pub fn record_input_mut(&mut self, input: RecordInputId, records: usize) -> &mut [T] {
+        let values = &mut self.record_inputs[input.0];
+        values.resize(records * self.layout.record_inputs[input.0].elements, T::zero());
+        values
+    }
+
+    /// Runs the shared part.
+    pub fn run(&mut self) {
+        let (layout, workspace) = (&mut self.layout, &mut self.workspaces[0]);
+        for step in &layout.shared_steps {
+            match step {
+                Step::Fused(fused) => dispatch(RunFused {
+                    fused,
+                    lanes: 1,
+                    memory: Memory {
+                        slots: &mut layout.shared,
+                        shared: None,
+                        registers: &mut workspace.registers,
+                    },
+                }),
+                Step::Single(single) => single.run_shared(&mut layout.shared, &mut workspace.scratch),
+                Step::Product(_) => {}
+            }
+        }
+    }
+
+    /// Gathers the records of `batch` (at most [`Plan::tile`] of them) and runs the per-record part on them.
+    ///
+    /// # Errors
+    /// If the records have other columns than the program, an index is out of range, there are too many, or a per-record
+    /// input holds values for another number of records.
+    pub fn run_records(&mut self, records: &Records, batch: &[u64]) -> Result<()> {
+        self.run_tile(records, batch, 0, batch.len())
+    }
+
+    /// As [`Plan::run_records`] for the part of a batch of `whole` records that begins at `start`.
+    pub(crate) fn run_tile(
+        &mut self,
+        records: &Records,
+        batch: &[u64],
+        start: usize,
+        whole: usize,
+    ) -> Result<()> {
+        self.check_schema(records)?;
+        let (runner, workspaces) = self.parts();
+        runner.run(&mut workspaces[0], records, batch, start, whole)
+    }
+
+    /// What runs tiles, and the memory to run them in.
+    pub(crate) fn parts(&mut self) -> (Runner<'_, T>, &mut [Workspace<T>]) {
+        let runner = Runner { layout: &self.layout, record_inputs: &self.record_inputs, tile: self.tile };
+        (runner, &mut self.workspaces)
+    }
+
+    /// Memory for so many tiles at a time.
+    pub(crate) fn reserve_workspaces(&mut self, count: usize) {
+        let Self { workspaces, layout, tile, .. } = self;
+        workspaces.resize_with(count.max(1), || Workspace::new(layout, *tile));
+    }
+
+    /// Checks that records have the columns the program was planned for.
+    pub(crate) fn check_schema(&mut self, records: &Records) -> Result<()> {
+        let schema = records.schema();
+        if self.fits.as_ref().is_some_and(|known| Arc::ptr_eq(known, schema)) {
+            return Ok(());
+        }
+        let columns = &self.layout.columns;
+        let fits = columns.iter().all(|slot| {
+            schema
+                .columns()
+                .nth(slot.index)
+                .is_some_and(|(name, shape)| name == slot.name && *shape == slot.shape)
+        });
+        if fits {
+            self.fits = Some(Arc::clone(schema));
+            return Ok(());
+        }
+        let expected: Vec<String> = columns
+            .iter()
+            .map(|slot| format!("'{}' {} as column {}", slot.name, slot.shape, slot.index))
+            .collect();
+        Err(Error::SchemaMismatch { expected: expected.join(", "), got: schema.describe() })
+    }
+
+    /// The `index`-th output, where it is shared; row-major.
+    #[must_use]
+    pub fn output(&self, index: usize) -> &[T] {
+        match self.layout.outputs[index] {
+            Place::Shared { slot, len } => &self.layout.shared[slot][..len],
+            Place::Rows { .. } => &[],
+        }
+    }
+
+    /// The `index`-th output, where it is per record: for each element a row with the values of the last tile's records.
+    #[must_use]
+    pub fn record_output(&self, index: usize) -> &[T] {
+        match self.layout.outputs[index] {
+            Place::Rows { slot, rows } => {
+                let workspace = &self.workspaces[0];
+                &workspace.record[slot][..rows * workspace.lanes]
+            }
+            Place::Shared { .. } => &[],
+        }
+    }
+
+    /// An output of either kind, and the number of records of the last tile.
+    pub(crate) fn output_operand(&self, index: usize) -> (Operand<'_, T>, usize) {
+        let runner = Runner { layout: &self.layout, record_inputs: &self.record_inputs, tile: self.tile };
+        runner.output(&self.workspaces[0], index)
+    }
+
+    /// What the plan does, step by step, with its memory.
+    ///
+    /// ```
+    /// # use ppl_core::{Graph, Plan, Program, Record, Schema};
+    /// let (graph, schema) = (Graph::new(), Schema::new([("x", 2)])?);
+    /// let w = graph.input("w", 2)?;
+    /// let value = Record::new(&graph, &schema).get("x")?.dot(w).sigmoid().log();
+    /// let plan = Plan::<f64>::new(&Program::new(&graph, &[value])?);
+    /// assert!(plan.explain().to_string().contains("sigmoid, log")); // two operations, one sweep
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn explain(&self) -> Explanation {
+        let [shared, record] = &*self.layout.explanation;
+        let shared_numbers: usize = self.layout.shared.iter().map(Vec::len).sum();
+        let record_numbers: usize = self.layout.record_rows.iter().sum();
+        Explanation {
+            shared: shared.clone(),
+            record: record.clone(),
+            tile: self.tile,
+            shared_bytes: shared_numbers * size_of::<T>(),
+            tile_bytes: record_numbers * self.tile * size_of::<T>(),
+            record_numbers_without_reuse: self.layout.without_reuse,
+            record_numbers,
+        }
+    }
+
+    /// Number of outputs.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        self.layout.outputs.len()
+    }
+
+    /// Sets one record's part of an output to zero.
+    pub(crate) fn clear_lane(&mut self, output: usize, lane: usize) {
+        let (runner, workspaces) = self.parts();
+        runner.clear_lane(&mut workspaces[0], output, lane);
+    }
+
+    /// Runs both parts over the records of `batch` and returns one output as a matrix, a row for each record.
+    ///
+    /// # Errors
+    /// As [`Plan::run_records`].
+    pub fn evaluate(&mut self, records: &Records, batch: &[u64], output: usize) -> Result<Array2<T>> {
+        self.run();
+        let width = self.layout.outputs[output].elements();
+        let mut matrix = Array2::from_elem((batch.len(), width), T::zero());
+        for (tile, indices) in batch.chunks(self.tile).enumerate() {
+            self.run_tile(records, indices, tile * self.tile, batch.len())?;
+            let (operand, lanes) = self.output_operand(output);
+            for element in 0..width {
+                for lane in 0..lanes {
+                    matrix[[tile * self.tile + lane, element]] = operand.at(element, lane, lanes);
+                }
+            }
+        }
+        Ok(matrix)
+    }
+}
+
+/// Runs tiles of a plan whose shared part has been run; several at a time, each in memory of its own.
+pub(crate) struct Runner<'p, T> {
+    layout: &'p Layout<T>,
+    record_inputs: &'p [Vec<T>],
+    tile: usize,
+}
+
+impl<T> Clone for Runner<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Runner<'_, T> {}
+
+impl<T: Scalar> Runner<'_, T> {
+    /// As [`Plan::run_tile`], for records that have been checked to have the plan's columns.
+    pub(crate) fn run(
+        &self,
+        workspace: &mut Workspace<T>,
+        records: &Records,
+        batch: &[u64],
+        start: usize,
+        whole: usize,
+    ) -> Result<()> {
+        if batch.len() > self.tile {
+            return Err(Error::Values(format!("a tile holds {} records, got {}", self.tile, batch.len())));
+        }
+        if let Some(&index) = batch.iter().find(|&&index| index >= records.len() as u64) {
+            return Err(Error::RecordIndex { index, records: records.len() });
+        }
+        let lanes = batch.len();
+        let layout = self.layout;
+        workspace.lanes = lanes;
+        for (slot, values) in layout.record_inputs.iter().zip(self.record_inputs) {
+            if values.len() != whole * slot.elements {
+                let (name, got) = (&slot.name, values.len());
+                return Err(Error::Values(format!(
+                    "per-record input '{name}' holds {got} numbers, but {whole} records take {}",
+                    whole * slot.elements
+                )));
+            }
+            let rows = &mut workspace.record[slot.slot][..slot.elements * lanes];
+            let part = &values[start * slot.elements..];
+            gather_all(rows, part, slot.elements, lanes);
+        }
+        for slot in &layout.columns {
+            let (width, values) = (slot.shape.elements(), records.column(slot.index));
+            let rows = &mut workspace.record[slot.slot][..width * lanes];
+            gather(rows, values, width, batch, |index| index as usize);
+        }
+        for step in &layout.record_steps {
+            match step {
+                Step::Fused(fused) => dispatch(RunFused {
+                    fused,
+                    lanes,
+                    memory: Memory {
+                        slots: &mut workspace.record,
+                        shared: Some(&layout.shared),
+                        registers: &mut workspace.registers,
+                    },
+                }),
+                Step::Single(single) => dispatch(RunSingle {
+                    single,
+                    lanes,
+                    slots: &mut workspace.record,
+                    shared: &layout.shared,
+                    scratch: &mut workspace.scratch,
+                }),
+                Step::Product(product) => product.run(lanes, &mut workspace.record, &layout.shared),
+            }
+        }
+        Ok(())
+    }
+
+    /// An output of either kind, and the number of records of the last tile.
+    pub(crate) fn output<'w>(&self, workspace: &'w Workspace<T>, index: usize) -> (Operand<'w, T>, usize)
+    where
+        Self: 'w,
+    {
+        let operand = match self.layout.outputs[index] {
+            Place::Shared { slot, len } => Operand::Shared(&self.layout.shared[slot][..len]),
+            Place::Rows { slot, rows } => Operand::Rows(&workspace.record[slot][..rows * workspace.lanes]),
+        };
+        (operand, workspace.lanes)
+    }
+
+    /// Sets one record's part of an output to zero.
+    pub(crate) fn clear_lane(&self, workspace: &mut Workspace<T>, output: usize, lane: usize) {
+        if let Place::Rows { slot, rows } = self.layout.outputs[output] {
+            let lanes = workspace.lanes;
+            for row in 0..rows {
+                workspace.record[slot][row * lanes + lane] = T::zero();
+            }
+        }
+    }
+}
+
+fn no_such<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) -> Error {
+    let known: Vec<&str> = known.map(String::as_str).collect();
+    Error::Values(format!("the program has no {what} '{name}'; it has [{}]", known.join(", ")))
+}
+
+/// Runs work compiled for the instruction set of the machine at hand.
+#[inline]
+fn dispatch(work: impl pulp::NullaryFnOnce<Output = ()>) {
+    pulp::Arch::new().dispatch(Vectorised(work));
+}
+
+/// Work for [`dispatch`].
+struct Vectorised<W>(W);
+
+impl<W: pulp::NullaryFnOnce<Output = ()>> pulp::WithSimd for Vectorised<W> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, simd: S) {
+        simd.vectorize(self.0);
+    }
+}
+
+struct RunFused<'a, T> {
+    fused: &'a Fused,
+    lanes: usize,
+    memory: Memory<'a, T>,
+}
+
+impl<T: Scalar> pulp::NullaryFnOnce for RunFused<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        self.fused.run(self.lanes, self.memory);
+    }
+}
+
+struct RunSingle<'a, T> {
+    single: &'a Single,
+    lanes: usize,
+    slots: &'a mut [Vec<T>],
+    shared: &'a [Vec<T>],
+    scratch: &'a mut [T],
+}
+
+impl<T: Scalar> pulp::NullaryFnOnce for RunSingle<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        let Self { single, lanes, slots, shared, scratch } = self;
+        let Place::Rows { slot, rows } = single.out else {
+            return;
+        };
+        let mut out = std::mem::take(&mut slots[slot]);
+        let operand = |place: Place| match place {
+            Place::Shared { slot, len } => Operand::Shared(&shared[slot][..len]),
+            Place::Rows { slot, rows } => Operand::Rows(&slots[slot][..rows * lanes]),
+        };
+        single.run(lanes, &mut out[..rows * lanes], operand, scratch);
+        slots[slot] = out;
+    }
+}
+
+impl Single {
+    fn run_shared<T: Scalar>(&self, slots: &mut [Vec<T>], scratch: &mut [T]) {
+        let Place::Shared { slot, len } = self.out else {
+            return;
+        };
+        let mut out = std::mem::take(&mut slots[slot]);
+        let operand = |place: Place| match place {
+            Place::Shared { slot, len } => Operand::Rows(&slots[slot][..len]),
+            Place::Rows { .. } => Operand::Shared(&[]),
+        };
+        self.run(1, &mut out[..len], operand, scratch);
+        slots[slot] = out;
+    }
+
+    #[inline(always)]
+    fn run<'a, T: Scalar>(
+        &self,
+        lanes: usize,
+        out: &mut [T],
+        operand: impl Fn(Place) -> Operand<'a, T>,
+        scratch: &mut [T],
+    ) {
+        let mut args = [Operand::Shared(&[][..]); MOST_ARGUMENTS];
+        for (slot, &place) in args.iter_mut().zip(&self.args) {
+            *slot = operand(place);
+        }
+        self.op.run(Work {
+            lanes,
+            out,
+            args: &args[..self.args.len()],
+            shapes: &self.shapes,
+            shape: &self.shape,
+            table: &self.table,
+            scratch: &mut scratch[..self.scratch_rows * lanes],
+        });
+    }
+}
+
+impl Product {
+    fn run<T: Scalar>(&self, lanes: usize, slots: &mut [Vec<T>], shared: &[Vec<T>]) {
+        let (Place::Rows { slot, rows }, Place::Rows { slot: vector, rows: length }) =
+            (self.out, self.vector)
+        else {
+            return;
+        };
+        let mut out = std::mem::take(&mut slots[slot]);
+        let matrix = &shared[self.matrix][..self.rows * self.columns];
+        let x = &slots[vector][..length * lanes];
+        // Strides of the matrix as it is used.
+        let (by_row, by_column) = if self.transposed { (1, self.columns) } else { (self.columns, 1) };
+        for (j, out) in out[..rows * lanes].chunks_exact_mut(lanes.max(1)).enumerate() {
+            out.fill(T::zero());
+            for (k, x) in x.chunks_exact(lanes.max(1)).enumerate() {
+                let a = matrix[j * by_row + k * by_column];
+                out.iter_mut().zip(x).for_each(|(out, &x)| *out += a * x);
+            }
+        }
+        slots[slot] = out;
+    }
+}
