@@ -63,6 +63,8 @@ mod diff;
 mod error;
 mod graph;
 mod interpret;
+#[allow(dead_code, unused_imports)]
+mod math;
 mod model;
 mod op;
 mod origin;
@@ -89,7 +91,10 @@ pub use model::context::{Ctx, Initial, Latent, LatentRequest, Latents, Model, Re
 pub use model::distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
 pub use model::log_density::{LogDensity, log_density};
 pub use model::trace::{Site, SiteKind, Trace, Unconstrained, trace};
-pub use op::{Binary, Constant, Input, Linear, Op, Select, Shaping, Unary};
+pub use op::{
+    Binary, Constant, Convolution, Decomposition, Einsum, Input, Linear, MatrixPart, MatrixProduct, Op,
+    Pooling, Role, Select, Shaping, Unary, Window,
+};
 pub use origin::Origin;
 pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};
 pub use program::{Instruction, Program};

@@ -7,14 +7,22 @@
 //! | `unary`, `binary` | functions that work element by element |
 //! | `shaping` | broadcast, sum, reshape |
 //! | `linear` | inner product, matrix–vector, vector–matrix, outer product |
+//! | `einsum` | contractions by subscripts, products of matrices |
+//! | `triangle`, `decomposition` | parts of matrices; Cholesky factors, triangular systems, inverses |
+//! | `convolution`, `pooling` | windows that move over images |
 //!
 //! A rule for derivatives answers with a [`Cotangent`], which may be a *product* that nobody has multiplied out yet: that
 //! is what lets per-record gradients be contracted instead of stored.
 
 pub(crate) mod binary;
+pub(crate) mod convolution;
+pub(crate) mod decomposition;
+pub(crate) mod einsum;
 pub(crate) mod leaf;
 pub(crate) mod linear;
+pub(crate) mod pooling;
 pub(crate) mod shaping;
+pub(crate) mod triangle;
 pub(crate) mod unary;
 
 use crate::scalar::Scalar;
@@ -23,9 +31,14 @@ use crate::var::Var;
 use std::fmt;
 
 pub use binary::{Binary, Select};
+pub use convolution::{Convolution, Role, Window};
+pub use decomposition::Decomposition;
+pub use einsum::{Einsum, MatrixProduct};
 pub use leaf::{Constant, Input};
 pub use linear::Linear;
+pub use pooling::Pooling;
 pub use shaping::Shaping;
+pub use triangle::MatrixPart;
 pub use unary::Unary;
 
 /// Most arguments of one operation.
@@ -91,6 +104,16 @@ pub enum Op {
     Shaping(Shaping),
     /// A product of arrays.
     Linear(Linear),
+    /// A contraction by subscripts.
+    Einsum(Einsum),
+    /// A part of a matrix.
+    MatrixPart(MatrixPart),
+    /// An operation of matrix algebra.
+    Decomposition(Decomposition),
+    /// A convolution, or the derivative of one.
+    Convolution(Convolution),
+    /// A reduction over a moving window.
+    Pooling(Pooling),
 }
 
 /// Hands an operation to its family. Leaves have no rules of their own.
@@ -103,6 +126,11 @@ macro_rules! each_family {
             Op::Select($primitive) => $answer,
             Op::Shaping($primitive) => $answer,
             Op::Linear($primitive) => $answer,
+            Op::Einsum($primitive) => $answer,
+            Op::MatrixPart($primitive) => $answer,
+            Op::Decomposition($primitive) => $answer,
+            Op::Convolution($primitive) => $answer,
+            Op::Pooling($primitive) => $answer,
         }
     };
 }

@@ -1,0 +1,1 @@
+//! The same bits from every instruction set.

@@ -1,0 +1,1 @@
+//! Zeros, infinities, NaN, denormals, thresholds.
