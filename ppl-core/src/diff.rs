@@ -167,11 +167,7 @@ pub fn jacobian_vector<'g>(
 /// # Ok::<(), ppl_core::Error>(())
 /// ```
 #[track_caller]
-pub fn hessian_vector<'g>(
-    output: Var<'g>,
-    wrt: &[Var<'g>],
-    vectors: &[Var<'g>],
-) -> Result<Vec<Var<'g>>> {
+pub fn hessian_vector<'g>(output: Var<'g>, wrt: &[Var<'g>], vectors: &[Var<'g>]) -> Result<Vec<Var<'g>>> {
     jacobian_vector(&gradient(output, wrt)?, wrt, vectors)
 }
 

@@ -86,7 +86,8 @@ impl Program {
         let finite: Vec<bool> =
             values.iter().map(|values| values.iter().all(|value| value.is_finite())).collect();
         let found = self.instructions.iter().enumerate().find_map(|(position, instruction)| {
-            let trouble = trouble(instruction_trouble(&instruction.op, &instruction.args, &values), &values[position])?;
+            let trouble =
+                trouble(instruction_trouble(&instruction.op, &instruction.args, &values), &values[position])?;
             let innocent = instruction.args.iter().all(|&arg| finite[arg]);
             innocent.then(|| self.fault(position, trouble, &values))
         });

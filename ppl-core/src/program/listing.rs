@@ -1,5 +1,6 @@
 //! A program as text for people: one line for each operation.
 
+use super::words::parameters;
 use super::{Instruction, Program};
 use crate::graph::Kind;
 use crate::op::{Constant, Input, Op};
@@ -14,8 +15,16 @@ impl Instruction {
         let args: String = self.args.iter().map(|arg| format!(" %{arg}")).collect();
         match &self.op {
             Op::Constant(constant) => shown(constant),
-            op => format!("{op}{args}"),
+            op => format!("{}{args}", operation(op)),
         }
+    }
+}
+
+/// The operation's name, with its parameters where the shape of its result does not tell them.
+fn operation(op: &Op) -> String {
+    match parameters(op) {
+        words if words.is_empty() => op.to_string(),
+        words => format!("{op}[{words}]"),
     }
 }
 
@@ -49,7 +58,7 @@ impl Program {
             Op::Input(_) | Op::Constant(_) => instruction.told(),
             op => {
                 let args: Vec<String> = instruction.args.iter().map(|&arg| self.named(arg)).collect();
-                format!("{op} {}", args.join(" ")).trim_end().to_owned()
+                format!("{} {}", operation(op), args.join(" ")).trim_end().to_owned()
             }
         }
     }
@@ -77,7 +86,12 @@ impl fmt::Display for Program {
             .collect();
         // A long line does not push the rest of the listing to the right.
         let width = |column: usize, most: usize| {
-            lines.iter().map(|line| line[column].chars().count()).filter(|&width| width <= most).max().unwrap_or(0)
+            lines
+                .iter()
+                .map(|line| line[column].chars().count())
+                .filter(|&width| width <= most)
+                .max()
+                .unwrap_or(0)
         };
         let widths = [width(0, 8), width(1, 8), width(2, 24), width(3, 48)];
         for [position, kind, shape, text, source] in &lines {

@@ -2,6 +2,7 @@
 
 mod compare;
 mod listing;
+mod words;
 #[cfg(feature = "serde")]
 mod written;
 

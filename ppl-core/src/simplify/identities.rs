@@ -22,12 +22,12 @@ fn unary<'g>(see: &Pattern<'g, '_>, f: Unary, x: Var<'g>) -> Option<Var<'g>> {
             scaled(see, a, b).or_else(|| scaled(see, b, a))
         }),
         // |−y| = |y|, and |y| where y is not negative.
-        Unary::Abs => inside(Unary::Neg)
-            .map(|y| see.make(Unary::Abs, y))
-            .or_else(|| [Unary::Abs, Unary::Square, Unary::Exp, Unary::Sigmoid, Unary::Softplus]
+        Unary::Abs => inside(Unary::Neg).map(|y| see.make(Unary::Abs, y)).or_else(|| {
+            [Unary::Abs, Unary::Square, Unary::Exp, Unary::Sigmoid, Unary::Softplus]
                 .into_iter()
                 .any(|positive| inside(positive).is_some())
-                .then_some(x)),
+                .then_some(x)
+        }),
         // (−y)² = |y|² = y²
         Unary::Square => {
             inside(Unary::Neg).or_else(|| inside(Unary::Abs)).map(|y| see.make(Unary::Square, y))
@@ -63,9 +63,7 @@ fn binary<'g>(see: &Pattern<'g, '_>, f: Binary, a: Var<'g>, b: Var<'g>) -> Optio
         Binary::Div if see.is(b, -1.0) => Some(see.negated(a)),
         Binary::Div if see.is(a, 1.0) => Some(see.make(Unary::Reciprocal, b)),
         Binary::Div => match (b.known().and_then(exact_reciprocal), negative(a), negative(b)) {
-            (Some(reciprocal), ..) => {
-                Some(see.make_binary(Binary::Mul, a, see.graph.constant(reciprocal)))
-            }
+            (Some(reciprocal), ..) => Some(see.make_binary(Binary::Mul, a, see.graph.constant(reciprocal))),
             (None, Some(a), Some(b)) => Some(see.make_binary(Binary::Div, a, b)),
             _ => None,
         },
@@ -104,7 +102,8 @@ mod tests {
     fn only_powers_of_two_have_an_exact_reciprocal() {
         assert_eq!(exact_reciprocal(2.0), Some(0.5));
         assert_eq!(exact_reciprocal(-0.25), Some(-4.0));
-        for c in [3.0, 0.1, 0.0, -0.0, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE, 2.0_f64.powi(-127), 5e-324] {
+        for c in [3.0, 0.1, 0.0, -0.0, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE, 2.0_f64.powi(-127), 5e-324]
+        {
             assert_eq!(exact_reciprocal(c), None, "{c}");
         }
     }

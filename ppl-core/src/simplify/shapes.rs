@@ -26,9 +26,7 @@ pub(super) fn rule<'g>(see: &Pattern<'g, '_>, op: &Op, args: &[Var<'g>]) -> Opti
 fn reshape<'g>(see: &Pattern<'g, '_>, to: &Shape, x: Var<'g>) -> Option<Var<'g>> {
     // A number repeated is the same under every shape.
     let repeated = see.broadcast(x).filter(|y| y.shape().is_scalar());
-    repeated
-        .map(|y| y.broadcast_to(to.clone()))
-        .or_else(|| see.reshape(x).map(|y| y.reshape(to.clone())))
+    repeated.map(|y| y.broadcast_to(to.clone())).or_else(|| see.reshape(x).map(|y| y.reshape(to.clone())))
 }
 
 fn broadcast<'g>(see: &Pattern<'g, '_>, to: &Shape, x: Var<'g>) -> Option<Var<'g>> {
@@ -48,7 +46,8 @@ fn elementwise<'g>(see: &Pattern<'g, '_>, op: &Op, args: &[Var<'g>]) -> Option<V
     }
     let shape = largest(args.iter().map(|arg| arg.shape()).collect::<Vec<_>>().iter());
     // What each argument is before it is repeated, where all of those suit each other.
-    let before: Vec<Var<'g>> = args.iter().zip(&inside).map(|(&arg, &inside)| inside.unwrap_or(arg)).collect();
+    let before: Vec<Var<'g>> =
+        args.iter().zip(&inside).map(|(&arg, &inside)| inside.unwrap_or(arg)).collect();
     let common = largest(before.iter().map(|arg| arg.shape()).collect::<Vec<_>>().iter());
     let suit = before.iter().all(|arg| arg.shape().is_scalar() || arg.shape() == common);
     if suit && common.elements() < shape.elements() {
