@@ -102,6 +102,33 @@ impl<'de> Deserialize<'de> for Program {
     }
 }
 
+impl Program {
+    /// The program as JSON; needs the feature `serde`.
+    ///
+    /// ```
+    /// # use ppl_core::{Graph, Program};
+    /// let graph = Graph::new();
+    /// let program = Program::new(&graph, &[graph.input("x", [3])?.log1p()])?;
+    /// assert_eq!(Program::from_json(&program.to_json()?)?, program);
+    /// assert!(Program::from_json(r#"{"version": 2}"#).unwrap_err().to_string().contains("version 1"));
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If memory for the text cannot be had.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| Error::Values(format!("a program as JSON: {error}")))
+    }
+
+    /// The program that [`Program::to_json`] wrote; needs the feature `serde`.
+    ///
+    /// # Errors
+    /// If the text is no program, or one of another version, or not every shape and kind follows from the arguments.
+    pub fn from_json(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|error| Error::Values(format!("a program from JSON: {error}")))
+    }
+}
+
 fn write(instruction: &Instruction) -> WrittenInstruction {
     let Instruction { op, args, shape, kind, source } = instruction;
     let (operation, name, column, values) = match op {
