@@ -1,10 +1,15 @@
 //! Properties of random programs: derivatives, contraction, plans, simplification, written forms and listings.
 
+use crate::graph::Graph;
+use crate::op::Op;
+use crate::program::Program;
+use crate::strategies::programs::{Choices, Menu, grow};
 use crate::strategies::{self, checks};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn plan_interpreter_simplification_and_written_form_agree(bytes in strategies::bytes()) {
@@ -20,4 +25,80 @@ proptest! {
     fn contraction_of_random_record_programs_equals_the_matrix(bytes in strategies::bytes()) {
         checks::contraction(&bytes);
     }
+
+    #[test]
+    fn mistakes_are_told_in_words(bytes in strategies::bytes()) {
+        checks::mistakes(&bytes);
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn damaged_programs_are_refused_or_run(bytes in strategies::bytes()) {
+        checks::damage(&bytes);
+    }
+}
+
+/// The operations that appear in a few hundred random programs, and the length of the longest.
+fn reached(menu: Menu) -> (BTreeSet<String>, usize) {
+    let (mut names, mut longest) = (BTreeSet::new(), 0);
+    for seed in 0_u64..300 {
+        // The multiplier of a linear congruential generator (Knuth's MMIX); its high bits are well mixed.
+        let mut state = seed;
+        let bytes: Vec<u8> = (0..400)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 56) as u8
+            })
+            .collect();
+        let graph = Graph::new();
+        let mut values = vec![graph.input("x", [2, 3]).unwrap(), graph.input("y", ()).unwrap()];
+        let last = grow(&mut Choices::new(&bytes), &mut values, menu, 60).unwrap();
+        graph.check().unwrap();
+        values.push(last);
+        let program = Program::new(&graph, &values).unwrap();
+        longest = longest.max(program.len());
+        names.extend(program.instructions.iter().filter_map(|step| match &step.op {
+            Op::Input(_) | Op::Constant(_) => None,
+            op => Some(op.name().to_owned()),
+        }));
+    }
+    (names, longest)
+}
+
+#[test]
+fn random_programs_hold_every_operation() {
+    use crate::op::{Binary, Primitive, Unary};
+    let (names, longest) = reached(Menu::Everything);
+    let elementwise = Unary::ALL.iter().map(|op| op.name()).chain(Binary::ALL.iter().map(|op| op.name()));
+    let others = [
+        "select",
+        "broadcast_to",
+        "sum_to",
+        "reshape",
+        "inner",
+        "matvec",
+        "vecmat",
+        "outer",
+        "einsum",
+        "lower_triangle",
+        "upper_triangle",
+        "lower_triangle_half_diagonal",
+        "diagonal",
+        "diagonal_matrix",
+        "cholesky",
+        "inverse",
+        "solve_lower",
+        "solve_lower_transposed",
+        "solve_upper",
+        "solve_upper_transposed",
+        "max_pool2d",
+        "average_pool2d",
+        "polygamma",
+    ];
+    for name in elementwise.chain(others) {
+        assert!(names.contains(name), "no random program holds {name}: {names:?}");
+    }
+    assert!(names.iter().any(|name| name.starts_with("conv2d")), "{names:?}");
+    assert!(longest >= 60, "the longest program has {longest} operations");
+    assert!(reached(Menu::Smooth).0.len() > 40);
 }

@@ -1,7 +1,7 @@
 //! Chains of reshapes and of broadcasts become one, and elementwise work is done before a broadcast instead of after.
 //!
 //! Every element is computed from the same numbers by the same operation as before, so results are the same bit for bit. Sums are
-//! left alone: adding up in two steps rounds differently from adding up in one.
+//! left alone: adding up in two steps rounds differently from adding up in one, and the sum of a single −0 is 0.
 
 use super::pattern::{Pattern, largest};
 use crate::op::{Op, Shaping};
@@ -11,11 +11,7 @@ use crate::var::Var;
 /// See [`Rule`](super::Rule).
 pub(super) fn rule<'g>(see: &Pattern<'g, '_>, op: &Op, args: &[Var<'g>]) -> Option<Var<'g>> {
     match (op, args) {
-        (Op::Shaping(Shaping::Broadcast(to) | Shaping::Reshape(to) | Shaping::SumTo(to)), &[x])
-            if x.shape() == *to =>
-        {
-            Some(x)
-        }
+        (Op::Shaping(Shaping::Broadcast(to) | Shaping::Reshape(to)), &[x]) if x.shape() == *to => Some(x),
         (Op::Shaping(Shaping::Reshape(to)), &[x]) => reshape(see, to, x),
         (Op::Shaping(Shaping::Broadcast(to)), &[x]) => broadcast(see, to, x),
         (op, args) if op.is_elementwise() => elementwise(see, op, args),

@@ -274,3 +274,92 @@ pub fn contraction(bytes: &[u8]) {
         assert!((sum - expected).abs() <= 1e-8, "{sum} against {expected}");
     }
 }
+
+/// Operations on whatever comes: refused with a message, or a program that runs.
+///
+/// # Panics
+/// If a mistake panics, or is told without words.
+pub fn mistakes(bytes: &[u8]) {
+    let mut choices = Choices::new(bytes);
+    let leaves = Leaves::new(&mut choices, Menu::Everything);
+    let graph = Graph::new();
+    let mut known = leaves.shared(&graph);
+    known.extend(leaves.of_records(&graph));
+    while !choices.is_empty() && known.len() < OPERATIONS {
+        let (a, b, c) = (choices.of(&known), choices.of(&known), choices.of(&known));
+        let value = match choices.below(16) {
+            0 => a.dot(b),
+            1 => a.inner(b),
+            2 => a.outer(b),
+            3 => a.select(b, c),
+            4 => a.reshape(b.shape()),
+            5 => a.broadcast_to(b.shape()),
+            6 => a.sum_to(b.shape()),
+            7 => a.matmul(b),
+            8 => a.einsum(choices.of(&["ij,jk->ik", "i,i->", "ab,b->a", "a,b", "ii,i->i"]), b),
+            9 => a.cholesky(),
+            10 => a.solve_lower(b),
+            11 => a.inverse().diagonal(),
+            12 => a.conv2d(b, [choices.below(3), 1], [0, choices.below(3)]),
+            13 => a.max_pool2d([choices.below(3), 2], [1, 1], [0, 0]),
+            14 => a.diagonal_matrix(),
+            _ => a + b,
+        };
+        if let Err(error) = graph.check() {
+            assert!(!error.to_string().is_empty());
+            return;
+        }
+        if value.shape().elements() > 4096 {
+            return;
+        }
+        known.push(value);
+    }
+    let program = program(&graph, &known);
+    interpreted(&program, &leaves.inputs, Some((&leaves.records, 0)));
+    interpreted(&program.simplified(), &leaves.inputs, Some((&leaves.records, 0)));
+}
+
+/// A written program with damage is an error, or a program that can be listed, simplified and run; never a panic.
+///
+/// # Panics
+/// If reading panics, or lets a program through that cannot run.
+#[cfg(feature = "serde")]
+pub fn damage(bytes: &[u8]) {
+    let mut choices = Choices::new(bytes);
+    let damages: Vec<(usize, usize)> =
+        (0..1 + choices.below(4)).map(|_| (choices.byte() * 256 + choices.byte(), choices.byte())).collect();
+    let leaves = Leaves::new(&mut choices, Menu::Everything);
+    let graph = Graph::new();
+    let mut known = leaves.shared(&graph);
+    grow(&mut choices, &mut known, Menu::Everything, 12);
+    let text = program(&graph, &known).to_json().expect("every program can be written");
+    let mut text = text.into_bytes();
+    for (place, how) in damages {
+        let place = place % text.len();
+        match how {
+            // Digits and letters are replaced by such, so that much of the damage is not found by the reader of JSON.
+            0..100 => text[place] = b"0123456789"[how % 10],
+            100..160 => text[place] = b"abcdefghijklmnopqrstuvwxyz"[how % 26],
+            160..200 => text.insert(place, b'9'),
+            200..230 => drop(text.remove(place)),
+            _ => text[place] = how as u8,
+        }
+    }
+    let Ok(text) = String::from_utf8(text) else {
+        return;
+    };
+    let Ok(program) = Program::from_json(&text) else {
+        return;
+    };
+    assert_eq!(program.to_string().lines().count(), program.len() + 1);
+    let small = program.instructions.iter().map(|step| step.shape.elements()).sum::<usize>() < 100_000;
+    let shared = program.instructions.iter().all(|step| step.kind == Kind::Shared);
+    if small && shared {
+        let given: Inputs =
+            program.inputs().map(|(name, shape)| (name.to_owned(), vec![0.5; shape.elements()])).collect();
+        interpreted(&program, &given, None);
+        interpreted(&program.simplified(), &given, None);
+        let mut plan = Plan::<f64>::new(&program);
+        plan.run();
+    }
+}
