@@ -5,8 +5,9 @@
 
 use crate::error::{Error, Result};
 use crate::graph::Kind;
-use crate::op::{Input, Op, Operand, Work};
-use crate::program::Program;
+use crate::op::gather::is_row;
+use crate::op::{Gather, Input, Op, Operand, Work};
+use crate::program::{Instruction, Program};
 use crate::records::Records;
 use crate::shape::Shape;
 use std::collections::BTreeMap;
@@ -56,7 +57,8 @@ impl Program {
         Ok(self.outputs.iter().map(|&output| values[output].clone()).collect())
     }
 
-    /// The first operation that makes a number that is not finite, though all its arguments are finite; or the first input,
+    /// The first operation that makes a number that is not finite, or is given an index that chooses no row, though all its
+    /// arguments are finite; or the first input,
     /// column or constant that holds one.
     ///
     /// Infinities may be meant (`−∞` as a log density, say); whether a fault is one is for the reader to say. A fault
@@ -86,8 +88,10 @@ impl Program {
         let finite: Vec<bool> =
             values.iter().map(|values| values.iter().all(|value| value.is_finite())).collect();
         let found = self.instructions.iter().enumerate().find_map(|(position, instruction)| {
-            let trouble =
-                trouble(instruction_trouble(&instruction.op, &instruction.args, &values), &values[position])?;
+            let args: Vec<&Vec<f64>> = instruction.args.iter().map(|&arg| &values[arg]).collect();
+            let shapes: Vec<&Shape> =
+                instruction.args.iter().map(|&arg| &self.instructions[arg].shape).collect();
+            let trouble = trouble(instruction, &args, &shapes, &values[position])?;
             let innocent = instruction.args.iter().all(|&arg| finite[arg]);
             innocent.then(|| self.fault(position, trouble, &values))
         });
@@ -174,17 +178,26 @@ fn column(record: Option<(&Records, u64)>, index: usize, name: &str, shape: &Sha
     Ok(records.column(index)[first..first + width].to_vec())
 }
 
-/// What an operation does wrong by its own rules, whatever comes out of it.
-fn instruction_trouble(_op: &Op, _args: &[usize], _values: &[Vec<f64>]) -> Option<Trouble> {
-    None
-}
-
-fn trouble(own: Option<Trouble>, values: &[f64]) -> Option<Trouble> {
-    let not_finite = || {
+/// What is wrong with the result of an operation, if anything is.
+fn trouble(
+    instruction: &Instruction,
+    args: &[&Vec<f64>],
+    shapes: &[&Shape],
+    values: &[f64],
+) -> Option<Trouble> {
+    let rows = match &instruction.op {
+        Op::Gather(Gather::Rows) => shapes[0].dims().first().copied(),
+        Op::Gather(Gather::ScatterAdd { rows }) => Some(*rows),
+        _ => None,
+    };
+    let bad_index = rows.and_then(|rows| {
+        let element = args[1].iter().position(|&index| !is_row(index, rows))?;
+        Some(Trouble::BadIndex { element, index: args[1][element], rows })
+    });
+    bad_index.or_else(|| {
         let element = values.iter().position(|value| !value.is_finite())?;
         Some(Trouble::NotFinite { element, value: values[element] })
-    };
-    own.or_else(not_finite)
+    })
 }
 
 /// Where a number that is not finite was made, and what it was made from.
@@ -220,6 +233,15 @@ pub enum Trouble {
         /// Its value.
         value: f64,
     },
+    /// An index (row-major, from 0) that chooses no row of its table.
+    BadIndex {
+        /// The element of the index.
+        element: usize,
+        /// Its value.
+        index: f64,
+        /// Rows of the table.
+        rows: usize,
+    },
 }
 
 /// One argument of the operation of a [`Fault`].
@@ -242,6 +264,9 @@ impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Trouble::NotFinite { element, value } => write!(f, "element {element} is {value}"),
+            Trouble::BadIndex { element, index, rows } => {
+                write!(f, "element {element} of the index is {index}, and there are {rows} rows")
+            }
         }
     }
 }

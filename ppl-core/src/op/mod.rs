@@ -6,6 +6,7 @@
 //! | `leaf` | inputs and constants |
 //! | `unary`, `binary` | functions that work element by element |
 //! | `shaping` | broadcast, sum, reshape |
+//! | `gather` | rows of a table by integer index, and adding rows up where an index says |
 //! | `linear` | inner product, matrix–vector, vector–matrix, outer product |
 //! | `einsum` | contractions by subscripts, products of matrices |
 //! | `triangle`, `decomposition` | parts of matrices; Cholesky factors, triangular systems, inverses |
@@ -18,6 +19,7 @@ pub(crate) mod binary;
 pub(crate) mod convolution;
 pub(crate) mod decomposition;
 pub(crate) mod einsum;
+pub(crate) mod gather;
 pub(crate) mod leaf;
 pub(crate) mod linear;
 pub(crate) mod pooling;
@@ -34,6 +36,7 @@ pub use binary::{Binary, Select};
 pub use convolution::{Convolution, Role, Window};
 pub use decomposition::Decomposition;
 pub use einsum::{Einsum, MatrixProduct};
+pub use gather::Gather;
 pub use leaf::{Constant, Input};
 pub use linear::Linear;
 pub use pooling::Pooling;
@@ -114,6 +117,8 @@ pub enum Op {
     Convolution(Convolution),
     /// A reduction over a moving window.
     Pooling(Pooling),
+    /// Rows of a table by index, or adding rows up by index.
+    Gather(Gather),
 }
 
 /// Hands an operation to its family. Leaves have no rules of their own.
@@ -131,6 +136,7 @@ macro_rules! each_family {
             Op::Decomposition($primitive) => $answer,
             Op::Convolution($primitive) => $answer,
             Op::Pooling($primitive) => $answer,
+            Op::Gather($primitive) => $answer,
         }
     };
 }

@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 #[cfg(feature = "serde")]
 use crate::op::{
-    Binary, Convolution, Decomposition, Einsum, Linear, MatrixPart, Primitive, Role, Select, Shaping,
+    Binary, Convolution, Decomposition, Einsum, Gather, Linear, MatrixPart, Primitive, Role, Select, Shaping,
 };
 use crate::op::{Op, Pooling, Unary, Window};
 #[cfg(feature = "serde")]
@@ -31,6 +31,7 @@ pub(super) fn parameters(op: &Op) -> String {
         | Op::Select(_)
         | Op::Shaping(_)
         | Op::Linear(_)
+        | Op::Gather(_)
         | Op::MatrixPart(_)
         | Op::Decomposition(_) => String::new(),
     }
@@ -114,6 +115,7 @@ fn parameterless(name: &str, shape: &Shape) -> Option<Op> {
         MatrixPart::Diagonal,
         MatrixPart::DiagonalMatrix,
     ];
+    let rows = shape.dims().first().copied().unwrap_or(0);
     let without_order = Unary::ALL.into_iter().filter(|unary| !matches!(unary, Unary::Polygamma(_)));
     named(without_order, name)
         .map(Op::Unary)
@@ -123,6 +125,7 @@ fn parameterless(name: &str, shape: &Shape) -> Option<Op> {
         .or_else(|| {
             named([Linear::Inner, Linear::MatVec, Linear::VecMat, Linear::Outer], name).map(Op::Linear)
         })
+        .or_else(|| named([Gather::Rows, Gather::ScatterAdd { rows }], name).map(Op::Gather))
         .or_else(|| named(parts, name).map(Op::MatrixPart))
         .or_else(|| named(decompositions, name).map(Op::Decomposition))
 }

@@ -3,7 +3,7 @@
 
 use crate::graph::Graph;
 use crate::op::{
-    Binary, Convolution, Decomposition, Einsum, Linear, MatrixPart, Op, Role, Shaping, Unary, Window,
+    Binary, Convolution, Decomposition, Einsum, Gather, Linear, MatrixPart, Op, Role, Shaping, Unary, Window,
 };
 use crate::shape::Shape;
 use crate::var::Var;
@@ -137,7 +137,7 @@ fn apply<'g>(graph: &'g Graph, op: Op, args: &[Var<'g>]) -> Option<Var<'g>> {
 }
 
 fn step<'g>(choices: &mut Choices<'_>, graph: &'g Graph, values: &[Var<'g>], menu: Menu) -> Option<Var<'g>> {
-    let (family, a, b) = (choices.below(16), choices.of(values), choices.of(values));
+    let (family, a, b) = (choices.below(17), choices.of(values), choices.of(values));
     match family {
         0..=2 => unary(choices, graph, a, menu),
         3..=5 => binary(choices, graph, a, b, menu),
@@ -146,7 +146,8 @@ fn step<'g>(choices: &mut Choices<'_>, graph: &'g Graph, values: &[Var<'g>], men
         9 | 10 => linear(choices, graph, a, b),
         11 | 12 => einsum(choices, graph, a, b),
         13 => matrix(choices, graph, a, menu),
-        14 => window(choices, graph, a, b, menu),
+        14 => gather(choices, graph, a, b, menu),
+        15 => window(choices, graph, a, b, menu),
         _ => select(choices, graph, a, b, values, menu),
     }
 }
@@ -372,6 +373,32 @@ fn window<'g>(
             let shape = |role: Role| shapes.iter().find(|(other, _)| *other == role).map(|(_, shape)| shape);
             let args = [fit(a, shape(first)?), fit(b, shape(second)?)];
             apply(graph, Op::Convolution(convolution), &args)
+        }
+    }
+}
+
+fn gather<'g>(
+    choices: &mut Choices<'_>,
+    graph: &'g Graph,
+    a: Var<'g>,
+    b: Var<'g>,
+    menu: Menu,
+) -> Option<Var<'g>> {
+    let count = choices.below(4);
+    let table = if a.shape().is_scalar() { fit(a, &Shape::from(2)) } else { a };
+    let rows = table.shape().dims()[0];
+    if menu == Menu::Everything && choices.below(2) == 0 {
+        // Any numbers as indices; most choose no row.
+        return apply(graph, Op::Gather(Gather::Rows), &[table, b.sign()]);
+    }
+    let index: Vec<f64> = (0..count).map(|_| choices.below(rows.max(1)) as f64).collect();
+    let index = graph.array(&ndarray::ArrayD::from_shape_vec(vec![count], index).ok()?);
+    match choices.below(2) {
+        0 => apply(graph, Op::Gather(Gather::Rows), &[table, index]),
+        _ => {
+            let rest = Shape::from(&table.shape().dims()[1..]);
+            let values = fit(b, &Shape::from(count).concat(&rest));
+            apply(graph, Op::Gather(Gather::ScatterAdd { rows }), &[values, index])
         }
     }
 }

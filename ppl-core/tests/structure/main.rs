@@ -1,0 +1,4 @@
+//! Operations that move elements and reduce axes: values, derivatives and edges.
+
+mod common;
+mod gather;
