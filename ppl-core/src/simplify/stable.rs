@@ -68,3 +68,78 @@ fn quotient<'g>(see: &Pattern<'g, '_>, above: Var<'g>, below: Var<'g>) -> Option
     let (above, below) = (see.unary(above, Unary::Exp)?, see.unary(see.one_plus(below)?, Unary::Exp)?);
     above.is(below).then(|| see.make(Unary::Sigmoid, above))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Graph, Plan, Program, Var, gradient};
+
+    type Expression = fn(Var<'_>) -> Var<'_>;
+
+    /// An expression, what it becomes, where the original is accurate, where it fails, and what the result must be there.
+    struct Case(Expression, &'static str, &'static [f64], &'static [(f64, f64)]);
+
+    const CASES: &[Case] = &[
+        Case(
+            |x| (1.0 + x.exp()).log(),
+            "softplus",
+            &[-3.0, 0.5, 20.0],
+            &[(1000.0, 1000.0), (-50.0, 1.9287498479639178e-22)],
+        ),
+        Case(|x| x.exp().log1p(), "softplus", &[-3.0, 0.5, 20.0], &[(1000.0, 1000.0)]),
+        Case(|x| (x + 1.0).log(), "log1p", &[0.5, 3.0, 1e9], &[(1e-20, 1e-20)]),
+        Case(|x| (1.0 - x).log(), "log1p", &[0.5, -3.0], &[(1e-20, -1e-20)]),
+        Case(|x| x.exp() - 1.0, "expm1", &[0.7, -2.0], &[(1e-20, 1e-20)]),
+        Case(|x| x.exp() + -1.0, "expm1", &[0.7, -2.0], &[(-1e-20, -1e-20)]),
+        Case(|x| x.sigmoid().log(), "softplus", &[0.7, -20.0], &[(-1000.0, -1000.0)]),
+        Case(|x| (1.0 - x.sigmoid()).log(), "softplus", &[0.7, -2.0], &[(1000.0, -1000.0)]),
+        Case(|x| (-x.sigmoid()).log1p(), "softplus", &[0.7, -2.0], &[(1000.0, -1000.0)]),
+        Case(|x| (1.0 + (-x).exp()).reciprocal(), "sigmoid", &[0.7, -20.0], &[(-1000.0, 0.0)]),
+        Case(|x| 1.0 / (1.0 + (-x).exp()), "sigmoid", &[0.7, -20.0], &[(-1000.0, 0.0)]),
+        Case(|x| x.exp() / (1.0 + x.exp()), "sigmoid", &[0.7, -20.0], &[(1000.0, 1.0)]),
+        Case(|x| x.exp().log(), "", &[0.7, -20.0], &[(1000.0, 1000.0), (-1000.0, -1000.0)]),
+        Case(|x| x.square().sqrt(), "abs", &[0.7, -20.0], &[(1e300, 1e300), (-1e-300, 1e-300)]),
+    ];
+
+    fn run(program: &Program, x: f64) -> Vec<f64> {
+        program.interpret(&[("x".to_owned(), vec![x, x])].into(), None).unwrap().concat()
+    }
+
+    #[test]
+    fn stable_forms_agree_where_the_original_is_accurate_and_hold_where_it_is_not() {
+        for (number, Case(expression, name, accurate, failing)) in CASES.iter().enumerate() {
+            let graph = Graph::new();
+            let x = graph.input("x", 2).unwrap();
+            let written = Program::new(&graph, &[expression(x)]).unwrap();
+            let stable = written.simplified();
+            assert!(stable.to_string().contains(name), "{number}: {stable}");
+            for &at in *accurate {
+                let (before, after) = (run(&written, at)[0], run(&stable, at)[0]);
+                assert!((before - after).abs() <= 1e-9 * before.abs(), "{number} at {at}: {before}, {after}");
+            }
+            for &(at, expected) in *failing {
+                let (before, after) = (run(&written, at)[0], run(&stable, at)[0]);
+                assert!((after - expected).abs() <= 1e-15 * expected.abs(), "{number} at {at}: {after}");
+                let wrong = before.is_nan() || (before - expected).abs() > 1e-3 * expected.abs();
+                assert!(wrong || expected == 0.0, "{number} at {at}: {before}");
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_are_those_of_the_stable_forms() {
+        for (number, Case(expression, _, _, failing)) in CASES.iter().enumerate() {
+            let graph = Graph::new();
+            let x = graph.input("x", 2).unwrap();
+            let slope = gradient(expression(x).sum(), &[x]).unwrap()[0];
+            let mut plan = Plan::<f64>::new(&Program::new(&graph, &[slope]).unwrap());
+            for &(at, _) in *failing {
+                // The derivative of log(exp x) is a number.
+                if plan.input("x").is_ok() {
+                    plan.set("x", &[at, at]).unwrap();
+                }
+                plan.run();
+                assert!(plan.output(0)[0].is_finite(), "{number} at {at}: {:?}", plan.output(0));
+            }
+        }
+    }
+}
