@@ -63,7 +63,6 @@ mod diff;
 mod error;
 mod graph;
 mod interpret;
-#[allow(dead_code, unused_imports)]
 mod math;
 mod model;
 mod op;
@@ -76,6 +75,7 @@ mod record_gradient;
 mod records;
 mod scalar;
 mod shape;
+mod simd;
 mod simplify;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
@@ -98,7 +98,9 @@ pub use op::{
 pub use origin::Origin;
 pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};
 pub use program::{Instruction, Program};
-pub use record_gradient::{MaterialisedGradient, RecordGradient};
+pub use record_gradient::{
+    ArrayExplanation, Cost, Costs, Form, GradientExplanation, MaterialisedGradient, RecordGradient,
+};
 pub use records::{Column, Records, Schema};
 pub use scalar::Scalar;
 pub use shape::Shape;

@@ -10,7 +10,7 @@ use super::trigonometric::sin_cos_reduced;
 use std::f64::consts::PI;
 
 /// ½ ln 2π − ½
-const HALF_LN_TWO_PI_LESS_HALF: f64 = 0.418_938_533_204_672_74;
+const HALF_LN_TWO_PI_LESS_HALF: f64 = 0.418_938_533_204_672_7;
 
 /// (sin πa, cos πa) up to a common sign, for a ≥ 0. Exact at multiples of ½.
 #[inline(always)]
@@ -56,7 +56,8 @@ fn lgamma_positive(x: f64) -> f64 {
 
 /// ln |Γ(x)|; ∞ at 0, at the negative integers and at ±∞.
 ///
-/// Measured maximum error: @lgamma@.
+/// Measured maximum error: 5.4 in `f64`, in ulp and, where the result is below 1 in magnitude, in units of 2⁻⁵²; 0.51 ulp in `f32`
+/// against the `f64` result.
 #[inline(always)]
 pub(crate) fn lgamma<T: Real>(x: T) -> T {
     let x = x.wide();
@@ -72,7 +73,8 @@ pub(crate) fn lgamma<T: Real>(x: T) -> T {
 
 /// ψ(x) = d ln Γ(x)/dx; ∓∞ at ±0, NaN at the negative integers.
 ///
-/// Measured maximum error: @digamma@.
+/// Measured maximum error: 9.2 in `f64`, in ulp and, where the result is below 1 in magnitude, in units of 2⁻⁵²; 0.51 ulp in `f32`
+/// against the `f64` result.
 #[inline(always)]
 pub(crate) fn digamma<T: Real>(x: T) -> T {
     let x = x.wide();
@@ -83,7 +85,7 @@ pub(crate) fn digamma<T: Real>(x: T) -> T {
     for i in 1..8 {
         let factor = start + f64::from(i);
         numerator = numerator * factor + denominator;
-        denominator = denominator * factor;
+        denominator *= factor;
     }
     let small = start < 8.0;
     let y = select(small, start + 8.0, start);
@@ -99,7 +101,7 @@ pub(crate) fn digamma<T: Real>(x: T) -> T {
 
 /// ψ′(x), the derivative of [`digamma`]; ∞ at 0 and at the negative integers.
 ///
-/// Measured maximum error: @trigamma@.
+/// Measured maximum error: 4.4 ulp in `f64`, 0.51 ulp in `f32` against the `f64` result.
 #[inline(always)]
 pub(crate) fn trigamma<T: Real>(x: T) -> T {
     let x = x.wide();
@@ -111,7 +113,7 @@ pub(crate) fn trigamma<T: Real>(x: T) -> T {
         let factor = start + f64::from(i);
         let square = factor * factor;
         numerator = numerator * square + denominator;
-        denominator = denominator * square;
+        denominator *= square;
     }
     let first = 1.0 / start;
     let small = start < 8.0;

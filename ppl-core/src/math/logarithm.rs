@@ -17,7 +17,7 @@ fn ln_parts<T: Real>(f: T, k: T, correction: T) -> T {
 
 /// ln x; −∞ at ±0, NaN below.
 ///
-/// Measured maximum error: @ln@.
+/// Measured maximum error: 0.74 ulp in `f64`, 0.77 ulp in `f32`.
 #[inline(always)]
 pub(crate) fn ln<T: Real>(x: T) -> T {
     let (m, k) = x.split();
@@ -32,40 +32,55 @@ fn domain<T: Real>(x: T, result: T) -> T {
     select((x > T::of(0.0)) & (x < T::INFINITY), result, edge)
 }
 
+/// ln(1 + x) for 1 + x = sum + lost, from x itself where that is near 0.
+#[inline(always)]
+fn ln_of_sum<T: Real>(x: T, sum: T, lost: T) -> T {
+    let zero = T::of(0.0);
+    let (m, k) = sum.split();
+    let near = (x > T::of(-0.29)) & (x < T::of(0.41));
+    let f = select(near, x, m - T::of(1.0));
+    domain(sum, ln_parts(f, select(near, zero, k), select(near, zero, lost / sum)))
+}
+
 /// ln(1 + x), accurate near 0, where the sign of a zero is kept; −∞ at −1, NaN below.
 ///
-/// Measured maximum error: @ln1p@.
+/// Measured maximum error: 0.73 ulp in `f64`, 0.79 ulp in `f32`.
 #[inline(always)]
 pub(crate) fn ln1p<T: Real>(x: T) -> T {
     let one = T::of(1.0);
     let sum = one + x;
-    // sum + lost = 1 + x exactly
     let lost = select(x >= one, one - (sum - x), x - (sum - one));
-    let (m, k) = sum.split();
-    let near = (x > T::of(-0.29)) & (x < T::of(0.41));
-    let zero = T::of(0.0);
-    let result = ln_parts(select(near, x, m - one), select(near, zero, k), select(near, zero, lost / sum));
-    select(x.magnitude() < T::TINY, x, domain(sum, result))
+    select(x.magnitude() < T::TINY, x, ln_of_sum(x, sum, lost))
 }
 
 /// ln(1 + eˣ) = max(x, 0) + ln(1 + e^(−|x|)): x on the far right, eˣ on the far left.
 ///
-/// Measured maximum error: @softplus@.
+/// With e in \[0, 1\], ln(1 + e) is ln 2 + ln(1 + (e − 1)/2) where that is nearer to 1.
+///
+/// Measured maximum error: 1.41 ulp in `f64`, 1.61 ulp in `f32`.
 #[inline(always)]
 pub(crate) fn softplus<T: Real>(x: T) -> T {
-    select(x > T::of(0.0), x, T::of(0.0)) + ln1p(exp(-x.magnitude()))
+    let (zero, one) = (T::of(0.0), T::of(1.0));
+    let e = exp(-x.magnitude());
+    let halve = e > T::of(0.414);
+    let f = select(halve, (e - one) * T::of(0.5), e);
+    select(x > zero, x, zero) + ln_parts(f, select(halve, one, zero), zero)
 }
 
 /// ln(p/(1 − p)), relatively accurate near p = ½ too; ∓∞ at 0 and 1, NaN outside.
 ///
-/// Between ¼ and ¾ it is ±ln(1 + |1 − 2p|/min(p, 1 − p)), whose numerator is exact.
+/// It is ±ln(1 + y) with y = |1 − 2p|/min(p, 1 − p), whose numerator is exact unless p < ¼; and ln p for tiny p.
 ///
-/// Measured maximum error: @logit@.
+/// Measured maximum error: 1.12 ulp in `f64`, 1.49 ulp in `f32`.
 #[inline(always)]
 pub(crate) fn logit<T: Real>(p: T) -> T {
     let one = T::of(1.0);
-    let rest = one - p;
     let excess = (p - T::of(0.5)) + (p - T::of(0.5));
-    let near = ln1p(excess.magnitude() / select(p < rest, p, rest)).with_sign(excess);
-    select(excess.magnitude() <= T::of(0.5), near, ln(p / rest))
+    let least = select(p < one - p, p, one - p);
+    let tiny = least < T::of(1e-18);
+    let y = excess.magnitude() / least;
+    let sum = one + y;
+    let lost = select(y >= one, one - (sum - y), y - (sum - one));
+    let size = ln_of_sum(y, select(tiny, least, sum), select(tiny, T::of(0.0), lost));
+    size.magnitude().with_sign(excess)
 }

@@ -16,85 +16,85 @@ const BERNOULLI: [f64; 10] = [
     -174_611.0 / 802_857_662_698_291_200_000.0,
 ];
 
-/// Highest order with a value: the next factorial overflows.
-const HIGHEST: usize = 169;
-
-/// ψ⁽ⁿ⁾(x), the n-th derivative of digamma, for 1 ≤ n ≤ 169; NaN for other orders.
+/// ψ⁽ⁿ⁾(x), the n-th derivative of digamma; at 0, ∞ for odd n and −∞ (+0) or ∞ (−0) for even n; at the negative integers, ∞ for odd n
+/// and NaN for even n, where the two sides differ in sign.
 ///
-/// At 0 and at the negative integers: ∞ for odd n, NaN for even n (the two sides differ in sign), −∞ at +0.
-///
-/// ψ⁽ⁿ⁾(x) = (−1)ⁿ⁺¹ n! ζ(n + 1, x) (NIST DLMF 25.11.12), the Hurwitz zeta function by the formula of Euler and Maclaurin
-/// (25.11.5) from n + 10 upwards, and the reflection (5.15.6) below 0.
+/// ψ⁽ⁿ⁾(x) = (−1)ⁿ⁺¹ n! ζ(n + 1, x) (NIST DLMF 25.11.12), the Hurwitz zeta function by the formula of Euler and Maclaurin (25.11.28)
+/// from n + 10 upwards and its recurrence (25.11.3) before; below 0 the reflection (5.15.6).
 pub(crate) fn polygamma(order: u8, x: f64) -> f64 {
-    let n = usize::from(order);
-    if n == 0 || n > HIGHEST || x.is_nan() {
-        return f64::NAN;
+    if order == 0 {
+        return super::digamma(x);
     }
-    let even = n % 2 == 0;
+    let even = order.is_multiple_of(2);
+    if x == 0.0 {
+        return if even { -x.recip() } else { f64::INFINITY };
+    }
     if x < 0.0 {
-        let reflected = cotangent_derivative(n, x);
         // ψ⁽ⁿ⁾(x) = (−1)ⁿ ψ⁽ⁿ⁾(1 − x) − dⁿ/dxⁿ π cot πx
         let mirrored = polygamma(order, 1.0 - x);
-        return if even { mirrored - reflected } else { -mirrored - reflected };
+        return if even { mirrored } else { -mirrored } - cotangent_derivative(order, x);
     }
-    if x == 0.0 {
-        return if !even {
-            f64::INFINITY
-        } else if x.is_sign_negative() {
-            f64::INFINITY
-        } else {
-            f64::NEG_INFINITY
-        };
-    }
-    let size = scaled_zeta(n, x);
+    let size = scaled_zeta(order, x);
     if even { -size } else { size }
 }
 
-/// n! ζ(n + 1, x) for x > 0.
-fn scaled_zeta(n: usize, x: f64) -> f64 {
-    let power = n as i32 + 1;
-    let factorial: f64 = (1..=n).map(|k| k as f64).product();
-    let mut sum = 0.0;
-    let mut y = x;
-    while y < n as f64 + 10.0 {
-        sum += y.powi(-power);
-        y += 1.0;
+/// n! y⁻ⁿ⁻¹, by a product that neither overflows nor underflows before its value does.
+fn pole(n: f64, y: f64) -> f64 {
+    let inverse = y.recip();
+    let mut product = inverse;
+    let mut k = 1.0;
+    while k <= n {
+        product *= k * inverse;
+        k += 1.0;
     }
-    let start = y.powi(-power);
-    if start == 0.0 && x.is_infinite() {
-        return 0.0;
-    }
-    // y⁻ⁿ/n + y⁻ⁿ⁻¹/2 + Σ B₂ₖ/(2k)! · (n + 1)(n + 2)…(n + 2k − 1) · y^(−n − 2k)
-    sum += start * y / n as f64 + 0.5 * start;
-    let mut rising = n as f64 + 1.0;
-    let mut falling = start / y;
-    for (k, coefficient) in BERNOULLI.iter().enumerate() {
-        sum += coefficient * rising * falling;
-        let next = (n + 2 * k + 2) as f64;
-        rising *= next * (next + 1.0);
-        falling /= y * y;
-    }
-    factorial * sum
+    product
 }
 
-/// dⁿ/dxⁿ π cot πx = πⁿ⁺¹ Pₙ(cot πx), where P₀(c) = c and Pₙ₊₁(c) = −(1 + c²) Pₙ′(c); for x that is not an integer.
-fn cotangent_derivative(n: usize, x: f64) -> f64 {
+/// n! ζ(n + 1, x) for x > 0.
+fn scaled_zeta(order: u8, x: f64) -> f64 {
+    if x == f64::INFINITY {
+        return 0.0;
+    }
+    let n = f64::from(order);
+    let mut sum = 0.0;
+    let mut y = x;
+    while y < n + 10.0 {
+        sum += pole(n, y);
+        y += 1.0;
+    }
+    // n! y⁻ⁿ⁻¹ (y/n + ½ + Σₖ B₂ₖ/(2k)! · (n + 1)(n + 2)…(n + 2k − 1) y¹⁻²ᵏ)
+    let inverse = y.recip();
+    let mut series = 0.5;
+    let mut factor = (n + 1.0) * inverse;
+    let mut next = n + 2.0;
+    for coefficient in BERNOULLI {
+        series += coefficient * factor;
+        factor *= (next * inverse) * ((next + 1.0) * inverse);
+        next += 2.0;
+    }
+    let start = pole(n, y);
+    sum + (start * (y / n) + start * series)
+}
+
+/// dⁿ/dxⁿ π cot πx = πⁿ⁺¹ Pₙ(cot πx) with P₀(c) = c and Pₙ₊₁(c) = −(1 + c²) Pₙ′(c), for x < 0.
+fn cotangent_derivative(order: u8, x: f64) -> f64 {
+    let n = usize::from(order);
     let fraction = x - x.round();
     if fraction == 0.0 {
-        return if n % 2 == 0 { f64::NAN } else { f64::NEG_INFINITY };
+        return if order.is_multiple_of(2) { f64::NAN } else { f64::NEG_INFINITY };
     }
-    let cotangent = if fraction.abs() == 0.5 { 0.0 } else { 1.0 / (PI * fraction).tan() };
-    let mut polynomial = [0.0; HIGHEST + 2];
+    let cotangent = if fraction.abs() == 0.5 { 0.0 } else { (PI * fraction).tan().recip() };
+    // The coefficients of πᵏ Pₖ / k!, which stay in range; all of one sign, so that the sum loses nothing.
+    let mut polynomial = [0.0; 258];
     polynomial[1] = 1.0;
     for degree in 1..=n {
-        // From degree `degree` to `degree + 1`, in place from the top: coefficient i of −(1 + c²)P′ is −((i + 1)p₍ᵢ₊₁₎ + (i − 1)p₍ᵢ₋₁₎).
         let old = polynomial;
         for (i, slot) in polynomial.iter_mut().enumerate().take(degree + 2) {
-            let above = if i < degree { (i + 1) as f64 * old[i + 1] } else { 0.0 };
+            // Coefficient i of −(1 + c²) P′.
             let below = if i >= 2 { (i - 1) as f64 * old[i - 1] } else { 0.0 };
-            *slot = -(above + below);
+            *slot = -((i + 1) as f64 * old[i + 1] + below) * (PI / degree as f64);
         }
     }
     let value = polynomial[..=n + 1].iter().rev().fold(0.0, |sum, &p| sum * cotangent + p);
-    value * PI.powi(n as i32 + 1)
+    (1..=n).fold(PI * value, |product, k| product * k as f64)
 }

@@ -9,14 +9,44 @@ pub(super) fn select<T>(condition: bool, yes: T, no: T) -> T {
     if condition { yes } else { no }
 }
 
-/// Σ coefficients\[i\] xⁱ by Horner's rule.
+/// Σ coefficients\[i\] xⁱ: one, two or four interleaved Horner chains, which shorten the wait for each result.
 #[inline(always)]
 pub(super) fn polynomial<T: Real, const N: usize>(coefficients: &[T; N], x: T) -> T {
-    let mut total = coefficients[N - 1];
-    let mut i = N - 1;
-    while i > 0 {
-        i -= 1;
-        total = total * x + coefficients[i];
+    interleaved(coefficients, 0, x)
+}
+
+/// The same with the constant added last, for |x| so large that the order matters to the error.
+#[inline(always)]
+pub(super) fn polynomial_constant_last<T: Real, const N: usize>(coefficients: &[T; N], x: T) -> T {
+    coefficients[0] + x * interleaved(coefficients, 1, x)
+}
+
+/// Σ coefficients\[first + i\] xⁱ.
+#[inline(always)]
+fn interleaved<T: Real, const N: usize>(coefficients: &[T; N], first: usize, x: T) -> T {
+    let square = x * x;
+    if N < 6 {
+        chain::<T, N, 1>(coefficients, first, x)
+    } else if N < 12 {
+        chain::<T, N, 2>(coefficients, first, square) + x * chain::<T, N, 2>(coefficients, first + 1, square)
+    } else {
+        let fourth = square * square;
+        let even = chain::<T, N, 4>(coefficients, first, fourth)
+            + x * chain::<T, N, 4>(coefficients, first + 1, fourth);
+        let odd = chain::<T, N, 4>(coefficients, first + 2, fourth)
+            + x * chain::<T, N, 4>(coefficients, first + 3, fourth);
+        even + square * odd
+    }
+}
+
+/// Every `STEP`th coefficient from `first` on, by Horner's rule in `power` = x^`STEP`.
+#[inline(always)]
+fn chain<T: Real, const N: usize, const STEP: usize>(coefficients: &[T; N], first: usize, power: T) -> T {
+    let mut i = first + (N - 1 - first) / STEP * STEP;
+    let mut total = coefficients[i];
+    while i > first {
+        i -= STEP;
+        total = total * power + coefficients[i];
     }
     total
 }
@@ -170,15 +200,15 @@ macro_rules! real {
             }
             #[inline(always)]
             fn erfc_scaled(t: Self) -> Self {
-                polynomial(&c::$erfc, t)
+                polynomial_constant_last(&c::$erfc, t)
             }
             #[inline(always)]
             fn erfinv_centre(u: Self) -> Self {
-                polynomial(&c::$centre, u)
+                polynomial_constant_last(&c::$centre, u)
             }
             #[inline(always)]
             fn erfinv_tail(u: Self) -> Self {
-                polynomial(&c::$tail, u)
+                polynomial_constant_last(&c::$tail, u)
             }
         }
     };

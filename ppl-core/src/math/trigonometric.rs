@@ -52,7 +52,7 @@ fn sine_shifted(x: f64, quarter: f64) -> f64 {
 
 /// sin x, for |x| ≤ [`TRIGONOMETRIC_LIMIT`]; NaN beyond. The sign of a zero is kept. `f32` goes through `f64`.
 ///
-/// Measured maximum error: @sin@.
+/// Measured maximum error: 0.69 ulp in `f64`, 0.50 ulp in `f32`.
 #[inline(always)]
 pub(crate) fn sin<T: Real>(x: T) -> T {
     select(x.magnitude() < T::TINY, x, T::of(sine_shifted(x.wide(), 0.0)))
@@ -60,7 +60,7 @@ pub(crate) fn sin<T: Real>(x: T) -> T {
 
 /// cos x, for |x| ≤ [`TRIGONOMETRIC_LIMIT`]; NaN beyond. `f32` goes through `f64`.
 ///
-/// Measured maximum error: @cos@.
+/// Measured maximum error: 0.70 ulp in `f64`, 0.50 ulp in `f32`.
 #[inline(always)]
 pub(crate) fn cos<T: Real>(x: T) -> T {
     T::of(sine_shifted(x.wide(), 1.0))

@@ -61,9 +61,9 @@ impl Einsum {
     /// has, or there are more than two operands or 16 different indices.
     #[track_caller]
     pub fn new(subscripts: &str) -> Result<Self> {
-        parse(subscripts).map_err(|problem| {
-            Error::Unsupported(format!("einsum \"{subscripts}\": {problem} ({})", Source::caller()))
-        })
+        let source = Source::caller();
+        parse(subscripts)
+            .map_err(|problem| Error::Unsupported(format!("einsum \"{subscripts}\": {problem} ({source})")))
     }
 
     /// A contraction from the indices themselves, numbered anew.
@@ -228,7 +228,10 @@ impl Primitive for Einsum {
             [length, left, right] => [*length, *left, *right].map(|number| number as usize),
             _ => [1, 0, 0],
         };
-        let empty = summed.chunks_exact(LOOP).any(|numbers| numbers[0] == 0);
+        if length == 0 || summed.chunks_exact(LOOP).any(|numbers| numbers[0] == 0) {
+            out.fill(T::zero()); // empty sums
+            return;
+        }
         let mut place = Odometer::default();
         for out in out.chunks_exact_mut(lanes) {
             if last.is_empty() && args.len() == 1 {
@@ -238,7 +241,7 @@ impl Primitive for Einsum {
             }
             out.fill(T::zero());
             let mut term = Odometer { left: place.left, right: place.right, ..Odometer::default() };
-            while !empty {
+            loop {
                 for k in 0..length {
                     let left = args[0].row(term.left + k * step_left, lanes);
                     let right =
@@ -476,7 +479,7 @@ fn product_of(left: &[usize], right: &[usize]) -> Option<Product> {
     }
     let mut terms: [(Vec<u8>, Vec<usize>); 3] = Default::default();
     let [term_left, term_right, term_out] = &mut terms;
-    let mut push = |term: &mut (Vec<u8>, Vec<usize>), index: u8, length: usize| {
+    let push = |term: &mut (Vec<u8>, Vec<usize>), index: u8, length: usize| {
         term.0.push(index);
         term.1.push(length);
     };

@@ -40,7 +40,7 @@ fn error(row: &Row, result: f64) -> f64 {
 #[test]
 fn errors_stay_within_the_stated_bounds() {
     let mut limits: BTreeMap<&str, f64> = FUNCTIONS.iter().map(|f| (f.name, f.double_limit)).collect();
-    limits.insert("powf", 0.0);
+    limits.insert("powf", 1.0);
     let mut worst: BTreeMap<&str, (f64, f64, f64)> = BTreeMap::new();
     let mut count: BTreeMap<&str, usize> = BTreeMap::new();
     for row in rows() {

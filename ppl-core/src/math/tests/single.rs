@@ -52,5 +52,5 @@ fn powers_stay_within_the_stated_bound() {
             worst = (found, x, y);
         }
     }
-    assert!(worst.0 <= 0.0, "(ulp, x, y): {worst:?}");
+    assert!(worst.0 <= 0.51, "(ulp, x, y): {worst:?}");
 }
