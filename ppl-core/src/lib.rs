@@ -93,7 +93,7 @@ pub use model::log_density::{LogDensity, log_density};
 pub use model::trace::{Site, SiteKind, Trace, Unconstrained, trace};
 pub use op::{
     Binary, Constant, Convolution, Decomposition, Einsum, Gather, Input, Linear, MatrixPart, MatrixProduct,
-    Op, Pooling, Role, Select, Shaping, Unary, Window,
+    Op, Pooling, Reduce, Role, Select, Shaping, Structure, Unary, Window,
 };
 pub use origin::Origin;
 pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};

@@ -6,6 +6,8 @@
 //! | `leaf` | inputs and constants |
 //! | `unary`, `binary` | functions that work element by element |
 //! | `shaping` | broadcast, sum, reshape |
+//! | `reduce` | maximum, norm, cumulative sum, log-sum-exp, softmax along an axis |
+//! | `structure` | axes in another order, slices, flips, arrays side by side |
 //! | `gather` | rows of a table by integer index, and adding rows up where an index says |
 //! | `linear` | inner product, matrix–vector, vector–matrix, outer product |
 //! | `einsum` | contractions by subscripts, products of matrices |
@@ -23,7 +25,9 @@ pub(crate) mod gather;
 pub(crate) mod leaf;
 pub(crate) mod linear;
 pub(crate) mod pooling;
+pub(crate) mod reduce;
 pub(crate) mod shaping;
+pub(crate) mod structure;
 pub(crate) mod triangle;
 pub(crate) mod unary;
 
@@ -40,7 +44,9 @@ pub use gather::Gather;
 pub use leaf::{Constant, Input};
 pub use linear::Linear;
 pub use pooling::Pooling;
+pub use reduce::Reduce;
 pub use shaping::Shaping;
+pub use structure::Structure;
 pub use triangle::MatrixPart;
 pub use unary::Unary;
 
@@ -119,6 +125,10 @@ pub enum Op {
     Pooling(Pooling),
     /// Rows of a table by index, or adding rows up by index.
     Gather(Gather),
+    /// A reduction of an axis, or a function along it.
+    Reduce(Reduce),
+    /// An operation that moves elements.
+    Structure(Structure),
 }
 
 /// Hands an operation to its family. Leaves have no rules of their own.
@@ -137,6 +147,8 @@ macro_rules! each_family {
             Op::Convolution($primitive) => $answer,
             Op::Pooling($primitive) => $answer,
             Op::Gather($primitive) => $answer,
+            Op::Reduce($primitive) => $answer,
+            Op::Structure($primitive) => $answer,
         }
     };
 }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::op::{
     Binary, Convolution, Decomposition, Einsum, Gather, Linear, MatrixPart, Primitive, Role, Select, Shaping,
 };
-use crate::op::{Op, Pooling, Unary, Window};
+use crate::op::{Op, Pooling, Reduce, Structure, Unary, Window};
 #[cfg(feature = "serde")]
 use crate::shape::Shape;
 
@@ -24,6 +24,25 @@ pub(super) fn parameters(op: &Op) -> String {
             | Pooling::Average(moving)
             | Pooling::Spread(moving),
         ) => window(moving),
+        Op::Reduce(reduce) => match reduce {
+            Reduce::CumulativeSum { axis, from_end: true } => format!("axis {axis} from end"),
+            Reduce::Softmax { axis, zero_of_none: true } => format!("axis {axis} zero of none"),
+            Reduce::Max { axis }
+            | Reduce::FirstMax { axis }
+            | Reduce::CumulativeSum { axis, from_end: false }
+            | Reduce::Norm { axis }
+            | Reduce::LogSumExp { axis }
+            | Reduce::Softmax { axis, zero_of_none: false }
+            | Reduce::LogSoftmax { axis } => format!("axis {axis}"),
+        },
+        Op::Structure(structure) => match structure {
+            Structure::Permute(order) => order.iter().map(usize::to_string).collect::<Vec<_>>().join(" "),
+            Structure::Slice { axis, start, step, length }
+            | Structure::Spread { axis, start, step, length } => {
+                format!("axis {axis} start {start} step {step} length {length}")
+            }
+            Structure::Flip { axis } | Structure::Concat { axis } => format!("axis {axis}"),
+        },
         Op::Input(_)
         | Op::Constant(_)
         | Op::Unary(_)
@@ -75,9 +94,47 @@ pub(super) fn read(name: &str, words: &str, shape: &Shape) -> Result<Op> {
             Some(Op::Unary(Unary::Polygamma(order)))
         }
         "einsum" => Einsum::new(words).ok().map(Op::Einsum),
-        _ => with_window(name, words),
+        "permute" => {
+            let order =
+                words.split_ascii_whitespace().map(|axis| axis.parse().ok()).collect::<Option<_>>()?;
+            Some(Op::Structure(Structure::Permute(order)))
+        }
+        _ => with_window(name, words).or_else(|| with_axis(name, words)),
     });
     found.ok_or_else(|| Error::Values(format!("there is no operation '{name}' with parameters '{words}'")))
+}
+
+#[cfg(feature = "serde")]
+fn with_axis(name: &str, words: &str) -> Option<Op> {
+    let words: Vec<&str> = words.split(' ').collect();
+    let number = |place: usize, expected: &str| -> Option<usize> {
+        (*words.get(place)? == expected).then(|| words.get(place + 1)?.parse().ok()).flatten()
+    };
+    let axis = number(0, "axis")?;
+    let reduce = |reduce: Reduce| Some(Op::Reduce(reduce));
+    let found = match (name, &words[2..]) {
+        ("max_axis", []) => reduce(Reduce::Max { axis }),
+        ("first_max", []) => reduce(Reduce::FirstMax { axis }),
+        ("cumsum", []) => reduce(Reduce::CumulativeSum { axis, from_end: false }),
+        ("cumsum", ["from", "end"]) => reduce(Reduce::CumulativeSum { axis, from_end: true }),
+        ("norm_axis", []) => reduce(Reduce::Norm { axis }),
+        ("log_sum_exp_axis", []) => reduce(Reduce::LogSumExp { axis }),
+        ("softmax", []) => reduce(Reduce::Softmax { axis, zero_of_none: false }),
+        ("softmax", ["zero", "of", "none"]) => reduce(Reduce::Softmax { axis, zero_of_none: true }),
+        ("log_softmax", []) => reduce(Reduce::LogSoftmax { axis }),
+        ("flip", []) => Some(Op::Structure(Structure::Flip { axis })),
+        ("concat", []) => Some(Op::Structure(Structure::Concat { axis })),
+        ("slice" | "spread", [_, _, _, _, _, _]) => {
+            let (start, step, length) = (number(2, "start")?, number(4, "step")?, number(6, "length")?);
+            Some(Op::Structure(if name == "slice" {
+                Structure::Slice { axis, start, step, length }
+            } else {
+                Structure::Spread { axis, start, step, length }
+            }))
+        }
+        _ => None,
+    };
+    found.filter(|op| op.name() == name)
 }
 
 #[cfg(feature = "serde")]

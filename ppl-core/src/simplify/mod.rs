@@ -7,8 +7,8 @@
 //! | file | rules | results |
 //! |---|---|---|
 //! | `identities` | `−(−x) = x`, `x·x = x²`, `a + (−b) = a − b`, … | the same, bit for bit |
-//! | `shapes` | chains of reshapes and of broadcasts; work before a broadcast instead of after | the same, bit for bit |
-//! | `stable` | `log(1 + x)`, `log(sigmoid x)`, … | more accurate; finite where the original overflows |
+//! | `shapes` | chains of reshapes, broadcasts, permutations; work before a broadcast instead of after | the same, bit for bit |
+//! | `stable`, `sums` | `log(1 + x)`, `log(sigmoid x)`, `log Σ exp x`, … | more accurate; finite where the original overflows |
 //!
 //! "Bit for bit" leaves out which NaN a NaN is. An identity of the reals that fails for some floating-point numbers is no rule:
 //! `0·x` is NaN at an infinite `x`, and `x + 0` is not `x` at `−0`.
@@ -21,6 +21,7 @@ mod identities;
 mod pattern;
 mod shapes;
 mod stable;
+mod sums;
 
 use crate::error::Result;
 use crate::graph::Graph;

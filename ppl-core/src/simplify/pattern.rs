@@ -24,6 +24,12 @@ impl<'g> Pattern<'g, '_> {
         self.look(x, |op, args| is(op).then(|| args.first().copied()).flatten()).map(|id| self.graph.var(id))
     }
 
+    /// What `is` finds in the operation that makes `x`, and that operation's first argument.
+    pub(crate) fn node<R>(&self, x: Var<'g>, is: impl FnOnce(&Op) -> Option<R>) -> Option<(R, Var<'g>)> {
+        let found = self.look(x, |op, args| Some((is(op)?, args.first().copied()?)));
+        found.map(|(found, id)| (found, self.graph.var(id)))
+    }
+
     /// `y`, if `x = f(y)`.
     pub(crate) fn unary(&self, x: Var<'g>, f: Unary) -> Option<Var<'g>> {
         self.first(x, |op| *op == Op::Unary(f))

@@ -1,10 +1,10 @@
-//! Chains of reshapes and of broadcasts become one, and elementwise work is done before a broadcast instead of after.
+//! Chains of reshapes, of broadcasts and of permuted axes become one, and elementwise work is done before a broadcast instead of after.
 //!
 //! Every element is computed from the same numbers by the same operation as before, so results are the same bit for bit. Sums are
 //! left alone: adding up in two steps rounds differently from adding up in one, and the sum of a single −0 is 0.
 
 use super::pattern::{Pattern, largest};
-use crate::op::{Op, Shaping};
+use crate::op::{Op, Shaping, Structure};
 use crate::shape::Shape;
 use crate::var::Var;
 
@@ -14,6 +14,7 @@ pub(super) fn rule<'g>(see: &Pattern<'g, '_>, op: &Op, args: &[Var<'g>]) -> Opti
         (Op::Shaping(Shaping::Broadcast(to) | Shaping::Reshape(to)), &[x]) if x.shape() == *to => Some(x),
         (Op::Shaping(Shaping::Reshape(to)), &[x]) => reshape(see, to, x),
         (Op::Shaping(Shaping::Broadcast(to)), &[x]) => broadcast(see, to, x),
+        (Op::Structure(structure), &[x]) => structural(see, structure, x),
         (op, args) if op.is_elementwise() => elementwise(see, op, args),
         _ => None,
     }
@@ -32,6 +33,36 @@ fn broadcast<'g>(see: &Pattern<'g, '_>, to: &Shape, x: Var<'g>) -> Option<Var<'g
     // Nothing is repeated: there are only more axes of length 1. A reshape costs nothing.
     let same = !x.shape().is_scalar() && x.shape().elements() == to.elements();
     same.then(|| x.reshape(to.clone()))
+}
+
+/// Axes permuted twice are permuted once, an axis turned round twice is as it was, and a slice of everything is everything.
+fn structural<'g>(see: &Pattern<'g, '_>, structure: &Structure, x: Var<'g>) -> Option<Var<'g>> {
+    match structure {
+        Structure::Permute(order) => {
+            if order.iter().enumerate().all(|(to, &from)| to == from) {
+                return Some(x);
+            }
+            let (inner, y) = see.node(x, |op| match op {
+                Op::Structure(Structure::Permute(inner)) => Some(inner.clone()),
+                _ => None,
+            })?;
+            let both: Vec<usize> = order.iter().map(|&axis| inner[axis]).collect();
+            Some(y.permute(both))
+        }
+        Structure::Flip { axis } => {
+            let ((), y) =
+                see.node(x, |op| (*op == Op::Structure(Structure::Flip { axis: *axis })).then_some(()))?;
+            Some(y)
+        }
+        Structure::Slice { axis, start: 0, step: 1, length }
+        | Structure::Spread { axis, start: 0, step: 1, length }
+            if x.shape().dims().get(*axis) == Some(length) =>
+        {
+            Some(x)
+        }
+        Structure::Concat { .. } => Some(x),
+        _ => None,
+    }
 }
 
 /// `f(broadcast a, broadcast b) = broadcast f(a, b)`, and an array of one number repeated next to another array is that number.

@@ -9,8 +9,11 @@
 //! | `log(1 − sigmoid x)`, `log1p(−sigmoid x)` | `−softplus x` |
 //! | `1/(1 + exp x)`, `exp x/(1 + exp x)` | `sigmoid(−x)`, `sigmoid x` |
 //! | `log(exp x)`, `√(x²)` | `x`, `abs x` |
+//! | `log Σ exp x`, `log(Σ exp x / n)`, over all elements or one axis | `log_sum_exp x`, less `log n` |
+//! | `exp x / Σ exp x`, `log(softmax x)` | `softmax x`, `log_softmax x` |
 
 use super::pattern::Pattern;
+use super::sums::{log_softmax, log_sum_exp, softmax};
 use crate::op::{Binary, Op, Unary};
 use crate::var::Var;
 
@@ -43,6 +46,9 @@ fn log<'g>(see: &Pattern<'g, '_>, x: Var<'g>) -> Option<Var<'g>> {
     if let Some(y) = see.one_plus(x) {
         return Some(log1p(see, y).unwrap_or_else(|| see.make(Unary::Log1p, y)));
     }
+    if let Some(better) = log_sum_exp(see, x).or_else(|| log_softmax(see, x)) {
+        return Some(better);
+    }
     let y = see.negated(see.one_minus(x)?);
     Some(log1p(see, y).unwrap_or_else(|| see.make(Unary::Log1p, y)))
 }
@@ -65,8 +71,12 @@ fn quotient<'g>(see: &Pattern<'g, '_>, above: Var<'g>, below: Var<'g>) -> Option
     if see.is(above, 1.0) {
         return logistic(see, below);
     }
-    let (above, below) = (see.unary(above, Unary::Exp)?, see.unary(see.one_plus(below)?, Unary::Exp)?);
-    above.is(below).then(|| see.make(Unary::Sigmoid, above))
+    let y = see.unary(above, Unary::Exp)?;
+    let one_plus = see.one_plus(below).and_then(|rest| see.unary(rest, Unary::Exp));
+    match one_plus {
+        Some(rest) => rest.is(y).then(|| see.make(Unary::Sigmoid, y)),
+        None => softmax(see, y, below),
+    }
 }
 
 #[cfg(test)]
@@ -97,8 +107,29 @@ mod tests {
         Case(|x| 1.0 / (1.0 + (-x).exp()), "sigmoid", &[0.7, -20.0], &[(-1000.0, 0.0)]),
         Case(|x| x.exp() / (1.0 + x.exp()), "sigmoid", &[0.7, -20.0], &[(1000.0, 1.0)]),
         Case(|x| x.exp().log(), "", &[0.7, -20.0], &[(1000.0, 1000.0), (-1000.0, -1000.0)]),
+        Case(
+            |x| x.exp().sum().log(),
+            "log_sum_exp",
+            &[0.7, -20.0],
+            &[(1000.0, 1000.693147180559945), (-1000.0, -999.306852819440055)],
+        ),
+        Case(|x| x.exp().mean().log(), "log_sum_exp", &[0.7, -20.0], &[(1000.0, 1000.0), (-1000.0, -1000.0)]),
+        Case(|x| x.exp().sum_axis(0).log(), "log_sum_exp", &[0.7, -20.0], &[(1000.0, 1000.693147180559945)]),
+        Case(|x| x.exp() / x.exp().sum(), "softmax", &[0.7, -20.0], &[(1000.0, 0.5), (-1000.0, 0.5)]),
+        Case(
+            |x| (x.exp() / x.exp().sum()).log(),
+            "log_softmax",
+            &[0.7, -20.0],
+            &[(1000.0, -0.693147180559945309)],
+        ),
+        Case(|x| (x * graph_ramp(x)).softmax(0).log(), "log_softmax", &[0.7, -2.0], &[(2000.0, -2000.0)]),
         Case(|x| x.square().sqrt(), "abs", &[0.7, -20.0], &[(1e300, 1e300), (-1e-300, 1e-300)]),
     ];
+
+    /// 0 and 1, so that two equal numbers become different ones.
+    fn graph_ramp(x: Var<'_>) -> Var<'_> {
+        x.graph().array(&ndarray::array![0.0, 1.0].into_dyn())
+    }
 
     fn run(program: &Program, x: f64) -> Vec<f64> {
         program.interpret(&[("x".to_owned(), vec![x, x])].into(), None).unwrap().concat()

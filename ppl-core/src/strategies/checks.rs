@@ -254,9 +254,9 @@ pub fn contraction(bytes: &[u8]) {
     }
     let batch: Vec<u64> = (0..RECORDS as u64).collect();
     let matrix = slow.rows(&leaves.records, &batch).expect("records that fit");
-    let (mut norms, mut sum) = (Vec::new(), vec![0.0; fast.dimension()]);
+    let (mut norms, mut sum) = (vec![0.0; RECORDS], vec![0.0; fast.dimension()]);
+    fast.squared_norms(&leaves.records, &batch, &mut norms).expect("records that fit");
     let weigh = |squared: &[f64], weights: &mut [f64]| {
-        norms.extend_from_slice(squared);
         weights
             .iter_mut()
             .zip(squared)
@@ -287,7 +287,7 @@ pub fn mistakes(bytes: &[u8]) {
     known.extend(leaves.of_records(&graph));
     while !choices.is_empty() && known.len() < OPERATIONS {
         let (a, b, c) = (choices.of(&known), choices.of(&known), choices.of(&known));
-        let value = match choices.below(16) {
+        let value = match choices.below(26) {
             0 => a.dot(b),
             1 => a.inner(b),
             2 => a.outer(b),
@@ -303,6 +303,16 @@ pub fn mistakes(bytes: &[u8]) {
             12 => a.conv2d(b, [choices.below(3), 1], [0, choices.below(3)]),
             13 => a.max_pool2d([choices.below(3), 2], [1, 1], [0, 0]),
             14 => a.diagonal_matrix(),
+            15 => a.permute(vec![choices.below(3), choices.below(3)]),
+            16 => a.slice(choices.below(3), choices.below(4)..choices.below(4)),
+            17 => a.pad(choices.below(3), choices.below(3), 1),
+            18 => a.flip(choices.below(3)),
+            19 => graph.concat(&[a, b, c], choices.below(3)),
+            20 => graph.stack(&[a, b], choices.below(4)),
+            21 => a.gather(b),
+            22 => a.scatter_add(b, choices.below(4)),
+            23 => a.max_axis(choices.below(3)),
+            24 => a.log_softmax(choices.below(3)),
             _ => a + b,
         };
         if let Err(error) = graph.check() {

@@ -3,7 +3,8 @@
 
 use crate::graph::Graph;
 use crate::op::{
-    Binary, Convolution, Decomposition, Einsum, Gather, Linear, MatrixPart, Op, Role, Shaping, Unary, Window,
+    Binary, Convolution, Decomposition, Einsum, Gather, Linear, MatrixPart, Op, Reduce, Role, Shaping,
+    Structure, Unary, Window,
 };
 use crate::shape::Shape;
 use crate::var::Var;
@@ -137,7 +138,7 @@ fn apply<'g>(graph: &'g Graph, op: Op, args: &[Var<'g>]) -> Option<Var<'g>> {
 }
 
 fn step<'g>(choices: &mut Choices<'_>, graph: &'g Graph, values: &[Var<'g>], menu: Menu) -> Option<Var<'g>> {
-    let (family, a, b) = (choices.below(17), choices.of(values), choices.of(values));
+    let (family, a, b) = (choices.below(20), choices.of(values), choices.of(values));
     match family {
         0..=2 => unary(choices, graph, a, menu),
         3..=5 => binary(choices, graph, a, b, menu),
@@ -147,7 +148,9 @@ fn step<'g>(choices: &mut Choices<'_>, graph: &'g Graph, values: &[Var<'g>], men
         11 | 12 => einsum(choices, graph, a, b),
         13 => matrix(choices, graph, a, menu),
         14 => gather(choices, graph, a, b, menu),
-        15 => window(choices, graph, a, b, menu),
+        15 | 16 => reduce(choices, graph, a, menu),
+        17 | 18 => structure(choices, graph, a, b),
+        19 => window(choices, graph, a, b, menu),
         _ => select(choices, graph, a, b, values, menu),
     }
 }
@@ -218,7 +221,9 @@ fn binary<'g>(
 
 /// What people write, and what simplification looks for.
 fn idiom<'g>(choices: &mut Choices<'_>, a: Var<'g>) -> Option<Var<'g>> {
-    Some(match choices.below(14) {
+    let axis = choices.below(a.shape().rank().max(1));
+    let has_axis = axis < a.shape().rank();
+    Some(match choices.below(20) {
         0 => (1.0 + a.exp()).log(),
         1 => a.exp().log1p(),
         2 => a.sigmoid().log(),
@@ -232,6 +237,12 @@ fn idiom<'g>(choices: &mut Choices<'_>, a: Var<'g>) -> Option<Var<'g>> {
         10 => -(-a),
         11 => a.exp().log(),
         12 => (-a) * (-a) + (-a),
+        13 => a.exp().sum().log(),
+        14 => (a.exp().mean() + 0.0).log(),
+        15 if has_axis => a.exp().sum_axis(axis).log(),
+        16 if has_axis => a.softmax(axis).log(),
+        17 => (a.exp() / a.exp().sum()).log(),
+        18 => a.exp().sum_to(a.shape().dims().get(1..).unwrap_or(&[])).log(),
         _ => -(2.0 * a) / 4.0,
     })
 }
@@ -401,6 +412,51 @@ fn gather<'g>(
             apply(graph, Op::Gather(Gather::ScatterAdd { rows }), &[values, index])
         }
     }
+}
+
+fn reduce<'g>(choices: &mut Choices<'_>, graph: &'g Graph, a: Var<'g>, menu: Menu) -> Option<Var<'g>> {
+    let axis = choices.below(a.shape().rank().max(1));
+    let smooth = match choices.below(7) {
+        0 => Reduce::CumulativeSum { axis, from_end: choices.below(2) == 0 },
+        1 => Reduce::LogSumExp { axis },
+        2 => Reduce::Softmax { axis, zero_of_none: choices.below(2) == 0 },
+        3 => Reduce::LogSoftmax { axis },
+        4 if menu == Menu::Everything => choices.of(&[Reduce::Max { axis }, Reduce::FirstMax { axis }]),
+        5 if menu == Menu::Everything => Reduce::Norm { axis },
+        5 if a.shape().rank() > axis => return Some((a + 3.0).norm_axis(axis)),
+        _ if a.shape().rank() > axis => return Some(a.prod_axis(axis)),
+        _ => return Some(a.prod()),
+    };
+    apply(graph, Op::Reduce(smooth), &[a])
+}
+
+fn structure<'g>(choices: &mut Choices<'_>, graph: &'g Graph, a: Var<'g>, b: Var<'g>) -> Option<Var<'g>> {
+    let (shape, rank) = (a.shape(), a.shape().rank());
+    let axis = choices.below(rank.max(1));
+    let length = shape.dims().get(axis).copied().unwrap_or(0);
+    let (op, args) = match choices.below(6) {
+        0 => {
+            let turn = choices.below(rank.max(1));
+            let mut order: Vec<usize> = (0..rank).collect();
+            order.rotate_left(turn);
+            (Structure::Permute(order), vec![a])
+        }
+        1 => {
+            let (start, step) = (choices.below(length.max(1)), 1 + choices.below(2));
+            let most = (length - start.min(length)).div_ceil(step);
+            (Structure::Slice { axis, start, step, length: choices.below(most + 1) }, vec![a])
+        }
+        2 => {
+            let (start, step) = (choices.below(3), 1 + choices.below(2));
+            let length = start + step * length + choices.below(2);
+            (Structure::Spread { axis, start, step, length }, vec![a])
+        }
+        3 => (Structure::Flip { axis }, vec![a]),
+        4 => (Structure::Concat { axis }, vec![a, fit(b, &shape), a]),
+        _ if rank < 3 => return Some(graph.stack(&[a, fit(b, &shape)], axis)),
+        _ => return None,
+    };
+    apply(graph, Op::Structure(op), &args)
 }
 
 fn select<'g>(

@@ -2,3 +2,5 @@
 
 mod common;
 mod gather;
+mod moves;
+mod reduce;
