@@ -101,8 +101,8 @@ impl Primitive for Gather {
         let (values, index) = (args[0], args[1]);
         match (self, which) {
             (Gather::Rows, 0) => {
-                let rows = values.shape().dims().first().copied().unwrap_or(0);
-                Some(Cotangent::Value(cotangent.scatter_add(index, rows)))
+                let count = values.shape().dims().first().copied().unwrap_or(0);
+                Some(Cotangent::Scatter { rows: cotangent, index, count })
             }
             (Gather::ScatterAdd { .. }, 0) => Some(Cotangent::Value(cotangent.gather(index))),
             _ => None,

@@ -4,7 +4,8 @@
 use crate::error::{Error, Result};
 #[cfg(feature = "serde")]
 use crate::op::{
-    Binary, Convolution, Decomposition, Einsum, Gather, Linear, MatrixPart, Primitive, Role, Select, Shaping,
+    Binary, Coincidence, Convolution, Decomposition, Einsum, Gather, Linear, MatrixPart, Primitive, Role,
+    Select, Shaping,
 };
 use crate::op::{Op, Pooling, Reduce, Structure, Unary, Window};
 #[cfg(feature = "serde")]
@@ -50,6 +51,7 @@ pub(super) fn parameters(op: &Op) -> String {
         | Op::Select(_)
         | Op::Shaping(_)
         | Op::Linear(_)
+        | Op::Coincidence(_)
         | Op::Gather(_)
         | Op::MatrixPart(_)
         | Op::Decomposition(_) => String::new(),
@@ -182,6 +184,7 @@ fn parameterless(name: &str, shape: &Shape) -> Option<Op> {
         .or_else(|| {
             named([Linear::Inner, Linear::MatVec, Linear::VecMat, Linear::Outer], name).map(Op::Linear)
         })
+        .or_else(|| named([Coincidence], name).map(Op::Coincidence))
         .or_else(|| named([Gather::Rows, Gather::ScatterAdd { rows }], name).map(Op::Gather))
         .or_else(|| named(parts, name).map(Op::MatrixPart))
         .or_else(|| named(decompositions, name).map(Op::Decomposition))

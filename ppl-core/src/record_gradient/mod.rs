@@ -319,7 +319,7 @@ impl<T: Scalar> RecordGradient<T> {
             }
         }
         plan.run();
-        let weigh: Option<(Weighing, &fn(&[T], &mut [T]))> = None;
+        let weigh = None::<(Weighing, &fn(&[T], &mut [T]))>;
         tiles.sum(plan, team, (records, batch), weigh, sums)
     }
 

@@ -3,8 +3,8 @@
 
 use crate::graph::Graph;
 use crate::op::{
-    Binary, Convolution, Decomposition, Einsum, Gather, Linear, MatrixPart, Op, Reduce, Role, Shaping,
-    Structure, Unary, Window,
+    Binary, Coincidence, Convolution, Decomposition, Einsum, Gather, Linear, MatrixPart, Op, Reduce, Role,
+    Shaping, Structure, Unary, Window,
 };
 use crate::shape::Shape;
 use crate::var::Var;
@@ -404,8 +404,13 @@ fn gather<'g>(
     }
     let index: Vec<f64> = (0..count).map(|_| choices.below(rows.max(1)) as f64).collect();
     let index = graph.array(&ndarray::ArrayD::from_shape_vec(vec![count], index).ok()?);
-    match choices.below(2) {
+    match choices.below(3) {
         0 => apply(graph, Op::Gather(Gather::Rows), &[table, index]),
+        1 => {
+            let own = graph.array(&ndarray::array![0.0, 1.0, 0.0].into_dyn());
+            let rows = fit(b, &Shape::from([3, 2]));
+            apply(graph, Op::Coincidence(Coincidence), &[index, own, rows])
+        }
         _ => {
             let rest = Shape::from(&table.shape().dims()[1..]);
             let values = fit(b, &Shape::from(count).concat(&rest));
