@@ -55,10 +55,19 @@ pub(super) fn log_sum_exp<'g>(see: &Pattern<'g, '_>, x: Var<'g>) -> Option<Var<'
     if let Some(sum) = sum_of_exp(see, inner) {
         return Some(sum.log().reshape(shape));
     }
-    let (above, below) = see.binary(x, Binary::Div)?;
-    let count = see.number(below).filter(|&count| count > 0.0 && count.is_finite())?;
-    let log = log_sum_exp(see, above)?;
-    Some((log - count.ln()).reshape(shape))
+    // A mean: divided by a count, or multiplied with its reciprocal.
+    let positive = |x: Var<'g>| see.number(x).filter(|&number| number > 0.0 && number.is_finite());
+    let (sum, log_factor) = match (see.binary(x, Binary::Div), see.binary(x, Binary::Mul)) {
+        (Some((sum, count)), _) => (sum, -positive(count)?.ln()),
+        (None, Some((a, b))) => match (positive(a), positive(b)) {
+            (_, Some(factor)) => (a, factor.ln()),
+            (Some(factor), None) => (b, factor.ln()),
+            (None, None) => return None,
+        },
+        (None, None) => return None,
+    };
+    let log = log_sum_exp(see, sum)?;
+    Some((log + log_factor).reshape(shape))
 }
 
 /// `exp y / below`, if `below` is the sum of all `exp y`, or that along an axis stretched along it again.

@@ -138,7 +138,7 @@ fn apply<'g>(graph: &'g Graph, op: Op, args: &[Var<'g>]) -> Option<Var<'g>> {
 }
 
 fn step<'g>(choices: &mut Choices<'_>, graph: &'g Graph, values: &[Var<'g>], menu: Menu) -> Option<Var<'g>> {
-    let (family, a, b) = (choices.below(20), choices.of(values), choices.of(values));
+    let (family, a, b) = (choices.below(21), choices.of(values), choices.of(values));
     match family {
         0..=2 => unary(choices, graph, a, menu),
         3..=5 => binary(choices, graph, a, b, menu),
@@ -265,7 +265,7 @@ fn shaping<'g>(choices: &mut Choices<'_>, graph: &'g Graph, a: Var<'g>, b: Var<'
         }
         4 => {
             let rows = choices.of(&[1, 2, 3]);
-            Shaping::Reshape(if elements % rows == 0 {
+            Shaping::Reshape(if elements.is_multiple_of(rows) {
                 Shape::from([rows, elements / rows])
             } else {
                 Shape::from(elements)
