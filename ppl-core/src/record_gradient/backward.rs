@@ -9,11 +9,14 @@ use crate::error::Result;
 use crate::graph::{Graph, Kind};
 use crate::op::{Binary, Op, Shaping};
 use crate::shape::Shape;
+use crate::simplify::before_differentiation;
 use crate::var::Var;
 
 /// For each array of the frontier, what a record adds to the gradient with respect to it: one contribution for each use.
 pub(super) fn contributions<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Vec<Vec<Contribution<'g>>>> {
     let graph = value.graph();
+    // As a gradient does: what is differentiated is simplified first.
+    let value = before_differentiation(graph, &[value], frontier)[0];
     let last = value.id() as usize;
     let is_frontier = |id: usize| frontier.iter().any(|array| array.id() as usize == id);
     let mut active = vec![false; last + 1];

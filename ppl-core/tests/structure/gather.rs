@@ -108,7 +108,7 @@ fn a_record_with_a_bad_index_has_no_norm_and_adds_nothing_to_a_clipped_sum() {
     let mut sum = [0.0; 4];
     let mut norms = vec![0.0; records.len()];
     sums.squared_norms(&records, &all, &mut norms).unwrap();
-    sums.weighted_sum(&records, &all, |_, weights: &mut [f64]| weights.fill(1.0), &mut sum).unwrap();
+    sums.weighted_sum(&records, &all, |_, weights| weights.fill(1.0), &mut sum).unwrap();
     assert!(norms[2..].iter().all(|norm| !norm.is_finite()), "{norms:?}");
     assert_eq!(sum, [3.0, 0.0, 3.0, 1.0]);
 }
