@@ -216,6 +216,7 @@ impl Primitive for Einsum {
         numbers.collect()
     }
 
+    #[inline(always)]
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
         let Work { lanes, out, args, table, .. } = work;
         if lanes == 0 {
@@ -297,7 +298,7 @@ struct Odometer {
 
 impl Odometer {
     /// The next position; false if that was the last, and then it is at the first again.
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, loops: &[u32]) -> bool {
         for (index, numbers) in
             self.index[..loops.len() / LOOP].iter_mut().zip(loops.chunks_exact(LOOP)).rev()
