@@ -156,6 +156,18 @@ pub enum Error {
         /// The number of records.
         records: usize,
     },
+    /// A number that chooses no row of a table.
+    #[error("index {value}{place} is not an integer from 0 to {rows} - 1 ({source_line})")]
+    Index {
+        /// The number.
+        value: f64,
+        /// Rows of the table.
+        rows: usize,
+        /// Which column and record, in words; may be empty.
+        place: String,
+        /// Line of the model.
+        source_line: Source,
+    },
     /// Records whose columns are not those the program was planned for.
     #[error("these records have columns {got}, but the program was planned for {expected}")]
     SchemaMismatch {

@@ -60,7 +60,6 @@
 mod diff;
 mod error;
 mod graph;
-#[allow(dead_code, unused_imports)]
 mod math;
 mod model;
 mod op;
@@ -72,6 +71,7 @@ mod record_gradient;
 mod records;
 mod scalar;
 mod shape;
+mod simd;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 mod value;
@@ -86,8 +86,8 @@ pub use model::distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
 pub use model::log_density::{LogDensity, log_density};
 pub use model::trace::{Site, SiteKind, Trace, Unconstrained, trace};
 pub use op::{
-    Binary, Constant, Convolution, Decomposition, Einsum, Input, Linear, MatrixPart, MatrixProduct, Op,
-    Pooling, Role, Select, Shaping, Unary, Window,
+    Binary, Coincidence, Constant, Convolution, Decomposition, Einsum, Gather, Input, Linear, MatrixPart,
+    MatrixProduct, Op, Pooling, Reduce, Role, Select, Shaping, Structure, Unary, Window,
 };
 pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};
 pub use program::{Instruction, Program};

@@ -26,6 +26,7 @@ use crate::op::{MOST_ARGUMENTS, Operand, Work};
 use crate::program::Program;
 use crate::records::{Records, Schema};
 use crate::scalar::Scalar;
+use crate::simd::{self, dispatch};
 pub use explain::{Explanation, StepExplanation};
 use fused::{CHUNK, Fused, Memory};
 use gather::{gather, gather_all};
@@ -41,7 +42,7 @@ const TILE_BYTES: usize = 256 * 1024;
 /// Fewest and most records in a tile.
 const TILE_RECORDS: Range<usize> = 16..1024;
 /// Fewest records in a tile of a program with large matrix products, which are slow on narrow ones.
-const WIDE_TILE_RECORDS: usize = 256;
+const WIDE_TILE_RECORDS: usize = 64;
 
 /// A shared input's place, found once by name with [`Plan::input`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,10 +221,17 @@ impl<T: Scalar> Plan<T> {
         (runner, &mut self.workspaces)
     }
 
-    /// Memory for so many tiles at a time.
+    /// Makes sure there is memory for so many tiles at a time.
     pub(crate) fn reserve_workspaces(&mut self, count: usize) {
         let Self { workspaces, layout, tile, .. } = self;
-        workspaces.resize_with(count.max(1), || Workspace::new(layout, *tile));
+        if workspaces.len() < count {
+            workspaces.resize_with(count, || Workspace::new(layout, *tile));
+        }
+    }
+
+    /// Elementary operations for each record, as [`Plan::explain`] counts them.
+    pub(crate) fn operations(&self) -> u64 {
+        self.layout.explanation[1].iter().map(|step| step.operations).sum()
     }
 
     /// Checks that records have the columns the program was planned for.
@@ -308,12 +316,6 @@ impl<T: Scalar> Plan<T> {
     #[must_use]
     pub fn outputs(&self) -> usize {
         self.layout.outputs.len()
-    }
-
-    /// Sets one record's part of an output to zero.
-    pub(crate) fn clear_lane(&mut self, output: usize, lane: usize) {
-        let (runner, workspaces) = self.parts();
-        runner.clear_lane(&mut workspaces[0], output, lane);
     }
 
     /// Runs both parts over the records of `batch` and returns one output as a matrix, a row for each record.
@@ -424,12 +426,22 @@ impl<T: Scalar> Runner<'_, T> {
         (operand, workspace.lanes)
     }
 
-    /// Sets one record's part of an output to zero.
-    pub(crate) fn clear_lane(&self, workspace: &mut Workspace<T>, output: usize, lane: usize) {
-        if let Place::Rows { slot, rows } = self.layout.outputs[output] {
-            let lanes = workspace.lanes;
-            for row in 0..rows {
-                workspace.record[slot][row * lanes + lane] = T::zero();
+    /// An output that is shared; row-major.
+    pub(crate) fn shared_output(&self, index: usize) -> &[T] {
+        match self.layout.outputs[index] {
+            Place::Shared { slot, len } => &self.layout.shared[slot][..len],
+            Place::Rows { .. } => &[],
+        }
+    }
+
+    /// Sets one record's part of all outputs to zero.
+    pub(crate) fn clear_lane(&self, workspace: &mut Workspace<T>, lane: usize) {
+        let lanes = workspace.lanes;
+        for &output in &self.layout.outputs {
+            if let Place::Rows { slot, rows } = output {
+                for row in workspace.record[slot][..rows * lanes].chunks_exact_mut(lanes) {
+                    row[lane] = T::zero();
+                }
             }
         }
     }
@@ -440,30 +452,13 @@ fn no_such<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) 
     Error::Values(format!("the program has no {what} '{name}'; it has [{}]", known.join(", ")))
 }
 
-/// Runs work compiled for the instruction set of the machine at hand.
-#[inline]
-fn dispatch(work: impl pulp::NullaryFnOnce<Output = ()>) {
-    pulp::Arch::new().dispatch(Vectorised(work));
-}
-
-/// Work for [`dispatch`].
-struct Vectorised<W>(W);
-
-impl<W: pulp::NullaryFnOnce<Output = ()>> pulp::WithSimd for Vectorised<W> {
-    type Output = ();
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, simd: S) {
-        simd.vectorize(self.0);
-    }
-}
-
 struct RunFused<'a, T> {
     fused: &'a Fused,
     lanes: usize,
     memory: Memory<'a, T>,
 }
 
-impl<T: Scalar> pulp::NullaryFnOnce for RunFused<'_, T> {
+impl<T: Scalar> simd::Work for RunFused<'_, T> {
     type Output = ();
     #[inline(always)]
     fn call(self) {
@@ -479,7 +474,7 @@ struct RunSingle<'a, T> {
     scratch: &'a mut [T],
 }
 
-impl<T: Scalar> pulp::NullaryFnOnce for RunSingle<'_, T> {
+impl<T: Scalar> simd::Work for RunSingle<'_, T> {
     type Output = ();
     #[inline(always)]
     fn call(self) {

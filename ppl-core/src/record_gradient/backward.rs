@@ -7,7 +7,7 @@
 use super::contribution::{Contribution, add, total};
 use crate::error::Result;
 use crate::graph::{Graph, Kind};
-use crate::op::{Op, Shaping};
+use crate::op::{Binary, Op, Shaping};
 use crate::shape::Shape;
 use crate::var::Var;
 
@@ -107,6 +107,18 @@ impl<'g> Here<'g> {
         let mut args = self.args.clone();
         args[which] = args[which].broadcast_to(self.shape.clone());
         let ones = self.graph.constant(1.0).broadcast_to(self.shape.clone());
-        self.op.pullback(&args, self.result, ones, which).map(|derivative| derivative.value())
+        self.op.pullback(&args, self.result, ones, which).map(|derivative| without(ones, derivative.value()))
     }
+}
+
+/// `x` where an array is `ones · x`.
+fn without<'g>(ones: Var<'g>, array: Var<'g>) -> Var<'g> {
+    let graph = array.graph();
+    let node = graph.node(array.id());
+    let factors = match (&node.op, node.args.as_slice()) {
+        (Op::Binary(Binary::Mul), &[a, b]) => [(a, b), (b, a)],
+        _ => return array,
+    };
+    let other = factors.iter().find(|(one, _)| *one == ones.id()).map(|&(_, other)| graph.var(other));
+    other.map_or(array, |other| other.broadcast_to(array.shape()))
 }

@@ -6,7 +6,8 @@
 //! | `backward` | the pass that finds the contributions |
 //! | `cost` | which way to contract them |
 //! | `norm` | squared norms as expressions, never too small |
-//! | `terms`, `accumulate` | weighted sums over records |
+//! | `tiles` | tiles of records, one after the other or side by side: norms, weights, sums |
+//! | `terms`, `accumulate` | weighted sums over the records of a tile |
 //! | `prepare` | from a value and a frontier to a program |
 //! | `explain` | what was chosen, for people |
 //! | `materialised` | the slow, obvious form |
@@ -20,13 +21,14 @@ mod materialised;
 mod norm;
 mod prepare;
 mod terms;
+mod tiles;
 
 pub use cost::{Cost, Costs, Form};
 pub use explain::{ArrayExplanation, GradientExplanation};
 pub use materialised::MaterialisedGradient;
 
 use crate::error::{Error, Result};
-use crate::op::{Input, Op, Operand};
+use crate::op::{Input, Op};
 use crate::plan::{InputId, Plan, RecordInputId};
 use crate::program::Program;
 use crate::records::Records;
@@ -34,10 +36,7 @@ use crate::scalar::Scalar;
 use crate::var::Var;
 use ndarray::Array2;
 use prepare::{Prepared, check_frontier};
-use terms::Terms;
-
-/// Squares below this multiple of the smallest normal number have lost digits to underflow.
-const UNDERFLOW_MARGIN: f64 = 16_777_216.0; // 2²⁴
+use tiles::{Team, Tiles, Weighing};
 
 /// Weighted sums of per-record gradients, with the gradients themselves never stored.
 ///
@@ -97,46 +96,21 @@ const UNDERFLOW_MARGIN: f64 = 16_777_216.0; // 2²⁴
 pub struct RecordGradient<T> {
     plan: Plan<T>,
     program: Program,
-    terms: Terms,
+    tiles: Tiles,
+    team: Team<T>,
     explanation: GradientExplanation,
-    dimension: usize,
-    /// For each group the output that holds its squared norms; `None` if no record touches it.
-    norms: Vec<Option<usize>>,
-    /// Outputs that hold squared norms of factors.
-    factor_norms: Vec<usize>,
-    buffers: Buffers<T>,
     plain: Plain<T>,
     /// Per-record inputs with the records they were last written for.
     record_inputs: Vec<(String, RecordInputId, usize)>,
-}
-
-/// Memory beside the plan's.
-#[derive(Clone, Debug)]
-struct Buffers<T> {
-    /// Squared norms of one group after the other.
-    squared_norms: Vec<T>,
-    weights: Vec<T>,
-    scratch: Vec<T>,
-    parts: Vec<T>,
 }
 
 /// The gradient without norms.
 #[derive(Clone, Debug)]
 struct Plain<T> {
     program: Program,
-    terms: Terms,
+    tiles: Tiles,
     /// Made when first asked for.
-    plan: Option<Box<Plan<T>>>,
-    parts: Vec<T>,
-}
-
-/// Whose weights a weighing function writes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Weighing {
-    /// One for each record.
-    Together,
-    /// One for each group and record.
-    Grouped,
+    plan: Option<Box<(Plan<T>, Team<T>)>>,
 }
 
 impl<T: Scalar> RecordGradient<T> {
@@ -174,13 +148,8 @@ impl<T: Scalar> RecordGradient<T> {
         let Prepared { program, terms, explanation, dimension, norms, factor_norms, plain } =
             prepare::prepare::<T>(value, frontier, groups)?;
         let plan = Plan::new(&program);
-        let zeros = |numbers: usize| vec![T::zero(); numbers];
-        let buffers = Buffers {
-            squared_norms: zeros(norms.len().max(1) * plan.tile()),
-            weights: zeros(norms.len().max(1) * plan.tile()),
-            scratch: zeros(plan.tile()),
-            parts: zeros(terms.parts()),
-        };
+        let tiles = Tiles { norms, factor_norms, terms, dimension };
+        let team = tiles.team(plan.tile());
         let record_inputs = program
             .instructions
             .iter()
@@ -191,31 +160,22 @@ impl<T: Scalar> RecordGradient<T> {
                 _ => None,
             })
             .collect();
-        let plain = Plain { parts: zeros(plain.1.parts()), program: plain.0, terms: plain.1, plan: None };
-        Ok(Self {
-            plan,
-            program,
-            terms,
-            explanation,
-            dimension,
-            norms,
-            factor_norms,
-            buffers,
-            plain,
-            record_inputs,
-        })
+        let (plain_program, terms) = plain;
+        let plain_tiles = Tiles { norms: Vec::new(), factor_norms: Vec::new(), terms, dimension };
+        let plain = Plain { program: plain_program, tiles: plain_tiles, plan: None };
+        Ok(Self { plan, program, tiles, team, explanation, plain, record_inputs })
     }
 
     /// Number of elements of all frontier arrays together; the length of a sum.
     #[must_use]
     pub fn dimension(&self) -> usize {
-        self.dimension
+        self.tiles.dimension
     }
 
     /// Number of groups of frontier arrays that have norms of their own.
     #[must_use]
     pub fn groups(&self) -> usize {
-        self.norms.len()
+        self.tiles.norms.len()
     }
 
     /// Whether the records touch the frontier array at this position at all; if not, its part of every sum is zero.
@@ -265,8 +225,8 @@ impl<T: Scalar> RecordGradient<T> {
 
     /// Writes `Σ_i c_i v_i` over the records of `batch` into `sums`, the frontier arrays one after the other.
     ///
-    /// `weigh` gets the squared norms of some records and writes their weights. It is called for one tile after the
-    /// other, so it must treat each record by itself. An empty batch gives zeros. Nothing is allocated.
+    /// `weigh` gets the squared norms of some records and writes their weights. It is called for each tile, possibly
+    /// several at a time, so it must treat each record by itself. An empty batch gives zeros. Nothing is allocated.
     ///
     /// # Errors
     /// If the records do not fit the program, an index is out of range, or `sums` has the wrong length.
@@ -274,7 +234,7 @@ impl<T: Scalar> RecordGradient<T> {
         &mut self,
         records: &Records,
         batch: &[u64],
-        weigh: impl FnMut(&[T], &mut [T]),
+        weigh: impl Fn(&[T], &mut [T]) + Sync,
         sums: &mut [T],
     ) -> Result<()> {
         self.sum_weighted(records, batch, Weighing::Together, weigh, sums)
@@ -291,7 +251,7 @@ impl<T: Scalar> RecordGradient<T> {
         &mut self,
         records: &Records,
         batch: &[u64],
-        weigh: impl FnMut(&[T], &mut [T]),
+        weigh: impl Fn(&[T], &mut [T]) + Sync,
         sums: &mut [T],
     ) -> Result<()> {
         self.sum_weighted(records, batch, Weighing::Grouped, weigh, sums)
@@ -302,105 +262,17 @@ impl<T: Scalar> RecordGradient<T> {
         records: &Records,
         batch: &[u64],
         weighing: Weighing,
-        mut weigh: impl FnMut(&[T], &mut [T]),
+        weigh: impl Fn(&[T], &mut [T]) + Sync,
         sums: &mut [T],
     ) -> Result<()> {
-        check_length("the sum", self.dimension, sums.len())?;
+        check_length("the sum", self.tiles.dimension, sums.len())?;
         sums.fill(T::zero());
-        if self.norms.iter().all(Option::is_none) {
+        if self.tiles.norms.iter().all(Option::is_none) {
             return Ok(());
         }
-        self.buffers.parts.fill(T::zero());
         self.plan.run();
-        let tile = self.plan.tile();
-        for (position, indices) in batch.chunks(tile).enumerate() {
-            self.plan.run_tile(records, indices, position * tile, batch.len())?;
-            self.weigh(weighing, &mut weigh);
-            let Buffers { weights, scratch, parts, .. } = &mut self.buffers;
-            let output = |index| self.plan.output_operand(index);
-            self.terms.accumulate(output, weights, sums, parts, scratch);
-        }
-        self.terms.finish(|index| self.plan.output(index), sums, &self.buffers.parts);
-        Ok(())
-    }
-
-    /// The squared norms of the last tile's records, one group after the other; NaN where a factor has underflowed.
-    fn find_norms(&mut self, lanes: usize) {
-        let norms = &mut self.buffers.squared_norms;
-        for (group, output) in self.norms.iter().enumerate() {
-            let norms = &mut norms[group * lanes..][..lanes];
-            match output.map(|output| self.plan.output_operand(output).0) {
-                None => norms.fill(T::zero()),
-                Some(Operand::Rows(rows)) => norms.copy_from_slice(rows),
-                Some(Operand::Shared(value)) => norms.fill(value[0]),
-            }
-        }
-    }
-
-    /// Calls `broken` for each of the last tile's records that has a factor whose squared norm has lost digits.
-    fn find_underflow(&self, lanes: usize, mut broken: impl FnMut(usize)) {
-        let smallest = T::min_positive_value() * T::of(UNDERFLOW_MARGIN);
-        let underflowed = |squared: T| squared < smallest && squared > T::zero();
-        for &output in &self.factor_norms {
-            match self.plan.output_operand(output).0 {
-                Operand::Rows(rows) => {
-                    for (lane, &squared) in rows.iter().enumerate() {
-                        if underflowed(squared) {
-                            broken(lane);
-                        }
-                    }
-                }
-                Operand::Shared(values) if values.iter().any(|&squared| underflowed(squared)) => {
-                    (0..lanes).for_each(&mut broken);
-                }
-                Operand::Shared(_) => {}
-            }
-        }
-    }
-
-    /// Weights of the last tile's records; those whose norm or weight is not finite are taken out of the factors, since
-    /// a weight of zero does not undo a NaN.
-    fn weigh(&mut self, weighing: Weighing, weigh: &mut impl FnMut(&[T], &mut [T])) {
-        let lanes = self.lanes();
-        self.find_norms(lanes);
-        let groups = self.norms.len();
-        let mut weights = std::mem::take(&mut self.buffers.weights);
-        let norms = &mut self.buffers.squared_norms[..groups * lanes];
-        match weighing {
-            Weighing::Grouped => weigh(norms, &mut weights[..groups * lanes]),
-            Weighing::Together => {
-                let (total, rest) = norms.split_at_mut(lanes);
-                for group in rest.chunks_exact(lanes.max(1)) {
-                    total.iter_mut().zip(group).for_each(|(total, &norm)| *total += norm);
-                }
-                weigh(total, &mut weights[..lanes]);
-            }
-        }
-        self.find_underflow(lanes, |lane| weights[lane] = T::nan());
-        let weighed = if weighing == Weighing::Grouped { groups } else { 1 };
-        for lane in 0..lanes {
-            let finite = (0..weighed).all(|group| {
-                let at = group * lanes + lane;
-                self.buffers.squared_norms[at].is_finite() && weights[at].is_finite()
-            });
-            if !finite {
-                (0..weighed).for_each(|group| weights[group * lanes + lane] = T::zero());
-                for output in 0..self.plan.outputs() {
-                    self.plan.clear_lane(output, lane);
-                }
-            }
-        }
-        if weighing == Weighing::Together {
-            for group in 1..groups {
-                weights.copy_within(..lanes, group * lanes);
-            }
-        }
-        self.buffers.weights = weights;
-    }
-
-    /// Records of the last tile.
-    fn lanes(&self) -> usize {
-        if self.plan.outputs() == 0 { 0 } else { self.plan.output_operand(0).1 }
+        let weigh = Some((weighing, &weigh));
+        self.tiles.sum(&mut self.plan, &mut self.team, (records, batch), weigh, sums)
     }
 
     /// Writes `Σ_i v_i` over the records of `batch` into `sums`: an ordinary gradient, by a program that computes no norms.
@@ -424,13 +296,17 @@ impl<T: Scalar> RecordGradient<T> {
     /// # Errors
     /// As [`RecordGradient::weighted_sum`].
     pub fn sum(&mut self, records: &Records, batch: &[u64], sums: &mut [T]) -> Result<()> {
-        check_length("the sum", self.dimension, sums.len())?;
+        check_length("the sum", self.tiles.dimension, sums.len())?;
         sums.fill(T::zero());
-        if self.norms.iter().all(Option::is_none) {
+        if self.tiles.norms.iter().all(Option::is_none) {
             return Ok(());
         }
-        let Plain { program, terms, plan, parts } = &mut self.plain;
-        let plan = plan.get_or_insert_with(|| Box::new(Plan::new(program)));
+        let Plain { program, tiles, plan } = &mut self.plain;
+        let (plan, team) = &mut **plan.get_or_insert_with(|| {
+            let plan = Plan::new(program);
+            let team = tiles.team(plan.tile());
+            Box::new((plan, team))
+        });
         for (name, _) in program.inputs() {
             if let (Ok(from), Ok(to)) = (self.plan.input(name), plan.input(name)) {
                 plan.input_mut(to).copy_from_slice(self.plan.input_mut(from));
@@ -442,23 +318,9 @@ impl<T: Scalar> RecordGradient<T> {
                 plan.record_input_mut(to, written).copy_from_slice(values);
             }
         }
-        parts.fill(T::zero());
-        let tile = plan.tile();
-        let Buffers { weights, scratch, .. } = &mut self.buffers;
-        if scratch.len() < tile {
-            scratch.resize(tile, T::zero());
-        }
-        if weights.len() < tile {
-            weights.resize(tile, T::zero());
-        }
-        weights[..tile].fill(T::one());
         plan.run();
-        for (position, indices) in batch.chunks(tile).enumerate() {
-            plan.run_tile(records, indices, position * tile, batch.len())?;
-            terms.accumulate(|index| plan.output_operand(index), weights, sums, parts, scratch);
-        }
-        terms.finish(|index| plan.output(index), sums, parts);
-        Ok(())
+        let weigh = None::<(Weighing, &fn(&[T], &mut [T]))>;
+        tiles.sum(plan, team, (records, batch), weigh, sums)
     }
 
     /// Writes the squared norms `‖v_i‖²` of the records of `batch`: one group after the other, in each a number for each
@@ -469,26 +331,11 @@ impl<T: Scalar> RecordGradient<T> {
     pub fn squared_norms(&mut self, records: &Records, batch: &[u64], norms: &mut [T]) -> Result<()> {
         check_length("the norms", self.groups() * batch.len(), norms.len())?;
         norms.fill(T::zero());
-        if self.norms.iter().all(Option::is_none) {
+        if self.tiles.norms.iter().all(Option::is_none) {
             return Ok(());
         }
         self.plan.run();
-        let tile = self.plan.tile();
-        for (position, indices) in batch.chunks(tile).enumerate() {
-            self.plan.run_tile(records, indices, position * tile, batch.len())?;
-            let lanes = indices.len();
-            self.find_norms(lanes);
-            for group in 0..self.groups() {
-                norms[group * batch.len() + position * tile..][..lanes]
-                    .copy_from_slice(&self.buffers.squared_norms[group * lanes..][..lanes]);
-            }
-            self.find_underflow(lanes, |lane| {
-                (0..self.groups()).for_each(|group| {
-                    norms[group * batch.len() + position * tile + lane] = T::nan();
-                });
-            });
-        }
-        Ok(())
+        self.tiles.squared_norms(&mut self.plan, (records, batch), norms)
     }
 
     /// The gradients `v_i` themselves, multiplied out from the same factors: a row for each record of `batch`, the frontier
@@ -497,15 +344,15 @@ impl<T: Scalar> RecordGradient<T> {
     /// # Errors
     /// As [`RecordGradient::weighted_sum`].
     pub fn keep(&mut self, records: &Records, batch: &[u64]) -> Result<Array2<T>> {
-        let mut rows = Array2::from_elem((batch.len(), self.dimension), T::zero());
-        if self.norms.iter().all(Option::is_none) {
+        let mut rows = Array2::from_elem((batch.len(), self.tiles.dimension), T::zero());
+        if self.tiles.norms.iter().all(Option::is_none) {
             return Ok(rows);
         }
         self.plan.run();
         let tile = self.plan.tile();
         for (position, indices) in batch.chunks(tile).enumerate() {
             self.plan.run_tile(records, indices, position * tile, batch.len())?;
-            self.terms.multiply_out(
+            self.tiles.terms.multiply_out(
                 |index| self.plan.output_operand(index),
                 |lane, element, value| {
                     rows[[position * tile + lane, element]] += value;

@@ -1,6 +1,6 @@
 //! What is added up over records: each distinct product once, with the arrays it is rescaled into afterwards.
 
-use super::accumulate;
+use super::accumulate::{self, Positions, row_of};
 use super::contribution::{Contribution, Core};
 use crate::op::Operand;
 use crate::scalar::Scalar;
@@ -12,6 +12,8 @@ use std::ops::Range;
 enum Rows {
     Direct { value: usize },
     Product { left: usize, right: usize },
+    Positions { left: usize, right: usize, positions: Positions },
+    Scatter { rows: usize, index: usize, width: usize },
 }
 
 /// Where a weighted sum goes.
@@ -29,6 +31,8 @@ struct Term {
     rows: Rows,
     group: usize,
     target: Target,
+    /// Elements of the left factor, if there is one.
+    left: usize,
 }
 
 /// `sums[to] += D ∘ part[from]`
@@ -47,6 +51,15 @@ pub(super) struct Terms {
     parts: usize,
 }
 
+/// One contribution to one frontier array.
+struct Use {
+    rows: Rows,
+    left: usize,
+    group: usize,
+    range: Range<usize>,
+    scale: Option<usize>,
+}
+
 /// One frontier array's contributions, and where its part of the sum lies.
 pub(super) struct Site<'a, 'g> {
     pub(super) contributions: &'a [Contribution<'g>],
@@ -57,36 +70,52 @@ pub(super) struct Site<'a, 'g> {
 impl Terms {
     /// Lays the weighted sums out; `output` makes a value an output of the program and says which.
     pub(super) fn new<'g>(sites: &[Site<'_, 'g>], mut output: impl FnMut(Var<'g>) -> usize) -> Self {
-        let mut uses: Vec<(Rows, usize, Range<usize>, Option<usize>)> = Vec::new();
+        let mut uses: Vec<Use> = Vec::new();
         for site in sites {
             for Contribution { core, scale } in site.contributions {
-                let rows = match *core {
-                    Core::Direct(value) => Rows::Direct { value: output(value) },
+                let (rows, left) = match *core {
+                    Core::Direct(value) => (Rows::Direct { value: output(value) }, 0),
                     Core::Product { left, right } => {
-                        Rows::Product { left: output(left), right: output(right) }
+                        let rows = Rows::Product { left: output(left), right: output(right) };
+                        (rows, left.shape().elements())
+                    }
+                    Core::Scatter { rows, index, .. } => {
+                        let width = rows.shape().dims()[1];
+                        (Rows::Scatter { rows: output(rows), index: output(index), width }, 0)
+                    }
+                    Core::Positions { left, right } => {
+                        let positions = Positions::new(left, right);
+                        let elements = left.value.shape().elements();
+                        let (left, right) = (output(left.value), output(right.value));
+                        (Rows::Positions { left, right, positions }, elements)
                     }
                 };
-                uses.push((rows, site.group, site.range.clone(), scale.map(&mut output)));
+                let (group, range, scale) = (site.group, site.range.clone(), scale.map(&mut output));
+                uses.push(Use { rows, left, group, range, scale });
             }
         }
         let mut all = Self::default();
-        for (k, (rows, group, range, scale)) in uses.iter().enumerate() {
-            let same =
-                |other: &(Rows, usize, Range<usize>, Option<usize>)| (other.0, other.1) == (*rows, *group);
+        for (k, Use { rows, left, group, range, scale }) in uses.iter().enumerate() {
+            let same = |other: &Use| (other.rows, other.group) == (*rows, *group);
             if uses[..k].iter().any(same) {
                 continue;
             }
-            if scale.is_none() && !uses[k + 1..].iter().any(same) {
-                let target = Target::Sums(range.clone());
-                all.terms.push(Term { rows: *rows, group: *group, target });
-                continue;
-            }
-            let part = all.parts..all.parts + range.len();
-            all.parts = part.end;
-            all.terms.push(Term { rows: *rows, group: *group, target: Target::Part(part.clone()) });
-            for (_, _, range, scale) in uses[k..].iter().filter(|other| same(other)) {
-                all.rescalings.push(Rescaling { from: part.clone(), to: range.clone(), scale: *scale });
-            }
+            let alone = scale.is_none() && !uses[k + 1..].iter().any(same);
+            let target = if alone {
+                Target::Sums(range.clone())
+            } else {
+                let part = all.parts..all.parts + range.len();
+                all.parts = part.end;
+                for other in uses[k..].iter().filter(|other| same(other)) {
+                    all.rescalings.push(Rescaling {
+                        from: part.clone(),
+                        to: other.range.clone(),
+                        scale: other.scale,
+                    });
+                }
+                Target::Part(part)
+            };
+            all.terms.push(Term { rows: *rows, group: *group, target, left: *left });
         }
         all
     }
@@ -94,6 +123,11 @@ impl Terms {
     /// Numbers that the parts take.
     pub(super) fn parts(&self) -> usize {
         self.parts
+    }
+
+    /// Rows of scratch memory that [`accumulate`](Terms::accumulate) needs.
+    pub(super) fn scratch_rows(&self) -> usize {
+        self.terms.iter().map(|term| term.left).max().unwrap_or(0)
     }
 
     /// Adds the weighted sums of a tile, whose outputs `output` finds, with the number of its records; `weights` holds the
@@ -119,6 +153,16 @@ impl Terms {
                 Rows::Product { left, right } => {
                     let ((left, lanes), (right, _)) = (output(left), output(right));
                     accumulate::product(sums, &weights[term.group * lanes..][..lanes], left, right, scratch);
+                }
+                Rows::Scatter { rows, index, width } => {
+                    let ((rows, lanes), (index, _)) = (output(rows), output(index));
+                    let weights = &weights[term.group * lanes..][..lanes];
+                    accumulate::scatter(sums, weights, rows, index, width);
+                }
+                Rows::Positions { left, right, positions } => {
+                    let ((left, lanes), (right, _)) = (output(left), output(right));
+                    let weights = &weights[term.group * lanes..][..lanes];
+                    accumulate::positions(sums, weights, left, right, positions, scratch);
                 }
             }
         }
@@ -151,19 +195,31 @@ impl Terms {
                     (uses.map(|each| (each.to.start, each.scale)).collect(), part.len())
                 }
             };
-            let (first, second) = match term.rows {
-                Rows::Direct { value } => (value, None),
-                Rows::Product { left, right } => (left, Some(right)),
-            };
-            let (first, lanes) = output(first);
-            let second = second.map(|right| output(right).0);
             for element in 0..length {
+                let lanes = match term.rows {
+                    Rows::Direct { value: first }
+                    | Rows::Product { left: first, .. }
+                    | Rows::Scatter { rows: first, .. }
+                    | Rows::Positions { left: first, .. } => output(first).1,
+                };
                 for lane in 0..lanes {
-                    let value = match second {
-                        None => first.at(element, lane, lanes),
-                        Some(right) => {
-                            let width = right.rows(lanes).max(1);
-                            first.at(element / width, lane, lanes) * right.at(element % width, lane, lanes)
+                    let at = |index: usize, element: usize| output(index).0.at(element, lane, lanes);
+                    let value = match term.rows {
+                        Rows::Direct { value } => at(value, element),
+                        Rows::Product { left, right } => {
+                            let width = output(right).0.rows(lanes).max(1);
+                            at(left, element / width) * at(right, element % width)
+                        }
+                        Rows::Scatter { rows, index, width } => (0..output(index).0.rows(lanes))
+                            .filter(|&place| row_of(at(index, place), length / width) == element / width)
+                            .map(|place| at(rows, place * width + element % width))
+                            .sum(),
+                        Rows::Positions { left, right, positions } => {
+                            let (j, k) =
+                                (element / positions.columns.max(1), element % positions.columns.max(1));
+                            (0..positions.count)
+                                .map(|t| at(left, positions.left(j, t)) * at(right, positions.right(k, t)))
+                                .sum()
                         }
                     };
                     for &(start, scale) in &targets {

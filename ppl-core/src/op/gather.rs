@@ -1,0 +1,271 @@
+//! Rows of a table by integer index, and their transpose: adding rows up where they came from.
+//!
+//! An index is an ordinary value whose numbers are integers. A number that is not an integer from 0 to the number of rows
+//! − 1 (NaN among them) is *bad*. It interrupts nothing: it makes the record at hand NaN, and a record that is not finite
+//! contributes nothing to a private sum.
+
+use super::shaping::{add, copy};
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
+use crate::error::{Error, Source};
+use crate::scalar::Scalar;
+use crate::shape::Shape;
+use crate::value::Value;
+use crate::var::Var;
+
+/// An operation on rows that an index chooses. Its arguments are the table, or the rows to add up, and the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Gather {
+    /// `out[i…, k…] = table[index[i…], k…]`; NaN where the index is bad.
+    Rows,
+    /// `out[r, k…] = Σ_{i… : index[i…] = r} values[i…, k…]`. A bad index makes row 0 NaN, so that no norm misses it.
+    ScatterAdd {
+        /// Rows of the result.
+        rows: usize,
+    },
+}
+
+/// Most rows of a table: up to 2²⁴ every integer is a number of `f32`.
+pub(crate) const MOST_ROWS: usize = 1 << 24;
+
+/// Lanes whose indices are looked at together.
+const LANES: usize = 64;
+
+/// Stands for a bad index.
+const BAD: u32 = u32::MAX;
+
+impl Primitive for Gather {
+    fn name(&self) -> &'static str {
+        match self {
+            Gather::Rows => "gather",
+            Gather::ScatterAdd { .. } => "scatter_add",
+        }
+    }
+
+    fn shape(&self, args: &[Shape]) -> Result<Shape, Misfit> {
+        let [values, index] = args else {
+            return Err(Misfit::Count);
+        };
+        let too_many = || Misfit::Argument(0, "a table of at most 2^24 rows, which f32 can count".to_owned());
+        let no_row = || Misfit::Argument(0, "a table with a row to choose".to_owned());
+        match self {
+            Gather::Rows => match values.dims() {
+                [] => Err(Misfit::Argument(0, "a table, with at least one axis".to_owned())),
+                [0, ..] if index.elements() > 0 => Err(no_row()),
+                [rows, ..] if *rows > MOST_ROWS => Err(too_many()),
+                [_, rest @ ..] => Ok(index.concat(&Shape::from(rest))),
+            },
+            Gather::ScatterAdd { rows } => match values.dims().strip_prefix(index.dims()) {
+                None => Err(Misfit::Pair),
+                Some(_) if *rows == 0 && index.elements() > 0 => Err(no_row()),
+                Some(_) if *rows > MOST_ROWS => Err(too_many()),
+                Some(rest) => Ok(Shape::from(*rows).concat(&Shape::from(rest))),
+            },
+        }
+    }
+
+    fn run<T: Scalar>(&self, work: Work<'_, T>) {
+        let Work { lanes, out, args, shapes, shape, .. } = work;
+        let (values, index) = (args[0], args[1]);
+        let chosen = shapes[1].elements();
+        if lanes == 0 {
+            return;
+        }
+        match self {
+            Gather::Rows => {
+                let rows = shapes[0].dims().first().copied().unwrap_or(0);
+                let width = if chosen == 0 { 0 } else { shape.elements() / chosen };
+                if width > 0 {
+                    for (row, out) in out.chunks_exact_mut(width * lanes).enumerate() {
+                        gather(out, values, index.row(row, lanes), rows, lanes);
+                    }
+                }
+            }
+            Gather::ScatterAdd { rows } => {
+                let width = if *rows == 0 { 0 } else { shape.elements() / rows };
+                out.fill(T::zero());
+                for row in 0..chosen {
+                    scatter_add(out, values, row * width, width, index.row(row, lanes), *rows, lanes);
+                }
+            }
+        }
+    }
+
+    fn pullback<'g>(
+        &self,
+        args: &[Var<'g>],
+        _result: Var<'g>,
+        cotangent: Var<'g>,
+        which: usize,
+    ) -> Option<Cotangent<'g>> {
+        let (values, index) = (args[0], args[1]);
+        match (self, which) {
+            (Gather::Rows, 0) => {
+                let count = values.shape().dims().first().copied().unwrap_or(0);
+                Some(Cotangent::Scatter { rows: cotangent, index, count })
+            }
+            (Gather::ScatterAdd { .. }, 0) => Some(Cotangent::Value(cotangent.gather(index))),
+            _ => None,
+        }
+    }
+}
+
+/// The row that a number stands for, or [`BAD`].
+#[inline]
+fn row_of<T: Scalar>(number: T, rows: usize) -> u32 {
+    // The cast saturates, and takes NaN to 0.
+    let number = number.as_f64();
+    let row = number as u32;
+    if f64::from(row) == number && (row as usize) < rows { row } else { BAD }
+}
+
+/// Whether a number is the index of a row.
+pub(crate) fn is_row(number: f64, rows: usize) -> bool {
+    row_of(number, rows) != BAD
+}
+
+/// The rows that some lanes ask for.
+fn rows_of<T: Scalar>(numbers: &[T], rows: usize) -> [u32; LANES] {
+    let mut found = [BAD; LANES];
+    for (found, &number) in found.iter_mut().zip(numbers) {
+        *found = row_of(number, rows);
+    }
+    found
+}
+
+/// One row of the table for each lane, into as many rows of lanes as it has elements.
+fn gather<T: Scalar>(out: &mut [T], table: Operand<'_, T>, index: Row<'_, T>, rows: usize, lanes: usize) {
+    let width = out.len() / lanes;
+    let numbers = match index {
+        Row::Lanes(numbers) => numbers,
+        Row::One(number) => {
+            let row = row_of(number, rows);
+            for (k, out) in out.chunks_exact_mut(lanes).enumerate() {
+                match row {
+                    BAD => out.fill(T::nan()),
+                    row => copy(out, table.row(row as usize * width + k, lanes)),
+                }
+            }
+            return;
+        }
+    };
+    for (part, numbers) in numbers.chunks(LANES).enumerate() {
+        let (first, chosen) = (part * LANES, rows_of(numbers, rows));
+        for (k, out) in out.chunks_exact_mut(lanes).enumerate() {
+            let out = &mut out[first..first + numbers.len()];
+            for (lane, (out, &row)) in out.iter_mut().zip(&chosen).enumerate() {
+                *out = match row {
+                    BAD => T::nan(),
+                    row => table.at(row as usize * width + k, first + lane, lanes),
+                };
+            }
+        }
+    }
+}
+
+/// Adds `width` elements of `values`, from `from` on, to the row that each lane asks for.
+fn scatter_add<T: Scalar>(
+    out: &mut [T],
+    values: Operand<'_, T>,
+    from: usize,
+    width: usize,
+    index: Row<'_, T>,
+    rows: usize,
+    lanes: usize,
+) {
+    let numbers = match index {
+        Row::Lanes(numbers) => numbers,
+        Row::One(number) => {
+            let row = row_of(number, rows);
+            for k in 0..width {
+                match row {
+                    BAD => out[k * lanes..(k + 1) * lanes].fill(T::nan()),
+                    row => {
+                        let to = (row as usize * width + k) * lanes;
+                        add(&mut out[to..to + lanes], values.row(from + k, lanes));
+                    }
+                }
+            }
+            return;
+        }
+    };
+    for (part, numbers) in numbers.chunks(LANES).enumerate() {
+        let (first, chosen) = (part * LANES, rows_of(numbers, rows));
+        for k in 0..width {
+            for (lane, &row) in chosen[..numbers.len()].iter().enumerate() {
+                let lane = first + lane;
+                match row {
+                    BAD => out[k * lanes + lane] = T::nan(),
+                    row => out[(row as usize * width + k) * lanes + lane] += values.at(from + k, lane, lanes),
+                }
+            }
+        }
+    }
+}
+
+/// Rows by index; each fails softly, as told at [`Graph`](crate::Graph).
+impl<'g> Var<'g> {
+    /// The rows of a table that an index chooses.
+    ///
+    /// ```text
+    /// out[i…, k…] = table[index[i…], k…]      table [rows, k…], index [i…] → [i…, k…]
+    /// ```
+    ///
+    /// The index's numbers are integers from 0 to rows − 1; a column of integers comes from
+    /// [`Record::index`](crate::Record::index). Any other number gives NaN for the record at hand, and so does its
+    /// derivative ([`Var::scatter_add`]): such a record contributes nothing to a private sum. An index known while
+    /// tracing is checked then. A table has at most 2²⁴ rows, because `f32` counts no further.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use ppl_core::{Column, Graph, Plan, Program, Record, Records};
+    /// let records = Records::from_columns([("group", Column::from(array![2.0, 0.0, 2.0]))])?;
+    /// let graph = Graph::new();
+    /// let effects = graph.input("effects", [3])?;
+    /// let effect = effects.gather(Record::new(&graph, records.schema()).get("group")?);
+    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[effect])?);
+    /// plan.set("effects", &[0.5, 1.5, 2.5])?;
+    /// plan.run();
+    /// plan.run_records(&records, &[0, 1, 2])?;
+    /// assert_eq!(plan.record_output(0), [2.5, 0.5, 2.5]);
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn gather(self, index: impl Into<Value<'g>>) -> Var<'g> {
+        let index = index.into().on(self.graph());
+        self.on_rows(index, self.shape().dims().first().copied(), Gather::Rows)
+    }
+
+    /// Adds rows up where an index says: the transpose of [`Var::gather`].
+    ///
+    /// ```text
+    /// out[r, k…] = Σ_{i… : index[i…] = r} self[i…, k…]      self [i…, k…], index [i…] → [rows, k…]
+    /// ```
+    ///
+    /// A number of the index that is no row of the result makes all of row 0 NaN for the record at hand: a record whose
+    /// index is bad must not be taken for one with a small derivative.
+    #[must_use]
+    #[track_caller]
+    pub fn scatter_add(self, index: impl Into<Value<'g>>, rows: usize) -> Var<'g> {
+        let index = index.into().on(self.graph());
+        self.on_rows(index, Some(rows), Gather::ScatterAdd { rows })
+    }
+
+    #[track_caller]
+    fn on_rows(self, index: Var<'g>, rows: Option<usize>, op: Gather) -> Var<'g> {
+        let known = index.known_elements().zip(rows.filter(|&rows| rows > 0));
+        let bad = known.and_then(|(known, rows)| {
+            known.into_iter().find(|&number| !is_row(number, rows)).map(|number| (number, rows))
+        });
+        match bad {
+            Some((value, rows)) => self.graph().fail(Error::Index {
+                value,
+                rows,
+                place: String::new(),
+                source_line: Source::caller(),
+            }),
+            None => self.graph().apply(Op::Gather(op), &[self, index]),
+        }
+    }
+}
