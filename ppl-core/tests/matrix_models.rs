@@ -43,9 +43,9 @@ fn check(name: &str, x: &[usize], inputs: &[Input<'_>], f: impl for<'g> Fn(Var<'
     let matrix = slow.rows(&records, &batch).unwrap();
     assert!(matrix.iter().all(|x| x.is_finite()) && matrix.iter().any(|&x| x != 0.0), "{name}");
     let mut sum = vec![f64::NAN; fast.dimension()];
-    let mut norms = Vec::new();
+    let mut norms = vec![f64::NAN; COUNT];
+    fast.squared_norms(&records, &batch, &mut norms).unwrap();
     let clip = |squared_norms: &[f64], weights: &mut [f64]| {
-        norms.extend_from_slice(squared_norms);
         let pairs = weights.iter_mut().zip(squared_norms);
         pairs.for_each(|(weight, norm)| *weight = (0.5 / norm.sqrt()).min(1.0));
     };
