@@ -216,7 +216,8 @@ fn comparisons() {
         Argument::new(pairs.len(), |record, k| if record == 0 { pairs[k].0 } else { pairs[k].1 }),
         Argument::new(pairs.len(), |record, k| if record == 0 { pairs[k].1 } else { pairs[k].0 }),
     ];
-    let comparisons: [(Binary, fn(f64, f64) -> bool); 6] = [
+    type Compare = fn(f64, f64) -> bool;
+    let comparisons: [(Binary, Compare); 6] = [
         (Binary::Less, |a, b| a < b),
         (Binary::LessEqual, |a, b| a <= b),
         (Binary::Greater, |a, b| a > b),

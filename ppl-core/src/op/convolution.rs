@@ -2,10 +2,11 @@
 //! operations is the derivative of that sum with respect to one of them; so the derivatives of each are the other two.
 
 use super::linear::accumulate;
-use super::{Cotangent, Misfit, Op, Primitive, Work};
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::var::Var;
+use std::ops::Range;
 
 /// How a window moves over an image: heights first, widths second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,9 +60,18 @@ impl Window {
         self.padding
     }
 
+    /// The places, along an axis, for which this offset in the window lies on the image and not in the padding.
+    #[inline(always)]
+    fn reach(&self, axis: usize, offset: usize) -> Range<usize> {
+        let (padding, stride) = (self.padding[axis], self.stride[axis]);
+        let end = (self.image[axis] + padding).saturating_sub(offset).div_ceil(stride);
+        let end = end.min(self.places()[axis]);
+        padding.saturating_sub(offset).div_ceil(stride).min(end)..end
+    }
+
     /// Calls `f(place, offset, pixel)` with the row-major positions of each place, offset in the window, and the pixel there;
     /// not for offsets that lie in the padding.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn visit(&self, mut f: impl FnMut(usize, usize, usize)) {
         for place in 0..self.places().iter().product() {
             self.visit_place(place, |offset, pixel| f(place, offset, pixel));
@@ -69,7 +79,7 @@ impl Window {
     }
 
     /// Calls `f(offset, pixel)` for the offsets of one place.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn visit_place(&self, place: usize, mut f: impl FnMut(usize, usize)) {
         let across = self.places()[1];
         let corner = [place / across * self.stride[0], place % across * self.stride[1]];
@@ -186,6 +196,7 @@ impl Primitive for Convolution {
         })
     }
 
+    #[inline(always)]
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
         let Work { lanes, out, args, shapes, shape, .. } = work;
         if lanes == 0 {
@@ -203,20 +214,37 @@ impl Primitive for Convolution {
         };
         let ([height, width], [rows, columns], [down, across]) =
             (self.window.image, self.window.size, self.window.places());
-        for result in 0..results {
-            for channel in 0..channels {
-                self.window.visit(|place, offset, pixel| {
-                    let image = channel * height * width + pixel;
-                    let kernel = (result * channels + channel) * rows * columns + offset;
-                    let place = result * down * across + place;
-                    let (to, a, b) = match self.result {
-                        Role::Image => (image, kernel, place),
-                        Role::Kernel => (kernel, image, place),
-                        Role::Places => (place, image, kernel),
-                    };
-                    let to = &mut out[to * lanes..(to + 1) * lanes];
-                    accumulate(to, args[0].row(a, lanes), args[1].row(b, lanes));
-                });
+        let [stride, step] = self.window.stride;
+        for kernel in 0..results * channels * rows * columns {
+            let (offset, depth) = (kernel % (rows * columns), kernel / (rows * columns));
+            let (u, v) = (offset / columns, offset % columns);
+            let across_places = self.window.reach(1, v);
+            let count = across_places.len();
+            for i in if count == 0 { 0..0 } else { self.window.reach(0, u) } {
+                // The first of the places in a row that meet this element of the kernel, and its pixel.
+                let place = (depth / channels * down + i) * across + across_places.start;
+                let y = depth % channels * height + i * stride + u - self.window.padding[0];
+                let pixel = y * width + across_places.start * step + v - self.window.padding[1];
+                match self.result {
+                    Role::Kernel => {
+                        let out = &mut out[kernel * lanes..(kernel + 1) * lanes];
+                        for k in 0..count {
+                            accumulate(
+                                out,
+                                args[0].row(pixel + k * step, lanes),
+                                args[1].row(place + k, lanes),
+                            );
+                        }
+                    }
+                    Role::Places => {
+                        let factor = args[1].row(kernel, lanes);
+                        add_rows(out, (place, 1), args[0], (pixel, step), factor, count, lanes);
+                    }
+                    Role::Image => {
+                        let factor = args[0].row(kernel, lanes);
+                        add_rows(out, (pixel, step), args[1], (place, 1), factor, count, lanes);
+                    }
+                }
             }
         }
     }
@@ -233,6 +261,32 @@ impl Primitive for Convolution {
         let take = |role: Role| if role == self.result { cotangent } else { args[1 - which] };
         let value = cotangent.graph().apply(Op::Convolution(op), &op.arguments().map(take));
         Some(Cotangent::Value(value))
+    }
+}
+
+/// `out_to+k·step += factor · from_from+k·step` for `count` rows, each side with a first row and a step of its own.
+#[inline(always)]
+fn add_rows<T: Scalar>(
+    out: &mut [T],
+    (to, to_step): (usize, usize),
+    from: Operand<'_, T>,
+    (first, step): (usize, usize),
+    factor: Row<'_, T>,
+    count: usize,
+    lanes: usize,
+) {
+    match (from, factor) {
+        // Rows that lie side by side are one long row.
+        (Operand::Rows(data), Row::One(_)) if to_step == 1 && step == 1 => {
+            let data = Row::Lanes(&data[first * lanes..(first + count) * lanes]);
+            accumulate(&mut out[to * lanes..(to + count) * lanes], data, factor);
+        }
+        _ => {
+            for k in 0..count {
+                let to = (to + k * to_step) * lanes;
+                accumulate(&mut out[to..to + lanes], from.row(first + k * step, lanes), factor);
+            }
+        }
     }
 }
 

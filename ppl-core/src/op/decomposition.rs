@@ -77,6 +77,7 @@ impl Primitive for Decomposition {
         }
     }
 
+    #[inline(always)]
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
         let Work { lanes, out, args, shapes, scratch, .. } = work;
         let n = shapes[0].dims().last().copied().unwrap_or(0);
@@ -159,14 +160,14 @@ struct Matrix<'a, T> {
 }
 
 impl<'a, T: Scalar> Matrix<'a, T> {
-    #[inline]
+    #[inline(always)]
     fn row(&self, i: usize, j: usize) -> Row<'a, T> {
         self.operand.row(self.first + i * self.columns + j, self.lanes)
     }
 }
 
 /// Two different rows, the first to be changed.
-#[inline]
+#[inline(always)]
 fn two_rows<T>(data: &mut [T], target: usize, source: usize, lanes: usize) -> (&mut [T], &[T]) {
     let (low, high) = (target.min(source) * lanes, target.max(source) * lanes);
     let (below, above) = data.split_at_mut(high);
@@ -175,7 +176,7 @@ fn two_rows<T>(data: &mut [T], target: usize, source: usize, lanes: usize) -> (&
 }
 
 /// `target −= factor · source`
-#[inline]
+#[inline(always)]
 fn subtract<T: Scalar>(target: &mut [T], factor: Row<'_, T>, source: &[T]) {
     match factor {
         Row::Lanes(factor) => {
@@ -192,7 +193,7 @@ fn subtract<T: Scalar>(target: &mut [T], factor: Row<'_, T>, source: &[T]) {
 }
 
 /// `target /= divisor`
-#[inline]
+#[inline(always)]
 fn divide<T: Scalar>(target: &mut [T], divisor: Row<'_, T>) {
     match divisor {
         Row::Lanes(divisor) => {
@@ -203,6 +204,7 @@ fn divide<T: Scalar>(target: &mut [T], divisor: Row<'_, T>) {
 }
 
 /// `Lᵢⱼ = (Aᵢⱼ − Σₖ Lᵢₖ Lⱼₖ) / Lⱼⱼ`, column by column. A lane whose matrix is not positive definite gets NaN in the whole triangle.
+#[inline(always)]
 fn cholesky<T: Scalar>(out: &mut [T], a: Matrix<'_, T>, n: usize) {
     let lanes = a.lanes;
     for j in 0..n {
@@ -239,6 +241,7 @@ fn cholesky<T: Scalar>(out: &mut [T], a: Matrix<'_, T>, n: usize) {
 }
 
 /// Substitution in place, forward where the matrix that stands on the left is lower triangular, else backward.
+#[inline(always)]
 fn solve<T: Scalar>(x: &mut [T], a: Matrix<'_, T>, n: usize, columns: usize, lower: bool, transposed: bool) {
     let lanes = a.lanes;
     let entry = |i: usize, j: usize| if transposed { a.row(j, i) } else { a.row(i, j) };
@@ -259,6 +262,7 @@ fn solve<T: Scalar>(x: &mut [T], a: Matrix<'_, T>, n: usize, columns: usize, low
 }
 
 /// Gauss–Jordan elimination with partial pivoting, each lane with pivots of its own. A singular matrix gives NaN.
+#[inline(always)]
 fn invert<T: Scalar>(out: &mut [T], a: Matrix<'_, T>, n: usize, scratch: &mut [T]) {
     let lanes = a.lanes;
     let (work, rest) = scratch.split_at_mut(n * n * lanes);
@@ -311,6 +315,7 @@ fn invert<T: Scalar>(out: &mut [T], a: Matrix<'_, T>, n: usize, scratch: &mut [T
 }
 
 /// Exchanges rows `r` and `c` of the matrix in the lanes whose pivot is in row `r`.
+#[inline(always)]
 fn swap_where<T: Scalar>(data: &mut [T], pivot_row: &[T], r: usize, c: usize, n: usize, lanes: usize) {
     let row = T::of(r as f64);
     let (upper, lower) = data.split_at_mut(r * n * lanes);

@@ -11,7 +11,7 @@
 //! | `gather` | rows of a table by integer index, and adding rows up where an index says |
 //! | `coincidence` | rows added up over equal indices, without the table |
 //! | `linear` | inner product, matrix–vector, vector–matrix, outer product |
-//! | `einsum` | contractions by subscripts, products of matrices |
+//! | `einsum`, `matmul` | contractions by subscripts, products of matrices |
 //! | `triangle`, `decomposition` | parts of matrices; Cholesky factors, triangular systems, inverses |
 //! | `convolution`, `pooling` | windows that move over images |
 //!
@@ -26,6 +26,7 @@ pub(crate) mod einsum;
 pub(crate) mod gather;
 pub(crate) mod leaf;
 pub(crate) mod linear;
+mod matmul;
 pub(crate) mod pooling;
 pub(crate) mod reduce;
 pub(crate) mod shaping;

@@ -76,6 +76,7 @@ impl Primitive for Pooling {
         if matches!(self, Pooling::Pick(_) | Pooling::Route(_)) { 2 } else { 0 }
     }
 
+    #[inline(always)]
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
         let Work { lanes, out, args, shape, scratch, .. } = work;
         let &[channels, ..] = shape.dims() else {
@@ -161,7 +162,7 @@ impl Primitive for Pooling {
 }
 
 /// `out += factor · row`
-#[inline]
+#[inline(always)]
 fn scaled<T: Scalar>(out: &mut [T], factor: T, row: Row<'_, T>) {
     match row {
         Row::Lanes(values) => out.iter_mut().zip(values).for_each(|(out, &value)| *out += factor * value),
@@ -170,6 +171,7 @@ fn scaled<T: Scalar>(out: &mut [T], factor: T, row: Row<'_, T>) {
 }
 
 /// For each lane, the largest pixel of a place and where it is.
+#[inline(always)]
 fn find_largest<T: Scalar>(
     window: Window,
     place: usize,
