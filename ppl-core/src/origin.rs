@@ -18,6 +18,7 @@ enum Line {
     /// A line of the running program's source.
     Here(Source),
     /// `file:line:column`, as it was written down.
+    #[cfg(feature = "serde")]
     Told(Arc<str>),
 }
 
@@ -54,6 +55,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.line {
             Line::Here(source) => source.fmt(f),
+            #[cfg(feature = "serde")]
             Line::Told(text) => f.write_str(text),
         }
     }

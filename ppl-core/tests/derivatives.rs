@@ -94,13 +94,7 @@ fn binary_functions_with_every_kind_of_stretching() {
         ] {
             let take = |shape: &Shape, values: &[f64]| values[..shape.elements()].to_vec();
             let inputs = [("a", left.clone(), take(&left, &a)), ("b", right.clone(), take(&right, &b))];
-            check(
-                &graph,
-                &format!("{} {label}", format!("{op:?}")),
-                &inputs,
-                |v| v[0].zip(v[1], op),
-                TOLERANCE,
-            );
+            check(&graph, &format!("{op:?} {label}"), &inputs, |v| v[0].zip(v[1], op), TOLERANCE);
         }
     }
 }

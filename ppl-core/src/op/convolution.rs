@@ -120,6 +120,7 @@ pub struct Convolution {
 }
 
 impl Convolution {
+    #[cfg(any(test, feature = "proptest", feature = "serde"))]
     pub(crate) fn new(result: Role, window: Window) -> Self {
         Self { result, window }
     }

@@ -1,15 +1,5 @@
 //! Programs written down, and read back with suspicion.
 //!
-//! ```json
-//! {"version": 1,
-//!  "instructions": [
-//!    {"op": "input", "name": "w", "shape": [5], "kind": "shared", "line": "model.rs:7:9"},
-//!    {"op": "column", "name": "x", "column": 0, "shape": [5], "kind": "record", "line": "model.rs:8:9"},
-//!    {"op": "constant", "values": "0.5", "shape": [], "kind": "shared", "line": "model.rs:9:9"},
-//!    {"op": "inner", "args": [0, 1], "shape": [], "kind": "record", "line": "model.rs:9:9", "site": "y"}],
-//!  "outputs": [3]}
-//! ```
-//!
 //! Numbers of constants are text, because JSON has neither infinities nor NaN, and not every reader of JSON reads a number to the
 //! last bit. What is read is checked as if it came from an enemy: every shape and kind must follow from the arguments.
 
@@ -86,7 +76,7 @@ enum WrittenKind {
     Record,
 }
 
-/// As [the module](self) shows; needs the feature `serde`.
+/// As [`Program::to_json`] shows; needs the feature `serde`.
 impl Serialize for Program {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let instructions = self.instructions.iter().map(write).collect();
@@ -104,6 +94,16 @@ impl<'de> Deserialize<'de> for Program {
 
 impl Program {
     /// The program as JSON; needs the feature `serde`.
+    ///
+    /// ```text
+    /// {"version": 1,
+    ///  "instructions": [
+    ///    {"op": "input", "name": "w", "shape": [5], "kind": "shared", "line": "model.rs:7:9"},
+    ///    {"op": "column", "name": "x", "column": 0, "shape": [5], "kind": "record", "line": "model.rs:8:9"},
+    ///    {"op": "constant", "values": "0.5", "shape": [], "kind": "shared", "line": "model.rs:9:9"},
+    ///    {"op": "inner", "args": [0, 1], "shape": [], "kind": "record", "line": "model.rs:9:9", "site": "y"}],
+    ///  "outputs": [3]}
+    /// ```
     ///
     /// ```
     /// # use ppl_core::{Graph, Program};
