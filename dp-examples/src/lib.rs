@@ -8,6 +8,7 @@
 //! in a [`summary::WeightSummary`] per weight, shown by [`table_text`] and [`plot`] and written by [`output`].
 
 pub mod arguments;
+pub mod bench;
 pub mod bounds;
 pub mod condition;
 pub mod design;

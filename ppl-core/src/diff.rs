@@ -53,7 +53,7 @@ pub fn gradient<'g>(output: Var<'g>, wrt: &[Var<'g>]) -> Result<Vec<Var<'g>>> {
 /// If a `v` has not the shape of its `y`, or an expression of the graph has failed before.
 #[track_caller]
 pub fn vector_jacobian<'g>(outputs: &[(Var<'g>, Var<'g>)], wrt: &[Var<'g>]) -> Result<Vec<Var<'g>>> {
-    let found = reverse(outputs, wrt, Behind::Too)?;
+    let found = reverse(outputs, wrt)?;
     wrt.iter()
         .zip(found)
         .map(|(&x, cotangents)| {
@@ -71,20 +71,10 @@ pub(crate) fn total<'g>(cotangents: &[Cotangent<'g>]) -> Option<Var<'g>> {
     cotangents.iter().map(|cotangent| cotangent.value()).reduce(|sum, next| sum + next)
 }
 
-/// Whether a backward pass goes on behind the arrays it was asked about.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Behind {
-    /// Yes: each gradient is the full one, whatever else is asked for.
-    Too,
-    /// No: the arrays are taken as independent of each other, as a frontier is.
-    Not,
-}
-
 /// One backward pass. For each of `wrt`, the cotangents that reach it, one for each use, products not multiplied out.
 pub(crate) fn reverse<'g>(
     outputs: &[(Var<'g>, Var<'g>)],
     wrt: &[Var<'g>],
-    behind: Behind,
 ) -> Result<Vec<Vec<Cotangent<'g>>>> {
     let Some(&(first, _)) = outputs.first() else {
         return Ok(vec![Vec::new(); wrt.len()]);
@@ -118,7 +108,7 @@ pub(crate) fn reverse<'g>(
         arriving[output.id() as usize].push(Cotangent::Value(seed));
     }
     for id in (0..=last).rev() {
-        if !active[id] || (behind == Behind::Not && wrt.iter().any(|x| x.id() as usize == id)) {
+        if !active[id] {
             continue;
         }
         let Some(cotangent) = total(&arriving[id]) else {
@@ -138,42 +128,6 @@ pub(crate) fn reverse<'g>(
     graph.check()?;
     let taken = |x: &Var<'g>| arriving.get(x.id() as usize).cloned().unwrap_or_default();
     Ok(wrt.iter().map(taken).collect())
-}
-
-/// What one record adds to the gradient with respect to one shared array.
-#[derive(Clone, Copy)]
-pub(crate) enum Contribution<'g> {
-    /// Nothing: no path leads from the array to the output.
-    None,
-    /// An array of the shared array's shape for each record.
-    Direct(Var<'g>),
-    /// The product `left × right` of two smaller ones, never multiplied out.
-    Product { left: Var<'g>, right: Var<'g> },
-}
-
-impl<'g> Contribution<'g> {
-    pub(crate) fn of(cotangents: &[Cotangent<'g>]) -> Self {
-        match cotangents {
-            [] => Contribution::None,
-            [Cotangent::Product { left, right }] => Contribution::Product { left: *left, right: *right },
-            // Several uses of one array: the squared norm of a sum needs the cross terms, so the sum is built.
-            several => total(several).map_or(Contribution::None, Contribution::Direct),
-        }
-    }
-
-    /// The squared Euclidean norm of the contribution: `‖left‖²·‖right‖²` for a product.
-    pub(crate) fn squared_norm(self) -> Option<Var<'g>> {
-        match self {
-            Contribution::None => None,
-            Contribution::Direct(value) => Some(square(value)),
-            Contribution::Product { left, right } => Some(square(left) * square(right)),
-        }
-    }
-}
-
-/// `Σ_k x_k²`
-pub(crate) fn square(x: Var<'_>) -> Var<'_> {
-    if x.shape().is_scalar() { x.square() } else { x.inner(x) }
 }
 
 /// Whether a value may leave the part of a program that is run for each record.

@@ -180,7 +180,11 @@ impl Graph {
         let mut nodes = self.nodes.borrow_mut();
         let id = nodes.len() as u32;
         let (op, args, shape) = key.clone();
-        let source = self.attribution.get().unwrap_or_else(Source::caller);
+        // Not `unwrap_or_else(Source::caller)`: the caller would be the standard library.
+        let source = match self.attribution.get() {
+            Some(source) => source,
+            None => Source::caller(),
+        };
         nodes.push(Node { op, args, shape, kind, source });
         self.known.borrow_mut().insert(key, id);
         Var::new(self, id)

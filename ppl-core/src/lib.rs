@@ -60,6 +60,8 @@
 mod diff;
 mod error;
 mod graph;
+#[allow(dead_code, unused_imports)]
+mod math;
 mod model;
 mod op;
 mod plan;
@@ -70,6 +72,7 @@ mod record_gradient;
 mod records;
 mod scalar;
 mod shape;
+mod simd;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 mod value;
@@ -83,10 +86,15 @@ pub use model::context::{Ctx, Initial, Latent, LatentRequest, Latents, Model, Re
 pub use model::distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
 pub use model::log_density::{LogDensity, log_density};
 pub use model::trace::{Site, SiteKind, Trace, Unconstrained, trace};
-pub use op::{Binary, Constant, Gather, Input, Linear, Op, Reduce, Select, Shaping, Structure, Unary};
+pub use op::{
+    Binary, Constant, Convolution, Decomposition, Einsum, Gather, Input, Linear, MatrixPart, MatrixProduct,
+    Op, Pooling, Reduce, Role, Select, Shaping, Structure, Unary, Window,
+};
 pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};
 pub use program::{Instruction, Program};
-pub use record_gradient::{MaterialisedGradient, RecordGradient};
+pub use record_gradient::{
+    ArrayExplanation, Cost, Costs, Form, GradientExplanation, MaterialisedGradient, RecordGradient,
+};
 pub use records::{Column, Records, Schema};
 pub use scalar::Scalar;
 pub use shape::Shape;

@@ -1,12 +1,24 @@
 //! The number types programs run in.
 
+use crate::math;
+use ndarray::LinalgScalar;
 use num_traits::Float;
 use std::fmt::{Debug, Display};
 use std::ops::{AddAssign, MulAssign};
 
 /// A floating-point type a [`Plan`](crate::Plan) can run in: `f32` or `f64`.
 pub trait Scalar:
-    Float + AddAssign + MulAssign + Default + Debug + Display + Send + Sync + std::iter::Sum + 'static
+    Float
+    + LinalgScalar
+    + AddAssign
+    + MulAssign
+    + Default
+    + Debug
+    + Display
+    + Send
+    + Sync
+    + std::iter::Sum
+    + 'static
 {
     /// The nearest value of this type.
     fn of(value: f64) -> Self;
@@ -28,29 +40,74 @@ pub trait Scalar:
         let positive = if self < Self::zero() { Self::zero() } else { self };
         positive + (-self.abs()).exp().ln_1p()
     }
+
+    /// `ln(x / (1 − x))`; −∞ at 0, ∞ at 1, NaN outside.
+    fn logit(self) -> Self;
+    /// `(2/√π) ∫₀ˣ e^(−t²) dt`
+    fn erf(self) -> Self;
+    /// `1 − erf x`, relatively accurate in the right tail.
+    fn erfc(self) -> Self;
+    /// The `y` with `erf y = x`; ±∞ at ±1, NaN outside.
+    fn erfinv(self) -> Self;
+    /// `ln |Γ(x)|`; ∞ at 0 and at the negative integers.
+    fn lgamma(self) -> Self;
+    /// `ψ(x) = d ln Γ(x)/dx`; NaN at the negative integers.
+    fn digamma(self) -> Self;
+    /// `ψ′(x)`; ∞ at 0 and at the negative integers.
+    fn trigamma(self) -> Self;
+    /// `ψ⁽ⁿ⁾(x)`, the derivative of order `n` of digamma.
+    fn polygamma(self, order: u8) -> Self;
 }
 
-impl Scalar for f32 {
-    #[inline]
-    fn of(value: f64) -> Self {
-        value as f32
-    }
-    #[inline]
-    fn as_f64(self) -> f64 {
-        f64::from(self)
-    }
+macro_rules! scalar {
+    ($float:ident, $of:expr, $as_f64:expr) => {
+        impl Scalar for $float {
+            #[inline]
+            fn of(value: f64) -> Self {
+                $of(value)
+            }
+            #[inline]
+            fn as_f64(self) -> f64 {
+                $as_f64(self)
+            }
+            #[inline]
+            fn logit(self) -> Self {
+                math::logit(self)
+            }
+            #[inline]
+            fn erf(self) -> Self {
+                math::erf(self)
+            }
+            #[inline]
+            fn erfc(self) -> Self {
+                math::erfc(self)
+            }
+            #[inline]
+            fn erfinv(self) -> Self {
+                math::erfinv(self)
+            }
+            #[inline]
+            fn lgamma(self) -> Self {
+                math::lgamma(self)
+            }
+            #[inline]
+            fn digamma(self) -> Self {
+                math::digamma(self)
+            }
+            #[inline]
+            fn trigamma(self) -> Self {
+                math::trigamma(self)
+            }
+            #[inline]
+            fn polygamma(self, order: u8) -> Self {
+                $of(math::polygamma(order, $as_f64(self)))
+            }
+        }
+    };
 }
 
-impl Scalar for f64 {
-    #[inline]
-    fn of(value: f64) -> Self {
-        value
-    }
-    #[inline]
-    fn as_f64(self) -> f64 {
-        self
-    }
-}
+scalar!(f32, |value| value as f32, f64::from);
+scalar!(f64, |value| value, |value| value);
 
 #[cfg(test)]
 mod tests {

@@ -67,7 +67,7 @@ fn models() -> Vec<(&'static str, usize, Build)> {
     ]
 }
 
-fn clip(norm: f64) -> impl FnMut(&[f64], &mut [f64]) {
+fn clip(norm: f64) -> impl Fn(&[f64], &mut [f64]) + Sync {
     move |squared_norms, weights| {
         for (weight, squared_norm) in weights.iter_mut().zip(squared_norms) {
             *weight = (norm / squared_norm.sqrt()).min(1.0);
@@ -94,14 +94,15 @@ fn contracted_norms_and_sums_are_those_of_the_matrix() {
         let matrix = slow.rows(&records, &batch).unwrap();
         let norms: Vec<f64> = matrix.rows().into_iter().map(|row| row.dot(&row)).collect();
         for norm in [f64::INFINITY, 0.5, 0.01] {
-            let mut seen = Vec::new();
+            let seen = std::sync::Mutex::new(Vec::new());
             let mut sum = vec![f64::NAN; fast.dimension()];
-            let mut clip = clip(norm);
+            let clip = clip(norm);
             let watch = |squared_norms: &[f64], weights: &mut [f64]| {
-                seen.extend_from_slice(squared_norms);
+                seen.lock().unwrap().extend_from_slice(squared_norms);
                 clip(squared_norms, weights);
             };
             fast.weighted_sum(&records, &batch, watch, &mut sum).unwrap();
+            let seen = seen.into_inner().unwrap();
             for (seen, norm) in seen.iter().zip(&norms) {
                 assert!((seen - norm).abs() <= 1e-13 * norm, "{name}: squared norm {seen} against {norm}");
             }

@@ -32,11 +32,17 @@ pub enum Binary {
     GreaterEqual,
     /// 1 if `a = b`, else 0; derivative 0.
     Equal,
+    /// 1 if `a < b`, else 0; derivative 0.
+    Less,
+    /// 1 if `a ≤ b`, else 0; derivative 0.
+    LessEqual,
+    /// 1 if `a ≠ b`, else 0; derivative 0. NaN differs from everything.
+    NotEqual,
 }
 
 impl Binary {
     /// Every function of this family, for tests that go through all of them.
-    pub const ALL: [Binary; 10] = [
+    pub const ALL: [Binary; 13] = [
         Binary::Add,
         Binary::Sub,
         Binary::Mul,
@@ -47,6 +53,9 @@ impl Binary {
         Binary::Greater,
         Binary::GreaterEqual,
         Binary::Equal,
+        Binary::Less,
+        Binary::LessEqual,
+        Binary::NotEqual,
     ];
 }
 
@@ -64,6 +73,9 @@ macro_rules! with_function {
             Binary::Greater => with_function!(@ $f, |a: T, b: T| indicator(a > b), $body),
             Binary::GreaterEqual => with_function!(@ $f, |a: T, b: T| indicator(a >= b), $body),
             Binary::Equal => with_function!(@ $f, |a: T, b: T| indicator(a == b), $body),
+            Binary::Less => with_function!(@ $f, |a: T, b: T| indicator(a < b), $body),
+            Binary::LessEqual => with_function!(@ $f, |a: T, b: T| indicator(a <= b), $body),
+            Binary::NotEqual => with_function!(@ $f, |a: T, b: T| indicator(a != b), $body),
         }
     };
     (@ $f:ident, $function:expr, $body:expr) => {{
@@ -105,6 +117,9 @@ impl Primitive for Binary {
             Binary::Greater => "greater",
             Binary::GreaterEqual => "greater_equal",
             Binary::Equal => "equal",
+            Binary::Less => "less",
+            Binary::LessEqual => "less_equal",
+            Binary::NotEqual => "not_equal",
         }
     }
 
@@ -162,7 +177,15 @@ impl Primitive for Binary {
             (Binary::Max, false) => a.greater_equal(b).select(zero, cotangent),
             (Binary::Min, true) => b.greater_equal(a).select(cotangent, zero),
             (Binary::Min, false) => b.greater_equal(a).select(zero, cotangent),
-            (Binary::Greater | Binary::GreaterEqual | Binary::Equal, _) => return None,
+            (
+                Binary::Greater
+                | Binary::GreaterEqual
+                | Binary::Equal
+                | Binary::Less
+                | Binary::LessEqual
+                | Binary::NotEqual,
+                _,
+            ) => return None,
         };
         Some(Cotangent::Value(value.sum_to(target.shape())))
     }
@@ -330,6 +353,27 @@ impl<'g> Var<'g> {
     #[track_caller]
     pub fn equal(self, other: impl Into<Value<'g>>) -> Var<'g> {
         self.zip(other, Binary::Equal)
+    }
+
+    /// 1 where `self < other`, else 0.
+    #[must_use]
+    #[track_caller]
+    pub fn less(self, other: impl Into<Value<'g>>) -> Var<'g> {
+        self.zip(other, Binary::Less)
+    }
+
+    /// 1 where `self ≤ other`, else 0.
+    #[must_use]
+    #[track_caller]
+    pub fn less_equal(self, other: impl Into<Value<'g>>) -> Var<'g> {
+        self.zip(other, Binary::LessEqual)
+    }
+
+    /// 1 where `self ≠ other`, else 0. NaN differs from everything, itself included.
+    #[must_use]
+    #[track_caller]
+    pub fn not_equal(self, other: impl Into<Value<'g>>) -> Var<'g> {
+        self.zip(other, Binary::NotEqual)
     }
 
     /// `a` where `self ≠ 0`, else `b`, element by element.

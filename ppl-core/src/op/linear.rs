@@ -64,6 +64,7 @@ impl Primitive for Linear {
         })
     }
 
+    #[inline(always)]
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
         let Work { lanes, out, args, .. } = work;
         let (a, b) = (args[0], args[1]);
@@ -106,7 +107,7 @@ impl Primitive for Linear {
 }
 
 /// `out += a · b`, lane by lane.
-#[inline]
+#[inline(always)]
 pub(crate) fn accumulate<T: Scalar>(out: &mut [T], a: Row<T>, b: Row<T>) {
     match (a, b) {
         (Row::Lanes(a), Row::Lanes(b)) => {
@@ -123,20 +124,32 @@ pub(crate) fn accumulate<T: Scalar>(out: &mut [T], a: Row<T>, b: Row<T>) {
     }
 }
 
-/// `Σ_lane x y`, added up in eight partial sums so that the order, and with it the result, never changes.
-#[inline]
+/// Partial sums of [`lane_product`].
+const PARTIAL_SUMS: usize = 32;
+
+/// `Σ_lane x y`, added up in a fixed number of partial sums so that the order, and with it the result, never changes.
+#[inline(always)]
 pub(crate) fn lane_product<T: Scalar>(x: &[T], y: &[T]) -> T {
-    let mut partial = [T::zero(); 8];
-    let (chunks_x, chunks_y) = (x.chunks_exact(8), y.chunks_exact(8));
-    let rest = chunks_x.remainder().iter().zip(chunks_y.remainder());
-    let rest: T = rest.map(|(&x, &y)| x * y).sum();
+    let mut partial = [T::zero(); PARTIAL_SUMS];
+    let (chunks_x, chunks_y) = (x.chunks_exact(PARTIAL_SUMS), y.chunks_exact(PARTIAL_SUMS));
+    let (rest_x, rest_y) = (chunks_x.remainder(), chunks_y.remainder());
     for (x, y) in chunks_x.zip(chunks_y) {
-        for lane in 0..8 {
-            partial[lane] += x[lane] * y[lane];
+        for ((partial, &x), &y) in partial.iter_mut().zip(x).zip(y) {
+            *partial += x * y;
         }
     }
-    let [a, b, c, d, e, f, g, h] = partial;
-    ((a + b) + (c + d)) + ((e + f) + (g + h)) + rest
+    for ((partial, &x), &y) in partial.iter_mut().zip(rest_x).zip(rest_y) {
+        *partial += x * y;
+    }
+    // Halves are added to each other until one number is left.
+    let mut width = PARTIAL_SUMS;
+    while width > 1 {
+        width /= 2;
+        for lane in 0..width {
+            partial[lane] += partial[lane + width];
+        }
+    }
+    partial[0]
 }
 
 /// Products; each fails softly, as told at [`Graph`](crate::Graph).

@@ -10,17 +10,25 @@
 //! | `structure` | axes in another order, slices, flips, arrays side by side |
 //! | `gather` | rows of a table by integer index, and adding rows up where an index says |
 //! | `linear` | inner product, matrix–vector, vector–matrix, outer product |
+//! | `einsum` | contractions by subscripts, products of matrices |
+//! | `triangle`, `decomposition` | parts of matrices; Cholesky factors, triangular systems, inverses |
+//! | `convolution`, `pooling` | windows that move over images |
 //!
 //! A rule for derivatives answers with a [`Cotangent`], which may be a *product* that nobody has multiplied out yet: that
 //! is what lets per-record gradients be contracted instead of stored.
 
 pub(crate) mod binary;
+pub(crate) mod convolution;
+pub(crate) mod decomposition;
+pub(crate) mod einsum;
 pub(crate) mod gather;
 pub(crate) mod leaf;
 pub(crate) mod linear;
+pub(crate) mod pooling;
 pub(crate) mod reduce;
 pub(crate) mod shaping;
 pub(crate) mod structure;
+pub(crate) mod triangle;
 pub(crate) mod unary;
 
 use crate::scalar::Scalar;
@@ -29,12 +37,17 @@ use crate::var::Var;
 use std::fmt;
 
 pub use binary::{Binary, Select};
+pub use convolution::{Convolution, Role, Window};
+pub use decomposition::Decomposition;
+pub use einsum::{Einsum, MatrixProduct};
 pub use gather::Gather;
 pub use leaf::{Constant, Input};
 pub use linear::Linear;
+pub use pooling::Pooling;
 pub use reduce::Reduce;
 pub use shaping::Shaping;
 pub use structure::Structure;
+pub use triangle::MatrixPart;
 pub use unary::Unary;
 
 /// Most arguments of one operation.
@@ -106,6 +119,16 @@ pub enum Op {
     Reduce(Reduce),
     /// An operation that moves elements.
     Structure(Structure),
+    /// A contraction by subscripts.
+    Einsum(Einsum),
+    /// A part of a matrix.
+    MatrixPart(MatrixPart),
+    /// An operation of matrix algebra.
+    Decomposition(Decomposition),
+    /// A convolution, or the derivative of one.
+    Convolution(Convolution),
+    /// A reduction over a moving window.
+    Pooling(Pooling),
 }
 
 /// Hands an operation to its family. Leaves have no rules of their own.
@@ -121,6 +144,11 @@ macro_rules! each_family {
             Op::Gather($primitive) => $answer,
             Op::Reduce($primitive) => $answer,
             Op::Structure($primitive) => $answer,
+            Op::Einsum($primitive) => $answer,
+            Op::MatrixPart($primitive) => $answer,
+            Op::Decomposition($primitive) => $answer,
+            Op::Convolution($primitive) => $answer,
+            Op::Pooling($primitive) => $answer,
         }
     };
 }
@@ -150,6 +178,7 @@ impl Op {
         each_family!(self, primitive => primitive.scratch_rows(args, shape), leaf => 0)
     }
 
+    #[inline(always)]
     pub(crate) fn run<T: Scalar>(&self, work: Work<'_, T>) {
         each_family!(self, primitive => primitive.run(work), leaf => ())
     }

@@ -55,6 +55,7 @@ impl Primitive for Shaping {
         }
     }
 
+    #[inline(always)]
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
         let Work { lanes, out, args, table, .. } = work;
         let x = args[0];
@@ -99,7 +100,7 @@ impl Primitive for Shaping {
 }
 
 /// `out = row`
-#[inline]
+#[inline(always)]
 pub(crate) fn copy<T: Scalar>(out: &mut [T], row: Row<T>) {
     match row {
         Row::Lanes(values) => out.copy_from_slice(values),
@@ -108,7 +109,7 @@ pub(crate) fn copy<T: Scalar>(out: &mut [T], row: Row<T>) {
 }
 
 /// `out += row`
-#[inline]
+#[inline(always)]
 pub(crate) fn add<T: Scalar>(out: &mut [T], row: Row<T>) {
     match row {
         Row::Lanes(values) => out.iter_mut().zip(values).for_each(|(out, &x)| *out += x),

@@ -4,6 +4,7 @@ use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::var::Var;
+use std::f64::consts::FRAC_2_SQRT_PI;
 use std::ops;
 
 /// A function of one argument, element by element.
@@ -36,11 +37,35 @@ pub enum Unary {
     Sigmoid,
     /// `ln(1 + eˣ)`
     Softplus,
+    /// `ln(x/(1 − x))`
+    Logit,
+    /// Sine.
+    Sin,
+    /// Cosine.
+    Cos,
+    /// Error function `(2/√π) ∫₀ˣ e^(−t²) dt`.
+    Erf,
+    /// `1 − erf x`
+    Erfc,
+    /// The `y` with `erf y = x`.
+    Erfinv,
+    /// `ln |Γ(x)|`
+    Lgamma,
+    /// `ψ(x) = d ln Γ(x)/dx`
+    Digamma,
+    /// `ψ′(x)`
+    Trigamma,
+    /// `ψ⁽ⁿ⁾(x)`, the derivative of order `n` of digamma; that of order 255 has no derivative here (NaN).
+    Polygamma(u8),
+    /// 1 if `x` is neither infinite nor NaN, else 0; derivative 0.
+    IsFinite,
+    /// `x`, with a derivative of 0.
+    StopGradient,
 }
 
 impl Unary {
-    /// Every function of this family, for tests that go through all of them.
-    pub const ALL: [Unary; 13] = [
+    /// Every function of this family, for tests that go through all of them; of the polygamma functions, one.
+    pub const ALL: [Unary; 25] = [
         Unary::Neg,
         Unary::Abs,
         Unary::Sign,
@@ -54,6 +79,18 @@ impl Unary {
         Unary::Tanh,
         Unary::Sigmoid,
         Unary::Softplus,
+        Unary::Logit,
+        Unary::Sin,
+        Unary::Cos,
+        Unary::Erf,
+        Unary::Erfc,
+        Unary::Erfinv,
+        Unary::Lgamma,
+        Unary::Digamma,
+        Unary::Trigamma,
+        Unary::Polygamma(2),
+        Unary::IsFinite,
+        Unary::StopGradient,
     ];
 
     /// `out = f(x)`
@@ -73,6 +110,18 @@ impl Unary {
             Unary::Tanh => map(out, x, T::tanh),
             Unary::Sigmoid => map(out, x, T::sigmoid),
             Unary::Softplus => map(out, x, T::softplus),
+            Unary::Logit => map(out, x, T::logit),
+            Unary::Sin => map(out, x, T::sin),
+            Unary::Cos => map(out, x, T::cos),
+            Unary::Erf => map(out, x, T::erf),
+            Unary::Erfc => map(out, x, T::erfc),
+            Unary::Erfinv => map(out, x, T::erfinv),
+            Unary::Lgamma => map(out, x, T::lgamma),
+            Unary::Digamma => map(out, x, T::digamma),
+            Unary::Trigamma => map(out, x, T::trigamma),
+            Unary::Polygamma(order) => map(out, x, |x| x.polygamma(order)),
+            Unary::IsFinite => map(out, x, |x| if x.is_finite() { T::one() } else { T::zero() }),
+            Unary::StopGradient => map(out, x, |x| x),
         }
     }
 }
@@ -93,6 +142,18 @@ impl Primitive for Unary {
             Unary::Tanh => "tanh",
             Unary::Sigmoid => "sigmoid",
             Unary::Softplus => "softplus",
+            Unary::Logit => "logit",
+            Unary::Sin => "sin",
+            Unary::Cos => "cos",
+            Unary::Erf => "erf",
+            Unary::Erfc => "erfc",
+            Unary::Erfinv => "erfinv",
+            Unary::Lgamma => "lgamma",
+            Unary::Digamma => "digamma",
+            Unary::Trigamma => "trigamma",
+            Unary::Polygamma(_) => "polygamma",
+            Unary::IsFinite => "is_finite",
+            Unary::StopGradient => "stop_gradient",
         }
     }
 
@@ -130,7 +191,7 @@ impl Primitive for Unary {
         Some(Cotangent::Value(match self {
             Unary::Neg => -cotangent,
             Unary::Abs => cotangent * x.sign(),
-            Unary::Sign => return None,
+            Unary::Sign | Unary::IsFinite | Unary::StopGradient => return None,
             Unary::Square => cotangent * (2.0 * x),
             Unary::Sqrt => cotangent * (0.5 / y),
             Unary::Reciprocal => -(cotangent * y.square()),
@@ -141,6 +202,19 @@ impl Primitive for Unary {
             Unary::Tanh => cotangent * (1.0 - y.square()),
             Unary::Sigmoid => cotangent * (y * (1.0 - y)),
             Unary::Softplus => cotangent * x.sigmoid(),
+            Unary::Logit => cotangent / (x * (1.0 - x)),
+            Unary::Sin => cotangent * x.cos(),
+            Unary::Cos => -(cotangent * x.sin()),
+            Unary::Erf => cotangent * (FRAC_2_SQRT_PI * (-x.square()).exp()),
+            Unary::Erfc => cotangent * (-FRAC_2_SQRT_PI * (-x.square()).exp()),
+            Unary::Erfinv => cotangent * (y.square().exp() / FRAC_2_SQRT_PI),
+            Unary::Lgamma => cotangent * x.digamma(),
+            Unary::Digamma => cotangent * x.trigamma(),
+            Unary::Trigamma => cotangent * x.polygamma(2),
+            Unary::Polygamma(order) => match order.checked_add(1) {
+                Some(next) => cotangent * x.polygamma(next),
+                None => cotangent * f64::NAN,
+            },
         }))
     }
 }
@@ -252,6 +326,129 @@ impl<'g> Var<'g> {
     #[track_caller]
     pub fn softplus(self) -> Var<'g> {
         self.unary(Unary::Softplus)
+    }
+
+    /// `ln(1/(1 + e⁻ˣ))`, without overflow.
+    #[must_use]
+    #[track_caller]
+    pub fn log_sigmoid(self) -> Var<'g> {
+        -(-self).softplus()
+    }
+
+    /// `ln(x/(1 − x))`, the inverse of [`Var::sigmoid`]; −∞ at 0, ∞ at 1, NaN outside.
+    #[must_use]
+    #[track_caller]
+    pub fn logit(self) -> Var<'g> {
+        self.unary(Unary::Logit)
+    }
+
+    /// `sin x`, of radians.
+    #[must_use]
+    #[track_caller]
+    pub fn sin(self) -> Var<'g> {
+        self.unary(Unary::Sin)
+    }
+
+    /// `cos x`, of radians.
+    #[must_use]
+    #[track_caller]
+    pub fn cos(self) -> Var<'g> {
+        self.unary(Unary::Cos)
+    }
+
+    /// Error function `(2/√π) ∫₀ˣ e^(−t²) dt` (NIST DLMF 7.2.1).
+    #[must_use]
+    #[track_caller]
+    pub fn erf(self) -> Var<'g> {
+        self.unary(Unary::Erf)
+    }
+
+    /// `1 − erf x`, relatively accurate in the right tail.
+    #[must_use]
+    #[track_caller]
+    pub fn erfc(self) -> Var<'g> {
+        self.unary(Unary::Erfc)
+    }
+
+    /// The `y` with `erf y = x`; ±∞ at ±1, NaN outside.
+    #[must_use]
+    #[track_caller]
+    pub fn erfinv(self) -> Var<'g> {
+        self.unary(Unary::Erfinv)
+    }
+
+    /// `ln |Γ(x)|`; ∞ at 0 and at the negative integers.
+    ///
+    /// Its derivatives of every order exist:
+    ///
+    /// ```
+    /// # use ppl_core::{Graph, gradient, Plan, Program};
+    /// let graph = Graph::new();
+    /// let x = graph.input("x", ())?;
+    /// let slope = gradient(x.lgamma(), &[x])?[0];
+    /// let curvature = gradient(slope, &[x])?[0];
+    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[slope, curvature])?);
+    /// plan.set("x", &[1.0])?;
+    /// plan.run();
+    /// assert!((plan.output(0)[0] + 0.577_215_664_901_532_9).abs() < 1e-14); // −γ
+    /// assert!((plan.output(1)[0] - std::f64::consts::PI.powi(2) / 6.0).abs() < 1e-14);
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn lgamma(self) -> Var<'g> {
+        self.unary(Unary::Lgamma)
+    }
+
+    /// `ψ(x) = d ln Γ(x)/dx` (NIST DLMF 5.2.2); NaN at the negative integers.
+    #[must_use]
+    #[track_caller]
+    pub fn digamma(self) -> Var<'g> {
+        self.unary(Unary::Digamma)
+    }
+
+    /// `ψ′(x)`; ∞ at 0 and at the negative integers.
+    #[must_use]
+    #[track_caller]
+    pub fn trigamma(self) -> Var<'g> {
+        self.unary(Unary::Trigamma)
+    }
+
+    /// `ψ⁽ⁿ⁾(x)`, the derivative of order `n` of digamma (NIST DLMF 5.15).
+    #[must_use]
+    #[track_caller]
+    pub fn polygamma(self, order: u8) -> Var<'g> {
+        match order {
+            0 => self.digamma(),
+            1 => self.trigamma(),
+            _ => self.unary(Unary::Polygamma(order)),
+        }
+    }
+
+    /// 1 where the number is neither infinite nor NaN, else 0.
+    #[must_use]
+    #[track_caller]
+    pub fn is_finite(self) -> Var<'g> {
+        self.unary(Unary::IsFinite)
+    }
+
+    /// The same number, which derivatives take for a constant.
+    ///
+    /// ```
+    /// # use ppl_core::{Graph, gradient, Plan, Program};
+    /// let graph = Graph::new();
+    /// let x = graph.input("x", ())?;
+    /// let slope = gradient(x.stop_gradient() * x, &[x])?[0]; // x, not 2x
+    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[slope])?);
+    /// plan.set("x", &[3.0])?;
+    /// plan.run();
+    /// assert_eq!(plan.output(0), [3.0]);
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn stop_gradient(self) -> Var<'g> {
+        self.unary(Unary::StopGradient)
     }
 
     /// Any function of one argument.

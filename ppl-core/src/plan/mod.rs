@@ -9,6 +9,7 @@
 //! | `group` | which elementwise operations run together in one sweep |
 //! | `place`, `layout` | where values live, and who uses which memory when |
 //! | `fused` | running a group |
+//! | `product` | matrix products |
 //! | `explain` | a plan in words |
 //! | `gather` | records' values from columns into rows |
 
@@ -18,26 +19,30 @@ mod gather;
 mod group;
 mod layout;
 mod place;
+mod product;
 
 use crate::error::{Error, Result};
 use crate::op::{MOST_ARGUMENTS, Operand, Work};
 use crate::program::Program;
-use crate::records::Records;
+use crate::records::{Records, Schema};
 use crate::scalar::Scalar;
+use crate::simd::{self, dispatch};
 pub use explain::{Explanation, StepExplanation};
 use fused::{CHUNK, Fused, Memory};
 use gather::{gather, gather_all};
 use layout::{Layout, Product, Single, Step};
 use ndarray::Array2;
 use place::Place;
+pub(crate) use product::{Matrix, multiply};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes of per-record values a tile may take: about half of a common second-level cache.
 const TILE_BYTES: usize = 256 * 1024;
 /// Fewest and most records in a tile.
 const TILE_RECORDS: Range<usize> = 16..1024;
 /// Fewest records in a tile of a program with large matrix products, which are slow on narrow ones.
-const WIDE_TILE_RECORDS: usize = 256;
+const WIDE_TILE_RECORDS: usize = 64;
 
 /// A shared input's place, found once by name with [`Plan::input`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +76,8 @@ pub struct Plan<T> {
     /// Values of each per-record input, record after record of a whole batch.
     record_inputs: Vec<Vec<T>>,
     tile: usize,
+    /// The last schema that was found to have the plan's columns.
+    fits: Option<Arc<Schema>>,
 }
 
 /// The memory of one tile.
@@ -106,7 +113,7 @@ impl<T: Scalar> Plan<T> {
         let tile = fits.clamp(fewest, TILE_RECORDS.end);
         let workspaces = vec![Workspace::new(&layout, tile)];
         let record_inputs = vec![Vec::new(); layout.record_inputs.len()];
-        Self { layout, workspaces, record_inputs, tile }
+        Self { layout, workspaces, record_inputs, tile, fits: None }
     }
 
     /// Most records one call of [`Plan::run_records`] takes.
@@ -214,14 +221,25 @@ impl<T: Scalar> Plan<T> {
         (runner, &mut self.workspaces)
     }
 
-    /// Memory for so many tiles at a time.
+    /// Makes sure there is memory for so many tiles at a time.
     pub(crate) fn reserve_workspaces(&mut self, count: usize) {
         let Self { workspaces, layout, tile, .. } = self;
-        workspaces.resize_with(count.max(1), || Workspace::new(layout, *tile));
+        if workspaces.len() < count {
+            workspaces.resize_with(count, || Workspace::new(layout, *tile));
+        }
     }
 
-    fn check_schema(&self, records: &Records) -> Result<()> {
+    /// Elementary operations for each record, as [`Plan::explain`] counts them.
+    pub(crate) fn operations(&self) -> u64 {
+        self.layout.explanation[1].iter().map(|step| step.operations).sum()
+    }
+
+    /// Checks that records have the columns the program was planned for.
+    pub(crate) fn check_schema(&mut self, records: &Records) -> Result<()> {
         let schema = records.schema();
+        if self.fits.as_ref().is_some_and(|known| Arc::ptr_eq(known, schema)) {
+            return Ok(());
+        }
         let columns = &self.layout.columns;
         let fits = columns.iter().all(|slot| {
             schema
@@ -230,6 +248,7 @@ impl<T: Scalar> Plan<T> {
                 .is_some_and(|(name, shape)| name == slot.name && *shape == slot.shape)
         });
         if fits {
+            self.fits = Some(Arc::clone(schema));
             return Ok(());
         }
         let expected: Vec<String> = columns
@@ -297,12 +316,6 @@ impl<T: Scalar> Plan<T> {
     #[must_use]
     pub fn outputs(&self) -> usize {
         self.layout.outputs.len()
-    }
-
-    /// Sets one record's part of an output to zero.
-    pub(crate) fn clear_lane(&mut self, output: usize, lane: usize) {
-        let (runner, workspaces) = self.parts();
-        runner.clear_lane(&mut workspaces[0], output, lane);
     }
 
     /// Runs both parts over the records of `batch` and returns one output as a matrix, a row for each record.
@@ -413,12 +426,22 @@ impl<T: Scalar> Runner<'_, T> {
         (operand, workspace.lanes)
     }
 
-    /// Sets one record's part of an output to zero.
-    pub(crate) fn clear_lane(&self, workspace: &mut Workspace<T>, output: usize, lane: usize) {
-        if let Place::Rows { slot, rows } = self.layout.outputs[output] {
-            let lanes = workspace.lanes;
-            for row in 0..rows {
-                workspace.record[slot][row * lanes + lane] = T::zero();
+    /// An output that is shared; row-major.
+    pub(crate) fn shared_output(&self, index: usize) -> &[T] {
+        match self.layout.outputs[index] {
+            Place::Shared { slot, len } => &self.layout.shared[slot][..len],
+            Place::Rows { .. } => &[],
+        }
+    }
+
+    /// Sets one record's part of all outputs to zero.
+    pub(crate) fn clear_lane(&self, workspace: &mut Workspace<T>, lane: usize) {
+        let lanes = workspace.lanes;
+        for &output in &self.layout.outputs {
+            if let Place::Rows { slot, rows } = output {
+                for row in workspace.record[slot][..rows * lanes].chunks_exact_mut(lanes) {
+                    row[lane] = T::zero();
+                }
             }
         }
     }
@@ -429,30 +452,13 @@ fn no_such<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) 
     Error::Values(format!("the program has no {what} '{name}'; it has [{}]", known.join(", ")))
 }
 
-/// Runs work compiled for the instruction set of the machine at hand.
-#[inline]
-fn dispatch(work: impl pulp::NullaryFnOnce<Output = ()>) {
-    pulp::Arch::new().dispatch(Vectorised(work));
-}
-
-/// Work for [`dispatch`].
-struct Vectorised<W>(W);
-
-impl<W: pulp::NullaryFnOnce<Output = ()>> pulp::WithSimd for Vectorised<W> {
-    type Output = ();
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, simd: S) {
-        simd.vectorize(self.0);
-    }
-}
-
 struct RunFused<'a, T> {
     fused: &'a Fused,
     lanes: usize,
     memory: Memory<'a, T>,
 }
 
-impl<T: Scalar> pulp::NullaryFnOnce for RunFused<'_, T> {
+impl<T: Scalar> simd::Work for RunFused<'_, T> {
     type Output = ();
     #[inline(always)]
     fn call(self) {
@@ -468,7 +474,7 @@ struct RunSingle<'a, T> {
     scratch: &'a mut [T],
 }
 
-impl<T: Scalar> pulp::NullaryFnOnce for RunSingle<'_, T> {
+impl<T: Scalar> simd::Work for RunSingle<'_, T> {
     type Output = ();
     #[inline(always)]
     fn call(self) {
@@ -534,15 +540,9 @@ impl Product {
         let mut out = std::mem::take(&mut slots[slot]);
         let matrix = &shared[self.matrix][..self.rows * self.columns];
         let x = &slots[vector][..length * lanes];
-        // Strides of the matrix as it is used.
-        let (by_row, by_column) = if self.transposed { (1, self.columns) } else { (self.columns, 1) };
-        for (j, out) in out[..rows * lanes].chunks_exact_mut(lanes.max(1)).enumerate() {
-            out.fill(T::zero());
-            for (k, x) in x.chunks_exact(lanes.max(1)).enumerate() {
-                let a = matrix[j * by_row + k * by_column];
-                out.iter_mut().zip(x).for_each(|(out, &x)| *out += a * x);
-            }
-        }
+        let matrix = Matrix::row_major(matrix, self.rows, self.columns);
+        let matrix = if self.transposed { matrix.transposed() } else { matrix };
+        multiply(false, matrix, Matrix::row_major(x, length, lanes), &mut out[..rows * lanes]);
         slots[slot] = out;
     }
 }

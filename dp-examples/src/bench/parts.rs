@@ -1,0 +1,169 @@
+//! A private step's parts, each timed by itself.
+
+use std::hint::black_box;
+
+use dp_sampler::{GaussianNoise, NoiseSource, Poisson, Subsampler, Subsampling};
+use dp_vi::{Adam, ClipNorm, Optimiser};
+use ppl_core::{Graph, Plan, Program, Record, RecordGradient, Records};
+use serde::Serialize;
+
+use super::data::{normals, seed};
+use super::{Failure, Stopwatch};
+
+/// Batches that the parts are timed on in turn, so that records come from memory as they do in a run.
+const BATCHES: u64 = 64;
+
+/// Microseconds of a private step's parts (medians).
+///
+/// `gather`, `gradient` and `clip_and_sum` are differences of growing pieces of the same work, and `rest` is what the
+/// whole step takes beyond all parts, so each of them carries the error of its two measurements; none is below zero.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Split {
+    /// Which records: Poisson sampling.
+    pub draw: f64,
+    /// The records' values into the tile.
+    pub gather: f64,
+    /// Forward and backward pass and norms of all records.
+    pub gradient: f64,
+    /// Weights from norms, weighted sums over records.
+    pub clip_and_sum: f64,
+    /// Gaussian noise for the sum.
+    pub noise: f64,
+    /// Adam.
+    pub optimiser: f64,
+    /// Everything else: draw of the guide, prior, entropy, pull-back, averaging.
+    pub rest: f64,
+}
+
+impl Split {
+    /// Names of the parts, as in JSON.
+    pub const NAMES: [&'static str; 7] =
+        ["draw", "gather", "gradient", "clip_and_sum", "noise", "optimiser", "rest"];
+
+    /// The parts in the order of [`Split::NAMES`].
+    #[must_use]
+    pub fn parts(&self) -> [f64; 7] {
+        [self.draw, self.gather, self.gradient, self.clip_and_sum, self.noise, self.optimiser, self.rest]
+    }
+}
+
+/// What a step consists of.
+pub struct Parts<'a> {
+    /// The records.
+    pub records: &'a Records,
+    /// The per-record gradient, its inputs set.
+    pub gradient: RecordGradient<f64>,
+    /// Names and values of its inputs, for the plan that stops before clipping.
+    pub inputs: &'a [(String, Vec<f64>)],
+    /// Sampling rate.
+    pub rate: f64,
+    /// Clip norm.
+    pub clip_norm: f64,
+    /// Number of parameters that Adam moves.
+    pub parameters: usize,
+}
+
+/// Goes round a list of batches.
+struct Round<'b> {
+    batches: &'b [Vec<u64>],
+    at: usize,
+}
+
+impl<'b> Round<'b> {
+    fn next(&mut self) -> &'b [u64] {
+        self.at = (self.at + 1) % self.batches.len();
+        &self.batches[self.at]
+    }
+}
+
+impl Parts<'_> {
+    /// Times the parts of a step that takes `whole_us` as a whole.
+    ///
+    /// # Errors
+    ///
+    /// What any of the parts finds wrong.
+    pub fn split(mut self, whole_us: f64, stopwatch: &Stopwatch) -> Result<Split, Failure> {
+        let records = self.records;
+        let mut sampler = Poisson::rate(self.rate)?.bind(records.len() as u64, &seed())?;
+        let mut drawn = Vec::with_capacity(sampler.max_batch_hint());
+        let mut batches = Vec::new();
+        for step in 0..BATCHES {
+            sampler.draw(step, &mut drawn);
+            batches.push(drawn.clone());
+        }
+        let round = || Round { batches: &batches, at: 0 };
+
+        let (mut columns, mut passes) = (self.columns()?, self.passes()?);
+        let dimension = self.gradient.dimension();
+        let clip = ClipNorm::new(self.clip_norm, dimension)?;
+        let mut sum = vec![0.0; dimension];
+        let (mut gather, mut pass, mut add) = (round(), round(), round());
+        let mut gather = || {
+            for tile in gather.next().chunks(columns.tile()) {
+                columns.run_records(records, tile)?;
+            }
+            Ok(())
+        };
+        let mut pass = || {
+            passes.run();
+            for tile in pass.next().chunks(passes.tile()) {
+                passes.run_records(records, tile)?;
+            }
+            Ok(())
+        };
+        let mut add = || {
+            let weigh = |norms: &[f64], weights: &mut [f64]| clip.weigh(norms, weights);
+            Ok(self.gradient.weighted_sum(records, add.next(), weigh, black_box(&mut sum))?)
+        };
+        let [gathered, passed, added] = stopwatch.compare([&mut gather, &mut pass, &mut add])?;
+
+        let mut step = BATCHES;
+        let mut draw = || {
+            step += 1;
+            sampler.draw(step, black_box(&mut drawn));
+            Ok(())
+        };
+        let (mut source, mut standard, mut release) =
+            (GaussianNoise::new(&seed()), vec![0.0; dimension], BATCHES);
+        let mut noise = || {
+            release += 1;
+            source.fill(release, black_box(&mut standard));
+            Ok(())
+        };
+        let (mut adam, mut at) = (Adam::new(), vec![0.0; self.parameters]);
+        adam.init(at.len());
+        let uphill = normals(0, self.parameters);
+        let mut optimiser = || {
+            adam.update(black_box(&mut at), black_box(&uphill), 1e-3);
+            Ok(())
+        };
+        let [draw, noise, optimiser] = stopwatch.compare([&mut draw, &mut noise, &mut optimiser])?;
+
+        let [gathered, passed, added, draw, noise, optimiser] =
+            [gathered, passed, added, draw, noise, optimiser].map(|timing| timing.median_us);
+        let (gradient, clip_and_sum) = ((passed - gathered).max(0.0), (added - passed).max(0.0));
+        let parts = draw + gathered + gradient + clip_and_sum + noise + optimiser;
+        let rest = (whole_us - parts).max(0.0);
+        Ok(Split { draw, gather: gathered, gradient, clip_and_sum, noise, optimiser, rest })
+    }
+
+    /// A plan that gathers all columns and does nothing else.
+    fn columns(&self) -> ppl_core::Result<Plan<f64>> {
+        let graph = Graph::new();
+        let record = Record::new(&graph, self.records.schema());
+        let names = self.records.schema().columns();
+        let columns = names.map(|(name, _)| record.get(name)).collect::<ppl_core::Result<Vec<_>>>()?;
+        Ok(Plan::new(&Program::new(&graph, &columns)?))
+    }
+
+    /// A plan of the gradient's program: what comes before clipping.
+    fn passes(&self) -> ppl_core::Result<Plan<f64>> {
+        let mut plan = Plan::new(self.gradient.program());
+        for (name, values) in self.inputs {
+            if plan.input(name).is_ok() {
+                plan.set(name, values)?;
+            }
+        }
+        Ok(plan)
+    }
+}

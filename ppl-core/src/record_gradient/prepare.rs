@@ -1,0 +1,207 @@
+//! From a value and a frontier to a program that computes norms and the factors of weighted sums.
+
+use super::backward;
+use super::contribution::{Contribution, Core, total};
+use super::cost::{self, Form};
+use super::explain::{Alternative, ArrayExplanation, GradientExplanation, describe};
+use super::norm::{self, square};
+use super::terms::{Site, Terms};
+use crate::diff::require_per_record_scalar;
+use crate::error::{Error, Result};
+use crate::graph::Kind;
+use crate::op::{Input, Op};
+use crate::program::Program;
+use crate::scalar::Scalar;
+use crate::var::Var;
+
+/// Everything about a gradient but its memory.
+pub(super) struct Prepared {
+    pub(super) program: Program,
+    pub(super) terms: Terms,
+    pub(super) explanation: GradientExplanation,
+    pub(super) dimension: usize,
+    pub(super) norms: Vec<Option<usize>>,
+    pub(super) factor_norms: Vec<usize>,
+    /// The same without norms.
+    pub(super) plain: (Program, Terms),
+}
+
+/// Outputs of a program, each value once.
+#[derive(Default)]
+struct Outputs<'g>(Vec<Var<'g>>);
+
+impl<'g> Outputs<'g> {
+    fn place(&mut self, value: Var<'g>) -> usize {
+        self.0.iter().position(|known| known.is(value)).unwrap_or_else(|| {
+            self.0.push(value);
+            self.0.len() - 1
+        })
+    }
+}
+
+/// What was decided about one frontier array.
+struct Decided<'g> {
+    /// What to add up, built if that was the decision.
+    contributions: Vec<Contribution<'g>>,
+    squared_norm: Option<Var<'g>>,
+    explanation: ArrayExplanation,
+}
+
+pub(super) fn prepare<'g, T: Scalar>(
+    value: Var<'g>,
+    frontier: &[Var<'g>],
+    groups: &[usize],
+) -> Result<Prepared> {
+    let count = check_groups(frontier.len(), groups)?;
+    let apart = backward::contributions(value, frontier)?;
+    let decided: Vec<Decided<'g>> = frontier
+        .iter()
+        .zip(&apart)
+        .zip(groups)
+        .map(|((array, each), &group)| decide::<T>(*array, each, group))
+        .collect();
+    let mut outputs = Outputs::default();
+    let norms = (0..count)
+        .map(|group| {
+            let members = decided.iter().zip(groups).filter(|(_, of)| **of == group);
+            let norm = members.filter_map(|(each, _)| each.squared_norm).reduce(|sum, next| sum + next);
+            norm.map(|norm| outputs.place(norm))
+        })
+        .collect();
+    let mut factor_norms = Vec::new();
+    for Contribution { core, scale } in decided.iter().flat_map(|each| &each.contributions) {
+        if let (&Core::Product { left, right }, None) = (core, scale) {
+            factor_norms.extend([left, right].map(|factor| outputs.place(square(factor))));
+        }
+    }
+    factor_norms.sort_unstable();
+    factor_norms.dedup();
+    let terms = {
+        let contributions: Vec<&[Contribution<'g>]> =
+            decided.iter().map(|each| each.contributions.as_slice()).collect();
+        Terms::new(&sites(frontier, &contributions, groups), |value| outputs.place(value))
+    };
+    let mut plain = Outputs::default();
+    let plain_terms = {
+        let contributions: Vec<&[Contribution<'g>]> = apart.iter().map(Vec::as_slice).collect();
+        Terms::new(&sites(frontier, &contributions, &vec![0; frontier.len()]), |value| plain.place(value))
+    };
+    Ok(Prepared {
+        program: Program::new(value.graph(), &outputs.0)?,
+        terms,
+        explanation: GradientExplanation {
+            arrays: decided.into_iter().map(|each| each.explanation).collect(),
+        },
+        dimension: frontier.iter().map(|array| array.shape().elements()).sum(),
+        norms,
+        factor_norms,
+        plain: (Program::new(value.graph(), &plain.0)?, plain_terms),
+    })
+}
+
+fn sites<'a, 'g>(
+    frontier: &[Var<'g>],
+    contributions: &[&'a [Contribution<'g>]],
+    groups: &[usize],
+) -> Vec<Site<'a, 'g>> {
+    let mut start = 0;
+    let site = |((array, contributions), group): ((&Var<'g>, &&'a [Contribution<'g>]), &usize)| {
+        let range = start..start + array.shape().elements();
+        start = range.end;
+        Site { contributions, group: *group, range }
+    };
+    frontier.iter().zip(contributions).zip(groups).map(site).collect()
+}
+
+/// Chooses how the contributions to one array are contracted.
+fn decide<'g, T: Scalar>(array: Var<'g>, apart: &[Contribution<'g>], group: usize) -> Decided<'g> {
+    let costs_apart = cost::apart(apart);
+    let mut explanation = ArrayExplanation {
+        name: name(array),
+        shape: array.shape(),
+        group,
+        uses: apart.iter().map(describe).collect(),
+        form: Form::Untouched,
+        costs: costs_apart,
+        alternative: None,
+    };
+    let mut contributions = apart.to_vec();
+    let mut excess = 0.0;
+    match apart {
+        [] => {}
+        [one] if one.is_direct() => explanation.form = Form::Direct,
+        [_] => {
+            explanation.form = Form::Factored;
+            let (form, costs) = (Form::Built, cost::built(apart));
+            explanation.alternative = Some(Alternative { form, costs, too_coarse: false });
+        }
+        several => {
+            let costs_built = cost::built(several);
+            let found = norm::excess::<T>(several);
+            match found {
+                Some(found) if costs_apart.total() <= costs_built.total() => {
+                    excess = found;
+                    explanation.form = Form::Gram;
+                    explanation.alternative =
+                        Some(Alternative { form: Form::Built, costs: costs_built, too_coarse: false });
+                }
+                _ => {
+                    contributions = total(several, &array.shape())
+                        .map(|value| crate::op::Cotangent::Value(value).into())
+                        .into_iter()
+                        .collect();
+                    explanation.form = Form::Built;
+                    explanation.costs = costs_built;
+                    explanation.alternative = Some(Alternative {
+                        form: Form::Gram,
+                        costs: costs_apart,
+                        too_coarse: found.is_none(),
+                    });
+                }
+            }
+        }
+    }
+    let squared_norm = norm::squared_norm::<T>(&contributions, excess);
+    Decided { contributions, squared_norm, explanation }
+}
+
+fn name(array: Var<'_>) -> String {
+    array.graph().with_node(array.id(), |node| match &node.op {
+        Op::Input(Input::Shared(name)) => format!("'{name}'"),
+        op => format!("%{} = {op}", array.id()),
+    })
+}
+
+/// The number of groups.
+fn check_groups(arrays: usize, groups: &[usize]) -> Result<usize> {
+    if groups.len() != arrays {
+        let got = groups.len();
+        return Err(Error::Values(format!("there are {arrays} frontier arrays, got groups for {got}")));
+    }
+    let count = groups.iter().max().map_or(0, |last| last.saturating_add(1));
+    match (0..count.min(arrays + 1)).find(|group| !groups.contains(group)) {
+        Some(missing) => Err(Error::Values(format!(
+            "groups are counted from 0 to {}, but no array is in group {missing}",
+            count - 1
+        ))),
+        None => Ok(count),
+    }
+}
+
+/// Whether there is one number for each record and only shared arrays to differentiate it by.
+#[track_caller]
+pub(super) fn check_frontier(value: Var<'_>, frontier: &[Var<'_>]) -> Result<()> {
+    value.graph().check()?;
+    for array in frontier {
+        array.require_on(value.graph(), "record gradient")?;
+    }
+    require_per_record_scalar(value)?;
+    match frontier.iter().find(|array| array.kind() == Kind::PerRecord) {
+        Some(array) => Err(Error::MixesRecords {
+            what: format!("a gradient with respect to a per-record value of shape {}", array.shape()),
+            rule: "the frontier holds shared arrays only",
+            source_line: crate::error::Source::caller(),
+        }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,199 @@
+//! What is added up over records: each distinct product once, with the arrays it is rescaled into afterwards.
+
+use super::accumulate;
+use super::contribution::{Contribution, Core};
+use crate::op::Operand;
+use crate::scalar::Scalar;
+use crate::var::Var;
+use std::ops::Range;
+
+/// Outputs of the plan that hold an array for each record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rows {
+    Direct { value: usize },
+    Product { left: usize, right: usize },
+}
+
+/// Where a weighted sum goes.
+#[derive(Clone, Debug)]
+enum Target {
+    /// Straight into the sums.
+    Sums(Range<usize>),
+    /// Into a part of its own, from which it is rescaled.
+    Part(Range<usize>),
+}
+
+/// One weighted sum over records.
+#[derive(Clone, Debug)]
+struct Term {
+    rows: Rows,
+    group: usize,
+    target: Target,
+    /// Elements of the left factor, if there is one.
+    left: usize,
+}
+
+/// `sums[to] += D ∘ part[from]`
+#[derive(Clone, Debug)]
+struct Rescaling {
+    from: Range<usize>,
+    to: Range<usize>,
+    scale: Option<usize>,
+}
+
+/// All weighted sums of a gradient.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Terms {
+    terms: Vec<Term>,
+    rescalings: Vec<Rescaling>,
+    parts: usize,
+}
+
+/// One contribution to one frontier array.
+struct Use {
+    rows: Rows,
+    left: usize,
+    group: usize,
+    range: Range<usize>,
+    scale: Option<usize>,
+}
+
+/// One frontier array's contributions, and where its part of the sum lies.
+pub(super) struct Site<'a, 'g> {
+    pub(super) contributions: &'a [Contribution<'g>],
+    pub(super) group: usize,
+    pub(super) range: Range<usize>,
+}
+
+impl Terms {
+    /// Lays the weighted sums out; `output` makes a value an output of the program and says which.
+    pub(super) fn new<'g>(sites: &[Site<'_, 'g>], mut output: impl FnMut(Var<'g>) -> usize) -> Self {
+        let mut uses: Vec<Use> = Vec::new();
+        for site in sites {
+            for Contribution { core, scale } in site.contributions {
+                let (rows, left) = match *core {
+                    Core::Direct(value) => (Rows::Direct { value: output(value) }, 0),
+                    Core::Product { left, right } => {
+                        let rows = Rows::Product { left: output(left), right: output(right) };
+                        (rows, left.shape().elements())
+                    }
+                };
+                let (group, range, scale) = (site.group, site.range.clone(), scale.map(&mut output));
+                uses.push(Use { rows, left, group, range, scale });
+            }
+        }
+        let mut all = Self::default();
+        for (k, Use { rows, left, group, range, scale }) in uses.iter().enumerate() {
+            let same = |other: &Use| (other.rows, other.group) == (*rows, *group);
+            if uses[..k].iter().any(same) {
+                continue;
+            }
+            let alone = scale.is_none() && !uses[k + 1..].iter().any(same);
+            let target = if alone {
+                Target::Sums(range.clone())
+            } else {
+                let part = all.parts..all.parts + range.len();
+                all.parts = part.end;
+                for other in uses[k..].iter().filter(|other| same(other)) {
+                    all.rescalings.push(Rescaling {
+                        from: part.clone(),
+                        to: other.range.clone(),
+                        scale: other.scale,
+                    });
+                }
+                Target::Part(part)
+            };
+            all.terms.push(Term { rows: *rows, group: *group, target, left: *left });
+        }
+        all
+    }
+
+    /// Numbers that the parts take.
+    pub(super) fn parts(&self) -> usize {
+        self.parts
+    }
+
+    /// Rows of scratch memory that [`accumulate`](Terms::accumulate) needs.
+    pub(super) fn scratch_rows(&self) -> usize {
+        self.terms.iter().map(|term| term.left).max().unwrap_or(0)
+    }
+
+    /// Adds the weighted sums of a tile, whose outputs `output` finds, with the number of its records; `weights` holds the
+    /// weights of one group after the other.
+    pub(super) fn accumulate<'a, T: Scalar>(
+        &self,
+        output: impl Fn(usize) -> (Operand<'a, T>, usize),
+        weights: &[T],
+        sums: &mut [T],
+        parts: &mut [T],
+        scratch: &mut [T],
+    ) {
+        for term in &self.terms {
+            let sums = match &term.target {
+                Target::Sums(range) => &mut sums[range.clone()],
+                Target::Part(range) => &mut parts[range.clone()],
+            };
+            match term.rows {
+                Rows::Direct { value } => {
+                    let (value, lanes) = output(value);
+                    accumulate::direct(sums, &weights[term.group * lanes..][..lanes], value);
+                }
+                Rows::Product { left, right } => {
+                    let ((left, lanes), (right, _)) = (output(left), output(right));
+                    accumulate::product(sums, &weights[term.group * lanes..][..lanes], left, right, scratch);
+                }
+            }
+        }
+    }
+
+    /// Rescales the parts into the sums, when all tiles have been added up.
+    pub(super) fn finish<'a, T: Scalar>(
+        &self,
+        shared: impl Fn(usize) -> &'a [T],
+        sums: &mut [T],
+        parts: &[T],
+    ) {
+        for Rescaling { from, to, scale } in &self.rescalings {
+            let scale = scale.map(&shared);
+            accumulate::rescale(&mut sums[to.clone()], &parts[from.clone()], scale);
+        }
+    }
+
+    /// Each record's own gradient of a tile, multiplied out: `write(lane, element, value)` adds.
+    pub(super) fn multiply_out<'a, T: Scalar>(
+        &self,
+        output: impl Fn(usize) -> (Operand<'a, T>, usize),
+        mut write: impl FnMut(usize, usize, T),
+    ) {
+        for term in &self.terms {
+            let (targets, length): (Vec<(usize, Option<usize>)>, usize) = match &term.target {
+                Target::Sums(range) => (vec![(range.start, None)], range.len()),
+                Target::Part(part) => {
+                    let uses = self.rescalings.iter().filter(|each| each.from == *part);
+                    (uses.map(|each| (each.to.start, each.scale)).collect(), part.len())
+                }
+            };
+            let (first, second) = match term.rows {
+                Rows::Direct { value } => (value, None),
+                Rows::Product { left, right } => (left, Some(right)),
+            };
+            let (first, lanes) = output(first);
+            let second = second.map(|right| output(right).0);
+            for element in 0..length {
+                for lane in 0..lanes {
+                    let value = match second {
+                        None => first.at(element, lane, lanes),
+                        Some(right) => {
+                            let width = right.rows(lanes).max(1);
+                            first.at(element / width, lane, lanes) * right.at(element % width, lane, lanes)
+                        }
+                    };
+                    for &(start, scale) in &targets {
+                        let scale = scale.map(|scale| output(scale).0.at(element, lane, lanes));
+                        write(lane, start + element, scale.map_or(value, |scale| scale * value));
+                    }
+                }
+            }
+        }
+    }
+}

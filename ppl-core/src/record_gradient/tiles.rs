@@ -1,0 +1,262 @@
+//! One tile of records after the other, or several side by side: norms, weights, and the weighted sums of each tile.
+//!
+//! Every tile has sums of its own, which are added up in the order of the tiles, whoever made them: results do not depend on
+//! the number of threads.
+
+use super::terms::Terms;
+use crate::error::Result;
+use crate::op::Operand;
+use crate::plan::{Plan, Runner, Workspace};
+use crate::records::Records;
+use crate::scalar::Scalar;
+use rayon::prelude::*;
+
+/// Squares below this multiple of the smallest normal number have lost digits to underflow.
+const UNDERFLOW_MARGIN: f64 = 16_777_216.0; // 2²⁴
+
+/// Elementary operations in a batch from which on waking another thread pays.
+const PARALLEL: u64 = 1 << 19;
+
+/// Memory of one tile beside the plan's.
+#[derive(Clone, Debug)]
+pub(super) struct Buffers<T> {
+    /// Squared norms of one group after the other.
+    squared_norms: Vec<T>,
+    /// Weights of one group after the other.
+    weights: Vec<T>,
+    scratch: Vec<T>,
+    sums: Vec<T>,
+    parts: Vec<T>,
+}
+
+/// Whose weights a weighing function writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Weighing {
+    /// One for each record.
+    Together,
+    /// One for each group and record.
+    Grouped,
+}
+
+/// What is done with each tile.
+#[derive(Clone, Debug)]
+pub(super) struct Tiles {
+    /// For each group the output that holds its squared norms; `None` if no record touches it.
+    pub(super) norms: Vec<Option<usize>>,
+    /// Outputs that hold squared norms of factors.
+    pub(super) factor_norms: Vec<usize>,
+    pub(super) terms: Terms,
+    /// Numbers of a sum.
+    pub(super) dimension: usize,
+}
+
+/// The members of a team: memory for one tile each, and the sums of parts over all tiles.
+#[derive(Clone, Debug)]
+pub(super) struct Team<T> {
+    members: Vec<Buffers<T>>,
+    parts: Vec<T>,
+}
+
+/// A tile that has been run.
+struct Done<'a, T> {
+    runner: Runner<'a, T>,
+    workspace: &'a mut Workspace<T>,
+    lanes: usize,
+}
+
+impl Tiles {
+    /// A team of one.
+    pub(super) fn team<T: Scalar>(&self, tile: usize) -> Team<T> {
+        Team { members: vec![self.buffers(tile)], parts: vec![T::zero(); self.terms.parts()] }
+    }
+
+    /// Memory for one tile.
+    fn buffers<T: Scalar>(&self, tile: usize) -> Buffers<T> {
+        let zeros = |numbers: usize| vec![T::zero(); numbers];
+        Buffers {
+            squared_norms: zeros(self.norms.len().max(1) * tile),
+            weights: zeros(self.norms.len().max(1) * tile),
+            scratch: zeros(self.terms.scratch_rows() * tile),
+            sums: zeros(self.dimension),
+            parts: zeros(self.terms.parts()),
+        }
+    }
+
+    /// Writes `Σ_i c_i v_i` over a batch into `sums`. The plan's shared part has been run.
+    ///
+    /// With no `weigh` all weights are 1 and records are taken as they are.
+    pub(super) fn sum<T: Scalar, W: Fn(&[T], &mut [T]) + Sync>(
+        &self,
+        plan: &mut Plan<T>,
+        team: &mut Team<T>,
+        (records, batch): (&Records, &[u64]),
+        weigh: Option<(Weighing, &W)>,
+        sums: &mut [T],
+    ) -> Result<()> {
+        let tile = plan.tile();
+        let tiles = batch.len().div_ceil(tile);
+        let work = plan.operations().saturating_mul(batch.len() as u64);
+        let threads = if work < PARALLEL { 1 } else { rayon::current_num_threads().clamp(1, tiles.max(1)) };
+        plan.check_schema(records)?;
+        plan.reserve_workspaces(threads);
+        while team.members.len() < threads {
+            team.members.push(self.buffers(tile));
+        }
+        let (runner, workspaces) = plan.parts();
+        let one = |number: usize, workspace: &mut Workspace<T>, buffers: &mut Buffers<T>| -> Result<()> {
+            let start = number * tile;
+            let indices = &batch[start..(start + tile).min(batch.len())];
+            runner.run(workspace, records, indices, start, batch.len())?;
+            let mut done = Done { runner, workspace, lanes: indices.len() };
+            match weigh {
+                Some((weighing, weigh)) => self.weigh(&mut done, buffers, weighing, weigh),
+                None => buffers.weights[..indices.len()].fill(T::one()),
+            }
+            buffers.sums.fill(T::zero());
+            buffers.parts.fill(T::zero());
+            let Buffers { weights, scratch, sums, parts, .. } = buffers;
+            self.terms.accumulate(|index| done.output(index), weights, sums, parts, scratch);
+            Ok(())
+        };
+        sums.fill(T::zero());
+        team.parts.fill(T::zero());
+        for first in (0..tiles).step_by(threads) {
+            let members = &mut team.members[..threads.min(tiles - first)];
+            if let [member] = members {
+                one(first, &mut workspaces[0], member)?;
+            } else {
+                let pairs = workspaces.par_iter_mut().zip(&mut *members).enumerate();
+                pairs.try_for_each(|(k, (workspace, member))| one(first + k, workspace, member))?;
+            }
+            for member in members {
+                add(sums, &member.sums);
+                add(&mut team.parts, &member.parts);
+            }
+        }
+        self.terms.finish(|index| runner.shared_output(index), sums, &team.parts);
+        Ok(())
+    }
+
+    /// Writes the squared norms of the last tile of `plan`, a row for each group; NaN where a factor has underflowed.
+    pub(super) fn squared_norms<T: Scalar>(
+        &self,
+        plan: &mut Plan<T>,
+        (records, batch): (&Records, &[u64]),
+        norms: &mut [T],
+    ) -> Result<()> {
+        let (tile, groups) = (plan.tile(), self.norms.len());
+        plan.check_schema(records)?;
+        let (runner, workspaces) = plan.parts();
+        let mut found = vec![T::zero(); groups * tile];
+        for (number, indices) in batch.chunks(tile).enumerate() {
+            let (start, lanes) = (number * tile, indices.len());
+            runner.run(&mut workspaces[0], records, indices, start, batch.len())?;
+            let done = Done { runner, workspace: &mut workspaces[0], lanes };
+            self.find_norms(&done, &mut found);
+            for (group, found) in found.chunks_exact(lanes).enumerate().take(groups) {
+                norms[group * batch.len() + start..][..lanes].copy_from_slice(found);
+            }
+            self.find_underflow(&done, |lane| {
+                (0..groups).for_each(|group| norms[group * batch.len() + start + lane] = T::nan());
+            });
+        }
+        Ok(())
+    }
+
+    /// The squared norms of a tile's records, one group after the other.
+    fn find_norms<T: Scalar>(&self, done: &Done<'_, T>, norms: &mut [T]) {
+        for (group, output) in self.norms.iter().enumerate() {
+            let norms = &mut norms[group * done.lanes..][..done.lanes];
+            match output.map(|output| done.output(output).0) {
+                None => norms.fill(T::zero()),
+                Some(Operand::Rows(rows)) => norms.copy_from_slice(rows),
+                Some(Operand::Shared(value)) => norms.fill(value[0]),
+            }
+        }
+    }
+
+    /// Calls `broken` for each of a tile's records that has a factor whose squared norm has lost digits.
+    fn find_underflow<T: Scalar>(&self, done: &Done<'_, T>, mut broken: impl FnMut(usize)) {
+        let smallest = T::min_positive_value() * T::of(UNDERFLOW_MARGIN);
+        let underflowed = |squared: T| squared < smallest && squared > T::zero();
+        for &output in &self.factor_norms {
+            match done.output(output).0 {
+                Operand::Rows(rows) => {
+                    // Hardly ever true, and quickly said of all of them.
+                    if rows.iter().fold(false, |any, &squared| any | underflowed(squared)) {
+                        let lanes = rows.iter().enumerate().filter(|(_, squared)| underflowed(**squared));
+                        lanes.for_each(|(lane, _)| broken(lane));
+                    }
+                }
+                Operand::Shared(values) if values.iter().any(|&squared| underflowed(squared)) => {
+                    (0..done.lanes).for_each(&mut broken);
+                }
+                Operand::Shared(_) => {}
+            }
+        }
+    }
+
+    /// Weights of a tile's records; those whose norm or weight is not finite are taken out of the factors, since a weight
+    /// of zero does not undo a NaN.
+    fn weigh<T: Scalar>(
+        &self,
+        done: &mut Done<'_, T>,
+        buffers: &mut Buffers<T>,
+        weighing: Weighing,
+        weigh: &(impl Fn(&[T], &mut [T]) + Sync),
+    ) {
+        let (lanes, groups) = (done.lanes, self.norms.len());
+        self.find_norms(done, &mut buffers.squared_norms);
+        let norms = &mut buffers.squared_norms[..groups * lanes];
+        let weighed = if weighing == Weighing::Grouped { groups } else { 1 };
+        if weighing == Weighing::Together {
+            let (total, rest) = norms.split_at_mut(lanes);
+            for group in rest.chunks_exact(lanes.max(1)) {
+                total.iter_mut().zip(group).for_each(|(total, &norm)| *total += norm);
+            }
+        }
+        let norms = &buffers.squared_norms[..weighed * lanes];
+        let weights = &mut buffers.weights[..groups * lanes];
+        weigh(norms, &mut weights[..weighed * lanes]);
+        self.find_underflow(done, |lane| weights[lane] = T::nan());
+        let finite = |values: &[T]| values.iter().fold(true, |all, value| all & value.is_finite());
+        if !(finite(norms) && finite(&weights[..weighed * lanes])) {
+            for lane in 0..lanes {
+                let all = (0..weighed).map(|group| group * lanes + lane);
+                if !all.clone().all(|at| norms[at].is_finite() && weights[at].is_finite()) {
+                    all.for_each(|at| weights[at] = T::zero());
+                    done.clear(lane);
+                }
+            }
+        }
+        if weighing == Weighing::Together {
+            for group in 1..groups {
+                weights.copy_within(..lanes, group * lanes);
+            }
+        }
+    }
+}
+
+impl<T: Scalar> Done<'_, T> {
+    fn output(&self, index: usize) -> (Operand<'_, T>, usize) {
+        self.runner.output(self.workspace, index)
+    }
+
+    /// Sets one record's part of all outputs to zero.
+    fn clear(&mut self, lane: usize) {
+        self.runner.clear_lane(self.workspace, lane);
+    }
+}
+
+/// Numbers from which on a sum is formed by several threads.
+const PARALLEL_ADD: usize = 1 << 16;
+
+/// `sums += more`
+fn add<T: Scalar>(sums: &mut [T], more: &[T]) {
+    let one = |(sums, more): (&mut [T], &[T])| sums.iter_mut().zip(more).for_each(|(sum, &x)| *sum += x);
+    if sums.len() < PARALLEL_ADD {
+        one((sums, more));
+    } else {
+        sums.par_chunks_mut(PARALLEL_ADD / 4).zip(more.par_chunks(PARALLEL_ADD / 4)).for_each(one);
+    }
+}
