@@ -1,14 +1,16 @@
 //! Optimisers and schedules. They see only what has already been released, so nothing here touches privacy.
 
 use crate::error::{Error, Result};
+use ppl_core::Scalar;
+use rayon::prelude::*;
 
-/// Turns gradients into steps uphill.
-pub trait Optimiser {
+/// Turns gradients into steps uphill. `T` is the number type of the parameters.
+pub trait Optimiser<T = f64> {
     /// Prepares for a number of parameters.
     fn init(&mut self, parameters: usize);
 
     /// Moves the parameters one step along the gradient at this learning rate. Allocates nothing.
-    fn update(&mut self, parameters: &mut [f64], gradient: &[f64], learning_rate: f64);
+    fn update(&mut self, parameters: &mut [T], gradient: &[T], learning_rate: f64);
 }
 
 /// Adam (Kingma & Ba 2015, algorithm 1), uphill.
@@ -19,7 +21,7 @@ pub trait Optimiser {
 ///
 /// ```
 /// use dp_vi::{Adam, Optimiser};
-/// let mut adam = Adam::new();
+/// let mut adam = Adam::<f64>::new();
 /// adam.init(1);
 /// let mut x = [0.0];
 /// for _ in 0..500 {
@@ -29,13 +31,13 @@ pub trait Optimiser {
 /// assert!((x[0] - 3.0).abs() < 1e-3);
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Adam {
-    first: Vec<f64>,
-    second: Vec<f64>,
+pub struct Adam<T = f64> {
+    first: Vec<T>,
+    second: Vec<T>,
     step: i32,
 }
 
-impl Adam {
+impl<T: Scalar> Adam<T> {
     const BETA_1: f64 = 0.9;
     const BETA_2: f64 = 0.999;
     const FLOOR: f64 = 1e-8;
@@ -47,24 +49,41 @@ impl Adam {
     }
 }
 
-impl Optimiser for Adam {
+impl<T: Scalar> Optimiser<T> for Adam<T> {
     fn init(&mut self, parameters: usize) {
-        *self = Self { first: vec![0.0; parameters], second: vec![0.0; parameters], step: 0 };
+        *self = Self { first: vec![T::zero(); parameters], second: vec![T::zero(); parameters], step: 0 };
     }
 
-    fn update(&mut self, parameters: &mut [f64], gradient: &[f64], learning_rate: f64) {
+    fn update(&mut self, parameters: &mut [T], gradient: &[T], learning_rate: f64) {
         self.step = self.step.saturating_add(1);
         let correct_first = 1.0 - Self::BETA_1.powi(self.step);
         let correct_second = 1.0 - Self::BETA_2.powi(self.step);
-        let moments = self.first.iter_mut().zip(&mut self.second);
-        for ((parameter, &g), (first, second)) in parameters.iter_mut().zip(gradient).zip(moments) {
-            *first += (1.0 - Self::BETA_1) * (g - *first);
-            *second += (1.0 - Self::BETA_2) * (g * g - *second);
-            *parameter +=
-                learning_rate * (*first / correct_first) / ((*second / correct_second).sqrt() + Self::FLOOR);
+        let (keep_first, keep_second) = (T::of(1.0 - Self::BETA_1), T::of(1.0 - Self::BETA_2));
+        let (rate, correct_second) = (T::of(learning_rate / correct_first), T::of(1.0 / correct_second));
+        let floor = T::of(Self::FLOOR);
+        let update = |((parameters, gradient), (first, second)): Part<'_, T>| {
+            let moments = first.iter_mut().zip(second);
+            for ((parameter, &g), (first, second)) in parameters.iter_mut().zip(gradient).zip(moments) {
+                *first += keep_first * (g - *first);
+                *second += keep_second * (g * g - *second);
+                *parameter += rate * *first / ((*second * correct_second).sqrt() + floor);
+            }
+        };
+        if parameters.len() < PARALLEL {
+            update(((parameters, gradient), (&mut self.first, &mut self.second)));
+            return;
         }
+        let chunk = PARALLEL / 4;
+        let moments = self.first.par_chunks_mut(chunk).zip(self.second.par_chunks_mut(chunk));
+        parameters.par_chunks_mut(chunk).zip(gradient.par_chunks(chunk)).zip(moments).for_each(update);
     }
 }
+
+/// Parameters and gradient, first and second moments.
+type Part<'a, T> = ((&'a mut [T], &'a [T]), (&'a mut [T], &'a mut [T]));
+
+/// Parameters from which on several threads share an update.
+const PARALLEL: usize = 1 << 16;
 
 /// How the learning rate changes over a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -136,7 +155,7 @@ mod tests {
 
     #[test]
     fn first_step_of_adam_has_the_length_of_the_rate() {
-        let mut adam = Adam::new();
+        let mut adam = Adam::<f64>::new();
         adam.init(2);
         let mut x = [0.0, 0.0];
         adam.update(&mut x, &[1e-3, -5e7], 0.1);

@@ -1,11 +1,17 @@
-//! Reverse-mode differentiation: from a program to a program.
+//! Differentiation, backwards and forwards: from a program to a program.
 //!
 //! The derivative is written into the same graph, out of the same primitives, so it can be differentiated or contracted
-//! again, and work it shares with the value is done once.
+//! again, and work it shares with the value is done once. What is differentiated is simplified first, so that the
+//! derivative of `log(1 + exp x)` is that of a softplus and is finite wherever it should be.
+//!
+//! Only the backward rules are written down. A vector–Jacobian product is linear in its vector, and the transpose of that linear
+//! map is the Jacobian–vector product: a dummy vector is pulled back, and the tangent is pulled back through what that wrote.
+//! The dummy is gone from the result.
 
 use crate::error::{Error, Result, Source};
 use crate::graph::Kind;
 use crate::op::Cotangent;
+use crate::simplify::before_differentiation;
 use crate::var::Var;
 
 /// The gradient of a scalar with respect to each of `wrt`.
@@ -66,6 +72,131 @@ pub fn vector_jacobian<'g>(outputs: &[(Var<'g>, Var<'g>)], wrt: &[Var<'g>]) -> R
         })
 }
 
+/// A scalar and its gradient with respect to each of `wrt`.
+///
+/// The value is given back simplified, so that work it shares with the gradient is done once.
+///
+/// # Errors
+/// As [`gradient`].
+///
+/// ```
+/// # use ppl_core::{Graph, value_and_gradient};
+/// let graph = Graph::new();
+/// let x = graph.input("x", ())?;
+/// let (value, slopes) = value_and_gradient(x.exp(), &[x])?;
+/// assert!(value.is(slopes[0])); // the exponential is its own derivative, and is computed once
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+#[track_caller]
+pub fn value_and_gradient<'g>(output: Var<'g>, wrt: &[Var<'g>]) -> Result<(Var<'g>, Vec<Var<'g>>)> {
+    let gradients = gradient(output, wrt)?;
+    // The gradient was taken of the simplified value; the same again finds the same nodes.
+    let value = before_differentiation(output.graph(), &[output], wrt)[0];
+    Ok((value, gradients))
+}
+
+/// The Jacobian–vector product `Σₖ ∂y/∂xₖ · tₖ` for each output `y`: how `y` changes when each `xₖ` moves along `tₖ`.
+///
+/// Shapes: that of `tₖ` is that of `xₖ`; results have those of the outputs. The work is a small multiple of that of the
+/// outputs, whatever their size and number.
+///
+/// # Errors
+/// If there are not as many tangents as arrays, a tangent has another shape than its array, or an expression of the graph
+/// has failed before.
+///
+/// ```
+/// # use ppl_core::{Graph, Plan, Program, jacobian_vector};
+/// let graph = Graph::new();
+/// let (x, t) = (graph.input("x", [2])?, graph.input("t", [2])?);
+/// let change = jacobian_vector(&[x.square()], &[x], &[t])?;
+/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &change)?);
+/// plan.set("x", &[3.0, 4.0])?;
+/// plan.set("t", &[1.0, 10.0])?;
+/// plan.run();
+/// assert_eq!(plan.output(0), [6.0, 80.0]); // 2 x t
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+#[track_caller]
+pub fn jacobian_vector<'g>(
+    outputs: &[Var<'g>],
+    wrt: &[Var<'g>],
+    tangents: &[Var<'g>],
+) -> Result<Vec<Var<'g>>> {
+    if wrt.len() != tangents.len() {
+        let told = format!("jacobian_vector: {} arrays and {} tangents", wrt.len(), tangents.len());
+        return Err(Error::Values(told));
+    }
+    let Some(first) = outputs.first() else {
+        return Ok(Vec::new());
+    };
+    let graph = first.graph();
+    for x in outputs.iter().chain(tangents) {
+        x.require_on(graph, "jacobian_vector")?;
+    }
+    let dummies: Vec<Var<'g>> =
+        outputs.iter().enumerate().map(|(which, output)| dummy(which, *output)).collect::<Result<_>>()?;
+    let pairs: Vec<_> = outputs.iter().copied().zip(dummies.iter().copied()).collect();
+    let back = vector_jacobian(&pairs, wrt)?;
+    let pairs: Vec<_> = back.into_iter().zip(tangents.iter().copied()).collect();
+    let forward = vector_jacobian(&pairs, &dummies)?;
+    if depends_on(&forward, &dummies) {
+        let told = "a derivative forward through an operation whose backward rule is not linear".to_owned();
+        return Err(Error::Unsupported(told));
+    }
+    Ok(forward)
+}
+
+/// The product of the matrix of second derivatives with vectors, `Σₗ ∂²y/∂xₖ∂xₗ · vₗ` for each of `wrt`: how the gradient
+/// changes when each `xₗ` moves along `vₗ` (forward over reverse).
+///
+/// The work is a small multiple of that of the gradient; the matrix is never built.
+///
+/// # Errors
+/// As [`gradient`] and [`jacobian_vector`].
+///
+/// ```
+/// # use ppl_core::{Graph, Plan, Program, hessian_vector};
+/// let graph = Graph::new();
+/// let (x, v) = (graph.input("x", [2])?, graph.input("v", [2])?);
+/// let product = hessian_vector(x.square().square().sum(), &[x], &[v])?; // Σ x⁴
+/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &product)?);
+/// plan.set("x", &[1.0, 2.0])?;
+/// plan.set("v", &[1.0, 1.0])?;
+/// plan.run();
+/// assert_eq!(plan.output(0), [12.0, 48.0]); // 12 x² v
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+#[track_caller]
+pub fn hessian_vector<'g>(output: Var<'g>, wrt: &[Var<'g>], vectors: &[Var<'g>]) -> Result<Vec<Var<'g>>> {
+    jacobian_vector(&gradient(output, wrt)?, wrt, vectors)
+}
+
+/// A leaf of the shape and kind of an output, that no result keeps.
+#[track_caller]
+fn dummy<'g>(which: usize, output: Var<'g>) -> Result<Var<'g>> {
+    let (graph, shape) = (output.graph(), output.shape());
+    let name = format!("dummy cotangent {which} of shape {shape}");
+    match output.kind() {
+        Kind::Shared => graph.input(name, shape),
+        Kind::PerRecord => graph.record_input(name, shape),
+    }
+}
+
+/// Whether any of `values` is computed from any of `leaves`.
+fn depends_on<'g>(values: &[Var<'g>], leaves: &[Var<'g>]) -> bool {
+    let Some(graph) = values.first().map(|value| value.graph()) else {
+        return false;
+    };
+    graph.with_nodes(|nodes| {
+        let mut depends = vec![false; nodes.len()];
+        for (id, node) in nodes.iter().enumerate() {
+            depends[id] = leaves.iter().any(|leaf| leaf.id() as usize == id)
+                || node.args.iter().any(|&arg| depends[arg as usize]);
+        }
+        values.iter().any(|value| depends[value.id() as usize])
+    })
+}
+
 /// The sum of several cotangents of one array.
 pub(crate) fn total<'g>(cotangents: &[Cotangent<'g>]) -> Option<Var<'g>> {
     cotangents.iter().map(|cotangent| cotangent.value()).reduce(|sum, next| sum + next)
@@ -94,7 +225,9 @@ pub(crate) fn reverse<'g>(
             });
         }
     }
-    let last = outputs.iter().map(|(output, _)| output.id()).max().unwrap_or(0) as usize;
+    let (values, seeds): (Vec<_>, Vec<_>) = outputs.iter().copied().unzip();
+    let values = before_differentiation(graph, &values, wrt);
+    let last = values.iter().map(|output| output.id()).max().unwrap_or(0) as usize;
     // Which nodes the derivative passes through: those that depend on one of `wrt`.
     let mut active = vec![false; last + 1];
     graph.with_nodes(|nodes| {
@@ -104,7 +237,7 @@ pub(crate) fn reverse<'g>(
         }
     });
     let mut arriving: Vec<Vec<Cotangent<'g>>> = vec![Vec::new(); last + 1];
-    for &(output, seed) in outputs {
+    for (output, seed) in values.into_iter().zip(seeds) {
         arriving[output.id() as usize].push(Cotangent::Value(seed));
     }
     for id in (0..=last).rev() {
@@ -115,6 +248,7 @@ pub(crate) fn reverse<'g>(
             continue;
         };
         let node = graph.node(id as u32);
+        graph.attribute(Some(node.source));
         let args: Vec<Var<'g>> = node.args.iter().map(|&arg| graph.var(arg)).collect();
         for (which, &arg) in args.iter().enumerate() {
             if active[arg.id() as usize]

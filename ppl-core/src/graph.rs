@@ -1,14 +1,17 @@
 //! The arena in which a model leaves its array program.
 
 use crate::error::{Error, Result, Source};
-use crate::op::{Constant, Input, Misfit, Op, Operand, Work};
+use crate::interpret;
+use crate::op::{Binary, Constant, Input, Linear, Misfit, Op, Operand};
+use crate::origin::Origin;
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::var::Var;
 use ndarray::ArrayD;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// Whether a value is one for all records or one for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,10 +29,11 @@ pub struct Node {
     pub(crate) args: Vec<u32>,
     pub(crate) shape: Shape,
     pub(crate) kind: Kind,
-    pub(crate) source: Source,
+    pub(crate) source: Origin,
 }
 
-/// What makes two operations the same: the operation, its arguments, and the shape of its result.
+/// What makes two operations the same: the operation, its arguments (in rising order where their order does not matter),
+/// and the shape of its result.
 type Key = (Op, Vec<u32>, Shape);
 
 /// An arena of operations on arrays.
@@ -58,8 +62,10 @@ pub struct Graph {
     nodes: RefCell<Vec<Node>>,
     known: RefCell<HashMap<Key, u32>>,
     failure: RefCell<Option<Error>>,
-    /// While derivatives are written, the line of the operation they belong to.
-    attribution: Cell<Option<Source>>,
+    /// While derivatives are written, where the operation comes from that they belong to.
+    attribution: RefCell<Option<Origin>>,
+    /// The site that is being built.
+    site: RefCell<Option<Arc<str>>>,
 }
 
 impl Graph {
@@ -143,9 +149,14 @@ impl Graph {
         self.len() == 0
     }
 
-    /// Operations recorded from now on are said to come from this line, or again from where they are written.
-    pub(crate) fn attribute(&self, source: Option<Source>) {
-        self.attribution.set(source);
+    /// Operations recorded from now on are said to come from there, or again from where they are written.
+    pub(crate) fn attribute(&self, origin: Option<Origin>) {
+        *self.attribution.borrow_mut() = origin;
+    }
+
+    /// Operations recorded from now on belong to this site, until the answer is dropped.
+    pub(crate) fn enter_site(&self, name: &str) -> InSite<'_> {
+        InSite { graph: self, outer: self.site.replace(Some(name.into())) }
     }
 
     pub(crate) fn node(&self, id: u32) -> Node {
@@ -171,21 +182,31 @@ impl Graph {
         self.constant(f64::NAN)
     }
 
+    /// A leaf of another program, as it stands there.
+    pub(crate) fn copy_leaf(&self, op: Op, shape: Shape, kind: Kind) -> Var<'_> {
+        self.push(op, &[], shape, kind)
+    }
+
     #[track_caller]
     fn push(&self, op: Op, args: &[u32], shape: Shape, kind: Kind) -> Var<'_> {
-        let key = (op, args.to_vec(), shape);
+        let mut sorted = args.to_vec();
+        if commutes(&op) {
+            sorted.sort_unstable();
+        }
+        let key = (op, sorted, shape);
         if let Some(&id) = self.known.borrow().get(&key) {
             return Var::new(self, id);
         }
         let mut nodes = self.nodes.borrow_mut();
         let id = nodes.len() as u32;
-        let (op, args, shape) = key.clone();
+        let (op, _, shape) = key.clone();
+        let attributed = self.attribution.borrow().clone();
         // Not `unwrap_or_else(Source::caller)`: the caller would be the standard library.
-        let source = match self.attribution.get() {
-            Some(source) => source,
-            None => Source::caller(),
+        let source = match attributed {
+            Some(origin) => origin,
+            None => Origin::new(Source::caller(), self.site.borrow().clone()),
         };
-        nodes.push(Node { op, args, shape, kind, source });
+        nodes.push(Node { op, args: args.to_vec(), shape, kind, source });
         self.known.borrow_mut().insert(key, id);
         Var::new(self, id)
     }
@@ -211,6 +232,23 @@ impl Graph {
             Err(error) => self.fail(error),
         }
     }
+}
+
+/// A site being built; dropped, the one around it is again.
+pub(crate) struct InSite<'g> {
+    graph: &'g Graph,
+    outer: Option<Arc<str>>,
+}
+
+impl Drop for InSite<'_> {
+    fn drop(&mut self) {
+        *self.graph.site.borrow_mut() = self.outer.take();
+    }
+}
+
+/// Whether two arguments may change places without changing a bit of the result (but for which NaN it is).
+fn commutes(op: &Op) -> bool {
+    matches!(op, Op::Binary(Binary::Add | Binary::Mul | Binary::Equal) | Op::Linear(Linear::Inner))
 }
 
 #[track_caller]
@@ -243,18 +281,7 @@ fn fold(op: &Op, args: &[Var<'_>], shapes: &[Shape], shape: &Shape) -> Option<Co
         return None;
     }
     let operands: Vec<Operand<'_, f64>> = known.iter().map(|values| Operand::Rows(values)).collect();
-    let mut out = vec![0.0; elements];
-    let mut scratch = vec![0.0; op.scratch_rows(shapes, shape)];
-    op.run(Work {
-        lanes: 1,
-        out: &mut out,
-        args: &operands,
-        shapes,
-        shape,
-        table: &op.table(shapes, shape),
-        scratch: &mut scratch,
-    });
-    Some(Constant::new(out, shape.clone()))
+    Some(Constant::new(interpret::apply(op, &operands, shapes, shape), shape.clone()))
 }
 
 impl fmt::Debug for Graph {

@@ -53,17 +53,20 @@
 //! | `var`, `value`, `graph` | handles that read like mathematics, and the arena behind them |
 //! | `op/*` | the primitives with all their rules |
 //! | `diff` | derivatives, from program to program |
-//! | `program`, `plan` | the flat program, and its memory |
+//! | `program/*`, `plan` | the flat program (listing, comparison, written form), and its memory |
+//! | `simplify/*` | rewriting: fewer operations, and ones that neither overflow nor cancel |
+//! | `interpret` | one record at a time, slow and obvious; finds where a number stopped being finite |
 //! | `records`, `record_gradient` | columns of records; contracted and materialised per-record gradients |
 //! | `model/*` | statements, distributions, constraints, traces, log densities |
 
 mod diff;
 mod error;
 mod graph;
-#[allow(dead_code, unused_imports)]
+mod interpret;
 mod math;
 mod model;
 mod op;
+mod origin;
 mod plan;
 mod program;
 #[cfg(test)]
@@ -73,23 +76,26 @@ mod records;
 mod scalar;
 mod shape;
 mod simd;
+mod simplify;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 mod value;
 mod var;
 
-pub use diff::{gradient, vector_jacobian};
+pub use diff::{gradient, hessian_vector, jacobian_vector, value_and_gradient, vector_jacobian};
 pub use error::{Error, Result, Source};
 pub use graph::{Graph, Kind, Node};
+pub use interpret::{Argument, Fault, Trouble};
 pub use model::constraint::Constraint;
 pub use model::context::{Ctx, Initial, Latent, LatentRequest, Latents, Model, Record};
 pub use model::distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
 pub use model::log_density::{LogDensity, log_density};
 pub use model::trace::{Site, SiteKind, Trace, Unconstrained, trace};
 pub use op::{
-    Binary, Constant, Convolution, Decomposition, Einsum, Gather, Input, Linear, MatrixPart, MatrixProduct,
-    Op, Pooling, Reduce, Role, Select, Shaping, Structure, Unary, Window,
+    Binary, Coincidence, Constant, Convolution, Decomposition, Einsum, Gather, Input, Linear, MatrixPart,
+    MatrixProduct, Op, Pooling, Reduce, Role, Select, Shaping, Structure, Unary, Window,
 };
+pub use origin::Origin;
 pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};
 pub use program::{Instruction, Program};
 pub use record_gradient::{

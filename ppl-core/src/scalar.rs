@@ -20,27 +20,35 @@ pub trait Scalar:
     + std::iter::Sum
     + 'static
 {
+    /// Largest argument of [`Scalar::sine`] and [`Scalar::cosine`].
+    const SINE_LIMIT: f64 = math::TRIGONOMETRIC_LIMIT;
+
     /// The nearest value of this type.
     fn of(value: f64) -> Self;
     /// The same value in `f64`.
     fn as_f64(self) -> f64;
 
+    /// `eˣ`. This and the functions below are those that programs run: they vectorise, and give the same bits on every
+    /// machine (the functions of [`Float`] do not promise either).
+    fn exponential(self) -> Self;
+    /// `eˣ − 1`
+    fn exponential_minus_1(self) -> Self;
+    /// `ln x`
+    fn logarithm(self) -> Self;
+    /// `ln(1 + x)`
+    fn logarithm_of_1_plus(self) -> Self;
+    /// Hyperbolic tangent.
+    fn hyperbolic_tangent(self) -> Self;
+    /// `sin x`; NaN for arguments beyond a million and a half, see [`Scalar::SINE_LIMIT`].
+    fn sine(self) -> Self;
+    /// `cos x`, under the same limit.
+    fn cosine(self) -> Self;
+    /// `aᵇ`, with the special cases of IEEE 754.
+    fn power(self, exponent: Self) -> Self;
     /// `1 / (1 + e^−x)`, without overflow for any finite `x`.
-    #[inline]
-    fn sigmoid(self) -> Self {
-        let e = (-self.abs()).exp();
-        let numerator = if self >= Self::zero() { Self::one() } else { e };
-        numerator / (Self::one() + e)
-    }
-
+    fn sigmoid(self) -> Self;
     /// `ln(1 + e^x)`, without overflow for any finite `x`.
-    #[inline]
-    fn softplus(self) -> Self {
-        // `max` would swallow a NaN; the sum does not.
-        let positive = if self < Self::zero() { Self::zero() } else { self };
-        positive + (-self.abs()).exp().ln_1p()
-    }
-
+    fn softplus(self) -> Self;
     /// `ln(x / (1 − x))`; −∞ at 0, ∞ at 1, NaN outside.
     fn logit(self) -> Self;
     /// `(2/√π) ∫₀ˣ e^(−t²) dt`
@@ -62,39 +70,79 @@ pub trait Scalar:
 macro_rules! scalar {
     ($float:ident, $of:expr, $as_f64:expr) => {
         impl Scalar for $float {
-            #[inline]
+            #[inline(always)]
             fn of(value: f64) -> Self {
                 $of(value)
             }
-            #[inline]
+            #[inline(always)]
             fn as_f64(self) -> f64 {
                 $as_f64(self)
             }
-            #[inline]
+            #[inline(always)]
+            fn power(self, exponent: Self) -> Self {
+                math::powf(self, exponent)
+            }
+            #[inline(always)]
+            fn exponential(self) -> Self {
+                math::exp(self)
+            }
+            #[inline(always)]
+            fn exponential_minus_1(self) -> Self {
+                math::expm1(self)
+            }
+            #[inline(always)]
+            fn logarithm(self) -> Self {
+                math::ln(self)
+            }
+            #[inline(always)]
+            fn logarithm_of_1_plus(self) -> Self {
+                math::ln1p(self)
+            }
+            #[inline(always)]
+            fn hyperbolic_tangent(self) -> Self {
+                math::tanh(self)
+            }
+            #[inline(always)]
+            fn sine(self) -> Self {
+                math::sin(self)
+            }
+            #[inline(always)]
+            fn cosine(self) -> Self {
+                math::cos(self)
+            }
+            #[inline(always)]
+            fn sigmoid(self) -> Self {
+                math::sigmoid(self)
+            }
+            #[inline(always)]
+            fn softplus(self) -> Self {
+                math::softplus(self)
+            }
+            #[inline(always)]
             fn logit(self) -> Self {
                 math::logit(self)
             }
-            #[inline]
+            #[inline(always)]
             fn erf(self) -> Self {
                 math::erf(self)
             }
-            #[inline]
+            #[inline(always)]
             fn erfc(self) -> Self {
                 math::erfc(self)
             }
-            #[inline]
+            #[inline(always)]
             fn erfinv(self) -> Self {
                 math::erfinv(self)
             }
-            #[inline]
+            #[inline(always)]
             fn lgamma(self) -> Self {
                 math::lgamma(self)
             }
-            #[inline]
+            #[inline(always)]
             fn digamma(self) -> Self {
                 math::digamma(self)
             }
-            #[inline]
+            #[inline(always)]
             fn trigamma(self) -> Self {
                 math::trigamma(self)
             }

@@ -87,7 +87,7 @@ impl<M: Model + Clone> Inference<M> {
         let parts = Parts {
             records: &self.records,
             gradient: prepared.gradient,
-            inputs: &prepared.inputs,
+            record_inputs: &[],
             rate: self.rate,
             clip_norm: self.clip_norm,
             parameters,
@@ -110,7 +110,6 @@ impl<M: Model + Clone> Inference<M> {
 /// The per-record part of a step, made as `DpVi` makes it, with some values for the latent sites.
 struct Prepared {
     gradient: RecordGradient<f64>,
-    inputs: Vec<(String, Vec<f64>)>,
     parameters: usize,
 }
 
@@ -128,18 +127,14 @@ impl Prepared {
             true => everything,
             false => RecordGradient::new(value, &frontier)?,
         };
-        let mut inputs = Vec::with_capacity(sites.len());
         let mut parameters = 0;
         for (stream, site) in sites.iter().enumerate() {
             let values: Vec<f64> =
                 normals(stream as u64, site.shape.elements()).iter().map(|z| 0.1 * z).collect();
             // A mean and a log standard deviation each.
             parameters += 2 * site.shape.elements();
-            inputs.push((Unconstrained::input_name(&site.name), values));
+            gradient.set(&Unconstrained::input_name(&site.name), &values)?;
         }
-        for (name, values) in &inputs {
-            gradient.set(name, values)?;
-        }
-        Ok(Self { gradient, inputs, parameters })
+        Ok(Self { gradient, parameters })
     }
 }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use dp_sampler::{GaussianNoise, NoiseSource, Poisson, Subsampler, Subsampling};
 use dp_vi::{Adam, ClipNorm, Optimiser};
-use ppl_core::{Graph, Plan, Program, Record, RecordGradient, Records};
+use ppl_core::{Graph, Plan, Program, Record, RecordGradient, Records, Scalar};
 use serde::Serialize;
 
 use super::data::{normals, seed};
@@ -48,13 +48,13 @@ impl Split {
 }
 
 /// What a step consists of.
-pub struct Parts<'a> {
+pub struct Parts<'a, T> {
     /// The records.
     pub records: &'a Records,
     /// The per-record gradient, its inputs set.
-    pub gradient: RecordGradient<f64>,
-    /// Names and values of its inputs, for the plan that stops before clipping.
-    pub inputs: &'a [(String, Vec<f64>)],
+    pub gradient: RecordGradient<T>,
+    /// Names of per-record inputs.
+    pub record_inputs: &'a [&'a str],
     /// Sampling rate.
     pub rate: f64,
     /// Clip norm.
@@ -76,13 +76,13 @@ impl<'b> Round<'b> {
     }
 }
 
-impl Parts<'_> {
+impl<T: Scalar> Parts<'_, T> {
     /// Times the parts of a step that takes `whole_us` as a whole.
     ///
     /// # Errors
     ///
     /// What any of the parts finds wrong.
-    pub fn split(mut self, whole_us: f64, stopwatch: &Stopwatch) -> Result<Split, Failure> {
+    pub fn split(self, whole_us: f64, stopwatch: &Stopwatch) -> Result<Split, Failure> {
         let records = self.records;
         let mut sampler = Poisson::rate(self.rate)?.bind(records.len() as u64, &seed())?;
         let mut drawn = Vec::with_capacity(sampler.max_batch_hint());
@@ -93,10 +93,10 @@ impl Parts<'_> {
         }
         let round = || Round { batches: &batches, at: 0 };
 
-        let (mut columns, mut passes) = (self.columns()?, self.passes()?);
-        let dimension = self.gradient.dimension();
+        let mut columns = self.columns()?;
+        let (dimension, parameters) = (self.gradient.dimension(), self.parameters);
         let clip = ClipNorm::new(self.clip_norm, dimension)?;
-        let mut sum = vec![0.0; dimension];
+        let mut sum = vec![T::zero(); dimension];
         let (mut gather, mut pass, mut add) = (round(), round(), round());
         let mut gather = || {
             for tile in gather.next().chunks(columns.tile()) {
@@ -104,16 +104,27 @@ impl Parts<'_> {
             }
             Ok(())
         };
-        let mut pass = || {
-            passes.run();
-            for tile in pass.next().chunks(passes.tile()) {
-                passes.run_records(records, tile)?;
+        let longest = batches.iter().map(Vec::len).max().unwrap_or(0);
+        let mut norms = vec![T::zero(); longest * self.gradient.groups()];
+        let (gradient, record_inputs) = (std::cell::RefCell::new(self.gradient), self.record_inputs);
+        let fill = |gradient: &mut RecordGradient<T>, records: usize| {
+            for &name in record_inputs {
+                gradient.record_input_mut(name, records);
             }
-            Ok(())
+        };
+        let mut pass = || {
+            let batch = pass.next();
+            let gradient = &mut *gradient.borrow_mut();
+            fill(gradient, batch.len());
+            let norms = &mut norms[..batch.len() * gradient.groups()];
+            Ok(gradient.squared_norms(records, batch, black_box(norms))?)
         };
         let mut add = || {
-            let weigh = |norms: &[f64], weights: &mut [f64]| clip.weigh(norms, weights);
-            Ok(self.gradient.weighted_sum(records, add.next(), weigh, black_box(&mut sum))?)
+            let weigh = |norms: &[T], weights: &mut [T]| clip.weigh(norms, weights);
+            let batch = add.next();
+            let gradient = &mut *gradient.borrow_mut();
+            fill(gradient, batch.len());
+            Ok(gradient.weighted_sum(records, batch, weigh, black_box(&mut sum))?)
         };
         let [gathered, passed, added] = stopwatch.compare([&mut gather, &mut pass, &mut add])?;
 
@@ -130,9 +141,9 @@ impl Parts<'_> {
             source.fill(release, black_box(&mut standard));
             Ok(())
         };
-        let (mut adam, mut at) = (Adam::new(), vec![0.0; self.parameters]);
+        let (mut adam, mut at) = (Adam::<T>::new(), vec![T::zero(); parameters]);
         adam.init(at.len());
-        let uphill = normals(0, self.parameters);
+        let uphill: Vec<T> = normals(0, parameters).into_iter().map(T::of).collect();
         let mut optimiser = || {
             adam.update(black_box(&mut at), black_box(&uphill), 1e-3);
             Ok(())
@@ -148,22 +159,11 @@ impl Parts<'_> {
     }
 
     /// A plan that gathers all columns and does nothing else.
-    fn columns(&self) -> ppl_core::Result<Plan<f64>> {
+    fn columns(&self) -> ppl_core::Result<Plan<T>> {
         let graph = Graph::new();
         let record = Record::new(&graph, self.records.schema());
         let names = self.records.schema().columns();
         let columns = names.map(|(name, _)| record.get(name)).collect::<ppl_core::Result<Vec<_>>>()?;
         Ok(Plan::new(&Program::new(&graph, &columns)?))
-    }
-
-    /// A plan of the gradient's program: what comes before clipping.
-    fn passes(&self) -> ppl_core::Result<Plan<f64>> {
-        let mut plan = Plan::new(self.gradient.program());
-        for (name, values) in self.inputs {
-            if plan.input(name).is_ok() {
-                plan.set(name, values)?;
-            }
-        }
-        Ok(plan)
     }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use dp_sampler::{GaussianNoise, NoiseSource, Poisson, PoissonSampler, Purpose, Subsampler, Subsampling};
 use dp_vi::{Adam, ClipNorm, Optimiser};
 use ndarray::Array2;
-use ppl_core::{Column, Graph, InputId, Record, RecordGradient, Records, Schema, Var};
+use ppl_core::{Column, Graph, InputId, Record, RecordGradient, Records, Scalar, Schema, Var};
 
 use super::data::{normals, seed};
 use super::inference::LEARNING_RATE;
@@ -22,6 +22,8 @@ const CLIP_NORM: f64 = 10.0;
 const NOISE_MULTIPLIER: f64 = 1.0;
 /// Standard deviation of the initial weights.
 const INITIAL_SCALE: f64 = 0.05;
+/// Name of the per-record input that holds the standard normals of the latent codes.
+const NOISE: &str = "noise";
 
 /// Widths of the layers.
 #[derive(Clone, Copy)]
@@ -69,7 +71,7 @@ impl Widths {
     /// ```
     ///
     /// which is `ln p(x|z) + ln p(z) − ln q(z|x)` up to what no weight changes.
-    fn gradient(self, schema: &Schema) -> ppl_core::Result<RecordGradient<f64>> {
+    fn gradient<T: Scalar>(self, schema: &Schema) -> ppl_core::Result<RecordGradient<T>> {
         let graph = Graph::new();
         let [w, b, m, mb, s, sb, v, vb, p, pb] = {
             let mut arrays = Vec::new();
@@ -79,8 +81,8 @@ impl Widths {
             let arrays: [Var<'_>; 10] = arrays.try_into().unwrap_or([graph.constant(f64::NAN); 10]);
             arrays
         };
-        let record = Record::new(&graph, schema);
-        let (x, noise) = (record.get("x")?, record.get("noise")?);
+        let x = Record::new(&graph, schema).get("x")?;
+        let noise = graph.record_input(NOISE, self.latent)?;
         let hidden = (w.dot(x) + b).softplus();
         let log_scale = s.dot(hidden) + sb;
         let z = m.dot(hidden) + mb + log_scale.exp() * noise;
@@ -89,19 +91,14 @@ impl Widths {
         RecordGradient::new(value, &[w, b, m, mb, s, sb, v, vb, p, pb])
     }
 
-    /// Wandering stripes, about a third of the pixels on, and noise for the latent codes.
-    ///
-    /// The program has no noise of its own for each record yet, so it is a column here and the same at each step; what
-    /// drawing it costs is part of the step ([`Step::make`]).
+    /// Wandering stripes, about a third of the pixels on.
     fn records(self, count: usize) -> ppl_core::Result<Records> {
         let x = Array2::from_shape_fn((count, self.pixels), |(record, pixel)| {
             let pixel = pixel as f64;
             let phase = 0.37 * pixel + 0.11 * (record % 97) as f64 + 0.05 * pixel * (record % 7) as f64;
             f64::from(u8::from(phase.sin() > 0.5))
         });
-        let z = normals(31, count * self.latent);
-        let noise = Array2::from_shape_fn((count, self.latent), |(i, j)| z[i * self.latent + j]);
-        Records::from_columns([("x", Column::from(x)), ("noise", Column::from(noise))])
+        Records::from_columns([("x", Column::from(x))])
     }
 }
 
@@ -109,16 +106,16 @@ impl Widths {
 struct Step<'r> {
     records: &'r Records,
     sampler: PoissonSampler,
-    gradient: RecordGradient<f64>,
+    gradient: RecordGradient<f32>,
     inputs: Vec<Option<InputId>>,
     lengths: Vec<usize>,
     clip: Option<ClipNorm>,
     rate: f64,
     noise: GaussianNoise,
     draws: GaussianNoise,
-    adam: Adam,
-    at: Vec<f64>,
-    sum: Vec<f64>,
+    adam: Adam<f32>,
+    at: Vec<f32>,
+    sum: Vec<f32>,
     standard: Vec<f64>,
     codes: Vec<f64>,
     batch: Vec<u64>,
@@ -128,7 +125,7 @@ struct Step<'r> {
 impl<'r> Step<'r> {
     fn new(
         records: &'r Records,
-        gradient: RecordGradient<f64>,
+        gradient: RecordGradient<f32>,
         initial: &[(String, Vec<f64>)],
         latent: usize,
         private: bool,
@@ -150,7 +147,7 @@ impl<'r> Step<'r> {
             noise: GaussianNoise::new(&seed()),
             draws: GaussianNoise::with_purpose(&seed(), Purpose::GuideDraws),
             adam,
-            at: initial.iter().flat_map(|(_, values)| values.iter().copied()).collect(),
+            at: initial.iter().flat_map(|(_, values)| values.iter().map(|&value| value as f32)).collect(),
             sum: vec![0.0; dimension],
             standard: vec![0.0; if private { dimension } else { 0 }],
             codes: vec![0.0; longest * latent],
@@ -169,22 +166,25 @@ impl<'r> Step<'r> {
             }
         }
         self.sampler.draw(self.done, &mut self.batch);
-        let latent = self.codes.len() / self.batch.capacity().max(1);
-        self.draws.fill(self.done, std::hint::black_box(&mut self.codes[..self.batch.len() * latent]));
+        if let Some(codes) = self.gradient.record_input_mut(NOISE, self.batch.len()) {
+            let standard = &mut self.codes[..codes.len()];
+            self.draws.fill(self.done, standard);
+            codes.iter_mut().zip(standard).for_each(|(code, z)| *code = *z as f32);
+        }
         match self.clip {
             Some(clip) => {
-                let weigh = |norms: &[f64], weights: &mut [f64]| clip.weigh(norms, weights);
+                let weigh = |norms: &[f32], weights: &mut [f32]| clip.weigh(norms, weights);
                 self.gradient.weighted_sum(self.records, &self.batch, weigh, &mut self.sum)?;
                 self.noise.fill(self.done, &mut self.standard);
                 let scale = NOISE_MULTIPLIER * clip.norm();
                 for (sum, z) in self.sum.iter_mut().zip(&self.standard) {
-                    *sum = (*sum + scale * z) / self.rate;
+                    *sum = ((f64::from(*sum) + scale * z) / self.rate) as f32;
                 }
             }
             None => {
-                let ones = |_: &[f64], weights: &mut [f64]| weights.fill(1.0);
-                self.gradient.weighted_sum(self.records, &self.batch, ones, &mut self.sum)?;
-                self.sum.iter_mut().for_each(|sum| *sum /= self.rate);
+                self.gradient.sum(self.records, &self.batch, &mut self.sum)?;
+                let rate = self.rate as f32;
+                self.sum.iter_mut().for_each(|sum| *sum /= rate);
             }
         }
         self.adam.update(&mut self.at, &self.sum, LEARNING_RATE);
@@ -218,12 +218,19 @@ pub fn measure(stopwatch: &Stopwatch) -> Result<Measurement, Failure> {
 
     let mut gradient = WIDTHS.gradient(records.schema())?;
     for (name, values) in &initial {
-        gradient.set(name, values)?;
+        let values: Vec<f32> = values.iter().map(|&value| value as f32).collect();
+        gradient.set(name, &values)?;
     }
     let parameters = gradient.dimension();
     let rate = BATCH / RECORDS as f64;
-    let parts =
-        Parts { records: &records, gradient, inputs: &initial, rate, clip_norm: CLIP_NORM, parameters };
+    let parts = Parts {
+        records: &records,
+        gradient,
+        record_inputs: &[NOISE],
+        rate,
+        clip_norm: CLIP_NORM,
+        parameters,
+    };
     let [private, plain] = timings;
     Ok(Measurement {
         private_us: private.median_us,
@@ -272,7 +279,7 @@ mod tests {
     #[test]
     fn the_gradient_is_a_finite_difference() {
         let records = SMALL.records(3).unwrap();
-        let mut gradient = SMALL.gradient(records.schema()).unwrap();
+        let mut gradient = SMALL.gradient::<f64>(records.schema()).unwrap();
         // Biases too are away from zero.
         let mut at = SMALL.initial();
         for (stream, (_, values)) in at.iter_mut().enumerate() {
@@ -282,17 +289,19 @@ mod tests {
             gradient.set(name, values).unwrap();
         }
         let mut sum = vec![0.0; gradient.dimension()];
+        let noise = [0.7, -1.1];
+        gradient.record_input_mut(NOISE, 1).unwrap().copy_from_slice(&noise);
         gradient.weighted_sum(&records, &[1], |_, weights| weights.fill(1.0), &mut sum).unwrap();
-        let (x, noise) = (&records.column(0)[6..12], &records.column(1)[2..4]);
+        let x = &records.column(0).as_slice::<f64>().unwrap()[6..12];
         let mut slopes = Vec::new();
         for array in 0..at.len() {
             for k in 0..at[array].1.len() {
                 let value = at[array].1[k];
                 let h = 1e-5;
                 at[array].1[k] = value + h;
-                let above = term(&at, x, noise);
+                let above = term(&at, x, &noise);
                 at[array].1[k] = value - h;
-                slopes.push((above - term(&at, x, noise)) / (2.0 * h));
+                slopes.push((above - term(&at, x, &noise)) / (2.0 * h));
                 at[array].1[k] = value;
             }
         }

@@ -47,5 +47,5 @@ pub(crate) use gamma::{digamma, lgamma, trigamma};
 pub(crate) use logarithm::{ln, ln1p, logit, softplus};
 pub(crate) use polygamma::polygamma;
 pub(crate) use power::powf;
-pub(crate) use real::Real;
+
 pub(crate) use trigonometric::{TRIGONOMETRIC_LIMIT, cos, sin};

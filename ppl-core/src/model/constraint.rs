@@ -93,8 +93,8 @@ impl Constraint {
     pub fn constrain_number(self, unconstrained: f64) -> f64 {
         match self {
             Constraint::Real | Constraint::Boolean => unconstrained,
-            Constraint::Positive => unconstrained.exp(),
-            Constraint::UnitInterval => Scalar::sigmoid(unconstrained),
+            Constraint::Positive => unconstrained.exponential(),
+            Constraint::UnitInterval => unconstrained.sigmoid(),
         }
     }
 

@@ -156,6 +156,7 @@ impl<'g> Ctx<'g> {
     pub fn sample(&mut self, name: &str, distribution: impl Distribution<'g>) -> Result<Var<'g>> {
         let source_line = Source::caller();
         self.begin(name, source_line)?;
+        let _site = self.graph.enter_site(name);
         let site = |error: Error| error.at_site(name);
         distribution.validate().map_err(site)?;
         if self.in_record {
@@ -202,6 +203,7 @@ impl<'g> Ctx<'g> {
     pub fn param(&mut self, name: &str, initial: impl Into<Initial>, support: Constraint) -> Result<Var<'g>> {
         let source_line = Source::caller();
         self.begin(name, source_line)?;
+        let _site = self.graph.enter_site(name);
         let site = |error: Error| error.at_site(name);
         if self.in_record {
             return Err(mixes("a parameter declared inside each_record", source_line).at_site(name));
@@ -248,6 +250,7 @@ impl<'g> Ctx<'g> {
     ) -> Result<()> {
         let source_line = Source::caller();
         self.begin(name, source_line)?;
+        let _site = self.graph.enter_site(name);
         let site = |error: Error| error.at_site(name);
         distribution.validate().map_err(site)?;
         let value = value.into().on(self.graph);

@@ -59,48 +59,49 @@ impl Binary {
     ];
 }
 
-/// Evaluates `$body` with `$f` bound to the function of `$op`, so that each gets a loop of its own.
-macro_rules! with_function {
-    ($op:expr, $f:ident => $body:expr) => {
+/// Writes a function of the pairs of numbers that an iterator gives; each function gets a loop of its own.
+macro_rules! sweep {
+    ($op:expr, $out:expr, $pairs:expr) => {
         match $op {
-            Binary::Add => with_function!(@ $f, |a: T, b: T| a + b, $body),
-            Binary::Sub => with_function!(@ $f, |a: T, b: T| a - b, $body),
-            Binary::Mul => with_function!(@ $f, |a: T, b: T| a * b, $body),
-            Binary::Div => with_function!(@ $f, |a: T, b: T| a / b, $body),
-            Binary::Pow => with_function!(@ $f, T::powf, $body),
-            Binary::Max => with_function!(@ $f, |a: T, b: T| if a >= b || a.is_nan() { a } else { b }, $body),
-            Binary::Min => with_function!(@ $f, |a: T, b: T| if a <= b || a.is_nan() { a } else { b }, $body),
-            Binary::Greater => with_function!(@ $f, |a: T, b: T| indicator(a > b), $body),
-            Binary::GreaterEqual => with_function!(@ $f, |a: T, b: T| indicator(a >= b), $body),
-            Binary::Equal => with_function!(@ $f, |a: T, b: T| indicator(a == b), $body),
-            Binary::Less => with_function!(@ $f, |a: T, b: T| indicator(a < b), $body),
-            Binary::LessEqual => with_function!(@ $f, |a: T, b: T| indicator(a <= b), $body),
-            Binary::NotEqual => with_function!(@ $f, |a: T, b: T| indicator(a != b), $body),
+            Binary::Add => sweep!(@ $out, $pairs, a, b => a + b),
+            Binary::Sub => sweep!(@ $out, $pairs, a, b => a - b),
+            Binary::Mul => sweep!(@ $out, $pairs, a, b => a * b),
+            Binary::Div => sweep!(@ $out, $pairs, a, b => a / b),
+            Binary::Pow => sweep!(@ $out, $pairs, a, b => a.power(b)),
+            Binary::Max => sweep!(@ $out, $pairs, a, b => if a >= b || a.is_nan() { a } else { b }),
+            Binary::Min => sweep!(@ $out, $pairs, a, b => if a <= b || a.is_nan() { a } else { b }),
+            Binary::Greater => sweep!(@ $out, $pairs, a, b => indicator(a > b)),
+            Binary::GreaterEqual => sweep!(@ $out, $pairs, a, b => indicator(a >= b)),
+            Binary::Equal => sweep!(@ $out, $pairs, a, b => indicator(a == b)),
+            Binary::Less => sweep!(@ $out, $pairs, a, b => indicator(a < b)),
+            Binary::LessEqual => sweep!(@ $out, $pairs, a, b => indicator(a <= b)),
+            Binary::NotEqual => sweep!(@ $out, $pairs, a, b => indicator(a != b)),
         }
     };
-    (@ $f:ident, $function:expr, $body:expr) => {{
-        let $f = $function;
-        $body
-    }};
+    (@ $out:expr, $pairs:expr, $a:ident, $b:ident => $value:expr) => {
+        for (out, ($a, $b)) in $out.iter_mut().zip($pairs) {
+            *out = $value;
+        }
+    };
 }
 
 impl Binary {
     /// `out = f(a, b)`
     #[inline(always)]
     pub(crate) fn sweep<T: Scalar>(self, out: &mut [T], a: &[T], b: &[T]) {
-        with_function!(self, f => for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) { *out = f(a, b) });
+        sweep!(self, out, a.iter().copied().zip(b.iter().copied()));
     }
 
     /// `out = f(a, b)` with one `a` for all.
     #[inline(always)]
     pub(crate) fn sweep_left<T: Scalar>(self, out: &mut [T], a: T, b: &[T]) {
-        with_function!(self, f => for (out, &b) in out.iter_mut().zip(b) { *out = f(a, b) });
+        sweep!(self, out, b.iter().map(|&b| (a, b)));
     }
 
     /// `out = f(a, b)` with one `b` for all.
     #[inline(always)]
     pub(crate) fn sweep_right<T: Scalar>(self, out: &mut [T], a: &[T], b: T) {
-        with_function!(self, f => for (out, &a) in out.iter_mut().zip(a) { *out = f(a, b) });
+        sweep!(self, out, a.iter().map(|&a| (a, b)));
     }
 }
 

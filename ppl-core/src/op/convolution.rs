@@ -47,6 +47,18 @@ impl Window {
         self.size
     }
 
+    /// Vertical and horizontal step.
+    #[must_use]
+    pub fn stride(&self) -> [usize; 2] {
+        self.stride
+    }
+
+    /// Zeros at each edge, vertically and horizontally.
+    #[must_use]
+    pub fn padding(&self) -> [usize; 2] {
+        self.padding
+    }
+
     /// Calls `f(place, offset, pixel)` with the row-major positions of each place, offset in the window, and the pixel there;
     /// not for offsets that lie in the padding.
     #[inline]
@@ -98,6 +110,10 @@ pub struct Convolution {
 }
 
 impl Convolution {
+    pub(crate) fn new(result: Role, window: Window) -> Self {
+        Self { result, window }
+    }
+
     /// The array that is computed.
     #[must_use]
     pub fn result(&self) -> Role {

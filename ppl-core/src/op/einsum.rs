@@ -276,6 +276,9 @@ impl Primitive for Einsum {
             Some(_) => vec![cotangent, args[1 - which]],
             None => vec![cotangent],
         };
+        if let ([left, right], true) = (&operands[..], present.len() == target.len()) {
+            return Some(Cotangent::Contraction { op, left: *left, right: *right });
+        }
         let value = op.apply(&operands);
         let shape = args[which].shape();
         if present.len() == target.len() {
@@ -320,7 +323,7 @@ impl Odometer {
 impl Einsum {
     /// Records the contraction, as the simplest operation that does it.
     #[track_caller]
-    fn apply<'g>(self, operands: &[Var<'g>]) -> Var<'g> {
+    pub(crate) fn apply<'g>(self, operands: &[Var<'g>]) -> Var<'g> {
         let graph = operands[0].graph();
         let shapes: Vec<Shape> = operands.iter().map(|operand| operand.shape()).collect();
         // What does not fit is told of the contraction, not of what it would have become.

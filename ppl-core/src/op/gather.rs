@@ -9,6 +9,7 @@ use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
 use crate::error::{Error, Result, Source};
 use crate::graph::Graph;
 use crate::op::{Input, Shaping};
+use crate::origin::Origin;
 use crate::program::Program;
 use crate::records::Records;
 use crate::scalar::Scalar;
@@ -105,8 +106,8 @@ impl Primitive for Gather {
         let (values, index) = (args[0], args[1]);
         match (self, which) {
             (Gather::Rows, 0) => {
-                let rows = values.shape().dims().first().copied().unwrap_or(0);
-                Some(Cotangent::Value(cotangent.scatter_add(index, rows)))
+                let count = values.shape().dims().first().copied().unwrap_or(0);
+                Some(Cotangent::Scatter { rows: cotangent, index, count })
             }
             (Gather::ScatterAdd { .. }, 0) => Some(Cotangent::Value(cotangent.gather(index))),
             _ => None,
@@ -267,7 +268,7 @@ impl<'g> Var<'g> {
                 value,
                 rows,
                 place: String::new(),
-                source_line: Source::caller(),
+                source_line: Origin::new(Source::caller(), None),
             }),
             None => self.graph().apply(Op::Gather(op), &[self, index]),
         }
@@ -279,7 +280,7 @@ struct Use<'a> {
     op: &'a Op,
     args: Vec<usize>,
     shape: &'a Shape,
-    source: Source,
+    source: &'a Origin,
 }
 
 /// Checks the indices that are columns, whether as they are or under another shape.
@@ -309,7 +310,7 @@ fn check_indices(uses: &[Use<'_>], records: &Records) -> Result<()> {
         if let Some((at, value)) = numbers.find(|&(_, number)| !is_row(number, rows)) {
             let record = at / shape.elements().max(1);
             let place = format!(" (column '{name}', record {record})");
-            return Err(Error::Index { value, rows, place, source_line: usage.source });
+            return Err(Error::Index { value, rows, place, source_line: usage.source.clone() });
         }
     }
     Ok(())
@@ -341,7 +342,7 @@ impl Graph {
                     op: &node.op,
                     args: node.args.iter().map(|&arg| arg as usize).collect(),
                     shape: &node.shape,
-                    source: node.source,
+                    source: &node.source,
                 })
                 .collect();
             check_indices(&uses, records)
@@ -362,7 +363,7 @@ impl Program {
                 op: &instruction.op,
                 args: instruction.args.clone(),
                 shape: &instruction.shape,
-                source: instruction.source,
+                source: &instruction.source,
             })
             .collect();
         check_indices(&uses, records)

@@ -9,6 +9,7 @@
 //! | `reduce` | maximum, norm, cumulative sum, log-sum-exp, softmax along an axis |
 //! | `structure` | axes in another order, slices, flips, arrays side by side |
 //! | `gather` | rows of a table by integer index, and adding rows up where an index says |
+//! | `coincidence` | rows added up over equal indices, without the table |
 //! | `linear` | inner product, matrix–vector, vector–matrix, outer product |
 //! | `einsum` | contractions by subscripts, products of matrices |
 //! | `triangle`, `decomposition` | parts of matrices; Cholesky factors, triangular systems, inverses |
@@ -18,6 +19,7 @@
 //! is what lets per-record gradients be contracted instead of stored.
 
 pub(crate) mod binary;
+pub(crate) mod coincidence;
 pub(crate) mod convolution;
 pub(crate) mod decomposition;
 pub(crate) mod einsum;
@@ -37,6 +39,7 @@ use crate::var::Var;
 use std::fmt;
 
 pub use binary::{Binary, Select};
+pub use coincidence::Coincidence;
 pub use convolution::{Convolution, Role, Window};
 pub use decomposition::Decomposition;
 pub use einsum::{Einsum, MatrixProduct};
@@ -113,12 +116,6 @@ pub enum Op {
     Shaping(Shaping),
     /// A product of arrays.
     Linear(Linear),
-    /// Rows of a table by index, or adding rows up by index.
-    Gather(Gather),
-    /// A reduction of an axis, or a function along it.
-    Reduce(Reduce),
-    /// An operation that moves elements.
-    Structure(Structure),
     /// A contraction by subscripts.
     Einsum(Einsum),
     /// A part of a matrix.
@@ -129,6 +126,14 @@ pub enum Op {
     Convolution(Convolution),
     /// A reduction over a moving window.
     Pooling(Pooling),
+    /// Rows of a table by index, or adding rows up by index.
+    Gather(Gather),
+    /// A reduction of an axis, or a function along it.
+    Reduce(Reduce),
+    /// An operation that moves elements.
+    Structure(Structure),
+    /// Rows added up over equal indices.
+    Coincidence(Coincidence),
 }
 
 /// Hands an operation to its family. Leaves have no rules of their own.
@@ -141,14 +146,15 @@ macro_rules! each_family {
             Op::Select($primitive) => $answer,
             Op::Shaping($primitive) => $answer,
             Op::Linear($primitive) => $answer,
-            Op::Gather($primitive) => $answer,
-            Op::Reduce($primitive) => $answer,
-            Op::Structure($primitive) => $answer,
             Op::Einsum($primitive) => $answer,
             Op::MatrixPart($primitive) => $answer,
             Op::Decomposition($primitive) => $answer,
             Op::Convolution($primitive) => $answer,
             Op::Pooling($primitive) => $answer,
+            Op::Gather($primitive) => $answer,
+            Op::Reduce($primitive) => $answer,
+            Op::Structure($primitive) => $answer,
+            Op::Coincidence($primitive) => $answer,
         }
     };
 }
@@ -205,21 +211,27 @@ impl fmt::Display for Op {
 }
 
 /// What flows backwards along one argument of an operation.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum Cotangent<'g> {
     /// An array of the argument's shape.
     Value(Var<'g>),
     /// `left × right`: the outer product of two vectors, or a scalar times an array.
     Product { left: Var<'g>, right: Var<'g> },
+    /// A contraction of two arrays by subscripts, not done yet.
+    Contraction { op: Einsum, left: Var<'g>, right: Var<'g> },
+    /// Rows of a table of `count` rows, at the places that an index says, not added up yet.
+    Scatter { rows: Var<'g>, index: Var<'g>, count: usize },
 }
 
 impl<'g> Cotangent<'g> {
     /// The array itself, multiplied out if need be.
-    pub(crate) fn value(self) -> Var<'g> {
-        match self {
+    pub(crate) fn value(&self) -> Var<'g> {
+        match *self {
             Cotangent::Value(value) => value,
             Cotangent::Product { left, right } if left.shape().is_scalar() => left * right,
             Cotangent::Product { left, right } => left.outer(right),
+            Cotangent::Contraction { ref op, left, right } => op.clone().apply(&[left, right]),
+            Cotangent::Scatter { rows, index, count } => rows.scatter_add(index, count),
         }
     }
 }

@@ -96,32 +96,48 @@ impl Unary {
     /// `out = f(x)`
     #[inline(always)]
     pub(crate) fn sweep<T: Scalar>(self, out: &mut [T], x: &[T]) {
+        // Not closures: what is called through one may not be compiled for the instruction set at hand.
+        macro_rules! each {
+            ($x:ident => $value:expr) => {
+                for (out, &$x) in out.iter_mut().zip(x) {
+                    *out = $value;
+                }
+            };
+        }
+        let far = |x: &[T]| x.iter().fold(false, |any, x| any | (x.abs() > T::of(T::SINE_LIMIT)));
         match self {
-            Unary::Neg => map(out, x, |x| -x),
-            Unary::Abs => map(out, x, T::abs),
-            Unary::Sign => map(out, x, sign),
-            Unary::Square => map(out, x, |x| x * x),
-            Unary::Sqrt => map(out, x, T::sqrt),
-            Unary::Reciprocal => map(out, x, T::recip),
-            Unary::Exp => map(out, x, T::exp),
-            Unary::Expm1 => map(out, x, T::exp_m1),
-            Unary::Log => map(out, x, T::ln),
-            Unary::Log1p => map(out, x, T::ln_1p),
-            Unary::Tanh => map(out, x, T::tanh),
-            Unary::Sigmoid => map(out, x, T::sigmoid),
-            Unary::Softplus => map(out, x, T::softplus),
-            Unary::Logit => map(out, x, T::logit),
-            Unary::Sin => map(out, x, T::sin),
-            Unary::Cos => map(out, x, T::cos),
-            Unary::Erf => map(out, x, T::erf),
-            Unary::Erfc => map(out, x, T::erfc),
-            Unary::Erfinv => map(out, x, T::erfinv),
-            Unary::Lgamma => map(out, x, T::lgamma),
-            Unary::Digamma => map(out, x, T::digamma),
-            Unary::Trigamma => map(out, x, T::trigamma),
-            Unary::Polygamma(order) => map(out, x, |x| x.polygamma(order)),
-            Unary::IsFinite => map(out, x, |x| if x.is_finite() { T::one() } else { T::zero() }),
-            Unary::StopGradient => map(out, x, |x| x),
+            Unary::Neg => each!(x => -x),
+            Unary::Abs => each!(x => x.abs()),
+            Unary::Sign => each!(x => sign(x)),
+            Unary::Square => each!(x => x * x),
+            Unary::Sqrt => each!(x => x.sqrt()),
+            Unary::Reciprocal => each!(x => x.recip()),
+            Unary::Exp => each!(x => x.exponential()),
+            Unary::Expm1 => each!(x => x.exponential_minus_1()),
+            Unary::Log => each!(x => x.logarithm()),
+            Unary::Log1p => each!(x => x.logarithm_of_1_plus()),
+            Unary::Tanh => each!(x => x.hyperbolic_tangent()),
+            Unary::Sigmoid => each!(x => x.sigmoid()),
+            Unary::Softplus => each!(x => x.softplus()),
+            Unary::Logit => each!(x => x.logit()),
+            // Element by element, so that a result does not depend on its neighbours.
+            Unary::Sin if far(x) => {
+                each!(x => if x.abs() > T::of(T::SINE_LIMIT) { x.sin() } else { x.sine() })
+            }
+            Unary::Cos if far(x) => {
+                each!(x => if x.abs() > T::of(T::SINE_LIMIT) { x.cos() } else { x.cosine() })
+            }
+            Unary::Sin => each!(x => x.sine()),
+            Unary::Cos => each!(x => x.cosine()),
+            Unary::Erf => each!(x => x.erf()),
+            Unary::Erfc => each!(x => x.erfc()),
+            Unary::Erfinv => each!(x => x.erfinv()),
+            Unary::Lgamma => each!(x => x.lgamma()),
+            Unary::Digamma => each!(x => x.digamma()),
+            Unary::Trigamma => each!(x => x.trigamma()),
+            Unary::Polygamma(order) => each!(x => x.polygamma(order)),
+            Unary::IsFinite => each!(x => if x.is_finite() { T::one() } else { T::zero() }),
+            Unary::StopGradient => out.copy_from_slice(x),
         }
     }
 }
@@ -219,7 +235,7 @@ impl Primitive for Unary {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn sign<T: Scalar>(x: T) -> T {
     if x > T::zero() {
         T::one()
@@ -227,13 +243,6 @@ fn sign<T: Scalar>(x: T) -> T {
         -T::one()
     } else {
         x * T::zero() // 0, and NaN for NaN
-    }
-}
-
-#[inline(always)]
-fn map<T: Scalar>(out: &mut [T], x: &[T], f: impl Fn(T) -> T) {
-    for (out, &x) in out.iter_mut().zip(x) {
-        *out = f(x);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Weighted sums over the records of a tile, from rows of numbers: the one place that adds up over records.
 
+use super::contribution::Factor;
 use crate::op::linear::lane_product;
 use crate::op::{Operand, Row};
 use crate::plan::{Matrix, multiply};
@@ -58,20 +59,18 @@ pub(super) fn product<T: Scalar>(
     let (height, width) = (left.rows(lanes), right.rows(lanes));
     let scaled = &mut scratch[..height * lanes];
     for (j, scaled) in scaled.chunks_exact_mut(lanes).enumerate() {
-        match left.row(j, lanes) {
-            Row::Lanes(left) => {
-                for ((scaled, &weight), &left) in scaled.iter_mut().zip(weights).zip(left) {
-                    *scaled = weight * left;
-                }
-            }
-            Row::One(left) => {
-                for (scaled, &weight) in scaled.iter_mut().zip(weights) {
-                    // A record that was taken out must stay out, whatever it would be multiplied with.
-                    *scaled = if weight == T::zero() { weight } else { weight * left };
-                }
-            }
-        }
+        weigh(scaled, weights, left.row(j, lanes));
     }
+    add_products(sums, scaled, right, (height, width, lanes));
+}
+
+/// `sums_jk += Σ_i s_ij r_ik` for factors of these lengths.
+fn add_products<T: Scalar>(
+    sums: &mut [T],
+    scaled: &[T],
+    right: Operand<'_, T>,
+    (height, width, lanes): (usize, usize, usize),
+) {
     match right {
         Operand::Rows(right) if height > 1 && height * width >= LARGE_PRODUCT => {
             let right = Matrix::row_major(&right[..width * lanes], width, lanes).transposed();
@@ -80,6 +79,139 @@ pub(super) fn product<T: Scalar>(
         _ => {
             for (sums, scaled) in sums.chunks_exact_mut(width.max(1)).zip(scaled.chunks_exact(lanes)) {
                 direct(sums, scaled, right);
+            }
+        }
+    }
+}
+
+/// `scaled_i = c_i l_i`
+#[inline]
+fn weigh<T: Scalar>(scaled: &mut [T], weights: &[T], left: Row<'_, T>) {
+    match left {
+        Row::Lanes(left) => {
+            for ((scaled, &weight), &left) in scaled.iter_mut().zip(weights).zip(left) {
+                *scaled = weight * left;
+            }
+        }
+        Row::One(left) => {
+            for (scaled, &weight) in scaled.iter_mut().zip(weights) {
+                // A record that was taken out must stay out, whatever it would be multiplied with.
+                *scaled = if weight == T::zero() { weight } else { weight * left };
+            }
+        }
+    }
+}
+
+/// Where the elements of a sum over positions lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Positions {
+    pub(super) count: usize,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    left_last: bool,
+    right_last: bool,
+}
+
+impl Positions {
+    pub(super) fn new(left: Factor<'_>, right: Factor<'_>) -> Self {
+        let ([count, rows], [_, columns]) = (left.sizes(), right.sizes());
+        Self { count, rows, columns, left_last: left.positions_last, right_last: right.positions_last }
+    }
+
+    /// Element `j` of the left factor at position `t`.
+    pub(super) fn left(&self, j: usize, t: usize) -> usize {
+        if self.left_last { j * self.count + t } else { t * self.rows + j }
+    }
+
+    /// Element `k` of the right factor at position `t`.
+    pub(super) fn right(&self, k: usize, t: usize) -> usize {
+        if self.right_last { k * self.count + t } else { t * self.columns + k }
+    }
+}
+
+/// `sums_jk += Σ_i c_i Σ_t l_itj r_itk`; `scratch` holds as many numbers as `left`.
+pub(super) fn positions<T: Scalar>(
+    sums: &mut [T],
+    weights: &[T],
+    left: Operand<'_, T>,
+    right: Operand<'_, T>,
+    positions: Positions,
+    scratch: &mut [T],
+) {
+    let lanes = weights.len();
+    let Positions { count, rows, columns, .. } = positions;
+    if lanes == 0 || count == 0 {
+        return;
+    }
+    // In the order of the right factor, whatever that of the left one is.
+    let scaled = &mut scratch[..rows * count * lanes];
+    for (place, scaled) in scaled.chunks_exact_mut(lanes).enumerate() {
+        let (j, t) =
+            if positions.right_last { (place / count, place % count) } else { (place % rows, place / rows) };
+        weigh(scaled, weights, left.row(positions.left(j, t), lanes));
+    }
+    match right {
+        // Positions and records are one axis of the sum.
+        Operand::Rows(_) if positions.right_last => {
+            add_products(sums, scaled, right, (rows, columns, count * lanes));
+        }
+        _ if positions.right_last => {
+            for (sums, scaled) in
+                sums.chunks_exact_mut(columns.max(1)).zip(scaled.chunks_exact(count * lanes))
+            {
+                for (k, sum) in sums.iter_mut().enumerate() {
+                    for (t, scaled) in scaled.chunks_exact(lanes).enumerate() {
+                        if let Row::One(value) = right.row(positions.right(k, t), lanes) {
+                            direct(std::slice::from_mut(sum), scaled, Operand::Shared(&[value]));
+                        }
+                    }
+                }
+            }
+        }
+        _ => {
+            for (t, scaled) in scaled.chunks_exact((rows * lanes).max(1)).enumerate() {
+                let right = match right {
+                    Operand::Rows(right) => Operand::Rows(&right[t * columns * lanes..][..columns * lanes]),
+                    Operand::Shared(right) => Operand::Shared(&right[t * columns..][..columns]),
+                };
+                add_products(sums, scaled, right, (rows, columns, lanes));
+            }
+        }
+    }
+}
+
+/// The row of a table of `count` rows that a number says. A number that is none stands for row 0, where the NaN of its record
+/// shows.
+pub(super) fn row_of<T: Scalar>(number: T, count: usize) -> usize {
+    let row = number.as_f64() as usize;
+    if row < count { row } else { 0 }
+}
+
+/// `sums[index_t, k] += Σ_i c_i Σ_t v_itk` for rows `v_it` of `width` elements.
+pub(super) fn scatter<T: Scalar>(
+    sums: &mut [T],
+    weights: &[T],
+    rows: Operand<'_, T>,
+    index: Operand<'_, T>,
+    width: usize,
+) {
+    let lanes = weights.len();
+    if lanes == 0 || width == 0 || sums.is_empty() {
+        return;
+    }
+    let count = sums.len() / width;
+    for place in 0..index.rows(lanes) {
+        for k in 0..width {
+            let values = rows.row(place * width + k, lanes);
+            for (lane, &weight) in weights.iter().enumerate() {
+                let value = match values {
+                    Row::Lanes(values) => values[lane],
+                    Row::One(value) => value,
+                };
+                // A record that was taken out must stay out, whatever it would be multiplied with.
+                if weight != T::zero() {
+                    sums[row_of(index.at(place, lane, lanes), count) * width + k] += weight * value;
+                }
             }
         }
     }

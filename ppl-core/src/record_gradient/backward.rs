@@ -7,13 +7,16 @@
 use super::contribution::{Contribution, add, total};
 use crate::error::Result;
 use crate::graph::{Graph, Kind};
-use crate::op::{Op, Shaping};
+use crate::op::{Binary, Op, Shaping};
 use crate::shape::Shape;
+use crate::simplify::before_differentiation;
 use crate::var::Var;
 
 /// For each array of the frontier, what a record adds to the gradient with respect to it: one contribution for each use.
 pub(super) fn contributions<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Vec<Vec<Contribution<'g>>>> {
     let graph = value.graph();
+    // As a gradient does: what is differentiated is simplified first.
+    let value = before_differentiation(graph, &[value], frontier)[0];
     let last = value.id() as usize;
     let is_frontier = |id: usize| frontier.iter().any(|array| array.id() as usize == id);
     let mut active = vec![false; last + 1];
@@ -107,6 +110,18 @@ impl<'g> Here<'g> {
         let mut args = self.args.clone();
         args[which] = args[which].broadcast_to(self.shape.clone());
         let ones = self.graph.constant(1.0).broadcast_to(self.shape.clone());
-        self.op.pullback(&args, self.result, ones, which).map(|derivative| derivative.value())
+        self.op.pullback(&args, self.result, ones, which).map(|derivative| without(ones, derivative.value()))
     }
+}
+
+/// `x` where an array is `ones · x`.
+fn without<'g>(ones: Var<'g>, array: Var<'g>) -> Var<'g> {
+    let graph = array.graph();
+    let node = graph.node(array.id());
+    let factors = match (&node.op, node.args.as_slice()) {
+        (Op::Binary(Binary::Mul), &[a, b]) => [(a, b), (b, a)],
+        _ => return array,
+    };
+    let other = factors.iter().find(|(one, _)| *one == ones.id()).map(|&(_, other)| graph.var(other));
+    other.map_or(array, |other| other.broadcast_to(array.shape()))
 }

@@ -1,7 +1,7 @@
 //! What one record adds to the gradient with respect to one shared array, for one use of it, kept in factors.
 
 use crate::graph::Kind;
-use crate::op::{Cotangent, Op, Shaping};
+use crate::op::{Cotangent, Einsum, MatrixProduct, Op, Shaping};
 use crate::shape::Shape;
 use crate::var::Var;
 
@@ -12,6 +12,36 @@ pub(crate) enum Core<'g> {
     Direct(Var<'g>),
     /// `left × right`: the outer product of two vectors, or a number times an array.
     Product { left: Var<'g>, right: Var<'g> },
+    /// `Σ_t left_t ⊗ right_t` over the positions at which a matrix was used.
+    Positions { left: Factor<'g>, right: Factor<'g> },
+    /// Rows `[places, width]` of a table `[count, width]`, added up at the places that an index `[places]` says. A bad index has
+    /// made its record's rows NaN.
+    Scatter { rows: Var<'g>, index: Var<'g>, count: usize },
+}
+
+/// A vector for each position.
+#[derive(Clone, Copy)]
+pub(crate) struct Factor<'g> {
+    /// `[positions, length]`, or `[length, positions]`.
+    pub(crate) value: Var<'g>,
+    /// Whether the positions are the last axis.
+    pub(crate) positions_last: bool,
+}
+
+impl<'g> Factor<'g> {
+    /// `[positions, length]`
+    pub(crate) fn sizes(&self) -> [usize; 2] {
+        match (self.value.shape().dims(), self.positions_last) {
+            (&[length, positions], true) => [positions, length],
+            (&[positions, length], false) => [positions, length],
+            _ => [0, 0],
+        }
+    }
+
+    /// Subscripts with the position `t` and the element `k`, in the order of the axes.
+    pub(crate) fn subscripts(&self, t: char, k: char) -> String {
+        if self.positions_last { [k, t].iter().collect() } else { [t, k].iter().collect() }
+    }
 }
 
 /// `D ∘ core`, where `D` is shared by all records: the derivative of what lies between a shared array and its use.
@@ -29,9 +59,49 @@ impl<'g> From<Cotangent<'g>> for Contribution<'g> {
             Cotangent::Product { left, right } if right.shape().is_scalar() => Core::Direct(left * right),
             Cotangent::Product { left, right } if left.known() == Some(1.0) => Core::Direct(right),
             Cotangent::Product { left, right } => Core::Product { left, right },
+            Cotangent::Scatter { rows, index, count } => scatter(rows, index, count),
+            Cotangent::Contraction { ref op, left, right } => {
+                positions(op, left, right).unwrap_or_else(|| Core::Direct(cotangent.value()))
+            }
         };
         Self { core, scale: None }
     }
+}
+
+/// Rows of a table; those of a bad index are made NaN, whatever the table holds, so that no norm misses them.
+fn scatter<'g>(rows: Var<'g>, index: Var<'g>, count: usize) -> Core<'g> {
+    let places = index.shape().elements();
+    if places == 0 {
+        return Core::Direct(rows.scatter_add(index, count));
+    }
+    let width = rows.shape().elements() / places;
+    let index = index.reshape([places]);
+    let nothing = index.constant(0.0).broadcast_to([count, 1]).gather(index);
+    let rows = rows.reshape([places, width]) + nothing.broadcast_to([places, width]);
+    Core::Scatter { rows, index, count }
+}
+
+/// A contraction that is one product of matrices, as a sum over positions.
+fn positions<'g>(op: &Einsum, left: Var<'g>, right: Var<'g>) -> Option<Core<'g>> {
+    let product = op.matrix_product(&[left.shape(), right.shape()])?;
+    let MatrixProduct { batch: 1, rows, columns, inner, left_transposed, right_transposed, out_transposed } =
+        product
+    else {
+        return None;
+    };
+    if inner == 1 {
+        let (left, right) = (left.reshape([rows]), right.reshape([columns]));
+        let (left, right) = if out_transposed { (right, left) } else { (left, right) };
+        return Some(Core::Product { left, right });
+    }
+    let factor = |value: Var<'g>, length: usize, positions_last: bool| {
+        let shape = if positions_last { [length, inner] } else { [inner, length] };
+        Factor { value: value.reshape(shape), positions_last }
+    };
+    let left = factor(left, rows, !left_transposed);
+    let right = factor(right, columns, right_transposed);
+    let (left, right) = if out_transposed { (right, left) } else { (left, right) };
+    Some(Core::Positions { left, right })
 }
 
 impl<'g> Contribution<'g> {
@@ -40,6 +110,8 @@ impl<'g> Contribution<'g> {
         match &self.core {
             Core::Direct(value) => value.shape(),
             Core::Product { left, right } => left.shape().concat(&right.shape()),
+            Core::Positions { left, right } => Shape::from([left.sizes()[1], right.sizes()[1]]),
+            Core::Scatter { rows, count, .. } => Shape::from([*count, rows.shape().dims()[1]]),
         }
     }
 
@@ -52,6 +124,11 @@ impl<'g> Contribution<'g> {
         let value = match self.core {
             Core::Direct(value) => value,
             Core::Product { left, right } => Cotangent::Product { left, right }.value(),
+            Core::Positions { left, right } => {
+                let subscripts = format!("{},{}->jk", left.subscripts('t', 'j'), right.subscripts('t', 'k'));
+                left.value.einsum(&subscripts, right.value)
+            }
+            Core::Scatter { rows, index, count } => rows.scatter_add(index, count),
         };
         self.scale.map_or(value, |scale| value * scale).reshape(shape.clone())
     }
@@ -76,7 +153,15 @@ impl<'g> Contribution<'g> {
                 };
                 Self { core, scale: self.scale }
             }
-            (Core::Product { .. }, None) => {
+            (&Core::Scatter { rows, index, count }, uniform) => {
+                let by = uniform.unwrap_or_else(|| by.reshape(self.shape()).gather(index));
+                Self { core: Core::Scatter { rows: rows * by, index, count }, scale: None }
+            }
+            (&Core::Positions { left, right }, Some(number)) => {
+                let left = Factor { value: left.value * number, ..left };
+                Self { core: Core::Positions { left, right }, scale: self.scale }
+            }
+            (Core::Product { .. } | Core::Positions { .. }, None) => {
                 let by = by.reshape(self.shape());
                 let scale = self.scale.map_or(by, |scale| scale * by);
                 Self { core: self.core.clone(), scale: Some(scale) }
@@ -86,8 +171,13 @@ impl<'g> Contribution<'g> {
 
     /// The sum over the elements that a broadcast from `target` to `shape` repeats, where it needs no multiplying out.
     pub(crate) fn summed_to(&self, shape: &Shape, target: &Shape) -> Option<Self> {
+        if let (Core::Scatter { rows, .. }, true) = (&self.core, target.is_scalar()) {
+            return Some(Cotangent::Value(rows.sum()).into());
+        }
         let Core::Product { left, right } = self.core else {
-            return Some(Cotangent::Value(self.value(shape).sum_to(target.clone())).into());
+            return self
+                .is_direct()
+                .then(|| Cotangent::Value(self.value(shape).sum_to(target.clone())).into());
         };
         if self.shape() != *shape {
             return None;
@@ -127,6 +217,12 @@ impl<'g> Contribution<'g> {
         match (&self.core, &other.core) {
             (Core::Direct(a), Core::Direct(b)) => {
                 Some(Self { core: Core::Direct(*a + b.reshape(a.shape())), scale: None })
+            }
+            (
+                &Core::Scatter { rows, index, count },
+                &Core::Scatter { rows: other_rows, index: other_index, .. },
+            ) if index.is(other_index) && rows.shape() == other_rows.shape() => {
+                Some(Self { core: Core::Scatter { rows: rows + other_rows, index, count }, scale: None })
             }
             (&Core::Product { left, right }, &Core::Product { left: other_left, right: other_right }) => {
                 let one = || left.constant(1.0);

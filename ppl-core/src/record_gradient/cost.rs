@@ -96,12 +96,16 @@ impl Costs {
     }
 }
 
-/// Lengths of a product's factors.
-fn factors(contribution: &Contribution<'_>) -> Option<(u64, u64)> {
+/// Positions of a product and lengths of its factors.
+fn factors(contribution: &Contribution<'_>) -> Option<(u64, u64, u64)> {
     match contribution.core {
-        Core::Direct(_) => None,
+        Core::Direct(_) | Core::Scatter { .. } => None,
         Core::Product { left, right } => {
-            Some((left.shape().elements() as u64, right.shape().elements() as u64))
+            Some((1, left.shape().elements() as u64, right.shape().elements() as u64))
+        }
+        Core::Positions { left, right } => {
+            let ([positions, p], [_, d]) = (left.sizes(), right.sizes());
+            Some((positions as u64, p as u64, d as u64))
         }
     }
 }
@@ -110,32 +114,62 @@ fn elements(contribution: &Contribution<'_>) -> u64 {
     contribution.shape().elements() as u64
 }
 
+/// Places and width of rows that are scattered.
+fn scattered(contribution: &Contribution<'_>) -> Option<(u64, u64)> {
+    match contribution.core {
+        Core::Scatter { rows, .. } => {
+            rows.shape().dims().first().map(|&places| (places as u64, rows.shape().elements() as u64))
+        }
+        _ => None,
+    }
+}
+
 /// `‖c‖²`
 fn squared_norm(contribution: &Contribution<'_>) -> Cost {
+    match scattered(contribution) {
+        Some((1, rows)) => return Cost::work(rows),
+        Some((places, rows)) => return Cost::new(places * places + 3 * rows, rows),
+        None => {}
+    }
     match (factors(contribution), &contribution.scale) {
         (None, _) => Cost::work(elements(contribution)),
-        (Some((p, d)), None) => Cost::work(p + d + 1),
+        (Some((1, p, d)), None) => Cost::work(p + d + 1),
         // g²ᵀ(D²a²), with the squares of the factors and the product of squares written out.
-        (Some((p, d)), Some(_)) => Cost::new(p * d + 2 * p + d, 2 * p + d),
+        (Some((1, p, d)), Some(_)) => Cost::new(p * d + 2 * p + d, 2 * p + d),
+        // ⟨GGᵀ, AAᵀ⟩, and the norms of the factors.
+        (Some((t, p, d)), _) => Cost::new(t * t * (p + d + 1) + t * (p + d), 2 * t * t),
     }
 }
 
 /// `⟨c, c'⟩`
 fn inner(one: &Contribution<'_>, other: &Contribution<'_>) -> Cost {
     let scaled = one.scale.is_some() || other.scale.is_some();
+    match (scattered(one), scattered(other)) {
+        (Some((places, rows)), Some((others, other_rows))) => {
+            return Cost::new(places * others + other_rows + rows, rows);
+        }
+        // The other's rows are picked, from its factors or from the array.
+        (Some((places, rows)), None) | (None, Some((places, rows))) => {
+            return Cost::new(places + 2 * rows, places + rows);
+        }
+        (None, None) => {}
+    }
     match (factors(one), factors(other)) {
         (None, None) => Cost::work(elements(one)),
-        (Some((p, d)), Some(lengths)) if lengths == (p, d) && !scaled => Cost::work(p + d + 1),
-        (Some((p, d)), Some(lengths)) if lengths == (p, d) => Cost::new(p * d + 2 * p + d, 2 * p + d),
-        (Some((p, d)), None) | (None, Some((p, d))) => {
-            Cost::new(p * d + p, p) + if scaled { Cost::new(p * d, p * d) } else { Cost::default() }
+        (Some((1, p, d)), Some(sizes)) if sizes == (1, p, d) && !scaled => Cost::work(p + d + 1),
+        (Some((1, p, d)), Some(sizes)) if sizes == (1, p, d) => Cost::new(p * d + 2 * p + d, 2 * p + d),
+        (Some((t, p, d)), Some((s, q, e))) if (p, d) == (q, e) && !scaled => {
+            Cost::new(t * s * (p + d + 1), 2 * t * s)
         }
-        // Factors of other lengths: one of them is multiplied out.
-        (Some((p, d)), Some(_)) => Cost::new(2 * p * d + p, p * d + p),
+        (Some((t, p, d)), None) | (None, Some((t, p, d))) => {
+            Cost::new(t * (p * d + p), t * p) + if scaled { Cost::new(p * d, p * d) } else { Cost::default() }
+        }
+        // Factors of other lengths, or positions rescaled: one of them is multiplied out.
+        (Some((t, p, d)), Some((s, ..))) => Cost::new((t + s + 1) * p * d + t * p, p * d + t * p),
     }
 }
 
-/// The contributions left apart.
+/// The contributions left apart. A sum over positions that is rescaled has no norm but that of the array it makes.
 pub(super) fn apart(contributions: &[Contribution<'_>]) -> Costs {
     let mut costs = Costs::default();
     for (k, one) in contributions.iter().enumerate() {
@@ -143,7 +177,11 @@ pub(super) fn apart(contributions: &[Contribution<'_>]) -> Costs {
         for other in &contributions[..k] {
             costs.norm = costs.norm + inner(one, other);
         }
-        costs.sum = costs.sum + Cost::work(elements(one));
+        let sum = match scattered(one) {
+            Some((_, rows)) => rows,
+            None => factors(one).map_or(1, |(t, ..)| t) * elements(one),
+        };
+        costs.sum = costs.sum + Cost::work(sum);
     }
     costs
 }
@@ -154,7 +192,8 @@ pub(super) fn built(contributions: &[Contribution<'_>]) -> Costs {
     let mut arrays = 0;
     let n = contributions.first().map_or(0, elements);
     for (k, each) in contributions.iter().enumerate() {
-        let products = u64::from(!each.is_direct()) + u64::from(each.scale.is_some());
+        let products = factors(each).map_or(u64::from(scattered(each).is_some()), |(t, ..)| t)
+            + u64::from(each.scale.is_some());
         // Elementwise steps in a row are one sweep: each contribution is written once, where it is multiplied out.
         arrays += u64::from(!each.is_direct());
         norm = norm + Cost::work(n * (products + u64::from(k > 0)));

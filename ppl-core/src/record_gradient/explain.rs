@@ -78,6 +78,11 @@ pub(super) fn describe(contribution: &Contribution<'_>) -> String {
         Core::Direct(value) => format!("direct {}", value.shape()),
         Core::Product { left, right } if left.shape().is_scalar() => format!("number x {}", right.shape()),
         Core::Product { left, right } => format!("outer {} x {}", left.shape(), right.shape()),
+        Core::Scatter { rows, count, .. } => format!("rows {} of a table of {count}", rows.shape()),
+        Core::Positions { left, right } => {
+            let ([positions, p], [_, d]) = (left.sizes(), right.sizes());
+            format!("outer [{p}] x [{d}], added up over {positions} positions")
+        }
     };
     if contribution.scale.is_some() { format!("{text}, rescaled by a shared array") } else { text }
 }

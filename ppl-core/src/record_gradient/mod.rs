@@ -53,6 +53,8 @@ use tiles::{Team, Tiles, Weighing};
 /// |---|---|---|
 /// | product with a vector | `g_i ⊗ a_i` | `‖g_i‖²‖a_i‖²` |
 /// | product of `μ + s∘ε`, seen from `ρ` where `s = s(ρ)` | `D ∘ (g_i ⊗ a_i)`, `D = s'∘ε` | `(g_i²)ᵀ (D²) (a_i²)` |
+/// | product with a matrix of positions | `Σ_t g_it ⊗ a_it` | `⟨G_i G_iᵀ, A_i A_iᵀ⟩`, or built |
+/// | rows by index | `Σ_t e_{k_it} ⊗ g_it` | `Σ_{t,s : k_it = k_is} ⟨g_it, g_is⟩`, or built |
 /// | element by element | the array `g_i` | `‖g_i‖²` |
 /// | several | their sum | squares and inner products, or built, whichever costs less |
 ///
@@ -319,7 +321,7 @@ impl<T: Scalar> RecordGradient<T> {
             }
         }
         plan.run();
-        let weigh: Option<(Weighing, &fn(&[T], &mut [T]))> = None;
+        let weigh = None::<(Weighing, &fn(&[T], &mut [T]))>;
         tiles.sum(plan, team, (records, batch), weigh, sums)
     }
 
@@ -335,7 +337,7 @@ impl<T: Scalar> RecordGradient<T> {
             return Ok(());
         }
         self.plan.run();
-        self.tiles.squared_norms(&mut self.plan, (records, batch), norms)
+        self.tiles.squared_norms(&mut self.plan, &mut self.team, (records, batch), norms)
     }
 
     /// The gradients `v_i` themselves, multiplied out from the same factors: a row for each record of `batch`, the frontier

@@ -3,7 +3,9 @@
 //! ```text
 //! ‖Σ_t c_t‖² = Σ_t ‖c_t‖² + 2 Σ_{s<t} ⟨c_s, c_t⟩
 //! ‖g ⊗ a‖² = ‖g‖²‖a‖²                      ⟨g ⊗ a, g' ⊗ a'⟩ = ⟨g, g'⟩⟨a, a'⟩
+//! ‖Σ_t g_t ⊗ a_t‖² = ⟨GGᵀ, AAᵀ⟩             ⟨Σ_t g_t ⊗ a_t, Σ_s g'_s ⊗ a'_s⟩ = ⟨GG'ᵀ, AA'ᵀ⟩
 //! ‖D ∘ (g ⊗ a)‖² = (g²)ᵀ (D²) (a²)          ⟨D ∘ (g ⊗ a), V⟩ = gᵀ (D ∘ V) a
+//! ‖Σ_t e_{i_t} ⊗ g_t‖² = Σ_{t,s : i_t = i_s} ⟨g_t, g_s⟩     ⟨Σ_t e_{i_t} ⊗ g_t, V⟩ = Σ_t ⟨g_t, V_{i_t}⟩
 //! ```
 //!
 //! # Never too small
@@ -11,13 +13,16 @@
 //! round-off `u`, all terms together are off by at most `γ (Σ_t ‖c_t‖)² ≤ γ k Σ_t ‖c_t‖²`, `γ = (m + k(k+1)/2 + 2) u` to
 //! first order (Cauchy–Schwarz for each inner product; Higham 2002, chapter 3, for sums in any order). Twice that is added
 //! to the squared norm, so that it is at least the true one, and covers the rounding of the weighted sum too. The
-//! result exceeds the truth by at most `4 γ k Σ_t ‖c_t‖²`.
+//! result exceeds the truth by at most `4 γ k Σ_t ‖c_t‖²`. For a sum over positions, which cancels within itself,
+//! `‖G‖²‖A‖² ≥ (Σ_t ‖g_t‖‖a_t‖)²` takes the place of its squared norm in the bound, and for `T` rows scattered into a table
+//! `T ‖G‖² ≥ (Σ_t ‖g_t‖)²`.
 //!
 //! Squares that underflow inside `(g²)ᵀ(D²)(a²)` could be multiplied with something huge; each of the three factors is
 //! raised by the smallest normal number, which is more than it can have lost.
 
-use super::contribution::{Contribution, Core};
+use super::contribution::{Contribution, Core, Factor};
 use crate::scalar::Scalar;
+use crate::shape::Shape;
 use crate::var::Var;
 
 /// Largest relative excess of a squared norm that the Gram form may claim for its rounding errors.
@@ -36,6 +41,15 @@ pub(super) fn excess<T: Scalar>(contributions: &[Contribution<'_>]) -> Option<f6
     let roundings = |each: &Contribution<'_>| match each.core {
         Core::Direct(value) => value.shape().elements(),
         Core::Product { left, right } => left.shape().elements() + right.shape().elements(),
+        Core::Positions { left, right } => {
+            let ([positions, p], [_, d]) = (left.sizes(), right.sizes());
+            let other = contributions.iter().map(positions_of).max().unwrap_or(1);
+            p + d + positions * other.max(positions)
+        }
+        Core::Scatter { rows, .. } => {
+            let places = contributions.iter().map(positions_of).max().unwrap_or(1);
+            rows.shape().elements() + places
+        }
     };
     let longest = contributions.iter().map(roundings).max().unwrap_or(0);
     let products = contributions.iter().any(|each| each.scale.is_some());
@@ -44,6 +58,24 @@ pub(super) fn excess<T: Scalar>(contributions: &[Contribution<'_>]) -> Option<f6
     let unit = T::epsilon().as_f64() / 2.0;
     let excess = 2.0 * k * (m + k * (k + 1.0) / 2.0 + 2.0) * unit;
     (excess <= LARGEST_EXCESS).then_some(excess)
+}
+
+fn positions_of(contribution: &Contribution<'_>) -> usize {
+    match contribution.core {
+        Core::Positions { left, .. } => left.sizes()[0],
+        Core::Scatter { rows, .. } => rows.shape().dims()[0],
+        _ => 1,
+    }
+}
+
+/// Whether the terms of the squared norm of a sum may cancel each other.
+pub(super) fn cancels(contributions: &[Contribution<'_>]) -> bool {
+    contributions.len() > 1 || contributions.iter().any(|each| positions_of(each) > 1)
+}
+
+/// Whether the norm can be had without multiplying out: a rescaled sum over positions has no factors.
+pub(super) fn has_factors(contributions: &[Contribution<'_>]) -> bool {
+    contributions.iter().all(|each| !matches!((&each.core, each.scale), (Core::Positions { .. }, Some(_))))
 }
 
 /// The squared norm of the sum of contributions, at least as large as the true one.
@@ -56,10 +88,24 @@ pub(super) fn squared_norm<'g, T: Scalar>(
         .iter()
         .enumerate()
         .flat_map(|(k, one)| contributions[..k].iter().map(move |other| inner(one, other)));
-    Some(match pairs.reduce(|sum, next| sum + next) {
-        Some(pairs) => squares * (1.0 + excess) + 2.0 * pairs,
-        None => squares,
-    })
+    let pairs = pairs.reduce(|sum, next| sum + next);
+    if !cancels(contributions) {
+        return Some(squares);
+    }
+    let sizes = contributions.iter().map(size::<T>).reduce(|sum, next| sum + next)?;
+    let bounded = squares + excess * sizes;
+    Some(pairs.map_or(bounded, |pairs| bounded + 2.0 * pairs))
+}
+
+/// A bound on what cancels within the squared norm of one contribution.
+fn size<'g, T: Scalar>(contribution: &Contribution<'g>) -> Var<'g> {
+    match contribution.core {
+        Core::Positions { left, right } => square(left.value) * square(right.value),
+        Core::Scatter { rows, .. } if positions_of(contribution) > 1 => {
+            positions_of(contribution) as f64 * square(rows)
+        }
+        _ => alone::<T>(contribution),
+    }
 }
 
 /// The squared norm of one contribution.
@@ -71,6 +117,8 @@ fn alone<'g, T: Scalar>(contribution: &Contribution<'g>) -> Var<'g> {
         (Core::Product { left, right }, Some(scale)) => {
             bilinear(raised(*left), raised(scale), raised(*right))
         }
+        (Core::Scatter { rows, .. }, _) if positions_of(contribution) <= 1 => square(*rows),
+        (Core::Positions { .. } | Core::Scatter { .. }, _) => inner(contribution, contribution),
     }
 }
 
@@ -82,6 +130,13 @@ fn bilinear<'g>(left: Var<'g>, array: Var<'g>, right: Var<'g>) -> Var<'g> {
 /// The inner product of two contributions to one array.
 fn inner<'g>(one: &Contribution<'g>, other: &Contribution<'g>) -> Var<'g> {
     match (&one.core, &other.core) {
+        (&Core::Scatter { rows, index, .. }, &Core::Scatter { rows: other_rows, index: other_index, .. })
+            if one.shape() == other.shape() =>
+        {
+            rows.inner(other_rows.coincidence(other_index, index))
+        }
+        (&Core::Scatter { rows, index, .. }, _) => rows.inner(picked(other, &one.shape(), index)),
+        (_, &Core::Scatter { rows, index, .. }) => rows.inner(picked(one, &other.shape(), index)),
         (&Core::Product { left, right }, &Core::Product { left: other_left, right: other_right })
             if left.shape() == other_left.shape() && right.shape() == other_right.shape() =>
         {
@@ -93,8 +148,23 @@ fn inner<'g>(one: &Contribution<'g>, other: &Contribution<'g>) -> Var<'g> {
                 (Some(scale), Some(other)) => bilinear(left * other_left, scale * other, right * other_right),
             }
         }
+        (&Core::Positions { left, right }, &Core::Positions { left: other_left, right: other_right })
+            if left.sizes()[1] == other_left.sizes()[1] && right.sizes()[1] == other_right.sizes()[1] =>
+        {
+            meeting(left, other_left).inner(meeting(right, other_right))
+        }
+        (&Core::Positions { left, right }, &Core::Product { left: vector, right: other_vector })
+        | (&Core::Product { left: vector, right: other_vector }, &Core::Positions { left, right })
+            if [left.sizes()[1]] == vector.shape().dims()
+                && [right.sizes()[1]] == other_vector.shape().dims()
+                && one.scale.or(other.scale).is_none() =>
+        {
+            at(left, vector).inner(at(right, other_vector))
+        }
         (&Core::Product { left, right }, _) => with_array(left, right, one.scale, other),
         (_, &Core::Product { left, right }) => with_array(left, right, other.scale, one),
+        (&Core::Positions { left, right }, _) => positions_with_array(left, right, other),
+        (_, &Core::Positions { left, right }) => positions_with_array(left, right, one),
         (&Core::Direct(one), &Core::Direct(other)) => one.inner(other.reshape(one.shape())),
     }
 }
@@ -108,4 +178,35 @@ fn with_array<'g>(
 ) -> Var<'g> {
     let array = array.value(&left.shape().concat(&right.shape()));
     bilinear(left, scale.map_or(array, |scale| array * scale), right)
+}
+
+/// `(GG'ᵀ)_ts = ⟨g_t, g'_s⟩`
+fn meeting<'g>(one: Factor<'g>, other: Factor<'g>) -> Var<'g> {
+    let subscripts = format!("{},{}->ts", one.subscripts('t', 'k'), other.subscripts('s', 'k'));
+    one.value.einsum(&subscripts, other.value)
+}
+
+/// `(Gv)_t = ⟨g_t, v⟩`
+fn at<'g>(factor: Factor<'g>, vector: Var<'g>) -> Var<'g> {
+    factor.value.einsum(&format!("{},k->t", factor.subscripts('t', 'k')), vector)
+}
+
+/// `⟨Σ_t g_t ⊗ a_t, V⟩ = ⟨GV, A⟩`
+fn positions_with_array<'g>(left: Factor<'g>, right: Factor<'g>, array: &Contribution<'g>) -> Var<'g> {
+    let array = array.value(&Shape::from([left.sizes()[1], right.sizes()[1]]));
+    let subscripts = format!("{},jk->{}", left.subscripts('t', 'j'), right.subscripts('t', 'k'));
+    left.value.einsum(&subscripts, array).inner(right.value)
+}
+
+/// The rows of `D ∘ c` that an index says, for a contribution `c` looked at under the shape of a table.
+fn picked<'g>(contribution: &Contribution<'g>, table: &Shape, index: Var<'g>) -> Var<'g> {
+    let rows = match contribution.core {
+        Core::Product { left, right } if left.shape().is_scalar() => {
+            left * right.reshape(table.clone()).gather(index)
+        }
+        Core::Product { left, right } if contribution.shape() == *table => left.gather(index).outer(right),
+        Core::Direct(value) => value.reshape(table.clone()).gather(index),
+        _ => return contribution.value(table).gather(index),
+    };
+    contribution.scale.map_or(rows, |scale| rows * scale.reshape(table.clone()).gather(index))
 }

@@ -70,9 +70,12 @@ pub(super) fn prepare<'g, T: Scalar>(
         .collect();
     let mut factor_norms = Vec::new();
     for Contribution { core, scale } in decided.iter().flat_map(|each| &each.contributions) {
-        if let (&Core::Product { left, right }, None) = (core, scale) {
-            factor_norms.extend([left, right].map(|factor| outputs.place(square(factor))));
-        }
+        let factors = match *core {
+            Core::Product { left, right } if scale.is_none() => [left, right],
+            Core::Positions { left, right } => [left.value, right.value],
+            _ => continue,
+        };
+        factor_norms.extend(factors.map(|factor| outputs.place(square(factor))));
     }
     factor_norms.sort_unstable();
     factor_norms.dedup();
@@ -130,14 +133,14 @@ fn decide<'g, T: Scalar>(array: Var<'g>, apart: &[Contribution<'g>], group: usiz
     match apart {
         [] => {}
         [one] if one.is_direct() => explanation.form = Form::Direct,
-        [_] => {
+        one if !norm::cancels(one) => {
             explanation.form = Form::Factored;
             let (form, costs) = (Form::Built, cost::built(apart));
             explanation.alternative = Some(Alternative { form, costs, too_coarse: false });
         }
         several => {
             let costs_built = cost::built(several);
-            let found = norm::excess::<T>(several);
+            let found = norm::excess::<T>(several).filter(|_| norm::has_factors(several));
             match found {
                 Some(found) if costs_apart.total() <= costs_built.total() => {
                     excess = found;

@@ -1,6 +1,6 @@
 //! What is added up over records: each distinct product once, with the arrays it is rescaled into afterwards.
 
-use super::accumulate;
+use super::accumulate::{self, Positions, row_of};
 use super::contribution::{Contribution, Core};
 use crate::op::Operand;
 use crate::scalar::Scalar;
@@ -12,6 +12,8 @@ use std::ops::Range;
 enum Rows {
     Direct { value: usize },
     Product { left: usize, right: usize },
+    Positions { left: usize, right: usize, positions: Positions },
+    Scatter { rows: usize, index: usize, width: usize },
 }
 
 /// Where a weighted sum goes.
@@ -76,6 +78,16 @@ impl Terms {
                     Core::Product { left, right } => {
                         let rows = Rows::Product { left: output(left), right: output(right) };
                         (rows, left.shape().elements())
+                    }
+                    Core::Scatter { rows, index, .. } => {
+                        let width = rows.shape().dims()[1];
+                        (Rows::Scatter { rows: output(rows), index: output(index), width }, 0)
+                    }
+                    Core::Positions { left, right } => {
+                        let positions = Positions::new(left, right);
+                        let elements = left.value.shape().elements();
+                        let (left, right) = (output(left.value), output(right.value));
+                        (Rows::Positions { left, right, positions }, elements)
                     }
                 };
                 let (group, range, scale) = (site.group, site.range.clone(), scale.map(&mut output));
@@ -142,6 +154,16 @@ impl Terms {
                     let ((left, lanes), (right, _)) = (output(left), output(right));
                     accumulate::product(sums, &weights[term.group * lanes..][..lanes], left, right, scratch);
                 }
+                Rows::Scatter { rows, index, width } => {
+                    let ((rows, lanes), (index, _)) = (output(rows), output(index));
+                    let weights = &weights[term.group * lanes..][..lanes];
+                    accumulate::scatter(sums, weights, rows, index, width);
+                }
+                Rows::Positions { left, right, positions } => {
+                    let ((left, lanes), (right, _)) = (output(left), output(right));
+                    let weights = &weights[term.group * lanes..][..lanes];
+                    accumulate::positions(sums, weights, left, right, positions, scratch);
+                }
             }
         }
     }
@@ -173,19 +195,31 @@ impl Terms {
                     (uses.map(|each| (each.to.start, each.scale)).collect(), part.len())
                 }
             };
-            let (first, second) = match term.rows {
-                Rows::Direct { value } => (value, None),
-                Rows::Product { left, right } => (left, Some(right)),
-            };
-            let (first, lanes) = output(first);
-            let second = second.map(|right| output(right).0);
             for element in 0..length {
+                let lanes = match term.rows {
+                    Rows::Direct { value: first }
+                    | Rows::Product { left: first, .. }
+                    | Rows::Scatter { rows: first, .. }
+                    | Rows::Positions { left: first, .. } => output(first).1,
+                };
                 for lane in 0..lanes {
-                    let value = match second {
-                        None => first.at(element, lane, lanes),
-                        Some(right) => {
-                            let width = right.rows(lanes).max(1);
-                            first.at(element / width, lane, lanes) * right.at(element % width, lane, lanes)
+                    let at = |index: usize, element: usize| output(index).0.at(element, lane, lanes);
+                    let value = match term.rows {
+                        Rows::Direct { value } => at(value, element),
+                        Rows::Product { left, right } => {
+                            let width = output(right).0.rows(lanes).max(1);
+                            at(left, element / width) * at(right, element % width)
+                        }
+                        Rows::Scatter { rows, index, width } => (0..output(index).0.rows(lanes))
+                            .filter(|&place| row_of(at(index, place), length / width) == element / width)
+                            .map(|place| at(rows, place * width + element % width))
+                            .sum(),
+                        Rows::Positions { left, right, positions } => {
+                            let (j, k) =
+                                (element / positions.columns.max(1), element % positions.columns.max(1));
+                            (0..positions.count)
+                                .map(|t| at(left, positions.left(j, t)) * at(right, positions.right(k, t)))
+                                .sum()
                         }
                     };
                     for &(start, scale) in &targets {

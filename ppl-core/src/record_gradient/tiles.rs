@@ -82,21 +82,21 @@ impl Tiles {
         }
     }
 
-    /// Writes `Σ_i c_i v_i` over a batch into `sums`. The plan's shared part has been run.
-    ///
-    /// With no `weigh` all weights are 1 and records are taken as they are.
-    pub(super) fn sum<T: Scalar, W: Fn(&[T], &mut [T]) + Sync>(
+    /// Runs a batch tile by tile: `work` on each tile, by several threads where it is large, then `collect` on what the members
+    /// of the team hold, in the order of the tiles. `collect` is told the number of the first of these tiles.
+    fn waves<T: Scalar>(
         &self,
         plan: &mut Plan<T>,
         team: &mut Team<T>,
         (records, batch): (&Records, &[u64]),
-        weigh: Option<(Weighing, &W)>,
-        sums: &mut [T],
+        work: impl Fn(&mut Done<'_, T>, &mut Buffers<T>) + Sync,
+        mut collect: impl FnMut(usize, &mut Vec<T>, &[Buffers<T>]),
     ) -> Result<()> {
         let tile = plan.tile();
         let tiles = batch.len().div_ceil(tile);
-        let work = plan.operations().saturating_mul(batch.len() as u64);
-        let threads = if work < PARALLEL { 1 } else { rayon::current_num_threads().clamp(1, tiles.max(1)) };
+        let operations = plan.operations().saturating_mul(batch.len() as u64);
+        let threads =
+            if operations < PARALLEL { 1 } else { rayon::current_num_threads().clamp(1, tiles.max(1)) };
         plan.check_schema(records)?;
         plan.reserve_workspaces(threads);
         while team.members.len() < threads {
@@ -107,19 +107,9 @@ impl Tiles {
             let start = number * tile;
             let indices = &batch[start..(start + tile).min(batch.len())];
             runner.run(workspace, records, indices, start, batch.len())?;
-            let mut done = Done { runner, workspace, lanes: indices.len() };
-            match weigh {
-                Some((weighing, weigh)) => self.weigh(&mut done, buffers, weighing, weigh),
-                None => buffers.weights[..indices.len()].fill(T::one()),
-            }
-            buffers.sums.fill(T::zero());
-            buffers.parts.fill(T::zero());
-            let Buffers { weights, scratch, sums, parts, .. } = buffers;
-            self.terms.accumulate(|index| done.output(index), weights, sums, parts, scratch);
+            work(&mut Done { runner, workspace, lanes: indices.len() }, buffers);
             Ok(())
         };
-        sums.fill(T::zero());
-        team.parts.fill(T::zero());
         for first in (0..tiles).step_by(threads) {
             let members = &mut team.members[..threads.min(tiles - first)];
             if let [member] = members {
@@ -128,39 +118,70 @@ impl Tiles {
                 let pairs = workspaces.par_iter_mut().zip(&mut *members).enumerate();
                 pairs.try_for_each(|(k, (workspace, member))| one(first + k, workspace, member))?;
             }
+            collect(first, &mut team.parts, members);
+        }
+        Ok(())
+    }
+
+    /// Writes `Σ_i c_i v_i` over a batch into `sums`. The plan's shared part has been run.
+    ///
+    /// With no `weigh` all weights are 1 and records are taken as they are.
+    pub(super) fn sum<T: Scalar, W: Fn(&[T], &mut [T]) + Sync>(
+        &self,
+        plan: &mut Plan<T>,
+        team: &mut Team<T>,
+        batch: (&Records, &[u64]),
+        weigh: Option<(Weighing, &W)>,
+        sums: &mut [T],
+    ) -> Result<()> {
+        sums.fill(T::zero());
+        team.parts.fill(T::zero());
+        let work = |done: &mut Done<'_, T>, buffers: &mut Buffers<T>| {
+            match weigh {
+                Some((weighing, weigh)) => self.weigh(done, buffers, weighing, weigh),
+                None => buffers.weights[..done.lanes].fill(T::one()),
+            }
+            buffers.sums.fill(T::zero());
+            buffers.parts.fill(T::zero());
+            let Buffers { weights, scratch, sums, parts, .. } = buffers;
+            self.terms.accumulate(|index| done.output(index), weights, sums, parts, scratch);
+        };
+        self.waves(plan, team, batch, work, |_, parts, members| {
             for member in members {
                 add(sums, &member.sums);
-                add(&mut team.parts, &member.parts);
+                add(parts, &member.parts);
             }
-        }
+        })?;
+        let (runner, _) = plan.parts();
         self.terms.finish(|index| runner.shared_output(index), sums, &team.parts);
         Ok(())
     }
 
-    /// Writes the squared norms of the last tile of `plan`, a row for each group; NaN where a factor has underflowed.
+    /// Writes the squared norms of a batch, those of one group after the other; NaN where a factor has underflowed.
     pub(super) fn squared_norms<T: Scalar>(
         &self,
         plan: &mut Plan<T>,
+        team: &mut Team<T>,
         (records, batch): (&Records, &[u64]),
         norms: &mut [T],
     ) -> Result<()> {
         let (tile, groups) = (plan.tile(), self.norms.len());
-        plan.check_schema(records)?;
-        let (runner, workspaces) = plan.parts();
-        let mut found = vec![T::zero(); groups * tile];
-        for (number, indices) in batch.chunks(tile).enumerate() {
-            let (start, lanes) = (number * tile, indices.len());
-            runner.run(&mut workspaces[0], records, indices, start, batch.len())?;
-            let done = Done { runner, workspace: &mut workspaces[0], lanes };
-            self.find_norms(&done, &mut found);
-            for (group, found) in found.chunks_exact(lanes).enumerate().take(groups) {
-                norms[group * batch.len() + start..][..lanes].copy_from_slice(found);
-            }
-            self.find_underflow(&done, |lane| {
-                (0..groups).for_each(|group| norms[group * batch.len() + start + lane] = T::nan());
+        let work = |done: &mut Done<'_, T>, buffers: &mut Buffers<T>| {
+            self.find_norms(done, &mut buffers.squared_norms);
+            let norms = &mut buffers.squared_norms;
+            self.find_underflow(done, |lane| {
+                (0..groups).for_each(|group| norms[group * done.lanes + lane] = T::nan());
             });
-        }
-        Ok(())
+        };
+        self.waves(plan, team, (records, batch), work, |first, _, members| {
+            for (number, member) in (first..).zip(members) {
+                let start = number * tile;
+                let lanes = tile.min(batch.len() - start);
+                for (group, found) in member.squared_norms.chunks_exact(lanes).enumerate().take(groups) {
+                    norms[group * batch.len() + start..][..lanes].copy_from_slice(found);
+                }
+            }
+        })
     }
 
     /// The squared norms of a tile's records, one group after the other.

@@ -1,11 +1,17 @@
 //! A flat array program: what remains of a graph once the outputs are known.
 
-use crate::error::{Result, Source};
+mod compare;
+mod listing;
+mod words;
+#[cfg(feature = "serde")]
+mod written;
+
+use crate::error::Result;
 use crate::graph::{Graph, Kind};
 use crate::op::{Input, Op};
+use crate::origin::Origin;
 use crate::shape::Shape;
 use crate::var::Var;
-use std::fmt;
 
 /// One operation of a program. Arguments are positions of earlier instructions.
 #[derive(Clone, Debug)]
@@ -14,7 +20,7 @@ pub struct Instruction {
     pub(crate) args: Vec<usize>,
     pub(crate) shape: Shape,
     pub(crate) kind: Kind,
-    pub(crate) source: Source,
+    pub(crate) source: Origin,
 }
 
 /// A flat list of operations, in an order of evaluation, with the outputs marked.
@@ -67,7 +73,7 @@ impl Program {
                     args: node.args.iter().map(|&arg| position[arg as usize]).collect(),
                     shape: node.shape.clone(),
                     kind: node.kind,
-                    source: node.source,
+                    source: node.source.clone(),
                 });
             }
             let outputs = outputs.iter().map(|output| position[output.id() as usize]).collect();
@@ -99,27 +105,5 @@ impl Program {
     #[must_use]
     pub fn has_records(&self) -> bool {
         self.instructions.iter().any(|instruction| instruction.kind == Kind::PerRecord)
-    }
-}
-
-impl fmt::Display for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, instruction) in self.instructions.iter().enumerate() {
-            let Instruction { op, args, shape, kind, source } = instruction;
-            let args: Vec<String> = args.iter().map(|arg| format!("%{arg}")).collect();
-            let kind = match kind {
-                Kind::Shared => "shared",
-                Kind::PerRecord => "record",
-            };
-            let text = format!("{op} {}", args.join(" "));
-            writeln!(
-                f,
-                "%{index:<4} {kind:<7} {:<10} {:<32} ; {source}",
-                shape.to_string(),
-                text.trim_end()
-            )?;
-        }
-        let outputs: Vec<String> = self.outputs.iter().map(|output| format!("%{output}")).collect();
-        writeln!(f, "return {}", outputs.join(", "))
     }
 }
