@@ -181,8 +181,8 @@ fn noise_is_independent_over_elements_steps_and_batches() {
     let (square_error, product_error) =
         (STANDARD_ERRORS * (2.0 / n as f64).sqrt(), STANDARD_ERRORS / (n as f64).sqrt());
     // A rate at which practically every batch is empty, and no record at all.
-    let nobody = Records::from_columns([("x", Column::from(Array2::zeros((0, 3))))]).unwrap();
-    let someone = Records::from_columns([("x", Column::from(Array2::zeros((4, 3))))]).unwrap();
+    let nobody = Records::from_columns([("x", Column::from(Array2::<f64>::zeros((0, 3))))]).unwrap();
+    let someone = Records::from_columns([("x", Column::from(Array2::<f64>::zeros((4, 3))))]).unwrap();
     for (records, rate) in [(nobody, 0.5), (someone, 1e-7)] {
         let records = Sensitive::new(records);
         let plan = Poisson::rate(rate).unwrap();

@@ -49,7 +49,7 @@ fn logistic_regression(criterion: &mut Criterion) {
     let at = [0.1, -0.2, 0.3, 0.0, 0.5];
 
     group.bench_function("by hand", |bencher| {
-        let (x, y) = (records.column(0), records.column(1));
+        let (x, y) = [0, 1].map(|k| records.column(k).as_slice::<f64>().expect("f64 columns")).into();
         bencher.iter(|| {
             let mut sum = [0.0; 5];
             for &index in black_box(&batch) {

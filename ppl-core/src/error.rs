@@ -1,5 +1,6 @@
 //! The one error type of this crate.
 
+use crate::origin::Origin;
 use crate::shape::Shape;
 use std::fmt;
 use std::panic::Location;
@@ -166,7 +167,7 @@ pub enum Error {
         /// Which column and record, in words; may be empty.
         place: String,
         /// Line of the model.
-        source_line: Source,
+        source_line: Origin,
     },
     /// Records whose columns are not those the program was planned for.
     #[error("these records have columns {got}, but the program was planned for {expected}")]

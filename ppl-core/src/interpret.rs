@@ -175,7 +175,8 @@ fn column(record: Option<(&Records, u64)>, index: usize, name: &str, shape: &Sha
         return Err(Error::SchemaMismatch { expected, got: records.schema().describe() });
     }
     let (width, first) = (shape.elements(), record as usize * shape.elements());
-    Ok(records.column(index)[first..first + width].to_vec())
+    let numbers = records.column(index);
+    Ok((first..first + width).filter_map(|at| numbers.number(at)).collect())
 }
 
 /// What is wrong with the result of an operation, if anything is.

@@ -101,7 +101,7 @@ pub use program::{Instruction, Program};
 pub use record_gradient::{
     ArrayExplanation, Cost, Costs, Form, GradientExplanation, MaterialisedGradient, RecordGradient,
 };
-pub use records::{Column, Records, Schema};
+pub use records::{Column, ColumnData, ColumnNumber, ColumnType, Records, Schema};
 pub use scalar::Scalar;
 pub use shape::Shape;
 pub use value::Value;

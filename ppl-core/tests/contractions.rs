@@ -393,7 +393,7 @@ fn rows_of_a_table_by_index() {
     gradient.weighted_sum(&records, &batch, ones, &mut all).unwrap();
     gradient.weighted_sum(&records, &[0, 1, 6], ones, &mut good).unwrap();
     assert_eq!(all, good);
-    let x = records.column(1);
+    let x = records.column(1).as_slice::<f64>().unwrap();
     for k in 0..2 {
         let (three, last) = (2 + 2 * 3 + k, 2 + 2 * 999 + k);
         assert!((all[three] - (-0.5_f64).exp() * (x[k] + x[12 + k])).abs() < 1e-15);
@@ -463,7 +463,7 @@ fn rows_that_meet_are_added_before_the_norm() {
     assert_eq!(gradient.explain().arrays()[0].form(), Form::Gram);
     gradient.squared_norms(&records, &batch, &mut norms).unwrap();
     let mut most_missed = 0.0_f64;
-    for (values, seen) in records.column(5).chunks_exact(8).zip(&norms) {
+    for (values, seen) in records.column(5).as_slice::<f64>().unwrap().chunks_exact(8).zip(&norms) {
         let truth: f64 = (0..2).map(|k| (values[2 + k] + values[6 + k]).powi(2)).sum();
         let pairs = (0..4).flat_map(|t| (0..4).map(move |s| (t, s)));
         let naive: f64 =
@@ -506,7 +506,7 @@ fn shared_work_is_pulled_back_to_the_site_before_the_norm() {
     assert_eq!(gradient.explain().arrays()[0].form(), Form::Direct);
     let mut norm = [0.0];
     gradient.squared_norms(&records, &[1], &mut norm).unwrap();
-    let (y, scale) = (records.column(3)[1], 0.4_f64.exp());
+    let (y, scale) = (records.column(3).as_slice::<f64>().unwrap()[1], 0.4_f64.exp());
     let truth = 2.0 * (y / scale).powi(2) - 1.0 - y / scale;
     assert!((norm[0] - truth * truth).abs() < 1e-14);
 }
@@ -534,7 +534,7 @@ fn draws_for_each_record() {
     assert!(of_draws.sum(&records, &batch, &mut [0.0; 24]).is_err(), "nothing has been drawn");
     let draws = of_draws.record_input_mut("draw", 50).unwrap();
     for (draw, &index) in draws.chunks_exact_mut(12).zip(&batch) {
-        draw.copy_from_slice(&records.column(4)[index as usize * 12..][..12]);
+        draw.copy_from_slice(&records.column(4).as_slice::<f64>().unwrap()[index as usize * 12..][..12]);
     }
     assert!(of_draws.record_input_mut("nothing", 50).is_none());
     let clip = |norms: &[f64], weights: &mut [f64]| {

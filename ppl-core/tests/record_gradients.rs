@@ -151,7 +151,8 @@ fn one_record_and_no_record() {
     gradient.weighted_sum(&records, &[], clip(1.0), &mut sum).unwrap();
     assert_eq!(sum, [0.0, 0.0]);
     gradient.weighted_sum(&records, &[1], clip(f64::INFINITY), &mut sum).unwrap();
-    let (x, y) = (&records.column(0)[2..4], records.column(1)[1]);
+    let [x, y] = [0, 1].map(|k| records.column(k).as_slice::<f64>().unwrap());
+    let (x, y) = (&x[2..4], y[1]);
     let p = 1.0 / (1.0 + (-(0.3 * x[0] - 0.2 * x[1])).exp());
     for k in 0..2 {
         assert!((sum[k] - (y - p) * x[k]).abs() < 1e-15);

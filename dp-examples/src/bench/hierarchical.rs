@@ -99,7 +99,7 @@ mod tests {
         for (group, w) in w.iter().enumerate() {
             values.insert(format!("w_{group}"), Array1::from(w.clone()).into_dyn());
         }
-        let (x, y) = (records.column(0), records.column(1 + GROUPS));
+        let [x, y] = [0, 1 + GROUPS].map(|k| records.column(k).as_slice::<f64>().unwrap());
         let expected: f64 = (0..RECORDS)
             .map(|i| {
                 let logit: f64 = (0..WIDTH).map(|j| x[i * WIDTH + j] * w[i % GROUPS][j]).sum();

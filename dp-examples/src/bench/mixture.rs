@@ -153,7 +153,8 @@ mod tests {
                 })
                 .sum()
         };
-        let expected: f64 = records.column(0).chunks(WIDTH).map(|x| density(x).ln()).sum();
+        let expected: f64 =
+            records.column(0).as_slice::<f64>().unwrap().chunks(WIDTH).map(|x| density(x).ln()).sum();
         let likelihood: f64 = log_density(&model, &records, &values).unwrap().likelihood.sum();
         assert!((likelihood - expected).abs() < 1e-9 * expected.abs(), "{likelihood} against {expected}");
     }

@@ -292,7 +292,7 @@ mod tests {
         let noise = [0.7, -1.1];
         gradient.record_input_mut(NOISE, 1).unwrap().copy_from_slice(&noise);
         gradient.weighted_sum(&records, &[1], |_, weights| weights.fill(1.0), &mut sum).unwrap();
-        let x = &records.column(0)[6..12];
+        let x = &records.column(0).as_slice::<f64>().unwrap()[6..12];
         let mut slopes = Vec::new();
         for array in 0..at.len() {
             for k in 0..at[array].1.len() {

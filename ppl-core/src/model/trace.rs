@@ -168,11 +168,11 @@ impl<'g> Trace<'g> {
                 continue;
             };
             let width = site.shape.elements().max(1);
-            let values = records.column(index);
-            if let Some(at) = values.iter().position(|&value| !site.support.contains(value)) {
+            let values = records.column(index).numbers();
+            if let Some((at, value)) = values.enumerate().find(|&(_, value)| !site.support.contains(value)) {
                 return Err(Error::OutsideSupport {
                     site: site.name.clone(),
-                    value: values[at],
+                    value,
                     place: format!(" (column '{name}', record {})", at / width),
                     support: site.support.to_string(),
                 });

@@ -1,5 +1,6 @@
 //! Records' values from columns, record after record, into rows, record innermost.
 
+use crate::records::ColumnNumber;
 use crate::scalar::Scalar;
 
 /// Elements of a record that are moved together: as many as a cache line holds.
@@ -9,7 +10,7 @@ const RECORDS: usize = 16;
 
 /// Copies the records of `batch` (`width` numbers each) into rows, one row for each element, transposing on the way. Every index
 /// must be that of a record in `values`.
-pub(crate) fn gather<T: Scalar, U: Scalar, I: Copy>(
+pub(crate) fn gather<T: Scalar, U: ColumnNumber, I: Copy>(
     rows: &mut [T],
     values: &[U],
     width: usize,
@@ -49,7 +50,7 @@ pub(crate) fn gather_all<T: Scalar>(rows: &mut [T], values: &[T], width: usize, 
 
 /// `rows[k][first + i] = values[from(batch[i]) + k]` for `k` below `WIDTH`.
 #[inline(always)]
-fn transpose<const WIDTH: usize, T: Scalar, U: Scalar, I: Copy>(
+fn transpose<const WIDTH: usize, T: Scalar, U: ColumnNumber, I: Copy>(
     rows: &mut [T],
     lanes: usize,
     first: usize,
@@ -63,7 +64,7 @@ fn transpose<const WIDTH: usize, T: Scalar, U: Scalar, I: Copy>(
     for (lane, &record) in batch.iter().enumerate() {
         let record = values.get(from(record)..).and_then(|rest| rest.first_chunk::<WIDTH>());
         for (row, &value) in rows.iter_mut().zip(record.into_iter().flatten()) {
-            row[lane] = T::of(value.as_f64());
+            row[lane] = T::of(value.number());
         }
     }
 }

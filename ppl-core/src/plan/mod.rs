@@ -24,7 +24,7 @@ mod product;
 use crate::error::{Error, Result};
 use crate::op::{MOST_ARGUMENTS, Operand, Work};
 use crate::program::Program;
-use crate::records::{Records, Schema};
+use crate::records::{Records, Schema, with_numbers};
 use crate::scalar::Scalar;
 use crate::simd::{self, dispatch};
 pub use explain::{Explanation, StepExplanation};
@@ -386,9 +386,9 @@ impl<T: Scalar> Runner<'_, T> {
             gather_all(rows, part, slot.elements, lanes);
         }
         for slot in &layout.columns {
-            let (width, values) = (slot.shape.elements(), records.column(slot.index));
+            let (width, numbers) = (slot.shape.elements(), records.column(slot.index));
             let rows = &mut workspace.record[slot.slot][..width * lanes];
-            gather(rows, values, width, batch, |index| index as usize);
+            with_numbers!(numbers, values => gather(rows, values, width, batch, |index| index as usize));
         }
         for step in &layout.record_steps {
             match step {

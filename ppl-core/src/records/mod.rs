@@ -1,21 +1,26 @@
 //! Records: named columns, one row each.
 
+mod column;
+
 use crate::error::{Error, Result};
 use crate::shape::Shape;
-use ndarray::{Array1, Array2, ArrayD};
+pub(crate) use column::with_numbers;
+pub use column::{Column, ColumnData, ColumnNumber, ColumnType};
 use std::sync::Arc;
 
-/// Names and shapes of the columns of a table of records; what a model may know of the data while it is traced.
+/// Names, shapes and number types of the columns of a table of records; what a model may know of the data while it is traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
     columns: Vec<(String, Shape)>,
+    types: Vec<ColumnType>,
 }
 
 impl Schema {
-    /// A schema of these columns; a shape is that of one record's value.
+    /// A schema of these columns; a shape is that of one record's value. Columns hold `f64` unless [`Schema::with_type`] says
+    /// otherwise.
     ///
     /// # Errors
-    /// If two columns share a name.
+    /// If two columns share a name, or a shape is too large.
     pub fn new<N: Into<String>, S: Into<Shape>>(columns: impl IntoIterator<Item = (N, S)>) -> Result<Self> {
         let mut known: Vec<(String, Shape)> = Vec::new();
         for (name, shape) in columns {
@@ -25,7 +30,36 @@ impl Schema {
             }
             known.push((name, shape.into().checked()?));
         }
-        Ok(Self { columns: known })
+        let types = vec![ColumnType::default(); known.len()];
+        Ok(Self { columns: known, types })
+    }
+
+    /// The same schema with another number type for one of its columns.
+    ///
+    /// # Errors
+    /// If there is no such column.
+    ///
+    /// ```
+    /// use ppl_core::{ColumnType, Graph, Record, Schema};
+    /// let schema = Schema::new([("x", 3), ("group", 1)])?.with_type("group", ColumnType::I64)?;
+    /// let graph = Graph::new();
+    /// let record = Record::new(&graph, &schema);
+    /// assert!(record.index("group").is_ok());
+    /// assert!(record.index("x").unwrap_err().to_string().contains("f64"));
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    pub fn with_type(mut self, name: &str, column_type: ColumnType) -> Result<Self> {
+        let (index, _) = self.find(name)?;
+        self.types[index] = column_type;
+        Ok(self)
+    }
+
+    /// The number type of a column.
+    ///
+    /// # Errors
+    /// If there is no such column.
+    pub fn column_type(&self, name: &str) -> Result<ColumnType> {
+        Ok(self.types[self.find(name)?.0])
     }
 
     /// Names and shapes of the columns.
@@ -67,60 +101,6 @@ impl Schema {
     }
 }
 
-/// One column: a value of one shape for each record, stored record after record.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Column {
-    values: Vec<f64>,
-    records: usize,
-    shape: Shape,
-}
-
-impl Column {
-    fn new(values: Vec<f64>, records: usize, shape: Shape) -> Self {
-        Self { values, records, shape }
-    }
-}
-
-impl From<Array1<f64>> for Column {
-    fn from(values: Array1<f64>) -> Self {
-        Column::from(values.to_vec())
-    }
-}
-
-impl From<Vec<f64>> for Column {
-    fn from(values: Vec<f64>) -> Self {
-        let records = values.len();
-        Column::new(values, records, Shape::scalar())
-    }
-}
-
-impl From<Array2<f64>> for Column {
-    fn from(values: Array2<f64>) -> Self {
-        Column::from(values.into_dyn())
-    }
-}
-
-/// The first axis counts the records. An array without axes is taken as one record.
-impl From<ArrayD<f64>> for Column {
-    fn from(values: ArrayD<f64>) -> Self {
-        let (records, shape) = match values.shape() {
-            [] => (1, Shape::scalar()),
-            [records, rest @ ..] => (*records, Shape::from(rest)),
-        };
-        let elements = values.len();
-        let values = if values.is_standard_layout() {
-            // A slice of a larger array still owns all of it.
-            let (mut values, offset) = values.into_raw_vec_and_offset();
-            values.drain(..offset.unwrap_or(0));
-            values.truncate(elements);
-            values
-        } else {
-            values.iter().copied().collect()
-        };
-        Column::new(values, records, shape)
-    }
-}
-
 /// A table of records: columns of equal length.
 ///
 /// ```
@@ -137,7 +117,7 @@ impl From<ArrayD<f64>> for Column {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Records {
     schema: Arc<Schema>,
-    columns: Vec<Vec<f64>>,
+    columns: Vec<ColumnData>,
     records: usize,
 }
 
@@ -160,8 +140,10 @@ impl Records {
             let told = format!("column '{name}' has {got} rows, but column '{first_name}' has {records}");
             return Err(Error::Records(told));
         }
-        let schema = Schema::new(columns.iter().map(|(name, column)| (name.clone(), column.shape.clone())))?;
-        let columns = columns.into_iter().map(|(_, column)| column.values).collect();
+        let mut schema =
+            Schema::new(columns.iter().map(|(name, column)| (name.clone(), column.shape.clone())))?;
+        schema.types = columns.iter().map(|(_, column)| column.data.column_type()).collect();
+        let columns = columns.into_iter().map(|(_, column)| column.data).collect();
         Ok(Self { schema: Arc::new(schema), columns, records })
     }
 
@@ -183,9 +165,12 @@ impl Records {
         self.records == 0
     }
 
-    /// All values of a column, record after record.
+    /// The numbers of the column at a position of the schema, record after record.
+    ///
+    /// # Panics
+    /// If the schema has no such position.
     #[must_use]
-    pub fn column(&self, index: usize) -> &[f64] {
+    pub fn column(&self, index: usize) -> &ColumnData {
         &self.columns[index]
     }
 }
@@ -193,7 +178,7 @@ impl Records {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ndarray::array;
+    use ndarray::{Array2, array};
 
     #[test]
     fn columns_must_agree() {
@@ -210,7 +195,7 @@ mod tests {
     fn a_transposed_array_is_read_in_logical_order() {
         let x = array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]].reversed_axes();
         let records = Records::from_columns([("x", x)]).unwrap();
-        assert_eq!(records.column(0), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        assert_eq!(records.column(0).as_slice::<f64>().unwrap(), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
     }
 
     #[test]
@@ -218,6 +203,25 @@ mod tests {
         let mut x = array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]];
         x.slice_collapse(ndarray::s![1.., ..]);
         let records = Records::from_columns([("x", x)]).unwrap();
-        assert_eq!(records.column(0), [3.0, 4.0, 5.0, 6.0]);
+        assert_eq!(records.column(0).as_slice::<f64>().unwrap(), [3.0, 4.0, 5.0, 6.0]);
+    }
+
+    #[test]
+    fn row_major_memory_is_taken_over_and_not_copied() {
+        fn kept<T: ColumnNumber>(values: Vec<T>) {
+            let here = values.as_ptr();
+            let column = Column::from(Array2::from_shape_vec((2, values.len() / 2), values).unwrap());
+            let records = Records::from_columns([("x", column)]).unwrap();
+            assert_eq!(records.column(0).as_slice::<T>().unwrap().as_ptr(), here);
+        }
+        kept(vec![1.0_f64; 6]);
+        kept(vec![1.0_f32; 6]);
+        kept(vec![1_u8; 6]);
+        kept(vec![1_u32; 6]);
+        kept(vec![1_i32; 6]);
+        kept(vec![1_i64; 6]);
+        let one = vec![1_u32, 2];
+        let here = one.as_ptr();
+        assert_eq!(Column::from(one).data().as_slice::<u32>().unwrap().as_ptr(), here);
     }
 }
