@@ -307,9 +307,11 @@ fn models_without_anything_to_infer_are_refused() {
 #[test]
 fn no_records_still_give_a_noisy_answer() {
     // Under add/remove, nobody may be able to tell that there was no one.
-    let empty =
-        Records::from_columns([("x", Column::from(Array2::<f64>::zeros((0, 3)))), ("y", Column::from(Vec::<f64>::new()))])
-            .unwrap();
+    let empty = Records::from_columns([
+        ("x", Column::from(Array2::<f64>::zeros((0, 3)))),
+        ("y", Column::from(Vec::<f64>::new())),
+    ])
+    .unwrap();
     let empty = Sensitive::new(empty);
     for run in 0..2 {
         let vi = DpVi::new(logistic, AutoNormal::new()).steps(20).budget(budget(1.0));
@@ -326,7 +328,8 @@ fn no_records_still_give_a_noisy_answer() {
 #[test]
 fn errors_do_not_quote_the_records_or_their_number() {
     let y = Column::from(vec![0.0, 73_250.0]);
-    let records = Records::from_columns([("x", Column::from(Array2::<f64>::zeros((2, 3)))), ("y", y)]).unwrap();
+    let records =
+        Records::from_columns([("x", Column::from(Array2::<f64>::zeros((2, 3)))), ("y", y)]).unwrap();
     let vi = || DpVi::new(logistic, AutoNormal::new()).steps(5).budget(budget(1.0));
     let told = vi().subsample(FullBatch).fit(&Sensitive::new(records)).err().unwrap().to_string();
     assert_eq!(told, "site 'y': an observation is outside the support (0 or 1)");

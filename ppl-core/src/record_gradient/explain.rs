@@ -2,13 +2,15 @@
 
 use super::contribution::{Contribution, Core};
 use super::cost::{Costs, Form};
+use crate::plan::Explanation;
 use crate::shape::Shape;
 use std::fmt;
 
-/// How the per-record gradients with respect to each frontier array are contracted; print it.
+/// How the per-record gradients with respect to each frontier array are contracted, and what is run for it; print it.
 #[derive(Clone, Debug)]
 pub struct GradientExplanation {
     pub(super) arrays: Vec<ArrayExplanation>,
+    pub(super) plan: Option<Explanation>,
 }
 
 impl GradientExplanation {
@@ -16,6 +18,12 @@ impl GradientExplanation {
     #[must_use]
     pub fn arrays(&self) -> &[ArrayExplanation] {
         &self.arrays
+    }
+
+    /// What is run: the plan that computes norms and factors.
+    #[must_use]
+    pub fn plan(&self) -> Option<&Explanation> {
+        self.plan.as_ref()
     }
 }
 
@@ -89,7 +97,8 @@ pub(super) fn describe(contribution: &Contribution<'_>) -> String {
 
 impl fmt::Display for GradientExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.arrays.iter().try_for_each(|array| array.fmt(f))
+        self.arrays.iter().try_for_each(|array| array.fmt(f))?;
+        self.plan.iter().try_for_each(|plan| plan.fmt(f))
     }
 }
 

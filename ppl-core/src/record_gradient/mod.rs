@@ -147,9 +147,10 @@ impl<T: Scalar> RecordGradient<T> {
     #[track_caller]
     pub fn grouped(value: Var<'_>, frontier: &[Var<'_>], groups: &[usize]) -> Result<Self> {
         check_frontier(value, frontier)?;
-        let Prepared { program, terms, explanation, dimension, norms, factor_norms, plain } =
+        let Prepared { program, terms, mut explanation, dimension, norms, factor_norms, plain } =
             prepare::prepare::<T>(value, frontier, groups)?;
         let plan = Plan::new(&program);
+        explanation.plan = Some(plan.explain());
         let tiles = Tiles { norms, factor_norms, terms, dimension };
         let team = tiles.team(plan.tile());
         let record_inputs = program

@@ -94,6 +94,7 @@ pub(super) fn prepare<'g, T: Scalar>(
         terms,
         explanation: GradientExplanation {
             arrays: decided.into_iter().map(|each| each.explanation).collect(),
+            plan: None,
         },
         dimension: frontier.iter().map(|array| array.shape().elements()).sum(),
         norms,
