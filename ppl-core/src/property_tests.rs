@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn plan_interpreter_simplification_and_written_form_agree(bytes in strategies::bytes()) {

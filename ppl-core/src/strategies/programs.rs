@@ -108,8 +108,12 @@ pub fn grow<'g>(
     while !choices.is_empty() && graph.len() < begin + most {
         if let Some(value) = step(choices, graph, values, menu) {
             // Squashed, so that long chains of products stay in a range where finite differences mean something.
-            let value = if menu == Menu::Smooth { value.tanh() } else { value };
-            values.push(value);
+            // Nothing has no mean, and the log of its sum is infinite.
+            match menu {
+                Menu::Smooth if value.shape().elements() > 0 => values.push(value.tanh()),
+                Menu::Smooth => {}
+                Menu::Everything => values.push(value),
+            }
         }
     }
     let last = values[leaves..].iter().rev().take(3).map(|value| value.sum()).reduce(|sum, next| sum + next);
