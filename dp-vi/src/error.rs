@@ -46,6 +46,15 @@ pub enum Error {
         /// The support, in words.
         support: String,
     },
+    /// A record that chooses no row of a table. The index is not quoted; `ppl_core::Graph::check_indices` finds it for whoever
+    /// may see it.
+    #[error("an index of the records is not an integer from 0 to {rows} - 1 ({source_line})")]
+    Index {
+        /// Rows of the table.
+        rows: usize,
+        /// Line of the model.
+        source_line: String,
+    },
     /// A guide that does not fit the model.
     #[error("the guide ({guide}) {problem}")]
     Guide {

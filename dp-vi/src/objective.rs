@@ -56,6 +56,9 @@ fn cotangent_name(site: &str) -> String {
 fn without_the_value(error: ppl_core::Error) -> Error {
     match error {
         ppl_core::Error::OutsideSupport { site, support, .. } => Error::Observation { site, support },
+        ppl_core::Error::Index { rows, source_line, .. } => {
+            Error::Index { rows, source_line: source_line.to_string() }
+        }
         other => Error::Model(other),
     }
 }
@@ -114,6 +117,7 @@ impl Objective {
         let graph = Graph::new();
         let trace = trace(model, &graph, records.schema(), Unconstrained)?;
         trace.check_observations(records.behind_the_wall()).map_err(without_the_value)?;
+        graph.check_indices(records.behind_the_wall()).map_err(without_the_value)?;
         let sites: Vec<GuideSite> = trace
             .latents()
             .map(|site| GuideSite {

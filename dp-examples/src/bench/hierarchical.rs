@@ -1,7 +1,7 @@
 //! Hierarchical logistic regression: 500 records of 5 features in 3 groups of 3 traits, batches of 50 on average.
 
 use ndarray::{Array1, Array2};
-use ppl_core::{Column, Ctx, Distribution, Records, Var};
+use ppl_core::{Column, Ctx, Distribution, Error, Records};
 use ppl_distributions::{Bernoulli, Normal};
 
 use super::data::{labels, normals};
@@ -31,24 +31,17 @@ fn traits() -> Vec<f64> {
 /// A `ppl_core::Error` where the records have not the columns of this workload.
 pub fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
     let m = ctx.sample("M", Normal::new(0.0, 4.0).iid([WIDTH, TRAITS]))?;
-    let mut weights = Vec::with_capacity(GROUPS);
-    for (group, traits) in traits().chunks(TRAITS).enumerate() {
-        let traits = ctx.graph().array(&Array1::from(traits.to_vec()).into_dyn());
-        weights.push(ctx.sample(&format!("w_{group}"), Normal::new(m.dot(traits), 1.0))?);
-    }
+    let traits = Array2::from_shape_vec((GROUPS, TRAITS), traits())
+        .map_err(|error| Error::Values(error.to_string()))?;
+    let traits = ctx.graph().array(&traits.into_dyn());
+    let w = ctx.sample("w", Normal::new(traits.matmul(m.transpose()), 1.0))?;
     ctx.each_record(|ctx, record| {
-        let x = record.get("x")?;
-        let mut logit: Option<Var<'_>> = None;
-        for (group, &w) in weights.iter().enumerate() {
-            let term = record.get(&format!("in_{group}"))? * x.dot(w);
-            logit = Some(logit.map_or(term, |sum| sum + term));
-        }
-        let logit = logit.unwrap_or_else(|| ctx.graph().constant(0.0));
+        let logit = record.get("x")?.dot(w.gather(record.index("group")?));
         ctx.observe("y", Bernoulli::from_logit(logit), record.get("y")?)
     })
 }
 
-/// The records: features, indicators of the groups, labels.
+/// The records: features, groups, labels.
 ///
 /// # Errors
 ///
@@ -63,13 +56,13 @@ pub fn records() -> Result<Records, Failure> {
     let logits: Vec<f64> =
         (0..RECORDS).map(|i| (0..WIDTH).map(|j| x[i * WIDTH + j] * weight(i % GROUPS, j)).sum()).collect();
     let y = labels(15, &logits);
-    let mut columns = vec![("x".to_owned(), Column::from(Array2::from_shape_vec((RECORDS, WIDTH), x)?))];
-    for group in 0..GROUPS {
-        let indicator = Array1::from_shape_fn(RECORDS, |i| f64::from(u8::from(i % GROUPS == group)));
-        columns.push((format!("in_{group}"), Column::from(indicator)));
-    }
-    columns.push(("y".to_owned(), Column::from(y)));
-    Ok(Records::from_columns(columns)?)
+    let x = Array2::from_shape_vec((RECORDS, WIDTH), x)?;
+    let group = Array1::from_shape_fn(RECORDS, |i| (i % GROUPS) as u8);
+    Ok(Records::from_columns([
+        ("x", Column::from(x)),
+        ("group", Column::from(group)),
+        ("y", Column::from(y)),
+    ])?)
 }
 
 /// Times the workload.
@@ -92,14 +85,14 @@ mod tests {
     fn the_likelihood_takes_each_record_to_its_group() {
         let records = records().unwrap();
         let w: Vec<Vec<f64>> = (0..GROUPS as u64).map(|group| normals(50 + group, WIDTH)).collect();
-        let mut values = BTreeMap::from([(
-            "M".to_owned(),
-            Array2::from_shape_vec((WIDTH, TRAITS), normals(60, WIDTH * TRAITS)).unwrap().into_dyn(),
-        )]);
-        for (group, w) in w.iter().enumerate() {
-            values.insert(format!("w_{group}"), Array1::from(w.clone()).into_dyn());
-        }
-        let [x, y] = [0, 1 + GROUPS].map(|k| records.column(k).as_slice::<f64>().unwrap());
+        let values = BTreeMap::from([
+            (
+                "M".to_owned(),
+                Array2::from_shape_vec((WIDTH, TRAITS), normals(60, WIDTH * TRAITS)).unwrap().into_dyn(),
+            ),
+            ("w".to_owned(), Array2::from_shape_fn((GROUPS, WIDTH), |(group, j)| w[group][j]).into_dyn()),
+        ]);
+        let [x, y] = [0, 2].map(|k| records.column(k).as_slice::<f64>().unwrap());
         let expected: f64 = (0..RECORDS)
             .map(|i| {
                 let logit: f64 = (0..WIDTH).map(|j| x[i * WIDTH + j] * w[i % GROUPS][j]).sum();

@@ -20,23 +20,11 @@ const CENTRES: [[f64; WIDTH]; COMPONENTS] = [[0.0, 0.0], [2.0, 2.0], [2.0, -2.0]
 /// `ln 2π`, of two dimensions together.
 const LOG_2PI: f64 = 1.837_877_066_409_345_5;
 
-/// `ln Σ_j exp t_j` without overflow; the terms must be finite.
-fn log_sum_exp<'g>(terms: &[Var<'g>]) -> Option<Var<'g>> {
-    let largest = terms.iter().copied().reduce(|a, b| a.max(b))?;
-    let sum = terms.iter().map(|&term| (term - largest).exp()).reduce(|sum, next| sum + next)?;
-    Some(largest + sum.log())
-}
-
-/// One component: `ln π_j` up to a constant of all of them, mean, standard deviation.
-struct Component<'g> {
-    logit: Var<'g>,
-    loc: Var<'g>,
-    scale: Var<'g>,
-}
-
-/// `ln p(x) = ln Σ_j softmax(logit)_j N(x; loc_j, scale_j² I)` in the plane.
+/// `ln p(x) = ln Σ_j softmax(logits)_j N(x; locs_j, scales_j² I)` in the plane.
 struct Mixture<'g> {
-    components: Vec<Component<'g>>,
+    logits: Var<'g>,
+    locs: Var<'g>,
+    scales: Var<'g>,
 }
 
 impl<'g> Distribution<'g> for Mixture<'g> {
@@ -45,12 +33,11 @@ impl<'g> Distribution<'g> for Mixture<'g> {
     }
 
     fn parameters(&self) -> Vec<Parameter<'g>> {
-        let scale = |component: &Component<'g>| Parameter {
-            name: "scale",
-            value: component.scale.into(),
-            domain: Constraint::Positive,
-        };
-        self.components.iter().map(scale).collect()
+        vec![Parameter { name: "scales", value: self.scales.into(), domain: Constraint::Positive }]
+    }
+
+    fn batch_shape(&self) -> CoreResult<Shape> {
+        Ok(Shape::scalar())
     }
 
     fn event_shape(&self) -> Shape {
@@ -62,17 +49,11 @@ impl<'g> Distribution<'g> for Mixture<'g> {
     }
 
     fn log_prob(&self, x: Var<'g>) -> Var<'g> {
-        let logits: Vec<Var<'g>> = self.components.iter().map(|component| component.logit).collect();
-        let term = |&Component { logit, loc, scale }: &Component<'g>| {
-            // ln s and 1/s² are shared, so they are computed once a step.
-            let log_scale = scale.log();
-            (logit - WIDTH as f64 * log_scale) - 0.5 * (-2.0 * log_scale).exp() * (x - loc).square().sum()
-        };
-        let terms: Vec<Var<'g>> = self.components.iter().map(term).collect();
-        match (log_sum_exp(&terms), log_sum_exp(&logits)) {
-            (Some(density), Some(normaliser)) => density - normaliser - LOG_2PI,
-            _ => x.graph().constant(f64::NEG_INFINITY),
-        }
+        // ln s and 1/s² are shared, so they are computed once a step.
+        let log_scales = self.scales.log();
+        let squared = (x.broadcast_to([COMPONENTS, WIDTH]) - self.locs).square().sum_axis(1);
+        let terms = self.logits - WIDTH as f64 * log_scales - 0.5 * (-2.0 * log_scales).exp() * squared;
+        terms.log_sum_exp() - self.logits.log_sum_exp() - LOG_2PI
     }
 
     fn draw(&self, _prefix: &Shape, _noise: &mut Noise<'g>) -> CoreResult<Var<'g>> {
@@ -90,15 +71,10 @@ impl<'g> Distribution<'g> for Mixture<'g> {
 ///
 /// A `ppl_core::Error` where the records have no column `x` of points.
 pub fn model(ctx: &mut Ctx) -> CoreResult<()> {
-    let mut components = Vec::with_capacity(COMPONENTS);
-    for j in 0..COMPONENTS {
-        components.push(Component {
-            logit: ctx.sample(&format!("logit_{j}"), Normal::new(0.0, 1.0))?,
-            loc: ctx.sample(&format!("loc_{j}"), Normal::new(0.0, 10.0).iid(WIDTH))?,
-            scale: ctx.sample(&format!("scale_{j}"), HalfNormal::new(2.0))?,
-        });
-    }
-    ctx.each_record(|ctx, record| ctx.observe("x", Mixture { components }, record.get("x")?))
+    let logits = ctx.sample("logits", Normal::new(0.0, 1.0).iid(COMPONENTS))?;
+    let locs = ctx.sample("locs", Normal::new(0.0, 10.0).iid([COMPONENTS, WIDTH]))?;
+    let scales = ctx.sample("scales", HalfNormal::new(2.0).iid(COMPONENTS))?;
+    ctx.each_record(|ctx, record| ctx.observe("x", Mixture { logits, locs, scales }, record.get("x")?))
 }
 
 /// The records: as many points around each centre, variance ½.
@@ -127,7 +103,7 @@ pub fn measure(stopwatch: &Stopwatch) -> Result<Measurement, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ndarray::{Array1, arr0};
+    use ndarray::Array1;
     use ppl_core::log_density;
     use std::collections::BTreeMap;
 
@@ -135,12 +111,12 @@ mod tests {
     fn the_likelihood_is_the_density_of_the_mixture() {
         let records = records().unwrap();
         let (logits, scales) = ([0.3, -0.2, 0.0, 0.9, -1.0_f64], [0.5, 0.8, 1.0, 0.7, 2.0]);
-        let mut values = BTreeMap::new();
-        for j in 0..COMPONENTS {
-            values.insert(format!("logit_{j}"), arr0(logits[j]).into_dyn());
-            values.insert(format!("loc_{j}"), Array1::from(CENTRES[j].to_vec()).into_dyn());
-            values.insert(format!("scale_{j}"), arr0(scales[j]).into_dyn());
-        }
+        let centres = Array2::from_shape_fn((COMPONENTS, WIDTH), |(i, j)| CENTRES[i][j]);
+        let values = BTreeMap::from([
+            ("logits".to_owned(), Array1::from(logits.to_vec()).into_dyn()),
+            ("locs".to_owned(), centres.into_dyn()),
+            ("scales".to_owned(), Array1::from(scales.to_vec()).into_dyn()),
+        ]);
         let weight: f64 = logits.iter().map(|logit| logit.exp()).sum();
         let density = |x: &[f64]| -> f64 {
             (0..COMPONENTS)

@@ -1,6 +1,5 @@
 //! Rows added up over equal indices: what inner products of rows scattered into one table need, without the table.
 
-use super::linear::accumulate;
 use super::{Cotangent, Misfit, Op, Primitive, Row, Work};
 use crate::scalar::Scalar;
 use crate::shape::Shape;
@@ -54,7 +53,7 @@ impl Primitive for Coincidence {
                     continue;
                 }
                 for (k, out) in out.chunks_exact_mut(lanes).enumerate() {
-                    accumulate(out, Row::Lanes(scratch), rows.row(s * width + k, lanes));
+                    add_where(out, scratch, rows.row(s * width + k, lanes));
                 }
             }
         }
@@ -71,6 +70,21 @@ impl Primitive for Coincidence {
     }
 }
 
+/// `out += row` in the lanes where `equal` is not 0. It is a choice and not a product: what one record's row holds where its
+/// indices differ must not show, for whether it is looked at at all depends on the other records of the tile.
+#[inline(always)]
+fn add_where<T: Scalar>(out: &mut [T], equal: &[T], row: Row<'_, T>) {
+    let chosen = |equal: T, x: T| if equal == T::zero() { T::zero() } else { x };
+    match row {
+        Row::Lanes(row) => {
+            for ((out, &equal), &x) in out.iter_mut().zip(equal).zip(row) {
+                *out += chosen(equal, x);
+            }
+        }
+        Row::One(x) => out.iter_mut().zip(equal).for_each(|(out, &equal)| *out += chosen(equal, x)),
+    }
+}
+
 impl<'g> Var<'g> {
     /// The rows of `self`, which belong to the indices `own`, added up for each index of `at`.
     #[track_caller]
@@ -82,6 +96,26 @@ impl<'g> Var<'g> {
 #[cfg(test)]
 mod tests {
     use crate::{Graph, Plan, Program, gradient};
+
+    #[test]
+    fn a_record_does_not_show_whether_another_record_has_equal_indices() {
+        use crate::{Column, Record, Records};
+        // The first record has an infinite row where its indices differ; the second record's indices are equal.
+        let records = Records::from_columns([
+            ("at", Column::from(ndarray::array![[0.0], [1.0]])),
+            ("own", Column::from(ndarray::array![[1.0], [1.0]])),
+            ("rows", Column::from(ndarray::array![[[f64::INFINITY]], [[2.0]]].into_dyn())),
+        ])
+        .unwrap();
+        let graph = Graph::new();
+        let record = Record::new(&graph, records.schema());
+        let get = |name: &str| record.get(name).unwrap();
+        let met = get("rows").coincidence(get("own"), get("at"));
+        let mut plan = Plan::<f64>::new(&Program::new(&graph, &[met]).unwrap());
+        let alone = plan.evaluate(&records, &[0], 0).unwrap()[[0, 0]];
+        let together = plan.evaluate(&records, &[0, 1], 0).unwrap();
+        assert_eq!((alone, together[[0, 0]], together[[1, 0]]), (0.0, 0.0, 2.0));
+    }
 
     #[test]
     fn rows_meet_where_indices_are_equal() {
