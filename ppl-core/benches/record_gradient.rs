@@ -3,6 +3,7 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Graph, MaterialisedGradient, Record, RecordGradient, Records, Var};
+use rayon::prelude::*;
 use std::hint::black_box;
 
 const RECORDS: usize = 10_000;
@@ -76,6 +77,41 @@ fn logistic_regression(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// The whole table in another order. The bound is the time to read the same rows from memory once, on as many threads.
+fn wide(criterion: &mut Criterion) {
+    const WIDTH: usize = 100;
+    let mut group = criterion.benchmark_group("logistic regression, d 100, batch 10,000");
+    group.sample_size(30);
+    let (records, batch) = (records(WIDTH), batch(10_000));
+    let graph = Graph::new();
+    let w = graph.input("w", WIDTH).expect("a fresh input");
+    let record = Record::new(&graph, records.schema());
+    let value = log_likelihood(record.get("x").expect("a column").dot(w), record.get("y").expect("a column"));
+    let mut contracted = RecordGradient::<f64>::new(value, &[w]).expect("a number for each record");
+    let at: Vec<f64> = (0..WIDTH).map(|k| (k as f64 * 0.7).sin() / 10.0).collect();
+    contracted.set("w", &at).expect("the right length");
+    let mut sum = vec![0.0; WIDTH];
+    group.bench_function("contracted", |bencher| {
+        bencher.iter(|| contracted.weighted_sum(&records, black_box(&batch), clip, &mut sum).expect("a sum"));
+    });
+    let x = records.column(0).as_slice::<f64>().expect("an f64 column");
+    group.bench_function("reading the rows", |bencher| {
+        bencher.iter(|| {
+            let part = |batch: &[u64]| {
+                let mut partial = [0.0; 8];
+                for &index in batch {
+                    for chunk in x[index as usize * WIDTH..][..WIDTH].chunks_exact(8) {
+                        partial.iter_mut().zip(chunk).for_each(|(partial, x)| *partial += x);
+                    }
+                }
+                partial.iter().sum::<f64>()
+            };
+            black_box(&batch).par_chunks(256).map(part).sum::<f64>()
+        });
+    });
+    group.finish();
+}
+
 fn network(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("network 64-32-1, batch 128");
     let (records, batch) = (records(64), batch(128));
@@ -108,5 +144,5 @@ fn network(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, logistic_regression, network);
+criterion_group!(benches, logistic_regression, wide, network);
 criterion_main!(benches);

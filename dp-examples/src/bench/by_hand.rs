@@ -124,9 +124,9 @@ mod tests {
         let mut by_hand = ByHand::new(fit.privacy().noise_multiplier.unwrap(), &seed()).unwrap();
         (0..300).for_each(|_| by_hand.step());
         let theirs = fit.posterior().mean("w").unwrap();
-        // Sums in another order differ by rounding only: 300 steps of a hundred terms, each exact to 2⁻⁵³.
+        // The library lowers the clip norm, here 2, by what underflow might hide, a few times 1e-8; the rest is rounding.
         for (ours, theirs) in by_hand.averaged_means().iter().zip(&theirs) {
-            assert!((ours - theirs).abs() < 1e-10 && ours.abs() > 1e-3, "{ours} against {theirs}");
+            assert!((ours - theirs).abs() < 1e-7 && ours.abs() > 1e-3, "{ours} against {theirs}");
         }
     }
 }
