@@ -270,3 +270,51 @@ fn factors_that_underflow_are_left_out() {
     gradient.weighted_sum(&records, &[0, 1], clip(f64::INFINITY), &mut sum).unwrap();
     assert_eq!(sum, [1.0, 2.0]);
 }
+
+#[test]
+fn wide_columns_that_are_read_record_by_record_give_the_same() {
+    const WIDTH: usize = 20;
+    let number = |k: usize| ((k as f64 * 12.9898 + 0.3).sin() * 43_758.545_3).fract();
+    let mut x = Array2::from_shape_fn((3_000, WIDTH), |(i, j)| number(i * WIDTH + j));
+    x[[7, 3]] = f64::NAN;
+    x[[14, 0]] = f64::INFINITY;
+    let y = Array1::from_shape_fn(3_000, |i| number(i + 5));
+    let records = Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap();
+    let graph = Graph::new();
+    let (w, v) = (graph.input("w", WIDTH).unwrap(), graph.input("v", WIDTH).unwrap());
+    let record = Record::new(&graph, records.schema());
+    let (x, y) = (record.get("x").unwrap(), record.get("y").unwrap());
+    // Once as the right factor of a product, twice in inner products, once with itself.
+    let value = (x.dot(w) - y).tanh() + x.dot(v).sigmoid() * x.inner(x).log();
+    let mut fast = RecordGradient::<f64>::new(value, &[w, v]).unwrap();
+    assert!(fast.explain().to_string().contains("record by record"), "{}", fast.explain());
+    let mut slow = MaterialisedGradient::<f64>::new(value, &[w, v]).unwrap();
+    for (stream, name) in ["w", "v"].iter().enumerate() {
+        let values: Vec<f64> = (0..WIDTH).map(|k| number(1_000 * stream + k)).collect();
+        fast.set(name, &values).unwrap();
+        slow.set(name, &values).unwrap();
+    }
+    let batch: Vec<u64> = (0..2_500).map(|i| (i * 7) % 3_000).collect();
+    let matrix = slow.rows(&records, &batch).unwrap();
+    let mut norms = vec![0.0; batch.len()];
+    fast.squared_norms(&records, &batch, &mut norms).unwrap();
+    let kept = fast.keep(&records, &batch).unwrap();
+    let mut expected = Array1::<f64>::zeros(2 * WIDTH);
+    for ((row, norm), (kept, index)) in
+        matrix.rows().into_iter().zip(&norms).zip(kept.rows().into_iter().zip(&batch))
+    {
+        let squared = row.dot(&row);
+        assert_eq!(squared.is_finite(), norm.is_finite(), "record {index}");
+        if squared.is_finite() {
+            assert!((squared - norm).abs() <= 1e-13 * squared, "record {index}: {norm} against {squared}");
+            assert!(row.iter().zip(&kept).all(|(a, b)| (a - b).abs() <= 1e-14 * a.abs().max(1.0)));
+            expected.scaled_add((0.5 / squared.sqrt()).min(1.0), &row);
+        }
+    }
+    assert_eq!(norms.iter().filter(|norm| !norm.is_finite()).count(), 2);
+    let mut sum = vec![0.0; 2 * WIDTH];
+    fast.weighted_sum(&records, &batch, clip(0.5), &mut sum).unwrap();
+    for (sum, expected) in sum.iter().zip(&expected) {
+        assert!((sum - expected).abs() <= 1e-11, "{sum} against {expected}");
+    }
+}

@@ -261,6 +261,8 @@ pub(crate) struct Work<'a, T> {
 pub(crate) enum Operand<'a, T> {
     Rows(&'a [T]),
     Shared(&'a [T]),
+    /// One record's whole array (of this width) after the other. No operation is given such an argument; outputs may be such.
+    Records(&'a [T], usize),
 }
 
 /// One element of an array, seen by a kernel.
@@ -270,13 +272,14 @@ pub(crate) enum Row<'a, T> {
     One(T),
 }
 
-impl<'a, T: Copy> Operand<'a, T> {
+impl<'a, T: Scalar> Operand<'a, T> {
     /// Number of elements of the array.
     pub(crate) fn rows(&self, lanes: usize) -> usize {
         match self {
             Operand::Rows(data) if lanes > 0 => data.len() / lanes,
             Operand::Rows(_) => 0,
             Operand::Shared(data) => data.len(),
+            Operand::Records(_, width) => *width,
         }
     }
 
@@ -285,6 +288,8 @@ impl<'a, T: Copy> Operand<'a, T> {
         match self {
             Operand::Rows(data) => Row::Lanes(&data[index * lanes..(index + 1) * lanes]),
             Operand::Shared(data) => Row::One(data[index]),
+            // It has no rows; whoever asks shall notice.
+            Operand::Records(..) => Row::One(T::nan()),
         }
     }
 
@@ -294,6 +299,7 @@ impl<'a, T: Copy> Operand<'a, T> {
         match self {
             Operand::Rows(data) => data[index * lanes + lane],
             Operand::Shared(data) => data[index],
+            Operand::Records(data, width) => data[lane * width + index],
         }
     }
 }

@@ -183,6 +183,7 @@ impl Primitive for Unary {
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
         match work.args[0] {
             Operand::Rows(x) => self.sweep(work.out, x),
+            Operand::Records(..) => work.out.fill(T::nan()),
             x @ Operand::Shared(values) => {
                 for (row, out) in work.out.chunks_exact_mut(work.lanes.max(1)).enumerate().take(values.len())
                 {

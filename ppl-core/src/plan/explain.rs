@@ -55,6 +55,13 @@ impl StepExplanation {
                 let largest = single.shapes.iter().map(|shape| shape.elements() as u64).max().unwrap_or(0);
                 (format!("{} {} → {shape}", single.op, shapes.join(" ")), largest.max(elements))
             }
+            Step::Dots(dots) => {
+                let with = if dots.shared.is_some() { "a shared array" } else { "itself" };
+                (
+                    format!("inner products of a column of {} with {with}, record by record", dots.width),
+                    dots.width as u64,
+                )
+            }
             Step::Product(product) => {
                 let (rows, columns) = (product.rows, product.columns);
                 let transposed = if product.transposed { ", transposed," } else { "" };

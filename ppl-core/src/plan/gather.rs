@@ -39,6 +39,19 @@ pub(crate) fn gather<T: Scalar, U: ColumnNumber, I: Copy>(
     }
 }
 
+/// Copies the records of `batch` one after the other. Every index must be that of a record in `values`.
+pub(crate) fn gather_records<T: Scalar, U: ColumnNumber>(
+    out: &mut [T],
+    values: &[U],
+    width: usize,
+    batch: &[u64],
+) {
+    for (out, &index) in out.chunks_exact_mut(width.max(1)).zip(batch) {
+        let record = &values[index as usize * width..][..width];
+        out.iter_mut().zip(record).for_each(|(out, &value)| *out = T::of(value.number()));
+    }
+}
+
 /// Copies the first `lanes` records into rows.
 pub(crate) fn gather_all<T: Scalar>(rows: &mut [T], values: &[T], width: usize, lanes: usize) {
     for (element, row) in rows.chunks_exact_mut(lanes.max(1)).enumerate().take(width) {

@@ -24,6 +24,8 @@ pub(crate) enum Step {
     Fused(Fused),
     /// One operation by its own rule.
     Single(Single),
+    /// Inner products of a column with a shared array or with itself, record by record.
+    Dots(Dots),
     /// `out = A x` or `out = Aᵀ x` for a shared matrix and a vector of each record: one matrix product.
     Product(Product),
 }
@@ -38,6 +40,16 @@ pub(crate) struct Single {
     pub(crate) shape: Shape,
     pub(crate) table: Vec<u32>,
     pub(crate) scratch_rows: usize,
+}
+
+/// Inner products of a column, whose records lie one after the other, with a shared array, or with itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Dots {
+    /// A slot of one row.
+    pub(crate) out: usize,
+    pub(crate) column: usize,
+    pub(crate) width: usize,
+    pub(crate) shared: Option<usize>,
 }
 
 /// A shared matrix times a vector of each record.
@@ -68,6 +80,8 @@ pub(crate) struct ColumnSlot {
     pub(crate) name: String,
     pub(crate) shape: Shape,
     pub(crate) slot: usize,
+    /// Whether it stays record after record.
+    pub(crate) by_record: bool,
 }
 
 /// A per-record input's place.
@@ -102,8 +116,9 @@ pub(crate) struct Layout<T> {
 }
 
 impl<T: Scalar> Layout<T> {
-    pub(crate) fn new(program: &Program) -> Self {
-        let mut builder = Builder::new(program);
+    /// Lays a program out. Columns that `by_record` allows, and that are used in inner products only, stay record after record.
+    pub(crate) fn new(program: &Program, by_record: &[usize]) -> Self {
+        let mut builder = Builder::new(program, by_record);
         let mut shared_slots = Slots::default();
         let mut record_slots = Slots::default();
         let (shared_steps, shared_words) = builder.phase(Kind::Shared, &mut shared_slots);
@@ -128,9 +143,10 @@ impl<T: Scalar> Layout<T> {
                 (Op::Input(Input::Shared(name)), Some(Place::Shared { slot, len })) => {
                     layout.inputs.push(InputSlot { name: name.clone(), slot, len });
                 }
-                (Op::Input(Input::Column { index, name }), Some(Place::Rows { slot, .. })) => {
-                    let (name, shape) = (name.clone(), instruction.shape.clone());
-                    layout.columns.push(ColumnSlot { index: *index, name, shape, slot });
+                (Op::Input(Input::Column { index, name }), Some(place)) => {
+                    let (name, shape, slot) = (name.clone(), instruction.shape.clone(), place.slot());
+                    let by_record = matches!(place, Place::Records { .. });
+                    layout.columns.push(ColumnSlot { index: *index, name, shape, slot, by_record });
                 }
                 (Op::Input(Input::PerRecord(name)), Some(Place::Rows { slot, rows })) => {
                     layout.record_inputs.push(RecordInputSlot { name: name.clone(), elements: rows, slot });
@@ -148,7 +164,7 @@ impl<T: Scalar> Layout<T> {
 fn scratch(steps: &[Step]) -> usize {
     let rows = |step: &Step| match step {
         Step::Single(single) => single.scratch_rows,
-        Step::Fused(_) | Step::Product(_) => 0,
+        Step::Fused(_) | Step::Product(_) | Step::Dots(_) => 0,
     };
     steps.iter().map(rows).max().unwrap_or(0)
 }
@@ -157,7 +173,7 @@ impl Step {
     fn registers(&self) -> usize {
         match self {
             Step::Fused(fused) => fused.registers(),
-            Step::Single(_) | Step::Product(_) => 0,
+            Step::Single(_) | Step::Product(_) | Step::Dots(_) => 0,
         }
     }
 }
@@ -170,10 +186,15 @@ struct Builder<'p> {
     places: Vec<Option<Place>>,
     /// Values that must last until the end of a run: leaves that are not computed, outputs, and shared values that records use.
     lasting: Vec<bool>,
+    /// Columns that stay record after record.
+    by_record: Vec<bool>,
 }
 
+/// Fewest elements of a column for which inner products are taken record by record.
+const WIDE_COLUMN: usize = 16;
+
 impl<'p> Builder<'p> {
-    fn new(program: &'p Program) -> Self {
+    fn new(program: &'p Program, outputs_by_record: &[usize]) -> Self {
         let count = program.instructions.len();
         let mut root: Vec<usize> = (0..count).collect();
         let mut lasting = vec![false; count];
@@ -188,7 +209,8 @@ impl<'p> Builder<'p> {
             }
         }
         program.outputs.iter().for_each(|&output| lasting[root[output]] = true);
-        Self { program, root, places: vec![None; count], lasting }
+        let by_record = by_record(program, &root, outputs_by_record);
+        Self { program, root, places: vec![None; count], lasting, by_record }
     }
 
     /// The place of a value that has been laid out, under whatever shape.
@@ -203,7 +225,11 @@ impl<'p> Builder<'p> {
         let moves_nothing = |index: usize| self.root[index] != index;
         for (index, instruction) in program.instructions.iter().enumerate() {
             if here(index) && is_leaf(&instruction.op) {
-                self.places[index] = Some(new_place(kind, instruction.shape.elements(), slots));
+                let elements = instruction.shape.elements();
+                self.places[index] = Some(match self.by_record[index] {
+                    true => Place::Records { slot: slots.take(elements), width: elements },
+                    false => new_place(kind, elements, slots),
+                });
             }
         }
         let order = groups(program, |index| {
@@ -261,7 +287,7 @@ impl<'p> Builder<'p> {
         values.dedup();
         for value in values {
             if self.dies(value, kind, position, last_use)
-                && let Some(Place::Shared { slot, .. } | Place::Rows { slot, .. }) = self.places[value]
+                && let Some(slot) = self.slot(value)
                 // A slot that a result of this group has taken over lives on under that name.
                 && !group.iter().any(|&index| index != value && self.slot(index) == Some(slot))
             {
@@ -271,9 +297,7 @@ impl<'p> Builder<'p> {
     }
 
     fn slot(&self, index: usize) -> Option<usize> {
-        self.places[index].map(|place| match place {
-            Place::Shared { slot, .. } | Place::Rows { slot, .. } => slot,
-        })
+        self.places[index].map(Place::slot)
     }
 
     fn single(&mut self, kind: Kind, index: usize, slots: &mut Slots) -> Step {
@@ -283,6 +307,9 @@ impl<'p> Builder<'p> {
             instruction.args.iter().map(|&arg| self.program.instructions[arg].shape.clone()).collect();
         let out = new_place(kind, instruction.shape.elements(), slots);
         self.places[index] = Some(out);
+        if let Some(dots) = dots(&instruction.op, out, &args) {
+            return Step::Dots(dots);
+        }
         if let Some(product) = product(&instruction.op, out, &args, &shapes) {
             return Step::Product(product);
         }
@@ -358,7 +385,7 @@ impl<'p> Builder<'p> {
                     }
                     (None, Place::Shared { slot, .. }) if kind == Kind::PerRecord => From::PerElement(slot),
                     (None, Place::Rows { slot, rows: 1 }) if elements != 1 => From::OneRow(slot),
-                    (None, Place::Shared { slot, .. } | Place::Rows { slot, .. }) => From::Same(slot),
+                    (None, place) => From::Same(place.slot()),
                 };
             }
             let to = match self.slot(index) {
@@ -423,6 +450,47 @@ fn new_place(kind: Kind, elements: usize, slots: &mut Slots) -> Place {
         Kind::Shared => Place::Shared { slot, len: elements },
         Kind::PerRecord => Place::Rows { slot, rows: elements },
     }
+}
+
+/// Which columns stay record after record: wide ones that are used in inner products with shared arrays and with themselves
+/// only, and are either no output or one that may lie like that.
+fn by_record(program: &Program, root: &[usize], outputs: &[usize]) -> Vec<bool> {
+    let mut stays: Vec<bool> = program
+        .instructions
+        .iter()
+        .map(|instruction| {
+            matches!(instruction.op, Op::Input(Input::Column { .. }))
+                && instruction.shape.elements() >= WIDE_COLUMN
+        })
+        .collect();
+    for (index, instruction) in program.instructions.iter().enumerate() {
+        let inner = matches!(instruction.op, Op::Linear(Linear::Inner));
+        let args: Vec<usize> = instruction.args.iter().map(|&arg| root[arg]).collect();
+        for (position, &value) in args.iter().enumerate() {
+            let with_shared = args.iter().enumerate().all(|(other, &arg)| {
+                other == position || arg == value || program.instructions[arg].kind == Kind::Shared
+            });
+            stays[value] &= inner && with_shared && root[index] == index;
+        }
+    }
+    for (output, &value) in program.outputs.iter().enumerate() {
+        stays[root[value]] &= outputs.contains(&output);
+    }
+    stays
+}
+
+/// The operation as inner products of a column that stays record after record.
+fn dots(op: &Op, out: Place, args: &[Place]) -> Option<Dots> {
+    let (Op::Linear(Linear::Inner), Place::Rows { slot: out, .. }) = (op, out) else {
+        return None;
+    };
+    let (column, width, shared) = match (args[0], args[1]) {
+        (Place::Records { slot, width }, Place::Shared { slot: shared, .. })
+        | (Place::Shared { slot: shared, .. }, Place::Records { slot, width }) => (slot, width, Some(shared)),
+        (Place::Records { slot, width }, Place::Records { .. }) => (slot, width, None),
+        _ => return None,
+    };
+    Some(Dots { out, column, width, shared })
 }
 
 /// The operation as a product of a shared matrix with the records' vectors, if it is a large one.

@@ -22,6 +22,7 @@ mod place;
 mod product;
 
 use crate::error::{Error, Result};
+use crate::op::linear::lane_product;
 use crate::op::{MOST_ARGUMENTS, Operand, Work};
 use crate::program::Program;
 use crate::records::{Records, Schema, with_numbers};
@@ -29,8 +30,8 @@ use crate::scalar::Scalar;
 use crate::simd::{self, dispatch};
 pub use explain::{Explanation, StepExplanation};
 use fused::{CHUNK, Fused, Memory};
-use gather::{gather, gather_all};
-use layout::{Layout, Product, Single, Step};
+use gather::{gather, gather_all, gather_records};
+use layout::{Dots, Layout, Product, Single, Step};
 use ndarray::Array2;
 use place::Place;
 pub(crate) use product::{Matrix, multiply};
@@ -39,6 +40,8 @@ use std::sync::Arc;
 
 /// Bytes of per-record values a tile may take: about half of a common second-level cache.
 const TILE_BYTES: usize = 256 * 1024;
+/// Bytes of a tile that is to stay in the first-level cache.
+const FIRST_LEVEL_BYTES: usize = 40 * 1024;
 /// Fewest and most records in a tile.
 const TILE_RECORDS: Range<usize> = 16..1024;
 /// Fewest records in a tile of a program with large matrix products, which are slow on narrow ones.
@@ -105,9 +108,17 @@ impl<T: Scalar> Plan<T> {
     /// Lays a program out.
     #[must_use]
     pub fn new(program: &Program) -> Self {
-        let layout = Layout::new(program);
+        Self::with_outputs_by_record(program, &[])
+    }
+
+    /// As [`Plan::new`]; the outputs named may be left record after record, as [`Operand::Records`].
+    pub(crate) fn with_outputs_by_record(program: &Program, outputs: &[usize]) -> Self {
+        let layout = Layout::new(program, outputs);
         let rows: usize = layout.record_rows.iter().sum();
-        let fits = TILE_BYTES / (rows.max(1) * size_of::<T>());
+        // Columns that stay record after record are read several times: from the first-level cache, if a tile fits there.
+        let by_record = layout.columns.iter().any(|column| column.by_record);
+        let bytes = if by_record { FIRST_LEVEL_BYTES } else { TILE_BYTES };
+        let fits = bytes / (rows.max(1) * size_of::<T>());
         let wide = layout.record_steps.iter().any(|step| matches!(step, Step::Product(_)));
         let fewest = if wide { WIDE_TILE_RECORDS } else { TILE_RECORDS.start };
         let tile = fits.clamp(fewest, TILE_RECORDS.end);
@@ -188,7 +199,7 @@ impl<T: Scalar> Plan<T> {
                     },
                 }),
                 Step::Single(single) => single.run_shared(&mut layout.shared, &mut workspace.scratch),
-                Step::Product(_) => {}
+                Step::Product(_) | Step::Dots(_) => {}
             }
         }
     }
@@ -263,7 +274,7 @@ impl<T: Scalar> Plan<T> {
     pub fn output(&self, index: usize) -> &[T] {
         match self.layout.outputs[index] {
             Place::Shared { slot, len } => &self.layout.shared[slot][..len],
-            Place::Rows { .. } => &[],
+            Place::Rows { .. } | Place::Records { .. } => &[],
         }
     }
 
@@ -275,7 +286,7 @@ impl<T: Scalar> Plan<T> {
                 let workspace = &self.workspaces[0];
                 &workspace.record[slot][..rows * workspace.lanes]
             }
-            Place::Shared { .. } => &[],
+            Place::Shared { .. } | Place::Records { .. } => &[],
         }
     }
 
@@ -388,7 +399,11 @@ impl<T: Scalar> Runner<'_, T> {
         for slot in &layout.columns {
             let (width, numbers) = (slot.shape.elements(), records.column(slot.index));
             let rows = &mut workspace.record[slot.slot][..width * lanes];
-            with_numbers!(numbers, values => gather(rows, values, width, batch, |index| index as usize));
+            if slot.by_record {
+                with_numbers!(numbers, values => gather_records(rows, values, width, batch));
+            } else {
+                with_numbers!(numbers, values => gather(rows, values, width, batch, |index| index as usize));
+            }
         }
         for step in &layout.record_steps {
             match step {
@@ -409,6 +424,9 @@ impl<T: Scalar> Runner<'_, T> {
                     scratch: &mut workspace.scratch,
                 }),
                 Step::Product(product) => product.run(lanes, &mut workspace.record, &layout.shared),
+                Step::Dots(dots) => {
+                    dispatch(RunDots { dots, lanes, slots: &mut workspace.record, shared: &layout.shared });
+                }
             }
         }
         Ok(())
@@ -422,6 +440,9 @@ impl<T: Scalar> Runner<'_, T> {
         let operand = match self.layout.outputs[index] {
             Place::Shared { slot, len } => Operand::Shared(&self.layout.shared[slot][..len]),
             Place::Rows { slot, rows } => Operand::Rows(&workspace.record[slot][..rows * workspace.lanes]),
+            Place::Records { slot, width } => {
+                Operand::Records(&workspace.record[slot][..width * workspace.lanes], width)
+            }
         };
         (operand, workspace.lanes)
     }
@@ -430,7 +451,7 @@ impl<T: Scalar> Runner<'_, T> {
     pub(crate) fn shared_output(&self, index: usize) -> &[T] {
         match self.layout.outputs[index] {
             Place::Shared { slot, len } => &self.layout.shared[slot][..len],
-            Place::Rows { .. } => &[],
+            Place::Rows { .. } | Place::Records { .. } => &[],
         }
     }
 
@@ -438,10 +459,16 @@ impl<T: Scalar> Runner<'_, T> {
     pub(crate) fn clear_lane(&self, workspace: &mut Workspace<T>, lane: usize) {
         let lanes = workspace.lanes;
         for &output in &self.layout.outputs {
-            if let Place::Rows { slot, rows } = output {
-                for row in workspace.record[slot][..rows * lanes].chunks_exact_mut(lanes) {
-                    row[lane] = T::zero();
+            match output {
+                Place::Rows { slot, rows } => {
+                    for row in workspace.record[slot][..rows * lanes].chunks_exact_mut(lanes) {
+                        row[lane] = T::zero();
+                    }
                 }
+                Place::Records { slot, width } => {
+                    workspace.record[slot][lane * width..(lane + 1) * width].fill(T::zero());
+                }
+                Place::Shared { .. } => {}
             }
         }
     }
@@ -486,6 +513,7 @@ impl<T: Scalar> simd::Work for RunSingle<'_, T> {
         let operand = |place: Place| match place {
             Place::Shared { slot, len } => Operand::Shared(&shared[slot][..len]),
             Place::Rows { slot, rows } => Operand::Rows(&slots[slot][..rows * lanes]),
+            Place::Records { slot, width } => Operand::Records(&slots[slot][..width * lanes], width),
         };
         single.run(lanes, &mut out[..rows * lanes], operand, scratch);
         slots[slot] = out;
@@ -500,7 +528,7 @@ impl Single {
         let mut out = std::mem::take(&mut slots[slot]);
         let operand = |place: Place| match place {
             Place::Shared { slot, len } => Operand::Rows(&slots[slot][..len]),
-            Place::Rows { .. } => Operand::Shared(&[]),
+            Place::Rows { .. } | Place::Records { .. } => Operand::Shared(&[]),
         };
         self.run(1, &mut out[..len], operand, scratch);
         slots[slot] = out;
@@ -527,6 +555,37 @@ impl Single {
             table: &self.table,
             scratch: &mut scratch[..self.scratch_rows * lanes],
         });
+    }
+}
+
+struct RunDots<'a, T> {
+    dots: &'a Dots,
+    lanes: usize,
+    slots: &'a mut [Vec<T>],
+    shared: &'a [Vec<T>],
+}
+
+impl<T: Scalar> simd::Work for RunDots<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        let Self { dots: &Dots { out, column, width, shared: with }, lanes, slots, shared } = self;
+        let mut result = std::mem::take(&mut slots[out]);
+        let records = slots[column][..width * lanes].chunks_exact(width);
+        match with {
+            Some(slot) => {
+                let array = &shared[slot][..width];
+                for (out, record) in result[..lanes].iter_mut().zip(records) {
+                    *out = lane_product(record, array);
+                }
+            }
+            None => {
+                for (out, record) in result[..lanes].iter_mut().zip(records) {
+                    *out = lane_product(record, record);
+                }
+            }
+        }
+        slots[out] = result;
     }
 }
 

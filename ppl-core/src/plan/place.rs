@@ -13,6 +13,8 @@ pub(crate) enum Place {
     Shared { slot: usize, len: usize },
     /// A slot of the record memory, with a row for each element.
     Rows { slot: usize, rows: usize },
+    /// A slot of the record memory, with the array of one record after the other, as columns lie in memory.
+    Records { slot: usize, width: usize },
 }
 
 impl Place {
@@ -21,6 +23,14 @@ impl Place {
         match self {
             Place::Shared { len, .. } => len,
             Place::Rows { rows, .. } => rows,
+            Place::Records { width, .. } => width,
+        }
+    }
+
+    /// The slot, of whichever memory.
+    pub(crate) fn slot(self) -> usize {
+        match self {
+            Place::Shared { slot, .. } | Place::Rows { slot, .. } | Place::Records { slot, .. } => slot,
         }
     }
 }

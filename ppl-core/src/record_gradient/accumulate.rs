@@ -40,6 +40,11 @@ impl<T: Scalar> simd::Work for Direct<'_, T> {
                     *sum += if total == T::zero() { T::zero() } else { total * value };
                 }
             }
+            Operand::Records(records, width) => {
+                for (&weight, record) in weights.iter().zip(records.chunks_exact(width.max(1))) {
+                    sums.iter_mut().zip(record).for_each(|(sum, &x)| *sum += weight * x);
+                }
+            }
         }
     }
 }
@@ -173,6 +178,7 @@ pub(super) fn positions<T: Scalar>(
                 let right = match right {
                     Operand::Rows(right) => Operand::Rows(&right[t * columns * lanes..][..columns * lanes]),
                     Operand::Shared(right) => Operand::Shared(&right[t * columns..][..columns]),
+                    records @ Operand::Records(..) => records,
                 };
                 add_products(sums, scaled, right, (rows, columns, lanes));
             }

@@ -149,9 +149,9 @@ impl<T: Scalar> RecordGradient<T> {
         check_frontier(value, frontier)?;
         let Prepared { program, terms, mut explanation, dimension, norms, factor_norms, plain } =
             prepare::prepare::<T>(value, frontier, groups)?;
-        let plan = Plan::new(&program);
-        explanation.plan = Some(plan.explain());
         let tiles = Tiles { norms, factor_norms, terms, dimension };
+        let plan = Plan::with_outputs_by_record(&program, &tiles.outputs_by_record());
+        explanation.plan = Some(plan.explain());
         let team = tiles.team(plan.tile());
         let record_inputs = program
             .instructions
@@ -306,7 +306,7 @@ impl<T: Scalar> RecordGradient<T> {
         }
         let Plain { program, tiles, plan } = &mut self.plain;
         let (plan, team) = &mut **plan.get_or_insert_with(|| {
-            let plan = Plan::new(program);
+            let plan = Plan::with_outputs_by_record(program, &tiles.outputs_by_record());
             let team = tiles.team(plan.tile());
             Box::new((plan, team))
         });

@@ -125,6 +125,25 @@ impl Terms {
         self.parts
     }
 
+    /// Outputs that are added up as they are, or are right factors, and nothing else.
+    pub(super) fn outputs_by_record(&self) -> Vec<usize> {
+        let (mut may, mut must_not) = (Vec::new(), Vec::new());
+        for term in &self.terms {
+            match term.rows {
+                Rows::Direct { value } => may.push(value),
+                Rows::Product { left, right } => {
+                    must_not.push(left);
+                    may.push(right);
+                }
+                Rows::Scatter { rows, index, .. } => must_not.extend([rows, index]),
+                Rows::Positions { left, right, .. } => must_not.extend([left, right]),
+            }
+        }
+        must_not.extend(self.rescalings.iter().filter_map(|each| each.scale));
+        may.retain(|output| !must_not.contains(output));
+        may
+    }
+
     /// Rows of scratch memory that [`accumulate`](Terms::accumulate) needs.
     pub(super) fn scratch_rows(&self) -> usize {
         self.terms.iter().map(|term| term.left).max().unwrap_or(0)

@@ -1,7 +1,7 @@
 //! One tile of records after the other, or several side by side: norms, weights, and the weighted sums of each tile.
 //!
-//! Every tile has sums of its own, which are added up in the order of the tiles, whoever made them: results do not depend on
-//! the number of threads.
+//! Tiles are taken in *spans*. Every span has sums of its own, which are added up in the order of the spans, whoever made them:
+//! results do not depend on the number of threads.
 
 use super::terms::Terms;
 use crate::error::Result;
@@ -17,6 +17,14 @@ const UNDERFLOW_MARGIN: f64 = 16_777_216.0; // 2²⁴
 /// Elementary operations in a batch from which on waking another thread pays.
 const PARALLEL: u64 = 1 << 19;
 
+/// Records that one thread takes at a time, if a tile has fewer.
+const SPAN: usize = 1024;
+
+/// Records of a span: a whole number of tiles. A large tile, or one of a program with large products, is a span of its own.
+fn span(tile: usize) -> usize {
+    if tile >= 64 { tile } else { SPAN / tile * tile }
+}
+
 /// Memory of one tile beside the plan's.
 #[derive(Clone, Debug)]
 pub(super) struct Buffers<T> {
@@ -27,6 +35,8 @@ pub(super) struct Buffers<T> {
     scratch: Vec<T>,
     sums: Vec<T>,
     parts: Vec<T>,
+    /// Squared norms of a whole span.
+    found: Vec<T>,
 }
 
 /// Whose weights a weighing function writes.
@@ -70,6 +80,13 @@ impl Tiles {
         Team { members: vec![self.buffers(tile)], parts: vec![T::zero(); self.terms.parts()] }
     }
 
+    /// Outputs that may lie record after record: those that are only added up, as they are or as right factors.
+    pub(super) fn outputs_by_record(&self) -> Vec<usize> {
+        let mut outputs = self.terms.outputs_by_record();
+        outputs.retain(|output| !self.norms.contains(&Some(*output)) && !self.factor_norms.contains(output));
+        outputs
+    }
+
     /// Memory for one tile.
     fn buffers<T: Scalar>(&self, tile: usize) -> Buffers<T> {
         let zeros = |numbers: usize| vec![T::zero(); numbers];
@@ -79,24 +96,26 @@ impl Tiles {
             scratch: zeros(self.terms.scratch_rows() * tile),
             sums: zeros(self.dimension),
             parts: zeros(self.terms.parts()),
+            found: zeros(self.norms.len() * span(tile)),
         }
     }
 
-    /// Runs a batch tile by tile: `work` on each tile, by several threads where it is large, then `collect` on what the members
-    /// of the team hold, in the order of the tiles. `collect` is told the number of the first of these tiles.
+    /// Runs a batch span by span, where a span is some tiles in a row: `work` on each tile (it is told whether the tile is the
+    /// first of its span, and where in the span it begins), several spans at a time where there is much to do; then `collect` on
+    /// what the members of the team hold, in the order of the spans. `collect` is told the number of the first of these spans.
     fn waves<T: Scalar>(
         &self,
         plan: &mut Plan<T>,
         team: &mut Team<T>,
         (records, batch): (&Records, &[u64]),
-        work: impl Fn(&mut Done<'_, T>, &mut Buffers<T>) + Sync,
+        work: impl Fn(&mut Done<'_, T>, &mut Buffers<T>, usize) + Sync,
         mut collect: impl FnMut(usize, &mut Vec<T>, &[Buffers<T>]),
     ) -> Result<()> {
-        let tile = plan.tile();
-        let tiles = batch.len().div_ceil(tile);
+        let (tile, span) = (plan.tile(), span(plan.tile()));
+        let spans = batch.len().div_ceil(span);
         let operations = plan.operations().saturating_mul(batch.len() as u64);
         let threads =
-            if operations < PARALLEL { 1 } else { rayon::current_num_threads().clamp(1, tiles.max(1)) };
+            if operations < PARALLEL { 1 } else { rayon::current_num_threads().clamp(1, spans.max(1)) };
         plan.check_schema(records)?;
         plan.reserve_workspaces(threads);
         while team.members.len() < threads {
@@ -104,14 +123,16 @@ impl Tiles {
         }
         let (runner, workspaces) = plan.parts();
         let one = |number: usize, workspace: &mut Workspace<T>, buffers: &mut Buffers<T>| -> Result<()> {
-            let start = number * tile;
-            let indices = &batch[start..(start + tile).min(batch.len())];
-            runner.run(workspace, records, indices, start, batch.len())?;
-            work(&mut Done { runner, workspace, lanes: indices.len() }, buffers);
+            let whole = &batch[number * span..(number * span + span).min(batch.len())];
+            for (position, indices) in whole.chunks(tile).enumerate() {
+                let from = position * tile;
+                runner.run(workspace, records, indices, number * span + from, batch.len())?;
+                work(&mut Done { runner, workspace, lanes: indices.len() }, buffers, from);
+            }
             Ok(())
         };
-        for first in (0..tiles).step_by(threads) {
-            let members = &mut team.members[..threads.min(tiles - first)];
+        for first in (0..spans).step_by(threads) {
+            let members = &mut team.members[..threads.min(spans - first)];
             if let [member] = members {
                 one(first, &mut workspaces[0], member)?;
             } else {
@@ -136,13 +157,15 @@ impl Tiles {
     ) -> Result<()> {
         sums.fill(T::zero());
         team.parts.fill(T::zero());
-        let work = |done: &mut Done<'_, T>, buffers: &mut Buffers<T>| {
+        let work = |done: &mut Done<'_, T>, buffers: &mut Buffers<T>, from: usize| {
             match weigh {
                 Some((weighing, weigh)) => self.weigh(done, buffers, weighing, weigh),
                 None => buffers.weights[..done.lanes].fill(T::one()),
             }
-            buffers.sums.fill(T::zero());
-            buffers.parts.fill(T::zero());
+            if from == 0 {
+                buffers.sums.fill(T::zero());
+                buffers.parts.fill(T::zero());
+            }
             let Buffers { weights, scratch, sums, parts, .. } = buffers;
             self.terms.accumulate(|index| done.output(index), weights, sums, parts, scratch);
         };
@@ -165,20 +188,25 @@ impl Tiles {
         (records, batch): (&Records, &[u64]),
         norms: &mut [T],
     ) -> Result<()> {
-        let (tile, groups) = (plan.tile(), self.norms.len());
-        let work = |done: &mut Done<'_, T>, buffers: &mut Buffers<T>| {
-            self.find_norms(done, &mut buffers.squared_norms);
-            let norms = &mut buffers.squared_norms;
+        let (span, groups) = (span(plan.tile()), self.norms.len());
+        let work = |done: &mut Done<'_, T>, buffers: &mut Buffers<T>, from: usize| {
+            // The norms of a span are collected tile by tile behind each other.
+            let norms = &mut buffers.found[groups * from..][..groups * done.lanes];
+            self.find_norms(done, norms);
             self.find_underflow(done, |lane| {
                 (0..groups).for_each(|group| norms[group * done.lanes + lane] = T::nan());
             });
         };
+        let tile = plan.tile();
         self.waves(plan, team, (records, batch), work, |first, _, members| {
             for (number, member) in (first..).zip(members) {
-                let start = number * tile;
-                let lanes = tile.min(batch.len() - start);
-                for (group, found) in member.squared_norms.chunks_exact(lanes).enumerate().take(groups) {
-                    norms[group * batch.len() + start..][..lanes].copy_from_slice(found);
+                let end = (number * span + span).min(batch.len());
+                for start in (number * span..end).step_by(tile) {
+                    let (lanes, from) = (tile.min(end - start), start - number * span);
+                    let found = member.found[groups * from..].chunks_exact(lanes);
+                    for (group, found) in found.enumerate().take(groups) {
+                        norms[group * batch.len() + start..][..lanes].copy_from_slice(found);
+                    }
                 }
             }
         })
@@ -190,6 +218,8 @@ impl Tiles {
             let norms = &mut norms[group * done.lanes..][..done.lanes];
             match output.map(|output| done.output(output).0) {
                 None => norms.fill(T::zero()),
+                // A norm is a number, and no number lies like that.
+                Some(Operand::Records(..)) => norms.fill(T::nan()),
                 Some(Operand::Rows(rows)) => norms.copy_from_slice(rows),
                 Some(Operand::Shared(value)) => norms.fill(value[0]),
             }
@@ -213,6 +243,7 @@ impl Tiles {
                     (0..done.lanes).for_each(&mut broken);
                 }
                 Operand::Shared(_) => {}
+                Operand::Records(..) => (0..done.lanes).for_each(&mut broken),
             }
         }
     }
