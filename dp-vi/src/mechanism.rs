@@ -35,7 +35,7 @@ impl ClipNorm {
     /// ```
     /// use dp_vi::ClipNorm;
     /// let clip = ClipNorm::new(2.0, 3)?;
-    /// let mut weights = [0.0; 3];
+    /// let mut weights = [0.0_f64; 3];
     /// clip.weigh(&[100.0, 0.25, 0.0], &mut weights); // squared norms 10², ½², 0
     /// assert!((weights[0] - 0.2).abs() < 1e-8 && weights[0] < 0.2);
     /// assert_eq!(weights[1..], [1.0, 1.0]);

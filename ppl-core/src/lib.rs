@@ -51,13 +51,18 @@
 //! | module | what happens there |
 //! |---|---|
 //! | `var`, `value`, `graph` | handles that read like mathematics, and the arena behind them |
-//! | `op/*` | the primitives with all their rules |
-//! | `diff` | derivatives, from program to program |
-//! | `program/*`, `plan` | the flat program (listing, comparison, written form), and its memory |
+//! | `shape`, `scalar`, `origin`, `error` | axes; number types; where an operation was written; mistakes in words |
+//! | `op/*` | the primitives with all their rules, a family a file |
+//! | `diff` | derivatives, backwards and forwards, from program to program |
 //! | `simplify/*` | rewriting: fewer operations, and ones that neither overflow nor cancel |
+//! | `program/*` | the flat program: listing, comparison, written form |
+//! | `plan/*` | its memory and its steps: fused sweeps, matrix products, gathering of records |
+//! | `math/*`, `simd` | elementary and special functions that vectorise; instruction sets chosen at run time |
 //! | `interpret` | one record at a time, slow and obvious; finds where a number stopped being finite |
-//! | `records`, `record_gradient` | columns of records; contracted and materialised per-record gradients |
+//! | `records/*` | columns of records, in the number types they come in |
+//! | `record_gradient/*` | per-record gradients, contracted and materialised |
 //! | `model/*` | statements, distributions, constraints, traces, log densities |
+//! | `strategies/*` | random programs for property tests and fuzzing, under the feature `proptest` |
 
 mod diff;
 mod error;
