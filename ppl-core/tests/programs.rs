@@ -242,7 +242,7 @@ mod written {
         // Kinds, outputs, names.
         assert!(one(op("exp", "[0]", "[2,3]").replace("shared", "record")).contains("Shared"));
         assert!(told(&program(&[x.replace("shared", "record")], "[0]")).contains("Shared"));
-        assert!(told(&program(&[x.clone()], "[1]")).contains("output %1"));
+        assert!(told(&program(std::slice::from_ref(&x), "[1]")).contains("output %1"));
         assert!(one(x.clone()).contains("twice"));
         assert!(one(op("magic", "[0]", "[2,3]")).contains("no operation 'magic'"));
         assert!(one(op("input", "[0]", "[2,3]")).contains("missing"));

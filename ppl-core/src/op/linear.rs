@@ -124,32 +124,33 @@ pub(crate) fn accumulate<T: Scalar>(out: &mut [T], a: Row<T>, b: Row<T>) {
     }
 }
 
-/// Partial sums of [`lane_product`].
-const PARTIAL_SUMS: usize = 32;
-
 /// `Σ_lane x y`, added up in a fixed number of partial sums so that the order, and with it the result, never changes.
 #[inline(always)]
 pub(crate) fn lane_product<T: Scalar>(x: &[T], y: &[T]) -> T {
-    let mut partial = [T::zero(); PARTIAL_SUMS];
-    let (chunks_x, chunks_y) = (x.chunks_exact(PARTIAL_SUMS), y.chunks_exact(PARTIAL_SUMS));
-    let (rest_x, rest_y) = (chunks_x.remainder(), chunks_y.remainder());
-    for (x, y) in chunks_x.zip(chunks_y) {
-        for ((partial, &x), &y) in partial.iter_mut().zip(x).zip(y) {
-            *partial += x * y;
+    // Wide and narrow partial sums stay in registers, because no loop of unknown length goes through them one by one.
+    let (wide, rest_x, rest_y) = partial_sums::<T, 32>(x, y);
+    let (narrow, rest_x, rest_y) = partial_sums::<T, 8>(rest_x, rest_y);
+    let rest = rest_x.iter().zip(rest_y).fold(T::zero(), |sum, (&x, &y)| sum + x * y);
+    let mut total = narrow;
+    for (k, total) in total.iter_mut().enumerate() {
+        *total += (wide[k] + wide[k + 16]) + (wide[k + 8] + wide[k + 24]);
+    }
+    let [a, b, c, d, e, f, g, h] = total;
+    (((a + e) + (c + g)) + ((b + f) + (d + h))) + rest
+}
+
+/// Sums of every `WIDTH`-th product, and what is left over.
+#[inline(always)]
+fn partial_sums<'a, T: Scalar, const WIDTH: usize>(x: &'a [T], y: &'a [T]) -> ([T; WIDTH], &'a [T], &'a [T]) {
+    let mut partial = [T::zero(); WIDTH];
+    let (chunks_x, rest_x) = x.as_chunks::<WIDTH>();
+    let (chunks_y, rest_y) = y.as_chunks::<WIDTH>();
+    for (x, y) in chunks_x.iter().zip(chunks_y) {
+        for k in 0..WIDTH {
+            partial[k] += x[k] * y[k];
         }
     }
-    for ((partial, &x), &y) in partial.iter_mut().zip(rest_x).zip(rest_y) {
-        *partial += x * y;
-    }
-    // Halves are added to each other until one number is left.
-    let mut width = PARTIAL_SUMS;
-    while width > 1 {
-        width /= 2;
-        for lane in 0..width {
-            partial[lane] += partial[lane + width];
-        }
-    }
-    partial[0]
+    (partial, rest_x, rest_y)
 }
 
 /// Products; each fails softly, as told at [`Graph`](crate::Graph).

@@ -146,7 +146,7 @@ fn step<'g>(choices: &mut Choices<'_>, graph: &'g Graph, values: &[Var<'g>], men
     match family {
         0..=2 => unary(choices, graph, a, menu),
         3..=5 => binary(choices, graph, a, b, menu),
-        6 => idiom(choices, a),
+        6 => idiom(menu, choices, a),
         7 | 8 => shaping(choices, graph, a, b),
         9 | 10 => linear(choices, graph, a, b),
         11 | 12 => einsum(choices, graph, a, b),
@@ -224,7 +224,11 @@ fn binary<'g>(
 }
 
 /// What people write, and what simplification looks for.
-fn idiom<'g>(choices: &mut Choices<'_>, a: Var<'g>) -> Option<Var<'g>> {
+fn idiom<'g>(menu: Menu, choices: &mut Choices<'_>, a: Var<'g>) -> Option<Var<'g>> {
+    if menu == Menu::Smooth && a.shape().elements() == 0 {
+        // The logarithm of an empty sum is −∞, and not smooth there.
+        return None;
+    }
     let axis = choices.below(a.shape().rank().max(1));
     let has_axis = axis < a.shape().rank();
     Some(match choices.below(20) {
