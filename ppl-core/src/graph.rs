@@ -104,6 +104,13 @@ impl Graph {
     fn leaf(&self, input: Input, shape: Shape, kind: Kind) -> Result<Var<'_>> {
         let redeclared = self.nodes.borrow().iter().find_map(|node| match &node.op {
             Op::Input(other) if *other == input && node.shape != shape => Some(node.shape.clone()),
+            // A name stands for one input, of one kind.
+            Op::Input(Input::Shared(name)) if input == Input::PerRecord(name.clone()) => {
+                Some(node.shape.clone())
+            }
+            Op::Input(Input::PerRecord(name)) if input == Input::Shared(name.clone()) => {
+                Some(node.shape.clone())
+            }
             _ => None,
         });
         match redeclared {

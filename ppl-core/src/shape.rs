@@ -48,12 +48,13 @@ impl Shape {
         self.0.is_empty()
     }
 
-    /// This shape, if it has at most 2³¹ elements.
+    /// This shape, if it has at most 2³¹ elements, empty axes counted as if they were of length 1: parts of the other axes are
+    /// multiplied here and there.
     ///
     /// # Errors
     /// [`Error::TooLarge`] otherwise.
     pub fn checked(self) -> Result<Self> {
-        let elements = self.0.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim));
+        let elements = self.0.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim.max(1)));
         match elements {
             Some(elements) if elements <= 1 << 31 => Ok(self),
             _ => Err(Error::TooLarge(self)),
@@ -167,6 +168,7 @@ mod tests {
     fn huge_shapes_are_refused_without_overflow() {
         assert!(Shape::from([usize::MAX, 3]).checked().is_err());
         assert!(Shape::from([1 << 31]).checked().is_ok());
+        assert!(Shape::from([0, usize::MAX, 2]).checked().is_err());
     }
 
     #[test]

@@ -45,10 +45,18 @@ pub(crate) fn groups(program: &Program, skip: impl Fn(usize) -> bool) -> Vec<Vec
             members[keep].sort_unstable();
         }
     }
-    order(program, &group_of, &mut members, skip)
+    order(program, &group_of, &members, &skip).unwrap_or_else(|| {
+        // Not reached while the merges above are sound; each instruction by itself always has an order.
+        let alone: Vec<Vec<usize>> = (0..count).map(|index| vec![index]).collect();
+        let group_of: Vec<usize> = (0..count).collect();
+        order(program, &group_of, &alone, &skip).unwrap_or_default()
+    })
 }
 
 /// Whether group `from` depends on group `to` by a path through a third group.
+///
+/// All groups on the way are looked at: that one stands before another in the program says nothing, for it may depend on an early
+/// member of a group that has late members too.
 fn passes_outside(
     program: &Program,
     group_of: &[usize],
@@ -56,8 +64,8 @@ fn passes_outside(
     from: usize,
     to: usize,
 ) -> bool {
-    let first = members[to][0];
-    let mut seen = vec![from, to];
+    let mut seen = vec![false; members.len()];
+    seen[from] = true;
     let mut stack: Vec<usize> = vec![from];
     while let Some(group) = stack.pop() {
         for &member in &members[group] {
@@ -66,10 +74,8 @@ fn passes_outside(
                 if next == to && group != from {
                     return true;
                 }
-                // A group whose members all stand before `to` cannot depend on it.
-                let after = members[next].last().is_some_and(|&last| last > first);
-                if after && !seen.contains(&next) {
-                    seen.push(next);
+                if next != to && !seen[next] {
+                    seen[next] = true;
                     stack.push(next);
                 }
             }
@@ -78,14 +84,16 @@ fn passes_outside(
     false
 }
 
-/// Groups in an order of evaluation that stays near the program's own.
+/// Groups in an order of evaluation that stays near the program's own; `None` if there is none, because some depend on each
+/// other.
 fn order(
     program: &Program,
     group_of: &[usize],
-    members: &mut [Vec<usize>],
-    skip: impl Fn(usize) -> bool,
-) -> Vec<Vec<usize>> {
+    members: &[Vec<usize>],
+    skip: &impl Fn(usize) -> bool,
+) -> Option<Vec<Vec<usize>>> {
     let mut done = vec![false; members.len()];
+    let mut waiting = vec![false; members.len()];
     let mut ordered = Vec::new();
     for index in 0..program.instructions.len() {
         // Everything this instruction's group waits for, without recursion: groups may be many.
@@ -95,21 +103,49 @@ fn order(
                 stack.pop();
                 continue;
             }
+            waiting[group] = true;
             let waits = members[group]
                 .iter()
                 .flat_map(|&member| &program.instructions[member].args)
                 .map(|&arg| group_of[arg])
                 .find(|&next| next != group && !done[next]);
             match waits {
+                Some(next) if waiting[next] => return None,
                 Some(next) => stack.push(next),
                 None => {
                     done[group] = true;
                     stack.pop();
-                    ordered.push(std::mem::take(&mut members[group]));
+                    ordered.push(members[group].clone());
                 }
             }
         }
     }
     ordered.retain(|group| !group.iter().all(|&index| skip(index)));
-    ordered
+    Some(ordered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Graph;
+
+    #[test]
+    fn a_group_is_not_made_of_what_waits_for_itself() {
+        let graph = Graph::new();
+        let (w, s) = (graph.input("w", [2]).unwrap(), graph.input("s", ()).unwrap());
+        let y = w.exp();
+        let sum = y.sum();
+        let t = s.exp();
+        // `y` and `scaled` go together and need `t`; `sum` needs `y`; so `t` and `t + sum` must stay apart.
+        let program = Program::new(&graph, &[y * t, t + sum]).unwrap();
+        let groups = groups(&program, |index| program.instructions[index].args.is_empty());
+        let place = |index: usize| groups.iter().position(|group| group.contains(&index)).unwrap();
+        for (index, instruction) in
+            program.instructions.iter().enumerate().filter(|(_, each)| !each.args.is_empty())
+        {
+            for &arg in instruction.args.iter().filter(|&&arg| !program.instructions[arg].args.is_empty()) {
+                assert!(place(arg) <= place(index), "{groups:?}");
+            }
+        }
+    }
 }

@@ -40,6 +40,8 @@ use std::sync::Arc;
 
 /// Bytes of per-record values a tile may take: about half of a common second-level cache.
 const TILE_BYTES: usize = 256 * 1024;
+/// Most numbers of a per-record input of a batch.
+const MOST_NUMBERS: usize = 1 << 40;
 /// Bytes of a tile that is to stay in the first-level cache.
 const FIRST_LEVEL_BYTES: usize = 40 * 1024;
 /// Fewest and most records in a tile.
@@ -143,10 +145,12 @@ impl<T: Scalar> Plan<T> {
         found.map(InputId).ok_or_else(|| no_such("input", name, inputs.iter().map(|slot| &slot.name)))
     }
 
-    /// The memory of a shared input, to be written before a run; row-major.
+    /// The memory of a shared input, to be written before a run; row-major. Nothing for an input of another plan.
     pub fn input_mut(&mut self, input: InputId) -> &mut [T] {
-        let slot = &self.layout.inputs[input.0];
-        &mut self.layout.shared[slot.slot][..slot.len]
+        match self.layout.inputs.get(input.0) {
+            Some(slot) => &mut self.layout.shared[slot.slot][..slot.len],
+            None => &mut [],
+        }
     }
 
     /// Sets a shared input by name.
@@ -179,8 +183,14 @@ impl<T: Scalar> Plan<T> {
     /// The memory of a per-record input for a batch of so many records, to be written before the batch is run: record after
     /// record, each row-major. It allocates only when a batch is larger than any before.
     pub fn record_input_mut(&mut self, input: RecordInputId, records: usize) -> &mut [T] {
-        let values = &mut self.record_inputs[input.0];
-        values.resize(records * self.layout.record_inputs[input.0].elements, T::zero());
+        let (Some(values), Some(slot)) =
+            (self.record_inputs.get_mut(input.0), self.layout.record_inputs.get(input.0))
+        else {
+            return &mut [];
+        };
+        // More than any batch can hold is refused when the batch is run.
+        let numbers = records.checked_mul(slot.elements).filter(|&numbers| numbers <= MOST_NUMBERS);
+        values.resize(numbers.unwrap_or(0), T::zero());
         values
     }
 
@@ -272,21 +282,21 @@ impl<T: Scalar> Plan<T> {
     /// The `index`-th output, where it is shared; row-major.
     #[must_use]
     pub fn output(&self, index: usize) -> &[T] {
-        match self.layout.outputs[index] {
-            Place::Shared { slot, len } => &self.layout.shared[slot][..len],
-            Place::Rows { .. } | Place::Records { .. } => &[],
+        match self.layout.outputs.get(index) {
+            Some(&Place::Shared { slot, len }) => &self.layout.shared[slot][..len],
+            _ => &[],
         }
     }
 
     /// The `index`-th output, where it is per record: for each element a row with the values of the last tile's records.
     #[must_use]
     pub fn record_output(&self, index: usize) -> &[T] {
-        match self.layout.outputs[index] {
-            Place::Rows { slot, rows } => {
+        match self.layout.outputs.get(index) {
+            Some(&Place::Rows { slot, rows }) => {
                 let workspace = &self.workspaces[0];
                 &workspace.record[slot][..rows * workspace.lanes]
             }
-            Place::Shared { .. } | Place::Records { .. } => &[],
+            _ => &[],
         }
     }
 
@@ -334,8 +344,14 @@ impl<T: Scalar> Plan<T> {
     /// # Errors
     /// As [`Plan::run_records`].
     pub fn evaluate(&mut self, records: &Records, batch: &[u64], output: usize) -> Result<Array2<T>> {
+        let Some(place) = self.layout.outputs.get(output).copied() else {
+            let count = self.layout.outputs.len();
+            return Err(Error::Values(format!(
+                "the program has {count} outputs, there is no output {output}"
+            )));
+        };
         self.run();
-        let width = self.layout.outputs[output].elements();
+        let width = place.elements();
         let mut matrix = Array2::from_elem((batch.len(), width), T::zero());
         for (tile, indices) in batch.chunks(self.tile).enumerate() {
             self.run_tile(records, indices, tile * self.tile, batch.len())?;

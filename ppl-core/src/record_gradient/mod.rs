@@ -184,7 +184,7 @@ impl<T: Scalar> RecordGradient<T> {
     /// Whether the records touch the frontier array at this position at all; if not, its part of every sum is zero.
     #[must_use]
     pub fn is_touched(&self, position: usize) -> bool {
-        self.explanation.arrays[position].form() != Form::Untouched
+        self.explanation.arrays.get(position).is_some_and(|array| array.form() != Form::Untouched)
     }
 
     /// How each frontier array's gradients are contracted, and what the other way would cost.
@@ -271,11 +271,15 @@ impl<T: Scalar> RecordGradient<T> {
         check_length("the sum", self.tiles.dimension, sums.len())?;
         sums.fill(T::zero());
         if self.tiles.norms.iter().all(Option::is_none) {
-            return Ok(());
+            return check_batch(records, batch);
         }
         self.plan.run();
         let weigh = Some((weighing, &weigh));
-        self.tiles.sum(&mut self.plan, &mut self.team, (records, batch), weigh, sums)
+        let result = self.tiles.sum(&mut self.plan, &mut self.team, (records, batch), weigh, sums);
+        if result.is_err() {
+            sums.fill(T::zero());
+        }
+        result
     }
 
     /// Writes `Σ_i v_i` over the records of `batch` into `sums`: an ordinary gradient, by a program that computes no norms.
@@ -302,7 +306,7 @@ impl<T: Scalar> RecordGradient<T> {
         check_length("the sum", self.tiles.dimension, sums.len())?;
         sums.fill(T::zero());
         if self.tiles.norms.iter().all(Option::is_none) {
-            return Ok(());
+            return check_batch(records, batch);
         }
         let Plain { program, tiles, plan } = &mut self.plain;
         let (plan, team) = &mut **plan.get_or_insert_with(|| {
@@ -335,7 +339,7 @@ impl<T: Scalar> RecordGradient<T> {
         check_length("the norms", self.groups() * batch.len(), norms.len())?;
         norms.fill(T::zero());
         if self.tiles.norms.iter().all(Option::is_none) {
-            return Ok(());
+            return check_batch(records, batch);
         }
         self.plan.run();
         self.tiles.squared_norms(&mut self.plan, &mut self.team, (records, batch), norms)
@@ -363,6 +367,14 @@ impl<T: Scalar> RecordGradient<T> {
             );
         }
         Ok(rows)
+    }
+}
+
+/// Whether all indices are those of records.
+fn check_batch(records: &Records, batch: &[u64]) -> Result<()> {
+    match batch.iter().find(|&&index| index >= records.len() as u64) {
+        Some(&index) => Err(Error::RecordIndex { index, records: records.len() }),
+        None => Ok(()),
     }
 }
 

@@ -44,7 +44,8 @@ pub(super) fn excess<T: Scalar>(contributions: &[Contribution<'_>]) -> Option<f6
         Core::Positions { left, right } => {
             let ([positions, p], [_, d]) = (left.sizes(), right.sizes());
             let other = contributions.iter().map(positions_of).max().unwrap_or(1);
-            p + d + positions * other.max(positions)
+            // With another sum over positions, or with an array for each record.
+            (p + d + positions * other.max(positions)).max(p + positions * d)
         }
         Core::Scatter { rows, .. } => {
             let places = contributions.iter().map(positions_of).max().unwrap_or(1);
