@@ -30,11 +30,12 @@ pub trait Optimiser<T = f64> {
 /// }
 /// assert!((x[0] - 3.0).abs() < 1e-3);
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Adam<T = f64> {
     first: Vec<T>,
     second: Vec<T>,
-    step: i32,
+    /// `β₁ᵗ` and `β₂ᵗ` after `t` steps.
+    decayed: [f64; 2],
 }
 
 impl<T: Scalar> Adam<T> {
@@ -45,19 +46,28 @@ impl<T: Scalar> Adam<T> {
     /// Adam with `β₁ = 0.9`, `β₂ = 0.999`.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self { first: Vec::new(), second: Vec::new(), decayed: [1.0; 2] }
+    }
+}
+
+impl<T: Scalar> Default for Adam<T> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 impl<T: Scalar> Optimiser<T> for Adam<T> {
     fn init(&mut self, parameters: usize) {
-        *self = Self { first: vec![T::zero(); parameters], second: vec![T::zero(); parameters], step: 0 };
+        *self = Self {
+            first: vec![T::zero(); parameters],
+            second: vec![T::zero(); parameters],
+            decayed: [1.0; 2],
+        };
     }
 
     fn update(&mut self, parameters: &mut [T], gradient: &[T], learning_rate: f64) {
-        self.step = self.step.saturating_add(1);
-        let correct_first = 1.0 - Self::BETA_1.powi(self.step);
-        let correct_second = 1.0 - Self::BETA_2.powi(self.step);
+        self.decayed = [self.decayed[0] * Self::BETA_1, self.decayed[1] * Self::BETA_2];
+        let [correct_first, correct_second] = self.decayed.map(|decayed| 1.0 - decayed);
         let (keep_first, keep_second) = (T::of(1.0 - Self::BETA_1), T::of(1.0 - Self::BETA_2));
         let (rate, correct_second) = (T::of(learning_rate / correct_first), T::of(1.0 / correct_second));
         let floor = T::of(Self::FLOOR);

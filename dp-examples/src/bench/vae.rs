@@ -3,6 +3,7 @@
 //! Its latent codes are local: each record has its own, and their prior and guide belong to the record's term. So the step
 //! is put together here from [`RecordGradient`], the sampler, the noise and Adam.
 
+use rayon::prelude::*;
 use std::time::Instant;
 
 use dp_sampler::{GaussianNoise, NoiseSource, Poisson, PoissonSampler, Purpose, Subsampler, Subsampling};
@@ -176,10 +177,9 @@ impl<'r> Step<'r> {
                 let weigh = |norms: &[f32], weights: &mut [f32]| clip.weigh(norms, weights);
                 self.gradient.weighted_sum(self.records, &self.batch, weigh, &mut self.sum)?;
                 self.noise.fill(self.done, &mut self.standard);
-                let scale = NOISE_MULTIPLIER * clip.norm();
-                for (sum, z) in self.sum.iter_mut().zip(&self.standard) {
-                    *sum = ((f64::from(*sum) + scale * z) / self.rate) as f32;
-                }
+                let (scale, count) = (NOISE_MULTIPLIER * clip.norm(), 1.0 / self.rate);
+                let add = |(sum, z): (&mut f32, &f64)| *sum = ((f64::from(*sum) + scale * z) * count) as f32;
+                self.sum.par_iter_mut().zip(&self.standard).with_min_len(1 << 14).for_each(add);
             }
             None => {
                 self.gradient.sum(self.records, &self.batch, &mut self.sum)?;

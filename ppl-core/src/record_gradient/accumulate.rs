@@ -207,16 +207,12 @@ pub(super) fn scatter<T: Scalar>(
     }
     let count = sums.len() / width;
     for place in 0..index.rows(lanes) {
-        for k in 0..width {
-            let values = rows.row(place * width + k, lanes);
-            for (lane, &weight) in weights.iter().enumerate() {
-                let value = match values {
-                    Row::Lanes(values) => values[lane],
-                    Row::One(value) => value,
-                };
-                // A record that was taken out must stay out, whatever it would be multiplied with.
-                if weight != T::zero() {
-                    sums[row_of(index.at(place, lane, lanes), count) * width + k] += weight * value;
+        for (lane, &weight) in weights.iter().enumerate() {
+            // A record that was taken out must stay out, whatever it would be multiplied with.
+            if weight != T::zero() {
+                let row = row_of(index.at(place, lane, lanes), count);
+                for (k, sum) in sums[row * width..][..width].iter_mut().enumerate() {
+                    *sum += weight * rows.at(place * width + k, lane, lanes);
                 }
             }
         }
