@@ -9,6 +9,7 @@
 //! | `group` | which elementwise operations run together in one sweep |
 //! | `place`, `layout` | where values live, and who uses which memory when |
 //! | `fused` | running a group |
+//! | `step` | running the other steps |
 //! | `product` | matrix products |
 //! | `explain` | a plan in words |
 //! | `gather` | records' values from columns into rows |
@@ -20,23 +21,24 @@ mod group;
 mod layout;
 mod place;
 mod product;
+mod step;
 
 use crate::error::{Error, Result};
-use crate::op::linear::lane_product;
-use crate::op::{MOST_ARGUMENTS, Operand, Work};
+use crate::op::Operand;
 use crate::program::Program;
 use crate::records::{Records, Schema, with_numbers};
 use crate::scalar::Scalar;
-use crate::simd::{self, dispatch};
+use crate::simd::dispatch;
 pub use explain::{Explanation, StepExplanation};
-use fused::{CHUNK, Fused, Memory};
+use fused::{CHUNK, Memory};
 use gather::{gather, gather_all, gather_records};
-use layout::{Dots, Layout, Product, Single, Step};
+use layout::{Layout, Step};
 use ndarray::Array2;
 use place::Place;
 pub(crate) use product::{Matrix, multiply};
 use std::ops::Range;
 use std::sync::Arc;
+use step::{RunDots, RunFused, RunSingle};
 
 /// Bytes of per-record values a tile may take: about half of a common second-level cache.
 const TILE_BYTES: usize = 256 * 1024;
@@ -493,131 +495,4 @@ impl<T: Scalar> Runner<'_, T> {
 fn no_such<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) -> Error {
     let known: Vec<&str> = known.map(String::as_str).collect();
     Error::Values(format!("the program has no {what} '{name}'; it has [{}]", known.join(", ")))
-}
-
-struct RunFused<'a, T> {
-    fused: &'a Fused,
-    lanes: usize,
-    memory: Memory<'a, T>,
-}
-
-impl<T: Scalar> simd::Work for RunFused<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn call(self) {
-        self.fused.run(self.lanes, self.memory);
-    }
-}
-
-struct RunSingle<'a, T> {
-    single: &'a Single,
-    lanes: usize,
-    slots: &'a mut [Vec<T>],
-    shared: &'a [Vec<T>],
-    scratch: &'a mut [T],
-}
-
-impl<T: Scalar> simd::Work for RunSingle<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn call(self) {
-        let Self { single, lanes, slots, shared, scratch } = self;
-        let Place::Rows { slot, rows } = single.out else {
-            return;
-        };
-        let mut out = std::mem::take(&mut slots[slot]);
-        let operand = |place: Place| match place {
-            Place::Shared { slot, len } => Operand::Shared(&shared[slot][..len]),
-            Place::Rows { slot, rows } => Operand::Rows(&slots[slot][..rows * lanes]),
-            Place::Records { slot, width } => Operand::Records(&slots[slot][..width * lanes], width),
-        };
-        single.run(lanes, &mut out[..rows * lanes], operand, scratch);
-        slots[slot] = out;
-    }
-}
-
-impl Single {
-    fn run_shared<T: Scalar>(&self, slots: &mut [Vec<T>], scratch: &mut [T]) {
-        let Place::Shared { slot, len } = self.out else {
-            return;
-        };
-        let mut out = std::mem::take(&mut slots[slot]);
-        let operand = |place: Place| match place {
-            Place::Shared { slot, len } => Operand::Rows(&slots[slot][..len]),
-            Place::Rows { .. } | Place::Records { .. } => Operand::Shared(&[]),
-        };
-        self.run(1, &mut out[..len], operand, scratch);
-        slots[slot] = out;
-    }
-
-    #[inline(always)]
-    fn run<'a, T: Scalar>(
-        &self,
-        lanes: usize,
-        out: &mut [T],
-        operand: impl Fn(Place) -> Operand<'a, T>,
-        scratch: &mut [T],
-    ) {
-        let mut args = [Operand::Shared(&[][..]); MOST_ARGUMENTS];
-        for (slot, &place) in args.iter_mut().zip(&self.args) {
-            *slot = operand(place);
-        }
-        self.op.run(Work {
-            lanes,
-            out,
-            args: &args[..self.args.len()],
-            shapes: &self.shapes,
-            shape: &self.shape,
-            table: &self.table,
-            scratch: &mut scratch[..self.scratch_rows * lanes],
-        });
-    }
-}
-
-struct RunDots<'a, T> {
-    dots: &'a Dots,
-    lanes: usize,
-    slots: &'a mut [Vec<T>],
-    shared: &'a [Vec<T>],
-}
-
-impl<T: Scalar> simd::Work for RunDots<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn call(self) {
-        let Self { dots: &Dots { out, column, width, shared: with }, lanes, slots, shared } = self;
-        let mut result = std::mem::take(&mut slots[out]);
-        let records = slots[column][..width * lanes].chunks_exact(width);
-        match with {
-            Some(slot) => {
-                let array = &shared[slot][..width];
-                for (out, record) in result[..lanes].iter_mut().zip(records) {
-                    *out = lane_product(record, array);
-                }
-            }
-            None => {
-                for (out, record) in result[..lanes].iter_mut().zip(records) {
-                    *out = lane_product(record, record);
-                }
-            }
-        }
-        slots[out] = result;
-    }
-}
-
-impl Product {
-    fn run<T: Scalar>(&self, lanes: usize, slots: &mut [Vec<T>], shared: &[Vec<T>]) {
-        let (Place::Rows { slot, rows }, Place::Rows { slot: vector, rows: length }) =
-            (self.out, self.vector)
-        else {
-            return;
-        };
-        let mut out = std::mem::take(&mut slots[slot]);
-        let matrix = &shared[self.matrix][..self.rows * self.columns];
-        let x = &slots[vector][..length * lanes];
-        let matrix = Matrix::row_major(matrix, self.rows, self.columns);
-        let matrix = if self.transposed { matrix.transposed() } else { matrix };
-        multiply(false, matrix, Matrix::row_major(x, length, lanes), &mut out[..rows * lanes]);
-        slots[slot] = out;
-    }
 }
