@@ -10,13 +10,7 @@ const RECORDS: usize = 16;
 
 /// Copies the records of `batch` (`width` numbers each) into rows, one row for each element, transposing on the way. Every index
 /// must be that of a record in `values`.
-pub(crate) fn gather<T: Scalar, U: ColumnNumber, I: Copy>(
-    rows: &mut [T],
-    values: &[U],
-    width: usize,
-    batch: &[I],
-    index: impl Fn(I) -> usize + Copy,
-) {
+pub(crate) fn gather<T: Scalar, U: ColumnNumber>(rows: &mut [T], values: &[U], width: usize, batch: &[u64]) {
     let lanes = batch.len();
     if lanes == 0 || width == 0 {
         return;
@@ -24,16 +18,16 @@ pub(crate) fn gather<T: Scalar, U: ColumnNumber, I: Copy>(
     for (part, batch) in batch.chunks(RECORDS).enumerate() {
         let first = part * RECORDS;
         for (block, rows) in rows.chunks_mut(BLOCK * lanes).enumerate() {
-            let from = |record: I| index(record) * width + block * BLOCK;
+            let from = |record: u64| record as usize * width + block * BLOCK;
             match rows.len() / lanes {
-                1 => transpose::<1, _, _, _>(rows, lanes, first, values, batch, from),
-                2 => transpose::<2, _, _, _>(rows, lanes, first, values, batch, from),
-                3 => transpose::<3, _, _, _>(rows, lanes, first, values, batch, from),
-                4 => transpose::<4, _, _, _>(rows, lanes, first, values, batch, from),
-                5 => transpose::<5, _, _, _>(rows, lanes, first, values, batch, from),
-                6 => transpose::<6, _, _, _>(rows, lanes, first, values, batch, from),
-                7 => transpose::<7, _, _, _>(rows, lanes, first, values, batch, from),
-                _ => transpose::<BLOCK, _, _, _>(rows, lanes, first, values, batch, from),
+                1 => transpose::<1, _, _>(rows, lanes, first, values, batch, from),
+                2 => transpose::<2, _, _>(rows, lanes, first, values, batch, from),
+                3 => transpose::<3, _, _>(rows, lanes, first, values, batch, from),
+                4 => transpose::<4, _, _>(rows, lanes, first, values, batch, from),
+                5 => transpose::<5, _, _>(rows, lanes, first, values, batch, from),
+                6 => transpose::<6, _, _>(rows, lanes, first, values, batch, from),
+                7 => transpose::<7, _, _>(rows, lanes, first, values, batch, from),
+                _ => transpose::<BLOCK, _, _>(rows, lanes, first, values, batch, from),
             }
         }
     }
@@ -63,13 +57,13 @@ pub(crate) fn gather_all<T: Scalar>(rows: &mut [T], values: &[T], width: usize, 
 
 /// `rows[k][first + i] = values[from(batch[i]) + k]` for `k` below `WIDTH`.
 #[inline(always)]
-fn transpose<const WIDTH: usize, T: Scalar, U: ColumnNumber, I: Copy>(
+fn transpose<const WIDTH: usize, T: Scalar, U: ColumnNumber>(
     rows: &mut [T],
     lanes: usize,
     first: usize,
     values: &[U],
-    batch: &[I],
-    from: impl Fn(I) -> usize,
+    batch: &[u64],
+    from: impl Fn(u64) -> usize,
 ) {
     let mut row = rows.chunks_exact_mut(lanes);
     let mut rows: [&mut [T]; WIDTH] =
@@ -95,7 +89,7 @@ mod tests {
         ) {
             let values: Vec<f64> = (0..9 * width).map(|k| k as f64).collect();
             let mut rows = vec![-1.0_f32; width * batch.len()];
-            gather(&mut rows, &values, width, &batch, |index| index as usize);
+            gather(&mut rows, &values, width, &batch);
             for (lane, &record) in batch.iter().enumerate() {
                 for element in 0..width {
                     let expected = values[record as usize * width + element] as f32;

@@ -9,13 +9,11 @@ use crate::plan::explain::{StepExplanation, without_reuse};
 use crate::plan::fused::{From, Function, Fused, Micro, To};
 use crate::plan::group::groups;
 use crate::plan::place::{Place, Slots};
+use crate::plan::product::LARGE_PRODUCT;
 use crate::program::Program;
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 use std::sync::Arc;
-
-/// Multiply-adds from which on a product of a shared matrix with the records' vectors goes to the matrix kernel.
-const LARGE_PRODUCT: usize = 512;
 
 /// One thing to do.
 #[derive(Clone, Debug)]

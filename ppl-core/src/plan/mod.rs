@@ -35,7 +35,7 @@ use gather::{gather, gather_all, gather_records};
 use layout::{Layout, Step};
 use ndarray::Array2;
 use place::Place;
-pub(crate) use product::{Matrix, multiply};
+pub(crate) use product::{LARGE_PRODUCT, Matrix, multiply};
 use std::ops::Range;
 use std::sync::Arc;
 use step::{RunDots, RunFused, RunSingle};
@@ -396,9 +396,7 @@ impl<T: Scalar> Runner<'_, T> {
         if batch.len() > self.tile {
             return Err(Error::Values(format!("a tile holds {} records, got {}", self.tile, batch.len())));
         }
-        if let Some(&index) = batch.iter().find(|&&index| index >= records.len() as u64) {
-            return Err(Error::RecordIndex { index, records: records.len() });
-        }
+        records.check_batch(batch)?;
         let lanes = batch.len();
         let layout = self.layout;
         workspace.lanes = lanes;
@@ -420,7 +418,7 @@ impl<T: Scalar> Runner<'_, T> {
             if slot.by_record {
                 with_numbers!(numbers, values => gather_records(rows, values, width, batch));
             } else {
-                with_numbers!(numbers, values => gather(rows, values, width, batch, |index| index as usize));
+                with_numbers!(numbers, values => gather(rows, values, width, batch));
             }
         }
         for step in &layout.record_steps {

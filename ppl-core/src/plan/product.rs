@@ -4,6 +4,9 @@ use crate::scalar::Scalar;
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder};
 
+/// Multiply-adds for each record from which on products of arrays, and weighted sums of them, go to the library.
+pub(crate) const LARGE_PRODUCT: usize = 512;
+
 /// A matrix in a slice: lengths and strides of rows and columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Matrix<'a, T> {

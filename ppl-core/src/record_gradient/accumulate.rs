@@ -3,12 +3,9 @@
 use super::contribution::Factor;
 use crate::op::linear::lane_product;
 use crate::op::{Operand, Row};
-use crate::plan::{Matrix, multiply};
+use crate::plan::{LARGE_PRODUCT, Matrix, multiply};
 use crate::scalar::Scalar;
 use crate::simd::{self, dispatch};
-
-/// Multiply-adds for each record from which on a weighted sum of products is a matrix product.
-const LARGE_PRODUCT: usize = 512;
 
 /// `sums_k += Σ_i c_i v_ik`; a weight of zero silences even a shared value that is not finite.
 pub(super) fn direct<T: Scalar>(sums: &mut [T], weights: &[T], rows: Operand<'_, T>) {

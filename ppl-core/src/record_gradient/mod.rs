@@ -271,7 +271,7 @@ impl<T: Scalar> RecordGradient<T> {
         check_length("the sum", self.tiles.dimension, sums.len())?;
         sums.fill(T::zero());
         if self.tiles.norms.iter().all(Option::is_none) {
-            return check_batch(records, batch);
+            return records.check_batch(batch);
         }
         self.plan.run();
         let weigh = Some((weighing, &weigh));
@@ -306,7 +306,7 @@ impl<T: Scalar> RecordGradient<T> {
         check_length("the sum", self.tiles.dimension, sums.len())?;
         sums.fill(T::zero());
         if self.tiles.norms.iter().all(Option::is_none) {
-            return check_batch(records, batch);
+            return records.check_batch(batch);
         }
         let Plain { program, tiles, plan } = &mut self.plain;
         let (plan, team) = &mut **plan.get_or_insert_with(|| {
@@ -339,7 +339,7 @@ impl<T: Scalar> RecordGradient<T> {
         check_length("the norms", self.groups() * batch.len(), norms.len())?;
         norms.fill(T::zero());
         if self.tiles.norms.iter().all(Option::is_none) {
-            return check_batch(records, batch);
+            return records.check_batch(batch);
         }
         self.plan.run();
         self.tiles.squared_norms(&mut self.plan, &mut self.team, (records, batch), norms)
@@ -367,14 +367,6 @@ impl<T: Scalar> RecordGradient<T> {
             );
         }
         Ok(rows)
-    }
-}
-
-/// Whether all indices are those of records.
-fn check_batch(records: &Records, batch: &[u64]) -> Result<()> {
-    match batch.iter().find(|&&index| index >= records.len() as u64) {
-        Some(&index) => Err(Error::RecordIndex { index, records: records.len() }),
-        None => Ok(()),
     }
 }
 

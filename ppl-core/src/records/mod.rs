@@ -159,6 +159,14 @@ impl Records {
         self.records
     }
 
+    /// Checks that all indices are those of records.
+    pub(crate) fn check_batch(&self, batch: &[u64]) -> Result<()> {
+        match batch.iter().find(|&&index| index >= self.records as u64) {
+            Some(&index) => Err(Error::RecordIndex { index, records: self.records }),
+            None => Ok(()),
+        }
+    }
+
     /// Whether there is no record.
     #[must_use]
     pub fn is_empty(&self) -> bool {
