@@ -1,12 +1,10 @@
-//! One draw of each sampler, and Gaussian noise, beside the raw stream that bounds them.
+//! One draw of each sampler.
 
 use std::hint::black_box;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 use dp_sampler::rand_core::Rng;
-use dp_sampler::{
-    FixedSize, GaussianNoise, NoiseSource, Permutation, Poisson, Purpose, Seed, Subsampler, Subsampling,
-};
+use dp_sampler::{FixedSize, Permutation, Poisson, Purpose, Seed, Subsampler, Subsampling};
 
 fn draw(c: &mut Criterion, name: &str, mut sampler: impl Subsampler) {
     let mut batch = Vec::with_capacity(sampler.max_batch_hint());
@@ -52,31 +50,5 @@ fn plans(c: &mut Criterion) {
     });
 }
 
-fn noise(c: &mut Criterion) {
-    let seed = Seed::for_tests(1);
-    let mut group = c.benchmark_group("noise");
-    for length in [10, 100_000] {
-        group.throughput(Throughput::Elements(length));
-        let mut values = vec![0.0; length as usize];
-        let (mut gaussian, mut step) = (GaussianNoise::new(&seed), 0);
-        group.bench_function(format!("{length} normals"), |b| {
-            b.iter(|| {
-                gaussian.fill(step, &mut values);
-                step += 1;
-                black_box(&mut values)[0]
-            });
-        });
-    }
-    let streams = seed.streams(Purpose::GaussianNoise);
-    let mut bytes = vec![0; 800_000];
-    group.throughput(Throughput::Bytes(800_000));
-    group.bench_function("800,000 raw bytes", |b| {
-        b.iter(|| {
-            streams.at(black_box(7)).fill_bytes(&mut bytes);
-            black_box(&mut bytes)[0]
-        });
-    });
-}
-
-criterion_group!(benches, samplers, plans, noise);
+criterion_group!(benches, samplers, plans);
 criterion_main!(benches);

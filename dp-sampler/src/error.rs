@@ -43,6 +43,42 @@ pub enum Error {
         /// The number of elements that are permuted.
         len: u64,
     },
+    /// Noise beyond the values that a step has.
+    #[error("a step has {bound} chunks of noise, got {chunks} from number {first_chunk} on", bound = crate::MAX_NOISE_CHUNKS)]
+    NoiseChunk {
+        /// The first chunk that was asked for.
+        first_chunk: u64,
+        /// How many were asked for.
+        chunks: u64,
+    },
+    /// The parameter of discrete noise is not a positive ratio of integers that the exact arithmetic has room for.
+    #[error("{what} must be a ratio of integers from 1 to 2^{bits} in lowest terms, got {numerator}/{denominator}")]
+    Ratio {
+        /// The parameter.
+        what: &'static str,
+        /// The logarithm of the bound.
+        bits: u32,
+        /// The numerator, in lowest terms where there are any.
+        numerator: u64,
+        /// The denominator, in lowest terms where there are any.
+        denominator: u64,
+    },
+    /// The standard deviation cannot be written as such a ratio.
+    #[error("standard deviation must be from {least} to {most} steps of the grid, got {value}")]
+    StandardDeviation {
+        /// The standard deviation that was asked for.
+        value: f64,
+        /// The smallest one.
+        least: f64,
+        /// The largest one.
+        most: f64,
+    },
+    /// A grid finer than the arithmetic has room for.
+    #[error("the standard deviation must be 2^0 to 2^{most} steps of the grid, got 2^{bits}", most = crate::RoundedGaussianNoise::MAX_BITS)]
+    GridBits {
+        /// The logarithm that was asked for.
+        bits: u32,
+    },
     /// The operating system gave no random bytes.
     #[error("the operating system gave no random bytes: {0}")]
     OperatingSystem(#[from] getrandom::Error),

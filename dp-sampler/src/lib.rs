@@ -35,13 +35,15 @@
 //! All of it is relative to ChaCha20: exchanged for a truly random function the statements hold as they are.
 //! Timing is not hidden.
 
+mod chacha;
 mod error;
 mod fixed_size;
 mod full;
-mod gaussian;
+mod noise;
 mod permutation;
 mod poisson;
 mod seed;
+mod simd;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 mod stream;
@@ -52,7 +54,10 @@ mod testing;
 pub use error::{Error, Result};
 pub use fixed_size::{FixedSize, FixedSizeSampler};
 pub use full::{FullBatch, FullBatchSampler};
-pub use gaussian::{GaussianNoise, NoiseSource};
+pub use noise::{
+    DiscreteGaussianNoise, DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise, MAX_NOISE_CHUNKS, NOISE_CHUNK, Noise,
+    NoiseDistribution, NoiseSource, RoundedGaussianNoise,
+};
 pub use permutation::Permutation;
 pub use poisson::{Poisson, PoissonSampler};
 pub use rand_core;

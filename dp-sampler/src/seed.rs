@@ -4,6 +4,7 @@ use chacha20::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use zeroize::ZeroizeOnDrop;
 
+use crate::chacha::Blocks;
 use crate::{Result, Stream};
 
 /// The secret from which every random number of a run is derived: 256 bits, wiped when dropped.
@@ -119,6 +120,14 @@ pub enum Purpose {
     Split,
     /// Starting values.
     Initialisation,
+    /// The noise of the Laplace mechanism.
+    LaplaceNoise,
+    /// Discrete Gaussian noise.
+    DiscreteGaussianNoise,
+    /// Discrete Laplace noise.
+    DiscreteLaplaceNoise,
+    /// Gaussian noise rounded to a grid.
+    RoundedGaussianNoise,
     /// Anything else, by a name of its own.
     Custom(&'static str),
 }
@@ -132,6 +141,10 @@ impl Purpose {
             Self::GuideDraws => Ok(3),
             Self::Split => Ok(4),
             Self::Initialisation => Ok(5),
+            Self::LaplaceNoise => Ok(6),
+            Self::DiscreteGaussianNoise => Ok(7),
+            Self::DiscreteLaplaceNoise => Ok(8),
+            Self::RoundedGaussianNoise => Ok(9),
             Self::Custom(name) => Err(name),
         }
     }
@@ -185,6 +198,11 @@ impl Streams {
         Stream::new(&self.stream_key, step)
     }
 
+    /// The blocks of a step's stream by number: the words of [`at`](Self::at), sixteen to a block.
+    pub(crate) fn blocks(&self, step: u64) -> Blocks {
+        Blocks::new(&self.stream_key, step)
+    }
+
     /// Whether the seed behind these streams came from the operating system.
     #[must_use]
     pub fn is_secret(&self) -> bool {
@@ -199,12 +217,16 @@ mod tests {
     use super::*;
     use crate::strategies;
 
-    const PURPOSES: [Purpose; 10] = [
+    const PURPOSES: [Purpose; 14] = [
         Purpose::Subsample,
         Purpose::GaussianNoise,
         Purpose::GuideDraws,
         Purpose::Split,
         Purpose::Initialisation,
+        Purpose::LaplaceNoise,
+        Purpose::DiscreteGaussianNoise,
+        Purpose::DiscreteLaplaceNoise,
+        Purpose::RoundedGaussianNoise,
         Purpose::Custom(""),
         Purpose::Custom("a"),
         Purpose::Custom("a\0"),

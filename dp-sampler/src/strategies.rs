@@ -61,6 +61,10 @@ pub fn purpose() -> impl Strategy<Value = Purpose> {
         Purpose::GuideDraws,
         Purpose::Split,
         Purpose::Initialisation,
+        Purpose::LaplaceNoise,
+        Purpose::DiscreteGaussianNoise,
+        Purpose::DiscreteLaplaceNoise,
+        Purpose::RoundedGaussianNoise,
         Purpose::Custom("property test"),
     ])
 }

@@ -1,0 +1,56 @@
+//! Noise on integers, sampled exactly.
+
+mod bernoulli;
+mod gaussian;
+mod laplace;
+mod rounded;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use gaussian::DiscreteGaussianNoise;
+pub use laplace::DiscreteLaplaceNoise;
+pub use rounded::RoundedGaussianNoise;
+
+use words::{RUN, Words};
+
+use super::{NOISE_CHUNK, first_value};
+use crate::{Error, Result, Streams};
+
+/// How one value is drawn from words.
+trait Draw {
+    fn draw(&self, words: &mut Words) -> i64;
+}
+
+/// Overwrites `out` with the values of a step from a chunk on.
+fn fill_chunks(law: &impl Draw, streams: &Streams, step: u64, first_chunk: u64, out: &mut [i64]) -> Result<()> {
+    const { assert!(NOISE_CHUNK.is_multiple_of(RUN)) };
+    let first_run = first_value(first_chunk, out.len())? / RUN as u64;
+    fill_runs(law, streams, step, first_run, out);
+    Ok(())
+}
+
+fn fill_runs(law: &impl Draw, streams: &Streams, step: u64, first_run: u64, out: &mut [i64]) {
+    let mut words = Words::new(streams, step);
+    for (run, values) in (first_run..).zip(out.chunks_mut(RUN)) {
+        words.begin(run);
+        for value in values {
+            *value = law.draw(&mut words);
+        }
+    }
+}
+
+/// A ratio in lowest terms, both parts from 1 to 2^bits.
+fn ratio(what: &'static str, bits: u32, numerator: u64, denominator: u64) -> Result<(u64, u64)> {
+    let (mut a, mut b) = (numerator, denominator);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    let (numerator, denominator) = (numerator / a.max(1), denominator / a.max(1));
+    let range = 1..=1 << bits;
+    if range.contains(&numerator) && range.contains(&denominator) {
+        Ok((numerator, denominator))
+    } else {
+        Err(Error::Ratio { what, bits, numerator, denominator })
+    }
+}

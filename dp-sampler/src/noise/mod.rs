@@ -1,0 +1,105 @@
+//! Noise, and what it says of itself.
+
+mod continuous;
+mod discrete;
+mod distribution;
+mod double;
+mod gaussian;
+mod laplace;
+mod single;
+#[cfg(test)]
+mod tests;
+
+pub use discrete::{DiscreteGaussianNoise, DiscreteLaplaceNoise, RoundedGaussianNoise};
+pub use distribution::NoiseDistribution;
+pub use gaussian::GaussianNoise;
+pub use laplace::LaplaceNoise;
+
+use crate::subsampling::sealed::Sealed;
+use crate::{Error, Result};
+
+/// The values that belong together: [`NoiseSource::fill_chunks`] begins at a multiple of this.
+pub const NOISE_CHUNK: usize = 256;
+
+/// How many chunks a step has: 2⁴⁰, which is 2⁴⁸ values.
+pub const MAX_NOISE_CHUNKS: u64 = 1 << 40;
+
+/// What noise says of itself, whatever numbers it hands out.
+///
+/// # Privacy
+///
+/// A mechanism's proof holds for the distribution its noise really has, so a mechanism takes the distribution from the noise
+/// it will add, and only this crate implements this trait: noise that is tested here cannot be passed off as another.
+pub trait Noise: Sealed {
+    /// The distribution of every value; values are independent of each other, and steps are.
+    fn distribution(&self) -> NoiseDistribution;
+
+    /// Whether the seed came from the operating system; where it did not, nothing is private.
+    fn is_secret(&self) -> bool;
+}
+
+/// Independent noise for every step, as numbers of type `T`: `f32`, `f64` or, on a grid, `i64`.
+///
+/// Value i of a step is a function of the seed, the noise's purpose, the step and i. It does not depend on how much is
+/// asked for, on the number of threads, on the features of this crate or on the machine, so a longer fill begins with
+/// the values of a shorter one. Nothing is allocated. Values of different types are independent.
+///
+/// ```
+/// use dp_sampler::{GaussianNoise, NOISE_CHUNK, NoiseSource, Seed};
+///
+/// let noise = GaussianNoise::new(&Seed::for_tests(1));
+/// let mut whole = vec![0_f32; 1_000];
+/// noise.fill(7, &mut whole);
+/// // The same by parts, which could have been made on different machines.
+/// let mut parts = vec![0_f32; 1_000];
+/// let (head, tail) = parts.split_at_mut(2 * NOISE_CHUNK);
+/// noise.fill_chunks(7, 2, tail)?;
+/// noise.fill_chunks(7, 0, head)?;
+/// assert_eq!(whole, parts);
+/// # Ok::<(), dp_sampler::Error>(())
+/// ```
+///
+/// # Privacy
+///
+/// Use each step once: two releases that share their noise differ by nearly nothing else but data.
+pub trait NoiseSource<T = f64>: Noise {
+    /// Overwrites `out` with the first values of this step.
+    fn fill(&self, step: u64, out: &mut [T]);
+
+    /// Overwrites `out` with the values of this step from number `first_chunk` · [`NOISE_CHUNK`] on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoiseChunk`] beyond [`MAX_NOISE_CHUNKS`]; then nothing is written.
+    fn fill_chunks(&self, step: u64, first_chunk: u64, out: &mut [T]) -> Result<()>;
+
+    /// As [`fill`](Self::fill), by several threads where it is long enough to pay.
+    #[cfg(feature = "parallel")]
+    fn fill_parallel(&self, step: u64, out: &mut [T])
+    where
+        Self: Sync,
+        T: Send,
+    {
+        use rayon::prelude::*;
+
+        // About ten microseconds of work for the fastest noise.
+        const CHUNKS: usize = 32;
+        if out.len() <= 2 * CHUNKS * NOISE_CHUNK {
+            return self.fill(step, out);
+        }
+        out.par_chunks_mut(CHUNKS * NOISE_CHUNK).enumerate().for_each(|(i, part)| {
+            // No slice in memory reaches the bound on chunks: 2^48 values are two petabytes.
+            let done = self.fill_chunks(step, (i * CHUNKS) as u64, part);
+            debug_assert!(done.is_ok());
+        });
+    }
+}
+
+/// The first value of a chunk, if the chunks that `length` values take are all there.
+fn first_value(first_chunk: u64, length: usize) -> Result<u64> {
+    let chunks = length.div_ceil(NOISE_CHUNK) as u64;
+    match first_chunk.checked_add(chunks) {
+        Some(end) if end <= MAX_NOISE_CHUNKS => Ok(first_chunk * NOISE_CHUNK as u64),
+        _ => Err(Error::NoiseChunk { first_chunk, chunks }),
+    }
+}

@@ -1,0 +1,156 @@
+//! From random words to single-precision noise, in arithmetic that is the same everywhere.
+//!
+//! Only additions, multiplications, divisions and square roots, which IEEE 754 rounds correctly; no branches, so that a loop over
+//! lanes becomes vector instructions. `double.rs` is the same in double precision.
+
+use std::f32::consts::{FRAC_1_SQRT_2, FRAC_PI_2, LN_2};
+
+use super::continuous::Transform;
+
+/// Gaussian pairs from two words: radius, angle.
+pub(super) struct Gaussian;
+
+/// A Laplace number from one word.
+pub(super) struct Laplace;
+
+/// Folded words below this have too few bits for a Gaussian number of full precision: half a cell is 2⁻²¹ of the fraction, of
+/// which the radius takes the root.
+const RARE_RADIUS: u32 = 1 << 20;
+
+/// The same for a Laplace number, before the last bit is dropped: half a cell is 2⁻²² of the fraction.
+const RARE_LAPLACE: u32 = 1 << 22;
+
+/// A word folded to its distance from the nearer end of its range, below 2³¹, and all ones where that is the upper end.
+#[inline(always)]
+fn fold(word: u32) -> (u32, u32) {
+    let upper = (word as i32 >> 31) as u32;
+    (word ^ upper, upper)
+}
+
+/// Coefficients of 2 atanh(s) / s − 2 = 2 (s²/3 + s⁴/5 + …).
+///
+/// |s| ≤ (√2 − 1)/(√2 + 1) = 0.1716, so the first term left out is below 0.1716¹⁰ / 11 = 2·10⁻⁹ relative.
+const ATANH: [f32; 4] = [2.0 / 3.0, 2.0 / 5.0, 2.0 / 7.0, 2.0 / 9.0];
+
+/// −ln(f · 2^−shift) where `upper` is zero, −ln(1 − f) where it is all ones, for normal f in (0, ½].
+#[inline(always)]
+fn negative_ln(f: f32, shift: f32, upper: u32) -> f32 {
+    const SQRT_HALF_BITS: u32 = FRAC_1_SQRT_2.to_bits();
+    const ONE_MINUS_SQRT_HALF: f32 = 0.292_893_2;
+    // Each is (1 + g) · 2^exponent with 1 + g in [√½, √2), and g exact.
+    let lower_exponent = f.to_bits().wrapping_sub(SQRT_HALF_BITS) as i32 >> 23;
+    let mantissa = f32::from_bits(f.to_bits().wrapping_sub((lower_exponent as u32) << 23));
+    let near = f < ONE_MINUS_SQRT_HALF;
+    let upper_g = if near { -f } else { 1.0 - (f + f) };
+    let upper_exponent = if near { 0.0 } else { -1.0 };
+    let g = if upper == 0 { mantissa - 1.0 } else { upper_g };
+    let exponent = if upper == 0 { lower_exponent as f32 - shift } else { upper_exponent };
+    let s = g / (2.0 + g);
+    let square = s * s;
+    let sum = ((ATANH[3] * square + ATANH[2]) * square + ATANH[1]) * square + ATANH[0];
+    // 2 atanh(s) = 2 s + s³ · sum, and 2 s = g − s g.
+    let ln = g - s * (g - square * sum);
+    -(exponent * LN_2 + ln)
+}
+
+/// 1 / 3!, 1 / 5!, … with signs; the first term left out is below 0.79¹⁰ / 11! = 2·10⁻⁹.
+const SINE: [f32; 4] = [-1.0 / 6.0, 1.0 / 120.0, -1.0 / 5_040.0, 1.0 / 362_880.0];
+
+/// 1 / 2!, 1 / 4!, … with signs; the first term left out is below 0.79¹² / 12! = 10⁻¹⁰.
+const COSINE: [f32; 5] = [-1.0 / 2.0, 1.0 / 24.0, -1.0 / 720.0, 1.0 / 40_320.0, -1.0 / 3_628_800.0];
+
+/// cos 2πv and sin 2πv for v = (word + ½)-ish / 2³² less an eighth of a turn: the first two bits choose a quarter turn, centred
+/// on an axis; the other thirty are an angle in (−π/4, π/4), symmetric about it and never 0.
+#[inline(always)]
+fn cos_sin_turns(word: u32) -> [f32; 2] {
+    // The middle of a cell of width 4 on the scale of 2^32 to a quarter turn.
+    let centred = (word << 2 | 2) ^ 0x8000_0000;
+    let angle = centred as i32 as f32 * (FRAC_PI_2 * (0.5_f32).powi(32));
+    let square = angle * angle;
+    let sine = ((SINE[3] * square + SINE[2]) * square + SINE[1]) * square + SINE[0];
+    let cosine =
+        (((COSINE[4] * square + COSINE[3]) * square + COSINE[2]) * square + COSINE[1]) * square + COSINE[0];
+    let (s, c) = ((angle + angle * square * sine).to_bits(), (1.0 + square * cosine).to_bits());
+    // Turns by 0, 1, 2, 3 quarters: (c, s), (−s, c), (−c, −s), (s, −c), by exchanging and flipping sign bits.
+    let quarter = word >> 30;
+    let exchange = (c ^ s) & (quarter & 1).wrapping_neg();
+    let flip_cosine = ((quarter >> 1) ^ (quarter & 1)) << 31;
+    let flip_sine = (quarter >> 1) << 31;
+    [f32::from_bits(c ^ exchange ^ flip_cosine), f32::from_bits(s ^ exchange ^ flip_sine)]
+}
+
+/// f = (folded + ½) · 2^−bits.
+#[inline(always)]
+fn fraction(folded: u32, bits: i32) -> f32 {
+    (folded as i32 as f32 + 0.5) * 2_f32.powi(-bits)
+}
+
+/// How far the fraction of a rare item is scaled up, to stay a normal number.
+const SHIFT: i32 = 64;
+
+/// f · 2^64 for f = (folded · 2⁹⁶ + the first 96 bits of `more` + ½) · 2^−(bits + 96).
+fn long_fraction(folded: u32, bits: i32, more: &[u32; 16]) -> f32 {
+    let low = u128::from(more[0]) | u128::from(more[1]) << 32 | u128::from(more[2]) << 64;
+    let all = u128::from(folded) << 96 | low;
+    // Below 2^118; scaled in two steps, each exact.
+    (all as f32 + 0.5) * 2_f32.powi(-64) * 2_f32.powi(SHIFT - 32 - bits)
+}
+
+/// −ln u for a rare item.
+fn long_negative_ln(folded: u32, upper: u32, bits: i32, more: &[u32; 16]) -> f32 {
+    let f = long_fraction(folded, bits, more);
+    if upper == 0 { negative_ln(f, SHIFT as f32, upper) } else { negative_ln(f * 2_f32.powi(-SHIFT), 0.0, upper) }
+}
+
+#[inline(always)]
+fn pair(negative_ln: f32, angle: u32) -> [f32; 2] {
+    let radius = (negative_ln + negative_ln).sqrt();
+    let [cosine, sine] = cos_sin_turns(angle);
+    [radius * cosine, radius * sine]
+}
+
+impl Transform<2, 2> for Gaussian {
+    type Value = f32;
+
+    #[inline(always)]
+    fn ordinary([radius, angle]: [u32; 2]) -> [f32; 2] {
+        let (folded, upper) = fold(radius);
+        pair(negative_ln(fraction(folded, 32), 0.0, upper), angle)
+    }
+
+    #[inline(always)]
+    fn is_rare([radius, _]: [u32; 2]) -> bool {
+        fold(radius).0 < RARE_RADIUS
+    }
+
+    fn rare([radius, angle]: [u32; 2], more: &[u32; 16]) -> [f32; 2] {
+        let (folded, upper) = fold(radius);
+        pair(long_negative_ln(folded, upper, 32, more), angle)
+    }
+}
+
+/// Flips the sign where the word is odd.
+#[inline(always)]
+fn signed(magnitude: f32, word: u32) -> f32 {
+    f32::from_bits(magnitude.to_bits() ^ word << 31)
+}
+
+impl Transform<1, 1> for Laplace {
+    type Value = f32;
+
+    #[inline(always)]
+    fn ordinary([word]: [u32; 1]) -> [f32; 1] {
+        let (folded, upper) = fold(word);
+        [signed(negative_ln(fraction(folded >> 1, 31), 0.0, upper), word)]
+    }
+
+    #[inline(always)]
+    fn is_rare([word]: [u32; 1]) -> bool {
+        fold(word).0 < RARE_LAPLACE
+    }
+
+    fn rare([word]: [u32; 1], more: &[u32; 16]) -> [f32; 1] {
+        let (folded, upper) = fold(word);
+        [signed(long_negative_ln(folded >> 1, upper, 31, more), word)]
+    }
+}
