@@ -52,7 +52,9 @@ pub enum Error {
         chunks: u64,
     },
     /// The parameter of discrete noise is not a positive ratio of integers that the exact arithmetic has room for.
-    #[error("{what} must be a ratio of integers from 1 to 2^{bits} in lowest terms, got {numerator}/{denominator}")]
+    #[error(
+        "{what} must be a ratio of integers from 1 to 2^{bits} in lowest terms, got {numerator}/{denominator}"
+    )]
     Ratio {
         /// The parameter.
         what: &'static str,

@@ -156,7 +156,8 @@ impl Purpose {
 /// a run that resumes at step 5,000 sees what an uninterrupted one would have seen.
 ///
 /// There are 2⁶⁴ steps, and a stream has 2⁶⁴ blocks of 64 bytes, 2⁷⁰ bytes: at ten gigabytes a second that
-/// counter takes 3,700 years to wrap around, so it is not guarded.
+/// counter takes 3,700 years to wrap around, so it is not guarded where words are taken in turn. Noise, which goes to blocks by
+/// number, refuses chunks from [`MAX_NOISE_CHUNKS`](crate::MAX_NOISE_CHUNKS) on, below which no two values meet in a block.
 #[derive(ZeroizeOnDrop)]
 pub struct Streams {
     stream_key: [u8; 32],

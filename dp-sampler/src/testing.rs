@@ -76,6 +76,28 @@ pub(crate) fn binomial_pmf(n: u64, q: f64) -> Vec<f64> {
         .collect()
 }
 
+/// √n times the largest distance between the empirical distribution and a continuous one.
+pub(crate) fn kolmogorov(mut values: Vec<f64>, cdf: impl Fn(f64) -> f64) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let n = values.len() as f64;
+    let distance = values
+        .iter()
+        .enumerate()
+        .map(|(i, &x)| (cdf(x) - i as f64 / n).max((i as f64 + 1.0) / n - cdf(x)))
+        .fold(0.0, f64::max);
+    distance * n.sqrt()
+}
+
+/// P(√n D > t) ≤ 2 exp(−2 t²) (Massart 1990), so this t has alpha 1e-6.
+pub(crate) fn kolmogorov_bound() -> f64 {
+    ((2.0 / 1e-6_f64).ln() / 2.0).sqrt()
+}
+
+/// Φ(x).
+pub(crate) fn normal_cdf(x: f64) -> f64 {
+    0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
+}
+
 #[test]
 fn chi_square_tails_match_tables() {
     // Quantiles from any table of the chi-square distribution, to the digits printed there.

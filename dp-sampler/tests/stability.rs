@@ -4,8 +4,8 @@
 
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{
-    FixedSize, GaussianNoise, NoiseSource, Permutation, Poisson, Purpose, Result, Seed, Streams, Subsampler,
-    Subsampling,
+    DiscreteGaussianNoise, DiscreteLaplaceNoise, FixedSize, GaussianNoise, LaplaceNoise, NoiseSource,
+    Permutation, Poisson, Purpose, Result, RoundedGaussianNoise, Seed, Streams, Subsampler, Subsampling,
 };
 
 /// The lines `name,value,value,…` of the golden file; those with `#` say what made them.
@@ -75,16 +75,35 @@ fn batches_are_stable() -> Result<()> {
     Ok(())
 }
 
+/// The first eight values at step 0, and at step 2⁶⁴ − 1 ten thousand of them hashed: a few take the branch for rare words.
+fn check_noise<T: Copy + Default>(name: &str, noise: &impl NoiseSource<T>, bits: impl Fn(T) -> u64) {
+    let mut values = vec![T::default(); 10_000];
+    noise.fill(0, &mut values[..8]);
+    let mut pinned: Vec<u64> = values[..8].iter().map(|&value| bits(value)).collect();
+    noise.fill(u64::MAX, &mut values);
+    let hash =
+        |hash: u64, &value: &T| (hash.rotate_left(5) ^ bits(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    pinned.push(values.iter().fold(0, hash));
+    check(name, &pinned);
+}
+
 #[test]
-fn normals_are_stable_to_the_last_bit() {
-    let mut noise = GaussianNoise::new(&Seed::for_tests(1));
-    let mut values = vec![0.0; 10_000];
-    noise.fill(0, &mut values);
-    let bits: Vec<u64> = values.iter().map(|z: &f64| z.to_bits()).collect();
-    check("normals", &bits[..8]);
-    // All ten thousand: about one of them takes the branch for tiny uniforms.
-    check(
-        "normals hashed",
-        &[bits.iter().fold(0, |hash: u64, &z| (hash.rotate_left(5) ^ z).wrapping_mul(0x9e37_79b9_7f4a_7c15))],
-    );
+fn continuous_noise_is_stable_to_the_last_bit() {
+    let seed = Seed::for_tests(1);
+    check_noise::<f64>("gaussian f64", &GaussianNoise::new(&seed), f64::to_bits);
+    check_noise::<f32>("gaussian f32", &GaussianNoise::new(&seed), |z| z.to_bits().into());
+    check_noise::<f64>("laplace f64", &LaplaceNoise::new(&seed), f64::to_bits);
+    check_noise::<f32>("laplace f32", &LaplaceNoise::new(&seed), |z| z.to_bits().into());
+}
+
+#[test]
+fn discrete_noise_is_stable() -> Result<()> {
+    let seed = Seed::for_tests(1);
+    let bits = |x: i64| x as u64;
+    check_noise("discrete gaussian 12345/67", &DiscreteGaussianNoise::new(&seed, 12_345, 67)?, bits);
+    check_noise("discrete gaussian 2^40", &DiscreteGaussianNoise::new(&seed, 1 << 40, 1)?, bits);
+    check_noise("discrete laplace 3/2", &DiscreteLaplaceNoise::new(&seed, 3, 2)?, bits);
+    check_noise("discrete laplace 2^40", &DiscreteLaplaceNoise::new(&seed, 1 << 40, 1)?, bits);
+    check_noise("rounded gaussian 20", &RoundedGaussianNoise::new(&seed, 20)?, bits);
+    Ok(())
 }

@@ -61,7 +61,7 @@ fn step(criterion: &mut Criterion) {
             sampler.draw(at, &mut batch);
         });
     });
-    let mut noise = GaussianNoise::new(&seed);
+    let noise = GaussianNoise::new(&seed);
     group.bench_function("noise", |bencher| {
         bencher.iter(|| {
             at += 1;

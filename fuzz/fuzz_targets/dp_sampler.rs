@@ -3,8 +3,8 @@
 #![no_main]
 
 use dp_sampler::{
-    FixedSize, FullBatch, GaussianNoise, NoiseSource, Permutation, Poisson, Purpose, Seed, Subsampler,
-    Subsampling,
+    DiscreteGaussianNoise, DiscreteLaplaceNoise, FixedSize, FullBatch, GaussianNoise, LaplaceNoise, NOISE_CHUNK,
+    NoiseSource, Permutation, Poisson, Purpose, RoundedGaussianNoise, Seed, Subsampler, Subsampling,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -39,6 +39,21 @@ fn check_sampler<P: Subsampling>(plan: &P, records: u64, number: u64, step: u64)
     assert!(batch.last().is_none_or(|&last| last < records));
 }
 
+fn check_noise<T>(noise: &impl NoiseSource<T>, step: u64, length: usize, plausible: impl Fn(T) -> bool)
+where
+    T: Copy + Default + PartialEq + std::fmt::Debug,
+{
+    let mut values = vec![T::default(); length];
+    noise.fill(step, &mut values);
+    assert!(values.iter().all(|&value| plausible(value)));
+    let mut prefix = vec![T::default(); length / 2];
+    noise.fill(step, &mut prefix);
+    assert_eq!(prefix, values[..length / 2]);
+    let mut rest = vec![T::default(); length.saturating_sub(NOISE_CHUNK)];
+    noise.fill_chunks(step, 1, &mut rest).expect("the second chunk is there");
+    assert_eq!(rest, values[length - rest.len()..]);
+}
+
 fuzz_target!(|data: &[u8]| {
     let mut data = data;
     let (kind, step, number) = (word(&mut data), word(&mut data), word(&mut data));
@@ -48,7 +63,7 @@ fuzz_target!(|data: &[u8]| {
     let capped = records % ((1 << 40) + 1);
     let value = word(&mut data);
 
-    match kind % 5 {
+    match kind % 6 {
         0 => {
             let rate = f64::from_bits(value);
             match Poisson::rate(rate) {
@@ -85,14 +100,30 @@ fuzz_target!(|data: &[u8]| {
             assert!(permutation.apply(records).is_err() && permutation.invert(u64::MAX).is_err());
         }
         3 => {
-            let length = (value % 200) as usize;
-            let mut values = vec![f64::NAN; length];
-            let mut noise = GaussianNoise::new(&Seed::for_tests(number));
-            noise.fill(step, &mut values);
-            assert!(values.iter().all(|z| z.is_finite() && z.abs() < 13.5));
-            let mut prefix = vec![f64::NAN; length / 2];
-            noise.fill(step, &mut prefix);
-            assert_eq!(prefix, values[..length / 2]);
+            let seed = Seed::for_tests(number);
+            let length = (value % 700) as usize;
+            check_noise::<f64>(&GaussianNoise::new(&seed), step, length, |z| z.is_finite() && z.abs() < 13.5);
+            check_noise::<f32>(&GaussianNoise::new(&seed), step, length, |z| z.is_finite() && z.abs() < 13.5);
+            check_noise::<f64>(&LaplaceNoise::new(&seed), step, length, |z| z.is_finite() && z.abs() < 89.0);
+            check_noise::<f32>(&LaplaceNoise::new(&seed), step, length, |z| z.is_finite() && z.abs() < 89.0);
+        }
+        4 => {
+            let seed = Seed::for_tests(number);
+            // Any ratio: refused unless it is in range in lowest terms.
+            let (n, d) = (any >> (value % 64), capped);
+            if let Ok(noise) = DiscreteGaussianNoise::new(&seed, n, d) {
+                check_noise(&noise, step, 40, |x: i64| x.unsigned_abs() < 1 << 40);
+            }
+            if let Ok(noise) = DiscreteLaplaceNoise::new(&seed, n, d) {
+                check_noise(&noise, step, 40, |x: i64| x.unsigned_abs() < 1 << 62);
+            }
+            match RoundedGaussianNoise::new(&seed, (value % 50) as u32) {
+                Ok(noise) => check_noise(&noise, step, 40, |x: i64| x.unsigned_abs() < 1 << 57),
+                Err(_) => assert!(value % 50 > 40),
+            }
+            if let Ok(noise) = DiscreteGaussianNoise::at_least(&seed, f64::from_bits(value)) {
+                check_noise(&noise, step, 40, |x: i64| x.unsigned_abs() < 1 << 40);
+            }
         }
         _ => check_sampler(&FullBatch, records % 3_000, number, step),
     }

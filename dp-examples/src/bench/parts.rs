@@ -76,7 +76,10 @@ impl<'b> Round<'b> {
     }
 }
 
-impl<T: Scalar> Parts<'_, T> {
+impl<T: Scalar> Parts<'_, T>
+where
+    GaussianNoise: NoiseSource<T>,
+{
     /// Times the parts of a step that takes `whole_us` as a whole.
     ///
     /// # Errors
@@ -134,11 +137,11 @@ impl<T: Scalar> Parts<'_, T> {
             sampler.draw(step, black_box(&mut drawn));
             Ok(())
         };
-        let (mut source, mut standard, mut release) =
-            (GaussianNoise::new(&seed()), vec![0.0; dimension], BATCHES);
+        let (source, mut standard, mut release) =
+            (GaussianNoise::new(&seed()), vec![T::zero(); dimension], BATCHES);
         let mut noise = || {
             release += 1;
-            source.fill(release, black_box(&mut standard));
+            source.fill_parallel(release, black_box(&mut standard));
             Ok(())
         };
         let (mut adam, mut at) = (Adam::<T>::new(), vec![T::zero(); parameters]);

@@ -117,8 +117,7 @@ struct Step<'r> {
     adam: Adam<f32>,
     at: Vec<f32>,
     sum: Vec<f32>,
-    standard: Vec<f64>,
-    codes: Vec<f64>,
+    standard: Vec<f32>,
     batch: Vec<u64>,
     done: u64,
 }
@@ -128,7 +127,6 @@ impl<'r> Step<'r> {
         records: &'r Records,
         gradient: RecordGradient<f32>,
         initial: &[(String, Vec<f64>)],
-        latent: usize,
         private: bool,
     ) -> Result<Self, Failure> {
         let rate = BATCH / records.len() as f64;
@@ -151,7 +149,6 @@ impl<'r> Step<'r> {
             at: initial.iter().flat_map(|(_, values)| values.iter().map(|&value| value as f32)).collect(),
             sum: vec![0.0; dimension],
             standard: vec![0.0; if private { dimension } else { 0 }],
-            codes: vec![0.0; longest * latent],
             batch: Vec::with_capacity(longest),
             done: 0,
         })
@@ -168,17 +165,17 @@ impl<'r> Step<'r> {
         }
         self.sampler.draw(self.done, &mut self.batch);
         if let Some(codes) = self.gradient.record_input_mut(NOISE, self.batch.len()) {
-            let standard = &mut self.codes[..codes.len()];
-            self.draws.fill(self.done, standard);
-            codes.iter_mut().zip(standard).for_each(|(code, z)| *code = *z as f32);
+            self.draws.fill(self.done, codes);
         }
         match self.clip {
             Some(clip) => {
                 let weigh = |norms: &[f32], weights: &mut [f32]| clip.weigh(norms, weights);
                 self.gradient.weighted_sum(self.records, &self.batch, weigh, &mut self.sum)?;
-                self.noise.fill(self.done, &mut self.standard);
+                self.noise.fill_parallel(self.done, &mut self.standard);
                 let (scale, count) = (NOISE_MULTIPLIER * clip.norm(), 1.0 / self.rate);
-                let add = |(sum, z): (&mut f32, &f64)| *sum = ((f64::from(*sum) + scale * z) * count) as f32;
+                let add = |(sum, z): (&mut f32, &f32)| {
+                    *sum = ((f64::from(*sum) + scale * f64::from(*z)) * count) as f32;
+                };
                 self.sum.par_iter_mut().zip(&self.standard).with_min_len(1 << 14).for_each(add);
             }
             None => {
@@ -206,13 +203,13 @@ pub fn measure(stopwatch: &Stopwatch) -> Result<Measurement, Failure> {
     let started = Instant::now();
     let gradient = WIDTHS.gradient(records.schema())?;
     let prepare_ms = started.elapsed().as_secs_f64() * 1e3;
-    let mut private = Step::new(&records, gradient, &initial, WIDTHS.latent, true)?;
+    let mut private = Step::new(&records, gradient, &initial, true)?;
     private.make()?;
     private.make()?;
     let peak_mb_beside_data = held.zip(peak_mb()).map(|(held, peak)| peak - held);
 
     let gradient = WIDTHS.gradient(records.schema())?;
-    let mut plain = Step::new(&records, gradient, &initial, WIDTHS.latent, false)?;
+    let mut plain = Step::new(&records, gradient, &initial, false)?;
     let timings = stopwatch.compare([&mut || private.make(), &mut || plain.make()])?;
     drop((private, plain));
 

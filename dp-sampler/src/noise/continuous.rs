@@ -1,8 +1,8 @@
 //! Filling with continuous noise: blocks of random words in, numbers out, sixteen blocks at a time.
 
+use crate::Streams;
 use crate::chacha::{Blocks, LANES, Sliced};
 use crate::simd::{Work, dispatch};
-use crate::Streams;
 
 /// How an item of `WORDS` words becomes an item of `VALUES` numbers.
 ///
@@ -105,7 +105,9 @@ impl<T: Transform<WORDS, VALUES>, const WORDS: usize, const VALUES: usize> Fill<
     }
 }
 
-impl<T: Transform<WORDS, VALUES>, const WORDS: usize, const VALUES: usize> Work for Fill<'_, T, WORDS, VALUES> {
+impl<T: Transform<WORDS, VALUES>, const WORDS: usize, const VALUES: usize> Work
+    for Fill<'_, T, WORDS, VALUES>
+{
     type Output = ();
 
     #[inline(always)]

@@ -35,12 +35,12 @@ use crate::{Purpose, Result, Seed, Streams};
 /// which the exact transform is a true standard normal Z. What comes out is within
 ///
 /// ```text
-/// |z − Z| ≤ 4 ulp |Z| + g R,     R² = −2 ln u,     g = 2⁻³⁰ (f32), 2⁻⁵² (f64)
+/// |z − Z| ≤ 5 ulp |Z| + g R,     R² = −2 ln u,     g = 2⁻³⁰ (f32), 2⁻⁵² (f64)
 /// ```
 ///
-/// of it: f always has 20 (52) significant bits more than its cell is wide, at both ends of its range, and the angle is known to
-/// g. So the probability of an interval is the normal one up to what lies that close to its ends: beyond t the relative error is
-/// about 4 ulp t², 2⁻¹⁵ at 8 σ for `f32`. Values reach 13.3 σ; a true normal goes beyond with probability 10⁻⁴⁰. The law
+/// of it: f is known to 2⁻²¹ (2⁻⁵³) of itself at both ends of its range and r to two ulp, the angle to g, and arithmetic is good
+/// to three ulp. So the probability of an interval is the normal one up to what lies that close to its ends: beyond t the relative error is
+/// about 5 ulp t², 4·10⁻⁵ at 8 σ for `f32`. Values reach 13.3 σ; a true normal goes beyond with probability 10⁻⁴⁰. The law
 /// is exactly symmetric. Values near 0 are multiples of about 2⁻³⁰ (2⁻⁵²) times a random radius, finer than any mechanism
 /// resolves.
 ///

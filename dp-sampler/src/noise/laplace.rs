@@ -18,7 +18,7 @@ use crate::{Purpose, Result, Seed, Streams};
 /// # Accuracy
 ///
 /// With ulp 2⁻²³ (2⁻⁵²) there is a true Laplace variable Z, a function of the same bits and further ones, such that
-/// |z − Z| ≤ 4 ulp |Z|, but for 2⁻¹⁰⁰ of all cases: those in which Z is smaller than that, or larger than 69. (Values reach 88.)
+/// |z − Z| ≤ 5 ulp |Z|, but for 2⁻¹⁰⁰ of all cases: those in which Z is smaller than that, or larger than 69. (Values reach 88.)
 /// The law is exactly symmetric.
 ///
 /// # Privacy

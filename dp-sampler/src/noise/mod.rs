@@ -61,7 +61,9 @@ pub trait Noise: Sealed {
 ///
 /// # Privacy
 ///
-/// Use each step once: two releases that share their noise differ by nearly nothing else but data.
+/// Use each step once, and one source of a kind for each seed (two are the same noise): the difference of two releases that share
+/// their noise is free of it. Sources are no more to be printed, copied or serialised than seeds are; what a fork of the process
+/// means for them is said at [`Seed`](crate::Seed).
 pub trait NoiseSource<T = f64>: Noise {
     /// Overwrites `out` with the first values of this step.
     fn fill(&self, step: u64, out: &mut [T]);

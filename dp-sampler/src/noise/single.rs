@@ -99,7 +99,11 @@ fn long_fraction(folded: u32, bits: i32, more: &[u32; 16]) -> f32 {
 /// −ln u for a rare item.
 fn long_negative_ln(folded: u32, upper: u32, bits: i32, more: &[u32; 16]) -> f32 {
     let f = long_fraction(folded, bits, more);
-    if upper == 0 { negative_ln(f, SHIFT as f32, upper) } else { negative_ln(f * 2_f32.powi(-SHIFT), 0.0, upper) }
+    if upper == 0 {
+        negative_ln(f, SHIFT as f32, upper)
+    } else {
+        negative_ln(f * 2_f32.powi(-SHIFT), 0.0, upper)
+    }
 }
 
 #[inline(always)]
@@ -152,5 +156,104 @@ impl Transform<1, 1> for Laplace {
     fn rare([word]: [u32; 1], more: &[u32; 16]) -> [f32; 1] {
         let (folded, upper) = fold(word);
         [signed(long_negative_ln(folded >> 1, upper, 31, more), word)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_core::Rng;
+
+    use super::*;
+    use crate::{Purpose, Seed};
+
+    /// r, cos, sin of a pair of words in double precision, at the middles of their cells.
+    fn exact(words: [u32; 2], f: f64) -> (f64, [f64; 2]) {
+        let (_, upper) = fold(words[0]);
+        let ln = if upper == 0 { libm::log(f) } else { libm::log1p(-f) };
+        // Quarters are centred on the axes: word 0 stands for an angle just above −π/4.
+        let angle = ((f64::from(words[1]) + 0.5) * 2_f64.powi(-32) - 0.125) * std::f64::consts::TAU;
+        (-ln, [libm::cos(angle), libm::sin(angle)])
+    }
+
+    /// The largest errors of Gaussian and Laplace numbers, in units of 2⁻²³ of them, against the middles of their cells.
+    fn worst_errors(first: u64) -> [f64; 2] {
+        let mut stream = Seed::for_tests(1).streams(Purpose::Split).at(first);
+        let mut worst = [0.0_f64; 2];
+        for _ in 0..300_000 {
+            let words = [stream.next_u32(), stream.next_u32()];
+            let (folded, _) = fold(words[0]);
+            if Gaussian::is_rare(words) {
+                continue;
+            }
+            let (log, turn) = exact(words, (f64::from(folded) + 0.5) * 2_f64.powi(-32));
+            for (z, turn) in Gaussian::ordinary(words).into_iter().zip(turn) {
+                let expected = (2.0 * log).sqrt() * turn;
+                let unit = expected.abs() * f64::from(f32::EPSILON);
+                worst[0] = worst[0].max((f64::from(z) - expected).abs() / unit);
+            }
+            if !Laplace::is_rare([words[0]]) {
+                let z = f64::from(Laplace::ordinary([words[0]])[0]);
+                let (log, _) = exact(words, (f64::from(folded >> 1) + 0.5) * 2_f64.powi(-31));
+                assert_eq!(z < 0.0, words[0] & 1 == 1);
+                worst[1] = worst[1].max((z.abs() - log).abs() / (log * f64::from(f32::EPSILON)));
+            }
+        }
+        worst
+    }
+
+    #[test]
+    fn arithmetic_is_good_to_three_units() {
+        // The logarithm is good to two units, of which the root leaves one and adds a half; cosine and sine are good to one,
+        // and the product rounds by a half.
+        let worst = worst_errors(0);
+        assert!(worst[0] < 3.0 && worst[1] < 2.0, "{worst:?}");
+    }
+
+    #[test]
+    fn rare_items_reach_far_and_meet_the_ordinary_ones() {
+        // u = 2^-k + ½ 2^-128 exactly: r = √(2 k ln 2), to 13.4 σ.
+        for k in 13..=128_u32 {
+            let bits = 1_u128 << (128 - k);
+            let mut more = [0; 16];
+            for (i, word) in more.iter_mut().enumerate().take(3) {
+                *word = (bits >> (32 * i)) as u32;
+            }
+            let [z, _] = Gaussian::rare([(bits >> 96) as u32, 1 << 29], &more);
+            let u = 2_f64.powi(-(k as i32)) + 2_f64.powi(-129);
+            let expected = (-2.0 * libm::log(u)).sqrt();
+            assert!((f64::from(z) - expected).abs() < 2.0 * f64::from(f32::EPSILON) * expected, "{k}");
+        }
+        let [farthest, _] = Gaussian::rare([0, 1 << 29], &[0; 16]);
+        assert!((f64::from(farthest) - (258.0 * std::f64::consts::LN_2).sqrt()).abs() < 1e-5);
+        // The other end: radii down to √(2 · 2^-129), with all their digits.
+        let [nearest, _] = Gaussian::rare([u32::MAX, 1 << 29], &[0; 16]);
+        assert!(nearest > 0.0 && nearest < 1e-19, "{nearest:e}");
+        // At the boundary both formulas agree to the width of a cell.
+        let mut middle = [0; 16];
+        middle[2] = 1 << 31;
+        for word in [RARE_RADIUS, !RARE_RADIUS] {
+            let (ordinary, rare) = (Gaussian::ordinary([word, 7]), Gaussian::rare([word, 7], &middle));
+            for (a, b) in ordinary.into_iter().zip(rare) {
+                assert!((a - b).abs() <= 2.0 * f32::EPSILON * a.abs(), "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_law_is_symmetric() {
+        // Turning by half a turn flips both signs; mirroring the angle in its quarter flips the sine.
+        let mut stream = Seed::for_tests(2).streams(Purpose::Split).at(0);
+        for _ in 0..1_000 {
+            let [radius, angle] = [stream.next_u32(), stream.next_u32()];
+            let [a, b] = Gaussian::ordinary([radius, angle]);
+            assert_eq!(Gaussian::ordinary([radius, angle ^ 1 << 31]), [-a, -b]);
+            let mirrored = Gaussian::ordinary([radius, angle ^ 0x3fff_ffff]);
+            assert_eq!(
+                [mirrored[0].abs().to_bits(), mirrored[1].abs().to_bits()],
+                [a.abs().to_bits(), b.abs().to_bits()]
+            );
+            assert!((mirrored[0] == a) != (mirrored[1] == b));
+            assert_ne!((a, b), (0.0, 0.0));
+        }
     }
 }

@@ -12,8 +12,8 @@ use crate::{Error, Noise, NoiseDistribution, NoiseSource, Purpose, Result, Seed,
 /// P(x) = e^{−x²/(2σ²)} / Σ_y e^{−y²/(2σ²)},     x an integer, σ² = n / d
 /// ```
 ///
-/// The variance is at most σ², and differs from it by less than 10⁻⁶ of it from σ = 1 on. For a grid of spacing h, multiply by h: the data must lie on the
-/// same grid, and σ is counted in steps of it.
+/// The variance is at most σ², and differs from it by less than 10⁻⁶ of it from σ = 1 on. For a grid of spacing h, multiply by h:
+/// the data must lie on the same grid, and σ is counted in steps of it.
 ///
 /// # Accuracy
 ///
@@ -23,10 +23,13 @@ use crate::{Error, Noise, NoiseDistribution, NoiseSource, Purpose, Result, Seed,
 /// # Privacy
 ///
 /// Added to integers that one record changes by at most Δ in the ℓ₂ norm, the noise gives Δ²/(2σ²)-zero-concentrated differential
-/// privacy, what a real Gaussian of variance σ² gives real numbers, in any number of dimensions (Canonne, Kamath, Steinke 2020,
-/// theorems 4 and 14). There is no floating-point number whose last bits could tell more. Where several parties add
-/// noise, the sum of N discrete Gaussians is not one itself; Kairouz, Liu, Steinke (2021, theorem 1) bound what that costs
-/// by τ = 10 Σ_{k=1}^{N−1} exp(−2π²σ² k/(k+1)) for each coordinate, nothing to speak of from σ = 2 on.
+/// privacy, what a real Gaussian of variance σ² gives real numbers, in any number of dimensions: the Rényi divergence of order α
+/// between x and x + m is at most α m²/(2σ²) in each coordinate (Canonne, Kamath, Steinke 2020, theorem 4), and divergences of
+/// independent coordinates add up. There is no floating-point number whose last bits could tell more. Values are below
+/// 2⁴⁰ in size; a sum with `i64` data can still overflow, which the caller has to rule out or check.
+///
+/// Where several parties add noise, the sum of N discrete Gaussians is not one itself; Kairouz, Liu, Steinke (2021) bound what that
+/// costs by τ = 10 Σ_{k=1}^{N−1} exp(−2π²σ² k/(k+1)) for each coordinate: 10⁻¹⁶ for two parties with σ = 2.
 ///
 /// # The values
 ///
@@ -138,7 +141,8 @@ impl DiscreteGaussianNoise {
         let square = difference * difference;
         if let (Ok(square), Ok(divisor)) = (u64::try_from(square), u64::try_from(self.divisor)) {
             let (quotient, rest) = (square / divisor, square % divisor);
-            return words.exp_minus_integer(u128::from(quotient)) && words.exp_minus_ratio(rest.into(), divisor.into());
+            return words.exp_minus_integer(u128::from(quotient))
+                && words.exp_minus_ratio(rest.into(), divisor.into());
         }
         let (quotient, rest) = (square / self.divisor, square % self.divisor);
         words.exp_minus_integer(quotient) && words.exp_minus_ratio(rest, self.divisor)

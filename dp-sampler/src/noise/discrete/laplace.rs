@@ -78,7 +78,8 @@ impl DiscreteLaplaceNoise {
     ///
     /// As [`new`](Self::new).
     pub fn from_streams(streams: Streams, numerator: u64, denominator: u64) -> Result<Self> {
-        let (numerator, denominator) = ratio("the scale of discrete Laplace noise", 46, numerator, denominator)?;
+        let (numerator, denominator) =
+            ratio("the scale of discrete Laplace noise", 46, numerator, denominator)?;
         Ok(Self { numerator, denominator, streams })
     }
 }

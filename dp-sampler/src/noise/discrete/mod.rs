@@ -23,7 +23,13 @@ trait Draw {
 }
 
 /// Overwrites `out` with the values of a step from a chunk on.
-fn fill_chunks(law: &impl Draw, streams: &Streams, step: u64, first_chunk: u64, out: &mut [i64]) -> Result<()> {
+fn fill_chunks(
+    law: &impl Draw,
+    streams: &Streams,
+    step: u64,
+    first_chunk: u64,
+    out: &mut [i64],
+) -> Result<()> {
     const { assert!(NOISE_CHUNK.is_multiple_of(RUN)) };
     let first_run = first_value(first_chunk, out.len())? / RUN as u64;
     fill_runs(law, streams, step, first_run, out);

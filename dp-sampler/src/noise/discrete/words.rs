@@ -39,6 +39,17 @@ impl Words {
         Self { blocks: streams.blocks(step), sliced: [[0; LANES]; 16], next: 16 * LANES, after: 0 }
     }
 
+    /// These words first.
+    #[cfg(test)]
+    pub(super) fn scripted(script: &[u32]) -> Self {
+        let mut words = Self::new(&crate::Seed::for_tests(0).streams(crate::Purpose::Split), 0);
+        words.next = 0;
+        for (i, &word) in script.iter().enumerate() {
+            words.sliced[i % 16][i / 16] = word;
+        }
+        words
+    }
+
     /// Goes to the first word of a run.
     pub(super) fn begin(&mut self, run: u64) {
         self.after = run * RUN_BLOCKS;
