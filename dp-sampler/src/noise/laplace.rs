@@ -1,9 +1,10 @@
 //! Laplace noise.
 
 use super::continuous::Sources;
-use super::{Noise, NoiseDistribution, NoiseSource, double, first_value, single};
+use super::sealed::FillFrom;
+use super::{Noise, NoiseDistribution, double, single};
 use crate::subsampling::sealed::Sealed;
-use crate::{Purpose, Result, Seed, Streams};
+use crate::{Purpose, Seed, Streams};
 
 /// Laplace numbers of scale 1, `f32` or `f64`, from ChaCha20 streams.
 ///
@@ -77,26 +78,14 @@ impl Noise for LaplaceNoise {
     }
 }
 
-impl NoiseSource<f32> for LaplaceNoise {
-    fn fill(&self, step: u64, out: &mut [f32]) {
-        self.sources.single.fill::<single::Laplace, 1, 1>(step, 0, out);
-    }
-
-    fn fill_chunks(&self, step: u64, first_chunk: u64, out: &mut [f32]) -> Result<()> {
-        let first = first_value(first_chunk, out.len())?;
-        self.sources.single.fill::<single::Laplace, 1, 1>(step, first, out);
-        Ok(())
+impl FillFrom<f32> for LaplaceNoise {
+    fn fill_from(&self, step: u64, first_value: u64, out: &mut [f32]) {
+        self.sources.single.fill::<single::Laplace, 1, 1>(step, first_value, out);
     }
 }
 
-impl NoiseSource<f64> for LaplaceNoise {
-    fn fill(&self, step: u64, out: &mut [f64]) {
-        self.sources.double.fill::<double::Laplace, 2, 1>(step, 0, out);
-    }
-
-    fn fill_chunks(&self, step: u64, first_chunk: u64, out: &mut [f64]) -> Result<()> {
-        let first = first_value(first_chunk, out.len())?;
-        self.sources.double.fill::<double::Laplace, 2, 1>(step, first, out);
-        Ok(())
+impl FillFrom<f64> for LaplaceNoise {
+    fn fill_from(&self, step: u64, first_value: u64, out: &mut [f64]) {
+        self.sources.double.fill::<double::Laplace, 2, 1>(step, first_value, out);
     }
 }

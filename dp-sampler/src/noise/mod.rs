@@ -64,16 +64,27 @@ pub trait Noise: Sealed {
 /// Use each step once, and one source of a kind for each seed (two are the same noise): the difference of two releases that share
 /// their noise is free of it. Sources are no more to be printed, copied or serialised than seeds are; what a fork of the process
 /// means for them is said at [`Seed`](crate::Seed).
-pub trait NoiseSource<T = f64>: Noise {
+pub trait NoiseSource<T = f64>: Noise + sealed::FillFrom<T> {
     /// Overwrites `out` with the first values of this step.
-    fn fill(&self, step: u64, out: &mut [T]);
+    fn fill(&self, step: u64, out: &mut [T]) {
+        self.fill_from(step, 0, out);
+    }
 
     /// Overwrites `out` with the values of this step from number `first_chunk` · [`NOISE_CHUNK`] on.
     ///
     /// # Errors
     ///
     /// [`Error::NoiseChunk`] beyond [`MAX_NOISE_CHUNKS`]; then nothing is written.
-    fn fill_chunks(&self, step: u64, first_chunk: u64, out: &mut [T]) -> Result<()>;
+    fn fill_chunks(&self, step: u64, first_chunk: u64, out: &mut [T]) -> Result<()> {
+        let chunks = out.len().div_ceil(NOISE_CHUNK) as u64;
+        match first_chunk.checked_add(chunks) {
+            Some(end) if end <= MAX_NOISE_CHUNKS => {
+                self.fill_from(step, first_chunk * NOISE_CHUNK as u64, out);
+                Ok(())
+            }
+            _ => Err(Error::NoiseChunk { first_chunk, chunks }),
+        }
+    }
 
     /// As [`fill`](Self::fill), by several threads where it is long enough to pay.
     #[cfg(feature = "parallel")]
@@ -85,23 +96,22 @@ pub trait NoiseSource<T = f64>: Noise {
         use rayon::prelude::*;
 
         // About ten microseconds of work for the fastest noise.
-        const CHUNKS: usize = 32;
-        if out.len() <= 2 * CHUNKS * NOISE_CHUNK {
+        const PART: usize = 32 * NOISE_CHUNK;
+        if out.len() <= 2 * PART {
             return self.fill(step, out);
         }
-        out.par_chunks_mut(CHUNKS * NOISE_CHUNK).enumerate().for_each(|(i, part)| {
-            // No slice in memory reaches the bound on chunks: 2^48 values are two petabytes.
-            let done = self.fill_chunks(step, (i * CHUNKS) as u64, part);
-            debug_assert!(done.is_ok());
-        });
+        out.par_chunks_mut(PART)
+            .enumerate()
+            .for_each(|(i, part)| self.fill_from(step, (i * PART) as u64, part));
     }
 }
 
-/// The first value of a chunk, if the chunks that `length` values take are all there.
-fn first_value(first_chunk: u64, length: usize) -> Result<u64> {
-    let chunks = length.div_ceil(NOISE_CHUNK) as u64;
-    match first_chunk.checked_add(chunks) {
-        Some(end) if end <= MAX_NOISE_CHUNKS => Ok(first_chunk * NOISE_CHUNK as u64),
-        _ => Err(Error::NoiseChunk { first_chunk, chunks }),
+impl<T, N: Noise + sealed::FillFrom<T>> NoiseSource<T> for N {}
+
+/// What the kinds of noise differ in; private, so that nobody else makes any.
+mod sealed {
+    pub trait FillFrom<T> {
+        /// Overwrites `out` with the values of a step from one on that begins a chunk.
+        fn fill_from(&self, step: u64, first_value: u64, out: &mut [T]);
     }
 }

@@ -2,9 +2,10 @@
 
 use super::laplace::magnitude;
 use super::words::Words;
-use super::{Draw, fill_chunks, fill_runs, ratio};
+use super::{Draw, fill_from, ratio};
+use crate::noise::sealed::FillFrom;
 use crate::subsampling::sealed::Sealed;
-use crate::{Error, Noise, NoiseDistribution, NoiseSource, Purpose, Result, Seed, Streams};
+use crate::{Error, Noise, NoiseDistribution, Purpose, Result, Seed, Streams};
 
 /// Exact Gaussian noise on the integers.
 ///
@@ -174,12 +175,8 @@ impl Noise for DiscreteGaussianNoise {
     }
 }
 
-impl NoiseSource<i64> for DiscreteGaussianNoise {
-    fn fill(&self, step: u64, out: &mut [i64]) {
-        fill_runs(self, &self.streams, step, 0, out);
-    }
-
-    fn fill_chunks(&self, step: u64, first_chunk: u64, out: &mut [i64]) -> Result<()> {
-        fill_chunks(self, &self.streams, step, first_chunk, out)
+impl FillFrom<i64> for DiscreteGaussianNoise {
+    fn fill_from(&self, step: u64, first_value: u64, out: &mut [i64]) {
+        fill_from(self, &self.streams, step, first_value, out);
     }
 }

@@ -1,9 +1,10 @@
 //! Discrete Laplace noise.
 
 use super::words::Words;
-use super::{Draw, fill_chunks, fill_runs, ratio};
+use super::{Draw, fill_from, ratio};
+use crate::noise::sealed::FillFrom;
 use crate::subsampling::sealed::Sealed;
-use crate::{Noise, NoiseDistribution, NoiseSource, Purpose, Result, Seed, Streams};
+use crate::{Noise, NoiseDistribution, Purpose, Result, Seed, Streams};
 
 /// Exact Laplace noise on the integers.
 ///
@@ -129,12 +130,8 @@ impl Noise for DiscreteLaplaceNoise {
     }
 }
 
-impl NoiseSource<i64> for DiscreteLaplaceNoise {
-    fn fill(&self, step: u64, out: &mut [i64]) {
-        fill_runs(self, &self.streams, step, 0, out);
-    }
-
-    fn fill_chunks(&self, step: u64, first_chunk: u64, out: &mut [i64]) -> Result<()> {
-        fill_chunks(self, &self.streams, step, first_chunk, out)
+impl FillFrom<i64> for DiscreteLaplaceNoise {
+    fn fill_from(&self, step: u64, first_value: u64, out: &mut [i64]) {
+        fill_from(self, &self.streams, step, first_value, out);
     }
 }

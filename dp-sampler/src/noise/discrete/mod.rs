@@ -14,7 +14,7 @@ pub use rounded::RoundedGaussianNoise;
 
 use words::{RUN, Words};
 
-use super::{NOISE_CHUNK, first_value};
+use super::NOISE_CHUNK;
 use crate::{Error, Result, Streams};
 
 /// How one value is drawn from words.
@@ -22,21 +22,10 @@ trait Draw {
     fn draw(&self, words: &mut Words) -> i64;
 }
 
-/// Overwrites `out` with the values of a step from a chunk on.
-fn fill_chunks(
-    law: &impl Draw,
-    streams: &Streams,
-    step: u64,
-    first_chunk: u64,
-    out: &mut [i64],
-) -> Result<()> {
+/// Overwrites `out` with the values of a step from one on that begins a chunk.
+fn fill_from(law: &impl Draw, streams: &Streams, step: u64, first_value: u64, out: &mut [i64]) {
     const { assert!(NOISE_CHUNK.is_multiple_of(RUN)) };
-    let first_run = first_value(first_chunk, out.len())? / RUN as u64;
-    fill_runs(law, streams, step, first_run, out);
-    Ok(())
-}
-
-fn fill_runs(law: &impl Draw, streams: &Streams, step: u64, first_run: u64, out: &mut [i64]) {
+    let first_run = first_value / RUN as u64;
     let mut words = Words::new(streams, step);
     for (run, values) in (first_run..).zip(out.chunks_mut(RUN)) {
         words.begin(run);

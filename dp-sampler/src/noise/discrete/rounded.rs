@@ -1,9 +1,10 @@
 //! Gaussian noise rounded to a grid.
 
 use super::words::Words;
-use super::{Draw, fill_chunks, fill_runs};
+use super::{Draw, fill_from};
+use crate::noise::sealed::FillFrom;
 use crate::subsampling::sealed::Sealed;
-use crate::{Error, Noise, NoiseDistribution, NoiseSource, Purpose, Result, Seed, Streams};
+use crate::{Error, Noise, NoiseDistribution, Purpose, Result, Seed, Streams};
 
 /// Gaussian noise rounded to a grid, sampled exactly: integers, of which one stands for σ · 2^−bits.
 ///
@@ -180,12 +181,8 @@ impl Noise for RoundedGaussianNoise {
     }
 }
 
-impl NoiseSource<i64> for RoundedGaussianNoise {
-    fn fill(&self, step: u64, out: &mut [i64]) {
-        fill_runs(self, &self.streams, step, 0, out);
-    }
-
-    fn fill_chunks(&self, step: u64, first_chunk: u64, out: &mut [i64]) -> Result<()> {
-        fill_chunks(self, &self.streams, step, first_chunk, out)
+impl FillFrom<i64> for RoundedGaussianNoise {
+    fn fill_from(&self, step: u64, first_value: u64, out: &mut [i64]) {
+        fill_from(self, &self.streams, step, first_value, out);
     }
 }
