@@ -66,10 +66,8 @@ impl Composition {
         let mut answer: Option<Interval> = None;
         for laws in &self.directions {
             let mut side = Side::new(laws, self.squared_mu);
-            if let Some(known) = answer {
-                if side.stays_below(known.upper, log_delta) {
-                    continue;
-                }
+            if answer.is_some_and(|known| side.stays_below(known.upper, log_delta)) {
+                continue;
             }
             let found = side.epsilon(log_delta, relative_width)?;
             answer = Some(answer.map_or(found, |known| known.max(found)));
@@ -91,11 +89,9 @@ impl Composition {
         let mut answer: Option<LogInterval> = None;
         for laws in &self.directions {
             let mut side = Side::new(laws, self.squared_mu);
-            if let Some(known) = answer {
-                // One direction far below the other needs no number of its own.
-                if side.stays_below(epsilon, known.lower) {
-                    continue;
-                }
+            // One direction far below the other needs no number of its own.
+            if answer.is_some_and(|known| side.stays_below(epsilon, known.lower)) {
+                continue;
             }
             let found = side.log_delta(epsilon, tolerance)?;
             answer = Some(match answer {
