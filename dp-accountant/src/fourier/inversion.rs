@@ -6,11 +6,12 @@ use super::table::Table;
 use crate::special::ROUNDOFF;
 
 /// The most products of a frequency and an outcome that are worth their time.
-const MOST_WORK: f64 = 4e7;
+const MOST_WORK: f64 = 6e7;
 /// Rotations after which phases are computed afresh.
 const RESTART: usize = 192;
-/// Outcomes that are summed up side by side.
+/// Outcomes that are summed up side by side, and those that are summed up before their sum joins the total.
 const LANES: usize = 8;
+const BLOCK: usize = 64;
 
 /// An upper and a lower end of a logarithm; the lower one may be minus infinity.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,8 +42,11 @@ pub(super) struct Inversion {
     mean: f64,
     mean_error: f64,
     nodes: Vec<Node>,
-    /// What the frequencies beyond the last can add up to.
+    /// What the frequencies beyond the last can add up to, and what they can add to the density of the loss.
     tail: f64,
+    density_tail: f64,
+    /// The squared mu of a Gaussian step that was added for its fast decay.
+    smoothing: f64,
     /// The width of the window that repeats, and two tilts whose moments bound the repetitions: `(c', log M(c'))`.
     window: f64,
     above: (f64, f64),
@@ -58,6 +62,8 @@ pub(super) struct Plan {
     /// The highest frequency.
     last: f64,
     spacings: Vec<f64>,
+    /// The squared mu of the Gaussian step that is part of the block only to make the integrand decay.
+    smoothing: f64,
     /// Products of a frequency and an outcome.
     pub(super) work: f64,
 }
@@ -72,7 +78,10 @@ impl Plan {
         epsilon: f64,
         log_delta: f64,
         tolerance: f64,
+        smoothing: f64,
     ) -> Option<Self> {
+        let squared_mu = squared_mu + smoothing;
+        sketch.set_block(squared_mu);
         let there = sketch.cumulants(tilt)?;
         // In units of e^(K - cε).
         let log_goal = (log_delta - there.log_moment + tilt * epsilon).min(0.0) + tolerance.ln();
@@ -122,7 +131,7 @@ impl Plan {
             work += frequencies * table.weights.len() as f64 * table.spacing / spacing;
             spacings.push(spacing);
         }
-        Some(Self { tilt, window, above, below, last, spacings, work })
+        Some(Self { tilt, window, above, below, last, spacings, smoothing, work })
     }
 }
 
@@ -179,6 +188,7 @@ impl Inversion {
             return None;
         }
         let c = plan.tilt;
+        let squared_mu = squared_mu + plan.smoothing;
         let h = 2.0 * std::f64::consts::PI / plan.window;
         let count = (plan.last / h).ceil() as usize + 1;
         let block = 0.5 * c * (c + 1.0) * squared_mu;
@@ -198,8 +208,7 @@ impl Inversion {
             mean += uses * table.mean;
             mean_size += (uses * table.mean).abs() + mean.abs();
             characteristic(&table, h, &mut sums);
-            let base =
-                table.weight_error + 8.0 * ROUNDOFF * (table.weights.len() as f64 / LANES as f64 + 8.0);
+            let base = table.weight_error + summation_error(table.weights.len());
             // Masses are relative to the computed moment, which differs from the true one by this much.
             let at_zero = base + law.log_quadrature_error(c, 0.0, table.spacing).exp();
             log_tail += uses * (table.decay.log_bound(past) + 2.0 * at_zero);
@@ -249,7 +258,16 @@ impl Inversion {
         let below = (plan.below, log_moment_bound(laws, squared_mu, plan.below)?);
         // Σ_(k > K) h/t_k² is at most 1/t_K.
         let tail = log_tail.exp() / (std::f64::consts::PI * (past - h).max(h));
-        let finite = log_moment.is_finite() && mean.is_finite() && tail.is_finite();
+        // Of the density, Σ h e^(-t² v/2) beyond t_K is at most e^(-t_K² v/2) / (v t_K).
+        let density_tail = match plan.smoothing {
+            0.0 => 0.0,
+            v => {
+                let before = (past - h).max(h);
+                (-0.5 * before * before * v * (1.0 - 1e-12)).exp() / (std::f64::consts::PI * v * before)
+            }
+        };
+        let finite =
+            log_moment.is_finite() && mean.is_finite() && tail.is_finite() && density_tail.is_finite();
         finite.then_some(Self {
             tilt: c,
             log_moment,
@@ -258,6 +276,8 @@ impl Inversion {
             mean_error: 4.0 * ROUNDOFF * mean_size,
             nodes,
             tail,
+            density_tail,
+            smoothing: plan.smoothing,
             window: plan.window,
             above,
             below,
@@ -269,14 +289,30 @@ impl Inversion {
         let shift = self.mean - epsilon;
         let shift_error = self.mean_error + 2.0 * ROUNDOFF * (self.mean.abs() + epsilon.abs());
         let (mut sum, mut slope, mut error, mut size) = (0.0, 0.0, self.tail, 0.0);
+        // The density of the total loss at epsilon: the same integral without the denominator z (z+1).
+        let (mut density, mut density_error) = (0.0, self.density_tail);
+        let c = self.tilt;
         for node in &self.nodes {
             let (sine, cosine) = (node.t * shift + node.angle).sin_cos();
             sum += node.modulus * cosine;
             // Re[z g] = c Re g - t Im g.
-            slope += node.modulus * (self.tilt * cosine - node.t * sine);
-            error += node.error + node.modulus * (node.t * (shift_error + 4.0 * ROUNDOFF * shift.abs()));
+            slope += node.modulus * (c * cosine - node.t * sine);
+            let phase_error = node.t * (shift_error + 4.0 * ROUNDOFF * shift.abs());
+            let node_error = node.error + node.modulus * phase_error;
+            error += node_error;
             size += node.modulus;
+            if self.smoothing > 0.0 {
+                let (real, imaginary) = (c * (c + 1.0) - node.t * node.t, node.t * (2.0 * c + 1.0));
+                density += node.modulus * (real * cosine - imaginary * sine);
+                density_error +=
+                    (node_error + 8.0 * ROUNDOFF * node.modulus) * (real.abs() + imaginary.abs());
+            }
         }
+        // Without the added step delta is smaller, by half its squared mu times the density if that is smooth.
+        let added = self.smoothing
+            * (0.125 * self.smoothing).exp()
+            * (density + density_error).max(0.0)
+            * (1.0 + 1e-9);
         error = error * (1.0 + 1e-9) + (self.nodes.len() as f64 + 8.0) * ROUNDOFF * size;
         // Repetitions of the window only add.
         let unit = self.log_moment - self.tilt * epsilon;
@@ -290,13 +326,14 @@ impl Inversion {
         let repetitions = repetitions * (1.0 + 1e-6) + 1e-300;
         let rounding = self.log_moment_error
             + 8.0 * ROUNDOFF * (1.0 + unit.abs() + self.log_moment.abs() + self.tilt * epsilon.abs());
-        let (low, high) = (sum - error - repetitions, sum + error);
+        let (low, high) = (sum - error - repetitions - added, sum + error);
+        let sum = sum - 0.5 * added;
         let interval = LogInterval {
             lower: if low > 0.0 { unit + low.ln() - rounding } else { f64::NEG_INFINITY },
             estimate: if sum > 0.0 { unit + sum.ln() } else { f64::NEG_INFINITY },
             upper: if high > 0.0 { (unit + high.ln() + rounding).min(0.0) } else { f64::NAN },
         };
-        (interval, slope / sum)
+        (interval, slope / sum.max(f64::MIN_POSITIVE))
     }
 }
 
@@ -320,23 +357,34 @@ fn characteristic(table: &Table, h: f64, sums: &mut [[f64; 2]]) {
 
 /// The sum of all phases, which are then turned once.
 fn rotate(re: &mut [f64], im: &mut [f64], turn_re: &[f64], turn_im: &[f64]) -> [f64; 2] {
-    let (mut sum_re, mut sum_im) = ([0.0; LANES], [0.0; LANES]);
-    let mut lanes = |re: &mut [f64], im: &mut [f64], a: &[f64], b: &[f64]| {
-        for l in 0..re.len() {
-            let (x, y) = (re[l], im[l]);
-            sum_re[l] += x;
-            sum_im[l] += y;
-            re[l] = x * a[l] - y * b[l];
-            im[l] = x * b[l] + y * a[l];
+    let mut sum = [0.0; 2];
+    let blocks = re.chunks_mut(BLOCK).zip(im.chunks_mut(BLOCK));
+    for ((re, im), (a, b)) in blocks.zip(turn_re.chunks(BLOCK).zip(turn_im.chunks(BLOCK))) {
+        let (mut sum_re, mut sum_im) = ([0.0; LANES], [0.0; LANES]);
+        let mut lanes = |re: &mut [f64], im: &mut [f64], a: &[f64], b: &[f64]| {
+            for l in 0..re.len() {
+                let (x, y) = (re[l], im[l]);
+                sum_re[l] += x;
+                sum_im[l] += y;
+                re[l] = x * a[l] - y * b[l];
+                im[l] = x * b[l] + y * a[l];
+            }
+        };
+        let (mut re, mut im) = (re.chunks_exact_mut(LANES), im.chunks_exact_mut(LANES));
+        let (a, b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+        let (rest_a, rest_b) = (a.remainder(), b.remainder());
+        for (((x, y), a), b) in (&mut re).zip(&mut im).zip(a).zip(b) {
+            lanes(x, y, a, b);
         }
-    };
-    let mut re_chunks = re.chunks_exact_mut(LANES);
-    let mut im_chunks = im.chunks_exact_mut(LANES);
-    let (turn_re_chunks, turn_im_chunks) = (turn_re.chunks_exact(LANES), turn_im.chunks_exact(LANES));
-    let (a, b) = (turn_re_chunks.remainder(), turn_im_chunks.remainder());
-    for (((x, y), a), b) in (&mut re_chunks).zip(&mut im_chunks).zip(turn_re_chunks).zip(turn_im_chunks) {
-        lanes(x, y, a, b);
+        lanes(re.into_remainder(), im.into_remainder(), rest_a, rest_b);
+        sum[0] += sum_re.iter().sum::<f64>();
+        sum[1] += sum_im.iter().sum::<f64>();
     }
-    lanes(re_chunks.into_remainder(), im_chunks.into_remainder(), a, b);
-    [sum_re.iter().sum(), sum_im.iter().sum()]
+    sum
+}
+
+/// A bound on the rounding of such a sum of numbers whose moduli add up to 1: each passes through at most a block's worth of
+/// one lane, the lanes and the blocks.
+fn summation_error(count: usize) -> f64 {
+    2.0 * ROUNDOFF * (BLOCK / LANES + LANES + count.div_ceil(BLOCK)) as f64
 }

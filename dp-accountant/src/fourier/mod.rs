@@ -21,7 +21,22 @@
 //! 4. **Rounding**, propagated to first order with generous constants: of losses and weights, of the phases that are turned
 //!    from one frequency to the next, of sums, and of the T-th powers, `|Φ' - Φ| <= |Φ| ((1 + η/|φ|)^T - 1)`.
 //!
-//! Where a bound cannot be had (a law that hardly decays, one or two steps, absurd tilts) there is no answer,
+//!
+//! # Laws that hardly decay
+//! After few steps, or where single steps rarely lose much, `M(c + it)` falls so slowly that too many frequencies would be needed. Then a
+//! Gaussian step of squared mu v is added, which multiplies the integrand by `e^(v z(z+1)/2)`. Its delta, G_v, is an
+//! upper bound, since one more step cannot hide anything. It also is a lower one but for a known amount: differentiating under the
+//! integral, `dG_v/dv` is half the density p_v of the total loss at ε; the density after a step u < v is at most
+//! `√(v/u) e^(v/8)` times that after a step v, because the ratio of the two normal densities
+//! is `√(v/u) exp(-(y²/2)(1/u - 1/v) + (v-u)/8)`; and `∫_0^v √(v/u) du = 2v`. So
+//!
+//! ```text
+//! G_v(ε) - v e^(v/8) p_v(ε)  <=  delta(ε)  <=  G_v(ε)
+//! ```
+//!
+//! an interval of second order in `√v`, whose density comes from the same terms.
+//!
+//! Where a bound still cannot be had (absurd tilts, losses on several scales at once) there is no answer,
 //! and the loss distribution of [`lattice`](crate::lattice) has to give one.
 //!
 //! # References
@@ -124,26 +139,43 @@ impl<'a> Side<'a> {
                 .is_some_and(|bound| bound <= log_delta)
     }
 
-    /// The integral at the best of a few tilts.
-    fn inversion(&mut self, tilt: f64, epsilon: f64, log_delta: f64, tolerance: f64) -> Option<Inversion> {
+    /// The integral at the best of a few tilts, with a Gaussian step of at most the squared mu `smoothing` added where that
+    /// saves work.
+    fn inversion(
+        &mut self,
+        tilt: f64,
+        epsilon: f64,
+        log_delta: f64,
+        tolerance: f64,
+        smoothing: f64,
+    ) -> Option<Inversion> {
         let spread = self.sketch.cumulants(tilt)?.variance.sqrt();
         let floor = 0.3 / spread.max(1e-12);
         let mut best: Option<Plan> = None;
-        for share in [1.0, 0.75, 0.55, 0.4] {
-            let tilt = (share * tilt).max(floor);
-            let plan =
-                Plan::new(&mut self.sketch, self.laws, self.squared_mu, tilt, epsilon, log_delta, tolerance);
-            if let Some(plan) = plan {
-                let better = best.as_ref().is_none_or(|best| plan.work < best.work);
-                let done = plan.work <= CHEAP;
-                if better {
+        'plans: for smoothing in [0.0, smoothing] {
+            for share in [1.0, 0.75, 0.55, 0.4] {
+                let tilt = (share * tilt).max(floor);
+                let plan = Plan::new(
+                    &mut self.sketch,
+                    self.laws,
+                    self.squared_mu,
+                    tilt,
+                    epsilon,
+                    log_delta,
+                    tolerance,
+                    smoothing,
+                );
+                if let Some(plan) = plan
+                    && best.as_ref().is_none_or(|best| plan.work < best.work)
+                {
                     best = Some(plan);
                 }
-                if done {
-                    break;
+                if best.as_ref().is_some_and(|best| best.work <= CHEAP) {
+                    break 'plans;
                 }
             }
         }
+        self.sketch.set_block(self.squared_mu);
         Inversion::new(&best?, self.laws, self.squared_mu)
     }
 
@@ -152,7 +184,9 @@ impl<'a> Side<'a> {
         let cumulants = self.sketch.cumulants(tilt)?;
         // The saddle-point approximation, for planning.
         let guess = bound.min(0.0) - (1.0 + cumulants.variance.sqrt() * tilt).ln() - 1.0;
-        let (interval, _) = self.inversion(tilt, epsilon, guess, tolerance)?.log_delta(epsilon);
+        // The density at epsilon is about c (c+1) delta.
+        let smoothing = 20.0 * tolerance / (tilt * (tilt + 1.0));
+        let (interval, _) = self.inversion(tilt, epsilon, guess, tolerance, smoothing)?.log_delta(epsilon);
         (interval.upper.is_finite()).then_some(interval)
     }
 
@@ -161,21 +195,57 @@ impl<'a> Side<'a> {
         if !bound.is_finite() {
             return None;
         }
+        let bound = bound.max(0.0);
         let cumulants = self.sketch.cumulants(tilt)?;
         let peak =
             (1.0 + (2.0 * std::f64::consts::PI * cumulants.variance).sqrt() * tilt * (tilt + 1.0)).ln();
-        let guess = ((cumulants.log_moment - log_delta - peak) / tilt).clamp(0.0, bound.max(0.0));
+        let guess = ((cumulants.log_moment - log_delta - peak) / tilt).clamp(0.0, bound);
+        let goal = |found: Interval| relative_width * found.upper.min(bound).max(1e-3);
+        let mut smoothing = 0.3;
+        let mut best = self.epsilon_at(tilt, guess, bound, log_delta, relative_width, smoothing);
+        // With a better idea of epsilon: less of an added step; and at smaller tilts, because where single steps can lose very
+        // much the best moment lives on such steps and not on the losses in question.
+        for share in [1.0, 0.85, 0.6] {
+            let Some((found, epsilon)) = best else { break };
+            let excess = (found.upper - found.lower) / goal(found);
+            if excess <= 1.0 {
+                break;
+            }
+            smoothing *= (0.5 / excess).clamp(0.01, 1.0);
+            let tilt = share * self.sketch.tilt_at(epsilon).0.min(tilt);
+            if let Some((next, epsilon)) =
+                self.epsilon_at(tilt, epsilon, bound, log_delta, relative_width, smoothing)
+            {
+                best = Some((found.intersect(next), epsilon));
+            }
+        }
+        best.map(|(found, _)| found)
+    }
+
+    /// An interval for epsilon seen from one tilt, planned for a guess of it, and the best guess afterwards. An added step may move
+    /// epsilon by the given share of the goal.
+    fn epsilon_at(
+        &mut self,
+        tilt: f64,
+        guess: f64,
+        bound: f64,
+        log_delta: f64,
+        relative_width: f64,
+        smoothing: f64,
+    ) -> Option<(Interval, f64)> {
         // An error of delta is one of epsilon times the tilt.
         let goal = relative_width * guess.max(1e-3);
         let tolerance = (0.02 * goal * tilt).clamp(1e-12, 1e-3);
-        let inversion = self.inversion(tilt, guess, log_delta, tolerance)?;
+        // The added step moves epsilon by about (c + 1)/2 times its squared mu, and the bound on that is twice as much.
+        let smoothing = smoothing * goal / (tilt + 1.0);
+        let inversion = self.inversion(tilt, guess, log_delta, tolerance, smoothing)?;
         let (at_zero, _) = inversion.log_delta(0.0);
         let margin = 8.0 * ROUNDOFF * log_delta.abs();
         if at_zero.upper <= log_delta - margin {
-            return Some(Interval::ZERO);
+            return Some((Interval::ZERO, 0.0));
         }
         // Newton's method on log delta, kept between what is known to be too small and too large.
-        let (mut low, mut high, mut epsilon) = (0.0f64, bound.max(0.0) * 1.1 + 1e-3, guess);
+        let (mut low, mut high, mut epsilon) = (0.0f64, bound * 1.1 + 1e-3, guess);
         let mut found = inversion.log_delta(epsilon);
         for _ in 0..60 {
             let (at, slope) = found;
@@ -198,21 +268,19 @@ impl<'a> Side<'a> {
         if !(slope > 0.0 && slope.is_finite()) {
             return None;
         }
-        let residual = (at.estimate - log_delta).abs();
         // Points on both sides at which the bounds on delta themselves decide.
-        let mut upper = None;
-        let mut step =
-            ((at.upper - at.estimate) + residual + 4.0 * margin) / slope + 4.0 * ROUNDOFF * epsilon;
+        let residual = (at.estimate - log_delta).abs() + 4.0 * margin;
+        let mut upper = f64::MAX;
+        let mut step = ((at.upper - at.estimate) + residual) / slope + 4.0 * ROUNDOFF * epsilon;
         for _ in 0..24 {
             if inversion.log_delta(epsilon + step).0.upper <= log_delta - margin {
-                upper = Some(epsilon + step);
+                upper = epsilon + step;
                 break;
             }
             step *= 1.5;
         }
         let mut lower = 0.0;
-        let mut step =
-            ((at.estimate - at.lower).min(1e6) + residual + 4.0 * margin) / slope + 4.0 * ROUNDOFF * epsilon;
+        let mut step = ((at.estimate - at.lower).min(1e6) + residual) / slope + 4.0 * ROUNDOFF * epsilon;
         for _ in 0..24 {
             let point = epsilon - step;
             if point <= 0.0 {
@@ -224,7 +292,7 @@ impl<'a> Side<'a> {
             }
             step *= 1.5;
         }
-        Some(Interval { lower, upper: upper? })
+        Some((Interval { lower, upper }, epsilon))
     }
 }
 

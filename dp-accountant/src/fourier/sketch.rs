@@ -101,6 +101,11 @@ impl Sketch {
         Self { laws: laws.iter().map(|&(law, count)| Coarse::new(law, count)).collect(), squared_mu }
     }
 
+    /// Replaces the squared mu of the unsampled part.
+    pub(super) fn set_block(&mut self, squared_mu: f64) {
+        self.squared_mu = squared_mu;
+    }
+
     pub(super) fn cumulants(&mut self, tilt: f64) -> Option<Cumulants> {
         let mut total = Cumulants {
             log_moment: 0.5 * tilt * (tilt + 1.0) * self.squared_mu,

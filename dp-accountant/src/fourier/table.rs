@@ -143,7 +143,8 @@ impl Table {
         }
         let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut weights: Vec<f64> = logs.iter().map(|log| (log - top).exp()).collect();
-        let sum: f64 = weights.iter().sum();
+        // In blocks, so that rounding grows with the length of a block and with their number.
+        let sum: f64 = weights.chunks(32).map(|block| block.iter().sum::<f64>()).sum();
         let unit = (spacing / law.sigma).ln() - 0.918_938_533_204_672_8;
         let log_moment = top + sum.ln() + unit;
         let log_moment_error = 4.0 * ROUNDOFF * (top.abs() + sum.ln().abs() + unit.abs() + 4.0);
@@ -159,7 +160,7 @@ impl Table {
             mean_distance += w * losses[k].abs();
         }
         // Rounding of the sum, and what was cut off.
-        weight_error += ROUNDOFF * (count as f64 + 8.0) + (-DEPTH).exp() * count as f64;
+        weight_error += ROUNDOFF * (count as f64 / 32.0 + 40.0) + (-DEPTH).exp() * count as f64;
         // The density of the tilted loss; between grid points its logarithm lies below the chord by at most an eighth of this.
         let bend = law.curvature(tilt) * spacing * spacing;
         let density =

@@ -80,6 +80,8 @@ fn bounds_hold_however_badly_the_integral_is_planned() {
                     epsilon,
                     delta.ln() - 3.0,
                     1e-6,
+                    // A step added, large, small or not at all.
+                    [0.0, 0.01, 1e-4][usize::from(window < 1.0) + usize::from(last < 1.0)] / (tilt + 1.0),
                 );
                 // An epsilon beyond all losses of a direction has none.
                 let Some(plan) = plan else { continue };
