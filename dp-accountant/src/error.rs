@@ -1,6 +1,6 @@
 //! What can go wrong, each case with the value that broke its bound.
 
-use crate::{Relation, Sampling};
+use crate::{Budget, Relation, Sampling};
 
 /// The result of anything in this crate that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -115,5 +115,73 @@ pub enum Error {
         budget: f64,
         /// The delta of the budget.
         delta: f64,
+    },
+    /// A probability in a question is out of range.
+    #[error("{name} must be a probability {bound}, got {value}")]
+    Probability {
+        /// Which quantity it is.
+        name: &'static str,
+        /// The value that was given.
+        value: f64,
+        /// The bound it broke.
+        bound: &'static str,
+    },
+    /// A ledger's file could not be read or written.
+    #[error("ledger {path}: {reason}")]
+    LedgerFile {
+        /// The file.
+        path: String,
+        /// What the operating system says.
+        reason: String,
+    },
+    /// There is a file already where a ledger was to be created.
+    #[error("ledger {path}: the file exists already; open it instead, or choose another name")]
+    LedgerExists {
+        /// The file.
+        path: String,
+    },
+    /// Another process, or another value in this one, has the ledger's file open.
+    #[error("ledger {path}: it is open elsewhere, and only one writer may spend from it at a time")]
+    LedgerLocked {
+        /// The file.
+        path: String,
+    },
+    /// A ledger's file was written in a format that this version does not know.
+    #[error("ledger {path}: it has format version {found}, this build reads version {supported}")]
+    LedgerVersion {
+        /// The file.
+        path: String,
+        /// The version that was found.
+        found: u32,
+        /// The version this build reads.
+        supported: u32,
+    },
+    /// A line of a ledger's file is not what was written.
+    #[error(
+        "ledger {path}, line {line}: {reason}: \"{found}\"; restore the file, or count everything that it stood for as \
+         spent"
+    )]
+    LedgerLine {
+        /// The file.
+        path: String,
+        /// The number of the line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        reason: &'static str,
+        /// The beginning of the line.
+        found: String,
+    },
+    /// A ledger's file was created for another budget.
+    #[error(
+        "ledger {path}: it was created for epsilon {} at delta {} under {}, not for epsilon {} at delta {} under {}",
+        found.epsilon, found.delta, found.relation, wanted.epsilon, wanted.delta, wanted.relation
+    )]
+    LedgerBudget {
+        /// The file.
+        path: String,
+        /// The budget it was created for.
+        found: Budget,
+        /// The budget that was named.
+        wanted: Budget,
     },
 }

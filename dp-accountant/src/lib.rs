@@ -56,4 +56,6 @@ pub use certified::{Certified, Engine, rounded_down, rounded_up};
 pub use composition::Composition;
 pub use error::{Error, Result};
 pub use event::{Event, Mechanism, Relation, Sampling};
-pub use ledger::Ledger;
+#[cfg(feature = "ledger-file")]
+pub use ledger::FileLedger;
+pub use ledger::{Ledger, Odometer, Reading};
