@@ -45,6 +45,7 @@ mod lattice;
 mod ledger;
 #[cfg(test)]
 mod properties;
+mod questions;
 mod special;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
@@ -59,3 +60,4 @@ pub use event::{Event, Mechanism, Relation, Sampling};
 #[cfg(feature = "ledger-file")]
 pub use ledger::FileLedger;
 pub use ledger::{Ledger, Odometer, Reading};
+pub use questions::{CertifiedLog, Corner, TradeOff};
