@@ -1,7 +1,7 @@
 //! From a composition to certified epsilon and delta.
 
 use crate::closed_form::{Interval, gaussian_delta, invert, subsampled_step_delta};
-use crate::fourier::{self, Direction, Law};
+use crate::fourier::{self, Direction, Law, LogInterval};
 use crate::lattice::{self, Query, Step};
 use crate::special::ROUNDOFF;
 use crate::{Certified, Composition, Engine, Error, Event, Mechanism, Relation, Result, Sampling};
@@ -12,6 +12,9 @@ pub const DEFAULT_RELATIVE_WIDTH: f64 = 2e-5;
 
 /// How many times wider, relatively, an interval for delta may be than one for epsilon.
 pub(crate) const DELTA_WIDTH_FACTOR: f64 = 50.0;
+
+/// The width at which the logarithm of a tiny delta is aimed.
+const LOG_TOLERANCE: f64 = 1e-6;
 
 /// Computes what a composition of events costs under a neighbouring relation.
 ///
@@ -115,6 +118,13 @@ impl Accountant {
         }
         let run = Run::new(self.relation, &self.composition)?;
         self.answer(&run, Query::Delta { epsilon })
+    }
+
+    /// The logarithm of delta from the engine that needs no delta for it, where that engine has an answer.
+    pub(crate) fn inverted_log_delta(&self, epsilon: f64) -> Result<Option<LogInterval>> {
+        let run = Run::new(self.relation, &self.composition)?;
+        let asked = !run.is_exact() && run.has_exact_counts();
+        Ok(if asked { run.profile().log_delta(epsilon, LOG_TOLERANCE) } else { None })
     }
 
     /// Asks the engines in turn: closed forms where they are the whole answer, then Fourier inversion, and where that has no

@@ -1,7 +1,10 @@
 //! How many more uses of an event a budget allows.
 
 use super::Ledger;
-use crate::{Event, Result};
+use crate::{Accountant, Composition, Event, Result};
+
+/// Relative width of a first look, which is enough far from the budget.
+const FIRST_LOOK: f64 = 0.05;
 
 impl Ledger {
     /// The largest count of an event that [`debit`](Self::debit) would accept now; `u64::MAX` if any count would do.
@@ -28,10 +31,18 @@ impl Ledger {
     /// ```
     pub fn affordable(&self, event: Event) -> Result<u64> {
         let allowed = self.budget.epsilon;
-        let upper = |count: u64| -> Result<f64> {
+        let total = |count: u64| -> Composition {
             let mut total = self.events.clone();
             total.push(event, count);
-            Ok(self.price(&total)?.upper)
+            total
+        };
+        let upper = |count: u64| -> Result<f64> {
+            let accountant = Accountant::new(self.budget.relation).with(&total(count));
+            let rough = accountant.relative_width(FIRST_LOOK)?.epsilon(self.budget.delta)?;
+            if rough.upper <= allowed || rough.lower > allowed {
+                return Ok(rough.upper);
+            }
+            Ok(self.price(&total(count))?.upper)
         };
         let spent = self.spent()?.upper;
         let mut enough = (0, spent);
@@ -53,7 +64,16 @@ impl Ledger {
         // Between a count that fits and one that does not: aim where a straight line between logarithms crosses the
         // budget, and halve the gap whenever two aims in a row have not.
         let mut slow = 0;
-        while too_many.0 - enough.0 > 1 {
+        loop {
+            if too_many.0 - enough.0 <= 1 {
+                // A first look may have decided this one. The answer is what a debit would accept.
+                let checked = enough.0 == 0 || self.price(&total(enough.0))?.upper <= allowed;
+                if checked {
+                    return Ok(enough.0);
+                }
+                (too_many, enough) = (enough, (0, spent));
+                continue;
+            }
             let gap = too_many.0 - enough.0;
             let middle = enough.0 + gap / 2;
             let aim = if slow < 2 { between(enough, too_many, allowed).unwrap_or(middle) } else { middle };
@@ -66,7 +86,6 @@ impl Ledger {
             }
             slow = if too_many.0 - enough.0 > gap / 2 { slow + 1 } else { 0 };
         }
-        Ok(enough.0)
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::format::{self, Chain};
-use super::{Allowed, Ledger, Price};
+use super::{Allowed, Ledger};
 use crate::{Budget, Composition, Error, Event, Result};
 
 /// A [`Ledger`] in a text file, one line a debit, that survives the process (feature `ledger-file`).
@@ -176,7 +176,7 @@ impl Ledger {
     pub(super) fn restore(&mut self, debit: Composition) {
         let mut total = self.events.clone();
         total.extend(debit.iter());
-        self.record(debit, Allowed { total, price: Price { upper: 0.0, precise: None } });
+        self.record(debit, Allowed { total, price: None });
     }
 }
 

@@ -15,9 +15,6 @@ use crate::{Accountant, Budget, Certified, Composition, Error, Event, Result};
 pub use file::FileLedger;
 pub use odometer::{Odometer, Reading};
 
-/// Relative width of a first look, which decides most debits.
-const FIRST_LOOK: f64 = 0.05;
-
 /// An account of privacy loss, in memory. `FileLedger` (feature `ledger-file`) keeps one that survives the process.
 ///
 /// # Privacy
@@ -32,8 +29,7 @@ const FIRST_LOOK: f64 = 0.05;
 /// differential privacy, and this is neither.
 ///
 /// # Accuracy
-/// Totals are those of [`Accountant`] at its default width; each is computed once and kept. A debit far from the budget is
-/// decided by a rougher interval.
+/// Totals are those of [`Accountant`] at its default width; each is computed once and kept.
 ///
 /// ```
 /// use dp_accountant::{Budget, Error, Event, Ledger, Mechanism, Relation, Sampling};
@@ -65,19 +61,12 @@ pub struct Ledger {
     total: OnceLock<Certified>,
 }
 
-/// What a total would cost, as precisely as it takes to compare it with a budget.
-#[derive(Debug, Clone, Copy)]
-struct Price {
-    upper: f64,
-    /// The answer at the accountant's default width, where that was needed.
-    precise: Option<Certified>,
-}
-
 /// A debit that the budget allows and that has not been recorded yet.
 #[derive(Debug)]
 struct Allowed {
     total: Composition,
-    price: Price,
+    /// What the total costs, if that has been computed.
+    price: Option<Certified>,
 }
 
 impl Ledger {
@@ -123,27 +112,19 @@ impl Ledger {
             let (budget, delta) = (self.budget.epsilon, self.budget.delta);
             return Err(Error::BudgetExceeded { spent, would_be, budget, delta });
         }
-        Ok(Some(Allowed { total, price }))
+        Ok(Some(Allowed { total, price: Some(price) }))
     }
 
     /// Enters a debit that has been allowed, or that was allowed when it was stored.
     fn record(&mut self, debit: Composition, allowed: Allowed) {
         self.events = allowed.total;
         self.debits.push(debit);
-        self.total = allowed.price.precise.map_or_else(OnceLock::new, OnceLock::from);
+        self.total = allowed.price.map_or_else(OnceLock::new, OnceLock::from);
     }
 
     /// The cost of a total at the budget's delta.
-    fn price(&self, total: &Composition) -> Result<Price> {
-        let accountant = Accountant::new(self.budget.relation).with(total);
-        let allowed = self.budget.epsilon;
-        let rough = accountant.clone().relative_width(FIRST_LOOK)?.epsilon(self.budget.delta)?;
-        if rough.upper <= allowed || rough.lower > allowed {
-            return Ok(Price { upper: rough.upper, precise: None });
-        }
-        // Only an interval that contains the budget's epsilon needs a closer look.
-        let precise = accountant.epsilon(self.budget.delta)?;
-        Ok(Price { upper: precise.upper, precise: Some(precise) })
+    fn price(&self, total: &Composition) -> Result<Certified> {
+        Accountant::new(self.budget.relation).with(total).epsilon(self.budget.delta)
     }
 
     /// What has been spent: epsilon at the budget's delta. Computed once for each total.
@@ -154,7 +135,7 @@ impl Ledger {
         if let Some(&known) = self.total.get() {
             return Ok(known);
         }
-        let total = Accountant::new(self.budget.relation).with(&self.events).epsilon(self.budget.delta)?;
+        let total = self.price(&self.events)?;
         Ok(*self.total.get_or_init(|| total))
     }
 
@@ -183,7 +164,9 @@ impl Ledger {
         let down = |amount: f64| if amount == 0.0 { less(amount) } else { less(amount).next_down() };
         let up = |amount: f64| if amount == 0.0 { less(amount) } else { less(amount).next_up() };
         let (lower, upper) = (down(spent.upper).max(0.0), up(spent.lower).max(0.0));
-        Certified::new(lower, less(spent.estimate).clamp(lower, upper), upper, spent.engine)
+        let left =
+            Certified::new(lower, less(spent.estimate).clamp(lower, upper), upper, spent.upper_engine)?;
+        Ok(left.proven_by(spent.upper_engine, spent.lower_engine))
     }
 
     /// The budget.
@@ -220,14 +203,12 @@ mod tests {
                 .expect("valid");
         let most = ledger.affordable(step).expect("an answer");
         ledger.debit(step, most).expect("affordable");
-        // A total this near to the budget needed the closer look, and what it found was kept.
         let kept = *ledger.total.get().expect("kept by the debit");
         assert_eq!(ledger.spent().expect("an answer"), kept);
         assert_eq!(
             Accountant::new(Relation::AddRemove).compose(step, most).epsilon(1e-5).expect("an answer"),
             kept
         );
-        // A further debit forgets it.
         let refused = ledger.debit(step, 1).unwrap_err();
         assert!(matches!(refused, Error::BudgetExceeded { .. }));
         assert_eq!(ledger.total.get(), Some(&kept));

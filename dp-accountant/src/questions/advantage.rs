@@ -71,7 +71,8 @@ impl Accountant {
         let of = |delta: f64| likely + unlikely * delta;
         let upper = (of(most.upper) * (1.0 + ROUNDING)).min(1.0);
         let lower = (of(least.lower) * (1.0 - ROUNDING)).max(0.5).min(upper);
-        Certified::new(lower, of(most.estimate).clamp(lower, upper), upper, most.engine)
+        let success = Certified::new(lower, of(most.estimate).clamp(lower, upper), upper, most.upper_engine)?;
+        Ok(success.proven_by(least.lower_engine, most.upper_engine))
     }
 }
 

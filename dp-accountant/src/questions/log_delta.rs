@@ -2,6 +2,8 @@
 //!
 //! Down to about 1e-280 this is the logarithm of [`Accountant::delta`]. Below, and at any depth:
 //!
+//! **Fourier inversion** works with the logarithm from the start. Where it has no answer:
+//!
 //! **Closed forms.** Without sampling, and for one step, delta = q φ(z) (R(z) - R(z + g)) with φ the normal density and R the
 //! Mills ratio, whose logarithm needs no small number. For z >= 0 the difference lies between g / ((z + g)² + 3) and
 //! g / (z² + 1): -R'(x) = 1 - x R(x) falls in x, and x / (x² + 1) < R(x) < (x² + 2) / (x³ + 3x) are successive convergents of
@@ -56,8 +58,10 @@ pub struct CertifiedLog {
     pub estimate: f64,
     /// The proven upper end: the guarantee.
     pub upper: f64,
-    /// Which method proved the interval.
-    pub engine: Engine,
+    /// Which method proved the lower end.
+    pub lower_engine: Engine,
+    /// Which method proved the upper end.
+    pub upper_engine: Engine,
 }
 
 /// The ends of a logarithm.
@@ -67,13 +71,25 @@ struct LogInterval {
     upper: f64,
 }
 
+/// A proven end and who proved it.
+type End = (f64, Engine);
+
+impl CertifiedLog {
+    fn new(lower: End, estimate: f64, upper: End) -> Self {
+        // Two proven ends are in order; this guards against the rounding of the last operation.
+        let end = upper.0.min(0.0).max(lower.0);
+        let estimate = estimate.clamp(lower.0, end);
+        Self { lower: lower.0, estimate, upper: end, lower_engine: lower.1, upper_engine: upper.1 }
+    }
+}
+
 impl Accountant {
     /// The natural logarithm of [`delta`](Self::delta), at depths where delta is no floating-point number any more.
     ///
     /// # Accuracy
-    /// As that of delta down to about 1e-250; without sampling and for a single step about ten digits at any depth. Below
-    /// 1e-250 sampled runs are bounded by their moments from above and by their parts from below, which leaves
-    /// a few per cent of the logarithm between the ends, or more for a run of many different events.
+    /// As that of delta down to about 1e-250. Deeper, without sampling and for a single step, about ten digits at any depth;
+    /// sampled runs by Fourier inversion, and where that has no answer bounded by their moments from above and by their
+    /// parts from below, which may leave a tenth of the logarithm or more between the ends.
     ///
     /// # Errors
     /// Those of [`delta`](Self::delta).
@@ -96,33 +112,44 @@ impl Accountant {
         // Where moments show it to be out of reach, nobody need look for delta itself.
         let delta = if by_moments < 2.0 * SMALLEST.ln() { None } else { Some(self.delta(epsilon)?) };
         if let Some(delta) = delta.filter(|delta| delta.lower > SMALLEST) {
-            let around =
-                |value: f64, sign: f64| (value.ln() * (1.0 - sign * ROUNDING) + sign * ROUNDING).min(0.0);
-            let (lower, upper) = (around(delta.lower, -1.0), around(delta.upper, 1.0));
-            let estimate = delta.estimate.ln().clamp(lower, upper);
-            return Ok(CertifiedLog { lower, estimate, upper, engine: delta.engine });
+            let around = |value: f64, sign: f64| value.ln() * (1.0 - sign * ROUNDING) + sign * ROUNDING;
+            let lower = (around(delta.lower, -1.0), delta.lower_engine);
+            let upper = (around(delta.upper, 1.0), delta.upper_engine);
+            return Ok(CertifiedLog::new(lower, delta.estimate.ln(), upper));
         }
-        if let Some(LogInterval { lower, upper }) =
-            shape.as_ref().and_then(|shape| shape.closed_form(epsilon))
+        if let Some(exact) = shape.as_ref().and_then(|shape| shape.closed_form(epsilon)) {
+            let (lower, upper) = ((exact.lower, Engine::ClosedForm), (exact.upper, Engine::ClosedForm));
+            return Ok(CertifiedLog::new(lower, 0.5 * (exact.lower.max(-f64::MAX) + exact.upper), upper));
+        }
+        let mut upper = (by_moments, Engine::ClosedForm);
+        let mut better = |end: f64, engine| upper = if end < upper.0 { (end, engine) } else { upper };
+        if let Some(delta) = delta.filter(|delta| delta.upper > 0.0) {
+            better(delta.upper.ln() + 1e3 * ROUNDING, delta.upper_engine);
+        }
+        if let Some(inverted) =
+            self.inverted_log_delta(epsilon)?.filter(|inverted| inverted.upper.is_finite())
         {
-            let estimate = (0.5 * (lower.max(-f64::MAX) + upper)).clamp(lower, upper);
-            return Ok(CertifiedLog { lower, estimate, upper, engine: Engine::ClosedForm });
+            better(inverted.upper, Engine::FourierInversion);
+            if inverted.lower.is_finite() {
+                return Ok(CertifiedLog::new(
+                    (inverted.lower, Engine::FourierInversion),
+                    inverted.estimate,
+                    upper,
+                ));
+            }
         }
-        let engine = delta.map_or(Engine::LossDistribution, |delta| delta.engine);
-        let known = delta.filter(|delta| delta.upper > 0.0);
-        let upper = known.map_or(0.0, |delta| (delta.upper.ln() + 1e3 * ROUNDING).min(0.0)).min(by_moments);
         let lower = match &shape {
-            Some(shape) => self.by_blocks(shape, epsilon)?.min(upper),
-            None => f64::NEG_INFINITY,
+            Some(shape) => self.by_blocks(shape, epsilon)?,
+            None => (f64::NEG_INFINITY, upper.1),
         };
         // Moments miss delta by the order of its logarithm, blocks by more: the truth is nearer to the upper end.
-        let estimate = if lower.is_finite() { upper - 0.25 * (upper - lower) } else { upper };
-        Ok(CertifiedLog { lower, estimate, upper, engine })
+        let estimate = if lower.0.is_finite() { upper.0 - 0.25 * (upper.0 - lower.0) } else { upper.0 };
+        Ok(CertifiedLog::new(lower, estimate, upper))
     }
 
     /// The bound from below: the largest over numbers of blocks.
-    fn by_blocks(&self, shape: &Shape, epsilon: f64) -> Result<f64> {
-        let best = shape.one_step_of_many(epsilon);
+    fn by_blocks(&self, shape: &Shape, epsilon: f64) -> Result<End> {
+        let best = (shape.one_step_of_many(epsilon), Engine::ClosedForm);
         let mut blocks = 2;
         while blocks <= MOST_BLOCKS {
             let mut block = Composition::new();
@@ -141,7 +168,7 @@ impl Accountant {
                     // log(1 - 1/e), and the logarithm of the block's.
                     let log = blocks as f64 * delta.lower.ln() * (1.0 + ROUNDING) - 0.458_675_145_388;
                     // More blocks cost more slack, once the blocks are within reach.
-                    return Ok(best.max(log));
+                    return Ok(if log > best.0 { (log, delta.lower_engine) } else { best });
                 }
             }
             blocks *= 2;
@@ -344,7 +371,7 @@ mod tests {
             let known = accountant.log_delta(epsilon).expect("an answer");
             let shape = Shape::of(Relation::AddRemove, accountant.composition()).expect("Gaussian");
             let upper = shape.by_moments(epsilon);
-            let lower = accountant.by_blocks(&shape, epsilon).expect("an answer");
+            let (lower, _) = accountant.by_blocks(&shape, epsilon).expect("an answer");
             assert!(lower <= known.upper && known.lower <= upper, "{lower} {known:?} {upper}");
             // Moments lose a few units at most: the order of log(T α) of Chernoff's inequality.
             assert!(upper < known.upper + 12.0, "{upper} {known:?}");

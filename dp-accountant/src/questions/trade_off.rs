@@ -153,7 +153,7 @@ impl TradeOff {
         }
         let lower = self.lower(alpha);
         let upper = self.upper(alpha).max(lower);
-        Certified::new(lower, lower + 0.5 * (upper - lower), upper, self.engine())
+        self.certified(lower, lower + 0.5 * (upper - lower), upper)
     }
 
     /// The highest true positive rate (power) that any test reaches at a false positive rate: 1 - f(α).
@@ -165,7 +165,9 @@ impl TradeOff {
         // A difference from 1 is correctly rounded.
         let (lower, upper) =
             ((1.0 - missed.upper).next_down().max(0.0), (1.0 - missed.lower).next_up().min(1.0));
-        Certified::new(lower, (1.0 - missed.estimate).clamp(lower, upper), upper, missed.engine)
+        let power =
+            Certified::new(lower, (1.0 - missed.estimate).clamp(lower, upper), upper, missed.lower_engine)?;
+        Ok(power.proven_by(missed.upper_engine, missed.lower_engine))
     }
 
     /// The lowest false positive rate at which any test reaches a true positive rate: f(1 - power), for f is its own inverse.
@@ -185,7 +187,7 @@ impl TradeOff {
         let missed = 1.0 - power;
         let (lower, upper) = (self.lower(missed.next_up().min(1.0)), self.upper(missed.next_down().max(0.0)));
         let upper = upper.max(lower);
-        Certified::new(lower, lower + 0.5 * (upper - lower), upper, self.engine())
+        self.certified(lower, lower + 0.5 * (upper - lower), upper)
     }
 
     /// The highest share of right answers among the positive answers of any test with a false positive rate, for a record that
@@ -211,17 +213,21 @@ impl TradeOff {
             |beta: f64| if beta > 0.0 { 1.0 / (1.0 + (1.0 - prior) / prior * (alpha / beta)) } else { 0.0 };
         let (lower, upper) =
             (of(power.lower) * (1.0 - ROUNDING), (of(power.upper) * (1.0 + ROUNDING)).min(1.0));
-        Certified::new(lower, of(power.estimate).clamp(lower, upper), upper, power.engine)
+        let precision =
+            Certified::new(lower, of(power.estimate).clamp(lower, upper), upper, power.upper_engine)?;
+        Ok(precision.proven_by(power.lower_engine, power.upper_engine))
     }
 
-    /// Who proved it: the formula if nothing else was asked.
-    fn engine(&self) -> Engine {
-        let other = self
-            .corners
-            .iter()
-            .map(|corner| corner.delta.engine)
-            .find(|&engine| engine != Engine::ClosedForm);
-        other.unwrap_or(Engine::ClosedForm)
+    /// An error rate. Its lower end comes from upper ends of delta, its upper end from both; each is credited to the first engine
+    /// but the formula that took part.
+    fn certified(&self, lower: f64, estimate: f64, upper: f64) -> Result<Certified> {
+        let other = |mut engines: Box<dyn Iterator<Item = Engine> + '_>| {
+            engines.find(|&engine| engine != Engine::ClosedForm).unwrap_or(Engine::ClosedForm)
+        };
+        let uppers = || self.corners.iter().map(|corner| corner.delta.upper_engine);
+        let lowers = self.corners.iter().map(|corner| corner.delta.lower_engine);
+        let (below, above) = (other(Box::new(uppers())), other(Box::new(lowers.chain(uppers()))));
+        Ok(Certified::new(lower, estimate, upper, above)?.proven_by(below, above))
     }
 
     /// A number that f(α) is at least.
