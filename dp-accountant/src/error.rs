@@ -1,6 +1,7 @@
 //! What can go wrong, each case with the value that broke its bound.
 
-use crate::{Relation, Sampling};
+use crate::classical::Method;
+use crate::{Event, Relation, Sampling};
 
 /// The result of anything in this crate that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -115,5 +116,35 @@ pub enum Error {
         budget: f64,
         /// The delta of the budget.
         delta: f64,
+    },
+    /// The theorem behind an older accountant does not cover an event under a relation.
+    #[error("the {method} does not cover \"{event}\" under {relation}; {instead}")]
+    Inapplicable {
+        /// The accountant that was asked.
+        method: Method,
+        /// The neighbouring relation.
+        relation: Relation,
+        /// The event.
+        event: Event,
+        /// What can be asked instead.
+        instead: &'static str,
+    },
+    /// An older accountant's bound is infinite: it says nothing.
+    #[error("the {method} gives no finite bound here; ask the certified accountant")]
+    NoBound {
+        /// The accountant that was asked.
+        method: Method,
+    },
+    /// The order of a Rényi divergence is not a number above 1, or that of a moment is 0.
+    #[error("order must be finite and above 1 (a moment's: at least 1), got {value}")]
+    Order {
+        /// The value that was given.
+        value: f64,
+    },
+    /// A rho is negative or not finite.
+    #[error("rho must be finite and not negative, got {value}")]
+    Rho {
+        /// The value that was given.
+        value: f64,
     },
 }

@@ -37,6 +37,7 @@ mod accountant;
 mod budget;
 mod calibrate;
 mod certified;
+pub mod classical;
 mod closed_form;
 mod composition;
 mod error;
