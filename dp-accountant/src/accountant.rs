@@ -1,6 +1,7 @@
 //! From a composition to certified epsilon and delta.
 
 use crate::closed_form::{Interval, gaussian_delta, invert, subsampled_step_delta};
+use crate::fourier::{self, Direction, Law};
 use crate::lattice::{self, Query, Step};
 use crate::special::ROUNDOFF;
 use crate::{Certified, Composition, Engine, Error, Event, Mechanism, Relation, Result, Sampling};
@@ -31,7 +32,7 @@ pub(crate) const DELTA_WIDTH_FACTOR: f64 = 50.0;
 /// let event = Event::new(Mechanism::Gaussian { noise_multiplier: 20.0 }, Sampling::None)?;
 /// let accountant = Accountant::new(Relation::AddRemove).compose(event, 1_000);
 /// let epsilon = accountant.epsilon(1e-5)?;
-/// assert_eq!(epsilon.engine, Engine::ClosedForm);
+/// assert_eq!(epsilon.upper_engine, Engine::ClosedForm);
 /// assert!((epsilon.upper - 7.511275900745).abs() < 1e-9);
 /// let delta = accountant.delta(2.0)?;
 /// assert!((delta.upper - 0.170465418915).abs() < 1e-9);
@@ -97,8 +98,7 @@ impl Accountant {
             return Err(Error::Delta { value: delta });
         }
         let run = Run::new(self.relation, &self.composition)?;
-        let closed = invert(|epsilon| run.enclose_delta(epsilon), delta);
-        self.answer(&run, closed, Query::Epsilon { delta })
+        self.answer(&run, Query::Epsilon { delta })
     }
 
     /// The smallest delta for which the composition is (epsilon, delta)-differentially private.
@@ -114,21 +114,77 @@ impl Accountant {
             return Err(Error::Epsilon { value: epsilon, bound: "not negative" });
         }
         let run = Run::new(self.relation, &self.composition)?;
-        let closed = run.enclose_delta(epsilon);
-        self.answer(&run, closed, Query::Delta { epsilon })
+        self.answer(&run, Query::Delta { epsilon })
     }
 
-    /// Improves an interval from closed forms by the loss distribution where they are not the whole answer.
-    fn answer(&self, run: &Run, closed: Interval, query: Query) -> Result<Certified> {
-        let settled = closed.upper - closed.lower <= self.relative_width * closed.upper;
-        let (interval, engine) = if run.is_exact() || settled || !run.has_exact_counts() {
-            (closed, Engine::ClosedForm)
-        } else {
-            (lattice::solve(&run.steps(), query, closed, self.relative_width), Engine::LossDistribution)
+    /// Asks the engines in turn: closed forms where they are the whole answer, then Fourier inversion, and where that has no
+    /// answer or too wide a one, closed-form bounds narrowed by loss distributions.
+    fn answer(&self, run: &Run, query: Query) -> Result<Certified> {
+        let closed = || match query {
+            Query::Epsilon { delta } => invert(|epsilon| run.enclose_delta(epsilon), delta),
+            Query::Delta { epsilon } => run.enclose_delta(epsilon),
         };
-        let estimate = interval.lower + 0.5 * (interval.upper - interval.lower);
-        Certified::new(interval.lower, estimate.min(interval.upper), interval.upper, engine)
+        if run.is_exact() || !run.has_exact_counts() {
+            return certify(Proven::new(closed(), Engine::ClosedForm));
+        }
+        let goal = match query {
+            Query::Epsilon { .. } => self.relative_width,
+            Query::Delta { .. } => (DELTA_WIDTH_FACTOR * self.relative_width).min(1.0),
+        };
+        let inverted = match query {
+            Query::Epsilon { delta } => run.profile().epsilon(delta, goal),
+            Query::Delta { epsilon } => run.profile().delta(epsilon, goal),
+        };
+        let inverted = inverted.map(|interval| Proven::new(interval, Engine::FourierInversion));
+        let narrow = |found: &Proven| {
+            let scale = match query {
+                Query::Epsilon { .. } => found.interval.upper.max(lattice::SMALLEST_SCALE),
+                Query::Delta { .. } => found.interval.upper,
+            };
+            found.interval.upper - found.interval.lower <= goal * scale
+        };
+        if let Some(found) = inverted.filter(narrow) {
+            return certify(found);
+        }
+        let mut found = Proven::new(closed(), Engine::ClosedForm);
+        if let Some(inverted) = inverted {
+            found = found.intersect(inverted);
+        }
+        if !narrow(&found) {
+            let interval = lattice::solve(&run.steps(), query, found.interval, self.relative_width);
+            found = found.intersect(Proven::new(interval, Engine::LossDistribution));
+        }
+        certify(found)
     }
+}
+
+/// An interval and who proved its ends.
+#[derive(Debug, Clone, Copy)]
+struct Proven {
+    interval: Interval,
+    lower: Engine,
+    upper: Engine,
+}
+
+impl Proven {
+    fn new(interval: Interval, engine: Engine) -> Self {
+        Self { interval, lower: engine, upper: engine }
+    }
+
+    /// What is known when both hold; an end is credited to the other engine where that one's is better.
+    fn intersect(self, other: Self) -> Self {
+        Self {
+            interval: self.interval.intersect(other.interval),
+            lower: if other.interval.lower > self.interval.lower { other.lower } else { self.lower },
+            upper: if other.interval.upper < self.interval.upper { other.upper } else { self.upper },
+        }
+    }
+}
+
+fn certify(Proven { interval, lower, upper }: Proven) -> Result<Certified> {
+    let estimate = interval.lower + 0.5 * (interval.upper - interval.lower);
+    Ok(Certified::new(interval.lower, estimate.min(interval.upper), interval.upper, upper)?
+        .proven_by(lower, upper))
 }
 
 /// A composition sorted into what the formulas take: one Gaussian block and a list of subsampled steps.
@@ -235,6 +291,16 @@ impl Run {
         let total_variation = (variation + block_variation) * (1.0 + self.relative_error);
         let upper = gaussian(self.squared_mu_unsampled).upper.min(total_variation).min(1.0);
         Interval { lower: lower.min(upper), upper }
+    }
+
+    /// The composition in both directions, for Fourier inversion.
+    fn profile(&self) -> fourier::Composition {
+        let side = |direction| {
+            let law = |s: &Step| (Law { direction, sigma: s.noise_multiplier, rate: s.rate }, s.count);
+            self.subsampled.iter().map(law).collect()
+        };
+        let directions = vec![side(Direction::Remove), side(Direction::Add)];
+        fourier::Composition { directions, squared_mu: self.squared_mu }
     }
 
     /// All steps for the loss distribution, the unsampled ones as one Gaussian step of the same total.

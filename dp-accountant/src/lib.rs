@@ -42,6 +42,7 @@ mod closed_form;
 mod composition;
 mod error;
 mod event;
+mod fourier;
 mod lattice;
 mod ledger;
 #[cfg(test)]

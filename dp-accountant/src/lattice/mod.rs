@@ -17,7 +17,7 @@ const LONGEST_TRANSFORM: usize = 1 << 20;
 /// The most half-cells in the table of one step.
 const MOST_CELLS: usize = 1 << 20;
 /// Below this epsilon the wanted width is relative to it.
-const SMALLEST_SCALE: f64 = 1e-3;
+pub(crate) const SMALLEST_SCALE: f64 = 1e-3;
 /// Refinement stops after this many lattices.
 const LEVELS: usize = 6;
 
