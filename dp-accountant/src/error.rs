@@ -147,4 +147,21 @@ pub enum Error {
         /// The value that was given.
         value: f64,
     },
+    /// Not even the smallest value of a parameter meets the budget.
+    #[error(
+        "no choice of {what} meets epsilon {budget} at delta {delta}: at {smallest}, the smallest considered, epsilon is \
+         already {epsilon}; use more noise or a larger budget"
+    )]
+    NoneKeeps {
+        /// The parameter.
+        what: &'static str,
+        /// Its smallest value.
+        smallest: f64,
+        /// The upper end of epsilon there.
+        epsilon: f64,
+        /// The epsilon of the budget.
+        budget: f64,
+        /// The delta of the budget.
+        delta: f64,
+    },
 }

@@ -53,7 +53,10 @@ pub mod strategies;
 
 pub use accountant::{Accountant, DEFAULT_RELATIVE_WIDTH};
 pub use budget::Budget;
-pub use calibrate::{Calibrated, calibrate_noise_multiplier};
+pub use calibrate::{
+    Calibrated, CalibratedBatch, CalibratedRate, CalibratedSteps, calibrate_batch,
+    calibrate_noise_multiplier, calibrate_rate, calibrate_steps,
+};
 pub use certified::{Certified, Engine, rounded_down, rounded_up};
 pub use composition::Composition;
 pub use error::{Error, Result};
