@@ -117,6 +117,61 @@ pub enum Error {
         /// The delta of the budget.
         delta: f64,
     },
+    /// A parameter of a mechanism or a sampling scheme is out of range.
+    #[error("{name} must be {bound}, got {value}")]
+    Parameter {
+        /// Which parameter.
+        name: &'static str,
+        /// The value that was given.
+        value: f64,
+        /// The bound it broke.
+        bound: &'static str,
+    },
+    /// No engine has a proven answer for this mechanism under this sampling scheme and relation.
+    #[error("{event} under {relation} has no certified answer here; {instead}")]
+    UnsupportedEvent {
+        /// The neighbouring relation that was asked for.
+        relation: Relation,
+        /// The offending event.
+        event: Event,
+        /// What can be asked instead.
+        instead: &'static str,
+    },
+    /// No epsilon reaches this delta: with a larger probability an outcome gives everything away.
+    #[error("no epsilon has delta {delta}: an outcome gives everything away with probability {catastrophe}")]
+    NoEpsilon {
+        /// The delta that was asked for.
+        delta: f64,
+        /// The probability of outcomes with infinite loss.
+        catastrophe: f64,
+    },
+    /// A shuffled run was counted in parts of an epoch.
+    #[error(
+        "{steps} steps of batches of {batch} from {records} shuffled records are not whole epochs of {epoch} steps; \
+         round up to {rounded}"
+    )]
+    PartOfEpoch {
+        /// The count of the event.
+        steps: u64,
+        /// Records in a batch.
+        batch: u64,
+        /// Records in the data set.
+        records: u64,
+        /// Steps in an epoch.
+        epoch: u64,
+        /// The next multiple of it.
+        rounded: u64,
+    },
+    /// More different subsampled events than one answer can hold.
+    #[error(
+        "a composition may hold at most {most} different events that need a loss distribution, got {found}"
+    )]
+    TooManyEvents {
+        /// How many there are.
+        found: usize,
+        /// How many are allowed.
+        most: usize,
+    },
     /// The theorem behind an older accountant does not cover an event under a relation.
     #[error("the {method} does not cover \"{event}\" under {relation}; {instead}")]
     Inapplicable {

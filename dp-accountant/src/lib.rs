@@ -47,6 +47,7 @@ mod lattice;
 mod ledger;
 #[cfg(test)]
 mod properties;
+mod schemes;
 mod special;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
