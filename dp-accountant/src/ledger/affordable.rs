@@ -1,13 +1,14 @@
 //! How many more uses of an event a budget allows.
 
 use super::Ledger;
-use crate::{Accountant, Composition, Event, Result};
+use crate::{Accountant, Composition, Event, Result, Sampling};
 
 /// Relative width of a first look, which is enough far from the budget.
 const FIRST_LOOK: f64 = 0.05;
 
 impl Ledger {
-    /// The largest count of an event that [`debit`](Self::debit) would accept now; `u64::MAX` if any count would do.
+    /// The largest count of an event that [`debit`](Self::debit) would accept now; `u64::MAX` (or the last whole epoch below it)
+    /// if any count would do. Steps of a shuffled run come in whole epochs.
     ///
     /// # Privacy
     /// As for a debit, the answer is for parameters that are fixed in advance.
@@ -31,9 +32,15 @@ impl Ledger {
     /// ```
     pub fn affordable(&self, event: Event) -> Result<u64> {
         let allowed = self.budget.epsilon;
+        // From here on counts are of epochs, where there are any.
+        let unit = match event.sampling() {
+            Sampling::Shuffle { batch, records } => records.div_ceil(batch),
+            _ => 1,
+        };
+        let most = u64::MAX / unit;
         let total = |count: u64| -> Composition {
             let mut total = self.events.clone();
-            total.push(event, count);
+            total.push(event, count * unit);
             total
         };
         let upper = |count: u64| -> Result<f64> {
@@ -53,13 +60,13 @@ impl Ledger {
             if cost > allowed {
                 break (next, cost);
             }
-            if next == u64::MAX {
-                return Ok(next);
+            if next == most {
+                return Ok(next * unit);
             }
             enough = (next, cost);
             let growth =
                 if cost > spent { 1.2 * ((allowed - spent) / (cost - spent)).powi(2) } else { 1024.0 };
-            next = (next as f64 * growth.clamp(2.0, 1024.0)) as u64;
+            next = ((next as f64 * growth.clamp(2.0, 1024.0)) as u64).min(most);
         };
         // Between a count that fits and one that does not: aim where a straight line between logarithms crosses the
         // budget, and halve the gap whenever two aims in a row have not.
@@ -69,7 +76,7 @@ impl Ledger {
                 // A first look may have decided this one. The answer is what a debit would accept.
                 let checked = enough.0 == 0 || self.price(&total(enough.0))?.upper <= allowed;
                 if checked {
-                    return Ok(enough.0);
+                    return Ok(enough.0 * unit);
                 }
                 (too_many, enough) = (enough, (0, spent));
                 continue;
@@ -127,6 +134,18 @@ mod tests {
         assert_eq!(Ledger::new(budget).expect("valid").affordable(event).expect("an answer"), u64::MAX);
         let loud = Event::new(Mechanism::Gaussian { noise_multiplier: 1e-3 }, Sampling::None).expect("valid");
         assert_eq!(Ledger::new(budget).expect("valid").affordable(loud).expect("an answer"), 0);
+    }
+
+    #[test]
+    fn shuffled_steps_are_affordable_in_whole_epochs() {
+        let budget = Budget { epsilon: 2.0, delta: 1e-5, relation: Relation::AddRemove };
+        let sampling = Sampling::Shuffle { batch: 128, records: 1_000 };
+        let event = Event::new(Mechanism::Gaussian { noise_multiplier: 10.0 }, sampling).expect("valid");
+        let mut ledger = Ledger::new(budget).expect("valid");
+        let more = ledger.affordable(event).expect("an answer");
+        assert!(more > 0 && more % 8 == 0, "{more}");
+        ledger.debit(event, more).expect("affordable");
+        assert!(ledger.clone().debit(event, 8).is_err());
     }
 
     proptest! {

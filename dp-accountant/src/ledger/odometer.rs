@@ -56,7 +56,7 @@ impl Ledger {
     }
 
     /// Epsilon after each block of `block` events of a debit, and at the end of each debit. A block of zero is taken as
-    /// one.
+    /// one. A block that ends within an epoch of a shuffled run has no price, and its reading is an error.
     #[must_use]
     pub fn odometer_every(&self, block: u64) -> Odometer<'_> {
         let block = block.max(1);

@@ -40,7 +40,7 @@ impl Accountant {
     /// the two data sets has the prior. 1 less this is the Bayes risk. At `prior` 1/2 it is (1 + advantage)/2.
     ///
     /// # Errors
-    /// [`Error::Probability`] unless `0 < prior < 1`; [`Error::Unsupported`] for an event without a proven answer.
+    /// [`Error::Parameter`] unless `0 < prior < 1`; [`Error::Unsupported`] for an event without a proven answer.
     ///
     /// ```
     /// use dp_accountant::{Accountant, Event, Mechanism, Relation, Sampling};
@@ -54,7 +54,11 @@ impl Accountant {
     /// ```
     pub fn success(&self, prior: f64) -> Result<Certified> {
         if !(prior > 0.0 && prior < 1.0) {
-            return Err(Error::Probability { name: "prior", value: prior, bound: "above 0 and below 1" });
+            return Err(Error::Parameter {
+                name: "prior",
+                value: prior,
+                bound: "a probability above 0 and below 1",
+            });
         }
         let (likely, unlikely) = (prior.max(1.0 - prior), prior.min(1.0 - prior));
         // The quotient of the two could overflow.

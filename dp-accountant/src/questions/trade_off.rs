@@ -82,16 +82,16 @@ impl Accountant {
     /// The trade-off curve, to about `width` wherever that is possible with a few hundred values of delta.
     ///
     /// # Errors
-    /// [`Error::Probability`] unless `width` lies between 1e-9 and 1; [`Error::Unsupported`] for an event without a proven answer.
+    /// [`Error::Parameter`] unless `width` lies between 1e-9 and 1; [`Error::Unsupported`] for an event without a proven answer.
     pub fn trade_off(&self, width: f64) -> Result<TradeOff> {
         if !(1e-9..=1.0).contains(&width) {
-            return Err(Error::Probability {
+            return Err(Error::Parameter {
                 name: "width of a trade-off curve",
                 value: width,
                 bound: "between 1e-9 and 1",
             });
         }
-        let end = self.epsilon(SMALLEST_DELTA.min(0.1 * width))?.upper.min(LARGEST_EPSILON);
+        let end = self.far_end(SMALLEST_DELTA.min(0.1 * width))?;
         let mut curve = self.trade_off_at(&[0.0, 0.25 * end, 0.5 * end, 0.75 * end, end])?;
         while curve.corners.len() < MOST_POINTS {
             let cells: Vec<usize> = (0..curve.corners.len() - 1).filter(|&i| curve.gap(i) > width).collect();
@@ -112,6 +112,19 @@ impl Accountant {
             curve.corners.sort_by(|a, b| a.epsilon.total_cmp(&b.epsilon));
         }
         Ok(curve)
+    }
+
+    /// The epsilon beyond which the curve is not looked at.
+    fn far_end(&self, delta: f64) -> Result<f64> {
+        // Where an outcome may give everything away, delta does not fall below its probability.
+        let mut delta = delta;
+        loop {
+            match self.epsilon(delta) {
+                Err(Error::NoEpsilon { .. }) if delta < 0.1 => delta *= 10.0,
+                Err(Error::NoEpsilon { .. }) => return Ok(LARGEST_EPSILON / 35.0),
+                other => return Ok(other?.upper.min(LARGEST_EPSILON)),
+            }
+        }
     }
 
     /// The trade-off curve as far as delta at some epsilons tells it. Epsilon 0 is always added.
@@ -141,14 +154,14 @@ impl TradeOff {
     /// The lowest false negative rate (type II error) that any test reaches at a false positive rate (type I error): f(α).
     ///
     /// # Errors
-    /// [`Error::Probability`] unless the rate lies between 0 and 1.
+    /// [`Error::Parameter`] unless the rate lies between 0 and 1.
     pub fn false_negative_rate(&self, false_positive_rate: f64) -> Result<Certified> {
         let alpha = false_positive_rate;
         if !(0.0..=1.0).contains(&alpha) {
-            return Err(Error::Probability {
+            return Err(Error::Parameter {
                 name: "false positive rate",
                 value: alpha,
-                bound: "between 0 and 1",
+                bound: "a probability between 0 and 1",
             });
         }
         let lower = self.lower(alpha);
@@ -173,14 +186,14 @@ impl TradeOff {
     /// The lowest false positive rate at which any test reaches a true positive rate: f(1 - power), for f is its own inverse.
     ///
     /// # Errors
-    /// [`Error::Probability`] unless the rate lies between 0 and 1.
+    /// [`Error::Parameter`] unless the rate lies between 0 and 1.
     pub fn false_positive_rate(&self, true_positive_rate: f64) -> Result<Certified> {
         let power = true_positive_rate;
         if !(0.0..=1.0).contains(&power) {
-            return Err(Error::Probability {
+            return Err(Error::Parameter {
                 name: "true positive rate",
                 value: power,
-                bound: "between 0 and 1",
+                bound: "a probability between 0 and 1",
             });
         }
         // 1 - power is rounded once, and f falls with a slope of at most e^ε: ask on both sides.
@@ -195,17 +208,21 @@ impl TradeOff {
     /// positive rate.
     ///
     /// # Errors
-    /// [`Error::Probability`] unless `0 < prior < 1` and the rate lies above 0 and is at most 1.
+    /// [`Error::Parameter`] unless `0 < prior < 1` and the rate lies above 0 and is at most 1.
     pub fn precision(&self, false_positive_rate: f64, prior: f64) -> Result<Certified> {
         let alpha = false_positive_rate;
         if !(prior > 0.0 && prior < 1.0) {
-            return Err(Error::Probability { name: "prior", value: prior, bound: "above 0 and below 1" });
+            return Err(Error::Parameter {
+                name: "prior",
+                value: prior,
+                bound: "a probability above 0 and below 1",
+            });
         }
         if !(alpha > 0.0 && alpha <= 1.0) {
-            return Err(Error::Probability {
+            return Err(Error::Parameter {
                 name: "false positive rate",
                 value: alpha,
-                bound: "above 0 and at most 1",
+                bound: "a probability above 0 and at most 1",
             });
         }
         let power = self.true_positive_rate(alpha)?;

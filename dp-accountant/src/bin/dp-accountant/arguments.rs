@@ -18,8 +18,10 @@ pub(crate) enum Command {
     Epsilon(EpsilonOf),
     /// Delta at an epsilon
     Delta(DeltaOf),
-    /// The noise, or the number of steps, that a budget allows
+    /// The noise, the number of steps, the rate or the batch that a budget allows
     Calibrate(Calibrate),
+    /// What each accountant of the field says about one run
+    Compare(Compare),
     /// The trade-off curve of membership tests and delta(epsilon), as numbers and as a picture
     Curve(Curve),
     /// An account in a file that refuses to be overdrawn
@@ -90,6 +92,10 @@ pub(crate) enum Unknown {
     Noise,
     /// The most steps
     Steps,
+    /// The largest sampling rate: write it as ?, in --sampling poisson:?
+    Rate,
+    /// The largest batch: write it as ?, for example in --sampling fixed:?/60000
+    Batch,
 }
 
 #[derive(Debug, Args)]
@@ -99,14 +105,30 @@ pub(crate) struct Calibrate {
     /// What to look for
     #[arg(long = "for", value_enum, default_value = "noise")]
     pub(crate) unknown: Unknown,
-    #[arg(long, help = SAMPLING_HELP, value_parser = sampling, allow_hyphen_values = true)]
-    pub(crate) sampling: Sampling,
-    /// How many steps
-    #[arg(long, required_if_eq("unknown", "noise"))]
+    /// As for epsilon, with ? in place of the rate or the batch that is looked for
+    #[arg(long, allow_hyphen_values = true)]
+    pub(crate) sampling: String,
+    /// How many steps, unless they are looked for
+    #[arg(long)]
     pub(crate) steps: Option<u64>,
-    /// Standard deviation of the noise over the clip norm
-    #[arg(long, required_if_eq("unknown", "steps"), allow_hyphen_values = true)]
+    /// Standard deviation of the noise over the clip norm, unless it is looked for
+    #[arg(long, allow_hyphen_values = true)]
     pub(crate) noise_multiplier: Option<f64>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    #[command(flatten)]
+    pub(crate) events: Events,
+    /// Which data sets are neighbours
+    #[arg(long, value_enum)]
+    pub(crate) relation: RelationName,
+    /// The probability with which the guarantee may fail
+    #[arg(long, allow_hyphen_values = true)]
+    pub(crate) delta: f64,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -31,7 +31,8 @@ impl Failure {
                     | Error::Epsilon { .. }
                     | Error::Delta { .. }
                     | Error::RelativeWidth { .. }
-                    | Error::Probability { .. }
+                    | Error::Parameter { .. }
+                    | Error::PartOfEpoch { .. }
             ),
             Failure::Other(_) => false,
         };

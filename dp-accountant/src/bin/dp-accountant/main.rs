@@ -4,6 +4,7 @@ mod answer;
 mod arguments;
 mod batch;
 mod calibrate;
+mod compare;
 mod curve;
 mod failure;
 mod ledger;
@@ -50,6 +51,7 @@ fn run(command: Command) -> Outcome<String> {
         Command::Epsilon(arguments) => epsilon(&arguments),
         Command::Delta(arguments) => delta(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Curve(arguments) => curve::run(&arguments),
         Command::Ledger { command } => ledger::run(&command),
     }
