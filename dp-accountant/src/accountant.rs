@@ -1,8 +1,9 @@
 //! From a composition to certified epsilon and delta.
 
 use crate::closed_form::{Interval, gaussian_delta, invert, subsampled_step_delta};
-use crate::fourier::{self, Direction, Law};
+use crate::fourier::{self, Direction, Law, LogInterval};
 use crate::lattice::{self, Query, Step};
+use crate::schemes;
 use crate::special::ROUNDOFF;
 use crate::{Certified, Composition, Engine, Error, Event, Mechanism, Relation, Result, Sampling};
 
@@ -12,6 +13,9 @@ pub const DEFAULT_RELATIVE_WIDTH: f64 = 2e-5;
 
 /// How many times wider, relatively, an interval for delta may be than one for epsilon.
 pub(crate) const DELTA_WIDTH_FACTOR: f64 = 50.0;
+
+/// The width at which the logarithm of a tiny delta is aimed.
+const LOG_TOLERANCE: f64 = 1e-6;
 
 /// Computes what a composition of events costs under a neighbouring relation.
 ///
@@ -97,6 +101,10 @@ impl Accountant {
         if !(delta > 0.0 && delta < 1.0) {
             return Err(Error::Delta { value: delta });
         }
+        if schemes::Run::is_needed(self.relation, &self.composition) {
+            let run = schemes::Run::new(self.relation, &self.composition)?;
+            return run.answer(Query::Epsilon { delta }, self.relative_width);
+        }
         let run = Run::new(self.relation, &self.composition)?;
         self.answer(&run, Query::Epsilon { delta })
     }
@@ -113,8 +121,19 @@ impl Accountant {
         if !(epsilon >= 0.0 && epsilon.is_finite()) {
             return Err(Error::Epsilon { value: epsilon, bound: "not negative" });
         }
+        if schemes::Run::is_needed(self.relation, &self.composition) {
+            let run = schemes::Run::new(self.relation, &self.composition)?;
+            return run.answer(Query::Delta { epsilon }, self.relative_width);
+        }
         let run = Run::new(self.relation, &self.composition)?;
         self.answer(&run, Query::Delta { epsilon })
+    }
+
+    /// The logarithm of delta from the engine that needs no delta for it, where that engine has an answer.
+    pub(crate) fn inverted_log_delta(&self, epsilon: f64) -> Result<Option<LogInterval>> {
+        let run = Run::new(self.relation, &self.composition)?;
+        let asked = !run.is_exact() && run.has_exact_counts();
+        Ok(if asked { run.profile().log_delta(epsilon, LOG_TOLERANCE) } else { None })
     }
 
     /// Asks the engines in turn: closed forms where they are the whole answer, then Fourier inversion, and where that has no
@@ -205,24 +224,20 @@ impl Run {
         let mut unsampled: Vec<Step> = Vec::new();
         let mut subsampled: Vec<Step> = Vec::new();
         for (event, count) in composition.iter() {
-            let Mechanism::Gaussian { noise_multiplier } = event.mechanism();
             let count = count as f64;
-            match event.sampling() {
-                Sampling::None => unsampled.push(Step { noise_multiplier, rate: 1.0, count }),
-                Sampling::Poisson { rate: 1.0 } => {
-                    unsampled.push(Step { noise_multiplier, rate: 1.0, count });
-                }
-                Sampling::Poisson { rate } if relation == Relation::AddRemove => {
+            match (event.mechanism(), event.sampling()) {
+                (
+                    Mechanism::Gaussian { noise_multiplier },
+                    Sampling::None | Sampling::Poisson { rate: 1.0 },
+                ) => unsampled.push(Step { noise_multiplier, rate: 1.0, count }),
+                (Mechanism::Gaussian { noise_multiplier }, Sampling::Poisson { rate })
+                    if relation == Relation::AddRemove =>
+                {
                     subsampled.push(Step { noise_multiplier, rate, count });
                 }
-                sampling @ Sampling::Poisson { .. } => {
-                    let instead = "account it under add/remove, or leave the sampling out";
-                    return Err(Error::Unsupported { relation, sampling, instead });
-                }
-                sampling @ Sampling::WithoutReplacement { .. } => {
-                    let instead =
-                        "use Poisson sampling under add/remove, or account the run without sampling";
-                    return Err(Error::Unsupported { relation, sampling, instead });
+                _ => {
+                    let instead = "this formula is for Gaussian steps";
+                    return Err(Error::UnsupportedEvent { relation, event, instead });
                 }
             }
         }
