@@ -12,6 +12,8 @@
 use std::sync::Arc;
 
 use crate::closed_form::Interval;
+use crate::engines::{self, Proven};
+use crate::fourier;
 use crate::lattice::{self, Atoms, Copies, Laplace, Pair, Part, Query, Replaced, Subsampled, Tagged};
 use crate::special::ROUNDOFF;
 use crate::{Certified, Composition, Engine, Error, Event, Mechanism, Relation, Result, Sampling};
@@ -163,14 +165,27 @@ impl Run {
             }
             Query::Delta { .. } => Interval { lower: 0.0, upper: 1.0 },
         };
-        let solve = |parts: &[Part]| lattice::solve_parts(parts, query, known, relative_width);
-        let mut interval = if self.exact_counts { solve(&self.upper) } else { known };
-        if self.exact_counts && !self.lower.is_empty() {
-            interval.lower = self.lower.iter().map(|parts| solve(parts).lower).fold(0.0, f64::max);
-            interval.upper = interval.upper.max(interval.lower);
+        let known = Proven::new(known, Engine::ClosedForm);
+        if !self.exact_counts {
+            return known.certify();
         }
-        let estimate = interval.lower + 0.5 * (interval.upper - interval.lower);
-        Certified::new(interval.lower, estimate.min(interval.upper), interval.upper, Engine::LossDistribution)
+        let solve = |parts: &[Part]| engines::answer(parts, query, || known, relative_width);
+        let mut found = solve(&self.upper);
+        if !self.lower.is_empty() {
+            let attacks = self.lower.iter().map(|parts| solve(parts));
+            let strongest = attacks.reduce(|a, b| if b.interval.lower > a.interval.lower { b } else { a });
+            if let Some(attack) = strongest {
+                found.interval.lower = attack.interval.lower;
+                found.lower = attack.lower;
+                found.interval.upper = found.interval.upper.max(attack.interval.lower);
+            }
+        }
+        found.certify()
+    }
+
+    /// The composition as Fourier inversion takes it, where one pair bounds it from both sides.
+    pub(crate) fn profile(&self) -> Option<fourier::Composition> {
+        (self.exact_counts && self.lower.is_empty()).then(|| engines::profile(&self.upper)).flatten()
     }
 }
 

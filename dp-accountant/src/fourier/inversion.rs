@@ -9,6 +9,8 @@ use crate::special::ROUNDOFF;
 const MOST_WORK: f64 = 6e7;
 /// Rotations after which phases are computed afresh.
 const RESTART: usize = 192;
+/// A bound on the relative error of the unsampled part's squared mu, a sum over its events.
+const BLOCK_ERROR: f64 = 1e-11;
 /// Outcomes that are summed up side by side, and those that are summed up before their sum joins the total.
 const LANES: usize = 8;
 const BLOCK: usize = 64;
@@ -192,7 +194,7 @@ impl Inversion {
         let h = 2.0 * std::f64::consts::PI / plan.window;
         let count = (plan.last / h).ceil() as usize + 1;
         let block = 0.5 * c * (c + 1.0) * squared_mu;
-        let (mut log_moment, mut log_moment_error) = (block, 8.0 * ROUNDOFF * block);
+        let (mut log_moment, mut log_moment_error) = (block, BLOCK_ERROR * block);
         let mut mean = (c + 0.5) * squared_mu;
         let mut mean_size = 4.0 * mean;
         // Logarithm of the modulus, angle, and the exponent of the error factor.
@@ -251,7 +253,14 @@ impl Inversion {
                     modulus * log_error.exp_m1().min(1e300)
                 };
                 let angle = angle - t.atan2(c) - t.atan2(c + 1.0);
-                Node { t, modulus, angle, error: error + 16.0 * ROUNDOFF * modulus * (1.0 + angle.abs()) }
+                Node {
+                    t,
+                    modulus,
+                    angle,
+                    error: error
+                        + modulus
+                            * (16.0 * ROUNDOFF * (1.0 + angle.abs()) + BLOCK_ERROR * t * t * squared_mu),
+                }
             })
             .collect();
         let above = (plan.above, log_moment_bound(laws, squared_mu, plan.above)?);
@@ -273,7 +282,7 @@ impl Inversion {
             log_moment,
             log_moment_error,
             mean,
-            mean_error: 4.0 * ROUNDOFF * mean_size,
+            mean_error: 4.0 * ROUNDOFF * mean_size + BLOCK_ERROR * (c + 0.5) * squared_mu,
             nodes,
             tail,
             density_tail,

@@ -1,6 +1,6 @@
 use super::table::Table;
 use super::*;
-use crate::lattice::{self, Query, Step};
+use crate::lattice::{self, Pair, Part, Query, Subsampled};
 use proptest::prelude::*;
 
 fn poisson(sigma: f64, rate: f64, steps: f64) -> Composition {
@@ -162,9 +162,10 @@ proptest! {
         let composition = Composition { squared_mu, ..poisson(sigma, rate, steps) };
         if let Some(found) = composition.epsilon(log_delta.exp(), 1e-4) {
             prop_assert!(0.0 <= found.lower && found.lower <= found.upper);
-            let mut parts = vec![Step { noise_multiplier: sigma, rate, count: steps }];
+            let part = |sigma, rate, count| Part { pair: Pair::Subsampled(Subsampled { sigma, rate }), count };
+            let mut parts = vec![part(sigma, rate, steps)];
             if squared_mu > 0.0 {
-                parts.push(Step { noise_multiplier: 1.0 / squared_mu.sqrt(), rate: 1.0, count: 1.0 });
+                parts.push(part(1.0 / squared_mu.sqrt(), 1.0, 1.0));
             }
             let known = Interval { lower: 0.0, upper: 1e6 };
             let other = lattice::solve(&parts, Query::Epsilon { delta: log_delta.exp() }, known, 1e-2);

@@ -32,14 +32,6 @@ const KEPT_TABLES: usize = 16;
 /// Refinement stops after this many lattices.
 const LEVELS: usize = 6;
 
-/// `count` uses of the Gaussian mechanism under Poisson sampling, add/remove.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Step {
-    pub(crate) noise_multiplier: f64,
-    pub(crate) rate: f64,
-    pub(crate) count: f64,
-}
-
 /// `count` uses of a pair.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Part {
@@ -77,16 +69,6 @@ struct Plan {
     window: Window,
 }
 
-/// As [`solve_parts`], for subsampled Gaussian steps.
-pub(crate) fn solve(steps: &[Step], query: Query, known: Interval, relative_width: f64) -> Interval {
-    let part = |step: &Step| {
-        let line = Subsampled { sigma: step.noise_multiplier, rate: step.rate };
-        Part { pair: Pair::Subsampled(line), count: step.count }
-    };
-    let parts: Vec<Part> = steps.iter().map(part).collect();
-    solve_parts(&parts, query, known, relative_width)
-}
-
 /// The mass at infinite loss of a composition, to sixteen units of roundoff for each part.
 pub(crate) fn certain(parts: &[Part], reversed: bool) -> f64 {
     let log: f64 = parts.iter().map(|part| part.count * (-part.pair.certain(reversed)).ln_1p()).sum();
@@ -97,7 +79,7 @@ pub(crate) fn certain(parts: &[Part], reversed: bool) -> f64 {
 ///
 /// The two directions are refined until the relative width of their maximum is at most `relative_width`, or until
 /// transforms reach their size limit. A direction that cannot be the larger one is not refined further.
-pub(crate) fn solve_parts(steps: &[Part], query: Query, known: Interval, relative_width: f64) -> Interval {
+pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, relative_width: f64) -> Interval {
     let ways: &[bool] =
         if steps.iter().all(|step| step.pair.is_symmetric()) { &[false] } else { &[false, true] };
     let mut directions: Vec<Direction> =
