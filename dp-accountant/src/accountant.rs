@@ -131,6 +131,9 @@ impl Accountant {
 
     /// The logarithm of delta from the engine that needs no delta for it, where that engine has an answer.
     pub(crate) fn inverted_log_delta(&self, epsilon: f64) -> Result<Option<LogInterval>> {
+        if schemes::Run::is_needed(self.relation, &self.composition) {
+            return Ok(None);
+        }
         let run = Run::new(self.relation, &self.composition)?;
         let asked = !run.is_exact() && run.has_exact_counts();
         Ok(if asked { run.profile().log_delta(epsilon, LOG_TOLERANCE) } else { None })

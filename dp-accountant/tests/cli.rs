@@ -14,7 +14,8 @@ struct Folder(PathBuf);
 impl Folder {
     fn new() -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("dp-accountant-cli-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let name =
+            format!("dp-accountant-cli-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
         fs::create_dir_all(&path).expect("a temporary folder");
         Self(path)
@@ -68,10 +69,16 @@ fn epsilon_and_delta_enclose_the_truth() {
     assert!(lower <= 1.828236666517 && 1.828236666517 <= upper && upper - lower < 1e-4, "{answer}");
     assert!(lower <= number(&epsilon["estimate"]) && number(&epsilon["estimate"]) <= upper);
     let back = folder.json(&format!("delta {RUN} --epsilon 1.828236666517"));
-    assert!(number(&back["delta"]["lower"]) <= 1e-5 * (1.0 + 1e-9) && number(&back["delta"]["upper"]) >= 1e-5 * (1.0 - 1e-9));
+    assert!(
+        number(&back["delta"]["lower"]) <= 1e-5 * (1.0 + 1e-9)
+            && number(&back["delta"]["upper"]) >= 1e-5 * (1.0 - 1e-9)
+    );
     assert!((number(&back["log_delta"]["estimate"]) - 1e-5f64.ln()).abs() < 1e-2);
     let text = folder.text(&format!("epsilon {RUN} --delta 1e-5"));
-    assert!(text.contains("at most 1.8282") && text.contains("add/remove") && text.contains("1000 x Gaussian"), "{text}");
+    assert!(
+        text.contains("at most 1.8282") && text.contains("add/remove") && text.contains("1000 x Gaussian"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -90,9 +97,14 @@ fn a_file_of_events_is_what_json_prints() {
 #[test]
 fn every_scheme_and_mechanism_can_be_named() {
     let folder = Folder::new();
-    for sampling in
-        ["none", "poisson:0.01", "poisson:1/100", "fixed:10/1000", "with-replacement:10/1000", "shuffle:10/1000"]
-    {
+    for sampling in [
+        "none",
+        "poisson:0.01",
+        "poisson:1/100",
+        "fixed:10/1000",
+        "with-replacement:10/1000",
+        "shuffle:10/1000",
+    ] {
         let line = format!(
             "epsilon --noise-multiplier 2 --sampling {sampling} --steps 100 --delta 1e-5 --relation replace-one"
         );
@@ -101,7 +113,8 @@ fn every_scheme_and_mechanism_can_be_named() {
         let message = String::from_utf8_lossy(&output.stderr).to_string();
         assert!(output.status.success() || message.contains("no certified answer"), "{line}: {message}");
     }
-    let direct = folder.json("epsilon --noise-multiplier 2 --sampling none --steps 3 --delta 1e-5 --relation add-remove");
+    let direct = folder
+        .json("epsilon --noise-multiplier 2 --sampling none --steps 3 --delta 1e-5 --relation add-remove");
     let named = folder.json(
         "epsilon --mechanism gaussian:noise-multiplier=2 --sampling none --steps 3 --delta 1e-5 --relation add-remove",
     );
@@ -116,9 +129,8 @@ fn calibration_finds_what_is_missing() {
     assert!((number(&noise["noise_multiplier"]) - 1.4146194065).abs() < 1e-4, "{noise}");
     assert!(number(&noise["epsilon"]["upper"]) <= 1.0);
     let sigma = 1.4147;
-    let steps = folder.json(&format!(
-        "calibrate --for steps {budget} --sampling poisson:0.01 --noise-multiplier {sigma}"
-    ));
+    let steps = folder
+        .json(&format!("calibrate --for steps {budget} --sampling poisson:0.01 --noise-multiplier {sigma}"));
     assert!((1000..1010).contains(&steps["steps"].as_u64().expect("a count")), "{steps}");
     let rate = folder.json(&format!(
         "calibrate --for rate {budget} --sampling poisson:? --steps 1000 --noise-multiplier {sigma}"
@@ -150,18 +162,24 @@ fn the_curve_is_drawn_whole_or_not_at_all() {
     assert_eq!(advantage, number(&folder.json(&format!("delta {RUN} --epsilon 0"))["delta"]["upper"]));
     let rates = answer["rates"].as_array().expect("a list");
     for rate in rates {
-        let (at, power) = (number(&rate["false_positive_rate"]), number(&rate["true_positive_rate"]["upper"]));
+        let (at, power) =
+            (number(&rate["false_positive_rate"]), number(&rate["true_positive_rate"]["upper"]));
         assert!(power >= at && power <= at + advantage + 1e-9, "{rate}");
     }
     let svg = fs::read_to_string(folder.0.join("curve.svg")).expect("written");
-    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>") && svg.contains("polyline"), "{svg}");
+    assert!(
+        svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>") && svg.contains("polyline"),
+        "{svg}"
+    );
     assert!(svg.contains("false positive rate") && !svg.contains("NaN"));
     fs::create_dir(folder.0.join("folder")).expect("made");
     assert_eq!(folder.failure(&format!("curve {RUN} --out folder")).0, 2);
     assert_eq!(folder.failure(&format!("curve {RUN} --out none/curve.svg")).0, 1);
     assert_eq!(folder.failure(&format!("curve {RUN} --width 7 --out other.svg")).0, 2);
-    let mut names: Vec<_> =
-        fs::read_dir(&folder.0).expect("readable").map(|entry| entry.expect("readable").file_name()).collect();
+    let mut names: Vec<_> = fs::read_dir(&folder.0)
+        .expect("readable")
+        .map(|entry| entry.expect("readable").file_name())
+        .collect();
     names.sort();
     assert_eq!(names, ["curve.svg", "folder"]);
 }
@@ -193,15 +211,20 @@ fn an_account_lives_in_a_file() {
     let (code, message) = folder.failure(&format!("{debit} 1000"));
     assert!(code == 1 && message.contains("budget exceeded"), "{code} {message}");
     assert_eq!(fs::read(folder.0.join("spent.ledger")).expect("readable"), before);
-    let more = folder.json("ledger affordable --file spent.ledger --noise-multiplier 1 --sampling poisson:0.01");
+    let more =
+        folder.json("ledger affordable --file spent.ledger --noise-multiplier 1 --sampling poisson:0.01");
     let more = more["affordable"].as_u64().expect("a count");
     folder.text(&format!("{debit} {more}"));
     assert_eq!(folder.failure(&format!("{debit} 1")).0, 1);
     let shown = folder.json("ledger show --file spent.ledger");
     let readings = shown["odometer"].as_array().expect("a list");
-    assert_eq!(readings.iter().map(|r| r["events"].as_u64().expect("a count")).collect::<Vec<_>>(), [500, 1000, 1000 + more]);
+    assert_eq!(
+        readings.iter().map(|r| r["events"].as_u64().expect("a count")).collect::<Vec<_>>(),
+        [500, 1000, 1000 + more]
+    );
     assert_eq!(readings[2]["epsilon"], shown["spent"]);
-    let (code, message) = folder.failure("ledger new --file spent.ledger --epsilon 3 --delta 1e-5 --relation add-remove");
+    let (code, message) =
+        folder.failure("ledger new --file spent.ledger --epsilon 3 --delta 1e-5 --relation add-remove");
     assert!(code == 1 && message.contains("exists"), "{code} {message}");
     fs::write(folder.0.join("spent.ledger"), b"nonsense\n").expect("written");
     let (code, message) = folder.failure("ledger show --file spent.ledger");
@@ -227,7 +250,11 @@ fn a_file_of_questions_gets_a_file_of_answers() {
         ("noise_multiplier,sampling,steps\n-1,none,3\n", "--delta 1e-5 --relation add-remove", "got -1"),
         ("noise_multiplier,steps\n1,3\n", "--delta 1e-5 --relation add-remove", "sampling"),
         ("noise_multiplier,sampling,steps\n1,none,3\n", "--relation add-remove", "--delta"),
-        ("noise_multiplier,sampling,steps,delta\n1,none,3,.1\n", "--delta 1e-5 --relation add-remove", "leave"),
+        (
+            "noise_multiplier,sampling,steps,delta\n1,none,3,.1\n",
+            "--delta 1e-5 --relation add-remove",
+            "leave",
+        ),
         ("noise_multiplier,sampling,steps,relation\n1,none,3,both\n", "--delta 1e-5", "both"),
     ] {
         write(text);
@@ -243,16 +270,40 @@ fn nonsense_is_refused_with_its_value() {
     for (line, word) in [
         ("epsilon --noise-multiplier 1 --sampling none --steps 10 --delta 1e-5", "--relation"),
         ("epsilon --noise-multiplier 1 --steps 10 --delta 1e-5 --relation add-remove", "--sampling"),
-        ("epsilon --noise-multiplier -1 --sampling none --steps 10 --delta 1e-5 --relation add-remove", "got -1"),
-        ("epsilon --noise-multiplier nan --sampling none --steps 10 --delta 1e-5 --relation add-remove", "NaN"),
+        (
+            "epsilon --noise-multiplier -1 --sampling none --steps 10 --delta 1e-5 --relation add-remove",
+            "got -1",
+        ),
+        (
+            "epsilon --noise-multiplier nan --sampling none --steps 10 --delta 1e-5 --relation add-remove",
+            "NaN",
+        ),
         ("epsilon --noise-multiplier 1 --sampling none --steps -3 --delta 1e-5 --relation add-remove", "-3"),
         ("epsilon --noise-multiplier 1 --sampling none --steps 3 --delta 2 --relation add-remove", "got 2"),
-        ("epsilon --noise-multiplier 1 --sampling poisson:7 --steps 3 --delta 1e-5 --relation add-remove", "got 7"),
-        ("epsilon --noise-multiplier 1 --sampling fixed:7/3 --steps 3 --delta 1e-5 --relation add-remove", "7"),
-        ("epsilon --noise-multiplier 1 --sampling fixed:7 --steps 3 --delta 1e-5 --relation add-remove", "BATCH/RECORDS"),
-        ("epsilon --noise-multiplier 1 --sampling none --steps 3 --delta 1e-5 --relation neighbours", "neighbours"),
-        ("epsilon --mechanism gaussian --sampling none --steps 3 --delta 1e-5 --relation add-remove", "gaussian"),
-        ("epsilon --mechanism cauchy:scale=1 --sampling none --steps 3 --delta 1e-5 --relation add-remove", "cauchy"),
+        (
+            "epsilon --noise-multiplier 1 --sampling poisson:7 --steps 3 --delta 1e-5 --relation add-remove",
+            "got 7",
+        ),
+        (
+            "epsilon --noise-multiplier 1 --sampling fixed:7/3 --steps 3 --delta 1e-5 --relation add-remove",
+            "7",
+        ),
+        (
+            "epsilon --noise-multiplier 1 --sampling fixed:7 --steps 3 --delta 1e-5 --relation add-remove",
+            "BATCH/RECORDS",
+        ),
+        (
+            "epsilon --noise-multiplier 1 --sampling none --steps 3 --delta 1e-5 --relation neighbours",
+            "neighbours",
+        ),
+        (
+            "epsilon --mechanism gaussian --sampling none --steps 3 --delta 1e-5 --relation add-remove",
+            "gaussian",
+        ),
+        (
+            "epsilon --mechanism cauchy:scale=1 --sampling none --steps 3 --delta 1e-5 --relation add-remove",
+            "cauchy",
+        ),
         ("delta --noise-multiplier 1 --sampling none --steps 3 --epsilon -1 --relation add-remove", "got -1"),
         ("delta --noise-multiplier 1 --sampling none --steps 3 --epsilon inf --relation add-remove", "inf"),
         ("frobnicate", "frobnicate"),
