@@ -1,10 +1,7 @@
 //! Stored ledgers: nothing that was acknowledged is ever lost in silence.
 #![cfg(feature = "ledger-file")]
 
-use dp_accountant::{
-    Budget, Composition, Error, Event, FileLedger, Ledger, Mechanism, Relation, Sampling, strategies,
-};
-use proptest::prelude::*;
+use dp_accountant::{Budget, Composition, Error, Event, FileLedger, Ledger, Mechanism, Relation, Sampling};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -196,7 +196,6 @@ impl Shape {
         };
         let (mut squared_mu, mut sampled, mut lines) = (0.0, Vec::new(), 0.0);
         for (event, count) in composition.iter() {
-            #[allow(unreachable_patterns, irrefutable_let_patterns)]
             let Mechanism::Gaussian { noise_multiplier } = event.mechanism() else { return None };
             match event.sampling() {
                 Sampling::None | Sampling::Poisson { rate: 1.0 } => {
@@ -375,6 +374,24 @@ mod tests {
             assert!(lower <= known.upper && known.lower <= upper, "{lower} {known:?} {upper}");
             // Moments lose a few units at most: the order of log(T α) of Chernoff's inequality.
             assert!(upper < known.upper + 12.0, "{upper} {known:?}");
+        }
+    }
+
+    #[test]
+    fn other_schemes_and_mechanisms_have_what_their_engine_knows() {
+        let sampling = Sampling::Poisson { rate: 0.01 };
+        let gaussian = Event::new(Mechanism::Gaussian { noise_multiplier: 1.0 }, sampling).expect("valid");
+        let laplace = Event::new(Mechanism::Laplace { scale: 2.0 }, Sampling::None).expect("valid");
+        for (event, relation) in [(gaussian, Relation::ReplaceOne), (laplace, Relation::AddRemove)] {
+            let accountant = Accountant::new(relation).compose(event, 20);
+            for epsilon in [0.5, 500.0] {
+                let (delta, log) = (accountant.delta(epsilon), accountant.log_delta(epsilon));
+                let (delta, log) = (delta.expect("an answer"), log.expect("an answer"));
+                assert!(
+                    log.lower.exp() <= delta.upper && delta.lower <= log.upper.exp(),
+                    "{event}: {log:?} {delta:?}"
+                );
+            }
         }
     }
 
