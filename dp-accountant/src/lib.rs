@@ -43,6 +43,8 @@ mod composition;
 mod error;
 mod event;
 mod fourier;
+#[cfg(feature = "json")]
+pub mod interop;
 mod lattice;
 mod ledger;
 #[cfg(test)]
