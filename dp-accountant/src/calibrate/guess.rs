@@ -12,14 +12,12 @@ fn squared_mu(relation: Relation, composition: &Composition) -> Option<f64> {
     for (event, count) in composition.iter() {
         let shift: f64 = match event.mechanism() {
             Mechanism::Gaussian { noise_multiplier } => sensitivity / noise_multiplier,
-            #[allow(unreachable_patterns)]
             _ => return None,
         };
         let rate = match event.sampling() {
             Sampling::None => 1.0,
             Sampling::Poisson { rate } => rate,
             Sampling::WithoutReplacement { batch, records } => batch as f64 / records as f64,
-            #[allow(unreachable_patterns)]
             _ => return None,
         };
         let each = if rate == 1.0 { shift * shift } else { rate * rate * (shift * shift).exp_m1() };

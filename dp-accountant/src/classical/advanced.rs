@@ -204,7 +204,6 @@ fn line(relation: Relation, event: Event, count: u64) -> Result<Line> {
     let instead = "ask the certified accountant";
     let multiplier = match event.mechanism() {
         Mechanism::Gaussian { noise_multiplier } => noise_multiplier / super::sensitivity(relation),
-        #[allow(unreachable_patterns)]
         _ => return Err(refuse(Method::Composition, relation, event, instead)),
     };
     let rate = match (event.sampling(), relation) {

@@ -202,6 +202,30 @@ fn extreme_settings_have_answers() {
     );
 }
 
+#[test]
+fn concentrated_bounds_cover_other_mechanisms() {
+    let single = |mechanism| Composition::single(Event::new(mechanism, Sampling::None).expect("valid"), 20);
+    for relation in [Relation::AddRemove, Relation::ReplaceOne] {
+        let moved = if relation == Relation::AddRemove { 1.0 } else { 2.0 };
+        for (mechanism, rho) in [
+            (Mechanism::DiscreteGaussian { sigma: 30.0, sensitivity: 3 }, 10.0 * moved * moved / 100.0),
+            (Mechanism::Laplace { scale: 10.0 }, 10.0 * moved * moved / 100.0),
+            (Mechanism::PureDp { epsilon: 0.1 }, 0.1),
+        ] {
+            let run = single(mechanism);
+            let bound = ZeroConcentrated::new(relation, &run).expect("covered");
+            assert!((bound.rho() / rho - 1.0).abs() < 1e-12, "{mechanism}");
+            let epsilon = bound.epsilon(1e-6, Conversion::Tight).expect("an answer");
+            let certified = Accountant::new(relation).with(&run).epsilon(1e-6).expect("an answer");
+            assert!(epsilon >= certified.lower, "{mechanism}: {epsilon} {certified:?}");
+            if let Ok(curve) = Renyi::new(relation, &run) {
+                let renyi = curve.epsilon(1e-6, Conversion::Tight).expect("finite").value;
+                assert!((renyi / epsilon - 1.0).abs() < 1e-8, "{renyi} {epsilon}");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
@@ -217,6 +241,28 @@ proptest! {
                 // The older formulas are good to about eleven digits.
                 prop_assert!(*epsilon >= certified.lower * (1.0 - 1e-10), "{}: {epsilon} {certified:?}", row.name);
             }
+        }
+    }
+
+    #[test]
+    fn no_bound_on_fixed_batches_lies_below_the_certified_lower_end(
+        multiplier in 0.4f64..10.0,
+        (batch, records) in (1u64..50, 100u64..10_000),
+        steps in 1u64..2_000,
+        delta in strategies::delta(),
+    ) {
+        let run = fixed(multiplier, batch, records, steps);
+        let accountant = Accountant::new(Relation::ReplaceOne).with(&run).relative_width(1e-2);
+        let certified = accountant.and_then(|a| a.epsilon(delta)).expect("an answer");
+        let curve = Renyi::new(Relation::ReplaceOne, &run).expect("covered");
+        for conversion in [Conversion::Classic, Conversion::Tight] {
+            let epsilon = curve.epsilon(delta, conversion).expect("finite").value;
+            prop_assert!(epsilon >= certified.lower * (1.0 - 1e-10), "{epsilon} {certified:?}");
+        }
+        for theorem in [Theorem::Basic, Theorem::DworkRothblumVadhan, Theorem::KairouzOhViswanath] {
+            let found =
+                advanced_composition(Relation::ReplaceOne, &run, delta, theorem, StepBound::AnalyticGaussian);
+            prop_assert!(found.expect("finite").epsilon >= certified.lower * (1.0 - 1e-10), "{certified:?}");
         }
     }
 

@@ -48,7 +48,7 @@ pub struct Optimum {
 /// The Rényi curve of a composition: an upper bound on its divergence at every order above 1.
 ///
 /// # Privacy
-/// The bound holds for the Gaussian mechanism without sampling (either relation), with Poisson sampling under
+/// The bound holds for the Gaussian mechanism (and the discrete one) without sampling under either relation, with Poisson sampling under
 /// add/remove, and on batches without replacement under replace-one. It is evaluated in floating-point arithmetic, good to about
 /// eleven digits, and not certified: [`Accountant`](crate::Accountant) gives the certified, and smaller, answer.
 ///
@@ -101,7 +101,12 @@ impl Renyi {
             let count = count as f64;
             let multiplier = match event.mechanism() {
                 Mechanism::Gaussian { noise_multiplier } => noise_multiplier / sensitivity,
-                #[allow(unreachable_patterns)]
+                // Its divergences are at most those of normal noise (Canonne, Kamath and Steinke 2020, Theorem 4).
+                Mechanism::DiscreteGaussian { sigma, sensitivity: bound }
+                    if event.sampling() == Sampling::None =>
+                {
+                    sigma / (sensitivity * bound as f64)
+                }
                 _ => return Err(refuse(Method::Renyi, relation, event, "ask the certified accountant")),
             };
             let unsampled = count * 0.5 / multiplier / multiplier;
@@ -128,7 +133,6 @@ impl Renyi {
                     let instead = "account it under replace-one, or ask the certified accountant";
                     return Err(refuse(Method::Renyi, relation, event, instead));
                 }
-                #[allow(unreachable_patterns)]
                 _ => return Err(refuse(Method::Renyi, relation, event, "ask the certified accountant")),
             };
             curve.parts.push((part, count));

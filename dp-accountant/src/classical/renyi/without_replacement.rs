@@ -21,8 +21,9 @@ pub(super) const LARGEST_ORDER: usize = 1_024;
 ///
 /// # References
 /// Wang, Balle and Kasiviswanathan 2019, "Subsampled Rényi Differential Privacy and Analytical Moments Accountant",
-/// Theorem 9 (plain terms) and Theorem 27 (tight terms). The constant 4 was checked for Gaussians: over triples of
-/// centres with pairwise distances of at most the sensitivity, E_r |(p - q)/r|^j stayed below 2.01 B(j).
+/// Theorem 9 (plain terms) and Theorem 27 (tight terms). The constant 4 was checked numerically for Gaussians: for centres of r, p and q on an
+/// equilateral triangle or a line, no farther apart than the sensitivity, E_r ((p - q)/r)^j was at most 2 B(j) for even j
+/// from 2 to 16 and σ from 0.3 to 10.
 #[derive(Debug, Clone)]
 pub(super) struct WithoutReplacement {
     /// `terms[j]` is the logarithm of q^j t_j; the first two are unused.
