@@ -38,7 +38,7 @@ fn a_mixed_tree_is_read() {
     let Mechanism::RandomizedResponse { categories: 4, truth_probability } = response.mechanism() else {
         panic!("{response}")
     };
-    assert!(truth_probability >= 0.8125 && truth_probability < 0.8125 + 1e-15);
+    assert!((0.8125..0.8125 + 1e-15).contains(&truth_probability));
     assert_eq!(lines.len(), 5);
     let mut exact = Composition::new();
     exact.extend(lines.into_iter().take(4));

@@ -1,7 +1,8 @@
-//! Settings on which published tools or programs answered wrongly: the certified interval contains the truth, and not their answer.
+//! Settings on which published tools or programs answered wrongly: the certified interval contains the truth, and
+//! not their answer.
 //!
-//! Truths come from Fourier inversion in extended precision that agrees with closed forms to twelve digits, or, where only a few digits are
-//! given, are known to half a unit of the last.
+//! Truths come from Fourier inversion in extended precision that agrees with closed forms to twelve digits, or,
+//! where only a few digits are given, are known to half a unit of the last.
 
 use dp_accountant::{Accountant, Certified, Event, Mechanism, Relation, Sampling};
 
@@ -43,7 +44,8 @@ fn fourier_accountant_says_less_than_the_truth_in_the_seventh_digit() {
 
 #[test]
 fn tiny_deltas_are_answered_where_tools_understate_or_return_infinity() {
-    // fourier-accountant understates for delta <= 1e-10, prv_accountant fails from 1e-14 and dp_accounting is infinite from 1e-16.
+    // fourier-accountant understates for delta <= 1e-10, prv_accountant fails from 1e-14 and dp_accounting is
+    // infinite from 1e-16.
     for (delta, truth) in [(1e-20, 2.310796989371), (1e-50, 3.826129238080)] {
         let answer = poisson(4.0, 0.01, 10_000).epsilon(delta).expect("an answer");
         assert_right(answer, truth, 1e-10, 0.0);
@@ -73,7 +75,8 @@ fn pessimistic_delta_of_dp_accounting_falls_below_the_truth() {
 #[test]
 fn dp_accounting_is_a_third_too_large_at_much_noise_and_small_delta() {
     let answer = poisson(20.0, 0.001, 100_000).epsilon(1e-10).expect("an answer");
-    // The central limit, mu = q sqrt(T (e^(1/400) - 1)) = 0.0158, is right to a few percent here; a third more is not.
+    // The central limit, mu = q sqrt(T (e^(1/400) - 1)) = 0.0158, is right to a few percent here; a third more is
+    // not.
     let gaussian = Event::new(Mechanism::Gaussian { noise_multiplier: 1.0 / 0.015821276 }, Sampling::None);
     let limit = Accountant::new(Relation::AddRemove).compose(gaussian.expect("valid"), 1).epsilon(1e-10);
     let limit = limit.expect("an answer").estimate;
