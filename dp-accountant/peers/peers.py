@@ -113,15 +113,15 @@ def duration(seconds):
 def main():
     with open(sys.argv[1]) as file:
         ours = json.load(file)
-    print("| setting | tool | time | times ours | answer | answer - truth |")
-    print("|---|---|---|---|---|---|")
+    print("| setting | tool | time | times ours | answer | answer - truth |", flush=True)
+    print("|---|---|---|---|---|---|", flush=True)
     for name in TRUTH:
         mine = ours[name]
-        print(f"| {name} | dp-accountant | {duration(mine['seconds'])} | 1 | {mine['value']:.9f} | {mine['value'] - TRUTH[name]:+.1e} |")
+        print(f"| {name} | dp-accountant | {duration(mine['seconds'])} | 1 | {mine['value']:.9f} | {mine['value'] - TRUTH[name]:+.1e} |", flush=True)
         for tool in TOOLS:
             seconds, value = measure(tool, name)
             if seconds is None:
-                print(f"| {name} | {tool} | - | - | {value} | - |")
+                print(f"| {name} | {tool} | - | - | {value} | - |", flush=True)
             else:
                 ratio = seconds / mine["seconds"]
                 print(f"| {name} | {tool} | {duration(seconds)} | {ratio:,.0f} | {value:.9f} | {value - TRUTH[name]:+.1e} |", flush=True)
