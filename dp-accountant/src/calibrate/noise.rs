@@ -32,7 +32,8 @@ pub struct Calibrated {
 /// is computed about five times.
 ///
 /// # Errors
-/// Those of [`Budget::validate`], of `events`, and of [`Accountant::epsilon`]; [`Error::Unreachable`] if even a noise
+/// Those of [`Budget::validate`], of `events`, and of [`Accountant::epsilon`](crate::Accountant::epsilon);
+/// [`Error::Unreachable`] if even a noise
 /// multiplier of 1e7 does not suffice.
 ///
 /// ```
