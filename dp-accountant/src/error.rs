@@ -277,4 +277,14 @@ pub enum Error {
         /// The budget that was named.
         wanted: Budget,
     },
+    /// An event tree holds a node that cannot be read, or an event for which there is no node.
+    #[error("{node} at {path} {reason}")]
+    DpEvent {
+        /// The way from the root of the tree, as in `$.events[2].event`.
+        path: String,
+        /// The class of the node.
+        node: String,
+        /// What is wrong with it.
+        reason: String,
+    },
 }

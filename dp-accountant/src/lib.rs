@@ -46,6 +46,8 @@ mod event;
 mod fourier;
 mod gaussian;
 pub mod guide;
+#[cfg(feature = "json")]
+pub mod interop;
 mod lattice;
 mod ledger;
 #[cfg(test)]

@@ -5,21 +5,20 @@ use crate::{Budget, Composition, Mechanism, Relation, Result, Sampling};
 
 /// The mu of the Gaussian mechanism that a long composition resembles, if all its events are Gaussian.
 ///
-/// Each subsampled step contributes q² times the variance of its likelihood ratio, e^(1/σ²) - 1 (Bu, Dong, Long and Su 2020).
+/// Each subsampled step contributes q² times the variance of its likelihood ratio, e^(1/σ²) - 1 (Bu, Dong, Long and
+/// Su 2020).
 fn squared_mu(relation: Relation, composition: &Composition) -> Option<f64> {
     let sensitivity = if relation == Relation::AddRemove { 1.0 } else { 2.0 };
     let mut sum = 0.0;
     for (event, count) in composition.iter() {
         let shift: f64 = match event.mechanism() {
             Mechanism::Gaussian { noise_multiplier } => sensitivity / noise_multiplier,
-            #[allow(unreachable_patterns)]
             _ => return None,
         };
         let rate = match event.sampling() {
             Sampling::None => 1.0,
             Sampling::Poisson { rate } => rate,
             Sampling::WithoutReplacement { batch, records } => batch as f64 / records as f64,
-            #[allow(unreachable_patterns)]
             _ => return None,
         };
         let each = if rate == 1.0 { shift * shift } else { rate * rate * (shift * shift).exp_m1() };
@@ -28,7 +27,8 @@ fn squared_mu(relation: Relation, composition: &Composition) -> Option<f64> {
     Some(sum)
 }
 
-/// The point between `safe` and `bold` at which the central limit would just keep the budget; `None` where it says nothing.
+/// The point between `safe` and `bold` at which the central limit would just keep the budget; `None` where it says
+/// nothing.
 pub(super) fn start(
     budget: &Budget,
     safe: f64,

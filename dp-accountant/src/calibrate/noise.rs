@@ -27,12 +27,13 @@ pub struct Calibrated {
 /// [`Ledger`](crate::Ledger) makes when the events are debited.
 ///
 /// # Accuracy
-/// The upper end of epsilon is within 1e-4 of the budget, relatively (for budgets below 1e-3 within about 1e-7), unless the
-/// smallest multiplier that is considered, 0.01, already keeps the budget: then it is returned. Epsilon is computed about
-/// five times.
+/// The upper end of epsilon is within 1e-4 of the budget, relatively (for budgets below 1e-3 within about 1e-7),
+/// unless the smallest multiplier that is considered, 0.01, already keeps the budget: then it is returned. Epsilon
+/// is computed about five times.
 ///
 /// # Errors
-/// Those of [`Budget::validate`], of `events`, and of [`Accountant::epsilon`]; [`Error::Unreachable`] if even a noise
+/// Those of [`Budget::validate`], of `events`, and of [`Accountant::epsilon`](crate::Accountant::epsilon);
+/// [`Error::Unreachable`] if even a noise
 /// multiplier of 1e7 does not suffice.
 ///
 /// ```

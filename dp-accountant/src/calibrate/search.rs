@@ -1,7 +1,8 @@
 //! Searches for the boldest parameter that keeps a budget, with few evaluations of epsilon.
 //!
-//! Epsilon is monotone in each parameter and its logarithm is nearly linear in the parameter's, so that secants converge quickly; a bracket
-//! and bisection guard them. What is returned was evaluated at the accountant's default width, and keeps the budget there.
+//! Epsilon is monotone in each parameter and its logarithm is nearly linear in the parameter's, so that secants
+//! converge quickly; a bracket and bisection guard them. What is returned was evaluated at the accountant's default
+//! width, and keeps the budget there.
 
 use std::cell::Cell;
 
@@ -68,8 +69,8 @@ impl<'a, E> Question<'a, E> {
         SLACK * (ABSOLUTE_BELOW / self.budget.epsilon).max(1.0)
     }
 
-    /// The boldest x between `safe` and `bold` (epsilon grows from the former to the latter; x is a logarithm), to the slack in epsilon or 1e-10
-    /// in x. `None` if even `safe` does not keep the budget.
+    /// The boldest x between `safe` and `bold` (epsilon grows from the former to the latter; x is a logarithm), to
+    /// the slack in epsilon or 1e-10 in x. `None` if even `safe` does not keep the budget.
     pub(super) fn boldest(&self, safe: f64, bold: f64, start: f64) -> Result<Option<(f64, Certified)>>
     where
         E: Fn(f64) -> Result<Composition>,

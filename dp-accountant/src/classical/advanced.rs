@@ -25,8 +25,8 @@ pub enum Theorem {
     /// Differential Privacy", Theorem III.3, for steps that need not be alike.
     DworkRothblumVadhan,
     /// The optimal bound from the steps' (ε, δ) alone, of up to a million equal steps; of more or unequal ones
-    /// `sqrt(2 log(1/δ') Σ ε²) + Σ ε (e^ε - 1)/(e^ε + 1)`: Kairouz, Oh and Viswanath 2015, "The Composition Theorem for
-    /// Differential Privacy", Theorems 3.3 and 3.5.
+    /// `sqrt(2 log(1/δ') Σ ε²) + Σ ε (e^ε - 1)/(e^ε + 1)`: Kairouz, Oh and Viswanath 2015, "The Composition Theorem
+    /// for Differential Privacy", Theorems 3.3 and 3.5.
     KairouzOhViswanath,
 }
 
@@ -40,8 +40,8 @@ pub struct Advanced {
     pub slack: f64,
     /// The largest epsilon of a single step, before the sampling is taken into account.
     pub largest_step: f64,
-    /// Whether every bound was used inside the range for which it is proven. It is not for [`StepBound::ClassicGaussian`]
-    /// steps with an epsilon of 1 or more.
+    /// Whether every bound was used inside the range for which it is proven. It is not for
+    /// [`StepBound::ClassicGaussian`] steps with an epsilon of 1 or more.
     pub proven: bool,
 }
 
@@ -61,8 +61,8 @@ pub struct Advanced {
 /// replace-one the noise multiplier counts for half, since a replaced record moves the sum by twice the clip norm.
 ///
 /// # Errors
-/// [`Error::Inapplicable`] for anything else, [`Error::Delta`] unless `0 < delta < 1`, [`Error::NoBound`] if the bound is not
-/// finite.
+/// [`Error::Inapplicable`] for anything else, [`Error::Delta`] unless `0 < delta < 1`, [`Error::NoBound`] if the
+/// bound is not finite.
 ///
 /// ```
 /// use dp_accountant::classical::{StepBound, Theorem, advanced_composition};
@@ -91,7 +91,8 @@ pub fn advanced_composition(
     if theorem == Theorem::Basic {
         return run.at(0.0);
     }
-    // The optimum lies where the slack is neither nearly nothing nor nearly everything; the share is searched on the logit scale.
+    // The optimum lies where the slack is neither nearly nothing nor nearly everything; the share is searched on
+    // the logit scale.
     let share = |logit: f64| 1.0 / (1.0 + (-logit).exp());
     let at = |logit: f64| run.at(delta * share(logit)).map_or(f64::INFINITY, |found| found.epsilon);
     let coarse = (-12..=6).map(f64::from).map(|logit| (logit, at(logit)));
@@ -124,7 +125,8 @@ pub fn advanced_composition_at(
     Steps::new(relation, composition, delta, theorem, step)?.at(slack)
 }
 
-/// So many equal steps are composed exactly; of more, the sum over outcomes would take seconds, and the closed bound is used.
+/// So many equal steps are composed exactly; of more, the sum over outcomes would take seconds, and the closed
+/// bound is used.
 const LARGEST_EXACT: f64 = 1e6;
 
 /// The steps of a run, ready for any slack.
@@ -204,7 +206,6 @@ fn line(relation: Relation, event: Event, count: u64) -> Result<Line> {
     let instead = "ask the certified accountant";
     let multiplier = match event.mechanism() {
         Mechanism::Gaussian { noise_multiplier } => noise_multiplier / super::sensitivity(relation),
-        #[allow(unreachable_patterns)]
         _ => return Err(refuse(Method::Composition, relation, event, instead)),
     };
     let rate = match (event.sampling(), relation) {
@@ -267,7 +268,8 @@ fn optimal_composition(step: f64, count: f64, delta: f64) -> f64 {
     enough
 }
 
-/// The delta at `epsilon` of `count` times randomised response: the loss is (k - 2l) step with l ~ Binomial(k, 1/(1+e^step)).
+/// The delta at `epsilon` of `count` times randomised response: the loss is (k - 2l) step with l ~ Binomial(k,
+/// 1/(1+e^step)).
 ///
 /// ```text
 /// delta = Σ over l with (k - 2l) step > epsilon of C(k,l) p^l (1-p)^(k-l) (1 - e^(epsilon - (k - 2l) step))

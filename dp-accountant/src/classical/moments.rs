@@ -28,8 +28,8 @@ pub const PUBLISHED_ORDERS: u32 = 32;
 /// ```
 ///
 /// # References
-/// Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar and Zhang 2016, "Deep Learning with Differential Privacy", Theorem 2.
-/// That removal is the direction with the larger moments: Mironov, Talwar and Zhang 2019.
+/// Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar and Zhang 2016, "Deep Learning with Differential Privacy",
+/// Theorem 2. That removal is the direction with the larger moments: Mironov, Talwar and Zhang 2019.
 #[derive(Debug, Clone)]
 pub struct MomentsAccountant {
     /// The sum of log-moments at 1, 2, ...
@@ -40,7 +40,8 @@ impl MomentsAccountant {
     /// The log-moments of a composition at the orders 1 to `orders`.
     ///
     /// # Errors
-    /// [`Error::Inapplicable`] for events or relations that the theorem does not cover; [`Error::Order`] if `orders` is 0.
+    /// [`Error::Inapplicable`] for events or relations that the theorem does not cover; [`Error::Order`] if
+    /// `orders` is 0.
     pub fn new(relation: Relation, composition: &Composition, orders: u32) -> Result<Self> {
         if orders == 0 {
             return Err(Error::Order { value: 0.0 });

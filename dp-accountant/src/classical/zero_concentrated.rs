@@ -8,8 +8,9 @@ use crate::{Composition, Error, Mechanism, Relation, Result, Sampling};
 /// A composition's rho: its Rényi divergence of every order a is at most rho a.
 ///
 /// # Privacy
-/// Holds for Gaussian events without sampling, under either relation: rho = (sensitivity/σ)²/2, which is also that of
-/// the discrete Gaussian on integers. Subsampled events have no finite rho that would reflect the sampling.
+/// Holds for events without sampling, under either relation: rho = (sensitivity/σ)²/2 for normal noise and for
+/// discrete normal noise on integers, and rho = ε²/2 for ε-differential privacy, Laplace noise included. Subsampled
+/// events have no finite rho that would reflect the sampling.
 ///
 /// ```
 /// use dp_accountant::classical::{Conversion, ZeroConcentrated};
@@ -26,7 +27,7 @@ use crate::{Composition, Error, Mechanism, Relation, Result, Sampling};
 ///
 /// # References
 /// Bun and Steinke 2016, "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds",
-/// Propositions 1.3 and 1.6; Canonne, Kamath and Steinke 2020, Theorem 4 and Corollary 13.
+/// Propositions 1.3, 1.4 and 1.6; Canonne, Kamath and Steinke 2020, Theorem 4 and Corollary 13.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ZeroConcentrated {
     rho: f64,
@@ -36,7 +37,7 @@ impl ZeroConcentrated {
     /// The rho of a composition.
     ///
     /// # Errors
-    /// [`Error::Inapplicable`] for subsampled events.
+    /// [`Error::Inapplicable`] for subsampled events and other mechanisms.
     pub fn new(relation: Relation, composition: &Composition) -> Result<Self> {
         let mut rho = 0.0;
         for (event, count) in composition.iter() {
@@ -48,11 +49,18 @@ impl ZeroConcentrated {
                 }
                 _ => false,
             };
-            let multiplier = match event.mechanism() {
-                Mechanism::Gaussian { noise_multiplier } if unsampled => noise_multiplier,
+            // The shift of normal noise in standard deviations, or epsilon: both enter alike.
+            let shift = match event.mechanism() {
+                _ if !unsampled => return Err(refuse(Method::ZeroConcentrated, relation, event, instead)),
+                Mechanism::Gaussian { noise_multiplier: noise } | Mechanism::Laplace { scale: noise } => {
+                    super::sensitivity(relation) / noise
+                }
+                Mechanism::DiscreteGaussian { sigma, sensitivity } => {
+                    super::sensitivity(relation) * sensitivity as f64 / sigma
+                }
+                Mechanism::PureDp { epsilon } => epsilon,
                 _ => return Err(refuse(Method::ZeroConcentrated, relation, event, instead)),
             };
-            let shift = super::sensitivity(relation) / multiplier;
             rho += count as f64 * 0.5 * shift * shift;
         }
         Ok(Self { rho })
@@ -73,7 +81,8 @@ impl ZeroConcentrated {
 
     /// The epsilon that any mechanism with this rho keeps.
     ///
-    /// Classic: `rho + 2 sqrt(rho log(1/delta))`. Tight: the least over a > 1 of `rho a + log(1 - 1/a) - log(a delta)/(a-1)`.
+    /// Classic: `rho + 2 sqrt(rho log(1/delta))`. Tight: the least over a > 1 of `rho a + log(1 - 1/a) - log(a
+    /// delta)/(a-1)`.
     ///
     /// # Errors
     /// [`Error::Delta`] unless `0 < delta < 1`.

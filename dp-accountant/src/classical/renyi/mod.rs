@@ -48,9 +48,10 @@ pub struct Optimum {
 /// The Rényi curve of a composition: an upper bound on its divergence at every order above 1.
 ///
 /// # Privacy
-/// The bound holds for the Gaussian mechanism without sampling (either relation), with Poisson sampling under
-/// add/remove, and on batches without replacement under replace-one. It is evaluated in floating-point arithmetic, good to about
-/// eleven digits, and not certified: [`Accountant`](crate::Accountant) gives the certified, and smaller, answer.
+/// The bound holds for the Gaussian mechanism (and the discrete one) without sampling under either relation, with
+/// Poisson sampling under add/remove, and on batches without replacement under replace-one. It is evaluated in
+/// floating-point arithmetic, good to about eleven digits, and not certified: [`Accountant`](crate::Accountant)
+/// gives the certified, and smaller, answer.
 ///
 /// ```
 /// use dp_accountant::classical::{Conversion, Renyi};
@@ -66,7 +67,8 @@ pub struct Optimum {
 /// ```
 ///
 /// # References
-/// Mironov 2017; Mironov, Talwar and Zhang 2019 (Poisson); Wang, Balle and Kasiviswanathan 2019 (without replacement).
+/// Mironov 2017; Mironov, Talwar and Zhang 2019 (Poisson); Wang, Balle and Kasiviswanathan 2019 (without
+/// replacement).
 #[derive(Debug, Clone)]
 pub struct Renyi {
     /// Σ count/(2σ²) over unsampled events: the divergence per order.
@@ -101,7 +103,12 @@ impl Renyi {
             let count = count as f64;
             let multiplier = match event.mechanism() {
                 Mechanism::Gaussian { noise_multiplier } => noise_multiplier / sensitivity,
-                #[allow(unreachable_patterns)]
+                // Its divergences are at most those of normal noise (Canonne, Kamath and Steinke 2020, Theorem 4).
+                Mechanism::DiscreteGaussian { sigma, sensitivity: bound }
+                    if event.sampling() == Sampling::None =>
+                {
+                    sigma / (sensitivity * bound as f64)
+                }
                 _ => return Err(refuse(Method::Renyi, relation, event, "ask the certified accountant")),
             };
             let unsampled = count * 0.5 / multiplier / multiplier;
@@ -128,7 +135,6 @@ impl Renyi {
                     let instead = "account it under replace-one, or ask the certified accountant";
                     return Err(refuse(Method::Renyi, relation, event, instead));
                 }
-                #[allow(unreachable_patterns)]
                 _ => return Err(refuse(Method::Renyi, relation, event, "ask the certified accountant")),
             };
             curve.parts.push((part, count));
@@ -221,9 +227,10 @@ impl Renyi {
 
     /// The minimum of a converted bound over the orders.
     ///
-    /// Without batches of fixed size `log_moment` is convex, each converted bound has a single valley, and one search over
-    /// log(order - 1) finds it. The bound for batches of fixed size is a chain of chords: the valley of a coarse list
-    /// of integers is searched again, integer by integer and then between them. Every order gives a valid bound.
+    /// Without batches of fixed size `log_moment` is convex, each converted bound has a single valley, and one
+    /// search over log(order - 1) finds it. The bound for batches of fixed size is a chain of chords: the valley of
+    /// a coarse list of integers is searched again, integer by integer and then between them. Every order gives a
+    /// valid bound.
     fn minimum(&self, at: impl Fn(f64) -> f64) -> Optimum {
         let search = |from: f64, to: f64, evaluations| {
             let (log_order, value) =

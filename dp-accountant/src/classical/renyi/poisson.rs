@@ -13,7 +13,8 @@ const INTEGRATED: f64 = 128.0;
 ///
 /// This direction (removal) costs at least as much as the other at every order. At integers the binomial theorem
 /// gives A - 1 = Σ_k C(order, k) (1-q)^(order-k) q^k (e^(k(k-1)/(2σ²)) - 1), a sum of positive terms without the 1
-/// that would swallow their digits. log A is convex in the order, so that between far integers a chord bounds it from above.
+/// that would swallow their digits. log A is convex in the order, so that between far integers a chord bounds it
+/// from above.
 ///
 /// # References
 /// Mironov, Talwar and Zhang 2019, "Rényi Differential Privacy of the Sampled Gaussian Mechanism".
@@ -51,9 +52,10 @@ fn at_integer(multiplier: f64, rate: f64, order: f64) -> f64 {
 /// negative; the mean of u is 0.
 ///
 /// # Accuracy
-/// The integrand is analytic for |Im x| < πσ² and there at most e^((Im x)²/(2σ²)) times a majorant with |u| <= q (e^t + 1). By
-/// the classical bound the error of a step h is e^(d²/(2σ²) - 2πd/h) of the majorant's integral for any d in that strip;
-/// the step makes this e^-60, and the majorant exceeds the integral by a factor of about 4σ² + 4, which the step covers too.
+/// The integrand is analytic for |Im x| < πσ² and there at most e^((Im x)²/(2σ²)) times a majorant with |u| <= q
+/// (e^t + 1). By the classical bound the error of a step h is e^(d²/(2σ²) - 2πd/h) of the majorant's integral for
+/// any d in that strip; the step makes this e^-60, and the majorant exceeds the integral by a factor of about 4σ² +
+/// 4, which the step covers too.
 fn by_integration(multiplier: f64, rate: f64, order: f64) -> f64 {
     use std::f64::consts::PI;
     let variance = multiplier * multiplier;

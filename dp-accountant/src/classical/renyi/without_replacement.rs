@@ -21,8 +21,9 @@ pub(super) const LARGEST_ORDER: usize = 1_024;
 ///
 /// # References
 /// Wang, Balle and Kasiviswanathan 2019, "Subsampled Rényi Differential Privacy and Analytical Moments Accountant",
-/// Theorem 9 (plain terms) and Theorem 27 (tight terms). The constant 4 was checked for Gaussians: over triples of
-/// centres with pairwise distances of at most the sensitivity, E_r |(p - q)/r|^j stayed below 2.01 B(j).
+/// Theorem 9 (plain terms) and Theorem 27 (tight terms). The constant 4 was checked numerically for Gaussians: for
+/// centres of r, p and q on an equilateral triangle or a line, no farther apart than the sensitivity, E_r ((p -
+/// q)/r)^j was at most 2 B(j) for even j from 2 to 16 and σ from 0.3 to 10.
 #[derive(Debug, Clone)]
 pub(super) struct WithoutReplacement {
     /// `terms[j]` is the logarithm of q^j t_j; the first two are unused.
@@ -77,14 +78,14 @@ impl WithoutReplacement {
 
 /// `log B(l)` for even `l`, or infinity where the plain term is smaller anyway.
 ///
-/// The alternating sum Σ (-1)^i C(l,i) e^(i(i-1)/(2σ²)) loses all digits for l above about 20. Here B is integrated instead:
-/// (e^t - 1)^l is never negative for even l, so that nothing cancels.
+/// The alternating sum Σ (-1)^i C(l,i) e^(i(i-1)/(2σ²)) loses all digits for l above about 20. Here B is integrated
+/// instead: (e^t - 1)^l is never negative for even l, so that nothing cancels.
 ///
 /// # Accuracy
-/// The integrand is entire, and on the line Im x = d at most e^(d²/(2σ²)) times the integrand of G = E (1 + e^t)^l. The trapezoid rule
-/// of step h then errs by at most 2 e^(-2π²σ²/h²) G (with d = 2πσ²/h). The step makes that 1e-17 of B, with
-/// B(l) >= B(2)^(l/2) by the inequality of power means. On either side of its zero the integrand is log-concave, so that the sum may
-/// stop where it has fallen far below its peak.
+/// The integrand is entire, and on the line Im x = d at most e^(d²/(2σ²)) times the integrand of G = E (1 + e^t)^l.
+/// The trapezoid rule of step h then errs by at most 2 e^(-2π²σ²/h²) G (with d = 2πσ²/h). The step makes that 1e-17
+/// of B, with B(l) >= B(2)^(l/2) by the inequality of power means. On either side of its zero the integrand is
+/// log-concave, so that the sum may stop where it has fallen far below its peak.
 fn log_b(multiplier: f64, l: usize) -> f64 {
     let precision = 1.0 / multiplier / multiplier;
     let power = l as f64;
