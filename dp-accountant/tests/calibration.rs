@@ -53,9 +53,9 @@ fn the_ledger_accepts_what_was_calibrated_and_no_step_more() {
     }
     assert_eq!(*ledger.events(), before);
     // An event without a proven answer is refused as well.
-    let fixed = Sampling::WithoutReplacement { batch: 1, records: 2 };
-    let fixed = Event::new(Mechanism::Gaussian { noise_multiplier: 1e6 }, fixed).expect("valid");
-    assert!(matches!(ledger.debit(fixed, 1), Err(Error::Unsupported { .. })));
+    let shuffled = Sampling::Shuffle { batch: 1, records: 2 };
+    let shuffled = Event::new(Mechanism::Gaussian { noise_multiplier: 1e6 }, shuffled).expect("valid");
+    assert!(matches!(ledger.debit(shuffled, 2), Err(Error::Unsupported { .. })));
     assert_eq!(*ledger.events(), before);
 }
 
