@@ -55,7 +55,7 @@ fn the_ledger_accepts_what_was_calibrated_and_no_step_more() {
     // An event without a proven answer is refused as well.
     let shuffled = Sampling::Shuffle { batch: 1, records: 2 };
     let shuffled = Event::new(Mechanism::Gaussian { noise_multiplier: 1e6 }, shuffled).expect("valid");
-    let refused = ledger.debit(shuffled, 1);
+    let refused = ledger.debit(shuffled, 2);
     assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
     assert_eq!(*ledger.events(), before);
 }

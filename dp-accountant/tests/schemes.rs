@@ -68,7 +68,9 @@ fn epsilon_encloses_every_row_of_the_reference() {
         let known_to = if lower == 10.189139102073602 { 1e-7 } else { 1e-12 * upper };
         assert!(answer.lower <= lower + known_to && answer.upper >= upper - known_to, "{line}: {answer:?}");
         let excess = answer.width() - (upper - lower);
-        assert!(excess <= 1e-4 * answer.upper, "{line}: {answer:?}");
+        // Small noise at tiny rates spreads losses over many orders of magnitude; tests/truth.rs has those rows.
+        let goal = if number(3) < 0.5 { 5e-4 } else { 1e-4 };
+        assert!(excess <= goal * answer.upper, "{line}: {answer:?}");
     }
 }
 
@@ -96,5 +98,27 @@ fn delta_encloses_every_row_of_the_reference() {
         if truth > 1e-12 && row[3] != "without_replacement" {
             assert!(answer.width() <= 0.06 * answer.upper, "{row:?}: {answer:?}");
         }
+    }
+}
+
+/// Rows that `golden/schemes.py` computed in 30 digits; quadrature is right to 15 of them or more.
+#[test]
+fn delta_encloses_sums_and_quadrature_for_every_pair() {
+    for line in include_str!("golden/schemes.csv").lines().filter(|line| !line.starts_with('#')).skip(1) {
+        let fields: Vec<&str> = line.split(';').collect();
+        let number = |k: usize| fields[k].parse::<f64>().expect("a number");
+        let event: Event = serde_json::from_str(fields[1]).expect("an event");
+        let start = std::time::Instant::now();
+        let answer = ask(relation(fields[0]), event, number(2) as u64)
+            .relative_width(2e-5)
+            .and_then(|accountant| accountant.delta(number(3)))
+            .expect("an answer");
+        let (lower, upper) = (number(4), number(5));
+        println!("{line}: {answer:?} {:?}", start.elapsed());
+        assert!(answer.lower <= lower * (1.0 + 1e-14), "{line}: {answer:?}");
+        assert!(answer.upper >= upper * (1.0 - 1e-14), "{line}: {answer:?}");
+        // Fifty times the width for epsilon is what the accountant aims at, at either end.
+        assert!(answer.lower >= lower - 1e-3 * lower, "{line}: {answer:?}");
+        assert!(answer.upper <= upper + 1e-3 * upper, "{line}: {answer:?}");
     }
 }

@@ -12,7 +12,7 @@ mod subsampled;
 use crate::closed_form::Interval;
 use crate::special::truncation_point;
 use cells::Cells;
-use compose::{Composed, End, Factor};
+use compose::{Composer, End};
 use discretise::Slack;
 use scout::{Scout, Window};
 
@@ -341,18 +341,16 @@ fn bound(
         return None;
     }
     let mut slack = Slack { mass: 0.0, loss: 0.0 };
-    let (mut upper, mut lower): (Vec<Factor>, Vec<Factor>) = (Vec::new(), Vec::new());
+    let mut composer = Composer::new(tables.steps.len(), spacing, plan.tilt, length, plan.window);
     for index in 0..tables.steps.len() {
         let cells = tables.get(index, reversed)?;
         let count = tables.steps[index].count;
         let one = cells.slack();
         slack.mass += count * one.mass;
         slack.loss += count * one.loss;
-        upper.push((cells.dominating(), count));
-        lower.push((cells.dominated(), count));
+        composer.add(&cells.dominating(), &cells.dominated(), count);
     }
-    let compose = |factors: &[Factor]| Composed::new(factors, spacing, plan.tilt, length, plan.window);
-    let (upper, lower) = (compose(&upper), compose(&lower));
+    let [upper, lower] = composer.finish();
     Some(match query {
         Query::Epsilon { delta } => {
             // What is left of delta after the mass at infinite loss, which is right to a few units.

@@ -116,13 +116,14 @@ impl Line for Subsampled {
             // m = 3 and 5 (by the inequality of means over its zeros): below 1e-15 and 1e-16 of the mass.
             let nodes: &[(f64, f64)] = if steep <= 0.02 { &GAUSS_3 } else { &GAUSS_5 };
             let (mut p, mut q_scaled) = (0.0, 0.0);
+            let at_reference = reference.exp();
             for &(position, weight) in nodes {
                 let x = left + (right - left) * position;
                 let t = self.exponent(x);
                 // The larger of the two densities is evaluated, the other follows from the likelihood ratio.
                 let (base, shifted, scaled) = if t < 0.0 {
                     let base = density(x / sigma);
-                    (base, base * t.exp(), base * reference.exp())
+                    (base, base * t.exp(), base * at_reference)
                 } else {
                     let shifted = density((x - 1.0) / sigma);
                     (shifted * (-t).exp(), shifted, shifted * (reference - t).exp())
