@@ -11,8 +11,8 @@ pub const DEFAULT_RELATIVE_WIDTH: f64 = 2e-5;
 /// How many times wider, relatively, an interval for delta may be than one for epsilon.
 pub(crate) const DELTA_WIDTH_FACTOR: f64 = 50.0;
 
-/// The width at which the logarithm of a tiny delta is aimed.
-const LOG_TOLERANCE: f64 = 1e-6;
+/// The width that is wanted of the logarithm of a tiny delta.
+const LOG_WIDTH: f64 = 1e-5;
 
 /// Computes what a composition of events costs under a neighbouring relation.
 ///
@@ -133,6 +133,6 @@ impl Accountant {
         } else {
             gaussian::Run::new(self.relation, &self.composition)?.profile()
         };
-        Ok(profile.and_then(|profile| profile.log_delta(epsilon, LOG_TOLERANCE)))
+        Ok(profile.and_then(|profile| profile.log_delta(epsilon, LOG_WIDTH)))
     }
 }

@@ -68,7 +68,8 @@ pub(crate) fn answer(
     let known = known();
     let mut found = inverted.map_or(known, |inverted| known.intersect(inverted));
     if !narrow(&found) {
-        let interval = lattice::solve(parts, query, found.interval, relative_width);
+        // It refines by how far it has come itself, and so is not told of what inversion found.
+        let interval = lattice::solve(parts, query, known.interval, relative_width);
         found = found.intersect(Proven::new(interval, Engine::LossDistribution));
     }
     found

@@ -92,7 +92,7 @@ impl Composition {
 
     /// An interval for delta at this epsilon, of about this relative width.
     pub(crate) fn delta(&self, epsilon: f64, relative_width: f64) -> Option<Interval> {
-        let found = self.log_delta(epsilon, (0.02 * relative_width).clamp(1e-12, 1e-3))?;
+        let found = self.log_delta(epsilon, relative_width)?;
         // Nothing is claimed of values near the end of the range of f64.
         let outwards = |log: f64, sign: f64| log.exp() * (1.0 + sign * 4.0 * ROUNDOFF * (2.0 + log.abs()));
         let lower = if found.lower < -640.0 { 0.0 } else { outwards(found.lower, -1.0) };
@@ -100,7 +100,7 @@ impl Composition {
     }
 
     /// An interval for the logarithm of delta at this epsilon.
-    pub(crate) fn log_delta(&self, epsilon: f64, tolerance: f64) -> Option<LogInterval> {
+    pub(crate) fn log_delta(&self, epsilon: f64, relative_width: f64) -> Option<LogInterval> {
         let mut answer: Option<LogInterval> = None;
         for laws in &self.directions {
             let mut side = Side::new(laws, self.squared_mu);
@@ -108,7 +108,7 @@ impl Composition {
             if answer.is_some_and(|known| side.stays_below(epsilon, known.lower)) {
                 continue;
             }
-            let found = side.log_delta(epsilon, tolerance)?;
+            let found = side.log_delta(epsilon, relative_width)?;
             answer = Some(match answer {
                 None => found,
                 Some(known) => LogInterval {
@@ -179,15 +179,32 @@ impl<'a> Side<'a> {
         Inversion::new(&best?, self.laws, self.squared_mu)
     }
 
-    fn log_delta(&mut self, epsilon: f64, tolerance: f64) -> Option<LogInterval> {
+    fn log_delta(&mut self, epsilon: f64, relative_width: f64) -> Option<LogInterval> {
         let (tilt, bound) = self.sketch.tilt_at(epsilon);
         let cumulants = self.sketch.cumulants(tilt)?;
         // The saddle-point approximation, for planning.
         let guess = bound.min(0.0) - (1.0 + cumulants.variance.sqrt() * tilt).ln() - 1.0;
-        // The density at epsilon is about c (c+1) delta.
-        let smoothing = 20.0 * tolerance / (tilt * (tilt + 1.0));
-        let (interval, _) = self.inversion(tilt, epsilon, guess, tolerance, smoothing)?.log_delta(epsilon);
-        (interval.upper.is_finite()).then_some(interval)
+        let tolerance = (0.02 * relative_width).clamp(1e-12, 1e-3);
+        // The density at epsilon is about c (c+1) delta, where it is smooth; where it is not, less of an added step is needed.
+        let mut smoothing = 0.3 * relative_width / (tilt * (tilt + 1.0));
+        let mut best: Option<LogInterval> = None;
+        for _ in 0..4 {
+            let Some(inversion) = self.inversion(tilt, epsilon, guess, tolerance, smoothing) else { break };
+            let (found, _) = inversion.log_delta(epsilon);
+            if !found.upper.is_finite() {
+                break;
+            }
+            best = Some(best.map_or(found, |best| {
+                let (lower, upper) = (best.lower.max(found.lower), best.upper.min(found.upper));
+                LogInterval { lower, estimate: found.estimate.max(lower).min(upper), upper }
+            }));
+            let width = found.upper - found.lower;
+            if width <= relative_width {
+                break;
+            }
+            smoothing *= (0.5 * relative_width / width).clamp(0.01, 0.5);
+        }
+        best
     }
 
     fn epsilon(&mut self, log_delta: f64, relative_width: f64) -> Option<Interval> {
