@@ -14,6 +14,8 @@ pub enum Engine {
     ClosedForm,
     /// Two discretised privacy loss distributions, one dominating and one dominated, composed by Fourier transform.
     LossDistribution,
+    /// The profile's Laplace transform, inverted by quadrature along a tilted contour with bounds on all its errors.
+    FourierInversion,
 }
 
 impl fmt::Display for Engine {
@@ -21,6 +23,7 @@ impl fmt::Display for Engine {
         f.write_str(match self {
             Engine::ClosedForm => "closed form",
             Engine::LossDistribution => "discretised loss distribution",
+            Engine::FourierInversion => "Fourier inversion",
         })
     }
 }
@@ -49,12 +52,14 @@ pub struct Certified {
     pub estimate: f64,
     /// The proven upper end: the guarantee.
     pub upper: f64,
-    /// Which method proved the interval.
-    pub engine: Engine,
+    /// Which method proved the lower end.
+    pub lower_engine: Engine,
+    /// Which method proved the upper end.
+    pub upper_engine: Engine,
 }
 
 impl Certified {
-    /// An interval from its ends.
+    /// An interval both of whose ends one engine proved.
     ///
     /// # Errors
     /// [`Error::Interval`] unless `0 <= lower <= estimate <= upper < infinity`.
@@ -62,7 +67,13 @@ impl Certified {
         if !(0.0 <= lower && lower <= estimate && estimate <= upper && upper < f64::INFINITY) {
             return Err(Error::Interval { lower, estimate, upper });
         }
-        Ok(Self { lower, estimate, upper, engine })
+        Ok(Self { lower, estimate, upper, lower_engine: engine, upper_engine: engine })
+    }
+
+    /// The same interval, its ends proven by these engines.
+    #[must_use]
+    pub fn proven_by(self, lower_engine: Engine, upper_engine: Engine) -> Self {
+        Self { lower_engine, upper_engine, ..self }
     }
 
     /// How far the ends are apart.
@@ -122,7 +133,12 @@ fn outward(value: f64, up: bool) -> String {
 impl fmt::Display for Certified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (lower, upper) = (outward(self.lower, false), outward(self.upper, true));
-        write!(f, "at most {upper} (between {lower} and {upper}, {})", self.engine)
+        write!(f, "at most {upper} (between {lower} and {upper}, ")?;
+        if self.lower_engine == self.upper_engine {
+            write!(f, "{})", self.upper_engine)
+        } else {
+            write!(f, "{} below and {} above)", self.lower_engine, self.upper_engine)
+        }
     }
 }
 
@@ -133,14 +149,16 @@ struct Unchecked {
     lower: f64,
     estimate: f64,
     upper: f64,
-    engine: Engine,
+    lower_engine: Engine,
+    upper_engine: Engine,
 }
 
 impl TryFrom<Unchecked> for Certified {
     type Error = Error;
 
     fn try_from(value: Unchecked) -> Result<Self> {
-        Certified::new(value.lower, value.estimate, value.upper, value.engine)
+        let interval = Certified::new(value.lower, value.estimate, value.upper, value.upper_engine)?;
+        Ok(interval.proven_by(value.lower_engine, value.upper_engine))
     }
 }
 

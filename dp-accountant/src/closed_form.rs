@@ -69,12 +69,16 @@ fn difference_of_tails(z: f64, gap: f64, slip: f64) -> Interval {
 /// delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
 /// ```
 pub(crate) fn gaussian_delta(mu: f64, relative_error: f64, epsilon: f64) -> Interval {
-    let ratio = epsilon / mu;
-    let z = ratio - 0.5 * mu;
-    let slip = (2.0 * ROUNDOFF + relative_error) * (ratio + 0.5 * mu);
     // e^epsilon density(z + mu) = density(z), which removes the exponential and its overflow. The relative error of
     // the gap mu is part of the slip of both ends.
-    difference_of_tails(z, mu, slip)
+    let (z, gap, slip) = gaussian_position(mu, relative_error, epsilon);
+    difference_of_tails(z, gap, slip)
+}
+
+/// Where [`gaussian_delta`] stands between the tails: `z`, the gap, and a bound on the error of both.
+pub(crate) fn gaussian_position(mu: f64, relative_error: f64, epsilon: f64) -> (f64, f64, f64) {
+    let ratio = epsilon / mu;
+    (ratio - 0.5 * mu, mu, (2.0 * ROUNDOFF + relative_error) * (ratio + 0.5 * mu))
 }
 
 /// delta(epsilon) of one Poisson-subsampled step under add/remove, the larger of its two directions (removal).
@@ -91,6 +95,16 @@ pub(crate) fn gaussian_delta(mu: f64, relative_error: f64, epsilon: f64) -> Inte
 /// alpha (1-q) >= 1, and otherwise (1 - alpha (1-q)) H(beta) with beta = alpha q / (1 - alpha (1-q)). Its factor is at
 /// most q; and beta >= alpha', because (q + x)(q - x (1-q)) = (1 + x) q² - x² (1-q) for x = alpha - 1. H decreases.
 pub(crate) fn subsampled_step_delta(noise_multiplier: f64, rate: f64, epsilon: f64) -> Interval {
+    let (near, gap, slip) = subsampled_step_position(noise_multiplier, rate, epsilon);
+    let unscaled = difference_of_tails(near, gap, slip);
+    Interval {
+        lower: unscaled.lower * rate * (1.0 - 2.0 * ROUNDOFF),
+        upper: (unscaled.upper * rate * (1.0 + 2.0 * ROUNDOFF)).min(1.0),
+    }
+}
+
+/// Where [`subsampled_step_delta`] stands between the tails: `z`, the gap, and a bound on the error of both.
+pub(crate) fn subsampled_step_position(noise_multiplier: f64, rate: f64, epsilon: f64) -> (f64, f64, f64) {
     let sigma = noise_multiplier;
     // log(1 + (e^epsilon - 1)/q), without overflow.
     let exponent = if epsilon > 30.0 {
@@ -101,11 +115,7 @@ pub(crate) fn subsampled_step_delta(noise_multiplier: f64, rate: f64, epsilon: f
     let near = sigma * exponent - 0.5 / sigma;
     let gap = 1.0 / sigma;
     let slip = 8.0 * ROUNDOFF * (sigma * (exponent + rate.ln().abs().min(exponent)) + gap);
-    let unscaled = difference_of_tails(near, gap, slip);
-    Interval {
-        lower: unscaled.lower * rate * (1.0 - 2.0 * ROUNDOFF),
-        upper: (unscaled.upper * rate * (1.0 + 2.0 * ROUNDOFF)).min(1.0),
-    }
+    (near, gap, slip)
 }
 
 /// epsilon(delta) from a function that encloses delta(epsilon).

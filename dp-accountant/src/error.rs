@@ -1,6 +1,7 @@
 //! What can go wrong, each case with the value that broke its bound.
 
-use crate::{Relation, Sampling};
+use crate::classical::Method;
+use crate::{Budget, Event, Relation, Sampling};
 
 /// The result of anything in this crate that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -115,5 +116,175 @@ pub enum Error {
         budget: f64,
         /// The delta of the budget.
         delta: f64,
+    },
+    /// A parameter of a mechanism or a sampling scheme is out of range.
+    #[error("{name} must be {bound}, got {value}")]
+    Parameter {
+        /// Which parameter.
+        name: &'static str,
+        /// The value that was given.
+        value: f64,
+        /// The bound it broke.
+        bound: &'static str,
+    },
+    /// No engine has a proven answer for this mechanism under this sampling scheme and relation.
+    #[error("{event} under {relation} has no certified answer here; {instead}")]
+    UnsupportedEvent {
+        /// The neighbouring relation that was asked for.
+        relation: Relation,
+        /// The offending event.
+        event: Event,
+        /// What can be asked instead.
+        instead: &'static str,
+    },
+    /// No epsilon reaches this delta: with a larger probability an outcome gives everything away.
+    #[error("no epsilon has delta {delta}: an outcome gives everything away with probability {catastrophe}")]
+    NoEpsilon {
+        /// The delta that was asked for.
+        delta: f64,
+        /// The probability of outcomes with infinite loss.
+        catastrophe: f64,
+    },
+    /// A shuffled run was counted in parts of an epoch.
+    #[error(
+        "{steps} steps of batches of {batch} from {records} shuffled records are not whole epochs of {epoch} steps; \
+         round up to {rounded}"
+    )]
+    PartOfEpoch {
+        /// The count of the event.
+        steps: u64,
+        /// Records in a batch.
+        batch: u64,
+        /// Records in the data set.
+        records: u64,
+        /// Steps in an epoch.
+        epoch: u64,
+        /// The next multiple of it.
+        rounded: u64,
+    },
+    /// More different subsampled events than one answer can hold.
+    #[error(
+        "a composition may hold at most {most} different events that need a loss distribution, got {found}"
+    )]
+    TooManyEvents {
+        /// How many there are.
+        found: usize,
+        /// How many are allowed.
+        most: usize,
+    },
+    /// The theorem behind an older accountant does not cover an event under a relation.
+    #[error("the {method} does not cover \"{event}\" under {relation}; {instead}")]
+    Inapplicable {
+        /// The accountant that was asked.
+        method: Method,
+        /// The neighbouring relation.
+        relation: Relation,
+        /// The event.
+        event: Event,
+        /// What can be asked instead.
+        instead: &'static str,
+    },
+    /// An older accountant's bound is infinite: it says nothing.
+    #[error("the {method} gives no finite bound here; ask the certified accountant")]
+    NoBound {
+        /// The accountant that was asked.
+        method: Method,
+    },
+    /// The order of a Rényi divergence is not a number above 1, or that of a moment is 0.
+    #[error("order must be finite and above 1 (a moment's: at least 1), got {value}")]
+    Order {
+        /// The value that was given.
+        value: f64,
+    },
+    /// A rho is negative or not finite.
+    #[error("rho must be finite and not negative, got {value}")]
+    Rho {
+        /// The value that was given.
+        value: f64,
+    },
+    /// Not even the smallest value of a parameter meets the budget.
+    #[error(
+        "no choice of {what} meets epsilon {budget} at delta {delta}: at {smallest}, the smallest considered, epsilon is \
+         already {epsilon}; use more noise or a larger budget"
+    )]
+    NoneKeeps {
+        /// The parameter.
+        what: &'static str,
+        /// Its smallest value.
+        smallest: f64,
+        /// The upper end of epsilon there.
+        epsilon: f64,
+        /// The epsilon of the budget.
+        budget: f64,
+        /// The delta of the budget.
+        delta: f64,
+    },
+    /// A ledger's file could not be read or written.
+    #[error("ledger {path}: {reason}")]
+    LedgerFile {
+        /// The file.
+        path: String,
+        /// What the operating system says.
+        reason: String,
+    },
+    /// There is a file already where a ledger was to be created.
+    #[error("ledger {path}: the file exists already; open it instead, or choose another name")]
+    LedgerExists {
+        /// The file.
+        path: String,
+    },
+    /// Another process, or another value in this one, has the ledger's file open.
+    #[error("ledger {path}: it is open elsewhere, and only one writer may spend from it at a time")]
+    LedgerLocked {
+        /// The file.
+        path: String,
+    },
+    /// A ledger's file was written in a format that this version does not know.
+    #[error("ledger {path}: it has format version {found}, this build reads version {supported}")]
+    LedgerVersion {
+        /// The file.
+        path: String,
+        /// The version that was found.
+        found: u32,
+        /// The version this build reads.
+        supported: u32,
+    },
+    /// A line of a ledger's file is not what was written.
+    #[error(
+        "ledger {path}, line {line}: {reason}: \"{found}\"; restore the file, or count everything that it stood for as \
+         spent"
+    )]
+    LedgerLine {
+        /// The file.
+        path: String,
+        /// The number of the line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        reason: &'static str,
+        /// The beginning of the line.
+        found: String,
+    },
+    /// A ledger's file was created for another budget.
+    #[error(
+        "ledger {path}: it was created for epsilon {} at delta {} under {}, not for epsilon {} at delta {} under {}",
+        found.epsilon, found.delta, found.relation, wanted.epsilon, wanted.delta, wanted.relation
+    )]
+    LedgerBudget {
+        /// The file.
+        path: String,
+        /// The budget it was created for.
+        found: Budget,
+        /// The budget that was named.
+        wanted: Budget,
+    },
+    /// An event tree holds a node that cannot be read, or an event for which there is no node.
+    #[error("{node} at {path} {reason}")]
+    DpEvent {
+        /// The way from the root of the tree, as in `$.events[2].event`.
+        path: String,
+        /// The class of the node.
+        node: String,
+        /// What is wrong with it.
+        reason: String,
     },
 }

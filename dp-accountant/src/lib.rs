@@ -37,23 +37,38 @@ mod accountant;
 mod budget;
 mod calibrate;
 mod certified;
+pub mod classical;
 mod closed_form;
 mod composition;
+mod engines;
 mod error;
 mod event;
+mod fourier;
+mod gaussian;
+pub mod guide;
+#[cfg(feature = "json")]
+pub mod interop;
 mod lattice;
 mod ledger;
 #[cfg(test)]
 mod properties;
+mod questions;
+mod schemes;
 mod special;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 
 pub use accountant::{Accountant, DEFAULT_RELATIVE_WIDTH};
 pub use budget::Budget;
-pub use calibrate::{Calibrated, calibrate_noise_multiplier};
+pub use calibrate::{
+    Calibrated, CalibratedBatch, CalibratedRate, CalibratedSteps, calibrate_batch,
+    calibrate_noise_multiplier, calibrate_rate, calibrate_steps,
+};
 pub use certified::{Certified, Engine, rounded_down, rounded_up};
 pub use composition::Composition;
 pub use error::{Error, Result};
 pub use event::{Event, Mechanism, Relation, Sampling};
-pub use ledger::Ledger;
+#[cfg(feature = "ledger-file")]
+pub use ledger::FileLedger;
+pub use ledger::{Ledger, Odometer, Reading};
+pub use questions::{CertifiedLog, Corner, TradeOff};

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::closed_form::{Interval, gaussian_delta, invert, subsampled_step_delta};
-use crate::lattice::{self, Query, Step};
+use crate::lattice::{self, Pair, Part, Query, Subsampled};
 use crate::{Accountant, Certified, Composition, Event, Mechanism, Relation, Sampling, strategies};
 
 fn event(noise_multiplier: f64, rate: f64) -> Event {
@@ -24,6 +24,10 @@ fn delta(composition: &Composition, epsilon: f64) -> Certified {
 /// What a more private run certainly costs cannot exceed what a less private one possibly costs.
 fn is_ordered(more_private: Certified, less_private: Certified) -> bool {
     more_private.lower <= less_private.upper
+}
+
+fn part(sigma: f64, rate: f64, count: f64) -> Part {
+    Part { pair: Pair::Subsampled(Subsampled { sigma, rate }), count }
 }
 
 proptest! {
@@ -97,7 +101,7 @@ proptest! {
         let exact = invert(truth, given);
         let wide = Interval { lower: 0.0, upper: 4.0 * exact.upper + 1.0 };
         let found = lattice::solve(
-            &[Step { noise_multiplier, rate: 1.0, count }], Query::Epsilon { delta: given }, wide, 1e-3,
+            &[part(noise_multiplier, 1.0, count)], Query::Epsilon { delta: given }, wide, 1e-3,
         );
         prop_assert!(found.lower <= exact.upper && found.upper >= exact.lower, "{found:?} {exact:?}");
         prop_assert!(found.upper - found.lower <= 1e-2 * exact.upper + 1e-6, "{found:?} {exact:?}");
@@ -111,7 +115,7 @@ proptest! {
     ) {
         let exact = subsampled_step_delta(noise_multiplier, rate, epsilon);
         let wide = Interval { lower: 0.0, upper: 1.0 };
-        let step = Step { noise_multiplier, rate, count: 1.0 };
+        let step = part(noise_multiplier, rate, 1.0);
         let found = lattice::solve(&[step], Query::Delta { epsilon }, wide, 1e-3);
         prop_assert!(found.lower <= exact.upper && found.upper >= exact.lower, "{found:?} {exact:?}");
         prop_assert!(exact.upper < 1e-12 || found.upper - found.lower <= 0.2 * exact.upper, "{found:?} {exact:?}");

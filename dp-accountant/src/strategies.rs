@@ -26,20 +26,40 @@ pub fn relation() -> impl Strategy<Value = Relation> {
 
 /// Any valid sampling scheme.
 pub fn sampling() -> impl Strategy<Value = Sampling> {
+    let sizes = || (1u64..1_000, 0u64..100_000).prop_map(|(batch, rest)| (batch, batch + rest));
     prop_oneof![
         Just(Sampling::None),
         rate().prop_map(|rate| Sampling::Poisson { rate }),
-        (1u64..1_000, 0u64..100_000)
-            .prop_map(|(batch, rest)| Sampling::WithoutReplacement { batch, records: batch + rest }),
+        sizes().prop_map(|(batch, records)| Sampling::WithoutReplacement { batch, records }),
+        sizes().prop_map(|(batch, records)| Sampling::WithReplacement { batch, records: records + 1 }),
+        sizes().prop_map(|(batch, records)| Sampling::Shuffle { batch, records }),
+    ]
+}
+
+/// Any valid mechanism.
+pub fn mechanism() -> impl Strategy<Value = Mechanism> {
+    let epsilon = || (-5.0f64..1.5).prop_map(f64::exp);
+    prop_oneof![
+        3 => noise_multiplier().prop_map(|noise_multiplier| Mechanism::Gaussian { noise_multiplier }),
+        1 => noise_multiplier().prop_map(|scale| Mechanism::Laplace { scale }),
+        1 => (noise_multiplier(), 1u64..5)
+            .prop_map(|(sigma, sensitivity)| Mechanism::DiscreteGaussian { sigma, sensitivity }),
+        1 => (2u64..20, 0.01f64..0.99).prop_map(|(categories, share)| {
+            let chance = 1.0 / categories as f64;
+            let truth_probability = chance * (1.0 + 1e-9) + share * (1.0 - chance * (1.0 + 1e-9));
+            Mechanism::RandomizedResponse { categories, truth_probability }
+        }),
+        1 => epsilon().prop_map(|epsilon| Mechanism::PureDp { epsilon }),
+        1 => (epsilon(), delta())
+            .prop_map(|(epsilon, delta)| Mechanism::ApproximateDp { epsilon, delta: 1e-3 * delta }),
     ]
 }
 
 /// Any valid event.
 pub fn event() -> impl Strategy<Value = Event> {
-    (noise_multiplier(), sampling())
-        .prop_filter_map("parameters are in range", |(noise_multiplier, sampling)| {
-            Event::new(Mechanism::Gaussian { noise_multiplier }, sampling).ok()
-        })
+    (mechanism(), sampling()).prop_filter_map("parameters are in range", |(mechanism, sampling)| {
+        Event::new(mechanism, sampling).ok()
+    })
 }
 
 /// A Gaussian event, with or without Poisson sampling: certified under add/remove.

@@ -2,7 +2,7 @@
 
 use dp_accountant::{
     Accountant, Budget, Composition, Error, Event, Ledger, Mechanism, Relation, Result, Sampling,
-    calibrate_noise_multiplier,
+    calibrate_batch, calibrate_noise_multiplier, calibrate_rate, calibrate_steps,
 };
 
 fn run(rate: f64, steps: u64) -> impl Fn(f64) -> Result<Composition> {
@@ -53,9 +53,10 @@ fn the_ledger_accepts_what_was_calibrated_and_no_step_more() {
     }
     assert_eq!(*ledger.events(), before);
     // An event without a proven answer is refused as well.
-    let fixed = Sampling::WithoutReplacement { batch: 1, records: 2 };
-    let fixed = Event::new(Mechanism::Gaussian { noise_multiplier: 1e6 }, fixed).expect("valid");
-    assert!(matches!(ledger.debit(fixed, 1), Err(Error::Unsupported { .. })));
+    let shuffled = Sampling::Shuffle { batch: 1, records: 2 };
+    let shuffled = Event::new(Mechanism::Gaussian { noise_multiplier: 1e6 }, shuffled).expect("valid");
+    let refused = ledger.debit(shuffled, 2);
+    assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
     assert_eq!(*ledger.events(), before);
 }
 
@@ -111,4 +112,73 @@ fn tiny_budgets_are_met_and_not_by_far_too_much_noise() {
         // Below a budget of 1e-3 the width aimed at is absolute, 2e-8.
         assert!(found.epsilon.upper <= epsilon && found.epsilon.upper >= epsilon - 2e-7, "{found:?}");
     }
+}
+
+fn step(noise_multiplier: f64, rate: f64) -> Result<Event> {
+    Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::Poisson { rate })
+}
+
+#[test]
+fn the_largest_number_of_steps_is_found() {
+    for (epsilon, delta, noise_multiplier, rate) in [
+        (1.0, 1e-5, 1.5, 0.01),
+        (1.828236666517, 1e-5, 1.0, 0.01),
+        (4.0, 1e-7, 0.8, 0.002),
+        (1.0, 1e-6, 5.0, 0.3),
+    ] {
+        let step = step(noise_multiplier, rate).expect("valid");
+        let events = |steps| Ok(Composition::single(step, steps));
+        let found = calibrate_steps(&budget(epsilon, delta), events).expect("one step keeps the budget");
+        let cost = |steps| {
+            Accountant::new(Relation::AddRemove).compose(step, steps).epsilon(delta).expect("an answer")
+        };
+        assert_eq!(cost(found.steps), found.epsilon);
+        assert!(found.epsilon.upper <= epsilon, "{found:?}");
+        assert!(cost(found.steps + 1).upper > epsilon, "{found:?}");
+    }
+    // Without sampling the number is known: mu = sqrt(T)/50 at epsilon 1, delta 1e-5 may be 0.268051 (Balle and Wang 2018,
+    // solved in 30 digits), so that T = 179 of 179.6.
+    let gaussian = Event::new(Mechanism::Gaussian { noise_multiplier: 50.0 }, Sampling::None).expect("valid");
+    let found = calibrate_steps(&budget(1.0, 1e-5), |steps| Ok(Composition::single(gaussian, steps)));
+    assert_eq!(found.expect("reachable").steps, 179);
+}
+
+#[test]
+fn the_largest_rate_and_batch_are_found() {
+    let (records, steps) = (10_000u64, 500);
+    for (epsilon, delta, noise_multiplier) in [(1.0, 1e-5, 1.0), (0.3, 1e-6, 3.0), (6.0, 1e-5, 0.7)] {
+        let budget = budget(epsilon, delta);
+        let at = |rate| Ok(Composition::single(step(noise_multiplier, rate)?, steps));
+        let rate = calibrate_rate(&budget, at).expect("reachable");
+        assert!(rate.epsilon.upper <= epsilon && rate.epsilon.upper >= epsilon * (1.0 - 1e-4), "{rate:?}");
+        let batch =
+            calibrate_batch(&budget, records, |batch| at(batch as f64 / records as f64)).expect("reachable");
+        assert!(batch.epsilon.upper <= epsilon);
+        let whole = (rate.rate * records as f64) as u64;
+        assert!(batch.batch == whole || batch.batch == whole + 1, "{batch:?} {rate:?}");
+    }
+}
+
+#[test]
+fn parameters_that_nothing_limits_stop_at_their_ends() {
+    let quiet = |rate| Ok(Composition::single(step(1e4, rate)?, 10));
+    assert_eq!(calibrate_rate(&budget(1.0, 1e-5), quiet).expect("kept").rate, 1.0);
+    let batch = calibrate_batch(&budget(1.0, 1e-5), 77, |batch| quiet(batch as f64 / 77.0)).expect("kept");
+    assert_eq!(batch.batch, 77);
+    let found = calibrate_steps(&budget(1.0, 1e-5), |_| quiet(0.5)).expect("kept");
+    assert_eq!(found.steps, 1 << 40);
+}
+
+#[test]
+fn budgets_that_no_parameter_keeps_are_errors_with_the_cost() {
+    let loud = |_| Ok(Composition::single(step(0.5, 0.5)?, 100));
+    let error = calibrate_steps(&budget(1.0, 1e-5), loud).unwrap_err();
+    assert!(matches!(error, Error::NoneKeeps { what: "steps", .. }), "{error}");
+    assert!(error.to_string().contains("epsilon 1 at delta 0.00001"), "{error}");
+    let error = calibrate_batch(&budget(1.0, 1e-5), 10, loud).unwrap_err();
+    assert!(matches!(error, Error::NoneKeeps { .. }), "{error}");
+    let error = calibrate_rate(&budget(1.0, 1e-5), |_| loud(0)).unwrap_err();
+    assert!(matches!(error, Error::NoneKeeps { what: "sampling rate", .. }), "{error}");
+    assert!(matches!(calibrate_batch(&budget(1.0, 1e-5), 0, loud), Err(Error::Batch { .. })));
+    assert!(matches!(calibrate_steps(&budget(f64::NAN, 1e-5), loud), Err(Error::Epsilon { .. })));
 }

@@ -16,10 +16,51 @@ fn an_event_is_read_back_and_its_format_is_pinned() {
     assert_eq!(serde_json::from_str::<Composition>(&text).expect("reads"), composition);
 }
 
+/// What version 1 could not say is version 2.
+const NEWER: [&str; 7] = [
+    r#"{"version":2,"mechanism":{"gaussian":{"noise_multiplier":1.5}},"sampling":{"with_replacement":{"batch":3,"records":20}}}"#,
+    r#"{"version":2,"mechanism":{"gaussian":{"noise_multiplier":1.5}},"sampling":{"shuffle":{"batch":3,"records":20}}}"#,
+    r#"{"version":2,"mechanism":{"laplace":{"scale":2.0}},"sampling":"none"}"#,
+    r#"{"version":2,"mechanism":{"discrete_gaussian":{"sigma":3.0,"sensitivity":2}},"sampling":"none"}"#,
+    r#"{"version":2,"mechanism":{"randomized_response":{"categories":3,"truth_probability":0.5}},"sampling":"none"}"#,
+    r#"{"version":2,"mechanism":{"pure_dp":{"epsilon":0.5}},"sampling":"none"}"#,
+    r#"{"version":2,"mechanism":{"approximate_dp":{"epsilon":0.5,"delta":1e-6}},"sampling":{"poisson":{"rate":0.5}}}"#,
+];
+
+#[test]
+fn newer_events_are_pinned_and_gaussian_events_are_read_in_either_version() {
+    for text in NEWER {
+        let event: Event = serde_json::from_str(text).expect("reads");
+        let again = serde_json::to_string(&event).expect("serialises");
+        assert_eq!(again.replace("e-06", "e-6"), text);
+        assert!(!event.to_string().is_empty());
+    }
+    let newer = EVENT.replace("\"version\":1", "\"version\":2");
+    let event: Event = serde_json::from_str(&newer).expect("reads");
+    assert_eq!(serde_json::to_string(&event).expect("serialises"), EVENT);
+    for (text, from, to, word) in [
+        (NEWER[0], "\"records\":20", "\"records\":1", "records must be at least 2, got 1"),
+        (NEWER[0], "\"batch\":3", "\"batch\":0", "batch must be at least 1, got 0"),
+        (NEWER[1], "\"batch\":3", "\"batch\":21", "got 21"),
+        (NEWER[2], "2.0", "0.0", "scale must be between 1e-100 and 1e100, got 0"),
+        (NEWER[3], "3.0", "-3.0", "sigma must be between 1e-3 and 1e9, got -3"),
+        (NEWER[3], "\"sensitivity\":2", "\"sensitivity\":0", "sensitivity must be between 1 and 2^40, got 0"),
+        (NEWER[4], "\"categories\":3", "\"categories\":1", "categories must be at least 2, got 1"),
+        (NEWER[4], "0.5", "0.3", "below 1, got 0.3"),
+        (NEWER[4], "0.5", "1.0", "below 1, got 1"),
+        (NEWER[5], "0.5", "-0.5", "epsilon must be between 0 and 1e6, got -0.5"),
+        (NEWER[6], "1e-6", "1.0", "delta must be at least 0 and below 1, got 1"),
+    ] {
+        let error = serde_json::from_str::<Event>(&text.replace(from, to)).unwrap_err().to_string();
+        assert!(error.contains(word), "{error}");
+    }
+}
+
 #[test]
 fn what_is_not_a_valid_event_is_refused_with_its_value() {
     for (from, to, word) in [
-        ("\"version\":1", "\"version\":2", "version 2"),
+        ("\"version\":1", "\"version\":3", "version 3"),
+        ("\"version\":1", "\"version\":0", "version 0"),
         ("\"version\":1,", "", "version"),
         ("1.5", "-0.3", "-0.3"),
         ("1.5", "0", "got 0"),

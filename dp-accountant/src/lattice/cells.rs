@@ -1,15 +1,13 @@
-//! How much mass the two laws of a subsampled Gaussian step put between consecutive values of the privacy loss.
+//! How much mass the two laws of a step put between consecutive values of the privacy loss.
 //!
-//! The outcome is a number x; with t = (x - 1/2)/σ² the removal pair is
+//! The outcomes of a [`Line`] are numbers whose loss increases, so an interval of losses is an interval of outcomes. The
+//! line knows its masses to a relative error that is stated with the table, and the inverse of its loss well enough: how
+//! far the loss at a computed boundary is from where it should be is measured and stated too.
 //!
-//! ```text
-//! P = (1-q) N(0, σ²) + q N(1, σ²),   Q = N(0, σ²),   L(x) = log(dP/dQ) = log(1 - q + q e^t)
-//! ```
-//!
-//! L increases, so an interval of losses is an interval of outcomes and its masses are differences of normal
-//! distribution functions. They are computed to a relative error that is stated with the table.
+//! Single outcomes with mass (atoms) are added to the half-cell that contains their loss.
 
-use crate::special::{ROUNDOFF, density, mills_ratio, upper_tail};
+use super::atoms::Atom;
+use crate::special::ROUNDOFF;
 
 /// Masses below this are not trusted to a relative error, because their factors may be subnormal.
 const NEGLIGIBLE: f64 = 1e-290;
@@ -38,6 +36,9 @@ pub(crate) struct Cells {
     /// Q masses of the same two regions.
     q_above: f64,
     q_below: f64,
+    /// Masses of outcomes that only P, or only Q, can produce: exact, and no part of the table.
+    pub(crate) p_only: f64,
+    q_only: f64,
     /// P mass of half-cells that were too light to be kept, for P and Q.
     pub(crate) p_lost: f64,
     q_lost: f64,
@@ -49,60 +50,62 @@ pub(crate) struct Cells {
     symmetric: bool,
 }
 
-/// A subsampled Gaussian step as a pair of outcome laws.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Pair {
-    pub(crate) sigma: f64,
-    pub(crate) rate: f64,
+/// The loss at the left end of half-cell `k`.
+fn boundary(origin: i64, k: i64, spacing: f64) -> f64 {
+    (origin + k * (FRACTIONS / 2)) as f64 * (spacing / FRACTIONS as f64)
 }
 
-impl Pair {
-    /// The logarithm of N(1, σ²) over N(0, σ²) at an outcome.
-    pub(crate) fn exponent(&self, x: f64) -> f64 {
-        (x - 0.5) / (self.sigma * self.sigma)
-    }
+/// The lattice position nearest to a loss from below, as an origin: with it that loss is a lattice point, or less than a
+/// millionth of a cell above one.
+pub(crate) fn origin_at(loss: f64, spacing: f64) -> i64 {
+    let cells = loss / spacing;
+    ((cells - cells.floor()) * FRACTIONS as f64) as i64
+}
 
-    /// The privacy loss of an outcome when a record is removed.
-    pub(crate) fn loss(&self, x: f64) -> f64 {
-        let (q, t) = (self.rate, self.exponent(x));
-        if q == 1.0 {
-            t
-        } else if t > 30.0 {
-            t + q.ln() + ((1.0 - q) / q * (-t).exp()).ln_1p()
-        } else {
-            let change = q * t.exp_m1();
-            if change > -0.5 { change.ln_1p() } else { ((1.0 - q) + q * t.exp()).ln() }
-        }
-    }
+/// The masses of P and Q on an interval of outcomes, Q's multiplied by e^reference, with a bound on their relative error.
+pub(crate) struct Mass {
+    pub(crate) p: f64,
+    pub(crate) q_scaled: f64,
+    pub(crate) error: f64,
+}
 
-    /// A bound on the rounding error of [`Self::loss`]: t is off by 3u|t| and L by at most that, times dL/dt <= 1 and
-    /// |t| e^t <= 1 for negative t; the remaining operations lose a few u of the size of their terms.
-    fn loss_evaluation_error(&self, loss: f64) -> f64 {
-        16.0 * ROUNDOFF * (2.0 + loss.abs() + 2.0 * self.rate.ln().abs())
-    }
+/// A pair of laws on the real line, without atoms, whose loss increases with the outcome.
+pub(crate) trait Line {
+    /// The privacy loss of an outcome.
+    fn loss(&self, x: f64) -> f64;
+    /// A bound on the rounding error of [`Self::loss`] near a loss.
+    fn loss_evaluation_error(&self, loss: f64) -> f64;
+    /// An outcome that has about the given loss; the lowest or highest outcome where there is none. `near` is the
+    /// outcome of a loss a little smaller.
+    fn outcome(&self, loss: f64, near: f64) -> f64;
+    /// The infimum and the supremum of the losses of all outcomes.
+    fn limits(&self) -> (f64, f64);
+    /// The masses between two outcomes, Q's multiplied by `e^reference`, where reference is the loss of the left one.
+    fn mass(&self, left: f64, right: f64, reference: f64) -> Mass;
+    /// The masses of P and Q below an outcome.
+    fn below(&self, x: f64) -> (f64, f64);
+    /// The masses of P and Q above an outcome.
+    fn above(&self, x: f64) -> (f64, f64);
+    /// Whether (Q, P) has the loss distribution of (P, Q).
+    fn is_symmetric(&self) -> bool;
+}
 
-    /// The outcome that has the given loss; minus infinity where all losses are larger.
-    fn outcome(&self, loss: f64) -> f64 {
-        let q = self.rate;
-        let exponent = if q == 1.0 {
-            loss
-        } else if loss > 30.0 {
-            loss - q.ln() + (-(1.0 - q) * (-loss).exp()).ln_1p()
-        } else {
-            let relative = loss.exp_m1() / q;
-            if relative <= -1.0 {
-                return f64::NEG_INFINITY;
-            }
-            relative.ln_1p()
-        };
-        self.sigma * self.sigma * exponent + 0.5
-    }
+/// Where a table lies and how large it may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Frame {
+    pub(crate) spacing: f64,
+    pub(crate) origin: i64,
+    /// The losses to be covered.
+    pub(crate) lowest: f64,
+    pub(crate) highest: f64,
+    /// The most half-cells.
+    pub(crate) limit: usize,
+}
 
-    /// The table of half-cells of spacing `spacing`/2 over all losses that have mass beyond `truncation` standard
-    /// deviations from both centres cut off. `None` if it would need more than `limit` half-cells.
-    pub(crate) fn cells(&self, spacing: f64, truncation: f64, limit: usize) -> Option<Cells> {
-        let (lowest, highest) = self.loss_range(truncation);
-        let origin = self.origin(spacing);
+impl Cells {
+    /// A table without mass. `None` if it would need too many half-cells.
+    pub(crate) fn empty(frame: Frame) -> Option<Self> {
+        let Frame { spacing, origin, lowest, highest, limit } = frame;
         let shift = boundary(origin, 0, spacing);
         let (first, last) =
             (((lowest - shift) / spacing).floor() * 2.0, ((highest - shift) / spacing).ceil() * 2.0);
@@ -110,172 +113,215 @@ impl Pair {
             return None;
         }
         let (first, count) = (first as i64, (last - first) as usize);
-        let mut cells = Cells {
+        Some(Self {
             spacing,
             origin,
             first,
-            p: Vec::with_capacity(count),
-            q_scaled: Vec::with_capacity(count),
+            p: vec![0.0; count],
+            q_scaled: vec![0.0; count],
             p_above: 0.0,
             p_below: 0.0,
             q_above: 0.0,
             q_below: 0.0,
+            p_only: 0.0,
+            q_only: 0.0,
             p_lost: 0.0,
             q_lost: 0.0,
             mass_error: 0.0,
             loss_error: 0.0,
-            symmetric: self.rate == 1.0,
-        };
-        let mut left_loss = boundary(origin, first, spacing);
-        let mut left = self.outcome(left_loss);
-        cells.note_boundary(self, left, left_loss);
-        let (base, shifted) = (upper_tail(-left / self.sigma), upper_tail((1.0 - left) / self.sigma));
-        cells.q_below = base;
-        cells.p_below = (1.0 - self.rate) * base + self.rate * shifted;
-        for k in 0..count {
-            let right_loss = boundary(origin, first + k as i64 + 1, spacing);
-            let right = self.outcome(right_loss);
-            cells.note_boundary(self, right, right_loss);
-            let mass = self.mass(left, right, left_loss);
-            if !(mass.p >= NEGLIGIBLE && mass.q_scaled >= NEGLIGIBLE) {
-                cells.p_lost += mass.p.abs() + f64::MIN_POSITIVE;
-                // With rate 1 the reversed table is a copy and this number is not needed.
-                if self.rate < 1.0 {
-                    cells.q_lost += mass.q_scaled * (-left_loss).exp() + f64::MIN_POSITIVE;
+            symmetric: false,
+        })
+    }
+
+    /// The table of a line. `None` if it would need too many half-cells, or if its parameters are beyond all reason and
+    /// leave the range of f64.
+    pub(crate) fn of_line(line: &impl Line, frame: Frame) -> Option<Self> {
+        let mut cells = Self::empty(frame)?;
+        cells.symmetric = line.is_symmetric();
+        let mut left_loss = cells.left_end(0);
+        let mut left = line.outcome(left_loss, f64::NEG_INFINITY);
+        cells.note_boundary(line, left, left_loss);
+        (cells.p_below, cells.q_below) = line.below(left);
+        for k in 0..cells.p.len() {
+            let right_loss = cells.left_end(k + 1);
+            let right = line.outcome(right_loss, left);
+            cells.note_boundary(line, right, right_loss);
+            if right > left {
+                let mass = line.mass(left, right, left_loss);
+                if mass.p >= NEGLIGIBLE && mass.q_scaled >= NEGLIGIBLE {
+                    cells.mass_error = cells.mass_error.max(mass.error);
+                    (cells.p[k], cells.q_scaled[k]) = (mass.p, mass.q_scaled);
+                } else {
+                    cells.p_lost += mass.p.abs() + f64::MIN_POSITIVE;
+                    // A symmetric table is not reversed, and this number is not needed.
+                    if !cells.symmetric {
+                        cells.q_lost += mass.q_scaled * (-left_loss).exp() + f64::MIN_POSITIVE;
+                    }
                 }
-                cells.p.push(0.0);
-                cells.q_scaled.push(0.0);
-            } else {
-                cells.mass_error = cells.mass_error.max(mass.error);
-                cells.p.push(mass.p);
-                cells.q_scaled.push(mass.q_scaled);
             }
             (left, left_loss) = (right, right_loss);
         }
-        let (base, shifted) = (upper_tail(left / self.sigma), upper_tail((left - 1.0) / self.sigma));
-        cells.q_above = base;
-        cells.p_above = (1.0 - self.rate) * base + self.rate * shifted;
-        // Parameters beyond all reason may leave the range of f64; then there is no table.
-        let sum =
-            cells.p_above + cells.p_below + cells.p_lost + cells.q_lost + cells.mass_error + cells.loss_error;
-        sum.is_finite().then_some(cells)
+        (cells.p_above, cells.q_above) = line.above(left);
+        cells.checked()
     }
 
-    /// Where the lattice should lie: with a group of all outcomes up to half a cell above the origin balanced there.
-    ///
-    /// At small rates nearly all outcomes have losses within about q of log(1-q), on the scale of a cell a single point. With that
-    /// point between two lattice points the lower end would have to lower it to the one below. Any origin is valid.
-    fn origin(&self, spacing: f64) -> i64 {
-        let q = self.rate;
-        if q == 1.0 {
-            return 0;
-        }
-        let mut balanced = (-q).ln_1p();
-        for _ in 0..40 {
-            let top = self.outcome(balanced + 0.5 * spacing) / self.sigma;
-            let (base, shifted) = (upper_tail(-top), upper_tail(1.0 / self.sigma - top));
-            if base <= 0.0 {
-                break;
-            }
-            balanced = (q * (shifted / base - 1.0)).ln_1p();
-        }
-        // Beyond a cell the origin does not matter.
-        let cells = balanced / spacing;
-        ((cells - cells.floor()) * FRACTIONS as f64) as i64
+    /// The table, if all that is said of it is finite.
+    fn checked(self) -> Option<Self> {
+        let sum = self.p_above + self.p_below + self.p_lost + self.q_lost + self.mass_error + self.loss_error;
+        sum.is_finite().then_some(self)
     }
 
-    /// The losses at `truncation` standard deviations below 0 and above 1.
-    pub(crate) fn loss_range(&self, truncation: f64) -> (f64, f64) {
-        (self.loss(-truncation * self.sigma), self.loss(1.0 + truncation * self.sigma))
+    /// The loss at the left end of the half-cell with the given place in the table.
+    fn left_end(&self, place: usize) -> f64 {
+        boundary(self.origin, self.first + place as i64, self.spacing)
     }
 
-    /// The masses between two outcomes, Q's multiplied by `e^reference`.
-    fn mass(&self, left: f64, right: f64, reference: f64) -> Mass {
-        let (sigma, q) = (self.sigma, self.rate);
-        let width = (right - left) / sigma;
-        let z = [left / sigma, right / sigma, (left - 1.0) / sigma, (right - 1.0) / sigma];
-        // An infinite end contributes no error, and beyond 60 nothing is left of the densities.
-        let far = z.iter().filter(|z| z.is_finite()).fold(0.0f64, |far, z| far.max(z.abs())).min(60.0);
-        let steep = width * (far + 3.0);
-        // Positions carry a relative error of 2u, so a density 2u z² and more from its own evaluation; differences of
-        // tails over a cell with steep > 1/2 cancel by a factor of at most 2.5 (far + 3), which the term in far² covers.
-        // Exponents t and the reference add their own rounding.
-        let exponent = self.exponent(if left.is_finite() { left } else { right }).abs();
-        let error = ROUNDOFF * (64.0 + 40.0 * far * far + 8.0 * (exponent + reference.abs()));
-        if steep <= 0.5 {
-            // Gauss-Legendre with m points errs by at most c_m width^(2m) He_2m, and |He_2m(z)| <= (|z| + 3)^(2m) for
-            // m = 3 and 5 (by the inequality of means over its zeros): below 1e-15 and 1e-16 of the mass.
-            let nodes: &[(f64, f64)] = if steep <= 0.02 { &GAUSS_3 } else { &GAUSS_5 };
-            let (mut p, mut q_scaled) = (0.0, 0.0);
-            for &(position, weight) in nodes {
-                let x = left + (right - left) * position;
-                let t = self.exponent(x);
-                // The larger of the two densities is evaluated, the other follows from the likelihood ratio.
-                let (base, shifted, scaled) = if t < 0.0 {
-                    let base = density(x / sigma);
-                    (base, base * t.exp(), base * reference.exp())
-                } else {
-                    let shifted = density((x - 1.0) / sigma);
-                    (shifted * (-t).exp(), shifted, shifted * (reference - t).exp())
-                };
-                p += weight * ((1.0 - q) * base + q * shifted);
-                q_scaled += weight * scaled;
-            }
-            return Mass { p: p * width, q_scaled: q_scaled * width, error };
-        }
-        let between = |low: f64, high: f64| {
-            // Tails on the side away from zero, where they do not cancel.
-            if low > 0.0 { upper_tail(low) - upper_tail(high) } else { upper_tail(-high) - upper_tail(-low) }
-        };
-        let base = between(z[0], z[1]);
-        let shifted = between(z[2], z[3]);
-        let q_scaled = if reference <= 300.0 {
-            base * reference.exp()
-        } else {
-            // Here N(0) may underflow: e^reference times its tail is e^(reference - t) density of N(1) times the
-            // Mills ratio, whose argument exceeds 24.
-            let tail = |x: f64| {
-                (reference - self.exponent(x)).exp() * density((x - 1.0) / sigma) * mills_ratio(x / sigma)
-            };
-            tail(left) - tail(right)
-        };
-        Mass { p: (1.0 - q) * base + q * shifted, q_scaled, error }
-    }
-}
-
-/// The loss at the left end of half-cell `k`.
-fn boundary(origin: i64, k: i64, spacing: f64) -> f64 {
-    (origin + k * (FRACTIONS / 2)) as f64 * (spacing / FRACTIONS as f64)
-}
-
-struct Mass {
-    p: f64,
-    q_scaled: f64,
-    error: f64,
-}
-
-/// Gauss-Legendre positions and weights on the unit interval.
-const GAUSS_3: [(f64, f64); 3] =
-    [(0.112_701_665_379_258_31, 5.0 / 18.0), (0.5, 8.0 / 18.0), (0.887_298_334_620_741_7, 5.0 / 18.0)];
-const GAUSS_5: [(f64, f64); 5] = [
-    (0.046_910_077_030_668_004, 0.118_463_442_528_094_54),
-    (0.230_765_344_947_158_45, 0.239_314_335_249_683_24),
-    (0.5, 0.284_444_444_444_444_44),
-    (0.769_234_655_052_841_5, 0.239_314_335_249_683_24),
-    (0.953_089_922_969_332, 0.118_463_442_528_094_54),
-];
-
-impl Cells {
     /// Records how far the loss at a computed boundary is from where it should be.
-    fn note_boundary(&mut self, pair: &Pair, outcome: f64, wanted: f64) {
-        let off = if outcome == f64::NEG_INFINITY {
-            // No outcome lies below, which is right if the wanted loss is not above the infimum of all losses.
-            let infimum = if pair.rate == 1.0 { f64::NEG_INFINITY } else { (-pair.rate).ln_1p() };
+    fn note_boundary(&mut self, line: &impl Line, outcome: f64, wanted: f64) {
+        let (infimum, supremum) = line.limits();
+        let off = if wanted <= infimum && line.loss(outcome) <= infimum
+            || wanted >= supremum && line.loss(outcome) >= supremum
+        {
+            // No outcome lies beyond.
+            0.0
+        } else if outcome == f64::NEG_INFINITY {
             (wanted - infimum).max(0.0)
         } else {
-            (pair.loss(outcome) - wanted).abs()
+            (line.loss(outcome) - wanted).abs()
         };
-        self.loss_error = self.loss_error.max(off + pair.loss_evaluation_error(wanted));
+        self.loss_error = self.loss_error.max(off + line.loss_evaluation_error(wanted));
+    }
+
+    /// Adds an outcome with its masses and its loss log(p/q), p and the loss known to the given errors.
+    ///
+    /// A loss that is a hair below a boundary is taken for the boundary: how far it may lie outside its half-cell is a
+    /// loss error, and harmless, while the lower end would lower it by a whole cell.
+    pub(crate) fn add_atom(&mut self, atom: Atom, mass_error: f64, loss_error: f64) {
+        let Atom { p, q, loss } = atom;
+        let place = ((loss - self.left_end(0)) / (0.5 * self.spacing) + 1e-9).floor();
+        if p.is_nan() || p < NEGLIGIBLE || !(0.0..self.p.len() as f64).contains(&place) {
+            self.p_lost += p + f64::MIN_POSITIVE;
+            self.q_lost += q + f64::MIN_POSITIVE;
+            return;
+        }
+        let place = place as usize;
+        let (left, right) = (self.left_end(place), self.left_end(place + 1));
+        self.p[place] += p;
+        self.q_scaled[place] += p * (left - loss).exp();
+        let off = (left - loss).max(loss - right).max(0.0);
+        let rounding = 4.0 * ROUNDOFF * (1.0 + loss.abs());
+        self.loss_error = self.loss_error.max(off + loss_error + rounding);
+        // A sum in a half-cell adds a rounding for each of its atoms, and this bound one for all atoms.
+        self.mass_error = self.mass_error.max(mass_error) + ROUNDOFF;
+    }
+
+    /// Says that the pair is its own reverse.
+    pub(crate) fn mark_symmetric(&mut self) {
+        self.symmetric = true;
+    }
+
+    /// Adds masses of outcomes that only P, or only Q, can produce.
+    pub(crate) fn add_certain(&mut self, p_only: f64, q_only: f64) {
+        self.p_only += p_only;
+        self.q_only += q_only;
+    }
+
+    /// Adds to the relative error of all masses.
+    pub(crate) fn add_mass_error(&mut self, error: f64) {
+        self.mass_error += error;
+    }
+
+    /// Adds mass that lies anywhere, under either law: for the upper end at infinity.
+    pub(crate) fn add_beyond(&mut self, mass: f64) {
+        self.p_lost += mass;
+        self.q_lost += mass;
+    }
+
+    /// The symmetric table with this one's losses above 0, their mirror images below, and `rest` at 0.
+    ///
+    /// The origin has to be 0. A loss l > 0 with masses (p, q) has the mirror image -l with masses (q, p).
+    pub(crate) fn mirrored(&self, rest: f64) -> Option<Self> {
+        if self.origin != 0 {
+            return None;
+        }
+        let half = 0.5 * self.spacing;
+        let start = (-self.first).clamp(0, self.p.len() as i64) as usize;
+        let above = (self.p.len() - start).max(2);
+        let mut cells = Self {
+            first: -(above as i64),
+            p: vec![0.0; 2 * above],
+            q_scaled: vec![0.0; 2 * above],
+            p_below: self.q_above,
+            q_below: self.p_above,
+            // What was too light on either side may lie on both.
+            p_lost: self.p_lost + self.q_lost,
+            q_lost: self.p_lost + self.q_lost,
+            q_only: self.p_only,
+            symmetric: true,
+            ..*self.without_masses()
+        };
+        for (k, (&p, &q_scaled)) in self.p[start..].iter().zip(&self.q_scaled[start..]).enumerate() {
+            let left = boundary(0, k as i64, self.spacing);
+            (cells.p[above + k], cells.q_scaled[above + k]) = (p, q_scaled);
+            let (mass, scaled) = (q_scaled * (-left).exp(), p * (-left - half).exp());
+            if mass >= NEGLIGIBLE && scaled >= NEGLIGIBLE {
+                (cells.p[above - 1 - k], cells.q_scaled[above - 1 - k]) = (mass, scaled);
+            } else {
+                cells.p_lost += mass + f64::MIN_POSITIVE;
+            }
+        }
+        cells.p[above] += rest;
+        cells.q_scaled[above] += rest;
+        let last = (above + 2) as f64 * half;
+        cells.mass_error += 4.0 * ROUNDOFF * (2.0 + last);
+        cells.checked()
+    }
+
+    /// All but the masses.
+    fn without_masses(&self) -> Box<Self> {
+        Box::new(Self { p: Vec::new(), q_scaled: Vec::new(), ..*self })
+    }
+
+    /// Adds `weight` times another table of the same lattice: the pair that also shows which of the two was used.
+    pub(crate) fn add_weighted(&mut self, weight: f64, other: &Self) -> Option<()> {
+        if self.origin != other.origin || self.spacing != other.spacing {
+            return None;
+        }
+        let last = (self.first + self.p.len() as i64).max(other.first + other.p.len() as i64);
+        let first = self.first.min(other.first);
+        if first != self.first || last != self.first + self.p.len() as i64 {
+            let before = (self.first - first) as usize;
+            for masses in [&mut self.p, &mut self.q_scaled] {
+                let mut wider = vec![0.0; (last - first) as usize];
+                wider[before..before + masses.len()].copy_from_slice(masses);
+                *masses = wider;
+            }
+            self.first = first;
+        }
+        let offset = (other.first - self.first) as usize;
+        for (k, (&p, &q_scaled)) in other.p.iter().zip(&other.q_scaled).enumerate() {
+            let (p, q_scaled) = (weight * p, weight * q_scaled);
+            if p >= NEGLIGIBLE && q_scaled >= NEGLIGIBLE {
+                self.p[offset + k] += p;
+                self.q_scaled[offset + k] += q_scaled;
+            } else if p > 0.0 || q_scaled > 0.0 {
+                let left = other.left_end(k);
+                self.p_lost += p + f64::MIN_POSITIVE;
+                self.q_lost += q_scaled * (-left).exp() + f64::MIN_POSITIVE;
+            }
+        }
+        self.p_above += weight * other.p_above;
+        self.p_below += weight * other.p_below;
+        self.q_above += weight * other.q_above;
+        self.q_below += weight * other.q_below;
+        self.p_only += weight * other.p_only;
+        self.q_only += weight * other.q_only;
+        self.p_lost += weight * other.p_lost;
+        self.q_lost += weight * other.q_lost;
+        self.mass_error = self.mass_error.max(other.mass_error + 2.0 * ROUNDOFF) + ROUNDOFF;
+        self.loss_error = self.loss_error.max(other.loss_error);
+        self.symmetric &= other.symmetric;
+        Some(())
     }
 
     /// The loss at lattice index 0.
@@ -316,65 +362,13 @@ impl Cells {
             p_below: self.q_above,
             q_above: self.p_below,
             q_below: self.p_above,
+            p_only: self.q_only,
+            q_only: self.p_only,
             p_lost,
             q_lost,
             mass_error: self.mass_error + 4.0 * ROUNDOFF * (1.0 + last),
             loss_error: self.loss_error,
             symmetric: false,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn table(sigma: f64, rate: f64, spacing: f64) -> Cells {
-        Pair { sigma, rate }.cells(spacing, 12.0, 1 << 20).expect("within the limit")
-    }
-
-    #[test]
-    fn masses_add_up_and_ratios_stay_in_their_cells() {
-        for (sigma, rate, spacing) in [
-            (1.0, 0.01, 1e-3),
-            (0.3, 1e-4, 0.02),
-            (20.0, 0.1, 1e-4),
-            (4.0, 1.0, 1e-3),
-            (0.05, 0.01, 0.5),
-            (1.0, 1.0 - 1e-9, 0.01),
-        ] {
-            for cells in [table(sigma, rate, spacing), table(sigma, rate, spacing).reversed()] {
-                let p: f64 = cells.p.iter().sum::<f64>() + cells.p_above + cells.p_below + cells.p_lost;
-                // Each of the n terms carries the stated relative error, and adding them n roundings.
-                let tolerance = cells.mass_error + cells.p.len() as f64 * ROUNDOFF;
-                assert!((p - 1.0).abs() <= tolerance, "{sigma} {rate}: {p}, {tolerance}");
-                let half = 0.5 * cells.spacing;
-                let slack = 2.0 * (cells.mass_error + cells.loss_error);
-                for (p, q) in cells.p.iter().zip(&cells.q_scaled).filter(|(p, _)| **p > 0.0) {
-                    let loss = (p / q).ln();
-                    assert!(
-                        -slack <= loss && loss <= half + slack,
-                        "{sigma} {rate}: {loss} outside [0, {half}]"
-                    );
-                }
-                assert!(cells.mass_error < 1e-10 && cells.loss_error < 1e-10);
-            }
-        }
-    }
-
-    #[test]
-    fn narrow_and_wide_rules_agree() {
-        // Ten narrow cells against the difference of tails over all of them.
-        let pair = Pair { sigma: 2.0, rate: 0.3 };
-        let (left, right) = (1.0, 2.0);
-        let whole = pair.mass(left, right, 0.1);
-        let mut parts = (0.0, 0.0);
-        for k in 0..200 {
-            let at = |k: usize| left + (right - left) * k as f64 / 200.0;
-            let part = pair.mass(at(k), at(k + 1), 0.1);
-            parts = (parts.0 + part.p, parts.1 + part.q_scaled);
-        }
-        assert!((parts.0 / whole.p - 1.0).abs() < 300.0 * ROUNDOFF + whole.error);
-        assert!((parts.1 / whole.q_scaled - 1.0).abs() < 300.0 * ROUNDOFF + whole.error);
     }
 }

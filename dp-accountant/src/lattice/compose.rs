@@ -19,7 +19,9 @@
 //!    radices spend fewer twiddle factors. Powers are taken through logarithm and angle, which add less than 12u per
 //!    factor, and 4u more for each of the m distributions whose angles are added up. So with a = |computed coefficient|
 //!    the T-th power errs by at most (a (1 + (12 + 4m) u) + 12u log2 n)^T - a^T. The mean of these bounds over all frequencies, with the error of the inverse
-//!    transform, bounds the error of every f_n.
+//!    transform, bounds the error of every f_n. Both ends of the interval go through one transform, as real and
+//!    imaginary part: S is the sum of both, and taking them apart adds 2u of the result. A frequency at which the bound
+//!    on the power is below e^-100 is set to zero, and all it could be is error.
 //! 3. Wrap-around: f is obtained modulo n. The mass of f outside the window of n points is bounded by Chernoff's
 //!    inequality on the tilted masses. It can only add to the computed f_n, which the lower end subtracts at the place
 //!    where it weighs most; mass above the window counts fully into the upper end at the weight of the window's top.
@@ -29,14 +31,13 @@
 //! Koskela, Jälkö and Honkela 2020, "Computing Tight Differential Privacy Guarantees Using FFT" (the transform);
 //! Higham 2002, "Accuracy and Stability of Numerical Algorithms", chapter 24 (its rounding).
 
-use rustfft::{FftPlanner, num_complex::Complex};
+use std::sync::Arc;
+
+use rustfft::{Fft, FftPlanner, num_complex::Complex};
 
 use super::discretise::LossDistribution;
 use super::scout::Window;
 use crate::special::ROUNDOFF;
-
-/// A loss distribution, how often it is used.
-pub(crate) type Factor = (LossDistribution, f64);
 
 /// The tilted composition on a window of the lattice.
 pub(crate) struct Composed {
@@ -67,137 +68,279 @@ pub(crate) enum End {
     Upper,
 }
 
-/// The logarithm of Σ m_j e^(c l_j).
+/// The logarithm of Σ m_j e^(c l_j), to a relative error of the sum of 2u (|c l| + points + 900).
 fn log_mgf(distribution: &LossDistribution, spacing: f64, c: f64) -> f64 {
+    /// So many factors in a row come from one exponential, which adds less than 200u.
+    const RUN: usize = 32;
     let exponent = |j: usize| c * (distribution.shift + (distribution.first + j as i64) as f64 * spacing);
-    let terms = distribution.masses.iter().enumerate().filter(|(_, mass)| **mass > 0.0);
-    // Exponents are linear in j, so the largest lies at an end of what has mass; a mass is at least 1e-300, so a shift
-    // by that exponent keeps the sum in range.
-    let top = terms.clone().map(|(j, mass)| exponent(j) + mass.ln()).fold(f64::NEG_INFINITY, f64::max);
+    let masses = &distribution.masses;
+    let size =
+        |(j, mass): (usize, &f64)| if *mass > 0.0 { exponent(j) + mass.ln() } else { f64::NEG_INFINITY };
+    // A sample shows about where the sum has its weight.
+    let top = masses.iter().enumerate().step_by(RUN / 4).map(size).fold(f64::NEG_INFINITY, f64::max);
+    let ratio = (c * spacing).exp();
+    let mut sum = 0.0;
+    for (run, some) in masses.chunks(RUN).enumerate() {
+        let mut factor = (exponent(run * RUN) - top).exp();
+        let mut part = 0.0;
+        for mass in some {
+            part += mass * factor;
+            factor *= ratio;
+        }
+        sum += part;
+    }
+    if sum.is_finite() && (1e-200..1e200).contains(&sum) && top.is_finite() {
+        return top + sum.ln();
+    }
+    // Terms out of range: exponents are compared one by one.
+    let top = masses.iter().enumerate().map(size).fold(f64::NEG_INFINITY, f64::max);
     if top == f64::NEG_INFINITY {
         return top;
     }
-    let sum: f64 = terms
-        .map(|(j, mass)| {
-            let e = exponent(j) - top;
-            if e < 600.0 { mass * e.exp() } else { (mass.ln() + e).exp() }
+    let terms = masses.iter().enumerate().map(|term| (size(term) - top).exp());
+    top + terms.sum::<f64>().ln()
+}
+
+/// What has been composed towards one end.
+struct Ledger {
+    /// Per frequency: the sum of T log a, of T angles, and of T log((a (1 + 12u) + error) / a). An angle that is not
+    /// a number marks a frequency that cannot matter; the other two then add up to the logarithm of a bound.
+    powers: Vec<[f64; 3]>,
+    log_scale: f64,
+    scale_size: f64,
+    relative_error: f64,
+    infinite: f64,
+    log_up: f64,
+    log_down: f64,
+    chernoff_error: f64,
+    is_possible: bool,
+}
+
+/// Composes distributions one by one, the two ends side by side.
+pub(crate) struct Composer {
+    spacing: f64,
+    tilt: f64,
+    length: usize,
+    window: Window,
+    shift: f64,
+    power_error: f64,
+    forward: Arc<dyn Fft<f64>>,
+    inverse: Arc<dyn Fft<f64>>,
+    scratch: Vec<Complex<f64>>,
+    buffer: Vec<Complex<f64>>,
+    /// For the upper and the lower end.
+    ledgers: [Ledger; 2],
+}
+
+/// Logarithms of powers below this count as nothing.
+const NOTHING: f64 = -100.0;
+
+impl Composer {
+    /// Nothing yet of `parts` distributions, to be composed under a tilt on a window of `length` (a power of two)
+    /// points. What that is more than the wanted window is divided between both sides of it.
+    pub(crate) fn new(parts: usize, spacing: f64, tilt: f64, length: usize, window: Window) -> Self {
+        let mut planner = FftPlanner::<f64>::new();
+        let (forward, inverse) = (planner.plan_fft_forward(length), planner.plan_fft_inverse(length));
+        let scratch = forward.get_inplace_scratch_len().max(inverse.get_inplace_scratch_len());
+        let ledger = || Ledger {
+            powers: vec![[0.0f64; 3]; length / 2 + 1],
+            log_scale: 0.0,
+            scale_size: 0.0,
+            relative_error: 0.0,
+            infinite: 0.0,
+            log_up: 0.0,
+            log_down: 0.0,
+            chernoff_error: 1.0,
+            is_possible: true,
+        };
+        Self {
+            spacing,
+            tilt,
+            length,
+            window,
+            shift: 0.0,
+            power_error: (14.0 + 4.0 * parts as f64) * ROUNDOFF,
+            forward,
+            inverse,
+            scratch: vec![Complex::new(0.0, 0.0); scratch],
+            buffer: vec![Complex::new(0.0, 0.0); length],
+            ledgers: [ledger(), ledger()],
+        }
+    }
+
+    /// Adds `count` times a pair of distributions on the same lattice, for the upper and for the lower end.
+    pub(crate) fn add(&mut self, upper: &LossDistribution, lower: &LossDistribution, count: f64) {
+        let (u, length) = (ROUNDOFF, self.length);
+        self.shift += count * upper.shift;
+        self.buffer.fill(Complex::new(0.0, 0.0));
+        let mut totals = [0.0; 2];
+        for (end, distribution) in [upper, lower].into_iter().enumerate() {
+            match self.place(end, distribution, count) {
+                Some(total) => totals[end] = total,
+                None => self.ledgers[end].is_possible = false,
+            }
+        }
+        self.forward.process_with_scratch(&mut self.buffer, &mut self.scratch);
+        let folded = upper.masses.len().max(lower.masses.len()).div_ceil(length) as f64;
+        let transform_error = 12.0 * u * (length as f64).log2();
+        let error = (transform_error + u * folded) * (totals[0] + totals[1]) * (1.0 + 1e-9);
+        for (end, total) in totals.into_iter().enumerate() {
+            // No coefficient exceeds the sum; and one below `nothing` vanishes when it is raised to the power.
+            let most = count * (total * (1.0 + self.power_error) + error).max(1.0).ln();
+            let nothing = (1.01 * NOTHING / count).exp() - error;
+            let nothing = if nothing > 0.0 { (nothing * (1.0 - self.power_error)).powi(2) } else { -1.0 };
+            let powers = &mut self.ledgers[end].powers;
+            for (k, power) in powers.iter_mut().enumerate() {
+                if power[1].is_nan() {
+                    power[0] += most;
+                    continue;
+                }
+                let (one, other) = (self.buffer[k], self.buffer[(length - k) % length].conj());
+                let twice = if end == 0 { one + other } else { one - other };
+                let square = 0.25 * twice.norm_sqr();
+                if square < nothing {
+                    *power = [power[0] + 1.01 * NOTHING, f64::NAN, power[2]];
+                    continue;
+                }
+                let square = square.max(1e-300);
+                power[0] += count * 0.5 * square.ln();
+                // For the lower end the difference is 2i times the coefficient.
+                let angle = if end == 0 { twice.im.atan2(twice.re) } else { (-twice.re).atan2(twice.im) };
+                power[1] += count * angle;
+                let relative = self.power_error + error / square.sqrt();
+                // log(1 + x) <= x
+                power[2] += count * if relative < 1e-9 { relative } else { relative.ln_1p() };
+            }
+        }
+    }
+
+    /// Puts the tilted masses of one distribution into the buffer and notes what it costs; their sum.
+    fn place(&mut self, end: usize, distribution: &LossDistribution, count: f64) -> Option<f64> {
+        let (u, spacing, tilt, window) = (ROUNDOFF, self.spacing, self.tilt, self.window);
+        let ledger = &mut self.ledgers[end];
+        let g = log_mgf(distribution, spacing, tilt);
+        if !g.is_finite() {
+            return None;
+        }
+        let up = log_mgf(distribution, spacing, tilt + window.up) - g;
+        let down = log_mgf(distribution, spacing, tilt - window.down) - g;
+        // Exponents of this size were rounded and this many terms added, in each of the logarithms.
+        let points = distribution.masses.len() as f64;
+        let furthest = distribution.shift.abs() + (distribution.first.abs() as f64 + points) * spacing;
+        let steepest = tilt + window.up + window.down;
+        ledger.chernoff_error += count * 4.0 * u * (steepest * furthest + points + 900.0);
+        ledger.log_up += count * up;
+        ledger.log_down += count * down;
+        ledger.log_scale += count * g;
+        ledger.scale_size += (count * g).abs();
+        ledger.infinite += count * distribution.infinite;
+        let (mut total, mut steepest) = (0.0, 0.0f64);
+        let mut at = distribution.first.rem_euclid(self.length as i64) as usize;
+        for (j, &mass) in distribution.masses.iter().enumerate() {
+            if mass > 0.0 {
+                let index = distribution.first + j as i64;
+                let exponent = tilt * (distribution.shift + index as f64 * spacing) - g;
+                let far = exponent >= 600.0;
+                let weight = if far { (mass.ln() + exponent).exp() } else { mass * exponent.exp() };
+                // Weights in the subnormal range are lost to any relative error; each is far below the entry error.
+                if weight > 1e-300 {
+                    steepest = steepest.max(exponent.abs() + if far { mass.ln().abs() } else { 0.0 });
+                }
+                total += weight;
+                if end == 0 {
+                    self.buffer[at].re += weight;
+                } else {
+                    self.buffer[at].im += weight;
+                }
+            }
+            at += 1;
+            if at == self.length {
+                at = 0;
+            }
+        }
+        ledger.relative_error += count * 2.0 * u * (steepest + 4.0);
+        Some(total)
+    }
+
+    /// The compositions for the upper and for the lower end, where there is one.
+    pub(crate) fn finish(mut self) -> [Option<Composed>; 2] {
+        let (length, spacing, window, shift) = (self.length, self.spacing, self.window, self.shift);
+        let half = length / 2;
+        let spare = length as f64 - (window.high - window.low) / spacing;
+        let first = ((window.low - shift) / spacing - 0.5 * spare).floor() as i64;
+        self.buffer.fill(Complex::new(0.0, 0.0));
+        let (mut total, mut errors) = (0.0, [0.0; 2]);
+        for (end, ledger) in self.ledgers.iter().enumerate().filter(|(_, ledger)| ledger.is_possible) {
+            for (k, &[log_modulus, angle, log_error]) in ledger.powers.iter().enumerate() {
+                let both_signs = if k == 0 || k == half { 1.0 } else { 2.0 };
+                // A coefficient that cannot matter is set to zero, and all it could be is error.
+                if log_modulus < NOTHING || angle.is_nan() {
+                    errors[end] += both_signs * (log_modulus + log_error).exp();
+                    continue;
+                }
+                let value = log_modulus.exp();
+                total += both_signs * value;
+                errors[end] += both_signs * value * log_error.exp_m1();
+                let value = Complex::from_polar(value, angle);
+                let (positive, negative) = match end {
+                    0 => (value, value.conj()),
+                    _ => (value * Complex::i(), value.conj() * Complex::i()),
+                };
+                self.buffer[k] += positive;
+                if k > 0 && k < half {
+                    self.buffer[length - k] += negative;
+                }
+            }
+        }
+        for ledger in &mut self.ledgers {
+            ledger.powers = Vec::new();
+        }
+        self.inverse.process_with_scratch(&mut self.buffer, &mut self.scratch);
+        self.scratch = Vec::new();
+        let u = ROUNDOFF;
+        let transform_error = 12.0 * u * (length as f64).log2();
+        let (low, high) = (shift + first as f64 * spacing, shift + (first + length as i64) as f64 * spacing);
+        let inverse_length = 1.0 / length as f64;
+        [0, 1].map(|end| {
+            let ledger = &self.ledgers[end];
+            let entry_error =
+                (errors[end] + transform_error * (total + errors[0] + errors[1]) + 2.0 * u * total)
+                    * inverse_length
+                    * (1.0 + 1e-9);
+            // P[S >= s] <= e^(log_up - up s), P[S <= s] <= e^(log_down + down s), for tilted masses; the 1 that
+            // chernoff_error starts from is a margin for what they fall short of being normalised.
+            let below = (ledger.log_down + window.down * low + ledger.chernoff_error).min(0.0).exp();
+            let above = (ledger.log_up - window.up * high + ledger.chernoff_error).min(0.0).exp();
+            let finite = entry_error.is_finite()
+                && ledger.log_scale.is_finite()
+                && below.is_finite()
+                && above.is_finite();
+            if !(finite && ledger.is_possible) {
+                return None;
+            }
+            let start = first.rem_euclid(length as i64) as usize;
+            let entry = |value: &Complex<f64>| if end == 0 { value.re } else { value.im } * inverse_length;
+            let tilted = self.buffer[start..].iter().chain(&self.buffer[..start]).map(entry).collect();
+            Some(Composed {
+                spacing,
+                shift,
+                tilt: self.tilt,
+                first,
+                tilted,
+                entry_error,
+                below,
+                above,
+                log_scale: ledger.log_scale,
+                relative_error: ledger.relative_error
+                    + 4.0 * u * (4.0 + ledger.scale_size)
+                    + 16.0 * u * length as f64,
+                infinite: ledger.infinite,
+            })
         })
-        .sum();
-    top + sum.ln()
+    }
 }
 
 impl Composed {
-    /// Composes `factors` under a tilt, on a window of `length` (a power of two) points. What that is more than the
-    /// wanted window is divided between both sides of it.
-    pub(crate) fn new(
-        factors: &[Factor],
-        spacing: f64,
-        tilt: f64,
-        length: usize,
-        window: Window,
-    ) -> Option<Self> {
-        let u = ROUNDOFF;
-        let shift: f64 = factors.iter().map(|(distribution, count)| count * distribution.shift).sum();
-        let spare = length as f64 - (window.high - window.low) / spacing;
-        let first = ((window.low - shift) / spacing - 0.5 * spare).floor() as i64;
-        let transform_error = 12.0 * u * (length as f64).log2();
-        let mut planner = FftPlanner::<f64>::new();
-        let forward = planner.plan_fft_forward(length);
-        let mut scratch = vec![Complex::new(0.0, 0.0); forward.get_inplace_scratch_len()];
-        let half = length / 2;
-        // Per frequency: the sum of T log a, of T angles, and of T log((a (1 + 12u) + error) / a).
-        let mut powers = vec![[0.0f64; 3]; half + 1];
-        let mut buffer = vec![Complex::new(0.0, 0.0); length];
-        let power_error = (12.0 + 4.0 * factors.len() as f64) * u;
-        let mut scale_size = 0.0;
-        let (mut log_scale, mut relative_error, mut infinite) = (0.0, 0.0, 0.0);
-        let (mut log_up, mut log_down, mut chernoff_error) = (0.0, 0.0, 1.0);
-        for (distribution, count) in factors {
-            let g = log_mgf(distribution, spacing, tilt);
-            if !g.is_finite() {
-                return None;
-            }
-            let up = log_mgf(distribution, spacing, tilt + window.up) - g;
-            let down = log_mgf(distribution, spacing, tilt - window.down) - g;
-            // Exponents of this size were rounded and this many terms added, in each of the logarithms.
-            let points = distribution.masses.len() as f64;
-            let furthest = distribution.shift.abs() + (distribution.first.abs() as f64 + points) * spacing;
-            let steepest = tilt + window.up + window.down;
-            chernoff_error += count * 4.0 * u * (steepest * furthest + points + 700.0);
-            log_up += count * up;
-            log_down += count * down;
-            log_scale += count * g;
-            scale_size += (count * g).abs();
-            infinite += count * distribution.infinite;
-            buffer.fill(Complex::new(0.0, 0.0));
-            let (mut total, mut steepest) = (0.0, 0.0f64);
-            for (j, &mass) in distribution.masses.iter().enumerate().filter(|(_, mass)| **mass > 0.0) {
-                let index = distribution.first + j as i64;
-                let exponent = tilt * (distribution.shift + index as f64 * spacing) - g;
-                let weight =
-                    if exponent < 600.0 { mass * exponent.exp() } else { (mass.ln() + exponent).exp() };
-                // Weights in the subnormal range are lost to any relative error; each is far below the entry error.
-                if weight > 1e-300 {
-                    steepest = steepest
-                        .max(exponent.abs() + mass.ln().abs() * f64::from(u8::from(exponent >= 600.0)));
-                }
-                total += weight;
-                buffer[index.rem_euclid(length as i64) as usize].re += weight;
-            }
-            relative_error += count * 2.0 * u * (steepest + 4.0);
-            forward.process_with_scratch(&mut buffer, &mut scratch);
-            let folded = distribution.masses.len().div_ceil(length) as f64;
-            let error = (transform_error + u * folded) * total * (1.0 + 1e-9);
-            for (power, value) in powers.iter_mut().zip(&buffer) {
-                let modulus = value.norm_sqr().sqrt().max(1e-150);
-                power[0] += count * modulus.ln();
-                power[1] += count * value.im.atan2(value.re);
-                power[2] += count * (power_error + error / modulus).ln_1p();
-            }
-        }
-        let (mut total, mut total_error) = (0.0, 0.0);
-        for (k, &[log_modulus, angle, log_error]) in powers.iter().enumerate() {
-            let both_signs = if k == 0 || k == half { 1.0 } else { 2.0 };
-            // A coefficient that cannot matter is set to zero, and all it could be is error.
-            let value = if log_modulus < -100.0 { 0.0 } else { log_modulus.exp() };
-            let error =
-                if value == 0.0 { (log_modulus + log_error).exp() } else { value * log_error.exp_m1() };
-            total += both_signs * value;
-            total_error += both_signs * error;
-            buffer[k] = Complex::from_polar(value, angle);
-            if k > 0 && k < half {
-                buffer[length - k] = buffer[k].conj();
-            }
-        }
-        planner.plan_fft_inverse(length).process_with_scratch(&mut buffer, &mut scratch);
-        let inverse_length = 1.0 / length as f64;
-        let entry_error =
-            (total_error + transform_error * (total + total_error)) * inverse_length * (1.0 + 1e-9);
-        let tilted: Vec<f64> = (0..length)
-            .map(|k| buffer[(first + k as i64).rem_euclid(length as i64) as usize].re * inverse_length)
-            .collect();
-        // P[S >= s] <= e^(log_up - up s), P[S <= s] <= e^(log_down + down s), for tilted masses; the 1 that
-        // chernoff_error starts from is a margin for what they fall short of being normalised.
-        let (low, high) = (shift + first as f64 * spacing, shift + (first + length as i64) as f64 * spacing);
-        let below = (log_down + window.down * low + chernoff_error).min(0.0).exp();
-        let above = (log_up - window.up * high + chernoff_error).min(0.0).exp();
-        let finite =
-            entry_error.is_finite() && log_scale.is_finite() && below.is_finite() && above.is_finite();
-        finite.then_some(Self {
-            spacing,
-            shift,
-            tilt,
-            first,
-            tilted,
-            entry_error,
-            below,
-            above,
-            log_scale,
-            relative_error: relative_error + 4.0 * u * (4.0 + scale_size) + 16.0 * u * length as f64,
-            infinite,
-        })
-    }
-
     /// Where delta, taken at the given end, crosses the value `delta`: the true epsilon is at most the result for the
     /// upper end and at least for the lower. `None` if the window does not show it.
     pub(crate) fn epsilon(&self, delta: f64, end: End, reference: f64) -> Option<f64> {
@@ -267,8 +410,9 @@ impl Composed {
         let log_weight = |index: i64| -c * (self.loss(index) - reference);
         // The largest value of e^(-c l) (1 - e^(ε - l)) over l is e^(-c ε) (c/(c+1))^c / (c+1).
         let worst_place = if c > 0.0 { (c * (c / (c + 1.0)).ln()).exp() / (c + 1.0) } else { 1.0 };
+        let at_top = self.above * log_weight(last).exp() + infinite;
         let extra = |index: i64| match end {
-            End::Upper => self.above * log_weight(last).exp() + infinite,
+            End::Upper => at_top,
             End::Lower => (self.below + self.above) * worst_place * log_weight(index).exp(),
         };
         let mut point = Point { sum: 0.0, extra: extra(last) };
@@ -368,6 +512,14 @@ mod tests {
         finite - (count as f64 * (-distribution.infinite).ln_1p()).exp_m1()
     }
 
+    /// The composition of a distribution that stands for both ends.
+    fn composed(of: &LossDistribution, count: f64, length: usize, tilt: f64) -> [Composed; 2] {
+        let window = Window { low: -7.0, high: 10.0, down: 20.0, up: 20.0 };
+        let mut composer = Composer::new(1, 0.25, tilt, length, window);
+        composer.add(of, of, count);
+        composer.finish().map(|end| end.expect("finite"))
+    }
+
     #[test]
     fn the_transform_agrees_with_term_by_term_convolution() {
         let (spacing, count) = (0.25, 12);
@@ -377,21 +529,20 @@ mod tests {
             let settings: [(f64, &[f64]); 3] =
                 [(0.0, &[0.0, 0.3, 1.0, 2.5]), (1.5, &[1.0, 2.5, 5.0]), (6.0, &[5.0, 6.3, 8.0])];
             for (tilt, epsilons) in settings {
-                let window = Window { low: -7.0, high: 10.0, down: 20.0, up: 20.0 };
-                let factors = [(factor.clone(), count as f64)];
-                let composed = Composed::new(&factors, spacing, tilt, 128, window).expect("finite");
+                let [above, below] = composed(&factor, count as f64, 128, tilt);
                 for &epsilon in epsilons {
                     let truth = dense(&factor, count, spacing, epsilon);
-                    let slack = composed.relative_error().exp();
-                    let upper = composed.delta(epsilon, End::Upper).expect("in the window") * slack;
-                    let lower = composed.delta(epsilon, End::Lower).expect("in the window") / slack;
+                    let slack = above.relative_error().exp();
+                    let upper = above.delta(epsilon, End::Upper).expect("in the window") * slack;
+                    let lower = below.delta(epsilon, End::Lower).expect("in the window")
+                        / below.relative_error().exp();
                     // The dense sum of positive terms has a relative error below 1e-13. The upper end counts the
                     // infinite mass T times, the lower end not at all.
-                    let (below, above) = (truth * (1.0 - 1e-13), truth * (1.0 + 1e-13));
-                    assert!(lower <= above && upper >= below, "{tilt} {epsilon}: {lower} {truth} {upper}");
+                    let (least, most) = (truth * (1.0 - 1e-13), truth * (1.0 + 1e-13));
+                    assert!(lower <= most && upper >= least, "{tilt} {epsilon}: {lower} {truth} {upper}");
                     assert!(upper - lower <= 1e-9 * truth + 1.1 * count as f64 * infinite, "{lower} {upper}");
                     // Epsilon at this delta lies where it came from.
-                    let back = composed.epsilon(upper * slack, End::Upper, epsilon).expect("in the window");
+                    let back = above.epsilon(upper * slack, End::Upper, epsilon).expect("in the window");
                     assert!((back - epsilon).abs() < 1e-6, "{back} {epsilon}");
                 }
             }
@@ -399,10 +550,35 @@ mod tests {
     }
 
     #[test]
+    fn the_two_ends_do_not_mix() {
+        // Different masses at the two ends, a second part, and a number of steps at which frequencies are dropped.
+        let (one, mut other) = (distribution(0.0), distribution(0.0));
+        other.masses = vec![0.3, 0.2, 0.2, 0.1, 0.1, 0.1];
+        let window = Window { low: -60.0, high: 90.0, down: 8.0, up: 8.0 };
+        let mut composer = Composer::new(2, 0.25, 0.5, 1024, window);
+        composer.add(&one, &other, 200.0);
+        composer.add(&other, &one, 3.0);
+        let [upper, lower] = composer.finish().map(|end| end.expect("finite"));
+        let alone = |first: &LossDistribution, second: &LossDistribution| {
+            let mut composer = Composer::new(2, 0.25, 0.5, 1024, window);
+            composer.add(first, first, 200.0);
+            composer.add(second, second, 3.0);
+            composer.finish().map(|end| end.expect("finite"))
+        };
+        for (mixed, plain) in [(&upper, &alone(&one, &other)[0]), (&lower, &alone(&other, &one)[1])] {
+            let most = plain.tilted.iter().fold(0.0f64, |most, entry| most.max(*entry));
+            assert!(mixed.entry_error + plain.entry_error < 1e-9 * most);
+            for (a, b) in mixed.tilted.iter().zip(&plain.tilted) {
+                assert!((a - b).abs() <= mixed.entry_error + plain.entry_error, "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
     fn a_window_that_misses_the_answer_gives_none() {
-        let window = Window { low: -7.0, high: 10.0, down: 20.0, up: 20.0 };
         let composed = |infinite, length| {
-            Composed::new(&[(distribution(infinite), 12.0)], 0.25, 1.0, length, window).expect("finite")
+            let [upper, _] = composed(&distribution(infinite), 12.0, length, 1.0);
+            upper
         };
         // More at infinity than delta: no epsilon is large enough.
         assert!(composed(0.01, 128).epsilon(0.05, End::Upper, 1.0).is_none());

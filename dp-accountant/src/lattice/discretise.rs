@@ -136,9 +136,15 @@ impl Cells {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cells::Pair;
+    use super::super::pair::Pair;
+    use super::super::subsampled::Subsampled;
     use super::*;
     use crate::closed_form::subsampled_step_delta;
+
+    fn table(sigma: f64, rate: f64, spacing: f64) -> Cells {
+        let pair = Pair::Subsampled(Subsampled { sigma, rate });
+        pair.cells(spacing, 12.0, 1 << 20, false).expect("within the limit")
+    }
 
     fn delta(distribution: &LossDistribution, spacing: f64, epsilon: f64) -> f64 {
         let finite: f64 = distribution
@@ -160,7 +166,7 @@ mod tests {
             // The loss varies on the scale of the rate near zero.
             let coarse = f64::min(0.04, rate / 4.0).max(1e-3);
             for spacing in [coarse, coarse / 4.0] {
-                let cells = Pair { sigma, rate }.cells(spacing, 12.0, 1 << 20).expect("within the limit");
+                let cells = table(sigma, rate, spacing);
                 let slack = cells.slack();
                 let (upper, lower) = (cells.dominating(), cells.dominated());
                 let mut gap: f64 = 0.0;
@@ -186,7 +192,7 @@ mod tests {
     fn adding_a_record_is_enclosed_too() {
         // Below epsilon = -log(1 - q) the addition profile is (1 - a(1-q)) H(b), a = e^epsilon, b = a q / (1 - a(1-q)).
         let (sigma, rate, spacing) = (1.0, 0.5, 0.01);
-        let cells = Pair { sigma, rate }.cells(spacing, 12.0, 1 << 20).expect("within the limit").reversed();
+        let cells = table(sigma, rate, spacing).reversed();
         let slack = cells.slack();
         for k in 0..60 {
             let epsilon = 0.01 * f64::from(k);

@@ -1,31 +1,41 @@
 //! Certified intervals from discretised loss distributions: choose a lattice, bound from both sides, refine.
 
+mod atoms;
 mod cells;
 mod compose;
 mod discretise;
+mod lines;
+mod pair;
 mod scout;
+mod subsampled;
 
 use crate::closed_form::Interval;
 use crate::special::truncation_point;
-use cells::{Cells, Pair};
-use compose::{Composed, End, Factor};
+use cells::Cells;
+use compose::{Composer, End};
 use discretise::Slack;
 use scout::{Scout, Window};
+
+pub(crate) use atoms::Atoms;
+pub(crate) use lines::{Copies, Laplace, Replaced};
+pub(crate) use pair::{Pair, Tagged};
+pub(crate) use subsampled::Subsampled;
 
 /// The longest transform, which bounds memory to about 100 MB and a level of refinement to about a second.
 const LONGEST_TRANSFORM: usize = 1 << 20;
 /// The most half-cells in the table of one step.
 const MOST_CELLS: usize = 1 << 20;
 /// Below this epsilon the wanted width is relative to it.
-const SMALLEST_SCALE: f64 = 1e-3;
+pub(crate) const SMALLEST_SCALE: f64 = 1e-3;
+/// Tables are kept for the other direction where there are at most so many.
+const KEPT_TABLES: usize = 16;
 /// Refinement stops after this many lattices.
 const LEVELS: usize = 6;
 
-/// `count` uses of the Gaussian mechanism under Poisson sampling, add/remove.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Step {
-    pub(crate) noise_multiplier: f64,
-    pub(crate) rate: f64,
+/// `count` uses of a pair.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Part {
+    pub(crate) pair: Pair,
     pub(crate) count: f64,
 }
 
@@ -39,6 +49,10 @@ pub(crate) enum Query {
 /// One direction of the neighbouring relation, with what is known of its answer.
 struct Direction {
     reversed: bool,
+    /// What is asked of the finite losses.
+    query: Query,
+    /// The mass at infinite loss.
+    certain: f64,
     known: Interval,
     truncation: f64,
     scout: Scout,
@@ -55,13 +69,22 @@ struct Plan {
     window: Window,
 }
 
+/// The mass at infinite loss of a composition, to sixteen units of roundoff for each part.
+pub(crate) fn certain(parts: &[Part], reversed: bool) -> f64 {
+    let log: f64 = parts.iter().map(|part| part.count * (-part.pair.certain(reversed)).ln_1p()).sum();
+    -log.exp_m1()
+}
+
 /// The answer to a query, in an interval that is `known` beforehand and comes out no wider.
 ///
 /// The two directions are refined until the relative width of their maximum is at most `relative_width`, or until
 /// transforms reach their size limit. A direction that cannot be the larger one is not refined further.
-pub(crate) fn solve(steps: &[Step], query: Query, known: Interval, relative_width: f64) -> Interval {
+pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, relative_width: f64) -> Interval {
+    let ways: &[bool] =
+        if steps.iter().all(|step| step.pair.is_symmetric()) { &[false] } else { &[false, true] };
     let mut directions: Vec<Direction> =
-        [false, true].map(|reversed| Direction::new(steps, query, known.upper, reversed)).into();
+        ways.iter().map(|&reversed| Direction::new(steps, query, known.upper, reversed)).collect();
+    let natural = natural_spacing(steps);
     let mut answer = known;
     let scale = match query {
         Query::Epsilon { .. } => SMALLEST_SCALE,
@@ -76,10 +99,11 @@ pub(crate) fn solve(steps: &[Step], query: Query, known: Interval, relative_widt
     for _ in 0..LEVELS {
         let goal = relative_width * answer.upper.max(scale);
         // A direction matters while it could be the larger one by a visible amount.
-        let active: Vec<usize> =
-            (0..2).filter(|&d| directions[d].known.upper - answer.lower > 0.5 * goal).collect();
+        let active: Vec<usize> = (0..directions.len())
+            .filter(|&d| directions[d].known.upper - answer.lower > 0.5 * goal)
+            .collect();
         let Some(&leader) = active.first() else { break };
-        let Some(plan) = directions[leader].plan(query, answer.lower) else {
+        let Some(plan) = directions[leader].plan(answer.lower) else {
             break;
         };
         // A first lattice four times coarser than foreseen tells which direction matters and how wide it comes out.
@@ -88,25 +112,34 @@ pub(crate) fn solve(steps: &[Step], query: Query, known: Interval, relative_widt
         let truncation = active.iter().map(|&d| directions[d].truncation).fold(6.0, f64::max);
         let mut floor = plan.finest().max(finest_table(steps, truncation));
         if !first_look {
-            let plans = active.iter().filter_map(|&d| directions[d].plan(query, answer.lower));
+            let plans = active.iter().filter_map(|&d| directions[d].plan(answer.lower));
             floor = plans.map(|plan| plan.finest()).fold(floor, f64::max);
         }
-        let used = few_bits(wanted.max(floor));
-        let Some(tables) = tables(steps, used, truncation) else {
-            break;
+        let used = match natural {
+            // No outcome lies between points of this spacing, and so a finer one would show no more.
+            Some((gap, true)) if gap >= floor => gap,
+            Some((gap, false)) if gap >= floor => {
+                gap / (gap / wanted.max(floor)).ceil().min((gap / floor).floor()).max(1.0)
+            }
+            _ => few_bits(wanted.max(floor)),
         };
+        let mut tables = Tables { steps, spacing: used, truncation, forwards: Vec::new() };
         for &d in &active {
             // What the first direction proves from below is what the second need not look beneath.
             let threshold = answer.lower.max(directions[leader].known.lower);
-            let Some(plan) = directions[d].plan(query, threshold) else {
+            let direction = &mut directions[d];
+            let Some(plan) = direction.plan(threshold) else {
                 continue;
             };
-            if let Some(interval) = bound(&tables, directions[d].reversed, used, plan, query) {
-                directions[d].known = directions[d].known.intersect(interval);
+            if let Some(interval) =
+                bound(&mut tables, direction.reversed, used, plan, direction.query, direction.certain)
+            {
+                direction.known = direction.known.intersect(direction.with_certain(interval));
             }
         }
         let previous = answer.upper - answer.lower;
-        answer = answer.intersect(directions[0].known.max(directions[1].known));
+        let larger = directions.iter().map(|direction| direction.known).reduce(Interval::max);
+        answer = answer.intersect(larger.unwrap_or(known));
         let width = answer.upper - answer.lower;
         let goal = relative_width * answer.upper.max(scale);
         // Where single steps can lose very much, the saddle point may be a tilt that lives on such steps and not on the
@@ -126,14 +159,25 @@ pub(crate) fn solve(steps: &[Step], query: Query, known: Interval, relative_widt
         if width <= goal || stuck {
             break;
         }
+        if natural.is_some_and(|(_, all)| all) && used <= floor.max(natural.map_or(0.0, |(gap, _)| gap)) {
+            // The same lattice again, under a better tilt.
+            spacing = Some(used);
+            continue;
+        }
         spacing = Some(used * (0.6 * goal / width).sqrt().clamp(1.0 / 64.0, 0.7));
     }
     answer
 }
 
 impl Direction {
-    fn new(steps: &[Step], query: Query, upper: f64, reversed: bool) -> Self {
+    fn new(steps: &[Part], query: Query, upper: f64, reversed: bool) -> Self {
         let total: f64 = steps.iter().map(|step| step.count).sum();
+        let certain = certain(steps, reversed);
+        // Rounding of the difference is a relative error of delta, and is added where the result is taken.
+        let query = match query {
+            Query::Epsilon { delta } => Query::Epsilon { delta: (delta - certain).max(1e-300) },
+            query => query,
+        };
         let delta = match query {
             Query::Epsilon { delta } => delta,
             Query::Delta { epsilon } => {
@@ -144,19 +188,19 @@ impl Direction {
         };
         // Truncated mass counts fully into delta: a millionth of a millionth of it is small against any goal.
         let truncation = truncation_point(1e-12 * delta / total);
-        // The loss of adding a record is at most -log(1 - q) a step.
-        let largest_loss = if reversed {
-            steps.iter().map(|step| -step.count * (-step.rate).ln_1p()).sum::<f64>() * (1.0 + 1e-12)
-        } else {
-            f64::INFINITY
-        };
+        // No loss exceeds the sum of the largest.
+        let largest_loss =
+            steps.iter().map(|step| step.count * step.pair.largest_loss(reversed)).sum::<f64>();
+        let largest_loss = largest_loss * (1.0 + 1e-12);
         let upper = match query {
-            Query::Epsilon { .. } => upper.min(largest_loss),
-            Query::Delta { epsilon } if epsilon >= largest_loss => 0.0,
+            Query::Epsilon { .. } => upper.min(largest_loss.max(0.0)),
+            Query::Delta { epsilon } if epsilon >= largest_loss => certain * (1.0 + 1e-12),
             Query::Delta { .. } => upper,
         };
         Self {
             reversed,
+            query,
+            certain,
             known: Interval { lower: 0.0, upper },
             truncation,
             scout: Scout::new(steps, truncation, reversed),
@@ -164,9 +208,20 @@ impl Direction {
         }
     }
 
+    /// What an interval for finite losses says of all.
+    fn with_certain(&self, finite: Interval) -> Interval {
+        match self.query {
+            Query::Epsilon { .. } => finite,
+            Query::Delta { .. } => Interval {
+                lower: finite.lower + self.certain * (1.0 - 1e-12),
+                upper: (finite.upper + self.certain * (1.0 + 1e-12)).min(1.0),
+            },
+        }
+    }
+
     /// Where to compose next, when values of delta below `threshold` are of no interest.
-    fn plan(&self, query: Query, threshold: f64) -> Option<Plan> {
-        let known = self.known;
+    fn plan(&self, threshold: f64) -> Option<Plan> {
+        let (known, query) = (self.known, self.query);
         let (tilt, reference) = match query {
             Query::Delta { epsilon } => (self.scout.tilt_below(epsilon, threshold.ln() - 12.0), epsilon),
             Query::Epsilon { delta } => {
@@ -207,7 +262,7 @@ impl Direction {
 impl Plan {
     /// The spacing at which the discretisation should cost what is allowed: spreading the loss within cells adds up
     /// to T h²/6 to its variance, and so (c + 1)/2 times that to epsilon.
-    fn spacing(&self, steps: &[Step], query: Query, relative_width: f64) -> f64 {
+    fn spacing(&self, steps: &[Part], query: Query, relative_width: f64) -> f64 {
         let total: f64 = steps.iter().map(|step| step.count).sum();
         let goal = match query {
             Query::Epsilon { .. } => relative_width * self.reference.max(SMALLEST_SCALE),
@@ -223,12 +278,19 @@ impl Plan {
 }
 
 /// The finest spacing for which the tables of all steps stay within their limit.
-fn finest_table(steps: &[Step], truncation: f64) -> f64 {
-    let range = |step: &Step| {
-        let (low, high) = Pair { sigma: step.noise_multiplier, rate: step.rate }.loss_range(truncation);
+fn finest_table(steps: &[Part], truncation: f64) -> f64 {
+    let range = |step: &Part| {
+        let (low, high) = step.pair.loss_range(truncation);
         high - low
     };
     steps.iter().map(range).fold(0.0, f64::max) * 2.0 / (0.99 * MOST_CELLS as f64)
+}
+
+/// A spacing that suits the most frequent discrete pair, and whether it suits all pairs.
+fn natural_spacing(steps: &[Part]) -> Option<(f64, bool)> {
+    let of = |step: &Part| step.pair.natural_spacing().map(|gap| (gap, step.count));
+    let (gap, _) = steps.iter().filter_map(of).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some((gap, steps.iter().all(|step| of(step).is_some_and(|(other, _)| other == gap))))
 }
 
 /// Rounds a spacing up to eight significant bits, so that every lattice point is an exact number.
@@ -237,22 +299,41 @@ fn few_bits(spacing: f64) -> f64 {
     (spacing / unit).ceil() * unit
 }
 
-/// The tables of all steps with their counts.
-fn tables(steps: &[Step], spacing: f64, truncation: f64) -> Option<Vec<(Cells, f64)>> {
-    let table = |step: &Step| {
-        let pair = Pair { sigma: step.noise_multiplier, rate: step.rate };
-        Some((pair.cells(spacing, truncation, MOST_CELLS)?, step.count))
-    };
-    steps.iter().map(table).collect()
+/// The tables of all steps at one spacing.
+struct Tables<'a> {
+    steps: &'a [Part],
+    spacing: f64,
+    truncation: f64,
+    /// The tables that both directions use, kept where there are few.
+    forwards: Vec<Option<Cells>>,
+}
+
+impl Tables<'_> {
+    fn get(&mut self, index: usize, reversed: bool) -> Option<Cells> {
+        let pair = &self.steps[index].pair;
+        let make = |reversed| pair.cells(self.spacing, self.truncation, MOST_CELLS, reversed);
+        if !pair.shares_table() || self.steps.len() > KEPT_TABLES {
+            return make(reversed);
+        }
+        if self.forwards.len() <= index {
+            self.forwards.resize(index + 1, None);
+        }
+        if self.forwards[index].is_none() {
+            self.forwards[index] = make(false);
+        }
+        let cells = self.forwards[index].as_ref()?;
+        Some(if reversed { cells.reversed() } else { cells.clone() })
+    }
 }
 
 /// The interval that one lattice proves for one direction.
 fn bound(
-    tables: &[(Cells, f64)],
+    tables: &mut Tables<'_>,
     reversed: bool,
     spacing: f64,
     plan: Plan,
     query: Query,
+    certain: f64,
 ) -> Option<Interval> {
     let points = (plan.window.high - plan.window.low) / spacing;
     let length = (points.ceil().max(64.0) as usize + 2).checked_next_power_of_two()?;
@@ -260,27 +341,22 @@ fn bound(
         return None;
     }
     let mut slack = Slack { mass: 0.0, loss: 0.0 };
-    let (mut upper, mut lower): (Vec<Factor>, Vec<Factor>) = (Vec::new(), Vec::new());
-    for (cells, count) in tables {
-        let turned;
-        let cells = if reversed {
-            turned = cells.reversed();
-            &turned
-        } else {
-            cells
-        };
+    let mut composer = Composer::new(tables.steps.len(), spacing, plan.tilt, length, plan.window);
+    for index in 0..tables.steps.len() {
+        let cells = tables.get(index, reversed)?;
+        let count = tables.steps[index].count;
         let one = cells.slack();
         slack.mass += count * one.mass;
         slack.loss += count * one.loss;
-        upper.push((cells.dominating(), *count));
-        lower.push((cells.dominated(), *count));
+        composer.add(&cells.dominating(), &cells.dominated(), count);
     }
-    let compose = |factors: &[Factor]| Composed::new(factors, spacing, plan.tilt, length, plan.window);
-    let (upper, lower) = (compose(&upper), compose(&lower));
+    let [upper, lower] = composer.finish();
     Some(match query {
         Query::Epsilon { delta } => {
+            // What is left of delta after the mass at infinite loss, which is right to a few units.
+            let certain_error = 1e-13 * certain / delta;
             let upper = upper.and_then(|composed| {
-                let target = delta * (-slack.mass - composed.relative_error()).exp();
+                let target = delta * (1.0 - certain_error) * (-slack.mass - composed.relative_error()).exp();
                 Some(outwards(
                     composed.epsilon(target, End::Upper, plan.reference)?
                         + slack.loss
@@ -289,7 +365,7 @@ fn bound(
                 ))
             });
             let lower = lower.and_then(|composed| {
-                let target = delta * (slack.mass + composed.relative_error()).exp();
+                let target = delta * (1.0 + certain_error) * (slack.mass + composed.relative_error()).exp();
                 Some(outwards(
                     composed.epsilon(target, End::Lower, plan.reference)?
                         - slack.loss

@@ -2,12 +2,7 @@
 //!
 //! Nothing here is part of a proof: any tilt, window and spacing give true bounds, good ones give narrow bounds.
 
-use super::Step;
-use super::cells::Pair;
-use crate::special::{density, upper_tail};
-
-/// How many outcomes represent each of the two normal laws.
-const NODES: usize = 240;
+use super::Part;
 
 /// The loss of a composition, each step reduced to a few hundred outcomes.
 pub(crate) struct Scout {
@@ -16,28 +11,8 @@ pub(crate) struct Scout {
 
 impl Scout {
     /// A sketch of one direction of a composition, with outcomes up to `truncation` standard deviations out.
-    pub(crate) fn new(steps: &[Step], truncation: f64, reversed: bool) -> Self {
-        let sketch = |step: &Step| {
-            let pair = Pair { sigma: step.noise_multiplier, rate: step.rate };
-            let spacing = 2.0 * truncation / NODES as f64;
-            let mut nodes = Vec::with_capacity(2 * NODES + 2);
-            for k in 0..=NODES {
-                let z = -truncation + k as f64 * spacing;
-                // The outermost outcomes stand for all that lies beyond them.
-                let beyond = if k == 0 || k == NODES { upper_tail(truncation) } else { 0.0 };
-                let weight = (density(z) * spacing + beyond).ln();
-                let (base, shifted) = (pair.sigma * z, 1.0 + pair.sigma * z);
-                if reversed {
-                    nodes.push((-pair.loss(base), weight));
-                } else {
-                    if pair.rate < 1.0 {
-                        nodes.push((pair.loss(base), weight + (1.0 - pair.rate).ln()));
-                    }
-                    nodes.push((pair.loss(shifted), weight + pair.rate.ln()));
-                }
-            }
-            (nodes, step.count)
-        };
+    pub(crate) fn new(steps: &[Part], truncation: f64, reversed: bool) -> Self {
+        let sketch = |step: &Part| (step.pair.sketch(truncation, reversed), step.count);
         Self { steps: steps.iter().map(sketch).collect() }
     }
 

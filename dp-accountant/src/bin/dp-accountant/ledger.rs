@@ -1,0 +1,57 @@
+//! An account in a file.
+
+use dp_accountant::{Budget, FileLedger, Ledger};
+use serde_json::json;
+
+use crate::answer::Answer;
+use crate::arguments::LedgerCommand;
+use crate::failure::Outcome;
+
+/// Creates, spends, shows or asks.
+pub(crate) fn run(command: &LedgerCommand) -> Outcome<String> {
+    match command {
+        LedgerCommand::New { file, budget } => {
+            let ledger = FileLedger::create(&file.file, Budget::from(budget))?;
+            state(ledger.ledger())?.print(file.json)
+        }
+        LedgerCommand::Debit { file, events } => {
+            let composition = events.composition()?;
+            let mut ledger = FileLedger::resume(&file.file)?;
+            ledger.debit_all(&composition)?;
+            state(ledger.ledger())?.print(file.json)
+        }
+        LedgerCommand::Show { file } => {
+            let ledger = FileLedger::read(&file.file)?;
+            let mut answer = state(&ledger)?;
+            let mut readings = Vec::new();
+            for reading in ledger.odometer() {
+                let reading = reading?;
+                answer = answer.remark(
+                    &format!("after debit {}", reading.debits),
+                    format!("epsilon {}", reading.epsilon),
+                );
+                readings.push(json!({ "events": reading.events, "epsilon": reading.epsilon }));
+            }
+            answer.hidden("odometer", readings).print(file.json)
+        }
+        LedgerCommand::Affordable { file, event } => {
+            let steps = FileLedger::read(&file.file)?.affordable(event.event()?)?;
+            Answer::default().stored("affordable", steps, &format!("{steps} more")).print(file.json)
+        }
+    }
+}
+
+/// Where an account stands.
+fn state(ledger: &Ledger) -> Outcome<Answer> {
+    let budget = ledger.budget();
+    let words = format!("epsilon {} at delta {} under {}", budget.epsilon, budget.delta, budget.relation);
+    Ok(Answer::default()
+        .stored("budget", budget, &words)
+        .events(ledger.events())
+        .certified("spent", ledger.spent()?)
+        .stored(
+            "remaining",
+            ledger.remaining()?,
+            &format!("{} at least", dp_accountant::rounded_down(ledger.remaining()?.lower)),
+        ))
+}

@@ -1,0 +1,82 @@
+//! The command `dp-accountant`: certified answers about privacy loss, without writing a program.
+
+mod answer;
+mod arguments;
+mod batch;
+mod calibrate;
+mod compare;
+mod curve;
+mod failure;
+mod ledger;
+mod output;
+mod picture;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use dp_accountant::Accountant;
+
+use crate::answer::Answer;
+use crate::arguments::{Command, DeltaOf, EpsilonOf};
+use crate::failure::{Failure, Outcome};
+
+/// How much privacy a sequence of randomised mechanisms costs, as intervals that hold.
+#[derive(Debug, Parser)]
+#[command(name = "dp-accountant", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let failure = match run(arguments.command) {
+        Ok(text) => match std::io::stdout().lock().write_all(text.as_bytes()) {
+            // Whoever listened has heard enough.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
+            Err(error) => Failure::Other(format!("standard output: {error}")),
+            Ok(()) => return ExitCode::SUCCESS,
+        },
+        Err(failure) => failure,
+    };
+    // If nobody can be told, the exit code still says it.
+    let _ = writeln!(std::io::stderr().lock(), "error: {failure}");
+    failure.code()
+}
+
+/// Runs a command: what it prints, if it succeeds.
+fn run(command: Command) -> Outcome<String> {
+    match command {
+        Command::Epsilon(arguments) => epsilon(&arguments),
+        Command::Delta(arguments) => delta(&arguments),
+        Command::Calibrate(arguments) => calibrate::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Curve(arguments) => curve::run(&arguments),
+        Command::Ledger { command } => ledger::run(&command),
+    }
+}
+
+fn epsilon(arguments: &EpsilonOf) -> Outcome<String> {
+    if let Some(file) = &arguments.batch {
+        return batch::run(file, arguments);
+    }
+    let (relation, delta) = (arguments.relation()?, arguments.delta()?);
+    let composition = arguments.events.composition()?;
+    let epsilon = Accountant::new(relation).with(&composition).epsilon(delta)?;
+    Answer::new(relation, &composition)
+        .number("delta", delta)
+        .certified("epsilon", epsilon)
+        .print(arguments.json)
+}
+
+fn delta(arguments: &DeltaOf) -> Outcome<String> {
+    let composition = arguments.events.composition()?;
+    let accountant = Accountant::new(arguments.relation.into()).with(&composition);
+    let delta = accountant.delta(arguments.epsilon)?;
+    let log = accountant.log_delta(arguments.epsilon)?;
+    let answer = Answer::new(arguments.relation.into(), &composition);
+    let answer = answer.number("epsilon", arguments.epsilon).certified("delta", delta);
+    // Where the number itself is out of range, its logarithm is the answer.
+    answer.log("log_delta", log, delta.lower == 0.0).print(arguments.json)
+}

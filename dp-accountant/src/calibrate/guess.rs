@@ -1,0 +1,56 @@
+//! Where to start a search: the central limit's Gaussian mechanism. A guess, never an answer.
+
+use crate::closed_form::gaussian_delta;
+use crate::{Budget, Composition, Mechanism, Relation, Result, Sampling};
+
+/// The mu of the Gaussian mechanism that a long composition resembles, if all its events are Gaussian.
+///
+/// Each subsampled step contributes q² times the variance of its likelihood ratio, e^(1/σ²) - 1 (Bu, Dong, Long and
+/// Su 2020).
+fn squared_mu(relation: Relation, composition: &Composition) -> Option<f64> {
+    let sensitivity = if relation == Relation::AddRemove { 1.0 } else { 2.0 };
+    let mut sum = 0.0;
+    for (event, count) in composition.iter() {
+        let shift: f64 = match event.mechanism() {
+            Mechanism::Gaussian { noise_multiplier } => sensitivity / noise_multiplier,
+            _ => return None,
+        };
+        let rate = match event.sampling() {
+            Sampling::None => 1.0,
+            Sampling::Poisson { rate } => rate,
+            Sampling::WithoutReplacement { batch, records } => batch as f64 / records as f64,
+            _ => return None,
+        };
+        let each = if rate == 1.0 { shift * shift } else { rate * rate * (shift * shift).exp_m1() };
+        sum += count as f64 * each;
+    }
+    Some(sum)
+}
+
+/// The point between `safe` and `bold` at which the central limit would just keep the budget; `None` where it says
+/// nothing.
+pub(super) fn start(
+    budget: &Budget,
+    safe: f64,
+    bold: f64,
+    events: impl Fn(f64) -> Result<Composition>,
+) -> Option<f64> {
+    // The largest mu that keeps the budget.
+    let keeps = |mu: f64| gaussian_delta(mu, 0.0, budget.epsilon).upper <= budget.delta;
+    let target = bisect(1e-12f64.ln(), 1e6f64.ln(), |log_mu| keeps(log_mu.exp())).exp();
+    let within = |x: f64| {
+        let composition = events(x).ok()?;
+        squared_mu(budget.relation, &composition).map(|squared| squared <= target * target)
+    };
+    within(safe)?;
+    Some(bisect(safe, bold, |x| within(x) == Some(true)))
+}
+
+/// The end of a span in which a condition holds, if it holds at `inside`.
+fn bisect(mut inside: f64, mut outside: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    for _ in 0..40 {
+        let middle = 0.5 * (inside + outside);
+        if holds(middle) { inside = middle } else { outside = middle }
+    }
+    inside
+}

@@ -1,0 +1,66 @@
+//! The noise that a budget asks for.
+
+use serde::Serialize;
+
+use super::guess;
+use super::search::Question;
+use crate::{Budget, Certified, Composition, Error, Result};
+
+/// The smallest and the largest noise multiplier that are considered.
+const SMALLEST: f64 = 0.01;
+const LARGEST: f64 = 1e7;
+
+/// A noise multiplier that keeps a budget, and the epsilon it costs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Calibrated {
+    /// The noise multiplier.
+    pub noise_multiplier: f64,
+    /// What the events cost with it, at the budget's delta; its upper end does not exceed the budget's epsilon.
+    pub epsilon: Certified,
+}
+
+/// The least noise multiplier, to about 5e-5 of it, with which the events that it determines keep a budget.
+///
+/// # Privacy
+/// The answer is checked before it is returned: `epsilon.upper <= budget.epsilon`, by the same computation that a
+/// [`Ledger`](crate::Ledger) makes when the events are debited.
+///
+/// # Accuracy
+/// The upper end of epsilon is within 1e-4 of the budget, relatively (for budgets below 1e-3 within about 1e-7),
+/// unless the smallest multiplier that is considered, 0.01, already keeps the budget: then it is returned. Epsilon
+/// is computed about five times.
+///
+/// # Errors
+/// Those of [`Budget::validate`], of `events`, and of [`Accountant::epsilon`](crate::Accountant::epsilon);
+/// [`Error::Unreachable`] if even a noise
+/// multiplier of 1e7 does not suffice.
+///
+/// ```
+/// use dp_accountant::{Budget, Composition, Event, Mechanism, Relation, Sampling, calibrate_noise_multiplier};
+///
+/// let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
+/// let calibrated = calibrate_noise_multiplier(&budget, |noise_multiplier| {
+///     let step = Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::Poisson { rate: 0.01 })?;
+///     Ok(Composition::single(step, 1_000))
+/// })?;
+/// assert!((calibrated.noise_multiplier - 1.41462).abs() < 1e-4);
+/// assert!(calibrated.epsilon.upper <= 1.0);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+pub fn calibrate_noise_multiplier(
+    budget: &Budget,
+    events: impl Fn(f64) -> Result<Composition>,
+) -> Result<Calibrated> {
+    budget.validate()?;
+    let question = Question::new(budget, |log_noise: f64| events(log_noise.exp()));
+    let (safe, bold) = (LARGEST.ln(), SMALLEST.ln());
+    let start = guess::start(budget, safe, bold, question.events).unwrap_or(0.0);
+    if let Some((log_noise, epsilon)) = question.boldest(safe, bold, start)? {
+        // The end of the range is named exactly.
+        let noise_multiplier = if log_noise == bold { SMALLEST } else { log_noise.exp() };
+        return Ok(Calibrated { noise_multiplier, epsilon });
+    }
+    let (epsilon, delta) = (question.cost(safe)?.upper, budget.delta);
+    Err(Error::Unreachable { largest: LARGEST, epsilon, budget: budget.epsilon, delta })
+}

@@ -1,0 +1,246 @@
+//! Searches for the boldest parameter that keeps a budget, with few evaluations of epsilon.
+//!
+//! Epsilon is monotone in each parameter and its logarithm is nearly linear in the parameter's, so that secants
+//! converge quickly; a bracket and bisection guard them. What is returned was evaluated at the accountant's default
+//! width, and keeps the budget there.
+
+use std::cell::Cell;
+
+use crate::{Accountant, Budget, Certified, Composition, DEFAULT_RELATIVE_WIDTH, Result};
+
+/// The widest interval that is asked for, far from the budget.
+const ROUGH: f64 = 0.02;
+/// How far below the budget epsilon may come out, relative to it; budgets below [`ABSOLUTE_BELOW`] relative to that.
+const SLACK: f64 = 1e-4;
+const ABSOLUTE_BELOW: f64 = 1e-3;
+
+/// What a run costs, as a question about one parameter.
+pub(super) struct Question<'a, E> {
+    pub(super) budget: &'a Budget,
+    pub(super) events: E,
+    /// How often epsilon was computed.
+    pub(super) evaluations: Cell<u32>,
+}
+
+/// One answer: the interval, and the logarithm of epsilon over the budget.
+#[derive(Debug, Clone, Copy)]
+struct Point<X> {
+    at: X,
+    excess: f64,
+}
+
+impl<'a, E> Question<'a, E> {
+    pub(super) fn new(budget: &'a Budget, events: E) -> Self {
+        Self { budget, events, evaluations: Cell::new(0) }
+    }
+
+    /// The cost at the accountant's default width.
+    pub(super) fn cost<X>(&self, at: X) -> Result<Certified>
+    where
+        E: Fn(X) -> Result<Composition>,
+    {
+        self.evaluations.update(|count| count + 1);
+        Accountant::new(self.budget.relation).with(&(self.events)(at)?).epsilon(self.budget.delta)
+    }
+
+    /// The cost at a width that decides on which side of the budget it is, and whether that is the default width.
+    fn decided<X: Copy>(&self, at: X, width: f64) -> Result<(Certified, bool)>
+    where
+        E: Fn(X) -> Result<Composition>,
+    {
+        if width > DEFAULT_RELATIVE_WIDTH {
+            self.evaluations.update(|count| count + 1);
+            let accountant = Accountant::new(self.budget.relation).with(&(self.events)(at)?);
+            let roughly = accountant.relative_width(width)?.epsilon(self.budget.delta)?;
+            if roughly.upper <= self.budget.epsilon || roughly.lower > self.budget.epsilon {
+                return Ok((roughly, false));
+            }
+        }
+        Ok((self.cost(at)?, true))
+    }
+
+    fn excess(&self, cost: &Certified) -> f64 {
+        // Zero is far below any budget, at a finite distance.
+        (cost.estimate / self.budget.epsilon).clamp(1e-3, 1e12).ln() + 0.5 * self.slack()
+    }
+
+    /// The relative slack at this budget.
+    fn slack(&self) -> f64 {
+        SLACK * (ABSOLUTE_BELOW / self.budget.epsilon).max(1.0)
+    }
+
+    /// The boldest x between `safe` and `bold` (epsilon grows from the former to the latter; x is a logarithm), to
+    /// the slack in epsilon or 1e-10 in x. `None` if even `safe` does not keep the budget.
+    pub(super) fn boldest(&self, safe: f64, bold: f64, start: f64) -> Result<Option<(f64, Certified)>>
+    where
+        E: Fn(f64) -> Result<Composition>,
+    {
+        let (mut kept, mut broken): (Option<Point<f64>>, Option<Point<f64>>) = (None, None);
+        let mut best: Option<(f64, Certified)> = None;
+        let (mut x, mut width, mut reach) = (start, ROUGH, 0.5);
+        let mut gap = f64::INFINITY;
+        for round in 0..200 {
+            let (mut cost, settled) = self.decided(x, width)?;
+            let mut keeps = cost.upper <= self.budget.epsilon;
+            let near = cost.upper >= self.budget.epsilon * (1.0 - self.slack());
+            if keeps && !settled && (near || x == bold) {
+                cost = self.cost(x)?;
+                keeps = cost.upper <= self.budget.epsilon;
+            }
+            let point = Point { at: x, excess: self.excess(&cost) };
+            if keeps {
+                if (near || x == bold) && cost.upper <= self.budget.epsilon {
+                    return Ok(Some((x, cost)));
+                }
+                kept = Some(point);
+                best = Some((x, cost));
+            } else {
+                if x == safe {
+                    return Ok(None);
+                }
+                broken = Some(point);
+            }
+            width = (0.1 * point.excess.abs()).clamp(DEFAULT_RELATIVE_WIDTH, ROUGH);
+            x = match (kept, broken) {
+                (Some(kept), Some(broken)) => {
+                    if (kept.at - broken.at).abs() < 1e-10 {
+                        break;
+                    }
+                    // A secant, or the middle where secants have not halved the bracket in three rounds.
+                    let share = kept.excess / (kept.excess - broken.excess);
+                    let halved = (kept.at - broken.at).abs() <= 0.5 * gap;
+                    if halved || round % 3 != 2 {
+                        if halved {
+                            gap = (kept.at - broken.at).abs();
+                        }
+                        let share = if share.is_finite() { share.clamp(1e-3, 1.0 - 1e-3) } else { 0.5 };
+                        kept.at + share * (broken.at - kept.at)
+                    } else {
+                        0.5 * (kept.at + broken.at)
+                    }
+                }
+                _ => {
+                    // Towards the other side by a slope of about -1.5 and a little more, each time farther.
+                    let step = (point.excess.abs() / 1.2).clamp(0.02, reach);
+                    reach *= 2.0;
+                    let end = if keeps { bold } else { safe };
+                    if (end - x).abs() <= step { end } else { x + step * (end - x).signum() }
+                }
+            };
+        }
+        // The bracket has closed on a jump of epsilon. The best kept point may have been judged by a wider interval.
+        let Some((x, _)) = best else { return Ok(None) };
+        let mut x = x;
+        for back in 0..60 {
+            let cost = self.cost(x)?;
+            if cost.upper <= self.budget.epsilon {
+                return Ok(Some((x, cost)));
+            }
+            let next = x + 1e-10 * f64::powi(2.0, back) * (safe - x).signum();
+            x = if (safe - x).abs() <= (next - x).abs() { safe } else { next };
+        }
+        Ok(None)
+    }
+
+    /// The largest integer from 1 to `largest` that keeps the budget, or `None` if 1 does not.
+    ///
+    /// Of a number it returns, the next one was seen not to keep the budget (or was beyond `largest`).
+    pub(super) fn largest_integer(&self, largest: u64, start: u64) -> Result<Option<(u64, Certified)>>
+    where
+        E: Fn(u64) -> Result<Composition>,
+    {
+        let (mut kept, mut broken) = (0u64, largest.saturating_add(1));
+        let (mut kept_excess, mut broken_excess): (Option<f64>, Option<f64>) = (None, None);
+        let mut next = start.clamp(1, largest);
+        let (mut width, mut factor, mut slow) = (ROUGH, 1.05f64, 0);
+        let mut answer: Option<(u64, Certified, bool)> = None;
+        while broken - kept > 1 {
+            let (cost, settled) = self.decided(next, width)?;
+            let gap = broken - kept;
+            if cost.upper <= self.budget.epsilon {
+                (kept, kept_excess) = (next, Some(self.excess(&cost)));
+                answer = Some((next, cost, settled));
+            } else {
+                (broken, broken_excess) = (next, Some(self.excess(&cost)));
+            }
+            if broken - kept <= 1 {
+                break;
+            }
+            slow = if broken - kept > gap / 2 { slow + 1 } else { 0 };
+            let (low, high) = (kept.max(1) as f64, broken as f64);
+            let proposed = match (kept_excess, broken_excess) {
+                (Some(below), Some(above)) if slow < 2 => {
+                    width = (0.05 * (high / low).ln()).clamp(DEFAULT_RELATIVE_WIDTH, ROUGH);
+                    let share = below / (below - above);
+                    low * (high / low).powf(if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.5 })
+                }
+                (Some(_), Some(_)) => {
+                    slow = 0;
+                    (low * high).sqrt()
+                }
+                (_, None) => {
+                    // Nothing has failed yet: on, each time by a larger factor.
+                    factor *= factor;
+                    next as f64 * factor
+                }
+                (None, _) => {
+                    factor *= factor;
+                    next as f64 / factor
+                }
+            };
+            // Casting saturates; the bounds keep the bracket shrinking.
+            next = (proposed.round() as u64).clamp(kept + 1, broken - 1);
+        }
+        let Some((mut at, cost, settled)) = answer else { return Ok(None) };
+        if settled {
+            return Ok(Some((at, cost)));
+        }
+        // A wider interval decided. Should the default one come out above the budget, go back until it does not.
+        let mut back = 1u64;
+        while at >= 1 {
+            let cost = self.cost(at)?;
+            if cost.upper <= self.budget.epsilon {
+                return Ok(Some((at, cost)));
+            }
+            at = at.saturating_sub(back);
+            back = back.saturating_mul(2);
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::guess;
+    use super::*;
+    use crate::{Event, Mechanism, Relation, Sampling};
+
+    fn run(noise_multiplier: f64, rate: f64, steps: u64) -> Result<Composition> {
+        let step = Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::Poisson { rate })?;
+        Ok(Composition::single(step, steps))
+    }
+
+    /// Each search counts its evaluations of epsilon; the limits are what was measured and one or two more.
+    #[test]
+    fn few_evaluations_suffice() {
+        for (epsilon, delta, rate, steps) in [
+            (1.0, 1e-5, 0.01, 1_000),
+            (8.0, 1e-5, 0.01, 1_000),
+            (0.5, 1.0 / 60_000.0, 128.0 / 60_000.0, 9_380),
+            (3.0, 1e-8, 0.1, 500),
+        ] {
+            let budget = Budget { epsilon, delta, relation: Relation::AddRemove };
+            let question = Question::new(&budget, |log: f64| run(log.exp(), rate, steps));
+            let (safe, bold) = (1e7f64.ln(), 0.01f64.ln());
+            let start = guess::start(&budget, safe, bold, question.events).expect("Gaussian");
+            let (log_noise, cost) = question.boldest(safe, bold, start).expect("answers").expect("reachable");
+            assert!(cost.upper <= epsilon && cost.upper >= epsilon * (1.0 - 1e-4));
+            assert!(question.evaluations.get() <= 8, "{}", question.evaluations.get());
+            let question = Question::new(&budget, |steps: u64| run(log_noise.exp(), rate, steps));
+            let (found, cost) =
+                question.largest_integer(1 << 40, steps / 2).expect("answers").expect("reachable");
+            assert!(cost.upper <= epsilon && found >= steps, "{found} {steps}");
+            assert!(question.evaluations.get() <= 14, "{}", question.evaluations.get());
+        }
+    }
+}

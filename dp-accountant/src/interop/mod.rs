@@ -1,0 +1,3 @@
+//! Events in other programs' terms. Needs the feature `json`.
+
+pub mod dp_event;

@@ -1,0 +1,216 @@
+//! A ledger that is on disk before a debit is acknowledged.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::format::{self, Chain};
+use super::{Allowed, Ledger};
+use crate::{Budget, Composition, Error, Event, Result};
+
+/// A [`Ledger`] in a text file, one line a debit, that survives the process (feature `ledger-file`).
+///
+/// # Privacy
+/// What [`Ledger`] says holds here too. Besides:
+///
+/// - [`debit`](Self::debit) returns after the line has been written and the operating system has been asked to bring it to
+///   the disk (`fsync`). A process that is killed at any moment loses no debit that was acknowledged. It may
+///   leave one that was not: that counts as spent.
+/// - The file is locked while it is open, so that two writers cannot both spend the same rest. The lock is the
+///   operating system's for this file, and advisory on Unix: it stops programs that use this type. Network file systems
+///   may not honour it.
+/// - Damage is an error that names the line. Only a last line that was never finished is dropped. See there what the
+///   checksums do not see: forgery, and whole lines that are missing from the end. Do not restore a ledger from a
+///   backup that is older than the last debit.
+///
+/// ```
+/// use dp_accountant::{Budget, Event, FileLedger, Mechanism, Relation, Sampling};
+/// # let folder = std::env::temp_dir().join(format!("dp-accountant-doc-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder).unwrap();
+/// # let path = folder.join("spent.ledger");
+/// # let _ = std::fs::remove_file(&path);
+///
+/// let budget = Budget { epsilon: 2.0, delta: 1e-5, relation: Relation::AddRemove };
+/// let release = Event::new(Mechanism::Gaussian { noise_multiplier: 20.0 }, Sampling::None)?;
+/// {
+///     let mut ledger = FileLedger::create(&path, budget)?;
+///     ledger.debit(release, 3)?;
+/// }
+/// // Another day, another process.
+/// let mut ledger = FileLedger::open(&path, budget)?;
+/// assert_eq!(ledger.ledger().debits().len(), 1);
+/// assert!(ledger.debit(release, 1_000).is_err());
+/// # drop(ledger);
+/// # std::fs::remove_dir_all(&folder).unwrap();
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct FileLedger {
+    ledger: Ledger,
+    file: File,
+    path: PathBuf,
+    chain: Chain,
+    /// Whether a write has failed, after which nobody knows what is on the disk.
+    failed: bool,
+}
+
+impl FileLedger {
+    /// A new file with nothing spent. The folder must exist.
+    ///
+    /// # Errors
+    /// [`Error::LedgerExists`] if there is a file already, unless it holds nothing but the beginning of this very ledger's
+    /// first line (a creation that was interrupted); [`Error::LedgerLocked`] if another process has it open;
+    /// [`Error::LedgerFile`] if the operating system refuses; those of [`Budget::validate`].
+    pub fn create(path: impl AsRef<Path>, budget: Budget) -> Result<Self> {
+        let path = path.as_ref();
+        let ledger = Ledger::new(budget)?;
+        let (header, chain) = Chain::START.seal(&format::header(&budget)?);
+        let mut file = open_file(path, true)?;
+        let found = read_all(&mut file, path)?;
+        if found.len() >= header.len() || !header.as_bytes().starts_with(&found) {
+            return Err(Error::LedgerExists { path: shown(path) });
+        }
+        let written = file
+            .write_all(&header.as_bytes()[found.len()..])
+            .and_then(|()| file.sync_all())
+            .and_then(|()| sync_folder(path));
+        written.map_err(|error| failure(path, &error))?;
+        Ok(Self { ledger, file, path: path.into(), chain, failed: false })
+    }
+
+    /// Opens a file that was created for this budget.
+    ///
+    /// # Errors
+    /// [`Error::LedgerBudget`] if it was created for another budget or relation, [`Error::LedgerVersion`] if another
+    /// version wrote it, [`Error::LedgerLine`] if it is damaged, [`Error::LedgerLocked`] if another process has it open, and
+    /// [`Error::LedgerFile`] if the operating system refuses.
+    pub fn open(path: impl AsRef<Path>, budget: Budget) -> Result<Self> {
+        Self::resume_if(path.as_ref(), |found| match found == budget {
+            true => Ok(()),
+            false => Err(Error::LedgerBudget { path: shown(path.as_ref()), found, wanted: budget }),
+        })
+    }
+
+    /// Opens a file with the budget that it was created for.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open), but for the first.
+    pub fn resume(path: impl AsRef<Path>) -> Result<Self> {
+        Self::resume_if(path.as_ref(), |_| Ok(()))
+    }
+
+    fn resume_if(path: &Path, accepts: impl Fn(Budget) -> Result<()>) -> Result<Self> {
+        let mut file = open_file(path, false)?;
+        let bytes = read_all(&mut file, path)?;
+        let stored = format::read(&bytes, &shown(path))?;
+        accepts(*stored.ledger.budget())?;
+        // A debit must not be appended to a line that was never finished, or that lacks its line break.
+        let repaired = if stored.complete < bytes.len() {
+            file.set_len(stored.complete as u64).and_then(|()| file.sync_all())
+        } else if stored.unbroken {
+            file.write_all(b"\n").and_then(|()| file.sync_all())
+        } else {
+            // What the last process wrote and never synchronised has counted here: it must not be lost now.
+            file.sync_all()
+        };
+        repaired.and_then(|()| sync_folder(path)).map_err(|error| failure(path, &error))?;
+        Ok(Self { ledger: stored.ledger, file, path: path.into(), chain: stored.chain, failed: false })
+    }
+
+    /// What a file says, without opening it for debits and without its lock: a copy in memory.
+    ///
+    /// # Errors
+    /// [`Error::LedgerVersion`], [`Error::LedgerLine`] and [`Error::LedgerFile`], as for [`open`](Self::open).
+    pub fn read(path: impl AsRef<Path>) -> Result<Ledger> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(|error| failure(path, &error))?;
+        Ok(format::read(&bytes, &shown(path))?.ledger)
+    }
+
+    /// As [`Ledger::debit`], and on the disk before it returns.
+    ///
+    /// # Errors
+    /// Those of [`Ledger::debit`]; [`Error::LedgerFile`] if it could not be written, after which the debit may or may not
+    /// have been stored. Then further debits are refused until the file has been opened anew.
+    pub fn debit(&mut self, event: Event, count: u64) -> Result<()> {
+        self.debit_all(&Composition::single(event, count))
+    }
+
+    /// As [`Ledger::debit_all`], and on the disk before it returns.
+    ///
+    /// # Errors
+    /// Those of [`debit`](Self::debit).
+    pub fn debit_all(&mut self, debit: &Composition) -> Result<()> {
+        if self.failed {
+            let reason = "an earlier write failed; open the file anew to see what was stored".into();
+            return Err(Error::LedgerFile { path: shown(&self.path), reason });
+        }
+        let Some(allowed) = self.ledger.check(debit)? else { return Ok(()) };
+        let number = self.ledger.debits().len() as u64 + 1;
+        let (line, chain) = self.chain.seal(&format::debit(number, debit)?);
+        // After a failed fsync the operating system may report success for data that it has dropped: never try again.
+        self.failed = true;
+        self.file
+            .write_all(line.as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .map_err(|error| failure(&self.path, &error))?;
+        self.failed = false;
+        self.chain = chain;
+        self.ledger.record(debit.clone(), allowed);
+        Ok(())
+    }
+
+    /// The account in memory: what is spent, what is left, what is affordable, the odometer.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Ledger {
+    /// Enters a debit that was accepted when it was stored.
+    pub(super) fn restore(&mut self, debit: Composition) {
+        let mut total = self.events.clone();
+        total.extend(debit.iter());
+        self.record(debit, Allowed { total, price: None });
+    }
+}
+
+/// Opens for reading and appending, and locks.
+fn open_file(path: &Path, create: bool) -> Result<File> {
+    let opened = OpenOptions::new().read(true).append(true).create(create).open(path);
+    let file = opened.map_err(|error| failure(path, &error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::LedgerLocked { path: shown(path) }),
+        Err(TryLockError::Error(error)) => Err(failure(path, &error)),
+    }
+}
+
+fn read_all(file: &mut File, path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(|error| failure(path, &error))?;
+    Ok(bytes)
+}
+
+/// Brings the file's name to the disk: a new file that is not in its folder is lost.
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    // Other systems than Unix do not open folders.
+    if cfg!(unix) {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn failure(path: &Path, error: &std::io::Error) -> Error {
+    Error::LedgerFile { path: shown(path), reason: error.to_string() }
+}

@@ -1,0 +1,210 @@
+//! The lines of a stored ledger: how they are written, and what is made of damage.
+//!
+//! ```text
+//! dp-accountant ledger 1 {"epsilon":2.0,"delta":1e-5,"relation":"add_remove"} #0123456789abcdef
+//! 1 [{"event":{…},"count":1000}] #…
+//! 2 [{"event":{…},"count":500}] #…
+//! ```
+//!
+//! The first line has the version of the format and the budget. Every further line is one debit: its number, and the events
+//! with their counts. The sixteen digits are a CRC-64 (polynomial of ECMA-182, reflected) of all lines up to and including
+//! this one, checksums left out. So one line that is altered, taken out, repeated or moved breaks its own checksum or the
+//! next: with certainty where the damage spans at most eight neighbouring bytes of one line, otherwise but for one chance in
+//! 2^64. A checksum is no signature: who can write the file can forge it. Nor can a file tell that whole lines
+//! are missing from its end.
+//!
+//! **A line that was being written** when the process was killed is the beginning of a line, without its end. It holds
+//! printable characters only and stops before or within the checksum. Nobody was told that such a debit succeeded, so it
+//! is dropped. A last line that lacks its end in any other way (say, a complete line whose line break has been altered) may
+//! be a debit that was acknowledged, and is an error. A last line that lacks nothing but its line break counts.
+
+use super::Ledger;
+use crate::{Budget, Composition, Error, Result};
+
+/// The format version that this build reads and writes.
+pub(super) const VERSION: u32 = 1;
+const TITLE: &str = "dp-accountant ledger ";
+/// A blank, a number sign and sixteen hexadecimal digits.
+const SEAL: usize = 18;
+
+/// A running CRC-64: the remainder of everything that was fed to it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Chain(u64);
+
+const TABLE: [u64; 256] = {
+    let mut table = [0u64; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut value = byte as u64;
+        let mut bit = 0;
+        while bit < 8 {
+            value = if value & 1 == 1 { (value >> 1) ^ 0xC96C_5795_D787_0F42 } else { value >> 1 };
+            bit += 1;
+        }
+        table[byte] = value;
+        byte += 1;
+    }
+    table
+};
+
+impl Chain {
+    pub(super) const START: Self = Self(!0);
+
+    fn feed(self, bytes: &[u8]) -> Self {
+        Self(
+            bytes.iter().fold(self.0, |state, byte| {
+                TABLE[((state ^ u64::from(*byte)) & 0xFF) as usize] ^ (state >> 8)
+            }),
+        )
+    }
+
+    fn digits(self) -> String {
+        format!("{:016x}", !self.0)
+    }
+
+    /// A line with its seal and line break, and the chain after it.
+    pub(super) fn seal(self, body: &str) -> (String, Self) {
+        let next = self.feed(body.as_bytes()).feed(b"\n");
+        (format!("{body} #{}\n", next.digits()), next)
+    }
+}
+
+/// The first line, before it is sealed.
+pub(super) fn header(budget: &Budget) -> Result<String> {
+    Ok(format!("{TITLE}{VERSION} {}", in_words(budget)?))
+}
+
+/// The line of a debit, before it is sealed.
+pub(super) fn debit(number: u64, events: &Composition) -> Result<String> {
+    Ok(format!("{number} {}", in_words(events)?))
+}
+
+fn in_words(value: &impl serde::Serialize) -> Result<String> {
+    // These types have string keys and finite numbers only, so that this cannot fail; nor need anyone rely on it.
+    serde_json::to_string(value)
+        .map_err(|error| Error::LedgerFile { path: String::new(), reason: error.to_string() })
+}
+
+/// A stored ledger as it was read.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) ledger: Ledger,
+    pub(super) chain: Chain,
+    /// How many bytes of the file are complete lines; what follows is a line that was never finished.
+    pub(super) complete: usize,
+    /// Whether the last complete line lacks its line break.
+    pub(super) unbroken: bool,
+}
+
+/// Reads a stored ledger. `path` is for messages.
+pub(super) fn read(bytes: &[u8], path: &str) -> Result<Stored> {
+    let corrupt = |line: u64, what: &[u8], reason: &'static str| Error::LedgerLine {
+        path: path.into(),
+        line,
+        reason,
+        found: excerpt(what),
+    };
+    let mut chain = Chain::START;
+    let mut ledger: Option<Ledger> = None;
+    let mut complete = 0;
+    let mut unbroken = false;
+    let mut number = 0;
+    while complete < bytes.len() {
+        number += 1;
+        let rest = &bytes[complete..];
+        let end = rest.iter().position(|&byte| byte == b'\n');
+        let line = &rest[..end.unwrap_or(rest.len())];
+        // Another version may be sealed in another way: say so before anything else.
+        if number == 1
+            && let Some(found) = version(line).filter(|&found| found != VERSION)
+        {
+            return Err(Error::LedgerVersion { path: path.into(), found, supported: VERSION });
+        }
+        let Some((body, next)) = unseal(chain, line) else {
+            if end.is_none() && number > 1 && is_unfinished(line) {
+                break;
+            }
+            let reason = match number {
+                1 if !line.starts_with(TITLE.as_bytes()) => "this is not the first line of a ledger",
+                _ => "the line does not match its checksum",
+            };
+            return Err(corrupt(number, line, reason));
+        };
+        let not_read = || corrupt(number, line, "the line matches its checksum and yet makes no sense");
+        match &mut ledger {
+            None => {
+                let budget =
+                    body.strip_prefix(TITLE).and_then(|rest| rest.split_once(' ')).ok_or_else(not_read)?.1;
+                let budget = serde_json::from_str(budget).map_err(|_| not_read())?;
+                ledger = Some(Ledger::new(budget)?);
+            }
+            Some(ledger) => {
+                let (count, events) = body.split_once(' ').ok_or_else(not_read)?;
+                if count != (number - 1).to_string() {
+                    return Err(corrupt(number, line, "debits are not numbered one after the other"));
+                }
+                let events = serde_json::from_str(events)
+                    .map_err(|_| corrupt(number, line, "this build does not know an event of this line"))?;
+                ledger.restore(events);
+            }
+        }
+        chain = next;
+        unbroken = end.is_none();
+        complete += line.len() + usize::from(!unbroken);
+    }
+    let ledger = ledger.ok_or_else(|| corrupt(1, bytes, "this is not the first line of a ledger"))?;
+    Ok(Stored { ledger, chain, complete, unbroken })
+}
+
+/// The version that a first line names.
+fn version(line: &[u8]) -> Option<u32> {
+    let rest = line.strip_prefix(TITLE.as_bytes())?;
+    let digits = rest.split(|&byte| byte == b' ').next()?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// What a line says if its seal is right, and the chain after it.
+fn unseal(chain: Chain, line: &[u8]) -> Option<(&str, Chain)> {
+    let (body, _) = line.split_at_checked(line.len().checked_sub(SEAL)?)?;
+    let body = std::str::from_utf8(body).ok()?;
+    let (sealed, next) = chain.seal(body);
+    (sealed.strip_suffix('\n')?.as_bytes() == line).then_some((body, next))
+}
+
+/// Whether something without a line break can be the beginning of a line of which the rest was never written.
+fn is_unfinished(line: &[u8]) -> bool {
+    let printable = line.iter().all(|byte| (b' '..=b'~').contains(byte));
+    // Only the seal has a number sign. With all of its digits the line would be whole.
+    let digits = line.iter().position(|&byte| byte == b'#').map_or(0, |at| line.len() - at - 1);
+    printable && digits < SEAL - 2
+}
+
+/// The beginning of a damaged line, fit to be shown.
+fn excerpt(line: &[u8]) -> String {
+    const SHOWN: usize = 60;
+    let shown: String = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).escape_debug().collect();
+    if line.len() > SHOWN { shown + "…" } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_crc_64_xz() {
+        // The check value of the catalogue of parametrised CRC algorithms for CRC-64/XZ.
+        assert_eq!(Chain::START.feed(b"123456789").digits(), "995dc9bbdf1939fa");
+    }
+
+    #[test]
+    fn every_beginning_of_a_line_is_unfinished_and_no_whole_line_is() {
+        let (line, _) = Chain::START.seal("1 [{\"count\":3}]");
+        let line = line.trim_end();
+        for length in 0..line.len() {
+            assert!(is_unfinished(&line.as_bytes()[..length]), "{length}");
+        }
+        assert!(!is_unfinished(line.as_bytes()));
+        assert!(!is_unfinished(format!("{line}\u{b}").as_bytes()));
+        assert!(!is_unfinished(&[0, 0, 0]));
+    }
+}

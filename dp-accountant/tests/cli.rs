@@ -1,0 +1,315 @@
+//! The command, as somebody types it.
+#![cfg(feature = "cli")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+/// A folder of its own, in which commands run, and which goes when the test is over.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let name =
+            format!("dp-accountant-cli-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+
+    fn run(&self, line: &str) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dp-accountant"));
+        command.current_dir(&self.0).args(line.split_whitespace()).output().expect("started")
+    }
+
+    /// What a command that succeeds prints.
+    fn text(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    fn json(&self, line: &str) -> Value {
+        serde_json::from_str(&self.text(&format!("{line} --json"))).expect("JSON")
+    }
+
+    /// The exit code and the message of a command that fails; it prints nothing else.
+    fn failure(&self, line: &str) -> (i32, String) {
+        let output = self.run(line);
+        let message = String::from_utf8(output.stderr).expect("text");
+        assert!(output.stdout.is_empty(), "{line}: {}", String::from_utf8_lossy(&output.stdout));
+        assert!(!message.contains("panicked"), "{line}: {message}");
+        (output.status.code().expect("an exit code"), message)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+const RUN: &str = "--noise-multiplier 1 --sampling poisson:0.01 --steps 1000 --relation add-remove";
+
+#[test]
+fn epsilon_and_delta_enclose_the_truth() {
+    let folder = Folder::new();
+    // The truth by Fourier inversion in 40 digits.
+    let answer = folder.json(&format!("epsilon {RUN} --delta 1e-5"));
+    let epsilon = &answer["epsilon"];
+    let (lower, upper) = (number(&epsilon["lower"]), number(&epsilon["upper"]));
+    assert!(lower <= 1.828236666517 && 1.828236666517 <= upper && upper - lower < 1e-4, "{answer}");
+    assert!(lower <= number(&epsilon["estimate"]) && number(&epsilon["estimate"]) <= upper);
+    let back = folder.json(&format!("delta {RUN} --epsilon 1.828236666517"));
+    assert!(
+        number(&back["delta"]["lower"]) <= 1e-5 * (1.0 + 1e-9)
+            && number(&back["delta"]["upper"]) >= 1e-5 * (1.0 - 1e-9)
+    );
+    assert!((number(&back["log_delta"]["estimate"]) - 1e-5f64.ln()).abs() < 1e-2);
+    let text = folder.text(&format!("epsilon {RUN} --delta 1e-5"));
+    assert!(
+        text.contains("at most 1.8282") && text.contains("add/remove") && text.contains("1000 x Gaussian"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_file_of_events_is_what_json_prints() {
+    let folder = Folder::new();
+    let answer = folder.json(&format!("epsilon {RUN} --delta 1e-5"));
+    fs::write(folder.0.join("events.json"), answer["events"].to_string()).expect("written");
+    let again = folder.json("epsilon --input events.json --relation add-remove --delta 1e-5");
+    assert_eq!(answer, again);
+    fs::write(folder.0.join("events.json"), r#"[{"event":{"version":1},"count":3}]"#).expect("written");
+    let (code, message) = folder.failure("epsilon --input events.json --relation add-remove --delta 1e-5");
+    assert!(code == 2 && message.contains("mechanism"), "{code} {message}");
+    assert_eq!(folder.failure("epsilon --input none.json --relation add-remove --delta 1e-5").0, 1);
+}
+
+#[test]
+fn every_scheme_and_mechanism_can_be_named() {
+    let folder = Folder::new();
+    for sampling in [
+        "none",
+        "poisson:0.01",
+        "poisson:1/100",
+        "fixed:10/1000",
+        "with-replacement:10/1000",
+        "shuffle:10/1000",
+    ] {
+        let line = format!(
+            "epsilon --noise-multiplier 2 --sampling {sampling} --steps 100 --delta 1e-5 --relation replace-one"
+        );
+        let output = folder.run(&line);
+        // Either an answer, or the library's reason why there is none.
+        let message = String::from_utf8_lossy(&output.stderr).to_string();
+        assert!(output.status.success() || message.contains("no certified answer"), "{line}: {message}");
+    }
+    let direct = folder
+        .json("epsilon --noise-multiplier 2 --sampling none --steps 3 --delta 1e-5 --relation add-remove");
+    let named = folder.json(
+        "epsilon --mechanism gaussian:noise-multiplier=2 --sampling none --steps 3 --delta 1e-5 --relation add-remove",
+    );
+    assert_eq!(direct, named);
+}
+
+#[test]
+fn calibration_finds_what_is_missing() {
+    let folder = Folder::new();
+    let budget = "--epsilon 1 --delta 1e-5 --relation add-remove";
+    let noise = folder.json(&format!("calibrate {budget} --sampling poisson:0.01 --steps 1000"));
+    assert!((number(&noise["noise_multiplier"]) - 1.4146194065).abs() < 1e-4, "{noise}");
+    assert!(number(&noise["epsilon"]["upper"]) <= 1.0);
+    let sigma = 1.4147;
+    let steps = folder
+        .json(&format!("calibrate --for steps {budget} --sampling poisson:0.01 --noise-multiplier {sigma}"));
+    assert!((1000..1010).contains(&steps["steps"].as_u64().expect("a count")), "{steps}");
+    let rate = folder.json(&format!(
+        "calibrate --for rate {budget} --sampling poisson:? --steps 1000 --noise-multiplier {sigma}"
+    ));
+    assert!((number(&rate["rate"]) - 0.01).abs() < 1e-5, "{rate}");
+    let batch = folder.json(&format!(
+        "calibrate --for batch {budget} --sampling poisson:?/10000 --steps 1000 --noise-multiplier {sigma}"
+    ));
+    assert_eq!(batch["batch"].as_u64(), Some(100), "{batch}");
+    for (line, word) in [
+        ("--sampling poisson:0.01", "--steps"),
+        ("--sampling poisson:? --steps 3", "--for rate"),
+        ("--for rate --sampling poisson:0.1 --steps 3 --noise-multiplier 1", "poisson:?"),
+        ("--for batch --sampling poisson:? --steps 3 --noise-multiplier 1", "RECORDS"),
+        ("--for steps --sampling none --steps 3 --noise-multiplier 1", "leave it out"),
+        ("--sampling nonsense --steps 3", "expected none"),
+    ] {
+        let (code, message) = folder.failure(&format!("calibrate {budget} {line}"));
+        assert!(code == 2 && message.contains(word), "{line}: {code} {message}");
+    }
+}
+
+#[test]
+fn the_curve_is_drawn_whole_or_not_at_all() {
+    let folder = Folder::new();
+    let answer = folder.json(&format!("curve {RUN} --out curve.svg"));
+    // The advantage is delta at epsilon 0.
+    let advantage = number(&answer["advantage"]["upper"]);
+    assert_eq!(advantage, number(&folder.json(&format!("delta {RUN} --epsilon 0"))["delta"]["upper"]));
+    let rates = answer["rates"].as_array().expect("a list");
+    for rate in rates {
+        let (at, power) =
+            (number(&rate["false_positive_rate"]), number(&rate["true_positive_rate"]["upper"]));
+        assert!(power >= at && power <= at + advantage + 1e-9, "{rate}");
+    }
+    let svg = fs::read_to_string(folder.0.join("curve.svg")).expect("written");
+    assert!(
+        svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>") && svg.contains("polyline"),
+        "{svg}"
+    );
+    assert!(svg.contains("false positive rate") && !svg.contains("NaN"));
+    fs::create_dir(folder.0.join("folder")).expect("made");
+    assert_eq!(folder.failure(&format!("curve {RUN} --out folder")).0, 2);
+    assert_eq!(folder.failure(&format!("curve {RUN} --out none/curve.svg")).0, 1);
+    assert_eq!(folder.failure(&format!("curve {RUN} --width 7 --out other.svg")).0, 2);
+    let mut names: Vec<_> = fs::read_dir(&folder.0)
+        .expect("readable")
+        .map(|entry| entry.expect("readable").file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["curve.svg", "folder"]);
+}
+
+#[test]
+fn accountants_are_compared() {
+    let folder = Folder::new();
+    let answer = folder.json(&format!("compare {RUN} --delta 1e-5"));
+    let rows = answer["comparison"].as_array().expect("a list");
+    let best = number(&rows[0]["epsilon"]);
+    assert!(rows.len() > 5 && rows[0]["name"] == "certified accountant");
+    for row in rows.iter().filter(|row| row["proven"] == true && row["epsilon"].is_number()) {
+        assert!(number(&row["epsilon"]) >= best, "{row}");
+    }
+    let text = folder.text(&format!("compare {RUN} --delta 1e-5"));
+    assert!(text.contains("Rényi") && text.contains("moments"), "{text}");
+    assert_eq!(folder.failure(&format!("compare {RUN} --delta 2")).0, 2);
+}
+
+#[test]
+fn an_account_lives_in_a_file() {
+    let folder = Folder::new();
+    folder.text("ledger new --file spent.ledger --epsilon 2 --delta 1e-5 --relation add-remove");
+    let debit = "ledger debit --file spent.ledger --noise-multiplier 1 --sampling poisson:0.01 --steps";
+    folder.text(&format!("{debit} 500"));
+    let state = folder.json(&format!("{debit} 500"));
+    assert!(number(&state["spent"]["upper"]) < 1.8283, "{state}");
+    let before = fs::read(folder.0.join("spent.ledger")).expect("readable");
+    let (code, message) = folder.failure(&format!("{debit} 1000"));
+    assert!(code == 1 && message.contains("budget exceeded"), "{code} {message}");
+    assert_eq!(fs::read(folder.0.join("spent.ledger")).expect("readable"), before);
+    let more =
+        folder.json("ledger affordable --file spent.ledger --noise-multiplier 1 --sampling poisson:0.01");
+    let more = more["affordable"].as_u64().expect("a count");
+    folder.text(&format!("{debit} {more}"));
+    assert_eq!(folder.failure(&format!("{debit} 1")).0, 1);
+    let shown = folder.json("ledger show --file spent.ledger");
+    let readings = shown["odometer"].as_array().expect("a list");
+    assert_eq!(
+        readings.iter().map(|r| r["events"].as_u64().expect("a count")).collect::<Vec<_>>(),
+        [500, 1000, 1000 + more]
+    );
+    assert_eq!(readings[2]["epsilon"], shown["spent"]);
+    let (code, message) =
+        folder.failure("ledger new --file spent.ledger --epsilon 3 --delta 1e-5 --relation add-remove");
+    assert!(code == 1 && message.contains("exists"), "{code} {message}");
+    fs::write(folder.0.join("spent.ledger"), b"nonsense\n").expect("written");
+    let (code, message) = folder.failure("ledger show --file spent.ledger");
+    assert!(code == 1 && message.contains("line 1"), "{code} {message}");
+}
+
+#[test]
+fn a_file_of_questions_gets_a_file_of_answers() {
+    let folder = Folder::new();
+    let write = |text: &str| fs::write(folder.0.join("in.csv"), text).expect("written");
+    write("name,noise_multiplier,sampling,steps,delta\na,1,poisson:0.01,1000,1e-5\nb,20,none,1000,1e-5\n");
+    let text = folder.text("epsilon --batch in.csv --relation add-remove");
+    let mut lines = csv::Reader::from_reader(text.as_bytes());
+    assert_eq!(lines.headers().expect("a header").iter().next_back(), Some("epsilon_upper"));
+    for (record, truth) in lines.records().zip([1.828236666517, 7.511275900745]) {
+        let record = record.expect("a line");
+        let end = |at: usize| record[at].parse::<f64>().expect("a number");
+        // Both truths are rounded to twelve decimals.
+        assert!(end(5) <= truth + 1e-12 && truth <= end(7) + 1e-12 && end(7) - end(5) < 1e-4, "{record:?}");
+    }
+    for (text, options, word) in [
+        ("noise_multiplier,sampling,steps\n1,none,x\n", "--delta 1e-5 --relation add-remove", "line 2"),
+        ("noise_multiplier,sampling,steps\n-1,none,3\n", "--delta 1e-5 --relation add-remove", "got -1"),
+        ("noise_multiplier,steps\n1,3\n", "--delta 1e-5 --relation add-remove", "sampling"),
+        ("noise_multiplier,sampling,steps\n1,none,3\n", "--relation add-remove", "--delta"),
+        (
+            "noise_multiplier,sampling,steps,delta\n1,none,3,.1\n",
+            "--delta 1e-5 --relation add-remove",
+            "leave",
+        ),
+        ("noise_multiplier,sampling,steps,relation\n1,none,3,both\n", "--delta 1e-5", "both"),
+    ] {
+        write(text);
+        let (code, message) = folder.failure(&format!("epsilon --batch in.csv {options}"));
+        assert!(code == 2 && message.contains(word), "{text}: {code} {message}");
+    }
+    assert_eq!(folder.failure("epsilon --batch none.csv --relation add-remove --delta 1e-5").0, 1);
+}
+
+#[test]
+fn nonsense_is_refused_with_its_value() {
+    let folder = Folder::new();
+    for (line, word) in [
+        ("epsilon --noise-multiplier 1 --sampling none --steps 10 --delta 1e-5", "--relation"),
+        ("epsilon --noise-multiplier 1 --steps 10 --delta 1e-5 --relation add-remove", "--sampling"),
+        (
+            "epsilon --noise-multiplier -1 --sampling none --steps 10 --delta 1e-5 --relation add-remove",
+            "got -1",
+        ),
+        (
+            "epsilon --noise-multiplier nan --sampling none --steps 10 --delta 1e-5 --relation add-remove",
+            "NaN",
+        ),
+        ("epsilon --noise-multiplier 1 --sampling none --steps -3 --delta 1e-5 --relation add-remove", "-3"),
+        ("epsilon --noise-multiplier 1 --sampling none --steps 3 --delta 2 --relation add-remove", "got 2"),
+        (
+            "epsilon --noise-multiplier 1 --sampling poisson:7 --steps 3 --delta 1e-5 --relation add-remove",
+            "got 7",
+        ),
+        (
+            "epsilon --noise-multiplier 1 --sampling fixed:7/3 --steps 3 --delta 1e-5 --relation add-remove",
+            "7",
+        ),
+        (
+            "epsilon --noise-multiplier 1 --sampling fixed:7 --steps 3 --delta 1e-5 --relation add-remove",
+            "BATCH/RECORDS",
+        ),
+        (
+            "epsilon --noise-multiplier 1 --sampling none --steps 3 --delta 1e-5 --relation neighbours",
+            "neighbours",
+        ),
+        (
+            "epsilon --mechanism gaussian --sampling none --steps 3 --delta 1e-5 --relation add-remove",
+            "gaussian",
+        ),
+        (
+            "epsilon --mechanism cauchy:scale=1 --sampling none --steps 3 --delta 1e-5 --relation add-remove",
+            "cauchy",
+        ),
+        ("delta --noise-multiplier 1 --sampling none --steps 3 --epsilon -1 --relation add-remove", "got -1"),
+        ("delta --noise-multiplier 1 --sampling none --steps 3 --epsilon inf --relation add-remove", "inf"),
+        ("frobnicate", "frobnicate"),
+        ("", "Usage"),
+    ] {
+        let (code, message) = folder.failure(line);
+        assert!(code == 2 && message.contains(word), "{line}: {code} {message}");
+    }
+}

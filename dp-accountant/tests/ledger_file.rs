@@ -1,0 +1,357 @@
+//! Stored ledgers: nothing that was acknowledged is ever lost in silence.
+#![cfg(feature = "ledger-file")]
+
+use dp_accountant::{Budget, Composition, Error, Event, FileLedger, Ledger, Mechanism, Relation, Sampling};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const BUDGET: Budget = Budget { epsilon: 50.0, delta: 1e-5, relation: Relation::AddRemove };
+
+/// A folder of its own that goes when the test is over.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("dp-accountant-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("spent.ledger")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn event(noise_multiplier: f64) -> Event {
+    Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None).expect("valid")
+}
+
+/// The k-th debit of a series in which no two neighbours are alike. Closed forms only, so that they take microseconds.
+fn nth(k: u64) -> (Event, u64) {
+    (event(300.0 + (k % 3) as f64 / 7.0), k % 5 + 1)
+}
+
+fn debits(ledger: &Ledger) -> Vec<Composition> {
+    ledger.debits().to_vec()
+}
+
+/// A ledger's file with a few debits, its bytes, and the ends of its lines.
+fn written(folder: &Folder) -> (PathBuf, Vec<u8>, Vec<usize>) {
+    let path = folder.file();
+    let mut ledger = FileLedger::create(&path, BUDGET).expect("created");
+    for k in 0..3 {
+        let (event, count) = nth(k);
+        ledger.debit(event, count).expect("affordable");
+    }
+    drop(ledger);
+    let bytes = fs::read(&path).expect("readable");
+    let ends = (1..=bytes.len()).filter(|&end| bytes[end - 1] == b'\n').collect();
+    (path, bytes, ends)
+}
+
+#[test]
+fn the_format_is_pinned() {
+    let folder = Folder::new();
+    let path = folder.file();
+    let mut ledger = FileLedger::create(&path, BUDGET).expect("created");
+    ledger.debit(event(300.5), 7).expect("affordable");
+    drop(ledger);
+    let text = fs::read_to_string(&path).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    let header = r#"dp-accountant ledger 1 {"epsilon":50.0,"delta":0.00001,"relation":"add_remove"}"#;
+    let debit = r#"1 [{"event":{"version":1,"mechanism":{"gaussian":{"noise_multiplier":300.5}},"sampling":"none"},"count":7}]"#;
+    assert_eq!(lines[0].replace("1e-5", "0.00001").split(" #").next(), Some(header));
+    assert_eq!(lines[1].split(" #").next(), Some(debit));
+    assert_eq!(lines.len(), 2);
+}
+
+#[test]
+fn cut_at_every_byte_it_keeps_all_whole_lines() {
+    let folder = Folder::new();
+    let (path, bytes, ends) = written(&folder);
+    for length in 0..=bytes.len() {
+        fs::write(&path, &bytes[..length]).expect("written");
+        // A line counts once it is whole, with or without its line break.
+        let whole = ends.iter().filter(|&&end| length + 1 >= end).count();
+        if whole == 0 {
+            let error = FileLedger::open(&path, BUDGET).unwrap_err();
+            assert!(matches!(error, Error::LedgerLine { line: 1, .. }), "{length}: {error}");
+            // Nobody has spent anything: the creation can be made good.
+            let again = FileLedger::create(&path, BUDGET).expect("an interrupted creation");
+            assert!(again.ledger().debits().is_empty());
+            continue;
+        }
+        let read = FileLedger::read(&path).expect("readable");
+        let mut ledger = FileLedger::open(&path, BUDGET).unwrap_or_else(|error| panic!("{length}: {error}"));
+        assert_eq!(debits(&read), debits(ledger.ledger()));
+        assert_eq!(ledger.ledger().debits().len(), whole - 1, "{length}");
+        // And it goes on from there.
+        let (event, count) = nth(9);
+        ledger.debit(event, count).expect("affordable");
+        let expected = debits(ledger.ledger());
+        drop(ledger);
+        assert_eq!(debits(&FileLedger::read(&path).expect("readable")), expected, "{length}");
+    }
+}
+
+#[test]
+fn an_altered_byte_is_found_wherever_it_is() {
+    let folder = Folder::new();
+    let (path, bytes, _) = written(&folder);
+    for at in 0..bytes.len() {
+        for altered in [bytes[at] ^ 1, bytes[at] ^ 0x20, bytes[at] ^ 0xFF, b'\n', b' ', b'0', 0, b'#'] {
+            if altered == bytes[at] {
+                continue;
+            }
+            let mut damaged = bytes.clone();
+            damaged[at] = altered;
+            fs::write(&path, &damaged).expect("written");
+            let error = FileLedger::open(&path, BUDGET).expect_err(&format!("byte {at} as {altered}"));
+            assert!(
+                matches!(error, Error::LedgerLine { .. } | Error::LedgerVersion { .. }),
+                "{at} {altered}: {error}"
+            );
+            assert!(error.to_string().contains("spent.ledger"), "{error}");
+            // Nothing has been repaired, that is, destroyed.
+            assert_eq!(fs::read(&path).expect("readable"), damaged);
+        }
+    }
+}
+
+#[test]
+fn lines_taken_out_repeated_or_exchanged_are_found() {
+    let folder = Folder::new();
+    let (path, bytes, _) = written(&folder);
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+    let orders: [&[usize]; 6] =
+        [&[0, 2, 3], &[0, 1, 3], &[0, 1, 1, 2, 3], &[0, 2, 1, 3], &[1, 2, 3], &[0, 0, 1, 2, 3]];
+    for order in orders {
+        fs::write(&path, order.iter().flat_map(|&k| lines[k]).copied().collect::<Vec<u8>>())
+            .expect("written");
+        let error = FileLedger::open(&path, BUDGET).expect_err(&format!("{order:?}"));
+        assert!(matches!(error, Error::LedgerLine { .. }), "{error}");
+    }
+}
+
+#[test]
+fn damage_is_told_with_its_line() {
+    let folder = Folder::new();
+    let (path, bytes, _) = written(&folder);
+    let text = String::from_utf8(bytes).expect("text");
+    fs::write(&path, text.replacen("\"count\":2", "\"count\":1", 1)).expect("written");
+    let error = FileLedger::open(&path, BUDGET).unwrap_err();
+    assert!(matches!(error, Error::LedgerLine { line: 3, .. }), "{error}");
+    assert!(error.to_string().contains("line 3") && error.to_string().contains("2 [{"), "{error}");
+}
+
+#[test]
+fn zeros_where_a_line_was_are_not_taken_for_an_unfinished_line() {
+    let folder = Folder::new();
+    let (path, bytes, ends) = written(&folder);
+    for (from, to) in [(ends[2] + 10, bytes.len()), (ends[2], bytes.len())] {
+        let mut damaged = bytes.clone();
+        damaged[from..to].fill(0);
+        fs::write(&path, &damaged).expect("written");
+        assert!(matches!(FileLedger::open(&path, BUDGET), Err(Error::LedgerLine { line: 4, .. })));
+    }
+}
+
+#[test]
+fn another_budget_relation_or_version_is_refused() {
+    let folder = Folder::new();
+    let (path, bytes, _) = written(&folder);
+    for other in [
+        Budget { epsilon: 51.0, ..BUDGET },
+        Budget { delta: 1e-6, ..BUDGET },
+        Budget { relation: Relation::ReplaceOne, ..BUDGET },
+    ] {
+        let error = FileLedger::open(&path, other).unwrap_err();
+        assert!(matches!(error, Error::LedgerBudget { found: BUDGET, .. }), "{error}");
+        assert!(error.to_string().contains("epsilon 50"), "{error}");
+    }
+    assert_eq!(*FileLedger::resume(&path).expect("opened").ledger().budget(), BUDGET);
+    let text = String::from_utf8(bytes).expect("text").replacen("ledger 1", "ledger 2", 1);
+    fs::write(&path, text).expect("written");
+    assert!(matches!(
+        FileLedger::open(&path, BUDGET),
+        Err(Error::LedgerVersion { found: 2, supported: 1, .. })
+    ));
+    for (path, bytes) in [(folder.0.join("empty"), ""), (folder.0.join("other"), "epsilon,delta\n1,2\n")] {
+        fs::write(&path, bytes).expect("written");
+        assert!(matches!(FileLedger::resume(&path), Err(Error::LedgerLine { line: 1, .. })));
+    }
+    assert!(matches!(FileLedger::resume(folder.0.join("none")), Err(Error::LedgerFile { .. })));
+    assert!(matches!(FileLedger::create(folder.0.join("no/folder"), BUDGET), Err(Error::LedgerFile { .. })));
+    assert!(matches!(FileLedger::create(folder.0.join("other"), BUDGET), Err(Error::LedgerExists { .. })));
+}
+
+#[test]
+fn one_writer_at_a_time() {
+    let folder = Folder::new();
+    let (path, ..) = written(&folder);
+    let mut first = FileLedger::open(&path, BUDGET).expect("opened");
+    assert!(matches!(FileLedger::open(&path, BUDGET), Err(Error::LedgerLocked { .. })));
+    assert!(matches!(FileLedger::create(&path, BUDGET), Err(Error::LedgerLocked { .. })));
+    // Looking is allowed.
+    assert_eq!(FileLedger::read(&path).expect("readable").debits().len(), 3);
+    first.debit(event(300.0), 1).expect("affordable");
+    drop(first);
+    let second = FileLedger::open(&path, BUDGET).expect("opened");
+    assert_eq!(second.ledger().debits().len(), 4);
+    drop(second);
+    // Of threads that try at once, each debit of those that got in is there.
+    let done: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    let attempt = || FileLedger::open(&path, BUDGET)?.debit(event(300.0), 1);
+                    (0..20).filter(|_| attempt().is_ok()).count()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
+    });
+    assert_eq!(FileLedger::read(&path).expect("readable").debits().len(), 4 + done);
+    assert!(done > 0);
+}
+
+#[test]
+fn a_refused_debit_leaves_no_trace() {
+    let folder = Folder::new();
+    let (path, bytes, _) = written(&folder);
+    let mut ledger = FileLedger::open(&path, BUDGET).expect("opened");
+    assert!(matches!(ledger.debit(event(0.01), 1), Err(Error::BudgetExceeded { .. })));
+    let sampling = Sampling::WithoutReplacement { batch: 1, records: 3 };
+    let unsupported = Event::new(Mechanism::Gaussian { noise_multiplier: 1.0 }, sampling).expect("valid");
+    if let Err(error) = ledger.debit(unsupported, 1) {
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+        assert_eq!(fs::read(&path).expect("readable"), bytes);
+    }
+    ledger.debit(event(1.0), 0).expect("nothing");
+}
+
+/// Not a test by itself: the process that the next test kills. Without the variable it does nothing.
+#[test]
+fn debits_until_it_is_killed() {
+    let Some(path) = std::env::var_os("DP_ACCOUNTANT_TEST_LEDGER") else { return };
+    let mut ledger = FileLedger::open(Path::new(&path), BUDGET).expect("opened");
+    for k in ledger.ledger().debits().len() as u64.. {
+        let (event, count) = nth(k);
+        ledger.debit(event, count).expect("affordable");
+        // The acknowledgement: the test counts every line that arrives.
+        let mut stdout = std::io::stdout().lock();
+        writeln!(stdout, "acknowledged {k}").and_then(|()| stdout.flush()).expect("someone listens");
+    }
+}
+
+#[test]
+fn a_killed_process_has_lost_nothing_that_was_acknowledged() {
+    let folder = Folder::new();
+    let path = folder.file();
+    drop(FileLedger::create(&path, BUDGET).expect("created"));
+    let mut before = 0;
+    for round in 0..8u64 {
+        let mut child = Command::new(std::env::current_exe().expect("this program"))
+            .args(["debits_until_it_is_killed", "--exact", "--nocapture"])
+            .env("DP_ACCOUNTANT_TEST_LEDGER", &path)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("started");
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let (mut acknowledged, mut waiting) = (before, 3 + 7 * round);
+        for line in lines.map_while(|line| line.ok()) {
+            let Some((_, number)) = line.split_once("acknowledged ") else { continue };
+            acknowledged = number.parse::<u64>().expect("a number") + 1;
+            // Kill it in the middle of what it does, and hear all that it still managed to say.
+            if waiting == 0 {
+                std::thread::sleep(std::time::Duration::from_micros(130 * round));
+                child.kill().expect("killed");
+            }
+            waiting = waiting.saturating_sub(1);
+        }
+        child.wait().expect("gone");
+        let ledger = FileLedger::open(&path, BUDGET).expect("opened after a kill");
+        let stored = ledger.ledger().debits().len() as u64;
+        assert!(stored >= acknowledged, "{acknowledged} acknowledged, {stored} stored");
+        assert!(acknowledged > before, "the process did nothing");
+        for (k, debit) in ledger.ledger().debits().iter().enumerate() {
+            let (event, count) = nth(k as u64);
+            assert_eq!(*debit, Composition::single(event, count));
+        }
+        before = stored;
+    }
+}
+
+#[cfg(feature = "proptest")]
+mod properties {
+    use super::*;
+    use dp_accountant::strategies;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_was_debited_is_read_back(
+            events in prop::collection::vec((strategies::event(), 1u64..1_000_000), 1..6),
+            budget in strategies::budget(),
+        ) {
+            // A budget without end, in which even these fit; what the accountant has no answer for is refused.
+            let budget = Budget { epsilon: 1e6, ..budget };
+            let folder = Folder::new();
+            let mut stored = FileLedger::create(folder.file(), budget).expect("created");
+            let mut in_memory = Ledger::new(budget).expect("valid");
+            for (event, count) in events {
+                let event = match event.sampling() {
+                    Sampling::None => event,
+                    _ => Event::new(event.mechanism(), Sampling::Poisson { rate: 1.0 }).expect("valid"),
+                };
+                prop_assert_eq!(stored.debit(event, count), in_memory.debit(event, count));
+            }
+            drop(stored);
+            let again = FileLedger::open(folder.file(), budget).expect("opened");
+            prop_assert_eq!(again.ledger().debits(), in_memory.debits());
+            prop_assert_eq!(again.ledger().events(), in_memory.events());
+            prop_assert_eq!(again.ledger().spent(), in_memory.spent());
+        }
+
+        #[test]
+        fn random_damage_never_loses_a_debit_in_silence(
+            edits in prop::collection::vec((0usize..10_000, any::<u8>()), 1..5),
+            cut in prop::option::of(0usize..10_000),
+        ) {
+            let folder = Folder::new();
+            let (path, bytes, ends) = written(&folder);
+            let mut damaged = bytes.clone();
+            for (at, byte) in edits {
+                let at = at % damaged.len();
+                damaged[at] = byte;
+            }
+            // Where the end was cut off, what stood there is gone, and nobody can tell; what was before must be whole.
+            let length = cut.map_or(bytes.len(), |at| at % bytes.len());
+            damaged.truncate(length);
+            fs::write(&path, &damaged).expect("written");
+            if let Ok(ledger) = FileLedger::read(&path) {
+                let kept = ledger.debits().len();
+                let whole = ends.iter().filter(|&&end| end <= length).count();
+                prop_assert!(kept + 1 >= whole, "{} debits from {} whole lines", kept, whole);
+                let original = debits(&Ledger::clone(&{
+                    fs::write(&path, &bytes).expect("written");
+                    FileLedger::read(&path).expect("readable")
+                }));
+                prop_assert_eq!(ledger.debits(), &original[..kept]);
+            }
+        }
+    }
+}
