@@ -316,6 +316,15 @@ impl<'a, T: Scalar> Operand<'a, T> {
         }
     }
 
+    /// The elements where there is one lane.
+    #[inline]
+    pub(crate) fn numbers(&self) -> &'a [T] {
+        match self {
+            Operand::Rows(data) | Operand::Shared(data) => data,
+            Operand::Records(..) => &[],
+        }
+    }
+
     #[inline]
     pub(crate) fn row(&self, index: usize, lanes: usize) -> Row<'a, T> {
         match self {

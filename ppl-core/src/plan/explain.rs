@@ -29,7 +29,8 @@ pub struct Explanation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StepExplanation {
-    /// The instructions of the program that it computes, by their position.
+    /// The instructions of the program that it computes, by their position; of a [`Plan`](crate::Plan)'s program, as
+    /// [`simplified_exactly`](Program::simplified_exactly).
     pub instructions: Vec<usize>,
     /// What it does.
     pub what: String,

@@ -6,7 +6,7 @@
 use crate::graph::{Kind, constant_values};
 use crate::op::{Input, Linear, Op, Shaping};
 use crate::plan::explain::{StepExplanation, without_reuse};
-use crate::plan::fused::{From, Function, Fused, Micro, To};
+use crate::plan::fused::{From, Function, Fused, Micro, To, padded};
 use crate::plan::group::groups;
 use crate::plan::place::{Place, RecordsPlace, Slots};
 use crate::plan::product::LARGE_PRODUCT;
@@ -500,10 +500,9 @@ fn is_leaf(op: &Op) -> bool {
 }
 
 fn new_place(kind: Kind, elements: usize, slots: &mut Slots) -> Place {
-    let slot = slots.take(elements);
     match kind {
-        Kind::Shared => Place::Shared { slot, len: elements },
-        Kind::PerRecord => Place::Rows { slot, rows: elements },
+        Kind::Shared => Place::Shared { slot: slots.take(padded(elements)), len: elements },
+        Kind::PerRecord => Place::Rows { slot: slots.take(elements), rows: elements },
     }
 }
 

@@ -83,6 +83,8 @@ pub struct Plan<T> {
     /// Values of each per-record input, record after record of a whole batch.
     record_inputs: Vec<Vec<T>>,
     tile: usize,
+    /// Elementary operations for each record, as [`Plan::explain`] counts them.
+    operations: u64,
     /// The last schema that was found to have the plan's columns.
     fits: Option<Arc<Schema>>,
 }
@@ -109,13 +111,13 @@ impl<T: Scalar> Workspace<T> {
 }
 
 impl<T: Scalar> Plan<T> {
-    /// Lays a program out.
+    /// Lays a program out, as [`Program::simplified_exactly`] has it: with fewer operations and the same results, bit for bit.
     #[must_use]
     pub fn new(program: &Program) -> Self {
-        Self::with_outputs_by_record(program, &[])
+        Self::with_outputs_by_record(&program.simplified_exactly(), &[])
     }
 
-    /// As [`Plan::new`]; the outputs named may be left record after record, as [`Operand::Records`].
+    /// As [`Plan::new`], for a program that is run as it is; the outputs named may be left record after record, as [`Operand::Records`].
     pub(crate) fn with_outputs_by_record(program: &Program, outputs: &[usize]) -> Self {
         let layout = Layout::new(program, outputs);
         let rows: usize = layout.record_rows.iter().sum();
@@ -128,7 +130,8 @@ impl<T: Scalar> Plan<T> {
         let tile = fits.clamp(fewest, TILE_RECORDS.end);
         let workspaces = vec![Workspace::new(&layout, tile)];
         let record_inputs = vec![Vec::new(); layout.record_inputs.len()];
-        Self { layout, workspaces, record_inputs, tile, fits: None }
+        let operations = layout.explanation[1].iter().map(|step| step.operations).sum();
+        Self { layout, workspaces, record_inputs, tile, operations, fits: None }
     }
 
     /// Most records one call of [`Plan::run_records`] takes.
@@ -254,7 +257,7 @@ impl<T: Scalar> Plan<T> {
 
     /// Elementary operations for each record, as [`Plan::explain`] counts them.
     pub(crate) fn operations(&self) -> u64 {
-        self.layout.explanation[1].iter().map(|step| step.operations).sum()
+        self.operations
     }
 
     /// Checks that records have the columns the program was planned for.

@@ -20,8 +20,8 @@ const PARALLEL: u64 = 1 << 19;
 /// Records that one thread takes at a time, if a tile has fewer.
 const SPAN: usize = 1024;
 
-/// Numbers of sums that one thread holds at a time, where that is more than one span has.
-const SUMS_EACH: usize = 1 << 14;
+/// Numbers that one thread's buffers hold, where several spans have so few: 128 KiB in `f64`.
+const BUFFERED: usize = 1 << 14;
 
 /// Records of a span: a whole number of tiles. A large tile, or one of a program with large products, is a span of its own.
 fn span(tile: usize) -> usize {
@@ -40,6 +40,14 @@ pub(super) struct Buffers<T> {
     parts: Vec<T>,
     /// Squared norms of a whole span.
     found: Vec<T>,
+}
+
+impl<T> Buffers<T> {
+    /// Numbers held.
+    fn len(&self) -> usize {
+        let Self { squared_norms, weights, scratch, sums, parts, found } = self;
+        [squared_norms, weights, scratch, sums, parts, found].into_iter().map(Vec::len).sum()
+    }
 }
 
 /// Whose weights a weighing function writes.
@@ -63,7 +71,7 @@ pub(super) struct Tiles {
     pub(super) dimension: usize,
 }
 
-/// The members of a team: memory for one tile each, and the sums of parts over all tiles.
+/// The members of a team: memory for one span each, at least one of them, and the sums of parts over all tiles.
 #[derive(Clone, Debug)]
 pub(super) struct Team<T> {
     members: Vec<Buffers<T>>,
@@ -122,9 +130,11 @@ impl Tiles {
         let threads =
             if operations < PARALLEL { 1 } else { rayon::current_num_threads().clamp(1, spans.max(1)) };
         plan.check_schema(records)?;
-        // Several spans a thread, where their sums are short, so that threads wait for each other once.
-        let most = (SUMS_EACH / (self.dimension + self.terms.parts()).max(1)).max(1);
-        let spans_each = if threads == 1 { 1 } else { spans.div_ceil(threads).clamp(1, most) };
+        // Several spans a thread, where their buffers are small, so that threads wait for each other once. A power of two, so that
+        // another size of a batch hardly ever asks for more memory.
+        let most = (BUFFERED / team.members[0].len().max(1)).max(1);
+        let all = spans.div_ceil(threads).next_power_of_two();
+        let spans_each = if threads == 1 { 1 } else { all.clamp(1, most) };
         plan.reserve_workspaces(threads);
         while team.members.len() < threads * spans_each {
             team.members.push(self.buffers(tile));
