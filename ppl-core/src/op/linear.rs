@@ -153,9 +153,7 @@ pub(crate) fn product_and_square<T: Scalar>(x: &[T], y: &[T]) -> [T; 2] {
 #[inline(always)]
 fn total<T: Scalar>(wide: [T; 16], narrow: [T; 8], four: [T; 4], rest: T) -> T {
     let mut eight = Line(halved(&wide));
-    for k in 0..8 {
-        eight.0[k] += narrow[k];
-    }
+    eight.0.iter_mut().zip(narrow).for_each(|(sum, more)| *sum += more);
     // Eight numbers that are written side by side, the compiler computes side by side, and what they are made of too; from their
     // sum alone it would work backwards in pairs.
     let [a, b, c, d, e, f, g, h] = std::hint::black_box(eight).0;

@@ -111,20 +111,22 @@ impl<T: Scalar> simd::Work for RunDots<'_, T> {
         for &Dot { out, shared: array } in with {
             let array = &shared[array][..column.width];
             // The squared norm goes with the first of the others.
+            let mut products = std::mem::take(&mut slots[out]);
+            let each = products[..lanes].iter_mut().enumerate();
             if let Some(square) = square.take() {
-                for lane in 0..lanes {
-                    let [product, squared] = product_and_square(records.record(lane), array);
-                    (slots[out][lane], slots[square][lane]) = (product, squared);
+                for ((lane, product), squared) in each.zip(&mut slots[square]) {
+                    [*product, *squared] = product_and_square(records.record(lane), array);
                 }
             } else {
-                for lane in 0..lanes {
-                    slots[out][lane] = lane_product(records.record(lane), array);
+                for (lane, product) in each {
+                    *product = lane_product(records.record(lane), array);
                 }
             }
+            slots[out] = products;
         }
         if let Some(square) = square {
-            for lane in 0..lanes {
-                slots[square][lane] = lane_product(records.record(lane), records.record(lane));
+            for (lane, squared) in slots[square][..lanes].iter_mut().enumerate() {
+                *squared = lane_product(records.record(lane), records.record(lane));
             }
         }
         slots[column.slot] = copied;
