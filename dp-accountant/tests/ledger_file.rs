@@ -3,44 +3,10 @@
 
 use dp_accountant::{Budget, Composition, Error, Event, FileLedger, Ledger, Mechanism, Relation, Sampling};
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::PathBuf;
 
-const BUDGET: Budget = Budget { epsilon: 50.0, delta: 1e-5, relation: Relation::AddRemove };
-
-/// A folder of its own that goes when the test is over.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("dp-accountant-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(&path).expect("a temporary folder");
-        Self(path)
-    }
-
-    fn file(&self) -> PathBuf {
-        self.0.join("spent.ledger")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn event(noise_multiplier: f64) -> Event {
-    Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None).expect("valid")
-}
-
-/// The k-th debit of a series in which no two neighbours are alike. Closed forms only, so that they take microseconds.
-fn nth(k: u64) -> (Event, u64) {
-    (event(300.0 + (k % 3) as f64 / 7.0), k % 5 + 1)
-}
+mod common;
+use common::{BUDGET, Folder, event, nth};
 
 fn debits(ledger: &Ledger) -> Vec<Composition> {
     ledger.debits().to_vec()
@@ -239,58 +205,6 @@ fn a_refused_debit_leaves_no_trace() {
         assert_eq!(fs::read(&path).expect("readable"), bytes);
     }
     ledger.debit(event(1.0), 0).expect("nothing");
-}
-
-/// Not a test by itself: the process that the next test kills. Without the variable it does nothing.
-#[test]
-fn debits_until_it_is_killed() {
-    let Some(path) = std::env::var_os("DP_ACCOUNTANT_TEST_LEDGER") else { return };
-    let mut ledger = FileLedger::open(Path::new(&path), BUDGET).expect("opened");
-    for k in ledger.ledger().debits().len() as u64.. {
-        let (event, count) = nth(k);
-        ledger.debit(event, count).expect("affordable");
-        // The acknowledgement: the test counts every line that arrives.
-        let mut stdout = std::io::stdout().lock();
-        writeln!(stdout, "acknowledged {k}").and_then(|()| stdout.flush()).expect("someone listens");
-    }
-}
-
-#[test]
-fn a_killed_process_has_lost_nothing_that_was_acknowledged() {
-    let folder = Folder::new();
-    let path = folder.file();
-    drop(FileLedger::create(&path, BUDGET).expect("created"));
-    let mut before = 0;
-    for round in 0..8u64 {
-        let mut child = Command::new(std::env::current_exe().expect("this program"))
-            .args(["debits_until_it_is_killed", "--exact", "--nocapture"])
-            .env("DP_ACCOUNTANT_TEST_LEDGER", &path)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("started");
-        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-        let (mut acknowledged, mut waiting) = (before, 3 + 7 * round);
-        for line in lines.map_while(|line| line.ok()) {
-            let Some((_, number)) = line.split_once("acknowledged ") else { continue };
-            acknowledged = number.parse::<u64>().expect("a number") + 1;
-            // Kill it in the middle of what it does, and hear all that it still managed to say.
-            if waiting == 0 {
-                std::thread::sleep(std::time::Duration::from_micros(130 * round));
-                child.kill().expect("killed");
-            }
-            waiting = waiting.saturating_sub(1);
-        }
-        child.wait().expect("gone");
-        let ledger = FileLedger::open(&path, BUDGET).expect("opened after a kill");
-        let stored = ledger.ledger().debits().len() as u64;
-        assert!(stored >= acknowledged, "{acknowledged} acknowledged, {stored} stored");
-        assert!(acknowledged > before, "the process did nothing");
-        for (k, debit) in ledger.ledger().debits().iter().enumerate() {
-            let (event, count) = nth(k as u64);
-            assert_eq!(*debit, Composition::single(event, count));
-        }
-        before = stored;
-    }
 }
 
 #[cfg(feature = "proptest")]

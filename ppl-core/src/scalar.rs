@@ -1,6 +1,7 @@
 //! The number types programs run in.
 
 use crate::math;
+use crate::records::ColumnNumber;
 use ndarray::LinalgScalar;
 use num_traits::Float;
 use std::fmt::{Debug, Display};
@@ -9,6 +10,7 @@ use std::ops::{AddAssign, MulAssign};
 /// A floating-point type a [`Plan`](crate::Plan) can run in: `f32` or `f64`.
 pub trait Scalar:
     Float
+    + ColumnNumber
     + LinalgScalar
     + AddAssign
     + MulAssign

@@ -234,6 +234,25 @@ impl Primitive for Einsum {
             return;
         }
         let mut place = Odometer::default();
+        if lanes == 1 && !last.is_empty() {
+            let (left, right) = (args[0].numbers(), args.get(1).map(|right| right.numbers()));
+            for out in out.iter_mut() {
+                let mut term = Odometer { left: place.left, right: place.right, ..Odometer::default() };
+                let mut sum = T::zero();
+                loop {
+                    for k in 0..length {
+                        let right = right.map_or(T::one(), |right| right[term.right + k * step_right]);
+                        sum += left[term.left + k * step_left] * right;
+                    }
+                    if !term.advance(summed) {
+                        break;
+                    }
+                }
+                *out = sum;
+                place.advance(outer);
+            }
+            return;
+        }
         for out in out.chunks_exact_mut(lanes) {
             if last.is_empty() && args.len() == 1 {
                 copy(out, args[0].row(place.left, lanes));

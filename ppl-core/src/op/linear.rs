@@ -127,30 +127,90 @@ pub(crate) fn accumulate<T: Scalar>(out: &mut [T], a: Row<T>, b: Row<T>) {
 /// `Σ_lane x y`, added up in a fixed number of partial sums so that the order, and with it the result, never changes.
 #[inline(always)]
 pub(crate) fn lane_product<T: Scalar>(x: &[T], y: &[T]) -> T {
-    // Wide and narrow partial sums stay in registers, because no loop of unknown length goes through them one by one.
-    let (wide, rest_x, rest_y) = partial_sums::<T, 32>(x, y);
-    let (narrow, rest_x, rest_y) = partial_sums::<T, 8>(rest_x, rest_y);
-    let rest = rest_x.iter().zip(rest_y).fold(T::zero(), |sum, (&x, &y)| sum + x * y);
-    let mut total = narrow;
-    for (k, total) in total.iter_mut().enumerate() {
-        *total += (wide[k] + wide[k + 16]) + (wide[k + 8] + wide[k + 24]);
-    }
-    let [a, b, c, d, e, f, g, h] = total;
-    (((a + e) + (c + g)) + ((b + f) + (d + h))) + rest
+    let (mut wide, mut narrow, mut four) = ([T::zero(); 32], [T::zero(); 8], [T::zero(); 4]);
+    // The partial sums stay in registers, because no loop of unknown length goes through them one by one.
+    let (x, y) = add_products(&mut wide, x, y);
+    let (x, y) = add_products(&mut narrow, x, y);
+    let (x, y) = add_products(&mut four, x, y);
+    total(halved(&wide), narrow, four, rest_of_products(x, y))
 }
 
-/// Sums of every `WIDTH`-th product, and what is left over.
+/// `Σ_k x_k y_k` and `Σ_k x_k²`, for which `x` is read once.
 #[inline(always)]
-fn partial_sums<'a, T: Scalar, const WIDTH: usize>(x: &'a [T], y: &'a [T]) -> ([T; WIDTH], &'a [T], &'a [T]) {
-    let mut partial = [T::zero(); WIDTH];
-    let (chunks_x, rest_x) = x.as_chunks::<WIDTH>();
-    let (chunks_y, rest_y) = y.as_chunks::<WIDTH>();
-    for (x, y) in chunks_x.iter().zip(chunks_y) {
+pub(crate) fn product_and_square<T: Scalar>(x: &[T], y: &[T]) -> [T; 2] {
+    let mut wide = [[T::zero(); 16]; 2];
+    let (mut narrow, mut four) = ([[T::zero(); 8]; 2], [[T::zero(); 4]; 2]);
+    let (x, y) = add_products_and_squares(&mut wide, x, y);
+    let (x, y) = add_products_and_squares(&mut narrow, x, y);
+    let (x, y) = add_products_and_squares(&mut four, x, y);
+    [
+        total(wide[0], narrow[0], four[0], rest_of_products(x, y)),
+        total(wide[1], narrow[1], four[1], rest_of_products(x, x)),
+    ]
+}
+
+/// The sum of partial sums.
+#[inline(always)]
+fn total<T: Scalar>(wide: [T; 16], narrow: [T; 8], four: [T; 4], rest: T) -> T {
+    let mut eight = Line(halved(&wide));
+    eight.0.iter_mut().zip(narrow).for_each(|(sum, more)| *sum += more);
+    // Eight numbers that are written side by side, the compiler computes side by side, and what they are made of too; from their
+    // sum alone it would work backwards in pairs.
+    let [a, b, c, d, e, f, g, h] = std::hint::black_box(eight).0;
+    let sum = (((a + e) + four[0]) + ((c + g) + four[2])) + (((b + f) + four[1]) + ((d + h) + four[3]));
+    sum + rest
+}
+
+/// Numbers in one cache line.
+#[repr(align(64))]
+struct Line<T>([T; 8]);
+
+#[inline(always)]
+fn rest_of_products<T: Scalar>(x: &[T], y: &[T]) -> T {
+    x.iter().zip(y).fold(T::zero(), |sum, (&x, &y)| sum + x * y)
+}
+
+/// `x_k + x_{k + HALF}`
+#[inline(always)]
+fn halved<T: Scalar, const HALF: usize, const WHOLE: usize>(x: &[T; WHOLE]) -> [T; HALF] {
+    let mut half = [T::zero(); HALF];
+    for k in 0..HALF {
+        half[k] = x[k] + x[k + HALF];
+    }
+    half
+}
+
+/// Adds every `WIDTH`-th product up, and answers with what is left over.
+#[inline(always)]
+fn add_products<'a, T: Scalar, const WIDTH: usize>(
+    sums: &mut [T; WIDTH],
+    x: &'a [T],
+    y: &'a [T],
+) -> (&'a [T], &'a [T]) {
+    let ((parts_x, rest_x), (parts_y, rest_y)) = (x.as_chunks::<WIDTH>(), y.as_chunks::<WIDTH>());
+    for (x, y) in parts_x.iter().zip(parts_y) {
         for k in 0..WIDTH {
-            partial[k] += x[k] * y[k];
+            sums[k] += x[k] * y[k];
         }
     }
-    (partial, rest_x, rest_y)
+    (rest_x, rest_y)
+}
+
+/// The same for products and squares.
+#[inline(always)]
+fn add_products_and_squares<'a, T: Scalar, const WIDTH: usize>(
+    [products, squares]: &mut [[T; WIDTH]; 2],
+    x: &'a [T],
+    y: &'a [T],
+) -> (&'a [T], &'a [T]) {
+    let ((parts_x, rest_x), (parts_y, rest_y)) = (x.as_chunks::<WIDTH>(), y.as_chunks::<WIDTH>());
+    for (x, y) in parts_x.iter().zip(parts_y) {
+        for k in 0..WIDTH {
+            products[k] += x[k] * y[k];
+            squares[k] += x[k] * x[k];
+        }
+    }
+    (rest_x, rest_y)
 }
 
 /// Products; each fails softly, as told at [`Graph`](crate::Graph).

@@ -261,8 +261,41 @@ pub(crate) struct Work<'a, T> {
 pub(crate) enum Operand<'a, T> {
     Rows(&'a [T]),
     Shared(&'a [T]),
-    /// One record's whole array (of this width) after the other. No operation is given such an argument; outputs may be such.
-    Records(&'a [T], usize),
+    /// One record's whole array after the other. No operation is given such an argument; outputs may be such.
+    Records(ByRecord<'a, T>),
+}
+
+/// Arrays of a tile's records, each in one piece: copied one after the other, or where they lie in a column.
+#[derive(Clone, Copy)]
+pub(crate) struct ByRecord<'a, T> {
+    values: &'a [T],
+    width: usize,
+    /// Positions of the tile's records among `values`; nothing where there are no others.
+    chosen: Option<&'a [u64]>,
+}
+
+impl<'a, T> ByRecord<'a, T> {
+    /// The arrays of a tile, one after the other.
+    pub(crate) fn copied(values: &'a [T], width: usize) -> Self {
+        Self { values, width, chosen: None }
+    }
+
+    /// Those that `chosen` says of a whole column; there must be such.
+    pub(crate) fn in_place(column: &'a [T], width: usize, chosen: &'a [u64]) -> Self {
+        Self { values: column, width, chosen: Some(chosen) }
+    }
+
+    /// Numbers of one record.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The array of one record.
+    #[inline(always)]
+    pub(crate) fn record(&self, lane: usize) -> &'a [T] {
+        let position = self.chosen.map_or(lane, |chosen| chosen[lane] as usize);
+        &self.values[position * self.width..][..self.width]
+    }
 }
 
 /// One element of an array, seen by a kernel.
@@ -279,7 +312,16 @@ impl<'a, T: Scalar> Operand<'a, T> {
             Operand::Rows(data) if lanes > 0 => data.len() / lanes,
             Operand::Rows(_) => 0,
             Operand::Shared(data) => data.len(),
-            Operand::Records(_, width) => *width,
+            Operand::Records(records) => records.width(),
+        }
+    }
+
+    /// The elements where there is one lane.
+    #[inline]
+    pub(crate) fn numbers(&self) -> &'a [T] {
+        match self {
+            Operand::Rows(data) | Operand::Shared(data) => data,
+            Operand::Records(..) => &[],
         }
     }
 
@@ -299,7 +341,7 @@ impl<'a, T: Scalar> Operand<'a, T> {
         match self {
             Operand::Rows(data) => data[index * lanes + lane],
             Operand::Shared(data) => data[index],
-            Operand::Records(data, width) => data[lane * width + index],
+            Operand::Records(records) => records.record(lane)[index],
         }
     }
 }

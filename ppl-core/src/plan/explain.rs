@@ -29,7 +29,8 @@ pub struct Explanation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StepExplanation {
-    /// The instructions of the program that it computes, by their position.
+    /// The instructions of the program that it computes, by their position; of a [`Plan`](crate::Plan)'s program, as
+    /// [`simplified_exactly`](Program::simplified_exactly).
     pub instructions: Vec<usize>,
     /// What it does.
     pub what: String,
@@ -56,11 +57,14 @@ impl StepExplanation {
                 (format!("{} {} → {shape}", single.op, shapes.join(" ")), largest.max(elements))
             }
             Step::Dots(dots) => {
-                let with = if dots.shared.is_some() { "a shared array" } else { "itself" };
-                (
-                    format!("inner products of a column of {} with {with}, record by record", dots.width),
-                    dots.width as u64,
-                )
+                let width = dots.column.width;
+                let mut with = vec!["a shared array"; dots.with.len()];
+                with.extend(dots.square.map(|_| "itself"));
+                let what = format!(
+                    "inner products of a column of {width} with {}, record by record",
+                    with.join(" and ")
+                );
+                (what, (width * with.len()) as u64)
             }
             Step::Product(product) => {
                 let (rows, columns) = (product.rows, product.columns);

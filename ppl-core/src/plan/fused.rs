@@ -11,6 +11,12 @@ use crate::scalar::Scalar;
 /// Numbers in a chunk.
 pub(crate) const CHUNK: usize = 256;
 
+/// Numbers of the shared memory that are computed for so many elements: whole vectors. What lies behind the last element is
+/// nobody's, and computing it costs less than computing the last few one by one.
+pub(crate) fn padded(elements: usize) -> usize {
+    elements.next_multiple_of(8)
+}
+
 /// What an operation of a group does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
@@ -108,8 +114,11 @@ impl Fused {
     /// Runs the group over rows of `lanes` numbers.
     #[inline(always)]
     pub(crate) fn run<T: Scalar>(&self, lanes: usize, mut memory: Memory<'_, T>) {
-        let (rows, width) =
-            if self.goes_by_rows() { (self.elements, lanes) } else { (1, self.elements * lanes) };
+        let (rows, width) = match memory.shared {
+            None => (1, padded(self.elements)),
+            Some(_) if self.goes_by_rows() => (self.elements, lanes),
+            Some(_) => (1, self.elements * lanes),
+        };
         for row in 0..rows {
             let mut start = 0;
             while start < width {

@@ -6,9 +6,9 @@
 use crate::graph::{Kind, constant_values};
 use crate::op::{Input, Linear, Op, Shaping};
 use crate::plan::explain::{StepExplanation, without_reuse};
-use crate::plan::fused::{From, Function, Fused, Micro, To};
+use crate::plan::fused::{From, Function, Fused, Micro, To, padded};
 use crate::plan::group::groups;
-use crate::plan::place::{Place, Slots};
+use crate::plan::place::{Place, RecordsPlace, Slots};
 use crate::plan::product::LARGE_PRODUCT;
 use crate::program::Program;
 use crate::scalar::Scalar;
@@ -22,7 +22,7 @@ pub(crate) enum Step {
     Fused(Fused),
     /// One operation by its own rule.
     Single(Single),
-    /// Inner products of a column with a shared array or with itself, record by record.
+    /// All inner products of a column, record by record.
     Dots(Dots),
     /// `out = A x` or `out = Aᵀ x` for a shared matrix and a vector of each record: one matrix product.
     Product(Product),
@@ -40,14 +40,22 @@ pub(crate) struct Single {
     pub(crate) scratch_rows: usize,
 }
 
-/// Inner products of a column, whose records lie one after the other, with a shared array, or with itself.
+/// Inner products of a column, whose records lie one after the other, with shared arrays and with itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Dots {
+    pub(crate) column: RecordsPlace,
+    /// A slot of one row for the products with itself.
+    pub(crate) square: Option<usize>,
+    pub(crate) with: Vec<Dot>,
+}
+
+/// Inner products with a shared array.
+#[derive(Clone, Debug)]
+pub(crate) struct Dot {
     /// A slot of one row.
     pub(crate) out: usize,
-    pub(crate) column: usize,
-    pub(crate) width: usize,
-    pub(crate) shared: Option<usize>,
+    /// The slot of the shared array.
+    pub(crate) shared: usize,
 }
 
 /// A shared matrix times a vector of each record.
@@ -143,7 +151,7 @@ impl<T: Scalar> Layout<T> {
                 }
                 (Op::Input(Input::Column { index, name }), Some(place)) => {
                     let (name, shape, slot) = (name.clone(), instruction.shape.clone(), place.slot());
-                    let by_record = matches!(place, Place::Records { .. });
+                    let by_record = matches!(place, Place::Records(_));
                     layout.columns.push(ColumnSlot { index: *index, name, shape, slot, by_record });
                 }
                 (Op::Input(Input::PerRecord(name)), Some(Place::Rows { slot, rows })) => {
@@ -223,16 +231,19 @@ impl<'p> Builder<'p> {
         let moves_nothing = |index: usize| self.root[index] != index;
         for (index, instruction) in program.instructions.iter().enumerate() {
             if here(index) && is_leaf(&instruction.op) {
-                let elements = instruction.shape.elements();
-                self.places[index] = Some(match self.by_record[index] {
-                    true => Place::Records { slot: slots.take(elements), width: elements },
-                    false => new_place(kind, elements, slots),
+                let width = instruction.shape.elements();
+                self.places[index] = Some(match instruction.op {
+                    Op::Input(Input::Column { index: column, .. }) if self.by_record[index] => {
+                        Place::Records(RecordsPlace { slot: slots.take(width), width, column })
+                    }
+                    _ => new_place(kind, width, slots),
                 });
             }
         }
-        let order = groups(program, |index| {
+        let mut order = groups(program, |index| {
             !here(index) || is_leaf(&program.instructions[index].op) || moves_nothing(index)
         });
+        self.gather_inner_products(&mut order);
         // The last group that reads each value.
         let mut last_use = vec![None; program.instructions.len()];
         for (position, group) in order.iter().enumerate() {
@@ -249,6 +260,8 @@ impl<'p> Builder<'p> {
         for (position, group) in order.iter().enumerate() {
             let step = if program.instructions[group[0]].op.is_elementwise() {
                 self.fuse(kind, group, position, &last_use, &group_of, slots)
+            } else if let Some(column) = self.wide_column(group[0]) {
+                self.dots(column, group, slots)
             } else {
                 self.single(kind, group[0], slots)
             };
@@ -305,9 +318,6 @@ impl<'p> Builder<'p> {
             instruction.args.iter().map(|&arg| self.program.instructions[arg].shape.clone()).collect();
         let out = new_place(kind, instruction.shape.elements(), slots);
         self.places[index] = Some(out);
-        if let Some(dots) = dots(&instruction.op, out, &args) {
-            return Step::Dots(dots);
-        }
         if let Some(product) = product(&instruction.op, out, &args, &shapes) {
             return Step::Product(product);
         }
@@ -321,6 +331,53 @@ impl<'p> Builder<'p> {
             shapes,
             shape,
         })
+    }
+
+    /// The column that stays record after record and of which this is an inner product.
+    fn wide_column(&self, index: usize) -> Option<RecordsPlace> {
+        let args = &self.program.instructions[index].args;
+        args.iter().find_map(|&arg| match self.places[self.root[arg]] {
+            Some(Place::Records(place)) => Some(place),
+            _ => None,
+        })
+    }
+
+    /// Puts all inner products of such a column where the first of them is, so that its numbers are read once: they wait for
+    /// nothing, since shared values are there before the first record.
+    fn gather_inner_products(&self, order: &mut Vec<Vec<usize>>) {
+        let mut first_of: Vec<(RecordsPlace, usize)> = Vec::new();
+        for position in 0..order.len() {
+            let index = order[position][0];
+            let Some(column) = self.wide_column(index) else {
+                continue;
+            };
+            match first_of.iter().find(|(known, _)| *known == column) {
+                Some(&(_, first)) => {
+                    order[position].clear();
+                    order[first].push(index);
+                }
+                None => first_of.push((column, position)),
+            }
+        }
+        order.retain(|group| !group.is_empty());
+    }
+
+    fn dots(&mut self, column: RecordsPlace, group: &[usize], slots: &mut Slots) -> Step {
+        let (mut square, mut with) = (None, Vec::with_capacity(group.len()));
+        for &index in group {
+            let out = new_place(Kind::PerRecord, 1, slots);
+            self.places[index] = Some(out);
+            let args = &self.program.instructions[index].args;
+            let shared = args.iter().find_map(|&arg| match self.place(arg) {
+                Place::Shared { slot, .. } => Some(slot),
+                _ => None,
+            });
+            match shared {
+                Some(shared) => with.push(Dot { out: out.slot(), shared }),
+                None => square = Some(out.slot()),
+            }
+        }
+        Step::Dots(Dots { column, square, with })
     }
 
     /// Makes a group a step: a register or a slot for each of its values.
@@ -443,10 +500,9 @@ fn is_leaf(op: &Op) -> bool {
 }
 
 fn new_place(kind: Kind, elements: usize, slots: &mut Slots) -> Place {
-    let slot = slots.take(elements);
     match kind {
-        Kind::Shared => Place::Shared { slot, len: elements },
-        Kind::PerRecord => Place::Rows { slot, rows: elements },
+        Kind::Shared => Place::Shared { slot: slots.take(padded(elements)), len: elements },
+        Kind::PerRecord => Place::Rows { slot: slots.take(elements), rows: elements },
     }
 }
 
@@ -475,20 +531,6 @@ fn by_record(program: &Program, root: &[usize], outputs: &[usize]) -> Vec<bool> 
         stays[root[value]] &= outputs.contains(&output);
     }
     stays
-}
-
-/// The operation as inner products of a column that stays record after record.
-fn dots(op: &Op, out: Place, args: &[Place]) -> Option<Dots> {
-    let (Op::Linear(Linear::Inner), Place::Rows { slot: out, .. }) = (op, out) else {
-        return None;
-    };
-    let (column, width, shared) = match (args[0], args[1]) {
-        (Place::Records { slot, width }, Place::Shared { slot: shared, .. })
-        | (Place::Shared { slot: shared, .. }, Place::Records { slot, width }) => (slot, width, Some(shared)),
-        (Place::Records { slot, width }, Place::Records { .. }) => (slot, width, None),
-        _ => return None,
-    };
-    Some(Dots { out, column, width, shared })
 }
 
 /// The operation as a product of a shared matrix with the records' vectors, if it is a large one.

@@ -83,6 +83,8 @@ pub struct Plan<T> {
     /// Values of each per-record input, record after record of a whole batch.
     record_inputs: Vec<Vec<T>>,
     tile: usize,
+    /// Elementary operations for each record, as [`Plan::explain`] counts them.
+    operations: u64,
     /// The last schema that was found to have the plan's columns.
     fits: Option<Arc<Schema>>,
 }
@@ -109,13 +111,13 @@ impl<T: Scalar> Workspace<T> {
 }
 
 impl<T: Scalar> Plan<T> {
-    /// Lays a program out.
+    /// Lays a program out, as [`Program::simplified_exactly`] has it: with fewer operations and the same results, bit for bit.
     #[must_use]
     pub fn new(program: &Program) -> Self {
-        Self::with_outputs_by_record(program, &[])
+        Self::with_outputs_by_record(&program.simplified_exactly(), &[])
     }
 
-    /// As [`Plan::new`]; the outputs named may be left record after record, as [`Operand::Records`].
+    /// As [`Plan::new`], for a program that is run as it is; the outputs named may be left record after record, as [`Operand::Records`].
     pub(crate) fn with_outputs_by_record(program: &Program, outputs: &[usize]) -> Self {
         let layout = Layout::new(program, outputs);
         let rows: usize = layout.record_rows.iter().sum();
@@ -128,7 +130,8 @@ impl<T: Scalar> Plan<T> {
         let tile = fits.clamp(fewest, TILE_RECORDS.end);
         let workspaces = vec![Workspace::new(&layout, tile)];
         let record_inputs = vec![Vec::new(); layout.record_inputs.len()];
-        Self { layout, workspaces, record_inputs, tile, fits: None }
+        let operations = layout.explanation[1].iter().map(|step| step.operations).sum();
+        Self { layout, workspaces, record_inputs, tile, operations, fits: None }
     }
 
     /// Most records one call of [`Plan::run_records`] takes.
@@ -254,7 +257,7 @@ impl<T: Scalar> Plan<T> {
 
     /// Elementary operations for each record, as [`Plan::explain`] counts them.
     pub(crate) fn operations(&self) -> u64 {
-        self.layout.explanation[1].iter().map(|step| step.operations).sum()
+        self.operations
     }
 
     /// Checks that records have the columns the program was planned for.
@@ -302,10 +305,14 @@ impl<T: Scalar> Plan<T> {
         }
     }
 
-    /// An output of either kind, and the number of records of the last tile.
-    pub(crate) fn output_operand(&self, index: usize) -> (Operand<'_, T>, usize) {
+    /// An output of either kind, and the number of records of the last tile, which was that of this batch.
+    pub(crate) fn output_operand<'a>(
+        &'a self,
+        batch: (&'a Records, &'a [u64]),
+        index: usize,
+    ) -> (Operand<'a, T>, usize) {
         let runner = Runner { layout: &self.layout, record_inputs: &self.record_inputs, tile: self.tile };
-        runner.output(&self.workspaces[0], index)
+        runner.output(&self.workspaces[0], batch, index)
     }
 
     /// What the plan does, step by step, with its memory.
@@ -357,7 +364,7 @@ impl<T: Scalar> Plan<T> {
         let mut matrix = Array2::from_elem((batch.len(), width), T::zero());
         for (tile, indices) in batch.chunks(self.tile).enumerate() {
             self.run_tile(records, indices, tile * self.tile, batch.len())?;
-            let (operand, lanes) = self.output_operand(output);
+            let (operand, lanes) = self.output_operand((records, indices), output);
             for element in 0..width {
                 for lane in 0..lanes {
                     matrix[[tile * self.tile + lane, element]] = operand.at(element, lane, lanes);
@@ -415,7 +422,9 @@ impl<T: Scalar> Runner<'_, T> {
         for slot in &layout.columns {
             let (width, numbers) = (slot.shape.elements(), records.column(slot.index));
             let rows = &mut workspace.record[slot.slot][..width * lanes];
-            if slot.by_record {
+            if slot.by_record && numbers.as_slice::<T>().is_some() {
+                // It is read where it lies.
+            } else if slot.by_record {
                 with_numbers!(numbers, values => gather_records(rows, values, width, batch));
             } else {
                 with_numbers!(numbers, values => gather(rows, values, width, batch));
@@ -441,24 +450,28 @@ impl<T: Scalar> Runner<'_, T> {
                 }),
                 Step::Product(product) => product.run(lanes, &mut workspace.record, &layout.shared),
                 Step::Dots(dots) => {
-                    dispatch(RunDots { dots, lanes, slots: &mut workspace.record, shared: &layout.shared });
+                    let (slots, shared) = (&mut workspace.record, &layout.shared);
+                    dispatch(RunDots { dots, batch: (records, batch), slots, shared });
                 }
             }
         }
         Ok(())
     }
 
-    /// An output of either kind, and the number of records of the last tile.
-    pub(crate) fn output<'w>(&self, workspace: &'w Workspace<T>, index: usize) -> (Operand<'w, T>, usize)
+    /// An output of either kind, and the number of records of the last tile, which was that of this batch.
+    pub(crate) fn output<'w>(
+        &self,
+        workspace: &'w Workspace<T>,
+        batch: (&'w Records, &'w [u64]),
+        index: usize,
+    ) -> (Operand<'w, T>, usize)
     where
         Self: 'w,
     {
         let operand = match self.layout.outputs[index] {
             Place::Shared { slot, len } => Operand::Shared(&self.layout.shared[slot][..len]),
             Place::Rows { slot, rows } => Operand::Rows(&workspace.record[slot][..rows * workspace.lanes]),
-            Place::Records { slot, width } => {
-                Operand::Records(&workspace.record[slot][..width * workspace.lanes], width)
-            }
+            Place::Records(place) => Operand::Records(place.find(&workspace.record[place.slot], batch)),
         };
         (operand, workspace.lanes)
     }
@@ -467,11 +480,11 @@ impl<T: Scalar> Runner<'_, T> {
     pub(crate) fn shared_output(&self, index: usize) -> &[T] {
         match self.layout.outputs[index] {
             Place::Shared { slot, len } => &self.layout.shared[slot][..len],
-            Place::Rows { .. } | Place::Records { .. } => &[],
+            Place::Rows { .. } | Place::Records(_) => &[],
         }
     }
 
-    /// Sets one record's part of all outputs to zero.
+    /// Sets one record's part of all outputs to zero, but of those that stay record after record.
     pub(crate) fn clear_lane(&self, workspace: &mut Workspace<T>, lane: usize) {
         let lanes = workspace.lanes;
         for &output in &self.layout.outputs {
@@ -481,10 +494,7 @@ impl<T: Scalar> Runner<'_, T> {
                         row[lane] = T::zero();
                     }
                 }
-                Place::Records { slot, width } => {
-                    workspace.record[slot][lane * width..(lane + 1) * width].fill(T::zero());
-                }
-                Place::Shared { .. } => {}
+                Place::Shared { .. } | Place::Records(_) => {}
             }
         }
     }

@@ -4,6 +4,9 @@
 //! slot serves many values in turn. A slot of shared values holds one number for each element; a slot of per-record values
 //! holds a row of numbers for each element, one for each record of the tile.
 
+use crate::op::ByRecord;
+use crate::records::Records;
+use crate::scalar::Scalar;
 use std::cmp::Reverse;
 
 /// Where a value lives.
@@ -13,8 +16,19 @@ pub(crate) enum Place {
     Shared { slot: usize, len: usize },
     /// A slot of the record memory, with a row for each element.
     Rows { slot: usize, rows: usize },
-    /// A slot of the record memory, with the array of one record after the other, as columns lie in memory.
-    Records { slot: usize, width: usize },
+    /// The array of one record after the other.
+    Records(RecordsPlace),
+}
+
+/// Where a column stays record after record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecordsPlace {
+    /// Where this column of the records lies already, if it holds numbers of the plan's type,
+    pub(crate) column: usize,
+    /// and else a slot of the record memory.
+    pub(crate) slot: usize,
+    /// Numbers of one record.
+    pub(crate) width: usize,
 }
 
 impl Place {
@@ -23,14 +37,30 @@ impl Place {
         match self {
             Place::Shared { len, .. } => len,
             Place::Rows { rows, .. } => rows,
-            Place::Records { width, .. } => width,
+            Place::Records(RecordsPlace { width, .. }) => width,
         }
     }
 
     /// The slot, of whichever memory.
     pub(crate) fn slot(self) -> usize {
         match self {
-            Place::Shared { slot, .. } | Place::Rows { slot, .. } | Place::Records { slot, .. } => slot,
+            Place::Shared { slot, .. } | Place::Rows { slot, .. } => slot,
+            Place::Records(RecordsPlace { slot, .. }) => slot,
+        }
+    }
+}
+
+impl RecordsPlace {
+    /// The tile's arrays: where they lie in the records, or copied into the slot.
+    #[inline(always)]
+    pub(crate) fn find<'a, T: Scalar>(
+        self,
+        slot: &'a [T],
+        (records, batch): (&'a Records, &'a [u64]),
+    ) -> ByRecord<'a, T> {
+        match records.column(self.column).as_slice() {
+            Some(column) => ByRecord::in_place(column, self.width, batch),
+            None => ByRecord::copied(slot, self.width),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Running the steps of a plan, each on the slots of its phase.
 
-use crate::op::linear::lane_product;
+use crate::op::linear::{lane_product, product_and_square};
 use crate::op::{MOST_ARGUMENTS, Operand, Work};
 use crate::plan::fused::{Fused, Memory};
-use crate::plan::layout::{Dots, Product, Single};
+use crate::plan::layout::{Dot, Dots, Product, Single};
 use crate::plan::place::Place;
 use crate::plan::product::{Matrix, multiply};
+use crate::records::Records;
 use crate::scalar::Scalar;
 use crate::simd;
 
@@ -43,7 +44,8 @@ impl<T: Scalar> simd::Work for RunSingle<'_, T> {
         let operand = |place: Place| match place {
             Place::Shared { slot, len } => Operand::Shared(&shared[slot][..len]),
             Place::Rows { slot, rows } => Operand::Rows(&slots[slot][..rows * lanes]),
-            Place::Records { slot, width } => Operand::Records(&slots[slot][..width * lanes], width),
+            // Inner products only are taken of these.
+            Place::Records(_) => Operand::Shared(&[]),
         };
         single.run(lanes, &mut out[..rows * lanes], operand, scratch);
         slots[slot] = out;
@@ -58,7 +60,7 @@ impl Single {
         let mut out = std::mem::take(&mut slots[slot]);
         let operand = |place: Place| match place {
             Place::Shared { slot, len } => Operand::Rows(&slots[slot][..len]),
-            Place::Rows { .. } | Place::Records { .. } => Operand::Shared(&[]),
+            Place::Rows { .. } | Place::Records(_) => Operand::Shared(&[]),
         };
         self.run(1, &mut out[..len], operand, scratch);
         slots[slot] = out;
@@ -90,7 +92,8 @@ impl Single {
 
 pub(super) struct RunDots<'a, T> {
     pub(super) dots: &'a Dots,
-    pub(super) lanes: usize,
+    /// The records and the indices of the tile's.
+    pub(super) batch: (&'a Records, &'a [u64]),
     pub(super) slots: &'a mut [Vec<T>],
     pub(super) shared: &'a [Vec<T>],
 }
@@ -99,23 +102,34 @@ impl<T: Scalar> simd::Work for RunDots<'_, T> {
     type Output = ();
     #[inline(always)]
     fn call(self) {
-        let Self { dots: &Dots { out, column, width, shared: with }, lanes, slots, shared } = self;
-        let mut result = std::mem::take(&mut slots[out]);
-        let records = slots[column][..width * lanes].chunks_exact(width);
-        match with {
-            Some(slot) => {
-                let array = &shared[slot][..width];
-                for (out, record) in result[..lanes].iter_mut().zip(records) {
-                    *out = lane_product(record, array);
+        let Self { dots: Dots { column, square, with }, batch, slots, shared } = self;
+        // The slot is taken out, so that others can be written meanwhile.
+        let copied = std::mem::take(&mut slots[column.slot]);
+        let records = column.find(&copied, batch);
+        let lanes = batch.1.len();
+        let mut square = *square;
+        for &Dot { out, shared: array } in with {
+            let array = &shared[array][..column.width];
+            // The squared norm goes with the first of the others.
+            let mut products = std::mem::take(&mut slots[out]);
+            let each = products[..lanes].iter_mut().enumerate();
+            if let Some(square) = square.take() {
+                for ((lane, product), squared) in each.zip(&mut slots[square]) {
+                    [*product, *squared] = product_and_square(records.record(lane), array);
+                }
+            } else {
+                for (lane, product) in each {
+                    *product = lane_product(records.record(lane), array);
                 }
             }
-            None => {
-                for (out, record) in result[..lanes].iter_mut().zip(records) {
-                    *out = lane_product(record, record);
-                }
+            slots[out] = products;
+        }
+        if let Some(square) = square {
+            for (lane, squared) in slots[square][..lanes].iter_mut().enumerate() {
+                *squared = lane_product(records.record(lane), records.record(lane));
             }
         }
-        slots[out] = result;
+        slots[column.slot] = copied;
     }
 }
 

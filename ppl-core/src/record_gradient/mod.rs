@@ -360,7 +360,7 @@ impl<T: Scalar> RecordGradient<T> {
         for (position, indices) in batch.chunks(tile).enumerate() {
             self.plan.run_tile(records, indices, position * tile, batch.len())?;
             self.tiles.terms.multiply_out(
-                |index| self.plan.output_operand(index),
+                |index| self.plan.output_operand((records, indices), index),
                 |lane, element, value| {
                     rows[[position * tile + lane, element]] += value;
                 },

@@ -90,7 +90,7 @@ pub(super) fn prepare<'g, T: Scalar>(
         Terms::new(&sites(frontier, &contributions, &vec![0; frontier.len()]), |value| plain.place(value))
     };
     Ok(Prepared {
-        program: Program::new(value.graph(), &outputs.0)?,
+        program: Program::new(value.graph(), &outputs.0)?.simplified_exactly(),
         terms,
         explanation: GradientExplanation {
             arrays: decided.into_iter().map(|each| each.explanation).collect(),
@@ -99,7 +99,7 @@ pub(super) fn prepare<'g, T: Scalar>(
         dimension: frontier.iter().map(|array| array.shape().elements()).sum(),
         norms,
         factor_norms,
-        plain: (Program::new(value.graph(), &plain.0)?, plain_terms),
+        plain: (Program::new(value.graph(), &plain.0)?.simplified_exactly(), plain_terms),
     })
 }
 

@@ -20,6 +20,9 @@ const PARALLEL: u64 = 1 << 19;
 /// Records that one thread takes at a time, if a tile has fewer.
 const SPAN: usize = 1024;
 
+/// Numbers that one thread's buffers hold, where several spans have so few: 128 KiB in `f64`.
+const BUFFERED: usize = 1 << 14;
+
 /// Records of a span: a whole number of tiles. A large tile, or one of a program with large products, is a span of its own.
 fn span(tile: usize) -> usize {
     if tile >= 64 { tile } else { SPAN / tile * tile }
@@ -37,6 +40,14 @@ pub(super) struct Buffers<T> {
     parts: Vec<T>,
     /// Squared norms of a whole span.
     found: Vec<T>,
+}
+
+impl<T> Buffers<T> {
+    /// Numbers held.
+    fn len(&self) -> usize {
+        let Self { squared_norms, weights, scratch, sums, parts, found } = self;
+        [squared_norms, weights, scratch, sums, parts, found].into_iter().map(Vec::len).sum()
+    }
 }
 
 /// Whose weights a weighing function writes.
@@ -60,7 +71,7 @@ pub(super) struct Tiles {
     pub(super) dimension: usize,
 }
 
-/// The members of a team: memory for one tile each, and the sums of parts over all tiles.
+/// The members of a team: memory for one span each, at least one of them, and the sums of parts over all tiles.
 #[derive(Clone, Debug)]
 pub(super) struct Team<T> {
     members: Vec<Buffers<T>>,
@@ -71,6 +82,8 @@ pub(super) struct Team<T> {
 struct Done<'a, T> {
     runner: Runner<'a, T>,
     workspace: &'a mut Workspace<T>,
+    /// Its records.
+    batch: (&'a Records, &'a [u64]),
     lanes: usize,
 }
 
@@ -117,8 +130,13 @@ impl Tiles {
         let threads =
             if operations < PARALLEL { 1 } else { rayon::current_num_threads().clamp(1, spans.max(1)) };
         plan.check_schema(records)?;
+        // Several spans a thread, where their buffers are small, so that threads wait for each other once. A power of two, so that
+        // another size of a batch hardly ever asks for more memory.
+        let most = (BUFFERED / team.members[0].len().max(1)).max(1);
+        let all = spans.div_ceil(threads).next_power_of_two();
+        let spans_each = if threads == 1 { 1 } else { all.clamp(1, most) };
         plan.reserve_workspaces(threads);
-        while team.members.len() < threads {
+        while team.members.len() < threads * spans_each {
             team.members.push(self.buffers(tile));
         }
         let (runner, workspaces) = plan.parts();
@@ -127,17 +145,23 @@ impl Tiles {
             for (position, indices) in whole.chunks(tile).enumerate() {
                 let from = position * tile;
                 runner.run(workspace, records, indices, number * span + from, batch.len())?;
-                work(&mut Done { runner, workspace, lanes: indices.len() }, buffers, from);
+                let (batch, lanes) = ((records, indices), indices.len());
+                work(&mut Done { runner, workspace, batch, lanes }, buffers, from);
             }
             Ok(())
         };
-        for first in (0..spans).step_by(threads) {
-            let members = &mut team.members[..threads.min(spans - first)];
+        let wave = threads * spans_each;
+        for first in (0..spans).step_by(wave) {
+            let members = &mut team.members[..wave.min(spans - first)];
             if let [member] = members {
                 one(first, &mut workspaces[0], member)?;
             } else {
-                let pairs = workspaces.par_iter_mut().zip(&mut *members).enumerate();
-                pairs.try_for_each(|(k, (workspace, member))| one(first + k, workspace, member))?;
+                let each = members.len().div_ceil(threads);
+                let shares = workspaces.par_iter_mut().zip(members.par_chunks_mut(each)).enumerate();
+                shares.try_for_each(|(share, (workspace, members))| {
+                    let spans = (first + share * each..).zip(members);
+                    spans.into_iter().try_for_each(|(number, member)| one(number, workspace, member))
+                })?;
             }
             collect(first, &mut team.parts, members);
         }
@@ -249,7 +273,8 @@ impl Tiles {
     }
 
     /// Weights of a tile's records; those whose norm or weight is not finite are taken out of the factors, since a weight
-    /// of zero does not undo a NaN.
+    /// of zero does not undo a NaN. (Arrays that stay record after record belong to somebody else; sums of them pass over records
+    /// without weight.)
     fn weigh<T: Scalar>(
         &self,
         done: &mut Done<'_, T>,
@@ -291,10 +316,10 @@ impl Tiles {
 
 impl<T: Scalar> Done<'_, T> {
     fn output(&self, index: usize) -> (Operand<'_, T>, usize) {
-        self.runner.output(self.workspace, index)
+        self.runner.output(self.workspace, self.batch, index)
     }
 
-    /// Sets one record's part of all outputs to zero.
+    /// Sets one record's part of all outputs to zero, but of those that stay record after record.
     fn clear(&mut self, lane: usize) {
         self.runner.clear_lane(self.workspace, lane);
     }

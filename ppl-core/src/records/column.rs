@@ -113,7 +113,7 @@ impl ColumnData {
     /// ```
     #[must_use]
     pub fn as_slice<T: ColumnNumber>(&self) -> Option<&[T]> {
-        T::of(self)
+        T::slice_of(self)
     }
 
     /// The numbers as programs see them before they are rounded to the type the program runs in: the nearest `f64`, which is exact but for
@@ -142,7 +142,7 @@ pub trait ColumnNumber: sealed::Sealed + Copy + 'static {
     fn into_data(values: Vec<Self>) -> ColumnData;
     /// A column's numbers, if they are of this type.
     #[doc(hidden)]
-    fn of(data: &ColumnData) -> Option<&[Self]>;
+    fn slice_of(data: &ColumnData) -> Option<&[Self]>;
 }
 
 macro_rules! column_number {
@@ -160,7 +160,7 @@ macro_rules! column_number {
                 ColumnData::$variant(values)
             }
 
-            fn of(data: &ColumnData) -> Option<&[Self]> {
+            fn slice_of(data: &ColumnData) -> Option<&[Self]> {
                 match data {
                     ColumnData::$variant(values) => Some(values),
                     _ => None,

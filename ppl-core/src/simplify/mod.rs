@@ -108,15 +108,14 @@ fn rewritten_once(program: &Program, rules: &[Rule]) -> Result<Program> {
 
 /// The operation on these arguments, or what a rule puts in its place.
 fn apply<'g>(pattern: &Pattern<'g, '_>, op: &Op, args: &[Var<'g>], rules: &[Rule]) -> Var<'g> {
-    let plain = || pattern.graph.apply(op.clone(), args);
-    let Some(better) = rules.iter().find_map(|rule| rule(pattern, op, args)) else {
-        return plain();
-    };
-    // An operand that was left out may have been the one with the larger shape, or the only one that is per record.
+    // An operand that was left out may have been the one with the larger shape, or the only one that is per record: then the
+    // next rule may know better.
     let shapes: Vec<_> = args.iter().map(|arg| arg.shape()).collect();
     let kind = args.iter().map(|arg| arg.kind()).max();
-    let fits = op.shape(&shapes).is_ok_and(|shape| shape == better.shape()) && kind == Some(better.kind());
-    if fits { better } else { plain() }
+    let shape = op.shape(&shapes).ok();
+    let fits = |better: &Var<'g>| shape == Some(better.shape()) && kind == Some(better.kind());
+    let better = rules.iter().find_map(|rule| rule(pattern, op, args).filter(fits));
+    better.unwrap_or_else(|| pattern.graph.apply(op.clone(), args))
 }
 
 /// What `outputs` are when everything between them and `wrt` is simplified: new values of the same graph.
@@ -163,6 +162,15 @@ mod tests {
 
     fn program<'g>(graph: &'g Graph, outputs: &[Var<'g>]) -> Program {
         Program::new(graph, outputs).unwrap()
+    }
+
+    #[test]
+    fn a_rule_that_does_not_fit_leaves_room_for_the_next() {
+        let graph = Graph::new();
+        let x = graph.input("x", 3).unwrap();
+        // `1 · c = c` has another shape than three ones times `c`; but that is three times `c`, and `c` will do next to `x`.
+        let y = graph.constant(1.0).broadcast_to(3) * -0.5 * x;
+        assert!(program(&graph, &[y]).simplified_exactly().same_as(&program(&graph, &[-0.5 * x])));
     }
 
     #[test]
