@@ -143,7 +143,7 @@ mod tests {
         let event = Event::new(Mechanism::Gaussian { noise_multiplier: 20.0 }, sampling).expect("valid");
         let mut ledger = Ledger::new(budget).expect("valid");
         let more = ledger.affordable(event).expect("an answer");
-        assert!(more > 0 && more % 8 == 0, "{more}");
+        assert!(more > 0 && more.is_multiple_of(8), "{more}");
         ledger.debit(event, more).expect("affordable");
         assert!(ledger.clone().debit(event, 8).is_err());
     }
