@@ -177,7 +177,7 @@ impl Subsampler for FixedSizeSampler {
             Method::Table(table) => draw_table(table, self.length, self.records, &mut stream, batch),
             Method::Permutation(permutation) => {
                 permutation.rekey(&mut stream);
-                permutation.extend_with_first(self.batch, batch);
+                permutation.images_into(0, self.length, batch);
             }
         }
     }

@@ -53,7 +53,7 @@ pub use error::{Error, Result};
 pub use fixed_size::{FixedSize, FixedSizeSampler};
 pub use full::{FullBatch, FullBatchSampler};
 pub use gaussian::{GaussianNoise, NoiseSource};
-pub use permutation::Permutation;
+pub use permutation::{Images, Permutation};
 pub use poisson::{Poisson, PoissonSampler};
 pub use rand_core;
 pub use seed::{Purpose, Seed, Streams};

@@ -12,7 +12,7 @@ fn streams() -> Streams {
 /// The p-value of the images of the first `tuple` elements over so many keys, under a network of so many rounds.
 fn tuples(len: u64, tuple: u32, rounds: usize, keys: u64) -> f64 {
     let streams = streams();
-    let mut network = Network::with_rounds(len, rounds);
+    let mut network = Network::<u32>::with_rounds(len, rounds);
     let mut counts = vec![0_u64; (len as usize).pow(tuple)];
     for key in 0..keys {
         network.rekey(&mut streams.at(key));
@@ -36,7 +36,7 @@ fn every_length_and_key_gives_a_bijection() {
     for len in (1..=70).chain([127, 128, 129, 1_000, 1_024, 1_025, 2_048, 3_000]) {
         for key in 0..3 {
             let permutation = Permutation::new(len, &mut streams().at(key)).unwrap();
-            let mut network = Network::new(len);
+            let mut network = Network::<u32>::new(len);
             network.rekey(&mut streams().at(key));
             let (mut seen, mut seen_by_network) = (vec![false; len as usize], vec![false; len as usize]);
             for index in 0..len {
@@ -97,7 +97,7 @@ fn flipping_an_index_bit_flips_half_of_the_image() {
     // 2^32 elements, 32 input bits × 32 output bits, 20,000 keys: every one of the 1,024 flip counts is
     // Binomial(20,000, 1/2); Bernstein with a union bound, alpha 1e-6.
     let streams = streams();
-    let mut network = Network::new(1 << 32);
+    let mut network = Network::<u32>::new(1 << 32);
     let mut flips = vec![[0_u64; 32]; 32];
     for key in 0..20_000 {
         network.rekey(&mut streams.at(key));
@@ -119,10 +119,10 @@ fn flipping_an_index_bit_flips_half_of_the_image() {
 fn consecutive_images_are_uncorrelated_under_one_key() {
     // One key, 10^6 consecutive images of 2^40 elements: a 16 × 16 × 16 table of the first bits of three in a row,
     // disjoint triples, alpha 1e-6; and of their last bits.
-    let mut network = Network::new(1 << 40);
+    let mut network = Network::<u64>::new(1 << 40);
     network.rekey(&mut streams().at(0));
-    let mut images = Vec::new();
-    network.extend_with_first(1_000_000, &mut images);
+    let mut images = vec![0; 1_000_000];
+    network.images(0, &mut images);
     for shift in [36, 0] {
         let mut counts = vec![0_u64; 4_096];
         for triple in images.chunks_exact(3) {
@@ -137,8 +137,8 @@ fn consecutive_images_are_uncorrelated_under_one_key() {
 fn lanes_agree_with_single_evaluations() {
     for (len, count) in [(1_025, 1_025), (60_000, 131), (1 << 63, 17), (5, 5)] {
         let permutation = Permutation::new(len, &mut streams().at(9)).unwrap();
-        let mut images = vec![];
-        permutation.extend_with_first(count, &mut images);
+        let mut images = vec![0; count as usize];
+        permutation.apply_range(0, &mut images).unwrap();
         let single: Vec<u64> = (0..count).map(|index| permutation.apply(index).unwrap()).collect();
         assert_eq!(images, single);
     }
