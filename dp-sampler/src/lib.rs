@@ -30,25 +30,33 @@
 //! | [`Poisson`] | each batch within [`PoissonSampler::deviation`] (below 2⁻⁶⁰) of Poisson subsampling in total variation | proven in `poisson::thresholds`, checked against exact arithmetic |
 //! | [`FixedSize`] | every subset equally likely | exact integers and rejection; all subsets counted for small sizes |
 //! | [`FixedSize::by_permutation`] | above 1,024 records pairs of elements as under ideal round functions; more is measured | [`Permutation`] |
+//! | [`WithReplacement`] | independent uniform draws | exact integers and rejection |
+//! | [`Shuffle`] | each record once an epoch, in an order as uniform as [`Permutation`] | exact up to 1,024 records, measured above |
+//! | [`BallsInBins`] | each record at one independent step of an epoch: lengths within [`BallsInBinsSampler::deviation`], members as [`Permutation`] | proven in `balls_in_bins::halving` |
 //! | [`GaussianNoise`] | standard normal to about 2⁻⁵⁰ relative, tails to 13σ | compared with reference values, tested by distribution |
 //!
 //! All of it is relative to ChaCha20: exchanged for a truly random function the statements hold as they are.
 //! Timing is not hidden.
 
+mod balls_in_bins;
 mod error;
 mod fixed_size;
+mod fraction;
 mod full;
 mod gaussian;
 mod permutation;
 mod poisson;
 mod seed;
+mod shuffle;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 mod stream;
 mod subsampling;
 #[cfg(test)]
 mod testing;
+mod with_replacement;
 
+pub use balls_in_bins::{BallsInBins, BallsInBinsSampler};
 pub use error::{Error, Result};
 pub use fixed_size::{FixedSize, FixedSizeSampler};
 pub use full::{FullBatch, FullBatchSampler};
@@ -57,8 +65,10 @@ pub use permutation::{Images, Permutation};
 pub use poisson::{Poisson, PoissonSampler};
 pub use rand_core;
 pub use seed::{Purpose, Seed, Streams};
+pub use shuffle::{Shuffle, ShuffleSampler};
 pub use stream::Stream;
 pub use subsampling::{Scheme, Subsampler, Subsampling};
+pub use with_replacement::{WithReplacement, WithReplacementSampler};
 
 /// The most records that can be drawn from: 2⁶³.
 pub const MAX_RECORDS: u64 = 1 << 63;

@@ -84,7 +84,7 @@ fn check(seen: &Seen, rate: f64) -> std::result::Result<(), String> {
 
 /// The definition: every record for itself, by a 128-bit comparison with the exact rate.
 fn slow_draw(rate: f64, records: u64, stream: &mut Stream, batch: &mut Vec<u64>) {
-    let threshold = fixed_point::Fraction::from_f64(rate).top();
+    let threshold = crate::fraction::Fraction::from_f64(rate).top();
     batch.clear();
     for record in 0..records {
         let word = u128::from(stream.next_u64()) << 64 | u128::from(stream.next_u64());
