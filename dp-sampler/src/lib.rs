@@ -44,6 +44,8 @@ mod fixed_size;
 mod fraction;
 mod full;
 mod gaussian;
+#[cfg(test)]
+mod laws;
 mod permutation;
 mod poisson;
 mod seed;
