@@ -84,7 +84,10 @@ impl fmt::Display for Scheme {
                 write!(f, "{batch} at a time of {records} records, in a new random order every epoch")
             }
             Self::BallsInBins { bins, records } => {
-                write!(f, "each of {records} records at one of {bins} steps of an epoch, uniformly and independently")
+                write!(
+                    f,
+                    "each of {records} records at one of {bins} steps of an epoch, uniformly and independently"
+                )
             }
         }
     }

@@ -123,8 +123,7 @@ fn members(records: u64, set: u64) -> Vec<u64> {
 }
 
 pub(crate) fn poisson_law(rate: f64, records: u64) -> Law {
-    let probability =
-        |n: u32| rate.powi(n as i32) * (1.0 - rate).powi((records - u64::from(n)) as i32);
+    let probability = |n: u32| rate.powi(n as i32) * (1.0 - rate).powi((records - u64::from(n)) as i32);
     (0..1 << records).map(|set: u64| (members(records, set), probability(set.count_ones()))).collect()
 }
 

@@ -1,9 +1,7 @@
 //! Every sampler against its law, alpha 1e-6 a statistic; and every kind of broken sampler against the same tests.
 
 use super::*;
-use crate::{
-    BallsInBins, FixedSize, Poisson, Seed, Shuffle, Subsampler, Subsampling, WithReplacement,
-};
+use crate::{BallsInBins, FixedSize, Poisson, Seed, Shuffle, Subsampler, Subsampling, WithReplacement};
 
 fn bind<P: Subsampling>(plan: crate::Result<P>, records: u64) -> P::Sampler {
     plan.unwrap().bind(records, &Seed::for_tests(51)).unwrap()
@@ -17,7 +15,8 @@ fn neighbours(pair: u64) -> (u64, u64) {
 #[test]
 fn small_batches_have_their_law_and_steps_are_independent() {
     for (rate, records) in [(0.4, 3), (0.5, 2), (0.9, 3)] {
-        let (mut sampler, law) = (bind(Poisson::rate(rate), records), independent(&poisson_law(rate, records)));
+        let (mut sampler, law) =
+            (bind(Poisson::rate(rate), records), independent(&poisson_law(rate, records)));
         assert!(joint_p_value(&law, neighbours, |step, batch| sampler.draw(step, batch)) > 1e-6);
     }
     for (batch, records) in [(2, 4), (1, 5), (3, 4), (1, 2), (2, 6)] {
@@ -99,7 +98,8 @@ fn many_records_are_included_alike_and_in_pairs() {
         check_poisson(&seen, 1.0 / bins as f64).unwrap();
     }
     // With replacement: the counts of 20,000 · 50 draws are multinomial.
-    let (mut sampler, mut counts, mut batch) = (bind(WithReplacement::batch(50), 1_000), vec![0; 1_000], vec![]);
+    let (mut sampler, mut counts, mut batch) =
+        (bind(WithReplacement::batch(50), 1_000), vec![0; 1_000], vec![]);
     for step in 0..DRAWS {
         sampler.draw(step, &mut batch);
         assert_eq!(batch.len(), 50);
@@ -131,13 +131,15 @@ fn broken_samplers_fail() {
         batch.sort_unstable();
         let from = batch.len().saturating_sub(31);
         batch.drain(..from);
-        (0..300).filter(|record| batch.len() < 31 && !batch.contains(record)).collect::<Vec<_>>().into_iter().for_each(
-            |record| {
+        (0..300)
+            .filter(|record| batch.len() < 31 && !batch.contains(record))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|record| {
                 if batch.len() < 31 {
                     batch.push(record);
                 }
-            },
-        );
+            });
     });
     assert!(check_fixed_size(&cut, 31).is_err());
     // The same order in every epoch.
@@ -146,7 +148,9 @@ fn broken_samplers_fail() {
     let epochs = |pair: u64| (4 * pair, 4 * pair + 2);
     assert!(joint_p_value(&law, epochs, |step, batch| shuffle.draw(step % 2, batch)) < 1e-6);
     // The order of the epoch before, reversed: each epoch for itself is fine.
-    assert!(joint_p_value(&law, epochs, |step, batch| shuffle.draw(step / 4 * 4 + step % 4 / 2, batch)) < 1e-6);
+    assert!(
+        joint_p_value(&law, epochs, |step, batch| shuffle.draw(step / 4 * 4 + step % 4 / 2, batch)) < 1e-6
+    );
     // Duplicates thrown away, where they belong to the law; and kept, where they do not.
     let mut replaced = bind(WithReplacement::batch(2), 3);
     let law = independent(&with_replacement_law(2, 3));

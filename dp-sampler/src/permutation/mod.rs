@@ -86,10 +86,12 @@ impl Permutation {
     /// [`Error::NoRecords`] and [`Error::TooManyRecords`] for a length outside 1, …, 2⁶³.
     pub fn new(len: u64, stream: &mut Stream) -> Result<Self> {
         check_records(len)?;
-        let kind = match len {
-            ..=TABLE_LIMIT => Kind::Table(Table::new(len)),
-            ..=NARROW_LIMIT => Kind::Narrow(Network::new(len)),
-            _ => Kind::Wide(Network::new(len)),
+        let kind = if len <= TABLE_LIMIT {
+            Kind::Table(Table::new(len))
+        } else if len <= NARROW_LIMIT {
+            Kind::Narrow(Network::new(len))
+        } else {
+            Kind::Wide(Network::new(len))
         };
         let mut permutation = Self { len, kind };
         permutation.rekey(stream);

@@ -205,7 +205,8 @@ fn both_widths_and_all_ranges_agree_with_single_evaluations() {
                 let start = start.min(len - count);
                 let mut images = vec![7; count as usize];
                 permutation.apply_range(start, &mut images).unwrap();
-                let single: Vec<u64> = (start..start + count).map(|i| permutation.apply(i).unwrap()).collect();
+                let single: Vec<u64> =
+                    (start..start + count).map(|i| permutation.apply(i).unwrap()).collect();
                 assert_eq!(images, single, "{count} of {len} from {start}");
             }
         }

@@ -64,9 +64,18 @@ fn the_second_word_decides_where_the_first_cannot() {
 #[test]
 fn numbers_of_heads_are_binomial() {
     // 40,000 numbers each, alpha 1e-6: tossed (whole words, ragged), proposed (even, odd), unfair.
-    for (trials, numerator, denominator) in
-        [(64, 1, 2), (100, 1, 2), (4_096, 1, 2), (4_097, 1, 2), (5_000, 1, 2), (7_001, 1, 2), (10, 1, 3), (6_000, 3, 7), (9_000, 4, 5), (30, 1, 1 << 40)]
-    {
+    for (trials, numerator, denominator) in [
+        (64, 1, 2),
+        (100, 1, 2),
+        (4_096, 1, 2),
+        (4_097, 1, 2),
+        (5_000, 1, 2),
+        (7_001, 1, 2),
+        (10, 1, 3),
+        (6_000, 3, 7),
+        (9_000, 4, 5),
+        (30, 1, 1 << 40),
+    ] {
         let mut stream = stream(trials);
         let mut counts = vec![0; trials as usize + 1];
         for _ in 0..40_000 {
@@ -88,7 +97,8 @@ fn numbers_of_heads_are_binomial() {
 #[test]
 fn large_numbers_of_heads_follow_the_normal_limit() {
     // From 2^40 trials on the normal limit is wrong by less than 1e-6; 40,000 numbers in 20 cells, alpha 1e-6.
-    for (trials, numerator, denominator) in [(1_u64 << 40, 1_u64, 2), ((1 << 63) - 1, 1, 2), (1 << 63, 1, 3), (1 << 50, 255, 256)]
+    for (trials, numerator, denominator) in
+        [(1_u64 << 40, 1_u64, 2), ((1 << 63) - 1, 1, 2), (1 << 63, 1, 3), (1 << 50, 255, 256)]
     {
         let (mut stream, mut counts) = (stream(trials), vec![0; 20]);
         let p = numerator as f64 / denominator as f64;
