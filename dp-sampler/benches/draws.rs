@@ -5,7 +5,8 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{
-    FixedSize, GaussianNoise, NoiseSource, Permutation, Poisson, Purpose, Seed, Subsampler, Subsampling,
+    BallsInBins, FixedSize, GaussianNoise, NoiseSource, Permutation, Poisson, Purpose, Seed, Shuffle,
+    Subsampler, Subsampling, WithReplacement,
 };
 
 fn draw(c: &mut Criterion, name: &str, mut sampler: impl Subsampler) {
@@ -37,6 +38,14 @@ fn samplers(c: &mut Criterion) {
         let plan = FixedSize::batch(batch).unwrap();
         draw(c, &format!("fixed/{name}"), plan.bind(records, &seed).unwrap());
         draw(c, &format!("fixed by permutation/{name}"), plan.by_permutation().bind(records, &seed).unwrap());
+        let plan = WithReplacement::batch(batch).unwrap();
+        draw(c, &format!("with replacement/{name}"), plan.bind(records, &seed).unwrap());
+        draw(c, &format!("shuffle/{name}"), Shuffle::batch(batch).unwrap().bind(records, &seed).unwrap());
+        draw(
+            c,
+            &format!("balls in bins/{name}"),
+            BallsInBins::batch(batch).unwrap().bind(records, &seed).unwrap(),
+        );
     }
 }
 
@@ -50,6 +59,22 @@ fn plans(c: &mut Criterion) {
     c.bench_function("plan/permutation of 6e4", |b| {
         b.iter(|| Permutation::new(60_000, &mut streams.at(black_box(7))).unwrap());
     });
+}
+
+fn whole_orders(c: &mut Criterion) {
+    let mut group = c.benchmark_group("whole order");
+    let mut images = vec![0; 1 << 16];
+    group.throughput(Throughput::Elements(1 << 16));
+    for (name, len) in [("2^16", 1 << 16), ("1e7", 10_000_000), ("2^40", 1 << 40)] {
+        let mut stream = Seed::for_tests(1).streams(Purpose::Split).at(0);
+        let permutation = Permutation::new(len, &mut stream).unwrap();
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                permutation.apply_range(0, &mut images).unwrap();
+                black_box(&mut images)[0]
+            });
+        });
+    }
 }
 
 fn noise(c: &mut Criterion) {
@@ -78,5 +103,5 @@ fn noise(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, samplers, plans, noise);
+criterion_group!(benches, samplers, plans, whole_orders, noise);
 criterion_main!(benches);
