@@ -93,6 +93,30 @@ fn the_network_maps_tuples_uniformly_even_where_it_is_not_used() {
 }
 
 #[test]
+fn any_two_inputs_of_a_round_have_independent_uniform_outputs() {
+    // The proof's statement, counted out for words of 7 bits, inputs of u and outputs of o bits, u + o − 1 ≤ 7: over
+    // all b and c, whatever a is, each pair of outputs of two inputs comes up equally often.
+    let (words, mask) = (1_u32 << 7, (1 << 7) - 1);
+    for (u, o) in [(4, 4), (3, 5), (5, 3), (1, 7), (3, 4)] {
+        for a in [0, 1, 37, 64, 127] {
+            for (x, y) in (0..1_u32 << u).flat_map(|x| (0..x).map(move |y| (x, y))) {
+                let mut counts = vec![0; 1 << (2 * o)];
+                for (b, c) in (0..words).flat_map(|b| (0..words).map(move |c| (b, c))) {
+                    let output = |x: u32| (((a * x + b) * x + c) & mask) >> (7 - o);
+                    counts[(output(x) << o | output(y)) as usize] += 1;
+                }
+                assert!(counts.iter().all(|&n| n == words * words >> (2 * o)), "{u} {o} {a} {x} {y}");
+            }
+        }
+    }
+    // One bit too many, and it is not so.
+    let output = |x: u32, b: u32, c: u32| ((b * x + c) & mask) >> 3;
+    let all = (0..words).flat_map(|b| (0..words).map(move |c| (b, c)));
+    let pairs: std::collections::HashSet<_> = all.map(|(b, c)| (output(0, b, c), output(16, b, c))).collect();
+    assert!(pairs.len() < 256);
+}
+
+#[test]
 fn too_few_rounds_are_noticed() {
     assert!(tuples(64, 2, 2, 200_000) < 1e-6);
     assert!(tuples(16, 2, 4, 200_000) < 1e-6);
