@@ -38,6 +38,12 @@ pub enum Error {
         /// The longest vector of indices on this machine.
         bound: u64,
     },
+    /// A permutation cannot be written out.
+    #[error("no memory for a permutation of {len} elements, 16 bytes each")]
+    NoMemory {
+        /// The number of elements.
+        len: u64,
+    },
     /// An index outside the domain of a permutation.
     #[error("index must be below {len}, got {index}")]
     Index {

@@ -34,6 +34,7 @@ use crate::{Error, Purpose, Result, Scheme, Seed, Streams, Subsampler, Subsampli
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shuffle {
     batch: u64,
+    exact: bool,
 }
 
 impl Shuffle {
@@ -43,7 +44,15 @@ impl Shuffle {
     ///
     /// [`Error::EmptyBatch`] for 0.
     pub fn batch(batch: u64) -> Result<Self> {
-        if batch == 0 { Err(Error::EmptyBatch) } else { Ok(Self { batch }) }
+        if batch == 0 { Err(Error::EmptyBatch) } else { Ok(Self { batch, exact: false }) }
+    }
+
+    /// Writes each epoch's order out instead of computing it from a key: exactly uniform for any number of records.
+    ///
+    /// It takes 16 bytes a record, and entering an epoch takes time in proportion to the records.
+    #[must_use]
+    pub fn exact(self) -> Self {
+        Self { exact: true, ..self }
     }
 }
 
@@ -56,7 +65,8 @@ impl Subsampling for Shuffle {
         self.scheme(records)?;
         let length = check_batch_length(self.batch)?;
         let streams = seed.streams(Purpose::Subsample);
-        let permutation = Permutation::new(records, &mut streams.at(0))?;
+        let order = if self.exact { Permutation::exact } else { Permutation::new };
+        let permutation = order(records, &mut streams.at(0))?;
         let steps = records.div_ceil(self.batch);
         Ok(ShuffleSampler { batch: self.batch, records, length, steps, epoch: 0, permutation, streams })
     }
@@ -79,7 +89,7 @@ impl Subsampling for Shuffle {
 /// # Accuracy
 ///
 /// The orders are as uniform as the [`Permutation`]: exactly for up to 1,024 records; above, in part measured instead
-/// of proven. The division into epochs and batches is exact.
+/// of proven unless the plan is [`exact`](Shuffle::exact). The division into epochs and batches is exact.
 pub struct ShuffleSampler {
     batch: u64,
     records: u64,

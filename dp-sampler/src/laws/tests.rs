@@ -85,6 +85,12 @@ fn many_records_are_included_alike_and_in_pairs() {
         let seen = observe(records, |step, batch| sampler.draw(step * steps + position, batch));
         check_fixed_size(&seen, batch).unwrap();
     }
+    let mut written = bind(Shuffle::batch(30).map(Shuffle::exact), 1_500);
+    let seen = observe(1_500, |step, batch| written.draw(step * 50 + 7, batch));
+    check_fixed_size(&seen, 30).unwrap();
+    let mut written = bind(BallsInBins::bins(50).map(BallsInBins::exact), 1_500);
+    let seen = observe(1_500, |step, batch| written.draw(step * 50 + 7, batch));
+    check_poisson(&seen, 1.0 / 50.0).unwrap();
     for (batch, records, by_permutation) in
         [(100, 300, false), (50, 300, false), (30, 1_500, false), (30, 1_500, true), (50, 300, true)]
     {

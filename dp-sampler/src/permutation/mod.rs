@@ -47,8 +47,8 @@ const NARROW_LIMIT: u64 = 1 << 32;
 /// quadruples of 8 to 64 elements (over half a million keys 8 rounds fail and 10 pass),
 /// avalanche, serial correlation, birthday spacings. A statistical test that
 /// needs billions of values has not been run, and sixteen times 3w bits of key cannot reach every permutation.
-/// Where a privacy proof has to rest on uniform subsets, use [`FixedSize::batch`](crate::FixedSize::batch) as it is,
-/// which is exact.
+/// Where a privacy proof has to rest on a uniform order, use [`Permutation::exact`]; on uniform subsets,
+/// [`FixedSize::batch`](crate::FixedSize::batch) as it is.
 ///
 /// ```
 /// use dp_sampler::{Permutation, Purpose, Seed};
@@ -87,13 +87,36 @@ impl Permutation {
     pub fn new(len: u64, stream: &mut Stream) -> Result<Self> {
         check_records(len)?;
         let kind = if len <= TABLE_LIMIT {
-            Kind::Table(Table::new(len))
+            Kind::Table(Table::new(len)?)
         } else if len <= NARROW_LIMIT {
             Kind::Narrow(Network::new(len))
         } else {
             Kind::Wide(Network::new(len))
         };
         let mut permutation = Self { len, kind };
+        permutation.rekey(stream);
+        Ok(permutation)
+    }
+
+    /// A permutation that is written out whatever its length: all n! are exactly equally likely.
+    ///
+    /// It takes 16 bytes an element and a time in proportion, once for every key.
+    ///
+    /// ```
+    /// use dp_sampler::{Permutation, Purpose, Seed};
+    ///
+    /// let mut stream = Seed::for_tests(1).streams(Purpose::Split).at(0);
+    /// let permutation = Permutation::exact(60_000, &mut stream)?;
+    /// assert_eq!(permutation.invert(permutation.apply(17)?)?, 17);
+    /// # Ok::<(), dp_sampler::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), and [`Error::NoMemory`].
+    pub fn exact(len: u64, stream: &mut Stream) -> Result<Self> {
+        check_records(len)?;
+        let mut permutation = Self { len, kind: Kind::Table(Table::new(len)?) };
         permutation.rekey(stream);
         Ok(permutation)
     }
@@ -122,7 +145,7 @@ impl Permutation {
     pub fn apply(&self, index: u64) -> Result<u64> {
         self.check(index)?;
         Ok(match &self.kind {
-            Kind::Table(table) => u64::from(table.images[index as usize]),
+            Kind::Table(table) => table.images[index as usize],
             Kind::Narrow(network) => network.walk(index),
             Kind::Wide(network) => network.walk(index),
         })
@@ -136,7 +159,7 @@ impl Permutation {
     pub fn invert(&self, image: u64) -> Result<u64> {
         self.check(image)?;
         Ok(match &self.kind {
-            Kind::Table(table) => u64::from(table.origins[image as usize]),
+            Kind::Table(table) => table.origins[image as usize],
             Kind::Narrow(network) => network.walk_back(image),
             Kind::Wide(network) => network.walk_back(image),
         })
@@ -166,10 +189,9 @@ impl Permutation {
         self.check(start.saturating_add(more))?;
         match &self.kind {
             Kind::Table(table) => {
+                // Inside, and so is their sum: both are at most the table's length.
                 let from = start as usize;
-                for (image, &written) in images.iter_mut().zip(&table.images[from..]) {
-                    *image = u64::from(written);
-                }
+                images.copy_from_slice(&table.images[from..from + images.len()]);
             }
             Kind::Narrow(network) => network.images(start, images),
             Kind::Wide(network) => network.images(start, images),

@@ -62,7 +62,7 @@ fn tables_give_every_order_equally_often() {
     {
         let mut counts = std::collections::HashMap::new();
         let streams = streams();
-        let mut table = Table::new(len);
+        let mut table = Table::new(len).unwrap();
         for key in 0..keys {
             table.rekey(&mut streams.at(key));
             *counts.entry(table.images.clone()).or_insert(0) += 1;
@@ -105,7 +105,7 @@ fn any_two_inputs_of_a_round_have_independent_uniform_outputs() {
                     let output = |x: u32| (((a * x + b) * x + c) & mask) >> (7 - o);
                     counts[(output(x) << o | output(y)) as usize] += 1;
                 }
-                assert!(counts.iter().all(|&n| n == words * words >> (2 * o)), "{u} {o} {a} {x} {y}");
+                assert!(counts.iter().all(|&n| n == (words * words) >> (2 * o)), "{u} {o} {a} {x} {y}");
             }
         }
     }
@@ -239,6 +239,12 @@ fn both_widths_and_all_ranges_agree_with_single_evaluations() {
         assert!(matches!(permutation.apply_range(u64::MAX, &mut images), Err(Error::Index { .. })));
         assert_eq!(images, [7; 2]);
     }
+    // Written out, the same stream gives the same table at any length.
+    let written = Permutation::exact(1_024, &mut streams().at(5)).unwrap();
+    assert!(written.iter().eq(Permutation::new(1_024, &mut streams().at(5)).unwrap().iter()));
+    let written = Permutation::exact(3_001, &mut streams().at(5)).unwrap();
+    assert!((0..3_001).all(|i| written.invert(written.apply(i).unwrap()).unwrap() == i));
+    assert!(matches!(Permutation::exact(1 << 63, &mut streams().at(5)), Err(Error::NoMemory { .. })));
     let permutation = Permutation::new(3_001, &mut streams().at(5)).unwrap();
     let all: Vec<u64> = permutation.iter().collect();
     assert_eq!(all.len(), 3_001);
