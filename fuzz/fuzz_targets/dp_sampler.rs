@@ -3,8 +3,8 @@
 #![no_main]
 
 use dp_sampler::{
-    BallsInBins, FixedSize, FullBatch, GaussianNoise, NoiseSource, Permutation, Poisson, Purpose, Scheme, Seed,
-    Shuffle, Subsampler, Subsampling, WithReplacement,
+    BallsInBins, FixedSize, FullBatch, GaussianNoise, NoiseSource, Permutation, Poisson, Purpose, Scheme,
+    Seed, Shuffle, Subsampler, Subsampling, WithReplacement,
 };
 use libfuzzer_sys::fuzz_target;
 
