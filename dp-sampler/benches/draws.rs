@@ -4,7 +4,10 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dp_sampler::rand_core::Rng;
-use dp_sampler::{FixedSize, Permutation, Poisson, Purpose, Seed, Subsampler, Subsampling};
+use dp_sampler::{
+    BallsInBins, FixedSize, Permutation, Poisson, Purpose, Seed, Shuffle, Subsampler, Subsampling,
+    WithReplacement,
+};
 
 fn draw(c: &mut Criterion, name: &str, mut sampler: impl Subsampler) {
     let mut batch = Vec::with_capacity(sampler.max_batch_hint());
@@ -35,6 +38,14 @@ fn samplers(c: &mut Criterion) {
         let plan = FixedSize::batch(batch).unwrap();
         draw(c, &format!("fixed/{name}"), plan.bind(records, &seed).unwrap());
         draw(c, &format!("fixed by permutation/{name}"), plan.by_permutation().bind(records, &seed).unwrap());
+        let plan = WithReplacement::batch(batch).unwrap();
+        draw(c, &format!("with replacement/{name}"), plan.bind(records, &seed).unwrap());
+        draw(c, &format!("shuffle/{name}"), Shuffle::batch(batch).unwrap().bind(records, &seed).unwrap());
+        draw(
+            c,
+            &format!("balls in bins/{name}"),
+            BallsInBins::batch(batch).unwrap().bind(records, &seed).unwrap(),
+        );
     }
 }
 
@@ -50,5 +61,21 @@ fn plans(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, samplers, plans);
+fn whole_orders(c: &mut Criterion) {
+    let mut group = c.benchmark_group("whole order");
+    let mut images = vec![0; 1 << 16];
+    group.throughput(Throughput::Elements(1 << 16));
+    for (name, len) in [("2^16", 1 << 16), ("1e7", 10_000_000), ("2^40", 1 << 40)] {
+        let mut stream = Seed::for_tests(1).streams(Purpose::Split).at(0);
+        let permutation = Permutation::new(len, &mut stream).unwrap();
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                permutation.apply_range(0, &mut images).unwrap();
+                black_box(&mut images)[0]
+            });
+        });
+    }
+}
+
+criterion_group!(benches, samplers, plans, whole_orders);
 criterion_main!(benches);

@@ -19,6 +19,9 @@ pub enum Error {
     /// A batch without records estimates nothing.
     #[error("batch size must be at least 1, got 0")]
     EmptyBatch,
+    /// Records have to go somewhere.
+    #[error("number of bins must be between 1 and {bound}, got {0}", bound = crate::MAX_RECORDS)]
+    Bins(u64),
     /// Without replacement, a batch cannot exceed the data.
     #[error("batch size must be at most the number of records {records}, got {batch}")]
     BatchExceedsRecords {
@@ -34,6 +37,12 @@ pub enum Error {
         batch: u64,
         /// The longest vector of indices on this machine.
         bound: u64,
+    },
+    /// A permutation cannot be written out.
+    #[error("no memory for a permutation of {len} elements, 16 bytes each")]
+    NoMemory {
+        /// The number of elements.
+        len: u64,
     },
     /// An index outside the domain of a permutation.
     #[error("index must be below {len}, got {index}")]

@@ -34,18 +34,26 @@
 //! | [`GaussianNoise`], [`LaplaceNoise`] | within 5 units in the last place of a true variable, tails to 13 σ and to 88 | compared with reference values, tested by distribution also beyond 8 σ |
 //! | [`DiscreteGaussianNoise`], [`DiscreteLaplaceNoise`] | the exact law | integers and comparisons that are carried on until decided; the law tested value by value |
 //! | [`RoundedGaussianNoise`] | the law within 2⁻²⁴⁰ | the same |
+//! | [`WithReplacement`] | independent uniform draws | exact integers and rejection |
+//! | [`Shuffle`] | each record once an epoch, in an order as uniform as [`Permutation`] | exact up to 1,024 records, measured above |
+//! | [`BallsInBins`] | each record at one independent step of an epoch: lengths within [`BallsInBinsSampler::deviation`], members as [`Permutation`] | proven in `balls_in_bins::halving` |
 //!
 //! All of it is relative to ChaCha20: exchanged for a truly random function the statements hold as they are.
 //! Timing is not hidden.
 
+mod balls_in_bins;
 mod chacha;
 mod error;
 mod fixed_size;
+mod fraction;
 mod full;
+#[cfg(test)]
+mod laws;
 mod noise;
 mod permutation;
 mod poisson;
 mod seed;
+mod shuffle;
 mod simd;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
@@ -53,7 +61,9 @@ mod stream;
 mod subsampling;
 #[cfg(test)]
 mod testing;
+mod with_replacement;
 
+pub use balls_in_bins::{BallsInBins, BallsInBinsSampler};
 pub use error::{Error, Result};
 pub use fixed_size::{FixedSize, FixedSizeSampler};
 pub use full::{FullBatch, FullBatchSampler};
@@ -61,12 +71,14 @@ pub use noise::{
     DiscreteGaussianNoise, DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise, MAX_NOISE_CHUNKS, NOISE_CHUNK,
     Noise, NoiseDistribution, NoiseSource, RoundedGaussianNoise,
 };
-pub use permutation::Permutation;
+pub use permutation::{Images, Permutation};
 pub use poisson::{Poisson, PoissonSampler};
 pub use rand_core;
 pub use seed::{Purpose, Seed, Streams};
+pub use shuffle::{Shuffle, ShuffleSampler};
 pub use stream::Stream;
 pub use subsampling::{Scheme, Subsampler, Subsampling};
+pub use with_replacement::{WithReplacement, WithReplacementSampler};
 
 /// The most records that can be drawn from: 2⁶³.
 pub const MAX_RECORDS: u64 = 1 << 63;

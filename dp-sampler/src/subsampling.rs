@@ -9,8 +9,7 @@ use crate::{Error, MAX_RECORDS, Result, Seed};
 /// How a sampler chooses the records of a step, as it says itself.
 ///
 /// The amplification that an accountant may claim depends on this value, so the schemes that claim any can only
-/// be had from a sampler: outside this crate the variants `Poisson` and `WithoutReplacement` can be matched
-/// (with `..`) but not built.
+/// be had from a sampler: outside this crate every variant except `Full` can be matched (with `..`) but not built.
 ///
 /// ```compile_fail
 /// let claimed = dp_sampler::Scheme::Poisson { rate: 1e-9 };
@@ -44,6 +43,30 @@ pub enum Scheme {
         /// The number of records it is drawn from.
         records: u64,
     },
+    /// Independent uniform draws, so that a record may come up more than once.
+    #[non_exhaustive]
+    WithReplacement {
+        /// The number of draws in a batch.
+        batch: u64,
+        /// The number of records they are from.
+        records: u64,
+    },
+    /// Epochs: all records in a new uniformly random order, cut into batches.
+    #[non_exhaustive]
+    Shuffle {
+        /// The size of every batch except the last of an epoch, which has what is left.
+        batch: u64,
+        /// The number of records in an epoch.
+        records: u64,
+    },
+    /// Epochs: each record at one step of an epoch, chosen uniformly and independently of the others.
+    #[non_exhaustive]
+    BallsInBins {
+        /// The number of steps in an epoch.
+        bins: u64,
+        /// The number of records in an epoch.
+        records: u64,
+    },
 }
 
 impl fmt::Display for Scheme {
@@ -53,6 +76,18 @@ impl fmt::Display for Scheme {
             Self::Poisson { rate } => write!(f, "each record independently with probability {rate}"),
             Self::WithoutReplacement { batch, records } => {
                 write!(f, "exactly {batch} of {records} records, every subset of that size equally likely")
+            }
+            Self::WithReplacement { batch, records } => {
+                write!(f, "{batch} draws from {records} records, each uniform and independent of the others")
+            }
+            Self::Shuffle { batch, records } => {
+                write!(f, "{batch} at a time of {records} records, in a new random order every epoch")
+            }
+            Self::BallsInBins { bins, records } => {
+                write!(
+                    f,
+                    "each of {records} records at one of {bins} steps of an epoch, uniformly and independently"
+                )
             }
         }
     }
@@ -101,16 +136,18 @@ pub trait Subsampler: sealed::Sealed {
     /// The number of records that are drawn from.
     fn records(&self) -> u64;
 
-    /// The expected number of records in a batch. Public, unlike the number in any one batch.
+    /// The expected number of records in a batch, where that differs between steps on average over an epoch. Public,
+    /// which the number in any one batch need not be.
     fn expected_batch(&self) -> f64;
 
     /// A length that a batch exceeds with probability below 2⁻¹⁰⁰.
     fn max_batch_hint(&self) -> usize;
 
-    /// Replaces the contents of `batch` by the batch of this step: distinct numbers below `records()`.
+    /// Replaces the contents of `batch` by the batch of this step: numbers below `records()`.
     ///
-    /// A function of the seed and the step alone, so steps can be drawn in any order and again. Allocates
-    /// nothing once `batch` has capacity [`max_batch_hint`](Self::max_batch_hint), unless that rare bound is
+    /// They are distinct, except where records are drawn [with replacement](crate::WithReplacement); there a number
+    /// counts as often as it occurs. A function of the seed and the step alone, so steps can be drawn in any order and
+    /// again. Allocates nothing once `batch` has capacity [`max_batch_hint`](Self::max_batch_hint), unless that rare bound is
     /// exceeded. The order within a batch means nothing.
     fn draw(&mut self, step: u64, batch: &mut Vec<u64>);
 

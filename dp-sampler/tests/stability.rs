@@ -4,8 +4,9 @@
 
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{
-    DiscreteGaussianNoise, DiscreteLaplaceNoise, FixedSize, GaussianNoise, LaplaceNoise, NoiseSource,
-    Permutation, Poisson, Purpose, Result, RoundedGaussianNoise, Seed, Streams, Subsampler, Subsampling,
+    BallsInBins, DiscreteGaussianNoise, DiscreteLaplaceNoise, FixedSize, GaussianNoise, LaplaceNoise,
+    NoiseSource, Permutation, Poisson, Purpose, Result, RoundedGaussianNoise, Seed, Shuffle, Streams,
+    Subsampler, Subsampling, WithReplacement,
 };
 
 /// The lines `name,value,value,…` of the golden file; those with `#` say what made them.
@@ -70,6 +71,10 @@ fn batches_are_stable() -> Result<()> {
     check("fixed set", &first_batch(FixedSize::batch(300)?, 1_000, 12)?);
     check("fixed network", &first_batch(FixedSize::batch(128)?.by_permutation(), 60_000, 12)?);
     check("fixed shuffle", &first_batch(FixedSize::batch(100)?.by_permutation(), 1_000, 12)?);
+    check("with replacement", &first_batch(WithReplacement::batch(128)?, 60_000, 12)?);
+    check("shuffle", &first_batch(Shuffle::batch(128)?, 60_000, 12)?);
+    check("balls in bins", &first_batch(BallsInBins::batch(128)?, 60_000, 12)?);
+    check("balls in few bins", &first_batch(BallsInBins::bins(3)?, 100, 12)?);
     let permutation = Permutation::new(1 << 63, &mut Seed::for_tests(1).streams(Purpose::Subsample).at(0))?;
     check("permutation", &[permutation.apply(0)?, permutation.apply(1)?, permutation.invert(0)?]);
     Ok(())

@@ -389,3 +389,26 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dp_sampler::{BallsInBins, Shuffle, WithReplacement};
+
+    #[test]
+    fn schemes_without_an_event_are_refused_by_name() {
+        let schemes = [
+            WithReplacement::batch(5).and_then(|plan| plan.scheme(100)),
+            Shuffle::batch(5).and_then(|plan| plan.scheme(100)),
+            BallsInBins::bins(20).and_then(|plan| plan.scheme(100)),
+        ];
+        for scheme in schemes {
+            let scheme = scheme.unwrap();
+            let told = sampling(&scheme).unwrap_err().to_string();
+            assert!(told.contains(&scheme.to_string()), "{told}");
+            assert!(matches!(sampling_rate(&scheme), Err(Error::UnknownScheme(_))));
+            let sum = GaussianSum::new(ClipNorm::new(1.0, 2).unwrap(), 1.0).unwrap();
+            assert!(matches!(sum.event(&scheme), Err(Error::UnknownScheme(_))));
+        }
+    }
+}

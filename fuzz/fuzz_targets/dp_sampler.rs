@@ -3,8 +3,9 @@
 #![no_main]
 
 use dp_sampler::{
-    DiscreteGaussianNoise, DiscreteLaplaceNoise, FixedSize, FullBatch, GaussianNoise, LaplaceNoise, NOISE_CHUNK,
-    NoiseSource, Permutation, Poisson, Purpose, RoundedGaussianNoise, Seed, Subsampler, Subsampling,
+    BallsInBins, DiscreteGaussianNoise, DiscreteLaplaceNoise, FixedSize, FullBatch, GaussianNoise,
+    LaplaceNoise, NOISE_CHUNK, NoiseSource, Permutation, Poisson, Purpose, RoundedGaussianNoise, Scheme,
+    Seed, Shuffle, Subsampler, Subsampling, WithReplacement,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -35,7 +36,9 @@ fn check_sampler<P: Subsampling>(plan: &P, records: u64, number: u64, step: u64)
     assert_eq!(batch, again);
     assert!(batch.len() <= sampler.max_batch_hint());
     batch.sort_unstable();
-    assert!(batch.windows(2).all(|pair| pair[0] < pair[1]));
+    if !matches!(sampler.scheme(), Scheme::WithReplacement { .. }) {
+        assert!(batch.windows(2).all(|pair| pair[0] < pair[1]));
+    }
     assert!(batch.last().is_none_or(|&last| last < records));
 }
 
@@ -63,7 +66,7 @@ fuzz_target!(|data: &[u8]| {
     let capped = records % ((1 << 40) + 1);
     let value = word(&mut data);
 
-    match kind % 6 {
+    match kind % 7 {
         0 => {
             let rate = f64::from_bits(value);
             match Poisson::rate(rate) {
@@ -98,6 +101,13 @@ fuzz_target!(|data: &[u8]| {
             assert!(image < records);
             assert_eq!(permutation.invert(image).expect("so is its image"), index);
             assert!(permutation.apply(records).is_err() && permutation.invert(u64::MAX).is_err());
+            let mut images = [0; 70];
+            let count = records.min(70) as usize;
+            let start = index.min(records - count as u64);
+            permutation.apply_range(start, &mut images[..count]).expect("the range is inside");
+            for (i, &image) in images[..count].iter().enumerate() {
+                assert_eq!(permutation.invert(image).expect("an image is in range"), start + i as u64);
+            }
         }
         3 => {
             let seed = Seed::for_tests(number);
@@ -124,6 +134,20 @@ fuzz_target!(|data: &[u8]| {
             if let Ok(noise) = DiscreteGaussianNoise::at_least(&seed, f64::from_bits(value)) {
                 check_noise(&noise, step, 40, |x: i64| x.unsigned_abs() < 1 << 40);
             }
+        5 => match WithReplacement::batch(value % 2_001) {
+            Err(_) => assert_eq!(value % 2_001, 0),
+            Ok(plan) => {
+                check_sampler(&plan, records, number, step);
+                check_sampler(&Shuffle::batch(value % 2_001).expect("as above"), records, number, step);
+                check_sampler(&BallsInBins::batch(value % 2_001).expect("as above"), records, number, step);
+                // Any number of bins, as long as one of them stays short.
+                if let Ok(plan) = BallsInBins::bins(value) {
+                    if (records as f64) < MOST_EXPECTED * value as f64 {
+                        check_sampler(&plan, records, number, step);
+                    }
+                }
+            }
+        },
         }
         _ => check_sampler(&FullBatch, records % 3_000, number, step),
     }

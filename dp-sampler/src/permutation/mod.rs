@@ -1,47 +1,54 @@
 //! A secret permutation that is evaluated one index at a time.
 
-use rand_core::Rng;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+mod lanes;
+mod network;
+mod table;
 
 use crate::subsampling::check_records;
 use crate::{Error, Result, Stream};
+use network::Network;
+use table::Table;
 
 /// Up to this many elements a permutation is a table, drawn exactly.
 pub(crate) const TABLE_LIMIT: u64 = 1 << 10;
-/// Rounds of the network above that; the tests say why.
-const ROUNDS: usize = 12;
+/// Up to this many elements 32-bit words are enough.
+const NARROW_LIMIT: u64 = 1 << 32;
 
 /// A random permutation of 0, …, n − 1 that can be evaluated, and inverted, at any one index.
 ///
 /// *Up to 1,024 elements* it is a table made by the Fisher–Yates shuffle with exactly uniform integers: all n!
 /// permutations are equally likely.
 ///
-/// *Above*, it is a Feistel network on b = ⌈log₂ n⌉ bits in constant memory. Twelve times, one half is changed by
+/// *Above*, it is a Feistel network on b = ⌈log₂ n⌉ bits in constant memory. Sixteen times, one half is changed by
 /// a keyed function of the other; images at n and above are permuted again until they fall below n.
 ///
 /// ```text
 /// upper ← upper ⊕ F(lower),  then  lower ← lower ⊕ F(upper),  …
-/// F(x) = the first bits of g(first 32 bits of (a·x + b mod 2^64)),   a, b: 64 secret bits each, new every round
+/// F(x) = the first bits of (a·x + b)·x + c mod 2ʷ       a, b, c: w secret bits each, new every round
 /// ```
 ///
-/// with g a fixed bijection of 32-bit words. The halves take turns instead of places, so their widths may differ by one
-/// bit.
+/// with w = 32 up to 2³² elements and w = 64 above. The halves take turns instead of places, so their widths may
+/// differ by one bit. Many elements go through the rounds side by side, with the vector instructions that the
+/// machine has; the images are the same on every machine.
 ///
 /// # Accuracy
 ///
 /// *Proven*: it is a bijection. Walking a cycle until it re-enters the first n elements turns a uniformly random
-/// permutation of 2ᵇ elements into one of n (Black and Rogaway), in fewer than two evaluations on average. a·x + b
-/// is strongly universal in its first 32 bits (Dietzfelbinger), and g keeps that: any *two* different inputs of a
-/// round give independent uniform outputs. So in one pass any two elements are mapped exactly as by Luby
-/// and Rackoff's network with truly random functions.
+/// permutation of 2ᵇ elements into one of n (Black and Rogaway), in fewer than two evaluations on average. And any
+/// *two* different inputs of a round give independent uniform outputs: for inputs of u bits and outputs of o, the
+/// first o bits of b·x + c are strongly universal because u + o − 1 ≤ w (Dietzfelbinger), whatever constant is added
+/// to either, here a·x². So in one pass any two elements are mapped exactly as by Luby and Rackoff's network with
+/// truly random functions.
 ///
 /// *Known*: at exactly 2ᵇ elements nothing walks, and the network then makes even permutations only, half of all.
 /// The images of up to n − 2 elements do not show it.
 ///
-/// *Measured*: everything about three and more elements at once, by the tests beside the code: pairs and triples of
-/// 10 to 64 elements (over a million keys 8 rounds fail and 10 pass), avalanche, serial correlation. A statistical
-/// test that needs billions of values has not been run. Where a privacy proof has to rest on uniform subsets, use
-/// [`FixedSize::batch`](crate::FixedSize::batch) as it is, which is exact.
+/// *Measured*: everything about three and more elements at once, by the tests beside the code: pairs, triples and
+/// quadruples of 8 to 64 elements (over half a million keys 8 rounds fail and 10 pass),
+/// avalanche, serial correlation, birthday spacings. A statistical test that
+/// needs billions of values has not been run, and sixteen times 3w bits of key cannot reach every permutation.
+/// Where a privacy proof has to rest on a uniform order, use [`Permutation::exact`]; on uniform subsets,
+/// [`FixedSize::batch`](crate::FixedSize::batch) as it is.
 ///
 /// ```
 /// use dp_sampler::{Permutation, Purpose, Seed};
@@ -67,7 +74,8 @@ pub struct Permutation {
 
 enum Kind {
     Table(Table),
-    Network(Network),
+    Narrow(Network<u32>),
+    Wide(Network<u64>),
 }
 
 impl Permutation {
@@ -78,9 +86,37 @@ impl Permutation {
     /// [`Error::NoRecords`] and [`Error::TooManyRecords`] for a length outside 1, …, 2⁶³.
     pub fn new(len: u64, stream: &mut Stream) -> Result<Self> {
         check_records(len)?;
-        let kind =
-            if len <= TABLE_LIMIT { Kind::Table(Table::new(len)) } else { Kind::Network(Network::new(len)) };
+        let kind = if len <= TABLE_LIMIT {
+            Kind::Table(Table::new(len)?)
+        } else if len <= NARROW_LIMIT {
+            Kind::Narrow(Network::new(len))
+        } else {
+            Kind::Wide(Network::new(len))
+        };
         let mut permutation = Self { len, kind };
+        permutation.rekey(stream);
+        Ok(permutation)
+    }
+
+    /// A permutation that is written out whatever its length: all n! are exactly equally likely.
+    ///
+    /// It takes 16 bytes an element and a time in proportion, once for every key.
+    ///
+    /// ```
+    /// use dp_sampler::{Permutation, Purpose, Seed};
+    ///
+    /// let mut stream = Seed::for_tests(1).streams(Purpose::Split).at(0);
+    /// let permutation = Permutation::exact(60_000, &mut stream)?;
+    /// assert_eq!(permutation.invert(permutation.apply(17)?)?, 17);
+    /// # Ok::<(), dp_sampler::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), and [`Error::NoMemory`].
+    pub fn exact(len: u64, stream: &mut Stream) -> Result<Self> {
+        check_records(len)?;
+        let mut permutation = Self { len, kind: Kind::Table(Table::new(len)?) };
         permutation.rekey(stream);
         Ok(permutation)
     }
@@ -89,7 +125,8 @@ impl Permutation {
     pub fn rekey(&mut self, stream: &mut Stream) {
         match &mut self.kind {
             Kind::Table(table) => table.rekey(stream),
-            Kind::Network(network) => network.rekey(stream),
+            Kind::Narrow(network) => network.rekey(stream),
+            Kind::Wide(network) => network.rekey(stream),
         }
     }
 
@@ -108,8 +145,9 @@ impl Permutation {
     pub fn apply(&self, index: u64) -> Result<u64> {
         self.check(index)?;
         Ok(match &self.kind {
-            Kind::Table(table) => u64::from(table.images[index as usize]),
-            Kind::Network(network) => network.walk(index),
+            Kind::Table(table) => table.images[index as usize],
+            Kind::Narrow(network) => network.walk(index),
+            Kind::Wide(network) => network.walk(index),
         })
     }
 
@@ -121,19 +159,66 @@ impl Permutation {
     pub fn invert(&self, image: u64) -> Result<u64> {
         self.check(image)?;
         Ok(match &self.kind {
-            Kind::Table(table) => u64::from(table.origins[image as usize]),
-            Kind::Network(network) => network.walk_back(image),
+            Kind::Table(table) => table.origins[image as usize],
+            Kind::Narrow(network) => network.walk_back(image),
+            Kind::Wide(network) => network.walk_back(image),
         })
     }
 
-    /// Appends the images of 0, …, `count` − 1, with `count` at most the length.
-    pub(crate) fn extend_with_first(&self, count: u64, images: &mut Vec<u64>) {
+    /// Where the elements `start`, `start + 1`, … go, one for each place in `images`.
+    ///
+    /// Faster than one at a time, and nothing is allocated.
+    ///
+    /// ```
+    /// use dp_sampler::{Permutation, Purpose, Seed};
+    ///
+    /// let mut stream = Seed::for_tests(1).streams(Purpose::Split).at(0);
+    /// let permutation = Permutation::new(60_000, &mut stream)?;
+    /// let mut batch = [0; 128];
+    /// permutation.apply_range(59_000, &mut batch)?;
+    /// assert_eq!(batch[3], permutation.apply(59_003)?);
+    /// assert!(permutation.apply_range(59_900, &mut batch).is_err());
+    /// # Ok::<(), dp_sampler::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Index`] when the last index is not below the length; nothing is written then.
+    pub fn apply_range(&self, start: u64, images: &mut [u64]) -> Result<()> {
+        let Some(more) = (images.len() as u64).checked_sub(1) else { return Ok(()) };
+        self.check(start.saturating_add(more))?;
         match &self.kind {
             Kind::Table(table) => {
-                images.extend(table.images[..count as usize].iter().map(|&image| u64::from(image)))
+                // Inside, and so is their sum: both are at most the table's length.
+                let from = start as usize;
+                images.copy_from_slice(&table.images[from..from + images.len()]);
             }
-            Kind::Network(network) => network.extend_with_first(count, images),
+            Kind::Narrow(network) => network.images(start, images),
+            Kind::Wide(network) => network.images(start, images),
         }
+        Ok(())
+    }
+
+    /// The images of 0, …, n − 1 one after the other: a whole shuffled order in constant memory.
+    ///
+    /// ```
+    /// use dp_sampler::{Permutation, Purpose, Seed};
+    ///
+    /// let mut stream = Seed::for_tests(1).streams(Purpose::Split).at(0);
+    /// let permutation = Permutation::new(5_000, &mut stream)?;
+    /// assert_eq!(permutation.iter().sum::<u64>(), 4_999 * 5_000 / 2); // each exactly once
+    /// # Ok::<(), dp_sampler::Error>(())
+    /// ```
+    pub fn iter(&self) -> Images<'_> {
+        Images { permutation: self, next: 0, end: self.len, ahead: [0; AHEAD], used: AHEAD }
+    }
+
+    /// Replaces the contents of `images` by the images of `start`, …, `start + count − 1`, all below the length.
+    pub(crate) fn images_into(&self, start: u64, count: usize, images: &mut Vec<u64>) {
+        images.clear();
+        images.resize(count, 0);
+        let inside = self.apply_range(start, images);
+        debug_assert!(inside.is_ok(), "the callers plan within the length");
     }
 
     fn check(&self, index: u64) -> Result<()> {
@@ -141,150 +226,53 @@ impl Permutation {
     }
 }
 
-/// A permutation of at most [`TABLE_LIMIT`] elements, written out both ways.
-#[derive(ZeroizeOnDrop)]
-struct Table {
-    images: Vec<u16>,
-    origins: Vec<u16>,
+/// Images that an iterator computes at once.
+const AHEAD: usize = 256;
+
+/// The images of a permutation in order; made by [`Permutation::iter`].
+pub struct Images<'a> {
+    permutation: &'a Permutation,
+    next: u64,
+    end: u64,
+    /// Images computed already; those from `used` on have not been handed out.
+    ahead: [u64; AHEAD],
+    used: usize,
 }
 
-impl Table {
-    fn new(len: u64) -> Self {
-        let identity: Vec<u16> = (0..len as u16).collect();
-        Self { images: identity.clone(), origins: identity }
-    }
-
-    fn rekey(&mut self, stream: &mut Stream) {
-        // Fisher and Yates, from the identity so that a permutation depends on its own stream alone.
-        for (index, image) in self.images.iter_mut().enumerate() {
-            *image = index as u16;
-        }
-        for last in (1..self.images.len()).rev() {
-            self.images.swap(last, stream.below(last as u64 + 1) as usize);
-        }
-        for (index, &image) in self.images.iter().enumerate() {
-            self.origins[usize::from(image)] = index as u16;
-        }
-    }
-}
-
-/// Keys of one round's function.
-#[derive(Clone, Copy, Default)]
-struct RoundKey {
-    factor: u64,
-    offset: u64,
-}
-
-/// A Feistel network with cycle walking.
-struct Network {
-    len: u64,
-    upper_bits: u32,
-    lower_bits: u32,
-    keys: Vec<RoundKey>,
-}
-
-/// Elements that walk together: their rounds do not wait for each other, so a processor overlaps them.
-const LANES: usize = 64;
-
-impl Network {
-    fn new(len: u64) -> Self {
-        Self::with_rounds(len, ROUNDS)
-    }
-
-    fn with_rounds(len: u64, rounds: usize) -> Self {
-        // At least a bit in each half.
-        let bits = (u64::BITS - (len - 1).leading_zeros()).max(2);
-        let lower_bits = bits / 2;
-        Self { len, upper_bits: bits - lower_bits, lower_bits, keys: vec![RoundKey::default(); rounds] }
-    }
-
-    fn rekey(&mut self, stream: &mut Stream) {
-        for key in &mut self.keys {
-            *key = RoundKey { factor: stream.next_u64(), offset: stream.next_u64() };
-        }
-    }
-
-    /// The round function, `bits` ≤ 32 bits of it.
-    #[inline(always)]
-    fn round(key: RoundKey, x: u64, bits: u32) -> u64 {
-        let universal = (key.factor.wrapping_mul(x).wrapping_add(key.offset) >> 32) as u32;
-        // A bijection of 32-bit words: it leaves the values uniform and pairwise independent, and breaks up the
-        // arithmetic progressions that a·x + b maps to arithmetic progressions.
-        let mixed = (universal ^ universal >> 15).wrapping_mul(0x2c1b_3c6d);
-        u64::from(mixed) >> (32 - bits)
-    }
+impl Iterator for Images<'_> {
+    type Item = u64;
 
     #[inline]
-    fn forward(&self, index: u64) -> u64 {
-        let (mut upper, mut lower) = (index >> self.lower_bits, index & ((1 << self.lower_bits) - 1));
-        for pair in self.keys.chunks_exact(2) {
-            upper ^= Self::round(pair[0], lower, self.upper_bits);
-            lower ^= Self::round(pair[1], upper, self.lower_bits);
+    fn next(&mut self) -> Option<u64> {
+        if self.next == self.end {
+            return None;
         }
-        upper << self.lower_bits | lower
+        if self.used == AHEAD {
+            // The last images are put at the end, so that `used` always runs up to the same place.
+            let count = (self.end - self.next).min(AHEAD as u64) as usize;
+            self.used = AHEAD - count;
+            self.permutation.apply_range(self.next, &mut self.ahead[self.used..]).ok()?;
+        }
+        let image = self.ahead[self.used];
+        self.used += 1;
+        self.next += 1;
+        Some(image)
     }
 
-    fn backward(&self, image: u64) -> u64 {
-        let (mut upper, mut lower) = (image >> self.lower_bits, image & ((1 << self.lower_bits) - 1));
-        for pair in self.keys.chunks_exact(2).rev() {
-            lower ^= Self::round(pair[1], upper, self.lower_bits);
-            upper ^= Self::round(pair[0], lower, self.upper_bits);
-        }
-        upper << self.lower_bits | lower
-    }
-
-    #[inline]
-    fn walk(&self, mut index: u64) -> u64 {
-        loop {
-            index = self.forward(index);
-            if index < self.len {
-                return index;
-            }
-        }
-    }
-
-    fn walk_back(&self, mut image: u64) -> u64 {
-        loop {
-            image = self.backward(image);
-            if image < self.len {
-                return image;
-            }
-        }
-    }
-
-    /// Images of consecutive numbers, side by side: those not yet below `len` go round again together.
-    fn extend_with_first(&self, count: u64, images: &mut Vec<u64>) {
-        let mut values = [0_u64; LANES];
-        let mut walking = [0_u8; LANES];
-        for start in (0..count).step_by(LANES) {
-            let here = (count - start).min(LANES as u64) as usize;
-            for lane in 0..here {
-                values[lane] = start + lane as u64;
-                walking[lane] = lane as u8;
-            }
-            let mut left = here;
-            while left > 0 {
-                let mut still = 0;
-                for i in 0..left {
-                    let lane = walking[i];
-                    let value = self.forward(values[usize::from(lane)]);
-                    values[usize::from(lane)] = value;
-                    walking[still] = lane;
-                    still += usize::from(value >= self.len);
-                }
-                left = still;
-            }
-            images.extend_from_slice(&values[..here]);
-        }
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.end - self.next;
+        (usize::try_from(left).unwrap_or(usize::MAX), usize::try_from(left).ok())
     }
 }
 
-impl Drop for Network {
-    fn drop(&mut self) {
-        for key in &mut self.keys {
-            key.factor.zeroize();
-            key.offset.zeroize();
-        }
+impl std::iter::FusedIterator for Images<'_> {}
+
+impl<'a> IntoIterator for &'a Permutation {
+    type Item = u64;
+    type IntoIter = Images<'a>;
+
+    fn into_iter(self) -> Images<'a> {
+        self.iter()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Poisson subsampling in time proportional to the batch.
 
-mod fixed_point;
 mod thresholds;
 
 use crate::stream::Bits;
@@ -209,7 +208,7 @@ impl Subsampler for PoissonSampler {
 /// A length that Binomial(records, rate) exceeds with probability below 2⁻¹⁰⁰.
 ///
 /// Bernstein's inequality, P(X ≥ mean + x) ≤ exp(−x² / (2 mean + 2x/3)), solved for 100 ln 2 < 70.
-fn likely_maximum(rate: f64, records: u64) -> u64 {
+pub(crate) fn likely_maximum(rate: f64, records: u64) -> u64 {
     let mean = rate * records as f64;
     let third = 70.0 / 3.0;
     let bound = mean + third + (third * third + 2.0 * 70.0 * mean).sqrt();

@@ -4,87 +4,16 @@ use proptest::prelude::*;
 use rand_core::Rng;
 
 use super::*;
+use crate::laws::{DRAWS, check_poisson as check, observe};
 use crate::{strategies, testing};
-
-const DRAWS: u64 = 20_000;
 
 fn sampler(rate: f64, records: u64) -> PoissonSampler {
     Poisson::rate(rate).unwrap().bind(records, &Seed::for_tests(11)).unwrap()
 }
 
-/// What 20,000 draws looked like: how often each record, each pair of the first few, each length.
-struct Seen {
-    records: Vec<u64>,
-    pairs: Vec<u64>,
-    lengths: Vec<u64>,
-}
-
-const PAIRED: usize = 12;
-
-fn observe(records: u64, mut draw: impl FnMut(u64, &mut Vec<u64>)) -> Seen {
-    let mut seen = Seen {
-        records: vec![0; records as usize],
-        pairs: vec![0; PAIRED * PAIRED],
-        lengths: vec![0; records as usize + 1],
-    };
-    let mut batch = Vec::new();
-    for step in 0..DRAWS {
-        draw(step, &mut batch);
-        seen.lengths[batch.len()] += 1;
-        for &record in &batch {
-            seen.records[record as usize] += 1;
-            if record < PAIRED as u64 {
-                for &other in batch.iter().filter(|&&other| other < record) {
-                    seen.pairs[record as usize * PAIRED + other as usize] += 1;
-                }
-            }
-        }
-    }
-    seen
-}
-
-/// Every statistic of a Poisson sampler at once; each has a false-alarm rate of 1e-6.
-fn check(seen: &Seen, rate: f64) -> std::result::Result<(), String> {
-    let (draws, records) = (DRAWS as f64, seen.records.len() as f64);
-    // Each record's count is Binomial(draws, rate): the sum of squared standardised counts is chi-square with
-    // `records` degrees of freedom up to the normal approximation, which counts of 100 and more allow.
-    let variance = draws * rate * (1.0 - rate);
-    let deviations: Vec<f64> = seen.records.iter().map(|&n| n as f64 - draws * rate).collect();
-    let statistic = deviations.iter().map(|d| d * d / variance).sum();
-    let upper = testing::chi_square_tail(statistic, records);
-    if !(5e-7..1.0 - 5e-7).contains(&upper) {
-        return Err(format!("inclusion counts: chi-square {statistic} for {records} records"));
-    }
-    // The largest deviation of any one record, by Bernstein's inequality and a union bound over records and sides.
-    let t = (2.0 * records / 1e-6).ln();
-    let allowed = t / 3.0 + (t * t / 9.0 + 2.0 * t * variance).sqrt();
-    if let Some(worst) = deviations.iter().find(|d| d.abs() > allowed) {
-        return Err(format!("a record's count is off by {worst}, allowed are {allowed}"));
-    }
-    let expected: Vec<f64> = testing::binomial_pmf(records as u64, rate).iter().map(|p| p * draws).collect();
-    let p_value = testing::goodness_of_fit(&seen.lengths, &expected);
-    if p_value < 1e-6 {
-        return Err(format!("batch lengths: p = {p_value:e}"));
-    }
-    // Independence: every pair is together with probability rate², within Bernstein's bound for all pairs.
-    let mean = draws * rate * rate;
-    let pairs = PAIRED.min(seen.records.len());
-    let t = ((pairs * pairs) as f64 / 1e-6).ln();
-    let allowed = t / 3.0 + (t * t / 9.0 + 2.0 * t * mean * (1.0 - rate * rate)).sqrt();
-    for high in 0..pairs {
-        for low in 0..high {
-            let off = seen.pairs[high * PAIRED + low] as f64 - mean;
-            if off.abs() > allowed {
-                return Err(format!("the pair {low}, {high} is off by {off}, allowed are {allowed}"));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// The definition: every record for itself, by a 128-bit comparison with the exact rate.
 fn slow_draw(rate: f64, records: u64, stream: &mut Stream, batch: &mut Vec<u64>) {
-    let threshold = fixed_point::Fraction::from_f64(rate).top();
+    let threshold = crate::fraction::Fraction::from_f64(rate).top();
     batch.clear();
     for record in 0..records {
         let word = u128::from(stream.next_u64()) << 64 | u128::from(stream.next_u64());

@@ -24,8 +24,8 @@
 
 use rand_core::Rng;
 
-use super::fixed_point::Fraction;
 use crate::Stream;
+use crate::fraction::Fraction;
 
 /// The longest table. Binomials of mean at most 16 have less than 2⁻¹²⁸ beyond it; see the test.
 pub(super) const MOST_TERMS: usize = 112;

@@ -4,15 +4,15 @@
 ///
 /// Every operation rounds towards zero, so a computed probability is never above the true one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Fraction([u64; 4]);
+pub(crate) struct Fraction([u64; 4]);
 
 impl Fraction {
-    pub(super) const ZERO: Self = Self([0; 4]);
+    pub(crate) const ZERO: Self = Self([0; 4]);
     /// 1 − 2⁻²⁵⁶, what 1 is rounded to.
-    pub(super) const ALMOST_ONE: Self = Self([u64::MAX; 4]);
+    pub(crate) const ALMOST_ONE: Self = Self([u64::MAX; 4]);
 
     /// A number in (0, 1], exactly except for bits below 2⁻²⁵⁶ and for 1 itself.
-    pub(super) fn from_f64(x: f64) -> Self {
+    pub(crate) fn from_f64(x: f64) -> Self {
         if x >= 1.0 {
             return Self::ALMOST_ONE;
         }
@@ -38,7 +38,7 @@ impl Fraction {
     }
 
     /// 1 − x, with 1 − 0 rounded to 1 − 2⁻²⁵⁶.
-    pub(super) fn complement(self) -> Self {
+    pub(crate) fn complement(self) -> Self {
         if self == Self::ZERO {
             return Self::ALMOST_ONE;
         }
@@ -52,7 +52,7 @@ impl Fraction {
     }
 
     /// x + y, which has to stay below 1.
-    pub(super) fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         let mut carry = false;
         let mut sum = [0; 4];
         for (i, word) in sum.iter_mut().enumerate() {
@@ -66,7 +66,7 @@ impl Fraction {
     }
 
     /// x · y, rounded towards zero.
-    pub(super) fn times(self, other: Self) -> Self {
+    pub(crate) fn times(self, other: Self) -> Self {
         let mut product = [0_u64; 8];
         for (i, &a) in self.0.iter().enumerate() {
             let mut carry = 0;
@@ -80,14 +80,70 @@ impl Fraction {
         Self([product[4], product[5], product[6], product[7]])
     }
 
+    /// x − y, which has to be at least 0.
+    pub(crate) fn minus(self, other: Self) -> Self {
+        let mut borrow = false;
+        let mut difference = [0; 4];
+        for (i, word) in difference.iter_mut().enumerate() {
+            let (partial, first) = self.0[i].overflowing_sub(other.0[i]);
+            let (total, second) = partial.overflowing_sub(u64::from(borrow));
+            *word = total;
+            borrow = first || second;
+        }
+        debug_assert!(!borrow, "differences are at least 0");
+        Self(difference)
+    }
+
+    /// n · x, which has to stay below 1.
+    pub(crate) fn by(self, n: u64) -> Self {
+        let mut carry = 0;
+        let product = self.0.map(|word| {
+            let sum = u128::from(word) * u128::from(n) + u128::from(carry);
+            carry = (sum >> 64) as u64;
+            sum as u64
+        });
+        debug_assert!(carry == 0, "products are below 1");
+        Self(product)
+    }
+
+    /// x / n for n ≥ 1, rounded towards zero.
+    pub(crate) fn over(self, n: u64) -> Self {
+        let (mut quotient, mut rest) = (self.0, 0_u64);
+        for word in quotient.iter_mut().rev() {
+            let dividend = u128::from(rest) << 64 | u128::from(*word);
+            // Below 2^64, because the rest is below n.
+            *word = (dividend / u128::from(n)) as u64;
+            rest = (dividend % u128::from(n)) as u64;
+        }
+        Self(quotient)
+    }
+
+    /// numerator / denominator, rounded towards zero, where numerator < denominator < 2¹²⁷.
+    pub(crate) fn ratio(numerator: u128, denominator: u128) -> Self {
+        debug_assert!(numerator < denominator && denominator >> 127 == 0, "a fraction below 1");
+        // Long division, a bit at a time: this is nowhere near an inner loop.
+        let (mut words, mut rest) = ([0_u64; 4], numerator);
+        for word in words.iter_mut().rev() {
+            for _ in 0..64 {
+                rest <<= 1;
+                let bit = rest >= denominator;
+                if bit {
+                    rest -= denominator;
+                }
+                *word = *word << 1 | u64::from(bit);
+            }
+        }
+        Self(words)
+    }
+
     /// The first 128 bits after the point.
-    pub(super) fn top(self) -> u128 {
+    pub(crate) fn top(self) -> u128 {
         u128::from(self.0[3]) << 64 | u128::from(self.0[2])
     }
 
     /// The nearest double.
     #[cfg(test)]
-    pub(super) fn to_f64(self) -> f64 {
+    pub(crate) fn to_f64(self) -> f64 {
         self.0
             .iter()
             .rev()
@@ -124,5 +180,15 @@ mod tests {
         assert_eq!(Fraction([1, 0, 0, 0]).times(a), Fraction::ZERO);
         assert_eq!(Fraction::ZERO.complement(), Fraction::ALMOST_ONE);
         assert_eq!(a.top(), 3 << 126);
+        assert_eq!(a.minus(b), Fraction::from_f64(0.125));
+        assert_eq!(b.minus(Fraction([1, 0, 0, 0])).plus(Fraction([1, 0, 0, 0])), b);
+        assert_eq!(Fraction::ratio(3, 4), a);
+        // 1/3 = 0.0101…, and thrice that is one unit short of 1.
+        let third = Fraction::ratio(1, 3);
+        assert_eq!(third, Fraction([0x5555_5555_5555_5555; 4]));
+        assert_eq!(third.by(3), Fraction::ALMOST_ONE);
+        assert_eq!(Fraction::ALMOST_ONE.over(3), third);
+        assert_eq!(Fraction::ratio(5 << 120, 7 << 120), Fraction::ratio(5, 7));
+        assert_eq!(Fraction::ratio(1, 1 << 126), Fraction::from_f64(2_f64.powi(-126)));
     }
 }
