@@ -45,6 +45,8 @@ mod lattice;
 mod ledger;
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod scheme_properties;
 mod schemes;
 mod special;
 #[cfg(any(test, feature = "proptest"))]

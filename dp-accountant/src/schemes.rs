@@ -16,8 +16,6 @@ use crate::lattice::{self, Atoms, Copies, Laplace, Pair, Part, Query, Replaced, 
 use crate::special::ROUNDOFF;
 use crate::{Certified, Composition, Engine, Error, Event, Mechanism, Relation, Result, Sampling};
 
-/// The most distinct events that need tables of their own.
-const MOST_PARTS: usize = 2_000;
 /// The most integers of a discrete normal law, and the most copies of a record.
 const MOST_ATOMS: usize = 1 << 20;
 const MOST_COPIES: usize = 2_000;
@@ -102,8 +100,8 @@ impl Run {
             parts.push(Part { pair: Pair::Subsampled(line), count: 1.0 });
         }
         let found = run.upper.len();
-        if found > MOST_PARTS {
-            return Err(Error::TooManyEvents { found, most: MOST_PARTS });
+        if found > lattice::MOST_PARTS {
+            return Err(Error::TooManyEvents { found, most: lattice::MOST_PARTS });
         }
         Ok(run)
     }
