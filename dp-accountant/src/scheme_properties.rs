@@ -193,3 +193,57 @@ fn many_events_and_many_steps_end_in_an_answer_or_an_error() {
     let long = cost(Relation::AddRemove, &run(1, &fixed, 1_000_000_000), 1e-5).expect("an answer");
     assert!(long.lower <= long.upper && long.upper < 1e7, "{long:?}");
 }
+
+#[test]
+fn the_ends_of_all_ranges_are_answered() {
+    let mechanisms = [
+        Mechanism::Gaussian { noise_multiplier: 1e-100 },
+        Mechanism::Gaussian { noise_multiplier: 1e100 },
+        Mechanism::Laplace { scale: 1e-100 },
+        Mechanism::Laplace { scale: 1e100 },
+        Mechanism::DiscreteGaussian { sigma: 1e-3, sensitivity: 1 },
+        Mechanism::DiscreteGaussian { sigma: 1e4, sensitivity: 1 },
+        Mechanism::DiscreteGaussian { sigma: 1.0, sensitivity: 1 << 40 },
+        Mechanism::RandomizedResponse { categories: u64::MAX, truth_probability: 0.5 },
+        Mechanism::RandomizedResponse { categories: 2, truth_probability: 0.5 },
+        Mechanism::RandomizedResponse { categories: 2, truth_probability: 1.0 - 1e-16 },
+        Mechanism::PureDp { epsilon: 0.0 },
+        Mechanism::PureDp { epsilon: 1e6 },
+        Mechanism::ApproximateDp { epsilon: 0.0, delta: 0.0 },
+        Mechanism::ApproximateDp { epsilon: 1.0, delta: 0.999 },
+    ];
+    let samplings = [
+        Sampling::None,
+        Sampling::Poisson { rate: 1e-300 },
+        Sampling::Poisson { rate: 1.0 - 1e-16 },
+        Sampling::WithoutReplacement { batch: 1, records: u64::MAX },
+        Sampling::WithoutReplacement { batch: 1, records: 1 },
+        Sampling::WithReplacement { batch: u64::MAX, records: 2 },
+        Sampling::WithReplacement { batch: 1, records: u64::MAX },
+        Sampling::Shuffle { batch: 1, records: 1 },
+        Sampling::Shuffle { batch: 1, records: 1_000 },
+    ];
+    for (mechanism, sampling) in mechanisms.into_iter().flat_map(|m| samplings.map(|s| (m, s))) {
+        let event = Event::new(mechanism, sampling).expect("valid");
+        for relation in [Relation::AddRemove, Relation::ReplaceOne] {
+            for count in [1_000, u64::MAX / 1_000 * 1_000] {
+                let start = std::time::Instant::now();
+                let run = Composition::single(event, count);
+                if let Some(found) = answer(cost(relation, &run, 1e-9)) {
+                    assert!(
+                        found.lower <= found.estimate && found.estimate <= found.upper,
+                        "{event} {found:?}"
+                    );
+                }
+                let delta =
+                    Accountant::new(relation).with(&run).relative_width(1e-2).and_then(|a| a.delta(1.0));
+                if let Some(found) = answer(delta) {
+                    assert!(found.lower <= found.estimate && found.upper <= 1.0, "{event} {found:?}");
+                }
+                if start.elapsed().as_secs_f64() > 0.5 {
+                    eprintln!("SLOW {relation} {event} {count} {:?}", start.elapsed());
+                }
+            }
+        }
+    }
+}

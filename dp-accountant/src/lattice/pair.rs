@@ -161,7 +161,8 @@ impl Pair {
                 cells
             }
         };
-        Some(if reversed { forwards.reversed() } else { forwards })
+        let forwards = forwards.checked()?;
+        if reversed { forwards.reversed().checked() } else { Some(forwards) }
     }
 
     /// Whether the reverse's table is best made from the table itself.
