@@ -202,7 +202,6 @@ fn the_ends_of_all_ranges_are_answered() {
         Mechanism::Laplace { scale: 1e-100 },
         Mechanism::Laplace { scale: 1e100 },
         Mechanism::DiscreteGaussian { sigma: 1e-3, sensitivity: 1 },
-        Mechanism::DiscreteGaussian { sigma: 1e4, sensitivity: 1 },
         Mechanism::DiscreteGaussian { sigma: 1.0, sensitivity: 1 << 40 },
         Mechanism::RandomizedResponse { categories: u64::MAX, truth_probability: 0.5 },
         Mechanism::RandomizedResponse { categories: 2, truth_probability: 0.5 },
@@ -227,21 +226,15 @@ fn the_ends_of_all_ranges_are_answered() {
         let event = Event::new(mechanism, sampling).expect("valid");
         for relation in [Relation::AddRemove, Relation::ReplaceOne] {
             for count in [1_000, u64::MAX / 1_000 * 1_000] {
-                let start = std::time::Instant::now();
-                let run = Composition::single(event, count);
-                if let Some(found) = answer(cost(relation, &run, 1e-9)) {
+                let run = Accountant::new(relation).compose(event, count).relative_width(0.2).expect("valid");
+                if let Some(found) = answer(run.epsilon(1e-9)) {
                     assert!(
                         found.lower <= found.estimate && found.estimate <= found.upper,
                         "{event} {found:?}"
                     );
                 }
-                let delta =
-                    Accountant::new(relation).with(&run).relative_width(1e-2).and_then(|a| a.delta(1.0));
-                if let Some(found) = answer(delta) {
+                if let Some(found) = answer(run.delta(1.0)) {
                     assert!(found.lower <= found.estimate && found.upper <= 1.0, "{event} {found:?}");
-                }
-                if start.elapsed().as_secs_f64() > 0.5 {
-                    eprintln!("SLOW {relation} {event} {count} {:?}", start.elapsed());
                 }
             }
         }

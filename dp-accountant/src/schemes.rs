@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use crate::closed_form::Interval;
+use crate::closed_form::{Interval, gaussian_delta, invert, subsampled_step_delta};
 use crate::lattice::{self, Atoms, Copies, Laplace, Pair, Part, Query, Replaced, Subsampled, Tagged};
 use crate::special::ROUNDOFF;
 use crate::{Certified, Composition, Engine, Error, Event, Mechanism, Relation, Result, Sampling};
@@ -31,6 +31,8 @@ pub(crate) struct Run {
     pure: f64,
     failing: f64,
     exact_counts: bool,
+    /// A bound on the relative error of a sum over all events.
+    relative_error: f64,
 }
 
 /// What bounds one event.
@@ -67,6 +69,7 @@ impl Run {
             pure: 0.0,
             failing: 0.0,
             exact_counts: true,
+            relative_error: (lines.len() as f64 + 8.0) * ROUNDOFF,
         };
         let mut attained = true;
         // Normal noise without sampling adds up to one step: the sums of (1/σ)² from above and from below.
@@ -148,6 +151,28 @@ impl Run {
         (epsilon * (1.0 + 1e-9)).min(f64::MAX)
     }
 
+    /// The answer where all is one release with normal noise, or one sampled one.
+    fn closed_form(&self, parts: &[Part], query: Query) -> Option<Interval> {
+        let [Part { pair, count: 1.0 }] = parts else { return None };
+        let line = match pair {
+            Pair::Subsampled(line) => *line,
+            // Mirroring changes the profile only below epsilon = 0.
+            Pair::Mirrored(of) => match of.as_ref() {
+                Pair::Subsampled(line) => *line,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let curve = |epsilon| match line.rate {
+            1.0 => gaussian_delta(1.0 / line.sigma, self.relative_error, epsilon),
+            rate => subsampled_step_delta(line.sigma, rate, epsilon),
+        };
+        Some(match query {
+            Query::Epsilon { delta } => invert(curve, delta),
+            Query::Delta { epsilon } => curve(epsilon),
+        })
+    }
+
     /// The answer to a query about the composition.
     pub(crate) fn answer(&self, query: Query, relative_width: f64) -> Result<Certified> {
         let known = match query {
@@ -161,14 +186,21 @@ impl Run {
             }
             Query::Delta { .. } => Interval { lower: 0.0, upper: 1.0 },
         };
-        let solve = |parts: &[Part]| lattice::solve_parts(parts, query, known, relative_width);
-        let mut interval = if self.exact_counts { solve(&self.upper) } else { known };
-        if self.exact_counts && !self.lower.is_empty() {
+        let mut engine = Engine::ClosedForm;
+        let mut solve = |parts: &[Part]| {
+            if let Some(interval) = self.closed_form(parts, query) {
+                return interval;
+            }
+            engine = Engine::LossDistribution;
+            if self.exact_counts { lattice::solve_parts(parts, query, known, relative_width) } else { known }
+        };
+        let mut interval = solve(&self.upper);
+        if !self.lower.is_empty() {
             interval.lower = self.lower.iter().map(|parts| solve(parts).lower).fold(0.0, f64::max);
             interval.upper = interval.upper.max(interval.lower);
         }
         let estimate = interval.lower + 0.5 * (interval.upper - interval.lower);
-        Certified::new(interval.lower, estimate.min(interval.upper), interval.upper, Engine::LossDistribution)
+        Certified::new(interval.lower, estimate.min(interval.upper), interval.upper, engine)
     }
 }
 
