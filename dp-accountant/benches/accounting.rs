@@ -35,6 +35,27 @@ fn accounting(criterion: &mut Criterion) {
             });
         }
     }
+    let others = [
+        (
+            "Poisson, replace-one",
+            Mechanism::Gaussian { noise_multiplier: 1.0 },
+            Sampling::Poisson { rate: 0.01 },
+        ),
+        (
+            "without replacement, replace-one",
+            Mechanism::Gaussian { noise_multiplier: 1.0 },
+            Sampling::WithoutReplacement { batch: 1, records: 100 },
+        ),
+        ("Laplace, replace-one", Mechanism::Laplace { scale: 20.0 }, Sampling::None),
+    ];
+    for (name, mechanism, sampling) in others {
+        let event = Event::new(mechanism, sampling).expect("valid parameters");
+        let accountant = Accountant::new(Relation::ReplaceOne).compose(event, 1_000);
+        let accountant = accountant.relative_width(1e-4).expect("a valid width");
+        group.bench_function(format!("epsilon: {name}, T 1000, delta 1e-5, width 1e-4"), |b| {
+            b.iter(|| accountant.epsilon(black_box(1e-5)))
+        });
+    }
     for steps in [1_000, 10_000] {
         let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
         group.bench_function(format!("calibrate: epsilon 1, delta 1e-5, q .01, T {steps}"), |b| {

@@ -17,12 +17,24 @@ const LOG_WIDTH: f64 = 1e-5;
 /// Computes what a composition of events costs under a neighbouring relation.
 ///
 /// # Privacy
-/// Certified answers exist for the Gaussian mechanism without sampling under both relations and with Poisson sampling
-/// under add/remove, in any mixture of parameters. Anything else is [`Error::Unsupported`].
+/// What is certified, in any mixture of parameters (anything else is an error that says what to ask instead):
 ///
-/// Under add/remove the pairs of outcome laws that dominate all others are ((1-q) N(0, σ²) + q N(1, σ²), N(0, σ²)) for
-/// removing a record and its reverse for adding one. Each direction is composed over all events, and the larger delta
-/// is taken after composition.
+/// | sampling | add/remove | replace-one |
+/// |---|---|---|
+/// | none | all mechanisms but randomised response | all |
+/// | Poisson | all but randomised response | Gaussian |
+/// | without replacement | all but guarantees | all, an interval |
+/// | with replacement | Gaussian | Gaussian, an interval |
+/// | shuffled, whole epochs | an error | all, an interval without amplification |
+///
+/// *An interval* is honest where no tight pair of laws is known: the upper end holds for all data sets, the lower end is
+/// attained by some, and the truth lies between. Guarantees ([`Mechanism::PureDp`], [`Mechanism::ApproximateDp`]) are those under
+/// the relation that is asked about; the lower end is that of the worst mechanism that keeps them. Without replacement
+/// under add/remove the number of records is the larger one of the two data sets; with the smaller one the upper end still holds.
+///
+/// Under add/remove the pairs of outcome laws that dominate all others are, for a Poisson-subsampled sum,
+/// ((1-q) N(0, σ²) + q N(1, σ²), N(0, σ²)) for removing a record and its reverse for adding one. Each direction is composed over all
+/// events, and the larger delta is taken after composition.
 ///
 /// # Accuracy
 /// See the [crate documentation](crate).
@@ -93,7 +105,9 @@ impl Accountant {
     /// The smallest epsilon for which the composition is (epsilon, delta)-differentially private.
     ///
     /// # Errors
-    /// [`Error::Delta`] unless `0 < delta < 1`; [`Error::Unsupported`] for an event without a proven answer.
+    /// [`Error::Delta`] unless `0 < delta < 1`; [`Error::Unsupported`], [`Error::UnsupportedEvent`] or
+    /// [`Error::PartOfEpoch`] for an event without a proven answer; [`Error::NoEpsilon`] where a guarantee fails with a
+    /// probability above delta; [`Error::TooManyEvents`] for thousands of distinct ones.
     pub fn epsilon(&self, delta: f64) -> Result<Certified> {
         if !(delta > 0.0 && delta < 1.0) {
             return Err(Error::Delta { value: delta });
@@ -112,8 +126,7 @@ impl Accountant {
     /// Values below 1e-280 are only bounded from above.
     ///
     /// # Errors
-    /// [`Error::Epsilon`] unless `epsilon` is finite and not negative; [`Error::Unsupported`] for an event without a
-    /// proven answer.
+    /// [`Error::Epsilon`] unless `epsilon` is finite and not negative; otherwise those of [`Self::epsilon`] about events.
     pub fn delta(&self, epsilon: f64) -> Result<Certified> {
         if !(epsilon >= 0.0 && epsilon.is_finite()) {
             return Err(Error::Epsilon { value: epsilon, bound: "not negative" });

@@ -53,6 +53,8 @@ mod ledger;
 #[cfg(test)]
 mod properties;
 mod questions;
+#[cfg(test)]
+mod scheme_properties;
 mod schemes;
 mod special;
 #[cfg(any(test, feature = "proptest"))]

@@ -11,15 +11,13 @@
 
 use std::sync::Arc;
 
-use crate::closed_form::Interval;
+use crate::closed_form::{Interval, gaussian_delta, invert, subsampled_step_delta};
 use crate::engines::{self, Proven};
 use crate::fourier;
 use crate::lattice::{self, Atoms, Copies, Laplace, Pair, Part, Query, Replaced, Subsampled, Tagged};
 use crate::special::ROUNDOFF;
 use crate::{Certified, Composition, Engine, Error, Event, Mechanism, Relation, Result, Sampling};
 
-/// The most distinct events that need tables of their own.
-const MOST_PARTS: usize = 2_000;
 /// The most integers of a discrete normal law, and the most copies of a record.
 const MOST_ATOMS: usize = 1 << 20;
 const MOST_COPIES: usize = 2_000;
@@ -35,6 +33,8 @@ pub(crate) struct Run {
     pure: f64,
     failing: f64,
     exact_counts: bool,
+    /// A bound on the relative error of a sum over all events.
+    relative_error: f64,
 }
 
 /// What bounds one event.
@@ -71,6 +71,7 @@ impl Run {
             pure: 0.0,
             failing: 0.0,
             exact_counts: true,
+            relative_error: (lines.len() as f64 + 8.0) * ROUNDOFF,
         };
         let mut attained = true;
         // Normal noise without sampling adds up to one step: the sums of (1/σ)² from above and from below.
@@ -104,8 +105,8 @@ impl Run {
             parts.push(Part { pair: Pair::Subsampled(line), count: 1.0 });
         }
         let found = run.upper.len();
-        if found > MOST_PARTS {
-            return Err(Error::TooManyEvents { found, most: MOST_PARTS });
+        if found > lattice::MOST_PARTS {
+            return Err(Error::TooManyEvents { found, most: lattice::MOST_PARTS });
         }
         Ok(run)
     }
@@ -152,6 +153,28 @@ impl Run {
         (epsilon * (1.0 + 1e-9)).min(f64::MAX)
     }
 
+    /// The answer where all is one release with normal noise, or one sampled one.
+    fn closed_form(&self, parts: &[Part], query: Query) -> Option<Interval> {
+        let [Part { pair, count: 1.0 }] = parts else { return None };
+        let line = match pair {
+            Pair::Subsampled(line) => *line,
+            // Mirroring changes the profile only below epsilon = 0.
+            Pair::Mirrored(of) => match of.as_ref() {
+                Pair::Subsampled(line) => *line,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let curve = |epsilon| match line.rate {
+            1.0 => gaussian_delta(1.0 / line.sigma, self.relative_error, epsilon),
+            rate => subsampled_step_delta(line.sigma, rate, epsilon),
+        };
+        Some(match query {
+            Query::Epsilon { delta } => invert(curve, delta),
+            Query::Delta { epsilon } => curve(epsilon),
+        })
+    }
+
     /// The answer to a query about the composition.
     pub(crate) fn answer(&self, query: Query, relative_width: f64) -> Result<Certified> {
         let known = match query {
@@ -166,10 +189,11 @@ impl Run {
             Query::Delta { .. } => Interval { lower: 0.0, upper: 1.0 },
         };
         let known = Proven::new(known, Engine::ClosedForm);
-        if !self.exact_counts {
-            return known.certify();
-        }
-        let solve = |parts: &[Part]| engines::answer(parts, query, || known, relative_width);
+        let solve = |parts: &[Part]| match self.closed_form(parts, query) {
+            Some(interval) => Proven::new(interval, Engine::ClosedForm),
+            None if self.exact_counts => engines::answer(parts, query, || known, relative_width),
+            None => known,
+        };
         let mut found = solve(&self.upper);
         if !self.lower.is_empty() {
             let attacks = self.lower.iter().map(|parts| solve(parts));

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{
     BallsInBins, FixedSize, Permutation, Poisson, Purpose, Seed, Shuffle, Subsampler, Subsampling,

@@ -10,7 +10,7 @@ use dp_sampler::{GaussianNoise, NoiseSource, Poisson, Result, Seed, Subsampler, 
 /// The program under test: a noisy count of the even records in every batch.
 fn noisy_counts(seed: &Seed, steps: std::ops::Range<u64>) -> Result<(Vec<f64>, bool)> {
     let mut sampler = Poisson::rate(0.1)?.bind(1_000, seed)?;
-    let mut noise = GaussianNoise::new(seed);
+    let noise = GaussianNoise::new(seed);
     let (mut batch, mut z) = (Vec::with_capacity(sampler.max_batch_hint()), [0.0]);
     let counts = steps.map(|step| {
         sampler.draw(step, &mut batch);

@@ -73,7 +73,8 @@ impl Atoms {
     pub(crate) fn discrete_normal(sigma: f64, shift: u64, truncation: f64, limit: usize) -> Option<Self> {
         let reach = (truncation * sigma).ceil().max(2.0);
         let shift = shift as f64;
-        if (2.0 * reach + shift).is_nan() || 2.0 * reach + shift > limit as f64 {
+        let size = 2.0 * reach + shift;
+        if size.is_nan() || size > limit as f64 {
             return None;
         }
         let weight = |x: f64| (-0.5 * (x / sigma).powi(2)).exp();

@@ -166,9 +166,10 @@ impl Cells {
     }
 
     /// The table, if all that is said of it is finite.
-    fn checked(self) -> Option<Self> {
-        let sum = self.p_above + self.p_below + self.p_lost + self.q_lost + self.mass_error + self.loss_error;
-        sum.is_finite().then_some(self)
+    pub(crate) fn checked(self) -> Option<Self> {
+        let rest = [self.p_above, self.p_below, self.p_lost, self.q_lost, self.mass_error, self.loss_error];
+        let all = rest.iter().chain(&self.p).chain(&self.q_scaled);
+        all.sum::<f64>().is_finite().then_some(self)
     }
 
     /// The loss at the left end of the half-cell with the given place in the table.

@@ -18,7 +18,7 @@
 //!    and whose value are rounded, 7u together), and the moduli of all stages multiply to the matrix of ones; larger
 //!    radices spend fewer twiddle factors. Powers are taken through logarithm and angle, which add less than 12u per
 //!    factor, and 4u more for each of the m distributions whose angles are added up. So with a = |computed coefficient|
-//!    the T-th power errs by at most (a (1 + (12 + 4m) u) + 12u log2 n)^T - a^T. The mean of these bounds over all frequencies, with the error of the inverse
+//!    the T-th power errs by at most (a (1 + (14 + 4m) u) + 12u log2 n S)^T - a^T. The mean of these bounds over all frequencies, with the error of the inverse
 //!    transform, bounds the error of every f_n. Both ends of the interval go through one transform, as real and
 //!    imaginary part: S is the sum of both, and taking them apart adds 2u of the result. A frequency at which the bound
 //!    on the power is below e^-100 is set to zero, and all it could be is error.

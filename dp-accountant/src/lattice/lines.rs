@@ -17,6 +17,11 @@ use crate::special::{ROUNDOFF, density, mills_ratio, upper_tail};
 /// x = σ² (L/2 + asinh((1-q)/q · sinh(L/2) · e^(1/(2σ²))))
 /// ```
 ///
+/// Opposite contributions of norm 1 are worst. For contributions g and g' (noise of unit scale, Z normal) H_α is the
+/// expectation of F(e^(⟨g,Z⟩ - |g|²/2), e^(⟨g',Z⟩ - |g'|²/2)) with the convex F(u, v) = ((1-q)(1-α) + q u - α q v)₊, whose mixed
+/// second derivative is not positive. By interpolation between normal vectors (the proof of Kahane's inequality) the
+/// expectation grows with |g| and |g'| and falls with ⟨g, g'⟩.
+///
 /// # References
 /// Lebeda, Regehr, Kamath and Steinke 2024, "Avoiding Pitfalls for Privacy Accounting of Subsampled Mechanisms under
 /// Composition" (the pair dominates).

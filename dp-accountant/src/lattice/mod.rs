@@ -21,14 +21,18 @@ pub(crate) use lines::{Copies, Laplace, Replaced};
 pub(crate) use pair::{Pair, Tagged};
 pub(crate) use subsampled::Subsampled;
 
-/// The longest transform, which bounds memory to about 100 MB and a level of refinement to about a second.
+/// The longest transform and the most half-cells in the table of one step, which bounds memory to about 100 MB and a
+/// level of refinement to about a second.
 const LONGEST_TRANSFORM: usize = 1 << 20;
-/// The most half-cells in the table of one step.
 const MOST_CELLS: usize = 1 << 20;
 /// Below this epsilon the wanted width is relative to it.
 pub(crate) const SMALLEST_SCALE: f64 = 1e-3;
 /// Tables are kept for the other direction where there are at most so many.
 const KEPT_TABLES: usize = 16;
+/// Beyond this many parts transforms and tables are limited further, so that time and memory stay bounded.
+const FEW_PARTS: usize = 16;
+/// With more parts than this no lattice is tried.
+pub(crate) const MOST_PARTS: usize = 2_000;
 /// Refinement stops after this many lattices.
 const LEVELS: usize = 6;
 
@@ -80,12 +84,20 @@ pub(crate) fn certain(parts: &[Part], reversed: bool) -> f64 {
 /// The two directions are refined until the relative width of their maximum is at most `relative_width`, or until
 /// transforms reach their size limit. A direction that cannot be the larger one is not refined further.
 pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, relative_width: f64) -> Interval {
+    if steps.len() > MOST_PARTS {
+        return known;
+    }
+    let most = largest_size(steps.len());
     let ways: &[bool] =
         if steps.iter().all(|step| step.pair.is_symmetric()) { &[false] } else { &[false, true] };
     let mut directions: Vec<Direction> =
         ways.iter().map(|&reversed| Direction::new(steps, query, known.upper, reversed)).collect();
     let natural = natural_spacing(steps);
     let mut answer = known;
+    let larger =
+        |directions: &[Direction]| directions.iter().map(|direction| direction.known).reduce(Interval::max);
+    // No loss exceeds the sum of the largest, which may be much less than what was known.
+    answer = answer.intersect(larger(&directions).unwrap_or(known));
     let scale = match query {
         Query::Epsilon { .. } => SMALLEST_SCALE,
         Query::Delta { .. } => 0.0,
@@ -110,10 +122,10 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, relative_widt
         let first_look = spacing.is_none();
         let wanted = spacing.unwrap_or_else(|| 4.0 * plan.spacing(steps, query, relative_width));
         let truncation = active.iter().map(|&d| directions[d].truncation).fold(6.0, f64::max);
-        let mut floor = plan.finest().max(finest_table(steps, truncation));
+        let mut floor = plan.finest(most).max(finest_table(steps, truncation, most));
         if !first_look {
             let plans = active.iter().filter_map(|&d| directions[d].plan(answer.lower));
-            floor = plans.map(|plan| plan.finest()).fold(floor, f64::max);
+            floor = plans.map(|plan| plan.finest(most)).fold(floor, f64::max);
         }
         let used = match natural {
             // No outcome lies between points of this spacing, and so a finer one would show no more.
@@ -138,8 +150,7 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, relative_widt
             }
         }
         let previous = answer.upper - answer.lower;
-        let larger = directions.iter().map(|direction| direction.known).reduce(Interval::max);
-        answer = answer.intersect(larger.unwrap_or(known));
+        answer = answer.intersect(larger(&directions).unwrap_or(known));
         let width = answer.upper - answer.lower;
         let goal = relative_width * answer.upper.max(scale);
         // Where single steps can lose very much, the saddle point may be a tilt that lives on such steps and not on the
@@ -242,7 +253,7 @@ impl Direction {
             Query::Delta { epsilon } => self.scout.log_mgf(tilt) - tilt * epsilon - 14.0,
         };
         let charge = self.scout.log_mgf(tilt) - tilt * reference - tilt.ln_1p();
-        let window_mass = (18.0 + charge - log_delta).clamp(10.0, 100.0);
+        let window_mass = (15.0 + charge - log_delta).clamp(10.0, 100.0);
         let mut window = self.scout.window(tilt, window_mass);
         // The window has to reach below the epsilon in question: beneath it no mass counts.
         let margin = 0.02 * (window.high - window.low);
@@ -272,18 +283,18 @@ impl Plan {
     }
 
     /// The finest spacing that the longest transform allows.
-    fn finest(&self) -> f64 {
-        (self.window.high - self.window.low) / (0.99 * LONGEST_TRANSFORM as f64)
+    fn finest(&self, most: usize) -> f64 {
+        (self.window.high - self.window.low) / (0.99 * most as f64)
     }
 }
 
 /// The finest spacing for which the tables of all steps stay within their limit.
-fn finest_table(steps: &[Part], truncation: f64) -> f64 {
+fn finest_table(steps: &[Part], truncation: f64, most: usize) -> f64 {
     let range = |step: &Part| {
         let (low, high) = step.pair.loss_range(truncation);
         high - low
     };
-    steps.iter().map(range).fold(0.0, f64::max) * 2.0 / (0.99 * MOST_CELLS as f64)
+    steps.iter().map(range).fold(0.0, f64::max) * 2.0 / (0.99 * most as f64)
 }
 
 /// A spacing that suits the most frequent discrete pair, and whether it suits all pairs.
@@ -291,6 +302,11 @@ fn natural_spacing(steps: &[Part]) -> Option<(f64, bool)> {
     let of = |step: &Part| step.pair.natural_spacing().map(|gap| (gap, step.count));
     let (gap, _) = steps.iter().filter_map(of).max_by(|a, b| a.1.total_cmp(&b.1))?;
     Some((gap, steps.iter().all(|step| of(step).is_some_and(|(other, _)| other == gap))))
+}
+
+/// The longest transform and table for a number of parts.
+fn largest_size(parts: usize) -> usize {
+    (LONGEST_TRANSFORM * FEW_PARTS / parts.max(FEW_PARTS)).next_power_of_two().min(LONGEST_TRANSFORM)
 }
 
 /// Rounds a spacing up to eight significant bits, so that every lattice point is an exact number.

@@ -1,5 +1,13 @@
 //! The pairs of laws that a step can be, and what the engine asks of each.
 //!
+//! # Shifts
+//! The pairs below shift normal, Laplace or discrete normal noise by the whole sensitivity in one coordinate. Densities of all three
+//! are log-concave, so that the best tests between a law and its shift are half-lines, and every half-line's advantage grows with
+//! the shift: a smaller one is not worse. Normal noise is the same in all directions. For Laplace noise and a shift
+//! by a vector v, coordinate after coordinate: the test power between the ends of the walk is at most that of the walk's
+//! steps applied to each other, and for half-lines of one law F, F(F⁻¹(1 - x) - a) followed by the same with b is that with
+//! a + b. So a vector is no worse than its 1-norm in one coordinate.
+//!
 //! # Subsampling
 //! Let (P, Q) dominate what replacing (or adding) a record does to a mechanism, in either order. If the record takes part
 //! with probability q, independently of what it is compared with, joint convexity of the hockey-stick divergence H gives
@@ -35,7 +43,7 @@
 //! the adversary ([`Pair::Tagged`]). The mixture of [`Pair::Copies`] is attained.
 //!
 //! # References
-//! Balle, Barthe and Gaboardi 2018, "Privacy Amplification by Subsampling" (advanced joint convexity, Theorems 9 and 10); Zhu,
+//! Dong, Roth and Su 2022, "Gaussian Differential Privacy" (test power along a walk); Balle, Barthe and Gaboardi 2018, "Privacy Amplification by Subsampling" (advanced joint convexity, Theorems 9 and 10); Zhu,
 //! Dong and Wang 2022, "Optimal Accounting of Differential Privacy via Characteristic Function" (dominating pairs under
 //! sampling); Kahane 1986, "Une inégalité du type de Slepian et Gordon sur les processus gaussiens"; Choquette-Choo,
 //! Ganesh, Steinke and Thakurta 2024, "Privacy Amplification for Matrix Mechanisms" (mixtures of normal laws).
@@ -161,7 +169,8 @@ impl Pair {
                 cells
             }
         };
-        Some(if reversed { forwards.reversed() } else { forwards })
+        let forwards = forwards.checked()?;
+        if reversed { forwards.reversed().checked() } else { Some(forwards) }
     }
 
     /// Whether the reverse's table is best made from the table itself.
