@@ -3,7 +3,7 @@
 use crate::accountant::DELTA_WIDTH_FACTOR;
 use crate::closed_form::Interval;
 use crate::fourier::{self, Direction, Law};
-use crate::lattice::{self, Pair, Part, Query};
+use crate::lattice::{self, Ends, Pair, Part, Query};
 use crate::{Certified, Engine, Result};
 
 /// An interval and who proved its ends.
@@ -45,6 +45,7 @@ pub(crate) fn answer(
     query: Query,
     known: impl FnOnce() -> Proven,
     relative_width: f64,
+    wanted: Ends,
 ) -> Proven {
     let goal = match query {
         Query::Epsilon { .. } => relative_width,
@@ -69,7 +70,7 @@ pub(crate) fn answer(
     let mut found = inverted.map_or(known, |inverted| known.intersect(inverted));
     if !narrow(&found) {
         // It refines by how far it has come itself, and so is not told of what inversion found.
-        let interval = lattice::solve(parts, query, known.interval, relative_width);
+        let interval = lattice::solve(parts, query, known.interval, relative_width, wanted);
         found = found.intersect(Proven::new(interval, Engine::LossDistribution));
     }
     found

@@ -3,7 +3,7 @@
 use crate::closed_form::{Interval, gaussian_delta, invert, subsampled_step_delta};
 use crate::engines::{self, Proven};
 use crate::fourier;
-use crate::lattice::{Pair, Part, Query, Subsampled};
+use crate::lattice::{Ends, Pair, Part, Query, Subsampled};
 use crate::special::ROUNDOFF;
 use crate::{Certified, Composition, Engine, Error, Mechanism, Relation, Result, Sampling};
 
@@ -142,6 +142,6 @@ impl Run {
         if self.is_exact() || !self.has_exact_counts() {
             return closed().certify();
         }
-        engines::answer(&self.parts(), query, closed, relative_width).certify()
+        engines::answer(&self.parts(), query, closed, relative_width, Ends::Both).certify()
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::closed_form::{Interval, gaussian_delta, invert, subsampled_step_delta};
-use crate::lattice::{self, Pair, Part, Query, Subsampled};
+use crate::lattice::{self, Ends, Pair, Part, Query, Subsampled};
 use crate::{Accountant, Certified, Composition, Event, Mechanism, Relation, Sampling, strategies};
 
 fn event(noise_multiplier: f64, rate: f64) -> Event {
@@ -101,7 +101,7 @@ proptest! {
         let exact = invert(truth, given);
         let wide = Interval { lower: 0.0, upper: 4.0 * exact.upper + 1.0 };
         let found = lattice::solve(
-            &[part(noise_multiplier, 1.0, count)], Query::Epsilon { delta: given }, wide, 1e-3,
+            &[part(noise_multiplier, 1.0, count)], Query::Epsilon { delta: given }, wide, 1e-3, Ends::Both,
         );
         prop_assert!(found.lower <= exact.upper && found.upper >= exact.lower, "{found:?} {exact:?}");
         prop_assert!(found.upper - found.lower <= 1e-2 * exact.upper + 1e-6, "{found:?} {exact:?}");
@@ -116,7 +116,7 @@ proptest! {
         let exact = subsampled_step_delta(noise_multiplier, rate, epsilon);
         let wide = Interval { lower: 0.0, upper: 1.0 };
         let step = part(noise_multiplier, rate, 1.0);
-        let found = lattice::solve(&[step], Query::Delta { epsilon }, wide, 1e-3);
+        let found = lattice::solve(&[step], Query::Delta { epsilon }, wide, 1e-3, Ends::Both);
         prop_assert!(found.lower <= exact.upper && found.upper >= exact.lower, "{found:?} {exact:?}");
         prop_assert!(exact.upper < 1e-12 || found.upper - found.lower <= 0.2 * exact.upper, "{found:?} {exact:?}");
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::closed_form::{Interval, gaussian_delta, invert, subsampled_step_delta};
 use crate::engines::{self, Proven};
 use crate::fourier;
-use crate::lattice::{self, Atoms, Copies, Laplace, Pair, Part, Query, Replaced, Subsampled, Tagged};
+use crate::lattice::{self, Atoms, Copies, Ends, Laplace, Pair, Part, Query, Replaced, Subsampled, Tagged};
 use crate::special::ROUNDOFF;
 use crate::{Certified, Composition, Engine, Error, Event, Mechanism, Relation, Result, Sampling};
 
@@ -189,14 +189,15 @@ impl Run {
             Query::Delta { .. } => Interval { lower: 0.0, upper: 1.0 },
         };
         let known = Proven::new(known, Engine::ClosedForm);
-        let solve = |parts: &[Part]| match self.closed_form(parts, query) {
+        let solve = |parts: &[Part], wanted| match self.closed_form(parts, query) {
             Some(interval) => Proven::new(interval, Engine::ClosedForm),
-            None if self.exact_counts => engines::answer(parts, query, || known, relative_width),
+            None if self.exact_counts => engines::answer(parts, query, || known, relative_width, wanted),
             None => known,
         };
-        let mut found = solve(&self.upper);
+        let wanted = if self.lower.is_empty() { Ends::Both } else { Ends::Upper };
+        let mut found = solve(&self.upper, wanted);
         if !self.lower.is_empty() {
-            let attacks = self.lower.iter().map(|parts| solve(parts));
+            let attacks = self.lower.iter().map(|parts| solve(parts, Ends::Both));
             let strongest = attacks.reduce(|a, b| if b.interval.lower > a.interval.lower { b } else { a });
             if let Some(attack) = strongest {
                 found.interval.lower = attack.interval.lower;

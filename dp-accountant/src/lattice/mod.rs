@@ -43,6 +43,13 @@ pub(crate) struct Part {
     pub(crate) count: f64,
 }
 
+/// Which ends of an interval are of interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    Both,
+    Upper,
+}
+
 /// What is asked of a composition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Query {
@@ -82,8 +89,15 @@ pub(crate) fn certain(parts: &[Part], reversed: bool) -> f64 {
 /// The answer to a query, in an interval that is `known` beforehand and comes out no wider.
 ///
 /// The two directions are refined until the relative width of their maximum is at most `relative_width`, or until
-/// transforms reach their size limit. A direction that cannot be the larger one is not refined further.
-pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, relative_width: f64) -> Interval {
+/// transforms reach their size limit. A direction that cannot be the larger one is not refined further. Where only the upper end
+/// is `wanted`, they are refined until that promises to move no further than so: its error is of second order in the spacing.
+pub(crate) fn solve(
+    steps: &[Part],
+    query: Query,
+    known: Interval,
+    relative_width: f64,
+    wanted: Ends,
+) -> Interval {
     if steps.len() > MOST_PARTS {
         return known;
     }
@@ -102,7 +116,7 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, relative_widt
         Query::Epsilon { .. } => SMALLEST_SCALE,
         Query::Delta { .. } => 0.0,
     };
-    let mut spacing: Option<f64> = None;
+    let (mut spacing, mut last): (Option<f64>, Option<f64>) = (None, None);
     // delta falls exponentially in epsilon: asking the same relative width of it would be asking far more.
     let relative_width = match query {
         Query::Epsilon { .. } => relative_width,
@@ -120,7 +134,7 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, relative_widt
         };
         // A first lattice four times coarser than foreseen tells which direction matters and how wide it comes out.
         let first_look = spacing.is_none();
-        let wanted = spacing.unwrap_or_else(|| 4.0 * plan.spacing(steps, query, relative_width));
+        let foreseen = spacing.unwrap_or_else(|| 4.0 * plan.spacing(steps, query, relative_width));
         let truncation = active.iter().map(|&d| directions[d].truncation).fold(6.0, f64::max);
         let mut floor = plan.finest(most).max(finest_table(steps, truncation, most));
         if !first_look {
@@ -131,9 +145,9 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, relative_widt
             // No outcome lies between points of this spacing, and so a finer one would show no more.
             Some((gap, true)) if gap >= floor => gap,
             Some((gap, false)) if gap >= floor => {
-                gap / (gap / wanted.max(floor)).ceil().min((gap / floor).floor()).max(1.0)
+                gap / (gap / foreseen.max(floor)).ceil().min((gap / floor).floor()).max(1.0)
             }
-            _ => few_bits(wanted.max(floor)),
+            _ => few_bits(foreseen.max(floor)),
         };
         let mut tables = Tables { steps, spacing: used, truncation, forwards: Vec::new() };
         for &d in &active {
@@ -149,9 +163,19 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, relative_widt
                 direction.known = direction.known.intersect(direction.with_certain(interval));
             }
         }
-        let previous = answer.upper - answer.lower;
+        let before = answer;
         answer = answer.intersect(larger(&directions).unwrap_or(known));
-        let width = answer.upper - answer.lower;
+        let mut width = answer.upper - answer.lower;
+        let mut previous = before.upper - before.lower;
+        if wanted == Ends::Upper {
+            // With errors of the upper end in the ratio of the squared spacings: what is left of them, after and before this look.
+            let ratio = last.map_or(0.0, |last: f64| (used / last).powi(2));
+            let moved = before.upper - answer.upper;
+            if ratio > 0.0 && ratio < 1.0 {
+                (width, previous) = (moved * ratio / (1.0 - ratio), moved / (1.0 - ratio));
+            }
+        }
+        last = Some(used);
         let goal = relative_width * answer.upper.max(scale);
         // Where single steps can lose very much, the saddle point may be a tilt that lives on such steps and not on the
         // losses in question. The sign is an interval that is all but empty of information; a smaller tilt then helps.
@@ -166,7 +190,7 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, relative_widt
             }
         }
         // The errors of rounding do not shrink with the spacing: stop when a finer lattice no longer helps.
-        let stuck = !eased && (!first_look || wanted <= floor) && width > 0.9 * previous;
+        let stuck = !eased && (!first_look || foreseen <= floor) && width > 0.9 * previous;
         if width <= goal || stuck {
             break;
         }
@@ -175,7 +199,8 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, relative_widt
             spacing = Some(used);
             continue;
         }
-        spacing = Some(used * (0.6 * goal / width).sqrt().clamp(1.0 / 64.0, 0.7));
+        let finest = if first_look && wanted == Ends::Upper { 0.25 } else { 1.0 / 64.0 };
+        spacing = Some(used * (0.6 * goal / width).sqrt().clamp(finest, 0.7));
     }
     answer
 }
