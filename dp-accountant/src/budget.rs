@@ -1,5 +1,6 @@
 //! How much privacy loss is allowed.
 
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Relation, Result};
@@ -20,8 +21,9 @@ use crate::{Error, Relation, Result};
 /// assert!(budget.validate().is_ok());
 /// assert!(Budget { delta: 1.0, ..budget }.validate().is_err());
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Budget {
     /// The bound on the privacy loss, positive and finite.
     pub epsilon: f64,

@@ -1,13 +1,15 @@
 //! A number that is known to lie in an interval, and who proved it.
 
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 use crate::{Error, Result};
 
 /// Which method proved an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Engine {
     /// An explicit formula, widened by a bound on the rounding of its evaluation.
@@ -42,8 +44,9 @@ impl fmt::Display for Engine {
 /// assert!(Certified::new(0.5, 0.49, 0.52, Engine::ClosedForm).is_err());
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "stored::Unchecked"))]
 #[non_exhaustive]
 pub struct Certified {
     /// The proven lower end.
@@ -142,23 +145,30 @@ impl fmt::Display for Certified {
     }
 }
 
-/// The stored form of an interval, checked on the way in.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Unchecked {
-    lower: f64,
-    estimate: f64,
-    upper: f64,
-    lower_engine: Engine,
-    upper_engine: Engine,
-}
+/// The stored form.
+#[cfg(feature = "serde")]
+mod stored {
+    use super::{Certified, Engine};
+    use crate::{Error, Result};
 
-impl TryFrom<Unchecked> for Certified {
-    type Error = Error;
+    /// The stored form of an interval, checked on the way in.
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct Unchecked {
+        lower: f64,
+        estimate: f64,
+        upper: f64,
+        lower_engine: Engine,
+        upper_engine: Engine,
+    }
 
-    fn try_from(value: Unchecked) -> Result<Self> {
-        let interval = Certified::new(value.lower, value.estimate, value.upper, value.upper_engine)?;
-        Ok(interval.proven_by(value.lower_engine, value.upper_engine))
+    impl TryFrom<Unchecked> for Certified {
+        type Error = Error;
+
+        fn try_from(value: Unchecked) -> Result<Self> {
+            let interval = Certified::new(value.lower, value.estimate, value.upper, value.upper_engine)?;
+            Ok(interval.proven_by(value.lower_engine, value.upper_engine))
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A multiset of events: everything that a run did to the records.
 
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::Event;
@@ -19,15 +20,17 @@ use crate::Event;
 /// assert_eq!(run, Composition::single(event, 1_000));
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(transparent))]
 pub struct Composition {
     entries: Vec<Entry>,
 }
 
 /// One line of a composition: an event and how often it happened.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 struct Entry {
     event: Event,
     count: u64,

@@ -1,5 +1,6 @@
 //! One use of a mechanism on a random part of the records.
 
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -15,8 +16,9 @@ use crate::{Error, Result};
 /// ```
 /// assert_eq!(dp_accountant::Relation::AddRemove.to_string(), "add/remove");
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Relation {
     /// One data set is the other plus one record.
     AddRemove,
@@ -43,8 +45,9 @@ impl fmt::Display for Relation {
 /// let sampling = dp_accountant::Sampling::Poisson { rate: 0.01 };
 /// assert_eq!(sampling.to_string(), "Poisson sampling at rate 0.01");
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 #[non_exhaustive]
 pub enum Sampling {
     /// Every record takes part in every step.
@@ -102,8 +105,9 @@ impl fmt::Display for Sampling {
 }
 
 /// The randomised answer that a step gives about its records.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 #[non_exhaustive]
 pub enum Mechanism {
     /// A sum of vectors, each clipped to Euclidean norm at most C, plus normal noise of standard deviation
@@ -171,11 +175,6 @@ impl fmt::Display for Mechanism {
     }
 }
 
-/// The newest format version, and the oldest that is read. Version 1 knew the Gaussian mechanism and three sampling
-/// schemes; what it could say is still written as version 1, so that older readers understand it.
-const EVENT_VERSION: u32 = 2;
-const OLDEST_EVENT_VERSION: u32 = 1;
-
 /// A mechanism applied once to the records that a sampling scheme chose; its parameters have been checked.
 ///
 /// # Privacy
@@ -189,8 +188,9 @@ const OLDEST_EVENT_VERSION: u32 = 1;
 /// assert_eq!(event.to_string(), "Gaussian mechanism with noise multiplier 1.5, Poisson sampling at rate 0.1");
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "EventRecord", into = "EventRecord")]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "stored::EventRecord", into = "stored::EventRecord"))]
 pub struct Event {
     mechanism: Mechanism,
     sampling: Sampling,
@@ -275,31 +275,44 @@ impl fmt::Display for Event {
     }
 }
 
-/// What an event looks like in a file: the same fields, unchecked, with the version of the format.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EventRecord {
-    version: u32,
-    mechanism: Mechanism,
-    sampling: Sampling,
-}
+/// The stored form.
+#[cfg(feature = "serde")]
+mod stored {
+    use super::{Event, Mechanism, Sampling};
+    use crate::{Error, Result};
+    use serde::{Deserialize, Serialize};
 
-impl From<Event> for EventRecord {
-    fn from(event: Event) -> Self {
-        let old = matches!(event.mechanism, Mechanism::Gaussian { .. })
-            && !matches!(event.sampling, Sampling::WithReplacement { .. } | Sampling::Shuffle { .. });
-        let version = if old { OLDEST_EVENT_VERSION } else { EVENT_VERSION };
-        Self { version, mechanism: event.mechanism, sampling: event.sampling }
+    /// The newest format version, and the oldest that is read. Version 1 knew the Gaussian mechanism and three sampling
+    /// schemes; what it could say is still written as version 1, so that older readers understand it.
+    const EVENT_VERSION: u32 = 2;
+    const OLDEST_EVENT_VERSION: u32 = 1;
+
+    /// What an event looks like in a file: the same fields, unchecked, with the version of the format.
+    #[derive(Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct EventRecord {
+        version: u32,
+        mechanism: Mechanism,
+        sampling: Sampling,
     }
-}
 
-impl TryFrom<EventRecord> for Event {
-    type Error = Error;
-
-    fn try_from(record: EventRecord) -> Result<Self> {
-        if !(OLDEST_EVENT_VERSION..=EVENT_VERSION).contains(&record.version) {
-            return Err(Error::EventVersion { found: record.version, supported: EVENT_VERSION });
+    impl From<Event> for EventRecord {
+        fn from(event: Event) -> Self {
+            let old = matches!(event.mechanism, Mechanism::Gaussian { .. })
+                && !matches!(event.sampling, Sampling::WithReplacement { .. } | Sampling::Shuffle { .. });
+            let version = if old { OLDEST_EVENT_VERSION } else { EVENT_VERSION };
+            Self { version, mechanism: event.mechanism, sampling: event.sampling }
         }
-        Event::new(record.mechanism, record.sampling)
+    }
+
+    impl TryFrom<EventRecord> for Event {
+        type Error = Error;
+
+        fn try_from(record: EventRecord) -> Result<Self> {
+            if !(OLDEST_EVENT_VERSION..=EVENT_VERSION).contains(&record.version) {
+                return Err(Error::EventVersion { found: record.version, supported: EVENT_VERSION });
+            }
+            Event::new(record.mechanism, record.sampling)
+        }
     }
 }

@@ -122,6 +122,7 @@ proptest! {
     }
 
     #[test]
+    #[cfg(feature = "serde")]
     fn budgets_and_events_survive_being_stored(
         budget in strategies::budget(),
         event in strategies::event(),

@@ -1,4 +1,5 @@
 //! Stored events, budgets and intervals: what was written is read back, what is not valid is refused.
+#![cfg(feature = "serde")]
 
 use dp_accountant::{Accountant, Budget, Certified, Composition, Event, Mechanism, Relation, Sampling};
 

@@ -1,5 +1,6 @@
 //! The noise that a budget asks for.
 
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 use super::guess;
@@ -11,7 +12,8 @@ const SMALLEST: f64 = 0.01;
 const LARGEST: f64 = 1e7;
 
 /// A noise multiplier that keeps a budget, and the epsilon it costs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct Calibrated {
     /// The noise multiplier.

@@ -1,5 +1,6 @@
 //! How long a run may be, and how much of the data a step may look at.
 
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 use super::guess;
@@ -12,7 +13,8 @@ const LARGEST_STEPS: u64 = 1 << 40;
 const SMALLEST_RATE: f64 = 1e-12;
 
 /// A number of steps that keeps a budget, and the epsilon it costs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct CalibratedSteps {
     /// The number of steps.
@@ -22,7 +24,8 @@ pub struct CalibratedSteps {
 }
 
 /// A sampling rate that keeps a budget, and the epsilon it costs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct CalibratedRate {
     /// The rate.
@@ -32,7 +35,8 @@ pub struct CalibratedRate {
 }
 
 /// A batch size that keeps a budget, and the epsilon it costs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct CalibratedBatch {
     /// Records in a batch.
