@@ -2,14 +2,14 @@
 
 use crate::error::{Error, Result};
 use crate::guide::Guide;
-use crate::mechanism::{ClipNorm, GaussianSum, PrivateGradient, Protection, event, sampling};
+use crate::mechanism::{ClipNorm, GaussianSum, PrivateGradient, Protection, event, permitted};
 use crate::objective::Objective;
 use crate::optimiser::{Adam, Schedule};
 use crate::posterior::Posterior;
 use crate::report::PrivacyReport;
 use crate::sensitive::Sensitive;
 use crate::training::Training;
-use dp_accountant::{Budget, Calibrated, Composition, Ledger, calibrate_noise_multiplier};
+use dp_accountant::{Budget, Calibrated, Composition, Ledger, Relation, calibrate_noise_multiplier};
 use dp_sampler::{GaussianNoise, MAX_RECORDS, Purpose, Scheme, Seed, Subsampling};
 use ppl_core::{Model, Records};
 
@@ -219,7 +219,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             return Ok(None);
         };
         let (steps, scheme) = (self.required_steps()?, self.subsampling.scheme(records)?);
-        let sampling = sampling(&scheme)?;
+        let sampling = permitted(budget.relation, &scheme)?;
         let calibrated = calibrate_noise_multiplier(&budget, |noise_multiplier| {
             Ok(Composition::single(event(noise_multiplier, sampling)?, steps))
         })?;
@@ -242,9 +242,13 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             Some(seed) => seed,
             None => Seed::from_os()?,
         };
-        // Found without the records' number, which is nobody's business under add/remove; a scheme that depends on it
-        // has no bound there, and is refused here.
-        let plan = self.privacy_plan(MAX_RECORDS)?;
+        // Under add/remove found without the records' number, which is nobody's business there; a scheme that depends on it is
+        // refused. Replacing a record leaves it as it is.
+        let number = match budget {
+            Some(Budget { relation: Relation::ReplaceOne, .. }) => records.behind_the_wall().len() as u64,
+            _ => MAX_RECORDS,
+        };
+        let plan = self.privacy_plan(number)?;
         let objective = Objective::new(&self.model, &self.guide, records)?;
         let elements = objective.gradient.dimension();
         let protection = match &plan {

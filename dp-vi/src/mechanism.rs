@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::sensitive::Sensitive;
-use dp_accountant::{Event, Ledger, Mechanism, Sampling};
+use dp_accountant::{Event, Ledger, Mechanism, Relation, Sampling};
 use dp_sampler::{GaussianNoise, NoiseSource, Scheme, Seed, Subsampler, Subsampling};
 use ppl_core::{RecordGradient, Records, Scalar};
 
@@ -144,6 +144,18 @@ pub(crate) fn sampling(scheme: &Scheme) -> Result<Sampling> {
             Ok(Sampling::WithoutReplacement { batch, records })
         }
         ref other => Err(Error::UnknownScheme(other.to_string())),
+    }
+}
+
+/// As [`sampling`], but refuses a scheme that depends on the number of records where that number is protected: the sum is divided
+/// by the fraction that is drawn, so a release would show it, whatever its noise.
+pub(crate) fn permitted(relation: Relation, scheme: &Scheme) -> Result<Sampling> {
+    match (relation, scheme) {
+        (Relation::AddRemove, Scheme::WithoutReplacement { .. }) => Err(Error::Conflict(
+            "sampling without replacement uses the number of records, which add/remove protects: draw Poisson batches, or \
+             ask for replace-one",
+        )),
+        _ => sampling(scheme),
     }
 }
 
@@ -301,6 +313,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         let Some(event) = self.event()? else {
             return Err(Error::Conflict("an unprotected release has no price, for no budget allows it"));
         };
+        permitted(ledger.budget().relation, &self.sampler.scheme())?;
         ledger.debit(event, releases)?;
         self.paid += releases;
         Ok(())
