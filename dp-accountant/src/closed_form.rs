@@ -41,7 +41,8 @@ impl Interval {
 fn difference_of_tails(z: f64, gap: f64, slip: f64) -> Interval {
     if slip.is_nan() || slip >= 1e-3 {
         // The position is not known; only the tail above the lowest possible one remains as a bound.
-        return Interval { lower: 0.0, upper: upper_tail(z - 2.0 * slip).clamp(0.0, 1.0) };
+        // It is positive even where the tail underflows.
+        return Interval { lower: 0.0, upper: (upper_tail(z - 2.0 * slip) + 1e-300).clamp(0.0, 1.0) };
     }
     let far = z + gap;
     let peak = density(z);
@@ -151,4 +152,17 @@ fn last_where(holds: impl Fn(f64) -> bool) -> (f64, f64) {
         }
     }
     (inside, outside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delta_that_underflows_is_not_said_to_be_zero() {
+        // Positions near 1e208, known to within 1e192: all that is left is a bound from above.
+        for interval in [gaussian_delta(1e100, 0.0, 1e308), gaussian_delta(1.0, 0.0, 100.0)] {
+            assert!(interval.lower == 0.0 && interval.upper > 0.0 && interval.upper < 1e-250, "{interval:?}");
+        }
+    }
 }

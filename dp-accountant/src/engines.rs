@@ -57,11 +57,13 @@ pub(crate) fn answer(
     });
     let inverted = inverted.map(|interval| Proven::new(interval, Engine::FourierInversion));
     let narrow = |found: &Proven| {
-        let scale = match query {
-            Query::Epsilon { .. } => found.interval.upper.max(lattice::SMALLEST_SCALE),
-            Query::Delta { .. } => found.interval.upper,
+        let Interval { lower, upper } = found.interval;
+        // However wide an interval may be: an epsilon without an end and a delta without a beginning say nothing.
+        let (scale, says_something) = match query {
+            Query::Epsilon { .. } => (upper.max(lattice::SMALLEST_SCALE), upper < f64::MAX),
+            Query::Delta { .. } => (upper, lower > 0.0),
         };
-        found.interval.upper - found.interval.lower <= goal * scale
+        says_something && upper - lower <= goal * scale
     };
     if let Some(found) = inverted.filter(narrow) {
         return found;
@@ -102,4 +104,31 @@ pub(crate) fn profile(parts: &[Part]) -> Option<fourier::Composition> {
     let directions = if symmetric { vec![there] } else { vec![there, back] };
     let sampled = directions.iter().all(|laws| !laws.is_empty());
     sampled.then_some(fourier::Composition { directions, squared_mu })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Accountant, Event, Mechanism, Relation, Sampling};
+
+    /// An interval of any width may be asked for. Inversion proves nothing here but "below infinity", and must not be the answer.
+    #[test]
+    fn the_widest_interval_that_is_asked_for_still_says_something() {
+        for (noise_multiplier, rate, count, delta) in [
+            (0.395_512_011_521_984_8, 0.530_750_978_656_666_2, 3, 5.580_651_277_389_341e-47),
+            (0.253_934_450_087_813_35, 0.000_423_469_354_091_796_8, 380, 1.060_250_155_107_903_4e-29),
+            (23.007_381_903_207_627, 0.083_863_653_019_572_08, 2, 9.206_915_253_483_447e-31),
+        ] {
+            let event = Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::Poisson { rate })
+                .expect("valid");
+            let narrow = Accountant::new(Relation::AddRemove).compose(event, count);
+            let wide = narrow.clone().relative_width(1.0).expect("in range");
+            let (found, truth) =
+                (wide.epsilon(delta).expect("an answer"), narrow.epsilon(delta).expect("one"));
+            // The closed forms, which are asked then, know at least this much.
+            assert!(found.upper < 100.0 * truth.upper, "{found:?} {truth:?}");
+            assert!(found.lower <= truth.upper && truth.lower <= found.upper, "{found:?} {truth:?}");
+            let (found, truth) = (wide.delta(truth.upper).expect("an answer"), delta);
+            assert!(found.upper < 1e3 * truth, "{found:?} {truth:?}");
+        }
+    }
 }

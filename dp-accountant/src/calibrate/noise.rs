@@ -55,13 +55,13 @@ pub fn calibrate_noise_multiplier(
     events: impl Fn(f64) -> Result<Composition>,
 ) -> Result<Calibrated> {
     budget.validate()?;
-    let question = Question::new(budget, |log_noise: f64| events(log_noise.exp()));
     let (safe, bold) = (LARGEST.ln(), SMALLEST.ln());
+    // The end of the range is named exactly, and so is priced exactly: exp(log(0.01)) is a hair above 0.01.
+    let noise = |log_noise: f64| if log_noise == bold { SMALLEST } else { log_noise.exp() };
+    let question = Question::new(budget, |log_noise: f64| events(noise(log_noise)));
     let start = guess::start(budget, safe, bold, question.events).unwrap_or(0.0);
     if let Some((log_noise, epsilon)) = question.boldest(safe, bold, start)? {
-        // The end of the range is named exactly.
-        let noise_multiplier = if log_noise == bold { SMALLEST } else { log_noise.exp() };
-        return Ok(Calibrated { noise_multiplier, epsilon });
+        return Ok(Calibrated { noise_multiplier: noise(log_noise), epsilon });
     }
     let (epsilon, delta) = (question.cost(safe)?.upper, budget.delta);
     Err(Error::Unreachable { largest: LARGEST, epsilon, budget: budget.epsilon, delta })

@@ -78,7 +78,8 @@ impl Decay {
             if lower {
                 layers.push(((top - next) * top_length, 0.5 * top_length));
             }
-            if next < 1e-15 * floor(mode) {
+            // At most, since nothing is left where the product underflows.
+            if next <= 1e-15 * floor(mode) {
                 break;
             }
             height = next;
