@@ -102,8 +102,11 @@ impl Plan {
             .collect();
         let coarse = coarse?;
         let log_tail = |t: f64| {
-            let sum: f64 =
-                coarse.iter().zip(laws).map(|(table, (_, count))| count * table.decay.log_bound(t)).sum();
+            let sum: f64 = coarse
+                .iter()
+                .zip(laws)
+                .map(|(table, (_, count))| count * table.decay.log_bound(t, 0.0))
+                .sum();
             sum - 0.5 * t * t * squared_mu - (std::f64::consts::PI * t).ln()
         };
         let far_enough = |t: f64| log_tail(t) <= log_goal - 1.0;
@@ -163,7 +166,7 @@ fn log_moment_bound(laws: &[(Law, f64)], squared_mu: f64, tilt: f64) -> Option<f
     if tilt <= 0.0 {
         return Some(0.0);
     }
-    let mut total = 0.5 * tilt * (tilt + 1.0) * squared_mu * (1.0 + 8.0 * ROUNDOFF);
+    let mut total = 0.5 * tilt * (tilt + 1.0) * squared_mu * (1.0 + BLOCK_ERROR);
     for &(law, count) in laws {
         let spacing = law.spacing(tilt, 0.0, -30.0)?;
         let table = Table::new(law, tilt, spacing)?;
@@ -174,7 +177,7 @@ fn log_moment_bound(laws: &[(Law, f64)], squared_mu: f64, tilt: f64) -> Option<f
         // The truth is at most the computed value over 1 - error.
         total += count * (table.log_moment + table.log_moment_error + 2.0 * error);
     }
-    total.is_finite().then_some(total + 8.0 * ROUNDOFF * total.abs())
+    total.is_finite().then_some(total + (8.0 + 2.0 * laws.len() as f64) * ROUNDOFF * total.abs())
 }
 
 /// An upper bound on the logarithm of delta at `epsilon`, from the moment at one tilt.
@@ -213,7 +216,7 @@ impl Inversion {
             let base = table.weight_error + summation_error(table.weights.len());
             // Masses are relative to the computed moment, which differs from the true one by this much.
             let at_zero = base + law.log_quadrature_error(c, 0.0, table.spacing).exp();
-            log_tail += uses * (table.decay.log_bound(past) + 2.0 * at_zero);
+            log_tail += uses * table.decay.log_bound(past, at_zero);
             // The quadrature error grows with t: that of a later frequency bounds it.
             let stride = stride(count);
             let mut quadrature = 0.0;
@@ -232,7 +235,8 @@ impl Inversion {
                 power[0] += uses * modulus.ln();
                 power[1] += uses * sum[1].atan2(sum[0]);
                 // The error of the sum, and of logarithm, angle and their products.
-                power[2] += uses * ((error / modulus).ln_1p() + 8.0 * ROUNDOFF * (4.0 + modulus.ln().abs()));
+                power[2] += uses * ((error / modulus).ln_1p() + 8.0 * ROUNDOFF * (4.0 + modulus.ln().abs()))
+                    + 2.0 * ROUNDOFF * (power[0].abs() + power[1].abs());
             }
         }
         log_tail -= 0.5 * past * past * squared_mu * (1.0 - 1e-12);

@@ -47,10 +47,11 @@ pub(super) struct Decay {
 }
 
 impl Decay {
-    /// A bound on `log |φ|` that holds at `t` and at all larger ones.
-    pub(super) fn log_bound(&self, t: f64) -> f64 {
+    /// A bound on `log |φ|` that holds at `t` and at all larger ones, where masses, and their total of 1, are right to a relative
+    /// error.
+    pub(super) fn log_bound(&self, t: f64, error: f64) -> f64 {
         let drop: f64 = self.layers.iter().map(|(mass, half)| mass * one_less_sinc(t * half)).sum();
-        (-(drop * (1.0 - 1e-9)).min(1.0 - 1e-12)).ln_1p()
+        (error - (drop * (1.0 - 1e-9 - error)).min(1.0 - 1e-12)).ln_1p()
     }
 
     /// From the values of v at consecutive points, which between them fall below the smaller neighbour by at most a factor of

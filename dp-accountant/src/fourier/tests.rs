@@ -140,7 +140,7 @@ fn the_bound_on_the_characteristic_function_holds_at_all_higher_frequencies() {
         for k in (1..=400).rev() {
             let t = 0.05 * f64::from(k) / spread;
             largest_above = largest_above.max(modulus(t));
-            let bound = table.decay.log_bound(t).exp();
+            let bound = table.decay.log_bound(t, 0.0).exp();
             assert!(
                 largest_above <= bound + 1e-12,
                 "{direction:?} {sigma} {rate} {tilt} {t}: {largest_above} {bound}"

@@ -90,7 +90,7 @@ pub(crate) fn certain(parts: &[Part], reversed: bool) -> f64 {
 ///
 /// The two directions are refined until the relative width of their maximum is at most `relative_width`, or until
 /// transforms reach their size limit. A direction that cannot be the larger one is not refined further. Where only the upper end
-/// is `wanted`, they are refined until that promises to move no further than so: its error is of second order in the spacing.
+/// is `wanted`, they are refined until that promises to move no further than so.
 pub(crate) fn solve(
     steps: &[Part],
     query: Query,
@@ -168,8 +168,9 @@ pub(crate) fn solve(
         let mut width = answer.upper - answer.lower;
         let mut previous = before.upper - before.lower;
         if wanted == Ends::Upper {
-            // With errors of the upper end in the ratio of the squared spacings: what is left of them, after and before this look.
-            let ratio = last.map_or(0.0, |last: f64| (used / last).powi(2));
+            // What is left of the error, after and before this look. It is of second order in the limit and of first on coarse
+            // lattices; between the two is a guess that only decides when to stop.
+            let ratio = last.map_or(0.0, |last: f64| (used / last).powf(1.5));
             let moved = before.upper - answer.upper;
             if ratio > 0.0 && ratio < 1.0 {
                 (width, previous) = (moved * ratio / (1.0 - ratio), moved / (1.0 - ratio));
