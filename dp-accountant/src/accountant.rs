@@ -28,7 +28,7 @@ const LOG_WIDTH: f64 = 1e-5;
 /// | shuffled, whole epochs | an error | all, an interval without amplification |
 ///
 /// *An interval* is honest where no tight pair of laws is known: the upper end holds for all data sets, the lower end is
-/// attained by some, and the truth lies between. Guarantees ([`Mechanism::PureDp`], [`Mechanism::ApproximateDp`]) are those under
+/// attained by some, and the truth lies between. Guarantees ([`PureDp`](crate::Mechanism::PureDp), [`ApproximateDp`](crate::Mechanism::ApproximateDp)) are those under
 /// the relation that is asked about; the lower end is that of the worst mechanism that keeps them. Without replacement
 /// under add/remove the number of records is the larger one of the two data sets; with the smaller one the upper end still holds.
 ///
