@@ -134,6 +134,7 @@ fuzz_target!(|data: &[u8]| {
             if let Ok(noise) = DiscreteGaussianNoise::at_least(&seed, f64::from_bits(value)) {
                 check_noise(&noise, step, 40, |x: i64| x.unsigned_abs() < 1 << 40);
             }
+        }
         5 => match WithReplacement::batch(value % 2_001) {
             Err(_) => assert_eq!(value % 2_001, 0),
             Ok(plan) => {
@@ -148,7 +149,6 @@ fuzz_target!(|data: &[u8]| {
                 }
             }
         },
-        }
         _ => check_sampler(&FullBatch, records % 3_000, number, step),
     }
 });
