@@ -117,7 +117,7 @@ pub enum Error {
         /// The parameter's name.
         parameter: &'static str,
         /// The domain, in words.
-        requirement: &'static str,
+        requirement: String,
         /// The value given.
         value: f64,
         /// Line of the model.

@@ -209,7 +209,8 @@ impl<'g> Ctx<'g> {
             return Err(mixes("a parameter declared inside each_record", source_line).at_site(name));
         }
         let Initial(initial) = initial.into();
-        if let Some(&value) = initial.iter().find(|&&value| !support.contains(value)) {
+        let numbers: Vec<f64> = initial.iter().copied().collect();
+        if let Some((_, value)) = support.violation(&numbers, &Shape::from(initial.shape())) {
             let (site, support) = (name.to_owned(), support.to_string());
             return Err(Error::OutsideSupport { site, value, place: " (initial value)".to_owned(), support });
         }
@@ -256,7 +257,8 @@ impl<'g> Ctx<'g> {
         let value = value.into().on(self.graph);
         value.require_on(self.graph, "observe").map_err(site)?;
         let support = distribution.support();
-        if let Some(value) = value.known().filter(|&value| !support.contains(value)) {
+        let known = value.known_elements().and_then(|all| support.violation(&all, &value.shape()));
+        if let Some((_, value)) = known {
             let (site, support) = (name.to_owned(), support.to_string());
             return Err(Error::OutsideSupport { site, value, place: String::new(), support });
         }

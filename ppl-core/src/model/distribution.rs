@@ -6,6 +6,7 @@ use crate::model::constraint::Constraint;
 use crate::shape::Shape;
 use crate::value::Value;
 use crate::var::Var;
+use std::rc::Rc;
 
 /// A parameter of a distribution, with the set it must lie in.
 #[derive(Clone, Copy, Debug)]
@@ -62,8 +63,46 @@ pub trait Distribution<'g> {
     /// A draw of shape `prefix ++ batch_shape ++ event_shape`, made from standard noise.
     ///
     /// # Errors
-    /// If the shapes of the parameters do not go together.
+    /// If the shapes of the parameters do not go together, or this distribution cannot be drawn from.
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>>;
+
+    /// Whether the derivative of a draw with respect to the parameters is that of the draw's expectation, as pathwise (reparameterised or
+    /// implicit) gradients are. By default it is, but for discrete supports.
+    fn reparameterised(&self) -> bool {
+        !self.support().is_discrete()
+    }
+
+    /// Mean, of shape `batch_shape ++ event_shape`; infinite or NaN where the distribution has none, `None` where no formula is known.
+    #[track_caller]
+    fn mean(&self, _graph: &'g Graph) -> Option<Var<'g>> {
+        None
+    }
+
+    /// Variance of each element, of shape `batch_shape ++ event_shape`; infinite or NaN where the distribution has none, `None` where no
+    /// formula is known.
+    #[track_caller]
+    fn variance(&self, _graph: &'g Graph) -> Option<Var<'g>> {
+        None
+    }
+
+    /// Entropy in nats (differential entropy for a density), of `batch_shape`; `None` where no formula is known.
+    #[track_caller]
+    fn entropy(&self, _graph: &'g Graph) -> Option<Var<'g>> {
+        None
+    }
+
+    /// Probability of an outcome of at most `value`, for distributions of single numbers; `None` where no formula is known.
+    #[track_caller]
+    fn cdf(&self, _value: Var<'g>) -> Option<Var<'g>> {
+        None
+    }
+
+    /// The smallest outcome whose [`cdf`](Self::cdf) is at least `probability`, for distributions of single numbers; `None` where no
+    /// formula is known.
+    #[track_caller]
+    fn quantile(&self, _probability: Var<'g>) -> Option<Var<'g>> {
+        None
+    }
 
     /// Independent copies of this distribution along new leading axes, taken together as one outcome.
     fn iid(self, shape: impl Into<Shape>) -> Iid<Self>
@@ -81,12 +120,12 @@ pub trait Distribution<'g> {
     fn validate(&self) -> Result<()> {
         for Parameter { name, value, domain } in self.parameters() {
             let outside =
-                value.known_elements().and_then(|all| all.into_iter().find(|&x| !domain.contains(x)));
+                value.known_elements().and_then(|all| domain.violation(&all, &value.shape())).map(|(_, x)| x);
             if let Some(value) = outside {
                 return Err(Error::Parameter {
                     distribution: self.name(),
                     parameter: name,
-                    requirement: domain.description(),
+                    requirement: domain.to_string(),
                     value,
                     source_line: Source::caller(),
                 });
@@ -144,7 +183,86 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Iid<D> {
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         self.base.draw(&prefix.concat(&self.shape), noise)
     }
+
+    fn reparameterised(&self) -> bool {
+        self.base.reparameterised()
+    }
+
+    fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(self.base.mean(graph)?.broadcast_to(self.event_shape()))
+    }
+
+    fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(self.base.variance(graph)?.broadcast_to(self.event_shape()))
+    }
+
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(self.base.entropy(graph)?.sum() * self.shape.elements() as f64)
+    }
 }
+
+/// Everything of a distribution behind a pointer.
+macro_rules! behind {
+    ($($pointer:ty),*) => {$(
+        impl<'g, D: Distribution<'g> + ?Sized> Distribution<'g> for $pointer {
+            fn name(&self) -> &'static str {
+                (**self).name()
+            }
+            fn parameters(&self) -> Vec<Parameter<'g>> {
+                (**self).parameters()
+            }
+            fn event_shape(&self) -> Shape {
+                (**self).event_shape()
+            }
+            #[track_caller]
+            fn batch_shape(&self) -> Result<Shape> {
+                (**self).batch_shape()
+            }
+            fn support(&self) -> Constraint {
+                (**self).support()
+            }
+            #[track_caller]
+            fn log_prob(&self, value: Var<'g>) -> Var<'g> {
+                (**self).log_prob(value)
+            }
+            fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
+                (**self).draw(prefix, noise)
+            }
+            fn reparameterised(&self) -> bool {
+                (**self).reparameterised()
+            }
+            #[track_caller]
+            fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
+                (**self).mean(graph)
+            }
+            #[track_caller]
+            fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
+                (**self).variance(graph)
+            }
+            #[track_caller]
+            fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+                (**self).entropy(graph)
+            }
+            #[track_caller]
+            fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+                (**self).cdf(value)
+            }
+            #[track_caller]
+            fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
+                (**self).quantile(probability)
+            }
+            #[track_caller]
+            fn validate(&self) -> Result<()> {
+                (**self).validate()
+            }
+            fn kind(&self) -> Kind {
+                (**self).kind()
+            }
+        }
+    )*};
+}
+
+behind!(Box<D>, Rc<D>, &D);
 
 /// A kind of standard noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -161,6 +279,7 @@ pub enum NoiseKind {
 pub struct Noise<'g> {
     graph: &'g Graph,
     scope: String,
+    each_record: Kind,
     inputs: Vec<(String, NoiseKind, Shape)>,
 }
 
@@ -168,7 +287,13 @@ impl<'g> Noise<'g> {
     /// Noise whose inputs are named after `scope`.
     #[must_use]
     pub fn new(graph: &'g Graph, scope: impl Into<String>) -> Self {
-        Self { graph, scope: scope.into(), inputs: Vec::new() }
+        Self { graph, scope: scope.into(), each_record: Kind::Shared, inputs: Vec::new() }
+    }
+
+    /// Noise that is drawn anew for each record: its inputs are per-record inputs.
+    #[must_use]
+    pub fn per_record(graph: &'g Graph, scope: impl Into<String>) -> Self {
+        Self { graph, scope: scope.into(), each_record: Kind::PerRecord, inputs: Vec::new() }
     }
 
     /// Noise of this kind and shape.
@@ -178,7 +303,10 @@ impl<'g> Noise<'g> {
     pub fn draw(&mut self, kind: NoiseKind, shape: impl Into<Shape>) -> Result<Var<'g>> {
         let name = format!("{}/noise/{}", self.scope, self.inputs.len());
         let shape = shape.into();
-        let input = self.graph.input(name.clone(), shape.clone())?;
+        let input = match self.each_record {
+            Kind::Shared => self.graph.input(name.clone(), shape.clone())?,
+            Kind::PerRecord => self.graph.record_input(name.clone(), shape.clone())?,
+        };
         self.inputs.push((name, kind, shape));
         Ok(input)
     }

@@ -46,7 +46,8 @@ impl<'g> Latents<'g> for Given<'_> {
         if got != *request.shape {
             return Err(Error::Values(format!("a value of shape {} is needed, got {got}", request.shape)));
         }
-        if let Some(&value) = values.iter().find(|&&value| !request.support.contains(value)) {
+        let numbers: Vec<f64> = values.iter().copied().collect();
+        if let Some((_, value)) = request.support.violation(&numbers, &got) {
             let (site, support) = (request.name.to_owned(), request.support.to_string());
             return Err(Error::OutsideSupport { site, value, place: String::new(), support });
         }

@@ -106,7 +106,12 @@ impl<'g> Latents<'g> for Unconstrained {
             let told = "a discrete latent value; sum it out inside the likelihood instead".to_owned();
             return Err(Error::Unsupported(told));
         }
-        let input = request.graph.input(Self::input_name(request.name), request.shape.clone())?;
+        if request.support == Constraint::Dependent {
+            let told = "a latent value whose bounds depend on other values; draw a standard one and move it: low + (high - low)·u";
+            return Err(Error::Unsupported(told.to_owned()));
+        }
+        let shape = request.support.unconstrained_shape(request.shape)?;
+        let input = request.graph.input(Self::input_name(request.name), shape)?;
         Ok(Latent {
             value: request.support.constrain(input),
             unconstrained: Some(input),
@@ -168,8 +173,20 @@ impl<'g> Trace<'g> {
                 continue;
             };
             let width = site.shape.elements().max(1);
-            let values = records.column(index).numbers();
-            if let Some((at, value)) = values.enumerate().find(|&(_, value)| !site.support.contains(value)) {
+            let outside = match site.support.event_rank() {
+                0 => records
+                    .column(index)
+                    .numbers()
+                    .enumerate()
+                    .find(|&(_, value)| !site.support.contains(value)),
+                _ => {
+                    let mut shape = vec![records.len()];
+                    shape.extend_from_slice(site.shape.dims());
+                    let values: Vec<f64> = records.column(index).numbers().collect();
+                    site.support.violation(&values, &Shape::from(shape))
+                }
+            };
+            if let Some((at, value)) = outside {
                 return Err(Error::OutsideSupport {
                     site: site.name.clone(),
                     value,
