@@ -67,6 +67,7 @@
 mod diff;
 mod error;
 mod graph;
+pub mod handlers;
 mod interpret;
 mod math;
 mod model;
@@ -84,18 +85,28 @@ mod simd;
 mod simplify;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
+pub mod summary;
 mod value;
 mod var;
 
 pub use diff::{gradient, hessian_vector, jacobian_vector, value_and_gradient, vector_jacobian};
 pub use error::{Error, Result, Source};
 pub use graph::{Graph, Kind, Node};
+pub use handlers::Unconstrained;
 pub use interpret::{Argument, Fault, Trouble};
 pub use model::constraint::Constraint;
-pub use model::context::{Ctx, Initial, Latent, LatentRequest, Latents, Model, Record};
+pub use model::context::{Ctx, Initial, Model};
 pub use model::distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
+pub use model::expand::Expanded;
+pub use model::key::Key;
 pub use model::log_density::{LogDensity, log_density};
-pub use model::trace::{Site, SiteKind, Trace, Unconstrained, trace};
+pub use model::message::{Drawing, Message};
+pub use model::plate::Plate;
+pub use model::predictive::Predictive;
+pub use model::record::Record;
+pub use model::simulate::{Values, simulate};
+pub use model::trace::{NoiseInput, Site, SiteKind, Trace, trace};
+pub use model::transport::{Map, Transport};
 pub use op::{
     Binary, Coincidence, Constant, Convolution, Decomposition, Einsum, Gather, Input, Linear, MatrixPart,
     MatrixProduct, Op, Pooling, Reduce, Role, Select, Shaping, Structure, Unary, Window,
