@@ -5,6 +5,16 @@ use dp_sampler::Scheme;
 use serde::Serialize;
 use std::fmt;
 
+/// A release beside the sums of gradients. It is part of the ε stated.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Release {
+    /// What was released.
+    pub what: &'static str,
+    /// Its privacy event, in words.
+    pub event: String,
+}
+
 /// What was done, and what it guarantees.
 ///
 /// Printed, it is the statement in words and numbers. It says "NOT PRIVATE" whenever that is the case: without clipping
@@ -24,6 +34,8 @@ pub struct PrivacyReport {
     pub clip_norm: Option<f64>,
     /// Number of noisy sums released.
     pub steps: u64,
+    /// What was released beside them.
+    pub other_releases: Vec<Release>,
     /// Whether the seed came from the operating system and is known to nobody.
     pub secret_seed: bool,
     /// What the guide is.
@@ -77,6 +89,9 @@ impl fmt::Display for PrivacyReport {
                 "  mechanism  Gaussian noise of standard deviation {sigma:.6} x {clip} on sums of per-record"
             )?;
             writeln!(f, "             gradients clipped to norm {clip}; {} releases", self.steps)?;
+        }
+        for Release { what, event } in &self.other_releases {
+            writeln!(f, "  and        {what}, once: {event}")?;
         }
         writeln!(
             f,

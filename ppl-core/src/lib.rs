@@ -58,6 +58,7 @@
 //! | `program/*` | the flat program: listing, comparison, written form |
 //! | `plan/*` | its memory and its steps: fused sweeps, matrix products, gathering of records |
 //! | `math/*`, `simd` | elementary and special functions that vectorise; instruction sets chosen at run time |
+//! | `linear_predictor` | whether a record's value is a generalised linear term |
 //! | `interpret` | one record at a time, slow and obvious; finds where a number stopped being finite |
 //! | `records/*` | columns of records, in the number types they come in |
 //! | `record_gradient/*` | per-record gradients, contracted and materialised |
@@ -69,6 +70,7 @@ mod error;
 mod graph;
 pub mod handlers;
 mod interpret;
+mod linear_predictor;
 mod math;
 mod model;
 mod op;
@@ -94,6 +96,7 @@ pub use error::{Error, Result, Source};
 pub use graph::{Graph, Kind, Node};
 pub use handlers::Unconstrained;
 pub use interpret::{Argument, Fault, Trouble};
+pub use linear_predictor::{LinearPredictor, linear_predictor};
 pub use model::constraint::Constraint;
 pub use model::context::{Ctx, Initial, Model};
 pub use model::distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
