@@ -154,7 +154,11 @@ impl Rule {
         let all: usize = elements.iter().sum();
         // Lowered, so that the squares of the rounded norms do not add up to more than C².
         let share = |&each: &usize| norm * (each as f64 / all as f64).sqrt() * (1.0 - 4.0 * f64::EPSILON);
-        elements.iter().map(|each| ClipNorm::new(share(each), draws * each)).collect::<Result<_>>().map(Self::PerSite)
+        elements
+            .iter()
+            .map(|each| ClipNorm::new(share(each), draws * each))
+            .collect::<Result<_>>()
+            .map(Self::PerSite)
     }
 
     /// The clipped sum over a batch.
@@ -174,7 +178,10 @@ impl Rule {
                 let weigh = |squared: &[T], weights: &mut [T]| {
                     let lanes = (squared.len() / clips.len()).max(1);
                     let groups = squared.chunks_exact(lanes).zip(weights.chunks_exact_mut(lanes));
-                    clips.iter().zip(groups).for_each(|(clip, (squared, weights))| clip.weigh(squared, weights));
+                    clips
+                        .iter()
+                        .zip(groups)
+                        .for_each(|(clip, (squared, weights))| clip.weigh(squared, weights));
                 };
                 gradient.weighted_sum_grouped(records, batch, weigh, sum)?;
             }

@@ -81,9 +81,20 @@ pub(crate) struct Adaptive {
 }
 
 impl Adaptive {
-    pub(crate) fn new(settings: Quantile, first: ClipNorm, elements: usize, expected_batch: f64) -> Result<Self> {
+    pub(crate) fn new(
+        settings: Quantile,
+        first: ClipNorm,
+        elements: usize,
+        expected_batch: f64,
+    ) -> Result<Self> {
         settings.validate()?;
-        Ok(Self { settings, clip: first, elements, expected_batch: expected_batch.max(1.0), below: AtomicU64::new(0) })
+        Ok(Self {
+            settings,
+            clip: first,
+            elements,
+            expected_batch: expected_batch.max(1.0),
+            below: AtomicU64::new(0),
+        })
     }
 
     /// `C` of the next step.

@@ -46,7 +46,11 @@ impl PrivateStart {
     pub(crate) fn validate(&self) -> Result<()> {
         let out = |what, requirement, value| Err(Error::OutOfRange { what, requirement, value });
         if !(1..=MOST).contains(&self.candidates.len()) {
-            return out("number of candidates to start from", "between 1 and 10^6", self.candidates.len() as f64);
+            return out(
+                "number of candidates to start from",
+                "between 1 and 10^6",
+                self.candidates.len() as f64,
+            );
         }
         let (a, b) = self.range;
         if !(a.is_finite() && b.is_finite() && b - a > 0.0) {

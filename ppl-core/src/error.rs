@@ -177,6 +177,14 @@ pub enum Error {
         /// Columns given.
         got: String,
     },
+    /// A file that cannot be written.
+    #[error("file '{path}' {problem}")]
+    File {
+        /// Its path.
+        path: String,
+        /// What went wrong, in words.
+        problem: String,
+    },
     /// A model that does something this version has no rule for.
     #[error("not supported: {0}")]
     Unsupported(String),

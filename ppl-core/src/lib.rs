@@ -63,10 +63,13 @@
 //! | `records/*` | columns of records, in the number types they come in |
 //! | `record_gradient/*` | per-record gradients, contracted and materialised |
 //! | `model/*` | statements, distributions, constraints, traces, log densities |
+//! | `export/*` | draws as CSV and Parquet, under the features `csv` and `parquet` |
 //! | `strategies/*` | random programs for property tests and fuzzing, under the feature `proptest` |
 
 mod diff;
 mod error;
+#[cfg(any(feature = "csv", feature = "parquet"))]
+pub mod export;
 mod graph;
 pub mod handlers;
 mod interpret;

@@ -42,7 +42,11 @@ pub fn design(table: &Table) -> Result<(Array2<f64>, Array1<f64>), Failure> {
     for (i, cell) in table.cells("sex")?.enumerate() {
         let Some(which) = SEXES.iter().position(|sex| *sex == cell.text()) else {
             let place = format!("{}:{}", table.name(), cell.line());
-            return Err(format!("{place}: column 'sex': expected M, F or I, got '{}'", cell.text().escape_debug()).into());
+            return Err(format!(
+                "{place}: column 'sex': expected M, F or I, got '{}'",
+                cell.text().escape_debug()
+            )
+            .into());
         };
         x[[i, 1 + which]] = 1.0;
     }
