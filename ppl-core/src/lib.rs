@@ -57,7 +57,7 @@
 //! | `simplify/*` | rewriting: fewer operations, and ones that neither overflow nor cancel |
 //! | `program/*` | the flat program: listing, comparison, written form |
 //! | `plan/*` | its memory and its steps: fused sweeps, matrix products, gathering of records |
-//! | `math/*`, `simd` | elementary and special functions that vectorise; instruction sets chosen at run time |
+//! | `math/*`, `simd`, `vectors`, `prefetch` | elementary and special functions that vectorise; instruction sets chosen at run time |
 //! | `interpret` | one record at a time, slow and obvious; finds where a number stopped being finite |
 //! | `records/*` | columns of records, in the number types they come in |
 //! | `record_gradient/*` | per-record gradients, contracted and materialised |
@@ -73,6 +73,7 @@ mod model;
 mod op;
 mod origin;
 mod plan;
+mod prefetch;
 mod program;
 #[cfg(test)]
 mod property_tests;
@@ -86,6 +87,7 @@ mod simplify;
 pub mod strategies;
 mod value;
 mod var;
+mod vectors;
 
 pub use diff::{gradient, hessian_vector, jacobian_vector, value_and_gradient, vector_jacobian};
 pub use error::{Error, Result, Source};
