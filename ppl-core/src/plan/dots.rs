@@ -221,7 +221,8 @@ fn one_by_one<T: Scalar, const PARTIAL: usize>(record: &[T], array: &[T]) -> [T;
     while half > 0 {
         for sums in &mut sums {
             for k in 0..half {
-                sums[k] = sums[k] + sums[k + half];
+                let more = sums[k + half];
+                sums[k] += more;
             }
         }
         half /= 2;
