@@ -59,6 +59,7 @@
 //! | `plan/*` | its memory and its steps: fused sweeps, matrix products, gathering of records |
 //! | `math/*`, `simd` | elementary and special functions that vectorise; instruction sets chosen at run time |
 //! | `linear_predictor` | whether a record's value is a generalised linear term |
+//! | `math/*`, `simd`, `vectors`, `prefetch` | elementary and special functions that vectorise; instruction sets chosen at run time |
 //! | `interpret` | one record at a time, slow and obvious; finds where a number stopped being finite |
 //! | `records/*` | columns of records, in the number types they come in |
 //! | `record_gradient/*` | per-record gradients, contracted and materialised |
@@ -79,6 +80,7 @@ mod model;
 mod op;
 mod origin;
 mod plan;
+mod prefetch;
 mod program;
 #[cfg(test)]
 mod property_tests;
@@ -93,6 +95,7 @@ pub mod strategies;
 pub mod summary;
 mod value;
 mod var;
+mod vectors;
 
 pub use diff::{gradient, hessian_vector, jacobian_vector, value_and_gradient, vector_jacobian};
 pub use error::{Error, Result, Source};

@@ -2,6 +2,7 @@
 
 use crate::math;
 use crate::records::ColumnNumber;
+use crate::vectors::Vectors;
 use ndarray::LinalgScalar;
 use num_traits::Float;
 use std::fmt::{Debug, Display};
@@ -11,6 +12,7 @@ use std::ops::{AddAssign, MulAssign};
 pub trait Scalar:
     Float
     + ColumnNumber
+    + Vectors
     + LinalgScalar
     + AddAssign
     + MulAssign
