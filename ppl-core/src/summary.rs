@@ -39,7 +39,9 @@ pub fn standard_deviation(draws: &ArrayD<f64>) -> Result<ArrayD<f64>> {
 /// If there is no draw, or the probability does not lie from 0 to 1.
 pub fn quantile(draws: &ArrayD<f64>, probability: f64) -> Result<ArrayD<f64>> {
     if !(0.0..=1.0).contains(&probability) {
-        return Err(Error::Values(format!("a quantile's probability must be from 0 to 1, got {probability}")));
+        return Err(Error::Values(format!(
+            "a quantile's probability must be from 0 to 1, got {probability}"
+        )));
     }
     each(draws, 1, |values| of_sorted(&sorted(values), probability))
 }
@@ -63,7 +65,9 @@ pub fn quantile(draws: &ArrayD<f64>, probability: f64) -> Result<ArrayD<f64>> {
 /// Chen and Shao (1999), *Monte Carlo estimation of Bayesian credible and HPD intervals*.
 pub fn shortest_interval(draws: &ArrayD<f64>, share: f64) -> Result<[ArrayD<f64>; 2]> {
     if !(share > 0.0 && share < 1.0) {
-        return Err(Error::Values(format!("an interval's share must be strictly between 0 and 1, got {share}")));
+        return Err(Error::Values(format!(
+            "an interval's share must be strictly between 0 and 1, got {share}"
+        )));
     }
     let end = |which: usize| each(draws, 1, move |values| shortest(&sorted(values), share)[which]);
     Ok([end(0)?, end(1)?])
@@ -128,7 +132,8 @@ impl fmt::Display for Summary {
         for (name, site) in &self.sites {
             for (index, mean) in site.mean.indexed_iter() {
                 let place: Vec<String> = index.as_array_view().iter().map(usize::to_string).collect();
-                let label = if place.is_empty() { name.clone() } else { format!("{name}[{}]", place.join(",")) };
+                let label =
+                    if place.is_empty() { name.clone() } else { format!("{name}[{}]", place.join(",")) };
                 writeln!(
                     f,
                     "{label:<20} {mean:>11.4} {:>11.4} {:>11.4}   [{:.4}, {:.4}]",
@@ -150,7 +155,9 @@ fn each(
     function: impl Fn(ArrayView1<'_, f64>) -> f64,
 ) -> Result<ArrayD<f64>> {
     let Some((&count, rest)) = draws.shape().split_first() else {
-        return Err(Error::Values("draws need a first axis that counts them, got a single number".to_owned()));
+        return Err(Error::Values(
+            "draws need a first axis that counts them, got a single number".to_owned(),
+        ));
     };
     if count < least {
         return Err(Error::Values(format!("at least {least} draws are needed, got {count}")));

@@ -20,7 +20,8 @@ impl<V> Scale<V> {
 impl<'g, V: Into<Value<'g>> + Copy> Handler<'g> for Scale<V> {
     fn process(&self, message: &mut Message<'g>) -> Result<()> {
         let factor = self.0.into();
-        let bad = factor.known_elements().and_then(|all| all.into_iter().find(|x| !(*x > 0.0 && x.is_finite())));
+        let bad =
+            factor.known_elements().and_then(|all| all.into_iter().find(|x| !(*x > 0.0 && x.is_finite())));
         if let Some(value) = bad {
             return Err(Error::Values(format!(
                 "a scale must be positive and finite, got {value}; to leave terms out, use a mask"

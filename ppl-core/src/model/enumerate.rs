@@ -66,7 +66,8 @@ impl<'g> Ctx<'g> {
         mut each: impl FnMut(&mut Ctx<'g>, Var<'g>) -> Result<()>,
     ) -> Result<()> {
         let distribution = Rc::new(distribution);
-        let mut message = self.declare(name, SiteKind::Latent, Some(Rc::<_>::clone(&distribution) as Rc<_>))?;
+        let mut message =
+            self.declare(name, SiteKind::Latent, Some(Rc::<_>::clone(&distribution) as Rc<_>))?;
         let full = self.full_name(name);
         let event = distribution.event_shape();
         if !event.is_scalar() {
@@ -129,7 +130,7 @@ impl<'g> Ctx<'g> {
                     let _site = graph.enter_site(&name, line);
                     term = term + to_batch(elements, &batch, &site.name).map_err(told)?;
                 }
-                site.log_prob = None;
+                (site.log_prob, site.elements) = (None, None);
                 if !inside.iter().any(|known| known.name == site.name) {
                     inside.push(site);
                 }
@@ -182,7 +183,9 @@ fn values(support: Constraint) -> Result<Vec<f64>> {
     };
     let count = high - low + 1.0;
     if !(1.0..=MOST_VALUES).contains(&count) {
-        return Err(Error::Unsupported(format!("summing over {count} values; there may be 1 to {MOST_VALUES}")));
+        return Err(Error::Unsupported(format!(
+            "summing over {count} values; there may be 1 to {MOST_VALUES}"
+        )));
     }
     Ok((0..count as usize).map(|k| low + k as f64).collect())
 }

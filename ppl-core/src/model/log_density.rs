@@ -50,8 +50,14 @@ pub(crate) fn check_values(site: &Site<'_>, values: &ArrayD<f64>, leading: &[usi
     let got = Shape::from(values.shape());
     if got.dims() != expected {
         let needed = Shape::from(expected);
-        let why = if leading.is_empty() { String::new() } else { format!(", {leading:?} before its own {}", site.shape) };
-        return Err(Error::Values(format!("a value of shape {needed} is needed{why}, got {got}")).at_site(&site.name));
+        let why = if leading.is_empty() {
+            String::new()
+        } else {
+            format!(", {leading:?} before its own {}", site.shape)
+        };
+        return Err(
+            Error::Values(format!("a value of shape {needed} is needed{why}, got {got}")).at_site(&site.name)
+        );
     }
     let numbers: Vec<f64> = values.iter().copied().collect();
     if let Some((_, value)) = site.support.violation(&numbers, &got) {

@@ -44,9 +44,14 @@ impl Trace<'_> {
             };
             check_pair(site, other)?;
         }
-        let extra = guide.sites().iter().filter(latent).find(|other| !self.site(&other.name).is_some_and(|site| latent(&site)));
+        let extra = guide
+            .sites()
+            .iter()
+            .filter(latent)
+            .find(|other| !self.site(&other.name).is_some_and(|site| latent(&site)));
         if let Some(other) = extra {
-            let known: Vec<&str> = self.sites().iter().filter(latent).map(|site| site.name.as_str()).collect();
+            let known: Vec<&str> =
+                self.sites().iter().filter(latent).map(|site| site.name.as_str()).collect();
             return Err(Error::Guide(format!(
                 "the guide samples '{}' ({}), which is no latent site of the model; the model has [{}]; name it as the model does, \
                  or block it in the guide",
@@ -68,7 +73,8 @@ impl Trace<'_> {
 fn check_pair(site: &Site<'_>, other: &Site<'_>) -> Result<()> {
     let (name, lines) = (&site.name, format!("{} and {}", site.source_line, other.source_line));
     if site.per_record != other.per_record {
-        let place = |site: &Site<'_>| if site.per_record { "one for each record" } else { "one for all records" };
+        let place =
+            |site: &Site<'_>| if site.per_record { "one for each record" } else { "one for all records" };
         return Err(Error::Guide(format!(
             "site '{name}' is {} in the model and {} in the guide ({lines}); move it {} ctx.each_record in the guide",
             place(site),

@@ -166,7 +166,8 @@ impl<'g> Message<'g> {
         let (needed, got) = (self.shape()?, Shape::from(values.shape()));
         let each = self.per_record && values.shape().get(1..) == Some(needed.dims());
         if needed != got && !each {
-            let or = if self.per_record { format!(" (or [records] and then {needed})") } else { String::new() };
+            let or =
+                if self.per_record { format!(" (or [records] and then {needed})") } else { String::new() };
             return Err(Error::Values(format!("a value of shape {needed} is needed{or}, got {got}")));
         }
         let numbers: Vec<f64> = values.iter().copied().collect();

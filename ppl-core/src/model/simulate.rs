@@ -228,7 +228,8 @@ impl Simulator {
             let tile = self.plan.tile();
             for (k, indices) in batch.chunks(tile).enumerate() {
                 self.plan.run_tile(records, indices, k * tile, batch.len())?;
-                for (index, output) in self.outputs.iter().enumerate().filter(|(_, output)| output.per_record) {
+                for (index, output) in self.outputs.iter().enumerate().filter(|(_, output)| output.per_record)
+                {
                     let (operand, lanes) = self.plan.output_operand((records, indices), index);
                     for lane in 0..lanes {
                         values[index]
@@ -278,7 +279,13 @@ impl Simulator {
 
 impl Slot {
     /// Writes the numbers of some of the records (of `0..1` for a shared input).
-    fn write(&self, fill: &Fill<'_>, records: std::ops::Range<usize>, of: usize, out: &mut [f64]) -> Result<()> {
+    fn write(
+        &self,
+        fill: &Fill<'_>,
+        records: std::ops::Range<usize>,
+        of: usize,
+        out: &mut [f64],
+    ) -> Result<()> {
         let numbers = records.start * self.elements..records.end * self.elements;
         let from = match &self.source {
             Source::Noise { key, kind } => {

@@ -73,8 +73,7 @@ impl<'g> Ctx<'g> {
     /// back without one.
     #[track_caller]
     pub(crate) fn send(&mut self, mut message: Message<'g>) -> Result<Answer<'g>> {
-        let (local, full, line) =
-            (message.name.clone(), self.full_name(&message.name), message.source_line);
+        let (local, full, line) = (message.name.clone(), self.full_name(&message.name), message.source_line);
         let told = |error: Error| error.at_line(line).at_site(&full);
         let graph = self.graph;
         let _site = graph.enter_site(&full, line);
@@ -115,7 +114,12 @@ impl<'g> Ctx<'g> {
 
     /// Declares the site that another one is to be a function of.
     #[track_caller]
-    fn replace(&mut self, message: &mut Message<'g>, local: &str, replacement: Replacement<'g>) -> Result<()> {
+    fn replace(
+        &mut self,
+        message: &mut Message<'g>,
+        local: &str,
+        replacement: Replacement<'g>,
+    ) -> Result<()> {
         let Replacement { suffix, base, map } = replacement;
         let name = format!("{local}_{suffix}");
         let full = self.full_name(&name);
@@ -217,7 +221,8 @@ impl<'g> Ctx<'g> {
         if let Some(elements) = elements {
             elements.require_on(graph, "site").map_err(told)?;
         }
-        let elements = elements.map(|elements| Self::weighed(&message, elements)).transpose().map_err(told)?;
+        let elements =
+            elements.map(|elements| Self::weighed(&message, elements)).transpose().map_err(told)?;
         let log_prob = elements.map(Var::sum);
         graph.check().map_err(told)?;
         // A distribution may hold more than it lists as parameters.
