@@ -61,7 +61,9 @@
 //! | `interpret` | one record at a time, slow and obvious; finds where a number stopped being finite |
 //! | `records/*` | columns of records, in the number types they come in |
 //! | `record_gradient/*` | per-record gradients, contracted and materialised |
-//! | `model/*` | statements, distributions, constraints, traces, log densities |
+//! | `model/*` | statements, distributions, constraints, traces, log densities, simulations and predictions |
+//! | [`handlers`] | what changes the meaning of statements, one handler a file |
+//! | [`summary`] | summaries of draws |
 //! | `strategies/*` | random programs for property tests and fuzzing, under the feature `proptest` |
 
 mod diff;

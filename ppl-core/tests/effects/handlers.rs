@@ -218,6 +218,43 @@ fn an_image_of_a_simpler_law_is_sampled_as_that() {
     assert!(told.unwrap_err().to_string().contains("use Transformed"));
 }
 
+/// A positive law may be stretched on the way, and not moved.
+#[test]
+fn a_partly_centred_site_keeps_its_support() {
+    struct HalfLine<'g>(Value<'g>, Value<'g>);
+    impl<'g> Distribution<'g> for HalfLine<'g> {
+        fn name(&self) -> &'static str {
+            "HalfLine"
+        }
+        fn parameters(&self) -> Vec<ppl_core::Parameter<'g>> {
+            Vec::new()
+        }
+        fn support(&self) -> Constraint {
+            Constraint::Positive
+        }
+        fn log_prob(&self, x: ppl_core::Var<'g>) -> ppl_core::Var<'g> {
+            let scale = self.1.on(x.graph());
+            -(x - self.0.on(x.graph())) / scale - scale.log()
+        }
+        fn draw(&self, prefix: &Shape, noise: &mut ppl_core::Noise<'g>) -> Result<ppl_core::Var<'g>> {
+            let u = noise.draw(ppl_core::NoiseKind::Uniform, prefix.clone())?;
+            Ok(self.0.on(noise.graph()) - self.1.on(noise.graph()) * u.log())
+        }
+        fn transport(&self) -> Option<ppl_core::Transport<'g>> {
+            let map = ppl_core::Map::Affine { loc: self.0, scale: self.1 };
+            Some(ppl_core::Transport { base: Rc::new(HalfLine(0.0.into(), 1.0.into())), map })
+        }
+    }
+    let model =
+        |loc: f64| move |ctx: &mut Ctx<'_>| ctx.sample("w", HalfLine(loc.into(), 4.0.into())).map(|_| ());
+    let half = || Reparam::default().site("w", LocScale::partly(0.5).unwrap());
+    let at = Values::from([("w_decentered".to_owned(), number(3.0))]);
+    let density = log_density(&reparam(model(0.0), half()), &records(1), &at).unwrap().total();
+    assert!((density - (-1.5 - 2.0_f64.ln())).abs() < 1e-15); // rate 1/√4
+    let told = log_density(&reparam(model(1.0), half()), &records(1), &at).unwrap_err().to_string();
+    assert!(told.starts_with("site 'w': ") && told.contains("use LocScale::decentred"), "{told}");
+}
+
 /// A reparameterised vector in a plate, and within records.
 #[test]
 fn a_reparameterised_site_keeps_its_plates_and_its_records() {
