@@ -309,6 +309,23 @@ fn a_model_is_replayed_at_a_guides_draw() {
     assert!((plan.output(0)[0] - (3.0 - 0.7) / 4.0).abs() < 1e-15);
 }
 
+/// A mapping changes densities; a parameter has none, however it is mapped.
+#[test]
+fn a_parameter_has_no_jacobian() {
+    let model = |ctx: &mut Ctx<'_>| {
+        ctx.param("rate", 1.5, Constraint::Positive)?;
+        ctx.sample("spread", LogNormal(Normal::new(0.0, 1.0))).map(|_| ())
+    };
+    let (graph, schema) = (Graph::new(), schema());
+    let trace = trace(&model, &graph, &schema, Unconstrained).unwrap();
+    assert!(trace.site("rate").unwrap().unconstrained.is_some());
+    assert!(trace.site("rate").unwrap().log_jacobian.is_none());
+    let mut plan = Plan::<f64>::new(&Program::new(&graph, &[trace.log_jacobian()]).unwrap());
+    plan.set("unconstrained/spread", &[0.25]).unwrap();
+    plan.run();
+    assert_eq!(plan.output(0), [0.25]);
+}
+
 /// Latent values of each record: their inputs, their priors, and which part of the density these belong to.
 #[test]
 fn each_record_has_latent_values_of_its_own() {
