@@ -172,6 +172,20 @@ impl Objective {
         let mut traced = Traced::new(model, &graph, records.schema())?;
         traced.trace.check_observations(records.behind_the_wall()).map_err(without_the_value)?;
         graph.check_indices(records.behind_the_wall()).map_err(without_the_value)?;
+        if let Some(site) = traced.trace.record_latents().next() {
+            let problem = format!(
+                "has no values for '{}', a latent value inside the record plate ({}); it covers values that all records share: \
+                 sum the value out (ctx.enumerate, if it is discrete) or write the likelihood without it",
+                site.name, site.source_line
+            );
+            return Err(Error::Guide { guide: guide.describe(), problem });
+        }
+        if let Some(input) = traced.trace.inputs_to_fill().next() {
+            return Err(Error::Model(ppl_core::Error::Unsupported(format!(
+                "a model that draws values itself, or is given values for each record (input '{input}'); take seed and such \
+                 conditions away for inference"
+            ))));
+        }
         for site in &mut traced.sites {
             if let Some(initial) = recipe.initial.get(&site.name) {
                 site.initial = Some(initial.clone());
@@ -539,6 +553,38 @@ mod tests {
         let entropy = parameters[1] + parameters[4] + parameters[5] + parameters[8];
         // Log Jacobians of exp for the latent sites; a parameter has no density.
         log_density(&model, data, &values).unwrap().total() + spread + sigma + entropy
+    }
+
+    #[test]
+    fn what_the_objective_would_get_wrong_is_refused_with_the_site() {
+        fn told(model: &impl Model) -> String {
+            match Objective::new(model, &AutoNormal::new(), &Sensitive::new(records())) {
+                Ok(_) => panic!("the model should have been refused"),
+                Err(error) => error.to_string(),
+            }
+        }
+        let local = |ctx: &mut Ctx<'_>| {
+            let w = ctx.sample("w", Normal::new(0.0, 1.0))?;
+            ctx.each_record(|ctx, record| {
+                let effect = ctx.sample("effect", Normal::new(w, 1.0))?;
+                ctx.observe("y", Normal::new(effect, 1.0), record.get("y")?)
+            })
+        };
+        let refused = told(&local);
+        assert!(
+            refused.contains("independent normals")
+                && refused.contains("'effect', a latent value inside the record plate")
+                && refused.contains("objective.rs:"),
+            "{refused}"
+        );
+        let given = ArrayD::zeros(vec![8]);
+        let refused = told(&ppl_core::handlers::condition(local, [("effect", given)]));
+        assert!(refused.contains("'given/effect'"), "{refused}");
+        let hidden = ppl_core::handlers::block(ppl_core::handlers::seed(model, 1), ["spread"]);
+        let refused = told(&hidden);
+        assert!(refused.contains("'draw/spread/noise/0'"), "{refused}");
+        let nothing = |ctx: &mut Ctx<'_>| ctx.sample("w", Normal::new(0.0, 1.0)).map(|_| ());
+        assert_eq!(told(&nothing), "this model observes nothing inside each_record");
     }
 
     #[test]

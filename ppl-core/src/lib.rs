@@ -57,14 +57,15 @@
 //! | `simplify/*` | rewriting: fewer operations, and ones that neither overflow nor cancel |
 //! | `program/*` | the flat program: listing, comparison, written form |
 //! | `plan/*` | its memory and its steps: fused sweeps, matrix products, gathering of records |
-//! | `math/*`, `simd` | elementary and special functions that vectorise; instruction sets chosen at run time |
 //! | `linear_predictor` | whether a record's value is a generalised linear term |
 //! | `math/*`, `simd`, `vectors`, `prefetch` | elementary and special functions that vectorise; instruction sets chosen at run time |
 //! | `interpret` | one record at a time, slow and obvious; finds where a number stopped being finite |
 //! | `records/*` | columns of records, in the number types they come in |
 //! | `record_gradient/*` | per-record gradients, contracted and materialised |
-//! | `model/*` | statements, distributions, constraints, traces, log densities |
 //! | `export/*` | draws as CSV and Parquet, under the features `csv` and `parquet` |
+//! | `model/*` | statements, distributions, constraints, traces, log densities, simulations and predictions |
+//! | [`handlers`] | what changes the meaning of statements, one handler a file |
+//! | [`summary`] | summaries of draws |
 //! | `strategies/*` | random programs for property tests and fuzzing, under the feature `proptest` |
 
 mod diff;

@@ -4,6 +4,7 @@ use super::Handler;
 use crate::error::{Error, Result};
 use crate::model::constraint::Constraint;
 use crate::model::message::Message;
+use crate::model::trace::SiteKind;
 use crate::shape::Shape;
 use crate::var::Var;
 
@@ -45,7 +46,11 @@ impl<'g> Handler<'g> for Unconstrained {
         let shape = support.unconstrained_shape(&message.shape()?)?;
         let input = input(message, Self::input_name(&message.name), shape)?;
         message.give(support.constrain(input))?;
-        (message.unconstrained, message.log_jacobian) = (Some(input), support.log_jacobian(input));
+        message.unconstrained = Some(input);
+        // A parameter has no density that the mapping would change.
+        if message.kind == SiteKind::Latent {
+            message.log_jacobian = support.log_jacobian(input);
+        }
         Ok(())
     }
 }

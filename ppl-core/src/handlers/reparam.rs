@@ -167,6 +167,13 @@ impl Reparameterisation for LocScale {
             message.replace_by("decentered", base, Map::Affine { loc, scale });
             return Ok(());
         }
+        if base.support() != Constraint::Real && loc.known() != Some(0.0) {
+            return Err(Error::Unsupported(format!(
+                "LocScale::partly for {}, whose support ({}) would move with loc; use LocScale::decentred",
+                base.name(),
+                base.support()
+            )));
+        }
         let (loc, scale) = (loc.on(graph), scale.on(graph));
         let (inner_loc, inner_scale) = (self.centred * loc, scale.pow(self.centred));
         let law = Affine { base, loc: inner_loc.into(), scale: inner_scale.into() };
@@ -189,7 +196,8 @@ impl Reparameterisation for Transformed {
     }
 }
 
-/// The law of `loc + scale·y`, where `loc` and `scale` broadcast to the base's shape and `y` is of numbers.
+/// The law of `loc + scale·y`, where `loc` and `scale` broadcast to the base's shape. The map keeps the support: all real numbers, or what a
+/// positive factor keeps.
 struct Affine<'g> {
     base: Rc<dyn Distribution<'g> + 'g>,
     loc: Value<'g>,

@@ -115,7 +115,7 @@ impl<'g> Ctx<'g> {
         self.settle(message)
     }
 
-    /// A shared value to be optimised, without a prior.
+    /// A shared value to be optimised, without a prior. It has the shape of its initial value, in plates too.
     ///
     /// # Errors
     /// If the name is taken, the initial value lies outside the constraint, or the statement stands inside `each_record`.

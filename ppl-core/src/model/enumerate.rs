@@ -130,7 +130,7 @@ impl<'g> Ctx<'g> {
                     let _site = graph.enter_site(&name, line);
                     term = term + to_batch(elements, &batch, &site.name).map_err(told)?;
                 }
-                site.log_prob = None;
+                (site.log_prob, site.elements) = (None, None);
                 if !inside.iter().any(|known| known.name == site.name) {
                     inside.push(site);
                 }

@@ -104,7 +104,7 @@ impl<'g> Handler<'g> for At {
     }
 }
 
-impl<'m, M: Model + Sync + ?Sized> Predictive<'m, M> {
+impl<'m, M: Model + ?Sized> Predictive<'m, M> {
     /// So many draws from the prior.
     #[must_use]
     pub fn prior(model: &'m M, draws: usize) -> Self {
@@ -173,10 +173,8 @@ impl<'m, M: Model + Sync + ?Sized> Predictive<'m, M> {
             }
         })?;
         let records = self.arranged(records, &simulator)?;
-        let draws: Vec<Vec<Vec<f64>>> = (0..self.draws)
-            .into_par_iter()
-            .map_init(|| simulator.clone(), |simulator, draw| self.one(simulator, &records, draw))
-            .collect::<Result<_>>()?;
+        let all: Vec<usize> = (0..self.draws).collect();
+        let draws = side_by_side(&simulator, &self.values, &records, &all)?;
         let mut outputs: Vec<Vec<f64>> = vec![Vec::new(); simulator.outputs()];
         for draw in draws {
             outputs.iter_mut().zip(draw).for_each(|(all, one)| all.extend(one));
@@ -191,10 +189,8 @@ impl<'m, M: Model + Sync + ?Sized> Predictive<'m, M> {
     /// As [`Predictive::run`], and if an observed column holds a value outside its site's support.
     pub fn log_likelihood(&self, records: &Records) -> Result<Array2<f64>> {
         let (simulator, records) = self.likelihood(records)?;
-        let rows: Vec<Vec<Vec<f64>>> = (0..self.draws)
-            .into_par_iter()
-            .map_init(|| simulator.clone(), |simulator, draw| self.one(simulator, &records, draw))
-            .collect::<Result<_>>()?;
+        let all: Vec<usize> = (0..self.draws).collect();
+        let rows = side_by_side(&simulator, &self.values, &records, &all)?;
         let numbers: Vec<f64> = rows.into_iter().flatten().flatten().collect();
         Array2::from_shape_vec((self.draws, records.len()), numbers)
             .map_err(|error| Error::Values(error.to_string()))
@@ -217,11 +213,7 @@ impl<'m, M: Model + Sync + ?Sized> Predictive<'m, M> {
         let mut total = vec![(f64::NEG_INFINITY, 0.0); records.len()];
         let all: Vec<usize> = (0..self.draws).collect();
         for block in all.chunks(BLOCK) {
-            let rows: Vec<Vec<Vec<f64>>> = block
-                .into_par_iter()
-                .map_init(|| simulator.clone(), |simulator, &draw| self.one(simulator, &records, draw))
-                .collect::<Result<_>>()?;
-            for row in rows.iter().flatten() {
+            for row in side_by_side(&simulator, &self.values, &records, block)?.iter().flatten() {
                 total.iter_mut().zip(row).for_each(|(total, &x)| *total = add_exponential(*total, x));
             }
         }
@@ -236,15 +228,6 @@ impl<'m, M: Model + Sync + ?Sized> Predictive<'m, M> {
         let records = self.arranged(records, &simulator)?;
         trace.check_observations(&records)?;
         Ok((simulator, records))
-    }
-
-    /// One run.
-    fn one(&self, simulator: &mut Simulator, records: &Records, draw: usize) -> Result<Vec<Vec<f64>>> {
-        let at = |(name, values): (&String, &ArrayD<f64>)| {
-            (Constrained::input_name(name), values.index_axis(Axis(0), draw).to_owned())
-        };
-        let values: Values = self.values.iter().map(at).collect();
-        simulator.values(records, &Fill { values: &values, draw: draw as u64 })
     }
 
     /// The model with the draws in place, everything else drawn, and observations forgotten or kept.
@@ -278,6 +261,23 @@ impl<'m, M: Model + Sync + ?Sized> Predictive<'m, M> {
             _ => Ok(Cow::Borrowed(records)),
         }
     }
+}
+
+/// Several runs, each alone, on as many threads as there are.
+fn side_by_side(
+    simulator: &Simulator,
+    values: &Values,
+    records: &Records,
+    draws: &[usize],
+) -> Result<Vec<Vec<Vec<f64>>>> {
+    let one = |simulator: &mut Simulator, &draw: &usize| {
+        let at = |(name, values): (&String, &ArrayD<f64>)| {
+            (Constrained::input_name(name), values.index_axis(Axis(0), draw).to_owned())
+        };
+        let values: Values = values.iter().map(at).collect();
+        simulator.values(records, &Fill { values: &values, draw: draw as u64 })
+    };
+    draws.par_iter().map_init(|| simulator.clone(), one).collect()
 }
 
 /// `ln Σ e^x`, kept as the largest `x` and the sum of `e^(x − largest)`, with one more `x`.

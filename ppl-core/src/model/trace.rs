@@ -163,6 +163,15 @@ impl<'g> Trace<'g> {
         self.fillings.iter().flat_map(|filling| &filling.noise)
     }
 
+    /// Names of the inputs that only [`simulate`](crate::simulate) and [`Predictive`](crate::Predictive) fill: noise of sites that are drawn,
+    /// and values given for each record. Whoever runs the program otherwise has to fill them, or to refuse the model.
+    pub fn inputs_to_fill(&self) -> impl Iterator<Item = &str> {
+        self.fillings.iter().flat_map(|filling| {
+            let noise = filling.noise.iter().map(|input| input.name.as_str());
+            noise.chain(filling.given.iter().map(|given| given.input.as_str()))
+        })
+    }
+
     pub(crate) fn fillings(&self) -> &[Filling] {
         &self.fillings
     }
