@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use dp_accountant::Relation;
 use ppl_core::{RecordGradient, Records, Scalar};
+use serde::Serialize;
 
 /// Smallest clip norm accepted: far above what squares that underflow can hide of a norm (see [`RecordGradient`]).
 pub const SMALLEST_CLIP_NORM: f64 = 1e-4;
@@ -126,7 +127,8 @@ impl Sensitivity {
 }
 
 /// How the gradient of one record is bounded. Whatever the choice, its norm is at most `C` when it enters the sum.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Clipping {
     /// The whole gradient is scaled down to norm `C`: keeps its direction.
@@ -154,7 +156,11 @@ impl Rule {
         let all: usize = elements.iter().sum();
         // Lowered, so that the squares of the rounded norms do not add up to more than C².
         let share = |&each: &usize| norm * (each as f64 / all as f64).sqrt() * (1.0 - 4.0 * f64::EPSILON);
-        elements.iter().map(|each| ClipNorm::new(share(each), draws * each)).collect::<Result<_>>().map(Self::PerSite)
+        elements
+            .iter()
+            .map(|each| ClipNorm::new(share(each), draws * each))
+            .collect::<Result<_>>()
+            .map(Self::PerSite)
     }
 
     /// The clipped sum over a batch.
@@ -174,7 +180,10 @@ impl Rule {
                 let weigh = |squared: &[T], weights: &mut [T]| {
                     let lanes = (squared.len() / clips.len()).max(1);
                     let groups = squared.chunks_exact(lanes).zip(weights.chunks_exact_mut(lanes));
-                    clips.iter().zip(groups).for_each(|(clip, (squared, weights))| clip.weigh(squared, weights));
+                    clips
+                        .iter()
+                        .zip(groups)
+                        .for_each(|(clip, (squared, weights))| clip.weigh(squared, weights));
                 };
                 gradient.weighted_sum_grouped(records, batch, weigh, sum)?;
             }

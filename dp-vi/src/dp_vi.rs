@@ -342,7 +342,9 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         let recipe = Recipe {
             draws: plan.draws,
             // Weights belong to the private estimate: without privacy the likelihood stays as it is.
-            weights: if budget.is_none() || (!plan.weighted && matches!(self.weights, RecordWeights::Recognised)) {
+            weights: if budget.is_none()
+                || (!plan.weighted && matches!(self.weights, RecordWeights::Recognised))
+            {
                 &no_weights
             } else {
                 &self.weights
@@ -366,7 +368,8 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
                 let rule = match plan.clipping {
                     Clipping::Flat => Rule::Flat(clip),
                     Clipping::PerSite => {
-                        let sizes: Vec<usize> = shared.frontier().flatten().map(|range| range.len()).collect();
+                        let sizes: Vec<usize> =
+                            shared.frontier().flatten().map(|range| range.len()).collect();
                         Rule::per_site(plan.clip_norm, &sizes, plan.draws.number())?
                     }
                     Clipping::Quantile(quantile) => {
@@ -407,6 +410,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             scheme: gradient.scheme(),
             noise_multiplier: plan.calibrated.map(|calibrated| calibrated.noise_multiplier),
             clip_norm: plan.calibrated.map(|_| plan.clip_norm),
+            clipping: plan.calibrated.map(|_| plan.clipping),
             steps: plan.steps,
             other_releases: releases,
             secret_seed: seed.is_secret(),

@@ -52,6 +52,8 @@
 
 #[cfg(test)]
 mod audit_tests;
+#[cfg(test)]
+mod audits_of_modes;
 mod clip;
 mod curvature;
 mod dp_vi;

@@ -56,7 +56,8 @@ pub(crate) fn map_eigenvalues(matrix: &[f64], n: usize, f: impl Fn(f64) -> f64) 
     (0..n).for_each(|i| v[i * n + i] = 1.0);
     let size: f64 = a.iter().map(|x| x * x).sum();
     for _ in 0..SWEEPS {
-        let off: f64 = (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| a[i * n + j].powi(2)).sum();
+        let off: f64 =
+            (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| a[i * n + j].powi(2)).sum();
         if off <= 1e-30 * size {
             break;
         }

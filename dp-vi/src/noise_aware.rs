@@ -108,7 +108,10 @@ mod tests {
             let (b, variance) = (g[j] + s[j] * t[j], 1.1 * s[j] + v);
             let precision = s[j] * s[j] / variance + p[j];
             let mean = (s[j] * b / variance + p[j] * m0[j]) / precision;
-            assert!((found.mean[j] - mean).abs() < 1e-13 && (found.covariance[3 * j] - 1.0 / precision).abs() < 1e-13);
+            assert!(
+                (found.mean[j] - mean).abs() < 1e-13
+                    && (found.covariance[3 * j] - 1.0 / precision).abs() < 1e-13
+            );
         }
         assert!(found.covariance[1].abs() < 1e-15);
     }

@@ -8,8 +8,8 @@ use crate::traced::{Mirrored, Traced};
 use crate::weights::RecordWeights;
 use ndarray::ArrayD;
 use ppl_core::{
-    Graph, InputId, Model, Noise, NoiseKind, Plan, Program, Record, RecordGradient, Records, Unconstrained, Var, gradient,
-    hessian_vector, trace, vector_jacobian,
+    Graph, InputId, Model, Noise, NoiseKind, Plan, Program, Record, RecordGradient, Records, Unconstrained,
+    Var, gradient, hessian_vector, trace, vector_jacobian,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -206,7 +206,11 @@ impl Objective {
             places.push(SitePlace {
                 range: at..at + elements,
                 frontier,
-                record_inputs: names.iter().take(recipe.draws.number()).map(|name| gradient.input(name)).collect(),
+                record_inputs: names
+                    .iter()
+                    .take(recipe.draws.number())
+                    .map(|name| gradient.input(name))
+                    .collect(),
                 prior_input: prior.input(&input).ok(),
                 pullback_input: pullback.input(&cotangent_name(&site.name)).ok(),
             });
@@ -460,7 +464,9 @@ impl PriorCurvature {
                 }
             }
         }
-        let flat = |plan: &Plan<f64>| (0..plan.outputs()).flat_map(|output| plan.output(output).to_vec()).collect::<Vec<f64>>();
+        let flat = |plan: &Plan<f64>| {
+            (0..plan.outputs()).flat_map(|output| plan.output(output).to_vec()).collect::<Vec<f64>>()
+        };
         self.gradient.run();
         let gradient = flat(&self.gradient);
         let mut curvature = Vec::with_capacity(gradient.len() * gradient.len());

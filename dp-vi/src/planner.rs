@@ -184,7 +184,11 @@ impl Settings {
             return out("fraction of the run to average", "between 0 and 1", self.average);
         }
         if !(self.curvature_share > 0.0 && self.curvature_share < 1.0) {
-            return out("share of the budget for the curvature", "strictly between 0 and 1", self.curvature_share);
+            return out(
+                "share of the budget for the curvature",
+                "strictly between 0 and 1",
+                self.curvature_share,
+            );
         }
         if let Some(limit) = self.compute_limit.filter(|limit| !(*limit >= 1.0 && limit.is_finite())) {
             return out("compute limit", "at least 1 and finite", limit);
@@ -272,8 +276,11 @@ impl Settings {
             let share = if shape.is_some() { self.curvature_share } else { 0.0 };
             if let Some(shape) = shape {
                 let noise_multiplier = rest.noise_multiplier / share.sqrt();
-                plan.curvature =
-                    Some(CurvaturePlan { shape, clip_norm: curvature_norm(shape, clip_norm, elements), noise_multiplier });
+                plan.curvature = Some(CurvaturePlan {
+                    shape,
+                    clip_norm: curvature_norm(shape, clip_norm, elements),
+                    noise_multiplier,
+                });
                 beside.push(event(noise_multiplier, dp_accountant::Sampling::None)?, 1);
             }
             let spending = Spending { budget, beside, single: rest.noise_multiplier / (1.0 - share).sqrt() };
@@ -298,7 +305,10 @@ impl Settings {
     ) -> Result<(Clipping, bool)> {
         let fixed = !matches!(self.clipping, Some(Clipping::Quantile(_)));
         let weighted = weighing == Weighing::Recognised && survey.is_linear && fixed && budget.is_some();
-        if matches!(self.clipping, Some(Clipping::Quantile(_))) && self.public_records.is_none() && budget.is_some() {
+        if matches!(self.clipping, Some(Clipping::Quantile(_)))
+            && self.public_records.is_none()
+            && budget.is_some()
+        {
             return Err(Error::Missing {
                 what: "a public number of records",
                 why: "an adaptive clip norm needs the scale of its counts; state it with .public_records(…), and take it from public knowledge, not from the records",
@@ -340,7 +350,9 @@ impl Settings {
             (Correction::Full, _) => Some(CurvatureShape::Full),
             (Correction::Diagonal, _) => Some(CurvatureShape::Diagonal),
             (Correction::Recognised, _) if !weighted => None,
-            (Correction::Recognised, _) if survey.elements <= MOST_FULL_CURVATURE => Some(CurvatureShape::Full),
+            (Correction::Recognised, _) if survey.elements <= MOST_FULL_CURVATURE => {
+                Some(CurvatureShape::Full)
+            }
             (Correction::Recognised, _) => Some(CurvatureShape::Diagonal),
         };
         reasons.push(match shape {
@@ -368,7 +380,9 @@ impl Settings {
         let Some(limit) = self.compute_limit.filter(|_| !named) else {
             let scheme = scheme_of(1.0)?;
             if !named {
-                reasons.push("sampling: every record at every step; a smaller rate would only save time".to_owned());
+                reasons.push(
+                    "sampling: every record at every step; a smaller rate would only save time".to_owned(),
+                );
             }
             if let Some(steps) = self.steps {
                 return Ok((1.0, steps));
@@ -396,9 +410,7 @@ impl Settings {
             }
             let scheme = scheme_of(rate)?;
             let (steps, waste) = match self.steps {
-                Some(steps) => {
-                    (steps, spending.waste(&scheme, steps, &spending.calibrate(&scheme, steps)?)?)
-                }
+                Some(steps) => (steps, spending.waste(&scheme, steps, &spending.calibrate(&scheme, steps)?)?),
                 None => spending.enough_steps(&scheme, most)?,
             };
             let enough = waste <= WASTE && (self.steps.is_some() || steps >= FULL_BATCH_STEPS);
@@ -473,11 +485,16 @@ impl PrivacyPlan {
                     ));
                 }
             }
-            _ => line(format_args!("NOT PRIVATE: {} steps on {}, no clipping, no noise", self.steps, self.scheme)),
+            _ => line(format_args!(
+                "NOT PRIVATE: {} steps on {}, no clipping, no noise",
+                self.steps, self.scheme
+            )),
         }
         match self.draws {
             Draws::Single => line(format_args!("draws: one a step, shared by all records")),
-            Draws::Antithetic => line(format_args!("draws: a mirrored pair a step, shared by all records, clipped as one")),
+            Draws::Antithetic => {
+                line(format_args!("draws: a mirrored pair a step, shared by all records, clipped as one"))
+            }
         }
         for reason in &self.reasons {
             line(format_args!("{reason}"));

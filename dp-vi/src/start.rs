@@ -46,7 +46,11 @@ impl PrivateStart {
     pub(crate) fn validate(&self) -> Result<()> {
         let out = |what, requirement, value| Err(Error::OutOfRange { what, requirement, value });
         if !(1..=MOST).contains(&self.candidates.len()) {
-            return out("number of candidates to start from", "between 1 and 10^6", self.candidates.len() as f64);
+            return out(
+                "number of candidates to start from",
+                "between 1 and 10^6",
+                self.candidates.len() as f64,
+            );
         }
         let (a, b) = self.range;
         if !(a.is_finite() && b.is_finite() && b - a > 0.0) {
@@ -171,7 +175,7 @@ mod tests {
 
     #[test]
     fn candidates_are_picked_by_their_weights() {
-        let utilities = [3.0, 5.0, 4.0];
+        let utilities = [3.0, 5.0, 4.0_f64];
         let weights: Vec<f64> = utilities.iter().map(|u| (0.7 * u).exp()).collect();
         let total: f64 = weights.iter().sum();
         let n = 100_000;

@@ -20,7 +20,13 @@ impl GradientTail {
     pub(crate) fn new(elements: usize, steps: u64) -> Self {
         let tail = ((steps as f64 * SHARE).ceil() as u64).clamp(1, steps.max(1));
         let zeros = vec![0.0; elements];
-        Self { from: steps.saturating_sub(tail), steps: 0, values: zeros.clone(), gradients: zeros, variance: 0.0 }
+        Self {
+            from: steps.saturating_sub(tail),
+            steps: 0,
+            values: zeros.clone(),
+            gradients: zeros,
+            variance: 0.0,
+        }
     }
 
     /// Takes a step (counted from 0). The noise in an element of the mean gradient over a mirrored pair, `(S₊ + S₋)/(√2 q)`, has the

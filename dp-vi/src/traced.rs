@@ -3,8 +3,8 @@
 use crate::error::{Error, Result};
 use crate::guide::GuideSite;
 use ppl_core::{
-    Graph, Latent, LatentRequest, Latents, LinearPredictor, Model, RecordGradient, Schema, Trace, Unconstrained,
-    Var, linear_predictor, trace,
+    Graph, Latent, LatentRequest, Latents, LinearPredictor, Model, RecordGradient, Schema, Trace,
+    Unconstrained, Var, linear_predictor, trace,
 };
 
 /// Names the inputs of a model's second run, at the mirrored draw.

@@ -52,7 +52,18 @@ pub(crate) struct Parts<'r, G, S> {
 
 impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     pub(crate) fn new(parts: Parts<'r, G, S>) -> Self {
-        let Parts { guide, gradient, shared, draws, mut optimiser, schedule, average, report, correction, records } = parts;
+        let Parts {
+            guide,
+            gradient,
+            shared,
+            draws,
+            mut optimiser,
+            schedule,
+            average,
+            report,
+            correction,
+            records,
+        } = parts;
         let parameters = shared.initial.clone();
         optimiser.init(parameters.len());
         let tail = || GradientTail::new(shared.frontier_elements, report.steps);
@@ -122,7 +133,12 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let marginals = self.guide.marginals(&self.shared.sites, &parameters);
         let uncorrected = Posterior::new(&self.shared.sites, marginals.clone());
         let Some((tail, release, prior)) = self.correction.filter(|(tail, ..)| tail.steps() > 0) else {
-            return Ok(Fit { posterior: uncorrected.clone(), uncorrected, noise_aware: None, report: self.report });
+            return Ok(Fit {
+                posterior: uncorrected.clone(),
+                uncorrected,
+                noise_aware: None,
+                report: self.report,
+            });
         };
         let rate = self.gradient.rate();
         let noise_aware = correct(&self.shared, &marginals, (tail, release, prior), rate, self.records)?;
@@ -157,7 +173,8 @@ fn correct(
         })
         .collect();
     let (prior_gradient, prior_curvature) = prior.at(&at);
-    let touched = sites.iter().filter(|(_, frontier)| frontier.is_some()).map(|((site, _), _)| site.name.clone());
+    let touched =
+        sites.iter().filter(|(_, frontier)| frontier.is_some()).map(|((site, _), _)| site.name.clone());
     let evidence = Evidence {
         curvature: &curvature,
         values: &values,

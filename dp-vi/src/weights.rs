@@ -68,7 +68,8 @@ impl RecordWeights {
                 let weight = weight(record)?;
                 graph.check()?;
                 if !weight.shape().is_scalar() {
-                    let told = format!("a record's weight has shape {}, not that of a number", weight.shape());
+                    let told =
+                        format!("a record's weight has shape {}, not that of a number", weight.shape());
                     return Err(ppl_core::Error::Values(told).into());
                 }
                 Ok(Some(weight))

@@ -34,14 +34,21 @@ pub fn measure(protocol: &Protocol) -> Result<Outcome, Failure> {
         let d = weights.len() as f64;
         let covered = |posterior: &dp_vi::Posterior| -> Result<f64, Failure> {
             let (low, high) = posterior.interval("w", PROBABILITY)?;
-            let inside = weights.iter().zip(low.iter().zip(&high)).filter(|(w, (low, high))| *low <= *w && *w <= *high);
+            let inside = weights
+                .iter()
+                .zip(low.iter().zip(&high))
+                .filter(|(w, (low, high))| *low <= *w && *w <= *high);
             Ok(inside.count() as f64 / d)
         };
         let mut run = Run::new(covered(fit.posterior())?, fit.privacy())?;
         run.more.insert("coverage_uncorrected", covered(fit.uncorrected())?);
         // Φ⁻¹(0.95)
         let z = 1.644_853_626_951_472_2;
-        let inside = weights.iter().zip(&reference.mean).zip(&reference.sd).filter(|((w, mean), sd)| (**w - **mean).abs() <= z * **sd);
+        let inside = weights
+            .iter()
+            .zip(&reference.mean)
+            .zip(&reference.sd)
+            .filter(|((w, mean), sd)| (**w - **mean).abs() <= z * **sd);
         run.more.insert("coverage_not_private", inside.count() as f64 / d);
         let (mean, sd) = (fit.posterior().mean("w")?, fit.posterior().sd("w")?);
         let squares = mean.iter().zip(&weights).zip(&reference.sd).map(|((m, w), sd)| ((m - w) / sd).powi(2));

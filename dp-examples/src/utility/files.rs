@@ -42,7 +42,12 @@ pub fn labels(table: &Table, name: &str) -> Result<Array1<f64>, Failure> {
         if value == 0.0 || value == 1.0 {
             return Ok(value);
         }
-        Err(format!("{}:{}: column '{name}': expected a label, 0 or 1, got {value}", table.name(), cell.line()).into())
+        Err(format!(
+            "{}:{}: column '{name}': expected a label, 0 or 1, got {value}",
+            table.name(),
+            cell.line()
+        )
+        .into())
     };
     table.cells(name)?.map(label).collect()
 }
@@ -59,7 +64,8 @@ pub fn indices(table: &Table, name: &str, bound: usize) -> Result<Array1<u32>, F
             return Ok(value as u32);
         }
         let place = format!("{}:{}", table.name(), cell.line());
-        Err(format!("{place}: column '{name}': expected an integer from 0 to {}, got {value}", bound - 1).into())
+        Err(format!("{place}: column '{name}': expected an integer from 0 to {}, got {value}", bound - 1)
+            .into())
     };
     table.cells(name)?.map(index).collect()
 }
@@ -75,7 +81,10 @@ pub fn others(table: &Table, without: &[&str]) -> Vec<String> {
 /// # Errors
 ///
 /// A file that cannot be read, has no features, or holds something else than numbers.
-pub fn features_and_labels(path: &Path, without: &[&str]) -> Result<(Table, Array2<f64>, Array1<f64>), Failure> {
+pub fn features_and_labels(
+    path: &Path,
+    without: &[&str],
+) -> Result<(Table, Array2<f64>, Array1<f64>), Failure> {
     let table = Table::read(path)?;
     let labels = labels(&table, "y")?;
     let names = others(&table, &[without, &["y"]].concat());

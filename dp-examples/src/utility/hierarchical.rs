@@ -80,11 +80,17 @@ pub fn measure(train: &Path, test: &Path, groups: &Path, protocol: &Protocol) ->
     let test_group = indices(&test_table, "group", traits.nrows())?;
     if test_x.ncols() != x.ncols() {
         let (name, found, expected) = (test_table.name(), test_x.ncols(), x.ncols());
-        return Err(format!("{name}: {found} columns of features, but the training file has {expected}").into());
+        return Err(
+            format!("{name}: {found} columns of features, but the training file has {expected}").into()
+        );
     }
     let test_y = test_y.to_vec();
     if area_under_curve(&vec![0.0; test_y.len()], &test_y).is_none() {
-        return Err(format!("{}: all records have the same label, so there is nothing to rank", test_table.name()).into());
+        return Err(format!(
+            "{}: all records have the same label, so there is nothing to rank",
+            test_table.name()
+        )
+        .into());
     }
     let records = Sensitive::new(Records::from_columns([
         ("x", Column::from(x)),

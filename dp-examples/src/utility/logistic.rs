@@ -30,7 +30,8 @@ impl Reference {
         let prior = PRIOR_SCALE.powi(-2);
         let value = |w: &Array1<f64>| {
             let eta = x.dot(w);
-            let likelihood: f64 = eta.iter().zip(y).map(|(eta, y)| y * eta - eta.max(0.0) - (-eta.abs()).exp().ln_1p()).sum();
+            let likelihood: f64 =
+                eta.iter().zip(y).map(|(eta, y)| y * eta - eta.max(0.0) - (-eta.abs()).exp().ln_1p()).sum();
             likelihood - 0.5 * prior * w.dot(w)
         };
         let mut w = Array1::zeros(d);
@@ -47,7 +48,8 @@ impl Reference {
                 return Ok(Self { mean: w.to_vec(), sd });
             }
             let (mut share, now) = (1.0, value(&w));
-            while share > 1e-6 && value(&(&w + share * &step)) < now {
+            // Close to the optimum the value changes by less than its rounding.
+            while share > 1e-6 && value(&(&w + share * &step)) < now - 1e-9 * now.abs() {
                 share *= 0.5;
             }
             w = w + share * step;
@@ -98,9 +100,11 @@ pub fn measure(train: &Path, protocol: &Protocol) -> Result<Outcome, Failure> {
             .fit(&records)?;
         let (mean, sd) = (fit.posterior().mean("w")?, fit.posterior().sd("w")?);
         let d = reference.mean.len() as f64;
-        let squares = mean.iter().zip(&reference.mean).zip(&reference.sd).map(|((m, r), sd)| ((m - r) / sd).powi(2));
+        let squares =
+            mean.iter().zip(&reference.mean).zip(&reference.sd).map(|((m, r), sd)| ((m - r) / sd).powi(2));
         let mut run = Run::new((squares.sum::<f64>() / d).sqrt(), fit.privacy())?;
-        let ratio = |sd: &ndarray::ArrayD<f64>| sd.iter().zip(&reference.sd).map(|(sd, r)| sd / r).sum::<f64>() / d;
+        let ratio =
+            |sd: &ndarray::ArrayD<f64>| sd.iter().zip(&reference.sd).map(|(sd, r)| sd / r).sum::<f64>() / d;
         run.more.insert("sd_ratio", ratio(&sd));
         run.more.insert("sd_ratio_uncorrected", ratio(&fit.uncorrected().sd("w")?));
         Ok(run)

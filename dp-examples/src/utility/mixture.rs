@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
+use dp_sampler::{Purpose, Seed};
 use dp_vi::{AutoNormal, Clipping, DpVi, PrivateStart, Quantile, Sensitive};
 use ndarray::{Array1, Array2, ArrayD};
 use ppl_core::{
-    Column, Constraint, Ctx, Distribution, Error, Noise, Parameter, Records, Result as CoreResult, Shape, Var, log_density,
+    Column, Constraint, Ctx, Distribution, Error, Noise, Parameter, Records, Result as CoreResult, Shape,
+    Var, log_density,
 };
 use ppl_distributions::{HalfNormal, Normal};
 use rand_core::Rng;
@@ -64,7 +65,9 @@ impl<'g> Distribution<'g> for Mixture<'g> {
         let (log_scales, width) = (self.scales.log(), self.width());
         let squared = (x.broadcast_to([COMPONENTS, width]) - self.locs).square().sum_axis(1);
         let terms = self.logits - width as f64 * log_scales - 0.5 * (-2.0 * log_scales).exp() * squared;
-        terms.log_sum_exp() - self.logits.log_sum_exp() - 0.5 * width as f64 * (2.0 * std::f64::consts::PI).ln()
+        terms.log_sum_exp()
+            - self.logits.log_sum_exp()
+            - 0.5 * width as f64 * (2.0 * std::f64::consts::PI).ln()
     }
 
     fn draw(&self, _prefix: &Shape, _noise: &mut Noise<'g>) -> CoreResult<Var<'g>> {
@@ -103,7 +106,9 @@ fn candidates(width: usize, seed: &Seed) -> Vec<BTreeMap<String, ArrayD<f64>>> {
             let points: Vec<Vec<f64>> =
                 (0..6).map(|_| (0..width).map(|_| radius * (2.0 * uniform() - 1.0)).collect()).collect();
             let distance = |point: &Vec<f64>| {
-                let to = |centre: &Vec<f64>| -> f64 { centre.iter().zip(point).map(|(a, b)| (a - b).powi(2)).sum() };
+                let to = |centre: &Vec<f64>| -> f64 {
+                    centre.iter().zip(point).map(|(a, b)| (a - b).powi(2)).sum()
+                };
                 centres.iter().map(to).fold(f64::INFINITY, f64::min)
             };
             if let Some(farthest) = points.into_iter().max_by(|a, b| distance(a).total_cmp(&distance(b))) {
@@ -133,11 +138,8 @@ pub fn measure(train: &Path, test: &Path, protocol: &Protocol) -> Result<Outcome
     let records = Sensitive::new(Records::from_columns([("x", Column::from(x))])?);
     protocol.measure("log_likelihood", |seed| {
         let seed = Seed::for_tests(seed);
-        let start = PrivateStart {
-            candidates: candidates(width, &seed),
-            range: LIKELIHOODS,
-            share: START_SHARE,
-        };
+        let start =
+            PrivateStart { candidates: candidates(width, &seed), range: LIKELIHOODS, share: START_SHARE };
         let fit = DpVi::new(model, AutoNormal::new())
             .budget(protocol.budget())
             .public_records(count as u64)

@@ -63,7 +63,10 @@ impl Protocol {
         // Failures need not be fit to travel between threads, their words are.
         let runs: Vec<Result<Run, String>> = (0..self.runs)
             .into_par_iter()
-            .map(|number| run(self.first_seed.wrapping_add(number)).map_err(|error| crate::program::error_line(error.as_ref())))
+            .map(|number| {
+                run(self.first_seed.wrapping_add(number))
+                    .map_err(|error| crate::program::error_line(error.as_ref()))
+            })
             .collect();
         let runs: Vec<Run> = runs
             .into_iter()
@@ -79,7 +82,17 @@ impl Protocol {
         let epsilon_upper = runs.iter().map(|run| run.epsilon_upper).fold(f64::NEG_INFINITY, f64::max);
         let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
         let (epsilon, delta) = (self.epsilon, self.delta);
-        Ok(Outcome { metric, mean, standard_error, epsilon_upper, epsilon, delta, runs: self.runs, smallest, more })
+        Ok(Outcome {
+            metric,
+            mean,
+            standard_error,
+            epsilon_upper,
+            epsilon,
+            delta,
+            runs: self.runs,
+            smallest,
+            more,
+        })
     }
 }
 

@@ -110,13 +110,16 @@ impl Problem {
     /// A file that is missing or that it has no use for, and whatever goes wrong.
     pub fn measure(self, files: &Files, protocol: &Protocol) -> Result<Outcome, Failure> {
         let needed = |option: &str, file: &Option<PathBuf>| {
-            file.clone().ok_or_else(|| Failure::from(format!("--problem {} needs {option} <FILE>", self.name())))
+            file.clone()
+                .ok_or_else(|| Failure::from(format!("--problem {} needs {option} <FILE>", self.name())))
         };
         let unused: &[(&str, &Option<PathBuf>)] = match self {
             Self::Hierarchical => &[],
             Self::Mixture => &[("--groups", &files.groups)],
             Self::Logistic | Self::Abalone => &[("--groups", &files.groups)],
-            Self::Coverage => &[("--train", &files.train), ("--test", &files.test), ("--groups", &files.groups)],
+            Self::Coverage => {
+                &[("--train", &files.train), ("--test", &files.test), ("--groups", &files.groups)]
+            }
         };
         if let Some((option, _)) = unused.iter().find(|(_, file)| file.is_some()) {
             return Err(format!("--problem {} has no use for {option}", self.name()).into());
@@ -161,7 +164,8 @@ impl Line {
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Outcome { metric, mean, standard_error, epsilon_upper, epsilon, delta, smallest, more, .. } = &self.outcome;
+        let Outcome { metric, mean, standard_error, epsilon_upper, epsilon, delta, smallest, more, .. } =
+            &self.outcome;
         let name = self.problem.name();
         write!(
             f,
@@ -177,13 +181,22 @@ impl fmt::Display for Line {
 /// # Errors
 ///
 /// What goes wrong first.
-pub fn all(folder: &Path, runs: Option<u64>, first_seed: u64, mut tell: impl FnMut(&Line) -> Result<(), Failure>) -> Result<Vec<Outcome>, Failure> {
+pub fn all(
+    folder: &Path,
+    runs: Option<u64>,
+    first_seed: u64,
+    mut tell: impl FnMut(&Line) -> Result<(), Failure>,
+) -> Result<Vec<Outcome>, Failure> {
     let mut outcomes = Vec::new();
     for problem in Problem::ALL {
         let files = problem.files(folder);
         for &epsilon in problem.epsilons() {
-            let protocol =
-                Protocol { epsilon, delta: problem.delta(), runs: runs.unwrap_or(problem.runs()), first_seed };
+            let protocol = Protocol {
+                epsilon,
+                delta: problem.delta(),
+                runs: runs.unwrap_or(problem.runs()),
+                first_seed,
+            };
             let line = Line::new(problem, problem.measure(&files, &protocol)?);
             tell(&line)?;
             outcomes.push(line.outcome);
