@@ -42,7 +42,7 @@
 //! | `mechanism` | clip, sum, noise; the event of one release |
 //! | `curvature`, `start` | what else is released: second derivatives, a starting point |
 //! | `planner` | everything that was left open, and what it costs |
-//! | `guide`, `traced`, `draws`, `objective` | the variational family; the model on symbols; the bound as array programs |
+//! | `guide`, `traced`, `draws`, `objective`, `prior` | the variational family; the model on symbols; the bound as array programs |
 //! | `optimiser`, `tail` | Adam, schedules, averaging |
 //! | `dp_vi`, `training` | settings; one run, step by step |
 //! | `noise_aware`, `linear_algebra` | the posterior corrected for the noise |
@@ -65,6 +65,7 @@ mod objective;
 mod optimiser;
 mod planner;
 mod posterior;
+mod prior;
 mod quantile;
 mod report;
 mod sensitive;
@@ -77,13 +78,13 @@ mod training;
 mod weights;
 
 pub use clip::{ClipNorm, Clipping, SMALLEST_CLIP_NORM, Sensitivity};
+pub use curvature::CurvatureShape;
 pub use dp_vi::{DpVi, Fit, Progress};
 pub use draws::Draws;
 pub use error::{Error, Result};
 pub use guide::{AutoNormal, Guide, GuideParameter, GuideProgram, GuideSite, Marginal};
 pub use mechanism::{GaussianSum, PrivateGradient};
 pub use noise_aware::NoiseAware;
-pub use objective::CurvatureShape;
 pub use optimiser::{Adam, Optimiser, Schedule};
 pub use planner::{Correction, CurvaturePlan, PrivacyPlan};
 pub use posterior::Posterior;
