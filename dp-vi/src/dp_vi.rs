@@ -1,13 +1,13 @@
 //! Private variational inference: from a model and a budget to a posterior and a statement.
 
 use crate::clip::{ClipNorm, Clipping, Rule};
-use crate::curvature::CurvatureRelease;
+use crate::curvature::{CurvatureRelease, CurvatureShape};
 use crate::draws::Draws;
 use crate::error::Result;
 use crate::guide::Guide;
 use crate::mechanism::{NoisySum, PrivateGradient, Protection, sampling_rate};
 use crate::noise_aware::NoiseAware;
-use crate::objective::{CurvatureShape, Objective, Recipe};
+use crate::objective::{Objective, Recipe};
 use crate::optimiser::{Adam, Schedule};
 use crate::planner::{Correction, PrivacyPlan, Sampler, Settings, Weighing};
 use crate::posterior::Posterior;
@@ -410,6 +410,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             scheme: gradient.scheme(),
             noise_multiplier: plan.calibrated.map(|calibrated| calibrated.noise_multiplier),
             clip_norm: plan.calibrated.map(|_| plan.clip_norm),
+            clipping: plan.calibrated.map(|_| plan.clipping),
             steps: plan.steps,
             other_releases: releases,
             secret_seed: seed.is_secret(),

@@ -5,7 +5,6 @@
 //!
 //! ```
 //! use dp_accountant::{Budget, Relation};
-//! use dp_sampler::Poisson;
 //! use dp_vi::{AutoNormal, DpVi, Sensitive};
 //! use ndarray::{Array1, Array2};
 //! use ppl_core::{Column, Ctx, Distribution, Records, Result};
@@ -24,11 +23,10 @@
 //! let x = Array2::from_shape_fn((2000, 2), |(i, j)| ((i * (3 + 4 * j)) % 17) as f64 / 8.0 - 1.0);
 //! let y: Array1<f64> = x.rows().into_iter().map(|x| f64::from(x[0] > x[1])).collect();
 //! let records = Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))])?);
-//! let fit = DpVi::new(model, AutoNormal::new())
-//!     .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
-//!     .subsample(Poisson::rate(0.05)?)
-//!     .steps(500)
-//!     .fit(&records)?;
+//! let vi = DpVi::new(model, AutoNormal::new())
+//!     .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove });
+//! println!("{}", vi.plan(records.schema())?.explain());   // what will be done, why, and its cost
+//! let fit = vi.fit(&records)?;
 //! println!("{}", fit.privacy());             // the guarantee in words and numbers
 //! let w = fit.posterior().mean("w")?;
 //! assert!(w[0] > 0.0 && w[1] < 0.0);
@@ -44,7 +42,7 @@
 //! | `mechanism` | clip, sum, noise; the event of one release |
 //! | `curvature`, `start` | what else is released: second derivatives, a starting point |
 //! | `planner` | everything that was left open, and what it costs |
-//! | `guide`, `traced`, `draws`, `objective` | the variational family; the model on symbols; the bound as array programs |
+//! | `guide`, `traced`, `draws`, `objective`, `prior` | the variational family; the model on symbols; the bound as array programs |
 //! | `optimiser`, `tail` | Adam, schedules, averaging |
 //! | `dp_vi`, `training` | settings; one run, step by step |
 //! | `noise_aware`, `linear_algebra` | the posterior corrected for the noise |
@@ -52,6 +50,8 @@
 
 #[cfg(test)]
 mod audit_tests;
+#[cfg(test)]
+mod audits_of_modes;
 mod clip;
 mod curvature;
 mod dp_vi;
@@ -65,6 +65,7 @@ mod objective;
 mod optimiser;
 mod planner;
 mod posterior;
+mod prior;
 mod quantile;
 mod report;
 mod sensitive;
@@ -77,13 +78,13 @@ mod training;
 mod weights;
 
 pub use clip::{ClipNorm, Clipping, SMALLEST_CLIP_NORM, Sensitivity};
+pub use curvature::CurvatureShape;
 pub use dp_vi::{DpVi, Fit, Progress};
 pub use draws::Draws;
 pub use error::{Error, Result};
 pub use guide::{AutoNormal, Guide, GuideParameter, GuideProgram, GuideSite, Marginal};
 pub use mechanism::{GaussianSum, PrivateGradient};
 pub use noise_aware::NoiseAware;
-pub use objective::CurvatureShape;
 pub use optimiser::{Adam, Optimiser, Schedule};
 pub use planner::{Correction, CurvaturePlan, PrivacyPlan};
 pub use posterior::Posterior;

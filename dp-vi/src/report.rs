@@ -1,5 +1,6 @@
 //! The privacy statement.
 
+use crate::clip::Clipping;
 use dp_accountant::{Budget, Certified, Relation, rounded_down, rounded_up};
 use dp_sampler::Scheme;
 use serde::Serialize;
@@ -30,8 +31,10 @@ pub struct PrivacyReport {
     pub scheme: Scheme,
     /// Noise standard deviation over clip norm, σ.
     pub noise_multiplier: Option<f64>,
-    /// Largest norm of one record's gradient, C.
+    /// Largest norm of one record's gradient, C; the first one, where it follows a quantile.
     pub clip_norm: Option<f64>,
+    /// How gradients are clipped to it.
+    pub clipping: Option<Clipping>,
     /// Number of noisy sums released.
     pub steps: u64,
     /// What was released beside them.
@@ -88,7 +91,12 @@ impl fmt::Display for PrivacyReport {
                 f,
                 "  mechanism  Gaussian noise of standard deviation {sigma:.6} x {clip} on sums of per-record"
             )?;
-            writeln!(f, "             gradients clipped to norm {clip}; {} releases", self.steps)?;
+            let how = match self.clipping {
+                Some(Clipping::Quantile(_)) => "at first, which then follows a quantile",
+                Some(Clipping::PerSite) => "site by site",
+                _ => "as a whole",
+            };
+            writeln!(f, "             gradients clipped to norm {clip} {how}; {} releases", self.steps)?;
         }
         for Release { what, event } in &self.other_releases {
             writeln!(f, "  and        {what}, once: {event}")?;
