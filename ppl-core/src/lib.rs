@@ -119,7 +119,7 @@ pub use model::trace::{NoiseInput, Site, SiteKind, Trace, trace};
 pub use model::transport::{Map, Transport};
 pub use op::{
     Binary, Coincidence, Constant, Convolution, Decomposition, Einsum, Gather, Input, Linear, MatrixPart,
-    MatrixProduct, Op, Pooling, Reduce, Role, Select, Shaping, Structure, Unary, Window,
+    MatrixProduct, Op, Pooling, Reduce, Role, Select, Shaping, Special, Structure, Unary, Window,
 };
 pub use origin::Origin;
 pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};

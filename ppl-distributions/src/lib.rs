@@ -5,6 +5,22 @@
 //! | [`Normal`] | real | identity |
 //! | [`HalfNormal`] | positive | exp |
 //! | [`Bernoulli`] | 0 or 1 | discrete |
+//! | [`Categorical`] | 0, …, K − 1 | discrete |
+//! | [`MultivariateNormal`], [`LowRankMultivariateNormal`], [`MultivariateStudentT`] | real vectors | identity |
+//! | [`Dirichlet`] | vectors that sum to 1 | stick breaking |
+//! | [`LKJCholesky`] | Cholesky factors of correlation matrices | stick breaking of squares, row by row |
+//! | [`Delta`] | one value | identity |
+//!
+//! One distribution is made of another by the methods of [`Combine`] and by mixtures:
+//!
+//! | | |
+//! |---|---|
+//! | [`Independent`] | axes of a batch taken for axes of one outcome |
+//! | [`Expanded`] | an independent copy for each place of a larger batch |
+//! | [`Masked`] | outcomes that are not looked at |
+//! | [`Transformed`] | a bijection of the outcomes ([`Bijection`]: [`Affine`], [`Exp`], [`Sigmoid`], [`Tanh`], [`Power`], [`Negation`], [`Onto`] a constraint) |
+//! | [`MixtureSameFamily`], [`Mixture`] | one of several, which one summed out |
+//! | [`ZeroInflated`] | counts with more zeros |
 //!
 //! A parameter is a number or a value of the model. Parameters known while tracing are checked when the site is declared;
 //! the error names the site, the parameter, the value and the line of the model.
@@ -23,17 +39,52 @@
 //! # Ok::<(), ppl_core::Error>(())
 //! ```
 
+mod arrays;
 mod bernoulli;
+mod bijection;
+mod categorical;
+mod combine;
+mod delta;
+mod dirichlet;
+mod expanded;
+mod gamma_noise;
 mod half_normal;
+mod independent;
+mod lkj_cholesky;
+mod low_rank_multivariate_normal;
+mod masked;
+mod mixture;
+mod mixture_same_family;
+mod multivariate_normal;
+mod multivariate_student_t;
 mod normal;
+mod stirling;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 #[cfg(test)]
 mod tests;
+mod transformed;
+mod zero_inflated;
 
 pub use bernoulli::Bernoulli;
+pub use bijection::{Affine, Bijection, Direction, Exp, Inverse, Negation, Onto, Power, Sigmoid, Tanh, Then};
+pub use categorical::Categorical;
+pub use combine::Combine;
+pub use delta::Delta;
+pub use dirichlet::Dirichlet;
+pub use expanded::Expanded;
 pub use half_normal::HalfNormal;
+pub use independent::Independent;
+pub use lkj_cholesky::LKJCholesky;
+pub use low_rank_multivariate_normal::LowRankMultivariateNormal;
+pub use masked::Masked;
+pub use mixture::Mixture;
+pub use mixture_same_family::MixtureSameFamily;
+pub use multivariate_normal::MultivariateNormal;
+pub use multivariate_student_t::MultivariateStudentT;
 pub use normal::Normal;
+pub use transformed::Transformed;
+pub use zero_inflated::ZeroInflated;
 
 /// The README's example, compiled and run with the documentation's.
 #[cfg(doctest)]

@@ -37,6 +37,7 @@ mod logarithm;
 mod polygamma;
 mod power;
 mod real;
+mod special;
 #[cfg(test)]
 mod tests;
 mod trigonometric;
@@ -47,5 +48,12 @@ pub(crate) use gamma::{digamma, lgamma, trigamma};
 pub(crate) use logarithm::{ln, ln1p, logit, softplus};
 pub(crate) use polygamma::polygamma;
 pub(crate) use power::powf;
+pub(crate) use special::{
+    bessel_ratio, bessel_ratio_complement, beta_i, beta_slope_a, beta_slope_b, deviance, digamma_minus_log,
+    gamma_curvature, gamma_p, gamma_q, gamma_slope, i0e, i1e, inverse_mills, lgamma_of_1_plus,
+    log_beta_density, log_gamma_density, log_gamma_p_inverse, log_gamma_q_inverse, log_ndtr,
+    log_ndtr_difference, log1p_minus_x, logit_beta_i_inverse, ndtri, ndtri_exp, normal_interval_moments,
+    stirling_error, student_t_cdf, student_t_slope, von_mises_cdf, von_mises_cdf_inverse, von_mises_slope,
+};
 
-pub(crate) use trigonometric::{TRIGONOMETRIC_LIMIT, cos, sin};
+pub(crate) use trigonometric::{TRIGONOMETRIC_LIMIT, atan, cos, sin};

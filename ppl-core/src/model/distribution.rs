@@ -21,6 +21,27 @@ pub struct Parameter<'g> {
     pub domain: Constraint,
 }
 
+impl Parameter<'_> {
+    /// Checks the value of a parameter of `distribution`, as far as it is known while tracing.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] with the value and its domain.
+    #[track_caller]
+    pub fn check(&self, distribution: &'static str) -> Result<()> {
+        let known = self.value.known_elements();
+        match known.and_then(|all| self.domain.violation(&all, &self.value.shape())) {
+            Some((_, value)) => Err(Error::Parameter {
+                distribution,
+                parameter: self.name,
+                requirement: self.domain.to_string(),
+                value,
+                source_line: Source::caller(),
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
 /// A probability distribution over arrays, as an array program.
 ///
 /// As in NumPyro, the shape of a value is `batch_shape` (one independent distribution for each element of the
@@ -155,18 +176,8 @@ pub trait Distribution<'g> {
     /// [`Error::Parameter`] with the value and its domain.
     #[track_caller]
     fn validate(&self) -> Result<()> {
-        for Parameter { name, value, domain } in self.parameters() {
-            let outside =
-                value.known_elements().and_then(|all| domain.violation(&all, &value.shape())).map(|(_, x)| x);
-            if let Some(value) = outside {
-                return Err(Error::Parameter {
-                    distribution: self.name(),
-                    parameter: name,
-                    requirement: domain.to_string(),
-                    value,
-                    source_line: Source::caller(),
-                });
-            }
+        for parameter in self.parameters() {
+            parameter.check(self.name())?;
         }
         self.batch_shape().map(|_| ())
     }

@@ -2,6 +2,7 @@
 
 use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
 use crate::error::{Error, Source};
+use crate::math;
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::value::Value;
@@ -26,6 +27,8 @@ pub enum Binary {
     Max,
     /// The smaller; at equality the derivative goes to the first.
     Min,
+    /// `a ln(a/b) + b − a`, for `a ≥ 0` and `b > 0`.
+    Deviance,
     /// 1 if `a > b`, else 0; derivative 0.
     Greater,
     /// 1 if `a ≥ b`, else 0; derivative 0.
@@ -42,7 +45,7 @@ pub enum Binary {
 
 impl Binary {
     /// Every function of this family, for tests that go through all of them.
-    pub const ALL: [Binary; 13] = [
+    pub const ALL: [Binary; 14] = [
         Binary::Add,
         Binary::Sub,
         Binary::Mul,
@@ -50,6 +53,7 @@ impl Binary {
         Binary::Pow,
         Binary::Max,
         Binary::Min,
+        Binary::Deviance,
         Binary::Greater,
         Binary::GreaterEqual,
         Binary::Equal,
@@ -70,6 +74,9 @@ macro_rules! sweep {
             Binary::Pow => sweep!(@ $out, $pairs, a, b => a.power(b)),
             Binary::Max => sweep!(@ $out, $pairs, a, b => if a >= b || a.is_nan() { a } else { b }),
             Binary::Min => sweep!(@ $out, $pairs, a, b => if a <= b || a.is_nan() { a } else { b }),
+            Binary::Deviance => {
+                sweep!(@ $out, $pairs, a, b => T::of(math::deviance(a.as_f64(), b.as_f64())))
+            }
             Binary::Greater => sweep!(@ $out, $pairs, a, b => indicator(a > b)),
             Binary::GreaterEqual => sweep!(@ $out, $pairs, a, b => indicator(a >= b)),
             Binary::Equal => sweep!(@ $out, $pairs, a, b => indicator(a == b)),
@@ -115,6 +122,7 @@ impl Primitive for Binary {
             Binary::Pow => "pow",
             Binary::Max => "max",
             Binary::Min => "min",
+            Binary::Deviance => "deviance",
             Binary::Greater => "greater",
             Binary::GreaterEqual => "greater_equal",
             Binary::Equal => "equal",
@@ -178,6 +186,8 @@ impl Primitive for Binary {
             (Binary::Max, false) => a.greater_equal(b).select(zero, cotangent),
             (Binary::Min, true) => b.greater_equal(a).select(cotangent, zero),
             (Binary::Min, false) => b.greater_equal(a).select(zero, cotangent),
+            (Binary::Deviance, true) => cotangent * (a.log() - b.log()),
+            (Binary::Deviance, false) => cotangent * ((b - a) / b),
             (
                 Binary::Greater
                 | Binary::GreaterEqual
@@ -193,7 +203,7 @@ impl Primitive for Binary {
 }
 
 /// The shape of two operands, of which one may be a single number.
-fn together(a: &Shape, b: &Shape) -> Option<Shape> {
+pub(super) fn together(a: &Shape, b: &Shape) -> Option<Shape> {
     match (a.is_scalar(), b.is_scalar()) {
         (_, true) => Some(a.clone()),
         (true, _) => Some(b.clone()),
@@ -319,6 +329,28 @@ impl<'g> Var<'g> {
             Some(2.0) => self.square(),
             _ => self.zip(exponent, Binary::Pow),
         }
+    }
+
+    /// `a ln(a/b) + b − a` for `a = self ≥ 0` and `b > 0`: half the Poisson deviance, 0 where the two are equal and positive elsewhere.
+    ///
+    /// Densities of counts and of gamma and beta variables are made of it and of [`Var::stirling_error`] (Loader, *Fast and accurate
+    /// computation of binomial probabilities*, 2000): written so, their large terms do not cancel. Relative error below 4e-15
+    /// for arguments as they are.
+    ///
+    /// ```
+    /// # use ppl_core::{Graph, Plan, Program};
+    /// let graph = Graph::new();
+    /// let deviance = graph.input("a", ())?.deviance(1e8);
+    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[deviance])?);
+    /// plan.set("a", &[1e8 + 1e3])?;
+    /// plan.run();
+    /// assert!((plan.output(0)[0] - 0.004_999_983_333_416_67).abs() < 1e-16);
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn deviance(self, other: impl Into<Value<'g>>) -> Var<'g> {
+        self.zip(other, Binary::Deviance)
     }
 
     /// The larger of two, element by element.

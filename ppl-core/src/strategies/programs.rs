@@ -4,7 +4,7 @@
 use crate::graph::Graph;
 use crate::op::{
     Binary, Coincidence, Convolution, Decomposition, Einsum, Gather, Linear, MatrixPart, Op, Reduce, Role,
-    Shaping, Structure, Unary, Window,
+    Shaping, Special, Structure, Unary, Window,
 };
 use crate::shape::Shape;
 use crate::var::Var;
@@ -142,7 +142,7 @@ fn apply<'g>(graph: &'g Graph, op: Op, args: &[Var<'g>]) -> Option<Var<'g>> {
 }
 
 fn step<'g>(choices: &mut Choices<'_>, graph: &'g Graph, values: &[Var<'g>], menu: Menu) -> Option<Var<'g>> {
-    let (family, a, b) = (choices.below(21), choices.of(values), choices.of(values));
+    let (family, a, b) = (choices.below(22), choices.of(values), choices.of(values));
     match family {
         0..=2 => unary(choices, graph, a, menu),
         3..=5 => binary(choices, graph, a, b, menu),
@@ -155,6 +155,7 @@ fn step<'g>(choices: &mut Choices<'_>, graph: &'g Graph, values: &[Var<'g>], men
         15 | 16 => reduce(choices, graph, a, menu),
         17 | 18 => structure(choices, graph, a, b),
         19 => window(choices, graph, a, b, menu),
+        20 => special(choices, graph, a, b, values, menu),
         _ => select(choices, graph, a, b, values, menu),
     }
 }
@@ -168,7 +169,7 @@ fn unary<'g>(choices: &mut Choices<'_>, graph: &'g Graph, a: Var<'g>, menu: Menu
         return apply(graph, Op::Unary(op), &[a]);
     }
     // Arguments of a smooth program lie between −2 and 2; a few functions want them elsewhere.
-    Some(match choices.below(22) {
+    Some(match choices.below(28) {
         0 => -a,
         1 => a.square(),
         2 => a.exp(),
@@ -190,6 +191,12 @@ fn unary<'g>(choices: &mut Choices<'_>, graph: &'g Graph, a: Var<'g>, menu: Menu
         18 => (a.square() + 1.0).map(Unary::Digamma),
         19 => (a.square() + 1.0).map(Unary::Trigamma),
         20 => (a.square() + 1.0).map(Unary::Polygamma(2)),
+        21 => (a.square() - 0.5).map(Unary::Log1pMinusX),
+        22 => (a.square() + 1.0).map(Unary::StirlingError),
+        23 => a.map(Unary::LogNdtr),
+        24 => (0.1 + 0.8 * a.sigmoid()).map(Unary::Ndtri),
+        25 => (-0.1 - a.square()).map(Unary::NdtriExp),
+        26 => a.map(Unary::BesselRatio),
         _ => (a * choices.moderate()) + choices.moderate(),
     })
 }
@@ -213,13 +220,39 @@ fn binary<'g>(
             let op = choices.of(&Binary::ALL);
             if choices.below(2) == 0 { a.zip(b, op) } else { b.zip(a, op) }
         }
-        Menu::Smooth => match choices.below(6) {
+        Menu::Smooth => match choices.below(7) {
             0 => a + b,
             1 => a - b,
             2 | 3 => a * b,
             4 => a / (b.square() + 1.0),
+            5 => (a.square() + 0.5).zip(b.square() + 0.5, Binary::Deviance),
             _ => (a.square() + 0.5).zip(b, Binary::Pow),
         },
+    })
+}
+
+fn special<'g>(
+    choices: &mut Choices<'_>,
+    graph: &'g Graph,
+    a: Var<'g>,
+    b: Var<'g>,
+    values: &[Var<'g>],
+    menu: Menu,
+) -> Option<Var<'g>> {
+    let b = fit(b, &a.shape());
+    if menu == Menu::Everything {
+        let op = choices.of(&Special::ALL);
+        let c = fit(choices.of(values), &a.shape());
+        return apply(graph, Op::Special(op), &[a, b, c][..op.arity()]);
+    }
+    // Those that have all second derivatives.
+    let (shape, probability) = (a.square() + 0.5, 0.1 + 0.8 * b.sigmoid());
+    Some(match choices.below(5) {
+        0 => shape.gamma_p(b.square() + 0.5),
+        1 => shape.gamma_q(b.square() + 0.5),
+        2 => shape.log_gamma_p_inverse(probability),
+        3 => a.log_ndtr_difference(a + b.square() + 0.5),
+        _ => shape.log_beta_density(b.square() + 0.5, probability),
     })
 }
 

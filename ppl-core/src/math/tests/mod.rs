@@ -4,6 +4,7 @@ mod dispatch;
 mod double;
 mod edges;
 mod single;
+mod special;
 
 use super::*;
 
