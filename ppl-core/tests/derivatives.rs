@@ -71,6 +71,7 @@ fn unary_functions() {
         let points = match op {
             Unary::Sqrt | Unary::Log | Unary::Reciprocal | Unary::Log1p => vec![0.6, 1.4, 2.3],
             Unary::Lgamma | Unary::Digamma | Unary::Trigamma | Unary::Polygamma(_) => vec![0.9, 1.4, 2.3],
+            Unary::LogFactorialRemainder | Unary::DigammaRemainder => vec![0.9, 2.3, 9.2],
             Unary::Logit | Unary::Erfinv => vec![0.15, 0.4, 0.72],
             _ => vec![-1.7, 0.4, 2.1],
         };

@@ -30,6 +30,7 @@
 //! √x and 1/x are instructions already.
 
 mod coefficients;
+mod counting;
 mod error_function;
 mod exponential;
 mod gamma;
@@ -41,6 +42,7 @@ mod real;
 mod tests;
 mod trigonometric;
 
+pub(crate) use counting::{deviance, digamma_remainder, log_factorial_remainder};
 pub(crate) use error_function::{erf, erfc, erfinv};
 pub(crate) use exponential::{exp, expm1, sigmoid, tanh};
 pub(crate) use gamma::{digamma, lgamma, trigamma};

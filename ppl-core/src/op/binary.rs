@@ -38,11 +38,13 @@ pub enum Binary {
     LessEqual,
     /// 1 if `a ≠ b`, else 0; derivative 0. NaN differs from everything.
     NotEqual,
+    /// `a ln(a/b) + b − a`, for `a, b ≥ 0`.
+    Deviance,
 }
 
 impl Binary {
     /// Every function of this family, for tests that go through all of them.
-    pub const ALL: [Binary; 13] = [
+    pub const ALL: [Binary; 14] = [
         Binary::Add,
         Binary::Sub,
         Binary::Mul,
@@ -56,6 +58,7 @@ impl Binary {
         Binary::Less,
         Binary::LessEqual,
         Binary::NotEqual,
+        Binary::Deviance,
     ];
 }
 
@@ -76,6 +79,7 @@ macro_rules! sweep {
             Binary::Less => sweep!(@ $out, $pairs, a, b => indicator(a < b)),
             Binary::LessEqual => sweep!(@ $out, $pairs, a, b => indicator(a <= b)),
             Binary::NotEqual => sweep!(@ $out, $pairs, a, b => indicator(a != b)),
+            Binary::Deviance => sweep!(@ $out, $pairs, a, b => a.deviance(b)),
         }
     };
     (@ $out:expr, $pairs:expr, $a:ident, $b:ident => $value:expr) => {
@@ -121,6 +125,7 @@ impl Primitive for Binary {
             Binary::Less => "less",
             Binary::LessEqual => "less_equal",
             Binary::NotEqual => "not_equal",
+            Binary::Deviance => "deviance",
         }
     }
 
@@ -178,6 +183,9 @@ impl Primitive for Binary {
             (Binary::Max, false) => a.greater_equal(b).select(zero, cotangent),
             (Binary::Min, true) => b.greater_equal(a).select(cotangent, zero),
             (Binary::Min, false) => b.greater_equal(a).select(zero, cotangent),
+            (Binary::Deviance, true) => cotangent * log_ratio(a, b),
+            // 1 − a/b, at the wall too, where both are 0.
+            (Binary::Deviance, false) => cotangent * a.equal(0.0).select(1.0, (b - a) / b),
             (
                 Binary::Greater
                 | Binary::GreaterEqual
@@ -190,6 +198,13 @@ impl Primitive for Binary {
         };
         Some(Cotangent::Value(value.sum_to(target.shape())))
     }
+}
+
+/// `ln(a/b)`, relatively accurate where `a` is close to `b`.
+fn log_ratio<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
+    let difference = (a - b) / b;
+    let near = difference.abs().less(0.5);
+    near.select(near.select(difference, 0.0).log1p(), near.select(1.0, a / b).log())
 }
 
 /// The shape of two operands, of which one may be a single number.
@@ -375,6 +390,29 @@ impl<'g> Var<'g> {
     #[track_caller]
     pub fn not_equal(self, other: impl Into<Value<'g>>) -> Var<'g> {
         self.zip(other, Binary::NotEqual)
+    }
+
+    /// `x ln(x/m) + m − x` of `x = self`, for `x, m ≥ 0`: how far a count lies from its expectation `m`. Never negative, and relatively
+    /// accurate where `x` is close to `m`; `m` at `x = 0`, and ∞ at `m = 0 < x`.
+    ///
+    /// ```
+    /// # use ppl_core::{Graph, Plan, Program};
+    /// let graph = Graph::new();
+    /// let x = graph.input("x", 2)?;
+    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[x.deviance(1e15)])?);
+    /// plan.set("x", &[1e15 + 1.0, 0.0])?;
+    /// plan.run();
+    /// assert!((plan.output(0)[0] / 0.5e-15 - 1.0).abs() < 1e-14); // (x − m)²/(2m), and nothing lost
+    /// assert_eq!(plan.output(0)[1], 1e15);
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    ///
+    /// # References
+    /// C. Loader, "Fast and accurate computation of binomial probabilities" (2000), where it is called `bd0`.
+    #[must_use]
+    #[track_caller]
+    pub fn deviance(self, m: impl Into<Value<'g>>) -> Var<'g> {
+        self.zip(m, Binary::Deviance)
     }
 
     /// `a` where `self ≠ 0`, else `b`, element by element.

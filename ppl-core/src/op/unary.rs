@@ -57,6 +57,10 @@ pub enum Unary {
     Trigamma,
     /// `ψ⁽ⁿ⁾(x)`, the derivative of order `n` of digamma; that of order 255 has no derivative here (NaN).
     Polygamma(u8),
+    /// `ln Γ(x + 1) − x ln x + x`, for `x ≥ 0`.
+    LogFactorialRemainder,
+    /// `ψ(x + 1) − ln x`, for `x > 0`.
+    DigammaRemainder,
     /// 1 if `x` is neither infinite nor NaN, else 0; derivative 0.
     IsFinite,
     /// `x`, with a derivative of 0.
@@ -65,7 +69,7 @@ pub enum Unary {
 
 impl Unary {
     /// Every function of this family, for tests that go through all of them; of the polygamma functions, one.
-    pub const ALL: [Unary; 25] = [
+    pub const ALL: [Unary; 27] = [
         Unary::Neg,
         Unary::Abs,
         Unary::Sign,
@@ -89,6 +93,8 @@ impl Unary {
         Unary::Digamma,
         Unary::Trigamma,
         Unary::Polygamma(2),
+        Unary::LogFactorialRemainder,
+        Unary::DigammaRemainder,
         Unary::IsFinite,
         Unary::StopGradient,
     ];
@@ -136,6 +142,8 @@ impl Unary {
             Unary::Digamma => each!(x => x.digamma()),
             Unary::Trigamma => each!(x => x.trigamma()),
             Unary::Polygamma(order) => each!(x => x.polygamma(order)),
+            Unary::LogFactorialRemainder => each!(x => x.log_factorial_remainder()),
+            Unary::DigammaRemainder => each!(x => x.digamma_remainder()),
             Unary::IsFinite => each!(x => if x.is_finite() { T::one() } else { T::zero() }),
             Unary::StopGradient => out.copy_from_slice(x),
         }
@@ -168,6 +176,8 @@ impl Primitive for Unary {
             Unary::Digamma => "digamma",
             Unary::Trigamma => "trigamma",
             Unary::Polygamma(_) => "polygamma",
+            Unary::LogFactorialRemainder => "log_factorial_remainder",
+            Unary::DigammaRemainder => "digamma_remainder",
             Unary::IsFinite => "is_finite",
             Unary::StopGradient => "stop_gradient",
         }
@@ -232,6 +242,8 @@ impl Primitive for Unary {
                 Some(next) => cotangent * x.polygamma(next),
                 None => cotangent * f64::NAN,
             },
+            Unary::LogFactorialRemainder => cotangent * x.digamma_remainder(),
+            Unary::DigammaRemainder => cotangent * ((x + 1.0).trigamma() - x.reciprocal()),
         }))
     }
 }
@@ -433,6 +445,26 @@ impl<'g> Var<'g> {
             1 => self.trigamma(),
             _ => self.unary(Unary::Polygamma(order)),
         }
+    }
+
+    /// `ln Γ(x + 1) − x ln x + x`: what `ln x!` has beside its leading terms, for `x ≥ 0`. It is 0 at 0 and grows like `½ ln(2πx)`.
+    ///
+    /// With [`Var::deviance`] it makes log probabilities of counts that lose no digits where counts are large:
+    ///
+    /// ```text
+    /// ln (m^k e^−m / k!) = −log_factorial_remainder(k) − deviance(k, m)
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn log_factorial_remainder(self) -> Var<'g> {
+        self.unary(Unary::LogFactorialRemainder)
+    }
+
+    /// `ψ(x + 1) − ln x`, the derivative of [`Var::log_factorial_remainder`]; near `1/(2x)` where `x` is large, ∞ at 0.
+    #[must_use]
+    #[track_caller]
+    pub fn digamma_remainder(self) -> Var<'g> {
+        self.unary(Unary::DigammaRemainder)
     }
 
     /// 1 where the number is neither infinite nor NaN, else 0.
