@@ -97,8 +97,8 @@ pub use model::distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
 pub use model::log_density::{LogDensity, log_density};
 pub use model::trace::{Site, SiteKind, Trace, Unconstrained, trace};
 pub use op::{
-    Binary, Coincidence, Constant, Convolution, Decomposition, Einsum, Gather, Input, Linear, MatrixPart,
-    MatrixProduct, Op, Pooling, Reduce, Role, Select, Shaping, Structure, Unary, Window,
+    Binary, Coincidence, Constant, Convolution, Counting, Decomposition, Einsum, Gather, Input, Linear,
+    MatrixPart, MatrixProduct, Op, Pooling, Reduce, Role, Select, Shaping, Structure, Unary, Window,
 };
 pub use origin::Origin;
 pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};

@@ -5,6 +5,11 @@
 //! | [`Normal`] | real | identity |
 //! | [`HalfNormal`] | positive | exp |
 //! | [`Bernoulli`] | 0 or 1 | discrete |
+//! | [`Binomial`], [`BetaBinomial`] | 0, …, n | discrete |
+//! | [`Poisson`], [`NegativeBinomial`], [`Geometric`] | 0, 1, 2, … | discrete |
+//! | [`DiscreteUniform`] | low, …, high | discrete |
+//! | [`OrderedLogistic`] | 0, …, K − 1 | discrete |
+//! | [`Multinomial`], [`DirichletMultinomial`] | counts that sum to n | discrete |
 //!
 //! A parameter is a number or a value of the model. Parameters known while tracing are checked when the site is declared;
 //! the error names the site, the parameter, the value and the line of the model.
@@ -23,17 +28,39 @@
 //! # Ok::<(), ppl_core::Error>(())
 //! ```
 
+mod batches;
 mod bernoulli;
+mod beta_binomial;
+mod binomial;
+mod counts;
+mod dirichlet_multinomial;
+mod discrete_uniform;
+mod geometric;
 mod half_normal;
+mod multinomial;
+mod negative_binomial;
 mod normal;
+mod odds;
+mod ordered_logistic;
+mod poisson;
+mod polya;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 #[cfg(test)]
 mod tests;
 
 pub use bernoulli::Bernoulli;
+pub use beta_binomial::BetaBinomial;
+pub use binomial::Binomial;
+pub use dirichlet_multinomial::DirichletMultinomial;
+pub use discrete_uniform::DiscreteUniform;
+pub use geometric::Geometric;
 pub use half_normal::HalfNormal;
+pub use multinomial::Multinomial;
+pub use negative_binomial::NegativeBinomial;
 pub use normal::Normal;
+pub use ordered_logistic::OrderedLogistic;
+pub use poisson::Poisson;
 
 /// The README's example, compiled and run with the documentation's.
 #[cfg(doctest)]

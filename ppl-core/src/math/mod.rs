@@ -37,7 +37,9 @@ mod gamma;
 mod logarithm;
 mod polygamma;
 mod power;
+mod quantile;
 mod real;
+mod special;
 #[cfg(test)]
 mod tests;
 mod trigonometric;
@@ -49,5 +51,10 @@ pub(crate) use gamma::{digamma, lgamma, trigamma};
 pub(crate) use logarithm::{ln, ln1p, logit, softplus};
 pub(crate) use polygamma::polygamma;
 pub(crate) use power::powf;
+pub(crate) use quantile::{
+    binomial_probabilities, binomial_quantile, negative_binomial_probabilities, negative_binomial_quantile,
+    poisson_probabilities, poisson_quantile,
+};
+pub(crate) use special::*;
 
 pub(crate) use trigonometric::{TRIGONOMETRIC_LIMIT, cos, sin};

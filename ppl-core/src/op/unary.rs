@@ -61,6 +61,8 @@ pub enum Unary {
     LogFactorialRemainder,
     /// `ψ(x + 1) − ln x`, for `x > 0`.
     DigammaRemainder,
+    /// The largest integer that is not above `x`; derivative 0.
+    Floor,
     /// 1 if `x` is neither infinite nor NaN, else 0; derivative 0.
     IsFinite,
     /// `x`, with a derivative of 0.
@@ -69,7 +71,7 @@ pub enum Unary {
 
 impl Unary {
     /// Every function of this family, for tests that go through all of them; of the polygamma functions, one.
-    pub const ALL: [Unary; 27] = [
+    pub const ALL: [Unary; 28] = [
         Unary::Neg,
         Unary::Abs,
         Unary::Sign,
@@ -95,6 +97,7 @@ impl Unary {
         Unary::Polygamma(2),
         Unary::LogFactorialRemainder,
         Unary::DigammaRemainder,
+        Unary::Floor,
         Unary::IsFinite,
         Unary::StopGradient,
     ];
@@ -144,6 +147,7 @@ impl Unary {
             Unary::Polygamma(order) => each!(x => x.polygamma(order)),
             Unary::LogFactorialRemainder => each!(x => x.log_factorial_remainder()),
             Unary::DigammaRemainder => each!(x => x.digamma_remainder()),
+            Unary::Floor => each!(x => x.floor()),
             Unary::IsFinite => each!(x => if x.is_finite() { T::one() } else { T::zero() }),
             Unary::StopGradient => out.copy_from_slice(x),
         }
@@ -178,6 +182,7 @@ impl Primitive for Unary {
             Unary::Polygamma(_) => "polygamma",
             Unary::LogFactorialRemainder => "log_factorial_remainder",
             Unary::DigammaRemainder => "digamma_remainder",
+            Unary::Floor => "floor",
             Unary::IsFinite => "is_finite",
             Unary::StopGradient => "stop_gradient",
         }
@@ -218,7 +223,7 @@ impl Primitive for Unary {
         Some(Cotangent::Value(match self {
             Unary::Neg => -cotangent,
             Unary::Abs => cotangent * x.sign(),
-            Unary::Sign | Unary::IsFinite | Unary::StopGradient => return None,
+            Unary::Sign | Unary::Floor | Unary::IsFinite | Unary::StopGradient => return None,
             Unary::Square => cotangent * (2.0 * x),
             Unary::Sqrt => cotangent * (0.5 / y),
             Unary::Reciprocal => -(cotangent * y.square()),
@@ -465,6 +470,20 @@ impl<'g> Var<'g> {
     #[track_caller]
     pub fn digamma_remainder(self) -> Var<'g> {
         self.unary(Unary::DigammaRemainder)
+    }
+
+    /// The largest integer that is not above the number.
+    #[must_use]
+    #[track_caller]
+    pub fn floor(self) -> Var<'g> {
+        self.unary(Unary::Floor)
+    }
+
+    /// The smallest integer that is not below the number.
+    #[must_use]
+    #[track_caller]
+    pub fn ceil(self) -> Var<'g> {
+        -(-self).floor()
     }
 
     /// 1 where the number is neither infinite nor NaN, else 0.

@@ -21,7 +21,7 @@ use std::fmt;
 /// | `GreaterThan(a)` | `a + eᵘ` | `u` |
 /// | `LessThan(b)` | `b − eᵘ` | `u` |
 /// | `Interval(a, b)` | `a + (b − a)/(1+e⁻ᵘ)` | `ln(b − a) − softplus(u) − softplus(−u)` |
-/// | `Boolean`, `NonNegativeInteger`, `IntegerInterval(a, b)` | none: discrete | |
+/// | `Boolean`, `NonNegativeInteger`, `IntegerInterval(a, b)`, `DependentInteger` | none: discrete | |
 /// | `Dependent` | none: its bounds are values of the model | |
 ///
 /// Sets of single numbers act on each element of an array. A set of vectors or matrices ([`event_rank`](Self::event_rank) 1 or 2) acts on
@@ -60,11 +60,13 @@ pub enum Constraint {
     IntegerInterval(f64, f64),
     /// Finite numbers between bounds that are values of the model, so that they are not known while tracing.
     Dependent,
+    /// Integers between bounds that are values of the model, so that they are not known while tracing.
+    DependentInteger,
 }
 
 impl Constraint {
     /// One set of each kind, for tests that go through all of them.
-    pub const ALL: [Constraint; 11] = [
+    pub const ALL: [Constraint; 12] = [
         Constraint::Real,
         Constraint::Positive,
         Constraint::NonNegative,
@@ -76,6 +78,7 @@ impl Constraint {
         Constraint::NonNegativeInteger,
         Constraint::IntegerInterval(-2.0, 7.0),
         Constraint::Dependent,
+        Constraint::DependentInteger,
     ];
 
     /// Whether a number may be an element of a value in the set. NaN may not.
@@ -93,6 +96,7 @@ impl Constraint {
             Constraint::Boolean => value == 0.0 || value == 1.0,
             Constraint::NonNegativeInteger => value >= 0.0 && finite && value.fract() == 0.0,
             Constraint::IntegerInterval(low, high) => (low..=high).contains(&value) && value.fract() == 0.0,
+            Constraint::DependentInteger => finite && value.fract() == 0.0,
         }
     }
 
@@ -133,13 +137,20 @@ impl Constraint {
             Constraint::NonNegativeInteger => "an integer from 0 on".into(),
             Constraint::IntegerInterval(low, high) => format!("an integer from {low} to {high}").into(),
             Constraint::Dependent => "finite, and within bounds that other values set".into(),
+            Constraint::DependentInteger => "an integer within bounds that other values set".into(),
         }
     }
 
     /// Whether the set is countable, so that it has no bijection with the real line.
     #[must_use]
     pub fn is_discrete(self) -> bool {
-        matches!(self, Constraint::Boolean | Constraint::NonNegativeInteger | Constraint::IntegerInterval(..))
+        matches!(
+            self,
+            Constraint::Boolean
+                | Constraint::NonNegativeInteger
+                | Constraint::IntegerInterval(..)
+                | Constraint::DependentInteger
+        )
     }
 
     /// Whether there is a bijection from unconstrained numbers, so that a latent value may lie here.
