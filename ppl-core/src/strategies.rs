@@ -3,6 +3,7 @@
 pub mod checks;
 pub mod programs;
 
+use crate::model::constraint::Constraint;
 use crate::records::{Column, Records};
 use crate::shape::Shape;
 use ndarray::Array2;
@@ -16,6 +17,18 @@ pub fn shape() -> impl Strategy<Value = Shape> {
 /// Finite numbers of moderate size.
 pub fn number() -> impl Strategy<Value = f64> {
     -3.0..3.0_f64
+}
+
+/// A set of vectors or matrices, the shape of one outcome, and as many unconstrained numbers as it has, of at most this size; zeros among
+/// them.
+pub fn vector_set(size: f64) -> impl Strategy<Value = (Constraint, Shape, Vec<f64>)> {
+    let sets: Vec<Constraint> = Constraint::ALL.into_iter().filter(|set| set.event_rank() > 0 && set.has_bijection()).collect();
+    (proptest::sample::select(sets), 1..5usize).prop_flat_map(move |(set, n)| {
+        let shape = Shape::from(vec![n; set.event_rank()]);
+        let length = set.unconstrained_shape(&shape).map_or(0, |shape| shape.elements());
+        let number = prop_oneof![1 => Just(0.0), 6 => -size..size];
+        (Just(set), Just(shape), proptest::collection::vec(number, length))
+    })
 }
 
 /// `records` records with a vector column `x` of length `width` and a column `y` of zeros and ones.

@@ -28,6 +28,24 @@ pub(crate) fn total_support(total: Value<'_>) -> Constraint {
     }
 }
 
+/// Counts along the last axis that sum to a total.
+pub(crate) fn counts_support(total: Value<'_>) -> Constraint {
+    match total.known() {
+        Some(total) => Constraint::Counts(total),
+        None => Constraint::NonNegativeInteger,
+    }
+}
+
+/// The log probability of counts along the last axis; −∞ where they do not sum to a total that is a value of the model, which nobody else checks.
+#[track_caller]
+pub(crate) fn if_total<'g>(total: Value<'g>, counts: Var<'g>, log_prob: Var<'g>) -> Var<'g> {
+    if total.known().is_some() {
+        return log_prob;
+    }
+    let sum = counts.sum_axis(counts.shape().rank().saturating_sub(1));
+    sum.equal(total).select(log_prob, f64::NEG_INFINITY)
+}
+
 /// A log probability of `value` given it and the rest to the total; −∞ above a total that is a value of the model, which nobody else checks.
 #[track_caller]
 pub(crate) fn by_support<'g>(

@@ -1,6 +1,7 @@
 //! The Dirichlet-multinomial distribution.
 
 use crate::batches::batch_of_vectors;
+use crate::counts::{counts_support, if_total};
 use crate::multinomial::draw_counts;
 use crate::polya::{log_gamma_draw, log_prob_of_categories};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
@@ -20,7 +21,8 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// R(n) + R(A) − R(n + A) + ln((n + A)/A) + Σ_i R(x_i + α_i) − R(x_i) − R(α_i) − D(x_i, nρ_i) − D(α_i, Aρ_i) − ln((x_i + α_i)/α_i)
 /// ```
 ///
-/// in which nothing of the size of the counts or concentrations cancels. `mean` and `variance` are those of each count. The entropy has no closed form.
+/// in which nothing of the size of the counts or concentrations cancels. Where the total is a value of the model, `log_prob` is −∞ for
+/// counts that do not sum to it. `mean` and `variance` are those of each count. The entropy has no closed form.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -88,7 +90,7 @@ impl<'g> Distribution<'g> for DirichletMultinomial<'g> {
     }
 
     fn support(&self) -> Constraint {
-        Constraint::NonNegativeInteger
+        counts_support(self.total_count)
     }
 
     #[track_caller]
@@ -99,7 +101,8 @@ impl<'g> Distribution<'g> for DirichletMultinomial<'g> {
             let each = term(value, self.concentration);
             Self::beside(each.sum_axis(each.shape().rank() - 1))
         });
-        log_prob.sum_axis(log_prob.shape().rank() - 1)
+        let log_prob = log_prob.sum_axis(log_prob.shape().rank() - 1);
+        if_total(self.total_count, value, log_prob)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {

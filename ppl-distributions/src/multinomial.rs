@@ -1,6 +1,7 @@
 //! The multinomial distribution.
 
 use crate::batches::batch_of_vectors;
+use crate::counts::{counts_support, if_total};
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// How often each category comes up in `total_count` independent trials.
@@ -13,6 +14,7 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// total. The log probability is a sum of deviances, as that of [`Binomial`](crate::Binomial).
 /// A draw is a binomial count for each category but the last, out
 /// of those that are left: exact up to the rounding of binomial distribution functions, with derivative 0, by a program that grows with the number of categories.
+/// Where the total is a value of the model, `log_prob` is −∞ for counts that do not sum to it.
 /// `mean` and `variance` are those of each count. The entropy has no closed form.
 ///
 /// ```
@@ -88,7 +90,7 @@ impl<'g> Distribution<'g> for Multinomial<'g> {
 
     fn parameters(&self) -> Vec<Parameter<'g>> {
         let (name, value, domain) = match self.weights {
-            Weights::Probs(probs) => ("probs", probs, Constraint::Interval(0.0, 1.0)),
+            Weights::Probs(probs) => ("probs", probs, Constraint::Simplex),
             Weights::Logits(logits) => ("logits", logits, Constraint::Real),
         };
         vec![
@@ -111,7 +113,7 @@ impl<'g> Distribution<'g> for Multinomial<'g> {
     }
 
     fn support(&self) -> Constraint {
-        Constraint::NonNegativeInteger
+        counts_support(self.total_count)
     }
 
     #[track_caller]
@@ -129,7 +131,8 @@ impl<'g> Distribution<'g> for Multinomial<'g> {
             }
         };
         let each = value.log_factorial_remainder() + deviance;
-        total.log_factorial_remainder() - each.sum_axis(each.shape().rank() - 1)
+        let log_prob = total.log_factorial_remainder() - each.sum_axis(each.shape().rank() - 1);
+        if_total(self.total_count, value, log_prob)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {

@@ -100,13 +100,13 @@ impl<'g> Distribution<'g> for OrderedLogistic<'g> {
     fn parameters(&self) -> Vec<Parameter<'g>> {
         vec![
             Parameter { name: "predictor", value: self.predictor, domain: Constraint::Real },
-            Parameter { name: "cutpoints", value: self.cutpoints.into(), domain: Constraint::Real },
+            Parameter { name: "cutpoints", value: self.cutpoints.into(), domain: Constraint::Ordered },
         ]
     }
 
     #[track_caller]
     fn batch_shape(&self) -> Result<Shape> {
-        batch_of_vectors(self.name(), self.predictor, self.cutpoints, 0)
+        batch_of_vectors(self.name(), self.predictor, self.cutpoints, 1)
     }
 
     fn support(&self) -> Constraint {

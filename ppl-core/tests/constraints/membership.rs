@@ -1,0 +1,118 @@
+//! What lies in a set, what is told of what does not, and shapes.
+
+use ndarray::{ArrayD, array};
+use ppl_core::{Constraint, Graph, Shape};
+
+#[test]
+fn the_first_outcome_at_fault_is_told() {
+    let violation = |set: Constraint, values: ArrayD<f64>| {
+        set.violation(&values.iter().copied().collect::<Vec<_>>(), &Shape::from(values.shape()))
+    };
+    let simplex = |values| violation(Constraint::Simplex, values);
+    assert_eq!(simplex(array![[0.25, 0.75], [1.0, 0.0]].into_dyn()), None);
+    assert_eq!(simplex(array![[0.25, 0.75], [0.5, 0.4]].into_dyn()), Some((2, 0.5)));
+    assert_eq!(simplex(array![[0.25, 0.75], [1.5, -0.5]].into_dyn()), Some((3, -0.5)));
+    assert_eq!(simplex(array![0.333, 0.333, 0.334].into_dyn()), None);
+    assert_eq!(simplex(array![0.33, 0.33, 0.33].into_dyn()), Some((0, 0.33)));
+    assert_eq!(simplex(ArrayD::from_elem(vec![], 1.0)), Some((0, 1.0)));
+
+    let ordered = |values| violation(Constraint::Ordered, values);
+    assert_eq!(ordered(array![[-1.0, 2.0], [3.0, 3.0]].into_dyn()), Some((2, 3.0)));
+    assert!(matches!(ordered(array![1.0, f64::NAN].into_dyn()), Some((1, _))));
+    assert_eq!(ordered(array![1.0, 2.0, 30.0].into_dyn()), None);
+
+    let lower = |values| violation(Constraint::LowerCholesky, values);
+    assert_eq!(lower(array![[1.0, 0.0], [-4.0, 2.0]].into_dyn()), None);
+    assert_eq!(lower(array![[1.0, 0.5], [-4.0, 2.0]].into_dyn()), Some((0, 1.0)));
+    assert_eq!(lower(array![[1.0, 0.0], [-4.0, -2.0]].into_dyn()), Some((0, 1.0)));
+    assert_eq!(lower(array![[3.0, 0.0]].into_dyn()), Some((0, 3.0)));
+
+    let correlation = |values| violation(Constraint::CorrelationCholesky, values);
+    assert_eq!(correlation(array![[1.0, 0.0], [-0.6, 0.8]].into_dyn()), None);
+    assert_eq!(correlation(array![[1.0, 0.0], [-0.6, 0.81]].into_dyn()), Some((0, 1.0)));
+
+    let definite = |values| violation(Constraint::PositiveDefinite, values);
+    assert_eq!(definite(array![[4.0, 2.0], [2.0, 5.0]].into_dyn()), None);
+    assert_eq!(definite(array![[4.0, 2.0], [2.1, 5.0]].into_dyn()), Some((0, 4.0)));
+    assert_eq!(
+        definite(array![[[4.0, 2.0], [2.0, 5.0]], [[1.0, 2.0], [2.0, 4.0]]].into_dyn()),
+        Some((4, 1.0))
+    );
+    assert_eq!(definite(array![[-1.0]].into_dyn()), Some((0, -1.0)));
+}
+
+/// Vectors and matrices made in single precision are members; ones a hundred times as far off are not.
+#[test]
+fn rounding_to_single_precision_is_tolerated_and_no_more() {
+    let mut state = 1_u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 24) as f32 + 1e-3
+    };
+    for n in [2, 3, 10, 100, 1000] {
+        let raw: Vec<f32> = (0..n).map(|_| next()).collect();
+        let (sum, length) = (raw.iter().sum::<f32>(), raw.iter().map(|x| x * x).sum::<f32>().sqrt());
+        let simplex: Vec<f64> = raw.iter().map(|x| f64::from(x / sum)).collect();
+        assert_eq!(Constraint::Simplex.violation(&simplex, &Shape::from(n)), None, "{n}");
+        let mut off = simplex.clone();
+        off[0] += 100.0 * (n as f64 + 1.0) * 2.0_f64.powi(-24);
+        assert!(Constraint::Simplex.violation(&off, &Shape::from(n)).is_some());
+
+        if n <= 100 {
+            let mut factor = ArrayD::<f64>::zeros(vec![n, n]);
+            for i in 0..n - 1 {
+                factor[[i, i]] = 1.0;
+            }
+            raw.iter().enumerate().for_each(|(j, x)| factor[[n - 1, j]] = f64::from(x / length));
+            let correlation = Constraint::CorrelationCholesky;
+            assert!(correlation.unconstrain_array(&factor).is_ok(), "{n}");
+            factor[[n - 1, n - 1]] += 100.0 * (n as f64 + 6.0) * 2.0_f64.powi(-24) / factor[[n - 1, n - 1]];
+            assert!(correlation.unconstrain_array(&factor).is_err());
+        }
+    }
+}
+
+#[test]
+fn shapes_are_told_both_ways() {
+    let shape = |set: Constraint, dims: &[usize]| {
+        set.unconstrained_shape(&Shape::from(dims)).map(|shape| shape.dims().to_vec())
+    };
+    assert_eq!(shape(Constraint::Simplex, &[5, 4]).unwrap(), [5, 3]);
+    assert_eq!(shape(Constraint::Simplex, &[1]).unwrap(), [0]);
+    assert_eq!(shape(Constraint::Ordered, &[2, 3]).unwrap(), [2, 3]);
+    assert_eq!(shape(Constraint::LowerCholesky, &[7, 3, 3]).unwrap(), [7, 6]);
+    assert_eq!(shape(Constraint::PositiveDefinite, &[3, 3]).unwrap(), [6]);
+    assert_eq!(shape(Constraint::CorrelationCholesky, &[4, 4]).unwrap(), [6]);
+    let told = |set, dims: &[usize]| shape(set, dims).unwrap_err().to_string();
+    assert!(
+        told(Constraint::Simplex, &[]).contains("constrain: expected the shape of a value that is a vector")
+    );
+    assert!(told(Constraint::PositiveDefinite, &[3, 2]).contains("got shape [3, 2]"));
+    assert!(told(Constraint::CorrelationCholesky, &[0, 0]).contains("of at least one element"));
+
+    // Shapes of unconstrained numbers that belong to no matrix.
+    for (set, length) in [
+        (Constraint::LowerCholesky, 4),
+        (Constraint::CorrelationCholesky, 2),
+        (Constraint::PositiveDefinite, 0),
+    ] {
+        let graph = Graph::new();
+        let u = graph.input("u", length).unwrap();
+        let _ = (set.constrain(u), set.log_jacobian(u));
+        assert!(graph.check().unwrap_err().to_string().contains("the unconstrained shape of"), "{set:?}");
+        assert!(set.constrain_array(&ArrayD::zeros(vec![length])).is_err());
+    }
+    let graph = Graph::new();
+    let _ = Constraint::Simplex.constrain(graph.input("u", ()).unwrap());
+    assert!(graph.check().is_err());
+}
+
+#[test]
+fn the_boundary_of_a_simplex_is_infinitely_far_and_not_nan() {
+    let u = Constraint::Simplex.unconstrain_array(&array![0.5, 0.5, 0.0].into_dyn()).unwrap();
+    assert_eq!((u[[0]].is_finite(), u[[1]]), (true, f64::INFINITY));
+    let u = Constraint::Simplex.unconstrain_array(&array![1.0, 0.0, 0.0].into_dyn()).unwrap();
+    assert_eq!((u[[0]], u[[1]]), (f64::INFINITY, 0.0));
+    let told = Constraint::Simplex.unconstrain_array(&array![0.5, 0.6].into_dyn()).unwrap_err().to_string();
+    assert_eq!(told, "element 0 must be a vector of non-negative numbers that sum to 1, got 0.5");
+}
