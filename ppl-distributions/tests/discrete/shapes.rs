@@ -176,7 +176,7 @@ fn wrong_parameters_and_shapes_are_named() {
     assert!(told(&DiscreteUniform::new(0.5, 3.0)).contains("low must be an integer from"));
     assert!(told(&BetaBinomial::new(1.0, -1.0, 3.0)).contains("concentration0 must be positive"));
     let graph = Graph::new();
-    let number = graph.constant(0.5);
+    let number = graph.input("number", ()).unwrap();
     assert!(
         told(&Multinomial::from_probs(3.0, number))
             .contains("Multinomial: expected a last axis of length 1 at least, got shape []")
