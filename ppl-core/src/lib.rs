@@ -98,7 +98,7 @@ pub use model::log_density::{LogDensity, log_density};
 pub use model::trace::{Site, SiteKind, Trace, Unconstrained, trace};
 pub use op::{
     Binary, Coincidence, Constant, Convolution, Counting, Decomposition, Einsum, Gather, Input, Linear,
-    MatrixPart, MatrixProduct, Op, Pooling, Reduce, Role, Select, Shaping, Structure, Unary, Window,
+    MatrixPart, MatrixProduct, Op, Pooling, Reduce, Role, Select, Shaping, Special, Structure, Unary, Window,
 };
 pub use origin::Origin;
 pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};

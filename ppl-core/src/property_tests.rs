@@ -67,9 +67,10 @@ fn reached(menu: Menu) -> (BTreeSet<String>, usize) {
 
 #[test]
 fn random_programs_hold_every_operation() {
-    use crate::op::{Binary, Primitive, Unary};
+    use crate::op::{Binary, Primitive, Special, Unary};
     let (names, longest) = reached(Menu::Everything);
     let elementwise = Unary::ALL.iter().map(|op| op.name()).chain(Binary::ALL.iter().map(|op| op.name()));
+    let elementwise = elementwise.chain(Special::ALL.iter().map(|op| op.name()));
     let others = [
         "select",
         "broadcast_to",

@@ -71,7 +71,7 @@ fn distribution_functions_are_sums() {
     let trials = Argument::new((), |_, _| 9.0);
     check(
         "binomial_cdf",
-        &[counts(&shape), between(6, &[3], -2.0, 2.0)],
+        &[counts(&shape), Argument::arbitrary([3], 6)],
         |v| v[0].binomial_cdf(9.0, v[1]),
         |values| {
             zip(values, |k, logit, _| {
@@ -194,13 +194,5 @@ fn shapes_that_do_not_go_together_are_named() {
     let (graph, other) = (Graph::new(), Graph::new());
     let (u, total) = (graph.input("u", ()).unwrap(), other.input("n", ()).unwrap());
     let _ = u.binomial_quantile(total, 0.5);
-    assert!(graph.check().is_err() || other.check().is_err());
-}
-
-#[test]
-fn tmp() {
-    for k in [0.0, 10.0, 500.0, 900.0, 950.0, 1000.0, 1e4, 1e100,1e194, 1e200] {
-        let args = [Argument::new((), |_, _| k)];
-        println!("{k} {:?} {:?}", value::<f64>(&args, |v| v[0].negative_binomial_cdf(1e-3, 700.0)), (1e-3*((k as f64+1.0).ln()-700.0)).exp());
-    }
+    assert!(matches!(graph.check(), Err(Error::MixedGraphs { operation: "binomial_quantile", .. })));
 }

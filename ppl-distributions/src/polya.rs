@@ -44,5 +44,5 @@ pub(crate) fn log_gamma_draw<'g>(
     noise: &mut Noise<'g>,
 ) -> Result<Var<'g>> {
     let uniform = noise.draw(NoiseKind::Uniform, shape.clone())?;
-    Ok((uniform * concentration).log())
+    Ok(concentration.log_gamma_p_inverse(uniform))
 }

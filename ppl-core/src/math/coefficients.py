@@ -175,6 +175,9 @@ quarter = (mp.pi / 4)**2 * mp.mpf("1.001")
 fit("SIN_64", "(sin(r)/r − 1)/r² in r²", series(lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 6), 0, quarter, 2**-53.0, False)
 fit("COS_64", "(cos(r) − 1 + r²/2)/r⁴ in r²", series(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf(1) / 24), 0, quarter, 2**-52.0, False)
 
+eighth = mp.tan(mp.pi / 8)**2 * mp.mpf("1.001")
+fit("ATAN_64", "(atan(u)/u − 1)/u² in u²", series(lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 3), 0, eighth, 2**-54.0, False)
+
 fit("LGAMMA_64", "ln Γ(2 + z)/z", series(lambda z: mp.loggamma(2 + z) / z, 1 - mp.euler), mp.mpf("-0.5"), mp.mpf("0.5"), 2**-54.0, False)
 
 

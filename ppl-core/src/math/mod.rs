@@ -55,6 +55,12 @@ pub(crate) use quantile::{
     binomial_probabilities, binomial_quantile, negative_binomial_probabilities, negative_binomial_quantile,
     poisson_probabilities, poisson_quantile,
 };
-pub(crate) use special::*;
+pub(crate) use special::{
+    bessel_ratio, bessel_ratio_complement, beta_i, beta_slope_a, beta_slope_b, digamma_minus_log,
+    gamma_curvature, gamma_p, gamma_q, gamma_slope, i0e, i1e, inverse_mills, lgamma_of_1_plus,
+    log_beta_density, log_gamma_density, log_gamma_p_inverse, log_gamma_q_inverse, log_ndtr,
+    log_ndtr_difference, log1p_minus_x, logit_beta_i_inverse, ndtri, ndtri_exp, normal_interval_moments,
+    stirling_error, student_t_cdf, student_t_slope, von_mises_cdf, von_mises_cdf_inverse, von_mises_slope,
+};
 
-pub(crate) use trigonometric::{TRIGONOMETRIC_LIMIT, cos, sin};
+pub(crate) use trigonometric::{TRIGONOMETRIC_LIMIT, atan, cos, sin};

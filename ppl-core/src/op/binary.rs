@@ -208,7 +208,7 @@ fn log_ratio<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
 }
 
 /// The shape of two operands, of which one may be a single number.
-fn together(a: &Shape, b: &Shape) -> Option<Shape> {
+pub(super) fn together(a: &Shape, b: &Shape) -> Option<Shape> {
     match (a.is_scalar(), b.is_scalar()) {
         (_, true) => Some(a.clone()),
         (true, _) => Some(b.clone()),

@@ -24,7 +24,7 @@ pub enum Counting {
     PoissonCdf,
     /// `P(K ≤ k)` of `k`, a number of trials and log-odds, which alone have a derivative.
     BinomialCdf,
-    /// `P(K ≤ k)` of `k`, a number of failures that are waited for and log-odds.
+    /// `P(K ≤ k)` of `k`, a number of failures that are waited for and log-odds; its second derivative in the number of failures is refused, as NaN.
     NegativeBinomialCdf,
 }
 
@@ -127,16 +127,16 @@ impl Primitive for Counting {
                 let (k, rest) = (inside.select(k, 0.0), inside.select(count - k, 1.0));
                 inside.select(-(rest * logit.sigmoid()) * log_binomial(k, rest, logit).exp(), 0.0)
             }
-            (Counting::NegativeBinomialCdf, 2) => {
+            (Counting::NegativeBinomialCdf, 1 | 2) => {
                 let logit = args[2];
-                // −(k + 1) p(k + 1), which is −r p/(1 − p) times the probability of k for r + 1, and r C(k + r, r) pᵏ⁺¹ (1 − p)ʳ.
+                // The density of the log-odds of a beta variable, which is (k + 1) p(k + 1): r p/(1 − p) times the probability of k for r + 1.
                 let inside = k.greater_equal(0.0);
                 let k = inside.select(k, 0.0);
-                let weight = count * logit.sigmoid();
-                inside.select(-(weight * log_binomial(k, count, logit).exp()), 0.0)
+                let density = count * logit.sigmoid() * log_binomial(k, count, logit).exp();
+                let slope =
+                    if which == 1 { count.beta_slope_a(k + 1.0, -logit) } else { cotangent.constant(1.0) };
+                inside.select(-(density * slope), 0.0)
             }
-            // No rule for a number of failures that is not known.
-            (Counting::NegativeBinomialCdf, 1) => cotangent.constant(f64::NAN),
             _ => return None,
         };
         Some(Cotangent::Value((cotangent * slope).sum_to(args[which].shape())))
@@ -156,8 +156,8 @@ fn log_binomial<'g>(k: Var<'g>, m: Var<'g>, logit: Var<'g>) -> Var<'g> {
 /// Distribution functions of counts and their inverses; each fails softly, as told at [`Graph`](crate::Graph).
 impl<'g> Var<'g> {
     #[track_caller]
-    fn counting(op: Counting, args: &[Var<'g>]) -> Var<'g> {
-        let graph = args[0].graph();
+    fn counting(self, op: Counting, args: &[Var<'g>]) -> Var<'g> {
+        let graph = self.graph();
         let mut shape = Shape::scalar();
         for arg in args {
             if let Err(error) = arg.require_on(graph, op.name()) {
@@ -200,7 +200,7 @@ impl<'g> Var<'g> {
     #[must_use]
     #[track_caller]
     pub fn poisson_quantile(self, rate: impl Into<Value<'g>>) -> Var<'g> {
-        Self::counting(Counting::PoissonQuantile, &[rate.into().on(self.graph()), self])
+        self.counting(Counting::PoissonQuantile, &[rate.into().on(self.graph()), self])
     }
 
     /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and the number `K` of successes among `total_count` trials that
@@ -215,7 +215,7 @@ impl<'g> Var<'g> {
         logits: impl Into<Value<'g>>,
     ) -> Var<'g> {
         let graph = self.graph();
-        Self::counting(
+        self.counting(
             Counting::BinomialQuantile,
             &[total_count.into().on(graph), logits.into().on(graph), self],
         )
@@ -235,7 +235,7 @@ impl<'g> Var<'g> {
     ) -> Var<'g> {
         let graph = self.graph();
         let args = [total_count.into().on(graph), logits.into().on(graph), self];
-        Self::counting(Counting::NegativeBinomialQuantile, &args)
+        self.counting(Counting::NegativeBinomialQuantile, &args)
     }
 
     /// `P(K ≤ k)` for `k = self` and a Poisson variable `K` of this rate: `Q(k + 1, rate)` (NIST DLMF 8.4.10). Its derivative is that with respect to the
@@ -243,7 +243,7 @@ impl<'g> Var<'g> {
     #[must_use]
     #[track_caller]
     pub fn poisson_cdf(self, rate: impl Into<Value<'g>>) -> Var<'g> {
-        Self::counting(Counting::PoissonCdf, &[self, rate.into().on(self.graph())])
+        self.counting(Counting::PoissonCdf, &[self, rate.into().on(self.graph())])
     }
 
     /// `P(K ≤ k)` for `k = self` and the number `K` of successes among `total_count` trials with log-odds `logits`: `I(1 − p; n − k, k + 1)` (NIST DLMF
@@ -252,11 +252,12 @@ impl<'g> Var<'g> {
     #[track_caller]
     pub fn binomial_cdf(self, total_count: impl Into<Value<'g>>, logits: impl Into<Value<'g>>) -> Var<'g> {
         let graph = self.graph();
-        Self::counting(Counting::BinomialCdf, &[self, total_count.into().on(graph), logits.into().on(graph)])
+        self.counting(Counting::BinomialCdf, &[self, total_count.into().on(graph), logits.into().on(graph)])
     }
 
     /// `P(K ≤ k)` for `k = self` and the number `K` of successes with log-odds `logits` before failure number `total_count`:
-    /// `I(1 − p; r, k + 1)` (NIST DLMF 8.17.24). Its derivative with respect to the log-odds is exact; that with respect to `total_count` is NaN.
+    /// `I(1 − p; r, k + 1)` (NIST DLMF 8.17.24). It has derivatives with
+    /// respect to both, but no second one with respect to `total_count` (NaN).
     #[must_use]
     #[track_caller]
     pub fn negative_binomial_cdf(
@@ -266,6 +267,6 @@ impl<'g> Var<'g> {
     ) -> Var<'g> {
         let graph = self.graph();
         let args = [self, total_count.into().on(graph), logits.into().on(graph)];
-        Self::counting(Counting::NegativeBinomialCdf, &args)
+        self.counting(Counting::NegativeBinomialCdf, &args)
     }
 }

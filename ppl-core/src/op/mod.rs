@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `leaf` | inputs and constants |
 //! | `unary`, `binary` | functions that work element by element |
+//! | `special` | special functions of two and three arguments that work element by element |
 //! | `counting` | distribution functions of counts, and their inverses |
 //! | `shaping` | broadcast, sum, reshape |
 //! | `reduce` | maximum, norm, cumulative sum, log-sum-exp, softmax along an axis |
@@ -32,6 +33,7 @@ mod matmul;
 pub(crate) mod pooling;
 pub(crate) mod reduce;
 pub(crate) mod shaping;
+pub(crate) mod special;
 pub(crate) mod structure;
 pub(crate) mod triangle;
 pub(crate) mod unary;
@@ -53,6 +55,7 @@ pub use linear::Linear;
 pub use pooling::Pooling;
 pub use reduce::Reduce;
 pub use shaping::Shaping;
+pub use special::Special;
 pub use structure::Structure;
 pub use triangle::MatrixPart;
 pub use unary::Unary;
@@ -116,6 +119,8 @@ pub enum Op {
     Binary(Binary),
     /// `if condition ≠ 0 { a } else { b }`, element by element.
     Select(Select),
+    /// A special function of two or three arguments, element by element.
+    Special(Special),
     /// An operation that moves, repeats or adds up elements.
     Shaping(Shaping),
     /// A product of arrays.
@@ -150,6 +155,7 @@ macro_rules! each_family {
             Op::Unary($primitive) => $answer,
             Op::Binary($primitive) => $answer,
             Op::Select($primitive) => $answer,
+            Op::Special($primitive) => $answer,
             Op::Shaping($primitive) => $answer,
             Op::Linear($primitive) => $answer,
             Op::Einsum($primitive) => $answer,
@@ -175,7 +181,7 @@ impl Op {
 
     /// Whether it works element by element, on arguments of the result's shape and on single numbers.
     pub(crate) fn is_elementwise(&self) -> bool {
-        matches!(self, Op::Unary(_) | Op::Binary(_) | Op::Select(_))
+        matches!(self, Op::Unary(_) | Op::Binary(_) | Op::Select(_) | Op::Special(_))
     }
 
     /// Shape of the result. A leaf's shape does not follow from arguments, so it has no answer here.

@@ -4,7 +4,7 @@
 //! buffers that hold one chunk) and writes a register or a result. What only the group uses lives in registers only. A match
 //! per operation and chunk chooses the loop; the loops themselves are compiled for each instruction set.
 
-use crate::op::{Binary, Op, Unary};
+use crate::op::{Binary, Op, Row, Special, Unary};
 use crate::plan::place::Place;
 use crate::scalar::Scalar;
 
@@ -25,6 +25,7 @@ pub(crate) enum Function {
     Unary(Unary),
     Binary(Binary),
     Select,
+    Special(Special),
 }
 
 impl Function {
@@ -34,6 +35,7 @@ impl Function {
             Op::Unary(op) => Some(Function::Unary(*op)),
             Op::Binary(op) => Some(Function::Binary(*op)),
             Op::Select(_) => Some(Function::Select),
+            Op::Special(op) => Some(Function::Special(*op)),
             _ => None,
         }
     }
@@ -177,6 +179,16 @@ impl Micro {
             Function::Select => {
                 let [condition, a, b] = self.args.map(chunk);
                 select(out, condition, a, b);
+            }
+            Function::Special(op) => {
+                let mut rows = [Row::One(T::zero()); 3];
+                for (row, &from) in rows.iter_mut().zip(&self.args).take(op.arity()) {
+                    *row = match chunk(from) {
+                        Chunk::Many(x) => Row::Lanes(x),
+                        Chunk::One(x) => Row::One(x),
+                    };
+                }
+                op.sweep(out, rows);
             }
         }
         match self.to {

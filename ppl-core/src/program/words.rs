@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 #[cfg(feature = "serde")]
 use crate::op::{
     Binary, Coincidence, Convolution, Counting, Decomposition, Einsum, Gather, Linear, MatrixPart, Primitive,
-    Role, Select, Shaping,
+    Role, Select, Shaping, Special,
 };
 use crate::op::{Op, Pooling, Reduce, Structure, Unary, Window};
 #[cfg(feature = "serde")]
@@ -49,6 +49,7 @@ pub(super) fn parameters(op: &Op) -> String {
         | Op::Unary(_)
         | Op::Binary(_)
         | Op::Select(_)
+        | Op::Special(_)
         | Op::Shaping(_)
         | Op::Linear(_)
         | Op::Coincidence(_)
@@ -181,6 +182,7 @@ fn parameterless(name: &str, shape: &Shape) -> Option<Op> {
         .map(Op::Unary)
         .or_else(|| named(Binary::ALL, name).map(Op::Binary))
         .or_else(|| named([Select], name).map(Op::Select))
+        .or_else(|| named(Special::ALL, name).map(Op::Special))
         .or_else(|| named(shapings, name).map(Op::Shaping))
         .or_else(|| {
             named([Linear::Inner, Linear::MatVec, Linear::VecMat, Linear::Outer], name).map(Op::Linear)

@@ -4,7 +4,7 @@
 use crate::graph::Graph;
 use crate::op::{
     Binary, Coincidence, Convolution, Counting, Decomposition, Einsum, Gather, Linear, MatrixPart, Op,
-    Reduce, Role, Shaping, Structure, Unary, Window,
+    Reduce, Role, Shaping, Special, Structure, Unary, Window,
 };
 use crate::shape::Shape;
 use crate::var::Var;
@@ -142,7 +142,7 @@ fn apply<'g>(graph: &'g Graph, op: Op, args: &[Var<'g>]) -> Option<Var<'g>> {
 }
 
 fn step<'g>(choices: &mut Choices<'_>, graph: &'g Graph, values: &[Var<'g>], menu: Menu) -> Option<Var<'g>> {
-    let (family, a, b) = (choices.below(22), choices.of(values), choices.of(values));
+    let (family, a, b) = (choices.below(23), choices.of(values), choices.of(values));
     match family {
         0..=2 => unary(choices, graph, a, menu),
         3..=5 => binary(choices, graph, a, b, menu),
@@ -156,6 +156,7 @@ fn step<'g>(choices: &mut Choices<'_>, graph: &'g Graph, values: &[Var<'g>], men
         17 | 18 => structure(choices, graph, a, b),
         19 => window(choices, graph, a, b, menu),
         20 => counting(choices, graph, a, b, menu),
+        21 => special(choices, graph, a, b, values, menu),
         _ => select(choices, graph, a, b, values, menu),
     }
 }
@@ -169,7 +170,7 @@ fn unary<'g>(choices: &mut Choices<'_>, graph: &'g Graph, a: Var<'g>, menu: Menu
         return apply(graph, Op::Unary(op), &[a]);
     }
     // Arguments of a smooth program lie between −2 and 2; a few functions want them elsewhere.
-    Some(match choices.below(24) {
+    Some(match choices.below(30) {
         0 => -a,
         1 => a.square(),
         2 => a.exp(),
@@ -191,8 +192,14 @@ fn unary<'g>(choices: &mut Choices<'_>, graph: &'g Graph, a: Var<'g>, menu: Menu
         18 => (a.square() + 1.0).map(Unary::Digamma),
         19 => (a.square() + 1.0).map(Unary::Trigamma),
         20 => (a.square() + 1.0).map(Unary::Polygamma(2)),
-        21 => (a.square() + 0.5).map(Unary::LogFactorialRemainder),
-        22 => (a.square() + 0.5).map(Unary::DigammaRemainder),
+        21 => (a.square() - 0.5).map(Unary::Log1pMinusX),
+        22 => (a.square() + 1.0).map(Unary::StirlingError),
+        23 => a.map(Unary::LogNdtr),
+        24 => (0.1 + 0.8 * a.sigmoid()).map(Unary::Ndtri),
+        25 => (-0.1 - a.square()).map(Unary::NdtriExp),
+        26 => a.map(Unary::BesselRatio),
+        27 => (a.square() + 0.5).map(Unary::LogFactorialRemainder),
+        28 => (a.square() + 0.5).map(Unary::DigammaRemainder),
         _ => (a * choices.moderate()) + choices.moderate(),
     })
 }
@@ -251,6 +258,31 @@ fn counting<'g>(
         _ => [a, b, a],
     };
     apply(graph, Op::Counting(op), &args[3 - op.arguments()..])
+}
+
+fn special<'g>(
+    choices: &mut Choices<'_>,
+    graph: &'g Graph,
+    a: Var<'g>,
+    b: Var<'g>,
+    values: &[Var<'g>],
+    menu: Menu,
+) -> Option<Var<'g>> {
+    let b = fit(b, &a.shape());
+    if menu == Menu::Everything {
+        let op = choices.of(&Special::ALL);
+        let c = fit(choices.of(values), &a.shape());
+        return apply(graph, Op::Special(op), &[a, b, c][..op.arity()]);
+    }
+    // Those that have all second derivatives.
+    let (shape, probability) = (a.square() + 0.5, 0.1 + 0.8 * b.sigmoid());
+    Some(match choices.below(5) {
+        0 => shape.gamma_p(b.square() + 0.5),
+        1 => shape.gamma_q(b.square() + 0.5),
+        2 => shape.log_gamma_p_inverse(probability),
+        3 => a.log_ndtr_difference(a + b.square() + 0.5),
+        _ => shape.log_beta_density(b.square() + 0.5, probability),
+    })
 }
 
 /// What people write, and what simplification looks for.

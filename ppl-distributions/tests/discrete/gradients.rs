@@ -127,13 +127,7 @@ proptest! {
             for &i in continuous {
                 numbers[i] *= if name == "ordered_logistic" { 1.0 + 0.1 * (factors[i] - 1.0) } else { factors[i] };
             }
-            // The number of failures that are waited for has no rule.
-            let continuous: Vec<usize> = match name {
-                "negative_binomial_probs" | "negative_binomial_logits" => vec![1],
-                "negative_binomial_mean" => vec![0],
-                _ => continuous.to_vec(),
-            };
-            compare(name, &numbers, &continuous, &[(place * 6.0).floor()], false, |distribution, x| distribution.cdf(x))?;
+            compare(name, &numbers, continuous, &[(place * 6.0).floor()], false, |distribution, x| distribution.cdf(x))?;
         }
     }
 }

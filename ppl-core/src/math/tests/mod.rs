@@ -5,6 +5,7 @@ mod dispatch;
 mod double;
 mod edges;
 mod single;
+mod special;
 
 use super::*;
 

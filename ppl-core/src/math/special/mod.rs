@@ -1,0 +1,47 @@
+//! Special functions of which a program computes one number after the other: branches, series that stop when they may, and Newton
+//! steps. All in `f64`; programs in `f32` go through it.
+//!
+//! | file | functions |
+//! |---|---|
+//! | `stirling` | `ln(1 + x) − x`, and what Stirling's formulas for `ln Γ` and `ψ` leave out |
+//! | `normal` | logarithms of normal probabilities, and their inverses, however far in the tail |
+//! | `incomplete_gamma`, `incomplete_beta` | regularised incomplete functions, their inverses and derivatives |
+//! | `bessel`, `von_mises` | modified Bessel functions, and the distribution function on the circle made of them |
+//! | `nodes`, `tail` | quadrature of log-concave tails |
+//!
+//! Incomplete functions are integrals of log-concave densities (over the logarithm or the log-odds of the variable). Seen from
+//! a point on the near side of the mode, the rest of the tail is
+//!
+//! ```text
+//! ∫₀^∞ exp(−h(v)) w(v) dv        h convex, h(0) = 0,
+//! ```
+//!
+//! a smooth integrand of one sign that needs a few dozen nodes whatever the parameters are. Derivatives with respect to the
+//! parameters are the same integral with another weight `w`, so they keep their digits where differences of distribution
+//! functions lose them.
+//!
+//! Errors are stated relative to the result, measured on the golden values of `tests/golden/special.csv`.
+
+mod bessel;
+mod incomplete_beta;
+mod incomplete_gamma;
+mod nodes;
+mod normal;
+mod stirling;
+mod tail;
+mod von_mises;
+
+pub(crate) use bessel::{bessel_ratio, bessel_ratio_complement, i0e, i1e};
+pub(crate) use incomplete_beta::{
+    beta_i, beta_slope_a, beta_slope_b, log_beta_density, log_odds_probabilities, logit_beta_i_inverse,
+    student_t_cdf, student_t_slope,
+};
+pub(crate) use incomplete_gamma::{
+    gamma_curvature, gamma_p, gamma_probabilities, gamma_q, gamma_slope, log_gamma_density,
+    log_gamma_p_inverse, log_gamma_q_inverse,
+};
+pub(crate) use normal::{
+    inverse_mills, log_ndtr, log_ndtr_difference, ndtri, ndtri_exp, normal_interval_moments,
+};
+pub(crate) use stirling::{digamma_minus_log, lgamma_of_1_plus, log1p_minus_x, stirling_error};
+pub(crate) use von_mises::{von_mises_cdf, von_mises_cdf_inverse, von_mises_slope};
