@@ -118,8 +118,8 @@ pub use model::simulate::{Values, simulate};
 pub use model::trace::{NoiseInput, Site, SiteKind, Trace, trace};
 pub use model::transport::{Map, Transport};
 pub use op::{
-    Binary, Coincidence, Constant, Convolution, Decomposition, Einsum, Gather, Input, Linear, MatrixPart,
-    MatrixProduct, Op, Pooling, Reduce, Role, Select, Shaping, Special, Structure, Unary, Window,
+    Binary, Coincidence, Constant, Convolution, Counting, Decomposition, Einsum, Gather, Input, Linear,
+    MatrixPart, MatrixProduct, Op, Pooling, Reduce, Role, Select, Shaping, Special, Structure, Unary, Window,
 };
 pub use origin::Origin;
 pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};
