@@ -6,7 +6,7 @@ mod distribution;
 mod double;
 mod gaussian;
 mod laplace;
-mod single;
+pub(crate) mod single;
 #[cfg(test)]
 mod tests;
 
