@@ -1,0 +1,158 @@
+//! Every kernel against the CPU, on every backend that is compiled in.
+//!
+//! Without a device the tests say so and pass; with `DP_GPU_REQUIRED` set they fail instead.
+#![cfg(feature = "gpu")]
+#![allow(clippy::print_stderr, reason = "a skipped test has to be heard of")]
+
+use dp_sampler::gpu::{self, Backend, Device, Matrix, Words};
+use dp_sampler::rand_core::Rng;
+use dp_sampler::{
+    Error, FixedSize, GaussianNoise, NoiseSource, Permutation, Purpose, Seed, Subsampler, Subsampling,
+};
+
+/// A device, or none where that is allowed.
+fn device<R: Backend>() -> Option<Device<R>> {
+    match Device::find() {
+        Ok(device) => Some(device),
+        Err(error) if std::env::var_os("DP_GPU_REQUIRED").is_none() => {
+            eprintln!("SKIPPED, not tested on a device: {error}");
+            None
+        }
+        Err(error) => panic!("DP_GPU_REQUIRED is set, and {error}"),
+    }
+}
+
+fn words<R: Backend>(device: &Device<R>) {
+    for number in [1, 2] {
+        let streams = Seed::for_tests(number).streams(Purpose::Custom("words"));
+        let words = Words::new(device, &streams).unwrap();
+        // One unit; parts of blocks and cubes; more cubes than one axis of Vulkan has is tested with noise.
+        for (step, skip, count) in [(0, 0, 1), (1, 0, 16), (u64::MAX, 3, 1_000), (1 << 40, 1, 16 * 64 * 3 + 5)] {
+            let mut stream = streams.at(step);
+            (0..16 * skip).for_each(|_| drop(stream.next_u32()));
+            let expected: Vec<u32> = (0..count).map(|_| stream.next_u32()).collect();
+            assert_eq!(words.words(step, skip, count).unwrap().read().unwrap(), expected, "{step} {skip} {count}");
+        }
+        assert!(words.words(0, 0, 0).unwrap().read().unwrap().is_empty());
+        // The counter carries into its upper half.
+        let across = words.words(5, (1 << 32) - 2, 64).unwrap().read().unwrap();
+        let high = words.words(5, 1 << 32, 32).unwrap().read().unwrap();
+        assert_eq!(across[32..], high);
+        assert_ne!(words.words(5, 0, 32).unwrap().read().unwrap(), high);
+        assert!(matches!(
+            words.words(0, 0, 1 << 60),
+            Err(Error::DeviceMemory { .. } | Error::DeviceElements { .. })
+        ));
+    }
+}
+
+fn permutations<R: Backend>(device: &Device<R>) {
+    // Tables; narrow networks with and without walking; wide ones.
+    for len in [1, 2, 1_024, 1_025, 2_048, 60_000, 1 << 20, (1 << 20) + 1, 1 << 32, (1 << 32) + 1, 1 << 40, (1 << 63) - 1, 1 << 63] {
+        let host = Permutation::new(len, &mut Seed::for_tests(len).streams(Purpose::Split).at(0)).unwrap();
+        let permutation = gpu::Permutation::new(device, &host).unwrap();
+        assert_eq!(permutation.len(), len);
+        let count = len.min(3_000);
+        for start in [0, (len - count) / 2, len - count] {
+            let mut expected = vec![0; count as usize];
+            host.apply_range(start, &mut expected).unwrap();
+            assert_eq!(permutation.images(start, count).unwrap().read().unwrap(), expected, "{len} {start}");
+        }
+        assert!(permutation.images(0, 0).unwrap().read().unwrap().is_empty());
+        assert!(matches!(permutation.images(len - 1, 2), Err(Error::Index { index, .. }) if index == len));
+    }
+}
+
+fn whole_order<R: Backend>(device: &Device<R>) {
+    let host = Permutation::new(100_003, &mut Seed::for_tests(3).streams(Purpose::Split).at(0)).unwrap();
+    let images = gpu::Permutation::new(device, &host).unwrap().images(0, 100_003).unwrap().read().unwrap();
+    assert!(images.iter().copied().eq(host.iter()));
+}
+
+fn fixed_size<R: Backend>(device: &Device<R>) {
+    for (batch, records) in [(1, 1), (7, 9), (128, 1_024), (128, 60_000), (5_000, 1 << 25), (300, 1 << 45)] {
+        let plan = FixedSize::batch(batch).unwrap().by_permutation();
+        let seed = Seed::for_tests(batch);
+        let mut host = plan.bind(records, &seed).unwrap();
+        let mut sampler = gpu::FixedSize::new(device, plan.bind(records, &seed).unwrap()).unwrap();
+        assert_eq!(sampler.sampler().scheme(), host.scheme());
+        let mut expected = Vec::new();
+        for step in [0, 1, 77, u64::MAX] {
+            host.draw(step, &mut expected);
+            assert_eq!(sampler.draw(step).unwrap().read().unwrap(), expected, "{batch} of {records}, {step}");
+        }
+    }
+    let exact = FixedSize::batch(3).unwrap().bind(100, &Seed::for_tests(1)).unwrap();
+    assert!(matches!(gpu::FixedSize::new(device, exact), Err(Error::NotOnDevice { .. })));
+}
+
+fn gather<R: Backend>(device: &Device<R>) {
+    for (rows, columns) in [(2_000_usize, 1_usize), (2_000, 7), (1_500, 64)] {
+        let elements: Vec<f32> = (0..rows * columns).map(|i| i as f32).collect();
+        let matrix = Matrix::new(device, &elements, columns).unwrap();
+        assert_eq!((matrix.rows(), matrix.columns()), (rows, columns));
+        let plan = FixedSize::batch(100).unwrap().by_permutation();
+        let mut sampler =
+            gpu::FixedSize::new(device, plan.bind(rows as u64, &Seed::for_tests(5)).unwrap()).unwrap();
+        let batch = sampler.draw(2).unwrap();
+        let gathered = matrix.gather(&batch).unwrap().read().unwrap();
+        let expected: Vec<f32> = batch
+            .read()
+            .unwrap()
+            .into_iter()
+            .flat_map(|row| elements[row as usize * columns..][..columns].to_vec())
+            .collect();
+        assert_eq!(gathered, expected);
+        let more = gpu::FixedSize::new(device, plan.bind(rows as u64 + 1, &Seed::for_tests(5)).unwrap());
+        let batch = more.unwrap().draw(0).unwrap();
+        assert!(matches!(matrix.gather(&batch), Err(Error::Rows { .. })));
+    }
+    assert!(matches!(Matrix::new(device, &[1.0; 5], 2), Err(Error::Columns { elements: 5, columns: 2 })));
+    assert!(matches!(Matrix::new(device, &[], 0), Err(Error::Columns { .. })));
+}
+
+fn gaussian<R: Backend>(device: &Device<R>) {
+    let seed = Seed::for_tests(46);
+    let host = GaussianNoise::new(&seed);
+    let noise = gpu::GaussianNoise::new(device, GaussianNoise::new(&seed)).unwrap();
+    // A few; then enough for a hundred rare pairs, and for more cubes than Vulkan has on an axis.
+    for (step, count) in [(0, 1), (3, 17), (u64::MAX, 1_000), (7, 200_001)] {
+        let mut expected = vec![0_f32; count];
+        host.fill(step, &mut expected);
+        let values = noise.fill(step, count as u64).unwrap().read().unwrap();
+        assert_eq!(values.len(), count);
+        for (i, (value, expected)) in values.iter().zip(&expected).enumerate() {
+            let bound = 16.0 * f32::EPSILON * expected.abs() + 2_f32.powi(-62);
+            assert!((value - expected).abs() <= bound, "{step} {i}: {value} instead of {expected}");
+        }
+    }
+    let mut expected = vec![0_f32; 300];
+    host.fill_chunks(1, 1 << 35, &mut expected).unwrap();
+    let values = noise.fill_chunks(1, 1 << 35, 300).unwrap().read().unwrap();
+    assert!(values.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 16.0 * f32::EPSILON * b.abs()));
+    let bound = dp_sampler::MAX_NOISE_CHUNKS;
+    assert!(matches!(noise.fill_chunks(0, bound, 1), Err(Error::NoiseChunk { .. })));
+    assert!(noise.fill(0, 0).unwrap().is_empty());
+}
+
+/// The tests for one backend.
+macro_rules! backend {
+    ($module:ident, $backend:ty) => {
+        mod $module {
+            backend!(@ $backend: words, permutations, whole_order, fixed_size, gather, gaussian);
+        }
+    };
+    (@ $backend:ty: $($test:ident),*) => {
+        $(#[test]
+        fn $test() {
+            if let Some(device) = super::device::<$backend>() {
+                super::$test(&device);
+            }
+        })*
+    };
+}
+
+#[cfg(feature = "wgpu")]
+backend!(vulkan, dp_sampler::gpu::Vulkan);
+#[cfg(feature = "cuda")]
+backend!(cuda, dp_sampler::gpu::Cuda);
