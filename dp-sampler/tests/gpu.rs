@@ -7,7 +7,8 @@
 use dp_sampler::gpu::{self, Backend, Device, Matrix, Words};
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{
-    Error, FixedSize, GaussianNoise, NoiseSource, Permutation, Purpose, Seed, Subsampler, Subsampling,
+    Error, FixedSize, GaussianNoise, NoiseSource, Permutation, Poisson, Purpose, Seed, Subsampler,
+    Subsampling,
 };
 
 /// A device, or none where that is allowed.
@@ -27,11 +28,17 @@ fn words<R: Backend>(device: &Device<R>) {
         let streams = Seed::for_tests(number).streams(Purpose::Custom("words"));
         let words = Words::new(device, &streams).unwrap();
         // One unit; parts of blocks and cubes; more cubes than one axis of Vulkan has is tested with noise.
-        for (step, skip, count) in [(0, 0, 1), (1, 0, 16), (u64::MAX, 3, 1_000), (1 << 40, 1, 16 * 64 * 3 + 5)] {
+        for (step, skip, count) in
+            [(0, 0, 1), (1, 0, 16), (u64::MAX, 3, 1_000), (1 << 40, 1, 16 * 64 * 3 + 5)]
+        {
             let mut stream = streams.at(step);
-            (0..16 * skip).for_each(|_| drop(stream.next_u32()));
+            (0..16 * skip).for_each(|_| _ = stream.next_u32());
             let expected: Vec<u32> = (0..count).map(|_| stream.next_u32()).collect();
-            assert_eq!(words.words(step, skip, count).unwrap().read().unwrap(), expected, "{step} {skip} {count}");
+            assert_eq!(
+                words.words(step, skip, count).unwrap().read().unwrap(),
+                expected,
+                "{step} {skip} {count}"
+            );
         }
         assert!(words.words(0, 0, 0).unwrap().read().unwrap().is_empty());
         // The counter carries into its upper half.
@@ -48,7 +55,21 @@ fn words<R: Backend>(device: &Device<R>) {
 
 fn permutations<R: Backend>(device: &Device<R>) {
     // Tables; narrow networks with and without walking; wide ones.
-    for len in [1, 2, 1_024, 1_025, 2_048, 60_000, 1 << 20, (1 << 20) + 1, 1 << 32, (1 << 32) + 1, 1 << 40, (1 << 63) - 1, 1 << 63] {
+    for len in [
+        1,
+        2,
+        1_024,
+        1_025,
+        2_048,
+        60_000,
+        1 << 20,
+        (1 << 20) + 1,
+        1 << 32,
+        (1 << 32) + 1,
+        1 << 40,
+        (1 << 63) - 1,
+        1 << 63,
+    ] {
         let host = Permutation::new(len, &mut Seed::for_tests(len).streams(Purpose::Split).at(0)).unwrap();
         let permutation = gpu::Permutation::new(device, &host).unwrap();
         assert_eq!(permutation.len(), len);
@@ -84,6 +105,66 @@ fn fixed_size<R: Backend>(device: &Device<R>) {
     }
     let exact = FixedSize::batch(3).unwrap().bind(100, &Seed::for_tests(1)).unwrap();
     assert!(matches!(gpu::FixedSize::new(device, exact), Err(Error::NotOnDevice { .. })));
+}
+
+fn poisson<R: Backend>(device: &Device<R>) {
+    // Sets of bits (dense, sparse, ragged, one record), lists (one block, one run, many), wide records, everything, nothing.
+    for (rate, records) in [
+        (0.5, 64),
+        (0.3, 100),
+        (0.95, 70),
+        (0.3, 1),
+        (1.0, 2_000),
+        (0.3, 20_000),
+        (0.8, 5_000),
+        (0.1, 300),
+        (0.02, 1_000),
+        (0.01, 10_000),
+        (0.01, 300_001),
+        (0.1, 50_000),
+        (1e-3, 1 << 23),
+        (1e-9, 100),
+        (1e-300, 1_000),
+        (2_f64.powi(-22), 1 << 32),
+        (2_f64.powi(-23), (1 << 33) + 1),
+        (2_f64.powi(-50), 1 << 60),
+        (2_f64.powi(-56), 1 << 63),
+    ] {
+        let seed = Seed::for_tests(11);
+        let plan = Poisson::rate(rate).unwrap();
+        let mut host = plan.bind(records, &seed).unwrap();
+        let sampler = gpu::Poisson::new(device, plan.bind(records, &seed).unwrap()).unwrap();
+        assert_eq!(sampler.sampler().scheme(), host.scheme());
+        let mut expected = Vec::new();
+        for step in [0, 1, 2, 3, u64::MAX] {
+            host.draw(step, &mut expected);
+            let batch = sampler.draw(step).unwrap();
+            assert_eq!(batch.read().unwrap(), expected, "{rate} of {records}, {step}");
+            assert_eq!((batch.records(), batch.capacity()), (records, host.max_batch_hint()));
+        }
+    }
+    let plan = Poisson::rate(0.5).unwrap().bind(1 << 40, &Seed::for_tests(1)).unwrap();
+    assert!(matches!(gpu::Poisson::new(device, plan), Err(Error::DeviceMemory { .. })));
+}
+
+/// Batches of unknown length: rows beyond the batch are zeros.
+fn gather_poisson<R: Backend>(device: &Device<R>) {
+    let elements: Vec<f32> = (1..=9_000).map(|i| i as f32).collect();
+    let matrix = Matrix::new(device, &elements, 3).unwrap();
+    let sampler = Poisson::rate(0.05).unwrap().bind(3_000, &Seed::for_tests(2)).unwrap();
+    let sampler = gpu::Poisson::new(device, sampler).unwrap();
+    for step in 0..5 {
+        let batch = sampler.draw(step).unwrap();
+        let gathered = matrix.gather(&batch).unwrap().read().unwrap();
+        let mut expected: Vec<f32> = batch
+            .read()
+            .unwrap()
+            .into_iter()
+            .flat_map(|row| elements[3 * row as usize..][..3].to_vec())
+            .collect();
+        expected.resize(gathered.len(), 0.0);
+        assert_eq!(gathered, expected);
+    }
 }
 
 fn gather<R: Backend>(device: &Device<R>) {
@@ -139,7 +220,7 @@ fn gaussian<R: Backend>(device: &Device<R>) {
 macro_rules! backend {
     ($module:ident, $backend:ty) => {
         mod $module {
-            backend!(@ $backend: words, permutations, whole_order, fixed_size, gather, gaussian);
+            backend!(@ $backend: words, permutations, whole_order, fixed_size, gather, gaussian, poisson, gather_poisson);
         }
     };
     (@ $backend:ty: $($test:ident),*) => {

@@ -1,7 +1,7 @@
 //! The backends: how a device is found without a panic where there is none.
 
-use crate::subsampling::sealed::Sealed;
 use crate::Result;
+use crate::subsampling::sealed::Sealed;
 
 /// A way to reach devices; the types of this module that the features `wgpu` and `cuda` bring.
 pub trait Backend: cubecl::Runtime + Sealed {

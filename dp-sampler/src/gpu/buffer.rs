@@ -258,7 +258,12 @@ impl<R: Backend> Indices<R> {
         }
         let words = self.numbers.read()?;
         let all: Vec<u64> = if self.is_wide() {
-            words.as_chunks::<2>().0.iter().map(|&[low, high]| u64::from(low) | u64::from(high) << 32).collect()
+            words
+                .as_chunks::<2>()
+                .0
+                .iter()
+                .map(|&[low, high]| u64::from(low) | u64::from(high) << 32)
+                .collect()
         } else {
             words.into_iter().map(u64::from).collect()
         };

@@ -1,7 +1,7 @@
 //! Gaussian noise on a device.
 
-use super::key::Secret;
 use super::kernels::gaussian;
+use super::key::Secret;
 use super::words::halves;
 use super::{Backend, Device, Numbers};
 use crate::{Error, MAX_NOISE_CHUNKS, NOISE_CHUNK, Result};

@@ -5,7 +5,6 @@ use super::kernels::chacha;
 use super::{Backend, Device};
 use crate::{Result, Streams};
 use cubecl::prelude::*;
-use zeroize::Zeroizing;
 
 /// Secret words on a device, overwritten when dropped.
 pub(super) struct Secret<R: Backend> {

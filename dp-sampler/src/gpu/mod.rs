@@ -8,6 +8,7 @@ mod kernels;
 mod key;
 mod matrix;
 mod permutation;
+mod poisson;
 mod words;
 
 pub use backend::Backend;
@@ -20,4 +21,5 @@ pub use device::{Device, Limits};
 pub use gaussian::GaussianNoise;
 pub use matrix::Matrix;
 pub use permutation::{FixedSize, Permutation};
+pub use poisson::Poisson;
 pub use words::Words;

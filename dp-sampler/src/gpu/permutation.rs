@@ -1,7 +1,7 @@
 //! Permutations on a device.
 
-use super::key::Secret;
 use super::kernels::{chacha::KEY_WORDS, feistel};
+use super::key::Secret;
 use super::words::{fill, halves};
 use super::{Backend, Device, Indices};
 use crate::permutation::{Parts, Shape};
@@ -41,9 +41,7 @@ impl<R: Backend> Permutation<R> {
     pub fn new(device: &Device<R>, permutation: &crate::Permutation) -> Result<Self> {
         let kind = match permutation.parts() {
             Parts::Table(images) => Kind::Table(images.to_vec().into()),
-            Parts::Network { shape, keys } => {
-                Kind::Network { shape, keys: Secret::copy_of(device, &keys)? }
-            }
+            Parts::Network { shape, keys } => Kind::Network { shape, keys: Secret::copy_of(device, &keys)? },
         };
         Ok(Self { device: device.clone(), kind })
     }

@@ -2,8 +2,8 @@
 
 use cubecl::prelude::*;
 
-use super::key::Secret;
 use super::kernels::chacha;
+use super::key::Secret;
 use super::{Backend, Device, Numbers};
 use crate::{Result, Streams};
 

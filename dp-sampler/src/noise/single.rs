@@ -77,7 +77,8 @@ pub(crate) fn sine_of(angle: f32) -> f32 {
 #[cfg_attr(feature = "gpu", cubecl::cube)]
 pub(crate) fn cosine_of(angle: f32) -> f32 {
     let square = angle * angle;
-    let cosine = (((COSINE_10 * square + COSINE_8) * square + COSINE_6) * square + COSINE_4) * square + COSINE_2;
+    let cosine =
+        (((COSINE_10 * square + COSINE_8) * square + COSINE_6) * square + COSINE_4) * square + COSINE_2;
     1.0f32 + square * cosine
 }
 

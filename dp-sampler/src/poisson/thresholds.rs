@@ -33,7 +33,7 @@ pub(super) const MOST_TERMS: usize = 112;
 const GUIDES: usize = 64;
 
 /// The quantile function of Binomial(2^doublings, rate) on 128-bit integers.
-pub(super) struct Thresholds {
+pub(crate) struct Thresholds {
     /// The first words of T₀, …, T_{K−2}, then `u64::MAX`.
     high: Vec<u64>,
     /// Their second words.
@@ -79,6 +79,20 @@ impl Thresholds {
             *start = high.iter().position(|&t| t >= smallest).unwrap_or(0) as u8;
         }
         Self { high, low, guide, deviation }
+    }
+
+    /// T₀, …, T_{K−2} and the sentinel as four words each, high ones first; then where to start looking, by a word's first six bits.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn words(&self) -> (Vec<u32>, &[u8; GUIDES]) {
+        let halves = |value: u64| [(value >> 32) as u32, value as u32];
+        let words = self.high.iter().zip(&self.low).flat_map(|(&high, &low)| [halves(high), halves(low)]);
+        (words.flatten().collect(), &self.guide)
+    }
+
+    /// The most members that a block of records can have.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn most(&self) -> usize {
+        self.high.len() - 1
     }
 
     /// A draw from the binomial distribution.

@@ -30,7 +30,14 @@ fn quarter_round(
 
 /// The sixteen words of block `low + 2³² high` of a stream, in `words`.
 #[cube]
-pub(crate) fn block(key: &Array<u32>, step_low: u32, step_high: u32, low: u32, high: u32, words: &mut Array<u32>) {
+pub(crate) fn block(
+    key: &Array<u32>,
+    step_low: u32,
+    step_high: u32,
+    low: u32,
+    high: u32,
+    words: &mut Array<u32>,
+) {
     start(key, step_low, step_high, low, high, words);
     // A loop, because unrolled rounds take ten times as long to compile and no less to run.
     for _ in 0..10u32 {

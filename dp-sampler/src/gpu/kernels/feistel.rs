@@ -29,8 +29,10 @@ pub(crate) fn narrow(
             let mut lower = value & mask;
             for round in 0..8usize {
                 let key = round * 6;
-                upper = upper ^ (((keys[key] * lower + keys[key + 1]) * lower + keys[key + 2]) >> discarded_upper);
-                lower = lower ^ (((keys[key + 3] * upper + keys[key + 4]) * upper + keys[key + 5]) >> discarded_lower);
+                upper = upper
+                    ^ (((keys[key] * lower + keys[key + 1]) * lower + keys[key + 2]) >> discarded_upper);
+                lower = lower
+                    ^ (((keys[key + 3] * upper + keys[key + 4]) * upper + keys[key + 5]) >> discarded_lower);
             }
             value = (upper << lower_bits) | lower;
             walking = value > last;

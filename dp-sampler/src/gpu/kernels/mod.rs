@@ -10,4 +10,6 @@ pub(crate) mod feistel;
 pub(crate) mod gather;
 pub(crate) mod gaussian;
 pub(crate) mod pair;
+pub(crate) mod poisson;
+pub(crate) mod scan;
 pub(crate) mod words;
