@@ -120,6 +120,7 @@ impl<R: Backend> Poisson<R> {
             self.sampler.doublings(),
             self.slots,
             wide,
+            self.sampler.doublings() <= WORD_DOUBLINGS,
         );
         let one = device.one_cube(256);
         scan::exclusive::launch::<R>(

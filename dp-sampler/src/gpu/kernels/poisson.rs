@@ -6,93 +6,43 @@ use cubecl::prelude::*;
 
 use super::pair;
 use super::words::Words;
-use crate::poisson::{RUN, RUN_BLOCKS, WORD_DOUBLINGS};
+use crate::poisson::{RUN, RUN_BLOCKS};
 
 /// Where the first words of thresholds are looked for, by the first six bits of a word.
 pub(crate) const GUIDES: u32 = 64;
 
-/// A word of 64 bits of which bits are taken from the lowest on.
-#[derive(CubeType)]
-struct Bits {
-    /// The low half, the high half, and how many bits are left.
-    word: Array<u32>,
-}
-
+/// The number of the first threshold that (high, low) does not exceed. Thresholds are four words each, high ones first, and begin at
+/// `GUIDES` of `table`.
 #[cube]
-impl Bits {
-    fn none() -> Bits {
-        let mut word = Array::<u32>::new(3usize);
-        word[0usize] = 0u32;
-        word[1usize] = 0u32;
-        word[2usize] = 0u32;
-        Bits { word }
-    }
-
-    /// Makes sure that there are `count` ≤ 63 bits.
-    fn provide(&mut self, count: u32, words: &mut Words, key: &Array<u32>) {
-        if self.word[2usize] < count {
-            self.word[0usize] = words.word(key);
-            self.word[1usize] = words.word(key);
-            self.word[2usize] = 64u32;
-        }
-    }
-
-    fn low(&self) -> u32 {
-        self.word[0usize]
-    }
-
-    fn high(&self) -> u32 {
-        self.word[1usize]
-    }
-
-    fn discard(&mut self, count: u32) {
-        let low = pair::right_low(self.word[0usize], self.word[1usize], count);
-        self.word[1usize] = pair::right_high(self.word[1usize], count);
-        self.word[0usize] = low;
-        self.word[2usize] = self.word[2usize] - count;
-    }
-}
-
-/// How many of a block's records are drawn. `thresholds` are four words each, high ones first, and begin at `GUIDES` of `table`.
-#[cube]
-fn members(table: &Array<u32>, last: u32, words: &mut Words, key: &Array<u32>) -> u32 {
-    let low = words.word(key);
-    let high = words.word(key);
+fn search(table: &Array<u32>, low: u32, high: u32) -> u32 {
     let mut k = table[(high >> 26u32) as usize];
-    let mut searching = true;
-    let mut tie = false;
-    while searching {
-        let at = (GUIDES + 4u32 * k) as usize;
-        let (t_high, t_low) = (table[at], table[at + 1]);
-        if pair::less(t_low, t_high, low, high) {
-            k = k + 1u32;
-        } else {
-            searching = false;
-            if t_high == high {
-                tie = t_low == low;
-            }
-        }
+    let mut at = (GUIDES + 4u32 * k) as usize;
+    while pair::less(table[at + 1], table[at], low, high) {
+        k = k + 1u32;
+        at = (GUIDES + 4u32 * k) as usize;
     }
-    if tie {
-        // The first words are equal: the second ones decide, up to the sentinel.
-        let second_low = words.word(key);
-        let second_high = words.word(key);
-        let mut passing = k < last;
-        while passing {
-            let at = (GUIDES + 4u32 * k) as usize;
-            // (word, second) < threshold?
-            let mut below = pair::less(low, high, table[at + 1], table[at]);
-            if table[at] == high {
-                if table[at + 1] == low {
-                    below = pair::less(second_low, second_high, table[at + 3], table[at + 2]);
-                }
-            }
-            if below {
-                passing = false;
-            } else {
-                k = k + 1u32;
-                passing = k < last;
-            }
+    k
+}
+
+/// Goes on from threshold k, whose first word equals the one that was drawn, with a second word; up to the sentinel `last`.
+#[cube]
+fn search_second(table: &Array<u32>, first: u32, last: u32, second_low: u32, second_high: u32) -> u32 {
+    let from = (GUIDES + 4u32 * first) as usize;
+    let (high, low) = (table[from], table[from + 1]);
+    let mut k = first;
+    let mut passing = k < last;
+    while passing {
+        let at = (GUIDES + 4u32 * k) as usize;
+        // (word, second) < threshold?
+        let mut below = pair::less(low, high, table[at + 1], table[at]);
+        if table[at] == high && table[at + 1] == low {
+            below = pair::less(second_low, second_high, table[at + 3], table[at + 2]);
+        }
+        if below {
+            passing = false;
+        } else {
+            k = k + 1u32;
+            passing = k < last;
         }
     }
     k
@@ -101,7 +51,8 @@ fn members(table: &Array<u32>, last: u32, words: &mut Words, key: &Array<u32>) -
 /// Draws every run into `slots` places of its own in `drawn` and writes how many of its records there are into `counts`.
 ///
 /// `last` is the number of the sentinel among the thresholds, `doublings` the logarithm of a block's length, at most 63. A record is one
-/// word, or where `wide` two, the low one first.
+/// word, or where `wide` two, the low one first. Blocks of up to 64 records are drawn as `sets`, of which the smaller of the members and
+/// the others is drawn, longer ones as lists. Every turn of the loop uses up one word of 64 bits or some bits of the last one.
 #[cube(launch)]
 #[allow(clippy::too_many_arguments)] // A launch takes scalars one by one.
 pub(crate) fn draw(
@@ -118,92 +69,126 @@ pub(crate) fn draw(
     doublings: u32,
     slots: u32,
     #[comptime] wide: bool,
+    #[comptime] sets: bool,
 ) {
     if ABSOLUTE_POS < counts.len() {
         let run = ABSOLUTE_POS as u32;
-        // 2¹¹ times the run.
+        // The first block of words is 2¹¹ times the run.
         let mut words = Words::begin(step_low, step_high, run * RUN_BLOCKS as u32, run >> 21u32);
-        let mut bits = Bits::none();
         let from = run * slots;
         let mut count = 0u32;
         let mut block = run * RUN as u32;
         let end = u32::min(block + RUN as u32, blocks);
+        // Bits that are left of the last word they were taken from.
+        let mut bits_low = 0u32;
+        let mut bits_high = 0u32;
+        let mut left = 0u32;
+        // Of the block's members, or of the others: how many are wanted, how many there are, and which.
+        let mut members = 0u32;
+        let mut wanted = 0u32;
+        let mut taken = 0u32;
+        let mut set_low = 0u32;
+        let mut set_high = 0u32;
+        let mut counting = true;
+        let mut tie = false;
+        let mask_low = pair::right_low(0xffff_ffffu32, 0xffff_ffffu32, 64u32 - doublings);
+        let mask_high = pair::right_high(0xffff_ffffu32, 64u32 - doublings);
+
         while block < end {
             let base_low = pair::left_low(block, doublings);
             let base_high = pair::left_high(block, 0u32, doublings);
-            let members = members(table, last, &mut words, key);
-            if doublings <= WORD_DOUBLINGS {
-                let size = 1u32 << doublings;
-                // Of the members and the others, the fewer are drawn, as bits of a set.
-                let fewer = u32::min(members, size - members);
-                let mut low = 0u32;
-                let mut high = 0u32;
-                let mut taken = 0u32;
-                while taken < fewer {
-                    bits.provide(doublings, &mut words, key);
-                    let position = bits.low() & (size - 1u32);
-                    bits.discard(doublings);
-                    let bit = 1u32 << (position & 31u32);
-                    if position < 32u32 {
-                        taken = taken + u32::cast_from((low & bit) == 0u32);
-                        low = low | bit;
+            if counting || left < doublings {
+                words.provide(key);
+                let low = words.take();
+                let high = words.take();
+                if counting {
+                    if tie {
+                        members = search_second(table, members, last, low, high);
+                        tie = false;
                     } else {
-                        taken = taken + u32::cast_from((high & bit) == 0u32);
-                        high = high | bit;
+                        members = search(table, low, high);
+                        let at = (GUIDES + 4u32 * members) as usize;
+                        tie = table[at] == high && table[at + 1] == low;
+                    }
+                    counting = tie;
+                    wanted = members;
+                    if comptime!(sets) {
+                        wanted = u32::min(members, (1u32 << doublings) - members);
+                    }
+                } else {
+                    bits_low = low;
+                    bits_high = high;
+                    left = 64u32;
+                }
+            }
+            if !counting && taken < wanted && left >= doublings {
+                let low = bits_low & mask_low;
+                let high = bits_high & mask_high;
+                bits_low = pair::right_low(bits_low, bits_high, doublings);
+                bits_high = pair::right_high(bits_high, doublings);
+                left = left - doublings;
+                if comptime!(sets) {
+                    let bit = 1u32 << (low & 31u32);
+                    if low < 32u32 {
+                        taken = taken + u32::cast_from((set_low & bit) == 0u32);
+                        set_low = set_low | bit;
+                    } else {
+                        taken = taken + u32::cast_from((set_high & bit) == 0u32);
+                        set_high = set_high | bit;
+                    }
+                } else {
+                    let begin = from + count;
+                    let mut repeated = false;
+                    for i in begin..begin + taken {
+                        repeated = repeated || same(drawn, i, base_low | low, base_high | high, wide);
+                    }
+                    if !repeated {
+                        put(drawn, begin + taken, base_low | low, base_high | high, wide);
+                        taken = taken + 1u32;
                     }
                 }
-                if fewer < members {
-                    low = low ^ 0xffff_ffffu32;
-                    high = high ^ 0xffff_ffffu32;
-                }
-                for position in 0..size {
-                    let mut half = low;
-                    if position >= 32u32 {
-                        half = high;
-                    }
-                    if ((half >> (position & 31u32)) & 1u32) == 1u32 {
+            }
+            if !counting && taken == wanted {
+                // What lies beyond the records has been drawn as well, and is left out.
+                if comptime!(sets) {
+                    let flip = u32::cast_from(wanted < members) * 0xffff_ffffu32;
+                    set_low = set_low ^ flip;
+                    set_high = set_high ^ flip;
+                    for position in 0..1u32 << doublings {
+                        let mut half = set_low;
+                        if position >= 32u32 {
+                            half = set_high;
+                        }
                         // Below 2^6 and so not carried.
                         let record = base_low | position;
-                        if pair::less(record, base_high, records_low, records_high) {
+                        if ((half >> (position & 31u32)) & 1u32) == 1u32
+                            && pair::less(record, base_high, records_low, records_high)
+                        {
                             put(drawn, from + count, record, base_high, wide);
                             count = count + 1u32;
                         }
                     }
-                }
-            } else {
-                // The block's own places begin here; what lies beyond the records is drawn as well, and taken out again.
-                let begin = from + count;
-                let mask_low = pair::right_low(0xffff_ffffu32, 0xffff_ffffu32, 64u32 - doublings);
-                let mask_high = pair::right_high(0xffff_ffffu32, 64u32 - doublings);
-                let mut taken = 0u32;
-                while taken < members {
-                    bits.provide(doublings, &mut words, key);
-                    let low = base_low | (bits.low() & mask_low);
-                    let high = base_high | (bits.high() & mask_high);
-                    bits.discard(doublings);
-                    let mut repeated = false;
-                    for i in begin..begin + taken {
-                        repeated = repeated || same(drawn, i, low, high, wide);
-                    }
-                    if !repeated {
-                        put(drawn, begin + taken, low, high, wide);
-                        taken = taken + 1u32;
-                    }
-                }
-                if block + 1u32 < blocks {
-                    count = count + taken;
+                    set_low = 0u32;
+                    set_high = 0u32;
                 } else {
-                    for i in begin..begin + taken {
-                        let low = low_of(drawn, i, wide);
-                        let high = high_of(drawn, i, wide);
-                        if pair::less(low, high, records_low, records_high) {
-                            put(drawn, from + count, low, high, wide);
-                            count = count + 1u32;
+                    let begin = from + count;
+                    if block + 1u32 < blocks {
+                        count = count + taken;
+                    } else {
+                        for i in begin..begin + taken {
+                            let low = low_of(drawn, i, wide);
+                            let high = high_of(drawn, i, wide);
+                            if pair::less(low, high, records_low, records_high) {
+                                put(drawn, from + count, low, high, wide);
+                                count = count + 1u32;
+                            }
                         }
                     }
                 }
+                block = block + 1u32;
+                taken = 0u32;
+                counting = true;
             }
-            block = block + 1u32;
         }
         counts[run as usize] = count;
     }

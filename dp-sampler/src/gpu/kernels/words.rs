@@ -26,8 +26,8 @@ impl Words {
         Words { block: Array::<u32>::new(16usize), place }
     }
 
-    /// The next word.
-    pub(crate) fn word(&mut self, key: &Array<u32>) -> u32 {
+    /// Makes sure that there is a word to take. To be called at one place of a kernel: the rounds are written out at every call.
+    pub(crate) fn provide(&mut self, key: &Array<u32>) {
         if self.place[0usize] == 16u32 {
             let low = self.place[1usize];
             let high = self.place[2usize];
@@ -36,6 +36,10 @@ impl Words {
             self.place[2usize] = high + u32::cast_from(low == 0xffff_ffffu32);
             self.place[0usize] = 0u32;
         }
+    }
+
+    /// The next word, which has been provided; where one of a pair has been, so has the other.
+    pub(crate) fn take(&mut self) -> u32 {
         let next = self.place[0usize];
         self.place[0usize] = next + 1u32;
         self.block[next as usize]
