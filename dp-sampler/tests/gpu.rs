@@ -7,8 +7,8 @@
 use dp_sampler::gpu::{self, Backend, Device, Matrix, Words};
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{
-    Error, FixedSize, GaussianNoise, NoiseSource, Permutation, Poisson, Purpose, Seed, Subsampler,
-    Subsampling,
+    DiscreteGaussianNoise, Error, FixedSize, GaussianNoise, NoiseSource, Permutation, Poisson, Purpose, Seed,
+    Subsampler, Subsampling,
 };
 
 /// A device, or none where that is allowed.
@@ -216,11 +216,41 @@ fn gaussian<R: Backend>(device: &Device<R>) {
     assert!(noise.fill(0, 0).unwrap().is_empty());
 }
 
+fn discrete_gaussian<R: Backend>(device: &Device<R>) {
+    // From coins that hardly ever fall to products of 126 bits; the variance 2⁻⁴⁶ gives zeros, whose sign is drawn again.
+    for (numerator, denominator) in [
+        (1, 1),
+        (7, 3),
+        (1, 4),
+        (1, 1 << 46),
+        (10_000, 1),
+        (12_345, 67),
+        (1 << 40, 1),
+        (1 << 46, 1),
+        ((1 << 46) - 1, (1 << 46) - 3),
+        ((1 << 46) - 1, (1 << 23) + 1),
+        (3, (1 << 46) - 1),
+    ] {
+        let seed = Seed::for_tests(9);
+        let host = DiscreteGaussianNoise::new(&seed, numerator, denominator).unwrap();
+        let noise = DiscreteGaussianNoise::new(&seed, numerator, denominator).unwrap();
+        let noise = gpu::DiscreteGaussianNoise::new(device, noise).unwrap();
+        for (step, chunk, count) in [(0, 0, 1), (3, 0, 20_000), (u64::MAX, 5, 300), (1, (1 << 40) - 2, 257)] {
+            let mut expected = vec![0; count];
+            host.fill_chunks(step, chunk, &mut expected).unwrap();
+            let values = noise.fill_chunks(step, chunk, count as u64).unwrap().read().unwrap();
+            assert_eq!(values, expected, "{numerator}/{denominator} {step} {chunk}");
+        }
+        assert!(noise.fill(0, 0).unwrap().is_empty());
+        assert!(matches!(noise.fill_chunks(0, u64::MAX, 1), Err(Error::NoiseChunk { .. })));
+    }
+}
+
 /// The tests for one backend.
 macro_rules! backend {
     ($module:ident, $backend:ty) => {
         mod $module {
-            backend!(@ $backend: words, permutations, whole_order, fixed_size, gather, gaussian, poisson, gather_poisson);
+            backend!(@ $backend: words, permutations, whole_order, fixed_size, gather, gaussian, discrete_gaussian, poisson, gather_poisson);
         }
     };
     (@ $backend:ty: $($test:ident),*) => {

@@ -3,6 +3,7 @@
 mod backend;
 mod buffer;
 mod device;
+mod discrete_gaussian;
 mod gaussian;
 mod kernels;
 mod key;
@@ -18,6 +19,7 @@ pub use backend::Cuda;
 pub use backend::Vulkan;
 pub use buffer::{Indices, Number, Numbers};
 pub use device::{Device, Limits};
+pub use discrete_gaussian::DiscreteGaussianNoise;
 pub use gaussian::GaussianNoise;
 pub use matrix::Matrix;
 pub use permutation::{FixedSize, Permutation};

@@ -1,7 +1,7 @@
 //! Noise, and what it says of itself.
 
 mod continuous;
-mod discrete;
+pub(crate) mod discrete;
 mod distribution;
 mod double;
 mod gaussian;

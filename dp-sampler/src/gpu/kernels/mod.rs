@@ -6,9 +6,11 @@
 #![allow(unreachable_pub, missing_docs, clippy::pedantic, reason = "modules that the macro `cube` makes")]
 
 pub(crate) mod chacha;
+pub(crate) mod discrete_gaussian;
 pub(crate) mod feistel;
 pub(crate) mod gather;
 pub(crate) mod gaussian;
+pub(crate) mod limbs;
 pub(crate) mod pair;
 pub(crate) mod poisson;
 pub(crate) mod scan;
