@@ -4,7 +4,7 @@
 #![cfg(feature = "gpu")]
 #![allow(clippy::print_stderr, reason = "a skipped test has to be heard of")]
 
-use dp_sampler::gpu::{self, Backend, Device, Matrix, Words};
+use dp_sampler::gpu::{self, Backend, Cost, Costs, Device, Matrix, Place, Planner, Transfer, Words, Work};
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{
     DiscreteGaussianNoise, Error, FixedSize, GaussianNoise, NoiseSource, Permutation, Poisson, Purpose, Seed,
@@ -246,11 +246,45 @@ fn discrete_gaussian<R: Backend>(device: &Device<R>) {
     }
 }
 
+/// Results on the CPU come from either place, and are the same.
+fn planned<R: Backend>(device: &Device<R>) {
+    let seed = Seed::for_tests(4);
+    let cost = |fixed| Cost { fixed, each: 0.0 };
+    let planner = |cpu, device| {
+        let costs = Work::ALL.map(|work| Costs { work, cpu: cost(cpu), device: cost(device) });
+        Planner::new(Transfer::default(), costs.to_vec())
+    };
+    for (planner, place) in [(planner(2.0, 1.0), Place::Device), (planner(1.0, 2.0), Place::Cpu)] {
+        let (mut expected, mut batch) = (Vec::new(), Vec::new());
+        let bind = || Poisson::rate(0.05).unwrap().bind(4_000, &seed).unwrap();
+        bind().draw(3, &mut expected);
+        let mut poisson = gpu::Poisson::new(device, bind()).unwrap();
+        assert_eq!(poisson.draw_planned(&planner, 3, &mut batch).unwrap(), place);
+        assert_eq!(batch, expected);
+        let bind = || FixedSize::batch(50).unwrap().by_permutation().bind(4_000, &seed).unwrap();
+        bind().draw(3, &mut expected);
+        let mut fixed = gpu::FixedSize::new(device, bind()).unwrap();
+        assert_eq!(fixed.draw_planned(&planner, 3, &mut batch).unwrap(), place);
+        assert_eq!(batch, expected);
+        let make = || DiscreteGaussianNoise::new(&seed, 5, 2).unwrap();
+        let (mut expected, mut values) = ([0; 40], [0; 40]);
+        make().fill(3, &mut expected);
+        let noise = gpu::DiscreteGaussianNoise::new(device, make()).unwrap();
+        assert_eq!(noise.fill_planned(&planner, 3, &mut values).unwrap(), place);
+        assert_eq!(values, expected);
+        let (mut expected, mut values) = ([0_f32; 40], [0_f32; 40]);
+        GaussianNoise::new(&seed).fill(3, &mut expected);
+        let noise = gpu::GaussianNoise::new(device, GaussianNoise::new(&seed)).unwrap();
+        assert_eq!(noise.fill_planned(&planner, 3, &mut values).unwrap(), place);
+        assert!(values.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 16.0 * f32::EPSILON * b.abs()));
+    }
+}
+
 /// The tests for one backend.
 macro_rules! backend {
     ($module:ident, $backend:ty) => {
         mod $module {
-            backend!(@ $backend: words, permutations, whole_order, fixed_size, gather, gaussian, discrete_gaussian, poisson, gather_poisson);
+            backend!(@ $backend: words, permutations, whole_order, fixed_size, gather, gaussian, discrete_gaussian, poisson, gather_poisson, planned);
         }
     };
     (@ $backend:ty: $($test:ident),*) => {

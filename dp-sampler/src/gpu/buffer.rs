@@ -51,6 +51,12 @@ impl<R: Backend> Words<R> {
         &self.device
     }
 
+    /// The same piece of memory once more.
+    #[cfg(test)]
+    pub(super) fn share(&self) -> Self {
+        Self { device: self.device.clone(), handle: self.handle.clone(), len: self.len }
+    }
+
     /// For a kernel that takes words, or floating-point numbers of the same length.
     pub(super) fn argument(&self) -> ArrayArg<R> {
         // SAFETY: the handle was made by `empty` or `copy_of` for `len` words, and nothing else makes or changes one.

@@ -4,9 +4,9 @@ use super::gaussian::check_chunks;
 use super::kernels::discrete_gaussian;
 use super::key::Secret;
 use super::words::halves;
-use super::{Backend, Device, Numbers};
+use super::{Backend, Device, Numbers, Place, Planner, Wanted, Work};
 use crate::noise::discrete::{RUN, RUN_BLOCKS};
-use crate::{NOISE_CHUNK, Result};
+use crate::{NOISE_CHUNK, NoiseSource, Result};
 
 /// [`DiscreteGaussianNoise`](crate::DiscreteGaussianNoise) on a device: the same integers.
 ///
@@ -95,6 +95,22 @@ impl<R: Backend> DiscreteGaussianNoise<R> {
         );
         self.device.flush()?;
         Ok(out)
+    }
+}
+
+impl<R: Backend> DiscreteGaussianNoise<R> {
+    /// Overwrites `out` with the first numbers of a step, made where they are sooner had, and says where.
+    ///
+    /// # Errors
+    ///
+    /// As [`fill`](Self::fill).
+    pub fn fill_planned(&self, planner: &Planner, step: u64, out: &mut [i64]) -> Result<Place> {
+        let place = planner.choose(Work::DiscreteGaussian, out.len() as u64, Wanted::OnCpu).place;
+        match place {
+            Place::Cpu => self.noise.fill(step, out),
+            Place::Device => out.copy_from_slice(&self.fill(step, out.len() as u64)?.read()?),
+        }
+        Ok(place)
     }
 }
 

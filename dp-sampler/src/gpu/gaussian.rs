@@ -3,8 +3,8 @@
 use super::kernels::gaussian;
 use super::key::Secret;
 use super::words::halves;
-use super::{Backend, Device, Numbers};
-use crate::{Error, MAX_NOISE_CHUNKS, NOISE_CHUNK, Result};
+use super::{Backend, Device, Numbers, Place, Planner, Wanted, Work};
+use crate::{Error, MAX_NOISE_CHUNKS, NOISE_CHUNK, NoiseSource, Result};
 
 /// [`GaussianNoise`](crate::GaussianNoise) on a device, in single precision: the same numbers up to rounding.
 ///
@@ -84,6 +84,22 @@ impl<R: Backend> GaussianNoise<R> {
         );
         self.device.flush()?;
         Ok(out)
+    }
+}
+
+impl<R: Backend> GaussianNoise<R> {
+    /// Overwrites `out` with the first numbers of a step, made where they are sooner had, and says where.
+    ///
+    /// # Errors
+    ///
+    /// As [`fill`](Self::fill).
+    pub fn fill_planned(&self, planner: &Planner, step: u64, out: &mut [f32]) -> Result<Place> {
+        let place = planner.choose(Work::Gaussian, out.len() as u64, Wanted::OnCpu).place;
+        match place {
+            Place::Cpu => self.noise.fill(step, out),
+            Place::Device => out.copy_from_slice(&self.fill(step, out.len() as u64)?.read()?),
+        }
+        Ok(place)
     }
 }
 

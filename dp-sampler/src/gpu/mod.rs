@@ -9,7 +9,11 @@ mod kernels;
 mod key;
 mod matrix;
 mod permutation;
+mod planner;
 mod poisson;
+#[cfg(test)]
+#[cfg_attr(not(any(feature = "wgpu", feature = "cuda")), allow(dead_code, reason = "no backend to test"))]
+mod tests;
 mod words;
 
 pub use backend::Backend;
@@ -23,5 +27,6 @@ pub use discrete_gaussian::DiscreteGaussianNoise;
 pub use gaussian::GaussianNoise;
 pub use matrix::Matrix;
 pub use permutation::{FixedSize, Permutation};
+pub use planner::{Choice, Cost, Costs, Place, Planner, Transfer, Wanted, Work};
 pub use poisson::Poisson;
 pub use words::Words;

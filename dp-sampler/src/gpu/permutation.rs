@@ -3,10 +3,10 @@
 use super::kernels::{chacha::KEY_WORDS, feistel};
 use super::key::Secret;
 use super::words::{fill, halves};
-use super::{Backend, Device, Indices};
+use super::{Backend, Device, Indices, Place, Planner, Wanted, Work};
 use crate::permutation::{Parts, Shape};
 use crate::subsampling::check_batch_length;
-use crate::{Error, Result};
+use crate::{Error, Result, Subsampler};
 
 /// A [`Permutation`](crate::Permutation) on a device, with the same images.
 ///
@@ -172,8 +172,6 @@ impl<R: Backend> FixedSize<R> {
     ///
     /// [`Error::DeviceMemory`] and [`Error::DeviceElements`] for more than the device can hold, [`Error::Device`] when it refuses.
     pub fn draw(&mut self, step: u64) -> Result<Indices<R>> {
-        use crate::Subsampler;
-
         let batch = self.sampler.max_batch_hint() as u64;
         match &self.network {
             Some((shape, key, keys)) => {
@@ -186,6 +184,23 @@ impl<R: Backend> FixedSize<R> {
                 Indices::copy_of(&self.device, &images, self.sampler.records())
             }
         }
+    }
+}
+
+impl<R: Backend> FixedSize<R> {
+    /// Replaces the contents of `batch` by the batch of a step, drawn where it is sooner had, and says where.
+    ///
+    /// # Errors
+    ///
+    /// As [`draw`](Self::draw).
+    pub fn draw_planned(&mut self, planner: &Planner, step: u64, batch: &mut Vec<u64>) -> Result<Place> {
+        let place =
+            planner.choose(Work::Permutation, self.sampler.max_batch_hint() as u64, Wanted::OnCpu).place;
+        match place {
+            Place::Cpu => self.sampler.draw(step, batch),
+            Place::Device => *batch = self.draw(step)?.read()?,
+        }
+        Ok(place)
     }
 }
 

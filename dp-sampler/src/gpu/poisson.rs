@@ -7,7 +7,7 @@ use super::device::MOST_WORDS;
 use super::kernels::{poisson, scan};
 use super::key::Secret;
 use super::words::halves;
-use super::{Backend, Device, Indices};
+use super::{Backend, Device, Indices, Place, Planner, Wanted, Work};
 use crate::poisson::{RUN, WORD_DOUBLINGS};
 use crate::{Error, PoissonSampler, Result, Subsampler};
 
@@ -148,5 +148,20 @@ impl<R: Backend> Poisson<R> {
         );
         device.flush()?;
         Ok(batch)
+    }
+
+    /// Replaces the contents of `batch` by the batch of a step, drawn where it is sooner had, and says where.
+    ///
+    /// # Errors
+    ///
+    /// As [`draw`](Self::draw), and [`Error::BatchOverflow`].
+    pub fn draw_planned(&mut self, planner: &Planner, step: u64, batch: &mut Vec<u64>) -> Result<Place> {
+        // The expected length is public, the length is not.
+        let place = planner.choose(Work::Poisson, self.sampler.expected_batch() as u64, Wanted::OnCpu).place;
+        match place {
+            Place::Cpu => self.sampler.draw(step, batch),
+            Place::Device => *batch = self.draw(step)?.read()?,
+        }
+        Ok(place)
     }
 }

@@ -217,6 +217,12 @@ impl PoissonSampler {
     pub(crate) fn streams(&self) -> &Streams {
         &self.streams
     }
+
+    /// Exchanges the thresholds for two of these first and second words, the second of which has a first word that is larger by `next`.
+    #[cfg(test)]
+    pub(crate) fn set_thresholds(&mut self, first: u64, second: [u64; 2], next: u64) {
+        self.thresholds = Thresholds::for_tests([first, first.saturating_add(next)], second);
+    }
 }
 
 impl Sealed for PoissonSampler {}
