@@ -1,7 +1,7 @@
 //! Every kernel against the CPU, on every backend that is compiled in.
 //!
 //! Without a device the tests say so and pass; with `DP_GPU_REQUIRED` set they fail instead.
-#![cfg(feature = "gpu")]
+#![cfg(any(feature = "wgpu", feature = "cuda"))]
 #![allow(clippy::print_stderr, reason = "a skipped test has to be heard of")]
 
 use dp_sampler::gpu::{self, Backend, Cost, Costs, Device, Matrix, Place, Planner, Transfer, Words, Work};
