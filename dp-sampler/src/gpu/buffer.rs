@@ -52,7 +52,7 @@ impl<R: Backend> Words<R> {
     }
 
     /// The same piece of memory once more.
-    #[cfg(test)]
+    #[cfg(all(test, any(feature = "wgpu", feature = "cuda")))]
     pub(super) fn share(&self) -> Self {
         Self { device: self.device.clone(), handle: self.handle.clone(), len: self.len }
     }

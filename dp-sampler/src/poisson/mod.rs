@@ -219,7 +219,7 @@ impl PoissonSampler {
     }
 
     /// Exchanges the thresholds for two of these first and second words, the second of which has a first word that is larger by `next`.
-    #[cfg(test)]
+    #[cfg(all(test, any(feature = "wgpu", feature = "cuda")))]
     pub(crate) fn set_thresholds(&mut self, first: u64, second: [u64; 2], next: u64) {
         self.thresholds = Thresholds::for_tests([first, first.saturating_add(next)], second);
     }

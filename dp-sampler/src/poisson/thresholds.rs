@@ -96,7 +96,7 @@ impl Thresholds {
     }
 
     /// Two thresholds of these first and second words.
-    #[cfg(all(test, feature = "gpu"))]
+    #[cfg(all(test, any(feature = "wgpu", feature = "cuda")))]
     pub(crate) fn for_tests(high: [u64; 2], low: [u64; 2]) -> Self {
         let with_sentinel = |words: [u64; 2]| words.into_iter().chain([u64::MAX]).collect();
         Self { high: with_sentinel(high), low: with_sentinel(low), guide: [0; GUIDES], deviation: 0.0 }

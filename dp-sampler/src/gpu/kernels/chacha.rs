@@ -6,6 +6,7 @@ use cubecl::prelude::*;
 pub(crate) const KEY_WORDS: usize = 8;
 
 #[cube]
+#[allow(clippy::manual_rotate, reason = "kernels have no such function")]
 fn rotate_left(x: u32, #[comptime] bits: u32) -> u32 {
     (x << bits) | (x >> (32u32 - bits))
 }
@@ -18,13 +19,13 @@ fn quarter_round(
     #[comptime] c: usize,
     #[comptime] d: usize,
 ) {
-    x[a] = x[a] + x[b];
+    x[a] += x[b];
     x[d] = rotate_left(x[d] ^ x[a], 16u32);
-    x[c] = x[c] + x[d];
+    x[c] += x[d];
     x[b] = rotate_left(x[b] ^ x[c], 12u32);
-    x[a] = x[a] + x[b];
+    x[a] += x[b];
     x[d] = rotate_left(x[d] ^ x[a], 8u32);
-    x[c] = x[c] + x[d];
+    x[c] += x[d];
     x[b] = rotate_left(x[b] ^ x[c], 7u32);
 }
 
@@ -54,7 +55,7 @@ pub(crate) fn block(
     start(key, step_low, step_high, low, high, &mut input);
     #[unroll]
     for i in 0..16usize {
-        words[i] = words[i] + input[i];
+        words[i] += input[i];
     }
 }
 

@@ -124,7 +124,7 @@ pub(crate) fn draw(
                         toss_inverse(&mut numerator, &mut denominator, k);
                         is_gamma = false;
                     } else {
-                        k = k + 1u32;
+                        k += 1u32;
                         if state == KEEP || state == REST {
                             again(state, &mut numerator, &mut denominator, uniform, scale, rest, divisor);
                             is_gamma = true;
@@ -144,7 +144,7 @@ pub(crate) fn draw(
                     } else if state == GEOMETRIC {
                         state = SIGN;
                         if heads {
-                            geometric = geometric + 1u32;
+                            geometric += 1u32;
                             state = UNIFORM;
                             if geometric < MOST {
                                 certain = GEOMETRIC;
@@ -168,7 +168,7 @@ pub(crate) fn draw(
                             }
                             out[2 * value] = low;
                             out[2 * value + 1] = high;
-                            value = value + 1;
+                            value += 1;
                         }
                     }
                 } else {

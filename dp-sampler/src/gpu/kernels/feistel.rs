@@ -7,6 +7,12 @@ use super::pair;
 /// Sixteen rounds of three words.
 pub(crate) const ROUNDS: usize = crate::permutation::ROUNDS;
 
+/// (a x + b) x + c mod 2³², without its last `discarded` bits.
+#[cube]
+fn narrow_round(keys: &Array<u32>, key: usize, x: u32, discarded: u32) -> u32 {
+    ((keys[key] * x + keys[key + 1]) * x + keys[key + 2]) >> discarded
+}
+
 /// Images of `start`, `start + 1`, … in 32-bit words: at most 2³² elements.
 ///
 /// `keys` are the words a, b, c of every round; `last` is the number of elements less one.
@@ -29,10 +35,8 @@ pub(crate) fn narrow(
             let mut lower = value & mask;
             for round in 0..8usize {
                 let key = round * 6;
-                upper = upper
-                    ^ (((keys[key] * lower + keys[key + 1]) * lower + keys[key + 2]) >> discarded_upper);
-                lower = lower
-                    ^ (((keys[key + 3] * upper + keys[key + 4]) * upper + keys[key + 5]) >> discarded_lower);
+                upper ^= narrow_round(keys, key, lower, discarded_upper);
+                lower ^= narrow_round(keys, key + 3, upper, discarded_lower);
             }
             value = (upper << lower_bits) | lower;
             walking = value > last;
@@ -46,12 +50,12 @@ pub(crate) fn narrow(
 fn wide_round(keys: &Array<u32>, key: usize, x: u32, discarded: u32) -> u32 {
     let mut low = keys[key] * x;
     let mut high = u32::mul_hi(keys[key], x) + keys[key + 1] * x;
-    low = low + keys[key + 2];
-    high = high + keys[key + 3] + u32::cast_from(low < keys[key + 2]);
+    low += keys[key + 2];
+    high += keys[key + 3] + u32::cast_from(low < keys[key + 2]);
     high = u32::mul_hi(low, x) + high * x;
-    low = low * x;
-    low = low + keys[key + 4];
-    high = high + keys[key + 5] + u32::cast_from(low < keys[key + 4]);
+    low *= x;
+    low += keys[key + 4];
+    high += keys[key + 5] + u32::cast_from(low < keys[key + 4]);
     high >> (discarded - 32u32)
 }
 
@@ -82,8 +86,8 @@ pub(crate) fn wide(
             let mut lower = low & mask;
             for round in 0..8usize {
                 let key = round * 12;
-                upper = upper ^ wide_round(keys, key, lower, discarded_upper);
-                lower = lower ^ wide_round(keys, key + 6, upper, discarded_lower);
+                upper ^= wide_round(keys, key, lower, discarded_upper);
+                lower ^= wide_round(keys, key + 6, upper, discarded_lower);
             }
             low = (upper << lower_bits) | lower;
             high = upper >> rest;

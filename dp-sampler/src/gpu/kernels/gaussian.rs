@@ -104,7 +104,7 @@ pub(crate) fn single(
                     + (f32::cast_from(more[0usize]) + 0.5f32) * TO_MINUS_64;
                 shift = 64.0f32;
                 if upper {
-                    f = f * TO_MINUS_64;
+                    f *= TO_MINUS_64;
                 }
             }
             pair(negative_ln(f, shift, upper), words[2 * i + 1], out, from + 2 * i);

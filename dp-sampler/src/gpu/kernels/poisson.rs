@@ -18,7 +18,7 @@ fn search(table: &Array<u32>, low: u32, high: u32) -> u32 {
     let mut k = table[(high >> 26u32) as usize];
     let mut at = (GUIDES + 4u32 * k) as usize;
     while pair::less(table[at + 1], table[at], low, high) {
-        k = k + 1u32;
+        k += 1u32;
         at = (GUIDES + 4u32 * k) as usize;
     }
     k
@@ -41,7 +41,7 @@ fn search_second(table: &Array<u32>, first: u32, last: u32, second_low: u32, sec
         if below {
             passing = false;
         } else {
-            k = k + 1u32;
+            k += 1u32;
             passing = k < last;
         }
     }
@@ -126,15 +126,15 @@ pub(crate) fn draw(
                 let high = bits_high & mask_high;
                 bits_low = pair::right_low(bits_low, bits_high, doublings);
                 bits_high = pair::right_high(bits_high, doublings);
-                left = left - doublings;
+                left -= doublings;
                 if comptime!(sets) {
                     let bit = 1u32 << (low & 31u32);
                     if low < 32u32 {
-                        taken = taken + u32::cast_from((set_low & bit) == 0u32);
-                        set_low = set_low | bit;
+                        taken += u32::cast_from((set_low & bit) == 0u32);
+                        set_low |= bit;
                     } else {
-                        taken = taken + u32::cast_from((set_high & bit) == 0u32);
-                        set_high = set_high | bit;
+                        taken += u32::cast_from((set_high & bit) == 0u32);
+                        set_high |= bit;
                     }
                 } else {
                     let begin = from + count;
@@ -144,7 +144,7 @@ pub(crate) fn draw(
                     }
                     if !repeated {
                         put(drawn, begin + taken, base_low | low, base_high | high, wide);
-                        taken = taken + 1u32;
+                        taken += 1u32;
                     }
                 }
             }
@@ -152,8 +152,8 @@ pub(crate) fn draw(
                 // What lies beyond the records has been drawn as well, and is left out.
                 if comptime!(sets) {
                     let flip = u32::cast_from(wanted < members) * 0xffff_ffffu32;
-                    set_low = set_low ^ flip;
-                    set_high = set_high ^ flip;
+                    set_low ^= flip;
+                    set_high ^= flip;
                     for position in 0..1u32 << doublings {
                         let mut half = set_low;
                         if position >= 32u32 {
@@ -165,7 +165,7 @@ pub(crate) fn draw(
                             && pair::less(record, base_high, records_low, records_high)
                         {
                             put(drawn, from + count, record, base_high, wide);
-                            count = count + 1u32;
+                            count += 1u32;
                         }
                     }
                     set_low = 0u32;
@@ -173,19 +173,19 @@ pub(crate) fn draw(
                 } else {
                     let begin = from + count;
                     if block + 1u32 < blocks {
-                        count = count + taken;
+                        count += taken;
                     } else {
                         for i in begin..begin + taken {
                             let low = low_of(drawn, i, wide);
                             let high = high_of(drawn, i, wide);
                             if pair::less(low, high, records_low, records_high) {
                                 put(drawn, from + count, low, high, wide);
-                                count = count + 1u32;
+                                count += 1u32;
                             }
                         }
                     }
                 }
-                block = block + 1u32;
+                block += 1u32;
                 taken = 0u32;
                 counting = true;
             }

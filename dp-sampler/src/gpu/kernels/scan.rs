@@ -21,7 +21,7 @@ pub(crate) fn exclusive(
     let end = u32::min(from + stretch, len);
     let mut sum = 0u32;
     for i in from..end {
-        sum = sum + counts[i as usize];
+        sum += counts[i as usize];
     }
     let mut sums = SharedMemory::<u32>::new(units as usize);
     sums[unit as usize] = sum;
@@ -39,7 +39,7 @@ pub(crate) fn exclusive(
     let mut start = sums[unit as usize] - sum;
     for i in from..end {
         starts[i as usize] = start;
-        start = start + counts[i as usize];
+        start += counts[i as usize];
     }
     if unit == units - 1u32 {
         total[0usize] = sums[unit as usize];
