@@ -47,6 +47,8 @@ mod error;
 mod fixed_size;
 mod fraction;
 mod full;
+#[cfg(feature = "gpu")]
+pub mod gpu;
 #[cfg(test)]
 mod laws;
 mod noise;

@@ -204,6 +204,16 @@ impl Streams {
         Blocks::new(&self.stream_key, step)
     }
 
+    /// The key of the steps' streams in words, for a device.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn key_words(&self) -> zeroize::Zeroizing<[u32; 8]> {
+        let mut words = zeroize::Zeroizing::new([0; 8]);
+        for (word, bytes) in words.iter_mut().zip(self.stream_key.as_chunks::<4>().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        words
+    }
+
     /// Whether the seed behind these streams came from the operating system.
     #[must_use]
     pub fn is_secret(&self) -> bool {
