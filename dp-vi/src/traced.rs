@@ -2,9 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::guide::GuideSite;
+use ppl_core::handlers::Handler;
 use ppl_core::{
-    Graph, Latent, LatentRequest, Latents, LinearPredictor, Model, RecordGradient, Schema, Trace,
-    Unconstrained, Var, linear_predictor, trace,
+    Graph, LinearPredictor, Message, Model, RecordGradient, Schema, Trace, Unconstrained, Var,
+    linear_predictor, trace,
 };
 
 /// Names the inputs of a model's second run, at the mirrored draw.
@@ -16,14 +17,16 @@ impl Mirrored {
     }
 }
 
-impl<'g> Latents<'g> for Mirrored {
-    fn latent(&mut self, request: &LatentRequest<'g, '_>) -> ppl_core::Result<Latent<'g>> {
-        let input = request.graph.input(Self::input_name(request.name), request.shape.clone())?;
-        Ok(Latent {
-            value: request.support.constrain(input),
-            unconstrained: Some(input),
-            log_jacobian: request.support.log_jacobian(input),
-        })
+impl<'g> Handler<'g> for Mirrored {
+    fn process(&self, message: &mut Message<'g>) -> ppl_core::Result<()> {
+        if !message.wants_value() || message.enumerable {
+            return Ok(());
+        }
+        let support = message.support();
+        let shape = support.unconstrained_shape(&message.shape()?)?;
+        let input = message.graph().input(Self::input_name(&message.name), shape)?;
+        message.unconstrained = Some(input);
+        message.give(support.constrain(input))
     }
 }
 
