@@ -8,6 +8,7 @@ mod golden;
 mod gradients;
 mod mixtures;
 mod normals;
+mod records;
 mod shapes;
 mod single_precision;
 

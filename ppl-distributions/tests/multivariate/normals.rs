@@ -3,19 +3,22 @@
 use super::{close, run};
 use ndarray::{Array2, ArrayD, array};
 use ppl_core::{Constraint, Distribution, Graph, Shape, Var};
-use ppl_distributions::{LowRankMultivariateNormal, MultivariateNormal};
+use ppl_distributions::{LowRankMultivariateNormal, MultivariateNormal, strategies};
 use proptest::prelude::*;
 
-fn covariance(n: usize, u: &[f64]) -> ArrayD<f64> {
-    let u = ArrayD::from_shape_vec(vec![n * (n + 1) / 2], u[..n * (n + 1) / 2].to_vec()).unwrap();
-    Constraint::PositiveDefinite.constrain_array(&u).unwrap()
+/// A dimension, two covariance matrices, and numbers for vectors.
+fn pair() -> impl Strategy<Value = (usize, ArrayD<f64>, ArrayD<f64>, Vec<f64>)> {
+    (1..5usize).prop_flat_map(|n| {
+        let covariance = || strategies::member(Constraint::PositiveDefinite, [n, n], 1.0);
+        (Just(n), covariance(), covariance(), proptest::collection::vec(-1.0..1.0_f64, 40))
+    })
 }
 
 proptest! {
     #[test]
-    fn parametrisations_agree(n in 1..5usize, u in proptest::collection::vec(-1.0..1.0_f64, 40)) {
+    fn parametrisations_agree((n, sigma, _, u) in pair()) {
         let graph = Graph::new();
-        let sigma = graph.array(&covariance(n, &u));
+        let sigma = graph.array(&sigma);
         let (loc, x) = (&u[20..20 + n], &u[30..30 + n]);
         let vector = |values: &[f64]| graph.array(&ArrayD::from_shape_vec(vec![n], values.to_vec()).unwrap());
         let (loc, x) = (vector(loc), vector(x));
@@ -63,10 +66,10 @@ proptest! {
 
     /// 0 of a distribution and itself, positive else, and the same for any parametrisation.
     #[test]
-    fn divergences_are_distances(n in 1..4usize, u in proptest::collection::vec(-1.0..1.0_f64, 40)) {
+    fn divergences_are_distances((n, p, q, u) in pair()) {
         let graph = Graph::new();
         let vector = |from: usize| graph.array(&ArrayD::from_shape_vec(vec![n], u[from..from + n].to_vec()).unwrap());
-        let (p, q) = (graph.array(&covariance(n, &u)), graph.array(&covariance(n, &u[10..])));
+        let (p, q) = (graph.array(&p), graph.array(&q));
         let first = MultivariateNormal::from_covariance(vector(20), p);
         let second = MultivariateNormal::from_covariance(vector(24), q);
         let others = MultivariateNormal::from_precision(vector(24), q.inverse());

@@ -4,15 +4,15 @@ use super::layout::{
     below_diagonal, elements_below_diagonal, lower_triangle_of, sums_before, sums_from, weighted_sum_last,
 };
 use super::lower_cholesky;
+use super::simplex::rounding;
 use crate::var::Var;
 use ndarray::Array2;
 use std::f64::consts::LN_2;
 
-/// How far from 1 the squared length of a row of an `n × n` factor may be: as far as rounding to `f32` (`u = 2⁻²⁴`) takes a row that was
-/// divided by its length. The length is off by up to `(n/2 + 1)u` in relative terms, division and a last rounding add `2u`, and
-/// squaring doubles it.
+/// How far from 1 the squared length of a row of an `n × n` factor may be: as far as rounding in `f32` takes it. The squares are the elements of a
+/// simplex, made like those, with logarithms that are doubled and hyperbolic tangents of up to two units squared.
 fn tolerance(n: usize) -> f64 {
-    (n as f64 + 6.0) * 2.0_f64.powi(-24)
+    2.0 * rounding(n)
 }
 
 pub(super) fn holds(matrix: &[f64], n: usize) -> bool {

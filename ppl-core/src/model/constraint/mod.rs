@@ -46,8 +46,8 @@ use std::fmt;
 /// These are the conventions of NumPyro (and, but for the order of elements, of Stan), so that unconstrained densities agree. Indices count from 0.
 /// Jacobians are taken with respect to the first `n − 1` elements of a simplex, and the free elements of the lower triangle of a matrix.
 ///
-/// Whether a vector sums to 1, a row has length 1 and a matrix is symmetric is told with the tolerance that values in `f32` need, which grows with
-/// their number: `(n + 1) 2⁻²⁴`, `(n + 6) 2⁻²⁴` (of the squared length) and `2n 2⁻²⁴ √(a_ii a_jj)`.
+/// Whether a vector sums to 1, a row has length 1 and a matrix is symmetric is told with the tolerance that values computed in `f32` need, which grows
+/// with their number: `(n + 4)(2 + ln n) 2⁻²⁴`, twice that (of the squared length), and `2n 2⁻²⁴ √(a_ii a_jj)`.
 ///
 /// ```
 /// use ppl_core::Constraint;

@@ -3,16 +3,18 @@
 use super::layout::{sums_before, sums_from, weighted_sum_last};
 use crate::var::Var;
 
-/// How far from 1 the sum of `n` elements may be: as far as rounding to `f32` (unit roundoff `u = 2⁻²⁴`) takes a vector
-/// that was divided by its sum. A sum of `n` numbers is off by up to `(n − 1)u` in relative terms, the division adds `u`,
-/// and a last rounding on the way into a column another.
-fn tolerance(n: usize) -> f64 {
-    (n as f64 + 1.0) * 2.0_f64.powi(-24)
+/// How far from 1 the sum of `n` elements may be: as far as rounding in `f32` (unit roundoff `u = 2⁻²⁴`) takes it.
+///
+/// Of a vector that was divided by its sum that is `(n + 1)u` at most: `(n − 1)u` for the sum, `u` for the division and `u` for
+/// a column. Of one that came from [`constrain`] it is more: the logarithm of an element is a sum of up to `n` terms of one sign,
+/// each of a few units, so it is off by up to `(n + 4)u |ln x|`, and `Σ x |ln x| ≤ ln n`; the exponential adds `2u`.
+pub(super) fn rounding(n: usize) -> f64 {
+    (n as f64 + 4.0) * (2.0 + (n as f64).ln()) * 2.0_f64.powi(-24)
 }
 
 pub(super) fn holds(vector: &[f64]) -> bool {
     let sum: f64 = vector.iter().sum();
-    (sum - 1.0).abs() <= tolerance(vector.len())
+    (sum - 1.0).abs() <= rounding(vector.len())
 }
 
 /// What is added to the unconstrained numbers: `−ln(n − k)`, `k = 0 … n − 1`, so that zeros are mapped to the centre.
