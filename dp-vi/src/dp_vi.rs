@@ -1,29 +1,23 @@
 //! Private variational inference: from a model and a budget to a posterior and a statement.
 
+use crate::checkpoint::Settings;
 use crate::error::{Error, Result};
 use crate::guide::Guide;
 use crate::mechanism::{ClipNorm, GaussianSum, PrivateGradient, Protection, event, permitted};
 use crate::objective::Objective;
-use crate::optimiser::{Adam, Schedule};
+use crate::optimiser::{Schedule, Transformation, adam};
 use crate::posterior::Posterior;
 use crate::report::PrivacyReport;
+use crate::run::Callback;
 use crate::sensitive::Sensitive;
 use crate::training::Training;
-use dp_accountant::{Budget, Calibrated, Composition, Ledger, Relation, calibrate_noise_multiplier};
+use dp_accountant::{Budget, Calibrated, Composition, Event, Ledger, Relation, calibrate_noise_multiplier};
 use dp_sampler::{GaussianNoise, MAX_RECORDS, Purpose, Scheme, Seed, Subsampling};
 use ppl_core::{Model, Records};
+use std::path::PathBuf;
 
 /// Most steps of one run; a longer one would take days, and its calibration minutes.
 const MOST_STEPS: u64 = 1_000_000_000;
-
-/// How far a run has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Steps done.
-    pub done: u64,
-    /// Steps in all.
-    pub steps: u64,
-}
 
 /// Differentially private variational inference (DP-VI) with aligned gradients.
 ///
@@ -52,16 +46,18 @@ pub struct Progress {
 /// Jälkö, Dikmen, Honkela 2017 (DP-VI); Jälkö, Prediger, Honkela, Kaski 2022 (aligned gradients); Kingma & Ba 2015 (Adam).
 pub struct DpVi<M, G, S> {
     model: M,
-    guide: G,
-    subsampling: S,
-    budget: Option<Budget>,
+    pub(crate) guide: G,
+    pub(crate) subsampling: S,
+    pub(crate) budget: Option<Budget>,
     without_privacy: bool,
     steps: Option<u64>,
     clip_norm: Option<f64>,
-    schedule: Schedule,
+    schedule: Option<Schedule>,
+    optimiser: Option<Box<dyn Transformation>>,
     average: f64,
-    seed: Option<Seed>,
-    on_progress: Option<Box<dyn FnMut(Progress)>>,
+    pub(crate) seed: Option<Seed>,
+    pub(crate) on_progress: Option<Callback>,
+    pub(crate) checkpoint: Option<(PathBuf, u64)>,
 }
 
 /// What stands where a subsampler has not been named yet.
@@ -79,10 +75,12 @@ impl<M: Model, G: Guide> DpVi<M, G, Unspecified> {
             without_privacy: false,
             steps: None,
             clip_norm: None,
-            schedule: Schedule::HoldThenCosine(0.05),
+            schedule: None,
+            optimiser: None,
             average: 0.5,
             seed: None,
             on_progress: None,
+            checkpoint: None,
         }
     }
 }
@@ -114,9 +112,11 @@ impl<M, G, S> DpVi<M, G, S> {
             steps: self.steps,
             clip_norm: self.clip_norm,
             schedule: self.schedule,
+            optimiser: self.optimiser,
             average: self.average,
             seed: self.seed,
             on_progress: self.on_progress,
+            checkpoint: self.checkpoint,
         }
     }
 
@@ -137,11 +137,28 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// Learning rate over the run; by default 0.05, held for half of it and lowered to zero along a cosine.
+    /// Adam's learning rate over the run; by default 0.05, held for half of it and lowered to zero along a cosine.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
-        self.schedule = schedule;
+        self.schedule = Some(schedule);
         self
+    }
+
+    /// Another optimiser than Adam, with its learning rate. See [`Transformation`].
+    #[must_use]
+    pub fn optimiser(mut self, optimiser: impl Transformation + 'static) -> Self {
+        self.optimiser = Some(Box::new(optimiser));
+        self
+    }
+
+    fn take_optimiser(&mut self) -> Result<Box<dyn Transformation>> {
+        match (self.optimiser.take(), self.schedule) {
+            (Some(_), Some(_)) => Err(Error::Conflict(
+                "an optimiser and a schedule were named: the schedule is Adam's, another optimiser brings its own rate",
+            )),
+            (Some(optimiser), None) => Ok(optimiser),
+            (None, schedule) => Ok(Box::new(adam(schedule.unwrap_or(Schedule::HoldThenCosine(0.05)))?)),
+        }
     }
 
     /// Fraction of the run, at its end, over which the guide's parameters are averaged; by default one half. Zero takes
@@ -159,14 +176,7 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// Called about two hundred times during a run.
-    #[must_use]
-    pub fn on_progress(mut self, callback: impl FnMut(Progress) + 'static) -> Self {
-        self.on_progress = Some(Box::new(callback));
-        self
-    }
-
-    fn required_steps(&self) -> Result<u64> {
+    pub(crate) fn required_steps(&self) -> Result<u64> {
         match self.steps {
             Some(steps) if !(1..=MOST_STEPS).contains(&steps) => {
                 let (what, requirement) = ("number of steps", "between 1 and 10^9");
@@ -180,7 +190,7 @@ impl<M, G, S> DpVi<M, G, S> {
         }
     }
 
-    fn required_budget(&self) -> Result<Option<Budget>> {
+    pub(crate) fn required_budget(&self) -> Result<Option<Budget>> {
         match (self.budget, self.without_privacy) {
             (Some(budget), false) => {
                 budget.validate()?;
@@ -232,16 +242,36 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     /// If something is missing or out of range, the model is wrong, the records do not fit it, or the budget cannot be
     /// met.
     pub fn start<'r>(mut self, records: &'r Sensitive<Records>) -> Result<Training<'r, G, S::Sampler>> {
+        let seed = self.take_seed()?;
+        let budget = self.required_budget()?;
+        let Prepared { mut training, .. } = self.prepare(records, &seed)?;
+        let steps = training.steps();
+        match budget {
+            None => training.gradient_mut().allow_unprotected(steps)?,
+            Some(budget) => training.pay(&mut Ledger::new(budget)?, steps)?,
+        }
+        Ok(training)
+    }
+
+    pub(crate) fn take_seed(&mut self) -> Result<Seed> {
+        match self.seed.take() {
+            Some(seed) => Ok(seed),
+            None => Ok(Seed::from_os()?),
+        }
+    }
+
+    /// Everything but payment.
+    pub(crate) fn prepare<'r>(
+        mut self,
+        records: &'r Sensitive<Records>,
+        seed: &Seed,
+    ) -> Result<Prepared<'r, G, S::Sampler>> {
         let (budget, steps) = (self.required_budget()?, self.required_steps()?);
-        self.schedule.validate()?;
+        let optimiser = self.take_optimiser()?;
         if !(0.0..=1.0).contains(&self.average) {
             let (what, requirement) = ("fraction of the run to average", "between 0 and 1");
             return Err(Error::OutOfRange { what, requirement, value: self.average });
         }
-        let seed = match self.seed.take() {
-            Some(seed) => seed,
-            None => Seed::from_os()?,
-        };
         // Under add/remove found without the records' number, which is nobody's business there; a scheme that depends on it is
         // refused. Replacing a record leaves it as it is.
         let number = match budget {
@@ -249,6 +279,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             _ => MAX_RECORDS,
         };
         let plan = self.privacy_plan(number)?;
+        records.check_numbers()?;
         let objective = Objective::new(&self.model, &self.guide, records)?;
         let elements = objective.gradient.dimension();
         let protection = match &plan {
@@ -259,17 +290,15 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             }
         };
         let (gradient, shared) = objective.split();
-        let mut gradient = PrivateGradient::with(gradient, protection, &self.subsampling, records, &seed)?;
-        let epsilon = match budget {
-            None => {
-                gradient.allow_unprotected(steps)?;
-                None
-            }
-            Some(budget) => {
+        let gradient = PrivateGradient::with(gradient, protection, &self.subsampling, records, seed)?;
+        let event = gradient.event()?;
+        let epsilon = match (budget, event) {
+            (Some(budget), Some(event)) => {
                 let mut ledger = Ledger::new(budget)?;
-                gradient.pay(&mut ledger, steps)?;
+                ledger.debit(event, steps)?;
                 Some(ledger.spent()?)
             }
+            _ => None,
         };
         let mechanism = match protection {
             Protection::Gaussian(mechanism) => Some(mechanism),
@@ -282,41 +311,33 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             noise_multiplier: mechanism.map(|mechanism| mechanism.noise_multiplier()),
             clip_norm: mechanism.map(|mechanism| mechanism.clip().norm()),
             steps,
+            steps_done: 0,
             secret_seed: seed.is_secret(),
             guide: self.guide.describe(),
         };
+        let settings = Settings {
+            records,
+            shared: &shared,
+            guide: self.guide.describe(),
+            optimiser: &optimiser.describe(),
+            average: self.average,
+            report: &report,
+            protection: gradient.protection(),
+        };
+        let settings = settings.to_string();
         let draws = GaussianNoise::from_streams(seed.streams(Purpose::GuideDraws));
-        Ok(Training::new(
-            self.guide,
-            gradient,
-            shared,
-            draws,
-            Adam::new(),
-            self.schedule,
-            self.average,
-            report,
-        ))
+        let training = Training::new(self.guide, gradient, shared, draws, optimiser, self.average, report)?;
+        Ok(Prepared { training, event, settings })
     }
+}
 
-    /// Runs inference.
-    ///
-    /// # Errors
-    /// As [`DpVi::start`].
-    pub fn fit(mut self, records: &Sensitive<Records>) -> Result<Fit> {
-        let mut on_progress = self.on_progress.take();
-        let mut training = self.start(records)?;
-        let steps = training.steps();
-        let every = (steps / 200).max(1);
-        while training.done() < steps {
-            training.step()?;
-            if let Some(callback) = &mut on_progress
-                && (training.done() % every == 0 || training.done() == steps)
-            {
-                callback(Progress { done: training.done(), steps });
-            }
-        }
-        Ok(training.finish())
-    }
+/// A run that has not been paid for.
+pub(crate) struct Prepared<'r, G, S> {
+    pub(crate) training: Training<'r, G, S>,
+    /// The event of one step; `None` without privacy.
+    pub(crate) event: Option<Event>,
+    /// What a checkpoint of it is bound to.
+    pub(crate) settings: String,
 }
 
 /// The outcome of a fit: released values only.

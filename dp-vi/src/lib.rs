@@ -42,12 +42,13 @@
 //! | `sensitive` | the wall, as a type |
 //! | `mechanism` | clip, sum, noise; the event of one release |
 //! | `guide`, `objective` | the variational family; the bound as array programs |
-//! | `optimiser` | Adam, schedules, averaging |
+//! | `optimiser` | transformations of gradients, schedules, averaging |
 //! | `dp_vi`, `training` | settings and calibration; one run, step by step |
 //! | `posterior`, `report` | what comes out |
 
 #[cfg(test)]
 mod audit_tests;
+mod checkpoint;
 mod dp_vi;
 mod error;
 mod guide;
@@ -56,19 +57,28 @@ mod objective;
 mod optimiser;
 mod posterior;
 mod report;
+mod run;
 mod sensitive;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
+mod summaries;
 mod training;
 
-pub use dp_vi::{DpVi, Fit, PrivacyPlan, Progress, Unspecified};
+pub use checkpoint::Checkpoint;
+pub use dp_vi::{DpVi, Fit, PrivacyPlan, Unspecified};
 pub use error::{Error, Result};
 pub use guide::{AutoNormal, Guide, GuideParameter, GuideProgram, GuideSite, Marginal};
 pub use mechanism::{ClipNorm, GaussianSum, PrivateGradient, SMALLEST_CLIP_NORM};
-pub use optimiser::{Adam, Optimiser, Schedule};
+pub use optimiser::{
+    AdaDp, Chain, Momentum, ParameterLayout, SavedState, ScaleByAdaGrad, ScaleByAdam, ScaleByName,
+    ScaleByRms, ScaleBySchedule, ScaleByYogi, Schedule, StepIndex, Transformation, Update, ada_grad, adam,
+    momentum, rms_prop, sgd, yogi,
+};
 pub use posterior::Posterior;
 pub use report::PrivacyReport;
+pub use run::{Proceed, Progress};
 pub use sensitive::Sensitive;
+pub use summaries::{Field, Histogram, NoisyMean, NoisyQuantile, Range, Summaries};
 pub use training::Training;
 
 /// The README's example, compiled and run with the documentation's.

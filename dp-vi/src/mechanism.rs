@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::sensitive::Sensitive;
-use dp_accountant::{Event, Ledger, Mechanism, Relation, Sampling};
+use dp_accountant::{Event, Mechanism, Purse, Relation, Sampling};
 use dp_sampler::{GaussianNoise, NoiseSource, Scheme, Seed, Subsampler, Subsampling};
 use ppl_core::{RecordGradient, Records, Scalar};
 
@@ -309,14 +309,31 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     ///
     /// # Errors
     /// If the ledger's budget does not allow them; then nothing is debited.
-    pub fn pay(&mut self, ledger: &mut Ledger, releases: u64) -> Result<()> {
+    pub fn pay(&mut self, purse: &mut (impl Purse + ?Sized), releases: u64) -> Result<()> {
         let Some(event) = self.event()? else {
             return Err(Error::Conflict("an unprotected release has no price, for no budget allows it"));
         };
-        permitted(ledger.budget().relation, &self.sampler.scheme())?;
-        ledger.debit(event, releases)?;
+        permitted(purse.ledger().budget().relation, &self.sampler.scheme())?;
+        purse.debit(event, releases)?;
         self.paid += releases;
         Ok(())
+    }
+
+    /// Releases that are paid for and have not been made.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.paid - self.step
+    }
+
+    /// Goes on after `done` releases of a run that has paid for `paid`, with the seed of that run.
+    pub(crate) fn go_on(&mut self, done: u64, paid: u64) {
+        self.step = done;
+        self.paid = paid.max(done);
+    }
+
+    /// What is done to a sum, for a checkpoint's settings.
+    pub(crate) fn protection(&self) -> &Protection {
+        &self.protection
     }
 
     /// Lets releases through that no ledger knows of; only without protection.

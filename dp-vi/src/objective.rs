@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::guide::{Guide, GuideProgram, GuideSite};
+use crate::optimiser::ParameterLayout;
 use crate::sensitive::Sensitive;
 use ppl_core::{
     Graph, InputId, Model, Noise, NoiseKind, Plan, Program, RecordGradient, Records, Unconstrained, gradient,
@@ -36,6 +37,10 @@ struct Feed {
 pub(crate) struct Shared {
     pub(crate) sites: Vec<GuideSite>,
     pub(crate) initial: Vec<f64>,
+    /// Fingerprints of all programs.
+    pub(crate) fingerprint: String,
+    /// Names of the guide's parameters, in the order of `initial`.
+    pub(crate) layout: ParameterLayout,
     pub(crate) noise_elements: usize,
     pub(crate) frontier_elements: usize,
     draw: Plan<f64>,
@@ -146,20 +151,25 @@ impl Objective {
         };
 
         let log_density = trace.log_prior() + trace.log_jacobian();
-        let prior = Plan::new(&Program::new(&graph, &gradient(log_density, &inputs)?)?);
+        let mut fingerprint = format!("{:032x}", record_gradient.program().fingerprint());
+        let mut plan = |program: Program| {
+            fingerprint = format!("{fingerprint} {:032x}", program.fingerprint());
+            Plan::new(&program)
+        };
+        let prior = plan(Program::new(&graph, &gradient(log_density, &inputs)?)?);
 
         // The guide's forward pass on one graph; its pull-back, with cotangents as inputs, on the same.
         let guide_graph = Graph::new();
         let mut noise = Noise::new(&guide_graph, "guide");
         let program = guide.build(&sites, &mut noise)?;
         check_guide(guide, &sites, &program, &noise)?;
-        let draw = Plan::new(&Program::new(&guide_graph, &program.values)?);
+        let draw = plan(Program::new(&guide_graph, &program.values)?);
         let mut pairs = vec![(program.entropy, guide_graph.constant(1.0))];
         for (site, &value) in sites.iter().zip(&program.values) {
             pairs.push((value, guide_graph.input(cotangent_name(&site.name), site.shape.clone())?));
         }
         let variables: Vec<_> = program.parameters.iter().map(|parameter| parameter.var).collect();
-        let pullback = Plan::new(&Program::new(&guide_graph, &vector_jacobian(&pairs, &variables)?)?);
+        let pullback = plan(Program::new(&guide_graph, &vector_jacobian(&pairs, &variables)?)?);
 
         let mut places = Vec::with_capacity(sites.len());
         let (mut at, mut frontier_at) = (0, 0);
@@ -196,6 +206,10 @@ impl Objective {
         let noise =
             feeds(noise.inputs().iter().map(|(name, _, shape)| (name.clone(), shape.elements())).collect());
         let shared = Shared {
+            fingerprint,
+            layout: ParameterLayout::new(
+                program.parameters.iter().map(|each| (each.name.clone(), each.initial.len())),
+            ),
             initial: program.parameters.iter().flat_map(|parameter| parameter.initial.clone()).collect(),
             noise_elements: noise.last().map_or(0, |feed| feed.range.end),
             frontier_elements: frontier_at,

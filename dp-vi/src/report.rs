@@ -22,8 +22,10 @@ pub struct PrivacyReport {
     pub noise_multiplier: Option<f64>,
     /// Largest norm of one record's gradient, C.
     pub clip_norm: Option<f64>,
-    /// Number of noisy sums released.
+    /// Number of noisy sums that were planned, which is what ε is of.
     pub steps: u64,
+    /// Number of noisy sums that were released.
+    pub steps_done: u64,
     /// Whether the seed came from the operating system and is known to nobody.
     pub secret_seed: bool,
     /// What the guide is.
