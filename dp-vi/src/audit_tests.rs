@@ -1,7 +1,8 @@
 //! Audits of the mechanism from outside: with a canary record present and absent, do many noisy sums tell the two data
 //! sets apart exactly as well as the accountant says — no better, and not much worse?
 
-use crate::mechanism::{ClipNorm, GaussianSum, PrivateGradient, Protection, sampling};
+use crate::clip::{ClipNorm, SMALLEST_CLIP_NORM};
+use crate::mechanism::{GaussianSum, PrivateGradient, Protection, sampling};
 use crate::sensitive::Sensitive;
 use crate::strategies;
 use crate::{AutoNormal, DpVi};
@@ -327,7 +328,7 @@ proptest! {
         norm in strategies::clip_norm(),
         x in proptest::collection::vec((-300.0..300.0_f64, any::<bool>()), 4),
     ) {
-        prop_assume!(norm >= crate::mechanism::SMALLEST_CLIP_NORM);
+        prop_assume!(norm >= SMALLEST_CLIP_NORM);
         // Elements over 260 orders of magnitude, of both signs.
         let x: Vec<f64> = x.into_iter().map(|(e, minus)| (0.5 * e).exp() * if minus { -1.0 } else { 1.0 }).collect();
         let records = Records::from_columns([("x", Column::from(Array2::from_shape_vec((1, 4), x.clone()).unwrap()))]).unwrap();
@@ -354,7 +355,7 @@ proptest! {
 
     #[test]
     fn weights_are_between_zero_and_one(norm in strategies::clip_norm(), squared in strategies::squared_norm()) {
-        prop_assume!(norm >= crate::mechanism::SMALLEST_CLIP_NORM);
+        prop_assume!(norm >= SMALLEST_CLIP_NORM);
         let clip = ClipNorm::new(norm, 1000).unwrap();
         let mut weight = [f64::NAN];
         clip.weigh(&[squared], &mut weight);

@@ -83,6 +83,10 @@ pub enum Error {
         /// Number of releases that were debited.
         paid: u64,
     },
+    /// A report that could not be written as JSON.
+    #[cfg(feature = "json")]
+    #[error("as JSON: {0}")]
+    Json(String),
     /// Two settings that exclude each other.
     #[error("{0}")]
     Conflict(&'static str),

@@ -40,46 +40,72 @@
 //! | module | what happens there |
 //! |---|---|
 //! | `sensitive` | the wall, as a type |
+//! | `clip`, `quantile`, `weights` | how one record's gradient is bounded: by clipping, by a moving norm, by public weights |
 //! | `mechanism` | clip, sum, noise; the event of one release |
-//! | `guide`, `objective` | the variational family; the bound as array programs |
-//! | `optimiser` | transformations of gradients, schedules, averaging |
-//! | `dp_vi`, `training` | settings and calibration; one run, step by step |
+//! | `curvature`, `start` | what else is released: second derivatives, a starting point |
+//! | `planner` | everything that was left open, and what it costs |
+//! | `guide`, `traced`, `draws`, `objective` | the variational family; the model on symbols; the bound as array programs |
+//! | `optimiser`, `tail` | transformations of gradients, schedules, averaging |
+//! | `dp_vi`, `training`, `run` | settings; one run, step by step; whole runs |
+//! | `checkpoint` | runs that survive the process |
+//! | `summaries` | counts, histograms, means and quantiles for preprocessing |
+//! | `noise_aware`, `linear_algebra` | the posterior corrected for the noise |
 //! | `posterior`, `report` | what comes out |
 
 #[cfg(test)]
 mod audit_tests;
+mod charges;
 mod checkpoint;
+mod clip;
+mod curvature;
 mod dp_vi;
+mod draws;
 mod error;
 mod guide;
+mod linear_algebra;
 mod mechanism;
+mod noise_aware;
 mod objective;
 mod optimiser;
+mod planner;
 mod posterior;
+mod quantile;
 mod report;
 mod run;
 mod sensitive;
+mod start;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 mod summaries;
+mod tail;
+mod traced;
 mod training;
+mod weights;
 
 pub use checkpoint::Checkpoint;
-pub use dp_vi::{DpVi, Fit, PrivacyPlan, Unspecified};
+pub use clip::{ClipNorm, Clipping, SMALLEST_CLIP_NORM, Sensitivity};
+pub use dp_vi::{DpVi, Fit};
+pub use draws::Draws;
 pub use error::{Error, Result};
 pub use guide::{AutoNormal, Guide, GuideParameter, GuideProgram, GuideSite, Marginal};
-pub use mechanism::{ClipNorm, GaussianSum, PrivateGradient, SMALLEST_CLIP_NORM};
+pub use mechanism::{GaussianSum, PrivateGradient};
+pub use noise_aware::NoiseAware;
+pub use objective::CurvatureShape;
 pub use optimiser::{
     AdaDp, Chain, Momentum, ParameterLayout, SavedState, ScaleByAdaGrad, ScaleByAdam, ScaleByName,
     ScaleByRms, ScaleBySchedule, ScaleByYogi, Schedule, StepIndex, Transformation, Update, ada_grad, adam,
     momentum, rms_prop, sgd, yogi,
 };
+pub use planner::{Correction, CurvaturePlan, PrivacyPlan};
 pub use posterior::Posterior;
-pub use report::PrivacyReport;
+pub use quantile::Quantile;
+pub use report::{PrivacyReport, Release};
 pub use run::{Proceed, Progress};
 pub use sensitive::Sensitive;
+pub use start::PrivateStart;
 pub use summaries::{Field, Histogram, NoisyMean, NoisyQuantile, Range, Summaries};
 pub use training::Training;
+pub use weights::{GivenWeights, RecordWeights};
 
 /// The README's example, compiled and run with the documentation's.
 #[cfg(doctest)]

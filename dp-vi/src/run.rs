@@ -1,12 +1,13 @@
 //! Whole runs: progress, stopping, checkpoints, payment block by block.
 
+use crate::charges::Charges;
 use crate::checkpoint::{Checkpoint, exists, fingerprint_of_records};
 use crate::dp_vi::{DpVi, Fit, Prepared};
 use crate::error::{Error, Result};
 use crate::guide::Guide;
 use crate::sensitive::Sensitive;
 use crate::training::Training;
-use dp_accountant::{Budget, Event, Ledger, Purse};
+use dp_accountant::{Composition, Ledger, Purse};
 use dp_sampler::{Seed, Subsampler, Subsampling};
 use ppl_core::{Model, Records};
 use std::ops::ControlFlow;
@@ -149,7 +150,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
 
     fn run(mut self, records: &Sensitive<Records>, purse: Option<&mut dyn Purse>, from: From) -> Result<Fit> {
         let mut on_progress = self.on_progress.take();
-        let (budget, steps) = (self.required_budget()?, self.required_steps()?);
+        let (budget, shared_purse) = (self.settings.required_budget()?, purse.is_some());
         let place = self.checkpoint.take();
         if let Some((path, every)) = &place {
             if *every == 0 {
@@ -179,7 +180,27 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             Some(None) => Seed::from_os()?,
             None => self.take_seed()?,
         };
-        let Prepared { mut training, event, settings } = self.prepare(records, &seed)?;
+        let mut own = None;
+        // Without privacy nobody pays.
+        let mut purse: Option<&mut dyn Purse> = match (purse, budget) {
+            (_, None) => None,
+            (Some(purse), Some(budget)) => {
+                if purse.ledger().budget().relation != budget.relation {
+                    let told = "the ledger and the budget of the fit are for different relations";
+                    return Err(Error::Conflict(told));
+                }
+                Some(purse)
+            }
+            (None, Some(budget)) => Some(own.insert(Ledger::new(budget)?)),
+        };
+        let fresh = stored.is_none();
+        let pay = |charges: Option<&Charges>| match (charges, purse.as_deref_mut()) {
+            (Some(charges), Some(purse)) if fresh => pay_once(charges, purse),
+            // A resumed run has paid: below, where it is known to be the same run.
+            _ => Ok(()),
+        };
+        let Prepared { mut training, charges, settings } = self.prepare(records, &seed, !complete, pay)?;
+        let steps = training.steps();
         let print = match &place {
             Some(_) => fingerprint_of_records(records.behind_the_wall(), &seed),
             None => [0; 3],
@@ -197,58 +218,51 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
                 });
             }
             training.restore(checkpoint, path)?;
-            if complete && training.done() < steps {
+            if complete && (training.done() < steps || training.owes_curvature()) {
                 let reason = "the run is not complete and yet has no seed".to_owned();
                 return Err(Error::Checkpoint { path: path_shown(), reason });
             }
+            if let (Some(charges), Some(purse)) = (&charges, purse.as_deref_mut()) {
+                check_paid(charges, purse, checkpoint.paid, shared_purse)?;
+            }
         }
-
-        let paid = training.done() + training.left();
-        let mut own = None;
-        let purse: Option<&mut dyn Purse> = match (event, budget) {
-            (Some(event), Some(budget)) => {
-                let purse: &mut dyn Purse = match purse {
-                    Some(purse) => {
-                        check_purse(purse.ledger(), &budget, event, paid)?;
-                        purse
-                    }
-                    None => {
-                        let own = own.insert(Ledger::new(budget)?);
-                        own.debit(event, paid)?;
-                        own
-                    }
-                };
-                // Not a step is made of a run that could not be finished.
-                purse.ledger().clone().debit(event, steps - paid)?;
-                Some(purse)
-            }
-            _ => {
-                training.gradient_mut().allow_unprotected(steps - paid)?;
-                None
-            }
-        };
+        if charges.is_none() {
+            let allowed = training.done() + training.left();
+            training.gradient_mut().allow_unprotected(steps - allowed)?;
+        }
         let keeper = place.map(|(path, every)| Keeper { path, every, seed, settings, print });
-        drive(training, purse, keeper.as_ref(), on_progress.as_mut())
+        drive(training, purse, shared_purse, keeper.as_ref(), on_progress.as_mut())
     }
 }
 
-/// Whether a ledger can be the one that a run has paid from.
-fn check_purse(ledger: &Ledger, budget: &Budget, event: Event, paid: u64) -> Result<()> {
-    if ledger.budget().relation != budget.relation {
-        return Err(Error::Conflict("the ledger and the budget of the fit are for different relations"));
+/// Debits what a run releases once, if all the rest is affordable, too: not a step is made of a run that could not be finished.
+fn pay_once(charges: &Charges, purse: &mut dyn Purse) -> Result<()> {
+    purse.ledger().clone().debit_all(&charges.with_steps(charges.steps))?;
+    Ok(purse.debit_all(&charges.once())?)
+}
+
+/// Makes sure that a ledger knows of everything that a resumed run has paid for, and that the rest is affordable. A ledger of the run's own
+/// is a new one, and is told.
+fn check_paid(charges: &Charges, purse: &mut dyn Purse, steps: u64, shared: bool) -> Result<()> {
+    let paid = charges.with_steps(steps);
+    if !shared {
+        purse.debit_all(&paid)?;
     }
-    let uses = ledger.events().iter().filter(|(other, _)| *other == event);
-    let recorded = uses.fold(0_u64, |sum, (_, count)| sum.saturating_add(count));
-    match recorded < paid {
-        true => Err(Error::ForeignLedger { recorded, paid, event }),
-        false => Ok(()),
+    for (event, wanted) in paid.iter() {
+        let uses = purse.ledger().events().iter().filter(|(other, _)| *other == event);
+        let recorded = uses.fold(0_u64, |sum, (_, count)| sum.saturating_add(count));
+        if recorded < wanted {
+            return Err(Error::ForeignLedger { recorded, paid: wanted, event });
+        }
     }
+    Ok(purse.ledger().clone().debit(charges.step, charges.steps.saturating_sub(steps))?)
 }
 
 /// All steps that are left, block by block.
 fn drive<G: Guide, S: Subsampler>(
     mut training: Training<'_, G, S>,
     mut purse: Option<&mut dyn Purse>,
+    shared: bool,
     keeper: Option<&Keeper>,
     mut on_progress: Option<&mut Callback>,
 ) -> Result<Fit> {
@@ -295,10 +309,24 @@ fn drive<G: Guide, S: Subsampler>(
             }
         }
     }
-    if let Some(keeper) = keeper {
-        keeper.keep(&training)?;
+    if training.done() == steps {
+        // Before the last checkpoint, which has no seed to make the release with.
+        training.release_curvature()?;
     }
-    Ok(training.finish())
+    if let Some(purse) = purse
+        && shared
+    {
+        training.report_ledger(purse.ledger().spent()?);
+    }
+    match keeper {
+        Some(keeper) => {
+            keeper.keep(&training)?;
+            // A run that may be resumed must not release the curvature here: it would do so again at its end, at other parameters and
+            // with the same noise.
+            Ok(training.fit())
+        }
+        None => training.finish(),
+    }
 }
 
 /// What it takes to leave checkpoints.

@@ -1,12 +1,15 @@
 //! Runs that are stopped and resumed: the same result, no payment too few, and nothing resumed that is another run.
 
-use dp_accountant::{Budget, FileLedger, Ledger, Relation};
+use dp_accountant::{Budget, FileLedger, Ledger, Relation, Sampling};
 use dp_sampler::{FullBatch, Poisson, Seed};
 use dp_vi::{
-    AdaDp, AutoNormal, Checkpoint, DpVi, Error, Fit, Progress, Schedule, Sensitive, adam, momentum, yogi,
+    AdaDp, AutoNormal, Checkpoint, Clipping, Correction, DpVi, Draws, Error, Fit, PrivateStart, Progress,
+    Quantile, RecordWeights, Schedule, Sensitive, adam, momentum, yogi,
 };
-use ppl_core::Records;
+use ndarray::{Array1, Array2};
+use ppl_core::{Column, Records};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::rc::Rc;
@@ -26,9 +29,10 @@ fn seeded() -> Run {
     run().seed(Seed::for_tests(9))
 }
 
-/// How often the ledger has seen the only event there is.
+/// How many steps the ledger has seen.
 fn uses(ledger: &Ledger) -> u64 {
-    ledger.events().iter().map(|(_, count)| count).sum()
+    let steps = ledger.events().iter().filter(|(event, _)| event.sampling() != Sampling::None);
+    steps.map(|(_, count)| count).sum()
 }
 
 #[test]
@@ -94,6 +98,60 @@ fn all_optimisers_are_resumed() {
     }
 }
 
+/// Everything that a run may have learnt or released besides gradients.
+#[test]
+fn clip_norms_starts_and_corrections_are_resumed() {
+    type With = fn(Run) -> Run;
+    let candidates = || {
+        let w = |x: f64| BTreeMap::from([("w".to_owned(), Array1::from(vec![x, -x, 0.5]).into_dyn())]);
+        PrivateStart {
+            candidates: (0..20).map(|k| w(f64::from(k) / 8.0)).collect(),
+            range: (-3.0, 0.0),
+            share: 0.2,
+        }
+    };
+    let settings: [(With, Box<dyn Fn(Run) -> Run>); 4] = [
+        (|run| run, Box::new(|run| run.correction(Correction::None))),
+        (|run| run.correction(Correction::Diagonal), Box::new(|run| run)),
+        (
+            |run| {
+                let run = run.weights(RecordWeights::None).correction(Correction::None).public_records(60);
+                run.clipping(Clipping::Quantile(Quantile::default()))
+            },
+            Box::new(|run| run.clipping(Clipping::PerSite)),
+        ),
+        (|run| run.draws(Draws::Single), Box::new(move |run| run.start_from(candidates()))),
+    ];
+    let (records, folder) = (people(60, false), Folder::new());
+    for (k, (with, other)) in settings.into_iter().enumerate() {
+        for (half, with) in
+            [&with as &dyn Fn(Run) -> Run, &|run: Run| other(with(run))].into_iter().enumerate()
+        {
+            let path = folder.file(&format!("{k}-{half}"));
+            let mut ledger = Ledger::new(BUDGET).unwrap();
+            let whole = with(seeded()).fit(&records).unwrap();
+            let begun = with(seeded()).checkpoint(&path, 8).on_progress(stop_at(31));
+            let begun = begun.fit_from(&records, &mut ledger).unwrap();
+            // The curvature is released once, and that is at the end.
+            assert!(begun.noise_aware().is_none());
+            let resumed = with(run()).checkpoint(&path, 8).resume_from(&records, &mut ledger).unwrap();
+            assert_eq!(bits(&resumed), bits(&whole), "{k} {half}");
+            assert_eq!(resumed.noise_aware().is_some(), whole.noise_aware().is_some());
+            let again = with(run()).checkpoint(&path, 8).resume_from(&records, &mut ledger).unwrap();
+            assert_eq!(bits(&again), bits(&whole), "{k} {half}");
+            // All that was planned has been paid for, and nothing twice.
+            for release in &resumed.privacy().releases {
+                let paid = ledger.events().iter().find(|(event, _)| *event == release.event);
+                assert_eq!(paid.map(|(_, count)| count), Some(release.count));
+            }
+            assert_eq!(resumed.privacy().ledger_spent.unwrap(), ledger.spent().unwrap());
+        }
+    }
+    // Without a checkpoint, a run that is stopped releases its curvature there.
+    let stopped = seeded().on_progress(stop_at(50)).fit(&records).unwrap();
+    assert!(stopped.noise_aware().is_some());
+}
+
 #[test]
 fn steps_are_paid_for_block_by_block_and_before_they_are_made() {
     let (records, folder) = (people(50, false), Folder::new());
@@ -133,7 +191,7 @@ fn another_ledger_is_noticed_and_left_alone() {
     let before = std::fs::read(&path).unwrap();
     let mut other = Ledger::new(BUDGET).unwrap();
     let told = run().checkpoint(&path, 10).resume_from(&records, &mut other).unwrap_err();
-    assert!(matches!(told, Error::ForeignLedger { recorded: 0, paid: 30, .. }), "{told}");
+    assert!(matches!(told, Error::ForeignLedger { recorded: 0, paid: 1 | 30, .. }), "{told}");
     assert!(other.debits().is_empty());
     let mut other = Ledger::new(Budget { relation: Relation::ReplaceOne, ..BUDGET }).unwrap();
     let told = run().checkpoint(&path, 10).resume_from(&records, &mut other).unwrap_err().to_string();
@@ -159,7 +217,8 @@ fn two_fits_share_one_ledger() {
     assert!([&first, &second].iter().all(|fit| fit.privacy().epsilon.unwrap().upper <= 1.0));
     assert_ne!(bits(&first), bits(&second));
     assert!(run().fit_from(&records, &mut ledger).is_err());
-    assert_eq!(ledger.debits().len(), 2);
+    // Each has paid for its curvature and for its steps.
+    assert_eq!(ledger.debits().len(), 4);
 }
 
 /// Every way to hand over a checkpoint that is another run's.
@@ -187,7 +246,7 @@ fn only_the_same_run_is_resumed() {
         "{count}"
     );
     assert!(told(run().steps(61), &records).contains("steps was 60, here it is 61"));
-    assert!(told(run().clip_norm(1.0), &records).contains("protection was"));
+    assert!(told(run().clip_norm(1.0), &records).contains("clip norm was"));
     assert!(told(run().average_tail(0.25), &records).contains("average was 0.5, here it is 0.25"));
     let slower = told(run().schedule(Schedule::Constant(0.01)), &records);
     assert!(slower.contains("optimiser was") && slower.contains("Constant(0.01)"), "{slower}");
@@ -311,9 +370,9 @@ fn progress_tells_rate_and_time_left() {
 
 #[test]
 fn a_value_that_is_not_a_number_is_an_error_that_names_the_column() {
-    let mut values = vec![0.5; 20];
-    values[7] = f64::NAN;
-    let columns = [("x", values), ("y", vec![0.0; 20])];
+    let mut x = Array2::from_elem((20, 3), 0.5);
+    x[[7, 1]] = f64::NAN;
+    let columns = [("x", Column::from(x)), ("y", Column::from(vec![0.0; 20]))];
     let records = Sensitive::new(Records::from_columns(columns).unwrap());
     let mut ledger = Ledger::new(BUDGET).unwrap();
     let told = run().fit_from(&records, &mut ledger).unwrap_err().to_string();

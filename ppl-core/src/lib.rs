@@ -58,6 +58,7 @@
 //! | `program/*` | the flat program: listing, comparison, written form |
 //! | `plan/*` | its memory and its steps: fused sweeps, matrix products, gathering of records |
 //! | `math/*`, `simd` | elementary and special functions that vectorise; instruction sets chosen at run time |
+//! | `linear_predictor` | whether a record's value is a generalised linear term |
 //! | `interpret` | one record at a time, slow and obvious; finds where a number stopped being finite |
 //! | `records/*` | columns of records, in the number types they come in |
 //! | `record_gradient/*` | per-record gradients, contracted and materialised |
@@ -68,6 +69,7 @@ mod diff;
 mod error;
 mod graph;
 mod interpret;
+mod linear_predictor;
 mod math;
 mod model;
 mod op;
@@ -91,6 +93,7 @@ pub use diff::{gradient, hessian_vector, jacobian_vector, value_and_gradient, ve
 pub use error::{Error, Result, Source};
 pub use graph::{Graph, Kind, Node};
 pub use interpret::{Argument, Fault, Trouble};
+pub use linear_predictor::{LinearPredictor, linear_predictor};
 pub use model::constraint::Constraint;
 pub use model::context::{Ctx, Initial, Latent, LatentRequest, Latents, Model, Record};
 pub use model::distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};

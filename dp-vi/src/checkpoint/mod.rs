@@ -10,7 +10,7 @@ mod settings;
 
 pub(crate) use file::exists;
 pub(crate) use fingerprint::fingerprint_of_records;
-pub(crate) use settings::Settings;
+pub(crate) use settings::BoundTo;
 
 use crate::error::{Error, Result};
 use dp_sampler::Seed;

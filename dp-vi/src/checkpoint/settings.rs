@@ -3,23 +3,24 @@
 use super::fingerprint::arithmetic;
 use crate::mechanism::Protection;
 use crate::objective::Shared;
-use crate::report::PrivacyReport;
+use crate::planner::{PrivacyPlan, Settings};
 use crate::sensitive::Sensitive;
+use crate::start::PrivateStart;
 use ppl_core::Records;
 use std::fmt;
 
-/// Written as lines of `name: value`, which a checkpoint stores and compares.
-pub(crate) struct Settings<'a> {
+/// What a checkpoint is bound to. Written as lines of `name: value`, which it stores and compares.
+pub(crate) struct BoundTo<'a> {
     pub(crate) records: &'a Sensitive<Records>,
     pub(crate) shared: &'a Shared,
     pub(crate) guide: &'static str,
     pub(crate) optimiser: &'a str,
-    pub(crate) average: f64,
-    pub(crate) report: &'a PrivacyReport,
+    pub(crate) settings: &'a Settings,
+    pub(crate) plan: &'a PrivacyPlan,
     pub(crate) protection: &'a Protection,
 }
 
-impl fmt::Display for Settings<'_> {
+impl fmt::Display for BoundTo<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let schema = self.records.schema();
         write!(f, "columns:")?;
@@ -29,14 +30,7 @@ impl fmt::Display for Settings<'_> {
             write!(f, " {} {shape} {kind};", name.escape_debug())?;
         }
         writeln!(f)?;
-        writeln!(f, "programs of model and guide: {}", self.shared.fingerprint)?;
-        writeln!(f, "guide: {}", self.guide.escape_debug())?;
-        writeln!(f, "first parameters: {}", bits(&self.shared.initial))?;
-        writeln!(f, "optimiser: {}", self.optimiser.escape_debug())?;
-        writeln!(f, "average: {}", self.average)?;
-        writeln!(f, "steps: {}", self.report.steps)?;
-        writeln!(f, "sampling: {}", self.report.scheme)?;
-        match &self.report.budget {
+        match &self.settings.budget {
             Some(budget) => {
                 writeln!(
                     f,
@@ -46,19 +40,47 @@ impl fmt::Display for Settings<'_> {
             }
             None => writeln!(f, "budget: without privacy")?,
         }
+        writeln!(f, "steps: {}", self.plan.steps)?;
+        writeln!(f, "sampling: {}", self.plan.scheme)?;
+        writeln!(f, "guide: {}", self.guide.escape_debug())?;
+        match &self.settings.start {
+            // Where it led to follows from records and seed.
+            Some(start) => writeln!(f, "private start: {}", start_bits(start))?,
+            None => writeln!(f, "first parameters: {:016x}", hash(self.shared.initial.iter().copied()))?,
+        }
+        writeln!(f, "optimiser: {}", self.optimiser.escape_debug())?;
+        writeln!(f, "average: {}", self.settings.average)?;
+        writeln!(f, "clip norm: {}", self.plan.clip_norm)?;
         writeln!(f, "protection: {:?}", self.protection)?;
+        writeln!(f, "curvature: {:?}", self.plan.curvature)?;
+        writeln!(f, "draws: {:?}", self.plan.draws)?;
+        writeln!(f, "programs of model and guide: {}", self.shared.fingerprint)?;
         writeln!(f, "version of dp-vi: {}", env!("CARGO_PKG_VERSION"))?;
         writeln!(f, "arithmetic: {}", arithmetic())
     }
 }
 
-/// The bits of many numbers in few digits: FNV-1a, which tells apart what was made in good faith.
-fn bits(numbers: &[f64]) -> String {
-    let hash = numbers
+fn start_bits(start: &PrivateStart) -> String {
+    let names: Vec<String> = start
+        .candidates
         .iter()
-        .flat_map(|x| x.to_bits().to_le_bytes())
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-    format!("{hash:016x}")
+        .flat_map(|candidate| candidate.iter().map(|(name, values)| format!("{name:?} {:?}", values.shape())))
+        .collect();
+    let numbers = start.candidates.iter().flat_map(|candidate| candidate.values().flatten().copied());
+    let (bytes, bits) = (names.join(","), hash(numbers));
+    let names = hash(bytes.bytes().map(f64::from));
+    format!(
+        "{} of {names:016x} {bits:016x} between {:?}, share {}",
+        start.candidates.len(),
+        start.range,
+        start.share
+    )
+}
+
+/// The bits of many numbers in few digits: FNV-1a, which tells apart what was made in good faith.
+fn hash(numbers: impl Iterator<Item = f64>) -> u64 {
+    let bytes = numbers.flat_map(|x| x.to_bits().to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
