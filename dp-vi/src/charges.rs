@@ -1,10 +1,10 @@
 //! Everything that a run releases, and what it costs, known before any record is touched.
 
 use crate::error::Result;
-use crate::mechanism::{event, permitted};
 use crate::objective::CurvatureShape;
 use crate::planner::PrivacyPlan;
 use crate::report::Release;
+use crate::schemes::{Pricing, event};
 use crate::start::PrivateStart;
 use dp_accountant::{Accountant, Budget, Certified, Composition, Event, Ledger, Relation, Sampling};
 
@@ -13,8 +13,9 @@ use dp_accountant::{Accountant, Budget, Certified, Composition, Event, Ledger, R
 pub(crate) struct Charges {
     /// Released once, whatever the number of steps.
     once: Vec<Release>,
-    /// Released at every step.
+    /// Released at every step, or once for every epoch of steps.
     pub(crate) step: Event,
+    pricing: Pricing,
     pub(crate) steps: u64,
 }
 
@@ -34,8 +35,9 @@ impl Charges {
             let event = event(curvature.noise_multiplier, Sampling::None)?;
             once.push(Release { what, event, count: 1 });
         }
-        let step = event(calibrated.noise_multiplier, permitted(budget.relation, &plan.scheme)?)?;
-        Ok(Some(Self { once, step, steps: plan.steps }))
+        let pricing = Pricing::permitted(budget.relation, &plan.scheme)?;
+        let step = pricing.event(calibrated.noise_multiplier)?;
+        Ok(Some(Self { once, step, pricing, steps: plan.steps }))
     }
 
     /// What is released once.
@@ -48,8 +50,13 @@ impl Charges {
     /// What is released once, and so many steps.
     pub(crate) fn with_steps(&self, steps: u64) -> Composition {
         let mut all = self.once();
-        all.push(self.step, steps);
+        all.push(self.step, self.pricing.events(steps));
         all
+    }
+
+    /// What is left to be paid of a run that has paid for so many steps.
+    pub(crate) fn rest(&self, paid: u64) -> Composition {
+        Composition::single(self.step, self.pricing.events(self.steps.saturating_sub(paid)))
     }
 
     /// The whole run's ε at the budget's δ.
@@ -72,7 +79,7 @@ impl Charges {
     /// All of them, for the report.
     pub(crate) fn releases(&self) -> Vec<Release> {
         let what = "noisy sums of clipped gradients";
-        let steps = Release { what, event: self.step, count: self.steps };
+        let steps = Release { what, event: self.step, count: self.pricing.events(self.steps) };
         self.once.iter().cloned().chain([steps]).collect()
     }
 }

@@ -3,8 +3,8 @@
 use crate::clip::{ClipNorm, Sensitivity};
 use crate::error::{Error, Result};
 use crate::linear_algebra::map_eigenvalues;
-use crate::mechanism::event;
 use crate::objective::CurvatureShape;
+use crate::schemes::event;
 use crate::sensitive::Sensitive;
 use dp_accountant::{Event, Sampling};
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};

@@ -41,7 +41,7 @@
 //! |---|---|
 //! | `sensitive` | the wall, as a type |
 //! | `clip`, `quantile`, `weights` | how one record's gradient is bounded: by clipping, by a moving norm, by public weights |
-//! | `mechanism` | clip, sum, noise; the event of one release |
+//! | `mechanism`, `schemes`, `charges` | clip, sum, noise; the events of releases; all of a run's |
 //! | `curvature`, `start` | what else is released: second derivatives, a starting point |
 //! | `planner` | everything that was left open, and what it costs |
 //! | `guide`, `traced`, `draws`, `objective` | the variational family; the model on symbols; the bound as array programs |
@@ -72,6 +72,9 @@ mod posterior;
 mod quantile;
 mod report;
 mod run;
+#[cfg(test)]
+mod scheme_audit_tests;
+mod schemes;
 mod sensitive;
 mod start;
 #[cfg(any(test, feature = "proptest"))]

@@ -3,10 +3,10 @@
 use crate::clip::{ClipNorm, Clipping};
 use crate::draws::Draws;
 use crate::error::{Error, Result};
-use crate::mechanism::{event, permitted, sampling_rate};
 use crate::objective::CurvatureShape;
 use crate::optimiser::Schedule;
 use crate::quantile::Quantile;
+use crate::schemes::{Pricing, event, sampling_rate};
 use crate::start::PrivateStart;
 use crate::traced::Survey;
 use dp_accountant::{Budget, Calibrated, Composition, calibrate_noise_multiplier};
@@ -128,10 +128,10 @@ struct Spending {
 impl Spending {
     /// The noise that makes so many steps keep the budget.
     fn calibrate(&self, scheme: &Scheme, steps: u64) -> Result<Calibrated> {
-        let sampling = permitted(self.budget.relation, scheme)?;
+        let pricing = Pricing::permitted(self.budget.relation, scheme)?;
         Ok(calibrate_noise_multiplier(&self.budget, |noise_multiplier| {
             let mut all = self.beside.clone();
-            all.push(event(noise_multiplier, sampling)?, steps);
+            all.push(pricing.event(noise_multiplier)?, pricing.events(steps));
             Ok(all)
         })?)
     }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::guide::Guide;
 use crate::sensitive::Sensitive;
 use crate::training::Training;
-use dp_accountant::{Composition, Ledger, Purse};
+use dp_accountant::{Ledger, Purse};
 use dp_sampler::{Seed, Subsampler, Subsampling};
 use ppl_core::{Model, Records};
 use std::ops::ControlFlow;
@@ -228,7 +228,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         }
         if charges.is_none() {
             let allowed = training.done() + training.left();
-            training.gradient_mut().allow_unprotected(steps - allowed)?;
+            training.gradient_mut().allow_unprotected(steps.saturating_sub(allowed))?;
         }
         let keeper = place.map(|(path, every)| Keeper { path, every, seed, settings, print });
         drive(training, purse, shared_purse, keeper.as_ref(), on_progress.as_mut())
@@ -255,7 +255,7 @@ fn check_paid(charges: &Charges, purse: &mut dyn Purse, steps: u64, shared: bool
             return Err(Error::ForeignLedger { recorded, paid: wanted, event });
         }
     }
-    Ok(purse.ledger().clone().debit(charges.step, charges.steps.saturating_sub(steps))?)
+    Ok(purse.ledger().clone().debit_all(&charges.rest(steps))?)
 }
 
 /// All steps that are left, block by block.

@@ -11,6 +11,7 @@ use crate::objective::{PriorCurvature, Shared};
 use crate::optimiser::{SavedState, StepIndex, TailAverage, Transformation};
 use crate::posterior::Posterior;
 use crate::report::PrivacyReport;
+use crate::schemes::sampling_variance;
 use crate::sensitive::Sensitive;
 use crate::tail::GradientTail;
 use dp_accountant::{Certified, Purse};
@@ -182,12 +183,8 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             state.clone().finish()
         };
         restore().map_err(|error| wrong(error.to_string()))?;
-        if checkpoint.done > self.report.steps || checkpoint.paid > self.report.steps {
-            let (done, paid) = (checkpoint.done, checkpoint.paid);
-            return Err(wrong(format!(
-                "{done} steps are done and {paid} paid for, of {}",
-                self.report.steps
-            )));
+        if checkpoint.done > self.report.steps {
+            return Err(wrong(format!("{} steps are done of {}", checkpoint.done, self.report.steps)));
         }
         self.done = checkpoint.done;
         self.report.secret_seed = checkpoint.secret;
@@ -233,10 +230,10 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     pub(crate) fn fit(mut self) -> Fit {
         let marginals = self.marginals();
         let uncorrected = Posterior::new(&self.shared.sites, marginals.clone());
-        let rate = self.gradient.rate();
+        let sampling = sampling_variance(&self.gradient.scheme(), self.gradient.rate());
         let noise_aware = self.correction.take().and_then(|correction| {
             let curvature = correction.curvature.as_deref()?;
-            correct(&self.shared, &marginals, curvature, &correction.tail, correction.prior, rate)
+            correct(&self.shared, &marginals, curvature, &correction.tail, correction.prior, sampling)
         });
         let posterior = match &noise_aware {
             Some(found) => Posterior::new(&self.shared.sites, corrected(&self.shared, marginals, found)),
@@ -254,7 +251,7 @@ fn correct(
     curvature: &[f64],
     tail: &GradientTail,
     mut prior: PriorCurvature,
-    rate: f64,
+    sampling: f64,
 ) -> Option<NoiseAware> {
     let (values, gradients) = tail.means();
     let sites: Vec<_> = shared.sites.iter().zip(marginals).zip(shared.frontier()).collect();
@@ -274,7 +271,7 @@ fn correct(
         values: &values,
         gradients: &gradients,
         noise_variance: tail.noise_variance(),
-        sampling: (1.0 - rate) / (rate * tail.steps() as f64),
+        sampling: sampling / tail.steps() as f64,
         prior_gradient: &prior_gradient,
         prior_curvature: &prior_curvature,
     };

@@ -1,7 +1,7 @@
 //! Runs that are stopped and resumed: the same result, no payment too few, and nothing resumed that is another run.
 
 use dp_accountant::{Budget, FileLedger, Ledger, Relation, Sampling};
-use dp_sampler::{FullBatch, Poisson, Seed};
+use dp_sampler::{BallsInBins, FullBatch, Poisson, Seed, Shuffle, Subsampling, WithReplacement};
 use dp_vi::{
     AdaDp, AutoNormal, Checkpoint, Clipping, Correction, DpVi, Draws, Error, Fit, PrivateStart, Progress,
     Quantile, RecordWeights, Schedule, Sensitive, adam, momentum, yogi,
@@ -180,6 +180,49 @@ fn steps_are_paid_for_block_by_block_and_before_they_are_made() {
     assert_eq!(uses(ledger.ledger()), STEPS);
     assert!(ledger.ledger().spent().unwrap().upper <= 1.0);
     assert_eq!(bits(&fit), bits(&seeded().fit(&records).unwrap()));
+}
+
+/// Blocks end with epochs, and what is paid for an epoch too much is not paid for again.
+#[test]
+fn shuffled_runs_are_resumed() {
+    let (records, folder) = (people(50, false), Folder::new());
+    let budget = Budget { relation: Relation::ReplaceOne, ..BUDGET };
+    fn with<S: Subsampling>(
+        plan: S,
+        budget: Budget,
+    ) -> DpVi<fn(&mut ppl_core::Ctx) -> ppl_core::Result<()>, AutoNormal, S> {
+        let run = DpVi::new(logistic as fn(&mut ppl_core::Ctx) -> ppl_core::Result<()>, AutoNormal::new());
+        run.budget(budget).subsample(plan).steps(20)
+    }
+    fn check<S: Subsampling + Copy>(
+        plan: S,
+        budget: Budget,
+        records: &Sensitive<Records>,
+        path: &Path,
+        events: u64,
+    ) {
+        let whole = with(plan, budget).seed(Seed::for_tests(4)).fit(records).unwrap();
+        let mut ledger = Ledger::new(budget).unwrap();
+        let begun = with(plan, budget).seed(Seed::for_tests(4)).checkpoint(path, 4).on_progress(stop_at(9));
+        begun.fit_from(records, &mut ledger).unwrap();
+        let resumed = with(plan, budget).checkpoint(path, 5).resume_from(records, &mut ledger).unwrap();
+        assert_eq!(bits(&resumed), bits(&whole));
+        let release =
+            resumed.privacy().releases.iter().find(|release| release.what.contains("sums")).unwrap();
+        assert_eq!(release.count, events);
+        let paid = ledger.events().iter().find(|(event, _)| *event == release.event).unwrap().1;
+        assert_eq!(paid, events);
+        assert!(resumed.privacy().epsilon.unwrap().upper <= 1.0);
+    }
+    // 50 by 8: seven steps an epoch, so that 20 steps are three epochs.
+    check(Shuffle::batch(8).unwrap(), budget, &records, &folder.file("shuffle"), 21);
+    check(BallsInBins::bins(7).unwrap(), budget, &records, &folder.file("bins"), 3);
+    check(BallsInBins::bins(7).unwrap(), BUDGET, &records, &folder.file("bins too"), 3);
+    check(WithReplacement::batch(8).unwrap(), budget, &records, &folder.file("with"), 20);
+    let told = with(Shuffle::batch(8).unwrap(), BUDGET).fit(&records).unwrap_err().to_string();
+    assert!(told.contains("shuffled epochs"), "{told}");
+    let told = with(WithReplacement::batch(8).unwrap(), BUDGET).fit(&records).unwrap_err().to_string();
+    assert!(told.contains("sampling with replacement"), "{told}");
 }
 
 #[test]
