@@ -51,10 +51,7 @@ impl fmt::Display for PrivacyReport {
         writeln!(f, "  budget     epsilon = {}, delta = {:e}", budget.epsilon, budget.delta)?;
         if let Some(spent) = &self.ledger_spent {
             let spent = rounded_up(spent.upper);
-            writeln!(
-                f,
-                "  ledger     epsilon = {spent} spent in all, with what others were paid for from it"
-            )?;
+            writeln!(f, "  ledger     epsilon = {spent} spent in all, by everything that was paid from it")?;
         }
         writeln!(f, "  record     {}", self.record)?;
         writeln!(f, "  relation   {}: {}", budget.relation, number(budget))?;
