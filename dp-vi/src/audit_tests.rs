@@ -84,23 +84,29 @@ fn normal_quantile(p: f64) -> f64 {
 }
 
 /// Two-sided false-alarm rate of a deviation this many standard errors wide: 2Φ(−5.2) = 2.0e-7.
-const STANDARD_ERRORS: f64 = 5.2;
+pub(crate) const STANDARD_ERRORS: f64 = 5.2;
 
-/// Without subsampling: are the two sets of sums `1/σ` apart? The interval of ε at δ = 1e-5 that the observed separation
-/// leaves, at confidence 1 − 2e-7.
-fn audited_epsilon(actual: f64, axis: usize, n: u64) -> (f64, f64) {
-    let present = sums(actual, &FullBatch, 1.0, (axis, true), n, 11);
-    let absent = sums(actual, &FullBatch, 1.0, (axis, false), n, 12);
-    let (hits, alarms) = (share_above(&present, 0.5), share_above(&absent, 0.5));
+/// Two sets of values of a normal statistic with standard deviation 1: the interval of ε at δ = 1e-5 that their observed separation
+/// leaves, at confidence 1 − 2e-7. `threshold` lies about in the middle.
+pub(crate) fn separated_epsilon(present: &[f64], absent: &[f64], threshold: f64) -> (f64, f64) {
+    let n = present.len().min(absent.len()) as f64;
+    let (hits, alarms) = (share_above(present, threshold), share_above(absent, threshold));
     let (a, b) = (normal_quantile(hits), normal_quantile(alarms));
     // Delta method: sd of Φ⁻¹(p̂) is √(p(1−p)/n)/φ(Φ⁻¹(p)).
-    let variance = |p: f64, z: f64| p * (1.0 - p) / n as f64 * (2.0 * std::f64::consts::PI) * (z * z).exp();
+    let variance = |p: f64, z: f64| p * (1.0 - p) / n * (2.0 * std::f64::consts::PI) * (z * z).exp();
     let error = STANDARD_ERRORS * (variance(hits, a) + variance(alarms, b)).sqrt();
     let epsilon = |separation: f64| {
         let event = event(1.0 / separation, Sampling::None);
         Accountant::new(Relation::AddRemove).compose(event.unwrap(), 1).epsilon(1e-5).unwrap()
     };
     (epsilon(a - b - error).lower, epsilon(a - b + error).upper)
+}
+
+/// Without subsampling: are the two sets of sums `1/σ` apart?
+fn audited_epsilon(actual: f64, axis: usize, n: u64) -> (f64, f64) {
+    let present = sums(actual, &FullBatch, 1.0, (axis, true), n, 11);
+    let absent = sums(actual, &FullBatch, 1.0, (axis, false), n, 12);
+    separated_epsilon(&present, &absent, 0.5)
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use dp_accountant::Relation;
 use ppl_core::{RecordGradient, Records, Scalar};
+use serde::Serialize;
 
 /// Smallest clip norm accepted: far above what squares that underflow can hide of a norm (see [`RecordGradient`]).
 pub const SMALLEST_CLIP_NORM: f64 = 1e-4;
@@ -126,7 +127,8 @@ impl Sensitivity {
 }
 
 /// How the gradient of one record is bounded. Whatever the choice, its norm is at most `C` when it enters the sum.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Clipping {
     /// The whole gradient is scaled down to norm `C`: keeps its direction.

@@ -100,7 +100,7 @@ impl CurvatureRelease {
     }
 
     /// The noisy matrix with the noise of this number: 0 for the one release there is, others for tests.
-    fn noisy(&mut self, records: &Sensitive<Records>, number: u64) -> Result<Vec<f64>> {
+    pub(crate) fn noisy(&mut self, records: &Sensitive<Records>, number: u64) -> Result<Vec<f64>> {
         let (records, n) = (records.behind_the_wall(), self.elements);
         let all: Vec<u64> = (0..records.len() as u64).collect();
         let mut sum = vec![0.0; self.gradient.dimension()];

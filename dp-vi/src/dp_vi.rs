@@ -448,6 +448,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             scheme: gradient.scheme(),
             noise_multiplier: plan.calibrated.map(|calibrated| calibrated.noise_multiplier),
             clip_norm: plan.calibrated.map(|_| plan.clip_norm),
+            clipping: plan.calibrated.map(|_| plan.clipping),
             steps: plan.steps,
             steps_done: 0,
             releases: charges.as_ref().map(Charges::releases).unwrap_or_default(),

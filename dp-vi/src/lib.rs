@@ -5,7 +5,6 @@
 //!
 //! ```
 //! use dp_accountant::{Budget, Relation};
-//! use dp_sampler::Poisson;
 //! use dp_vi::{AutoNormal, DpVi, Sensitive};
 //! use ndarray::{Array1, Array2};
 //! use ppl_core::{Column, Ctx, Distribution, Records, Result};
@@ -24,11 +23,10 @@
 //! let x = Array2::from_shape_fn((2000, 2), |(i, j)| ((i * (3 + 4 * j)) % 17) as f64 / 8.0 - 1.0);
 //! let y: Array1<f64> = x.rows().into_iter().map(|x| f64::from(x[0] > x[1])).collect();
 //! let records = Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))])?);
-//! let fit = DpVi::new(model, AutoNormal::new())
-//!     .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
-//!     .subsample(Poisson::rate(0.05)?)
-//!     .steps(500)
-//!     .fit(&records)?;
+//! let vi = DpVi::new(model, AutoNormal::new())
+//!     .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove });
+//! println!("{}", vi.plan(records.schema())?.explain());   // what will be done, why, and its cost
+//! let fit = vi.fit(&records)?;
 //! println!("{}", fit.privacy());             // the guarantee in words and numbers
 //! let w = fit.posterior().mean("w")?;
 //! assert!(w[0] > 0.0 && w[1] < 0.0);
@@ -54,6 +52,8 @@
 
 #[cfg(test)]
 mod audit_tests;
+#[cfg(test)]
+mod audits_of_modes;
 mod charges;
 mod checkpoint;
 mod clip;

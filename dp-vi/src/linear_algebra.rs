@@ -41,7 +41,11 @@ pub(crate) fn inverse(lower: &[f64], n: usize) -> Vec<f64> {
         column.fill(0.0);
         column[j] = 1.0;
         solve(lower, n, &mut column);
-        (0..n).for_each(|i| inverse[i * n + j] = column[i]);
+        // Both triangles from one of them, so that the result is symmetric to the last bit.
+        (0..=j).for_each(|i| {
+            inverse[i * n + j] = column[i];
+            inverse[j * n + i] = column[i];
+        });
     }
     inverse
 }

@@ -318,6 +318,15 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         }
     }
 
+    /// `C` of the next release.
+    #[cfg(test)]
+    pub(crate) fn clip_norm(&self) -> Option<f64> {
+        match &self.protection {
+            Protection::Gaussian(sum) => Some(sum.clip.norm()),
+            Protection::None => None,
+        }
+    }
+
     /// Lets releases through unaccounted, for tests that make far more of them than any budget would pay for.
     #[cfg(test)]
     pub(crate) fn allow_for_tests(&mut self, releases: u64) {

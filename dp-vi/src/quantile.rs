@@ -3,6 +3,7 @@
 use crate::clip::{ClipNorm, SMALLEST_CLIP_NORM};
 use crate::error::{Error, Result};
 use ppl_core::{RecordGradient, Records, Scalar};
+use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A clip norm below which, at each step, about a share `target` of the gradients lies.
@@ -33,7 +34,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// # References
 /// Andrew, Thakkar, McMahan, Ramaswamy 2021, "Differentially Private Learning with Adaptive Clipping" (the rule, and the split of `σ`).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Quantile {
     /// Share of the gradients that should not be clipped, strictly between 0 and 1. The customary 0.5 biases posteriors
     /// badly.

@@ -48,7 +48,8 @@ impl Reference {
                 return Ok(Self { mean: w.to_vec(), sd });
             }
             let (mut share, now) = (1.0, value(&w));
-            while share > 1e-6 && value(&(&w + share * &step)) < now {
+            // Close to the optimum the value changes by less than its rounding.
+            while share > 1e-6 && value(&(&w + share * &step)) < now - 1e-9 * now.abs() {
                 share *= 0.5;
             }
             w = w + share * step;

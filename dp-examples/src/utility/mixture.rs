@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
+use dp_sampler::{Purpose, Seed};
 use dp_vi::{AutoNormal, Clipping, DpVi, PrivateStart, Quantile, Sensitive};
 use ndarray::{Array1, Array2, ArrayD};
 use ppl_core::{

@@ -2,6 +2,7 @@
 
 mod text;
 
+use crate::clip::Clipping;
 use dp_accountant::{Budget, Certified, Event, Relation};
 use dp_sampler::Scheme;
 use serde::Serialize;
@@ -61,8 +62,10 @@ pub struct PrivacyReport {
     pub scheme: Scheme,
     /// Noise standard deviation over clip norm, σ.
     pub noise_multiplier: Option<f64>,
-    /// Largest norm of one record's gradient, C.
+    /// Largest norm of one record's gradient, C; the first one, where it follows a quantile.
     pub clip_norm: Option<f64>,
+    /// How gradients are clipped to it.
+    pub clipping: Option<Clipping>,
     /// Number of noisy sums that were planned, which is what ε is of.
     pub steps: u64,
     /// Number of noisy sums that were released.

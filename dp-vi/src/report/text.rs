@@ -1,6 +1,7 @@
 //! The statement in words.
 
 use super::{PrivacyReport, Release};
+use crate::clip::Clipping;
 use dp_accountant::{Budget, Relation, rounded_down, rounded_up};
 use std::fmt;
 
@@ -61,7 +62,12 @@ impl fmt::Display for PrivacyReport {
                 f,
                 "  mechanism  Gaussian noise of standard deviation {sigma:.6} x {clip} on sums of per-record"
             )?;
-            writeln!(f, "             gradients clipped to norm {clip}; {} releases", self.steps)?;
+            let how = match self.clipping {
+                Some(Clipping::Quantile(_)) => "at first, which then follows a quantile",
+                Some(Clipping::PerSite) => "site by site",
+                _ => "as a whole",
+            };
+            writeln!(f, "             gradients clipped to norm {clip} {how}; {} releases", self.steps)?;
         }
         if self.steps_done < self.steps {
             writeln!(f, "             {} of them made; stated is the cost of all", self.steps_done)?;
