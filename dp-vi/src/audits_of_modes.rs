@@ -3,10 +3,10 @@
 
 use crate::audit_tests::{STANDARD_ERRORS, separated_epsilon};
 use crate::clip::{ClipNorm, Rule};
-use crate::curvature::CurvatureRelease;
+use crate::curvature::{CurvatureRelease, CurvatureShape};
 use crate::draws::Draws;
 use crate::mechanism::{NoisySum, PrivateGradient, Protection};
-use crate::objective::{CurvatureShape, Objective, Recipe};
+use crate::objective::{Objective, Recipe};
 use crate::quantile::{Adaptive, Quantile};
 use crate::schemes::event;
 use crate::sensitive::Sensitive;

@@ -1,7 +1,7 @@
 //! Everything that a run releases, and what it costs, known before any record is touched.
 
+use crate::curvature::CurvatureShape;
 use crate::error::Result;
-use crate::objective::CurvatureShape;
 use crate::planner::PrivacyPlan;
 use crate::report::Release;
 use crate::schemes::{Pricing, event};

@@ -3,12 +3,54 @@
 use crate::clip::{ClipNorm, Sensitivity};
 use crate::error::{Error, Result};
 use crate::linear_algebra::map_eigenvalues;
-use crate::objective::CurvatureShape;
 use crate::schemes::event;
 use crate::sensitive::Sensitive;
+use crate::traced::Traced;
 use dp_accountant::{Event, Sampling};
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
-use ppl_core::{RecordGradient, Records};
+use ppl_core::{LinearPredictor, RecordGradient, Records, Var, gradient};
+
+/// Which elements of the curvature are released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CurvatureShape {
+    /// All of them.
+    Full,
+    /// The diagonal.
+    Diagonal,
+}
+
+/// Told where a curvature is asked for that has no program.
+pub(crate) const NOT_LINEAR: Error = Error::Conflict(
+    "the curvature is released for generalised linear terms only, and this likelihood is not recognised as one",
+);
+
+/// A program whose per-record *gradient* is one record's curvature: the derivative of `⟨M, H⟩` by `M` is `H`. For `H = κ d dᵀ` it is a
+/// product of vectors, so it is contracted like any other.
+pub(crate) fn curvature_program<'g>(
+    traced: &Traced<'g>,
+    term: &LinearPredictor<'g>,
+    weight: Option<Var<'g>>,
+    shape: CurvatureShape,
+) -> Result<RecordGradient<f64>> {
+    let graph = traced.log_likelihood.graph();
+    let slope = gradient(traced.log_likelihood, &[term.predictor])?[0];
+    let bend = -gradient(slope, &[term.predictor])?[0];
+    let bend = weight.map_or(bend, |weight| weight * bend);
+    let flat: Vec<_> = term.design.iter().map(|part| part.reshape(part.shape().elements())).collect();
+    let design = if let [one] = flat[..] { one } else { graph.concat(&flat, 0) };
+    let elements = traced.frontier_elements();
+    let (matrix, value) = match shape {
+        CurvatureShape::Full => {
+            let matrix = graph.input("curvature", [elements, elements])?;
+            (matrix, bend * design.inner(matrix.matvec(design)))
+        }
+        CurvatureShape::Diagonal => {
+            let matrix = graph.input("curvature", [elements])?;
+            (matrix, bend * design.square().inner(matrix))
+        }
+    };
+    Ok(RecordGradient::<f64>::new(value, &[matrix])?)
+}
 
 /// Releases `S ≈ −Σ_i w_i ∂²ℓ_i/∂u²` once, over all records.
 ///

@@ -42,7 +42,7 @@
 //! | `mechanism`, `schemes`, `charges` | clip, sum, noise; the events of releases; all of a run's |
 //! | `curvature`, `start` | what else is released: second derivatives, a starting point |
 //! | `planner` | everything that was left open, and what it costs |
-//! | `guide`, `traced`, `draws`, `objective` | the variational family; the model on symbols; the bound as array programs |
+//! | `guide`, `traced`, `draws`, `objective`, `prior` | the variational family; the model on symbols; the bound as array programs |
 //! | `optimiser`, `tail` | transformations of gradients, schedules, averaging |
 //! | `dp_vi`, `training`, `run` | settings; one run, step by step; whole runs |
 //! | `checkpoint` | runs that survive the process |
@@ -69,6 +69,7 @@ mod objective;
 mod optimiser;
 mod planner;
 mod posterior;
+mod prior;
 mod quantile;
 mod report;
 mod run;
@@ -87,13 +88,13 @@ mod weights;
 
 pub use checkpoint::Checkpoint;
 pub use clip::{ClipNorm, Clipping, SMALLEST_CLIP_NORM, Sensitivity};
+pub use curvature::CurvatureShape;
 pub use dp_vi::{DpVi, Fit};
 pub use draws::Draws;
 pub use error::{Error, Result};
 pub use guide::{AutoNormal, Guide, GuideParameter, GuideProgram, GuideSite, Marginal};
 pub use mechanism::{GaussianSum, PrivateGradient};
 pub use noise_aware::NoiseAware;
-pub use objective::CurvatureShape;
 pub use optimiser::{
     AdaDp, Chain, Momentum, ParameterLayout, SavedState, ScaleByAdaGrad, ScaleByAdam, ScaleByName,
     ScaleByRms, ScaleBySchedule, ScaleByYogi, Schedule, StepIndex, Transformation, Update, ada_grad, adam,

@@ -1,16 +1,18 @@
 //! The evidence lower bound as array programs: a per-record part behind the wall, and a shared part in front of it.
 
+use crate::curvature::{CurvatureShape, NOT_LINEAR, curvature_program};
 use crate::draws::Draws;
 use crate::error::{Error, Result};
 use crate::guide::{Guide, GuideProgram, GuideSite};
 use crate::optimiser::ParameterLayout;
+use crate::prior::{PriorCurvature, prior_programs};
 use crate::sensitive::Sensitive;
 use crate::traced::{Mirrored, Traced};
 use crate::weights::RecordWeights;
 use ndarray::ArrayD;
 use ppl_core::{
     Graph, InputId, Model, Noise, NoiseKind, Plan, Program, Record, RecordGradient, Records, Unconstrained,
-    Var, gradient, hessian_vector, trace, vector_jacobian,
+    Var, trace, vector_jacobian,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -37,18 +39,6 @@ pub(crate) struct Recipe<'a> {
     /// Where latent sites start, unconstrained, instead of at the guide's own choice.
     pub(crate) initial: BTreeMap<String, ArrayD<f64>>,
 }
-
-/// Which elements of the curvature are released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CurvatureShape {
-    /// All of them.
-    Full,
-    /// The diagonal.
-    Diagonal,
-}
-
-/// The matrix that curvature programs are differentiated by.
-const CURVATURE_INPUT: &str = "curvature";
 
 /// Where one site's numbers lie: in the vector of all unconstrained values, and in the inputs of the programs.
 struct SitePlace {
@@ -92,18 +82,8 @@ pub(crate) struct Shared {
     values: Vec<f64>,
 }
 
-/// Minus the second derivatives of the log prior at the frontier, the other sites held where they are.
-pub(crate) struct PriorCurvature {
-    product: Plan<f64>,
-    gradient: Plan<f64>,
-}
-
 fn cotangent_name(site: &str) -> String {
     format!("cotangent/{site}")
-}
-
-fn tangent_name(site: &str) -> String {
-    format!("tangent/{site}")
 }
 
 /// An error that says where the records do not fit, but quotes none of them.
@@ -310,55 +290,11 @@ fn record_programs<'g>(
     };
     let gradient = RecordGradient::<f64>::grouped(weighted(value), &arrays, &sites)?;
     let curvature = match (recipe.curvature, &term) {
-        (Some(shape), Some(term)) => {
-            let slope = ppl_core::gradient(traced.log_likelihood, &[term.predictor])?[0];
-            let bend = weighted(-ppl_core::gradient(slope, &[term.predictor])?[0]);
-            let flat: Vec<_> = term.design.iter().map(|part| part.reshape(part.shape().elements())).collect();
-            let design = if let [one] = flat[..] { one } else { graph.concat(&flat, 0) };
-            let elements = traced.frontier_elements();
-            // The derivative of ⟨M, H⟩ by M is H, one record's curvature.
-            let (matrix, value) = match shape {
-                CurvatureShape::Full => {
-                    let matrix = graph.input(CURVATURE_INPUT, [elements, elements])?;
-                    (matrix, bend * design.inner(matrix.matvec(design)))
-                }
-                CurvatureShape::Diagonal => {
-                    let matrix = graph.input(CURVATURE_INPUT, [elements])?;
-                    (matrix, bend * design.square().inner(matrix))
-                }
-            };
-            Some(RecordGradient::<f64>::new(value, &[matrix])?)
-        }
-        (Some(_), None) => {
-            return Err(Error::Conflict(
-                "the curvature is released for generalised linear terms only, and this likelihood is not recognised as one",
-            ));
-        }
+        (Some(shape), Some(term)) => Some(curvature_program(traced, term, weight, shape)?),
+        (Some(_), None) => return Err(NOT_LINEAR),
         (None, _) => None,
     };
     Ok((gradient, curvature))
-}
-
-/// The gradient of the prior at all sites and, if wanted, its curvature at the frontier.
-fn prior_programs<'g>(
-    graph: &'g Graph,
-    traced: &Traced<'g>,
-    curvature: bool,
-) -> Result<(Plan<f64>, Option<PriorCurvature>)> {
-    let log_density = traced.trace.log_prior() + traced.trace.log_jacobian();
-    let prior = Plan::new(&Program::new(graph, &gradient(log_density, &traced.inputs)?)?);
-    if !curvature {
-        return Ok((prior, None));
-    }
-    let frontier = traced.frontier();
-    let names = traced.sites.iter().zip(&traced.touched).filter(|(_, touched)| **touched);
-    let tangents: Vec<_> = names
-        .map(|(site, _)| graph.input(tangent_name(&site.name), site.shape.clone()))
-        .collect::<Result<_, _>>()?;
-    let product = hessian_vector(log_density, &frontier, &tangents)?;
-    let product = Plan::new(&Program::new(graph, &product)?);
-    let gradient = Plan::new(&Program::new(graph, &gradient(log_density, &frontier)?)?);
-    Ok((prior, Some(PriorCurvature { product, gradient })))
 }
 
 impl Shared {
@@ -466,42 +402,6 @@ impl Shared {
     /// For each site, its part of one draw's noisy sum.
     pub(crate) fn frontier(&self) -> impl Iterator<Item = Option<Range<usize>>> {
         self.places.iter().map(|place| place.frontier.clone())
-    }
-}
-
-impl PriorCurvature {
-    /// The gradient of the log prior at the frontier, and minus its second derivatives row by row, with the sites at `values`
-    /// (each with its name and its part of the frontier).
-    pub(crate) fn at(&mut self, sites: &[(&str, &[f64], Option<Range<usize>>)]) -> (Vec<f64>, Vec<f64>) {
-        for (name, values, _) in sites {
-            let name = Unconstrained::input_name(name);
-            for plan in [&mut self.product, &mut self.gradient] {
-                if let Ok(input) = plan.input(&name) {
-                    plan.input_mut(input).copy_from_slice(values);
-                }
-            }
-        }
-        let flat = |plan: &Plan<f64>| {
-            (0..plan.outputs()).flat_map(|output| plan.output(output).to_vec()).collect::<Vec<f64>>()
-        };
-        self.gradient.run();
-        let gradient = flat(&self.gradient);
-        let mut curvature = Vec::with_capacity(gradient.len() * gradient.len());
-        for element in 0..gradient.len() {
-            for (name, _, frontier) in sites {
-                let (Some(frontier), Ok(input)) = (frontier, self.product.input(&tangent_name(name))) else {
-                    continue;
-                };
-                let tangent = self.product.input_mut(input);
-                tangent.fill(0.0);
-                if frontier.contains(&element) {
-                    tangent[element - frontier.start] = 1.0;
-                }
-            }
-            self.product.run();
-            curvature.extend(flat(&self.product).iter().map(|x| -x));
-        }
-        (gradient, curvature)
     }
 }
 

@@ -1,9 +1,9 @@
 //! What a run will do and what it will cost, decided before any record is looked at.
 
 use crate::clip::{ClipNorm, Clipping};
+use crate::curvature::{CurvatureShape, NOT_LINEAR};
 use crate::draws::Draws;
 use crate::error::{Error, Result};
-use crate::objective::CurvatureShape;
 use crate::optimiser::Schedule;
 use crate::quantile::Quantile;
 use crate::schemes::{Pricing, event, sampling_rate};
@@ -341,9 +341,7 @@ impl Settings {
         reasons: &mut Vec<String>,
     ) -> Result<Option<CurvatureShape>> {
         if matches!(self.correction, Correction::Full | Correction::Diagonal) && !survey.is_linear {
-            return Err(Error::Conflict(
-                "the curvature is released for generalised linear terms only, and this likelihood is not recognised as one",
-            ));
+            return Err(NOT_LINEAR);
         }
         let shape = match (self.correction, budget) {
             (Correction::None, _) | (_, None) => None,

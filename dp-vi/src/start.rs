@@ -39,6 +39,9 @@ pub struct PrivateStart {
     pub share: f64,
 }
 
+/// Values by site.
+type Values = BTreeMap<String, ArrayD<f64>>;
+
 /// Most candidates.
 const MOST: usize = 1_000_000;
 
@@ -75,7 +78,7 @@ impl PrivateStart {
         records: &Sensitive<Records>,
         private: Option<(f64, Relation)>,
         seed: &Seed,
-    ) -> Result<BTreeMap<String, ArrayD<f64>>> {
+    ) -> Result<Values> {
         let utilities = self.utilities(model, records)?;
         let largest = utilities.iter().map(|(utility, _)| *utility).fold(f64::NEG_INFINITY, f64::max);
         let chosen = match private {
@@ -95,11 +98,7 @@ impl PrivateStart {
     }
 
     /// Each candidate's utility, and its unconstrained values.
-    fn utilities(
-        &self,
-        model: &impl Model,
-        records: &Sensitive<Records>,
-    ) -> Result<Vec<(f64, BTreeMap<String, ArrayD<f64>>)>> {
+    fn utilities(&self, model: &impl Model, records: &Sensitive<Records>) -> Result<Vec<(f64, Values)>> {
         let graph = Graph::new();
         let trace = trace(model, &graph, records.schema(), Unconstrained)?;
         let Some(log_likelihood) = trace.record_log_likelihood() else {

@@ -7,9 +7,10 @@ use crate::error::{Error, Result};
 use crate::guide::{Guide, Marginal};
 use crate::mechanism::PrivateGradient;
 use crate::noise_aware::{Evidence, NoiseAware};
-use crate::objective::{PriorCurvature, Shared};
+use crate::objective::Shared;
 use crate::optimiser::{SavedState, StepIndex, TailAverage, Transformation};
 use crate::posterior::Posterior;
+use crate::prior::{PriorCurvature, SiteAt};
 use crate::report::PrivacyReport;
 use crate::schemes::sampling_variance;
 use crate::sensitive::Sensitive;
@@ -260,7 +261,7 @@ fn correct(
         .iter()
         .map(|((site, marginal), frontier)| {
             let values = frontier.as_ref().map_or(marginal.loc.as_slice(), |range| &values[range.clone()]);
-            (site.name.as_str(), values, frontier.clone())
+            SiteAt { name: site.name.as_str(), values, frontier: frontier.clone() }
         })
         .collect();
     let (prior_gradient, prior_curvature) = prior.at(&at);

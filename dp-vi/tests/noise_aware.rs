@@ -64,7 +64,6 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         let fits: Vec<Fit> = (0..SETS).map(|set| fit(set, rate, steps)).collect();
         let (corrected, guide) =
             (covered(fits.iter().map(Fit::posterior)), covered(fits.iter().map(Fit::uncorrected)));
-        println!("rate {rate}: corrected {corrected:?}, the guide alone {guide:?}");
         for j in 0..2 {
             assert!((corrected[j] - 0.9).abs() < 0.09, "rate {rate}: {corrected:?}");
             assert!(

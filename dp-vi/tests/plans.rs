@@ -213,6 +213,38 @@ fn fixed_batches_under_replace_one_are_planned_with_the_number_stated() {
     assert_eq!(fit.privacy().noise_multiplier, plan.calibrated.map(|calibrated| calibrated.noise_multiplier));
 }
 
+/// A private start is paid from the same budget, and works on one record and on none.
+#[test]
+fn a_private_start_is_paid_for() {
+    let candidates = [-3.0, 0.0, 3.0].map(|m| BTreeMap::from([("m".to_owned(), arr0(m).into_dyn())]));
+    for relation in [Relation::AddRemove, Relation::ReplaceOne] {
+        for count in [0, 1, 400] {
+            let records = Records::from_columns([("y", vec![3.0; count])]).unwrap();
+            let start = PrivateStart { candidates: candidates.to_vec(), range: (-8.0, -1.0), share: 0.2 };
+            let fit = DpVi::new(location, AutoNormal::new())
+                .budget(budget(1.0, relation))
+                .clip_norm(1.0)
+                // Too slow to get anywhere, so that the outcome tells the start.
+                .schedule(dp_vi::Schedule::Constant(1e-6))
+                .steps(5)
+                .start_from(start)
+                .seed(Seed::for_tests(6))
+                .fit(&Sensitive::new(records))
+                .unwrap();
+            let report = fit.privacy();
+            assert!(report.epsilon.as_ref().unwrap().upper <= 1.0);
+            assert_eq!(report.releases[0].what, "private start");
+            assert_eq!(report.releases[0].event.to_string(), "mechanism with epsilon 0.2, no sampling");
+            // 400 records that fit one candidate by far: the others have probability below e^-30.
+            let m = fit.posterior().mean("m").unwrap()[[]];
+            assert!(
+                (m.abs() - m.round().abs()).abs() < 1e-4 && (count < 400 || (m - 3.0).abs() < 1e-4),
+                "{m}"
+            );
+        }
+    }
+}
+
 /// Every way to bound gradients and to draw gives a fit within the budget, on samples and full batches, with one record too.
 #[test]
 fn every_combination_runs() {
