@@ -297,7 +297,10 @@ fn drive<G: Guide, S: Subsampler>(
         let done = training.done();
         if let Some(callback) = &mut on_progress {
             let now = Instant::now();
-            if done % every == 0 || done == steps || now.duration_since(told) >= Duration::from_secs(1) {
+            if done.is_multiple_of(every)
+                || done == steps
+                || now.duration_since(told) >= Duration::from_secs(1)
+            {
                 told = now;
                 let seconds = now.duration_since(started).as_secs_f64().max(1e-9);
                 let steps_per_second = (done - begun) as f64 / seconds;

@@ -110,7 +110,8 @@ fn clip_norms_starts_and_corrections_are_resumed() {
             share: 0.2,
         }
     };
-    let settings: [(With, Box<dyn Fn(Run) -> Run>); 4] = [
+    type More = Box<dyn Fn(Run) -> Run>;
+    let settings: [(With, More); 4] = [
         (|run| run, Box::new(|run| run.correction(Correction::None))),
         (|run| run.correction(Correction::Diagonal), Box::new(|run| run)),
         (
@@ -187,11 +188,8 @@ fn steps_are_paid_for_block_by_block_and_before_they_are_made() {
 fn shuffled_runs_are_resumed() {
     let (records, folder) = (people(50, false), Folder::new());
     let budget = Budget { relation: Relation::ReplaceOne, ..BUDGET };
-    fn with<S: Subsampling>(
-        plan: S,
-        budget: Budget,
-    ) -> DpVi<fn(&mut ppl_core::Ctx) -> ppl_core::Result<()>, AutoNormal, S> {
-        let run = DpVi::new(logistic as fn(&mut ppl_core::Ctx) -> ppl_core::Result<()>, AutoNormal::new());
+    fn with<S: Subsampling>(plan: S, budget: Budget) -> DpVi<common::Written, AutoNormal, S> {
+        let run = DpVi::new(logistic as common::Written, AutoNormal::new());
         run.budget(budget).subsample(plan).steps(20)
     }
     fn check<S: Subsampling + Copy>(

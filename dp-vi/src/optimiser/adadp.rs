@@ -125,7 +125,7 @@ impl<T: Scalar> Transformation<T> for AdaDp<T> {
         // No error at all: any rate would do. An error that is not a number is as bad as can be.
         let wanted = if error.is_nan() { 0.0 } else { (self.tolerance / error).sqrt() };
         self.rate *= wanted.max(self.factors[0]).min(self.factors[1]);
-        if !(error <= self.tolerance) {
+        if error.is_nan() || error > self.tolerance {
             for ((u, &before), &parameter) in values.iter_mut().zip(&self.before).zip(parameters) {
                 *u = before - parameter;
             }

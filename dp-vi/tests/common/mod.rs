@@ -32,11 +32,14 @@ pub(crate) fn people(count: usize, changed: bool) -> Sensitive<Records> {
     Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap())
 }
 
-pub(crate) type Run = DpVi<fn(&mut Ctx) -> Result<()>, AutoNormal, Poisson>;
+/// A model as a function.
+pub(crate) type Written = fn(&mut Ctx) -> Result<()>;
+
+pub(crate) type Run = DpVi<Written, AutoNormal, Poisson>;
 
 /// The run that all tests make, interrupt and resume.
 pub(crate) fn run() -> Run {
-    DpVi::new(logistic as fn(&mut Ctx) -> Result<()>, AutoNormal::new())
+    DpVi::new(logistic as Written, AutoNormal::new())
         .budget(BUDGET)
         .subsample(Poisson::rate(0.2).unwrap())
         .steps(STEPS)
