@@ -97,7 +97,8 @@ fn no_optimiser_allocates() {
     let records =
         Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap());
     let rate = Schedule::WarmUpThenCosine { rate: 0.01, steps: 5 };
-    let own = |stage: ScaleByName| stage.then(ScaleBySchedule::new(rate).unwrap());
+    let own =
+        |stage| Transformation::<f64>::then::<ScaleBySchedule>(stage, ScaleBySchedule::new(rate).unwrap());
     let optimisers = || -> [Box<dyn Transformation>; 8] {
         [
             Box::new(sgd(rate).unwrap()),
