@@ -157,6 +157,9 @@ pub enum Error {
         /// The room for it.
         bound: u64,
     },
+    /// Bytes that were to be a seed and are none.
+    #[error("these bytes are no seed that was exposed: the last one must be 0 or 1")]
+    ExposedSeed,
     /// The operating system gave no random bytes.
     #[error("the operating system gave no random bytes: {0}")]
     OperatingSystem(#[from] getrandom::Error),

@@ -2,11 +2,12 @@
 //! sets apart exactly as well as the accountant says — no better, and not much worse?
 
 use crate::clip::{ClipNorm, SMALLEST_CLIP_NORM};
-use crate::mechanism::{GaussianSum, PrivateGradient, Protection, sampling};
+use crate::mechanism::{GaussianSum, PrivateGradient, Protection};
+use crate::schemes::event;
 use crate::sensitive::Sensitive;
 use crate::strategies;
 use crate::{AutoNormal, DpVi};
-use dp_accountant::{Accountant, Event, Mechanism, Relation};
+use dp_accountant::{Accountant, Mechanism, Relation, Sampling};
 use dp_sampler::{FullBatch, Poisson, Scheme, Seed, Subsampling};
 use ndarray::Array2;
 use ppl_core::Distribution;
@@ -95,10 +96,7 @@ pub(crate) fn separated_epsilon(present: &[f64], absent: &[f64], threshold: f64)
     let variance = |p: f64, z: f64| p * (1.0 - p) / n * (2.0 * std::f64::consts::PI) * (z * z).exp();
     let error = STANDARD_ERRORS * (variance(hits, a) + variance(alarms, b)).sqrt();
     let epsilon = |separation: f64| {
-        let event = Event::new(
-            Mechanism::Gaussian { noise_multiplier: 1.0 / separation },
-            sampling(&FullBatch.scheme(3).unwrap()).unwrap(),
-        );
+        let event = event(1.0 / separation, Sampling::None);
         Accountant::new(Relation::AddRemove).compose(event.unwrap(), 1).epsilon(1e-5).unwrap()
     };
     (epsilon(a - b - error).lower, epsilon(a - b + error).upper)

@@ -3,10 +3,10 @@
 use crate::clip::{ClipNorm, Sensitivity};
 use crate::error::{Error, Result};
 use crate::linear_algebra::map_eigenvalues;
-use crate::mechanism::event;
+use crate::schemes::event;
 use crate::sensitive::Sensitive;
 use crate::traced::Traced;
-use dp_accountant::{Event, Ledger, Sampling};
+use dp_accountant::{Event, Sampling};
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use ppl_core::{LinearPredictor, RecordGradient, Records, Var, gradient};
 
@@ -111,10 +111,9 @@ impl CurvatureRelease {
         Ok(event(self.noise_multiplier, Sampling::None)?)
     }
 
-    pub(crate) fn pay(&mut self, ledger: &mut Ledger) -> Result<()> {
-        ledger.debit(self.event()?, 1)?;
+    /// Lets the release through, for its [event](Self::event) has been debited.
+    pub(crate) fn was_paid_for(&mut self) {
         self.paid = true;
-        Ok(())
     }
 
     /// Sets the value of a site, unconstrained, at which the curvature is taken.

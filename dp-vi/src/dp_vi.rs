@@ -1,18 +1,22 @@
 //! Private variational inference: from a model and a budget to a posterior and a statement.
 
+use crate::charges::Charges;
+use crate::checkpoint::BoundTo;
 use crate::clip::{ClipNorm, Clipping, Rule};
-use crate::curvature::{CurvatureRelease, CurvatureShape};
+use crate::curvature::CurvatureRelease;
 use crate::draws::Draws;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::guide::Guide;
-use crate::mechanism::{NoisySum, PrivateGradient, Protection, sampling_rate};
+use crate::mechanism::{NoisySum, PrivateGradient, Protection};
 use crate::noise_aware::NoiseAware;
 use crate::objective::{Objective, Recipe};
-use crate::optimiser::{Adam, Schedule};
+use crate::optimiser::{Schedule, Transformation, adam};
 use crate::planner::{Correction, PrivacyPlan, Sampler, Settings, Weighing};
 use crate::posterior::Posterior;
 use crate::quantile::Adaptive;
-use crate::report::{PrivacyReport, Release};
+use crate::report::{ASSUMES, NOT_COVERED, PrivacyReport, RECORD};
+use crate::run::Callback;
+use crate::schemes::sampling_rate;
 use crate::sensitive::Sensitive;
 use crate::start::PrivateStart;
 use crate::traced::Survey;
@@ -22,15 +26,7 @@ use dp_accountant::{Budget, Ledger, Relation};
 use dp_sampler::{GaussianNoise, MAX_RECORDS, Poisson, Purpose, Seed, Subsampling};
 use ppl_core::{Model, Records, Schema};
 use std::collections::BTreeMap;
-
-/// How far a run has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Steps done.
-    pub done: u64,
-    /// Steps in all.
-    pub steps: u64,
-}
+use std::path::PathBuf;
 
 /// Differentially private variational inference (DP-VI) with aligned gradients.
 ///
@@ -59,6 +55,7 @@ pub struct Progress {
 /// | draws | a mirrored pair | [`draws`](DpVi::draws) |
 /// | posterior | corrected for the noise where there are weights, for 15 % of the budget | [`correction`](DpVi::correction) |
 /// | start | the guide's | [`start_from`](DpVi::start_from) |
+/// | optimiser | Adam at rate 0.05, held and lowered | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
 /// | noise `σ` | what the budget leaves | |
 ///
 /// # Privacy
@@ -76,9 +73,11 @@ pub struct DpVi<M, G, S> {
     guide: G,
     subsampling: Chosen<S>,
     weights: RecordWeights,
-    settings: Settings,
-    seed: Option<Seed>,
-    on_progress: Option<Box<dyn FnMut(Progress)>>,
+    pub(crate) settings: Settings,
+    optimiser: Option<Box<dyn Transformation>>,
+    pub(crate) seed: Option<Seed>,
+    pub(crate) on_progress: Option<Callback>,
+    pub(crate) checkpoint: Option<(PathBuf, u64)>,
 }
 
 /// How batches are drawn, as far as that has been said.
@@ -104,14 +103,16 @@ impl<M: Model, G: Guide> DpVi<M, G, Poisson> {
                 draws: Draws::Antithetic,
                 correction: Correction::Recognised,
                 curvature_share: 0.15,
-                schedule: Schedule::HoldThenCosine(0.05),
+                schedule: None,
                 average: 0.5,
                 public_records: None,
                 compute_limit: None,
                 start: None,
             },
+            optimiser: None,
             seed: None,
             on_progress: None,
+            checkpoint: None,
         }
     }
 }
@@ -140,8 +141,10 @@ impl<M, G, S> DpVi<M, G, S> {
             subsampling: Chosen::Named(subsampling),
             weights: self.weights,
             settings: self.settings,
+            optimiser: self.optimiser,
             seed: self.seed,
             on_progress: self.on_progress,
+            checkpoint: self.checkpoint,
         }
     }
 
@@ -222,11 +225,28 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// Learning rate over the run; by default 0.05, held for half of it and lowered to zero along a cosine.
+    /// Adam's learning rate over the run; by default 0.05, held for half of it and lowered to zero along a cosine.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
-        self.settings.schedule = schedule;
+        self.settings.schedule = Some(schedule);
         self
+    }
+
+    /// Another optimiser than Adam, with its learning rate. See [`Transformation`].
+    #[must_use]
+    pub fn optimiser(mut self, optimiser: impl Transformation + 'static) -> Self {
+        self.optimiser = Some(Box::new(optimiser));
+        self
+    }
+
+    fn take_optimiser(&mut self) -> Result<Box<dyn Transformation>> {
+        match (self.optimiser.take(), self.settings.schedule) {
+            (Some(_), Some(_)) => Err(Error::Conflict(
+                "an optimiser and a schedule were named: the schedule is Adam's, another optimiser brings its own rate",
+            )),
+            (Some(optimiser), None) => Ok(optimiser),
+            (None, schedule) => Ok(Box::new(adam(schedule.unwrap_or(Schedule::HoldThenCosine(0.05)))?)),
+        }
     }
 
     /// Fraction of the run, at its end, over which the guide's parameters are averaged; by default one half. Zero takes
@@ -241,13 +261,6 @@ impl<M, G, S> DpVi<M, G, S> {
     #[must_use]
     pub fn seed(mut self, seed: Seed) -> Self {
         self.seed = Some(seed);
-        self
-    }
-
-    /// Called about two hundred times during a run.
-    #[must_use]
-    pub fn on_progress(mut self, callback: impl FnMut(Progress) + 'static) -> Self {
-        self.on_progress = Some(Box::new(callback));
         self
     }
 }
@@ -310,11 +323,40 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     /// If something is missing or out of range, the model is wrong, the records do not fit it, or the budget cannot be
     /// met.
     pub fn start<'r>(mut self, records: &'r Sensitive<Records>) -> Result<Training<'r, G, S::Sampler>> {
-        let budget = self.settings.required_budget()?;
-        let seed = match self.seed.take() {
-            Some(seed) => seed,
-            None => Seed::from_os()?,
+        let seed = self.take_seed()?;
+        let mut ledger = self.settings.required_budget()?.map(Ledger::new).transpose()?;
+        let pay = |charges: Option<&Charges>| match (charges, &mut ledger) {
+            (Some(charges), Some(ledger)) => Ok(ledger.debit_all(&charges.once())?),
+            _ => Ok(()),
         };
+        let Prepared { mut training, .. } = self.prepare(records, &seed, true, pay)?;
+        let steps = training.steps();
+        match &mut ledger {
+            None => training.gradient_mut().allow_unprotected(steps)?,
+            Some(ledger) => training.pay(ledger, steps)?,
+        }
+        Ok(training)
+    }
+
+    pub(crate) fn take_seed(&mut self) -> Result<Seed> {
+        match self.seed.take() {
+            Some(seed) => Ok(seed),
+            None => Ok(Seed::from_os()?),
+        }
+    }
+
+    /// Everything but the payment of steps. `pay` debits what is released once, or makes sure that it has been; it is called when
+    /// everything has been checked, and before anything is released. Without `choosing`, a private start is not chosen: for
+    /// runs that are complete, where it does not matter any more.
+    pub(crate) fn prepare<'r>(
+        mut self,
+        records: &'r Sensitive<Records>,
+        seed: &Seed,
+        choosing: bool,
+        pay: impl FnOnce(Option<&Charges>) -> Result<()>,
+    ) -> Result<Prepared<'r, G, S::Sampler>> {
+        let budget = self.settings.required_budget()?;
+        let optimiser = self.take_optimiser()?;
         // Under add/remove found without the records' number, which is nobody's business there; a scheme that depends on it is
         // refused. Replacing a record leaves it as it is.
         let number = match budget {
@@ -323,23 +365,12 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             None => MAX_RECORDS,
         };
         let plan = self.plan_for(records.schema(), number)?;
-        let mut ledger = budget.map(Ledger::new).transpose()?;
-        let mut releases = Vec::new();
-        let mut initial = BTreeMap::new();
-        if let Some(start) = &self.settings.start {
-            let private = match (&mut ledger, plan.start_epsilon, budget) {
-                (Some(ledger), Some(epsilon), Some(budget)) => {
-                    let event = PrivateStart::event(epsilon)?;
-                    ledger.debit(event, 1)?;
-                    releases.push(Release { what: "private start", event: event.to_string() });
-                    Some((epsilon, budget.relation))
-                }
-                _ => None,
-            };
-            initial = start.choose(&self.model, records, private, &seed)?;
-        }
+        let charges = Charges::new(&plan)?;
+        let epsilon =
+            charges.as_ref().zip(budget).map(|(charges, budget)| charges.epsilon(budget)).transpose()?;
+        records.check_numbers()?;
         let no_weights = RecordWeights::None;
-        let recipe = Recipe {
+        let mut recipe = Recipe {
             draws: plan.draws,
             // Weights belong to the private estimate: without privacy the likelihood stays as it is.
             weights: if budget.is_none()
@@ -352,9 +383,15 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             clip_norm: plan.clip_norm,
             per_site: plan.clipping == Clipping::PerSite,
             curvature: plan.curvature.map(|curvature| curvature.shape),
-            initial,
+            initial: BTreeMap::new(),
         };
         let mut objective = Objective::new(&self.model, &self.guide, records, &recipe)?;
+        pay(charges.as_ref())?;
+        if let Some(start) = self.settings.start.as_ref().filter(|_| choosing) {
+            let private = plan.start_epsilon.zip(budget).map(|(epsilon, budget)| (epsilon, budget.relation));
+            recipe.initial = start.choose(&self.model, records, private, seed)?;
+            objective = Objective::new(&self.model, &self.guide, records, &recipe)?;
+        }
         let (curvature, prior) = (objective.curvature.take(), objective.prior_curvature.take());
         let (gradient, shared) = objective.split();
         let subsampling = match self.subsampling {
@@ -382,73 +419,76 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             }
         };
         let elements = shared.frontier_elements;
-        let mut gradient = PrivateGradient::with(gradient, protection, &subsampling, records, &seed)?;
-        let mut release = match (curvature, plan.curvature) {
+        let gradient = PrivateGradient::with(gradient, protection, &subsampling, records, seed)?;
+        if gradient.event()? != charges.as_ref().map(|charges| charges.step) {
+            return Err(Error::Conflict("the mechanism's event is not the one that was planned for"));
+        }
+        let release = match (curvature, plan.curvature) {
             (Some(program), Some(planned)) => {
                 let (clip, sigma) = (planned.clip_norm, planned.noise_multiplier);
-                Some(CurvatureRelease::new(program, planned.shape, clip, sigma, elements, &seed)?)
+                let mut release = CurvatureRelease::new(program, planned.shape, clip, sigma, elements, seed)?;
+                if !charges.as_ref().is_some_and(|charges| charges.holds(&release.event().ok())) {
+                    return Err(Error::Conflict("the curvature's event is not the one that was planned for"));
+                }
+                release.was_paid_for();
+                Some(release)
             }
             _ => None,
         };
-        match &mut ledger {
-            None => gradient.allow_unprotected(plan.steps)?,
-            Some(ledger) => {
-                if let Some(release) = &mut release {
-                    release.pay(ledger)?;
-                    let what = match plan.curvature.map(|curvature| curvature.shape) {
-                        Some(CurvatureShape::Diagonal) => "diagonal of the curvature",
-                        _ => "curvature",
-                    };
-                    releases.push(Release { what, event: release.event()?.to_string() });
-                }
-                gradient.pay(ledger, plan.steps)?;
-            }
-        }
         let report = PrivacyReport {
             budget,
-            epsilon: ledger.map(|ledger| ledger.spent()).transpose()?,
+            epsilon,
+            advantage: charges
+                .as_ref()
+                .zip(budget)
+                .and_then(|(charges, budget)| charges.advantage(budget.relation)),
+            ledger_spent: None,
+            record: RECORD,
+            public_number_of_records: PrivacyReport::is_number_public(budget.map(|budget| budget.relation)),
             scheme: gradient.scheme(),
             noise_multiplier: plan.calibrated.map(|calibrated| calibrated.noise_multiplier),
             clip_norm: plan.calibrated.map(|_| plan.clip_norm),
             clipping: plan.calibrated.map(|_| plan.clipping),
             steps: plan.steps,
-            other_releases: releases,
+            steps_done: 0,
+            releases: charges.as_ref().map(Charges::releases).unwrap_or_default(),
             secret_seed: seed.is_secret(),
             guide: self.guide.describe(),
+            assumes: ASSUMES,
+            not_covered: NOT_COVERED,
         };
-        Ok(Training::new(Parts {
+        let settings = BoundTo {
+            records,
+            shared: &shared,
+            guide: self.guide.describe(),
+            optimiser: &optimiser.describe(),
+            settings: &self.settings,
+            plan: &plan,
+            protection: gradient.protection(),
+        };
+        let settings = settings.to_string();
+        let training = Training::new(Parts {
             guide: self.guide,
             gradient,
             shared,
             draws: GaussianNoise::from_streams(seed.streams(Purpose::GuideDraws)),
-            optimiser: Adam::new(),
-            schedule: self.settings.schedule,
+            optimiser,
             average: self.settings.average,
             report,
             correction: release.zip(prior),
             records,
-        }))
+        })?;
+        Ok(Prepared { training, charges, settings })
     }
+}
 
-    /// Runs inference.
-    ///
-    /// # Errors
-    /// As [`DpVi::start`].
-    pub fn fit(mut self, records: &Sensitive<Records>) -> Result<Fit> {
-        let mut on_progress = self.on_progress.take();
-        let mut training = self.start(records)?;
-        let steps = training.steps();
-        let every = (steps / 200).max(1);
-        while training.done() < steps {
-            training.step()?;
-            if let Some(callback) = &mut on_progress
-                && (training.done() % every == 0 || training.done() == steps)
-            {
-                callback(Progress { done: training.done(), steps });
-            }
-        }
-        training.finish()
-    }
+/// A run whose steps have not been paid for.
+pub(crate) struct Prepared<'r, G, S> {
+    pub(crate) training: Training<'r, G, S>,
+    /// What it costs; `None` without privacy.
+    pub(crate) charges: Option<Charges>,
+    /// What a checkpoint of it is bound to.
+    pub(crate) settings: String,
 }
 
 /// The outcome of a fit: released values only.

@@ -39,12 +39,14 @@
 //! |---|---|
 //! | `sensitive` | the wall, as a type |
 //! | `clip`, `quantile`, `weights` | how one record's gradient is bounded: by clipping, by a moving norm, by public weights |
-//! | `mechanism` | clip, sum, noise; the event of one release |
+//! | `mechanism`, `schemes`, `charges` | clip, sum, noise; the events of releases; all of a run's |
 //! | `curvature`, `start` | what else is released: second derivatives, a starting point |
 //! | `planner` | everything that was left open, and what it costs |
 //! | `guide`, `traced`, `draws`, `objective`, `prior` | the variational family; the model on symbols; the bound as array programs |
-//! | `optimiser`, `tail` | Adam, schedules, averaging |
-//! | `dp_vi`, `training` | settings; one run, step by step |
+//! | `optimiser`, `tail` | transformations of gradients, schedules, averaging |
+//! | `dp_vi`, `training`, `run` | settings; one run, step by step; whole runs |
+//! | `checkpoint` | runs that survive the process |
+//! | `summaries` | counts, histograms, means and quantiles for preprocessing |
 //! | `noise_aware`, `linear_algebra` | the posterior corrected for the noise |
 //! | `posterior`, `report` | what comes out |
 
@@ -52,6 +54,8 @@
 mod audit_tests;
 #[cfg(test)]
 mod audits_of_modes;
+mod charges;
+mod checkpoint;
 mod clip;
 mod curvature;
 mod dp_vi;
@@ -68,30 +72,42 @@ mod posterior;
 mod prior;
 mod quantile;
 mod report;
+mod run;
+#[cfg(test)]
+mod scheme_audit_tests;
+mod schemes;
 mod sensitive;
 mod start;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
+mod summaries;
 mod tail;
 mod traced;
 mod training;
 mod weights;
 
+pub use checkpoint::Checkpoint;
 pub use clip::{ClipNorm, Clipping, SMALLEST_CLIP_NORM, Sensitivity};
 pub use curvature::CurvatureShape;
-pub use dp_vi::{DpVi, Fit, Progress};
+pub use dp_vi::{DpVi, Fit};
 pub use draws::Draws;
 pub use error::{Error, Result};
 pub use guide::{AutoNormal, Guide, GuideParameter, GuideProgram, GuideSite, Marginal};
 pub use mechanism::{GaussianSum, PrivateGradient};
 pub use noise_aware::NoiseAware;
-pub use optimiser::{Adam, Optimiser, Schedule};
+pub use optimiser::{
+    AdaDp, Chain, Momentum, ParameterLayout, SavedState, ScaleByAdaGrad, ScaleByAdam, ScaleByName,
+    ScaleByRms, ScaleBySchedule, ScaleByYogi, Schedule, StepIndex, Transformation, Update, ada_grad, adam,
+    momentum, rms_prop, sgd, yogi,
+};
 pub use planner::{Correction, CurvaturePlan, PrivacyPlan};
 pub use posterior::Posterior;
 pub use quantile::Quantile;
 pub use report::{PrivacyReport, Release};
+pub use run::{Proceed, Progress};
 pub use sensitive::Sensitive;
 pub use start::PrivateStart;
+pub use summaries::{Field, Histogram, NoisyMean, NoisyQuantile, Range, Summaries};
 pub use training::Training;
 pub use weights::{GivenWeights, RecordWeights};
 

@@ -2,9 +2,11 @@
 
 use crate::clip::{ClipNorm, Rule, Sensitivity};
 use crate::error::{Error, Result};
+use crate::optimiser::SavedState;
 use crate::quantile::Adaptive;
+use crate::schemes::{Pricing, sampling_rate};
 use crate::sensitive::Sensitive;
-use dp_accountant::{Event, Ledger, Mechanism, Relation, Sampling};
+use dp_accountant::{Event, Purse};
 use dp_sampler::{GaussianNoise, NoiseSource, Scheme, Seed, Subsampler, Subsampling};
 use ppl_core::{RecordGradient, Records};
 
@@ -52,7 +54,8 @@ impl GaussianSum {
         Sensitivity::of_terms(self.clip.norm())
     }
 
-    /// The privacy event of one release on records chosen by this scheme.
+    /// The privacy event of one release on records chosen by this scheme; with [balls in bins](dp_sampler::BallsInBins), of the releases of a
+    /// whole epoch.
     ///
     /// # Privacy
     /// One record changes the sum by at most `C` if it is added or removed, `2C` if it is replaced; the accountant knows
@@ -61,46 +64,7 @@ impl GaussianSum {
     /// # Errors
     /// If there is no event for such a scheme.
     pub fn event(&self, scheme: &Scheme) -> Result<Event> {
-        Ok(event(self.noise_multiplier, sampling(scheme)?)?)
-    }
-}
-
-/// What the accountant calls a sampler's scheme.
-pub(crate) fn sampling(scheme: &Scheme) -> Result<Sampling> {
-    match *scheme {
-        Scheme::Full => Ok(Sampling::None),
-        Scheme::Poisson { rate, .. } => Ok(Sampling::Poisson { rate }),
-        Scheme::WithoutReplacement { batch, records, .. } => {
-            Ok(Sampling::WithoutReplacement { batch, records })
-        }
-        ref other => Err(Error::UnknownScheme(other.to_string())),
-    }
-}
-
-/// As [`sampling`], but refuses a scheme that depends on the number of records where that number is protected: the sum is divided
-/// by the fraction that is drawn, so a release would show it, whatever its noise.
-pub(crate) fn permitted(relation: Relation, scheme: &Scheme) -> Result<Sampling> {
-    match (relation, scheme) {
-        (Relation::AddRemove, Scheme::WithoutReplacement { .. }) => Err(Error::Conflict(
-            "sampling without replacement uses the number of records, which add/remove protects: draw Poisson batches, or \
-             ask for replace-one",
-        )),
-        _ => sampling(scheme),
-    }
-}
-
-/// The event of a Gaussian sum: the one place where events are made.
-pub(crate) fn event(noise_multiplier: f64, sampling: Sampling) -> dp_accountant::Result<Event> {
-    Event::new(Mechanism::Gaussian { noise_multiplier }, sampling)
-}
-
-/// The fraction of records a scheme takes on average.
-pub(crate) fn sampling_rate(scheme: &Scheme) -> Result<f64> {
-    match *scheme {
-        Scheme::Full => Ok(1.0),
-        Scheme::Poisson { rate, .. } => Ok(rate),
-        Scheme::WithoutReplacement { batch, records, .. } => Ok(batch as f64 / records as f64),
-        ref other => Err(Error::UnknownScheme(other.to_string())),
+        Ok(Pricing::new(scheme)?.event(self.noise_multiplier)?)
     }
 }
 
@@ -290,17 +254,54 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         }
     }
 
-    /// Pays for a number of releases.
+    /// Pays for a number of releases, or for a few more: shuffled records and balls in bins are paid for by whole epochs.
     ///
     /// # Errors
     /// If the ledger's budget does not allow them; then nothing is debited.
-    pub fn pay(&mut self, ledger: &mut Ledger, releases: u64) -> Result<()> {
+    pub fn pay(&mut self, purse: &mut (impl Purse + ?Sized), releases: u64) -> Result<()> {
         let Some(event) = self.event()? else {
             return Err(Error::Conflict("an unprotected release has no price, for no budget allows it"));
         };
-        permitted(ledger.budget().relation, &self.sampler.scheme())?;
-        ledger.debit(event, releases)?;
-        self.paid += releases;
+        let pricing = Pricing::permitted(purse.ledger().budget().relation, &self.sampler.scheme())?;
+        // What is paid for always ends with an epoch, where there are any.
+        let paid = pricing.rounded(self.paid.saturating_add(releases));
+        purse.debit(event, pricing.events(paid - self.paid))?;
+        self.paid = paid;
+        Ok(())
+    }
+
+    /// Releases that are paid for and have not been made.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.paid - self.step
+    }
+
+    /// Goes on after `done` releases of a run that has paid for `paid`, with the seed of that run.
+    pub(crate) fn go_on(&mut self, done: u64, paid: u64) {
+        self.step = done;
+        self.paid = paid.max(done);
+    }
+
+    /// What is done to a sum, for a checkpoint's settings.
+    pub(crate) fn protection(&self) -> &Protection {
+        &self.protection
+    }
+
+    /// Appends what the clipping has learnt from earlier releases.
+    pub(crate) fn save(&self, state: &mut Vec<f64>) {
+        if let Protection::Gaussian(NoisySum { rule: Rule::Quantile(adaptive), .. }) = &self.protection {
+            state.push(adaptive.clip().norm());
+        }
+    }
+
+    /// Takes that back.
+    pub(crate) fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()> {
+        if let Protection::Gaussian(NoisySum { rule: Rule::Quantile(adaptive), clip, .. }) =
+            &mut self.protection
+        {
+            adaptive.go_on(state.take(1)?[0])?;
+            *clip = adaptive.clip();
+        }
         Ok(())
     }
 
@@ -401,38 +402,15 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
                 noisy.release_beside(self.batch.len(), &self.standard[self.sum.len()..])?;
             }
             Protection::None => {
-                self.gradient.weighted_sum(
-                    records,
-                    &self.batch,
-                    |_, weights| weights.fill(1.0),
-                    &mut self.sum,
-                )?;
+                // Norms are not needed, but for leaving out a record that is not finite.
+                self.gradient.sum(records, &self.batch, &mut self.sum)?;
+                if self.sum.iter().any(|sum| !sum.is_finite()) {
+                    let whole = |_: &[f64], weights: &mut [f64]| weights.fill(1.0);
+                    self.gradient.weighted_sum(records, &self.batch, whole, &mut self.sum)?;
+                }
                 out.iter_mut().zip(&self.sum).for_each(|(out, sum)| *out = sum / self.rate);
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use dp_sampler::{BallsInBins, Shuffle, WithReplacement};
-
-    #[test]
-    fn schemes_without_an_event_are_refused_by_name() {
-        let schemes = [
-            WithReplacement::batch(5).and_then(|plan| plan.scheme(100)),
-            Shuffle::batch(5).and_then(|plan| plan.scheme(100)),
-            BallsInBins::bins(20).and_then(|plan| plan.scheme(100)),
-        ];
-        for scheme in schemes {
-            let scheme = scheme.unwrap();
-            let told = sampling(&scheme).unwrap_err().to_string();
-            assert!(told.contains(&scheme.to_string()), "{told}");
-            assert!(matches!(sampling_rate(&scheme), Err(Error::UnknownScheme(_))));
-            let sum = GaussianSum::new(ClipNorm::new(1.0, 2).unwrap(), 1.0).unwrap();
-            assert!(matches!(sum.event(&scheme), Err(Error::UnknownScheme(_))));
-        }
     }
 }

@@ -4,6 +4,7 @@ use crate::curvature::{CurvatureShape, NOT_LINEAR, curvature_program};
 use crate::draws::Draws;
 use crate::error::{Error, Result};
 use crate::guide::{Guide, GuideProgram, GuideSite};
+use crate::optimiser::ParameterLayout;
 use crate::prior::{PriorCurvature, prior_programs};
 use crate::sensitive::Sensitive;
 use crate::traced::{Mirrored, Traced};
@@ -61,6 +62,10 @@ struct Feed {
 pub(crate) struct Shared {
     pub(crate) sites: Vec<GuideSite>,
     pub(crate) initial: Vec<f64>,
+    /// Fingerprints of the programs of model and guide.
+    pub(crate) fingerprint: String,
+    /// Names of the guide's parameters, in the order of `initial`.
+    pub(crate) layout: ParameterLayout,
     pub(crate) noise_elements: usize,
     /// Elements of one draw's noisy sum.
     pub(crate) frontier_elements: usize,
@@ -180,6 +185,14 @@ impl Objective {
         let program = guide.build(&traced.sites, &mut noise)?;
         check_guide(guide, &traced.sites, &program, &noise)?;
         let draw = Plan::new(&Program::new(&guide_graph, &program.values)?);
+        let density = [traced.log_likelihood, traced.trace.log_prior() + traced.trace.log_jacobian()];
+        let guide_values: Vec<_> = program.values.iter().copied().chain([program.entropy]).collect();
+        let fingerprint = format!(
+            "{:032x} {:032x} {:032x}",
+            gradient.program().fingerprint(),
+            Program::new(&graph, &density)?.fingerprint(),
+            Program::new(&guide_graph, &guide_values)?.fingerprint(),
+        );
         let mut pairs = vec![(program.entropy, guide_graph.constant(1.0))];
         for (site, &value) in traced.sites.iter().zip(&program.values) {
             pairs.push((value, guide_graph.input(cotangent_name(&site.name), site.shape.clone())?));
@@ -227,6 +240,10 @@ impl Objective {
         let noise =
             feeds(noise.inputs().iter().map(|(name, _, shape)| (name.clone(), shape.elements())).collect());
         let shared = Shared {
+            fingerprint,
+            layout: ParameterLayout::new(
+                program.parameters.iter().map(|each| (each.name.clone(), each.initial.len())),
+            ),
             initial: program.parameters.iter().flat_map(|parameter| parameter.initial.clone()).collect(),
             noise_elements: noise.last().map_or(0, |feed| feed.range.end),
             frontier_elements: frontier_at,
@@ -424,6 +441,18 @@ mod tests {
         })
     }
 
+    /// One draw, no weights, nothing besides.
+    fn plain() -> Recipe<'static> {
+        Recipe {
+            draws: Draws::Single,
+            weights: &RecordWeights::None,
+            clip_norm: 1.0,
+            per_site: false,
+            curvature: None,
+            initial: BTreeMap::new(),
+        }
+    }
+
     fn number(k: usize) -> f64 {
         ((k as f64 * 78.233 + 1.7).sin() * 43758.5453).fract()
     }
@@ -458,7 +487,7 @@ mod tests {
     #[test]
     fn what_the_objective_would_get_wrong_is_refused_with_the_site() {
         fn told(model: &impl Model) -> String {
-            match Objective::new(model, &AutoNormal::new(), &Sensitive::new(records())) {
+            match Objective::new(model, &AutoNormal::new(), &Sensitive::new(records()), &plain()) {
                 Ok(_) => panic!("the model should have been refused"),
                 Err(error) => error.to_string(),
             }
@@ -491,14 +520,7 @@ mod tests {
     fn the_gradient_of_the_bound_is_a_finite_difference() {
         let data = records();
         let behind = Sensitive::new(data.clone());
-        let recipe = Recipe {
-            draws: Draws::Single,
-            weights: &RecordWeights::None,
-            clip_norm: 1.0,
-            per_site: false,
-            curvature: None,
-            initial: BTreeMap::new(),
-        };
+        let recipe = plain();
         let (mut gradient, mut shared) =
             Objective::new(&model, &AutoNormal::new(), &behind, &recipe).unwrap().split();
         assert_eq!((shared.initial.len(), shared.noise_elements), (9, 4));

@@ -4,9 +4,9 @@ use crate::clip::{ClipNorm, Clipping};
 use crate::curvature::{CurvatureShape, NOT_LINEAR};
 use crate::draws::Draws;
 use crate::error::{Error, Result};
-use crate::mechanism::{event, permitted, sampling_rate};
 use crate::optimiser::Schedule;
 use crate::quantile::Quantile;
+use crate::schemes::{Pricing, event, sampling_rate};
 use crate::start::PrivateStart;
 use crate::traced::Survey;
 use dp_accountant::{Budget, Calibrated, Composition, calibrate_noise_multiplier};
@@ -59,7 +59,7 @@ pub(crate) struct Settings {
     pub(crate) draws: Draws,
     pub(crate) correction: Correction,
     pub(crate) curvature_share: f64,
-    pub(crate) schedule: Schedule,
+    pub(crate) schedule: Option<Schedule>,
     pub(crate) average: f64,
     pub(crate) public_records: Option<u64>,
     pub(crate) compute_limit: Option<f64>,
@@ -128,10 +128,10 @@ struct Spending {
 impl Spending {
     /// The noise that makes so many steps keep the budget.
     fn calibrate(&self, scheme: &Scheme, steps: u64) -> Result<Calibrated> {
-        let sampling = permitted(self.budget.relation, scheme)?;
+        let pricing = Pricing::permitted(self.budget.relation, scheme)?;
         Ok(calibrate_noise_multiplier(&self.budget, |noise_multiplier| {
             let mut all = self.beside.clone();
-            all.push(event(noise_multiplier, sampling)?, steps);
+            all.push(pricing.event(noise_multiplier)?, pricing.events(steps));
             Ok(all)
         })?)
     }
@@ -176,7 +176,7 @@ fn number(x: f64) -> String {
 impl Settings {
     fn validate(&self) -> Result<()> {
         let out = |what, requirement, value| Err(Error::OutOfRange { what, requirement, value });
-        self.schedule.validate()?;
+        self.schedule.map_or(Ok(()), |schedule| schedule.validate())?;
         if let Some(steps) = self.steps.filter(|steps| !(1..=MOST_STEPS).contains(steps)) {
             return out("number of steps", "between 1 and 10^9", steps as f64);
         }

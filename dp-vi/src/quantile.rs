@@ -103,6 +103,12 @@ impl Adaptive {
         self.clip
     }
 
+    /// Goes on with the `C` of a run that was interrupted.
+    pub(crate) fn go_on(&mut self, norm: f64) -> Result<()> {
+        self.clip = ClipNorm::new(norm, self.elements)?;
+        Ok(())
+    }
+
     /// `σ_grad`, for a multiplier `σ` of both releases together.
     pub(crate) fn gradient_multiplier(noise_multiplier: f64) -> f64 {
         noise_multiplier / (1.0 - 1.0 / (4.0 * COUNT_NOISE * COUNT_NOISE)).sqrt()

@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn candidates_are_picked_by_their_weights() {
-        let utilities = [3.0, 5.0, 4.0_f64];
+        let utilities = [3.0_f64, 5.0, 4.0];
         let weights: Vec<f64> = utilities.iter().map(|u| (0.7 * u).exp()).collect();
         let total: f64 = weights.iter().sum();
         let n = 100_000;

@@ -1,6 +1,8 @@
 //! Means of what was released over the last part of a run.
 
+use crate::error::Result;
 use crate::objective::Shared;
+use crate::optimiser::SavedState;
 
 /// The share of a run, at its end, whose gradients enter the correction.
 const SHARE: f64 = 0.75;
@@ -38,6 +40,20 @@ impl GradientTail {
         shared.add_to_means(released, &mut self.values, &mut self.gradients);
         self.variance += noise * noise;
         self.steps += 1;
+    }
+
+    pub(crate) fn save(&self, state: &mut Vec<f64>) {
+        // Below 10⁹ steps, so exact.
+        state.extend([self.steps as f64, self.variance]);
+        state.extend(&self.values);
+        state.extend(&self.gradients);
+    }
+
+    pub(crate) fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()> {
+        let head = state.take(2)?;
+        (self.steps, self.variance) = (head[0] as u64, head[1]);
+        state.copy_to(&mut self.values)?;
+        state.copy_to(&mut self.gradients)
     }
 
     /// Steps taken.

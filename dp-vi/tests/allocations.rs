@@ -4,7 +4,10 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{Poisson, Seed};
-use dp_vi::{AutoNormal, Clipping, DpVi, Draws, Quantile, Sensitive};
+use dp_vi::{
+    AdaDp, AutoNormal, Clipping, DpVi, Draws, Quantile, ScaleByName, ScaleBySchedule, Schedule, Sensitive,
+    Transformation, ada_grad, adam, momentum, rms_prop, sgd, yogi,
+};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Records, Result};
 use ppl_distributions::{Bernoulli, HalfNormal, Normal};
@@ -82,6 +85,48 @@ fn a_step_allocates_nothing_whatever_is_switched_on() {
             }
             assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0, "{clipping:?}, {draws:?}");
             training.finish().unwrap();
+        }
+    }
+}
+
+/// Every optimiser and every schedule, with privacy and without.
+#[test]
+fn no_optimiser_allocates() {
+    let x = Array2::from_shape_fn((300, 5), |(i, j)| ((i * 7 + j * 3) % 11) as f64 / 5.0 - 1.0);
+    let y = Array1::from_shape_fn(300, |i| (i % 2) as f64);
+    let records =
+        Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap());
+    let rate = Schedule::WarmUpThenCosine { rate: 0.01, steps: 5 };
+    let own =
+        |stage| Transformation::<f64>::then::<ScaleBySchedule>(stage, ScaleBySchedule::new(rate).unwrap());
+    let optimisers = || -> [Box<dyn Transformation>; 8] {
+        [
+            Box::new(sgd(rate).unwrap()),
+            Box::new(momentum(0.9, rate).unwrap()),
+            Box::new(adam(Schedule::Step { rate: 0.01, factor: 0.5, every: 7 }).unwrap()),
+            Box::new(ada_grad(rate).unwrap()),
+            Box::new(rms_prop(rate).unwrap()),
+            Box::new(yogi(Schedule::WarmUp { rate: 0.01, steps: 5 }).unwrap()),
+            Box::new(AdaDp::new(1e-4, 0.5).unwrap()),
+            Box::new(own(ScaleByName::new([("guide/w/log_scale", 0.1)]).unwrap())),
+        ]
+    };
+    for private in [true, false] {
+        for optimiser in optimisers() {
+            let name = optimiser.describe();
+            let vi = DpVi::new(logistic, AutoNormal::new())
+                .optimiser(optimiser)
+                .steps(30)
+                .seed(Seed::for_tests(5));
+            let vi = match private {
+                true => vi.budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove }),
+                false => vi.without_privacy(),
+            };
+            let mut training = vi.start(&records).unwrap();
+            training.step().unwrap();
+            let before = ALLOCATIONS.with(Cell::get);
+            (0..29).for_each(|_| training.step().unwrap());
+            assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0, "{name}, private: {private}");
         }
     }
 }

@@ -142,8 +142,8 @@ fn the_statement_is_what_the_accountant_says() {
     let again =
         Accountant::new(Relation::AddRemove).compose(step, 1000).compose(curvature, 1).epsilon(1e-5).unwrap();
     assert!(again.lower <= epsilon.upper && epsilon.lower <= again.upper);
-    assert_eq!(report.other_releases.len(), 1);
-    assert!(report.to_string().contains(&format!("curvature, once: {curvature}")), "{report}");
+    assert_eq!(report.releases.len(), 2);
+    assert!(report.to_string().contains(&format!("1 x {curvature} (curvature)")), "{report}");
     let text = report.to_string();
     assert!(text.starts_with("NOT PRIVATE. The seed is a fixed one for tests"), "{text}");
     assert!(

@@ -93,10 +93,10 @@ fn the_correction_tells_covariances_and_can_be_switched_off() {
     }
     assert_eq!(found.covariance[1], found.covariance[2]);
     let plain = vi().correction(Correction::None).fit(&records).unwrap();
-    assert!(plain.noise_aware().is_none() && plain.privacy().other_releases.is_empty());
+    assert!(plain.noise_aware().is_none() && plain.privacy().releases.len() == 1);
     // Nothing goes into the curvature, so the steps get less noise.
     assert!(plain.privacy().noise_multiplier < fit.privacy().noise_multiplier);
     let diagonal = vi().correction(Correction::Diagonal).fit(&records).unwrap();
     assert_eq!(diagonal.noise_aware().unwrap().covariance[1], 0.0);
-    assert_eq!(diagonal.privacy().other_releases[0].what, "diagonal of the curvature");
+    assert_eq!(diagonal.privacy().releases[0].what, "diagonal of the curvature");
 }

@@ -233,8 +233,8 @@ fn a_private_start_is_paid_for() {
                 .unwrap();
             let report = fit.privacy();
             assert!(report.epsilon.as_ref().unwrap().upper <= 1.0);
-            assert_eq!(report.other_releases[0].what, "private start");
-            assert_eq!(report.other_releases[0].event, "mechanism with epsilon 0.2, no sampling");
+            assert_eq!(report.releases[0].what, "private start");
+            assert_eq!(report.releases[0].event.to_string(), "mechanism with epsilon 0.2, no sampling");
             // 400 records that fit one candidate by far: the others have probability below e^-30.
             let m = fit.posterior().mean("m").unwrap()[[]];
             assert!(

@@ -47,7 +47,7 @@ fn compare(
     };
     let last = outputs.len() - 1;
     let here = run(numbers, x, last)[0];
-    let mut check = |analytic: f64, size: f64, mut at: Box<dyn FnMut(f64) -> f64 + '_>| {
+    let check = |analytic: f64, size: f64, mut at: Box<dyn FnMut(f64) -> f64 + '_>| {
         let h = 1e-3 * size;
         let mut slope = |h: f64| (at(h) - at(-h)) / (2.0 * h);
         let (coarse, fine) = (slope(h), slope(0.5 * h));

@@ -1,57 +1,9 @@
-//! The privacy statement.
+//! The statement in words.
 
+use super::{PrivacyReport, Release};
 use crate::clip::Clipping;
-use dp_accountant::{Budget, Certified, Relation, rounded_down, rounded_up};
-use dp_sampler::Scheme;
-use serde::Serialize;
+use dp_accountant::{Budget, Relation, rounded_down, rounded_up};
 use std::fmt;
-
-/// A release beside the sums of gradients. It is part of the ε stated.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Release {
-    /// What was released.
-    pub what: &'static str,
-    /// Its privacy event, in words.
-    pub event: String,
-}
-
-/// What was done, and what it guarantees.
-///
-/// Printed, it is the statement in words and numbers. It says "NOT PRIVATE" whenever that is the case: without clipping
-/// and noise, or with a seed that others may know.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct PrivacyReport {
-    /// The budget asked for; `None` for a fit without privacy.
-    pub budget: Option<Budget>,
-    /// The ε that was spent at the budget's δ, as an interval that holds the true value.
-    pub epsilon: Option<Certified>,
-    /// How batches were drawn.
-    pub scheme: Scheme,
-    /// Noise standard deviation over clip norm, σ.
-    pub noise_multiplier: Option<f64>,
-    /// Largest norm of one record's gradient, C; the first one, where it follows a quantile.
-    pub clip_norm: Option<f64>,
-    /// How gradients are clipped to it.
-    pub clipping: Option<Clipping>,
-    /// Number of noisy sums released.
-    pub steps: u64,
-    /// What was released beside them.
-    pub other_releases: Vec<Release>,
-    /// Whether the seed came from the operating system and is known to nobody.
-    pub secret_seed: bool,
-    /// What the guide is.
-    pub guide: &'static str,
-}
-
-impl PrivacyReport {
-    /// Whether the guarantee holds: noise was added, and from a secret seed.
-    #[must_use]
-    pub fn is_private(&self) -> bool {
-        self.budget.is_some() && self.epsilon.is_some() && self.secret_seed
-    }
-}
 
 impl fmt::Display for PrivacyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -60,7 +12,7 @@ impl fmt::Display for PrivacyReport {
                 f,
                 "NOT PRIVATE. No gradient was clipped and no noise was added: this result may reveal any record."
             )?;
-            return write!(f, "  sampling   {}; {} steps", self.scheme, self.steps);
+            return write!(f, "  sampling   {}; {} steps", self.scheme, self.steps_done);
         };
         if !self.secret_seed {
             writeln!(
@@ -83,8 +35,27 @@ impl fmt::Display for PrivacyReport {
             "probability of {:e}. This fit alone: every further one on these records adds to it.",
             budget.delta
         )?;
+        if let (Some(advantage), Some(success)) = (&self.advantage, self.attack_success()) {
+            writeln!(
+                f,
+                "Whoever guesses {} and had even odds before is right with a",
+                guess(budget.relation)
+            )?;
+            writeln!(
+                f,
+                "probability of at most {}; no test finds more than {} of true cases beyond its false alarms.",
+                rounded_up(success),
+                rounded_up(advantage.upper)
+            )?;
+        }
         writeln!(f, "  epsilon    in [{lower}, {upper}] at delta = {:e}", budget.delta)?;
         writeln!(f, "  budget     epsilon = {}, delta = {:e}", budget.epsilon, budget.delta)?;
+        if let Some(spent) = &self.ledger_spent {
+            let spent = rounded_up(spent.upper);
+            writeln!(f, "  ledger     epsilon = {spent} spent in all, by everything that was paid from it")?;
+        }
+        writeln!(f, "  record     {}", self.record)?;
+        writeln!(f, "  relation   {}: {}", budget.relation, number(budget))?;
         writeln!(f, "  sampling   {}", self.scheme)?;
         if let (Some(sigma), Some(clip)) = (self.noise_multiplier, self.clip_norm) {
             writeln!(
@@ -98,18 +69,27 @@ impl fmt::Display for PrivacyReport {
             };
             writeln!(f, "             gradients clipped to norm {clip} {how}; {} releases", self.steps)?;
         }
-        for Release { what, event } in &self.other_releases {
-            writeln!(f, "  and        {what}, once: {event}")?;
+        if self.steps_done < self.steps {
+            writeln!(f, "             {} of them made; stated is the cost of all", self.steps_done)?;
         }
-        writeln!(
-            f,
-            "  assumes    one row per person; settings and bounds chosen without looking at the data; a seed"
-        )?;
-        writeln!(
-            f,
-            "             nobody knows; noise as real numbers (floating-point rounding is not covered)"
-        )?;
-        write!(f, "  covers     the posterior. Running time and error messages are not covered.")
+        for Release { what, event, count } in &self.releases {
+            writeln!(f, "  event      {count} x {event} ({what})")?;
+        }
+        for assumption in self.assumes {
+            writeln!(f, "  assumes    {assumption}")?;
+        }
+        write!(f, "  covers     the posterior and everything that is computed from it")?;
+        for other in self.not_covered {
+            write!(f, "\n  leaves out {other}")?;
+        }
+        Ok(())
+    }
+}
+
+fn number(budget: &Budget) -> &'static str {
+    match budget.relation {
+        Relation::AddRemove => "how many records there are is protected too",
+        Relation::ReplaceOne => "how many records there are is treated as public",
     }
 }
 
@@ -124,5 +104,12 @@ fn change(relation: Relation) -> &'static str {
     match relation {
         Relation::AddRemove => "adding or removing one person's record",
         Relation::ReplaceOne => "replacing one person's record by another",
+    }
+}
+
+fn guess(relation: Relation) -> &'static str {
+    match relation {
+        Relation::AddRemove => "whether a record was there",
+        Relation::ReplaceOne => "which of two a record was",
     }
 }
