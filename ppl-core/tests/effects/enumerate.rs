@@ -168,10 +168,10 @@ fn a_discrete_value_is_drawn_when_predictions_are_made_and_summed_out_in_densiti
     let draws = Values::from([("centres".to_owned(), array![[-9.0, 0.0, 9.0]].into_dyn())]);
     let predicted = Predictive::posterior(&mixture, draws.clone()).unwrap().key(3).run(&data).unwrap();
     assert_eq!(predicted["which"].shape(), [1, 2000]);
-    for k in 0..3 {
+    for (k, &p) in WEIGHTS.iter().enumerate() {
         let near = predicted["y"].iter().filter(|y| (*y - 9.0 * (k as f64 - 1.0)).abs() < 4.0).count() as f64;
         // 4.9 standard errors: a false alarm in a million, each of three.
-        let (p, n) = (WEIGHTS[k], 2000.0);
+        let n = 2000.0;
         assert!((near / n - p).abs() < 4.9 * (p * (1.0 - p) / n).sqrt());
     }
     let density = Predictive::posterior(&mixture, draws).unwrap().log_predictive_density(&data).unwrap();

@@ -351,9 +351,9 @@ fn each_record_has_latent_values_of_its_own() {
     let density = log_density(&model, &data, &at).unwrap();
     let log_normal = |x: f64, scale: f64| normal_log_density(x.ln(), 0.0, scale) - x.ln();
     assert!((density.prior - log_normal(0.8, 1.0)).abs() < 1e-15);
-    for i in 0..3 {
+    for (i, &y) in y.iter().enumerate() {
         let expected = z.row(i).iter().map(|&z| log_normal(z, 0.8)).sum::<f64>()
-            + normal_log_density(y[i], z.row(i).sum(), 1.0);
+            + normal_log_density(y, z.row(i).sum(), 1.0);
         assert!((density.likelihood[i] - expected).abs() < 1e-13);
     }
     // The same by conditions, and one value for all records.
