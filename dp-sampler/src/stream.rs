@@ -20,12 +20,6 @@ impl Stream {
         Self { generator }
     }
 
-    /// Goes to the first word of a block of sixteen words.
-    #[inline]
-    pub(crate) fn go_to_block(&mut self, block: u64) {
-        self.generator.set_block_pos(block);
-    }
-
     /// An exactly uniform integer below `bound`, by rejection; zero when `bound` is 0 or 1.
     ///
     /// ```
@@ -116,7 +110,7 @@ impl Bits {
 
     /// The next `count` ≤ 63 bits. What is left of a word too short for them is thrown away.
     #[inline]
-    pub(crate) fn take(&mut self, count: u32, stream: &mut Stream) -> u64 {
+    pub(crate) fn take(&mut self, count: u32, stream: &mut impl Rng) -> u64 {
         if self.left < count {
             self.word = stream.next_u64();
             self.left = 64;

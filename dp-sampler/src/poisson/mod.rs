@@ -1,13 +1,18 @@
 //! Poisson subsampling in time proportional to the batch.
 
 mod thresholds;
+mod words;
 
 use std::ops::Range;
 
+use rand_core::Rng;
+
 use crate::stream::Bits;
 use crate::subsampling::{check_batch_length, check_records, sealed::Sealed};
-use crate::{Error, Purpose, Result, Scheme, Seed, Stream, Streams, Subsampler, Subsampling};
+use crate::{Error, Purpose, Result, Scheme, Seed, Streams, Subsampler, Subsampling};
+
 use thresholds::{MOST_TERMS, Thresholds};
+use words::Words;
 
 /// Plans Poisson subsampling: each record is in each batch with probability `rate`, independently.
 ///
@@ -134,7 +139,7 @@ impl PoissonSampler {
     }
 
     /// Draws blocks of at most 64 records as sets of bits.
-    fn draw_words(&self, blocks: Range<u64>, stream: &mut Stream, batch: &mut Vec<u64>) {
+    fn draw_words(&self, blocks: Range<u64>, stream: &mut impl Rng, batch: &mut Vec<u64>) {
         let size = 1_usize << self.doublings;
         let everything = u64::MAX >> (64 - size);
         let mut bits = Bits::new();
@@ -167,7 +172,7 @@ impl PoissonSampler {
     fn draw_lists(
         &self,
         blocks: Range<u64>,
-        stream: &mut Stream,
+        stream: &mut impl Rng,
         chosen: &mut [u64; MOST_TERMS],
         batch: &mut Vec<u64>,
     ) {
@@ -246,7 +251,7 @@ impl Subsampler for PoissonSampler {
 
     fn draw(&mut self, step: u64, batch: &mut Vec<u64>) {
         batch.clear();
-        let mut stream = self.streams.at(step);
+        let mut stream = Words::new(self.streams.blocks(step));
         let mut chosen = [0_u64; MOST_TERMS];
         let blocks = self.blocks();
         for run in 0..blocks.div_ceil(RUN) {

@@ -5,7 +5,7 @@ use rand_core::Rng;
 
 use super::*;
 use crate::laws::{DRAWS, check_poisson as check, observe};
-use crate::{strategies, testing};
+use crate::{Stream, strategies, testing};
 
 fn sampler(rate: f64, records: u64) -> PoissonSampler {
     Poisson::rate(rate).unwrap().bind(records, &Seed::for_tests(11)).unwrap()

@@ -24,7 +24,6 @@
 
 use rand_core::Rng;
 
-use crate::Stream;
 use crate::fraction::Fraction;
 
 /// The longest table. Binomials of mean at most 16 have less than 2⁻¹²⁸ beyond it; see the test.
@@ -104,7 +103,7 @@ impl Thresholds {
 
     /// A draw from the binomial distribution.
     #[inline]
-    pub(super) fn draw(&self, stream: &mut Stream) -> usize {
+    pub(super) fn draw(&self, stream: &mut impl Rng) -> usize {
         let word = stream.next_u64();
         let mut k = usize::from(self.guide[(word >> 58) as usize]);
         // Ends at the latest at the sentinel, which no word exceeds.
@@ -116,7 +115,7 @@ impl Thresholds {
 
     /// The first words are equal, once in about 2⁵⁸ draws: the second ones decide.
     #[cold]
-    fn break_tie(&self, word: u64, mut k: usize, stream: &mut Stream) -> usize {
+    fn break_tie(&self, word: u64, mut k: usize, stream: &mut impl Rng) -> usize {
         let second = stream.next_u64();
         let last = self.high.len() - 1;
         while k < last && (word, second) >= (self.high[k], self.low[k]) {
