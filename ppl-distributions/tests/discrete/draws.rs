@@ -104,7 +104,7 @@ fn check_quantile(name: &str, numbers: &[f64], u: f64) -> Result<(), TestCaseErr
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn quantiles_are_the_smallest_integers(

@@ -103,7 +103,8 @@ impl Point {
         let start = (2.0 * CUT / (sum * x * y).max(f64::MIN_POSITIVE)).sqrt().min(CUT / a + bend);
         let to = reach(start, |v| {
             let fall = exp(-v);
-            (self.fall(v).0, a - sum * (x * fall) / (y + x * fall))
+            // a − (a + b) x e⁻ᵛ/(y + x e⁻ᵛ), of which the two terms may be all but equal
+            (self.fall(v).0, (a * y - b * (x * fall)) / (y + x * fall))
         });
         let value = |v: f64| {
             let (h, rest, rise) = self.fall(v);
