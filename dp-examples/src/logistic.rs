@@ -126,6 +126,15 @@ fn fit_with<S: Subsampling>(
     Ok(fit?)
 }
 
+/// What intervals of a fit hold, in a sentence for people.
+pub fn about_intervals(fit: &Fit) -> &'static str {
+    if fit.noise_aware().is_some() {
+        "Intervals include the privacy noise: a part of the budget went into the curvature that this takes."
+    } else {
+        "Intervals are those of the variational posterior: they leave out the privacy noise, if there is any."
+    }
+}
+
 /// The posterior of each weight, beside the truth and a non-private posterior where there are such.
 ///
 /// # Errors

@@ -69,11 +69,7 @@ fn quickstart(arguments: Quickstart) -> Result<(), Box<dyn Error>> {
 
     let weights = logistic::summaries(&NAMES, Some(&truth), &private, Some(&reference))?;
     write!(out, "{}", table_text(&weights))?;
-    writeln!(
-        out,
-        "Intervals are those of the variational posterior: they do not include the privacy noise, so they"
-    )?;
-    writeln!(out, "are too narrow where that noise is as large as the posterior itself.")?;
+    writeln!(out, "{}", logistic::about_intervals(&private))?;
     writeln!(
         out,
         "The non-private columns are for comparison only: on real data they would not be private."

@@ -90,9 +90,88 @@ pub enum Error {
         /// The logarithm that was asked for.
         bits: u32,
     },
+    /// There is no device of this backend.
+    #[cfg(feature = "gpu")]
+    #[error("no device for {backend}: {reason}")]
+    NoDevice {
+        /// The backend that was asked for.
+        backend: &'static str,
+        /// What is missing.
+        reason: &'static str,
+    },
+    /// A device refused what was asked of it.
+    #[cfg(feature = "gpu")]
+    #[error("the device refused: {0}")]
+    Device(String),
+    /// A buffer that the device cannot hold.
+    #[cfg(feature = "gpu")]
+    #[error("a buffer on this device has at most {bound} bytes, got {bytes}")]
+    DeviceMemory {
+        /// The length that was asked for.
+        bytes: u64,
+        /// The longest on this device.
+        bound: u64,
+    },
+    /// More elements than a device can be given at once.
+    #[cfg(feature = "gpu")]
+    #[error("at most {bound} elements can be computed at once on this device, got {elements}")]
+    DeviceElements {
+        /// The number that was asked for.
+        elements: u64,
+        /// The most on this device.
+        bound: u64,
+    },
+    /// A sampler that has no parallel form.
+    #[cfg(feature = "gpu")]
+    #[error("{sampler} cannot be drawn on a device; {instead} can")]
+    NotOnDevice {
+        /// What was asked for.
+        sampler: &'static str,
+        /// What there is instead.
+        instead: &'static str,
+    },
+    /// Record numbers that a matrix does not have as rows.
+    #[cfg(feature = "gpu")]
+    #[error("the matrix has {rows} rows, the indices are of {records} records")]
+    Rows {
+        /// The rows of the matrix.
+        rows: u64,
+        /// The number of records that the indices are drawn from.
+        records: u64,
+    },
+    /// Numbers that do not make up a matrix.
+    #[cfg(feature = "gpu")]
+    #[error("{elements} numbers do not make up rows of {columns}")]
+    Columns {
+        /// How many numbers there are.
+        elements: u64,
+        /// The length of a row that was asked for.
+        columns: u64,
+    },
+    /// A Poisson batch beyond the room that was made for it.
+    #[cfg(feature = "gpu")]
+    #[error("a batch of {batch} records does not fit into room for {bound}; draw this step on the CPU")]
+    BatchOverflow {
+        /// The length of the batch.
+        batch: u64,
+        /// The room for it.
+        bound: u64,
+    },
+    /// Bytes that were to be a seed and are none.
+    #[error("these bytes are no seed that was exposed: the last one must be 0 or 1")]
+    ExposedSeed,
     /// The operating system gave no random bytes.
     #[error("the operating system gave no random bytes: {0}")]
     OperatingSystem(#[from] getrandom::Error),
+}
+
+#[cfg(feature = "gpu")]
+impl Error {
+    /// What a device or its driver says of itself, without the trace of where.
+    pub(crate) fn device(error: impl std::fmt::Display) -> Self {
+        let message = error.to_string();
+        Self::Device(message.split("Backtrace:").next().unwrap_or_default().trim().to_owned())
+    }
 }
 
 /// A result of this crate.

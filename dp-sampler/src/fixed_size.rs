@@ -101,6 +101,18 @@ pub struct FixedSizeSampler {
     streams: Streams,
 }
 
+#[cfg(feature = "gpu")]
+impl FixedSizeSampler {
+    /// The permutation that draws, if one does.
+    pub(crate) fn permutation(&self) -> Option<&Permutation> {
+        if let Method::Permutation(permutation) = &self.method { Some(permutation) } else { None }
+    }
+
+    pub(crate) fn streams(&self) -> &Streams {
+        &self.streams
+    }
+}
+
 enum Method {
     /// One bit per record.
     Set(Zeroizing<Vec<u64>>),

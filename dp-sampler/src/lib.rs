@@ -38,6 +38,8 @@
 //! | [`Shuffle`] | each record once an epoch, in an order as uniform as [`Permutation`] | exact up to 1,024 records, measured above |
 //! | [`BallsInBins`] | each record at one independent step of an epoch: lengths within [`BallsInBinsSampler::deviation`], members as [`Permutation`] | proven in `balls_in_bins::halving` |
 //!
+//! With the features `wgpu` and `cuda` the same is made on GPUs: see the module `gpu`.
+//!
 //! All of it is relative to ChaCha20: exchanged for a truly random function the statements hold as they are.
 //! Timing is not hidden.
 
@@ -47,6 +49,8 @@ mod error;
 mod fixed_size;
 mod fraction;
 mod full;
+#[cfg(feature = "gpu")]
+pub mod gpu;
 #[cfg(test)]
 mod laws;
 mod noise;

@@ -72,6 +72,47 @@ impl Seed {
         self.secret
     }
 
+    /// The seed's bytes, for a store that is as secret as the data: the way to carry on an interrupted run in another process.
+    ///
+    /// The last byte says whether the seed is secret, the others are the key. Who reads them can repeat the subsampling and subtract
+    /// the noise. The copy is not wiped: that is up to the caller.
+    ///
+    /// ```
+    /// use dp_sampler::{Purpose, Seed};
+    /// use rand_core::Rng;
+    ///
+    /// let seed = Seed::from_os()?;
+    /// let again = Seed::from_exposed(&seed.expose())?;
+    /// assert!(again.is_secret());
+    /// let words = [&seed, &again].map(|seed| seed.streams(Purpose::GuideDraws).at(7).next_u64());
+    /// assert_eq!(words[0], words[1]);
+    /// # Ok::<(), dp_sampler::Error>(())
+    /// ```
+    #[must_use]
+    pub fn expose(&self) -> [u8; 33] {
+        let mut bytes = [0; 33];
+        bytes[..32].copy_from_slice(&self.key);
+        bytes[32] = u8::from(self.secret);
+        bytes
+    }
+
+    /// The seed that [`expose`](Self::expose) gave away. The bytes are believed: made of anything else, a seed that calls itself secret
+    /// protects nobody.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ExposedSeed`](crate::Error::ExposedSeed) if they cannot have come from there.
+    pub fn from_exposed(bytes: &[u8; 33]) -> Result<Self> {
+        let secret = match bytes[32] {
+            0 => false,
+            1 => true,
+            _ => return Err(crate::Error::ExposedSeed),
+        };
+        let mut seed = Self { key: [0; 32], secret };
+        seed.key.copy_from_slice(&bytes[..32]);
+        Ok(seed)
+    }
+
     /// The streams for one purpose, independent of those for every other purpose.
     ///
     /// ```text
@@ -204,6 +245,16 @@ impl Streams {
         Blocks::new(&self.stream_key, step)
     }
 
+    /// The key of the steps' streams in words, for a device.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn key_words(&self) -> zeroize::Zeroizing<[u32; 8]> {
+        let mut words = zeroize::Zeroizing::new([0; 8]);
+        for (word, bytes) in words.iter_mut().zip(self.stream_key.as_chunks::<4>().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        words
+    }
+
     /// Whether the seed behind these streams came from the operating system.
     #[must_use]
     pub fn is_secret(&self) -> bool {
@@ -260,6 +311,19 @@ mod tests {
         assert!(a.streams(Purpose::Split).child(1).is_secret());
         assert_ne!(a.key, b.key);
         assert!(!Seed::for_tests(0).streams(Purpose::Split).child(1).is_secret());
+    }
+
+    #[test]
+    fn an_exposed_seed_comes_back_as_it_was() {
+        for seed in [Seed::from_os().unwrap(), Seed::for_tests(5)] {
+            let bytes = seed.expose();
+            let again = Seed::from_exposed(&bytes).unwrap();
+            assert_eq!((again.key, again.secret), (seed.key, seed.secret));
+            let mut altered = bytes;
+            altered[32] = 2;
+            let told = Seed::from_exposed(&altered).err().unwrap().to_string();
+            assert!(told.contains("no seed"), "{told}");
+        }
     }
 
     proptest! {

@@ -20,6 +20,12 @@ impl Stream {
         Self { generator }
     }
 
+    /// Goes to the first word of a block of sixteen words.
+    #[inline]
+    pub(crate) fn go_to_block(&mut self, block: u64) {
+        self.generator.set_block_pos(block);
+    }
+
     /// An exactly uniform integer below `bound`, by rejection; zero when `bound` is 0 or 1.
     ///
     /// ```

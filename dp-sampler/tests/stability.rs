@@ -43,6 +43,14 @@ fn first_batch<P: Subsampling>(plan: P, records: u64, keep: usize) -> Result<Vec
     Ok(batch)
 }
 
+fn last_of_batch<P: Subsampling>(plan: P, records: u64, keep: usize) -> Result<Vec<u64>> {
+    let mut batch = Vec::new();
+    plan.bind(records, &Seed::for_tests(1))?.draw(0, &mut batch);
+    let mut last = batch.split_off(batch.len() - keep);
+    last.push((batch.len() + keep) as u64);
+    Ok(last)
+}
+
 #[test]
 fn streams_are_stable() {
     let seed = Seed::for_tests(1);
@@ -66,6 +74,7 @@ fn streams_are_stable() {
 fn batches_are_stable() -> Result<()> {
     check("poisson lists", &first_batch(Poisson::rate(0.01)?, 10_000, 12)?);
     check("poisson words", &first_batch(Poisson::rate(0.3)?, 1_000, 12)?);
+    check("poisson runs", &last_of_batch(Poisson::rate(0.01)?, 300_000, 12)?);
     check("poisson huge", &first_batch(Poisson::rate(2_f64.powi(-50))?, 1 << 55, 12)?);
     check("fixed table", &first_batch(FixedSize::batch(128)?, 60_000, 12)?);
     check("fixed set", &first_batch(FixedSize::batch(300)?, 1_000, 12)?);

@@ -1,11 +1,13 @@
 //! Audits of the mechanism from outside: with a canary record present and absent, do many noisy sums tell the two data
 //! sets apart exactly as well as the accountant says — no better, and not much worse?
 
-use crate::mechanism::{ClipNorm, GaussianSum, PrivateGradient, Protection, sampling};
+use crate::clip::{ClipNorm, SMALLEST_CLIP_NORM};
+use crate::mechanism::{GaussianSum, PrivateGradient, Protection};
+use crate::schemes::event;
 use crate::sensitive::Sensitive;
 use crate::strategies;
 use crate::{AutoNormal, DpVi};
-use dp_accountant::{Accountant, Event, Mechanism, Relation};
+use dp_accountant::{Accountant, Mechanism, Relation, Sampling};
 use dp_sampler::{FullBatch, Poisson, Scheme, Seed, Subsampling};
 use ndarray::Array2;
 use ppl_core::Distribution;
@@ -82,26 +84,29 @@ fn normal_quantile(p: f64) -> f64 {
 }
 
 /// Two-sided false-alarm rate of a deviation this many standard errors wide: 2Φ(−5.2) = 2.0e-7.
-const STANDARD_ERRORS: f64 = 5.2;
+pub(crate) const STANDARD_ERRORS: f64 = 5.2;
 
-/// Without subsampling: are the two sets of sums `1/σ` apart? The interval of ε at δ = 1e-5 that the observed separation
-/// leaves, at confidence 1 − 2e-7.
-fn audited_epsilon(actual: f64, axis: usize, n: u64) -> (f64, f64) {
-    let present = sums(actual, &FullBatch, 1.0, (axis, true), n, 11);
-    let absent = sums(actual, &FullBatch, 1.0, (axis, false), n, 12);
-    let (hits, alarms) = (share_above(&present, 0.5), share_above(&absent, 0.5));
+/// Two sets of values of a normal statistic with standard deviation 1: the interval of ε at δ = 1e-5 that their observed separation
+/// leaves, at confidence 1 − 2e-7. `threshold` lies about in the middle.
+pub(crate) fn separated_epsilon(present: &[f64], absent: &[f64], threshold: f64) -> (f64, f64) {
+    let n = present.len().min(absent.len()) as f64;
+    let (hits, alarms) = (share_above(present, threshold), share_above(absent, threshold));
     let (a, b) = (normal_quantile(hits), normal_quantile(alarms));
     // Delta method: sd of Φ⁻¹(p̂) is √(p(1−p)/n)/φ(Φ⁻¹(p)).
-    let variance = |p: f64, z: f64| p * (1.0 - p) / n as f64 * (2.0 * std::f64::consts::PI) * (z * z).exp();
+    let variance = |p: f64, z: f64| p * (1.0 - p) / n * (2.0 * std::f64::consts::PI) * (z * z).exp();
     let error = STANDARD_ERRORS * (variance(hits, a) + variance(alarms, b)).sqrt();
     let epsilon = |separation: f64| {
-        let event = Event::new(
-            Mechanism::Gaussian { noise_multiplier: 1.0 / separation },
-            sampling(&FullBatch.scheme(3).unwrap()).unwrap(),
-        );
+        let event = event(1.0 / separation, Sampling::None);
         Accountant::new(Relation::AddRemove).compose(event.unwrap(), 1).epsilon(1e-5).unwrap()
     };
     (epsilon(a - b - error).lower, epsilon(a - b + error).upper)
+}
+
+/// Without subsampling: are the two sets of sums `1/σ` apart?
+fn audited_epsilon(actual: f64, axis: usize, n: u64) -> (f64, f64) {
+    let present = sums(actual, &FullBatch, 1.0, (axis, true), n, 11);
+    let absent = sums(actual, &FullBatch, 1.0, (axis, false), n, 12);
+    separated_epsilon(&present, &absent, 0.5)
 }
 
 #[test]
@@ -327,7 +332,7 @@ proptest! {
         norm in strategies::clip_norm(),
         x in proptest::collection::vec((-300.0..300.0_f64, any::<bool>()), 4),
     ) {
-        prop_assume!(norm >= crate::mechanism::SMALLEST_CLIP_NORM);
+        prop_assume!(norm >= SMALLEST_CLIP_NORM);
         // Elements over 260 orders of magnitude, of both signs.
         let x: Vec<f64> = x.into_iter().map(|(e, minus)| (0.5 * e).exp() * if minus { -1.0 } else { 1.0 }).collect();
         let records = Records::from_columns([("x", Column::from(Array2::from_shape_vec((1, 4), x.clone()).unwrap()))]).unwrap();
@@ -354,7 +359,7 @@ proptest! {
 
     #[test]
     fn weights_are_between_zero_and_one(norm in strategies::clip_norm(), squared in strategies::squared_norm()) {
-        prop_assume!(norm >= crate::mechanism::SMALLEST_CLIP_NORM);
+        prop_assume!(norm >= SMALLEST_CLIP_NORM);
         let clip = ClipNorm::new(norm, 1000).unwrap();
         let mut weight = [f64::NAN];
         clip.weigh(&[squared], &mut weight);

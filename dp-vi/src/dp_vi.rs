@@ -1,47 +1,65 @@
 //! Private variational inference: from a model and a budget to a posterior and a statement.
 
+use crate::charges::Charges;
+use crate::checkpoint::BoundTo;
+use crate::clip::{ClipNorm, Clipping, Rule};
+use crate::curvature::CurvatureRelease;
+use crate::draws::Draws;
 use crate::error::{Error, Result};
 use crate::guide::Guide;
-use crate::mechanism::{ClipNorm, GaussianSum, PrivateGradient, Protection, event, permitted};
-use crate::objective::Objective;
-use crate::optimiser::{Adam, Schedule};
+use crate::mechanism::{NoisySum, PrivateGradient, Protection};
+use crate::noise_aware::NoiseAware;
+use crate::objective::{Objective, Recipe};
+use crate::optimiser::{Schedule, Transformation, adam};
+use crate::planner::{Correction, PrivacyPlan, Sampler, Settings, Weighing};
 use crate::posterior::Posterior;
-use crate::report::PrivacyReport;
+use crate::quantile::Adaptive;
+use crate::report::{ASSUMES, NOT_COVERED, PrivacyReport, RECORD};
+use crate::run::Callback;
+use crate::schemes::sampling_rate;
 use crate::sensitive::Sensitive;
-use crate::training::Training;
-use dp_accountant::{Budget, Calibrated, Composition, Ledger, Relation, calibrate_noise_multiplier};
-use dp_sampler::{GaussianNoise, MAX_RECORDS, Purpose, Scheme, Seed, Subsampling};
-use ppl_core::{Model, Records};
-
-/// Most steps of one run; a longer one would take days, and its calibration minutes.
-const MOST_STEPS: u64 = 1_000_000_000;
-
-/// How far a run has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Steps done.
-    pub done: u64,
-    /// Steps in all.
-    pub steps: u64,
-}
+use crate::start::PrivateStart;
+use crate::traced::Survey;
+use crate::training::{Parts, Training};
+use crate::weights::RecordWeights;
+use dp_accountant::{Budget, Ledger, Relation};
+use dp_sampler::{GaussianNoise, MAX_RECORDS, Poisson, Purpose, Seed, Subsampling};
+use ppl_core::{Model, Records, Schema};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// Differentially private variational inference (DP-VI) with aligned gradients.
 ///
 /// ```text
 /// ELBO(φ) = Σ_i E_q[ln p(x_i|θ)] + E_q[ln p(θ)] + H[q_φ],     θ = T(u),  u = g_φ(z)
 ///
-/// each step:  z ~ N(0, I)                                       one draw, shared by the batch
-///             v_i = ∂ ln p(x_i|θ)/∂u                            per record, at the frontier u
-///             G = (Σ_{i ∈ batch} clip_C(v_i) + σC·N(0, I)) / q  the only use of the data
-///             φ ← Adam(φ, (∂u/∂φ)ᵀ (G + ∂ ln p(θ)/∂u) + ∂H/∂φ)  prior and entropy exact
+/// each step:  z ~ N(0, I),  u± = g_φ(±z)                         a pair of draws, shared by the batch
+///             v_i = (∂ℓ_i/∂u₊, ∂ℓ_i/∂u₋)/√2                     per record, at the frontier u;  ℓ_i = w_i ln p(x_i|θ)
+///             S = Σ_{i ∈ batch} clip_C(v_i) + σC·N(0, I)         the only use of the data
+///             φ ← Adam(φ, ½ Σ± (∂u±/∂φ)ᵀ (√2 S±/q + ∂ ln p(θ±)/∂u) + ∂H/∂φ)      prior and entropy exact
 /// ```
 ///
 /// Only the likelihood of the records is clipped and noised, and only where records meet shared values; guide, prior and
 /// entropy are public functions of what has been released. The noise has one element for each element of `u`, not one
 /// for each parameter of the guide.
 ///
+/// A model, a guide and a budget are enough: everything else has a default that does not depend on the records, and that
+/// [`plan`](DpVi::plan) tells before any of them is touched.
+///
+/// | part | default | by hand |
+/// |---|---|---|
+/// | sampling | every record at every step, or a rate for a compute limit | [`subsample`](DpVi::subsample), [`compute_limit`](DpVi::compute_limit) |
+/// | steps | 300, more where sampling needs them | [`steps`](DpVi::steps) |
+/// | clip norm `C` | `√D` for `D` elements at the frontier | [`clip_norm`](DpVi::clip_norm) |
+/// | bound on gradients | weights for generalised linear terms; else a quantile where a number of records is stated; else clipping | [`weights`](DpVi::weights), [`clipping`](DpVi::clipping) |
+/// | draws | a mirrored pair | [`draws`](DpVi::draws) |
+/// | posterior | corrected for the noise where there are weights, for 15 % of the budget | [`correction`](DpVi::correction) |
+/// | start | the guide's | [`start_from`](DpVi::start_from) |
+/// | optimiser | Adam at rate 0.05, held and lowered | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
+/// | noise `σ` | what the budget leaves | |
+///
 /// # Privacy
-/// `σ` is calibrated so that all steps together stay within the budget; the events come from the sampler and the
+/// `σ` is calibrated so that all releases together stay within the budget; the events come from the sampler and the
 /// mechanism themselves, and are debited from a ledger before the first step. See [`PrivacyReport`].
 ///
 /// One fit is one spending of its budget: what several fits on the same records cost together is the sum of their
@@ -53,36 +71,48 @@ pub struct Progress {
 pub struct DpVi<M, G, S> {
     model: M,
     guide: G,
-    subsampling: S,
-    budget: Option<Budget>,
-    without_privacy: bool,
-    steps: Option<u64>,
-    clip_norm: Option<f64>,
-    schedule: Schedule,
-    average: f64,
-    seed: Option<Seed>,
-    on_progress: Option<Box<dyn FnMut(Progress)>>,
+    subsampling: Chosen<S>,
+    weights: RecordWeights,
+    pub(crate) settings: Settings,
+    optimiser: Option<Box<dyn Transformation>>,
+    pub(crate) seed: Option<Seed>,
+    pub(crate) on_progress: Option<Callback>,
+    pub(crate) checkpoint: Option<(PathBuf, u64)>,
 }
 
-/// What stands where a subsampler has not been named yet.
-#[derive(Clone, Copy, Debug)]
-pub struct Unspecified;
+/// How batches are drawn, as far as that has been said.
+enum Chosen<S> {
+    Named(S),
+    Open(fn(f64) -> dp_sampler::Result<S>),
+}
 
-impl<M: Model, G: Guide> DpVi<M, G, Unspecified> {
-    /// Inference for a model with a guide. Budget, subsampling and steps have no default and must be named.
+impl<M: Model, G: Guide> DpVi<M, G, Poisson> {
+    /// Inference for a model with a guide. The budget has no default and must be named.
     pub fn new(model: M, guide: G) -> Self {
         Self {
             model,
             guide,
-            subsampling: Unspecified,
-            budget: None,
-            without_privacy: false,
-            steps: None,
-            clip_norm: None,
-            schedule: Schedule::HoldThenCosine(0.05),
-            average: 0.5,
+            subsampling: Chosen::Open(Poisson::rate),
+            weights: RecordWeights::Recognised,
+            settings: Settings {
+                budget: None,
+                without_privacy: false,
+                steps: None,
+                clip_norm: None,
+                clipping: None,
+                draws: Draws::Antithetic,
+                correction: Correction::Recognised,
+                curvature_share: 0.15,
+                schedule: None,
+                average: 0.5,
+                public_records: None,
+                compute_limit: None,
+                start: None,
+            },
+            optimiser: None,
             seed: None,
             on_progress: None,
+            checkpoint: None,
         }
     }
 }
@@ -91,14 +121,14 @@ impl<M, G, S> DpVi<M, G, S> {
     /// The privacy budget of the whole fit.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = Some(budget);
+        self.settings.budget = Some(budget);
         self
     }
 
     /// No clipping and no noise, for comparison. The report says **NOT PRIVATE**.
     #[must_use]
     pub fn without_privacy(mut self) -> Self {
-        self.without_privacy = true;
+        self.settings.without_privacy = true;
         self
     }
 
@@ -108,47 +138,122 @@ impl<M, G, S> DpVi<M, G, S> {
         DpVi {
             model: self.model,
             guide: self.guide,
-            subsampling,
-            budget: self.budget,
-            without_privacy: self.without_privacy,
-            steps: self.steps,
-            clip_norm: self.clip_norm,
-            schedule: self.schedule,
-            average: self.average,
+            subsampling: Chosen::Named(subsampling),
+            weights: self.weights,
+            settings: self.settings,
+            optimiser: self.optimiser,
             seed: self.seed,
             on_progress: self.on_progress,
+            checkpoint: self.checkpoint,
         }
     }
 
-    /// Number of steps.
+    /// Number of steps. By default 300, or, where batches are samples, as many more as it takes until sampling adds at most
+    /// 5 % to the noise of all steps together.
     #[must_use]
     pub fn steps(mut self, steps: u64) -> Self {
-        self.steps = Some(steps);
+        self.settings.steps = Some(steps);
+        self
+    }
+
+    /// A number of records that is public knowledge, such as the rounded size of a survey. It sets scales, and no guarantee depends on
+    /// it being right. Under add/remove the true number is somebody's secret: do not count the records for it.
+    #[must_use]
+    pub fn public_records(mut self, records: u64) -> Self {
+        self.settings.public_records = Some(records);
+        self
+    }
+
+    /// The most per-record gradients that the run may take, over all its steps; the sampling rate follows from it. Needs
+    /// [`public_records`](Self::public_records).
+    #[must_use]
+    pub fn compute_limit(mut self, gradients: f64) -> Self {
+        self.settings.compute_limit = Some(gradients);
         self
     }
 
     /// Largest norm `C` of one record's gradient. By default `√D` for `D` elements at the frontier, which suits a
-    /// generalised linear model with standardised features.
+    /// generalised linear model with standardised features: the typical norm of a record's features is best.
     ///
-    /// A smaller `C` needs less noise but biases the posterior; it must be chosen without looking at the data.
+    /// A smaller `C` needs less noise, but clipping to it biases the posterior and weights lose records' information; it must be chosen
+    /// without looking at the data.
     #[must_use]
     pub fn clip_norm(mut self, norm: f64) -> Self {
-        self.clip_norm = Some(norm);
+        self.settings.clip_norm = Some(norm);
         self
     }
 
-    /// Learning rate over the run; by default 0.05, held for half of it and lowered to zero along a cosine.
+    /// How gradients are clipped; see [`DpVi`] for the default.
+    #[must_use]
+    pub fn clipping(mut self, clipping: Clipping) -> Self {
+        self.settings.clipping = Some(clipping);
+        self
+    }
+
+    /// What each record's log-likelihood is multiplied by, so that clipping has less to do.
+    #[must_use]
+    pub fn weights(mut self, weights: RecordWeights) -> Self {
+        self.weights = weights;
+        self
+    }
+
+    /// At which draws of the guide a step takes the gradient; by default at a mirrored pair.
+    #[must_use]
+    pub fn draws(mut self, draws: Draws) -> Self {
+        self.settings.draws = draws;
+        self
+    }
+
+    /// Whether a part of the budget goes into a posterior that knows of the noise.
+    #[must_use]
+    pub fn correction(mut self, correction: Correction) -> Self {
+        self.settings.correction = correction;
+        self
+    }
+
+    /// That part: its share of `1/σ²`, in which Gaussian releases add up; by default 0.15.
+    #[must_use]
+    pub fn curvature_share(mut self, share: f64) -> Self {
+        self.settings.curvature_share = share;
+        self
+    }
+
+    /// Candidates to start from, one of which is chosen privately.
+    #[must_use]
+    pub fn start_from(mut self, start: PrivateStart) -> Self {
+        self.settings.start = Some(start);
+        self
+    }
+
+    /// Adam's learning rate over the run; by default 0.05, held for half of it and lowered to zero along a cosine.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
-        self.schedule = schedule;
+        self.settings.schedule = Some(schedule);
         self
+    }
+
+    /// Another optimiser than Adam, with its learning rate. See [`Transformation`].
+    #[must_use]
+    pub fn optimiser(mut self, optimiser: impl Transformation + 'static) -> Self {
+        self.optimiser = Some(Box::new(optimiser));
+        self
+    }
+
+    fn take_optimiser(&mut self) -> Result<Box<dyn Transformation>> {
+        match (self.optimiser.take(), self.settings.schedule) {
+            (Some(_), Some(_)) => Err(Error::Conflict(
+                "an optimiser and a schedule were named: the schedule is Adam's, another optimiser brings its own rate",
+            )),
+            (Some(optimiser), None) => Ok(optimiser),
+            (None, schedule) => Ok(Box::new(adam(schedule.unwrap_or(Schedule::HoldThenCosine(0.05)))?)),
+        }
     }
 
     /// Fraction of the run, at its end, over which the guide's parameters are averaged; by default one half. Zero takes
     /// the last value.
     #[must_use]
     pub fn average_tail(mut self, fraction: f64) -> Self {
-        self.average = fraction;
+        self.settings.average = fraction;
         self
     }
 
@@ -158,179 +263,261 @@ impl<M, G, S> DpVi<M, G, S> {
         self.seed = Some(seed);
         self
     }
-
-    /// Called about two hundred times during a run.
-    #[must_use]
-    pub fn on_progress(mut self, callback: impl FnMut(Progress) + 'static) -> Self {
-        self.on_progress = Some(Box::new(callback));
-        self
-    }
-
-    fn required_steps(&self) -> Result<u64> {
-        match self.steps {
-            Some(steps) if !(1..=MOST_STEPS).contains(&steps) => {
-                let (what, requirement) = ("number of steps", "between 1 and 10^9");
-                Err(Error::OutOfRange { what, requirement, value: steps as f64 })
-            }
-            Some(steps) => Ok(steps),
-            None => Err(Error::Missing {
-                what: "the number of steps",
-                why: "it shapes the noise; name it with .steps(…)",
-            }),
-        }
-    }
-
-    fn required_budget(&self) -> Result<Option<Budget>> {
-        match (self.budget, self.without_privacy) {
-            (Some(budget), false) => {
-                budget.validate()?;
-                Ok(Some(budget))
-            }
-            (None, true) => Ok(None),
-            (Some(_), true) => {
-                Err(Error::Conflict("a budget was named, and privacy was switched off: choose one"))
-            }
-            (None, false) => Err(Error::Missing {
-                what: "the budget",
-                why: "how much privacy to spend is the data holder's decision; name it with .budget(…), or say .without_privacy()",
-            }),
-        }
-    }
-}
-
-/// What a run will cost, found without looking at any record.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct PrivacyPlan {
-    /// The sampling scheme the calibration assumed.
-    pub scheme: Scheme,
-    /// The noise multiplier and the ε it leads to.
-    pub calibrated: Calibrated,
 }
 
 impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
-    /// The noise multiplier for the budget, when there are this many records. No data is touched; schemes that do not
-    /// depend on the number of records (Poisson) ignore it.
+    /// What a run on records of these columns will do and what it will cost; no record is touched.
+    ///
+    /// Under add/remove nothing depends on the number of records, unless one was [stated](Self::public_records); a run makes
+    /// the same plan again.
     ///
     /// # Errors
-    /// If no noise multiplier meets the budget, or no bound is known for this kind of sampling.
-    pub fn privacy_plan(&self, records: u64) -> Result<Option<PrivacyPlan>> {
-        let Some(budget) = self.required_budget()? else {
-            return Ok(None);
-        };
-        let (steps, scheme) = (self.required_steps()?, self.subsampling.scheme(records)?);
-        let sampling = permitted(budget.relation, &scheme)?;
-        let calibrated = calibrate_noise_multiplier(&budget, |noise_multiplier| {
-            Ok(Composition::single(event(noise_multiplier, sampling)?, steps))
-        })?;
-        Ok(Some(PrivacyPlan { scheme, calibrated }))
+    /// If something is missing or out of range, the model is wrong, no noise multiplier meets the budget, or no bound is
+    /// known for this kind of sampling.
+    ///
+    /// ```
+    /// use dp_accountant::{Budget, Relation};
+    /// use dp_vi::{AutoNormal, DpVi};
+    /// use ppl_core::{Ctx, Distribution, Schema};
+    /// use ppl_distributions::{Bernoulli, Normal};
+    ///
+    /// fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
+    ///     let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(ctx.records().dim("x")?))?;
+    ///     ctx.each_record(|ctx, record| {
+    ///         ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+    ///     })
+    /// }
+    /// let schema = Schema::new([("x", 5.into()), ("y", ppl_core::Shape::scalar())])?;
+    /// let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
+    /// let plan = DpVi::new(model, AutoNormal::new()).budget(budget).plan(&schema)?;
+    /// println!("{}", plan.explain());
+    /// assert!(plan.steps == 300 && plan.weighted && plan.curvature.is_some());
+    /// assert!(plan.calibrated.unwrap().epsilon.upper <= 1.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn plan(&self, schema: &Schema) -> Result<PrivacyPlan> {
+        self.plan_for(schema, self.settings.public_records.unwrap_or(MAX_RECORDS))
     }
 
-    /// Prepares a run, and debits all of its steps from a ledger that holds just the budget.
+    /// The plan where schemes that need a number of records are given this one.
+    fn plan_for(&self, schema: &Schema, number: u64) -> Result<PrivacyPlan> {
+        // What was forgotten is told before what is wrong with the model.
+        self.settings.required_budget()?;
+        let survey = Survey::new(&self.model, schema)?;
+        let weighing = match self.weights {
+            RecordWeights::Recognised => Weighing::Recognised,
+            RecordWeights::None => Weighing::None,
+            RecordWeights::Given(_) => Weighing::Given,
+        };
+        let sampler = match &self.subsampling {
+            Chosen::Named(plan) => Sampler::Named(plan),
+            Chosen::Open(make) => Sampler::Open(*make),
+        };
+        self.settings.plan(survey, weighing, &sampler, number)
+    }
+
+    /// Prepares a run, and debits all of its releases from a ledger that holds just the budget. A private start is
+    /// chosen here.
     ///
     /// # Errors
     /// If something is missing or out of range, the model is wrong, the records do not fit it, or the budget cannot be
     /// met.
     pub fn start<'r>(mut self, records: &'r Sensitive<Records>) -> Result<Training<'r, G, S::Sampler>> {
-        let (budget, steps) = (self.required_budget()?, self.required_steps()?);
-        self.schedule.validate()?;
-        if !(0.0..=1.0).contains(&self.average) {
-            let (what, requirement) = ("fraction of the run to average", "between 0 and 1");
-            return Err(Error::OutOfRange { what, requirement, value: self.average });
-        }
-        let seed = match self.seed.take() {
-            Some(seed) => seed,
-            None => Seed::from_os()?,
+        let seed = self.take_seed()?;
+        let mut ledger = self.settings.required_budget()?.map(Ledger::new).transpose()?;
+        let pay = |charges: Option<&Charges>| match (charges, &mut ledger) {
+            (Some(charges), Some(ledger)) => Ok(ledger.debit_all(&charges.once())?),
+            _ => Ok(()),
         };
+        let Prepared { mut training, .. } = self.prepare(records, &seed, true, pay)?;
+        let steps = training.steps();
+        match &mut ledger {
+            None => training.gradient_mut().allow_unprotected(steps)?,
+            Some(ledger) => training.pay(ledger, steps)?,
+        }
+        Ok(training)
+    }
+
+    pub(crate) fn take_seed(&mut self) -> Result<Seed> {
+        match self.seed.take() {
+            Some(seed) => Ok(seed),
+            None => Ok(Seed::from_os()?),
+        }
+    }
+
+    /// Everything but the payment of steps. `pay` debits what is released once, or makes sure that it has been; it is called when
+    /// everything has been checked, and before anything is released. Without `choosing`, a private start is not chosen: for
+    /// runs that are complete, where it does not matter any more.
+    pub(crate) fn prepare<'r>(
+        mut self,
+        records: &'r Sensitive<Records>,
+        seed: &Seed,
+        choosing: bool,
+        pay: impl FnOnce(Option<&Charges>) -> Result<()>,
+    ) -> Result<Prepared<'r, G, S::Sampler>> {
+        let budget = self.settings.required_budget()?;
+        let optimiser = self.take_optimiser()?;
         // Under add/remove found without the records' number, which is nobody's business there; a scheme that depends on it is
         // refused. Replacing a record leaves it as it is.
         let number = match budget {
             Some(Budget { relation: Relation::ReplaceOne, .. }) => records.behind_the_wall().len() as u64,
-            _ => MAX_RECORDS,
+            Some(_) => self.settings.public_records.unwrap_or(MAX_RECORDS),
+            None => MAX_RECORDS,
         };
-        let plan = self.privacy_plan(number)?;
-        let objective = Objective::new(&self.model, &self.guide, records)?;
-        let elements = objective.gradient.dimension();
-        let protection = match &plan {
-            None => Protection::None,
-            Some(plan) => {
-                let clip = ClipNorm::new(self.clip_norm.unwrap_or((elements as f64).sqrt()), elements)?;
-                Protection::Gaussian(GaussianSum::new(clip, plan.calibrated.noise_multiplier)?)
-            }
+        let plan = self.plan_for(records.schema(), number)?;
+        let charges = Charges::new(&plan)?;
+        let epsilon =
+            charges.as_ref().zip(budget).map(|(charges, budget)| charges.epsilon(budget)).transpose()?;
+        records.check_numbers()?;
+        let no_weights = RecordWeights::None;
+        let mut recipe = Recipe {
+            draws: plan.draws,
+            // Weights belong to the private estimate: without privacy the likelihood stays as it is.
+            weights: if budget.is_none()
+                || (!plan.weighted && matches!(self.weights, RecordWeights::Recognised))
+            {
+                &no_weights
+            } else {
+                &self.weights
+            },
+            clip_norm: plan.clip_norm,
+            per_site: plan.clipping == Clipping::PerSite,
+            curvature: plan.curvature.map(|curvature| curvature.shape),
+            initial: BTreeMap::new(),
         };
+        let mut objective = Objective::new(&self.model, &self.guide, records, &recipe)?;
+        pay(charges.as_ref())?;
+        if let Some(start) = self.settings.start.as_ref().filter(|_| choosing) {
+            let private = plan.start_epsilon.zip(budget).map(|(epsilon, budget)| (epsilon, budget.relation));
+            recipe.initial = start.choose(&self.model, records, private, seed)?;
+            objective = Objective::new(&self.model, &self.guide, records, &recipe)?;
+        }
+        let (curvature, prior) = (objective.curvature.take(), objective.prior_curvature.take());
         let (gradient, shared) = objective.split();
-        let mut gradient = PrivateGradient::with(gradient, protection, &self.subsampling, records, &seed)?;
-        let epsilon = match budget {
-            None => {
-                gradient.allow_unprotected(steps)?;
-                None
-            }
-            Some(budget) => {
-                let mut ledger = Ledger::new(budget)?;
-                gradient.pay(&mut ledger, steps)?;
-                Some(ledger.spent()?)
+        let subsampling = match self.subsampling {
+            Chosen::Named(subsampling) => subsampling,
+            Chosen::Open(make) => make(sampling_rate(&plan.scheme)?)?,
+        };
+        let protection = match &plan.calibrated {
+            None => Protection::None,
+            Some(calibrated) => {
+                let clip = ClipNorm::new(plan.clip_norm, gradient.dimension())?;
+                let rule = match plan.clipping {
+                    Clipping::Flat => Rule::Flat(clip),
+                    Clipping::PerSite => {
+                        let sizes: Vec<usize> =
+                            shared.frontier().flatten().map(|range| range.len()).collect();
+                        Rule::per_site(plan.clip_norm, &sizes, plan.draws.number())?
+                    }
+                    Clipping::Quantile(quantile) => {
+                        let records = plan.public_records.unwrap_or(1) as f64;
+                        let expected = records * sampling_rate(&plan.scheme)?;
+                        Rule::Quantile(Adaptive::new(quantile, clip, gradient.dimension(), expected)?)
+                    }
+                };
+                Protection::Gaussian(NoisySum::new(rule, clip, calibrated.noise_multiplier)?)
             }
         };
-        let mechanism = match protection {
-            Protection::Gaussian(mechanism) => Some(mechanism),
-            Protection::None => None,
+        let elements = shared.frontier_elements;
+        let gradient = PrivateGradient::with(gradient, protection, &subsampling, records, seed)?;
+        if gradient.event()? != charges.as_ref().map(|charges| charges.step) {
+            return Err(Error::Conflict("the mechanism's event is not the one that was planned for"));
+        }
+        let release = match (curvature, plan.curvature) {
+            (Some(program), Some(planned)) => {
+                let (clip, sigma) = (planned.clip_norm, planned.noise_multiplier);
+                let mut release = CurvatureRelease::new(program, planned.shape, clip, sigma, elements, seed)?;
+                if !charges.as_ref().is_some_and(|charges| charges.holds(&release.event().ok())) {
+                    return Err(Error::Conflict("the curvature's event is not the one that was planned for"));
+                }
+                release.was_paid_for();
+                Some(release)
+            }
+            _ => None,
         };
         let report = PrivacyReport {
             budget,
             epsilon,
+            advantage: charges
+                .as_ref()
+                .zip(budget)
+                .and_then(|(charges, budget)| charges.advantage(budget.relation)),
+            ledger_spent: None,
+            record: RECORD,
+            public_number_of_records: PrivacyReport::is_number_public(budget.map(|budget| budget.relation)),
             scheme: gradient.scheme(),
-            noise_multiplier: mechanism.map(|mechanism| mechanism.noise_multiplier()),
-            clip_norm: mechanism.map(|mechanism| mechanism.clip().norm()),
-            steps,
+            noise_multiplier: plan.calibrated.map(|calibrated| calibrated.noise_multiplier),
+            clip_norm: plan.calibrated.map(|_| plan.clip_norm),
+            clipping: plan.calibrated.map(|_| plan.clipping),
+            steps: plan.steps,
+            steps_done: 0,
+            releases: charges.as_ref().map(Charges::releases).unwrap_or_default(),
             secret_seed: seed.is_secret(),
             guide: self.guide.describe(),
+            assumes: ASSUMES,
+            not_covered: NOT_COVERED,
         };
-        let draws = GaussianNoise::from_streams(seed.streams(Purpose::GuideDraws));
-        Ok(Training::new(
-            self.guide,
+        let settings = BoundTo {
+            records,
+            shared: &shared,
+            guide: self.guide.describe(),
+            optimiser: &optimiser.describe(),
+            settings: &self.settings,
+            plan: &plan,
+            protection: gradient.protection(),
+        };
+        let settings = settings.to_string();
+        let training = Training::new(Parts {
+            guide: self.guide,
             gradient,
             shared,
-            draws,
-            Adam::new(),
-            self.schedule,
-            self.average,
+            draws: GaussianNoise::from_streams(seed.streams(Purpose::GuideDraws)),
+            optimiser,
+            average: self.settings.average,
             report,
-        ))
+            correction: release.zip(prior),
+            records,
+        })?;
+        Ok(Prepared { training, charges, settings })
     }
+}
 
-    /// Runs inference.
-    ///
-    /// # Errors
-    /// As [`DpVi::start`].
-    pub fn fit(mut self, records: &Sensitive<Records>) -> Result<Fit> {
-        let mut on_progress = self.on_progress.take();
-        let mut training = self.start(records)?;
-        let steps = training.steps();
-        let every = (steps / 200).max(1);
-        while training.done() < steps {
-            training.step()?;
-            if let Some(callback) = &mut on_progress
-                && (training.done() % every == 0 || training.done() == steps)
-            {
-                callback(Progress { done: training.done(), steps });
-            }
-        }
-        Ok(training.finish())
-    }
+/// A run whose steps have not been paid for.
+pub(crate) struct Prepared<'r, G, S> {
+    pub(crate) training: Training<'r, G, S>,
+    /// What it costs; `None` without privacy.
+    pub(crate) charges: Option<Charges>,
+    /// What a checkpoint of it is bound to.
+    pub(crate) settings: String,
 }
 
 /// The outcome of a fit: released values only.
 #[derive(Clone, Debug)]
 pub struct Fit {
     pub(crate) posterior: Posterior,
+    pub(crate) uncorrected: Posterior,
+    pub(crate) noise_aware: Option<NoiseAware>,
     pub(crate) report: PrivacyReport,
 }
 
 impl Fit {
-    /// The approximate posterior.
+    /// The approximate posterior: [corrected for the noise](Self::noise_aware) where that was planned, else the guide's.
     #[must_use]
     pub fn posterior(&self) -> &Posterior {
         &self.posterior
+    }
+
+    /// The posterior as the guide has it. Its intervals leave out the noise added for privacy.
+    #[must_use]
+    pub fn uncorrected(&self) -> &Posterior {
+        &self.uncorrected
+    }
+
+    /// The corrected posterior with all covariances, of the sites that records touch. `None` where none was planned, or where it came out
+    /// without being a posterior (then [`posterior`](Self::posterior) is the guide's).
+    #[must_use]
+    pub fn noise_aware(&self) -> Option<&NoiseAware> {
+        self.noise_aware.as_ref()
     }
 
     /// The privacy statement.

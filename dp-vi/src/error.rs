@@ -55,6 +55,20 @@ pub enum Error {
         /// Line of the model.
         source_line: String,
     },
+    /// Bounds with nothing between them.
+    #[error("bounds must be finite and in order, got from {lower} to {upper}")]
+    Bounds {
+        /// The lower one.
+        lower: f64,
+        /// The upper one.
+        upper: f64,
+    },
+    /// A column that has a value which is not a number. Which record it is of is not said.
+    #[error("column '{column}' has a value that is not a number (NaN): fill it in or leave its record out")]
+    NotANumber {
+        /// Name of the column.
+        column: String,
+    },
     /// A guide that does not fit the model.
     #[error("the guide ({guide}) {problem}")]
     Guide {
@@ -69,12 +83,71 @@ pub enum Error {
         /// Number of releases that were debited.
         paid: u64,
     },
+    /// A report that could not be written as JSON.
+    #[cfg(feature = "json")]
+    #[error("as JSON: {0}")]
+    Json(String),
     /// Two settings that exclude each other.
     #[error("{0}")]
     Conflict(&'static str),
     /// A sampling scheme for which there is no rule here.
     #[error("sampling scheme '{0}' has no privacy event here")]
     UnknownScheme(String),
+    /// A checkpoint that cannot be read or written, or that is damaged.
+    #[error("checkpoint {path}: {reason}")]
+    Checkpoint {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file where a new run was to leave its checkpoint.
+    #[error("checkpoint {path}: the file exists already; resume the run it is of, or remove it")]
+    CheckpointExists {
+        /// The file.
+        path: String,
+    },
+    /// A checkpoint of another run than the one that was to be resumed.
+    #[error("checkpoint {path}: it is of another run: {what} was {found}, here it is {here}")]
+    CheckpointOfAnother {
+        /// The file.
+        path: String,
+        /// What differs.
+        what: String,
+        /// What the checkpoint says.
+        found: String,
+        /// What the run to be resumed has.
+        here: String,
+    },
+    /// A ledger that does not know of what a run has paid.
+    #[error(
+        "this ledger has {recorded} of the {paid} releases that the run has paid for (\"{event}\"): it is another one, or it was \
+         restored from an old copy"
+    )]
+    ForeignLedger {
+        /// Uses of the event that the ledger knows of.
+        recorded: u64,
+        /// Uses that the checkpoint says were paid for.
+        paid: u64,
+        /// The event.
+        event: dp_accountant::Event,
+    },
+    /// A saved state of an optimiser that is not this one's.
+    #[error("the saved state has {found} numbers, this optimiser needs {wanted}")]
+    SavedState {
+        /// Numbers there are.
+        found: usize,
+        /// Numbers that are needed, at least.
+        wanted: usize,
+    },
+    /// A rate for parameters that the guide does not have.
+    #[error("no parameter's name begins with '{name}'; there are {known}")]
+    UnknownParameter {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
     /// A site the posterior does not have.
     #[error("the posterior has no site '{name}'; it has {known}")]
     UnknownSite {

@@ -5,7 +5,6 @@
 //!
 //! ```
 //! use dp_accountant::{Budget, Relation};
-//! use dp_sampler::Poisson;
 //! use dp_vi::{AutoNormal, DpVi, Sensitive};
 //! use ndarray::{Array1, Array2};
 //! use ppl_core::{Column, Ctx, Distribution, Records, Result};
@@ -24,11 +23,10 @@
 //! let x = Array2::from_shape_fn((2000, 2), |(i, j)| ((i * (3 + 4 * j)) % 17) as f64 / 8.0 - 1.0);
 //! let y: Array1<f64> = x.rows().into_iter().map(|x| f64::from(x[0] > x[1])).collect();
 //! let records = Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))])?);
-//! let fit = DpVi::new(model, AutoNormal::new())
-//!     .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
-//!     .subsample(Poisson::rate(0.05)?)
-//!     .steps(500)
-//!     .fit(&records)?;
+//! let vi = DpVi::new(model, AutoNormal::new())
+//!     .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove });
+//! println!("{}", vi.plan(records.schema())?.explain());   // what will be done, why, and its cost
+//! let fit = vi.fit(&records)?;
 //! println!("{}", fit.privacy());             // the guarantee in words and numbers
 //! let w = fit.posterior().mean("w")?;
 //! assert!(w[0] > 0.0 && w[1] < 0.0);
@@ -40,36 +38,78 @@
 //! | module | what happens there |
 //! |---|---|
 //! | `sensitive` | the wall, as a type |
-//! | `mechanism` | clip, sum, noise; the event of one release |
-//! | `guide`, `objective` | the variational family; the bound as array programs |
-//! | `optimiser` | Adam, schedules, averaging |
-//! | `dp_vi`, `training` | settings and calibration; one run, step by step |
+//! | `clip`, `quantile`, `weights` | how one record's gradient is bounded: by clipping, by a moving norm, by public weights |
+//! | `mechanism`, `schemes`, `charges` | clip, sum, noise; the events of releases; all of a run's |
+//! | `curvature`, `start` | what else is released: second derivatives, a starting point |
+//! | `planner` | everything that was left open, and what it costs |
+//! | `guide`, `traced`, `draws`, `objective`, `prior` | the variational family; the model on symbols; the bound as array programs |
+//! | `optimiser`, `tail` | transformations of gradients, schedules, averaging |
+//! | `dp_vi`, `training`, `run` | settings; one run, step by step; whole runs |
+//! | `checkpoint` | runs that survive the process |
+//! | `summaries` | counts, histograms, means and quantiles for preprocessing |
+//! | `noise_aware`, `linear_algebra` | the posterior corrected for the noise |
 //! | `posterior`, `report` | what comes out |
 
 #[cfg(test)]
 mod audit_tests;
+#[cfg(test)]
+mod audits_of_modes;
+mod charges;
+mod checkpoint;
+mod clip;
+mod curvature;
 mod dp_vi;
+mod draws;
 mod error;
 mod guide;
+mod linear_algebra;
 mod mechanism;
+mod noise_aware;
 mod objective;
 mod optimiser;
+mod planner;
 mod posterior;
+mod prior;
+mod quantile;
 mod report;
+mod run;
+#[cfg(test)]
+mod scheme_audit_tests;
+mod schemes;
 mod sensitive;
+mod start;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
+mod summaries;
+mod tail;
+mod traced;
 mod training;
+mod weights;
 
-pub use dp_vi::{DpVi, Fit, PrivacyPlan, Progress, Unspecified};
+pub use checkpoint::Checkpoint;
+pub use clip::{ClipNorm, Clipping, SMALLEST_CLIP_NORM, Sensitivity};
+pub use curvature::CurvatureShape;
+pub use dp_vi::{DpVi, Fit};
+pub use draws::Draws;
 pub use error::{Error, Result};
 pub use guide::{AutoNormal, Guide, GuideParameter, GuideProgram, GuideSite, Marginal};
-pub use mechanism::{ClipNorm, GaussianSum, PrivateGradient, SMALLEST_CLIP_NORM};
-pub use optimiser::{Adam, Optimiser, Schedule};
+pub use mechanism::{GaussianSum, PrivateGradient};
+pub use noise_aware::NoiseAware;
+pub use optimiser::{
+    AdaDp, Chain, Momentum, ParameterLayout, SavedState, ScaleByAdaGrad, ScaleByAdam, ScaleByName,
+    ScaleByRms, ScaleBySchedule, ScaleByYogi, Schedule, StepIndex, Transformation, Update, ada_grad, adam,
+    momentum, rms_prop, sgd, yogi,
+};
+pub use planner::{Correction, CurvaturePlan, PrivacyPlan};
 pub use posterior::Posterior;
-pub use report::PrivacyReport;
+pub use quantile::Quantile;
+pub use report::{PrivacyReport, Release};
+pub use run::{Proceed, Progress};
 pub use sensitive::Sensitive;
+pub use start::PrivateStart;
+pub use summaries::{Field, Histogram, NoisyMean, NoisyQuantile, Range, Summaries};
 pub use training::Training;
+pub use weights::{GivenWeights, RecordWeights};
 
 /// The README's example, compiled and run with the documentation's.
 #[cfg(doctest)]

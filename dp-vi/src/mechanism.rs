@@ -1,88 +1,14 @@
 //! Noisy sums of clipped per-record gradients: the only way out of the wall.
 
+use crate::clip::{ClipNorm, Rule, Sensitivity};
 use crate::error::{Error, Result};
+use crate::optimiser::SavedState;
+use crate::quantile::Adaptive;
+use crate::schemes::{Pricing, sampling_rate};
 use crate::sensitive::Sensitive;
-use dp_accountant::{Event, Ledger, Mechanism, Relation, Sampling};
+use dp_accountant::{Event, Purse};
 use dp_sampler::{GaussianNoise, NoiseSource, Scheme, Seed, Subsampler, Subsampling};
-use ppl_core::{RecordGradient, Records, Scalar};
-
-/// Smallest clip norm accepted: far above what squares that underflow can hide of a norm (see [`RecordGradient`]).
-pub const SMALLEST_CLIP_NORM: f64 = 1e-4;
-
-/// Scales gradients down to a largest norm.
-///
-/// ```text
-/// clip(v) = v · min(1, C/‖v‖)        ‖clip(v)‖ ≤ C
-/// ```
-///
-/// # Accuracy
-/// The bound holds in floating point too. For `k` elements and the machine epsilon `ε` of the number type, `C` is lowered by a
-/// relative margin of `(k + 16)·ε`, which covers the rounding of the norm and of the product, and by `√(k m M / 2)`, which
-/// covers what squares below half the smallest number `m` can hide behind factors as large as the largest number `M` allows:
-/// `2.1e-8·√k` in `f64`, `4.9e-4·√k` in `f32`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ClipNorm {
-    norm: f64,
-    elements: usize,
-}
-
-impl ClipNorm {
-    /// Clipping of gradients with `elements` elements to norm `norm`.
-    ///
-    /// # Errors
-    /// If `norm` is not between [`SMALLEST_CLIP_NORM`] and 1e100, or there are more than 2³² elements.
-    ///
-    /// ```
-    /// use dp_vi::ClipNorm;
-    /// let clip = ClipNorm::new(2.0, 3)?;
-    /// let mut weights = [0.0_f64; 3];
-    /// clip.weigh(&[100.0, 0.25, 0.0], &mut weights); // squared norms 10², ½², 0
-    /// assert!((weights[0] - 0.2).abs() < 1e-8 && weights[0] < 0.2);
-    /// assert_eq!(weights[1..], [1.0, 1.0]);
-    /// assert!(ClipNorm::new(0.0, 3).is_err());
-    /// # Ok::<(), dp_vi::Error>(())
-    /// ```
-    pub fn new(norm: f64, elements: usize) -> Result<Self> {
-        if elements > 1 << 32 {
-            let (what, requirement) = ("number of elements to clip", "at most 2^32");
-            return Err(Error::OutOfRange { what, requirement, value: elements as f64 });
-        }
-        if !(SMALLEST_CLIP_NORM..=1e100).contains(&norm) {
-            return Err(Error::OutOfRange {
-                what: "clip norm",
-                requirement: "between 1e-4 and 1e100",
-                value: norm,
-            });
-        }
-        Ok(Self { norm, elements })
-    }
-
-    /// The clip norm `C`.
-    #[must_use]
-    pub fn norm(&self) -> f64 {
-        self.norm
-    }
-
-    /// The norm that is clipped to, lower than `C` by what rounding and underflow in numbers of type `T` may add; zero if `T`
-    /// is too coarse for so many elements.
-    fn target<T: Scalar>(&self) -> f64 {
-        let elements = self.elements as f64;
-        let (epsilon, largest) = (T::epsilon().as_f64(), T::max_value().as_f64());
-        let smallest = T::min_positive_value().as_f64() * epsilon;
-        let hidden = (0.5 * elements * smallest).sqrt() * largest.sqrt();
-        ((self.norm - hidden) * (1.0 - (elements + 16.0) * epsilon)).max(0.0)
-    }
-
-    /// Writes the factor of each record, given its squared norm.
-    pub fn weigh<T: Scalar>(&self, squared_norms: &[T], weights: &mut [T]) {
-        let target = T::of(self.target::<T>());
-        for (weight, &squared_norm) in weights.iter_mut().zip(squared_norms) {
-            let factor = target / squared_norm.sqrt();
-            // C/0 is infinite, and `min` would swallow the NaN of a norm that is none.
-            *weight = if factor > T::one() { T::one() } else { factor };
-        }
-    }
-}
+use ppl_core::{RecordGradient, Records};
 
 /// The Gaussian mechanism on a sum of vectors of norm at most `C`: adds noise of standard deviation `σC` to each element.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -119,10 +45,17 @@ impl GaussianSum {
     /// Standard deviation of the noise in each element, `σC`.
     #[must_use]
     pub fn noise_scale(&self) -> f64 {
-        self.noise_multiplier * self.clip.norm
+        self.noise_multiplier * self.clip.norm()
     }
 
-    /// The privacy event of one release on records chosen by this scheme.
+    /// By how much one record changes the sum.
+    #[must_use]
+    pub fn sensitivity(&self) -> Sensitivity {
+        Sensitivity::of_terms(self.clip.norm())
+    }
+
+    /// The privacy event of one release on records chosen by this scheme; with [balls in bins](dp_sampler::BallsInBins), of the releases of a
+    /// whole epoch.
     ///
     /// # Privacy
     /// One record changes the sum by at most `C` if it is added or removed, `2C` if it is replaced; the accountant knows
@@ -131,56 +64,62 @@ impl GaussianSum {
     /// # Errors
     /// If there is no event for such a scheme.
     pub fn event(&self, scheme: &Scheme) -> Result<Event> {
-        Ok(event(self.noise_multiplier, sampling(scheme)?)?)
-    }
-}
-
-/// What the accountant calls a sampler's scheme.
-pub(crate) fn sampling(scheme: &Scheme) -> Result<Sampling> {
-    match *scheme {
-        Scheme::Full => Ok(Sampling::None),
-        Scheme::Poisson { rate, .. } => Ok(Sampling::Poisson { rate }),
-        Scheme::WithoutReplacement { batch, records, .. } => {
-            Ok(Sampling::WithoutReplacement { batch, records })
-        }
-        ref other => Err(Error::UnknownScheme(other.to_string())),
-    }
-}
-
-/// As [`sampling`], but refuses a scheme that depends on the number of records where that number is protected: the sum is divided
-/// by the fraction that is drawn, so a release would show it, whatever its noise.
-pub(crate) fn permitted(relation: Relation, scheme: &Scheme) -> Result<Sampling> {
-    match (relation, scheme) {
-        (Relation::AddRemove, Scheme::WithoutReplacement { .. }) => Err(Error::Conflict(
-            "sampling without replacement uses the number of records, which add/remove protects: draw Poisson batches, or \
-             ask for replace-one",
-        )),
-        _ => sampling(scheme),
-    }
-}
-
-/// The event of a Gaussian sum: the one place where events are made.
-pub(crate) fn event(noise_multiplier: f64, sampling: Sampling) -> dp_accountant::Result<Event> {
-    Event::new(Mechanism::Gaussian { noise_multiplier }, sampling)
-}
-
-/// The fraction of records a scheme takes on average.
-pub(crate) fn sampling_rate(scheme: &Scheme) -> Result<f64> {
-    match *scheme {
-        Scheme::Full => Ok(1.0),
-        Scheme::Poisson { rate, .. } => Ok(rate),
-        Scheme::WithoutReplacement { batch, records, .. } => Ok(batch as f64 / records as f64),
-        ref other => Err(Error::UnknownScheme(other.to_string())),
+        Ok(Pricing::new(scheme)?.event(self.noise_multiplier)?)
     }
 }
 
 /// What is done to the sum of a batch before it leaves the wall.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) enum Protection {
     /// Each record clipped, Gaussian noise added.
-    Gaussian(GaussianSum),
+    Gaussian(NoisySum),
     /// Nothing. The sum is **not private**.
     None,
+}
+
+/// Clipping by a rule, and the multiplier of the noise: one Gaussian release of that multiplier a step, whatever the rule.
+#[derive(Debug)]
+pub(crate) struct NoisySum {
+    pub(crate) rule: Rule,
+    /// `C`, now.
+    clip: ClipNorm,
+    noise_multiplier: f64,
+}
+
+impl NoisySum {
+    /// `clip` is the norm of the whole gradient under the rule.
+    pub(crate) fn new(rule: Rule, clip: ClipNorm, noise_multiplier: f64) -> Result<Self> {
+        GaussianSum::new(clip, noise_multiplier)?;
+        Ok(Self { rule, clip, noise_multiplier })
+    }
+
+    /// The mechanism as it is now: its norm, and the multiplier it is accounted with.
+    pub(crate) fn mechanism(&self) -> GaussianSum {
+        GaussianSum { clip: self.clip, noise_multiplier: self.noise_multiplier }
+    }
+
+    /// Standard deviation of the noise in each element of the next sum.
+    fn noise_scale(&self) -> f64 {
+        let multiplier = match self.rule {
+            Rule::Quantile(_) => Adaptive::gradient_multiplier(self.noise_multiplier),
+            _ => self.noise_multiplier,
+        };
+        multiplier * self.clip.norm()
+    }
+
+    /// Numbers that are released beside the sum.
+    fn beside(&self) -> usize {
+        usize::from(matches!(self.rule, Rule::Quantile(_)))
+    }
+
+    /// Releases what goes beside the sum of a batch, with the standard normals for it.
+    fn release_beside(&mut self, batch: usize, standard: &[f64]) -> Result<()> {
+        if let (Rule::Quantile(adaptive), [z]) = (&mut self.rule, standard) {
+            adaptive.adapt(batch, self.noise_multiplier, *z)?;
+            self.clip = adaptive.clip();
+        }
+        Ok(())
+    }
 }
 
 /// Releases estimates of `Σ_i v_i`, the sum of all records' gradients, from random batches.
@@ -232,6 +171,8 @@ pub struct PrivateGradient<'r, S> {
     /// The sum stays in here until its noise has been added.
     sum: Vec<f64>,
     standard: Vec<f64>,
+    /// Standard deviation of the noise in each element of the last release.
+    added: f64,
     step: u64,
     paid: u64,
 }
@@ -251,7 +192,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         seed: Seed,
     ) -> Result<Self> {
         let clip = ClipNorm::new(clip_norm, gradient.dimension())?;
-        let protection = Protection::Gaussian(GaussianSum::new(clip, noise_multiplier)?);
+        let protection = Protection::Gaussian(NoisySum::new(Rule::Flat(clip), clip, noise_multiplier)?);
         Self::with(gradient, protection, subsampling, records, &seed)
     }
 
@@ -270,7 +211,15 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
             rate: sampling_rate(&sampler.scheme())?,
             batch: Vec::with_capacity(sampler.max_batch_hint()),
             sum: vec![0.0; gradient.dimension()],
-            standard: vec![0.0; gradient.dimension()],
+            standard: vec![
+                0.0;
+                gradient.dimension()
+                    + match &protection {
+                        Protection::Gaussian(sum) => sum.beside(),
+                        Protection::None => 0,
+                    }
+            ],
+            added: 0.0,
             noise: GaussianNoise::new(seed),
             secret: seed.is_secret(),
             gradient,
@@ -300,22 +249,59 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     /// If there is no event for the sampler's scheme.
     pub fn event(&self) -> Result<Option<Event>> {
         match &self.protection {
-            Protection::Gaussian(mechanism) => mechanism.event(&self.sampler.scheme()).map(Some),
+            Protection::Gaussian(sum) => sum.mechanism().event(&self.sampler.scheme()).map(Some),
             Protection::None => Ok(None),
         }
     }
 
-    /// Pays for a number of releases.
+    /// Pays for a number of releases, or for a few more: shuffled records and balls in bins are paid for by whole epochs.
     ///
     /// # Errors
     /// If the ledger's budget does not allow them; then nothing is debited.
-    pub fn pay(&mut self, ledger: &mut Ledger, releases: u64) -> Result<()> {
+    pub fn pay(&mut self, purse: &mut (impl Purse + ?Sized), releases: u64) -> Result<()> {
         let Some(event) = self.event()? else {
             return Err(Error::Conflict("an unprotected release has no price, for no budget allows it"));
         };
-        permitted(ledger.budget().relation, &self.sampler.scheme())?;
-        ledger.debit(event, releases)?;
-        self.paid += releases;
+        let pricing = Pricing::permitted(purse.ledger().budget().relation, &self.sampler.scheme())?;
+        // What is paid for always ends with an epoch, where there are any.
+        let paid = pricing.rounded(self.paid.saturating_add(releases));
+        purse.debit(event, pricing.events(paid - self.paid))?;
+        self.paid = paid;
+        Ok(())
+    }
+
+    /// Releases that are paid for and have not been made.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.paid - self.step
+    }
+
+    /// Goes on after `done` releases of a run that has paid for `paid`, with the seed of that run.
+    pub(crate) fn go_on(&mut self, done: u64, paid: u64) {
+        self.step = done;
+        self.paid = paid.max(done);
+    }
+
+    /// What is done to a sum, for a checkpoint's settings.
+    pub(crate) fn protection(&self) -> &Protection {
+        &self.protection
+    }
+
+    /// Appends what the clipping has learnt from earlier releases.
+    pub(crate) fn save(&self, state: &mut Vec<f64>) {
+        if let Protection::Gaussian(NoisySum { rule: Rule::Quantile(adaptive), .. }) = &self.protection {
+            state.push(adaptive.clip().norm());
+        }
+    }
+
+    /// Takes that back.
+    pub(crate) fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()> {
+        if let Protection::Gaussian(NoisySum { rule: Rule::Quantile(adaptive), clip, .. }) =
+            &mut self.protection
+        {
+            adaptive.go_on(state.take(1)?[0])?;
+            *clip = adaptive.clip();
+        }
         Ok(())
     }
 
@@ -329,6 +315,15 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
             Protection::Gaussian(_) => {
                 Err(Error::Conflict("a private mechanism must be paid for from a ledger"))
             }
+        }
+    }
+
+    /// `C` of the next release.
+    #[cfg(test)]
+    pub(crate) fn clip_norm(&self) -> Option<f64> {
+        match &self.protection {
+            Protection::Gaussian(sum) => Some(sum.clip.norm()),
+            Protection::None => None,
         }
     }
 
@@ -357,6 +352,23 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         Ok(self.gradient.set(name, values)?)
     }
 
+    /// Standard deviation of the noise in each element of the last release; zero before the first, and without protection.
+    #[must_use]
+    pub fn noise_added(&self) -> f64 {
+        self.added
+    }
+
+    /// Elements of a release.
+    #[must_use]
+    pub fn dimension(&self) -> usize {
+        self.sum.len()
+    }
+
+    /// The fraction of the records that a batch holds on average.
+    pub(crate) fn rate(&self) -> f64 {
+        self.rate
+    }
+
     /// Makes one release into `out`, which is written only when the noise has been added. Nothing is allocated.
     ///
     /// # Errors
@@ -376,52 +388,29 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         if records.is_empty() {
             self.batch.clear();
         }
-        match &self.protection {
-            Protection::Gaussian(mechanism) => {
-                let clip = mechanism.clip();
-                let weigh = |squared_norms: &[f64], weights: &mut [f64]| clip.weigh(squared_norms, weights);
-                self.gradient.weighted_sum(records, &self.batch, weigh, &mut self.sum)?;
+        match &mut self.protection {
+            Protection::Gaussian(noisy) => {
+                noisy.rule.sum(&mut self.gradient, records, &self.batch, &mut self.sum)?;
                 self.noise.fill(step, &mut self.standard);
-                let scale = mechanism.noise_scale();
+                let scale = noisy.noise_scale();
                 for ((out, &sum), z) in out.iter_mut().zip(&self.sum).zip(&self.standard) {
                     // Terms of norm C add up to a finite sum; should one not, it must not show that it was there.
                     let sum = if sum.is_finite() { sum } else { 0.0 };
                     *out = (sum + scale * z) / self.rate;
                 }
+                self.added = scale / self.rate;
+                noisy.release_beside(self.batch.len(), &self.standard[self.sum.len()..])?;
             }
             Protection::None => {
-                self.gradient.weighted_sum(
-                    records,
-                    &self.batch,
-                    |_, weights| weights.fill(1.0),
-                    &mut self.sum,
-                )?;
+                // Norms are not needed, but for leaving out a record that is not finite.
+                self.gradient.sum(records, &self.batch, &mut self.sum)?;
+                if self.sum.iter().any(|sum| !sum.is_finite()) {
+                    let whole = |_: &[f64], weights: &mut [f64]| weights.fill(1.0);
+                    self.gradient.weighted_sum(records, &self.batch, whole, &mut self.sum)?;
+                }
                 out.iter_mut().zip(&self.sum).for_each(|(out, sum)| *out = sum / self.rate);
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use dp_sampler::{BallsInBins, Shuffle, WithReplacement};
-
-    #[test]
-    fn schemes_without_an_event_are_refused_by_name() {
-        let schemes = [
-            WithReplacement::batch(5).and_then(|plan| plan.scheme(100)),
-            Shuffle::batch(5).and_then(|plan| plan.scheme(100)),
-            BallsInBins::bins(20).and_then(|plan| plan.scheme(100)),
-        ];
-        for scheme in schemes {
-            let scheme = scheme.unwrap();
-            let told = sampling(&scheme).unwrap_err().to_string();
-            assert!(told.contains(&scheme.to_string()), "{told}");
-            assert!(matches!(sampling_rate(&scheme), Err(Error::UnknownScheme(_))));
-            let sum = GaussianSum::new(ClipNorm::new(1.0, 2).unwrap(), 1.0).unwrap();
-            assert!(matches!(sum.event(&scheme), Err(Error::UnknownScheme(_))));
-        }
     }
 }

@@ -1,26 +1,52 @@
 //! The evidence lower bound as array programs: a per-record part behind the wall, and a shared part in front of it.
 
+use crate::curvature::{CurvatureShape, NOT_LINEAR, curvature_program};
+use crate::draws::Draws;
 use crate::error::{Error, Result};
 use crate::guide::{Guide, GuideProgram, GuideSite};
+use crate::optimiser::ParameterLayout;
+use crate::prior::{PriorCurvature, prior_programs};
 use crate::sensitive::Sensitive;
+use crate::traced::{Mirrored, Traced};
+use crate::weights::RecordWeights;
+use ndarray::ArrayD;
 use ppl_core::{
-    Graph, InputId, Model, Noise, NoiseKind, Plan, Program, RecordGradient, Records, Unconstrained, gradient,
-    trace, vector_jacobian,
+    Graph, InputId, Model, Noise, NoiseKind, Plan, Program, Record, RecordGradient, Records, Unconstrained,
+    Var, trace, vector_jacobian,
 };
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// All that a step computes.
 pub(crate) struct Objective {
     pub(crate) gradient: RecordGradient<f64>,
     shared: Shared,
+    /// The curvature's program, if one is wanted.
+    pub(crate) curvature: Option<RecordGradient<f64>>,
+    pub(crate) prior_curvature: Option<PriorCurvature>,
+}
+
+/// What goes into the objective beside model and guide.
+pub(crate) struct Recipe<'a> {
+    pub(crate) draws: Draws,
+    pub(crate) weights: &'a RecordWeights,
+    /// `C`, which recognised weights are made for.
+    pub(crate) clip_norm: f64,
+    /// Whether norms are wanted for each site by itself.
+    pub(crate) per_site: bool,
+    /// Which part of the curvature is wanted.
+    pub(crate) curvature: Option<CurvatureShape>,
+    /// Where latent sites start, unconstrained, instead of at the guide's own choice.
+    pub(crate) initial: BTreeMap<String, ArrayD<f64>>,
 }
 
 /// Where one site's numbers lie: in the vector of all unconstrained values, and in the inputs of the programs.
 struct SitePlace {
     range: Range<usize>,
-    /// Its part of the noisy sum, if records touch it.
+    /// Its part of one draw's noisy sum, if records touch it.
     frontier: Option<Range<usize>>,
-    record_input: Option<InputId>,
+    /// Its inputs of the per-record program, one for each draw.
+    record_inputs: Vec<Option<InputId>>,
     prior_input: Option<InputId>,
     pullback_input: Option<InputId>,
 }
@@ -36,15 +62,23 @@ struct Feed {
 pub(crate) struct Shared {
     pub(crate) sites: Vec<GuideSite>,
     pub(crate) initial: Vec<f64>,
+    /// Fingerprints of the programs of model and guide.
+    pub(crate) fingerprint: String,
+    /// Names of the guide's parameters, in the order of `initial`.
+    pub(crate) layout: ParameterLayout,
     pub(crate) noise_elements: usize,
+    /// Elements of one draw's noisy sum.
     pub(crate) frontier_elements: usize,
+    draws: Draws,
     draw: Plan<f64>,
     prior: Plan<f64>,
     pullback: Plan<f64>,
     places: Vec<SitePlace>,
     parameters: Vec<Feed>,
     noise: Vec<Feed>,
-    /// Unconstrained values of the current draw, and the cotangent that is pulled back.
+    /// Unconstrained values of each draw, one after the other.
+    drawn: Vec<f64>,
+    /// The cotangent that is pulled back.
     values: Vec<f64>,
 }
 
@@ -113,67 +147,77 @@ fn check_guide(
 
 impl Objective {
     /// Traces the model and the guide and plans all programs.
-    pub(crate) fn new(model: &impl Model, guide: &impl Guide, records: &Sensitive<Records>) -> Result<Self> {
+    pub(crate) fn new(
+        model: &impl Model,
+        guide: &impl Guide,
+        records: &Sensitive<Records>,
+        recipe: &Recipe<'_>,
+    ) -> Result<Self> {
         let graph = Graph::new();
-        let trace = trace(model, &graph, records.schema(), Unconstrained)?;
-        trace.check_observations(records.behind_the_wall()).map_err(without_the_value)?;
+        let mut traced = Traced::new(model, &graph, records.schema())?;
+        traced.trace.check_observations(records.behind_the_wall()).map_err(without_the_value)?;
         graph.check_indices(records.behind_the_wall()).map_err(without_the_value)?;
-        let sites: Vec<GuideSite> = trace
-            .latents()
-            .map(|site| GuideSite {
-                name: site.name.clone(),
-                shape: site.shape.clone(),
-                support: site.support,
-                kind: site.kind,
-                initial: site.initial.as_ref().map(|initial| initial.mapv(|x| site.support.unconstrain(x))),
-            })
-            .collect();
-        let inputs: Vec<_> = trace.latents().filter_map(|site| site.unconstrained).collect();
-        let Some(log_likelihood) = trace.record_log_likelihood() else {
-            return Err(Error::NothingToInfer("observes nothing inside each_record"));
-        };
-        // The frontier: only arrays that records touch, for noise on the others would be wasted.
-        let everything = RecordGradient::<f64>::new(log_likelihood, &inputs)?;
-        let touched: Vec<bool> = (0..inputs.len()).map(|site| everything.is_touched(site)).collect();
-        let frontier: Vec<_> =
-            inputs.iter().zip(&touched).filter(|(_, touched)| **touched).map(|(&x, _)| x).collect();
-        if frontier.iter().all(|array| array.shape().elements() == 0) {
-            return Err(Error::NothingToInfer("has no latent value or parameter that the records depend on"));
+        if let Some(site) = traced.trace.record_latents().next() {
+            let problem = format!(
+                "has no values for '{}', a latent value inside the record plate ({}); it covers values that all records share: \
+                 sum the value out (ctx.enumerate, if it is discrete) or write the likelihood without it",
+                site.name, site.source_line
+            );
+            return Err(Error::Guide { guide: guide.describe(), problem });
         }
-        let record_gradient = match frontier.len() == inputs.len() {
-            true => everything,
-            false => RecordGradient::<f64>::new(log_likelihood, &frontier)?,
-        };
-
-        let log_density = trace.log_prior() + trace.log_jacobian();
-        let prior = Plan::new(&Program::new(&graph, &gradient(log_density, &inputs)?)?);
+        if let Some(input) = traced.trace.inputs_to_fill().next() {
+            return Err(Error::Model(ppl_core::Error::Unsupported(format!(
+                "a model that draws values itself, or is given values for each record (input '{input}'); take seed and such \
+                 conditions away for inference"
+            ))));
+        }
+        for site in &mut traced.sites {
+            if let Some(initial) = recipe.initial.get(&site.name) {
+                site.initial = Some(initial.clone());
+            }
+        }
+        let (gradient, curvature) = record_programs(model, &graph, records, &traced, recipe)?;
+        let (prior, prior_curvature) = prior_programs(&graph, &traced, recipe.curvature.is_some())?;
 
         // The guide's forward pass on one graph; its pull-back, with cotangents as inputs, on the same.
         let guide_graph = Graph::new();
         let mut noise = Noise::new(&guide_graph, "guide");
-        let program = guide.build(&sites, &mut noise)?;
-        check_guide(guide, &sites, &program, &noise)?;
+        let program = guide.build(&traced.sites, &mut noise)?;
+        check_guide(guide, &traced.sites, &program, &noise)?;
         let draw = Plan::new(&Program::new(&guide_graph, &program.values)?);
+        let density = [traced.log_likelihood, traced.trace.log_prior() + traced.trace.log_jacobian()];
+        let guide_values: Vec<_> = program.values.iter().copied().chain([program.entropy]).collect();
+        let fingerprint = format!(
+            "{:032x} {:032x} {:032x}",
+            gradient.program().fingerprint(),
+            Program::new(&graph, &density)?.fingerprint(),
+            Program::new(&guide_graph, &guide_values)?.fingerprint(),
+        );
         let mut pairs = vec![(program.entropy, guide_graph.constant(1.0))];
-        for (site, &value) in sites.iter().zip(&program.values) {
+        for (site, &value) in traced.sites.iter().zip(&program.values) {
             pairs.push((value, guide_graph.input(cotangent_name(&site.name), site.shape.clone())?));
         }
         let variables: Vec<_> = program.parameters.iter().map(|parameter| parameter.var).collect();
         let pullback = Plan::new(&Program::new(&guide_graph, &vector_jacobian(&pairs, &variables)?)?);
 
-        let mut places = Vec::with_capacity(sites.len());
+        let mut places = Vec::with_capacity(traced.sites.len());
         let (mut at, mut frontier_at) = (0, 0);
-        for (site, &touched) in sites.iter().zip(&touched) {
+        for (site, &touched) in traced.sites.iter().zip(&traced.touched) {
             let elements = site.shape.elements();
             let input = Unconstrained::input_name(&site.name);
             let frontier = touched.then(|| {
                 frontier_at += elements;
                 frontier_at - elements..frontier_at
             });
+            let names = [input.clone(), Mirrored::input_name(&site.name)];
             places.push(SitePlace {
                 range: at..at + elements,
                 frontier,
-                record_input: record_gradient.input(&input),
+                record_inputs: names
+                    .iter()
+                    .take(recipe.draws.number())
+                    .map(|name| gradient.input(name))
+                    .collect(),
                 prior_input: prior.input(&input).ok(),
                 pullback_input: pullback.input(&cotangent_name(&site.name)).ok(),
             });
@@ -196,11 +240,17 @@ impl Objective {
         let noise =
             feeds(noise.inputs().iter().map(|(name, _, shape)| (name.clone(), shape.elements())).collect());
         let shared = Shared {
+            fingerprint,
+            layout: ParameterLayout::new(
+                program.parameters.iter().map(|each| (each.name.clone(), each.initial.len())),
+            ),
             initial: program.parameters.iter().flat_map(|parameter| parameter.initial.clone()).collect(),
             noise_elements: noise.last().map_or(0, |feed| feed.range.end),
             frontier_elements: frontier_at,
+            draws: recipe.draws,
+            drawn: vec![0.0; at * recipe.draws.number()],
             values: vec![0.0; at],
-            sites,
+            sites: traced.sites,
             draw,
             prior,
             pullback,
@@ -208,7 +258,7 @@ impl Objective {
             parameters,
             noise,
         };
-        Ok(Self { gradient: record_gradient, shared })
+        Ok(Self { gradient, shared, curvature, prior_curvature })
     }
 
     pub(crate) fn split(self) -> (RecordGradient<f64>, Shared) {
@@ -216,48 +266,156 @@ impl Objective {
     }
 }
 
-impl Shared {
-    /// Draws the sites' values and hands them to the per-record program.
-    pub(crate) fn draw(&mut self, parameters: &[f64], noise: &[f64], gradient: &mut RecordGradient<f64>) {
-        for (feeds, from) in [(&self.parameters, parameters), (&self.noise, noise)] {
-            for feed in feeds {
-                if let Some(input) = feed.draw_input {
-                    self.draw.input_mut(input).copy_from_slice(&from[feed.range.clone()]);
-                }
-                if let Some(input) = feed.pullback_input {
-                    self.pullback.input_mut(input).copy_from_slice(&from[feed.range.clone()]);
-                }
-            }
+/// The per-record programs: the gradient at all draws, and the curvature at the first.
+fn record_programs<'g>(
+    model: &impl Model,
+    graph: &'g Graph,
+    records: &'g Sensitive<Records>,
+    traced: &Traced<'g>,
+    recipe: &Recipe<'_>,
+) -> Result<(RecordGradient<f64>, Option<RecordGradient<f64>>)> {
+    let frontier = traced.frontier();
+    let term = match (recipe.weights, recipe.curvature) {
+        (RecordWeights::Recognised, _) | (_, Some(_)) => traced.linear()?,
+        _ => None,
+    };
+    let record = Record::new(graph, records.schema());
+    let weight = recipe.weights.expression(term.as_ref(), recipe.clip_norm, graph, record)?;
+    let weighted = |value: Var<'g>| weight.map_or(value, |weight| weight * value);
+    let mut value = traced.log_likelihood;
+    let mut arrays = frontier.clone();
+    if recipe.draws == Draws::Antithetic {
+        let mirrored = trace(model, graph, records.schema(), Mirrored)?;
+        let Some(other) = mirrored.record_log_likelihood() else {
+            return Err(Error::NothingToInfer("observes nothing inside each_record when it is run again"));
+        };
+        let all: Vec<_> = mirrored.latents().filter_map(|site| site.unconstrained).collect();
+        if all.len() != traced.inputs.len()
+            || all.iter().zip(&traced.inputs).any(|(one, other)| one.shape() != other.shape())
+        {
+            return Err(Error::NothingToInfer("has other sites when it is run again"));
         }
-        self.draw.run();
-        for (output, place) in self.places.iter().enumerate() {
-            let value = self.draw.output(output);
-            if let Some(input) = place.record_input {
-                gradient.input_mut(input).copy_from_slice(value);
-            }
-            if let Some(input) = place.prior_input {
-                self.prior.input_mut(input).copy_from_slice(value);
+        arrays.extend(all.iter().zip(&traced.touched).filter(|(_, touched)| **touched).map(|(&x, _)| x));
+        value = (value + other) * recipe.draws.stacking();
+    }
+    let sites: Vec<usize> = match recipe.per_site {
+        true => (0..recipe.draws.number()).flat_map(|_| 0..frontier.len()).collect(),
+        false => vec![0; arrays.len()],
+    };
+    let gradient = RecordGradient::<f64>::grouped(weighted(value), &arrays, &sites)?;
+    let curvature = match (recipe.curvature, &term) {
+        (Some(shape), Some(term)) => Some(curvature_program(traced, term, weight, shape)?),
+        (Some(_), None) => return Err(NOT_LINEAR),
+        (None, _) => None,
+    };
+    Ok((gradient, curvature))
+}
+
+impl Shared {
+    /// The sign of the noise in each draw.
+    const SIGNS: [f64; 2] = [1.0, -1.0];
+
+    fn feed(plan: &mut Plan<f64>, input: Option<InputId>, values: &[f64], sign: f64) {
+        if let Some(input) = input {
+            let input = plan.input_mut(input);
+            if sign > 0.0 {
+                input.copy_from_slice(values);
+            } else {
+                input.iter_mut().zip(values).for_each(|(input, value)| *input = -value);
             }
         }
     }
 
-    /// The gradient of the bound with respect to the guide's parameters, given the released gradient at the frontier.
-    pub(crate) fn pull_back(&mut self, released: &[f64], out: &mut [f64]) {
-        self.prior.run();
-        for (output, place) in self.places.iter().enumerate() {
-            let total = &mut self.values[place.range.clone()];
-            total.copy_from_slice(self.prior.output(output));
-            if let Some(frontier) = &place.frontier {
-                total.iter_mut().zip(&released[frontier.clone()]).for_each(|(total, x)| *total += x);
+    /// Draws the sites' values and hands them to the per-record program.
+    pub(crate) fn draw(&mut self, parameters: &[f64], noise: &[f64], gradient: &mut RecordGradient<f64>) {
+        for feed in &self.parameters {
+            let values = &parameters[feed.range.clone()];
+            Self::feed(&mut self.draw, feed.draw_input, values, 1.0);
+            Self::feed(&mut self.pullback, feed.pullback_input, values, 1.0);
+        }
+        let elements = self.values.len();
+        for number in 0..self.draws.number() {
+            for feed in &self.noise {
+                let values = &noise[feed.range.clone()];
+                Self::feed(&mut self.draw, feed.draw_input, values, Self::SIGNS[number]);
+                if number == 0 {
+                    Self::feed(&mut self.pullback, feed.pullback_input, values, 1.0);
+                }
             }
-            if let Some(input) = place.pullback_input {
-                self.pullback.input_mut(input).copy_from_slice(total);
+            self.draw.run();
+            let drawn = &mut self.drawn[number * elements..][..elements];
+            for (output, place) in self.places.iter().enumerate() {
+                let value = self.draw.output(output);
+                drawn[place.range.clone()].copy_from_slice(value);
+                if let Some(input) = place.record_inputs[number] {
+                    gradient.input_mut(input).copy_from_slice(value);
+                }
             }
         }
-        self.pullback.run();
-        for (output, feed) in self.parameters.iter().enumerate() {
-            out[feed.range.clone()].copy_from_slice(self.pullback.output(output));
+    }
+
+    /// The gradient of the bound with respect to the guide's parameters, given the released gradient at the frontier of each draw.
+    /// `noise` is that of the draws.
+    pub(crate) fn pull_back(&mut self, noise: &[f64], released: &[f64], out: &mut [f64]) {
+        let (draws, elements) = (self.draws.number(), self.values.len());
+        // The mean over the draws of √2 S± where there are two.
+        let stacking = 1.0 / self.draws.stacking();
+        for number in 0..draws {
+            if number > 0 {
+                for feed in &self.noise {
+                    let values = &noise[feed.range.clone()];
+                    Self::feed(&mut self.pullback, feed.pullback_input, values, Self::SIGNS[number]);
+                }
+            }
+            let drawn = &self.drawn[number * elements..][..elements];
+            for place in &self.places {
+                Self::feed(&mut self.prior, place.prior_input, &drawn[place.range.clone()], 1.0);
+            }
+            self.prior.run();
+            let released = &released[number * self.frontier_elements..][..self.frontier_elements];
+            for (output, place) in self.places.iter().enumerate() {
+                let total = &mut self.values[place.range.clone()];
+                total.copy_from_slice(self.prior.output(output));
+                if let Some(frontier) = &place.frontier {
+                    let released = &released[frontier.clone()];
+                    total.iter_mut().zip(released).for_each(|(total, x)| *total += stacking * x);
+                }
+                Self::feed(&mut self.pullback, place.pullback_input, total, 1.0);
+            }
+            self.pullback.run();
+            for (output, feed) in self.parameters.iter().enumerate() {
+                let found = self.pullback.output(output);
+                let out = &mut out[feed.range.clone()];
+                match (number, draws) {
+                    (0, 1) => out.copy_from_slice(found),
+                    (0, _) => out.iter_mut().zip(found).for_each(|(out, x)| *out = 0.5 * x),
+                    _ => out.iter_mut().zip(found).for_each(|(out, x)| *out += 0.5 * x),
+                }
+            }
         }
+    }
+
+    /// Adds the mean over the draws of the frontier's values, and of the released gradients there.
+    pub(crate) fn add_to_means(&self, released: &[f64], values: &mut [f64], gradients: &mut [f64]) {
+        let (draws, elements) = (self.draws.number(), self.values.len());
+        let share = 1.0 / draws as f64;
+        let stacking = share / self.draws.stacking();
+        for number in 0..draws {
+            let drawn = &self.drawn[number * elements..][..elements];
+            for place in &self.places {
+                if let Some(frontier) = &place.frontier {
+                    let drawn = &drawn[place.range.clone()];
+                    values[frontier.clone()].iter_mut().zip(drawn).for_each(|(sum, x)| *sum += share * x);
+                }
+            }
+            let released = &released[number * self.frontier_elements..][..self.frontier_elements];
+            gradients.iter_mut().zip(released).for_each(|(sum, x)| *sum += stacking * x);
+        }
+    }
+
+    /// For each site, its part of one draw's noisy sum.
+    pub(crate) fn frontier(&self) -> impl Iterator<Item = Option<Range<usize>>> {
+        self.places.iter().map(|place| place.frontier.clone())
     }
 }
 
@@ -281,6 +439,18 @@ mod tests {
             ctx.observe("y", Normal::new(fit, noise), record.get("y")?)?;
             ctx.observe("z", Bernoulli::from_logit(fit), record.get("z")?)
         })
+    }
+
+    /// One draw, no weights, nothing besides.
+    fn plain() -> Recipe<'static> {
+        Recipe {
+            draws: Draws::Single,
+            weights: &RecordWeights::None,
+            clip_norm: 1.0,
+            per_site: false,
+            curvature: None,
+            initial: BTreeMap::new(),
+        }
     }
 
     fn number(k: usize) -> f64 {
@@ -315,10 +485,44 @@ mod tests {
     }
 
     #[test]
+    fn what_the_objective_would_get_wrong_is_refused_with_the_site() {
+        fn told(model: &impl Model) -> String {
+            match Objective::new(model, &AutoNormal::new(), &Sensitive::new(records()), &plain()) {
+                Ok(_) => panic!("the model should have been refused"),
+                Err(error) => error.to_string(),
+            }
+        }
+        let local = |ctx: &mut Ctx<'_>| {
+            let w = ctx.sample("w", Normal::new(0.0, 1.0))?;
+            ctx.each_record(|ctx, record| {
+                let effect = ctx.sample("effect", Normal::new(w, 1.0))?;
+                ctx.observe("y", Normal::new(effect, 1.0), record.get("y")?)
+            })
+        };
+        let refused = told(&local);
+        assert!(
+            refused.contains("independent normals")
+                && refused.contains("'effect', a latent value inside the record plate")
+                && refused.contains("objective.rs:"),
+            "{refused}"
+        );
+        let given = ArrayD::zeros(vec![8]);
+        let refused = told(&ppl_core::handlers::condition(local, [("effect", given)]));
+        assert!(refused.contains("'given/effect'"), "{refused}");
+        let hidden = ppl_core::handlers::block(ppl_core::handlers::seed(model, 1), ["spread"]);
+        let refused = told(&hidden);
+        assert!(refused.contains("'draw/spread/noise/0'"), "{refused}");
+        let nothing = |ctx: &mut Ctx<'_>| ctx.sample("w", Normal::new(0.0, 1.0)).map(|_| ());
+        assert_eq!(told(&nothing), "this model observes nothing inside each_record");
+    }
+
+    #[test]
     fn the_gradient_of_the_bound_is_a_finite_difference() {
         let data = records();
         let behind = Sensitive::new(data.clone());
-        let (mut gradient, mut shared) = Objective::new(&model, &AutoNormal::new(), &behind).unwrap().split();
+        let recipe = plain();
+        let (mut gradient, mut shared) =
+            Objective::new(&model, &AutoNormal::new(), &behind, &recipe).unwrap().split();
         assert_eq!((shared.initial.len(), shared.noise_elements), (9, 4));
         // `spread` only shapes the prior of `w`: no record touches it, so it gets no noise.
         assert_eq!(shared.frontier_elements, 4);
@@ -330,7 +534,7 @@ mod tests {
         let mut released = vec![0.0; shared.frontier_elements];
         gradient.weighted_sum(&data, &all, |_, weights| weights.fill(1.0), &mut released).unwrap();
         let mut got = vec![0.0; 9];
-        shared.pull_back(&released, &mut got);
+        shared.pull_back(&noise, &released, &mut got);
         for k in 0..9 {
             let h = 1e-5;
             let at = |delta: f64| {

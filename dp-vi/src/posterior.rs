@@ -11,8 +11,9 @@ use ppl_core::Constraint;
 /// After a private fit this is released: it may be shown, stored and computed on without further cost.
 ///
 /// # Accuracy
-/// Standard deviations and intervals are those of the variational family at the released parameters. They describe
-/// uncertainty given the data; they do **not** include the noise that was added for privacy.
+/// That of [`Fit::uncorrected`](crate::Fit::uncorrected) is the variational family at the released parameters: its intervals describe
+/// uncertainty given the data and do **not** include the noise that was added for privacy. Where the posterior has been
+/// [corrected](crate::NoiseAware) they do, for the sites that records touch.
 #[derive(Clone, Debug)]
 pub struct Posterior {
     sites: Vec<(GuideSite, Marginal)>,

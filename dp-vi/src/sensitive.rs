@@ -1,6 +1,7 @@
 //! The privacy wall, as a type.
 
-use ppl_core::{Records, Schema};
+use crate::error::{Error, Result};
+use ppl_core::{ColumnData, Records, Schema};
 
 /// Sensitive data behind a wall.
 ///
@@ -54,5 +55,20 @@ impl Sensitive<Records> {
     #[must_use]
     pub fn schema(&self) -> &Schema {
         self.0.schema()
+    }
+
+    /// Checks that no number is NaN. An observation or a feature that is none would silently leave its record out.
+    pub(crate) fn check_numbers(&self) -> Result<()> {
+        for (index, (name, _)) in self.0.schema().columns().enumerate() {
+            let missing = match self.0.column(index) {
+                ColumnData::F64(values) => values.iter().any(|value| value.is_nan()),
+                ColumnData::F32(values) => values.iter().any(|value| value.is_nan()),
+                _ => false,
+            };
+            if missing {
+                return Err(Error::NotANumber { column: name.to_owned() });
+            }
+        }
+        Ok(())
     }
 }

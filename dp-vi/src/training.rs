@@ -1,16 +1,26 @@
 //! One run, step by step.
 
+use crate::checkpoint::Checkpoint;
+use crate::curvature::CurvatureRelease;
 use crate::dp_vi::Fit;
-use crate::error::Result;
-use crate::guide::Guide;
+use crate::error::{Error, Result};
+use crate::guide::{Guide, Marginal};
 use crate::mechanism::PrivateGradient;
+use crate::noise_aware::{Evidence, NoiseAware};
 use crate::objective::Shared;
-use crate::optimiser::{Adam, Optimiser, Schedule, TailAverage};
+use crate::optimiser::{SavedState, StepIndex, TailAverage, Transformation};
 use crate::posterior::Posterior;
+use crate::prior::{PriorCurvature, SiteAt};
 use crate::report::PrivacyReport;
-use dp_sampler::{GaussianNoise, NoiseSource, Subsampler};
+use crate::schemes::sampling_variance;
+use crate::sensitive::Sensitive;
+use crate::tail::GradientTail;
+use dp_accountant::{Certified, Purse};
+use dp_sampler::{GaussianNoise, NoiseSource, Seed, Subsampler};
+use ppl_core::{Records, SiteKind, Unconstrained};
+use std::path::Path;
 
-/// A run that has been paid for. Each [`step`](Training::step) makes one release; nothing is allocated.
+/// A run, step by step. Each [`step`](Training::step) makes one release that was paid for; nothing is allocated.
 ///
 /// [`DpVi::fit`](crate::DpVi::fit) runs all steps; this is for those who want to hold the loop themselves.
 pub struct Training<'r, G, S> {
@@ -18,9 +28,10 @@ pub struct Training<'r, G, S> {
     gradient: PrivateGradient<'r, S>,
     shared: Shared,
     draws: GaussianNoise,
-    optimiser: Adam,
-    schedule: Schedule,
+    optimiser: Box<dyn Transformation>,
     average: TailAverage,
+    correction: Option<Correction>,
+    records: &'r Sensitive<Records>,
     report: PrivacyReport,
     done: u64,
     parameters: Vec<f64>,
@@ -29,35 +40,55 @@ pub struct Training<'r, G, S> {
     update: Vec<f64>,
 }
 
+/// What the corrected posterior is made of.
+struct Correction {
+    tail: GradientTail,
+    /// Taken by the one release there is.
+    release: Option<CurvatureRelease>,
+    /// What was released.
+    curvature: Option<Vec<f64>>,
+    prior: PriorCurvature,
+}
+
+/// What a run is put together from.
+pub(crate) struct Parts<'r, G, S> {
+    pub(crate) guide: G,
+    pub(crate) gradient: PrivateGradient<'r, S>,
+    pub(crate) shared: Shared,
+    pub(crate) draws: GaussianNoise,
+    pub(crate) optimiser: Box<dyn Transformation>,
+    pub(crate) average: f64,
+    pub(crate) report: PrivacyReport,
+    pub(crate) correction: Option<(CurvatureRelease, PriorCurvature)>,
+    pub(crate) records: &'r Sensitive<Records>,
+}
+
 impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
-    #[allow(clippy::too_many_arguments)] // The parts of a run, put together in one place only.
-    pub(crate) fn new(
-        guide: G,
-        gradient: PrivateGradient<'r, S>,
-        shared: Shared,
-        draws: GaussianNoise,
-        mut optimiser: Adam,
-        schedule: Schedule,
-        average: f64,
-        report: PrivacyReport,
-    ) -> Self {
+    pub(crate) fn new(parts: Parts<'r, G, S>) -> Result<Self> {
+        let Parts { guide, gradient, shared, draws, mut optimiser, average, report, correction, records } =
+            parts;
         let parameters = shared.initial.clone();
-        optimiser.init(parameters.len());
-        Self {
+        optimiser.init(&shared.layout)?;
+        let correction = correction.map(|(release, prior)| {
+            let tail = GradientTail::new(shared.frontier_elements, report.steps);
+            Correction { tail, release: Some(release), curvature: None, prior }
+        });
+        Ok(Self {
             guide,
-            gradient,
             draws,
             optimiser,
-            schedule,
             average: TailAverage::new(parameters.len(), report.steps, average),
+            correction,
+            records,
             report,
             done: 0,
             noise: vec![0.0; shared.noise_elements],
-            released: vec![0.0; shared.frontier_elements],
+            released: vec![0.0; gradient.dimension()],
             update: vec![0.0; parameters.len()],
+            gradient,
             parameters,
             shared,
-        }
+        })
     }
 
     /// Steps done.
@@ -66,10 +97,20 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         self.done
     }
 
-    /// Steps paid for.
+    /// Steps in all.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.report.steps
+    }
+
+    /// Steps that are paid for and not made yet.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.gradient.left()
+    }
+
+    pub(crate) fn pay(&mut self, purse: &mut dyn Purse, steps: u64) -> Result<()> {
+        self.gradient.pay(purse, steps)
     }
 
     /// Makes one step.
@@ -80,9 +121,12 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         self.draws.fill(self.done, &mut self.noise);
         self.shared.draw(&self.parameters, &self.noise, self.gradient.gradient_mut());
         self.gradient.release(&mut self.released)?;
-        self.shared.pull_back(&self.released, &mut self.update);
-        let rate = self.schedule.at(self.done, self.report.steps);
-        self.optimiser.update(&mut self.parameters, &self.update, rate);
+        if let Some(Correction { tail, .. }) = &mut self.correction {
+            tail.take(self.done, &self.shared, &self.released, self.gradient.noise_added());
+        }
+        self.shared.pull_back(&self.noise, &self.released, &mut self.update);
+        let at = StepIndex { step: self.done, steps: self.report.steps };
+        self.optimiser.ascend(&mut self.parameters, &mut self.update, at);
         self.average.take(self.done, &self.parameters);
         self.done += 1;
         Ok(())
@@ -94,11 +138,156 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         (&self.noise, self.gradient.last_noise())
     }
 
-    /// Ends the run where it is. The report still states the cost of all steps that were paid for.
-    #[must_use]
-    pub fn finish(self) -> Fit {
-        let parameters = self.average.mean(&self.parameters);
-        let marginals = self.guide.marginals(&self.shared.sites, &parameters);
-        Fit { posterior: Posterior::new(&self.shared.sites, marginals), report: self.report }
+    pub(crate) fn gradient_mut(&mut self) -> &mut PrivateGradient<'r, S> {
+        &mut self.gradient
     }
+
+    /// States what the ledger has spent in all that the run was paid from.
+    pub(crate) fn report_ledger(&mut self, spent: Certified) {
+        self.report.ledger_spent = Some(spent);
+    }
+
+    /// All that is needed to go on in another process. Without a seed nobody can.
+    pub(crate) fn checkpoint(&self, seed: Option<Seed>, settings: &str, records: [u64; 3]) -> Checkpoint {
+        let mut numbers = self.parameters.clone();
+        self.average.save(&mut numbers);
+        self.optimiser.save(&mut numbers);
+        self.gradient.save(&mut numbers);
+        if let Some(Correction { tail, curvature, .. }) = &self.correction {
+            tail.save(&mut numbers);
+            let released = curvature.as_deref().unwrap_or_default();
+            numbers.push(released.len() as f64);
+            numbers.extend(released);
+        }
+        let (done, paid) = (self.done, self.done + self.left());
+        let secret = self.report.secret_seed;
+        Checkpoint { seed, secret, done, paid, settings: settings.to_owned(), records, numbers }
+    }
+
+    /// Goes on where a checkpoint was written. What it has paid for is available again.
+    pub(crate) fn restore(&mut self, checkpoint: &Checkpoint, path: &Path) -> Result<()> {
+        let wrong = |reason: String| Error::Checkpoint { path: path.display().to_string(), reason };
+        let mut state = SavedState::new(&checkpoint.numbers);
+        let mut restore = || -> Result<()> {
+            state.copy_to(&mut self.parameters)?;
+            self.average.restore(&mut state)?;
+            self.optimiser.restore(&mut state)?;
+            self.gradient.restore(&mut state)?;
+            if let Some(Correction { tail, curvature, .. }) = &mut self.correction {
+                tail.restore(&mut state)?;
+                let released = state.take(1)?[0] as usize;
+                *curvature = match released {
+                    0 => None,
+                    released => Some(state.take(released)?.to_vec()),
+                };
+            }
+            state.clone().finish()
+        };
+        restore().map_err(|error| wrong(error.to_string()))?;
+        if checkpoint.done > self.report.steps {
+            return Err(wrong(format!("{} steps are done of {}", checkpoint.done, self.report.steps)));
+        }
+        self.done = checkpoint.done;
+        self.report.secret_seed = checkpoint.secret;
+        self.gradient.go_on(checkpoint.done, checkpoint.paid);
+        Ok(())
+    }
+
+    /// Whether the curvature is still to be released.
+    pub(crate) fn owes_curvature(&self) -> bool {
+        self.correction.as_ref().is_some_and(|correction| correction.curvature.is_none())
+    }
+
+    /// Releases the curvature at the parameters that have been found, if that was planned and has not been done.
+    pub(crate) fn release_curvature(&mut self) -> Result<()> {
+        let marginals = self.marginals();
+        let Some(Correction { tail, release, curvature, .. }) = &mut self.correction else { return Ok(()) };
+        if curvature.is_some() || tail.steps() == 0 {
+            return Ok(());
+        }
+        let Some(mut release) = release.take() else { return Ok(()) };
+        for (site, marginal) in self.shared.sites.iter().zip(&marginals) {
+            release.set(&Unconstrained::input_name(&site.name), &marginal.loc)?;
+        }
+        *curvature = Some(release.release(self.records)?);
+        Ok(())
+    }
+
+    fn marginals(&self) -> Vec<Marginal> {
+        self.guide.marginals(&self.shared.sites, &self.average.mean(&self.parameters))
+    }
+
+    /// Ends the run where it is. The report still states the cost of all releases that were planned. The curvature is released
+    /// here, if that was planned.
+    ///
+    /// # Errors
+    /// If the records do not fit the curvature's program.
+    pub fn finish(mut self) -> Result<Fit> {
+        self.release_curvature()?;
+        Ok(self.fit())
+    }
+
+    /// What has been found so far, from what has been released: without the correction, if its curvature has not been.
+    pub(crate) fn fit(mut self) -> Fit {
+        let marginals = self.marginals();
+        let uncorrected = Posterior::new(&self.shared.sites, marginals.clone());
+        let sampling = sampling_variance(&self.gradient.scheme(), self.gradient.rate());
+        let noise_aware = self.correction.take().and_then(|correction| {
+            let curvature = correction.curvature.as_deref()?;
+            correct(&self.shared, &marginals, curvature, &correction.tail, correction.prior, sampling)
+        });
+        let posterior = match &noise_aware {
+            Some(found) => Posterior::new(&self.shared.sites, corrected(&self.shared, marginals, found)),
+            None => uncorrected.clone(),
+        };
+        let report = PrivacyReport { steps_done: self.done, ..self.report };
+        Fit { posterior, uncorrected, noise_aware, report }
+    }
+}
+
+/// Infers the frontier's values from all that has been released.
+fn correct(
+    shared: &Shared,
+    marginals: &[Marginal],
+    curvature: &[f64],
+    tail: &GradientTail,
+    mut prior: PriorCurvature,
+    sampling: f64,
+) -> Option<NoiseAware> {
+    let (values, gradients) = tail.means();
+    let sites: Vec<_> = shared.sites.iter().zip(marginals).zip(shared.frontier()).collect();
+    // Touched sites where gradients were taken, the others where the guide has them.
+    let at: Vec<_> = sites
+        .iter()
+        .map(|((site, marginal), frontier)| {
+            let values = frontier.as_ref().map_or(marginal.loc.as_slice(), |range| &values[range.clone()]);
+            SiteAt { name: site.name.as_str(), values, frontier: frontier.clone() }
+        })
+        .collect();
+    let (prior_gradient, prior_curvature) = prior.at(&at);
+    let touched =
+        sites.iter().filter(|(_, frontier)| frontier.is_some()).map(|((site, _), _)| site.name.clone());
+    let evidence = Evidence {
+        curvature,
+        values: &values,
+        gradients: &gradients,
+        noise_variance: tail.noise_variance(),
+        sampling: sampling / tail.steps() as f64,
+        prior_gradient: &prior_gradient,
+        prior_curvature: &prior_curvature,
+    };
+    NoiseAware::new(touched.collect(), &evidence)
+}
+
+/// The guide's marginals, with those of touched sites replaced. Parameters keep a standard deviation of zero.
+fn corrected(shared: &Shared, mut marginals: Vec<Marginal>, found: &NoiseAware) -> Vec<Marginal> {
+    let n = found.mean.len();
+    for ((marginal, site), frontier) in marginals.iter_mut().zip(&shared.sites).zip(shared.frontier()) {
+        let Some(range) = frontier else { continue };
+        marginal.loc = found.mean[range.clone()].to_vec();
+        if site.kind != SiteKind::Param {
+            marginal.scale = range.map(|j| found.covariance[j * n + j].sqrt()).collect();
+        }
+    }
+    marginals
 }

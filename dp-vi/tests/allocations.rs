@@ -4,7 +4,10 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{Poisson, Seed};
-use dp_vi::{AutoNormal, DpVi, Sensitive};
+use dp_vi::{
+    AdaDp, AutoNormal, Clipping, DpVi, Draws, Quantile, ScaleByName, ScaleBySchedule, Schedule, Sensitive,
+    Transformation, ada_grad, adam, momentum, rms_prop, sgd, yogi,
+};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Records, Result};
 use ppl_distributions::{Bernoulli, HalfNormal, Normal};
@@ -48,6 +51,84 @@ fn network(ctx: &mut Ctx) -> Result<()> {
         let hidden = w1.dot(record.get("x")?).tanh();
         ctx.observe("y", Bernoulli::from_logit(w2.dot(hidden)), record.get("y")?)
     })
+}
+
+fn logistic(ctx: &mut Ctx) -> Result<()> {
+    let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(ctx.records().dim("x")?))?;
+    ctx.each_record(|ctx, record| {
+        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+    })
+}
+
+/// With weights and the sums for a corrected posterior, and with each way to clip.
+#[test]
+fn a_step_allocates_nothing_whatever_is_switched_on() {
+    let x = Array2::from_shape_fn((500, 5), |(i, j)| ((i * 7 + j * 3) % 11) as f64 / 5.0 - 1.0);
+    let y = Array1::from_shape_fn(500, |i| (i % 2) as f64);
+    let records =
+        Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap());
+    for clipping in [Clipping::Flat, Clipping::PerSite, Clipping::Quantile(Quantile::default())] {
+        for draws in [Draws::Single, Draws::Antithetic] {
+            let mut training = DpVi::new(logistic, AutoNormal::new())
+                .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+                .clipping(clipping)
+                .draws(draws)
+                .public_records(500)
+                .steps(60)
+                .seed(Seed::for_tests(5))
+                .start(&records)
+                .unwrap();
+            training.step().unwrap();
+            let before = ALLOCATIONS.with(Cell::get);
+            for _ in 0..59 {
+                training.step().unwrap();
+            }
+            assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0, "{clipping:?}, {draws:?}");
+            training.finish().unwrap();
+        }
+    }
+}
+
+/// Every optimiser and every schedule, with privacy and without.
+#[test]
+fn no_optimiser_allocates() {
+    let x = Array2::from_shape_fn((300, 5), |(i, j)| ((i * 7 + j * 3) % 11) as f64 / 5.0 - 1.0);
+    let y = Array1::from_shape_fn(300, |i| (i % 2) as f64);
+    let records =
+        Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap());
+    let rate = Schedule::WarmUpThenCosine { rate: 0.01, steps: 5 };
+    let own =
+        |stage| Transformation::<f64>::then::<ScaleBySchedule>(stage, ScaleBySchedule::new(rate).unwrap());
+    let optimisers = || -> [Box<dyn Transformation>; 8] {
+        [
+            Box::new(sgd(rate).unwrap()),
+            Box::new(momentum(0.9, rate).unwrap()),
+            Box::new(adam(Schedule::Step { rate: 0.01, factor: 0.5, every: 7 }).unwrap()),
+            Box::new(ada_grad(rate).unwrap()),
+            Box::new(rms_prop(rate).unwrap()),
+            Box::new(yogi(Schedule::WarmUp { rate: 0.01, steps: 5 }).unwrap()),
+            Box::new(AdaDp::new(1e-4, 0.5).unwrap()),
+            Box::new(own(ScaleByName::new([("guide/w/log_scale", 0.1)]).unwrap())),
+        ]
+    };
+    for private in [true, false] {
+        for optimiser in optimisers() {
+            let name = optimiser.describe();
+            let vi = DpVi::new(logistic, AutoNormal::new())
+                .optimiser(optimiser)
+                .steps(30)
+                .seed(Seed::for_tests(5));
+            let vi = match private {
+                true => vi.budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove }),
+                false => vi.without_privacy(),
+            };
+            let mut training = vi.start(&records).unwrap();
+            training.step().unwrap();
+            let before = ALLOCATIONS.with(Cell::get);
+            (0..29).for_each(|_| training.step().unwrap());
+            assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0, "{name}, private: {private}");
+        }
+    }
 }
 
 #[test]

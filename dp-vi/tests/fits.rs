@@ -127,14 +127,23 @@ fn the_statement_is_what_the_accountant_says() {
     let report = fit.privacy();
     let epsilon = report.epsilon.as_ref().unwrap();
     assert!(epsilon.lower <= epsilon.upper && epsilon.upper <= 1.0 && epsilon.upper > 0.99, "{epsilon:?}");
-    // Account for the same run from the numbers in the report, independently.
-    let event = dp_accountant::Event::new(
-        dp_accountant::Mechanism::Gaussian { noise_multiplier: report.noise_multiplier.unwrap() },
-        dp_accountant::Sampling::Poisson { rate: 0.05 },
-    )
-    .unwrap();
-    let again = Accountant::new(Relation::AddRemove).compose(event, 1000).epsilon(1e-5).unwrap();
+    // Account for the same run from the numbers in the plan, independently: the steps, and the curvature.
+    let plan = DpVi::new(logistic, AutoNormal::new())
+        .budget(budget(1.0))
+        .subsample(Poisson::rate(0.05).unwrap())
+        .steps(1000)
+        .plan(people(3).schema())
+        .unwrap();
+    let gaussian = |noise_multiplier, sampling| {
+        dp_accountant::Event::new(dp_accountant::Mechanism::Gaussian { noise_multiplier }, sampling).unwrap()
+    };
+    let step = gaussian(report.noise_multiplier.unwrap(), dp_accountant::Sampling::Poisson { rate: 0.05 });
+    let curvature = gaussian(plan.curvature.unwrap().noise_multiplier, dp_accountant::Sampling::None);
+    let again =
+        Accountant::new(Relation::AddRemove).compose(step, 1000).compose(curvature, 1).epsilon(1e-5).unwrap();
     assert!(again.lower <= epsilon.upper && epsilon.lower <= again.upper);
+    assert_eq!(report.releases.len(), 2);
+    assert!(report.to_string().contains(&format!("1 x {curvature} (curvature)")), "{report}");
     let text = report.to_string();
     assert!(text.starts_with("NOT PRIVATE. The seed is a fixed one for tests"), "{text}");
     assert!(
@@ -219,8 +228,6 @@ fn what_has_no_default_must_be_said_and_nonsense_is_refused() {
     let ready = || DpVi::new(logistic, AutoNormal::new()).subsample(Poisson::rate(0.5).unwrap()).steps(10);
     let told = |result: dp_vi::Result<Fit>| result.err().unwrap().to_string();
     assert!(told(ready().fit(&records)).contains("the budget is missing"));
-    let no_steps = DpVi::new(logistic, AutoNormal::new()).subsample(FullBatch).budget(budget(1.0));
-    assert!(told(no_steps.fit(&records)).contains("the number of steps is missing"));
     assert!(told(ready().budget(budget(1.0)).without_privacy().fit(&records)).contains("choose one"));
     assert!(
         told(ready().steps(0).budget(budget(1.0)).fit(&records))

@@ -5,7 +5,7 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{FullBatch, Seed};
-use dp_vi::{AutoNormal, DpVi, Schedule, Sensitive};
+use dp_vi::{AutoNormal, Clipping, DpVi, Draws, Quantile, Schedule, Sensitive};
 use libfuzzer_sys::fuzz_target;
 use ndarray::Array2;
 use ppl_core::{Column, Ctx, Distribution, Records, Result};
@@ -51,6 +51,13 @@ fuzz_target!(|data: &[u8]| {
     let (clip, rate, scale) = (bytes.number(), bytes.number(), bytes.number());
     let (rows, width, steps) =
         (usize::from(bytes.byte() % 6), usize::from(bytes.byte() % 4), u64::from(bytes.byte() % 8));
+    let draws = if bytes.byte() % 2 == 0 { Draws::Antithetic } else { Draws::Single };
+    let clipping = match bytes.byte() % 4 {
+        0 => Clipping::PerSite,
+        1 => Clipping::Quantile(Quantile { target: bytes.number(), rate: bytes.number() }),
+        _ => Clipping::Flat,
+    };
+    let stated = u64::from(bytes.byte());
     let x = Array2::from_shape_fn((rows, width), |_| bytes.number());
     let y: Vec<f64> = (0..rows).map(|_| f64::from(bytes.byte() % 2)).collect();
     let Ok(records) = Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]) else {
@@ -64,6 +71,9 @@ fuzz_target!(|data: &[u8]| {
         .subsample(FullBatch)
         .steps(steps)
         .clip_norm(clip)
+        .clipping(clipping)
+        .draws(draws)
+        .public_records(stated)
         .schedule(Schedule::Constant(rate))
         .seed(Seed::for_tests(1))
         .fit(&Sensitive::new(records));

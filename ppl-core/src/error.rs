@@ -177,12 +177,36 @@ pub enum Error {
         /// Columns given.
         got: String,
     },
+    /// A file that cannot be written.
+    #[error("file '{path}' {problem}")]
+    File {
+        /// Its path.
+        path: String,
+        /// What went wrong, in words.
+        problem: String,
+    },
     /// A model that does something this version has no rule for.
     #[error("not supported: {0}")]
     Unsupported(String),
+    /// A guide whose sites are not those of its model.
+    #[error("the guide does not go with the model: {0}")]
+    Guide(String),
 }
 
 impl Error {
+    /// The same error, with this line of the model where it has one.
+    pub(crate) fn at_line(mut self, line: Source) -> Self {
+        match &mut self {
+            Error::ShapeMismatch { source_line, .. }
+            | Error::UnexpectedShape { source_line, .. }
+            | Error::MixedGraphs { source_line, .. }
+            | Error::MixesRecords { source_line, .. }
+            | Error::Parameter { source_line, .. } => *source_line = line,
+            _ => {}
+        }
+        self
+    }
+
     /// The same error, said of a site. An error that names its site already is left as it is.
     #[must_use]
     pub fn at_site(self, site: &str) -> Self {

@@ -8,7 +8,7 @@ use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::var::Var;
 use ndarray::ArrayD;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -64,8 +64,9 @@ pub struct Graph {
     failure: RefCell<Option<Error>>,
     /// While derivatives are written, where the operation comes from that they belong to.
     attribution: RefCell<Option<Origin>>,
-    /// The site that is being built.
+    /// The site that is being built, and the line of its statement.
     site: RefCell<Option<Arc<str>>>,
+    line: Cell<Option<Source>>,
 }
 
 impl Graph {
@@ -161,9 +162,11 @@ impl Graph {
         *self.attribution.borrow_mut() = origin;
     }
 
-    /// Operations recorded from now on belong to this site, until the answer is dropped.
-    pub(crate) fn enter_site(&self, name: &str) -> InSite<'_> {
-        InSite { graph: self, outer: self.site.replace(Some(name.into())) }
+    /// Operations recorded from now on belong to this site and come from this line, until the answer is dropped. (A distribution behind a
+    /// pointer does not know who called it.)
+    pub(crate) fn enter_site(&self, name: &str, line: Source) -> InSite<'_> {
+        let outer = self.site.replace(Some(name.into()));
+        InSite { graph: self, outer, outer_line: self.line.replace(Some(line)) }
     }
 
     pub(crate) fn node(&self, id: u32) -> Node {
@@ -185,6 +188,10 @@ impl Graph {
     /// Keeps the first failure and hands back a value that later operations can go on with.
     #[track_caller]
     pub(crate) fn fail(&self, error: Error) -> Var<'_> {
+        let error = match self.line.get() {
+            Some(line) => error.at_line(line),
+            None => error,
+        };
         self.failure.borrow_mut().get_or_insert(error);
         self.constant(f64::NAN)
     }
@@ -211,7 +218,10 @@ impl Graph {
         // Not `unwrap_or_else(Source::caller)`: the caller would be the standard library.
         let source = match attributed {
             Some(origin) => origin,
-            None => Origin::new(Source::caller(), self.site.borrow().clone()),
+            None => {
+                let here = Source::caller();
+                Origin::new(self.line.get().unwrap_or(here), self.site.borrow().clone())
+            }
         };
         nodes.push(Node { op, args: args.to_vec(), shape, kind, source });
         self.known.borrow_mut().insert(key, id);
@@ -245,11 +255,13 @@ impl Graph {
 pub(crate) struct InSite<'g> {
     graph: &'g Graph,
     outer: Option<Arc<str>>,
+    outer_line: Option<Source>,
 }
 
 impl Drop for InSite<'_> {
     fn drop(&mut self) {
         *self.graph.site.borrow_mut() = self.outer.take();
+        self.graph.line.set(self.outer_line);
     }
 }
 

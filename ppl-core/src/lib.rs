@@ -57,22 +57,31 @@
 //! | `simplify/*` | rewriting: fewer operations, and ones that neither overflow nor cancel |
 //! | `program/*` | the flat program: listing, comparison, written form |
 //! | `plan/*` | its memory and its steps: fused sweeps, matrix products, gathering of records |
-//! | `math/*`, `simd` | elementary and special functions that vectorise; instruction sets chosen at run time |
+//! | `linear_predictor` | whether a record's value is a generalised linear term |
+//! | `math/*`, `simd`, `vectors`, `prefetch` | elementary and special functions that vectorise; instruction sets chosen at run time |
 //! | `interpret` | one record at a time, slow and obvious; finds where a number stopped being finite |
 //! | `records/*` | columns of records, in the number types they come in |
 //! | `record_gradient/*` | per-record gradients, contracted and materialised |
-//! | `model/*` | statements, distributions, constraints, traces, log densities |
+//! | `export/*` | draws as CSV and Parquet, under the features `csv` and `parquet` |
+//! | `model/*` | statements, distributions, constraints, traces, log densities, simulations and predictions |
+//! | [`handlers`] | what changes the meaning of statements, one handler a file |
+//! | [`summary`] | summaries of draws |
 //! | `strategies/*` | random programs for property tests and fuzzing, under the feature `proptest` |
 
 mod diff;
 mod error;
+#[cfg(any(feature = "csv", feature = "parquet"))]
+pub mod export;
 mod graph;
+pub mod handlers;
 mod interpret;
+mod linear_predictor;
 mod math;
 mod model;
 mod op;
 mod origin;
 mod plan;
+mod prefetch;
 mod program;
 #[cfg(test)]
 mod property_tests;
@@ -84,21 +93,33 @@ mod simd;
 mod simplify;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
+pub mod summary;
 mod value;
 mod var;
+mod vectors;
 
 pub use diff::{gradient, hessian_vector, jacobian_vector, value_and_gradient, vector_jacobian};
 pub use error::{Error, Result, Source};
 pub use graph::{Graph, Kind, Node};
+pub use handlers::Unconstrained;
 pub use interpret::{Argument, Fault, Trouble};
+pub use linear_predictor::{LinearPredictor, linear_predictor};
 pub use model::constraint::Constraint;
-pub use model::context::{Ctx, Initial, Latent, LatentRequest, Latents, Model, Record};
+pub use model::context::{Ctx, Initial, Model};
 pub use model::distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
+pub use model::expand::Expanded;
+pub use model::key::Key;
 pub use model::log_density::{LogDensity, log_density};
-pub use model::trace::{Site, SiteKind, Trace, Unconstrained, trace};
+pub use model::message::{Drawing, Message};
+pub use model::plate::Plate;
+pub use model::predictive::Predictive;
+pub use model::record::Record;
+pub use model::simulate::{Values, simulate};
+pub use model::trace::{NoiseInput, Site, SiteKind, Trace, trace};
+pub use model::transport::{Map, Transport};
 pub use op::{
-    Binary, Coincidence, Constant, Convolution, Decomposition, Einsum, Gather, Input, Linear, MatrixPart,
-    MatrixProduct, Op, Pooling, Reduce, Role, Select, Shaping, Special, Structure, Unary, Window,
+    Binary, Coincidence, Constant, Convolution, Counting, Decomposition, Einsum, Gather, Input, Linear,
+    MatrixPart, MatrixProduct, Op, Pooling, Reduce, Role, Select, Shaping, Special, Structure, Unary, Window,
 };
 pub use origin::Origin;
 pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};

@@ -2,6 +2,7 @@
 
 use crate::math;
 use crate::records::ColumnNumber;
+use crate::vectors::Vectors;
 use ndarray::LinalgScalar;
 use num_traits::Float;
 use std::fmt::{Debug, Display};
@@ -11,6 +12,7 @@ use std::ops::{AddAssign, MulAssign};
 pub trait Scalar:
     Float
     + ColumnNumber
+    + Vectors
     + LinalgScalar
     + AddAssign
     + MulAssign
@@ -67,6 +69,12 @@ pub trait Scalar:
     fn trigamma(self) -> Self;
     /// `ψ⁽ⁿ⁾(x)`, the derivative of order `n` of digamma.
     fn polygamma(self, order: u8) -> Self;
+    /// `ln Γ(x + 1) − x ln x + x`, for `x ≥ 0`.
+    fn log_factorial_remainder(self) -> Self;
+    /// `ψ(x + 1) − ln x`, for `x > 0`.
+    fn digamma_remainder(self) -> Self;
+    /// `x ln(x/m) + m − x`, for `x, m ≥ 0`.
+    fn deviance(self, m: Self) -> Self;
 }
 
 macro_rules! scalar {
@@ -147,6 +155,18 @@ macro_rules! scalar {
             #[inline(always)]
             fn trigamma(self) -> Self {
                 math::trigamma(self)
+            }
+            #[inline(always)]
+            fn log_factorial_remainder(self) -> Self {
+                math::log_factorial_remainder(self)
+            }
+            #[inline(always)]
+            fn digamma_remainder(self) -> Self {
+                math::digamma_remainder(self)
+            }
+            #[inline(always)]
+            fn deviance(self, m: Self) -> Self {
+                math::deviance(self, m)
             }
             #[inline]
             fn polygamma(self, order: u8) -> Self {

@@ -71,6 +71,7 @@ fn unary_functions() {
         let points = match op {
             Unary::Sqrt | Unary::Log | Unary::Reciprocal | Unary::Log1p => vec![0.6, 1.4, 2.3],
             Unary::Lgamma | Unary::Digamma | Unary::Trigamma | Unary::Polygamma(_) => vec![0.9, 1.4, 2.3],
+            Unary::LogFactorialRemainder | Unary::DigammaRemainder => vec![0.9, 2.3, 9.2],
             Unary::StirlingError | Unary::DigammaMinusLog | Unary::BesselRatioComplement => {
                 vec![0.9, 1.4, 2.3]
             }

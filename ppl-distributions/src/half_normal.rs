@@ -1,6 +1,9 @@
 //! The half-normal distribution.
 
-use ppl_core::{Constraint, Distribution, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
+use ppl_core::{
+    Constraint, Distribution, Map, Noise, NoiseKind, Parameter, Result, Shape, Transport, Value, Var,
+};
+use std::rc::Rc;
 
 /// `ln √(2/π)`
 const LOG_SQRT_2_OVER_PI: f64 = -0.225_791_352_644_727_44;
@@ -57,5 +60,10 @@ impl<'g> Distribution<'g> for HalfNormal<'g> {
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let z = noise.draw(NoiseKind::StandardNormal, prefix.concat(&self.batch_shape()?))?;
         Ok(self.scale.on(noise.graph()) * z.abs())
+    }
+
+    fn transport(&self) -> Option<Transport<'g>> {
+        let map = Map::Affine { loc: 0.0.into(), scale: self.scale };
+        Some(Transport { base: Rc::new(HalfNormal::new(1.0)), map })
     }
 }

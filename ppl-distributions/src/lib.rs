@@ -10,6 +10,11 @@
 //! | [`Dirichlet`] | vectors that sum to 1 | stick breaking |
 //! | [`LKJCholesky`] | Cholesky factors of correlation matrices | stick breaking of squares, row by row |
 //! | [`Delta`] | one value | identity |
+//! | [`Binomial`], [`BetaBinomial`] | 0, …, n | discrete |
+//! | [`Poisson`], [`NegativeBinomial`], [`Geometric`] | 0, 1, 2, … | discrete |
+//! | [`DiscreteUniform`] | low, …, high | discrete |
+//! | [`OrderedLogistic`] | 0, …, K − 1 | discrete |
+//! | [`Multinomial`], [`DirichletMultinomial`] | counts that sum to n | discrete |
 //!
 //! One distribution is made of another by the methods of [`Combine`] and by mixtures:
 //!
@@ -40,14 +45,21 @@
 //! ```
 
 mod arrays;
+mod batches;
 mod bernoulli;
+mod beta_binomial;
 mod bijection;
+mod binomial;
 mod categorical;
 mod combine;
+mod counts;
 mod delta;
 mod dirichlet;
+mod dirichlet_multinomial;
+mod discrete_uniform;
 mod expanded;
 mod gamma_noise;
+mod geometric;
 mod half_normal;
 mod independent;
 mod lkj_cholesky;
@@ -55,9 +67,15 @@ mod low_rank_multivariate_normal;
 mod masked;
 mod mixture;
 mod mixture_same_family;
+mod multinomial;
 mod multivariate_normal;
 mod multivariate_student_t;
+mod negative_binomial;
 mod normal;
+mod odds;
+mod ordered_logistic;
+mod poisson;
+mod polya;
 mod stirling;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
@@ -67,12 +85,17 @@ mod transformed;
 mod zero_inflated;
 
 pub use bernoulli::Bernoulli;
+pub use beta_binomial::BetaBinomial;
 pub use bijection::{Affine, Bijection, Direction, Exp, Inverse, Negation, Onto, Power, Sigmoid, Tanh, Then};
+pub use binomial::Binomial;
 pub use categorical::Categorical;
 pub use combine::Combine;
 pub use delta::Delta;
 pub use dirichlet::Dirichlet;
+pub use dirichlet_multinomial::DirichletMultinomial;
+pub use discrete_uniform::DiscreteUniform;
 pub use expanded::Expanded;
+pub use geometric::Geometric;
 pub use half_normal::HalfNormal;
 pub use independent::Independent;
 pub use lkj_cholesky::LKJCholesky;
@@ -80,9 +103,13 @@ pub use low_rank_multivariate_normal::LowRankMultivariateNormal;
 pub use masked::Masked;
 pub use mixture::Mixture;
 pub use mixture_same_family::MixtureSameFamily;
+pub use multinomial::Multinomial;
 pub use multivariate_normal::MultivariateNormal;
 pub use multivariate_student_t::MultivariateStudentT;
+pub use negative_binomial::NegativeBinomial;
 pub use normal::Normal;
+pub use ordered_logistic::OrderedLogistic;
+pub use poisson::Poisson;
 pub use transformed::Transformed;
 pub use zero_inflated::ZeroInflated;
 

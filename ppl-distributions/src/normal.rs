@@ -1,6 +1,9 @@
 //! The normal distribution.
 
-use ppl_core::{Constraint, Distribution, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
+use ppl_core::{
+    Constraint, Distribution, Map, Noise, NoiseKind, Parameter, Result, Shape, Transport, Value, Var,
+};
+use std::rc::Rc;
 
 /// `ln √(2π)`
 const LOG_SQRT_2PI: f64 = 0.918_938_533_204_672_8;
@@ -64,5 +67,10 @@ impl<'g> Distribution<'g> for Normal<'g> {
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let z = noise.draw(NoiseKind::StandardNormal, prefix.concat(&self.batch_shape()?))?;
         Ok(self.loc.on(noise.graph()) + self.scale.on(noise.graph()) * z)
+    }
+
+    fn transport(&self) -> Option<Transport<'g>> {
+        let map = Map::Affine { loc: self.loc, scale: self.scale };
+        Some(Transport { base: Rc::new(Normal::new(0.0, 1.0)), map })
     }
 }

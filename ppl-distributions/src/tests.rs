@@ -250,3 +250,21 @@ fn wrong_parameters_are_named() {
     let (a, b) = (graph.input("a", [3]).unwrap(), graph.input("b", [4]).unwrap());
     assert!(told(Normal::new(a, b).validate()).contains("shapes [3] and [4] do not go together"));
 }
+
+/// `ln p(map(y)) + ln scale = ln p_base(y)`: the law of the image, for those that say what they are images of.
+#[test]
+fn transports_keep_the_law() {
+    let graph = Graph::new();
+    let y = graph.array(&ndarray::array![0.3, 1.7, 2.5].into_dyn());
+    let families: [Box<dyn Distribution<'_>>; 2] =
+        [Box::new(Normal::new(-1.5, 0.4)), Box::new(HalfNormal::new(3.0))];
+    for (family, scale) in families.iter().zip([0.4_f64, 3.0]) {
+        let transport = family.transport().unwrap();
+        let image = family.log_prob(transport.map.apply(y)) + scale.ln();
+        let gap = (image - transport.base.log_prob(y)).abs().max_all();
+        let mut plan = Plan::<f64>::new(&Program::new(&graph, &[gap]).unwrap());
+        plan.run();
+        // The difference to loc loses a few roundings of loc / scale.
+        assert!(plan.output(0)[0] < 32.0 * f64::EPSILON * 4.0, "{}", family.name());
+    }
+}

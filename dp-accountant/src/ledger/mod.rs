@@ -6,6 +6,7 @@ mod file;
 #[cfg(feature = "ledger-file")]
 mod format;
 mod odometer;
+mod purse;
 
 use std::sync::OnceLock;
 
@@ -14,6 +15,7 @@ use crate::{Accountant, Budget, Certified, Composition, Error, Event, Result};
 #[cfg(feature = "ledger-file")]
 pub use file::FileLedger;
 pub use odometer::{Odometer, Reading};
+pub use purse::Purse;
 
 /// An account of privacy loss, in memory. `FileLedger` (feature `ledger-file`) keeps one that survives the process.
 ///

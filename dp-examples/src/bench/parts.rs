@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use dp_sampler::{GaussianNoise, NoiseSource, Poisson, Subsampler, Subsampling};
-use dp_vi::{Adam, ClipNorm, Optimiser};
+use dp_vi::{ClipNorm, ParameterLayout, ScaleByAdam, StepIndex, Transformation};
 use ppl_core::{Graph, Plan, Program, Record, RecordGradient, Records, Scalar};
 use serde::Serialize;
 
@@ -144,11 +144,13 @@ where
             source.fill_parallel(release, black_box(&mut standard));
             Ok(())
         };
-        let (mut adam, mut at) = (Adam::<T>::new(), vec![T::zero(); parameters]);
-        adam.init(at.len());
-        let uphill: Vec<T> = normals(0, parameters).into_iter().map(T::of).collect();
+        let (mut adam, mut at) = (ScaleByAdam::<T>::new(), vec![T::zero(); parameters]);
+        adam.init(&ParameterLayout::flat(at.len()))?;
+        // Each update overwrites the gradient, and what it leaves is as good as another.
+        let mut uphill: Vec<T> = normals(0, parameters).into_iter().map(T::of).collect();
+        let index = StepIndex { step: 0, steps: 1 };
         let mut optimiser = || {
-            adam.update(black_box(&mut at), black_box(&uphill), 1e-3);
+            adam.ascend(black_box(&mut at), black_box(&mut uphill), index);
             Ok(())
         };
         let [draw, noise, optimiser] = stopwatch.compare([&mut draw, &mut noise, &mut optimiser])?;

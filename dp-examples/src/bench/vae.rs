@@ -7,7 +7,9 @@ use rayon::prelude::*;
 use std::time::Instant;
 
 use dp_sampler::{GaussianNoise, NoiseSource, Poisson, PoissonSampler, Purpose, Subsampler, Subsampling};
-use dp_vi::{Adam, ClipNorm, Optimiser};
+use dp_vi::{
+    Chain, ClipNorm, ParameterLayout, ScaleByAdam, ScaleBySchedule, Schedule, StepIndex, Transformation,
+};
 use ndarray::Array2;
 use ppl_core::{Column, Graph, InputId, Record, RecordGradient, Records, Scalar, Schema, Var};
 
@@ -114,7 +116,7 @@ struct Step<'r> {
     rate: f64,
     noise: GaussianNoise,
     draws: GaussianNoise,
-    adam: Adam<f32>,
+    adam: Chain<ScaleByAdam<f32>, ScaleBySchedule>,
     at: Vec<f32>,
     sum: Vec<f32>,
     standard: Vec<f32>,
@@ -133,8 +135,9 @@ impl<'r> Step<'r> {
         let sampler = Poisson::rate(rate)?.bind(records.len() as u64, &seed())?;
         let dimension = gradient.dimension();
         let longest = sampler.max_batch_hint();
-        let mut adam = Adam::new();
-        adam.init(dimension);
+        let mut adam =
+            ScaleByAdam::<f32>::new().then(ScaleBySchedule::new(Schedule::Constant(LEARNING_RATE))?);
+        adam.init(&ParameterLayout::flat(dimension))?;
         Ok(Self {
             records,
             sampler,
@@ -184,7 +187,8 @@ impl<'r> Step<'r> {
                 self.sum.iter_mut().for_each(|sum| *sum /= rate);
             }
         }
-        self.adam.update(&mut self.at, &self.sum, LEARNING_RATE);
+        let at = StepIndex { step: self.done, steps: u64::MAX };
+        self.adam.ascend(&mut self.at, &mut self.sum, at);
         self.done += 1;
         Ok(())
     }

@@ -143,11 +143,8 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     }
     writeln!(out)?;
     write!(out, "{}", table_text(&weights))?;
-    writeln!(
-        out,
-        "Weights are on columns scaled from their public bounds to [-1, 1]. Intervals are those of the variational"
-    )?;
-    writeln!(out, "posterior: they do not include the privacy noise.")?;
+    writeln!(out, "Weights are on columns scaled from their public bounds to [-1, 1].")?;
+    writeln!(out, "{}", logistic::about_intervals(&fit))?;
     writeln!(out)?;
     if let Some(accuracy) = test_accuracy {
         writeln!(

@@ -34,6 +34,12 @@ impl Source {
         Self { more: node.child(0), words: node }
     }
 
+    /// The streams of every item and of the rare ones, for a device.
+    #[cfg(feature = "gpu")]
+    pub(super) fn streams(&self) -> [&Streams; 2] {
+        [&self.words, &self.more]
+    }
+
     /// Overwrites `out` with the numbers from `first_value` on, which begins a group of sixteen blocks.
     pub(super) fn fill<T: Transform<WORDS, VALUES>, const WORDS: usize, const VALUES: usize>(
         &self,

@@ -91,6 +91,14 @@ impl GaussianNoise {
     }
 }
 
+#[cfg(feature = "gpu")]
+impl GaussianNoise {
+    /// The streams that single-precision numbers are made from: of every pair, and of the rare ones.
+    pub(crate) fn single_streams(&self) -> [&Streams; 2] {
+        self.sources.single.streams()
+    }
+}
+
 impl Sealed for GaussianNoise {}
 
 impl Noise for GaussianNoise {

@@ -1,12 +1,12 @@
 //! Noise, and what it says of itself.
 
 mod continuous;
-mod discrete;
+pub(crate) mod discrete;
 mod distribution;
 mod double;
 mod gaussian;
 mod laplace;
-mod single;
+pub(crate) mod single;
 #[cfg(test)]
 mod tests;
 

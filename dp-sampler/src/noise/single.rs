@@ -15,7 +15,7 @@ pub(super) struct Laplace;
 
 /// Folded words below this have too few bits for a Gaussian number of full precision: half a cell is 2⁻²¹ of the fraction, of
 /// which the radius takes the root.
-const RARE_RADIUS: u32 = 1 << 20;
+pub(crate) const RARE_RADIUS: u32 = 1 << 20;
 
 /// The same for a Laplace number, before the last bit is dropped: half a cell is 2⁻²² of the fraction.
 const RARE_LAPLACE: u32 = 1 << 22;
@@ -27,16 +27,31 @@ fn fold(word: u32) -> (u32, u32) {
     (word ^ upper, upper)
 }
 
-/// Coefficients of 2 atanh(s) / s − 2 = 2 (s²/3 + s⁴/5 + …).
+/// ln(1 + g) for 1 + g in [√½, √2): 2 atanh(s) with s = g / (2 + g).
 ///
-/// |s| ≤ (√2 − 1)/(√2 + 1) = 0.1716, so the first term left out is below 0.1716¹⁰ / 11 = 2·10⁻⁹ relative.
-const ATANH: [f32; 4] = [2.0 / 3.0, 2.0 / 5.0, 2.0 / 7.0, 2.0 / 9.0];
+/// 2 atanh(s) / s − 2 = 2 (s²/3 + s⁴/5 + …), |s| ≤ (√2 − 1)/(√2 + 1) = 0.1716, so the first term left out is below 0.1716¹⁰ / 11 =
+/// 2·10⁻⁹ relative.
+#[inline(always)]
+#[cfg_attr(feature = "gpu", cubecl::cube)]
+pub(crate) fn ln_one_plus(g: f32) -> f32 {
+    let s = g / (2.0f32 + g);
+    let square = s * s;
+    let sum = ((ATANH_9 * square + ATANH_7) * square + ATANH_5) * square + ATANH_3;
+    // 2 atanh(s) = 2 s + s³ · sum, and 2 s = g − s g.
+    g - s * (g - square * sum)
+}
+
+const ATANH_3: f32 = 2.0 / 3.0;
+const ATANH_5: f32 = 2.0 / 5.0;
+const ATANH_7: f32 = 2.0 / 7.0;
+const ATANH_9: f32 = 2.0 / 9.0;
+
+pub(crate) const SQRT_HALF_BITS: u32 = FRAC_1_SQRT_2.to_bits();
+pub(crate) const ONE_MINUS_SQRT_HALF: f32 = 0.292_893_2;
 
 /// −ln(f · 2^−shift) where `upper` is zero, −ln(1 − f) where it is all ones, for normal f in (0, ½].
 #[inline(always)]
 fn negative_ln(f: f32, shift: f32, upper: u32) -> f32 {
-    const SQRT_HALF_BITS: u32 = FRAC_1_SQRT_2.to_bits();
-    const ONE_MINUS_SQRT_HALF: f32 = 0.292_893_2;
     // Each is (1 + g) · 2^exponent with 1 + g in [√½, √2), and g exact.
     let lower_exponent = f.to_bits().wrapping_sub(SQRT_HALF_BITS) as i32 >> 23;
     let mantissa = f32::from_bits(f.to_bits().wrapping_sub((lower_exponent as u32) << 23));
@@ -45,19 +60,43 @@ fn negative_ln(f: f32, shift: f32, upper: u32) -> f32 {
     let upper_exponent = if near { 0.0 } else { -1.0 };
     let g = if upper == 0 { mantissa - 1.0 } else { upper_g };
     let exponent = if upper == 0 { lower_exponent as f32 - shift } else { upper_exponent };
-    let s = g / (2.0 + g);
-    let square = s * s;
-    let sum = ((ATANH[3] * square + ATANH[2]) * square + ATANH[1]) * square + ATANH[0];
-    // 2 atanh(s) = 2 s + s³ · sum, and 2 s = g − s g.
-    let ln = g - s * (g - square * sum);
-    -(exponent * LN_2 + ln)
+    -(exponent * LN_2 + ln_one_plus(g))
 }
 
-/// 1 / 3!, 1 / 5!, … with signs; the first term left out is below 0.79¹⁰ / 11! = 2·10⁻⁹.
-const SINE: [f32; 4] = [-1.0 / 6.0, 1.0 / 120.0, -1.0 / 5_040.0, 1.0 / 362_880.0];
+/// sin(angle) in (−π/4, π/4); the first term left out is below 0.79¹⁰ / 11! = 2·10⁻⁹ relative.
+#[inline(always)]
+#[cfg_attr(feature = "gpu", cubecl::cube)]
+pub(crate) fn sine_of(angle: f32) -> f32 {
+    let square = angle * angle;
+    let sine = ((SINE_9 * square + SINE_7) * square + SINE_5) * square + SINE_3;
+    angle + angle * square * sine
+}
 
-/// 1 / 2!, 1 / 4!, … with signs; the first term left out is below 0.79¹² / 12! = 10⁻¹⁰.
-const COSINE: [f32; 5] = [-1.0 / 2.0, 1.0 / 24.0, -1.0 / 720.0, 1.0 / 40_320.0, -1.0 / 3_628_800.0];
+/// cos(angle) in (−π/4, π/4); the first term left out is below 0.79¹² / 12! = 10⁻¹⁰.
+#[inline(always)]
+#[cfg_attr(feature = "gpu", cubecl::cube)]
+pub(crate) fn cosine_of(angle: f32) -> f32 {
+    let square = angle * angle;
+    let cosine =
+        (((COSINE_10 * square + COSINE_8) * square + COSINE_6) * square + COSINE_4) * square + COSINE_2;
+    1.0f32 + square * cosine
+}
+
+/// 1 / 3!, 1 / 5!, … with signs.
+const SINE_3: f32 = -1.0 / 6.0;
+const SINE_5: f32 = 1.0 / 120.0;
+const SINE_7: f32 = -1.0 / 5_040.0;
+const SINE_9: f32 = 1.0 / 362_880.0;
+
+/// 1 / 2!, 1 / 4!, … with signs.
+const COSINE_2: f32 = -1.0 / 2.0;
+const COSINE_4: f32 = 1.0 / 24.0;
+const COSINE_6: f32 = -1.0 / 720.0;
+const COSINE_8: f32 = 1.0 / 40_320.0;
+const COSINE_10: f32 = -1.0 / 3_628_800.0;
+
+/// Of a word's last thirty bits in the middle of a cell, to an angle.
+pub(crate) const ANGLE_UNIT: f32 = FRAC_PI_2 / 4_294_967_296.0;
 
 /// cos 2πv and sin 2πv for v = (word + ½)-ish / 2³² less an eighth of a turn: the first two bits choose a quarter turn, centred
 /// on an axis; the other thirty are an angle in (−π/4, π/4), symmetric about it and never 0.
@@ -65,12 +104,8 @@ const COSINE: [f32; 5] = [-1.0 / 2.0, 1.0 / 24.0, -1.0 / 720.0, 1.0 / 40_320.0, 
 fn cos_sin_turns(word: u32) -> [f32; 2] {
     // The middle of a cell of width 4 on the scale of 2^32 to a quarter turn.
     let centred = (word << 2 | 2) ^ 0x8000_0000;
-    let angle = centred as i32 as f32 * (FRAC_PI_2 * (0.5_f32).powi(32));
-    let square = angle * angle;
-    let sine = ((SINE[3] * square + SINE[2]) * square + SINE[1]) * square + SINE[0];
-    let cosine =
-        (((COSINE[4] * square + COSINE[3]) * square + COSINE[2]) * square + COSINE[1]) * square + COSINE[0];
-    let (s, c) = ((angle + angle * square * sine).to_bits(), (1.0 + square * cosine).to_bits());
+    let angle = centred as i32 as f32 * ANGLE_UNIT;
+    let (s, c) = (sine_of(angle).to_bits(), cosine_of(angle).to_bits());
     // Turns by 0, 1, 2, 3 quarters: (c, s), (−s, c), (−c, −s), (s, −c), by exchanging and flipping sign bits.
     let quarter = word >> 30;
     let exchange = (c ^ s) & (quarter & 1).wrapping_neg();

@@ -7,6 +7,8 @@ mod table;
 use crate::subsampling::check_records;
 use crate::{Error, Result, Stream};
 use network::Network;
+#[cfg(feature = "gpu")]
+pub(crate) use network::ROUNDS;
 use table::Table;
 
 /// Up to this many elements a permutation is a table, drawn exactly.
@@ -76,6 +78,29 @@ enum Kind {
     Table(Table),
     Narrow(Network<u32>),
     Wide(Network<u64>),
+}
+
+/// What a permutation is made of.
+#[cfg(feature = "gpu")]
+pub(crate) enum Parts<'a> {
+    /// All images.
+    Table(&'a [u64]),
+    /// A network and the words of its keys, low halves first.
+    Network { shape: Shape, keys: zeroize::Zeroizing<Vec<u32>> },
+}
+
+/// What is public about a network.
+#[cfg(feature = "gpu")]
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    /// The number of elements.
+    pub(crate) len: u64,
+    /// Whether words have 64 bits.
+    pub(crate) wide: bool,
+    /// The width of the lower half.
+    pub(crate) lower_bits: u32,
+    /// Of a word, what a round function for the upper half discards; and for the lower.
+    pub(crate) discarded: [u32; 2],
 }
 
 impl Permutation {
@@ -219,6 +244,16 @@ impl Permutation {
         images.resize(count, 0);
         let inside = self.apply_range(start, images);
         debug_assert!(inside.is_ok(), "the callers plan within the length");
+    }
+
+    /// What the permutation is made of, for a device.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        match &self.kind {
+            Kind::Table(table) => Parts::Table(&table.images),
+            Kind::Narrow(network) => Parts::Network { shape: network.shape(), keys: network.key_words() },
+            Kind::Wide(network) => Parts::Network { shape: network.shape(), keys: network.key_words() },
+        }
     }
 
     fn check(&self, index: u64) -> Result<()> {

@@ -7,7 +7,7 @@ use super::lanes;
 use crate::Stream;
 
 /// Rounds of the network; the tests say why.
-pub(super) const ROUNDS: usize = 16;
+pub(crate) const ROUNDS: usize = 16;
 
 /// The words a network calculates in. 32 bits where they are enough, because processors multiply sixteen of
 /// those at once.
@@ -168,6 +168,29 @@ impl<W: Word> Network<W> {
         for key in self.keys.iter_mut().flatten() {
             *key = RoundKey { a: W::draw(stream), b: W::draw(stream), c: W::draw(stream) };
         }
+    }
+
+    #[cfg(feature = "gpu")]
+    pub(super) fn shape(&self) -> super::Shape {
+        super::Shape {
+            len: self.len,
+            wide: W::BITS == 64,
+            lower_bits: self.halves.lower_bits,
+            discarded: self.halves.discarded,
+        }
+    }
+
+    /// a, b, c of every round, low halves first where they are wide.
+    #[cfg(feature = "gpu")]
+    pub(super) fn key_words(&self) -> Zeroizing<Vec<u32>> {
+        let halves = W::BITS as usize / 32;
+        let mut words = Zeroizing::new(Vec::with_capacity(6 * halves * self.keys.len()));
+        for key in self.keys.iter().flatten() {
+            for word in [key.a, key.b, key.c].map(Word::widen) {
+                words.extend_from_slice(&[word as u32, (word >> 32) as u32][..halves]);
+            }
+        }
+        words
     }
 
     #[inline]

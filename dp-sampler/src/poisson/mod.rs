@@ -2,6 +2,8 @@
 
 mod thresholds;
 
+use std::ops::Range;
+
 use crate::stream::Bits;
 use crate::subsampling::{check_batch_length, check_records, sealed::Sealed};
 use crate::{Error, Purpose, Result, Scheme, Seed, Stream, Streams, Subsampler, Subsampling};
@@ -60,8 +62,21 @@ impl Subsampling for Poisson {
     }
 }
 
+/// Blocks of records that are drawn one after the other from one run of words. Runs can be drawn side by side: few blocks, so that
+/// many units of a device find work; enough for what is left over of a run's last words to be little.
+pub(crate) const RUN: u64 = 16;
+
+/// Blocks of words between the beginnings of runs: 2¹⁵ words, of which a run takes about a hundred to a thousand.
+///
+/// That it needs more has a probability below e⁻⁴⁰⁰⁰, and then it shares words with the next. Proof: a position is drawn again with
+/// probability at most ½ (at most half of a word's 64 records are drawn), or at most 111/2ˢ for blocks of 2ˢ > 64 records and
+/// at most 111 members (`thresholds`). 2¹⁵ words are at least 147,000 positions of up to 7 bits, or 16,000 of up to 63; of these more than
+/// 1,776 = 16 · 111 are not repetitions but with the probability of so few successes of at least 0.13 (7 bits) or 0.56 in as many
+/// tries, which Chernoff's bound puts below e⁻⁴⁰⁰⁰. With at most 2⁶³ records there are at most 2⁵³ runs, so no number of a block exceeds 2⁶⁴.
+pub(crate) const RUN_BLOCKS: u64 = 1 << 11;
+
 /// Blocks of up to this many records are sets in one machine word.
-const WORD_DOUBLINGS: u32 = 6;
+pub(crate) const WORD_DOUBLINGS: u32 = 6;
 
 /// Draws Poisson batches; made by [`Poisson`].
 ///
@@ -70,6 +85,12 @@ const WORD_DOUBLINGS: u32 = 6;
 /// has; then that many distinct positions are drawn, s bits each, exactly uniformly. The last block is
 /// imagined full and what lies beyond the records is left out, which changes nothing for the others. So a draw
 /// takes O(expected batch + 1) time whatever the number of records, and no floating-point number decides.
+///
+/// # The words
+///
+/// Sixteen blocks make up a run, and run i takes 64-bit words (low half first) in turn from block 2¹¹ i of the step's stream on. A block
+/// takes one word for the number of its members, and a second one if the first decides nothing; then positions, s bits at a time
+/// from the lowest on, from a word that lasts over the blocks of a run until fewer than s bits are left of it.
 ///
 /// # Accuracy
 ///
@@ -108,16 +129,16 @@ impl PoissonSampler {
         self.blocks() as f64 * self.thresholds.deviation()
     }
 
-    fn blocks(&self) -> u64 {
+    pub(crate) fn blocks(&self) -> u64 {
         ((self.records - 1) >> self.doublings) + 1
     }
 
     /// Draws blocks of at most 64 records as sets of bits.
-    fn draw_words(&self, stream: &mut Stream, batch: &mut Vec<u64>) {
+    fn draw_words(&self, blocks: Range<u64>, stream: &mut Stream, batch: &mut Vec<u64>) {
         let size = 1_usize << self.doublings;
         let everything = u64::MAX >> (64 - size);
         let mut bits = Bits::new();
-        for block in 0..self.blocks() {
+        for block in blocks {
             let base = block << self.doublings;
             let members = self.thresholds.draw(stream);
             // Of the members and the others, the fewer are drawn.
@@ -142,11 +163,17 @@ impl PoissonSampler {
         }
     }
 
-    /// Draws blocks of more than 64 records as short lists.
-    fn draw_lists(&self, stream: &mut Stream, batch: &mut Vec<u64>) {
+    /// Draws blocks of more than 64 records as short lists; `chosen` is room for one.
+    fn draw_lists(
+        &self,
+        blocks: Range<u64>,
+        stream: &mut Stream,
+        chosen: &mut [u64; MOST_TERMS],
+        batch: &mut Vec<u64>,
+    ) {
         let mut bits = Bits::new();
-        let mut chosen = [0_u64; MOST_TERMS];
-        for block in 0..self.blocks() {
+        let last = self.blocks() - 1;
+        for block in blocks {
             let base = block << self.doublings;
             let members = self.thresholds.draw(stream);
             // Positions by their last ten bits: only where one was seen before can it be a repetition.
@@ -162,12 +189,39 @@ impl PoissonSampler {
                     drawn += 1;
                 }
             }
-            if block + 1 < self.blocks() {
+            if block < last {
                 batch.extend_from_slice(&chosen[..drawn]);
             } else {
                 batch.extend(chosen[..drawn].iter().filter(|&&record| record < self.records));
             }
         }
+    }
+}
+
+#[cfg(feature = "gpu")]
+impl PoissonSampler {
+    /// The logarithm of the number of records in a block.
+    pub(crate) fn doublings(&self) -> u32 {
+        self.doublings
+    }
+
+    /// The number of runs.
+    pub(crate) fn runs(&self) -> u64 {
+        self.blocks().div_ceil(RUN)
+    }
+
+    pub(crate) fn thresholds(&self) -> &Thresholds {
+        &self.thresholds
+    }
+
+    pub(crate) fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
+    /// Exchanges the thresholds for two of these first and second words, the second of which has a first word that is larger by `next`.
+    #[cfg(all(test, any(feature = "wgpu", feature = "cuda")))]
+    pub(crate) fn set_thresholds(&mut self, first: u64, second: [u64; 2], next: u64) {
+        self.thresholds = Thresholds::for_tests([first, first.saturating_add(next)], second);
     }
 }
 
@@ -193,10 +247,18 @@ impl Subsampler for PoissonSampler {
     fn draw(&mut self, step: u64, batch: &mut Vec<u64>) {
         batch.clear();
         let mut stream = self.streams.at(step);
-        if self.doublings <= WORD_DOUBLINGS {
-            self.draw_words(&mut stream, batch);
-        } else {
-            self.draw_lists(&mut stream, batch);
+        let mut chosen = [0_u64; MOST_TERMS];
+        let blocks = self.blocks();
+        for run in 0..blocks.div_ceil(RUN) {
+            if run > 0 {
+                stream.go_to_block(run * RUN_BLOCKS);
+            }
+            let here = run * RUN..blocks.min((run + 1) * RUN);
+            if self.doublings <= WORD_DOUBLINGS {
+                self.draw_words(here, &mut stream, batch);
+            } else {
+                self.draw_lists(here, &mut stream, &mut chosen, batch);
+            }
         }
     }
 

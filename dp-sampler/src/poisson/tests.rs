@@ -25,10 +25,18 @@ fn slow_draw(rate: f64, records: u64, stream: &mut Stream, batch: &mut Vec<u64>)
 
 #[test]
 fn inclusion_lengths_and_pairs_are_poisson() {
-    // Word blocks (exact fit, ragged, dense), list blocks (one, several, ragged), and the slow path.
-    for (rate, records) in
-        [(0.5, 64), (0.3, 100), (0.95, 70), (0.05, 20), (0.1, 300), (0.02, 1_000), (0.01, 2_050)]
-    {
+    // Word blocks (exact fit, ragged, dense), list blocks (one, several, ragged), two runs of either, and the slow path.
+    for (rate, records) in [
+        (0.5, 64),
+        (0.3, 100),
+        (0.95, 70),
+        (0.05, 20),
+        (0.1, 300),
+        (0.02, 1_000),
+        (0.01, 2_050),
+        (0.3, 1_100),
+        (0.1, 2_200),
+    ] {
         let mut fast = sampler(rate, records);
         check(&observe(records, |step, batch| fast.draw(step, batch)), rate).unwrap();
     }
@@ -93,6 +101,28 @@ fn the_fast_and_the_slow_path_agree_in_distribution() {
     let streams = Seed::for_tests(14).streams(Purpose::Subsample);
     assert!(subsets_of_six(0.4, |step, batch| fast.draw(step, batch)) > 1e-6);
     assert!(subsets_of_six(0.4, |step, batch| slow_draw(0.4, 6, &mut streams.at(step), batch)) > 1e-6);
+}
+
+#[test]
+fn runs_have_the_words_that_are_documented() {
+    // Sixteen blocks of 128 records, or of 64, and a few more; run 1 begins 2¹⁵ words further on.
+    for (rate, records, length) in [(0.1, 16 * 128 + 400, 128), (0.4, 16 * 64 + 100, 64)] {
+        let mut fast = sampler(rate, records);
+        assert_eq!(1 << fast.doublings, length);
+        let mut batch = Vec::new();
+        fast.draw(9, &mut batch);
+        let first_of_run = batch.partition_point(|&record| record < 16 * length);
+        let mut stream = fast.streams.at(9);
+        (0..1 << 14).for_each(|_| _ = stream.next_u64());
+        let (mut expected, blocks) = (Vec::new(), fast.blocks());
+        if length == 64 {
+            fast.draw_words(16..blocks, &mut stream, &mut expected);
+        } else {
+            fast.draw_lists(16..blocks, &mut stream, &mut [0; MOST_TERMS], &mut expected);
+        }
+        assert!(!expected.is_empty());
+        assert_eq!(batch[first_of_run..], expected);
+    }
 }
 
 #[test]

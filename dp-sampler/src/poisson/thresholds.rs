@@ -33,7 +33,7 @@ pub(super) const MOST_TERMS: usize = 112;
 const GUIDES: usize = 64;
 
 /// The quantile function of Binomial(2^doublings, rate) on 128-bit integers.
-pub(super) struct Thresholds {
+pub(crate) struct Thresholds {
     /// The first words of T₀, …, T_{K−2}, then `u64::MAX`.
     high: Vec<u64>,
     /// Their second words.
@@ -79,6 +79,27 @@ impl Thresholds {
             *start = high.iter().position(|&t| t >= smallest).unwrap_or(0) as u8;
         }
         Self { high, low, guide, deviation }
+    }
+
+    /// T₀, …, T_{K−2} and the sentinel as four words each, high ones first; then where to start looking, by a word's first six bits.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn words(&self) -> (Vec<u32>, &[u8; GUIDES]) {
+        let halves = |value: u64| [(value >> 32) as u32, value as u32];
+        let words = self.high.iter().zip(&self.low).flat_map(|(&high, &low)| [halves(high), halves(low)]);
+        (words.flatten().collect(), &self.guide)
+    }
+
+    /// The most members that a block of records can have.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn most(&self) -> usize {
+        self.high.len() - 1
+    }
+
+    /// Two thresholds of these first and second words.
+    #[cfg(all(test, any(feature = "wgpu", feature = "cuda")))]
+    pub(crate) fn for_tests(high: [u64; 2], low: [u64; 2]) -> Self {
+        let with_sentinel = |words: [u64; 2]| words.into_iter().chain([u64::MAX]).collect();
+        Self { high: with_sentinel(high), low: with_sentinel(low), guide: [0; GUIDES], deviation: 0.0 }
     }
 
     /// A draw from the binomial distribution.

@@ -193,3 +193,18 @@ def listed(name, about, values):
 listed("STIRLING", "B_2k / (2k (2k − 1)), k = 1 …", [mp.bernoulli(2 * k) / (2 * k * (2 * k - 1)) for k in range(1, 10)])
 listed("DIGAMMA", "B_2k / (2k), k = 1 …", [mp.bernoulli(2 * k) / (2 * k) for k in range(1, 11)])
 listed("TRIGAMMA", "B_2k, k = 1 …", [mp.bernoulli(2 * k) for k in range(1, 12)])
+
+# What ln x! and ψ(x + 1) have beside their leading terms, where neither the series above nor those at 0 serve.
+low, high = 1 / mp.mpf(8) * mp.mpf("0.999"), 1 / mp.mpf("1.5") * mp.mpf("1.001")
+middle_inverse = mp.mpf("0.390625")
+
+
+def inverse(f):
+    return lambda t: f(1 / (t + middle_inverse))
+
+
+fit("LOG_FACTORIAL_64", "x (ln x! − (x + ½) ln x + x − ½ ln 2π) in 1/x − 0.390625",
+    inverse(lambda x: x * (mp.loggamma(x + 1) - (x + mp.mpf(1) / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2)),
+    low - middle_inverse, high - middle_inverse, 2**-54.0, False)
+fit("DIGAMMA_REMAINDER_64", "x (ψ(x + 1) − ln x) in 1/x − 0.390625", inverse(lambda x: x * (mp.digamma(x + 1) - mp.log(x))),
+    low - middle_inverse, high - middle_inverse, 2**-55.0, False)

@@ -2,16 +2,24 @@
 
 use crate::error::{Error, Result, Source};
 use crate::graph::{Graph, Kind};
+use crate::handlers::{Handler, Mask, Scale};
 use crate::model::constraint::Constraint;
 use crate::model::distribution::Distribution;
-use crate::model::trace::{Site, SiteKind};
+use crate::model::expand::Expanded;
+use crate::model::message::Message;
+use crate::model::plate::{self, Plate};
+use crate::model::record::Record;
+use crate::model::stack::{Frame, Layer};
+use crate::model::trace::{Filling, Site, SiteKind};
 use crate::records::Schema;
 use crate::shape::Shape;
 use crate::value::Value;
 use crate::var::Var;
 use ndarray::{Array1, Array2, ArrayD, arr0};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
-/// A probabilistic model: any function of a [`Ctx`].
+/// A probabilistic model: any function of a [`Ctx`], or one with [handlers](crate::handlers) around it.
 ///
 /// It runs once, on symbolic values, and leaves its log density as an array program.
 pub trait Model {
@@ -28,111 +36,58 @@ impl<F: Fn(&mut Ctx<'_>) -> Result<()>> Model for F {
     }
 }
 
-/// A request for the value of a latent site.
-#[derive(Clone, Debug)]
-pub struct LatentRequest<'g, 'a> {
-    /// The graph the value must live on.
-    pub graph: &'g Graph,
-    /// Name of the site.
-    pub name: &'a str,
-    /// Shape of the value.
-    pub shape: &'a Shape,
-    /// Where the value must lie.
-    pub support: Constraint,
-}
-
-/// The value of a latent site.
-#[derive(Clone, Copy, Debug)]
-pub struct Latent<'g> {
-    /// The value, in the support.
-    pub value: Var<'g>,
-    /// What it was mapped from, if it was.
-    pub unconstrained: Option<Var<'g>>,
-    /// Log of the mapping's Jacobian determinant, if there is one.
-    pub log_jacobian: Option<Var<'g>>,
-}
-
-/// Decides what the value of each latent site is: an input, a given value, the draw of a guide.
-pub trait Latents<'g> {
-    /// The value of the site asked about.
-    ///
-    /// # Errors
-    /// If there is no value for such a site.
-    fn latent(&mut self, request: &LatentRequest<'g, '_>) -> Result<Latent<'g>>;
-}
-
 /// What a model's statements act on.
 ///
-/// `ctx.sample` declares a latent value, `ctx.param` a parameter without a prior, `ctx.observe` conditions on a value, and
-/// `ctx.each_record` says what holds for *one* record. An error of any statement names the site and the line of the model.
+/// | statement | what it declares | NumPyro's |
+/// |---|---|---|
+/// | [`sample`](Self::sample) | a latent value with a prior; inside `each_record`, one for each record | `sample` |
+/// | [`observe`](Self::observe) | a known value with a distribution | `sample(obs=…)` |
+/// | [`param`](Self::param) | a value to be optimised, without a prior | `param` |
+/// | [`deterministic`](Self::deterministic) | a name for a computed value | `deterministic` |
+/// | [`factor`](Self::factor) | a term of the log density | `factor` |
+/// | [`enumerate`](Self::enumerate) | a discrete latent value, summed out | `sample` under `enum` |
+/// | [`each_record`](Self::each_record) | what holds for *one* record | `plate` over the data |
+/// | [`plate`](Self::plate) | independent values along an axis | `plate` |
+///
+/// An error of any statement names the site and the line of the model.
 pub struct Ctx<'g> {
-    graph: &'g Graph,
+    pub(crate) graph: &'g Graph,
     schema: &'g Schema,
-    latents: Box<dyn Latents<'g> + 'g>,
-    sites: Vec<Site<'g>>,
+    /// Scopes and handlers around the statement at hand, outermost first.
+    pub(crate) frames: Vec<Frame<'g>>,
+    pub(crate) sites: Vec<Site<'g>>,
+    /// What whoever runs the program has to fill in, for hidden sites too.
+    pub(crate) fillings: Vec<Filling>,
+    /// All full names that are taken, those of hidden sites among them: noise is named after the site.
+    pub(crate) names: BTreeSet<String>,
+    plates: Vec<Plate>,
+    plate_sizes: BTreeMap<String, usize>,
     in_record: bool,
-}
-
-/// One record, as a model sees it: symbolic values of its columns.
-#[derive(Clone, Copy, Debug)]
-pub struct Record<'g> {
-    graph: &'g Graph,
-    schema: &'g Schema,
-}
-
-impl<'g> Record<'g> {
-    /// A symbolic record of this schema.
-    #[must_use]
-    pub fn new(graph: &'g Graph, schema: &'g Schema) -> Self {
-        Self { graph, schema }
-    }
-
-    /// The record's value in a column.
-    ///
-    /// # Errors
-    /// [`Error::UnknownColumn`], which lists the columns there are.
-    #[track_caller]
-    pub fn get(&self, column: &str) -> Result<Var<'g>> {
-        let (index, shape) = self.schema.find(column)?;
-        self.graph.column(index, column, shape)
-    }
-
-    /// The record's value in a column of integers, as an index for [`Var::gather`].
-    ///
-    /// Integers reach a program as floating-point numbers: every one that may be an index (below 2²⁴) exactly, in `f32` too.
-    ///
-    /// # Errors
-    /// [`Error::UnknownColumn`], or [`Error::Records`] if the column's numbers are not integers by their type.
-    ///
-    /// ```
-    /// use ppl_core::{Column, Graph, Record, Records, Shape};
-    /// let records = Records::from_columns([("group", Column::from(vec![2_u8, 0])), ("y", Column::from(vec![1_u8, 0]))])?;
-    /// let graph = Graph::new();
-    /// let effects = graph.input("effects", [3, 4])?;
-    /// let effect = effects.gather(Record::new(&graph, records.schema()).index("group")?);
-    /// assert_eq!(effect.shape(), Shape::from(4));
-    /// # Ok::<(), ppl_core::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn index(&self, column: &str) -> Result<Var<'g>> {
-        let column_type = self.schema.column_type(column)?;
-        if !column_type.is_integer() {
-            return Err(Error::Records(format!(
-                "column '{column}' holds numbers of type {column_type}, which are not integers, so it is no index; \
-                 give the column integers (u8, u32, i32 or i64)"
-            )));
-        }
-        self.get(column)
-    }
+    /// How many `enumerate` are around the statement at hand.
+    pub(crate) enumerating: usize,
+    /// Inside a sum over a discrete value: the number of frames around the sum.
+    pub(crate) summing: Option<usize>,
 }
 
 impl<'g> Ctx<'g> {
-    pub(crate) fn new(graph: &'g Graph, schema: &'g Schema, latents: Box<dyn Latents<'g> + 'g>) -> Self {
-        Self { graph, schema, latents, sites: Vec::new(), in_record: false }
+    pub(crate) fn new(graph: &'g Graph, schema: &'g Schema) -> Self {
+        Self {
+            graph,
+            schema,
+            frames: Vec::new(),
+            sites: Vec::new(),
+            fillings: Vec::new(),
+            names: BTreeSet::new(),
+            plates: Vec::new(),
+            plate_sizes: BTreeMap::new(),
+            in_record: false,
+            enumerating: 0,
+            summing: None,
+        }
     }
 
-    pub(crate) fn into_sites(self) -> Vec<Site<'g>> {
-        self.sites
+    pub(crate) fn into_parts(self) -> (Vec<Site<'g>>, Vec<Filling>) {
+        (self.sites, self.fillings)
     }
 
     /// The graph this model is traced into, for constants and arrays.
@@ -147,94 +102,39 @@ impl<'g> Ctx<'g> {
         self.schema
     }
 
-    /// A latent value with a prior distribution.
+    /// A latent value with a prior distribution. Inside [`each_record`](Self::each_record) every record has one of its own, and its prior
+    /// belongs to the record's part of the log density.
     ///
     /// # Errors
-    /// If the name is taken, a parameter is outside its domain, shapes do not go together, the distribution depends on a
-    /// record, or whoever traces the model has no value for the site.
+    /// If the name is taken, a parameter is outside its domain, shapes do not go together, the distribution of a shared value depends on a
+    /// record, or nobody has a value for the site.
     #[track_caller]
-    pub fn sample(&mut self, name: &str, distribution: impl Distribution<'g>) -> Result<Var<'g>> {
-        let source_line = Source::caller();
-        self.begin(name, source_line)?;
-        let _site = self.graph.enter_site(name);
-        let site = |error: Error| error.at_site(name);
-        distribution.validate().map_err(site)?;
-        if self.in_record {
-            let told =
-                "a latent value of each record; declare it outside each_record, or sum it out".to_owned();
-            return Err(Error::Unsupported(told).at_site(name));
-        }
-        if distribution.kind() == Kind::PerRecord {
-            return Err(mixes("the prior of a shared latent value", source_line).at_site(name));
-        }
-        let shape = distribution.batch_shape().map_err(site)?.concat(&distribution.event_shape());
-        let support = distribution.support();
-        let request = LatentRequest { graph: self.graph, name, shape: &shape, support };
-        let latent = self.latents.latent(&request).map_err(site)?;
-        latent.value.require_on(self.graph, "sample").map_err(site)?;
-        let log_prob = distribution.log_prob(latent.value).sum();
-        self.graph.check().map_err(site)?;
-        log_prob.require_on(self.graph, "sample").map_err(site)?;
-        // A distribution may hold more than it lists as parameters.
-        if latent.value.kind().max(log_prob.kind()) == Kind::PerRecord {
-            return Err(mixes("the prior of a shared latent value", source_line).at_site(name));
-        }
-        self.sites.push(Site {
-            name: name.to_owned(),
-            kind: SiteKind::Latent,
-            distribution: Some(distribution.name()),
-            shape,
-            support,
-            value: latent.value,
-            unconstrained: latent.unconstrained,
-            log_prob: Some(log_prob),
-            log_jacobian: latent.log_jacobian,
-            initial: None,
-            source_line,
-        });
-        Ok(latent.value)
+    pub fn sample(&mut self, name: &str, distribution: impl Distribution<'g> + 'g) -> Result<Var<'g>> {
+        self.refuse_in_enumerate(name, "a latent value")?;
+        let message = self.declare(name, SiteKind::Latent, Some(Rc::new(distribution)))?;
+        self.settle(message)
     }
 
-    /// A shared value to be optimised, without a prior.
+    /// A shared value to be optimised, without a prior. It has the shape of its initial value, in plates too.
     ///
     /// # Errors
     /// If the name is taken, the initial value lies outside the constraint, or the statement stands inside `each_record`.
     #[track_caller]
     pub fn param(&mut self, name: &str, initial: impl Into<Initial>, support: Constraint) -> Result<Var<'g>> {
-        let source_line = Source::caller();
-        self.begin(name, source_line)?;
-        let _site = self.graph.enter_site(name);
-        let site = |error: Error| error.at_site(name);
+        self.refuse_in_enumerate(name, "a parameter")?;
+        let mut message = self.declare(name, SiteKind::Param, None)?;
         if self.in_record {
-            return Err(mixes("a parameter declared inside each_record", source_line).at_site(name));
+            let error = mixes("a parameter declared inside each_record", message.source_line);
+            return Err(error.at_site(&self.full_name(name)));
         }
         let Initial(initial) = initial.into();
         let numbers: Vec<f64> = initial.iter().copied().collect();
         if let Some((_, value)) = support.violation(&numbers, &Shape::from(initial.shape())) {
-            let (site, support) = (name.to_owned(), support.to_string());
+            let (site, support) = (self.full_name(name), support.to_string());
             return Err(Error::OutsideSupport { site, value, place: " (initial value)".to_owned(), support });
         }
-        let shape = Shape::from(initial.shape());
-        let request = LatentRequest { graph: self.graph, name, shape: &shape, support };
-        let latent = self.latents.latent(&request).map_err(site)?;
-        latent.value.require_on(self.graph, "param").map_err(site)?;
-        if latent.value.kind() == Kind::PerRecord {
-            return Err(mixes("the value of a shared parameter", source_line).at_site(name));
-        }
-        self.sites.push(Site {
-            name: name.to_owned(),
-            kind: SiteKind::Param,
-            distribution: None,
-            shape,
-            support,
-            value: latent.value,
-            unconstrained: latent.unconstrained,
-            log_prob: None,
-            log_jacobian: None,
-            initial: Some(initial),
-            source_line,
-        });
-        Ok(latent.value)
+        (message.initial, message.constraint) = (Some(initial), support);
+        self.settle(message)
     }
 
     /// Conditions on a value: of the record at hand inside `each_record`, of a public constant outside.
@@ -246,86 +146,312 @@ impl<'g> Ctx<'g> {
     pub fn observe(
         &mut self,
         name: &str,
-        distribution: impl Distribution<'g>,
+        distribution: impl Distribution<'g> + 'g,
         value: impl Into<Value<'g>>,
     ) -> Result<()> {
-        let source_line = Source::caller();
-        self.begin(name, source_line)?;
-        let _site = self.graph.enter_site(name);
-        let site = |error: Error| error.at_site(name);
-        distribution.validate().map_err(site)?;
+        let mut message = self.declare(name, SiteKind::Observed, Some(Rc::new(distribution)))?;
+        let full = self.full_name(name);
+        let told = |error: Error| error.at_site(&full);
         let value = value.into().on(self.graph);
-        value.require_on(self.graph, "observe").map_err(site)?;
-        let support = distribution.support();
+        value.require_on(self.graph, "observe").map_err(told)?;
+        let support = message.support();
         let known = value.known_elements().and_then(|all| support.violation(&all, &value.shape()));
         if let Some((_, value)) = known {
-            let (site, support) = (name.to_owned(), support.to_string());
+            let (site, support) = (self.full_name(name), support.to_string());
             return Err(Error::OutsideSupport { site, value, place: String::new(), support });
         }
-        let expected = distribution.batch_shape().map_err(site)?.concat(&distribution.event_shape());
-        let got = value.shape();
+        let (expected, got) = (message.shape().map_err(told)?, value.shape());
+        let misfit = Error::UnexpectedShape {
+            operation: "observe",
+            expected: format!("an observation of shape {expected} or one that it stretches to"),
+            got: got.clone(),
+            source_line: message.source_line,
+        };
         if expected.broadcast(&got).as_ref() != Some(&got) {
-            let expected = format!("an observation of shape {expected} or one that it stretches to");
-            return Err(
-                Error::UnexpectedShape { operation: "observe", expected, got, source_line }.at_site(name)
-            );
+            return Err(told(misfit));
         }
-        let log_prob = distribution.log_prob(value).sum();
-        self.graph.check().map_err(site)?;
-        log_prob.require_on(self.graph, "observe").map_err(site)?;
-        if log_prob.kind() == Kind::PerRecord && !self.in_record {
-            return Err(mixes("an observation outside each_record", source_line).at_site(name));
+        if let (true, Some(distribution)) = (expected != got, message.distribution.clone()) {
+            // Independent copies, should somebody draw them. One outcome does not stretch.
+            let batch = got.rank().saturating_sub(distribution.event_shape().rank());
+            let copies = Expanded::new(distribution, Shape::from(&got.dims()[..batch]));
+            message.distribution = Some(Rc::new(copies));
+            if message.shape().map_err(told)? != got {
+                return Err(told(misfit));
+            }
         }
-        self.sites.push(Site {
-            name: name.to_owned(),
-            kind: SiteKind::Observed { per_record: self.in_record },
-            distribution: Some(distribution.name()),
-            shape: got,
-            support,
-            value,
-            unconstrained: None,
-            log_prob: Some(log_prob),
-            log_jacobian: None,
-            initial: None,
-            source_line,
+        message.value = Some(value);
+        self.settle(message).map(|_| ())
+    }
+
+    /// Gives a computed value a name in the trace: of the record at hand inside `each_record`, of shared values outside.
+    ///
+    /// It returns the value. Nothing of the log density changes; predictions have it under its name. A value of a record is as sensitive as
+    /// the record is.
+    ///
+    /// # Errors
+    /// If the name is taken, or a value of a record is named outside `each_record`.
+    ///
+    /// ```
+    /// # use ppl_core::{Constraint, Ctx, Records, simulate};
+    /// let model = |ctx: &mut Ctx<'_>| {
+    ///     let slope = ctx.param("slope", 2.0, Constraint::Real)?;
+    ///     ctx.each_record(|ctx, record| ctx.deterministic("line", slope * record.get("x")?).map(|_| ()))
+    /// };
+    /// let records = Records::from_columns([("x", vec![1.0, 3.0])])?;
+    /// assert_eq!(simulate(&model, &records)?["line"], ndarray::array![2.0, 6.0].into_dyn());
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn deterministic(&mut self, name: &str, value: impl Into<Value<'g>>) -> Result<Var<'g>> {
+        let mut message = self.declare(name, SiteKind::Deterministic, None)?;
+        message.value = Some(value.into().on(self.graph));
+        self.settle(message)
+    }
+
+    /// Adds a term to the log density: to the record's part inside `each_record`, to that of the shared values outside. In plates the term is
+    /// one for each element. It may be anything; whether the result is still a density is for the model to say.
+    ///
+    /// # Errors
+    /// If the name is taken, or a term of a record is added outside `each_record`.
+    ///
+    /// ```
+    /// # use ppl_core::{Constraint, Ctx, Records, log_density};
+    /// # use std::collections::BTreeMap;
+    /// let model = |ctx: &mut Ctx<'_>| {
+    ///     ctx.factor("public", -1.0)?;
+    ///     ctx.each_record(|ctx, record| ctx.factor("each", -record.get("x")?.square()))
+    /// };
+    /// let records = Records::from_columns([("x", vec![1.0, 3.0])])?;
+    /// let density = log_density(&model, &records, &BTreeMap::new())?;
+    /// assert_eq!((density.prior, density.likelihood), (-1.0, ndarray::array![-1.0, -9.0]));
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn factor(&mut self, name: &str, log_value: impl Into<Value<'g>>) -> Result<()> {
+        let mut message = self.declare(name, SiteKind::Factor, None)?;
+        let value = log_value.into().on(self.graph);
+        let axes = plate::shape(&message.plates);
+        message.value = Some(match value.shape().broadcast(&axes) {
+            Some(together) => value.broadcast_to(together),
+            None => {
+                let (left, right) = (value.shape(), axes);
+                let source_line = message.source_line;
+                let error = Error::ShapeMismatch { operation: "factor in plates", left, right, source_line };
+                return Err(error.at_site(&message.name));
+            }
         });
-        Ok(())
+        self.settle(message).map(|_| ())
     }
 
     /// What holds for each record, given everything declared so far. Records are independent of each other; the function
     /// sees one of them, so it cannot mix two.
     ///
     /// # Errors
-    /// Whatever a statement inside found wrong, or a plate inside a plate.
+    /// Whatever a statement inside found wrong, or a plate of records inside a plate.
     #[track_caller]
     pub fn each_record(&mut self, record: impl FnOnce(&mut Ctx<'g>, Record<'g>) -> Result<()>) -> Result<()> {
         if self.in_record {
             return Err(Error::Unsupported("each_record inside each_record".to_owned()));
         }
+        if let Some(Plate { name, .. }) = self.plates.last() {
+            return Err(Error::Unsupported(format!(
+                "each_record inside the plate '{name}': records are independent of each other given all shared values; \
+                 close the plate first, and index what it holds"
+            )));
+        }
         self.in_record = true;
-        let (graph, schema) = (self.graph, self.schema);
-        let result = record(self, Record { graph, schema });
+        let result = record(self, Record::new(self.graph, self.schema));
         self.in_record = false;
         result.and_then(|()| self.graph.check())
     }
 
-    /// Checks that nothing failed before this site, and that its name is free.
-    fn begin(&self, name: &str, source_line: Source) -> Result<()> {
-        self.graph.check().map_err(|error| error.at_site(name))?;
-        if self.sites.iter().any(|site| site.name == name) {
-            return Err(Error::DuplicateSite { name: name.to_owned(), source_line });
+    /// Statements of independent values along a named axis, of shared values or, inside `each_record`, within one record.
+    ///
+    /// As in NumPyro, axes are counted from the right: the outermost plate's axis is the last of a distribution's batch shape,
+    /// the one inside it is the one before, and so on. A distribution whose batch shape has length 1 there, or no such axis, is
+    /// copied along the plate; another length than the plate's is an error. Values have the plates' axes, and after them those of one
+    /// outcome. A plate may be opened several times, always with the same size.
+    ///
+    /// There is no subsampling of plates: what is subsampled are records.
+    ///
+    /// # Errors
+    /// Whatever a statement inside found wrong; a plate inside itself, of no elements, or of two sizes.
+    ///
+    /// ```
+    /// # use ppl_core::{Constraint, Ctx, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Schema, Shape, Value, Var, trace};
+    /// # struct Exponential<'g>(Value<'g>);
+    /// # impl<'g> Distribution<'g> for Exponential<'g> {
+    /// #     fn name(&self) -> &'static str { "Exponential" }
+    /// #     fn parameters(&self) -> Vec<Parameter<'g>> {
+    /// #         vec![Parameter { name: "rate", value: self.0, domain: Constraint::Positive }]
+    /// #     }
+    /// #     fn support(&self) -> Constraint { Constraint::Positive }
+    /// #     fn log_prob(&self, x: Var<'g>) -> Var<'g> { let r = self.0.on(x.graph()); r.log() - r * x }
+    /// #     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
+    /// #         Ok(-noise.draw(NoiseKind::Uniform, prefix.concat(&self.batch_shape()?))?.log() / self.0.on(noise.graph()))
+    /// #     }
+    /// # }
+    /// # use ppl_core::handlers::Unconstrained;
+    /// let model = |ctx: &mut Ctx<'_>| {
+    ///     ctx.plate("schools", 8, |ctx| {
+    ///         let rate = ctx.sample("rate", Exponential(1.0.into()))?;             // [8]
+    ///         ctx.plate("years", 3, |ctx| {
+    ///             ctx.sample("wait", Exponential(rate.into())).map(|_| ())            // [3, 8]
+    ///         })
+    ///     })
+    /// };
+    /// let (graph, schema) = (Graph::new(), Schema::new([("x", 3)])?);
+    /// let trace = trace(&model, &graph, &schema, Unconstrained)?;
+    /// assert_eq!(trace.sites()[0].shape, Shape::from([8]));
+    /// assert_eq!(trace.sites()[1].shape, Shape::from([3, 8]));
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn plate<R>(
+        &mut self,
+        name: &str,
+        size: usize,
+        inside: impl FnOnce(&mut Ctx<'g>) -> Result<R>,
+    ) -> Result<R> {
+        let name = self.full_name(name);
+        let wrong = |problem: String| Err(Error::Values(format!("plate '{name}' {problem}")));
+        if size == 0 {
+            return wrong("has no elements; its size must be at least 1".to_owned());
         }
-        Ok(())
+        if self.plates.iter().any(|plate| plate.name == name) {
+            return wrong("stands inside itself; give the inner one another name".to_owned());
+        }
+        let first = *self.plate_sizes.entry(name.clone()).or_insert(size);
+        if first != size {
+            return wrong(format!("had size {first} and has {size} here; one name is one axis"));
+        }
+        self.plates.push(Plate { name, size });
+        let result = inside(self);
+        self.plates.pop();
+        result
+    }
+
+    /// Statements with a handler around them.
+    ///
+    /// # Errors
+    /// Whatever a statement inside found wrong; a site that the handler expects and that does not pass.
+    pub fn with<R>(
+        &mut self,
+        handler: impl Handler<'g> + 'g,
+        inside: impl FnOnce(&mut Ctx<'g>) -> Result<R>,
+    ) -> Result<R> {
+        let layer = Rc::new(Layer::new(handler));
+        let depth = self.frames.len();
+        self.frames.push(Frame::Handler(Rc::clone(&layer)));
+        let result = inside(self);
+        self.frames.truncate(depth);
+        let result = result?;
+        layer.check_met(&self.names)?;
+        Ok(result)
+    }
+
+    /// Statements whose sites have `prefix/` before their names; see [`handlers::scope`](crate::handlers::scope).
+    ///
+    /// # Errors
+    /// Whatever a statement inside found wrong.
+    pub fn scope<R>(&mut self, prefix: &str, inside: impl FnOnce(&mut Ctx<'g>) -> Result<R>) -> Result<R> {
+        let depth = self.frames.len();
+        self.frames.push(Frame::Scope(prefix.to_owned()));
+        let result = inside(self);
+        self.frames.truncate(depth);
+        result
+    }
+
+    /// Statements whose elements count in the log density where the mask is not 0: a number, or a value of the model that broadcasts to the
+    /// sites' batch shapes. See [`handlers::mask`](crate::handlers::mask) for what that means for privacy.
+    ///
+    /// # Errors
+    /// Whatever a statement inside found wrong, or if the mask does not broadcast.
+    ///
+    /// ```
+    /// # use ppl_core::{Constraint, Ctx, Records, log_density};
+    /// # use std::collections::BTreeMap;
+    /// let model = |ctx: &mut Ctx<'_>| ctx.each_record(|ctx, record| {
+    ///     let x = record.get("x")?;
+    ///     let known = x.is_finite();
+    ///     let x = known.select(x, 0.0);                       // a harmless value where there is none
+    ///     ctx.mask(known, |ctx| ctx.factor("each", -x.square() - 1.0))
+    /// });
+    /// let records = Records::from_columns([("x", vec![1.0, f64::NAN])])?;
+    /// assert_eq!(log_density(&model, &records, &BTreeMap::new())?.likelihood, ndarray::array![-2.0, 0.0]);
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    pub fn mask<R>(
+        &mut self,
+        mask: impl Into<Value<'g>>,
+        inside: impl FnOnce(&mut Ctx<'g>) -> Result<R>,
+    ) -> Result<R> {
+        self.with(Mask::new(mask.into()), inside)
+    }
+
+    /// Statements whose log densities are multiplied by a positive number, or by a value of the model that broadcasts to the sites' batch
+    /// shapes. See [`handlers::scale`](crate::handlers::scale) for what that means for privacy.
+    ///
+    /// # Errors
+    /// Whatever a statement inside found wrong, or if the scale is known and not positive, or does not broadcast.
+    pub fn scale<R>(
+        &mut self,
+        factor: impl Into<Value<'g>>,
+        inside: impl FnOnce(&mut Ctx<'g>) -> Result<R>,
+    ) -> Result<R> {
+        self.with(Scale::new(factor.into()), inside)
+    }
+
+    /// A message of a statement, with its distribution checked and stretched over the plates.
+    #[track_caller]
+    pub(crate) fn declare(
+        &self,
+        name: &str,
+        kind: SiteKind,
+        distribution: Option<Rc<dyn Distribution<'g> + 'g>>,
+    ) -> Result<Message<'g>> {
+        let (full, source_line) = (self.full_name(name), Source::caller());
+        let told = |error: Error| error.at_line(source_line).at_site(&full);
+        self.graph.check().map_err(|error| error.at_site(&full))?;
+        if self.names.contains(&full) {
+            return Err(Error::DuplicateSite { name: full, source_line });
+        }
+        let mut message = Message::new(self.graph, name, kind, source_line);
+        (message.per_record, message.plates) = (self.in_record, self.plates.clone());
+        if let Some(distribution) = distribution {
+            distribution.validate().map_err(told)?;
+            if kind == SiteKind::Latent && !self.in_record && distribution.kind() == Kind::PerRecord {
+                return Err(told(mixes("the prior of a shared latent value", source_line)));
+            }
+            message.distribution = Some(plate::stretch(distribution, &self.plates).map_err(told)?);
+        }
+        Ok(message)
+    }
+
+    fn refuse_in_enumerate(&self, name: &str, what: &str) -> Result<()> {
+        match self.enumerating {
+            0 => Ok(()),
+            _ => Err(Error::Unsupported(format!(
+                "{what} inside ctx.enumerate: it would be another one for each value that is summed over; declare it before"
+            ))
+            .at_site(&self.full_name(name))),
+        }
     }
 }
 
-fn mixes(what: &str, source_line: Source) -> Error {
+pub(crate) fn mixes(what: &str, source_line: Source) -> Error {
     Error::MixesRecords { what: what.to_owned(), rule: "it is shared by all of them", source_line }
 }
 
-/// An initial value: a number or an array.
+/// A value of a site: a number or an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Initial(ArrayD<f64>);
+
+impl Initial {
+    pub(crate) fn into_array(self) -> ArrayD<f64> {
+        self.0
+    }
+}
 
 impl From<f64> for Initial {
     fn from(value: f64) -> Self {

@@ -3,6 +3,8 @@
 use crate::error::{Error, Result, Source};
 use crate::graph::{Graph, Kind};
 use crate::model::constraint::Constraint;
+use crate::model::expand::Expanded;
+use crate::model::transport::Transport;
 use crate::shape::Shape;
 use crate::value::Value;
 use crate::var::Var;
@@ -93,6 +95,12 @@ pub trait Distribution<'g> {
         !self.support().is_discrete()
     }
 
+    /// The simpler distribution that this one is an image of, if it is one: for handlers that sample the simpler one instead
+    /// ([`handlers::LocScale`](crate::handlers::LocScale), [`handlers::Transformed`](crate::handlers::Transformed)).
+    fn transport(&self) -> Option<Transport<'g>> {
+        None
+    }
+
     /// Mean, of shape `batch_shape ++ event_shape`; infinite or NaN where the distribution has none, `None` where no formula is known.
     #[track_caller]
     fn mean(&self, _graph: &'g Graph) -> Option<Var<'g>> {
@@ -131,6 +139,35 @@ pub trait Distribution<'g> {
         Self: Sized,
     {
         Iid { base: self, shape: shape.into() }
+    }
+
+    /// Independent copies of this distribution that fill up a batch shape, to which its own must broadcast.
+    ///
+    /// # Errors
+    /// If it does not.
+    ///
+    /// ```
+    /// # use ppl_core::{Constraint, Distribution, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
+    /// # struct Uniform;
+    /// # impl<'g> Distribution<'g> for Uniform {
+    /// #     fn name(&self) -> &'static str { "Uniform" }
+    /// #     fn parameters(&self) -> Vec<Parameter<'g>> { Vec::new() }
+    /// #     fn support(&self) -> Constraint { Constraint::UnitInterval }
+    /// #     fn log_prob(&self, x: Var<'g>) -> Var<'g> { 0.0 * x }
+    /// #     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
+    /// #         noise.draw(NoiseKind::Uniform, prefix.clone())
+    /// #     }
+    /// # }
+    /// assert_eq!(Uniform.expand([4, 2])?.batch_shape()?, Shape::from([4, 2]));
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    fn expand(self, batch: impl Into<Shape>) -> Result<Expanded<Self>>
+    where
+        Self: Sized,
+    {
+        let expanded = Expanded::new(self, batch.into());
+        expanded.batch_shape()?;
+        Ok(expanded)
     }
 
     /// Checks the parameters that are known while tracing, numbers and arrays.
@@ -199,6 +236,12 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Iid<D> {
         self.base.reparameterised()
     }
 
+    fn transport(&self) -> Option<Transport<'g>> {
+        let Transport { base, map } = self.base.transport()?;
+        let base = Expanded::new(base, self.base.batch_shape().ok()?);
+        Some(Transport { base: Rc::new(Iid { base, shape: self.shape.clone() }), map })
+    }
+
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
         Some(self.base.mean(graph)?.broadcast_to(self.event_shape()))
     }
@@ -241,6 +284,9 @@ macro_rules! behind {
             }
             fn reparameterised(&self) -> bool {
                 (**self).reparameterised()
+            }
+            fn transport(&self) -> Option<Transport<'g>> {
+                (**self).transport()
             }
             #[track_caller]
             fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {

@@ -2,8 +2,12 @@
 
 use crate::error::{Error, Result, Source};
 use crate::graph::Graph;
+use crate::handlers::Handler;
 use crate::model::constraint::Constraint;
-use crate::model::context::{Ctx, Latent, LatentRequest, Latents, Model};
+use crate::model::context::{Ctx, Model};
+use crate::model::distribution::NoiseKind;
+use crate::model::message::{Drawing, Given};
+use crate::model::plate::Plate;
 use crate::op::{Input, Op};
 use crate::records::{Records, Schema};
 use crate::shape::Shape;
@@ -19,20 +23,25 @@ pub enum SiteKind {
     /// A parameter without one.
     Param,
     /// An observation, of each record or of a public constant.
-    Observed {
-        /// Whether each record has its own.
-        per_record: bool,
-    },
+    Observed,
+    /// A computed value with a name.
+    Deterministic,
+    /// A term of the log density; its value is the term, before mask and scale.
+    Factor,
+    /// A discrete latent value that was summed out; its value is its distribution given everything else, `[values, …batch]`.
+    Marginalised,
 }
 
 /// One statement of a model.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Site<'g> {
-    /// Its name, unique in the model.
+    /// Its full name, unique in the model.
     pub name: String,
     /// What it is.
     pub kind: SiteKind,
+    /// Whether it stands inside `each_record`: each record has its own value, and its term belongs to the record.
+    pub per_record: bool,
     /// Name of its distribution, if it has one.
     pub distribution: Option<&'static str>,
     /// Shape of its value (of one record's, if it is per record).
@@ -43,14 +52,42 @@ pub struct Site<'g> {
     pub value: Var<'g>,
     /// What the value was mapped from, if it was.
     pub unconstrained: Option<Var<'g>>,
-    /// Its term of the log density, summed over the elements.
+    /// Its term of the log density, masked, scaled and summed over the elements. None for a site whose term is in a sum over a discrete value.
     pub log_prob: Option<Var<'g>>,
     /// Log Jacobian of the mapping, if it has one.
     pub log_jacobian: Option<Var<'g>>,
+    /// The plates it stands in, outermost first.
+    pub plates: Vec<Plate>,
     /// Initial value of a parameter.
     pub initial: Option<ArrayD<f64>>,
     /// The line of the model.
     pub source_line: Source,
+    /// What `log_prob` is the sum of, of the batch shape.
+    pub(crate) elements: Option<Var<'g>>,
+}
+
+/// An input of standard noise that a site is drawn from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NoiseInput {
+    /// Name of the input.
+    pub name: String,
+    /// What it takes.
+    pub kind: NoiseKind,
+    /// Its shape (of one record's part, if it is per record).
+    pub shape: Shape,
+    /// Full name of the site.
+    pub site: String,
+    /// Whether it is a per-record input.
+    pub per_record: bool,
+}
+
+/// Inputs of one site that whoever runs the program has to fill.
+#[derive(Clone, Debug)]
+pub(crate) struct Filling {
+    pub(crate) noise: Vec<NoiseInput>,
+    pub(crate) drawing: Drawing,
+    pub(crate) given: Option<Given>,
 }
 
 /// The sites of a model that has run, in order.
@@ -58,9 +95,11 @@ pub struct Site<'g> {
 pub struct Trace<'g> {
     graph: &'g Graph,
     sites: Vec<Site<'g>>,
+    fillings: Vec<Filling>,
 }
 
-/// Runs a model on symbolic values. `latents` says what the latent sites are.
+/// Runs a model on symbolic values, with a handler outermost: [`Unconstrained`](crate::handlers::Unconstrained) makes latent
+/// sites inputs. Anything that is no error in a model without handlers goes with `()`, which does nothing.
 ///
 /// ```
 /// use ppl_core::{Ctx, Graph, Schema, Unconstrained, trace};
@@ -80,44 +119,13 @@ pub fn trace<'g>(
     model: &(impl Model + ?Sized),
     graph: &'g Graph,
     schema: &'g Schema,
-    latents: impl Latents<'g> + 'g,
+    outermost: impl Handler<'g> + 'g,
 ) -> Result<Trace<'g>> {
-    let mut ctx = Ctx::new(graph, schema, Box::new(latents));
-    model.run(&mut ctx)?;
+    let mut ctx = Ctx::new(graph, schema);
+    ctx.with(outermost, |ctx| model.run(ctx))?;
     graph.check()?;
-    Ok(Trace { graph, sites: ctx.into_sites() })
-}
-
-/// Makes every latent site an input of unconstrained numbers, named as [`Unconstrained::input_name`] says.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unconstrained;
-
-impl Unconstrained {
-    /// The name of the input of a site.
-    #[must_use]
-    pub fn input_name(site: &str) -> String {
-        format!("unconstrained/{site}")
-    }
-}
-
-impl<'g> Latents<'g> for Unconstrained {
-    fn latent(&mut self, request: &LatentRequest<'g, '_>) -> Result<Latent<'g>> {
-        if request.support.is_discrete() {
-            let told = "a discrete latent value; sum it out inside the likelihood instead".to_owned();
-            return Err(Error::Unsupported(told));
-        }
-        if request.support == Constraint::Dependent {
-            let told = "a latent value whose bounds depend on other values; draw a standard one and move it: low + (high - low)·u";
-            return Err(Error::Unsupported(told.to_owned()));
-        }
-        let shape = request.support.unconstrained_shape(request.shape)?;
-        let input = request.graph.input(Self::input_name(request.name), shape)?;
-        Ok(Latent {
-            value: request.support.constrain(input),
-            unconstrained: Some(input),
-            log_jacobian: request.support.log_jacobian(input),
-        })
-    }
+    let (sites, fillings) = ctx.into_parts();
+    Ok(Trace { graph, sites, fillings })
 }
 
 impl<'g> Trace<'g> {
@@ -133,29 +141,78 @@ impl<'g> Trace<'g> {
         &self.sites
     }
 
-    /// The latent sites and parameters: what inference is about.
-    pub fn latents(&self) -> impl Iterator<Item = &Site<'g>> {
-        self.sites.iter().filter(|site| matches!(site.kind, SiteKind::Latent | SiteKind::Param))
+    /// The site of this name.
+    #[must_use]
+    pub fn site(&self, name: &str) -> Option<&Site<'g>> {
+        self.sites.iter().find(|site| site.name == name)
     }
 
-    /// Log density of everything that depends on no record: priors and public observations. No Jacobian.
+    /// The latent sites and parameters that all records share.
+    pub fn latents(&self) -> impl Iterator<Item = &Site<'g>> {
+        let latent = |site: &&Site<'g>| matches!(site.kind, SiteKind::Latent | SiteKind::Param);
+        self.sites.iter().filter(latent).filter(|site| !site.per_record)
+    }
+
+    /// The latent sites of which each record has its own.
+    pub fn record_latents(&self) -> impl Iterator<Item = &Site<'g>> {
+        self.sites.iter().filter(|site| site.kind == SiteKind::Latent && site.per_record)
+    }
+
+    /// The inputs of standard noise that sites are drawn from, those of hidden sites among them.
+    pub fn noise(&self) -> impl Iterator<Item = &NoiseInput> {
+        self.fillings.iter().flat_map(|filling| &filling.noise)
+    }
+
+    /// Names of the inputs that only [`simulate`](crate::simulate) and [`Predictive`](crate::Predictive) fill: noise of sites that are drawn,
+    /// and values given for each record. Whoever runs the program otherwise has to fill them, or to refuse the model.
+    pub fn inputs_to_fill(&self) -> impl Iterator<Item = &str> {
+        self.fillings.iter().flat_map(|filling| {
+            let noise = filling.noise.iter().map(|input| input.name.as_str());
+            noise.chain(filling.given.iter().map(|given| given.input.as_str()))
+        })
+    }
+
+    pub(crate) fn fillings(&self) -> &[Filling] {
+        &self.fillings
+    }
+
+    /// Log density of everything that stands outside `each_record`: priors, public observations and factors. No Jacobian.
     #[must_use]
     pub fn log_prior(&self) -> Var<'g> {
-        let shared = self.sites.iter().filter(|site| site.kind != SiteKind::Observed { per_record: true });
+        let shared = self.sites.iter().filter(|site| !site.per_record);
         self.total(shared.filter_map(|site| site.log_prob))
     }
 
-    /// Sum of the log Jacobians of all mapped latent sites.
+    /// Sum of the log Jacobians of all mapped latent sites that records share.
     #[must_use]
     pub fn log_jacobian(&self) -> Var<'g> {
-        self.total(self.sites.iter().filter_map(|site| site.log_jacobian))
+        self.total(self.sites.iter().filter(|site| !site.per_record).filter_map(|site| site.log_jacobian))
     }
 
-    /// Log-likelihood of one record: the sum over the observations inside `each_record`; `None` if there are none.
+    /// Log-likelihood of one record given all latent values, its own among them: the sum over observations, factors and sums over
+    /// discrete values inside `each_record`; `None` if there are none.
     #[must_use]
     pub fn record_log_likelihood(&self) -> Option<Var<'g>> {
-        let observed = self.sites.iter().filter(|site| site.kind == SiteKind::Observed { per_record: true });
-        observed.filter_map(|site| site.log_prob).reduce(|sum, next| sum + next)
+        self.record_terms(|kind| kind != SiteKind::Latent)
+    }
+
+    /// Everything that stands inside `each_record`: the log-likelihood of one record and the prior of its own latent values; `None` if there
+    /// is nothing. No Jacobian.
+    #[must_use]
+    pub fn record_log_density(&self) -> Option<Var<'g>> {
+        self.record_terms(|_| true)
+    }
+
+    /// Sum of the log Jacobians of one record's own latent sites.
+    #[must_use]
+    pub fn record_log_jacobian(&self) -> Option<Var<'g>> {
+        let own = self.sites.iter().filter(|site| site.per_record);
+        own.filter_map(|site| site.log_jacobian).reduce(|sum, next| sum + next)
+    }
+
+    fn record_terms(&self, counts: impl Fn(SiteKind) -> bool) -> Option<Var<'g>> {
+        let inside = self.sites.iter().filter(|site| site.per_record && counts(site.kind));
+        inside.filter_map(|site| site.log_prob).reduce(|sum, next| sum + next)
     }
 
     fn total(&self, terms: impl Iterator<Item = Var<'g>>) -> Var<'g> {
@@ -168,7 +225,7 @@ impl<'g> Trace<'g> {
     /// [`Error::OutsideSupport`] with the site, the record and the value. The message quotes the data: it is for whoever
     /// holds the records, and not private.
     pub fn check_observations(&self, records: &Records) -> Result<()> {
-        for site in self.sites.iter().filter(|site| site.kind == SiteKind::Observed { per_record: true }) {
+        for site in self.sites.iter().filter(|site| site.kind == SiteKind::Observed && site.per_record) {
             let Op::Input(Input::Column { index, name }) = self.graph.node(site.value.id()).op else {
                 continue;
             };

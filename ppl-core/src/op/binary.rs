@@ -2,7 +2,6 @@
 
 use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
 use crate::error::{Error, Source};
-use crate::math;
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::value::Value;
@@ -27,8 +26,6 @@ pub enum Binary {
     Max,
     /// The smaller; at equality the derivative goes to the first.
     Min,
-    /// `a ln(a/b) + b − a`, for `a ≥ 0` and `b > 0`.
-    Deviance,
     /// 1 if `a > b`, else 0; derivative 0.
     Greater,
     /// 1 if `a ≥ b`, else 0; derivative 0.
@@ -41,6 +38,8 @@ pub enum Binary {
     LessEqual,
     /// 1 if `a ≠ b`, else 0; derivative 0. NaN differs from everything.
     NotEqual,
+    /// `a ln(a/b) + b − a`, for `a, b ≥ 0`.
+    Deviance,
 }
 
 impl Binary {
@@ -53,13 +52,13 @@ impl Binary {
         Binary::Pow,
         Binary::Max,
         Binary::Min,
-        Binary::Deviance,
         Binary::Greater,
         Binary::GreaterEqual,
         Binary::Equal,
         Binary::Less,
         Binary::LessEqual,
         Binary::NotEqual,
+        Binary::Deviance,
     ];
 }
 
@@ -74,15 +73,13 @@ macro_rules! sweep {
             Binary::Pow => sweep!(@ $out, $pairs, a, b => a.power(b)),
             Binary::Max => sweep!(@ $out, $pairs, a, b => if a >= b || a.is_nan() { a } else { b }),
             Binary::Min => sweep!(@ $out, $pairs, a, b => if a <= b || a.is_nan() { a } else { b }),
-            Binary::Deviance => {
-                sweep!(@ $out, $pairs, a, b => T::of(math::deviance(a.as_f64(), b.as_f64())))
-            }
             Binary::Greater => sweep!(@ $out, $pairs, a, b => indicator(a > b)),
             Binary::GreaterEqual => sweep!(@ $out, $pairs, a, b => indicator(a >= b)),
             Binary::Equal => sweep!(@ $out, $pairs, a, b => indicator(a == b)),
             Binary::Less => sweep!(@ $out, $pairs, a, b => indicator(a < b)),
             Binary::LessEqual => sweep!(@ $out, $pairs, a, b => indicator(a <= b)),
             Binary::NotEqual => sweep!(@ $out, $pairs, a, b => indicator(a != b)),
+            Binary::Deviance => sweep!(@ $out, $pairs, a, b => a.deviance(b)),
         }
     };
     (@ $out:expr, $pairs:expr, $a:ident, $b:ident => $value:expr) => {
@@ -122,13 +119,13 @@ impl Primitive for Binary {
             Binary::Pow => "pow",
             Binary::Max => "max",
             Binary::Min => "min",
-            Binary::Deviance => "deviance",
             Binary::Greater => "greater",
             Binary::GreaterEqual => "greater_equal",
             Binary::Equal => "equal",
             Binary::Less => "less",
             Binary::LessEqual => "less_equal",
             Binary::NotEqual => "not_equal",
+            Binary::Deviance => "deviance",
         }
     }
 
@@ -186,8 +183,9 @@ impl Primitive for Binary {
             (Binary::Max, false) => a.greater_equal(b).select(zero, cotangent),
             (Binary::Min, true) => b.greater_equal(a).select(cotangent, zero),
             (Binary::Min, false) => b.greater_equal(a).select(zero, cotangent),
-            (Binary::Deviance, true) => cotangent * (a.log() - b.log()),
-            (Binary::Deviance, false) => cotangent * ((b - a) / b),
+            (Binary::Deviance, true) => cotangent * log_ratio(a, b),
+            // 1 − a/b, at the wall too, where both are 0.
+            (Binary::Deviance, false) => cotangent * a.equal(0.0).select(1.0, (b - a) / b),
             (
                 Binary::Greater
                 | Binary::GreaterEqual
@@ -200,6 +198,13 @@ impl Primitive for Binary {
         };
         Some(Cotangent::Value(value.sum_to(target.shape())))
     }
+}
+
+/// `ln(a/b)`, relatively accurate where `a` is close to `b`.
+fn log_ratio<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
+    let difference = (a - b) / b;
+    let near = difference.abs().less(0.5);
+    near.select(near.select(difference, 0.0).log1p(), near.select(1.0, a / b).log())
 }
 
 /// The shape of two operands, of which one may be a single number.
@@ -331,28 +336,6 @@ impl<'g> Var<'g> {
         }
     }
 
-    /// `a ln(a/b) + b − a` for `a = self ≥ 0` and `b > 0`: half the Poisson deviance, 0 where the two are equal and positive elsewhere.
-    ///
-    /// Densities of counts and of gamma and beta variables are made of it and of [`Var::stirling_error`] (Loader, *Fast and accurate
-    /// computation of binomial probabilities*, 2000): written so, their large terms do not cancel. Relative error below 4e-15
-    /// for arguments as they are.
-    ///
-    /// ```
-    /// # use ppl_core::{Graph, Plan, Program};
-    /// let graph = Graph::new();
-    /// let deviance = graph.input("a", ())?.deviance(1e8);
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[deviance])?);
-    /// plan.set("a", &[1e8 + 1e3])?;
-    /// plan.run();
-    /// assert!((plan.output(0)[0] - 0.004_999_983_333_416_67).abs() < 1e-16);
-    /// # Ok::<(), ppl_core::Error>(())
-    /// ```
-    #[must_use]
-    #[track_caller]
-    pub fn deviance(self, other: impl Into<Value<'g>>) -> Var<'g> {
-        self.zip(other, Binary::Deviance)
-    }
-
     /// The larger of two, element by element.
     #[must_use]
     #[track_caller]
@@ -407,6 +390,29 @@ impl<'g> Var<'g> {
     #[track_caller]
     pub fn not_equal(self, other: impl Into<Value<'g>>) -> Var<'g> {
         self.zip(other, Binary::NotEqual)
+    }
+
+    /// `x ln(x/m) + m − x` of `x = self`, for `x, m ≥ 0`: how far a count lies from its expectation `m`. Never negative, and relatively
+    /// accurate where `x` is close to `m`; `m` at `x = 0`, and ∞ at `m = 0 < x`.
+    ///
+    /// ```
+    /// # use ppl_core::{Graph, Plan, Program};
+    /// let graph = Graph::new();
+    /// let x = graph.input("x", 2)?;
+    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[x.deviance(1e15)])?);
+    /// plan.set("x", &[1e15 + 1.0, 0.0])?;
+    /// plan.run();
+    /// assert!((plan.output(0)[0] / 0.5e-15 - 1.0).abs() < 1e-14); // (x − m)²/(2m), and nothing lost
+    /// assert_eq!(plan.output(0)[1], 1e15);
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    ///
+    /// # References
+    /// C. Loader, "Fast and accurate computation of binomial probabilities" (2000), where it is called `bd0`.
+    #[must_use]
+    #[track_caller]
+    pub fn deviance(self, m: impl Into<Value<'g>>) -> Var<'g> {
+        self.zip(m, Binary::Deviance)
     }
 
     /// `a` where `self ≠ 0`, else `b`, element by element.

@@ -135,20 +135,6 @@ pub(crate) fn lane_product<T: Scalar>(x: &[T], y: &[T]) -> T {
     total(halved(&wide), narrow, four, rest_of_products(x, y))
 }
 
-/// `Σ_k x_k y_k` and `Σ_k x_k²`, for which `x` is read once.
-#[inline(always)]
-pub(crate) fn product_and_square<T: Scalar>(x: &[T], y: &[T]) -> [T; 2] {
-    let mut wide = [[T::zero(); 16]; 2];
-    let (mut narrow, mut four) = ([[T::zero(); 8]; 2], [[T::zero(); 4]; 2]);
-    let (x, y) = add_products_and_squares(&mut wide, x, y);
-    let (x, y) = add_products_and_squares(&mut narrow, x, y);
-    let (x, y) = add_products_and_squares(&mut four, x, y);
-    [
-        total(wide[0], narrow[0], four[0], rest_of_products(x, y)),
-        total(wide[1], narrow[1], four[1], rest_of_products(x, x)),
-    ]
-}
-
 /// The sum of partial sums.
 #[inline(always)]
 fn total<T: Scalar>(wide: [T; 16], narrow: [T; 8], four: [T; 4], rest: T) -> T {
@@ -191,23 +177,6 @@ fn add_products<'a, T: Scalar, const WIDTH: usize>(
     for (x, y) in parts_x.iter().zip(parts_y) {
         for k in 0..WIDTH {
             sums[k] += x[k] * y[k];
-        }
-    }
-    (rest_x, rest_y)
-}
-
-/// The same for products and squares.
-#[inline(always)]
-fn add_products_and_squares<'a, T: Scalar, const WIDTH: usize>(
-    [products, squares]: &mut [[T; WIDTH]; 2],
-    x: &'a [T],
-    y: &'a [T],
-) -> (&'a [T], &'a [T]) {
-    let ((parts_x, rest_x), (parts_y, rest_y)) = (x.as_chunks::<WIDTH>(), y.as_chunks::<WIDTH>());
-    for (x, y) in parts_x.iter().zip(parts_y) {
-        for k in 0..WIDTH {
-            products[k] += x[k] * y[k];
-            squares[k] += x[k] * x[k];
         }
     }
     (rest_x, rest_y)

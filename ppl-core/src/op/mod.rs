@@ -6,6 +6,7 @@
 //! | `leaf` | inputs and constants |
 //! | `unary`, `binary` | functions that work element by element |
 //! | `special` | special functions of two and three arguments that work element by element |
+//! | `counting` | distribution functions of counts, and their inverses |
 //! | `shaping` | broadcast, sum, reshape |
 //! | `reduce` | maximum, norm, cumulative sum, log-sum-exp, softmax along an axis |
 //! | `structure` | axes in another order, slices, flips, arrays side by side |
@@ -22,6 +23,7 @@
 pub(crate) mod binary;
 pub(crate) mod coincidence;
 pub(crate) mod convolution;
+pub(crate) mod counting;
 pub(crate) mod decomposition;
 pub(crate) mod einsum;
 pub(crate) mod gather;
@@ -44,6 +46,7 @@ use std::fmt;
 pub use binary::{Binary, Select};
 pub use coincidence::Coincidence;
 pub use convolution::{Convolution, Role, Window};
+pub use counting::Counting;
 pub use decomposition::Decomposition;
 pub use einsum::{Einsum, MatrixProduct};
 pub use gather::Gather;
@@ -140,6 +143,8 @@ pub enum Op {
     Structure(Structure),
     /// Rows added up over equal indices.
     Coincidence(Coincidence),
+    /// A distribution function of counts, or its inverse.
+    Counting(Counting),
 }
 
 /// Hands an operation to its family. Leaves have no rules of their own.
@@ -162,6 +167,7 @@ macro_rules! each_family {
             Op::Reduce($primitive) => $answer,
             Op::Structure($primitive) => $answer,
             Op::Coincidence($primitive) => $answer,
+            Op::Counting($primitive) => $answer,
         }
     };
 }

@@ -61,6 +61,10 @@ pub enum Unary {
     Trigamma,
     /// `ψ⁽ⁿ⁾(x)`, the derivative of order `n` of digamma; that of order 255 has no derivative here (NaN).
     Polygamma(u8),
+    /// `ln Γ(x + 1) − x ln x + x`, for `x ≥ 0`.
+    LogFactorialRemainder,
+    /// `ψ(x + 1) − ln x`, for `x > 0`.
+    DigammaRemainder,
     /// The largest integer that is not above `x`; derivative 0.
     Floor,
     /// The angle between `−π/2` and `π/2` with tangent `x`.
@@ -97,7 +101,7 @@ pub enum Unary {
 
 impl Unary {
     /// Every function of this family, for tests that go through all of them; of the polygamma functions, one.
-    pub const ALL: [Unary; 39] = [
+    pub const ALL: [Unary; 41] = [
         Unary::Neg,
         Unary::Abs,
         Unary::Sign,
@@ -121,6 +125,8 @@ impl Unary {
         Unary::Digamma,
         Unary::Trigamma,
         Unary::Polygamma(2),
+        Unary::LogFactorialRemainder,
+        Unary::DigammaRemainder,
         Unary::Floor,
         Unary::Atan,
         Unary::Lgamma1p,
@@ -182,6 +188,8 @@ impl Unary {
             Unary::Digamma => each!(x => x.digamma()),
             Unary::Trigamma => each!(x => x.trigamma()),
             Unary::Polygamma(order) => each!(x => x.polygamma(order)),
+            Unary::LogFactorialRemainder => each!(x => x.log_factorial_remainder()),
+            Unary::DigammaRemainder => each!(x => x.digamma_remainder()),
             Unary::Floor => each!(x => x.floor()),
             Unary::Atan => each!(x => T::of(math::atan(x.as_f64()))),
             Unary::Lgamma1p => each!(x => T::of(math::lgamma_of_1_plus(x.as_f64()))),
@@ -228,6 +236,8 @@ impl Primitive for Unary {
             Unary::Digamma => "digamma",
             Unary::Trigamma => "trigamma",
             Unary::Polygamma(_) => "polygamma",
+            Unary::LogFactorialRemainder => "log_factorial_remainder",
+            Unary::DigammaRemainder => "digamma_remainder",
             Unary::Floor => "floor",
             Unary::Atan => "atan",
             Unary::Lgamma1p => "lgamma1p",
@@ -306,6 +316,8 @@ impl Primitive for Unary {
                 Some(next) => cotangent * x.polygamma(next),
                 None => cotangent * f64::NAN,
             },
+            Unary::LogFactorialRemainder => cotangent * x.digamma_remainder(),
+            Unary::DigammaRemainder => cotangent * ((x + 1.0).trigamma() - x.reciprocal()),
             Unary::Atan => cotangent / (1.0 + x.square()),
             Unary::Lgamma1p => cotangent * (1.0 + x).digamma(),
             Unary::Log1pMinusX => -(cotangent * (x / (1.0 + x))),
@@ -537,11 +549,38 @@ impl<'g> Var<'g> {
         }
     }
 
-    /// The largest integer that is not above `x`.
+    /// `ln Γ(x + 1) − x ln x + x`: what `ln x!` has beside its leading terms, for `x ≥ 0`. It is 0 at 0 and grows like `½ ln(2πx)`.
+    ///
+    /// With [`Var::deviance`] it makes log probabilities of counts that lose no digits where counts are large:
+    ///
+    /// ```text
+    /// ln (m^k e^−m / k!) = −log_factorial_remainder(k) − deviance(k, m)
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn log_factorial_remainder(self) -> Var<'g> {
+        self.unary(Unary::LogFactorialRemainder)
+    }
+
+    /// `ψ(x + 1) − ln x`, the derivative of [`Var::log_factorial_remainder`]; near `1/(2x)` where `x` is large, ∞ at 0.
+    #[must_use]
+    #[track_caller]
+    pub fn digamma_remainder(self) -> Var<'g> {
+        self.unary(Unary::DigammaRemainder)
+    }
+
+    /// The largest integer that is not above the number.
     #[must_use]
     #[track_caller]
     pub fn floor(self) -> Var<'g> {
         self.unary(Unary::Floor)
+    }
+
+    /// The smallest integer that is not below the number.
+    #[must_use]
+    #[track_caller]
+    pub fn ceil(self) -> Var<'g> {
+        -(-self).floor()
     }
 
     /// The angle between `−π/2` and `π/2` with tangent `x`, in radians. Relative error below 4e-16.

@@ -15,6 +15,14 @@ pub(crate) fn gather<T: Scalar, U: ColumnNumber>(rows: &mut [T], values: &[U], w
     if lanes == 0 || width == 0 {
         return;
     }
+    if width == 1 {
+        for (slot, &record) in rows.iter_mut().zip(batch) {
+            if let Some(value) = values.get(record as usize) {
+                *slot = T::of(value.number());
+            }
+        }
+        return;
+    }
     for (part, batch) in batch.chunks(RECORDS).enumerate() {
         let first = part * RECORDS;
         for (block, rows) in rows.chunks_mut(BLOCK * lanes).enumerate() {

@@ -9,11 +9,13 @@
 //! | `group` | which elementwise operations run together in one sweep |
 //! | `place`, `layout` | where values live, and who uses which memory when |
 //! | `fused` | running a group |
+//! | `dots` | inner products of records where they lie |
 //! | `step` | running the other steps |
 //! | `product` | matrix products |
 //! | `explain` | a plan in words |
 //! | `gather` | records' values from columns into rows |
 
+mod dots;
 mod explain;
 mod fused;
 mod gather;
@@ -28,7 +30,8 @@ use crate::op::Operand;
 use crate::program::Program;
 use crate::records::{Records, Schema, with_numbers};
 use crate::scalar::Scalar;
-use crate::simd::dispatch;
+use crate::simd::{dispatch, dispatch_vectors};
+use dots::RunDots;
 pub use explain::{Explanation, StepExplanation};
 use fused::{CHUNK, Memory};
 use gather::{gather, gather_all, gather_records};
@@ -38,7 +41,7 @@ use place::Place;
 pub(crate) use product::{LARGE_PRODUCT, Matrix, multiply};
 use std::ops::Range;
 use std::sync::Arc;
-use step::{RunDots, RunFused, RunSingle};
+use step::{RunFused, RunSingle};
 
 /// Bytes of per-record values a tile may take: about half of a common second-level cache.
 const TILE_BYTES: usize = 256 * 1024;
@@ -127,6 +130,8 @@ impl<T: Scalar> Plan<T> {
         let fits = bytes / (rows.max(1) * size_of::<T>());
         let wide = layout.record_steps.iter().any(|step| matches!(step, Step::Product(_)));
         let fewest = if wide { WIDE_TILE_RECORDS } else { TILE_RECORDS.start };
+        // In whole vectors, also of the shortest numbers.
+        let fits = if by_record { fits / TILE_RECORDS.start * TILE_RECORDS.start } else { fits };
         let tile = fits.clamp(fewest, TILE_RECORDS.end);
         let workspaces = vec![Workspace::new(&layout, tile)];
         let record_inputs = vec![Vec::new(); layout.record_inputs.len()];
@@ -238,7 +243,7 @@ impl<T: Scalar> Plan<T> {
     ) -> Result<()> {
         self.check_schema(records)?;
         let (runner, workspaces) = self.parts();
-        runner.run(&mut workspaces[0], records, batch, start, whole)
+        runner.run(&mut workspaces[0], records, batch, batch.len(), start, whole)
     }
 
     /// What runs tiles, and the memory to run them in.
@@ -391,20 +396,22 @@ impl<T> Clone for Runner<'_, T> {
 impl<T> Copy for Runner<'_, T> {}
 
 impl<T: Scalar> Runner<'_, T> {
-    /// As [`Plan::run_tile`], for records that have been checked to have the plan's columns.
+    /// As [`Plan::run_tile`], for records that have been checked to have the plan's columns. The first `lanes` indices are those of
+    /// the tile; records behind them are asked for ahead of time.
     pub(crate) fn run(
         &self,
         workspace: &mut Workspace<T>,
         records: &Records,
-        batch: &[u64],
+        and_ahead: &[u64],
+        lanes: usize,
         start: usize,
         whole: usize,
     ) -> Result<()> {
-        if batch.len() > self.tile {
+        let batch = &and_ahead[..lanes];
+        if lanes > self.tile {
             return Err(Error::Values(format!("a tile holds {} records, got {}", self.tile, batch.len())));
         }
         records.check_batch(batch)?;
-        let lanes = batch.len();
         let layout = self.layout;
         workspace.lanes = lanes;
         for (slot, values) in layout.record_inputs.iter().zip(self.record_inputs) {
@@ -451,7 +458,7 @@ impl<T: Scalar> Runner<'_, T> {
                 Step::Product(product) => product.run(lanes, &mut workspace.record, &layout.shared),
                 Step::Dots(dots) => {
                     let (slots, shared) = (&mut workspace.record, &layout.shared);
-                    dispatch(RunDots { dots, batch: (records, batch), slots, shared });
+                    dispatch_vectors(RunDots { dots, records, batch: and_ahead, lanes, slots, shared });
                 }
             }
         }

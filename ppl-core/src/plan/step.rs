@@ -1,12 +1,10 @@
 //! Running the steps of a plan, each on the slots of its phase.
 
-use crate::op::linear::{lane_product, product_and_square};
 use crate::op::{MOST_ARGUMENTS, Operand, Work};
 use crate::plan::fused::{Fused, Memory};
-use crate::plan::layout::{Dot, Dots, Product, Single};
+use crate::plan::layout::{Product, Single};
 use crate::plan::place::Place;
 use crate::plan::product::{Matrix, multiply};
-use crate::records::Records;
 use crate::scalar::Scalar;
 use crate::simd;
 
@@ -87,49 +85,6 @@ impl Single {
             table: &self.table,
             scratch: &mut scratch[..self.scratch_rows * lanes],
         });
-    }
-}
-
-pub(super) struct RunDots<'a, T> {
-    pub(super) dots: &'a Dots,
-    /// The records and the indices of the tile's.
-    pub(super) batch: (&'a Records, &'a [u64]),
-    pub(super) slots: &'a mut [Vec<T>],
-    pub(super) shared: &'a [Vec<T>],
-}
-
-impl<T: Scalar> simd::Work for RunDots<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn call(self) {
-        let Self { dots: Dots { column, square, with }, batch, slots, shared } = self;
-        // The slot is taken out, so that others can be written meanwhile.
-        let copied = std::mem::take(&mut slots[column.slot]);
-        let records = column.find(&copied, batch);
-        let lanes = batch.1.len();
-        let mut square = *square;
-        for &Dot { out, shared: array } in with {
-            let array = &shared[array][..column.width];
-            // The squared norm goes with the first of the others.
-            let mut products = std::mem::take(&mut slots[out]);
-            let each = products[..lanes].iter_mut().enumerate();
-            if let Some(square) = square.take() {
-                for ((lane, product), squared) in each.zip(&mut slots[square]) {
-                    [*product, *squared] = product_and_square(records.record(lane), array);
-                }
-            } else {
-                for (lane, product) in each {
-                    *product = lane_product(records.record(lane), array);
-                }
-            }
-            slots[out] = products;
-        }
-        if let Some(square) = square {
-            for (lane, squared) in slots[square][..lanes].iter_mut().enumerate() {
-                *squared = lane_product(records.record(lane), records.record(lane));
-            }
-        }
-        slots[column.slot] = copied;
     }
 }
 

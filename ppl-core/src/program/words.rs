@@ -4,8 +4,8 @@
 use crate::error::{Error, Result};
 #[cfg(feature = "serde")]
 use crate::op::{
-    Binary, Coincidence, Convolution, Decomposition, Einsum, Gather, Linear, MatrixPart, Primitive, Role,
-    Select, Shaping, Special,
+    Binary, Coincidence, Convolution, Counting, Decomposition, Einsum, Gather, Linear, MatrixPart, Primitive,
+    Role, Select, Shaping, Special,
 };
 use crate::op::{Op, Pooling, Reduce, Structure, Unary, Window};
 #[cfg(feature = "serde")]
@@ -53,6 +53,7 @@ pub(super) fn parameters(op: &Op) -> String {
         | Op::Shaping(_)
         | Op::Linear(_)
         | Op::Coincidence(_)
+        | Op::Counting(_)
         | Op::Gather(_)
         | Op::MatrixPart(_)
         | Op::Decomposition(_) => String::new(),
@@ -187,6 +188,7 @@ fn parameterless(name: &str, shape: &Shape) -> Option<Op> {
             named([Linear::Inner, Linear::MatVec, Linear::VecMat, Linear::Outer], name).map(Op::Linear)
         })
         .or_else(|| named([Coincidence], name).map(Op::Coincidence))
+        .or_else(|| named(Counting::ALL, name).map(Op::Counting))
         .or_else(|| named([Gather::Rows, Gather::ScatterAdd { rows }], name).map(Op::Gather))
         .or_else(|| named(parts, name).map(Op::MatrixPart))
         .or_else(|| named(decompositions, name).map(Op::Decomposition))

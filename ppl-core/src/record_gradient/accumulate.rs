@@ -51,80 +51,43 @@ struct AddRecords<'a, T> {
     records: ByRecord<'a, T>,
 }
 
-/// Records that are added at a time, so that the sums are read and written once for all of them.
-const TOGETHER: usize = 8;
-
 impl<T: Scalar> simd::Work for AddRecords<'_, T> {
     type Output = ();
     #[inline(always)]
     fn call(self) {
         let Self { sums, weights, scaled, records } = self;
-        let (weights_together, weights_rest) = weights.as_chunks::<TOGETHER>();
-        let (scaled_together, scaled_rest) = scaled.as_chunks::<TOGETHER>();
-        for (block, (weights, scaled)) in weights_together.iter().zip(scaled_together).enumerate() {
-            let from = block * TOGETHER;
-            if weights.contains(&T::zero()) {
-                add_one_by_one(sums, weights, scaled, records, from);
-            } else {
-                let mut together = [&[][..]; TOGETHER];
-                for (k, record) in together.iter_mut().enumerate() {
-                    *record = records.record(from + k);
-                }
-                add_together(sums, *scaled, together);
-            }
-        }
-        let from = weights.len() - weights_rest.len();
-        add_one_by_one(sums, weights_rest, scaled_rest, records, from);
+        let sums = add_columns::<T, 32>(sums, weights, scaled, records);
+        let sums = add_columns::<T, 8>(sums, weights, scaled, records);
+        let sums = add_columns::<T, 4>(sums, weights, scaled, records);
+        add_columns::<T, 1>(sums, weights, scaled, records);
     }
 }
 
-/// `sums += Σ_i s_i v_i` over records that have a weight.
+/// Does so for the last columns, `WIDTH` at a time, whose sums stay in registers; answers with those that are left over.
 #[inline(always)]
-fn add_one_by_one<T: Scalar>(
-    sums: &mut [T],
+fn add_columns<'s, T: Scalar, const WIDTH: usize>(
+    sums: &'s mut [T],
     weights: &[T],
     scaled: &[T],
     records: ByRecord<'_, T>,
-    from: usize,
-) {
-    for (k, (&weight, &scaled)) in weights.iter().zip(scaled).enumerate() {
-        if weight != T::zero() {
-            sums.iter_mut().zip(records.record(from + k)).for_each(|(sum, &x)| *sum += scaled * x);
-        }
-    }
-}
-
-/// The same in the same order for some records at a time, whose sums stay in registers.
-#[inline(always)]
-fn add_together<T: Scalar, const COUNT: usize>(sums: &mut [T], scaled: [T; COUNT], records: [&[T]; COUNT]) {
-    let (wide, records) = add_parts::<T, COUNT, 16>(sums, scaled, records);
-    let (narrow, records) = add_parts::<T, COUNT, 4>(wide, scaled, records);
-    add_parts::<T, COUNT, 1>(narrow, scaled, records);
-}
-
-/// Does so for whole parts of this width, and answers with what is left over.
-#[inline(always)]
-fn add_parts<'s, 'r, T: Scalar, const COUNT: usize, const WIDTH: usize>(
-    sums: &'s mut [T],
-    scaled: [T; COUNT],
-    records: [&'r [T]; COUNT],
-) -> (&'s mut [T], [&'r [T]; COUNT]) {
-    let (sums, rest_of_sums) = sums.as_chunks_mut::<WIDTH>();
-    let (mut parts, mut rest) = ([&[][..]; COUNT], [&[][..]; COUNT]);
-    for k in 0..COUNT {
-        let record = records[k].as_chunks::<WIDTH>();
-        (parts[k], rest[k]) = (&record.0[..sums.len()], record.1);
-    }
-    for (place, sums) in sums.iter_mut().enumerate() {
+) -> &'s mut [T] {
+    let mut from = records.width() - sums.len();
+    let (sums, rest) = sums.as_chunks_mut::<WIDTH>();
+    for sums in sums {
         let mut sum = *sums;
-        for (&scaled, parts) in scaled.iter().zip(&parts) {
-            for k in 0..WIDTH {
-                sum[k] += scaled * parts[place][k];
+        for (lane, (&weight, &scaled)) in weights.iter().zip(scaled).enumerate() {
+            if weight != T::zero()
+                && let Some(part) = records.record(lane)[from..].first_chunk::<WIDTH>()
+            {
+                for k in 0..WIDTH {
+                    sum[k] += scaled * part[k];
+                }
             }
         }
         *sums = sum;
+        from += WIDTH;
     }
-    (rest_of_sums, rest)
+    rest
 }
 
 /// `sums_jk += Σ_i c_i l_ij r_ik`; `scratch` holds as many numbers as `left`.

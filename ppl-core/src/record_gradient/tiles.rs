@@ -9,6 +9,7 @@ use crate::op::Operand;
 use crate::plan::{Plan, Runner, Workspace};
 use crate::records::Records;
 use crate::scalar::Scalar;
+use crate::simd::{self, dispatch};
 use rayon::prelude::*;
 
 /// Squares below this multiple of the smallest normal number have lost digits to underflow.
@@ -144,8 +145,16 @@ impl Tiles {
             let whole = &batch[number * span..(number * span + span).min(batch.len())];
             for (position, indices) in whole.chunks(tile).enumerate() {
                 let from = position * tile;
-                runner.run(workspace, records, indices, number * span + from, batch.len())?;
-                let (batch, lanes) = ((records, indices), indices.len());
+                let lanes = indices.len();
+                runner.run(
+                    workspace,
+                    records,
+                    &batch[number * span + from..],
+                    lanes,
+                    number * span + from,
+                    batch.len(),
+                )?;
+                let batch = (records, indices);
                 work(&mut Done { runner, workspace, batch, lanes }, buffers, from);
             }
             Ok(())
@@ -294,10 +303,13 @@ impl Tiles {
         }
         let norms = &buffers.squared_norms[..weighed * lanes];
         let weights = &mut buffers.weights[..groups * lanes];
-        weigh(norms, &mut weights[..weighed * lanes]);
-        self.find_underflow(done, |lane| weights[lane] = T::nan());
-        let finite = |values: &[T]| values.iter().fold(true, |all, value| all & value.is_finite());
-        if !(finite(norms) && finite(&weights[..weighed * lanes])) {
+        let mut finite = true;
+        dispatch(Weigh { weigh, norms, weights: &mut weights[..weighed * lanes], finite: &mut finite });
+        self.find_underflow(done, |lane| {
+            weights[lane] = T::nan();
+            finite = false;
+        });
+        if !finite {
             for lane in 0..lanes {
                 let all = (0..weighed).map(|group| group * lanes + lane);
                 if !all.clone().all(|at| norms[at].is_finite() && weights[at].is_finite()) {
@@ -311,6 +323,31 @@ impl Tiles {
                 weights.copy_within(..lanes, group * lanes);
             }
         }
+    }
+}
+
+/// Calls a weighing function: where it is inlined, its loop is compiled for the machine at hand.
+struct Weigh<'a, T, W> {
+    weigh: &'a W,
+    norms: &'a [T],
+    weights: &'a mut [T],
+    /// Whether all norms and weights are finite.
+    finite: &'a mut bool,
+}
+
+impl<T: Scalar, W: Fn(&[T], &mut [T])> simd::Work for Weigh<'_, T, W> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        let Self { weigh, norms, weights, finite } = self;
+        weigh(norms, weights);
+        let mut all = true;
+        for values in [norms, &*weights] {
+            for value in values {
+                all &= value.is_finite();
+            }
+        }
+        *finite = all;
     }
 }
 

@@ -147,6 +147,33 @@ impl Records {
         Ok(Self { schema: Arc::new(schema), columns, records })
     }
 
+    /// The same records with the columns of another schema, in its order. Columns that these records have not are zeros, if nobody reads them.
+    pub(crate) fn arranged(&self, schema: &Schema, read: &[String]) -> Result<Self> {
+        let mut schema = schema.clone();
+        let mut columns = Vec::with_capacity(schema.columns.len());
+        for (index, (name, shape)) in schema.columns.iter().enumerate() {
+            let ours = self.schema.columns.iter().position(|(ours, of)| ours == name && of == shape);
+            match ours {
+                Some(ours) => {
+                    columns.push(self.columns[ours].clone());
+                    schema.types[index] = self.schema.types[ours];
+                }
+                None if read.contains(name) => {
+                    let told = format!(
+                        "the prediction reads column '{name}' {shape}; the records have {}",
+                        self.schema.describe()
+                    );
+                    return Err(Error::Records(told));
+                }
+                None => {
+                    columns.push(ColumnData::F64(vec![0.0; self.records * shape.elements()]));
+                    schema.types[index] = ColumnType::F64;
+                }
+            }
+        }
+        Ok(Self { schema: Arc::new(schema), columns, records: self.records })
+    }
+
     /// Names and shapes of the columns.
     #[must_use]
     pub fn schema(&self) -> &Arc<Schema> {

@@ -4,7 +4,7 @@
 use super::programs::{Choices, Menu, grow};
 use crate::diff::{gradient, hessian_vector, jacobian_vector};
 use crate::graph::{Graph, Kind};
-use crate::model::context::Record;
+use crate::model::record::Record;
 use crate::op::Op;
 use crate::plan::Plan;
 use crate::program::Program;

@@ -3,8 +3,8 @@
 
 use crate::graph::Graph;
 use crate::op::{
-    Binary, Coincidence, Convolution, Decomposition, Einsum, Gather, Linear, MatrixPart, Op, Reduce, Role,
-    Shaping, Special, Structure, Unary, Window,
+    Binary, Coincidence, Convolution, Counting, Decomposition, Einsum, Gather, Linear, MatrixPart, Op,
+    Reduce, Role, Shaping, Special, Structure, Unary, Window,
 };
 use crate::shape::Shape;
 use crate::var::Var;
@@ -142,7 +142,7 @@ fn apply<'g>(graph: &'g Graph, op: Op, args: &[Var<'g>]) -> Option<Var<'g>> {
 }
 
 fn step<'g>(choices: &mut Choices<'_>, graph: &'g Graph, values: &[Var<'g>], menu: Menu) -> Option<Var<'g>> {
-    let (family, a, b) = (choices.below(22), choices.of(values), choices.of(values));
+    let (family, a, b) = (choices.below(23), choices.of(values), choices.of(values));
     match family {
         0..=2 => unary(choices, graph, a, menu),
         3..=5 => binary(choices, graph, a, b, menu),
@@ -155,7 +155,8 @@ fn step<'g>(choices: &mut Choices<'_>, graph: &'g Graph, values: &[Var<'g>], men
         15 | 16 => reduce(choices, graph, a, menu),
         17 | 18 => structure(choices, graph, a, b),
         19 => window(choices, graph, a, b, menu),
-        20 => special(choices, graph, a, b, values, menu),
+        20 => counting(choices, graph, a, b, menu),
+        21 => special(choices, graph, a, b, values, menu),
         _ => select(choices, graph, a, b, values, menu),
     }
 }
@@ -169,7 +170,7 @@ fn unary<'g>(choices: &mut Choices<'_>, graph: &'g Graph, a: Var<'g>, menu: Menu
         return apply(graph, Op::Unary(op), &[a]);
     }
     // Arguments of a smooth program lie between −2 and 2; a few functions want them elsewhere.
-    Some(match choices.below(28) {
+    Some(match choices.below(30) {
         0 => -a,
         1 => a.square(),
         2 => a.exp(),
@@ -197,6 +198,8 @@ fn unary<'g>(choices: &mut Choices<'_>, graph: &'g Graph, a: Var<'g>, menu: Menu
         24 => (0.1 + 0.8 * a.sigmoid()).map(Unary::Ndtri),
         25 => (-0.1 - a.square()).map(Unary::NdtriExp),
         26 => a.map(Unary::BesselRatio),
+        27 => (a.square() + 0.5).map(Unary::LogFactorialRemainder),
+        28 => (a.square() + 0.5).map(Unary::DigammaRemainder),
         _ => (a * choices.moderate()) + choices.moderate(),
     })
 }
@@ -225,10 +228,36 @@ fn binary<'g>(
             1 => a - b,
             2 | 3 => a * b,
             4 => a / (b.square() + 1.0),
-            5 => (a.square() + 0.5).zip(b.square() + 0.5, Binary::Deviance),
+            5 => (a.square() + 0.5).deviance(b.square() + 0.5),
             _ => (a.square() + 0.5).zip(b, Binary::Pow),
         },
     })
+}
+
+fn counting<'g>(
+    choices: &mut Choices<'_>,
+    graph: &'g Graph,
+    a: Var<'g>,
+    b: Var<'g>,
+    menu: Menu,
+) -> Option<Var<'g>> {
+    let (k, count) = (choices.below(4) as f64, 4.0 + choices.below(4) as f64);
+    if menu == Menu::Smooth {
+        let k = graph.constant(k);
+        return Some(match choices.below(3) {
+            0 => k.binomial_cdf(count, a),
+            1 => k.poisson_cdf(a.square() + 0.5),
+            _ => k.negative_binomial_cdf(count, a),
+        });
+    }
+    let op = choices.of(&Counting::ALL);
+    // Numbers that mean something, or any at all.
+    let b = fit(b, &a.shape());
+    let args = match choices.below(2) {
+        0 => [graph.constant(count), a, b.sigmoid()],
+        _ => [a, b, a],
+    };
+    apply(graph, Op::Counting(op), &args[3 - op.arguments()..])
 }
 
 fn special<'g>(

@@ -59,7 +59,7 @@ impl Words {
         while gamma(self) && (k == 1 || self.short_ratio(1, k)) {
             k += 1;
             // Reached with probability 1/2^20!, far below 2^-10,000,000.
-            if k == 1 << 20 {
+            if k == u64::from(MOST_TERMS) {
                 break;
             }
         }
@@ -102,7 +102,7 @@ impl Words {
         let mut count = 0;
         while self.exp_minus_one() {
             count += 1;
-            if count == MOST {
+            if count == u64::from(MOST) {
                 return None;
             }
         }
@@ -111,4 +111,7 @@ impl Words {
 }
 
 /// The bound on what is counted, so that no product overflows.
-const MOST: u64 = 1 << 16;
+pub(crate) const MOST: u32 = 1 << 16;
+
+/// The bound on the coins that make up one with an exponential probability.
+pub(crate) const MOST_TERMS: u32 = 1 << 20;

@@ -150,6 +150,34 @@ impl DiscreteGaussianNoise {
     }
 }
 
+/// What a value is drawn with, for a device.
+#[cfg(feature = "gpu")]
+pub(crate) struct Parts<'a> {
+    /// n of σ² = n/d.
+    pub(crate) variance: u64,
+    /// t, below 2³¹.
+    pub(crate) scale: u32,
+    /// d t, below 2⁴⁷.
+    pub(crate) unit: u64,
+    /// 2 n d t², at most 2⁹⁴.
+    pub(crate) divisor: u128,
+    pub(crate) streams: &'a Streams,
+}
+
+#[cfg(feature = "gpu")]
+impl DiscreteGaussianNoise {
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        Parts {
+            variance: self.numerator,
+            // At most 2^23, as n is at most 2^46.
+            scale: self.scale as u32,
+            unit: self.denominator * self.scale,
+            divisor: self.divisor,
+            streams: &self.streams,
+        }
+    }
+}
+
 impl Draw for DiscreteGaussianNoise {
     #[inline(always)]
     fn draw(&self, words: &mut Words) -> i64 {

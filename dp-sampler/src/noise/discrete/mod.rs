@@ -12,7 +12,13 @@ pub use gaussian::DiscreteGaussianNoise;
 pub use laplace::DiscreteLaplaceNoise;
 pub use rounded::RoundedGaussianNoise;
 
-use words::{RUN, Words};
+#[cfg(feature = "gpu")]
+pub(crate) use bernoulli::{MOST, MOST_TERMS};
+pub(crate) use words::RUN;
+#[cfg(feature = "gpu")]
+pub(crate) use words::RUN_BLOCKS;
+
+use words::Words;
 
 use super::NOISE_CHUNK;
 use crate::{Error, Result, Streams};

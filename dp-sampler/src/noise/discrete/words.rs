@@ -8,11 +8,11 @@ use crate::simd::{Work, dispatch};
 
 /// Values that are drawn one after the other from one run of words. Few, so that many threads of a GPU find work; enough to use
 /// up what sixteen blocks side by side give.
-pub(super) const RUN: usize = 16;
+pub(crate) const RUN: usize = 16;
 
 /// The blocks of a run: its number times this, and on. A value takes about one block; that a run needs a million has a
 /// probability below e^-100,000.
-const RUN_BLOCKS: u64 = 1 << 20;
+pub(crate) const RUN_BLOCKS: u64 = 1 << 20;
 
 /// The words of runs of one step, in turn. Wiped when dropped.
 pub(super) struct Words {

@@ -13,7 +13,7 @@
 use super::normal::ndtri;
 use super::stirling::{digamma_minus_log, log1p_minus_x, stirling_error};
 use super::tail::{CUT, panel, reach};
-use crate::math::{digamma, exp, expm1, ln, ln1p, trigamma};
+use crate::math::{digamma, exp, expm1, ln, ln1p, softplus, trigamma};
 
 /// ½ ln 2π
 const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
@@ -88,7 +88,7 @@ impl Point {
             let rest = ln1p(x * expm1(-v));
             (a * v + (a + b) * rest, rest, v + rest)
         } else {
-            let rise = if v < 600.0 { ln1p(y * expm1(v)) } else { log.1 + v };
+            let rise = if v < 600.0 { ln1p(y * expm1(v)) } else { softplus(log.1 + v) };
             ((a + b) * rise - b * v, rise - v, rise)
         }
     }
@@ -174,6 +174,11 @@ pub(crate) fn beta_i(a: f64, b: f64, x: f64) -> f64 {
 
 fn positive(a: f64, b: f64) -> bool {
     a > 0.0 && b > 0.0 && a < f64::INFINITY && b < f64::INFINITY
+}
+
+/// (I, 1 − I) for positive finite parameters, at the x with finite log-odds: both x and 1 − x with all their digits.
+pub(crate) fn log_odds_probabilities(a: f64, b: f64, odds: f64) -> (f64, f64) {
+    Point::at(a, b, odds).probabilities()
 }
 
 /// a ln x + b ln(1 − x) − ln B(a, b) for x with log-odds s: the log density of a beta variable's log-odds.

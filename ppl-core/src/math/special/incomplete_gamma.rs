@@ -11,9 +11,9 @@
 //! integral is the series of NIST DLMF 8.7.1.
 
 use super::normal::ndtri;
-use super::stirling::{deviance, digamma_minus_log, lgamma_of_1_plus, stirling_error};
+use super::stirling::{digamma_minus_log, lgamma_of_1_plus, stirling_error};
 use super::tail::{CUT, panel, reach};
-use crate::math::{digamma, exp, expm1, lgamma, ln, ln1p, trigamma};
+use crate::math::{deviance, digamma, exp, expm1, lgamma, ln, ln1p, trigamma};
 
 /// ½ ln 2π
 const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
@@ -165,7 +165,8 @@ fn edge(a: f64, x: f64) -> Option<(f64, f64)> {
     }
 }
 
-fn probabilities(a: f64, x: f64) -> (f64, f64) {
+/// (P(a, x), Q(a, x))
+pub(crate) fn gamma_probabilities(a: f64, x: f64) -> (f64, f64) {
     edge(a, x).unwrap_or_else(|| {
         let l = ln(x);
         Tail::new(a, x, l).probabilities(a, x, l)
@@ -174,12 +175,12 @@ fn probabilities(a: f64, x: f64) -> (f64, f64) {
 
 /// P(a, x) = γ(a, x)/Γ(a), the lower regularised incomplete gamma function (NIST DLMF 8.2.4).
 pub(crate) fn gamma_p(a: f64, x: f64) -> f64 {
-    probabilities(a, x).0
+    gamma_probabilities(a, x).0
 }
 
 /// Q(a, x) = Γ(a, x)/Γ(a) = 1 − P(a, x).
 pub(crate) fn gamma_q(a: f64, x: f64) -> f64 {
-    probabilities(a, x).1
+    gamma_probabilities(a, x).1
 }
 
 /// (∂ ln x/∂a at constant P, its derivative with respect to a at constant x) for x = eˡ.

@@ -33,15 +33,15 @@ mod von_mises;
 
 pub(crate) use bessel::{bessel_ratio, bessel_ratio_complement, i0e, i1e};
 pub(crate) use incomplete_beta::{
-    beta_i, beta_slope_a, beta_slope_b, log_beta_density, logit_beta_i_inverse, student_t_cdf,
-    student_t_slope,
+    beta_i, beta_slope_a, beta_slope_b, log_beta_density, log_odds_probabilities, logit_beta_i_inverse,
+    student_t_cdf, student_t_slope,
 };
 pub(crate) use incomplete_gamma::{
-    gamma_curvature, gamma_p, gamma_q, gamma_slope, log_gamma_density, log_gamma_p_inverse,
-    log_gamma_q_inverse,
+    gamma_curvature, gamma_p, gamma_probabilities, gamma_q, gamma_slope, log_gamma_density,
+    log_gamma_p_inverse, log_gamma_q_inverse,
 };
 pub(crate) use normal::{
     inverse_mills, log_ndtr, log_ndtr_difference, ndtri, ndtri_exp, normal_interval_moments,
 };
-pub(crate) use stirling::{deviance, digamma_minus_log, lgamma_of_1_plus, log1p_minus_x, stirling_error};
+pub(crate) use stirling::{digamma_minus_log, lgamma_of_1_plus, log1p_minus_x, stirling_error};
 pub(crate) use von_mises::{von_mises_cdf, von_mises_cdf_inverse, von_mises_slope};

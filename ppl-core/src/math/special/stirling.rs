@@ -22,19 +22,6 @@ pub(crate) fn log1p_minus_x<T: Real>(x: T) -> T {
     select((x > T::of(-0.29)) & (x < T::of(0.41)), near, far)
 }
 
-/// a ln(a/b) + b − a for a ≥ 0 and b > 0: half the Poisson deviance.
-///
-/// Relative error below 4e-15.
-#[inline(always)]
-pub(crate) fn deviance(a: f64, b: f64) -> f64 {
-    let distance = b - a;
-    let relative = distance / a;
-    let near = -a * log1p_minus_x(relative);
-    let far = a * (ln(a) - ln(b)) + distance;
-    let positive = select((relative > -0.29) & (relative < 0.41), near, far);
-    select(a == 0.0, b, positive)
-}
-
 /// δ(x) = ln Γ(x) − ((x − ½) ln x − x + ½ ln 2π), the error of Stirling's formula (NIST DLMF 5.11.1), for x > 0; ∞ at 0.
 ///
 /// Relative error below 2e-14.

@@ -1,5 +1,6 @@
 //! Accuracy, edge cases, and the promise of equal bits.
 
+mod counting;
 mod dispatch;
 mod double;
 mod edges;

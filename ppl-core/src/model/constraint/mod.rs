@@ -24,7 +24,7 @@ use std::fmt;
 /// | `GreaterThan(a)` | `a + eᵘ` | `u` |
 /// | `LessThan(b)` | `b − eᵘ` | `u` |
 /// | `Interval(a, b)` | `a + (b − a)/(1+e⁻ᵘ)` | `ln(b − a) − softplus(u) − softplus(−u)` |
-/// | `Boolean`, `NonNegativeInteger`, `IntegerInterval(a, b)` | none: discrete | |
+/// | `Boolean`, `NonNegativeInteger`, `IntegerInterval(a, b)`, `DependentInteger`, `Counts(n)` | none: discrete | |
 /// | `Dependent` | none: its bounds are values of the model | |
 ///
 /// Sets of single numbers act on each element of an array. A set of vectors or matrices ([`event_rank`](Self::event_rank) 1 or 2) acts on
@@ -81,6 +81,8 @@ pub enum Constraint {
     IntegerInterval(f64, f64),
     /// Finite numbers between bounds that are values of the model, so that they are not known while tracing.
     Dependent,
+    /// Integers between bounds that are values of the model, so that they are not known while tracing.
+    DependentInteger,
     /// Vectors of non-negative numbers that sum to 1.
     Simplex,
     /// Strictly increasing vectors of finite numbers.
@@ -91,11 +93,13 @@ pub enum Constraint {
     CorrelationCholesky,
     /// Symmetric positive definite matrices.
     PositiveDefinite,
+    /// Vectors of the numbers 0, 1, 2, … that sum to a number.
+    Counts(f64),
 }
 
 impl Constraint {
     /// One set of each kind, for tests that go through all of them.
-    pub const ALL: [Constraint; 16] = [
+    pub const ALL: [Constraint; 18] = [
         Constraint::Real,
         Constraint::Positive,
         Constraint::NonNegative,
@@ -107,11 +111,13 @@ impl Constraint {
         Constraint::NonNegativeInteger,
         Constraint::IntegerInterval(-2.0, 7.0),
         Constraint::Dependent,
+        Constraint::DependentInteger,
         Constraint::Simplex,
         Constraint::Ordered,
         Constraint::LowerCholesky,
         Constraint::CorrelationCholesky,
         Constraint::PositiveDefinite,
+        Constraint::Counts(5.0),
     ];
 
     /// Whether a number may be an element of a value in the set. NaN may not.
@@ -134,6 +140,8 @@ impl Constraint {
             Constraint::Boolean => value == 0.0 || value == 1.0,
             Constraint::NonNegativeInteger => value >= 0.0 && finite && value.fract() == 0.0,
             Constraint::IntegerInterval(low, high) => (low..=high).contains(&value) && value.fract() == 0.0,
+            Constraint::DependentInteger => finite && value.fract() == 0.0,
+            Constraint::Counts(total) => (0.0..=total).contains(&value) && value.fract() == 0.0,
         }
     }
 
@@ -162,6 +170,8 @@ impl Constraint {
             Constraint::LowerCholesky => lower_cholesky::holds(outcome, n),
             Constraint::CorrelationCholesky => correlation_cholesky::holds(outcome, n),
             Constraint::PositiveDefinite => positive_definite::holds(outcome, n),
+            // Sums of integers are exact up to 2⁵³.
+            Constraint::Counts(total) => outcome.iter().sum::<f64>() == total,
             _ => true,
         };
         let size: usize = dims.iter().product();
@@ -172,7 +182,7 @@ impl Constraint {
     #[must_use]
     pub fn event_rank(self) -> usize {
         match self {
-            Constraint::Simplex | Constraint::Ordered => 1,
+            Constraint::Simplex | Constraint::Ordered | Constraint::Counts(_) => 1,
             Constraint::LowerCholesky | Constraint::CorrelationCholesky | Constraint::PositiveDefinite => 2,
             _ => 0,
         }
@@ -185,7 +195,7 @@ impl Constraint {
     #[track_caller]
     pub fn unconstrained_shape(self, shape: &Shape) -> Result<Shape> {
         let unconstrained = match (self, shape.dims()) {
-            (_, _) if self.event_rank() == 0 => Some(shape.clone()),
+            (_, _) if self.event_rank() == 0 || self.is_discrete() => Some(shape.clone()),
             (Constraint::Simplex, [leading @ .., n]) if *n > 0 => {
                 Some(Shape::from(leading).concat(&Shape::from(n - 1)))
             }
@@ -275,6 +285,7 @@ impl Constraint {
             Constraint::NonNegativeInteger => "an integer from 0 on".into(),
             Constraint::IntegerInterval(low, high) => format!("an integer from {low} to {high}").into(),
             Constraint::Dependent => "finite, and within bounds that other values set".into(),
+            Constraint::DependentInteger => "an integer within bounds that other values set".into(),
             Constraint::Simplex => "a vector of non-negative numbers that sum to 1".into(),
             Constraint::Ordered => "a strictly increasing vector".into(),
             Constraint::LowerCholesky => "a lower triangular matrix with a positive diagonal".into(),
@@ -282,13 +293,21 @@ impl Constraint {
                 "a lower triangular matrix with a positive diagonal and rows of length 1".into()
             }
             Constraint::PositiveDefinite => "a symmetric positive definite matrix".into(),
+            Constraint::Counts(total) => format!("a vector of integers from 0 on that sum to {total}").into(),
         }
     }
 
     /// Whether the set is countable, so that it has no bijection with the real line.
     #[must_use]
     pub fn is_discrete(self) -> bool {
-        matches!(self, Constraint::Boolean | Constraint::NonNegativeInteger | Constraint::IntegerInterval(..))
+        matches!(
+            self,
+            Constraint::Boolean
+                | Constraint::NonNegativeInteger
+                | Constraint::IntegerInterval(..)
+                | Constraint::DependentInteger
+                | Constraint::Counts(_)
+        )
     }
 
     /// Whether there is a bijection from unconstrained numbers, so that a latent value may lie here.

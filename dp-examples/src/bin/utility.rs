@@ -1,0 +1,93 @@
+//! Measures how good private posteriors are, on one problem or on all of them.
+
+use std::error::Error;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use dp_examples::arguments::{delta, file, positive};
+use dp_examples::program::run;
+use dp_examples::utility::Protocol;
+use dp_examples::utility::table::{Files, Line, Problem, all};
+
+/// Measures how good private posteriors are. Without a problem: all of them, on the data under $DP_DATA.
+///
+/// Runs have fixed seeds so that they can be repeated: nothing here is a private use of a file.
+#[derive(Debug, Parser)]
+#[command(name = "utility", version)]
+struct UtilityArguments {
+    /// Which problem
+    #[arg(long, value_name = "NAME", value_enum, requires = "epsilon")]
+    problem: Option<Problem>,
+
+    /// CSV file of training records (all records for 'abalone')
+    #[arg(long, value_name = "FILE", value_parser = file, requires = "problem")]
+    train: Option<PathBuf>,
+
+    /// CSV file of test records
+    #[arg(long, value_name = "FILE", value_parser = file, requires = "problem")]
+    test: Option<PathBuf>,
+
+    /// CSV file of the groups' public traits
+    #[arg(long, value_name = "FILE", value_parser = file, requires = "problem")]
+    groups: Option<PathBuf>,
+
+    /// Privacy budget epsilon of one run, above 0
+    #[arg(long, value_parser = positive, allow_hyphen_values = true, requires = "problem")]
+    epsilon: Option<f64>,
+
+    /// Privacy budget delta of one run, between 0 and 1 [default: that of the problem's table]
+    #[arg(long, value_parser = delta, allow_hyphen_values = true, requires = "problem")]
+    delta: Option<f64>,
+
+    /// Number of runs: seeds, splits or data sets [default: that of the problem's table]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100_000), allow_hyphen_values = true)]
+    runs: Option<u64>,
+
+    /// Seed of the first run; the others follow
+    #[arg(long, default_value = "1", allow_hyphen_values = true)]
+    first_seed: u64,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    run(utility)
+}
+
+fn utility(arguments: UtilityArguments) -> Result<(), Box<dyn Error>> {
+    let UtilityArguments { problem, train, test, groups, epsilon, delta, runs, first_seed, json } = arguments;
+    let mut out = std::io::stdout().lock();
+    if let (Some(problem), Some(epsilon)) = (problem, epsilon) {
+        let delta = delta.unwrap_or(problem.delta());
+        let protocol = Protocol { epsilon, delta, runs: runs.unwrap_or(problem.runs()), first_seed };
+        let outcome = problem.measure(&Files { train, test, groups }, &protocol)?;
+        if json {
+            writeln!(out, "{}", serde_json::to_string(&outcome)?)?;
+        } else {
+            writeln!(out, "{}\n{}", Line::heads(), Line::new(problem, outcome))?;
+        }
+        return Ok(());
+    }
+    let Some(folder) = std::env::var_os("DP_DATA").filter(|folder| !folder.is_empty()) else {
+        return Err("the whole table needs the data sets: set DP_DATA to the folder that holds data/, or name a problem \
+                    and its files (see --help)"
+            .into());
+    };
+    if !json {
+        writeln!(out, "{}", Line::heads())?;
+    }
+    let outcomes = all(folder.as_ref(), runs, first_seed, |line| {
+        if !json {
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    })?;
+    if json {
+        writeln!(out, "{}", serde_json::to_string(&outcomes)?)?;
+    }
+    Ok(())
+}

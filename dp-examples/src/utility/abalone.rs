@@ -1,0 +1,98 @@
+//! Abalone: logistic regression on real measurements, split anew for every run.
+
+use std::path::Path;
+
+use dp_sampler::{Purpose, Seed};
+use dp_vi::{AutoNormal, Clipping, Correction, DpVi, RecordWeights, Schedule};
+use ndarray::{Array1, Array2, Axis};
+
+use super::{Failure, Outcome, Protocol, Run};
+use crate::logistic::{model, records};
+use crate::split::{accuracy, probabilities, split};
+use crate::table::Table;
+
+/// Columns of measurements with public caps: `[0, cap]` is scaled to `[-1, 1]`, and what lies outside is cut off.
+const MEASUREMENTS: [(&str, f64); 7] = [
+    ("length", 1.0),
+    ("diameter", 0.8),
+    ("height", 0.4),
+    ("whole_weight", 3.0),
+    ("shucked_weight", 1.5),
+    ("viscera_weight", 0.8),
+    ("shell_weight", 1.1),
+];
+
+/// Categories of the column `sex`.
+const SEXES: [&str; 3] = ["M", "F", "I"];
+
+/// A shell with more rings than this is an old one.
+const RINGS: f64 = 9.0;
+
+/// Share of the records that is held back.
+const TEST_FRACTION: f64 = 0.2;
+
+/// Features (an intercept, the sexes, the scaled measurements) and labels.
+///
+/// # Errors
+///
+/// A missing column, or a cell that is not what the column holds.
+pub fn design(table: &Table) -> Result<(Array2<f64>, Array1<f64>), Failure> {
+    let mut x = Array2::zeros((table.len(), 1 + SEXES.len() + MEASUREMENTS.len()));
+    x.column_mut(0).fill(1.0);
+    for (i, cell) in table.cells("sex")?.enumerate() {
+        let Some(which) = SEXES.iter().position(|sex| *sex == cell.text()) else {
+            let place = format!("{}:{}", table.name(), cell.line());
+            return Err(format!(
+                "{place}: column 'sex': expected M, F or I, got '{}'",
+                cell.text().escape_debug()
+            )
+            .into());
+        };
+        x[[i, 1 + which]] = 1.0;
+    }
+    for (j, (name, cap)) in MEASUREMENTS.iter().enumerate() {
+        for (i, cell) in table.cells(name)?.enumerate() {
+            x[[i, 1 + SEXES.len() + j]] = (2.0 * cell.number()? / cap - 1.0).clamp(-1.0, 1.0);
+        }
+    }
+    let rings = table.cells("rings")?.map(|cell| cell.number()).collect::<crate::Result<Array1<f64>>>()?;
+    Ok((x, rings.mapv(|rings| f64::from(rings > RINGS))))
+}
+
+/// Splits the file anew for each run, fits one part and measures the accuracy on the other.
+///
+/// # Errors
+///
+/// What is wrong with the file, or a fit that fails.
+pub fn measure(train: &Path, protocol: &Protocol) -> Result<Outcome, Failure> {
+    let table = Table::read(train)?;
+    let (x, y) = design(&table)?;
+    protocol.measure("accuracy", |seed| {
+        let seed = Seed::for_tests(seed);
+        let parts = split(y.len(), TEST_FRACTION, &mut seed.streams(Purpose::Split).at(0))?;
+        let select = |rows: &[usize]| (x.select(Axis(0), rows), y.select(Axis(0), rows));
+        let (train_x, train_y) = select(&parts.train);
+        let (test_x, test_y) = select(&parts.test);
+        let fit = DpVi::new(model, AutoNormal::new())
+            .budget(protocol.budget())
+            .schedule(Schedule::HoldThenCosine(LEARNING_RATE))
+            .steps(STEPS)
+            .clip_norm(CLIP_NORM)
+            .clipping(Clipping::Flat)
+            .weights(RecordWeights::None)
+            .correction(Correction::None)
+            .seed(seed)
+            .fit(&records(train_x, train_y)?)?;
+        let w = fit.posterior().mean("w")?;
+        let w: Vec<f64> = w.iter().copied().collect();
+        let right = accuracy(probabilities(test_x.view(), ndarray::aview1(&w))?.view(), test_y.view())?;
+        Run::new(right, fit.privacy())
+    })
+}
+
+/// Weights are of the order of ten, so Adam needs larger steps than by default.
+const LEARNING_RATE: f64 = 0.4;
+/// More than by default, for the same reason; on full batches they cost time only.
+const STEPS: u64 = 800;
+/// As with ranks, the direction of the weights is what counts: below the norm of every row, which is at least √2, and clipped to.
+const CLIP_NORM: f64 = 0.5;

@@ -1,0 +1,163 @@
+//! A Gaussian mixture: the log-likelihood of test records under the private posterior's means.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dp_sampler::{Purpose, Seed};
+use dp_vi::{AutoNormal, Clipping, DpVi, PrivateStart, Quantile, Sensitive};
+use ndarray::{Array1, Array2, ArrayD};
+use ppl_core::{
+    Column, Constraint, Ctx, Distribution, Error, Noise, Parameter, Records, Result as CoreResult, Shape,
+    Var, log_density,
+};
+use ppl_distributions::{HalfNormal, Normal};
+use rand_core::Rng;
+
+use super::files::{columns, others};
+use super::{Failure, Outcome, Protocol, Run};
+use crate::table::Table;
+
+/// Number of components.
+pub const COMPONENTS: usize = 5;
+
+/// The public scale of the data: coordinates hardly ever lie outside ± this.
+const PUBLIC_RANGE: f64 = 4.0;
+
+/// Starting points to choose from.
+const CANDIDATES: usize = 100;
+
+/// `ln p(x) = ln Σ_j softmax(logits)_j N(x; locs_j, scales_j² I)`
+struct Mixture<'g> {
+    logits: Var<'g>,
+    locs: Var<'g>,
+    scales: Var<'g>,
+}
+
+impl Mixture<'_> {
+    fn width(&self) -> usize {
+        self.locs.shape().dims().last().copied().unwrap_or(1)
+    }
+}
+
+impl<'g> Distribution<'g> for Mixture<'g> {
+    fn name(&self) -> &'static str {
+        "Mixture"
+    }
+
+    fn parameters(&self) -> Vec<Parameter<'g>> {
+        vec![Parameter { name: "scales", value: self.scales.into(), domain: Constraint::Positive }]
+    }
+
+    fn batch_shape(&self) -> CoreResult<Shape> {
+        Ok(Shape::scalar())
+    }
+
+    fn event_shape(&self) -> Shape {
+        self.width().into()
+    }
+
+    fn support(&self) -> Constraint {
+        Constraint::Real
+    }
+
+    fn log_prob(&self, x: Var<'g>) -> Var<'g> {
+        // ln s and 1/s² are shared, so they are computed once a step.
+        let (log_scales, width) = (self.scales.log(), self.width());
+        let squared = (x.broadcast_to([COMPONENTS, width]) - self.locs).square().sum_axis(1);
+        let terms = self.logits - width as f64 * log_scales - 0.5 * (-2.0 * log_scales).exp() * squared;
+        terms.log_sum_exp()
+            - self.logits.log_sum_exp()
+            - 0.5 * width as f64 * (2.0 * std::f64::consts::PI).ln()
+    }
+
+    fn draw(&self, _prefix: &Shape, _noise: &mut Noise<'g>) -> CoreResult<Var<'g>> {
+        Err(Error::Unsupported("draws from this mixture".to_owned()))
+    }
+}
+
+/// The model.
+///
+/// ```text
+/// a_j ~ N(0, 1)   μ_j ~ N(0, 10² I)   s_j ~ HalfNormal(2)   x_i ~ Σ_j softmax(a)_j N(μ_j, s_j² I)
+/// ```
+///
+/// # Errors
+///
+/// A `ppl_core::Error` where the records have no column `x` of points.
+pub fn model(ctx: &mut Ctx<'_>) -> CoreResult<()> {
+    let d = ctx.records().dim("x")?;
+    let logits = ctx.sample("logits", Normal::new(0.0, 1.0).iid(COMPONENTS))?;
+    let locs = ctx.sample("locs", Normal::new(0.0, 10.0).iid([COMPONENTS, d]))?;
+    let scales = ctx.sample("scales", HalfNormal::new(2.0).iid(COMPONENTS))?;
+    ctx.each_record(|ctx, record| ctx.observe("x", Mixture { logits, locs, scales }, record.get("x")?))
+}
+
+/// Centres spread over the public range, at random but apart from each other: each is the one of many uniform points that is
+/// farthest from those before it. Component weights are equal, scales a quarter of the range.
+fn candidates(width: usize, seed: &Seed) -> Vec<BTreeMap<String, ArrayD<f64>>> {
+    let streams = seed.streams(Purpose::Initialisation);
+    let candidate = |number: usize| {
+        let mut stream = streams.at(number as u64);
+        let mut uniform = || (stream.next_u64() >> 11) as f64 * 2.0_f64.powi(-53);
+        // Some candidates fill the range, others keep to its middle.
+        let radius = PUBLIC_RANGE * (0.4 + 0.5 * uniform());
+        let mut centres: Vec<Vec<f64>> = Vec::new();
+        for _ in 0..COMPONENTS {
+            let points: Vec<Vec<f64>> =
+                (0..6).map(|_| (0..width).map(|_| radius * (2.0 * uniform() - 1.0)).collect()).collect();
+            let distance = |point: &Vec<f64>| {
+                let to = |centre: &Vec<f64>| -> f64 {
+                    centre.iter().zip(point).map(|(a, b)| (a - b).powi(2)).sum()
+                };
+                centres.iter().map(to).fold(f64::INFINITY, f64::min)
+            };
+            if let Some(farthest) = points.into_iter().max_by(|a, b| distance(a).total_cmp(&distance(b))) {
+                centres.push(farthest);
+            }
+        }
+        let locs = Array2::from_shape_fn((COMPONENTS, width), |(j, k)| centres[j][k]).into_dyn();
+        let scales = Array1::from_elem(COMPONENTS, PUBLIC_RANGE / 4.0).into_dyn();
+        BTreeMap::from([("locs".to_owned(), locs), ("scales".to_owned(), scales)])
+    };
+    (0..CANDIDATES).map(candidate).collect()
+}
+
+/// Fits the training file and measures the mean log-likelihood of the test file's records at the posterior means.
+///
+/// Beside the defaults it starts privately, and states the number of training records as public.
+///
+/// # Errors
+///
+/// What is wrong with the files, or a fit that fails.
+pub fn measure(train: &Path, test: &Path, protocol: &Protocol) -> Result<Outcome, Failure> {
+    let table = Table::read(train)?;
+    let names = others(&table, &[]);
+    let x = columns(&table, &names)?;
+    let (count, width) = x.dim();
+    let test = Records::from_columns([("x", columns(&Table::read(test)?, &names)?)])?;
+    let records = Sensitive::new(Records::from_columns([("x", Column::from(x))])?);
+    protocol.measure("log_likelihood", |seed| {
+        let seed = Seed::for_tests(seed);
+        let start =
+            PrivateStart { candidates: candidates(width, &seed), range: LIKELIHOODS, share: START_SHARE };
+        let fit = DpVi::new(model, AutoNormal::new())
+            .budget(protocol.budget())
+            .public_records(count as u64)
+            .clipping(Clipping::Quantile(Quantile::default()))
+            .start_from(start)
+            .seed(seed)
+            .fit(&records)?;
+        let posterior = fit.posterior();
+        let means = ["logits", "locs", "scales"]
+            .into_iter()
+            .map(|name| Ok((name.to_owned(), posterior.mean(name)?)))
+            .collect::<dp_vi::Result<BTreeMap<_, _>>>()?;
+        let likelihood = log_density(&model, &test, &means)?.likelihood;
+        Run::new(likelihood.mean().unwrap_or(f64::NAN), fit.privacy())
+    })
+}
+
+/// Log-likelihoods of one record between which starting points are told apart.
+const LIKELIHOODS: (f64, f64) = (-12.0, -2.0);
+/// Share of ε for the choice.
+const START_SHARE: f64 = 0.2;

@@ -1,0 +1,156 @@
+//! How good private posteriors are: the problems that the program `utility` runs.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `files` | numeric CSV files, columns by name |
+//! | `logistic` | error and standard deviations against the non-private posterior |
+//! | `hierarchical` | area under the curve on test records |
+//! | `mixture` | log-likelihood of test records |
+//! | `abalone` | accuracy on test records |
+//! | `coverage` | how often intervals hold the true weights |
+//! | `table` | all of them at once |
+//!
+//! Every run has a fixed seed, so that figures can be had again: as a use of real records, none of this would be private.
+//! Settings are the defaults of [`DpVi`](dp_vi::DpVi) unless a problem says otherwise, and why.
+
+pub mod abalone;
+pub mod coverage;
+pub mod files;
+pub mod hierarchical;
+pub mod logistic;
+pub mod mixture;
+pub mod table;
+
+use dp_accountant::{Budget, Relation};
+use dp_vi::PrivacyReport;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What goes wrong: whatever a library says.
+pub type Failure = Box<dyn std::error::Error>;
+
+/// What every problem needs to know.
+#[derive(Debug, Clone, Copy)]
+pub struct Protocol {
+    /// Budget of one run, under add/remove.
+    pub epsilon: f64,
+    /// Of the budget.
+    pub delta: f64,
+    /// Number of runs, each with its own seed.
+    pub runs: u64,
+    /// Seed of the first run; the others follow.
+    pub first_seed: u64,
+}
+
+impl Protocol {
+    /// The budget of one run.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        Budget { epsilon: self.epsilon, delta: self.delta, relation: Relation::AddRemove }
+    }
+
+    /// Makes all runs, several at a time, and sums them up.
+    ///
+    /// # Errors
+    ///
+    /// The first failure of a run.
+    pub fn measure(
+        &self,
+        metric: &'static str,
+        run: impl Fn(u64) -> Result<Run, Failure> + Sync,
+    ) -> Result<Outcome, Failure> {
+        // Failures need not be fit to travel between threads, their words are.
+        let runs: Vec<Result<Run, String>> = (0..self.runs)
+            .into_par_iter()
+            .map(|number| {
+                run(self.first_seed.wrapping_add(number))
+                    .map_err(|error| crate::program::error_line(error.as_ref()))
+            })
+            .collect();
+        let runs: Vec<Run> = runs
+            .into_iter()
+            .collect::<Result<_, String>>()
+            .map_err(|line| line.strip_prefix("error: ").unwrap_or(&line).to_owned())?;
+        let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
+        let (mean, standard_error) = mean_and_error(&values);
+        let mut more = BTreeMap::new();
+        for name in runs.iter().flat_map(|run| run.more.keys()) {
+            let values: Vec<f64> = runs.iter().filter_map(|run| run.more.get(name).copied()).collect();
+            more.insert(*name, mean_and_error(&values).0);
+        }
+        let epsilon_upper = runs.iter().map(|run| run.epsilon_upper).fold(f64::NEG_INFINITY, f64::max);
+        let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let (epsilon, delta) = (self.epsilon, self.delta);
+        Ok(Outcome {
+            metric,
+            mean,
+            standard_error,
+            epsilon_upper,
+            epsilon,
+            delta,
+            runs: self.runs,
+            smallest,
+            more,
+        })
+    }
+}
+
+/// What one run came to.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The metric.
+    pub value: f64,
+    /// Upper end of the ε that was spent, from the ledger.
+    pub epsilon_upper: f64,
+    /// Further figures by name.
+    pub more: BTreeMap<&'static str, f64>,
+}
+
+impl Run {
+    /// A run of this value.
+    ///
+    /// # Errors
+    ///
+    /// If the value is not finite or the report states no ε.
+    pub fn new(value: f64, report: &PrivacyReport) -> Result<Self, Failure> {
+        let epsilon = report.epsilon.as_ref().ok_or("a run without privacy has no epsilon to report")?;
+        if !value.is_finite() {
+            return Err(format!("a run came to {value}").into());
+        }
+        Ok(Self { value, epsilon_upper: epsilon.upper, more: BTreeMap::new() })
+    }
+}
+
+/// What all runs came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// What was measured.
+    pub metric: &'static str,
+    /// Its mean over the runs.
+    pub mean: f64,
+    /// The mean's standard error over the runs; 0 for a single one.
+    pub standard_error: f64,
+    /// The largest upper end of ε that a run's ledger states.
+    pub epsilon_upper: f64,
+    /// The budget's ε.
+    pub epsilon: f64,
+    /// The budget's δ.
+    pub delta: f64,
+    /// Number of runs.
+    pub runs: u64,
+    /// The smallest value of the metric.
+    pub smallest: f64,
+    /// Means of further figures.
+    #[serde(flatten)]
+    pub more: BTreeMap<&'static str, f64>,
+}
+
+/// Mean and its standard error.
+#[must_use]
+pub fn mean_and_error(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    (mean, (variance / n).sqrt())
+}

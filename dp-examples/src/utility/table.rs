@@ -1,0 +1,206 @@
+//! All problems at once, on the data sets under `$DP_DATA`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+
+use super::{Failure, Outcome, Protocol, abalone, coverage, hierarchical, logistic, mixture};
+
+/// The problems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Problem {
+    /// Hierarchical logistic regression: area under the curve on test records
+    Hierarchical,
+    /// Logistic regression: distance from the non-private posterior
+    Logistic,
+    /// Gaussian mixture: log-likelihood of test records
+    Mixture,
+    /// Abalone: accuracy on held-back records
+    Abalone,
+    /// Intervals of logistic regressions on made-up records: share that holds the truth
+    Coverage,
+}
+
+/// Files of a problem, as far as it needs them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Files {
+    /// Training records.
+    pub train: Option<PathBuf>,
+    /// Test records.
+    pub test: Option<PathBuf>,
+    /// Public traits of groups.
+    pub groups: Option<PathBuf>,
+}
+
+impl Problem {
+    /// All of them, in the order of the table.
+    pub const ALL: [Self; 5] =
+        [Self::Hierarchical, Self::Logistic, Self::Mixture, Self::Abalone, Self::Coverage];
+
+    /// The name on the command line and in the table.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hierarchical => "hierarchical",
+            Self::Logistic => "logistic",
+            Self::Mixture => "mixture",
+            Self::Abalone => "abalone",
+            Self::Coverage => "coverage",
+        }
+    }
+
+    /// The δ it is measured at unless another is named.
+    #[must_use]
+    pub fn delta(self) -> f64 {
+        match self {
+            Self::Hierarchical => 0.002,
+            Self::Mixture => 1e-3,
+            Self::Abalone => 1e-4,
+            Self::Logistic | Self::Coverage => 1e-5,
+        }
+    }
+
+    /// The number of runs unless another is named: seeds, splits or data sets.
+    #[must_use]
+    pub fn runs(self) -> u64 {
+        match self {
+            Self::Hierarchical => 16,
+            Self::Logistic => 10,
+            Self::Mixture | Self::Abalone => 20,
+            Self::Coverage => 60,
+        }
+    }
+
+    /// The budgets of the table.
+    fn epsilons(self) -> &'static [f64] {
+        match self {
+            Self::Hierarchical => &[1.0, 2.0, 4.0, 8.0],
+            Self::Logistic => &[0.5, 1.0, 2.0],
+            Self::Mixture => &[0.5, 1.0, 2.0, 4.0],
+            Self::Abalone => &[0.1, 0.3, 1.0],
+            Self::Coverage => &[0.3, 1.0],
+        }
+    }
+
+    /// Its files in a folder like `$DP_DATA`.
+    fn files(self, folder: &Path) -> Files {
+        let at = |name: &str| Some(folder.join("data").join(name));
+        match self {
+            Self::Hierarchical => Files {
+                train: at("synthetic_hlr_seed201_train.csv"),
+                test: at("synthetic_hlr_seed201_test.csv"),
+                groups: at("synthetic_hlr_seed201_groups.csv"),
+            },
+            Self::Logistic => Files { train: at("synthetic_lr_train.csv"), ..Files::default() },
+            Self::Mixture => Files {
+                train: at("synthetic_gmm_train.csv"),
+                test: at("synthetic_gmm_test.csv"),
+                groups: None,
+            },
+            Self::Abalone => Files { train: at("abalone.csv"), ..Files::default() },
+            Self::Coverage => Files::default(),
+        }
+    }
+
+    /// Runs the problem.
+    ///
+    /// # Errors
+    ///
+    /// A file that is missing or that it has no use for, and whatever goes wrong.
+    pub fn measure(self, files: &Files, protocol: &Protocol) -> Result<Outcome, Failure> {
+        let needed = |option: &str, file: &Option<PathBuf>| {
+            file.clone()
+                .ok_or_else(|| Failure::from(format!("--problem {} needs {option} <FILE>", self.name())))
+        };
+        let unused: &[(&str, &Option<PathBuf>)] = match self {
+            Self::Hierarchical => &[],
+            Self::Mixture => &[("--groups", &files.groups)],
+            Self::Logistic | Self::Abalone => &[("--groups", &files.groups)],
+            Self::Coverage => {
+                &[("--train", &files.train), ("--test", &files.test), ("--groups", &files.groups)]
+            }
+        };
+        if let Some((option, _)) = unused.iter().find(|(_, file)| file.is_some()) {
+            return Err(format!("--problem {} has no use for {option}", self.name()).into());
+        }
+        let train = || needed("--train", &files.train);
+        let test = || needed("--test", &files.test);
+        match self {
+            Self::Hierarchical => {
+                hierarchical::measure(&train()?, &test()?, &needed("--groups", &files.groups)?, protocol)
+            }
+            Self::Logistic => logistic::measure(&train()?, protocol),
+            Self::Mixture => mixture::measure(&train()?, &test()?, protocol),
+            Self::Abalone => abalone::measure(&train()?, protocol),
+            Self::Coverage => coverage::measure(protocol),
+        }
+    }
+}
+
+/// One line of the table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    problem: Problem,
+    outcome: Outcome,
+}
+
+impl Line {
+    /// A problem's line.
+    #[must_use]
+    pub fn new(problem: Problem, outcome: Outcome) -> Self {
+        Self { problem, outcome }
+    }
+
+    /// The heads of the columns.
+    #[must_use]
+    pub fn heads() -> String {
+        format!(
+            "{:<14}{:>8}{:>8}  {:<16}{:>9}{:>10}{:>10}  {:<12}{}",
+            "problem", "epsilon", "delta", "metric", "mean", "error", "smallest", "eps upper", "beside it"
+        )
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Outcome { metric, mean, standard_error, epsilon_upper, epsilon, delta, smallest, more, .. } =
+            &self.outcome;
+        let name = self.problem.name();
+        write!(
+            f,
+            "{name:<14}{epsilon:>8}{delta:>8.0e}  {metric:<16}{mean:>9.4}{standard_error:>10.4}{smallest:>10.4}  {epsilon_upper:<12.8}"
+        )?;
+        let more: Vec<String> = more.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
+        write!(f, "{}", more.join(", "))
+    }
+}
+
+/// Runs everything, and tells each line as it is found.
+///
+/// # Errors
+///
+/// What goes wrong first.
+pub fn all(
+    folder: &Path,
+    runs: Option<u64>,
+    first_seed: u64,
+    mut tell: impl FnMut(&Line) -> Result<(), Failure>,
+) -> Result<Vec<Outcome>, Failure> {
+    let mut outcomes = Vec::new();
+    for problem in Problem::ALL {
+        let files = problem.files(folder);
+        for &epsilon in problem.epsilons() {
+            let protocol = Protocol {
+                epsilon,
+                delta: problem.delta(),
+                runs: runs.unwrap_or(problem.runs()),
+                first_seed,
+            };
+            let line = Line::new(problem, problem.measure(&files, &protocol)?);
+            tell(&line)?;
+            outcomes.push(line.outcome);
+        }
+    }
+    Ok(outcomes)
+}

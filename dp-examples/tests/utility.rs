@@ -1,0 +1,210 @@
+//! The program `utility` from outside: figures on small files, and one line for everything that is wrong.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dp_examples::population::Population;
+
+/// A folder of its own for one test, removed afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("utility-test-{}-{count}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn utility(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_utility")).args(arguments).env_remove("DP_DATA").output().unwrap()
+}
+
+fn json(arguments: &[&str]) -> serde_json::Value {
+    let output = utility(arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// One line on the standard error and exit code 2.
+fn refused(arguments: &[&str]) -> String {
+    let output = utility(arguments);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+    assert!(
+        output.stdout.is_empty() && told.starts_with("error: ") && told.trim_end().lines().count() == 1,
+        "{told}"
+    );
+    told
+}
+
+/// A logistic data set with a column of groups, if wanted.
+fn people(records: usize, seed: u8, groups: Option<usize>) -> String {
+    let Population { features, labels, .. } = Population::generate([seed; 32], records, &[1.5, -1.0]);
+    let mut text = String::from(if groups.is_some() { "x0,x1,group,y\n" } else { "x0,x1,y\n" });
+    for (i, (x, y)) in features.rows().into_iter().zip(&labels).enumerate() {
+        write!(text, "{},{}", x[0], x[1]).unwrap();
+        if let Some(groups) = groups {
+            write!(text, ",{}", i % groups).unwrap();
+        }
+        writeln!(text, ",{y}").unwrap();
+    }
+    text
+}
+
+#[test]
+fn a_problem_prints_its_metric_and_keeps_its_budget() {
+    let folder = Folder::new();
+    let train = folder.write("train.csv", &people(2000, 1, None));
+    let found = json(&[
+        "--problem",
+        "logistic",
+        "--train",
+        &train,
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-5",
+        "--runs",
+        "3",
+        "--json",
+    ]);
+    assert_eq!(found["metric"], "error_sd");
+    assert!(found["mean"].as_f64().unwrap() < 5.0 && found["sd_ratio"].as_f64().unwrap() < 5.0);
+    assert!(
+        found["epsilon_upper"].as_f64().unwrap() <= 1.0 && found["standard_error"].as_f64().unwrap() > 0.0
+    );
+    let again = json(&[
+        "--problem",
+        "logistic",
+        "--train",
+        &train,
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-5",
+        "--runs",
+        "3",
+        "--json",
+    ]);
+    assert_eq!(found, again, "the same seeds give the same figures");
+
+    let train = folder.write("groups-train.csv", &people(400, 2, Some(2)));
+    let test = folder.write("groups-test.csv", &people(300, 3, Some(2)));
+    let groups = folder.write("groups.csv", "g0,g1\n1,0.5\n-0.5,1\n");
+    let found = json(&[
+        "--problem",
+        "hierarchical",
+        "--train",
+        &train,
+        "--test",
+        &test,
+        "--groups",
+        &groups,
+        "--epsilon",
+        "4",
+        "--delta",
+        "0.002",
+        "--runs",
+        "2",
+        "--json",
+    ]);
+    assert_eq!(found["metric"], "auc");
+    assert!(found["mean"].as_f64().unwrap() > 0.7 && found["epsilon_upper"].as_f64().unwrap() <= 4.0);
+
+    let points = |count: usize| {
+        (0..count).fold(String::from("a,b\n"), |mut text, i| {
+            let (x, y) = ((i % 5) as f64 - 2.0, ((i * 7) % 11) as f64 / 5.0 - 1.0);
+            writeln!(text, "{x},{y}").unwrap();
+            text
+        })
+    };
+    let (train, test) = (folder.write("p.csv", &points(500)), folder.write("q.csv", &points(50)));
+    let found = json(&[
+        "--problem",
+        "mixture",
+        "--train",
+        &train,
+        "--test",
+        &test,
+        "--epsilon",
+        "2",
+        "--runs",
+        "2",
+        "--json",
+    ]);
+    assert_eq!(found["metric"], "log_likelihood");
+    assert!(found["mean"].as_f64().unwrap() > -10.0 && found["epsilon_upper"].as_f64().unwrap() <= 2.0);
+
+    let table = utility(&["--problem", "coverage", "--epsilon", "1", "--runs", "2"]);
+    let text = String::from_utf8(table.stdout).unwrap();
+    assert!(text.starts_with("problem ") && text.contains("coverage"), "{text}");
+}
+
+#[test]
+fn what_is_wrong_is_one_line() {
+    let folder = Folder::new();
+    let good = folder.write("good.csv", &people(50, 1, None));
+    let problem = |name: &'static str, file: &str| -> String {
+        refused(&["--problem", name, "--train", file, "--epsilon", "1"])
+    };
+    assert!(problem("logistic", "no/such/file.csv").contains("no/such/file.csv: cannot be read"));
+    assert!(
+        problem("logistic", &folder.write("text.csv", "x0,y\nabc,1\n"))
+            .contains(":2: column 'x0': 'abc' is not a number")
+    );
+    assert!(
+        problem("logistic", &folder.write("label.csv", "x0,y\n0.5,2\n"))
+            .contains("expected a label, 0 or 1, got 2")
+    );
+    assert!(problem("logistic", &folder.write("no-y.csv", "x0,z\n0.5,1\n")).contains("'y'"));
+    assert!(problem("logistic", &folder.write("only-y.csv", "y\n1\n")).contains("no column of features"));
+    assert!(problem("logistic", &folder.write("empty.csv", "")).contains("empty"));
+    assert!(problem("abalone", &good).contains("sex"));
+    assert!(problem("mixture", &good).contains("--problem mixture needs --test <FILE>"));
+    assert!(problem("hierarchical", &good).contains("needs --test <FILE>"));
+    assert!(problem("coverage", &good).contains("has no use for --train"));
+    assert!(refused(&["--problem", "logistic", "--epsilon", "1"]).contains("needs --train <FILE>"));
+    let groups = folder.write("groups.csv", "g0\n1\n");
+    let train = folder.write("train.csv", &people(40, 1, Some(2)));
+    let told = refused(&[
+        "--problem",
+        "hierarchical",
+        "--train",
+        &train,
+        "--test",
+        &train,
+        "--groups",
+        &groups,
+        "--epsilon",
+        "1",
+    ]);
+    assert!(told.contains("column 'group': expected an integer from 0 to 0, got 1"), "{told}");
+    for (option, value) in
+        [("--epsilon", "0"), ("--epsilon", "nan"), ("--delta", "1"), ("--runs", "0"), ("--problem", "x")]
+    {
+        let mut all = vec!["--problem", "coverage", "--epsilon", "1", "--delta", "1e-5", "--runs", "1"];
+        let at = all.iter().position(|known| *known == option).unwrap();
+        all[at + 1] = value;
+        assert!(refused(&all).contains(&format!("invalid value '{value}'")), "{option}");
+    }
+    assert!(refused(&["--problem", "coverage"]).contains("--epsilon"));
+    assert!(refused(&["--epsilon", "1"]).contains("--problem"));
+    assert!(refused(&[]).contains("set DP_DATA"));
+}

@@ -1,0 +1,115 @@
+//! Runs that survive the process: everything a run needs to go on, in one file.
+//!
+//! Between two steps a run is its seed, the number of steps done and paid for, the guide's parameters, what the optimiser remembers and
+//! the sum of the tail average. Samplers and noise are functions of seed and step, so nothing else has to be kept.
+
+mod file;
+mod fingerprint;
+mod format;
+mod settings;
+
+pub(crate) use file::exists;
+pub(crate) use fingerprint::fingerprint_of_records;
+pub(crate) use settings::BoundTo;
+
+use crate::error::{Error, Result};
+use dp_sampler::Seed;
+use std::path::Path;
+
+/// What a checkpoint's file says.
+///
+/// # The file
+/// It is written beside its place and renamed into it after the operating system has been asked to bring it to the disk, so a process that
+/// is killed leaves the old one or the new one. It has a version and a CRC-64 over all of it: a file with any byte changed, or cut off
+/// anywhere, is an error.
+///
+/// # Privacy
+/// **The file is as secret as the data.** It holds the seed, with which the noise of all releases can be subtracted, and
+/// parameters made of releases that are not published. On Unix it is readable by its owner only (mode 0600); elsewhere it inherits the
+/// folder's rights. The seed is left out of the checkpoint of a run that is complete. A checksum is no signature: whoever can write
+/// the file can forge it.
+///
+/// *Resuming* repeats nothing but what was done before. From one checkpoint any number of resumed runs make the same releases, bit for
+/// bit, and the same release twice tells no more than once. That rests on the runs being the same: the same noise on sums over other
+/// data, or for other parameters, would let the noise be subtracted. So a checkpoint is resumed only
+///
+/// - with the records it was written with: their number and a fingerprint of all values, taken with a key from the seed (two independent
+///   polynomials modulo 2⁶¹ − 1; other data go unnoticed with a probability of at most (words/2⁶¹)², 10⁻¹⁸ for 10⁹ numbers);
+/// - for the model, guide, optimiser, sampling, budget, noise and settings that it was written with;
+/// - by the same version of this crate, on a machine with the same instructions for multiplying matrices: last digits that differ are
+///   enough to make two releases of one.
+///
+/// What a user-written guide or optimiser does is known by its description only.
+///
+/// *Payment.* Every block of steps is debited before its first step, and what is paid for is written down before it, too. A run that is
+/// killed between these two pays for the block again when it is resumed: a ledger may count up to one block too many,
+/// and never too few.
+pub struct Checkpoint {
+    pub(crate) seed: Option<Seed>,
+    pub(crate) secret: bool,
+    pub(crate) done: u64,
+    pub(crate) paid: u64,
+    /// Lines of `name: value`.
+    pub(crate) settings: String,
+    /// Number of records, and the fingerprint.
+    pub(crate) records: [u64; 3],
+    /// Parameters, tail average, optimiser.
+    pub(crate) numbers: Vec<f64>,
+}
+
+impl Checkpoint {
+    /// Reads a file, and checks that it is whole.
+    ///
+    /// # Errors
+    /// [`Error::Checkpoint`] if it cannot be read, was written by another version, or is damaged.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        file::read(path.as_ref())
+    }
+
+    /// Steps that were done.
+    #[must_use]
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// Steps that were paid for.
+    #[must_use]
+    pub fn paid(&self) -> u64 {
+        self.paid
+    }
+
+    /// Whether the run's seed came from the operating system.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.secret
+    }
+
+    /// What the run is of: lines of `name: value`.
+    #[must_use]
+    pub fn settings(&self) -> &str {
+        &self.settings
+    }
+
+    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+        file::write(path, self)
+    }
+
+    /// Checks that the settings are those of the run that is to be resumed.
+    pub(crate) fn check_settings(&self, path: &Path, here: &str) -> Result<()> {
+        let (mut found, mut wanted) = (self.settings.lines(), here.lines());
+        loop {
+            let (found, here) = match (found.next(), wanted.next()) {
+                (None, None) => return Ok(()),
+                (found, here) if found == here => continue,
+                (found, here) => (found.unwrap_or_default(), here.unwrap_or_default()),
+            };
+            let split = |line: &'_ str| match line.split_once(": ") {
+                Some((name, value)) => (name.to_owned(), value.to_owned()),
+                None => ("a setting".to_owned(), "none".to_owned()),
+            };
+            let ((name, found), (other, here)) = (split(found), split(here));
+            let what = if other == "a setting" { name } else { other };
+            return Err(Error::CheckpointOfAnother { path: file::shown(path), what, found, here });
+        }
+    }
+}

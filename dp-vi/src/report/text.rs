@@ -1,0 +1,115 @@
+//! The statement in words.
+
+use super::{PrivacyReport, Release};
+use crate::clip::Clipping;
+use dp_accountant::{Budget, Relation, rounded_down, rounded_up};
+use std::fmt;
+
+impl fmt::Display for PrivacyReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Some(budget), Some(epsilon)) = (&self.budget, &self.epsilon) else {
+            writeln!(
+                f,
+                "NOT PRIVATE. No gradient was clipped and no noise was added: this result may reveal any record."
+            )?;
+            return write!(f, "  sampling   {}; {} steps", self.scheme, self.steps_done);
+        };
+        if !self.secret_seed {
+            writeln!(
+                f,
+                "NOT PRIVATE. The seed is a fixed one for tests: who knows it can remove the noise."
+            )?;
+            writeln!(f, "With a secret seed, the same run would have this guarantee:")?;
+        }
+        // Every printed number is rounded to the safe side.
+        let (upper, lower) = (rounded_up(epsilon.upper), rounded_down(epsilon.lower));
+        writeln!(f, "({upper}, {:e})-differential privacy, {}.", budget.delta, neighbours(budget.relation))?;
+        writeln!(f, "In words: {} changes the probability of any set of", change(budget.relation))?;
+        writeln!(
+            f,
+            "outcomes by a factor of at most e^{upper} <= {}, up to an additional",
+            rounded_up(epsilon.upper.exp())
+        )?;
+        writeln!(
+            f,
+            "probability of {:e}. This fit alone: every further one on these records adds to it.",
+            budget.delta
+        )?;
+        if let (Some(advantage), Some(success)) = (&self.advantage, self.attack_success()) {
+            writeln!(
+                f,
+                "Whoever guesses {} and had even odds before is right with a",
+                guess(budget.relation)
+            )?;
+            writeln!(
+                f,
+                "probability of at most {}; no test finds more than {} of true cases beyond its false alarms.",
+                rounded_up(success),
+                rounded_up(advantage.upper)
+            )?;
+        }
+        writeln!(f, "  epsilon    in [{lower}, {upper}] at delta = {:e}", budget.delta)?;
+        writeln!(f, "  budget     epsilon = {}, delta = {:e}", budget.epsilon, budget.delta)?;
+        if let Some(spent) = &self.ledger_spent {
+            let spent = rounded_up(spent.upper);
+            writeln!(f, "  ledger     epsilon = {spent} spent in all, by everything that was paid from it")?;
+        }
+        writeln!(f, "  record     {}", self.record)?;
+        writeln!(f, "  relation   {}: {}", budget.relation, number(budget))?;
+        writeln!(f, "  sampling   {}", self.scheme)?;
+        if let (Some(sigma), Some(clip)) = (self.noise_multiplier, self.clip_norm) {
+            writeln!(
+                f,
+                "  mechanism  Gaussian noise of standard deviation {sigma:.6} x {clip} on sums of per-record"
+            )?;
+            let how = match self.clipping {
+                Some(Clipping::Quantile(_)) => "at first, which then follows a quantile",
+                Some(Clipping::PerSite) => "site by site",
+                _ => "as a whole",
+            };
+            writeln!(f, "             gradients clipped to norm {clip} {how}; {} releases", self.steps)?;
+        }
+        if self.steps_done < self.steps {
+            writeln!(f, "             {} of them made; stated is the cost of all", self.steps_done)?;
+        }
+        for Release { what, event, count } in &self.releases {
+            writeln!(f, "  event      {count} x {event} ({what})")?;
+        }
+        for assumption in self.assumes {
+            writeln!(f, "  assumes    {assumption}")?;
+        }
+        write!(f, "  covers     the posterior and everything that is computed from it")?;
+        for other in self.not_covered {
+            write!(f, "\n  leaves out {other}")?;
+        }
+        Ok(())
+    }
+}
+
+fn number(budget: &Budget) -> &'static str {
+    match budget.relation {
+        Relation::AddRemove => "how many records there are is protected too",
+        Relation::ReplaceOne => "how many records there are is treated as public",
+    }
+}
+
+fn neighbours(relation: Relation) -> &'static str {
+    match relation {
+        Relation::AddRemove => "for data sets that differ by the presence of one record",
+        Relation::ReplaceOne => "for data sets that differ in the values of one record",
+    }
+}
+
+fn change(relation: Relation) -> &'static str {
+    match relation {
+        Relation::AddRemove => "adding or removing one person's record",
+        Relation::ReplaceOne => "replacing one person's record by another",
+    }
+}
+
+fn guess(relation: Relation) -> &'static str {
+    match relation {
+        Relation::AddRemove => "whether a record was there",
+        Relation::ReplaceOne => "which of two a record was",
+    }
+}

@@ -1,0 +1,76 @@
+//! What the tests of checkpoints share.
+#![allow(dead_code, reason = "each program uses its part")]
+
+use dp_accountant::{Budget, Relation};
+use dp_sampler::Poisson;
+use dp_vi::{AutoNormal, DpVi, Fit, Sensitive};
+use ndarray::{Array1, Array2};
+use ppl_core::{Column, Ctx, Distribution, Records, Result};
+use ppl_distributions::{Bernoulli, Normal};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+pub(crate) const STEPS: u64 = 60;
+pub(crate) const BUDGET: Budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
+
+pub(crate) fn logistic(ctx: &mut Ctx) -> Result<()> {
+    let d = ctx.records().dim("x")?;
+    let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(d))?;
+    ctx.each_record(|ctx, record| {
+        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+    })
+}
+
+/// Columns of made-up people; `changed` alters one number in one of them.
+pub(crate) fn people(count: usize, changed: bool) -> Sensitive<Records> {
+    let mut x =
+        Array2::from_shape_fn((count, 3), |(i, j)| ((i * 7919 + j * 104_729) % 4001) as f64 / 1000.0 - 2.0);
+    if changed {
+        x[[count / 2, 1]] += 1e-9;
+    }
+    let y = Array1::from_shape_fn(count, |i| f64::from((i * 31) % 7 < 3));
+    Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap())
+}
+
+/// A model as a function.
+pub(crate) type Written = fn(&mut Ctx) -> Result<()>;
+
+pub(crate) type Run = DpVi<Written, AutoNormal, Poisson>;
+
+/// The run that all tests make, interrupt and resume.
+pub(crate) fn run() -> Run {
+    DpVi::new(logistic as Written, AutoNormal::new())
+        .budget(BUDGET)
+        .subsample(Poisson::rate(0.2).unwrap())
+        .steps(STEPS)
+}
+
+/// Every bit of what was found.
+pub(crate) fn bits(fit: &Fit) -> Vec<u64> {
+    let posterior = fit.posterior();
+    let (mean, sd) = (posterior.mean("w").unwrap(), posterior.sd("w").unwrap());
+    mean.iter().chain(&sd).map(|x| x.to_bits()).collect()
+}
+
+/// A folder of its own that goes when the test is over.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("dp-vi-test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,37 @@
+//! The examples run, and what they assert holds.
+
+#[path = "../examples/full_batch.rs"]
+mod full_batch;
+#[path = "../examples/own_mechanism.rs"]
+mod own_mechanism;
+#[path = "../examples/own_optimiser.rs"]
+mod own_optimiser;
+#[path = "../examples/resuming.rs"]
+mod resuming;
+#[path = "../examples/shared_ledger.rs"]
+mod shared_ledger;
+
+#[test]
+fn full_batch_runs() {
+    full_batch::main().unwrap();
+}
+
+#[test]
+fn own_mechanism_runs() {
+    own_mechanism::main().unwrap();
+}
+
+#[test]
+fn own_optimiser_runs() {
+    own_optimiser::main().unwrap();
+}
+
+#[test]
+fn resuming_runs() {
+    resuming::main().unwrap();
+}
+
+#[test]
+fn shared_ledger_runs() {
+    shared_ledger::main().unwrap();
+}

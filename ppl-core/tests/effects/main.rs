@@ -1,0 +1,12 @@
+//! Statements, handlers, and what runs a model.
+
+mod common;
+mod enumerate;
+mod handlers;
+mod keys;
+mod laws;
+mod matching;
+mod mistakes;
+mod plates;
+mod predictive;
+mod summaries;

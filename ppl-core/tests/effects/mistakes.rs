@@ -1,0 +1,172 @@
+//! Bad models: the message names the site, the shapes, the line, and what to do.
+
+use crate::common::{Normal, failure, number, records};
+use ndarray::{ArrayD, array};
+use ppl_core::handlers::{block, condition, replay, substitute};
+use ppl_core::{Constraint, Ctx, Distribution, Predictive, Result, Values, simulate};
+
+fn told(result: Result<Values>) -> String {
+    result.map_or_else(|error| error.to_string(), |_| "nothing was wrong".to_owned())
+}
+
+fn simple(ctx: &mut Ctx) -> Result<()> {
+    let w = ctx.sample("w", Normal::new(0.0, 1.0).iid(2))?;
+    ctx.each_record(|ctx, record| ctx.observe("y", Normal::new(w.sum(), 1.0), record.get("y")?))
+}
+
+#[test]
+fn a_duplicate_site_wherever_it_stands() {
+    let message = failure(|ctx| {
+        ctx.sample("s", Normal::new(0.0, 1.0))?;
+        ctx.each_record(|ctx, record| ctx.observe("s", Normal::new(0.0, 1.0), record.get("y")?))
+    });
+    assert!(
+        message.starts_with("the name 's' is used by two sites of the model (")
+            && message.contains("mistakes.rs:")
+    );
+    // Scopes make names, and names of scopes count.
+    let message = failure(|ctx| {
+        ctx.param("a/s", 1.0, Constraint::Real)?;
+        ctx.scope("a", |ctx| ctx.param("s", 1.0, Constraint::Real)).map(|_| ())
+    });
+    assert!(message.starts_with("the name 'a/s' is used by two sites"), "{message}");
+    // Hidden sites keep their names: their noise is named so.
+    let message = failure(|ctx| {
+        ctx.with(ppl_core::handlers::Block::sites(["p"]), |ctx| ctx.param("p", 1.0, Constraint::Real))?;
+        ctx.param("p", 1.0, Constraint::Real).map(|_| ())
+    });
+    assert!(message.starts_with("the name 'p' is used by two sites"), "{message}");
+}
+
+#[test]
+fn values_that_do_not_fit() {
+    let data = records(3);
+    let message = told(simulate(&simple, &data));
+    assert!(
+        message.starts_with(
+            "site 'w': there is no value for this site: put seed (to draw it), condition or substitute"
+        ),
+        "{message}"
+    );
+    let message = told(simulate(&condition(simple, [("w", array![1.0, 2.0, 3.0])]), &data));
+    assert_eq!(message, "site 'w': a value of shape [2] is needed, got [3]");
+    let message = told(simulate(&condition(simple, [("v", 1.0)]), &data));
+    assert_eq!(
+        message,
+        "site 'w': there is no value for this site: put seed (to draw it), condition or substitute around the model, or trace it with \
+         Unconstrained (to make it an input)"
+    );
+    let both = condition(substitute(simple, [("w", array![0.0, 0.0])]), [("v", 1.0)]);
+    assert_eq!(
+        told(simulate(&both, &data)),
+        "a handler is for 'v', but the model has no such site there; it has [w, y]"
+    );
+    let hidden = block(replay(simple, [("w", array![0.0, 0.0])]), ["w", "x"]);
+    assert!(told(simulate(&hidden, &data)).starts_with("a handler is for 'x'"));
+    // A value for each record: one more axis, of the right length.
+    let each =
+        |ctx: &mut Ctx<'_>| ctx.each_record(|ctx, _| ctx.sample("z", Normal::new(0.0, 1.0)).map(|_| ()));
+    let message = told(simulate(&condition(each, [("z", array![1.0, 2.0])]), &data));
+    assert_eq!(message, "input 'given/z' takes 1 numbers for each of 3 records, got 2 in all");
+    let message = told(simulate(&condition(each, [("z", ArrayD::zeros(vec![3, 2]))]), &data));
+    assert_eq!(message, "site 'z': a value of shape [] is needed (or [records] and then []), got [3, 2]");
+    let bad = array![1.0, f64::NAN, 0.0];
+    let message = told(simulate(&condition(each, [("z", bad)]), &data));
+    assert_eq!(message, "site 'z': value NaN (record 1) is outside the support (finite)");
+}
+
+#[test]
+fn scales_masks_and_what_leaks() {
+    let message = failure(|ctx| ctx.scale(0.0, |ctx| ctx.factor("f", 1.0)));
+    assert!(
+        message.starts_with(
+            "site 'f': a scale must be positive and finite, got 0; to leave terms out, use a mask"
+        )
+    );
+    let message = failure(|ctx| ctx.scale(f64::NAN, |ctx| ctx.factor("f", 1.0)));
+    assert!(message.contains("got NaN"), "{message}");
+    let message = failure(|ctx| {
+        let mask = ctx.graph().array(&array![1.0, 0.0, 1.0].into_dyn());
+        ctx.mask(mask, |ctx| ctx.sample("w", Normal::new(0.0, 1.0).iid(3))).map(|_| ())
+    });
+    // A vector taken as one outcome has one term.
+    assert!(message.starts_with("site 'w': mask: shapes [3] and [] do not go together"), "{message}");
+    for leak in [
+        |ctx: &mut Ctx<'_>| {
+            let y = leaked(ctx)?;
+            ctx.deterministic("d", y).map(|_| ())
+        },
+        |ctx: &mut Ctx<'_>| {
+            let y = leaked(ctx)?;
+            ctx.factor("d", y)
+        },
+        |ctx: &mut Ctx<'_>| {
+            let y = leaked(ctx)?;
+            ctx.scale(y, |ctx| ctx.factor("d", 1.0))
+        },
+        |ctx: &mut Ctx<'_>| {
+            let y = leaked(ctx)?;
+            ctx.mask(y, |ctx| ctx.sample("d", Normal::new(0.0, 1.0))).map(|_| ())
+        },
+        |ctx: &mut Ctx<'_>| {
+            let y = leaked(ctx)?;
+            ctx.enumerate("d", crate::common::Coin(0.0.into()), |ctx, z| ctx.factor("inner", z * y))
+        },
+    ] {
+        let message = failure(leak);
+        assert!(message.contains("'d'") || message.contains("'inner'"), "{message}");
+        assert!(message.contains("would mix records") && message.contains("mistakes.rs:"), "{message}");
+    }
+}
+
+/// A value of a record, outside.
+fn leaked<'g>(ctx: &mut Ctx<'g>) -> Result<ppl_core::Var<'g>> {
+    let mut out = None;
+    ctx.each_record(|_, record| {
+        out = Some(record.get("y")?);
+        Ok(())
+    })?;
+    Ok(out.unwrap())
+}
+
+#[test]
+fn predictions_that_cannot_be_made() {
+    let data = records(3);
+    let message = |draws: Vec<(&str, ArrayD<f64>)>| {
+        let draws: Values = draws.into_iter().map(|(name, values)| (name.to_owned(), values)).collect();
+        told(Predictive::posterior(&simple, draws).and_then(|predictive| predictive.run(&data)))
+    };
+    assert!(message(vec![]).contains("draws of at least one site are needed"));
+    assert!(message(vec![("w", number(1.0))]).contains("a first axis that counts them"));
+    let two = || ArrayD::zeros(vec![2, 2]);
+    assert_eq!(message(vec![("v", ArrayD::zeros(vec![3])), ("w", two())]), "'v' has 3 draws, and 'w' has 2");
+    assert!(message(vec![("v", two())]).starts_with("a handler is for 'v'"));
+    assert_eq!(
+        message(vec![("w", ArrayD::zeros(vec![2, 3]))]),
+        "site 'w': a value of shape [2, 2] is needed, [2] before its own [2], got [2, 3]"
+    );
+    let unknown = Predictive::prior(&simple, 2).only(["z"]).run(&data).unwrap_err().to_string();
+    assert_eq!(unknown, "the model has no site 'z' to predict; it has [w, y]");
+    let none = Predictive::prior(&simple, 0);
+    assert_eq!(none.run(&data).unwrap()["y"].shape(), [0, 3]);
+    assert!(none.log_predictive_density(&data).unwrap_err().to_string().contains("at least one draw, got 0"));
+}
+
+/// Observations outside the support, known while tracing and found in a column, under a handler as without.
+#[test]
+fn observations_outside_the_support() {
+    let public = failure(|ctx| ctx.observe("c", crate::common::Coin(0.0.into()), 0.5));
+    assert_eq!(public, "site 'c': value 0.5 is outside the support (0 or 1)");
+    let model = |ctx: &mut Ctx<'_>| {
+        ctx.scope("part", |ctx| {
+            ctx.each_record(|ctx, record| ctx.observe("c", crate::common::Coin(0.0.into()), record.get("y")?))
+        })
+    };
+    let message = ppl_core::log_density(&model, &records(3), &Values::new()).unwrap_err().to_string();
+    assert!(
+        message.starts_with("site 'part/c': value -1 (column 'y', record 0) is outside the support"),
+        "{message}"
+    );
+    let message = Predictive::prior(&model, 1).log_likelihood(&records(3)).unwrap_err().to_string();
+    assert!(message.contains("column 'y', record 0"), "{message}");
+}

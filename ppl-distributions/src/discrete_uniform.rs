@@ -1,0 +1,107 @@
+//! The uniform distribution on integers.
+
+use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
+
+/// Up to 2⁵³ every integer is a number of `f64`.
+const LARGEST: f64 = 9_007_199_254_740_992.0;
+
+/// Integers from `low` to `high`, both included, all equally likely.
+///
+/// ```text
+/// p(k) = 1/(high − low + 1)        k ∈ {low, low + 1, …, high}
+/// ```
+///
+/// Where the bounds are numbers, `low ≤ high` is checked and the support is known; where they are values of the model, `log_prob` is −∞
+/// outside of them. A draw is `low + ⌊u (high − low + 1)⌋` of uniform noise: probabilities are off by less than the spacing of the noise.
+///
+/// ```
+/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_distributions::DiscreteUniform;
+/// let graph = Graph::new();
+/// let k = graph.input("k", ())?;
+/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[DiscreteUniform::new(1.0, 6.0).log_prob(k)])?);
+/// plan.set("k", &[5.0])?;
+/// plan.run();
+/// assert_eq!(plan.output(0), [-6.0_f64.ln()]);
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct DiscreteUniform<'g> {
+    low: Value<'g>,
+    high: Value<'g>,
+}
+
+impl<'g> DiscreteUniform<'g> {
+    /// The smallest and the largest outcome, integers; numbers or arrays.
+    pub fn new(low: impl Into<Value<'g>>, high: impl Into<Value<'g>>) -> Self {
+        Self { low: low.into(), high: high.into() }
+    }
+
+    /// Number of outcomes.
+    #[track_caller]
+    fn count(&self, graph: &'g Graph) -> Var<'g> {
+        self.high.on(graph) - self.low.on(graph) + 1.0
+    }
+}
+
+impl<'g> Distribution<'g> for DiscreteUniform<'g> {
+    fn name(&self) -> &'static str {
+        "DiscreteUniform"
+    }
+
+    fn parameters(&self) -> Vec<Parameter<'g>> {
+        let low = Constraint::IntegerInterval(-LARGEST, LARGEST);
+        let high = Constraint::IntegerInterval(self.low.known().unwrap_or(-LARGEST), LARGEST);
+        vec![
+            Parameter { name: "low", value: self.low, domain: low },
+            Parameter { name: "high", value: self.high, domain: high },
+        ]
+    }
+
+    fn support(&self) -> Constraint {
+        match (self.low.known(), self.high.known()) {
+            (Some(low), Some(high)) => Constraint::IntegerInterval(low, high),
+            _ => Constraint::DependentInteger,
+        }
+    }
+
+    #[track_caller]
+    fn log_prob(&self, value: Var<'g>) -> Var<'g> {
+        let graph = value.graph();
+        let log_prob = -self.count(graph).log();
+        let inside = value.greater_equal(self.low) * value.less_equal(self.high);
+        inside.select(log_prob, f64::NEG_INFINITY)
+    }
+
+    fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
+        let uniform = noise.draw(NoiseKind::Uniform, prefix.concat(&self.batch_shape()?))?;
+        let graph = noise.graph();
+        // The product may be rounded up to the count.
+        Ok((self.low.on(graph) + (uniform * self.count(graph)).floor()).min(self.high))
+    }
+
+    fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(0.5 * self.low.on(graph) + 0.5 * self.high.on(graph))
+    }
+
+    fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let count = self.count(graph);
+        Some((count - 1.0) * (count + 1.0) / 12.0)
+    }
+
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(self.count(graph).log())
+    }
+
+    fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let below = (value.floor() - self.low.on(graph) + 1.0) / self.count(graph);
+        Some(below.max(0.0).min(1.0))
+    }
+
+    fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = probability.graph();
+        let place = (probability * self.count(graph)).ceil() - 1.0;
+        Some((self.low.on(graph) + place.max(0.0)).min(self.high))
+    }
+}

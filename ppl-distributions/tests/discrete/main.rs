@@ -1,0 +1,7 @@
+//! Discrete distributions: golden values, derivatives, draws, shapes and refusals.
+
+mod common;
+mod draws;
+mod golden;
+mod gradients;
+mod shapes;
