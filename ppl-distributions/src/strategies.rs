@@ -16,3 +16,8 @@ pub fn scale() -> impl Strategy<Value = f64> {
 pub fn logit() -> impl Strategy<Value = f64> {
     prop_oneof![Just(0.0), -5.0..5.0_f64, -700.0..700.0_f64]
 }
+
+/// A shape, concentration, degrees of freedom: most of them moderate, some tiny or huge.
+pub fn shape() -> impl Strategy<Value = f64> {
+    prop_oneof![0.1..10.0_f64, (-7.0..14.0_f64).prop_map(f64::exp), Just(1.0)]
+}
