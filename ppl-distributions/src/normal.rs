@@ -1,12 +1,12 @@
 //! The normal distribution.
 
+use crate::helpers::LN_SQRT_TAU;
+use crate::helpers::{at_batch_shape, normal_noise};
 use ppl_core::{
-    Constraint, Distribution, Map, Noise, NoiseKind, Parameter, Result, Shape, Transport, Value, Var,
+    Constraint, Distribution, Graph, Map, Noise, Parameter, Result, Shape, Transport, Value, Var,
 };
+use std::f64::consts::SQRT_2;
 use std::rc::Rc;
-
-/// `ln √(2π)`
-const LOG_SQRT_2PI: f64 = 0.918_938_533_204_672_8;
 
 /// The normal distribution with mean `loc` and standard deviation `scale`.
 ///
@@ -21,22 +21,20 @@ const LOG_SQRT_2PI: f64 = 0.918_938_533_204_672_8;
 /// use ppl_distributions::Normal;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let log_prob = Normal::new(1.0, 2.0).log_prob(x);
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[log_prob])?);
+/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Normal::new(1.0, 2.0).log_prob(x)])?);
 /// plan.set("x", &[3.0])?;
 /// plan.run();
-/// let expected = -0.5 - 2.0_f64.ln() - 0.5 * (2.0 * std::f64::consts::PI).ln();
-/// assert!((plan.output(0)[0] - expected).abs() < 1e-15);
+/// assert!((plan.output(0)[0] - (-0.5 - 2.0_f64.ln() - 0.5 * (2.0 * std::f64::consts::PI).ln())).abs() < 1e-14);
 /// # Ok::<(), ppl_core::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Normal<'g> {
-    loc: Value<'g>,
-    scale: Value<'g>,
+    pub(crate) loc: Value<'g>,
+    pub(crate) scale: Value<'g>,
 }
 
 impl<'g> Normal<'g> {
-    /// Mean and standard deviation; each a number or an array, broadcast together.
+    /// Mean and standard deviation. Each is a number or an array; they are broadcast together.
     pub fn new(loc: impl Into<Value<'g>>, scale: impl Into<Value<'g>>) -> Self {
         Self { loc: loc.into(), scale: scale.into() }
     }
@@ -60,13 +58,48 @@ impl<'g> Distribution<'g> for Normal<'g> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        let (loc, scale) = (self.loc.on(value.graph()), self.scale.on(value.graph()));
-        -0.5 * ((value - loc) / scale).square() - (scale.log() + LOG_SQRT_2PI)
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        -0.5 * ((value - loc) / scale).square() - (scale.log() + LN_SQRT_TAU)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        let z = noise.draw(NoiseKind::StandardNormal, prefix.concat(&self.batch_shape()?))?;
-        Ok(self.loc.on(noise.graph()) + self.scale.on(noise.graph()) * z)
+        let z = normal_noise(self, prefix, noise)?;
+        let graph = noise.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Ok(loc + scale * z)
+    }
+
+    #[track_caller]
+    fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let loc = self.loc.on(graph);
+        at_batch_shape(self, loc)
+    }
+
+    #[track_caller]
+    fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let scale = self.scale.on(graph);
+        at_batch_shape(self, scale.square())
+    }
+
+    #[track_caller]
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let scale = self.scale.on(graph);
+        at_batch_shape(self, scale.log() + (LN_SQRT_TAU + 0.5))
+    }
+
+    #[track_caller]
+    fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(0.5 * ((loc - value) / (scale * SQRT_2)).erfc())
+    }
+
+    #[track_caller]
+    fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = probability.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(loc + scale * probability.ndtri())
     }
 
     fn transport(&self) -> Option<Transport<'g>> {

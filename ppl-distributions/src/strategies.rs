@@ -37,3 +37,8 @@ pub fn member(set: Constraint, shape: impl Into<Shape>, size: f64) -> impl Strat
 pub fn concentrations(n: usize) -> impl Strategy<Value = ArrayD<f64>> {
     member(Constraint::Positive, n, 12.0)
 }
+
+/// A shape, concentration, degrees of freedom: most of them moderate, some tiny or huge.
+pub fn shape() -> impl Strategy<Value = f64> {
+    prop_oneof![0.1..10.0_f64, (-7.0..14.0_f64).prop_map(f64::exp), Just(1.0)]
+}

@@ -1,5 +1,7 @@
 //! Tests that go over all distributions: golden values, normalisation, derivatives, draws, shapes.
 
+mod continuous;
+
 use crate::{Bernoulli, HalfNormal, Normal, strategies};
 use ndarray::ArrayD;
 use ppl_core::{
