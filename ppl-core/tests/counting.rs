@@ -102,7 +102,8 @@ fn distribution_functions_are_sums() {
 /// The quantile against the sum of probabilities, one after the other, at the middle of each step and at its ends.
 #[test]
 fn quantiles_invert_sums() {
-    let cases: [(&str, fn(Var<'_>) -> Var<'_>, fn(f64) -> f64); 3] = [
+    type Case = (&'static str, fn(Var<'_>) -> Var<'_>, fn(f64) -> f64);
+    let cases: [Case; 3] = [
         ("poisson", |u| u.poisson_quantile(2.5), |k| 2.5 / k),
         ("binomial", |u| u.binomial_quantile(8.0, -0.5), |k| (9.0 - k) / k * (-0.5_f64).exp()),
         (

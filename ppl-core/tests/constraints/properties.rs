@@ -31,11 +31,8 @@ fn log_determinant(mut a: Vec<Vec<f64>>) -> (f64, f64) {
         let scale = a[c][c];
         a[c].iter_mut().for_each(|x| *x /= scale);
         for r in (0..n).filter(|&r| r != c) {
-            let factor = a[r][c];
-            for k in 0..2 * n {
-                let step = factor * a[c][k];
-                a[r][k] -= step;
-            }
+            let (factor, from) = (a[r][c], a[c].clone());
+            a[r].iter_mut().zip(&from).for_each(|(x, y)| *x -= factor * y);
         }
     }
     let norm = a.iter().map(|row| row[n..].iter().map(|x| x.abs()).sum::<f64>()).fold(0.0, f64::max);

@@ -116,7 +116,7 @@ impl Point {
             let width = if from < bend { 4.0 } else { from };
             // One panel where the tail is short.
             let end = (from + width).min(to);
-            total += panel(from, end, &value);
+            total += panel(from, end, value);
             from = end;
         }
         total

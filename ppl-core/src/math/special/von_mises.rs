@@ -41,9 +41,9 @@ fn lower(concentration: f64, d: f64, weight: impl Fn(f64) -> f64) -> f64 {
     }
     let value = |v: f64| relative(concentration, d - v, d) * weight(d - v);
     if to > 1.0 && concentration > 4.0 {
-        panel(0.0, 0.5 * to, &value) + panel(0.5 * to, to, &value)
+        panel(0.0, 0.5 * to, value) + panel(0.5 * to, to, value)
     } else {
-        panel(0.0, to, &value)
+        panel(0.0, to, value)
     }
 }
 
@@ -54,7 +54,7 @@ fn density(concentration: f64, d: f64) -> f64 {
 }
 
 fn inside(concentration: f64) -> bool {
-    concentration >= 0.0 && concentration < f64::INFINITY
+    (0.0..f64::INFINITY).contains(&concentration)
 }
 
 /// The probability of an angle from −π to d, for concentration κ ≥ 0; 0 below −π, 1 above π.

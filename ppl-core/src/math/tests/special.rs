@@ -76,7 +76,7 @@ fn computed(name: &str, [x, y, z]: [f64; 3], value: f64) -> (f64, f64, f64) {
         "atan" => (atan(x), 1.0, 4e-16),
         "lgamma1p" => (
             lgamma_of_1_plus(x),
-            1.0 + 1.0 / value.abs().min(1.0) * f64::from(u8::from(x > 0.4 || x < -0.4)),
+            1.0 + 1.0 / value.abs().min(1.0) * f64::from(u8::from(!(-0.4..=0.4).contains(&x))),
             4e-15,
         ),
         "deviance" => (deviance(x, y), 1.0, 4e-15),
