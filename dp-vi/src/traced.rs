@@ -25,8 +25,10 @@ impl<'g> Handler<'g> for Mirrored {
         let support = message.support();
         let shape = support.unconstrained_shape(&message.shape()?)?;
         let input = message.graph().input(Self::input_name(&message.name), shape)?;
+        // A value that is given has no unconstrained one until it is said.
+        message.give(support.constrain(input))?;
         message.unconstrained = Some(input);
-        message.give(support.constrain(input))
+        Ok(())
     }
 }
 
