@@ -58,8 +58,10 @@ impl<'g> Kumaraswamy<'g> {
     /// `ln E xⁿ = ln b + ln B(1 + n/a, b)`
     fn moment(&self, graph: &'g Graph, n: f64) -> Var<'g> {
         let (a, b) = (self.concentration1.on(graph), self.concentration0.on(graph));
-        let part = n / a;
-        part.lgamma1p() + b.lgamma1p() - (b + part).lgamma1p()
+        let (part, top) = (n / a, b + 1.0);
+        // ln Γ(1 + b) − ln Γ(1 + b + n/a) by Stirling's formula, of which the large terms cancel here.
+        let gammas = top.stirling_error() - (top + part).stirling_error() - (b + 0.5) * (part / top).log1p();
+        part.lgamma1p() + gammas - part * ((top + part).log() - 1.0)
     }
 }
 

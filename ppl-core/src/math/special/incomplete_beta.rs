@@ -18,6 +18,9 @@ use crate::math::{digamma, exp, expm1, ln, ln1p, softplus, trigamma};
 /// ½ ln 2π
 const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
+/// Where x = e^−POWER no longer counts beside 1.
+const POWER: f64 = 40.0;
+
 /// Parameters and a point, on whichever side of the mode.
 #[derive(Clone, Copy)]
 struct Point {
@@ -239,17 +242,27 @@ pub(crate) fn student_t_slope(df: f64, z: f64) -> f64 {
     0.5 * z * (df.recip() - 0.5 * Point::at(0.5 * df, 0.5, odds).slope(false))
 }
 
+/// ln B(a, b) by Stirling's formula, of which the large terms cancel.
+fn log_beta(a: f64, b: f64) -> f64 {
+    let stirling = stirling_error(a) + stirling_error(b) - stirling_error(a + b);
+    stirling - 0.5 * (ln(a) + ln(b / (a + b))) + HALF_LN_TWO_PI - a * ln1p(b / a) - b * ln1p(a / b)
+}
+
 /// The log-odds of the x with I(x; a, b) = p, for 0 < p < 1.
 fn log_odds(a: f64, b: f64, p: f64) -> f64 {
     let variance = trigamma(a) + trigamma(b);
     let deviation = variance.sqrt();
     let centre = digamma(a) - digamma(b);
-    // ln I is a ln x − ln(a B(a, b)) where x is small, and ln(1 − I) likewise.
-    let log_beta = -Point::at(a, b, 0.0).log_density() - (a + b) * std::f64::consts::LN_2;
-    let mut odds = (centre + deviation * ndtri(p)).clamp(
-        ((ln(p) + ln(a) + log_beta) / a).min(700.0),
-        (-(ln(1.0 - p) + ln(b) + log_beta) / b).max(-700.0),
-    );
+    // I = xᵃ/(a B(a, b)) where x is so small that neither x nor bx counts beside 1, and 1 − I likewise.
+    let log_beta = log_beta(a, b);
+    let (from_left, from_right) = ((ln(p) + ln(a) + log_beta) / a, -(ln(1.0 - p) + ln(b) + log_beta) / b);
+    if from_left < -POWER - ln(b.max(1.0)) {
+        return from_left;
+    }
+    if from_right > POWER + ln(a.max(1.0)) {
+        return from_right;
+    }
+    let mut odds = (centre + deviation * ndtri(p)).min(from_right.max(-700.0)).max(from_left.min(700.0));
     let (upper_half, target) = if p > 0.5 { (true, ln(1.0 - p)) } else { (false, ln(p)) };
     for _ in 0..200 {
         let point = Point::at(a, b, odds);

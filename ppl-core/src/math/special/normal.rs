@@ -160,7 +160,18 @@ pub(crate) fn normal_interval_moments(a: f64, b: f64) -> (f64, f64) {
     }
     let seen = seen_from_the_mode(a, b);
     let total = interval_integral(seen, |_| 1.0);
-    let mean = interval_integral(seen, |v| v) / total;
-    let variance = interval_integral(seen, |v| (v - mean) * (v - mean)) / total;
-    (seen.0 + seen.1 * mean, variance)
+    // The mean, and its distance from the end.
+    let (mean, place) = if a < 0.0 && b > 0.0 {
+        // (φ(a) − φ(b))/(Φ(b) − Φ(a)) with b² − a² as a product; the nearer end has the larger density.
+        let (near, far, sign) = if -a <= b { (a, b, 1.0) } else { (b, a, -1.0) };
+        let fall = if far.is_finite() { 0.5 * (far - near) * (far + near) } else { f64::INFINITY };
+        let density = exp(-0.5 * near * near - LN_SQRT_TAU - log_ndtr_difference(a, b));
+        let mean = if near.is_finite() { -sign * density * expm1(-fall) } else { 0.0 };
+        (mean, (mean - seen.0) * seen.1)
+    } else {
+        let place = interval_integral(seen, |v| v) / total;
+        (seen.0 + seen.1 * place, place)
+    };
+    let variance = interval_integral(seen, |v| (v - place) * (v - place)) / total;
+    (mean, variance)
 }

@@ -138,7 +138,7 @@ pub(crate) fn von_mises_cdf_inverse(concentration: f64, p: f64) -> f64 {
         }
         let step = next - d;
         d = next;
-        if !(step.abs() > 1e-6 * unit) {
+        if !(step.abs() > 1e-6 * unit.min(ratio)) {
             break;
         }
     }

@@ -103,3 +103,139 @@ fn errors_stay_within_the_stated_bounds() {
     let broken: Vec<_> = worst.iter().filter(|(_, found)| found.0 > 1.0).collect();
     assert!(broken.is_empty(), "(function, (times the bound, error, arguments, value)): {broken:#?}");
 }
+
+/// Numbers in (0, 1), and others spread evenly in the logarithm (SplitMix, Steele, Lea and Flood 2014).
+struct Stream(u64);
+
+impl Stream {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (((z ^ (z >> 31)) >> 12) as f64 + 0.5) / 4_503_599_627_370_496.0
+    }
+
+    fn spread(&mut self, low: f64, high: f64) -> f64 {
+        (low.ln() + (high.ln() - low.ln()) * self.uniform()).exp()
+    }
+
+    /// From both tails and the middle.
+    fn probability(&mut self) -> f64 {
+        match (self.uniform() * 4.0) as u32 {
+            0 => self.spread(1e-300, 0.5),
+            1 => 1.0 - self.spread(1e-15, 0.5),
+            _ => self.uniform(),
+        }
+    }
+}
+
+/// Inverses over many orders of magnitude: the probability comes back to rounding, that of the quantile included.
+#[test]
+fn inverses_invert() {
+    let mut stream = Stream(1);
+    // How far p moves when the coordinate with this density is rounded, and its own exponent is.
+    let allowed = |p: f64, density: f64, at: f64| {
+        p * (1.0 + p.ln().abs()) * 1e-13 + density * (1.0 + at.abs()) * 8.0 * f64::EPSILON
+    };
+    for _ in 0..20_000 {
+        let (a, p) = (stream.spread(1e-9, 1e13), stream.probability());
+        let l = log_gamma_p_inverse(a, p);
+        // Below, the quantile is not a number that P could be asked for.
+        if l > -700.0 {
+            let (found, p) = if p <= 0.5 { (gamma_p(a, l.exp()), p) } else { (gamma_q(a, l.exp()), 1.0 - p) };
+            let tolerance = allowed(p, log_gamma_density(a, l).exp(), l);
+            assert!((found - p).abs() <= tolerance, "gamma {a} {p}: ln x = {l}, P = {found}");
+        }
+    }
+    for _ in 0..2000 {
+        let (a, b, p) = (stream.spread(1e-6, 1e9), stream.spread(1e-6, 1e9), stream.probability());
+        let odds = logit_beta_i_inverse(a, b, p);
+        assert!(odds.is_finite(), "beta {a} {b} {p}: {odds}");
+        // Beyond, x or 1 − x is not a number that I could be asked for.
+        if odds.abs() < 36.0 {
+            // From the end that is nearer, where the point is exact.
+            let (found, p) = if odds < 0.0 {
+                (beta_i(a, b, sigmoid(odds)), p)
+            } else {
+                (beta_i(b, a, sigmoid(-odds)), 1.0 - p)
+            };
+            let tolerance = allowed(p, log_beta_density(a, b, odds).exp(), odds) + f64::EPSILON;
+            assert!((found - p).abs() <= tolerance, "beta {a} {b} {p}: log-odds {odds}, I = {found}");
+        }
+    }
+    for _ in 0..2000 {
+        let (k, p) = (stream.spread(1e-6, 1e12), stream.probability().min(0.5));
+        let d = von_mises_cdf_inverse(k, p);
+        let density = (-2.0 * k * (0.5 * d).sin().powi(2)).exp() / (std::f64::consts::TAU * i0e(k));
+        let found = von_mises_cdf(k, d);
+        assert!((found - p).abs() <= allowed(p, density, 3.2), "von Mises {k} {p}: {d}, F = {found}");
+    }
+}
+
+/// Arguments at the edges of the numbers: an answer, if only NaN, without a panic and without many steps.
+#[test]
+fn edges_are_answered() {
+    let edges = [
+        0.0,
+        -0.0,
+        1.0,
+        5e-324,
+        f64::MIN_POSITIVE,
+        f64::MAX,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        -1.0,
+        0.5,
+        1e-20,
+        1.0 - 1e-16,
+        700.0,
+    ];
+    for a in edges {
+        for b in edges {
+            for f in [
+                gamma_p,
+                gamma_q,
+                log_gamma_p_inverse,
+                log_gamma_q_inverse,
+                log_gamma_density,
+                gamma_slope,
+                gamma_curvature,
+                log_ndtr_difference,
+                student_t_cdf,
+                student_t_slope,
+                von_mises_cdf,
+                von_mises_cdf_inverse,
+                von_mises_slope,
+            ] {
+                let value = f(a, b);
+                assert!(!(a.is_nan() || b.is_nan()) || value.is_nan(), "{a} {b}: {value}");
+            }
+            for c in edges {
+                for f in [beta_i, logit_beta_i_inverse, log_beta_density, beta_slope_a, beta_slope_b] {
+                    let value = f(a, b, c);
+                    assert!(
+                        !(a.is_nan() || b.is_nan() || c.is_nan()) || value.is_nan(),
+                        "{a} {b} {c}: {value}"
+                    );
+                }
+            }
+        }
+    }
+    assert_eq!((gamma_p(2.0, 0.0), gamma_q(2.0, 0.0), gamma_p(2.0, f64::INFINITY)), (0.0, 1.0, 1.0));
+    assert_eq!((beta_i(2.0, 3.0, 0.0), beta_i(2.0, 3.0, 1.0)), (0.0, 1.0));
+    assert_eq!(
+        (log_gamma_p_inverse(2.0, 0.0), log_gamma_p_inverse(2.0, 1.0)),
+        (f64::NEG_INFINITY, f64::INFINITY)
+    );
+    assert!(gamma_p(-1.0, 2.0).is_nan() && gamma_p(1.0, -2.0).is_nan() && beta_i(1.0, 1.0, 1.5).is_nan());
+    assert_eq!((ndtri(0.0), ndtri(1.0), ndtri_exp(0.0)), (f64::NEG_INFINITY, f64::INFINITY, f64::INFINITY));
+    assert_eq!((log_ndtr(f64::NEG_INFINITY), log_ndtr(f64::INFINITY)), (f64::NEG_INFINITY, 0.0));
+    assert!(log_ndtr(f64::NAN).is_nan() && ndtri(-0.1).is_nan() && ndtri_exp(0.1).is_nan());
+    assert_eq!(
+        (atan(f64::INFINITY), atan(-0.0).to_bits()),
+        (std::f64::consts::FRAC_PI_2, (-0.0_f64).to_bits())
+    );
+    assert_eq!((i0e(0.0), i1e(0.0), bessel_ratio(f64::INFINITY)), (1.0, 0.0, 1.0));
+}
