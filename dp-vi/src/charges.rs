@@ -54,11 +54,6 @@ impl Charges {
         all
     }
 
-    /// What is left to be paid of a run that has paid for so many steps.
-    pub(crate) fn rest(&self, paid: u64) -> Composition {
-        Composition::single(self.step, self.pricing.events(self.steps.saturating_sub(paid)))
-    }
-
     /// The whole run's ε at the budget's δ.
     pub(crate) fn epsilon(&self, budget: Budget) -> Result<Certified> {
         let mut ledger = Ledger::new(budget)?;

@@ -104,9 +104,12 @@ impl<M, G, S> DpVi<M, G, S> {
 }
 
 /// Where a run begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum From {
     Start,
     Checkpoint,
+    /// At a checkpoint, and it ends there.
+    End,
 }
 
 impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
@@ -148,6 +151,17 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         self.run(records, Some(purse), From::Checkpoint)
     }
 
+    /// What a run that left its checkpoint has found so far: no step is made and nothing is paid. For runs that will not go on.
+    ///
+    /// The posterior is the guide's, for the release that corrects it belongs to the end of the run. Only what has been released before
+    /// enters.
+    ///
+    /// # Errors
+    /// As [`DpVi::resume`].
+    pub fn conclude(self, records: &Sensitive<Records>) -> Result<Fit> {
+        self.run(records, None, From::End)
+    }
+
     fn run(mut self, records: &Sensitive<Records>, purse: Option<&mut dyn Purse>, from: From) -> Result<Fit> {
         let mut on_progress = self.on_progress.take();
         let (budget, shared_purse) = (self.settings.required_budget()?, purse.is_some());
@@ -163,8 +177,8 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         }
         let mut stored = match (from, &place) {
             (From::Start, _) => None,
-            (From::Checkpoint, Some((path, _))) => Some((Checkpoint::read(path)?, path.as_path())),
-            (From::Checkpoint, None) => {
+            (_, Some((path, _))) => Some((Checkpoint::read(path)?, path.as_path())),
+            (_, None) => {
                 let why = "a run is resumed from a file; name it with .checkpoint(…)";
                 return Err(Error::Missing { what: "the checkpoint", why });
             }
@@ -226,6 +240,9 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
                 check_paid(charges, purse, checkpoint.paid, shared_purse)?;
             }
         }
+        if from == From::End {
+            return Ok(training.fit());
+        }
         if charges.is_none() {
             let allowed = training.done() + training.left();
             training.gradient_mut().allow_unprotected(steps.saturating_sub(allowed))?;
@@ -241,12 +258,14 @@ fn pay_once(charges: &Charges, purse: &mut dyn Purse) -> Result<()> {
     Ok(purse.debit_all(&charges.once())?)
 }
 
-/// Makes sure that a ledger knows of everything that a resumed run has paid for, and that the rest is affordable. A ledger of the run's own
-/// is a new one, and is told.
+/// Makes sure that a ledger knows of everything that a resumed run has paid for. A ledger of the run's own is a new one, and is told.
+///
+/// Whether the rest is affordable shows block by block: after a kill between payment and checkpoint it may not be, and what can be had is
+/// still had then.
 fn check_paid(charges: &Charges, purse: &mut dyn Purse, steps: u64, shared: bool) -> Result<()> {
     let paid = charges.with_steps(steps);
     if !shared {
-        purse.debit_all(&paid)?;
+        return Ok(purse.debit_all(&paid)?);
     }
     for (event, wanted) in paid.iter() {
         let uses = purse.ledger().events().iter().filter(|(other, _)| *other == event);
@@ -255,7 +274,7 @@ fn check_paid(charges: &Charges, purse: &mut dyn Purse, steps: u64, shared: bool
             return Err(Error::ForeignLedger { recorded, paid: wanted, event });
         }
     }
-    Ok(purse.ledger().clone().debit_all(&charges.rest(steps))?)
+    Ok(())
 }
 
 /// All steps that are left, block by block.

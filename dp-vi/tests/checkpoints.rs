@@ -248,6 +248,32 @@ fn another_ledger_is_noticed_and_left_alone() {
     assert!(poor.debits().is_empty() && !folder.file("poor").exists());
 }
 
+/// As after a kill between payment and checkpoint, with a ledger that has room for nothing but the run.
+#[test]
+fn a_block_that_was_paid_for_twice_costs_the_last_one_and_no_more() {
+    let (records, folder) = (people(50, false), Folder::new());
+    let path = folder.file("run");
+    let mut ledger = Ledger::new(BUDGET).unwrap();
+    let begun =
+        seeded().checkpoint(&path, 10).on_progress(stop_at(25)).fit_from(&records, &mut ledger).unwrap();
+    let early = run().checkpoint(&path, 10).conclude(&records).unwrap();
+    assert_eq!(bits(&early), bits(&begun));
+    let step = begun.privacy().releases.last().unwrap().event;
+    ledger.debit(step, 10).unwrap();
+    let told = run().checkpoint(&path, 10).resume_from(&records, &mut ledger).unwrap_err().to_string();
+    assert!(told.contains("budget exceeded"), "{told}");
+    assert_eq!((uses(&ledger), Checkpoint::read(&path).unwrap().done()), (60, 50));
+    // What has been found is not lost, costs nothing more, and is what a run stopped there finds.
+    let before = std::fs::read(&path).unwrap();
+    let fit = run().checkpoint(&path, 10).conclude(&records).unwrap();
+    assert_eq!((fit.privacy().steps_done, fit.noise_aware().is_none()), (50, true));
+    let other = seeded().checkpoint(folder.file("other"), 10).on_progress(stop_at(50)).fit(&records).unwrap();
+    assert_eq!(bits(&fit), bits(&other));
+    assert_eq!((uses(&ledger), std::fs::read(&path).unwrap()), (60, before));
+    let told = run().conclude(&records).unwrap_err().to_string();
+    assert!(told.contains("the checkpoint is missing"), "{told}");
+}
+
 #[test]
 fn two_fits_share_one_ledger() {
     let records = people(50, false);

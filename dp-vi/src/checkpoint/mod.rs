@@ -43,7 +43,11 @@ use std::path::Path;
 ///
 /// *Payment.* Every block of steps is debited before its first step, and what is paid for is written down before it, too. A run that is
 /// killed between these two pays for the block again when it is resumed: a ledger may count up to one block too many,
-/// and never too few.
+/// and never too few. A ledger whose budget is exactly the run's then has no room for the last block; the steps before it are made all the
+/// same, and [`conclude`](crate::DpVi::conclude) ends the run with them.
+///
+/// *What else is left.* A process that is killed while it writes leaves the file's name with `.part` behind it, which is as secret; the next
+/// checkpoint overwrites it. Nothing here wipes disks.
 pub struct Checkpoint {
     pub(crate) seed: Option<Seed>,
     pub(crate) secret: bool,
