@@ -34,9 +34,9 @@
 //!     ctx.each_record(|ctx, record| ctx.observe("x", Normal(centre.into(), 1.0.into()), record.get("x")?))
 //! }
 //!
-//! // A model whose centre is known, and whose data are drawn.
-//! let known = handlers::condition(model, [("centre", 100.0)]);
-//! let drawn = handlers::seed(handlers::uncondition(known), 42);
+//! // A model whose data are drawn, and whose centre is known. (The other way round the centre would be forgotten with the data.)
+//! let known = handlers::condition(handlers::uncondition(model), [("centre", 100.0)]);
+//! let drawn = handlers::seed(known, 42);
 //! let records = Records::from_columns([("x", array![0.0, 0.0, 0.0])])?;
 //! let values = simulate(&drawn, &records)?;
 //! assert_eq!(values["centre"], arr0(100.0).into_dyn());
