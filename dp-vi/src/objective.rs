@@ -165,12 +165,6 @@ impl Objective {
             );
             return Err(Error::Guide { guide: guide.describe(), problem });
         }
-        if let Some(input) = traced.trace.inputs_to_fill().next() {
-            return Err(Error::Model(ppl_core::Error::Unsupported(format!(
-                "a model that draws values itself, or is given values for each record (input '{input}'); take seed and such \
-                 conditions away for inference"
-            ))));
-        }
         for site in &mut traced.sites {
             if let Some(initial) = recipe.initial.get(&site.name) {
                 site.initial = Some(initial.clone());

@@ -47,6 +47,12 @@ pub(crate) struct Traced<'g> {
 impl<'g> Traced<'g> {
     pub(crate) fn new(model: &impl Model, graph: &'g Graph, schema: &'g Schema) -> Result<Self> {
         let trace = trace(model, graph, schema, Unconstrained)?;
+        if let Some(input) = trace.inputs_to_fill().next() {
+            return Err(Error::Model(ppl_core::Error::Unsupported(format!(
+                "a model that draws values itself, or is given values for each record (input '{input}'); take seed and such \
+                 conditions away for inference"
+            ))));
+        }
         let sites = trace
             .latents()
             .map(|site| GuideSite {

@@ -57,7 +57,8 @@ impl ParameterLayout {
 /// ```
 /// use dp_vi::{ParameterLayout, ScaleByName, StepIndex, Transformation};
 /// let mut rates = ScaleByName::new([("guide/", 0.5), ("guide/w/log_scale", 0.125)])?;
-/// rates.init(&ParameterLayout::new([("guide/w/loc", 2), ("guide/w/log_scale", 1)]))?;
+/// let layout = ParameterLayout::new([("guide/w/loc", 2), ("guide/w/log_scale", 1)]);
+/// Transformation::<f64>::init(&mut rates, &layout)?;
 /// let mut x = [0.0; 3];
 /// rates.ascend(&mut x, &mut [8.0; 3], StepIndex { step: 0, steps: 1 });
 /// assert_eq!(x, [4.0, 4.0, 1.0]);
