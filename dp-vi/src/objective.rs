@@ -157,14 +157,6 @@ impl Objective {
         let mut traced = Traced::new(model, &graph, records.schema())?;
         traced.trace.check_observations(records.behind_the_wall()).map_err(without_the_value)?;
         graph.check_indices(records.behind_the_wall()).map_err(without_the_value)?;
-        if let Some(site) = traced.trace.record_latents().next() {
-            let problem = format!(
-                "has no values for '{}', a latent value inside the record plate ({}); it covers values that all records share: \
-                 sum the value out (ctx.enumerate, if it is discrete) or write the likelihood without it",
-                site.name, site.source_line
-            );
-            return Err(Error::Guide { guide: guide.describe(), problem });
-        }
         for site in &mut traced.sites {
             if let Some(initial) = recipe.initial.get(&site.name) {
                 site.initial = Some(initial.clone());
@@ -495,7 +487,7 @@ mod tests {
         };
         let refused = told(&local);
         assert!(
-            refused.contains("independent normals")
+            refused.contains("guides of shared values")
                 && refused.contains("'effect', a latent value inside the record plate")
                 && refused.contains("objective.rs:"),
             "{refused}"

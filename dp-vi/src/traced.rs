@@ -47,6 +47,14 @@ pub(crate) struct Traced<'g> {
 impl<'g> Traced<'g> {
     pub(crate) fn new(model: &impl Model, graph: &'g Graph, schema: &'g Schema) -> Result<Self> {
         let trace = trace(model, graph, schema, Unconstrained)?;
+        if let Some(site) = trace.record_latents().next() {
+            let problem = format!(
+                "have no values for '{}', a latent value inside the record plate ({}); they cover values that all records share: \
+                 sum the value out (ctx.enumerate, if it is discrete) or write the likelihood without it",
+                site.name, site.source_line
+            );
+            return Err(Error::Guide { guide: "guides of shared values", problem });
+        }
         if let Some(input) = trace.inputs_to_fill().next() {
             return Err(Error::Model(ppl_core::Error::Unsupported(format!(
                 "a model that draws values itself, or is given values for each record (input '{input}'); take seed and such \
