@@ -135,7 +135,7 @@ impl NoisySum {
 ///
 /// # Privacy
 /// Each release is one event, which the mechanism and the sampler state themselves. Releases must be paid for from a
-/// [`Ledger`] beforehand, and each step's batch and noise are used once. With a seed for tests nothing is private:
+/// [`Ledger`](dp_accountant::Ledger) beforehand, and each step's batch and noise are used once. With a seed for tests nothing is private:
 /// [`is_secret`](PrivateGradient::is_secret) tells.
 ///
 /// ```
