@@ -498,6 +498,12 @@ mod tests {
         let hidden = ppl_core::handlers::block(ppl_core::handlers::seed(model, 1), ["spread"]);
         let refused = told(&hidden);
         assert!(refused.contains("'draw/spread/noise/0'"), "{refused}");
+        let simplex = |ctx: &mut Ctx<'_>| {
+            let weights = ctx.sample("weights", ppl_distributions::Dirichlet::symmetric(1.0, 3))?;
+            ctx.each_record(|ctx, record| ctx.observe("y", Normal::new(weights.sum(), 1.0), record.get("y")?))
+        };
+        let refused = told(&simplex);
+        assert!(refused.contains("site 'weights'") && refused.contains("not supported"), "{refused}");
         let nothing = |ctx: &mut Ctx<'_>| ctx.sample("w", Normal::new(0.0, 1.0)).map(|_| ());
         assert_eq!(told(&nothing), "this model observes nothing inside each_record");
     }

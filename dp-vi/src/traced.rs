@@ -61,6 +61,13 @@ impl<'g> Traced<'g> {
                  conditions away for inference"
             ))));
         }
+        if let Some(site) = trace.latents().find(|site| site.support.event_rank() > 0) {
+            let told = format!(
+                "inference about a latent value that must be {}; write it as a function of single numbers for now",
+                site.support
+            );
+            return Err(ppl_core::Error::Unsupported(told).at_site(&site.name).into());
+        }
         let sites = trace
             .latents()
             .map(|site| GuideSite {
