@@ -66,6 +66,7 @@ mod subsampling;
 #[cfg(test)]
 mod testing;
 mod with_replacement;
+mod words;
 
 pub use balls_in_bins::{BallsInBins, BallsInBinsSampler};
 pub use error::{Error, Result};

@@ -1,7 +1,6 @@
 //! Poisson subsampling in time proportional to the batch.
 
 mod thresholds;
-mod words;
 
 use std::ops::Range;
 
@@ -9,10 +8,10 @@ use rand_core::Rng;
 
 use crate::stream::Bits;
 use crate::subsampling::{check_batch_length, check_records, sealed::Sealed};
+use crate::words::Words;
 use crate::{Error, Purpose, Result, Scheme, Seed, Streams, Subsampler, Subsampling};
 
 use thresholds::{MOST_TERMS, Thresholds};
-use words::Words;
 
 /// Plans Poisson subsampling: each record is in each batch with probability `rate`, independently.
 ///
@@ -79,6 +78,9 @@ pub(crate) const RUN: u64 = 16;
 /// 1,776 = 16 · 111 are not repetitions but with the probability of so few successes of at least 0.13 (7 bits) or 0.56 in as many
 /// tries, which Chernoff's bound puts below e⁻⁴⁰⁰⁰. With at most 2⁶³ records there are at most 2⁵³ runs, so no number of a block exceeds 2⁶⁴.
 pub(crate) const RUN_BLOCKS: u64 = 1 << 11;
+
+/// Blocks of words that are computed at once: what a run of a few small blocks of records takes, so that little is left over.
+const WORD_LANES: usize = 8;
 
 /// Blocks of up to this many records are sets in one machine word.
 pub(crate) const WORD_DOUBLINGS: u32 = 6;
@@ -251,7 +253,7 @@ impl Subsampler for PoissonSampler {
 
     fn draw(&mut self, step: u64, batch: &mut Vec<u64>) {
         batch.clear();
-        let mut stream = Words::new(self.streams.blocks(step));
+        let mut stream = Words::<WORD_LANES>::new(self.streams.blocks(step));
         let mut chosen = [0_u64; MOST_TERMS];
         let blocks = self.blocks();
         for run in 0..blocks.div_ceil(RUN) {

@@ -32,7 +32,7 @@ trait Draw {
 fn fill_from(law: &impl Draw, streams: &Streams, step: u64, first_value: u64, out: &mut [i64]) {
     const { assert!(NOISE_CHUNK.is_multiple_of(RUN)) };
     let first_run = first_value / RUN as u64;
-    let mut words = Words::new(streams, step);
+    let mut words = Words::of_step(streams, step);
     for (run, values) in (first_run..).zip(out.chunks_mut(RUN)) {
         words.begin(run);
         for value in values {

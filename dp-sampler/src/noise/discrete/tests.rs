@@ -118,7 +118,7 @@ fn discrete_laplace_has_its_probabilities() {
 #[test]
 fn a_zero_that_is_counted_twice_is_noticed() {
     let masses = normalised(120, |x| (-x.abs() / 2.0).exp());
-    let mut words = Words::new(&Seed::for_tests(65).streams(Purpose::Split), 0);
+    let mut words = Words::of_step(&Seed::for_tests(65).streams(Purpose::Split), 0);
     let mut draw = |reject: bool| loop {
         let x = super::laplace::magnitude(&mut words, 2) as i64;
         let negative = words.bit();
@@ -189,7 +189,7 @@ fn coins_are_decided_by_exact_comparison() {
 #[test]
 fn exponential_coins_have_their_probabilities() {
     // n = 10^6 tosses, 4.9 standard deviations are alpha 1e-6.
-    let mut words = Words::new(&Seed::for_tests(67).streams(Purpose::Split), 0);
+    let mut words = Words::of_step(&Seed::for_tests(67).streams(Purpose::Split), 0);
     let mut check = |p: f64, coin: &dyn Fn(&mut Words) -> bool| {
         let heads = (0..COUNT).filter(|_| coin(&mut words)).count() as f64 / COUNT as f64;
         (heads - p).abs() < 4.9 * (p * (1.0 - p) / COUNT as f64).sqrt()
@@ -205,7 +205,7 @@ fn exponential_coins_have_their_probabilities() {
 
 #[test]
 fn bounded_integers_are_uniform() {
-    let mut words = Words::new(&Seed::for_tests(68).streams(Purpose::Split), 0);
+    let mut words = Words::of_step(&Seed::for_tests(68).streams(Purpose::Split), 0);
     for bound in [6, 3 << 29, 3 << 61] {
         let mut counts = [0; 6];
         for _ in 0..60_000 {

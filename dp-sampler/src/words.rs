@@ -1,4 +1,4 @@
-//! The words of a run of blocks of records, in turn.
+//! The words of a stream in turn, from any block on.
 
 use std::convert::Infallible;
 
@@ -8,24 +8,22 @@ use zeroize::Zeroize;
 use crate::chacha::{Blocks, Sliced};
 use crate::simd::{Work, dispatch};
 
-/// Blocks of words that are computed at once: what a run of a few small blocks of records takes, so that little is left over.
-const LANES: usize = 8;
-
-/// Words from a block of words on, 64 bits at a time. Wiped when dropped.
+/// Words from a block of words on, computed `LANES` blocks at a time. Wiped when dropped.
 ///
-/// As a [`Stream`](crate::Stream), but runs are many and short: going to the next one costs no more than a few words that are left over.
-pub(super) struct Words {
+/// As a [`Stream`](crate::Stream), but for many short runs of words: going to another block costs no more than the words that are left
+/// over, of which there are the fewer the fewer blocks are computed at a time.
+pub(crate) struct Words<const LANES: usize> {
     blocks: Blocks,
-    sliced: Sliced<LANES>,
+    pub(crate) sliced: Sliced<LANES>,
     /// The next word: word `next % 16` of block `next / 16` of those in `sliced`.
-    next: usize,
+    pub(crate) next: usize,
     /// The block after those in `sliced`.
     after: u64,
 }
 
-struct Refill<'a>(&'a mut Words);
+struct Refill<'a, const LANES: usize>(&'a mut Words<LANES>);
 
-impl Work for Refill<'_> {
+impl<const LANES: usize> Work for Refill<'_, LANES> {
     type Output = ();
     #[inline(always)]
     fn call(self) {
@@ -33,21 +31,22 @@ impl Work for Refill<'_> {
     }
 }
 
-impl Words {
+impl<const LANES: usize> Words<LANES> {
     /// The words from block 0 on.
-    pub(super) fn new(blocks: Blocks) -> Self {
+    pub(crate) fn new(blocks: Blocks) -> Self {
         Self { blocks, sliced: [[0; LANES]; 16], next: 16 * LANES, after: 0 }
     }
 
     /// Goes to the first word of a block.
     #[inline]
-    pub(super) fn go_to_block(&mut self, block: u64) {
+    pub(crate) fn go_to_block(&mut self, block: u64) {
         self.after = block;
         self.next = 16 * LANES;
     }
 
+    /// The next word, uniform over 32 bits.
     #[inline(always)]
-    fn word(&mut self) -> u32 {
+    pub(crate) fn word(&mut self) -> u32 {
         if self.next == 16 * LANES {
             self.refill();
         }
@@ -62,9 +61,16 @@ impl Words {
         self.after += LANES as u64;
         self.next = 0;
     }
+
+    /// The next two words, low half first.
+    #[inline(always)]
+    pub(crate) fn long(&mut self) -> u64 {
+        let low = self.word();
+        u64::from(low) | u64::from(self.word()) << 32
+    }
 }
 
-impl TryRng for Words {
+impl<const LANES: usize> TryRng for Words<LANES> {
     type Error = Infallible;
 
     #[inline(always)]
@@ -74,8 +80,7 @@ impl TryRng for Words {
 
     #[inline(always)]
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        let low = self.word();
-        Ok(u64::from(low) | u64::from(self.word()) << 32)
+        Ok(self.long())
     }
 
     fn try_fill_bytes(&mut self, destination: &mut [u8]) -> Result<(), Infallible> {
@@ -86,7 +91,7 @@ impl TryRng for Words {
     }
 }
 
-impl Drop for Words {
+impl<const LANES: usize> Drop for Words<LANES> {
     fn drop(&mut self) {
         self.sliced.zeroize();
     }
