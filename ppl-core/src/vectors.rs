@@ -11,8 +11,12 @@ pub trait Vectors: Copy {
     fn lanes<S: Simd>() -> usize;
     /// Zeros.
     fn zeros<S: Simd>(simd: S) -> Self::Vector<S>;
+    /// The same number everywhere.
+    fn splat<S: Simd>(simd: S, value: Self) -> Self::Vector<S>;
     /// Numbers as vectors, and the rest.
     fn split<S: Simd>(values: &[Self]) -> (&[Self::Vector<S>], &[Self]);
+    /// Numbers as vectors, and the rest, both to be written.
+    fn split_mut<S: Simd>(values: &mut [Self]) -> (&mut [Self::Vector<S>], &mut [Self]);
     /// Fewer numbers than a vector has, with zeros behind them.
     fn partial<S: Simd>(simd: S, values: &[Self]) -> Self::Vector<S>;
     /// `a + b`
@@ -24,7 +28,7 @@ pub trait Vectors: Copy {
 }
 
 macro_rules! vectors {
-    ($float:ident, $vector:ident, $lanes:ident, $splat:ident, $split:ident, $partial:ident, $add:ident, $mul:ident, $sum:ident) => {
+    ($float:ident, $vector:ident, $lanes:ident, $splat:ident, $split:ident, $split_mut:ident, $partial:ident, $add:ident, $mul:ident, $sum:ident) => {
         impl Vectors for $float {
             type Vector<S: Simd> = S::$vector;
 
@@ -39,6 +43,14 @@ macro_rules! vectors {
             #[inline(always)]
             fn split<S: Simd>(values: &[$float]) -> (&[S::$vector], &[$float]) {
                 S::$split(values)
+            }
+            #[inline(always)]
+            fn splat<S: Simd>(simd: S, value: $float) -> S::$vector {
+                simd.$splat(value)
+            }
+            #[inline(always)]
+            fn split_mut<S: Simd>(values: &mut [$float]) -> (&mut [S::$vector], &mut [$float]) {
+                S::$split_mut(values)
             }
             #[inline(always)]
             fn partial<S: Simd>(simd: S, values: &[$float]) -> S::$vector {
@@ -60,5 +72,5 @@ macro_rules! vectors {
     };
 }
 
-vectors! { f32, f32s, F32_LANES, splat_f32s, as_simd_f32s, partial_load_f32s, add_f32s, mul_f32s, reduce_sum_f32s }
-vectors! { f64, f64s, F64_LANES, splat_f64s, as_simd_f64s, partial_load_f64s, add_f64s, mul_f64s, reduce_sum_f64s }
+vectors! { f32, f32s, F32_LANES, splat_f32s, as_simd_f32s, as_mut_simd_f32s, partial_load_f32s, add_f32s, mul_f32s, reduce_sum_f32s }
+vectors! { f64, f64s, F64_LANES, splat_f64s, as_simd_f64s, as_mut_simd_f64s, partial_load_f64s, add_f64s, mul_f64s, reduce_sum_f64s }

@@ -9,13 +9,12 @@ use crate::scalar::Scalar;
 use crate::simd::VectorWork;
 use pulp::Simd;
 
-/// Bytes of records that are asked for ahead of their use, and the most records.
+/// Bytes of records that are asked for ahead of their use, and the most and fewest records.
 const AHEAD_BYTES: usize = 6_400;
 const MOST_AHEAD: usize = 16;
+const FEWEST_AHEAD: usize = 4;
 /// Bytes of one record that are asked for: what follows them, the processor has guessed by then.
 const MOST_BYTES: usize = 4_096;
-/// Records that are multiplied side by side, so that one's sums are computed while another's wait.
-const TOGETHER: usize = 2;
 /// Bytes of the partial sums of an inner product.
 const PARTIAL_BYTES: usize = 64;
 
@@ -44,7 +43,12 @@ impl<T: Scalar> VectorWork for RunDots<'_, T> {
             if let Some(square) = square.take() {
                 let ahead = records.column(column.column).as_slice().map(|values| (values, batch));
                 let squares = &mut slots[square][..lanes];
-                products_and_squares(simd, found, array, ahead, &mut products[..lanes], squares);
+                let products = &mut products[..lanes];
+                // Side by side, so that one record's sums are computed while another's wait: as many as there are registers for.
+                match T::lanes::<S>() * size_of::<T>() {
+                    64 => products_and_squares::<T, S, 4>(simd, found, array, ahead, products, squares),
+                    _ => products_and_squares::<T, S, 2>(simd, found, array, ahead, products, squares),
+                }
             } else {
                 for (lane, product) in products[..lanes].iter_mut().enumerate() {
                     *product = lane_product(found.record(lane), array);
@@ -61,9 +65,10 @@ impl<T: Scalar> VectorWork for RunDots<'_, T> {
     }
 }
 
-/// `Σ_k x_k y_k` and `Σ_k x_k²` of each record, for which it is read once; `ahead` are the column and the indices to come.
+/// `Σ_k x_k y_k` and `Σ_k x_k²` of each record, for which it is read once, `TOGETHER` of them at a time; `ahead` are the column and the
+/// indices to come.
 #[inline(always)]
-fn products_and_squares<T: Scalar, S: Simd>(
+fn products_and_squares<T: Scalar, S: Simd, const TOGETHER: usize>(
     simd: S,
     records: ByRecord<'_, T>,
     array: &[T],
@@ -75,11 +80,11 @@ fn products_and_squares<T: Scalar, S: Simd>(
     let (products, last_products) = products.as_chunks_mut::<TOGETHER>();
     let (squares, last_squares) = squares.as_chunks_mut::<TOGETHER>();
     let together = products.len() * TOGETHER;
-    for (pair, (products, squares)) in products.iter_mut().zip(squares).enumerate() {
+    for (group, (products, squares)) in products.iter_mut().zip(squares).enumerate() {
         let mut rows = [&[][..]; TOGETHER];
         for (k, row) in rows.iter_mut().enumerate() {
-            look.ask(pair * TOGETHER + k);
-            *row = records.record(pair * TOGETHER + k);
+            look.ask(group * TOGETHER + k);
+            *row = records.record(group * TOGETHER + k);
         }
         let found = side_by_side(simd, rows, array);
         for k in 0..TOGETHER {
@@ -105,7 +110,7 @@ impl<'a, T> LookAhead<'a, T> {
     /// For those of a column in the order of a batch; `None` where they do not lie in a column.
     fn new(ahead: Option<(&'a [T], &'a [u64])>, width: usize) -> Self {
         let (column, batch) = ahead.unwrap_or_default();
-        let distance = (AHEAD_BYTES / (width * size_of::<T>()).max(1)).clamp(TOGETHER, MOST_AHEAD);
+        let distance = (AHEAD_BYTES / (width * size_of::<T>()).max(1)).clamp(FEWEST_AHEAD, MOST_AHEAD);
         Self { column, batch, width, distance, asked: width.min(MOST_BYTES / size_of::<T>()) }
     }
 

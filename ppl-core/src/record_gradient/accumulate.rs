@@ -5,7 +5,8 @@ use crate::op::linear::lane_product;
 use crate::op::{ByRecord, Operand, Row};
 use crate::plan::{LARGE_PRODUCT, Matrix, multiply};
 use crate::scalar::Scalar;
-use crate::simd::{self, dispatch};
+use crate::simd::{self, VectorWork, dispatch, dispatch_vectors};
+use pulp::Simd;
 
 /// `sums_k += Σ_i c_i v_ik`; a weight of zero silences even a shared value that is not finite.
 pub(super) fn direct<T: Scalar>(sums: &mut [T], weights: &[T], rows: Operand<'_, T>) {
@@ -37,7 +38,9 @@ impl<T: Scalar> simd::Work for Direct<'_, T> {
                     *sum += if total == T::zero() { T::zero() } else { total * value };
                 }
             }
-            Operand::Records(records) => AddRecords { sums, weights, scaled: weights, records }.call(),
+            Operand::Records(records) => {
+                dispatch_vectors(AddRecords { sums, weights, scaled: weights, records })
+            }
         }
     }
 }
@@ -51,16 +54,53 @@ struct AddRecords<'a, T> {
     records: ByRecord<'a, T>,
 }
 
-impl<T: Scalar> simd::Work for AddRecords<'_, T> {
-    type Output = ();
+impl<T: Scalar> VectorWork for AddRecords<'_, T> {
     #[inline(always)]
-    fn call(self) {
+    fn call<S: Simd>(self, simd: S) {
         let Self { sums, weights, scaled, records } = self;
-        let sums = add_columns::<T, 32>(sums, weights, scaled, records);
-        let sums = add_columns::<T, 8>(sums, weights, scaled, records);
+        // As many columns at a time as their sums fit into registers: there are 32 of the long ones, else 16.
+        let sums = match T::lanes::<S>() * size_of::<T>() {
+            64 => add_vectors::<T, S, 12>(simd, sums, weights, scaled, records),
+            _ => add_vectors::<T, S, 8>(simd, sums, weights, scaled, records),
+        };
+        let sums = add_vectors::<T, S, 4>(simd, sums, weights, scaled, records);
+        let sums = add_vectors::<T, S, 1>(simd, sums, weights, scaled, records);
         let sums = add_columns::<T, 4>(sums, weights, scaled, records);
         add_columns::<T, 1>(sums, weights, scaled, records);
     }
+}
+
+/// Does so for the last columns, `COUNT` vectors of them at a time, whose sums stay in registers; answers with those that are left
+/// over.
+#[inline(always)]
+fn add_vectors<'s, T: Scalar, S: Simd, const COUNT: usize>(
+    simd: S,
+    mut sums: &'s mut [T],
+    weights: &[T],
+    scaled: &[T],
+    records: ByRecord<'_, T>,
+) -> &'s mut [T] {
+    let width = COUNT * T::lanes::<S>();
+    while sums.len() >= width {
+        let from = records.width() - sums.len();
+        let (whole, rest) = sums.split_at_mut(width);
+        if let Some(sums) = T::split_mut::<S>(whole).0.first_chunk_mut::<COUNT>() {
+            let mut sum = *sums;
+            for (lane, (&weight, &scaled)) in weights.iter().zip(scaled).enumerate() {
+                if weight != T::zero()
+                    && let Some(part) = T::split::<S>(&records.record(lane)[from..]).0.first_chunk::<COUNT>()
+                {
+                    let scaled = T::splat(simd, scaled);
+                    for k in 0..COUNT {
+                        sum[k] = T::added(simd, sum[k], T::multiplied(simd, scaled, part[k]));
+                    }
+                }
+            }
+            *sums = sum;
+        }
+        sums = rest;
+    }
+    sums
 }
 
 /// Does so for the last columns, `WIDTH` at a time, whose sums stay in registers; answers with those that are left over.
@@ -110,7 +150,7 @@ pub(super) fn product<T: Scalar>(
     match right {
         Operand::Records(records) => {
             for (sums, scaled) in sums.chunks_exact_mut(width.max(1)).zip(scaled.chunks_exact(lanes)) {
-                dispatch(AddRecords { sums, weights, scaled, records });
+                dispatch_vectors(AddRecords { sums, weights, scaled, records });
             }
         }
         _ => add_products(sums, scaled, right, (height, width, lanes)),
