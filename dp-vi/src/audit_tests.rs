@@ -276,7 +276,8 @@ fn an_unprotected_release_cannot_be_bought() {
     let records = records(Some(0));
     let seed = Seed::for_tests(1);
     let mut bare =
-        PrivateGradient::with(gradient(&records, 2), Protection::None, &FullBatch, &records, &seed).unwrap();
+        PrivateGradient::with(gradient(&records, 2), Protection::None, &FullBatch, &records, (&seed, &[]))
+            .unwrap();
     let budget = dp_accountant::Budget { epsilon: 10.0, delta: 1e-5, relation: Relation::AddRemove };
     let mut ledger = dp_accountant::Ledger::new(budget).unwrap();
     assert!(bare.pay(&mut ledger, 1).is_err());

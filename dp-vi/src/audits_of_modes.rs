@@ -63,7 +63,7 @@ fn per_site(actual: f64, canary: bool, n: u64) -> Vec<f64> {
         Protection::Gaussian(sum),
         &FullBatch,
         &records,
-        &seed,
+        (&seed, &[]),
     )
     .unwrap();
     mechanism.allow_for_tests(n);
@@ -101,7 +101,7 @@ fn adaptive(actual: f64, canary: bool, n: u64) -> Vec<f64> {
         Protection::Gaussian(sum),
         &FullBatch,
         &records,
-        &seed,
+        (&seed, &[]),
     )
     .unwrap();
     mechanism.allow_for_tests(n);
@@ -151,9 +151,14 @@ fn adaptive_norms_get_all_their_noise_also_when_nobody_is_there() {
     let sum = NoisySum::new(rule, clip, sigma).unwrap();
     let plan = Poisson::rate(0.5).unwrap();
     let seed = Seed::for_tests(9);
-    let mut mechanism =
-        PrivateGradient::with(gradient(&records, [0, 0]), Protection::Gaussian(sum), &plan, &records, &seed)
-            .unwrap();
+    let mut mechanism = PrivateGradient::with(
+        gradient(&records, [0, 0]),
+        Protection::Gaussian(sum),
+        &plan,
+        &records,
+        (&seed, &[]),
+    )
+    .unwrap();
     mechanism.allow_for_tests(n);
     let mut columns = vec![Vec::new(); 6];
     let mut out = [0.0; 5];

@@ -386,6 +386,11 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             initial: BTreeMap::new(),
         };
         let mut objective = Objective::new(&self.model, &self.guide, records, &recipe)?;
+        if self.settings.start.is_some() && objective.draws_for_records() {
+            return Err(Error::Conflict(
+                "a private start compares log-likelihoods, and those of a model with records' own latent values are bounds with noise",
+            ));
+        }
         pay(charges.as_ref())?;
         if let Some(start) = self.settings.start.as_ref().filter(|_| choosing) {
             let private = plan.start_epsilon.zip(budget).map(|(epsilon, budget)| (epsilon, budget.relation));
@@ -419,7 +424,8 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             }
         };
         let elements = shared.frontier_elements;
-        let gradient = PrivateGradient::with(gradient, protection, &subsampling, records, seed)?;
+        let gradient =
+            PrivateGradient::with(gradient, protection, &subsampling, records, (seed, &shared.record_noise))?;
         if gradient.event()? != charges.as_ref().map(|charges| charges.step) {
             return Err(Error::Conflict("the mechanism's event is not the one that was planned for"));
         }

@@ -42,6 +42,7 @@
 //! | `mechanism`, `schemes`, `charges` | clip, sum, noise; the events of releases; all of a run's |
 //! | `curvature`, `start` | what else is released: second derivatives, a starting point |
 //! | `planner` | everything that was left open, and what it costs |
+//! | `amortised` | latent values of single records, drawn by a guide that sees the record |
 //! | `guide`, `traced`, `draws`, `objective`, `prior` | the variational family; the model on symbols; the bound as array programs |
 //! | `optimiser`, `tail` | transformations of gradients, schedules, averaging |
 //! | `dp_vi`, `training`, `run` | settings; one run, step by step; whole runs |
@@ -49,7 +50,10 @@
 //! | `summaries` | counts, histograms, means and quantiles for preprocessing |
 //! | `noise_aware`, `linear_algebra` | the posterior corrected for the noise |
 //! | `posterior`, `report` | what comes out |
+//!
+//! Coming from NumPyro or d3p? [`migration`] says what goes by which name, and what is different.
 
+mod amortised;
 #[cfg(test)]
 mod audit_tests;
 #[cfg(test)]
@@ -64,6 +68,7 @@ mod error;
 mod guide;
 mod linear_algebra;
 mod mechanism;
+pub mod migration;
 mod noise_aware;
 mod objective;
 mod optimiser;
@@ -86,6 +91,7 @@ mod traced;
 mod training;
 mod weights;
 
+pub use amortised::Amortised;
 pub use checkpoint::Checkpoint;
 pub use clip::{ClipNorm, Clipping, SMALLEST_CLIP_NORM, Sensitivity};
 pub use curvature::CurvatureShape;

@@ -7,7 +7,7 @@ use crate::quantile::Adaptive;
 use crate::schemes::{Pricing, sampling_rate};
 use crate::sensitive::Sensitive;
 use dp_accountant::{Event, Purse};
-use dp_sampler::{GaussianNoise, NoiseSource, Scheme, Seed, Subsampler, Subsampling};
+use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Scheme, Seed, Subsampler, Subsampling};
 use ppl_core::{RecordGradient, Records};
 
 /// The Gaussian mechanism on a sum of vectors of norm at most `C`: adds noise of standard deviation `σC` to each element.
@@ -173,8 +173,34 @@ pub struct PrivateGradient<'r, S> {
     standard: Vec<f64>,
     /// Standard deviation of the noise in each element of the last release.
     added: f64,
+    record_noise: RecordNoise,
     step: u64,
     paid: u64,
+}
+
+/// Standard normals for each record of a batch, drawn anew for each release: what records' own latent values are drawn with. It is no
+/// noise for privacy, and comes from a stream of its own.
+struct RecordNoise {
+    /// The per-record inputs that take it.
+    inputs: Vec<(String, GaussianNoise)>,
+}
+
+impl RecordNoise {
+    fn new(names: &[String], seed: &Seed) -> Self {
+        let purpose = || Purpose::Custom("latent values of records");
+        // A child of the seed for each input, so that none shares its numbers with another.
+        let source = |place: usize| GaussianNoise::from_streams(seed.streams(purpose()).child(place as u64));
+        let inputs = names.iter().enumerate().map(|(place, name)| (name.clone(), source(place)));
+        Self { inputs: inputs.collect() }
+    }
+
+    fn fill(&self, step: u64, records: usize, gradient: &mut RecordGradient<f64>) {
+        for (name, source) in &self.inputs {
+            if let Some(values) = gradient.record_input_mut(name, records) {
+                source.fill(step, values);
+            }
+        }
+    }
 }
 
 impl<'r, S: Subsampler> PrivateGradient<'r, S> {
@@ -193,15 +219,16 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     ) -> Result<Self> {
         let clip = ClipNorm::new(clip_norm, gradient.dimension())?;
         let protection = Protection::Gaussian(NoisySum::new(Rule::Flat(clip), clip, noise_multiplier)?);
-        Self::with(gradient, protection, subsampling, records, &seed)
+        Self::with(gradient, protection, subsampling, records, (&seed, &[]))
     }
 
+    /// The seed comes with the names of per-record inputs that take fresh standard normals at every release.
     pub(crate) fn with(
         gradient: RecordGradient<f64>,
         protection: Protection,
         subsampling: &impl Subsampling<Sampler = S>,
         records: &'r Sensitive<Records>,
-        seed: &Seed,
+        (seed, record_noise): (&Seed, &[String]),
     ) -> Result<Self> {
         // No sampler draws from nothing. Where there is no record, its draws are thrown away: whether there is one must
         // not show.
@@ -220,6 +247,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
                     }
             ],
             added: 0.0,
+            record_noise: RecordNoise::new(record_noise, seed),
             noise: GaussianNoise::new(seed),
             secret: seed.is_secret(),
             gradient,
@@ -388,6 +416,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         if records.is_empty() {
             self.batch.clear();
         }
+        self.record_noise.fill(step, self.batch.len(), &mut self.gradient);
         match &mut self.protection {
             Protection::Gaussian(noisy) => {
                 noisy.rule.sum(&mut self.gradient, records, &self.batch, &mut self.sum)?;

@@ -64,6 +64,8 @@ pub(crate) struct Shared {
     pub(crate) initial: Vec<f64>,
     /// Fingerprints of the programs of model and guide.
     pub(crate) fingerprint: String,
+    /// Per-record inputs of fresh standard normals.
+    pub(crate) record_noise: Vec<String>,
     /// Names of the guide's parameters, in the order of `initial`.
     pub(crate) layout: ParameterLayout,
     pub(crate) noise_elements: usize,
@@ -237,6 +239,7 @@ impl Objective {
             drawn: vec![0.0; at * recipe.draws.number()],
             values: vec![0.0; at],
             sites: traced.sites,
+            record_noise: traced.record_noise,
             draw,
             prior,
             pullback,
@@ -245,6 +248,11 @@ impl Objective {
             noise,
         };
         Ok(Self { gradient, shared, curvature, prior_curvature })
+    }
+
+    /// Whether records have latent values of their own.
+    pub(crate) fn draws_for_records(&self) -> bool {
+        !self.shared.record_noise.is_empty()
     }
 
     pub(crate) fn split(self) -> (RecordGradient<f64>, Shared) {

@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 use crate::guide::GuideSite;
 use ppl_core::handlers::Handler;
 use ppl_core::{
-    Graph, LinearPredictor, Message, Model, RecordGradient, Schema, Trace, Unconstrained, Var,
-    linear_predictor, trace,
+    Graph, LinearPredictor, Message, Model, NoiseInput, NoiseKind, RecordGradient, Schema, Trace,
+    Unconstrained, Var, linear_predictor, trace,
 };
 
 /// Names the inputs of a model's second run, at the mirrored draw.
@@ -42,6 +42,13 @@ pub(crate) struct Traced<'g> {
     pub(crate) log_likelihood: Var<'g>,
     /// For each site, whether records touch it.
     pub(crate) touched: Vec<bool>,
+    /// Per-record inputs of standard normals, to be drawn anew at every step.
+    pub(crate) record_noise: Vec<String>,
+}
+
+/// Whether an input takes the noise of records' own latent values.
+fn fresh(input: &NoiseInput) -> bool {
+    input.per_record && !input.from_key && input.kind == NoiseKind::StandardNormal
 }
 
 impl<'g> Traced<'g> {
@@ -50,15 +57,20 @@ impl<'g> Traced<'g> {
         if let Some(site) = trace.record_latents().next() {
             let problem = format!(
                 "have no values for '{}', a latent value inside the record plate ({}); they cover values that all records share: \
-                 sum the value out (ctx.enumerate, if it is discrete) or write the likelihood without it",
+                 give the record's own values a guide that sees the record (Amortised), or sum the value out (ctx.enumerate, if it is \
+                 discrete)",
                 site.name, site.source_line
             );
             return Err(Error::Guide { guide: "guides of shared values", problem });
         }
-        if let Some(input) = trace.inputs_to_fill().next() {
+        let record_noise: Vec<String> =
+            trace.noise().filter(|input| fresh(input)).map(|input| input.name.clone()).collect();
+        if let Some(input) =
+            trace.inputs_to_fill().find(|&input| !record_noise.iter().any(|known| known == input))
+        {
             return Err(Error::Model(ppl_core::Error::Unsupported(format!(
-                "a model that draws values itself, or is given values for each record (input '{input}'); take seed and such \
-                 conditions away for inference"
+                "a model that draws shared values itself, is given values for each record, or draws records' values from other noise than \
+                 standard normals (input '{input}'); take seed and such conditions away for inference"
             ))));
         }
         if let Some(site) = trace.latents().find(|site| site.support.event_rank() > 0) {
@@ -85,7 +97,7 @@ impl<'g> Traced<'g> {
         // Only arrays that records touch: noise on the others would be wasted.
         let everything = RecordGradient::<f64>::new(log_likelihood, &inputs)?;
         let touched: Vec<bool> = (0..inputs.len()).map(|site| everything.is_touched(site)).collect();
-        let traced = Self { trace, sites, inputs, log_likelihood, touched };
+        let traced = Self { trace, sites, inputs, log_likelihood, touched, record_noise };
         if traced.frontier_elements() == 0 {
             return Err(Error::NothingToInfer("has no latent value or parameter that the records depend on"));
         }

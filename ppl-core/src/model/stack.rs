@@ -170,6 +170,7 @@ impl<'g> Ctx<'g> {
             shape: shape.clone(),
             site: message.name.clone(),
             per_record: message.per_record,
+            from_key: matches!(message.drawing, Drawing::Key(_)),
         });
         Ok(inputs.collect())
     }

@@ -80,6 +80,8 @@ pub struct NoiseInput {
     pub site: String,
     /// Whether it is a per-record input.
     pub per_record: bool,
+    /// Whether the runner fills it from a key ([`handlers::seed`](crate::handlers::seed)), so that a reader of the key knows it.
+    pub from_key: bool,
 }
 
 /// Inputs of one site that whoever runs the program has to fill.
