@@ -10,6 +10,8 @@ mod own_optimiser;
 mod resuming;
 #[path = "../examples/shared_ledger.rs"]
 mod shared_ledger;
+#[path = "../examples/vae.rs"]
+mod vae;
 
 #[test]
 fn full_batch_runs() {
@@ -34,4 +36,9 @@ fn resuming_runs() {
 #[test]
 fn shared_ledger_runs() {
     shared_ledger::main().unwrap();
+}
+
+#[test]
+fn vae_runs() {
+    vae::main().unwrap();
 }
