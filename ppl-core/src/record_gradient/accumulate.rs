@@ -318,3 +318,47 @@ pub(super) fn rescale<T: Scalar>(sums: &mut [T], part: &[T], scale: Option<&[T]>
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Each column's sum is formed record by record, whatever the vectors of the machine: bit for bit what a plain loop gives. A record
+        /// without weight adds nothing, finite or not.
+        #[test]
+        fn every_instruction_set_adds_records_alike(
+            (width, lanes) in (1..260_usize, 1..40_usize),
+            seed in any::<u32>(),
+        ) {
+            let number = |k: usize| ((k as f64 + 1.0) * (1.0 + f64::from(seed) / 1e9) * 12.9898).sin();
+            let weights: Vec<f64> = (0..lanes).map(|lane| if lane % 5 == 3 { 0.0 } else { number(lane) }).collect();
+            let scaled: Vec<f64> = weights.iter().map(|weight| 3.0 * weight).collect();
+            let values: Vec<f64> = (0..lanes * width)
+                .map(|k| if (k / width) % 5 == 3 { f64::NAN } else { number(k + 100) })
+                .collect();
+            let start: Vec<f64> = (0..width).map(|k| number(k + 7)).collect();
+            let mut expected = start.clone();
+            for lane in (0..lanes).filter(|lane| lane % 5 != 3) {
+                for (k, sum) in expected.iter_mut().enumerate() {
+                    *sum += scaled[lane] * values[lane * width + k];
+                }
+            }
+            let bits = |sums: &[f64]| sums.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>();
+            let records = ByRecord::copied(&values, width);
+            let mut sums = start.clone();
+            dispatch_vectors(AddRecords { sums: &mut sums, weights: &weights, scaled: &scaled, records });
+            prop_assert_eq!(bits(&sums), bits(&expected));
+            sums.clone_from(&start);
+            AddRecords { sums: &mut sums, weights: &weights, scaled: &scaled, records }.call(pulp::Scalar::new());
+            prop_assert_eq!(bits(&sums), bits(&expected));
+            #[cfg(target_arch = "x86_64")]
+            if let Some(simd) = pulp::x86::V3::try_new() {
+                sums.clone_from(&start);
+                AddRecords { sums: &mut sums, weights: &weights, scaled: &scaled, records }.call(simd);
+                prop_assert_eq!(bits(&sums), bits(&expected));
+            }
+        }
+    }
+}
