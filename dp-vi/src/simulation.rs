@@ -132,3 +132,21 @@ impl Simulation {
         sum
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `Φ` from tables (Abramowitz and Stegun 26.2, 10 digits), its mirror image, and its ends, which are neither 0 nor 1.
+    #[test]
+    fn uniform_noise_is_the_normals_rank() {
+        for (z, p) in [(0.0, 0.5), (0.5, 0.691_462_461_3), (1.0, 0.841_344_746_1), (2.0, 0.977_249_868_1)] {
+            assert!((uniform(z) - p).abs() < 1e-10);
+            assert!((uniform(z) + uniform(-z) - 1.0).abs() < 1e-15);
+        }
+        for z in [8.6, 40.0, f64::MAX] {
+            assert!(uniform(z) < 1.0 && uniform(-z) > 0.0, "{z}");
+        }
+        assert!((uniform(-8.0) / 6.220_960_574_3e-16 - 1.0).abs() < 1e-10);
+    }
+}

@@ -506,3 +506,64 @@ fn covariance_factors_are_inferred() {
     let found = factor.dot(&factor.t());
     assert!(found.iter().zip(&moments).all(|(a, b)| (a - b).abs() < 1e-3), "{found} {moments}");
 }
+
+/// A vector of one share and a correlation matrix of one row have nothing to infer: no unconstrained element.
+#[test]
+fn sites_without_a_free_element_are_served() {
+    fn model(ctx: &mut Ctx) -> Result<()> {
+        let whole = ctx.sample("whole", Dirichlet::symmetric(1.0, 1))?;
+        let one = ctx.sample("one", ppl_distributions::LKJCholesky::new(1, 1.0))?;
+        let mean = ctx.sample("mean", Normal::new(0.0, 1.0))?;
+        ctx.each_record(|ctx, record| {
+            ctx.observe("x", Normal::new(mean * whole.sum() * one.sum(), 1.0), record.get("x")?)
+        })
+    }
+    let records = Sensitive::new(Records::from_columns([("x", vec![0.5; 9])]).unwrap());
+    let guides: [Box<dyn Guide>; 4] = [
+        Box::new(AutoNormal::new()),
+        Box::new(AutoMultivariateNormal::new()),
+        Box::new(AutoLowRankMultivariateNormal::new()),
+        Box::new(AutoDelta::new()),
+    ];
+    for guide in guides {
+        let name = guide.describe();
+        let fit =
+            DpVi::new(model, guide).without_privacy().subsample(FullBatch).steps(500).fit(&records).unwrap();
+        assert_eq!(fit.posterior().mean("whole").unwrap(), arr1(&[1.0]).into_dyn(), "{name}");
+        assert_eq!(fit.posterior().mean("one").unwrap(), arr2(&[[1.0]]).into_dyn(), "{name}");
+        assert!((fit.posterior().mean("mean").unwrap()[[]] - 0.45).abs() < 0.05, "{name}");
+        assert_eq!(fit.posterior().draws(7, &Seed::for_tests(1)).unwrap()["one"].shape(), [7, 1, 1]);
+    }
+}
+
+/// Stopped and resumed, a run with any guide is the run that was never interrupted.
+#[test]
+fn runs_with_every_guide_can_be_resumed() {
+    let records = Sensitive::new(people(200));
+    let guides = || -> [Box<dyn Guide>; 3] {
+        [
+            Box::new(AutoMultivariateNormal::new()),
+            Box::new(AutoLowRankMultivariateNormal::new()),
+            Box::new(HandWritten::new(by_hand)),
+        ]
+    };
+    for (number, guide) in guides().into_iter().enumerate() {
+        let path = std::env::temp_dir().join(format!("dp-vi-guides-{}-{number}", std::process::id()));
+        let vi = |guide: Box<dyn Guide>| {
+            DpVi::new(logistic, guide)
+                .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+                .steps(40)
+        };
+        let other = || guides().into_iter().nth(number).unwrap();
+        let whole = vi(guide).seed(Seed::for_tests(1)).fit(&records).unwrap();
+        let stop = |progress: dp_vi::Progress| match progress.done < 20 {
+            true => std::ops::ControlFlow::Continue(()),
+            false => std::ops::ControlFlow::Break(()),
+        };
+        vi(other()).seed(Seed::for_tests(1)).checkpoint(&path, 10).on_progress(stop).fit(&records).unwrap();
+        let resumed = vi(other()).checkpoint(&path, 10).resume(&records).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(whole.parameters().eq(resumed.parameters()));
+        assert_eq!(whole.posterior().mean("w").unwrap(), resumed.posterior().mean("w").unwrap());
+    }
+}

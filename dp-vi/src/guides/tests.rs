@@ -333,11 +333,11 @@ fn entropies_of_hand_written_guides_are_those_of_the_unconstrained_values() {
     let mut slow = Slow::new(&model, &HandWritten::new(guide), &records());
     let n = 40_000;
     let elements = slow.noise_elements();
-    let mut source = dp_sampler::GaussianNoise::new(&dp_sampler::Seed::for_tests(5));
+    let source = dp_sampler::GaussianNoise::new(&dp_sampler::Seed::for_tests(5));
     let mut normals = vec![0.0; elements];
     let (mut sum, mut squares) = (0.0, 0.0);
     for k in 0..n {
-        dp_sampler::NoiseSource::fill(&mut source, k, &mut normals);
+        dp_sampler::NoiseSource::fill(&source, k, &mut normals);
         slow.run(&[], &normals, 1.0);
         sum += slow.entropy();
         squares += slow.entropy() * slow.entropy();
