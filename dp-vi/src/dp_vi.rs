@@ -7,6 +7,7 @@ use crate::curvature::CurvatureRelease;
 use crate::draws::Draws;
 use crate::error::{Error, Result};
 use crate::guide::Guide;
+use crate::initial::Start;
 use crate::mechanism::{NoisySum, PrivateGradient, Protection};
 use crate::noise_aware::NoiseAware;
 use crate::objective::{Objective, Recipe};
@@ -19,12 +20,13 @@ use crate::run::Callback;
 use crate::schemes::sampling_rate;
 use crate::sensitive::Sensitive;
 use crate::start::PrivateStart;
-use crate::traced::Survey;
+use crate::traced::{Survey, Traced};
 use crate::training::{Parts, Training};
 use crate::weights::RecordWeights;
 use dp_accountant::{Budget, Ledger, Relation};
 use dp_sampler::{GaussianNoise, MAX_RECORDS, Poisson, Purpose, Seed, Subsampling};
-use ppl_core::{Model, Records, Schema};
+use ndarray::ArrayD;
+use ppl_core::{Graph, Model, Records, Schema};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -54,7 +56,7 @@ use std::path::PathBuf;
 /// | bound on gradients | weights for generalised linear terms; else a quantile where a number of records is stated; else clipping | [`weights`](DpVi::weights), [`clipping`](DpVi::clipping) |
 /// | draws | a mirrored pair | [`draws`](DpVi::draws) |
 /// | posterior | corrected for the noise where there are weights, for 15 % of the budget | [`correction`](DpVi::correction) |
-/// | start | the guide's | [`start_from`](DpVi::start_from) |
+/// | start | where unconstrained values are 0 | [`start_at`](DpVi::start_at), [`start_from`](DpVi::start_from) |
 /// | optimiser | Adam at rate 0.05, held and lowered | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
 /// | noise `σ` | what the budget leaves | |
 ///
@@ -108,6 +110,7 @@ impl<M: Model, G: Guide> DpVi<M, G, Poisson> {
                 public_records: None,
                 compute_limit: None,
                 start: None,
+                start_at: Start::Feasible,
             },
             optimiser: None,
             seed: None,
@@ -222,6 +225,13 @@ impl<M, G, S> DpVi<M, G, S> {
     #[must_use]
     pub fn start_from(mut self, start: PrivateStart) -> Self {
         self.settings.start = Some(start);
+        self
+    }
+
+    /// Where latent values start; by default where the unconstrained values are 0.
+    #[must_use]
+    pub fn start_at(mut self, start: Start) -> Self {
+        self.settings.start_at = start;
         self
     }
 
@@ -345,6 +355,26 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         }
     }
 
+    /// Where sites start, unconstrained, as far as that was said. Whether a private start can be made is checked too, before it is paid for.
+    fn initial_values(&self, schema: &Schema) -> Result<BTreeMap<String, ArrayD<f64>>> {
+        let (start, private) = (&self.settings.start_at, &self.settings.start);
+        if *start == Start::Feasible && private.is_none() {
+            return Ok(BTreeMap::new());
+        }
+        if !self.guide.takes_initial() {
+            return Err(Error::Conflict(
+                "a start was named, and where a hand-written guide starts is written in it: change the initial values of its \
+                 parameters, or use another guide",
+            ));
+        }
+        let graph = Graph::new();
+        let sites = Traced::new(&self.model, &graph, schema)?.sites;
+        if let Some(private) = private {
+            private.unconstrained(&sites)?;
+        }
+        start.resolve(&self.model, schema, &sites)
+    }
+
     /// Everything but the payment of steps. `pay` debits what is released once, or makes sure that it has been; it is called when
     /// everything has been checked, and before anything is released. Without `choosing`, a private start is not chosen: for
     /// runs that are complete, where it does not matter any more.
@@ -383,7 +413,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             clip_norm: plan.clip_norm,
             per_site: plan.clipping == Clipping::PerSite,
             curvature: plan.curvature.map(|curvature| curvature.shape),
-            initial: BTreeMap::new(),
+            initial: self.initial_values(records.schema())?,
         };
         let mut objective = Objective::new(&self.model, &self.guide, records, &recipe)?;
         if self.settings.start.is_some() && objective.draws_for_records() {
@@ -394,7 +424,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         pay(charges.as_ref())?;
         if let Some(start) = self.settings.start.as_ref().filter(|_| choosing) {
             let private = plan.start_epsilon.zip(budget).map(|(epsilon, budget)| (epsilon, budget.relation));
-            recipe.initial = start.choose(&self.model, records, private, seed)?;
+            recipe.initial.extend(start.choose(&self.model, records, private, seed)?);
             objective = Objective::new(&self.model, &self.guide, records, &recipe)?;
         }
         let (curvature, prior) = (objective.curvature.take(), objective.prior_curvature.take());
@@ -503,6 +533,7 @@ pub struct Fit {
     pub(crate) posterior: Posterior,
     pub(crate) uncorrected: Posterior,
     pub(crate) noise_aware: Option<NoiseAware>,
+    pub(crate) parameters: Vec<(String, Vec<f64>)>,
     pub(crate) report: PrivacyReport,
 }
 
@@ -524,6 +555,12 @@ impl Fit {
     #[must_use]
     pub fn noise_aware(&self) -> Option<&NoiseAware> {
         self.noise_aware.as_ref()
+    }
+
+    /// The guide's parameters by name, row-major, as they were found: averaged over the run's tail. Those of a hand-written guide are
+    /// called `guide/` and their own name, and are unconstrained.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, &[f64])> {
+        self.parameters.iter().map(|(name, values)| (name.as_str(), values.as_slice()))
     }
 
     /// The privacy statement.

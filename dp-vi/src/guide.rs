@@ -1,22 +1,110 @@
-//! Guides: the families of distributions a posterior is approximated by.
+//! What a guide is: a family of distributions that a posterior is approximated by.
 
 use crate::error::{Error, Result};
+use crate::optimiser::ParameterLayout;
 use ndarray::ArrayD;
-use ppl_core::{Constraint, Graph, Noise, NoiseKind, Shape, SiteKind, Var};
+use ppl_core::{Constraint, Graph, Noise, Schema, Shape, SiteKind, Trace, Var};
 
 /// What a guide needs to know of a latent site or parameter of the model.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct GuideSite {
     /// Its name.
     pub name: String,
-    /// Shape of its value, unconstrained and constrained alike.
+    /// Shape of its value.
     pub shape: Shape,
+    /// Shape of the unconstrained array that its value is mapped from; another one for sets of vectors and matrices.
+    pub unconstrained_shape: Shape,
     /// Where its value lies.
     pub support: Constraint,
     /// Latent value or parameter.
     pub kind: SiteKind,
-    /// For a parameter, where to start, unconstrained.
+    /// Where to start, unconstrained; of a latent value only if somebody has said so.
     pub initial: Option<ArrayD<f64>>,
+}
+
+impl GuideSite {
+    /// A site that nobody has said where to start.
+    ///
+    /// # Errors
+    /// If no value of the set has this shape.
+    pub fn new(name: impl Into<String>, shape: Shape, support: Constraint, kind: SiteKind) -> Result<Self> {
+        let name = name.into();
+        let unconstrained_shape =
+            support.unconstrained_shape(&shape).map_err(|error| error.at_site(&name))?;
+        Ok(Self { name, shape, unconstrained_shape, support, kind, initial: None })
+    }
+
+    /// The number of unconstrained elements.
+    #[must_use]
+    pub fn elements(&self) -> usize {
+        self.unconstrained_shape.elements()
+    }
+
+    /// The unconstrained array of a value, which must have the site's shape and lie inside its support.
+    ///
+    /// # Errors
+    /// If it does not, or lies on the boundary, which no unconstrained number is mapped to. `what` says in words what the value is.
+    pub(crate) fn unconstrain(&self, value: &ArrayD<f64>, what: &str) -> Result<ArrayD<f64>> {
+        if value.shape() != self.shape.dims() {
+            let told =
+                format!("the {what} has shape {}, the site {}", Shape::from(value.shape()), self.shape);
+            return Err(ppl_core::Error::Values(told).at_site(&self.name).into());
+        }
+        let outside = |value: f64| ppl_core::Error::OutsideSupport {
+            site: self.name.clone(),
+            value,
+            place: format!(" ({what})"),
+            support: self.support.to_string(),
+        };
+        let numbers: Vec<f64> = value.iter().copied().collect();
+        if let Some((_, number)) = self.support.violation(&numbers, &self.shape) {
+            return Err(outside(number).into());
+        }
+        let unconstrained = self.support.unconstrain_array(value)?;
+        if unconstrained.iter().all(|u| u.is_finite()) {
+            return Ok(unconstrained);
+        }
+        let told = format!(
+            "the {what} lies on the boundary of the support ({}), where no unconstrained number is mapped to: move it inside",
+            self.support
+        );
+        Err(ppl_core::Error::Values(told).at_site(&self.name).into())
+    }
+}
+
+/// What a guide is built for.
+#[derive(Clone, Copy, Debug)]
+pub struct GuideTarget<'a, 'g> {
+    /// The latent sites and parameters to serve.
+    pub sites: &'a [GuideSite],
+    /// What is known of the records: names and shapes of the columns.
+    pub schema: &'g Schema,
+    model: &'a Trace<'a>,
+}
+
+impl<'a, 'g> GuideTarget<'a, 'g> {
+    pub(crate) fn new(sites: &'a [GuideSite], schema: &'g Schema, model: &'a Trace<'a>) -> Self {
+        Self { sites, schema, model }
+    }
+
+    /// The same model with these of its sites, for guides that are made of several.
+    #[must_use]
+    pub fn with_sites<'b>(self, sites: &'b [GuideSite]) -> GuideTarget<'b, 'g>
+    where
+        'a: 'b,
+    {
+        GuideTarget { sites, ..self }
+    }
+
+    /// Checks that a guide, traced as a model of its own, samples just the latent ones of these sites.
+    ///
+    /// # Errors
+    /// [`ppl_core::Error::Guide`], which names the site and says what to do.
+    pub fn check_guide(&self, guide: &Trace<'_>) -> Result<()> {
+        let covers = |name: &str| self.sites.iter().any(|site| site.name == name);
+        Ok(self.model.check_guide_of(guide, covers)?)
+    }
 }
 
 /// A parameter of a guide: an input of the guide's program and where it starts.
@@ -37,8 +125,64 @@ pub struct GuideProgram<'g> {
     pub parameters: Vec<GuideParameter<'g>>,
     /// For each site, in order, its unconstrained value as a function of parameters and noise.
     pub values: Vec<Var<'g>>,
-    /// Entropy of the latent values' distribution, as a function of the parameters.
+    /// Entropy of the distribution of the unconstrained latent values, as a function of the parameters; or a function of the draw whose mean it
+    /// is, `−ln q(u)`. Its gradient is taken through the draw as well.
     pub entropy: Var<'g>,
+}
+
+impl<'g> GuideProgram<'g> {
+    /// A program without parameters and values yet.
+    #[must_use]
+    pub fn new(graph: &'g Graph) -> Self {
+        Self { parameters: Vec::new(), values: Vec::new(), entropy: graph.constant(0.0) }
+    }
+
+    /// Another parameter.
+    ///
+    /// # Errors
+    /// If the shape is too large.
+    pub fn parameter(
+        &mut self,
+        name: impl Into<String>,
+        shape: impl Into<Shape>,
+        initial: Vec<f64>,
+    ) -> Result<Var<'g>> {
+        let name = name.into();
+        let var = self.entropy.graph().input(name.clone(), shape)?;
+        self.parameters.push(GuideParameter { name, var, initial });
+        Ok(var)
+    }
+}
+
+/// A guide's parameters by name, as a run has found them.
+#[derive(Clone, Copy, Debug)]
+pub struct ParameterValues<'a> {
+    layout: &'a ParameterLayout,
+    values: &'a [f64],
+}
+
+impl<'a> ParameterValues<'a> {
+    /// Parameters of this layout.
+    ///
+    /// # Errors
+    /// If there are not as many numbers as the layout has.
+    pub fn new(layout: &'a ParameterLayout, values: &'a [f64]) -> Result<Self> {
+        match layout.elements() == values.len() {
+            true => Ok(Self { layout, values }),
+            false => Err(Error::OutOfRange {
+                what: "number of parameters",
+                requirement: "that of the layout",
+                value: values.len() as f64,
+            }),
+        }
+    }
+
+    /// One parameter's numbers, row-major; none if there is no such parameter.
+    #[must_use]
+    pub fn get(&self, name: &str) -> &'a [f64] {
+        let found = self.layout.iter().find(|(parameter, _)| *parameter == name);
+        found.and_then(|(_, range)| self.values.get(range)).unwrap_or(&[])
+    }
 }
 
 /// The distribution of one site's unconstrained value, element by element: normal with these moments.
@@ -50,117 +194,62 @@ pub struct Marginal {
     pub scale: Vec<f64>,
 }
 
+impl Marginal {
+    /// Values that are certain.
+    #[must_use]
+    pub fn point(loc: &[f64]) -> Self {
+        Self { loc: loc.to_vec(), scale: vec![0.0; loc.len()] }
+    }
+}
+
 /// A family of distributions over the unconstrained values of a model's sites.
 ///
-/// A draw is a function of the parameters and of standard noise, so gradients flow through it. The entropy is exact.
+/// A draw is a function of the parameters and of standard noise, so gradients flow through it. The noise is normal, or uniform; of a mirrored
+/// pair of draws one has `z` or `u`, the other `−z` or `1 − u`, which is noise of the same distribution: the mean over both is right for any guide.
+///
+/// There are [`AutoNormal`](crate::AutoNormal), [`AutoMultivariateNormal`](crate::AutoMultivariateNormal),
+/// [`AutoLowRankMultivariateNormal`](crate::AutoLowRankMultivariateNormal) and [`AutoDelta`](crate::AutoDelta), made from the model;
+/// [`AutoGuideList`](crate::AutoGuideList), which splits the sites between several; and [`HandWritten`](crate::HandWritten), a function like
+/// the model.
+///
+/// # Privacy
+/// A guide is a public function of released values. It never sees a record.
 pub trait Guide {
-    /// Writes the guide into a graph.
+    /// Writes the guide into the graph of the noise.
     ///
     /// # Errors
     /// If it cannot serve one of the sites.
-    fn build<'g>(&self, sites: &[GuideSite], noise: &mut Noise<'g>) -> Result<GuideProgram<'g>>;
+    fn build<'g>(&self, target: GuideTarget<'_, 'g>, noise: &mut Noise<'g>) -> Result<GuideProgram<'g>>;
 
-    /// The marginals of all sites, given the optimised parameters, one after the other.
-    fn marginals(&self, sites: &[GuideSite], parameters: &[f64]) -> Vec<Marginal>;
+    /// For each site, in order, the distribution of its unconstrained value under the optimised parameters, if it is normal element by element
+    /// (whatever the correlations). `None`, as it stands for all sites here, means that it is found by simulation.
+    fn marginals(&self, sites: &[GuideSite], _parameters: ParameterValues<'_>) -> Vec<Option<Marginal>> {
+        vec![None; sites.len()]
+    }
+
+    /// Whether latent sites start where [`GuideSite::initial`] says.
+    fn takes_initial(&self) -> bool {
+        true
+    }
 
     /// What the family is, in a few words.
     fn describe(&self) -> &'static str;
 }
 
-/// Independent normals for all unconstrained latent values ("mean field"), made from the model; parameters of the model
-/// are points.
-///
-/// ```text
-/// u = loc + e^log_scale ∘ z,   z ~ N(0, I)        entropy = Σ log_scale + ½ ln(2πe) each
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AutoNormal {
-    initial_scale: f64,
-}
-
-/// `½ ln(2πe)`
-const NORMAL_ENTROPY: f64 = 1.418_938_533_204_672_7;
-
-impl AutoNormal {
-    /// Starts every latent value at 0 (unconstrained) with standard deviation 0.1.
-    #[must_use]
-    pub fn new() -> Self {
-        Self { initial_scale: 0.1 }
+impl<G: Guide + ?Sized> Guide for Box<G> {
+    fn build<'g>(&self, target: GuideTarget<'_, 'g>, noise: &mut Noise<'g>) -> Result<GuideProgram<'g>> {
+        (**self).build(target, noise)
     }
 
-    /// Starts with another standard deviation.
-    ///
-    /// # Errors
-    /// If it is not positive and finite.
-    pub fn initial_scale(mut self, scale: f64) -> Result<Self> {
-        if !(scale > 0.0 && scale.is_finite()) {
-            return Err(Error::OutOfRange {
-                what: "initial scale",
-                requirement: "positive and finite",
-                value: scale,
-            });
-        }
-        self.initial_scale = scale;
-        Ok(self)
-    }
-}
-
-impl Default for AutoNormal {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Guide for AutoNormal {
-    fn build<'g>(&self, sites: &[GuideSite], noise: &mut Noise<'g>) -> Result<GuideProgram<'g>> {
-        let graph: &'g Graph = noise.graph();
-        let mut program =
-            GuideProgram { parameters: Vec::new(), values: Vec::new(), entropy: graph.constant(0.0) };
-        for site in sites {
-            let elements = site.shape.elements();
-            let mut parameter = |part: &str, initial: Vec<f64>| -> Result<Var<'g>> {
-                let name = format!("guide/{}/{part}", site.name);
-                let var = graph.input(name.clone(), site.shape.clone())?;
-                program.parameters.push(GuideParameter { name, var, initial });
-                Ok(var)
-            };
-            let start = match &site.initial {
-                Some(initial) => initial.iter().copied().collect(),
-                None => vec![0.0; elements],
-            };
-            let loc = parameter("loc", start)?;
-            if site.kind == SiteKind::Param {
-                program.values.push(loc);
-                continue;
-            }
-            let log_scale = parameter("log_scale", vec![self.initial_scale.ln(); elements])?;
-            let z = noise.draw(NoiseKind::StandardNormal, site.shape.clone())?;
-            program.values.push(loc + log_scale.exp() * z);
-            program.entropy = program.entropy + (log_scale.sum() + NORMAL_ENTROPY * elements as f64);
-        }
-        Ok(program)
+    fn marginals(&self, sites: &[GuideSite], parameters: ParameterValues<'_>) -> Vec<Option<Marginal>> {
+        (**self).marginals(sites, parameters)
     }
 
-    fn marginals(&self, sites: &[GuideSite], parameters: &[f64]) -> Vec<Marginal> {
-        let mut rest = parameters;
-        let mut take = |elements: usize| {
-            let (taken, after) = rest.split_at(elements);
-            rest = after;
-            taken
-        };
-        let marginal = |site: &GuideSite| {
-            let elements = site.shape.elements();
-            let loc = take(elements).to_vec();
-            let scale = match site.kind {
-                SiteKind::Param => vec![0.0; elements],
-                _ => take(elements).iter().map(|log_scale| log_scale.exp()).collect(),
-            };
-            Marginal { loc, scale }
-        };
-        sites.iter().map(marginal).collect()
+    fn takes_initial(&self) -> bool {
+        (**self).takes_initial()
     }
 
     fn describe(&self) -> &'static str {
-        "independent normals (mean field)"
+        (**self).describe()
     }
 }

@@ -42,14 +42,16 @@
 //! | `mechanism`, `schemes`, `charges` | clip, sum, noise; the events of releases; all of a run's |
 //! | `curvature`, `start` | what else is released: second derivatives, a starting point |
 //! | `planner` | everything that was left open, and what it costs |
+//! | `guide`, `guides/*` | what a variational family is; those there are, a file each |
 //! | `amortised` | latent values of single records, drawn by a guide that sees the record |
-//! | `guide`, `traced`, `draws`, `objective`, `prior` | the variational family; the model on symbols; the bound as array programs |
+//! | `traced`, `draws`, `objective`, `prior` | the model on symbols; the bound as array programs |
+//! | `initial` | where latent values start |
 //! | `optimiser`, `tail` | transformations of gradients, schedules, averaging |
 //! | `dp_vi`, `training`, `run` | settings; one run, step by step; whole runs |
 //! | `checkpoint` | runs that survive the process |
 //! | `summaries` | counts, histograms, means and quantiles for preprocessing |
 //! | `noise_aware`, `linear_algebra` | the posterior corrected for the noise |
-//! | `posterior`, `report` | what comes out |
+//! | `posterior`, `simulation`, `report` | what comes out; draws from it |
 //!
 //! Coming from NumPyro or d3p? [`migration`] says what goes by which name, and what is different.
 
@@ -66,6 +68,8 @@ mod dp_vi;
 mod draws;
 mod error;
 mod guide;
+mod guides;
+mod initial;
 mod linear_algebra;
 mod mechanism;
 pub mod migration;
@@ -82,6 +86,7 @@ mod run;
 mod scheme_audit_tests;
 mod schemes;
 mod sensitive;
+mod simulation;
 mod start;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
@@ -98,7 +103,11 @@ pub use curvature::CurvatureShape;
 pub use dp_vi::{DpVi, Fit};
 pub use draws::Draws;
 pub use error::{Error, Result};
-pub use guide::{AutoNormal, Guide, GuideParameter, GuideProgram, GuideSite, Marginal};
+pub use guide::{Guide, GuideParameter, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
+pub use guides::{
+    AutoDelta, AutoGuideList, AutoLowRankMultivariateNormal, AutoMultivariateNormal, AutoNormal, HandWritten,
+};
+pub use initial::Start;
 pub use mechanism::{GaussianSum, PrivateGradient};
 pub use noise_aware::NoiseAware;
 pub use optimiser::{

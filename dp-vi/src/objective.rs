@@ -3,10 +3,11 @@
 use crate::curvature::{CurvatureShape, NOT_LINEAR, curvature_program};
 use crate::draws::Draws;
 use crate::error::{Error, Result};
-use crate::guide::{Guide, GuideProgram, GuideSite};
+use crate::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
 use crate::optimiser::ParameterLayout;
 use crate::prior::{PriorCurvature, prior_programs};
 use crate::sensitive::Sensitive;
+use crate::simulation::{NoiseFeed, Simulation};
 use crate::traced::{Mirrored, Traced};
 use crate::weights::RecordWeights;
 use ndarray::ArrayD;
@@ -77,11 +78,17 @@ pub(crate) struct Shared {
     pullback: Plan<f64>,
     places: Vec<SitePlace>,
     parameters: Vec<Feed>,
-    noise: Vec<Feed>,
+    noise: Vec<NoiseFeeds>,
     /// Unconstrained values of each draw, one after the other.
     drawn: Vec<f64>,
     /// The cotangent that is pulled back.
     values: Vec<f64>,
+}
+
+/// A range of the noise, and where it goes.
+struct NoiseFeeds {
+    draw: NoiseFeed,
+    pullback: NoiseFeed,
 }
 
 fn cotangent_name(site: &str) -> String {
@@ -111,11 +118,11 @@ fn check_guide(
         return wrong(format!("gives {} values for {} sites", program.values.len(), sites.len()));
     }
     for (value, site) in program.values.iter().zip(sites) {
-        if value.shape() != site.shape {
+        if value.shape() != site.unconstrained_shape {
             return wrong(format!(
-                "gives site '{}' of shape {} a value of {}",
+                "gives site '{}' of unconstrained shape {} a value of {}",
                 site.name,
-                site.shape,
+                site.unconstrained_shape,
                 value.shape()
             ));
         }
@@ -141,8 +148,9 @@ fn check_guide(
             ));
         }
     }
-    if noise.inputs().iter().any(|(_, kind, _)| *kind != NoiseKind::StandardNormal) {
-        return wrong("draws noise other than standard normal".to_owned());
+    let known = |kind: &NoiseKind| matches!(kind, NoiseKind::StandardNormal | NoiseKind::Uniform);
+    if let Some((_, kind, _)) = noise.inputs().iter().find(|(_, kind, _)| !known(kind)) {
+        return wrong(format!("draws noise that is neither standard normal nor uniform: {kind:?}"));
     }
     Ok(())
 }
@@ -170,7 +178,8 @@ impl Objective {
         // The guide's forward pass on one graph; its pull-back, with cotangents as inputs, on the same.
         let guide_graph = Graph::new();
         let mut noise = Noise::new(&guide_graph, "guide");
-        let program = guide.build(&traced.sites, &mut noise)?;
+        let target = GuideTarget::new(&traced.sites, records.schema(), &traced.trace);
+        let program = guide.build(target, &mut noise)?;
         check_guide(guide, &traced.sites, &program, &noise)?;
         let draw = Plan::new(&Program::new(&guide_graph, &program.values)?);
         let density = [traced.log_likelihood, traced.trace.log_prior() + traced.trace.log_jacobian()];
@@ -183,7 +192,10 @@ impl Objective {
         );
         let mut pairs = vec![(program.entropy, guide_graph.constant(1.0))];
         for (site, &value) in traced.sites.iter().zip(&program.values) {
-            pairs.push((value, guide_graph.input(cotangent_name(&site.name), site.shape.clone())?));
+            pairs.push((
+                value,
+                guide_graph.input(cotangent_name(&site.name), site.unconstrained_shape.clone())?,
+            ));
         }
         let variables: Vec<_> = program.parameters.iter().map(|parameter| parameter.var).collect();
         let pullback = Plan::new(&Program::new(&guide_graph, &vector_jacobian(&pairs, &variables)?)?);
@@ -191,7 +203,7 @@ impl Objective {
         let mut places = Vec::with_capacity(traced.sites.len());
         let (mut at, mut frontier_at) = (0, 0);
         for (site, &touched) in traced.sites.iter().zip(&traced.touched) {
-            let elements = site.shape.elements();
+            let elements = site.elements();
             let input = Unconstrained::input_name(&site.name);
             let frontier = touched.then(|| {
                 frontier_at += elements;
@@ -211,29 +223,27 @@ impl Objective {
             });
             at += elements;
         }
-        let feeds = |named: Vec<(String, usize)>| {
-            let mut at = 0;
-            let feed = |(name, elements): (String, usize)| {
-                at += elements;
-                Feed {
-                    range: at - elements..at,
-                    draw_input: draw.input(&name).ok(),
-                    pullback_input: pullback.input(&name).ok(),
-                }
-            };
-            named.into_iter().map(feed).collect::<Vec<_>>()
-        };
-        let parameters =
-            feeds(program.parameters.iter().map(|each| (each.name.clone(), each.initial.len())).collect());
-        let noise =
-            feeds(noise.inputs().iter().map(|(name, _, shape)| (name.clone(), shape.elements())).collect());
+        let layout = ParameterLayout::new(
+            program.parameters.iter().map(|each| (each.name.clone(), each.initial.len())),
+        );
+        let parameters: Vec<_> = layout
+            .iter()
+            .map(|(name, range)| Feed {
+                range,
+                draw_input: draw.input(name).ok(),
+                pullback_input: pullback.input(name).ok(),
+            })
+            .collect();
+        let noise: Vec<_> = NoiseFeed::all(&draw, noise.inputs())
+            .into_iter()
+            .zip(NoiseFeed::all(&pullback, noise.inputs()))
+            .map(|(draw, pullback)| NoiseFeeds { draw, pullback })
+            .collect();
         let shared = Shared {
             fingerprint,
-            layout: ParameterLayout::new(
-                program.parameters.iter().map(|each| (each.name.clone(), each.initial.len())),
-            ),
+            layout,
             initial: program.parameters.iter().flat_map(|parameter| parameter.initial.clone()).collect(),
-            noise_elements: noise.last().map_or(0, |feed| feed.range.end),
+            noise_elements: noise.last().map_or(0, |feeds| feeds.draw.range.end),
             frontier_elements: frontier_at,
             draws: recipe.draws,
             drawn: vec![0.0; at * recipe.draws.number()],
@@ -309,31 +319,48 @@ impl Shared {
     /// The sign of the noise in each draw.
     const SIGNS: [f64; 2] = [1.0, -1.0];
 
-    fn feed(plan: &mut Plan<f64>, input: Option<InputId>, values: &[f64], sign: f64) {
+    fn feed(plan: &mut Plan<f64>, input: Option<InputId>, values: &[f64]) {
         if let Some(input) = input {
-            let input = plan.input_mut(input);
-            if sign > 0.0 {
-                input.copy_from_slice(values);
-            } else {
-                input.iter_mut().zip(values).for_each(|(input, value)| *input = -value);
-            }
+            plan.input_mut(input).copy_from_slice(values);
         }
+    }
+
+    /// The guide's draws, with parameters that have been found.
+    pub(crate) fn simulation(&self, parameters: &[f64]) -> Simulation {
+        let mut draw = self.draw.clone();
+        for feed in &self.parameters {
+            Self::feed(&mut draw, feed.draw_input, &parameters[feed.range.clone()]);
+        }
+        Simulation::new(draw, self.noise.iter().map(|feeds| feeds.draw.clone()).collect())
+    }
+
+    /// What the guide knows of its marginals, as far as it can be that.
+    pub(crate) fn marginals(&self, guide: &impl Guide, parameters: &[f64]) -> Vec<Option<Marginal>> {
+        let named = ParameterValues::new(&self.layout, parameters);
+        let mut marginals = named.map_or(Vec::new(), |named| guide.marginals(&self.sites, named));
+        marginals.resize(self.sites.len(), None);
+        for (marginal, site) in marginals.iter_mut().zip(&self.sites) {
+            let fits = |marginal: &Marginal| {
+                [&marginal.loc, &marginal.scale].iter().all(|x| x.len() == site.elements())
+            };
+            *marginal = marginal.take().filter(fits);
+        }
+        marginals
     }
 
     /// Draws the sites' values and hands them to the per-record program.
     pub(crate) fn draw(&mut self, parameters: &[f64], noise: &[f64], gradient: &mut RecordGradient<f64>) {
         for feed in &self.parameters {
             let values = &parameters[feed.range.clone()];
-            Self::feed(&mut self.draw, feed.draw_input, values, 1.0);
-            Self::feed(&mut self.pullback, feed.pullback_input, values, 1.0);
+            Self::feed(&mut self.draw, feed.draw_input, values);
+            Self::feed(&mut self.pullback, feed.pullback_input, values);
         }
         let elements = self.values.len();
         for number in 0..self.draws.number() {
-            for feed in &self.noise {
-                let values = &noise[feed.range.clone()];
-                Self::feed(&mut self.draw, feed.draw_input, values, Self::SIGNS[number]);
+            for feeds in &self.noise {
+                feeds.draw.fill(&mut self.draw, noise, Self::SIGNS[number]);
                 if number == 0 {
-                    Self::feed(&mut self.pullback, feed.pullback_input, values, 1.0);
+                    feeds.pullback.fill(&mut self.pullback, noise, 1.0);
                 }
             }
             self.draw.run();
@@ -356,14 +383,13 @@ impl Shared {
         let stacking = 1.0 / self.draws.stacking();
         for number in 0..draws {
             if number > 0 {
-                for feed in &self.noise {
-                    let values = &noise[feed.range.clone()];
-                    Self::feed(&mut self.pullback, feed.pullback_input, values, Self::SIGNS[number]);
+                for feeds in &self.noise {
+                    feeds.pullback.fill(&mut self.pullback, noise, Self::SIGNS[number]);
                 }
             }
             let drawn = &self.drawn[number * elements..][..elements];
             for place in &self.places {
-                Self::feed(&mut self.prior, place.prior_input, &drawn[place.range.clone()], 1.0);
+                Self::feed(&mut self.prior, place.prior_input, &drawn[place.range.clone()]);
             }
             self.prior.run();
             let released = &released[number * self.frontier_elements..][..self.frontier_elements];
@@ -374,7 +400,7 @@ impl Shared {
                     let released = &released[frontier.clone()];
                     total.iter_mut().zip(released).for_each(|(total, x)| *total += stacking * x);
                 }
-                Self::feed(&mut self.pullback, place.pullback_input, total, 1.0);
+                Self::feed(&mut self.pullback, place.pullback_input, total);
             }
             self.pullback.run();
             for (output, feed) in self.parameters.iter().enumerate() {
@@ -416,7 +442,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guide::AutoNormal;
+    use crate::guides::AutoNormal;
     use ndarray::{Array1, Array2, ArrayD};
     use ppl_core::{Column, Constraint, Ctx, Distribution, log_density};
     use ppl_distributions::{Bernoulli, HalfNormal, Normal};
@@ -506,12 +532,12 @@ mod tests {
         let hidden = ppl_core::handlers::block(ppl_core::handlers::seed(model, 1), ["spread"]);
         let refused = told(&hidden);
         assert!(refused.contains("'draw/spread/noise/0'"), "{refused}");
-        let simplex = |ctx: &mut Ctx<'_>| {
-            let weights = ctx.sample("weights", ppl_distributions::Dirichlet::symmetric(1.0, 3))?;
-            ctx.each_record(|ctx, record| ctx.observe("y", Normal::new(weights.sum(), 1.0), record.get("y")?))
+        let edge = |ctx: &mut Ctx<'_>| {
+            let p = ctx.param("p", 0.0, Constraint::Interval(0.0, 1.0))?;
+            ctx.each_record(|ctx, record| ctx.observe("y", Normal::new(p, 1.0), record.get("y")?))
         };
-        let refused = told(&simplex);
-        assert!(refused.contains("site 'weights'") && refused.contains("not supported"), "{refused}");
+        let refused = told(&edge);
+        assert!(refused.contains("site 'p'") && refused.contains("on the boundary"), "{refused}");
         let nothing = |ctx: &mut Ctx<'_>| ctx.sample("w", Normal::new(0.0, 1.0)).map(|_| ());
         assert_eq!(told(&nothing), "this model observes nothing inside each_record");
     }

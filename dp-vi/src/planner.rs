@@ -4,6 +4,7 @@ use crate::clip::{ClipNorm, Clipping};
 use crate::curvature::{CurvatureShape, NOT_LINEAR};
 use crate::draws::Draws;
 use crate::error::{Error, Result};
+use crate::initial::Start;
 use crate::optimiser::Schedule;
 use crate::quantile::Quantile;
 use crate::schemes::{Pricing, event, sampling_rate};
@@ -64,6 +65,7 @@ pub(crate) struct Settings {
     pub(crate) public_records: Option<u64>,
     pub(crate) compute_limit: Option<f64>,
     pub(crate) start: Option<PrivateStart>,
+    pub(crate) start_at: Start,
 }
 
 /// The weights that were asked for, as far as a plan has to know.

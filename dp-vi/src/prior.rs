@@ -38,7 +38,7 @@ pub(crate) fn prior_programs<'g>(
     let frontier = traced.frontier();
     let names = traced.sites.iter().zip(&traced.touched).filter(|(_, touched)| **touched);
     let tangents: Vec<_> = names
-        .map(|(site, _)| graph.input(tangent_name(&site.name), site.shape.clone()))
+        .map(|(site, _)| graph.input(tangent_name(&site.name), site.unconstrained_shape.clone()))
         .collect::<Result<_, _>>()?;
     let product = hessian_vector(log_density, &frontier, &tangents)?;
     let product = Plan::new(&Program::new(graph, &product)?);

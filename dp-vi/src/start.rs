@@ -1,11 +1,14 @@
 //! A private choice of where to start, for likelihoods with several optima.
 
 use crate::error::{Error, Result};
+use crate::guide::GuideSite;
+use crate::initial::unconstrained;
 use crate::sensitive::Sensitive;
+use crate::traced::Traced;
 use dp_accountant::{Event, Mechanism, Relation, Sampling};
 use dp_sampler::{Purpose, Seed};
 use ndarray::ArrayD;
-use ppl_core::{Constraint, Graph, Model, Plan, Program, Records, SiteKind, Unconstrained, trace};
+use ppl_core::{Graph, Model, Plan, Program, Records, Unconstrained};
 use rand_core::Rng;
 use std::collections::BTreeMap;
 
@@ -30,8 +33,8 @@ use std::collections::BTreeMap;
 /// McSherry, Talwar 2007, "Mechanism Design via Differential Privacy".
 #[derive(Clone, Debug)]
 pub struct PrivateStart {
-    /// The starting points: for each, values of latent sites or parameters by name, in their supports. Sites that are not named start where the
-    /// guide says.
+    /// The starting points: for each, values of latent sites or parameters by name, in their supports. Sites that are not named are taken to
+    /// be at 0 unconstrained, parameters at their initial values, and start where they would otherwise.
     pub candidates: Vec<BTreeMap<String, ArrayD<f64>>>,
     /// `a` and `b`, the log-likelihoods of one record between which candidates are told apart.
     pub range: (f64, f64),
@@ -97,57 +100,39 @@ impl PrivateStart {
         Ok(utilities.into_iter().nth(chosen).map(|(_, values)| values).unwrap_or_default())
     }
 
+    /// The candidates' unconstrained values.
+    ///
+    /// # Errors
+    /// If one names no site of the model, or has a value of another shape or outside the support.
+    pub(crate) fn unconstrained(&self, sites: &[GuideSite]) -> Result<Vec<Values>> {
+        let one = |candidate| unconstrained(sites, candidate, "candidate to start from");
+        self.candidates.iter().map(one).collect()
+    }
+
     /// Each candidate's utility, and its unconstrained values.
     fn utilities(&self, model: &impl Model, records: &Sensitive<Records>) -> Result<Vec<(f64, Values)>> {
         let graph = Graph::new();
-        let trace = trace(model, &graph, records.schema(), Unconstrained)?;
-        let Some(log_likelihood) = trace.record_log_likelihood() else {
-            return Err(Error::NothingToInfer("observes nothing inside each_record"));
-        };
-        let sites: Vec<(String, Constraint, Vec<usize>, SiteKind)> = trace
-            .latents()
-            .map(|site| (site.name.clone(), site.support, site.shape.dims().to_vec(), site.kind))
-            .collect();
-        let mut plan = Plan::<f64>::new(&Program::new(&graph, &[log_likelihood])?);
+        let traced = Traced::new(model, &graph, records.schema())?;
+        let candidates = self.unconstrained(&traced.sites)?;
+        let mut plan = Plan::<f64>::new(&Program::new(&graph, &[traced.log_likelihood])?);
         let records = records.behind_the_wall();
         let all: Vec<u64> = (0..records.len() as u64).collect();
         let (a, b) = self.range;
         let mut found = Vec::with_capacity(self.candidates.len());
-        for candidate in &self.candidates {
-            let mut unconstrained = BTreeMap::new();
-            for (name, values) in candidate {
-                let Some((_, support, dims, _)) = sites.iter().find(|(site, ..)| site == name) else {
-                    let known: Vec<&str> = sites.iter().map(|(site, ..)| site.as_str()).collect();
-                    return Err(Error::UnknownSite { name: name.clone(), known: known.join(", ") });
-                };
-                if values.shape() != dims.as_slice() {
-                    let told = format!("a candidate has shape {:?}, the site {dims:?}", values.shape());
-                    return Err(ppl_core::Error::Values(format!("site '{name}': {told}")).into());
-                }
-                if let Some(&value) = values.iter().find(|&&value| !support.contains(value)) {
-                    return Err(ppl_core::Error::OutsideSupport {
-                        site: name.clone(),
-                        value,
-                        place: " (candidate to start from)".to_owned(),
-                        support: support.to_string(),
-                    }
-                    .into());
-                }
-                unconstrained.insert(name.clone(), values.mapv(|value| support.unconstrain(value)));
-            }
-            for (name, _, dims, _) in &sites {
-                let values: Vec<f64> = match unconstrained.get(name) {
+        for candidate in candidates {
+            for site in &traced.sites {
+                let values: Vec<f64> = match candidate.get(&site.name).or(site.initial.as_ref()) {
                     Some(values) => values.iter().copied().collect(),
-                    None => vec![0.0; dims.iter().product()],
+                    None => vec![0.0; site.elements()],
                 };
-                if let Ok(input) = plan.input(&Unconstrained::input_name(name)) {
+                if let Ok(input) = plan.input(&Unconstrained::input_name(&site.name)) {
                     plan.input_mut(input).copy_from_slice(&values);
                 }
             }
             let terms = plan.evaluate(records, &all, 0)?;
             // NaN becomes `a`: `max` prefers the number.
             let utility: f64 = terms.iter().map(|&term| (term.max(a).min(b) - a) / (b - a)).sum();
-            found.push((utility, unconstrained));
+            found.push((utility, candidate));
         }
         Ok(found)
     }

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::guide::GuideSite;
 use ppl_core::handlers::Handler;
 use ppl_core::{
-    Graph, LinearPredictor, Message, Model, NoiseInput, NoiseKind, RecordGradient, Schema, Trace,
+    Graph, LinearPredictor, Message, Model, NoiseInput, NoiseKind, RecordGradient, Schema, Site, Trace,
     Unconstrained, Var, linear_predictor, trace,
 };
 
@@ -73,24 +73,10 @@ impl<'g> Traced<'g> {
                  standard normals (input '{input}'); take seed and such conditions away for inference"
             ))));
         }
-        if let Some(site) = trace.latents().find(|site| site.support.event_rank() > 0) {
-            let told = format!(
-                "inference about a latent value that must be {}; write it as a function of single numbers for now",
-                site.support
-            );
-            return Err(ppl_core::Error::Unsupported(told).at_site(&site.name).into());
-        }
-        let sites = trace
-            .latents()
-            .map(|site| GuideSite {
-                name: site.name.clone(),
-                shape: site.shape.clone(),
-                support: site.support,
-                kind: site.kind,
-                initial: site.initial.as_ref().map(|initial| initial.mapv(|x| site.support.unconstrain(x))),
-            })
-            .collect();
-        let inputs: Vec<_> = trace.latents().filter_map(|site| site.unconstrained).collect();
+        // One that was given a value has nothing to be inferred.
+        let open = || trace.latents().filter(|site| site.unconstrained.is_some());
+        let sites = open().map(guide_site).collect::<Result<_>>()?;
+        let inputs: Vec<_> = open().filter_map(|site| site.unconstrained).collect();
         let Some(log_likelihood) = trace.record_log_likelihood() else {
             return Err(Error::NothingToInfer("observes nothing inside each_record"));
         };
@@ -116,7 +102,7 @@ impl<'g> Traced<'g> {
 
     /// Numbers of elements of the frontier's arrays.
     pub(crate) fn frontier_sizes(&self) -> Vec<usize> {
-        self.of_touched(&self.sites).map(|site| site.shape.elements()).collect()
+        self.of_touched(&self.sites).map(GuideSite::elements).collect()
     }
 
     /// `D`
@@ -128,6 +114,15 @@ impl<'g> Traced<'g> {
     pub(crate) fn linear(&self) -> Result<Option<LinearPredictor<'g>>> {
         Ok(linear_predictor(self.log_likelihood, &self.frontier())?)
     }
+}
+
+/// What a guide needs to know of a site.
+fn guide_site(site: &Site<'_>) -> Result<GuideSite> {
+    let mut known = GuideSite::new(&site.name, site.shape.clone(), site.support, site.kind)?;
+    if let Some(initial) = &site.initial {
+        known.initial = Some(known.unconstrain(initial, "initial value")?);
+    }
+    Ok(known)
 }
 
 /// What a plan needs to know of a model.

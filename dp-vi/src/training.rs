@@ -14,6 +14,7 @@ use crate::prior::{PriorCurvature, SiteAt};
 use crate::report::PrivacyReport;
 use crate::schemes::sampling_variance;
 use crate::sensitive::Sensitive;
+use crate::simulation::Simulation;
 use crate::tail::GradientTail;
 use dp_accountant::{Certified, Purse};
 use dp_sampler::{GaussianNoise, NoiseSource, Seed, Subsampler};
@@ -200,21 +201,22 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
 
     /// Releases the curvature at the parameters that have been found, if that was planned and has not been done.
     pub(crate) fn release_curvature(&mut self) -> Result<()> {
-        let marginals = self.marginals();
+        if !self.owes_curvature() {
+            return Ok(());
+        }
+        let found = self.average.mean(&self.parameters);
+        let marginals = self.shared.marginals(&self.guide, &found);
+        let locations = locations(&marginals, &self.shared.simulation(&found));
         let Some(Correction { tail, release, curvature, .. }) = &mut self.correction else { return Ok(()) };
-        if curvature.is_some() || tail.steps() == 0 {
+        if tail.steps() == 0 {
             return Ok(());
         }
         let Some(mut release) = release.take() else { return Ok(()) };
-        for (site, marginal) in self.shared.sites.iter().zip(&marginals) {
-            release.set(&Unconstrained::input_name(&site.name), &marginal.loc)?;
+        for (site, location) in self.shared.sites.iter().zip(&locations) {
+            release.set(&Unconstrained::input_name(&site.name), location)?;
         }
         *curvature = Some(release.release(self.records)?);
         Ok(())
-    }
-
-    fn marginals(&self) -> Vec<Marginal> {
-        self.guide.marginals(&self.shared.sites, &self.average.mean(&self.parameters))
     }
 
     /// Ends the run where it is. The report still states the cost of all releases that were planned. The curvature is released
@@ -229,38 +231,54 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
 
     /// What has been found so far, from what has been released: without the correction, if its curvature has not been.
     pub(crate) fn fit(mut self) -> Fit {
-        let marginals = self.marginals();
-        let uncorrected = Posterior::new(&self.shared.sites, marginals.clone());
+        let found = self.average.mean(&self.parameters);
+        let (marginals, simulation) =
+            (self.shared.marginals(&self.guide, &found), self.shared.simulation(&found));
+        let uncorrected = Posterior::new(&self.shared.sites, marginals.clone(), simulation.clone());
         let sampling = sampling_variance(&self.gradient.scheme(), self.gradient.rate());
         let noise_aware = self.correction.take().and_then(|correction| {
             let curvature = correction.curvature.as_deref()?;
-            correct(&self.shared, &marginals, curvature, &correction.tail, correction.prior, sampling)
+            let locations = locations(&marginals, &simulation);
+            correct(&self.shared, &locations, curvature, &correction.tail, correction.prior, sampling)
         });
-        let posterior = match &noise_aware {
-            Some(found) => Posterior::new(&self.shared.sites, corrected(&self.shared, marginals, found)),
-            None => uncorrected.clone(),
-        };
+        // A covariance has a Cholesky factor: it was found from one.
+        let posterior = noise_aware
+            .as_ref()
+            .and_then(|found| corrected(&self.shared, marginals, simulation, found))
+            .unwrap_or_else(|| uncorrected.clone());
         let report = PrivacyReport { steps_done: self.done, ..self.report };
-        Fit { posterior, uncorrected, noise_aware, report }
+        let parameters =
+            self.shared.layout.iter().map(|(name, range)| (name.to_owned(), found[range].to_vec()));
+        let parameters = parameters.collect();
+        Fit { posterior, uncorrected, noise_aware, parameters, report }
     }
+}
+
+/// Where the guide has each site, unconstrained: its mean.
+fn locations(marginals: &[Option<Marginal>], simulation: &Simulation) -> Vec<Vec<f64>> {
+    let location = |(site, marginal): (usize, &Option<Marginal>)| match marginal {
+        Some(marginal) => marginal.loc.clone(),
+        None => simulation.mean(site),
+    };
+    marginals.iter().enumerate().map(location).collect()
 }
 
 /// Infers the frontier's values from all that has been released.
 fn correct(
     shared: &Shared,
-    marginals: &[Marginal],
+    locations: &[Vec<f64>],
     curvature: &[f64],
     tail: &GradientTail,
     mut prior: PriorCurvature,
     sampling: f64,
 ) -> Option<NoiseAware> {
     let (values, gradients) = tail.means();
-    let sites: Vec<_> = shared.sites.iter().zip(marginals).zip(shared.frontier()).collect();
+    let sites: Vec<_> = shared.sites.iter().zip(locations).zip(shared.frontier()).collect();
     // Touched sites where gradients were taken, the others where the guide has them.
     let at: Vec<_> = sites
         .iter()
-        .map(|((site, marginal), frontier)| {
-            let values = frontier.as_ref().map_or(marginal.loc.as_slice(), |range| &values[range.clone()]);
+        .map(|((site, location), frontier)| {
+            let values = frontier.as_ref().map_or(location.as_slice(), |range| &values[range.clone()]);
             SiteAt { name: site.name.as_str(), values, frontier: frontier.clone() }
         })
         .collect();
@@ -279,15 +297,21 @@ fn correct(
     NoiseAware::new(touched.collect(), &evidence)
 }
 
-/// The guide's marginals, with those of touched sites replaced. Parameters keep a standard deviation of zero.
-fn corrected(shared: &Shared, mut marginals: Vec<Marginal>, found: &NoiseAware) -> Vec<Marginal> {
+/// The guide's posterior, with touched sites replaced. Parameters keep a standard deviation of zero.
+fn corrected(
+    shared: &Shared,
+    mut marginals: Vec<Option<Marginal>>,
+    simulation: Simulation,
+    found: &NoiseAware,
+) -> Option<Posterior> {
     let n = found.mean.len();
+    let mut places = Vec::with_capacity(marginals.len());
     for ((marginal, site), frontier) in marginals.iter_mut().zip(&shared.sites).zip(shared.frontier()) {
+        let varies = site.kind != SiteKind::Param;
+        places.push(frontier.clone().map(|range| (range, varies)));
         let Some(range) = frontier else { continue };
-        marginal.loc = found.mean[range.clone()].to_vec();
-        if site.kind != SiteKind::Param {
-            marginal.scale = range.map(|j| found.covariance[j * n + j].sqrt()).collect();
-        }
+        let scale = range.clone().map(|j| if varies { found.covariance[j * n + j].sqrt() } else { 0.0 });
+        *marginal = Some(Marginal { loc: found.mean[range.clone()].to_vec(), scale: scale.collect() });
     }
-    marginals
+    Some(Posterior::new(&shared.sites, marginals, simulation.corrected(found, places)?))
 }

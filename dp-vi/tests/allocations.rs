@@ -5,11 +5,12 @@
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{Poisson, Seed};
 use dp_vi::{
-    AdaDp, AutoNormal, Clipping, DpVi, Draws, Quantile, ScaleByName, ScaleBySchedule, Schedule, Sensitive,
+    AdaDp, AutoDelta, AutoGuideList, AutoLowRankMultivariateNormal, AutoMultivariateNormal, AutoNormal,
+    Clipping, DpVi, Draws, Guide, HandWritten, Quantile, ScaleByName, ScaleBySchedule, Schedule, Sensitive,
     Transformation, ada_grad, adam, momentum, rms_prop, sgd, yogi,
 };
 use ndarray::{Array1, Array2};
-use ppl_core::{Column, Ctx, Distribution, Records, Result};
+use ppl_core::{Column, Constraint, Ctx, Distribution, Records, Result};
 use ppl_distributions::{Bernoulli, HalfNormal, Normal};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -128,6 +129,48 @@ fn no_optimiser_allocates() {
             (0..29).for_each(|_| training.step().unwrap());
             assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0, "{name}, private: {private}");
         }
+    }
+}
+
+/// Every guide, one that draws from uniform noise among them.
+#[test]
+fn no_guide_allocates() {
+    fn model(ctx: &mut Ctx) -> Result<()> {
+        let spread = ctx.sample("spread", HalfNormal::new(1.0))?;
+        let w = ctx.sample("w", Normal::new(0.0, spread).iid(ctx.records().dim("x")?))?;
+        ctx.each_record(|ctx, record| {
+            ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+        })
+    }
+    fn written(ctx: &mut Ctx) -> Result<()> {
+        let concentration = ctx.param("concentration", 3.0, Constraint::Positive)?;
+        let spread = ctx.sample("spread", ppl_distributions::Gamma::new(concentration, 2.0))?;
+        let loc = ctx.param("loc", ndarray::Array1::zeros(5), Constraint::Real)?;
+        ctx.sample("w", Normal::new(loc, spread)).map(|_| ())
+    }
+    let x = Array2::from_shape_fn((300, 5), |(i, j)| ((i * 7 + j * 3) % 11) as f64 / 5.0 - 1.0);
+    let y = Array1::from_shape_fn(300, |i| (i % 2) as f64);
+    let records =
+        Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap());
+    let guides: [Box<dyn Guide>; 5] = [
+        Box::new(AutoDelta::new()),
+        Box::new(AutoMultivariateNormal::new()),
+        Box::new(AutoLowRankMultivariateNormal::new()),
+        Box::new(AutoGuideList::new(AutoNormal::new()).with(["spread"], AutoDelta::new())),
+        Box::new(HandWritten::new(written)),
+    ];
+    for guide in guides {
+        let name = guide.describe();
+        let mut training = DpVi::new(model, guide)
+            .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+            .steps(30)
+            .seed(Seed::for_tests(5))
+            .start(&records)
+            .unwrap();
+        training.step().unwrap();
+        let before = ALLOCATIONS.with(Cell::get);
+        (0..29).for_each(|_| training.step().unwrap());
+        assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0, "{name}");
     }
 }
 

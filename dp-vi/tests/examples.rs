@@ -2,6 +2,10 @@
 
 #[path = "../examples/full_batch.rs"]
 mod full_batch;
+#[path = "../examples/hand_written.rs"]
+mod hand_written;
+#[path = "../examples/own_distribution.rs"]
+mod own_distribution;
 #[path = "../examples/own_mechanism.rs"]
 mod own_mechanism;
 #[path = "../examples/own_optimiser.rs"]
@@ -16,6 +20,16 @@ mod vae;
 #[test]
 fn full_batch_runs() {
     full_batch::main().unwrap();
+}
+
+#[test]
+fn hand_written_runs() {
+    hand_written::main().unwrap();
+}
+
+#[test]
+fn own_distribution_runs() {
+    own_distribution::main().unwrap();
 }
 
 #[test]

@@ -32,8 +32,17 @@ impl Trace<'_> {
     /// # Ok::<(), ppl_core::Error>(())
     /// ```
     pub fn check_guide(&self, guide: &Trace<'_>) -> Result<()> {
+        self.check_guide_of(guide, |_| true)
+    }
+
+    /// As [`check_guide`](Self::check_guide), for a guide of some of this model's latent sites: those whose names are `covered`.
+    ///
+    /// # Errors
+    /// As [`check_guide`](Self::check_guide).
+    pub fn check_guide_of(&self, guide: &Trace<'_>, covered: impl Fn(&str) -> bool) -> Result<()> {
         let latent = |site: &&Site<'_>| site.kind == SiteKind::Latent;
-        for site in self.sites().iter().filter(latent) {
+        let own = |site: &&Site<'_>| latent(site) && covered(&site.name);
+        for site in self.sites().iter().filter(own) {
             let Some(other) = guide.site(&site.name).filter(|other| latent(other)) else {
                 let what = if site.per_record { "latent inside the record plate " } else { "" };
                 let place = if site.per_record { " inside ctx.each_record" } else { "" };
@@ -48,10 +57,9 @@ impl Trace<'_> {
             .sites()
             .iter()
             .filter(latent)
-            .find(|other| !self.site(&other.name).is_some_and(|site| latent(&site)));
+            .find(|other| !self.site(&other.name).is_some_and(|site| own(&site)));
         if let Some(other) = extra {
-            let known: Vec<&str> =
-                self.sites().iter().filter(latent).map(|site| site.name.as_str()).collect();
+            let known: Vec<&str> = self.sites().iter().filter(own).map(|site| site.name.as_str()).collect();
             return Err(Error::Guide(format!(
                 "the guide samples '{}' ({}), which is no latent site of the model; the model has [{}]; name it as the model does, \
                  or block it in the guide",
