@@ -40,6 +40,8 @@
 //! | `sensitive` | the wall, as a type |
 //! | `clip`, `quantile`, `weights` | how one record's gradient is bounded: by clipping, by a moving norm, by public weights |
 //! | `mechanism`, `schemes`, `charges` | clip, sum, noise; the events of releases; all of a run's |
+//! | `grid` | sums of integers and exact noise |
+//! | `gradients`, `vanilla` | with respect to what gradients are taken; those of the guide's parameters |
 //! | `curvature`, `start` | what else is released: second derivatives, a starting point |
 //! | `planner` | everything that was left open, and what it costs |
 //! | `guide`, `traced`, `draws`, `objective`, `prior` | the variational family; the model on symbols; the bound as array programs |
@@ -47,7 +49,7 @@
 //! | `dp_vi`, `training`, `run` | settings; one run, step by step; whole runs |
 //! | `checkpoint` | runs that survive the process |
 //! | `summaries` | counts, histograms, means and quantiles for preprocessing |
-//! | `noise_aware`, `linear_algebra` | the posterior corrected for the noise |
+//! | `noise_aware`, `trace_regression`, `linear_algebra` | the posterior corrected for the noise; its curvature from the run's gradients |
 //! | `posterior`, `report` | what comes out |
 
 #[cfg(test)]
@@ -61,6 +63,8 @@ mod curvature;
 mod dp_vi;
 mod draws;
 mod error;
+mod gradients;
+mod grid;
 mod guide;
 mod linear_algebra;
 mod mechanism;
@@ -82,8 +86,10 @@ mod start;
 pub mod strategies;
 mod summaries;
 mod tail;
+mod trace_regression;
 mod traced;
 mod training;
+mod vanilla;
 mod weights;
 
 pub use checkpoint::Checkpoint;
@@ -92,6 +98,8 @@ pub use curvature::CurvatureShape;
 pub use dp_vi::{DpVi, Fit};
 pub use draws::Draws;
 pub use error::{Error, Result};
+pub use gradients::Gradients;
+pub use grid::PrivacyNoise;
 pub use guide::{AutoNormal, Guide, GuideParameter, GuideProgram, GuideSite, Marginal};
 pub use mechanism::{GaussianSum, PrivateGradient};
 pub use noise_aware::NoiseAware;
