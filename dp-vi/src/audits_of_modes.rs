@@ -5,6 +5,7 @@ use crate::audit_tests::{STANDARD_ERRORS, separated_epsilon};
 use crate::clip::{ClipNorm, Rule};
 use crate::curvature::{CurvatureRelease, CurvatureShape};
 use crate::draws::Draws;
+use crate::gradients::Gradients;
 use crate::mechanism::{NoisySum, PrivateGradient, Protection};
 use crate::objective::{Objective, Recipe};
 use crate::quantile::{Adaptive, Quantile};
@@ -198,7 +199,17 @@ fn people(rows: &[[f64; 2]]) -> Sensitive<Records> {
 fn objective(records: &Sensitive<Records>, weights: &RecordWeights, clip_norm: f64) -> Objective {
     let curvature = Some(CurvatureShape::Full);
     let (draws, initial) = (Draws::Antithetic, BTreeMap::new());
-    let recipe = Recipe { draws, weights, clip_norm, per_site: false, curvature, initial };
+    let recipe = Recipe {
+        draws,
+        weights,
+        gradients: Gradients::Aligned,
+        stated_records: 1.0,
+        clip_norm,
+        per_site: false,
+        curvature,
+        trace: false,
+        initial,
+    };
     Objective::new(&logistic, &AutoNormal::new(), records, &recipe).unwrap()
 }
 
@@ -212,9 +223,12 @@ fn curvatures(actual: f64, shape: CurvatureShape, canary: bool, n: u64) -> Vec<f
     let recipe = Recipe {
         draws: Draws::Single,
         weights: &RecordWeights::None,
+        gradients: Gradients::Aligned,
+        stated_records: 1.0,
         clip_norm: 1.0,
         per_site: false,
         curvature: Some(shape),
+        trace: false,
         initial: BTreeMap::new(),
     };
     let mut objective = Objective::new(&logistic, &AutoNormal::new(), &records, &recipe).unwrap();

@@ -163,6 +163,20 @@ impl Rule {
             .map(Self::PerSite)
     }
 
+    /// Writes the weights of some records: of one group after the other, where sites are clipped by themselves.
+    #[inline(always)]
+    fn weigh<T: Scalar>(&self, squared: &[T], weights: &mut [T]) {
+        match self {
+            Self::Flat(clip) => clip.weigh(squared, weights),
+            Self::PerSite(clips) => {
+                let lanes = (squared.len() / clips.len()).max(1);
+                let groups = squared.chunks_exact(lanes).zip(weights.chunks_exact_mut(lanes));
+                clips.iter().zip(groups).for_each(|(clip, (squared, weights))| clip.weigh(squared, weights));
+            }
+            Self::Quantile(adaptive) => adaptive.weigh(squared, weights),
+        }
+    }
+
     /// The clipped sum over a batch.
     pub(crate) fn sum<T: Scalar>(
         &self,
@@ -176,18 +190,35 @@ impl Rule {
                 let weigh = |squared: &[T], weights: &mut [T]| clip.weigh(squared, weights);
                 gradient.weighted_sum(records, batch, weigh, sum)?;
             }
-            Self::PerSite(clips) => {
-                let weigh = |squared: &[T], weights: &mut [T]| {
-                    let lanes = (squared.len() / clips.len()).max(1);
-                    let groups = squared.chunks_exact(lanes).zip(weights.chunks_exact_mut(lanes));
-                    clips
-                        .iter()
-                        .zip(groups)
-                        .for_each(|(clip, (squared, weights))| clip.weigh(squared, weights));
-                };
+            Self::PerSite(_) => {
+                let weigh = |squared: &[T], weights: &mut [T]| self.weigh(squared, weights);
                 gradient.weighted_sum_grouped(records, batch, weigh, sum)?;
             }
-            Self::Quantile(adaptive) => adaptive.sum(gradient, records, batch, sum)?,
+            Self::Quantile(adaptive) => {
+                adaptive.begin();
+                let weigh = |squared: &[T], weights: &mut [T]| adaptive.weigh(squared, weights);
+                gradient.weighted_sum(records, batch, weigh, sum)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands each record's clipped gradient, computed by itself, to one of the takers.
+    pub(crate) fn each<T: Scalar, A: Send>(
+        &self,
+        gradient: &mut RecordGradient<T>,
+        records: &Records,
+        batch: &[u64],
+        takers: &mut [A],
+        take: impl Fn(&mut A, &[T]) + Sync,
+    ) -> Result<()> {
+        if let Self::Quantile(adaptive) = self {
+            adaptive.begin();
+        }
+        let weigh = |squared: &[T], weights: &mut [T]| self.weigh(squared, weights);
+        match self {
+            Self::PerSite(_) => gradient.each_weighted_grouped(records, batch, weigh, takers, take)?,
+            _ => gradient.each_weighted(records, batch, weigh, takers, take)?,
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! A private release of the likelihood's curvature.
 
-use crate::clip::{ClipNorm, Sensitivity};
+use crate::clip::{ClipNorm, Rule, Sensitivity};
 use crate::error::{Error, Result};
+use crate::grid::{GridSum, PrivacyNoise};
 use crate::linear_algebra::map_eigenvalues;
 use crate::schemes::event;
 use crate::sensitive::Sensitive;
@@ -82,6 +83,8 @@ pub(crate) struct CurvatureRelease {
     clip: ClipNorm,
     noise_multiplier: f64,
     noise: GaussianNoise,
+    /// Where sums and noise are integers.
+    grid: Option<GridSum>,
     elements: usize,
     paid: bool,
 }
@@ -98,7 +101,42 @@ impl CurvatureRelease {
     ) -> Result<Self> {
         let clip = ClipNorm::new(clip_norm, gradient.dimension())?;
         let noise = GaussianNoise::with_purpose(seed, Purpose::Custom("curvature release"));
-        Ok(Self { gradient, shape, clip, noise_multiplier, noise, elements, paid: false })
+        Ok(Self { gradient, shape, clip, noise_multiplier, noise, grid: None, elements, paid: false })
+    }
+
+    /// The same with this kind of noise.
+    pub(crate) fn with_noise(mut self, noise: PrivacyNoise, seed: &Seed) -> Result<Self> {
+        self.grid = match noise {
+            PrivacyNoise::Continuous => None,
+            PrivacyNoise::OnGrid => {
+                let streams = seed.streams(Purpose::Custom("curvature release on a grid"));
+                Some(GridSum::new(streams, self.released(), self.noise_multiplier, false)?)
+            }
+        };
+        Ok(self)
+    }
+
+    /// Numbers that are released.
+    fn released(&self) -> usize {
+        let n = self.elements;
+        match self.shape {
+            CurvatureShape::Full => n * (n + 1) / 2,
+            CurvatureShape::Diagonal => n,
+        }
+    }
+
+    /// `v(S)` of a record's part, as its program has it.
+    fn isometric(shape: CurvatureShape, n: usize) -> impl Fn(&[f64], &mut [f64]) + Sync {
+        move |matrix, vector| match shape {
+            CurvatureShape::Diagonal => vector.copy_from_slice(matrix),
+            CurvatureShape::Full => {
+                let upper = (0..n).flat_map(|j| (j..n).map(move |k| (j, k)));
+                for (element, (j, k)) in vector.iter_mut().zip(upper) {
+                    let share = if j == k { 1.0 } else { std::f64::consts::SQRT_2 };
+                    *element = share * matrix[j * n + k];
+                }
+            }
+        }
     }
 
     /// By how much one record changes the matrix, in the Frobenius norm.
@@ -145,35 +183,36 @@ impl CurvatureRelease {
     pub(crate) fn noisy(&mut self, records: &Sensitive<Records>, number: u64) -> Result<Vec<f64>> {
         let (records, n) = (records.behind_the_wall(), self.elements);
         let all: Vec<u64> = (0..records.len() as u64).collect();
-        let mut sum = vec![0.0; self.gradient.dimension()];
-        let clip = self.clip;
-        let weigh = |squared: &[f64], weights: &mut [f64]| clip.weigh(squared, weights);
-        self.gradient.weighted_sum(records, &all, weigh, &mut sum)?;
-        let deviation = self.noise_multiplier * self.sensitivity().term();
+        let mut vector = vec![0.0; self.released()];
+        let norm = self.clip.norm();
+        let isometric = Self::isometric(self.shape, n);
+        if let Some(grid) = &mut self.grid {
+            let rule = Rule::Flat(self.clip);
+            grid.sum((&rule, norm), &mut self.gradient, (records, &all), Some(&isometric))?;
+            grid.add_noise(number, norm, |element, noisy| vector[element] = noisy);
+        } else {
+            let mut sum = vec![0.0; self.gradient.dimension()];
+            let clip = self.clip;
+            let weigh = |squared: &[f64], weights: &mut [f64]| clip.weigh(squared, weights);
+            self.gradient.weighted_sum(records, &all, weigh, &mut sum)?;
+            isometric(&sum, &mut vector);
+            let deviation = self.noise_multiplier * self.sensitivity().term();
+            let mut standard = vec![0.0; vector.len()];
+            self.noise.fill(number, &mut standard);
+            for (sum, z) in vector.iter_mut().zip(&standard) {
+                *sum = if sum.is_finite() { *sum } else { 0.0 } + deviation * z;
+            }
+        }
+        // From here on everything is public.
         let mut matrix = vec![0.0; n * n];
-        let released = match self.shape {
-            CurvatureShape::Full => n * (n + 1) / 2,
-            CurvatureShape::Diagonal => n,
-        };
-        let mut standard = vec![0.0; released];
-        self.noise.fill(number, &mut standard);
-        let mut standard = standard.into_iter();
-        let mut noisy = |sum: f64, share: f64| {
-            let sum = if sum.is_finite() { sum } else { 0.0 };
-            sum + deviation * share * standard.next().unwrap_or(f64::NAN)
-        };
+        let mut noisy = vector.into_iter();
         for j in 0..n {
-            match self.shape {
-                CurvatureShape::Diagonal => matrix[j * n + j] = noisy(sum[j], 1.0),
-                CurvatureShape::Full => {
-                    matrix[j * n + j] = noisy(sum[j * n + j], 1.0);
-                    for k in j + 1..n {
-                        // The upper triangle stands for both: they differ by rounding only.
-                        let element = noisy(sum[j * n + k], std::f64::consts::FRAC_1_SQRT_2);
-                        matrix[j * n + k] = element;
-                        matrix[k * n + j] = element;
-                    }
-                }
+            let last = if self.shape == CurvatureShape::Full { n } else { j + 1 };
+            for k in j..last {
+                let share = if j == k { 1.0 } else { std::f64::consts::FRAC_1_SQRT_2 };
+                let element = share * noisy.next().unwrap_or(f64::NAN);
+                matrix[j * n + k] = element;
+                matrix[k * n + j] = element;
             }
         }
         Ok(matrix)

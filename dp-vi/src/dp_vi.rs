@@ -6,6 +6,8 @@ use crate::clip::{ClipNorm, Clipping, Rule};
 use crate::curvature::CurvatureRelease;
 use crate::draws::Draws;
 use crate::error::{Error, Result};
+use crate::gradients::Gradients;
+use crate::grid::PrivacyNoise;
 use crate::guide::Guide;
 use crate::initial::Start;
 use crate::mechanism::{NoisySum, PrivateGradient, Protection};
@@ -15,13 +17,13 @@ use crate::optimiser::{Schedule, Transformation, adam};
 use crate::planner::{Correction, PrivacyPlan, Sampler, Settings, Weighing};
 use crate::posterior::Posterior;
 use crate::quantile::Adaptive;
-use crate::report::{ASSUMES, NOT_COVERED, PrivacyReport, RECORD};
+use crate::report::{NOT_COVERED, PrivacyReport, RECORD, assumptions};
 use crate::run::Callback;
 use crate::schemes::sampling_rate;
 use crate::sensitive::Sensitive;
 use crate::start::PrivateStart;
 use crate::traced::{Survey, Traced};
-use crate::training::{Parts, Training};
+use crate::training::{CurvatureFrom, Parts, Training};
 use crate::weights::RecordWeights;
 use dp_accountant::{Budget, Ledger, Relation};
 use dp_sampler::{GaussianNoise, MAX_RECORDS, Poisson, Purpose, Seed, Subsampling};
@@ -55,6 +57,8 @@ use std::path::PathBuf;
 /// | clip norm `C` | `√D` for `D` elements at the frontier | [`clip_norm`](DpVi::clip_norm) |
 /// | bound on gradients | weights for generalised linear terms; else a quantile where a number of records is stated; else clipping | [`weights`](DpVi::weights), [`clipping`](DpVi::clipping) |
 /// | draws | a mirrored pair | [`draws`](DpVi::draws) |
+/// | gradients | with respect to latent values; or to the guide's parameters, for comparison | [`gradients`](DpVi::gradients) |
+/// | noise | floating point, as the proofs' real numbers; or exact, on a grid | [`noise`](DpVi::noise) |
 /// | posterior | corrected for the noise where there are weights, for 15 % of the budget | [`correction`](DpVi::correction) |
 /// | start | where unconstrained values are 0 | [`start_at`](DpVi::start_at), [`start_from`](DpVi::start_from) |
 /// | optimiser | Adam at rate 0.05, held and lowered | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
@@ -103,6 +107,8 @@ impl<M: Model, G: Guide> DpVi<M, G, Poisson> {
                 clip_norm: None,
                 clipping: None,
                 draws: Draws::Antithetic,
+                noise: PrivacyNoise::Continuous,
+                gradients: Gradients::Aligned,
                 correction: Correction::Recognised,
                 curvature_share: 0.15,
                 schedule: None,
@@ -204,6 +210,21 @@ impl<M, G, S> DpVi<M, G, S> {
     #[must_use]
     pub fn draws(mut self, draws: Draws) -> Self {
         self.settings.draws = draws;
+        self
+    }
+
+    /// With respect to what a record's gradient is taken and clipped: by default to the latent values. The others are for comparisons.
+    #[must_use]
+    pub fn gradients(mut self, gradients: Gradients) -> Self {
+        self.settings.gradients = gradients;
+        self
+    }
+
+    /// What kind of numbers noise is added to; by default to floating-point sums. [`PrivacyNoise::OnGrid`] leaves no rounding error between the
+    /// proof and what is computed, and takes longer.
+    #[must_use]
+    pub fn noise(mut self, noise: PrivacyNoise) -> Self {
+        self.settings.noise = noise;
         self
     }
 
@@ -410,9 +431,12 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             } else {
                 &self.weights
             },
+            gradients: plan.gradients,
+            stated_records: plan.public_records.unwrap_or(1) as f64,
             clip_norm: plan.clip_norm,
             per_site: plan.clipping == Clipping::PerSite,
             curvature: plan.curvature.map(|curvature| curvature.shape),
+            trace: plan.trace_regression,
             initial: self.initial_values(records.schema())?,
         };
         let mut objective = Objective::new(&self.model, &self.guide, records, &recipe)?;
@@ -450,7 +474,8 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
                         Rule::Quantile(Adaptive::new(quantile, clip, gradient.dimension(), expected)?)
                     }
                 };
-                Protection::Gaussian(NoisySum::new(rule, clip, calibrated.noise_multiplier)?)
+                let sum = NoisySum::new(rule, clip, calibrated.noise_multiplier)?;
+                Protection::Gaussian(sum.with_noise(plan.noise, seed, gradient.dimension())?)
             }
         };
         let elements = shared.frontier_elements;
@@ -462,12 +487,17 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         let release = match (curvature, plan.curvature) {
             (Some(program), Some(planned)) => {
                 let (clip, sigma) = (planned.clip_norm, planned.noise_multiplier);
-                let mut release = CurvatureRelease::new(program, planned.shape, clip, sigma, elements, seed)?;
+                let mut release = CurvatureRelease::new(program, planned.shape, clip, sigma, elements, seed)?
+                    .with_noise(plan.noise, seed)?;
                 if !charges.as_ref().is_some_and(|charges| charges.holds(&release.event().ok())) {
                     return Err(Error::Conflict("the curvature's event is not the one that was planned for"));
                 }
                 release.was_paid_for();
-                Some(release)
+                Some(CurvatureFrom::Release(Box::new(release)))
+            }
+            _ if plan.trace_regression => {
+                let noise = GaussianNoise::with_purpose(seed, Purpose::Custom("trace regression"));
+                Some(CurvatureFrom::Trace(noise))
             }
             _ => None,
         };
@@ -485,12 +515,13 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             noise_multiplier: plan.calibrated.map(|calibrated| calibrated.noise_multiplier),
             clip_norm: plan.calibrated.map(|_| plan.clip_norm),
             clipping: plan.calibrated.map(|_| plan.clipping),
+            noise: plan.calibrated.map(|_| plan.noise),
             steps: plan.steps,
             steps_done: 0,
             releases: charges.as_ref().map(Charges::releases).unwrap_or_default(),
             secret_seed: seed.is_secret(),
             guide: self.guide.describe(),
-            assumes: ASSUMES,
+            assumes: assumptions(plan.noise, plan.start_epsilon.is_some()),
             not_covered: NOT_COVERED,
         };
         let settings = BoundTo {

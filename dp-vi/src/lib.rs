@@ -40,6 +40,8 @@
 //! | `sensitive` | the wall, as a type |
 //! | `clip`, `quantile`, `weights` | how one record's gradient is bounded: by clipping, by a moving norm, by public weights |
 //! | `mechanism`, `schemes`, `charges` | clip, sum, noise; the events of releases; all of a run's |
+//! | `grid` | sums of integers and exact noise |
+//! | `gradients`, `vanilla` | with respect to what gradients are taken; those of the guide's parameters |
 //! | `curvature`, `start` | what else is released: second derivatives, a starting point |
 //! | `planner` | everything that was left open, and what it costs |
 //! | `guide`, `guides/*` | what a variational family is; those there are, a file each |
@@ -50,7 +52,7 @@
 //! | `dp_vi`, `training`, `run` | settings; one run, step by step; whole runs |
 //! | `checkpoint` | runs that survive the process |
 //! | `summaries` | counts, histograms, means and quantiles for preprocessing |
-//! | `noise_aware`, `linear_algebra` | the posterior corrected for the noise |
+//! | `noise_aware`, `trace_regression`, `linear_algebra` | the posterior corrected for the noise; its curvature from the run's gradients |
 //! | `posterior`, `simulation`, `report` | what comes out; draws from it |
 //!
 //! Coming from NumPyro or d3p? [`migration`] says what goes by which name, and what is different.
@@ -67,6 +69,8 @@ mod curvature;
 mod dp_vi;
 mod draws;
 mod error;
+mod gradients;
+mod grid;
 mod guide;
 mod guides;
 mod initial;
@@ -92,8 +96,10 @@ mod start;
 pub mod strategies;
 mod summaries;
 mod tail;
+mod trace_regression;
 mod traced;
 mod training;
+mod vanilla;
 mod weights;
 
 pub use amortised::Amortised;
@@ -103,6 +109,8 @@ pub use curvature::CurvatureShape;
 pub use dp_vi::{DpVi, Fit};
 pub use draws::Draws;
 pub use error::{Error, Result};
+pub use gradients::Gradients;
+pub use grid::PrivacyNoise;
 pub use guide::{Guide, GuideParameter, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
 pub use guides::{
     AutoDelta, AutoGuideList, AutoLowRankMultivariateNormal, AutoMultivariateNormal, AutoNormal, HandWritten,

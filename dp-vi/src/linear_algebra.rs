@@ -53,8 +53,8 @@ pub(crate) fn inverse(lower: &[f64], n: usize) -> Vec<f64> {
 /// Most sweeps of Jacobi's method; it converges quadratically, so a handful suffice.
 const SWEEPS: usize = 60;
 
-/// The matrix `V f(Λ) Vᵀ` for a symmetric matrix `V Λ Vᵀ`, by Jacobi's method.
-pub(crate) fn map_eigenvalues(matrix: &[f64], n: usize, f: impl Fn(f64) -> f64) -> Vec<f64> {
+/// The eigenvalues of a symmetric matrix, and its eigenvectors as columns, by Jacobi's method.
+pub(crate) fn eigen(matrix: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let mut a = matrix.to_vec();
     let mut v = vec![0.0; n * n];
     (0..n).for_each(|i| v[i * n + i] = 1.0);
@@ -88,11 +88,34 @@ pub(crate) fn map_eigenvalues(matrix: &[f64], n: usize, f: impl Fn(f64) -> f64) 
             }
         }
     }
-    let mapped: Vec<f64> = (0..n).map(|i| f(a[i * n + i])).collect();
+    ((0..n).map(|i| a[i * n + i]).collect(), v)
+}
+
+/// The matrix `V f(Λ) Vᵀ` for a symmetric matrix `V Λ Vᵀ`.
+pub(crate) fn map_eigenvalues(matrix: &[f64], n: usize, f: impl Fn(f64) -> f64) -> Vec<f64> {
+    let (eigenvalues, v) = eigen(matrix, n);
+    let mapped: Vec<f64> = eigenvalues.into_iter().map(f).collect();
     let mut result = vec![0.0; n * n];
     for i in 0..n {
         for j in 0..n {
             result[i * n + j] = (0..n).map(|k| v[i * n + k] * mapped[k] * v[j * n + k]).sum();
+        }
+    }
+    result
+}
+
+/// `Aᵀ`
+pub(crate) fn transposed(a: &[f64], n: usize) -> Vec<f64> {
+    (0..n * n).map(|at| a[at % n * n + at / n]).collect()
+}
+
+/// `V A Vᵀ`, symmetric to the last bit.
+pub(crate) fn compose(a: &[f64], v: &[f64], n: usize) -> Vec<f64> {
+    let mut result = product(&product(v, a, n), &transposed(v, n), n);
+    for i in 0..n {
+        for j in 0..i {
+            let mean = 0.5 * (result[i * n + j] + result[j * n + i]);
+            (result[i * n + j], result[j * n + i]) = (mean, mean);
         }
     }
     result
@@ -157,6 +180,12 @@ mod tests {
         for k in 0..n * n {
             assert!((same[k] - a[k]).abs() < 1e-11 && (square[k] - a[k]).abs() < 1e-11);
         }
+        let (eigenvalues, vectors) = eigen(&a, n);
+        let mut diagonal = vec![0.0; n * n];
+        (0..n).for_each(|j| diagonal[j * n + j] = eigenvalues[j]);
+        let composed = compose(&diagonal, &vectors, n);
+        assert!(composed.iter().zip(&a).all(|(x, y)| (x - y).abs() < 1e-11));
+        assert!(composed == transposed(&composed, n));
         // Raised to a floor: definite afterwards, and nothing else changes.
         let raised = map_eigenvalues(&[1.0, 2.0, 2.0, 1.0], 2, |x| x.max(0.25)); // eigenvalues 3 and −1
         assert!((raised[0] - 1.625).abs() < 1e-14 && (raised[1] - 1.375).abs() < 1e-14);

@@ -2,6 +2,7 @@
 
 use crate::clip::{ClipNorm, Rule, Sensitivity};
 use crate::error::{Error, Result};
+use crate::grid::{GridSum, PrivacyNoise};
 use crate::optimiser::SavedState;
 use crate::quantile::Adaptive;
 use crate::schemes::{Pricing, sampling_rate};
@@ -82,15 +83,29 @@ pub(crate) enum Protection {
 pub(crate) struct NoisySum {
     pub(crate) rule: Rule,
     /// `C`, now.
-    clip: ClipNorm,
+    pub(crate) clip: ClipNorm,
     noise_multiplier: f64,
+    /// Where sums and noise are integers.
+    pub(crate) grid: Option<GridSum>,
 }
 
 impl NoisySum {
     /// `clip` is the norm of the whole gradient under the rule.
     pub(crate) fn new(rule: Rule, clip: ClipNorm, noise_multiplier: f64) -> Result<Self> {
         GaussianSum::new(clip, noise_multiplier)?;
-        Ok(Self { rule, clip, noise_multiplier })
+        Ok(Self { rule, clip, noise_multiplier, grid: None })
+    }
+
+    /// The same with this kind of noise, on gradients of so many elements.
+    pub(crate) fn with_noise(mut self, noise: PrivacyNoise, seed: &Seed, elements: usize) -> Result<Self> {
+        self.grid = match noise {
+            PrivacyNoise::Continuous => None,
+            PrivacyNoise::OnGrid => {
+                let streams = seed.streams(Purpose::RoundedGaussianNoise);
+                Some(GridSum::new(streams, elements, self.noise_multiplier, self.beside() > 0)?)
+            }
+        };
+        Ok(self)
     }
 
     /// The mechanism as it is now: its norm, and the multiplier it is accounted with.
@@ -217,9 +232,43 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         records: &'r Sensitive<Records>,
         seed: Seed,
     ) -> Result<Self> {
+        let noise = PrivacyNoise::Continuous;
+        Self::with_noise(gradient, (clip_norm, noise_multiplier), noise, subsampling, records, seed)
+    }
+
+    /// As [`new`](Self::new), with noise of a kind of your choice; clip norm and noise multiplier are a pair here.
+    ///
+    /// ```
+    /// # use dp_sampler::{Poisson, Seed};
+    /// # use dp_vi::{PrivacyNoise, PrivateGradient, Sensitive};
+    /// # use ndarray::array;
+    /// # use ppl_core::{Graph, Record, RecordGradient, Records};
+    /// # let records = Sensitive::new(Records::from_columns([("x", array![[3.0, 4.0], [0.3, 0.4]])])?);
+    /// # let graph = Graph::new();
+    /// # let w = graph.input("w", 2)?;
+    /// # let value = Record::new(&graph, records.schema()).get("x")?.dot(w);
+    /// # let gradient = RecordGradient::new(value, &[w])?;
+    /// let (plan, seed) = (Poisson::rate(0.5)?, Seed::from_os()?);
+    /// let exact = PrivateGradient::with_noise(gradient, (1.0, 2.0), PrivacyNoise::OnGrid, &plan, &records, seed)?;
+    /// let fast = "Gaussian mechanism with noise multiplier 2, Poisson sampling at rate 0.5";
+    /// assert_eq!(exact.event()?.unwrap().to_string(), fast); // the same event
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and if the noise multiplier is out of the range of noise on a grid.
+    pub fn with_noise(
+        gradient: RecordGradient<f64>,
+        (clip_norm, noise_multiplier): (f64, f64),
+        noise: PrivacyNoise,
+        subsampling: &impl Subsampling<Sampler = S>,
+        records: &'r Sensitive<Records>,
+        seed: Seed,
+    ) -> Result<Self> {
         let clip = ClipNorm::new(clip_norm, gradient.dimension())?;
-        let protection = Protection::Gaussian(NoisySum::new(Rule::Flat(clip), clip, noise_multiplier)?);
-        Self::with(gradient, protection, subsampling, records, (&seed, &[]))
+        let sum = NoisySum::new(Rule::Flat(clip), clip, noise_multiplier)?;
+        let sum = sum.with_noise(noise, &seed, gradient.dimension())?;
+        Self::with(gradient, Protection::Gaussian(sum), subsampling, records, (&seed, &[]))
     }
 
     /// The seed comes with the names of per-record inputs that take fresh standard normals at every release.
@@ -418,6 +467,10 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         }
         self.record_noise.fill(step, self.batch.len(), &mut self.gradient);
         match &mut self.protection {
+            Protection::Gaussian(noisy) if noisy.grid.is_some() => {
+                let batch = (records, self.batch.as_slice());
+                self.added = noisy.release_on_grid(&mut self.gradient, batch, (step, self.rate), out)?;
+            }
             Protection::Gaussian(noisy) => {
                 noisy.rule.sum(&mut self.gradient, records, &self.batch, &mut self.sum)?;
                 self.noise.fill(step, &mut self.standard);

@@ -3,6 +3,7 @@
 use crate::linear_algebra::{apply, cholesky, inverse, product, solve};
 
 /// What the correction is made from; all of it has been released.
+#[derive(Clone, Copy)]
 pub(crate) struct Evidence<'a> {
     /// `S`, row-major.
     pub(crate) curvature: &'a [f64],

@@ -3,12 +3,14 @@
 use crate::curvature::{CurvatureShape, NOT_LINEAR, curvature_program};
 use crate::draws::Draws;
 use crate::error::{Error, Result};
+use crate::gradients::Gradients;
 use crate::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
 use crate::optimiser::ParameterLayout;
 use crate::prior::{PriorCurvature, prior_programs};
 use crate::sensitive::Sensitive;
 use crate::simulation::{NoiseFeed, Simulation};
 use crate::traced::{Mirrored, Traced};
+use crate::vanilla::{Ingredients, Vanilla};
 use crate::weights::RecordWeights;
 use ndarray::ArrayD;
 use ppl_core::{
@@ -31,12 +33,17 @@ pub(crate) struct Objective {
 pub(crate) struct Recipe<'a> {
     pub(crate) draws: Draws,
     pub(crate) weights: &'a RecordWeights,
+    pub(crate) gradients: Gradients,
+    /// `N₀`, for gradients with a share of the prior.
+    pub(crate) stated_records: f64,
     /// `C`, which recognised weights are made for.
     pub(crate) clip_norm: f64,
     /// Whether norms are wanted for each site by itself.
     pub(crate) per_site: bool,
     /// Which part of the curvature is wanted.
     pub(crate) curvature: Option<CurvatureShape>,
+    /// Whether the curvature is to be read off the trace.
+    pub(crate) trace: bool,
     /// Where latent sites start, unconstrained, instead of at the guide's own choice.
     pub(crate) initial: BTreeMap<String, ArrayD<f64>>,
 }
@@ -83,6 +90,8 @@ pub(crate) struct Shared {
     drawn: Vec<f64>,
     /// The cotangent that is pulled back.
     values: Vec<f64>,
+    /// Where gradients are taken with respect to the guide's parameters.
+    vanilla: Option<Vanilla>,
 }
 
 /// A range of the noise, and where it goes.
@@ -172,8 +181,18 @@ impl Objective {
                 site.initial = Some(initial.clone());
             }
         }
-        let (gradient, curvature) = record_programs(model, &graph, records, &traced, recipe)?;
-        let (prior, prior_curvature) = prior_programs(&graph, &traced, recipe.curvature.is_some())?;
+        let (gradient, curvature, vanilla) = if recipe.gradients == Gradients::Aligned {
+            let (gradient, curvature) = record_programs(model, &graph, records, &traced, recipe)?;
+            (gradient, curvature, None)
+        } else {
+            let parts =
+                Ingredients { model, graph: &graph, schema: records.schema(), traced: &traced, recipe };
+            let target = GuideTarget::new(&traced.sites, records.schema(), &traced.trace);
+            let (gradient, vanilla) = parts.program(|noise| guide.build(target, noise))?;
+            (gradient, None, Some(vanilla))
+        };
+        let (prior, prior_curvature) =
+            prior_programs(&graph, &traced, recipe.curvature.is_some() || recipe.trace)?;
 
         // The guide's forward pass on one graph; its pull-back, with cotangents as inputs, on the same.
         let guide_graph = Graph::new();
@@ -248,6 +267,7 @@ impl Objective {
             draws: recipe.draws,
             drawn: vec![0.0; at * recipe.draws.number()],
             values: vec![0.0; at],
+            vanilla,
             sites: traced.sites,
             record_noise: traced.record_noise,
             draw,
@@ -373,11 +393,25 @@ impl Shared {
                 }
             }
         }
+        if let Some(vanilla) = &self.vanilla {
+            vanilla.feed(parameters, noise, gradient);
+        }
     }
 
     /// The gradient of the bound with respect to the guide's parameters, given the released gradient at the frontier of each draw.
     /// `noise` is that of the draws.
+    ///
+    /// With vanilla gradients what was released is with respect to the parameters already.
     pub(crate) fn pull_back(&mut self, noise: &[f64], released: &[f64], out: &mut [f64]) {
+        if let Some(vanilla) = self.vanilla.take() {
+            match vanilla.with_prior {
+                true => out.fill(0.0),
+                false => self.pull_back(noise, &vanilla.nothing, out),
+            }
+            vanilla.add(released, out);
+            self.vanilla = Some(vanilla);
+            return;
+        }
         let (draws, elements) = (self.draws.number(), self.values.len());
         // The mean over the draws of √2 S± where there are two.
         let stacking = 1.0 / self.draws.stacking();
@@ -433,6 +467,30 @@ impl Shared {
         }
     }
 
+    /// The draws of a step.
+    pub(crate) fn draws(&self) -> Draws {
+        self.draws
+    }
+
+    /// The frontier's values at one of the draws, and the released gradient of the log-likelihood there.
+    pub(crate) fn frontier_at(
+        &self,
+        draw: usize,
+        released: &[f64],
+        values: &mut [f64],
+        gradients: &mut [f64],
+    ) {
+        let drawn = &self.drawn[draw * self.values.len()..][..self.values.len()];
+        for place in &self.places {
+            if let Some(frontier) = &place.frontier {
+                values[frontier.clone()].copy_from_slice(&drawn[place.range.clone()]);
+            }
+        }
+        let released = &released[draw * self.frontier_elements..][..self.frontier_elements];
+        let scale = 1.0 / self.draws.stacking();
+        gradients.iter_mut().zip(released).for_each(|(gradient, x)| *gradient = scale * x);
+    }
+
     /// For each site, its part of one draw's noisy sum.
     pub(crate) fn frontier(&self) -> impl Iterator<Item = Option<Range<usize>>> {
         self.places.iter().map(|place| place.frontier.clone())
@@ -466,9 +524,12 @@ mod tests {
         Recipe {
             draws: Draws::Single,
             weights: &RecordWeights::None,
+            gradients: Gradients::Aligned,
+            stated_records: 1.0,
             clip_norm: 1.0,
             per_site: false,
             curvature: None,
+            trace: false,
             initial: BTreeMap::new(),
         }
     }

@@ -4,11 +4,14 @@ use crate::clip::{ClipNorm, Clipping};
 use crate::curvature::{CurvatureShape, NOT_LINEAR};
 use crate::draws::Draws;
 use crate::error::{Error, Result};
+use crate::gradients::Gradients;
+use crate::grid::{self, PrivacyNoise};
 use crate::initial::Start;
 use crate::optimiser::Schedule;
 use crate::quantile::Quantile;
 use crate::schemes::{Pricing, event, sampling_rate};
 use crate::start::PrivateStart;
+use crate::trace_regression::MOST_ELEMENTS;
 use crate::traced::Survey;
 use dp_accountant::{Budget, Calibrated, Composition, calibrate_noise_multiplier};
 use dp_sampler::{Scheme, Subsampling};
@@ -47,6 +50,10 @@ pub enum Correction {
     Full,
     /// Yes, with its diagonal.
     Diagonal,
+    /// Yes, with a curvature that is read off the noisy gradients of the run and takes nothing of the budget: for any likelihood, up to 64
+    /// elements. Where the run says too little of it, the posterior is the guide's; with fewer than some thousand records a
+    /// released curvature is better.
+    TraceRegression,
 }
 
 /// What was said about a run, beside model, guide and sampler.
@@ -58,6 +65,8 @@ pub(crate) struct Settings {
     pub(crate) clip_norm: Option<f64>,
     pub(crate) clipping: Option<Clipping>,
     pub(crate) draws: Draws,
+    pub(crate) noise: PrivacyNoise,
+    pub(crate) gradients: Gradients,
     pub(crate) correction: Correction,
     pub(crate) curvature_share: f64,
     pub(crate) schedule: Option<Schedule>,
@@ -106,8 +115,14 @@ pub struct PrivacyPlan {
     pub weighted: bool,
     /// The draws of a step.
     pub draws: Draws,
+    /// With respect to what gradients are taken.
+    pub gradients: Gradients,
+    /// What kind of numbers the noise is added to.
+    pub noise: PrivacyNoise,
     /// The release of the curvature, if there is one.
     pub curvature: Option<CurvaturePlan>,
+    /// Whether the posterior is corrected with a curvature that is read off the run's gradients.
+    pub trace_regression: bool,
     /// The ε of the private start, if there is one.
     pub start_epsilon: Option<f64>,
     /// The noise multiplier of a step, and the ε of all releases together; `None` without privacy.
@@ -201,7 +216,32 @@ impl Settings {
         if let Some(Clipping::Quantile(quantile)) = self.clipping {
             quantile.validate()?;
         }
-        self.start.as_ref().map_or(Ok(()), PrivateStart::validate)
+        self.start.as_ref().map_or(Ok(()), PrivateStart::validate)?;
+        self.validate_gradients()
+    }
+
+    /// What goes with gradients that are not taken at the frontier.
+    fn validate_gradients(&self) -> Result<()> {
+        if self.gradients == Gradients::Aligned {
+            return Ok(());
+        }
+        if self.gradients == Gradients::VanillaWithPrior && self.public_records.is_none() {
+            return Err(Error::Missing {
+                what: "a public number of records",
+                why: "each record brings its share of prior and entropy; state the number with .public_records(…), and take it from public knowledge, not from the records",
+            });
+        }
+        if self.clipping == Some(Clipping::PerSite) {
+            return Err(Error::Conflict(
+                "vanilla gradients mix the sites, so they cannot be clipped site by site",
+            ));
+        }
+        if matches!(self.correction, Correction::Full | Correction::Diagonal | Correction::TraceRegression) {
+            return Err(Error::Conflict(
+                "the correction for the noise needs gradients at the latent values, which vanilla gradients are not",
+            ));
+        }
+        Ok(())
     }
 
     pub(crate) fn required_budget(&self) -> Result<Option<Budget>> {
@@ -249,6 +289,9 @@ impl Settings {
             clipping,
             weighted,
             draws: self.draws,
+            gradients: self.gradients,
+            noise: self.noise,
+            trace_regression: self.correction == Correction::TraceRegression && budget.is_some(),
             curvature: None,
             start_epsilon: None,
             calibrated: None,
@@ -291,6 +334,10 @@ impl Settings {
             plan.steps = steps;
             let calibrated = spending.calibrate(&plan.scheme, steps)?;
             plan.waste = Some(spending.waste(&plan.scheme, steps, &calibrated)?);
+            if self.noise == PrivacyNoise::OnGrid {
+                let curvature = plan.curvature.map(|curvature| curvature.noise_multiplier);
+                curvature.into_iter().chain([calibrated.noise_multiplier]).try_for_each(grid::check)?;
+            }
             plan.calibrated = Some(calibrated);
         }
         plan.reasons = reasons;
@@ -306,7 +353,9 @@ impl Settings {
         reasons: &mut Vec<String>,
     ) -> Result<(Clipping, bool)> {
         let fixed = !matches!(self.clipping, Some(Clipping::Quantile(_)));
-        let weighted = weighing == Weighing::Recognised && survey.is_linear && fixed && budget.is_some();
+        let aligned = self.gradients == Gradients::Aligned;
+        let weighted =
+            weighing == Weighing::Recognised && survey.is_linear && fixed && budget.is_some() && aligned;
         if matches!(self.clipping, Some(Clipping::Quantile(_)))
             && self.public_records.is_none()
             && budget.is_some()
@@ -346,7 +395,7 @@ impl Settings {
             return Err(NOT_LINEAR);
         }
         let shape = match (self.correction, budget) {
-            (Correction::None, _) | (_, None) => None,
+            (Correction::None | Correction::TraceRegression, _) | (_, None) => None,
             (Correction::Full, _) => Some(CurvatureShape::Full),
             (Correction::Diagonal, _) => Some(CurvatureShape::Diagonal),
             (Correction::Recognised, _) if !weighted => None,
@@ -355,7 +404,15 @@ impl Settings {
             }
             (Correction::Recognised, _) => Some(CurvatureShape::Diagonal),
         };
+        let by_trace = self.correction == Correction::TraceRegression && budget.is_some();
+        if by_trace && survey.elements > MOST_ELEMENTS {
+            let (what, requirement) =
+                ("number of elements at the frontier for a trace regression", "at most 64");
+            return Err(Error::OutOfRange { what, requirement, value: survey.elements as f64 });
+        }
         reasons.push(match shape {
+            None if by_trace => "posterior: corrected for the noise, with a curvature read off the noisy gradients of the run; no budget goes into it"
+                .to_owned(),
             None => "posterior: the guide's; its intervals leave out the privacy noise".to_owned(),
             Some(shape) => format!(
                 "posterior: corrected for the noise, by a release of the curvature ({}) for {} of the budget",
@@ -495,6 +552,20 @@ impl PrivacyPlan {
             Draws::Antithetic => {
                 line(format_args!("draws: a mirrored pair a step, shared by all records, clipped as one"))
             }
+        }
+        match self.gradients {
+            Gradients::Aligned => {}
+            Gradients::Vanilla => line(format_args!(
+                "gradients: with respect to the guide's parameters, all of which get noise; for comparison"
+            )),
+            Gradients::VanillaWithPrior => line(format_args!(
+                "gradients: with respect to the guide's parameters, with a share of prior and entropy in each; for comparison"
+            )),
+        }
+        if self.noise == PrivacyNoise::OnGrid && self.budget.is_some() {
+            line(format_args!(
+                "noise: exact, on sums of integers; each record's gradient by itself, which takes longer"
+            ));
         }
         for reason in &self.reasons {
             line(format_args!("{reason}"));

@@ -2,7 +2,7 @@
 
 use crate::clip::{ClipNorm, SMALLEST_CLIP_NORM};
 use crate::error::{Error, Result};
-use ppl_core::{RecordGradient, Records, Scalar};
+use ppl_core::Scalar;
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -114,30 +114,39 @@ impl Adaptive {
         noise_multiplier / (1.0 - 1.0 / (4.0 * COUNT_NOISE * COUNT_NOISE)).sqrt()
     }
 
-    /// The clipped sum over a batch; counts on the way.
-    pub(crate) fn sum<T: Scalar>(
-        &self,
-        gradient: &mut RecordGradient<T>,
-        records: &Records,
-        batch: &[u64],
-        sum: &mut [T],
-    ) -> Result<()> {
+    /// `σ_b`, for a multiplier `σ` of both releases together.
+    pub(crate) fn count_multiplier(noise_multiplier: f64) -> f64 {
+        COUNT_NOISE * noise_multiplier
+    }
+
+    /// Before the gradients of a batch are weighed.
+    pub(crate) fn begin(&self) {
         self.below.store(0, Ordering::Relaxed);
+    }
+
+    /// Clips; counts on the way.
+    #[inline(always)]
+    pub(crate) fn weigh<T: Scalar>(&self, squared: &[T], weights: &mut [T]) {
         let square = T::of(self.clip.norm() * self.clip.norm());
-        let weigh = |squared: &[T], weights: &mut [T]| {
-            self.clip.weigh(squared, weights);
-            let below = squared.iter().filter(|&&squared| squared <= square).count();
-            // A sum of integers: the order in which tiles add to it does not matter.
-            self.below.fetch_add(below as u64, Ordering::Relaxed);
-        };
-        Ok(gradient.weighted_sum(records, batch, weigh, sum)?)
+        self.clip.weigh(squared, weights);
+        let below = squared.iter().filter(|&&squared| squared <= square).count();
+        // A sum of integers: the order in which tiles add to it does not matter.
+        self.below.fetch_add(below as u64, Ordering::Relaxed);
+    }
+
+    /// Twice the centred count of the last batch: `Σ ±1`.
+    pub(crate) fn halves(&mut self, batch: usize) -> i64 {
+        2 * *self.below.get_mut() as i64 - batch as i64
     }
 
     /// Releases the count of the last batch, with this standard normal, and moves `C`.
     pub(crate) fn adapt(&mut self, batch: usize, noise_multiplier: f64, z: f64) -> Result<()> {
-        let centred = *self.below.get_mut() as f64 - 0.5 * batch as f64;
-        let noisy = centred + COUNT_NOISE * noise_multiplier * z;
-        // From here on everything is public.
+        let centred = 0.5 * self.halves(batch) as f64;
+        self.follow(centred + Self::count_multiplier(noise_multiplier) * z)
+    }
+
+    /// Moves `C` by a centred count that has its noise: from here on everything is public.
+    pub(crate) fn follow(&mut self, noisy: f64) -> Result<()> {
         let share = (noisy / self.expected_batch + 0.5).clamp(-1.0, 2.0);
         let moved = self.clip.norm() * (-self.settings.rate * (share - self.settings.target)).exp();
         self.clip = ClipNorm::new(moved.clamp(SMALLEST_CLIP_NORM, LARGEST), self.elements)?;

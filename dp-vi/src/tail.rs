@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::objective::Shared;
 use crate::optimiser::SavedState;
+use crate::trace_regression::TraceSums;
 
 /// The share of a run, at its end, whose gradients enter the correction.
 const SHARE: f64 = 0.75;
@@ -16,15 +17,18 @@ pub(crate) struct GradientTail {
     gradients: Vec<f64>,
     /// Sum of the steps' noise variances.
     variance: f64,
+    /// Where the curvature is read off the trace, with room for one draw.
+    trace: Option<(TraceSums, Vec<f64>, Vec<f64>)>,
 }
 
 impl GradientTail {
-    pub(crate) fn new(elements: usize, steps: u64) -> Self {
+    pub(crate) fn new(elements: usize, steps: u64, trace: bool) -> Self {
         let tail = ((steps as f64 * SHARE).ceil() as u64).clamp(1, steps.max(1));
         let zeros = vec![0.0; elements];
         Self {
             from: steps.saturating_sub(tail),
             steps: 0,
+            trace: trace.then(|| (TraceSums::new(elements), zeros.clone(), zeros.clone())),
             values: zeros.clone(),
             gradients: zeros,
             variance: 0.0,
@@ -40,6 +44,18 @@ impl GradientTail {
         shared.add_to_means(released, &mut self.values, &mut self.gradients);
         self.variance += noise * noise;
         self.steps += 1;
+        if let Some((sums, values, gradients)) = &mut self.trace {
+            for draw in 0..shared.draws().number() {
+                shared.frontier_at(draw, released, values, gradients);
+                let deviation = noise / shared.draws().stacking();
+                sums.take(values, gradients, deviation * deviation);
+            }
+        }
+    }
+
+    /// What the trace says of the curvature, if it was asked.
+    pub(crate) fn trace(&self) -> Option<&TraceSums> {
+        self.trace.as_ref().map(|(sums, ..)| sums)
     }
 
     pub(crate) fn save(&self, state: &mut Vec<f64>) {
@@ -47,13 +63,17 @@ impl GradientTail {
         state.extend([self.steps as f64, self.variance]);
         state.extend(&self.values);
         state.extend(&self.gradients);
+        if let Some((sums, ..)) = &self.trace {
+            sums.save(state);
+        }
     }
 
     pub(crate) fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()> {
         let head = state.take(2)?;
         (self.steps, self.variance) = (head[0] as u64, head[1]);
         state.copy_to(&mut self.values)?;
-        state.copy_to(&mut self.gradients)
+        state.copy_to(&mut self.gradients)?;
+        self.trace.as_mut().map_or(Ok(()), |(sums, ..)| sums.restore(state))
     }
 
     /// Steps taken.

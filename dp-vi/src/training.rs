@@ -48,7 +48,17 @@ struct Correction {
     release: Option<CurvatureRelease>,
     /// What was released.
     curvature: Option<Vec<f64>>,
+    /// Where the curvature is read off the trace instead: what possible curvatures are drawn with.
+    trace: Option<GaussianNoise>,
     prior: PriorCurvature,
+}
+
+/// Where the curvature for a corrected posterior comes from.
+pub(crate) enum CurvatureFrom {
+    /// A release of its own.
+    Release(Box<CurvatureRelease>),
+    /// The trace of the noisy gradients, with noise to draw possible curvatures with.
+    Trace(GaussianNoise),
 }
 
 /// What a run is put together from.
@@ -60,7 +70,7 @@ pub(crate) struct Parts<'r, G, S> {
     pub(crate) optimiser: Box<dyn Transformation>,
     pub(crate) average: f64,
     pub(crate) report: PrivacyReport,
-    pub(crate) correction: Option<(CurvatureRelease, PriorCurvature)>,
+    pub(crate) correction: Option<(CurvatureFrom, PriorCurvature)>,
     pub(crate) records: &'r Sensitive<Records>,
 }
 
@@ -70,9 +80,13 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             parts;
         let parameters = shared.initial.clone();
         optimiser.init(&shared.layout)?;
-        let correction = correction.map(|(release, prior)| {
-            let tail = GradientTail::new(shared.frontier_elements, report.steps);
-            Correction { tail, release: Some(release), curvature: None, prior }
+        let correction = correction.map(|(from, prior)| {
+            let (release, trace) = match from {
+                CurvatureFrom::Release(release) => (Some(*release), None),
+                CurvatureFrom::Trace(noise) => (None, Some(noise)),
+            };
+            let tail = GradientTail::new(shared.frontier_elements, report.steps, trace.is_some());
+            Correction { tail, release, curvature: None, trace, prior }
         });
         Ok(Self {
             guide,
@@ -196,7 +210,9 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
 
     /// Whether the curvature is still to be released.
     pub(crate) fn owes_curvature(&self) -> bool {
-        self.correction.as_ref().is_some_and(|correction| correction.curvature.is_none())
+        self.correction
+            .as_ref()
+            .is_some_and(|correction| correction.curvature.is_none() && correction.trace.is_none())
     }
 
     /// Releases the curvature at the parameters that have been found, if that was planned and has not been done.
@@ -237,9 +253,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let uncorrected = Posterior::new(&self.shared.sites, marginals.clone(), simulation.clone());
         let sampling = sampling_variance(&self.gradient.scheme(), self.gradient.rate());
         let noise_aware = self.correction.take().and_then(|correction| {
-            let curvature = correction.curvature.as_deref()?;
-            let locations = locations(&marginals, &simulation);
-            correct(&self.shared, &locations, curvature, &correction.tail, correction.prior, sampling)
+            correct(&self.shared, &locations(&marginals, &simulation), correction, sampling)
         });
         // A covariance has a Cholesky factor: it was found from one.
         let posterior = noise_aware
@@ -267,11 +281,14 @@ fn locations(marginals: &[Option<Marginal>], simulation: &Simulation) -> Vec<Vec
 fn correct(
     shared: &Shared,
     locations: &[Vec<f64>],
-    curvature: &[f64],
-    tail: &GradientTail,
-    mut prior: PriorCurvature,
+    Correction { tail, curvature, trace, mut prior, .. }: Correction,
     sampling: f64,
 ) -> Option<NoiseAware> {
+    let curvature = match (&curvature, &trace) {
+        (Some(curvature), _) => curvature.as_slice(),
+        (None, Some(_)) if tail.steps() > 0 => &[],
+        (None, _) => return None,
+    };
     let (values, gradients) = tail.means();
     let sites: Vec<_> = shared.sites.iter().zip(locations).zip(shared.frontier()).collect();
     // Touched sites where gradients were taken, the others where the guide has them.
@@ -285,6 +302,7 @@ fn correct(
     let (prior_gradient, prior_curvature) = prior.at(&at);
     let touched =
         sites.iter().filter(|(_, frontier)| frontier.is_some()).map(|((site, _), _)| site.name.clone());
+    let touched: Vec<String> = touched.collect();
     let evidence = Evidence {
         curvature,
         values: &values,
@@ -294,7 +312,10 @@ fn correct(
         prior_gradient: &prior_gradient,
         prior_curvature: &prior_curvature,
     };
-    NoiseAware::new(touched.collect(), &evidence)
+    match (&trace, tail.trace()) {
+        (Some(noise), Some(sums)) => sums.posterior(&touched, &evidence, noise),
+        _ => NoiseAware::new(touched, &evidence),
+    }
 }
 
 /// The guide's posterior, with touched sites replaced. Parameters keep a standard deviation of zero.

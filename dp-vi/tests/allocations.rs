@@ -6,8 +6,8 @@ use dp_accountant::{Budget, Relation};
 use dp_sampler::{Poisson, Seed};
 use dp_vi::{
     AdaDp, AutoDelta, AutoGuideList, AutoLowRankMultivariateNormal, AutoMultivariateNormal, AutoNormal,
-    Clipping, DpVi, Draws, Guide, HandWritten, Quantile, ScaleByName, ScaleBySchedule, Schedule, Sensitive,
-    Transformation, ada_grad, adam, momentum, rms_prop, sgd, yogi,
+    Clipping, DpVi, Draws, Guide, HandWritten, PrivacyNoise, Quantile, ScaleByName, ScaleBySchedule,
+    Schedule, Sensitive, Transformation, ada_grad, adam, momentum, rms_prop, sgd, yogi,
 };
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Constraint, Ctx, Distribution, Records, Result};
@@ -68,25 +68,31 @@ fn a_step_allocates_nothing_whatever_is_switched_on() {
     let y = Array1::from_shape_fn(500, |i| (i % 2) as f64);
     let records =
         Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap());
-    for clipping in [Clipping::Flat, Clipping::PerSite, Clipping::Quantile(Quantile::default())] {
-        for draws in [Draws::Single, Draws::Antithetic] {
-            let mut training = DpVi::new(logistic, AutoNormal::new())
-                .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
-                .clipping(clipping)
-                .draws(draws)
-                .public_records(500)
-                .steps(60)
-                .seed(Seed::for_tests(5))
-                .start(&records)
-                .unwrap();
+    let noises = [PrivacyNoise::Continuous, PrivacyNoise::OnGrid];
+    let clippings = [Clipping::Flat, Clipping::PerSite, Clipping::Quantile(Quantile::default())];
+    let draws = [Draws::Single, Draws::Antithetic];
+    for (clipping, draws, noise) in clippings
+        .into_iter()
+        .flat_map(|clipping| draws.map(|draws| (clipping, draws)))
+        .flat_map(|(clipping, draws)| noises.map(|noise| (clipping, draws, noise)))
+    {
+        let mut training = DpVi::new(logistic, AutoNormal::new())
+            .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+            .clipping(clipping)
+            .draws(draws)
+            .noise(noise)
+            .public_records(500)
+            .steps(60)
+            .seed(Seed::for_tests(5))
+            .start(&records)
+            .unwrap();
+        training.step().unwrap();
+        let before = ALLOCATIONS.with(Cell::get);
+        for _ in 0..59 {
             training.step().unwrap();
-            let before = ALLOCATIONS.with(Cell::get);
-            for _ in 0..59 {
-                training.step().unwrap();
-            }
-            assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0, "{clipping:?}, {draws:?}");
-            training.finish().unwrap();
         }
+        assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0, "{clipping:?}, {draws:?}, {noise:?}");
+        training.finish().unwrap();
     }
 }
 

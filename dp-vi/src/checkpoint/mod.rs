@@ -70,6 +70,20 @@ impl Checkpoint {
         file::read(path.as_ref())
     }
 
+    /// As [`read`](Self::read), from the bytes of a file.
+    ///
+    /// ```
+    /// let error = dp_vi::Checkpoint::from_bytes(b"epsilon,delta").err().unwrap();
+    /// assert!(error.to_string().contains("this is not a checkpoint"));
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Checkpoint`] as there.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let path = "(bytes)".to_owned();
+        format::decode(bytes).map_err(|reason| Error::Checkpoint { path, reason })
+    }
+
     /// Steps that were done.
     #[must_use]
     pub fn done(&self) -> u64 {

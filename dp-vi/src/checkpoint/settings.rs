@@ -52,7 +52,8 @@ impl fmt::Display for BoundTo<'_> {
         writeln!(f, "average: {}", self.settings.average)?;
         writeln!(f, "clip norm: {}", self.plan.clip_norm)?;
         writeln!(f, "protection: {:?}", self.protection)?;
-        writeln!(f, "curvature: {:?}", self.plan.curvature)?;
+        writeln!(f, "curvature: {:?}, from the trace: {}", self.plan.curvature, self.plan.trace_regression)?;
+        writeln!(f, "gradients: {:?}", self.plan.gradients)?;
         writeln!(f, "draws: {:?}", self.plan.draws)?;
         writeln!(f, "programs of model and guide: {}", self.shared.fingerprint)?;
         writeln!(f, "version of dp-vi: {}", env!("CARGO_PKG_VERSION"))?;

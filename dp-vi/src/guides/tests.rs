@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::draws::Draws;
+use crate::gradients::Gradients;
 use crate::guide::{Guide, GuideTarget, ParameterValues};
 use crate::linear_algebra::cholesky;
 use crate::objective::{Objective, Recipe};
@@ -166,9 +167,12 @@ fn the_gradient_of_the_bound_is_a_finite_difference_for_every_guide() {
             let recipe = Recipe {
                 draws,
                 weights: &weights,
+                gradients: Gradients::Aligned,
+                stated_records: 1.0,
                 clip_norm: 1.0,
                 per_site: false,
                 curvature: None,
+                trace: false,
                 initial: BTreeMap::new(),
             };
             let objective = Objective::new(&model, guide, &behind, &recipe).unwrap();

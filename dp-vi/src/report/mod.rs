@@ -3,6 +3,7 @@
 mod text;
 
 use crate::clip::Clipping;
+use crate::grid::PrivacyNoise;
 use dp_accountant::{Budget, Certified, Event, Relation};
 use dp_sampler::Scheme;
 use serde::Serialize;
@@ -66,6 +67,8 @@ pub struct PrivacyReport {
     pub clip_norm: Option<f64>,
     /// How gradients are clipped to it.
     pub clipping: Option<Clipping>,
+    /// What kind of numbers the noise was added to.
+    pub noise: Option<PrivacyNoise>,
     /// Number of noisy sums that were planned, which is what ε is of.
     pub steps: u64,
     /// Number of noisy sums that were released.
@@ -86,13 +89,28 @@ pub struct PrivacyReport {
 pub(crate) const RECORD: &str =
     "one row of the records: somebody with several rows is protected for each, not for all of them";
 
+const CHOSEN_BLINDLY: &str = "settings, bounds and models were chosen without looking at the data";
+const SECRET: &str = "nobody knows the seed, nor sees checkpoints";
+const COMPUTATION: &str = "random numbers by ChaCha20: against attackers with bounded computing power";
+
 /// What [`PrivacyReport::assumes`] says.
-pub(crate) const ASSUMES: &[&str] = &[
-    "settings, bounds and models were chosen without looking at the data",
-    "nobody knows the seed, nor sees checkpoints",
-    "noise as real numbers: floating-point rounding is not covered",
-    "random numbers by ChaCha20: against attackers with bounded computing power",
-];
+pub(crate) fn assumptions(noise: PrivacyNoise, start: bool) -> &'static [&'static str] {
+    match (noise, start) {
+        (PrivacyNoise::Continuous, _) => &[
+            CHOSEN_BLINDLY,
+            SECRET,
+            "noise as real numbers: floating-point rounding is not covered",
+            COMPUTATION,
+        ],
+        (PrivacyNoise::OnGrid, true) => &[
+            CHOSEN_BLINDLY,
+            SECRET,
+            "the choice of a start as if its sums and its randomness were real numbers: their rounding is not covered",
+            COMPUTATION,
+        ],
+        (PrivacyNoise::OnGrid, false) => &[CHOSEN_BLINDLY, SECRET, COMPUTATION],
+    }
+}
 
 /// What [`PrivacyReport::not_covered`] says.
 pub(crate) const NOT_COVERED: &[&str] = &[

@@ -2,6 +2,7 @@
 
 use super::{PrivacyReport, Release};
 use crate::clip::Clipping;
+use crate::grid::PrivacyNoise;
 use dp_accountant::{Budget, Relation, rounded_down, rounded_up};
 use std::fmt;
 
@@ -68,6 +69,12 @@ impl fmt::Display for PrivacyReport {
                 _ => "as a whole",
             };
             writeln!(f, "             gradients clipped to norm {clip} {how}; {} releases", self.steps)?;
+            if self.noise == Some(PrivacyNoise::OnGrid) {
+                writeln!(
+                    f,
+                    "             sums of integers and exact noise on a grid: no rounding is left out"
+                )?;
+            }
         }
         if self.steps_done < self.steps {
             writeln!(f, "             {} of them made; stated is the cost of all", self.steps_done)?;

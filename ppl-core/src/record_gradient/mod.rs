@@ -7,12 +7,14 @@
 //! | `cost` | which way to contract them |
 //! | `norm` | squared norms as expressions, never too small |
 //! | `tiles` | tiles of records, one after the other or side by side: norms, weights, sums |
+//! | `alone` | each record's weighted gradient, computed by itself |
 //! | `terms`, `accumulate` | weighted sums over the records of a tile |
 //! | `prepare` | from a value and a frontier to a program |
 //! | `explain` | what was chosen, for people |
 //! | `materialised` | the slow, obvious form |
 
 mod accumulate;
+mod alone;
 mod backward;
 mod contribution;
 mod cost;

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 const UNDERFLOW_MARGIN: f64 = 16_777_216.0; // 2²⁴
 
 /// Elementary operations in a batch from which on waking another thread pays.
-const PARALLEL: u64 = 1 << 19;
+pub(super) const PARALLEL: u64 = 1 << 19;
 
 /// Records that one thread takes at a time, if a tile has fewer.
 const SPAN: usize = 1024;
@@ -35,10 +35,10 @@ pub(super) struct Buffers<T> {
     /// Squared norms of one group after the other.
     squared_norms: Vec<T>,
     /// Weights of one group after the other.
-    weights: Vec<T>,
-    scratch: Vec<T>,
-    sums: Vec<T>,
-    parts: Vec<T>,
+    pub(super) weights: Vec<T>,
+    pub(super) scratch: Vec<T>,
+    pub(super) sums: Vec<T>,
+    pub(super) parts: Vec<T>,
     /// Squared norms of a whole span.
     found: Vec<T>,
 }
@@ -75,17 +75,17 @@ pub(super) struct Tiles {
 /// The members of a team: memory for one span each, at least one of them, and the sums of parts over all tiles.
 #[derive(Clone, Debug)]
 pub(super) struct Team<T> {
-    members: Vec<Buffers<T>>,
+    pub(super) members: Vec<Buffers<T>>,
     parts: Vec<T>,
 }
 
 /// A tile that has been run.
-struct Done<'a, T> {
-    runner: Runner<'a, T>,
-    workspace: &'a mut Workspace<T>,
+pub(super) struct Done<'a, T> {
+    pub(super) runner: Runner<'a, T>,
+    pub(super) workspace: &'a mut Workspace<T>,
     /// Its records.
-    batch: (&'a Records, &'a [u64]),
-    lanes: usize,
+    pub(super) batch: (&'a Records, &'a [u64]),
+    pub(super) lanes: usize,
 }
 
 impl Tiles {
@@ -102,7 +102,7 @@ impl Tiles {
     }
 
     /// Memory for one tile.
-    fn buffers<T: Scalar>(&self, tile: usize) -> Buffers<T> {
+    pub(super) fn buffers<T: Scalar>(&self, tile: usize) -> Buffers<T> {
         let zeros = |numbers: usize| vec![T::zero(); numbers];
         Buffers {
             squared_norms: zeros(self.norms.len().max(1) * tile),
@@ -284,7 +284,7 @@ impl Tiles {
     /// Weights of a tile's records; those whose norm or weight is not finite are taken out of the factors, since a weight
     /// of zero does not undo a NaN. (Arrays that stay record after record belong to somebody else; sums of them pass over records
     /// without weight.)
-    fn weigh<T: Scalar>(
+    pub(super) fn weigh<T: Scalar>(
         &self,
         done: &mut Done<'_, T>,
         buffers: &mut Buffers<T>,
@@ -352,7 +352,7 @@ impl<T: Scalar, W: Fn(&[T], &mut [T])> simd::Work for Weigh<'_, T, W> {
 }
 
 impl<T: Scalar> Done<'_, T> {
-    fn output(&self, index: usize) -> (Operand<'_, T>, usize) {
+    pub(super) fn output(&self, index: usize) -> (Operand<'_, T>, usize) {
         self.runner.output(self.workspace, self.batch, index)
     }
 
