@@ -30,11 +30,16 @@ impl NoiseFeed {
     /// Fills the input with noise of its kind, from standard normals times a sign.
     pub(crate) fn fill(&self, plan: &mut Plan<f64>, normals: &[f64], sign: f64) {
         let Some(input) = self.input else { return };
-        let pairs = plan.input_mut(input).iter_mut().zip(&normals[self.range.clone()]);
-        match self.kind {
-            NoiseKind::Uniform => pairs.for_each(|(input, z)| *input = uniform(sign * z)),
-            _ => pairs.for_each(|(input, z)| *input = sign * z),
-        }
+        fill(plan.input_mut(input), self.kind, &normals[self.range.clone()], sign);
+    }
+}
+
+/// Writes noise of a kind, made from standard normals times a sign.
+pub(crate) fn fill(input: &mut [f64], kind: NoiseKind, normals: &[f64], sign: f64) {
+    let pairs = input.iter_mut().zip(normals);
+    match kind {
+        NoiseKind::Uniform => pairs.for_each(|(input, z)| *input = uniform(sign * z)),
+        _ => pairs.for_each(|(input, z)| *input = sign * z),
     }
 }
 

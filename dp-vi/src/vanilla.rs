@@ -4,10 +4,12 @@ use crate::error::{Error, Result};
 use crate::gradients::Gradients;
 use crate::guide::GuideProgram;
 use crate::objective::Recipe;
+use crate::simulation::fill;
 use crate::traced::Traced;
 use ppl_core::handlers::Handler;
 use ppl_core::{
-    Graph, InputId, Message, Model, Noise, Record, RecordGradient, Schema, SiteKind, Trace, Var, trace,
+    Graph, InputId, Message, Model, Noise, NoiseKind, Record, RecordGradient, Schema, SiteKind, Trace, Var,
+    trace,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -45,8 +47,8 @@ struct Place {
 /// What a step with gradients of this kind does instead of feeding and pulling back the frontier.
 pub(crate) struct Vanilla {
     parameters: Vec<Place>,
-    /// The guide's noise: its place, and its inputs at both draws.
-    noise: Vec<(Range<usize>, [Option<InputId>; 2])>,
+    /// The guide's noise: its place and kind, and its inputs at both draws.
+    noise: Vec<(Range<usize>, NoiseKind, [Option<InputId>; 2])>,
     /// Whether records bring the prior and the entropy with them.
     pub(crate) with_prior: bool,
     /// No gradient at the frontier.
@@ -133,8 +135,8 @@ impl<'g, M: Model> Ingredients<'_, 'g, M> {
             gradient.input(&noise.inputs().get(at)?.0)
         };
         let sizes = noises.first().into_iter().flat_map(|noise| noise.inputs()).enumerate();
-        let noise = ranges(sizes.map(|(at, (_, _, shape))| (at, shape.elements())))
-            .map(|(at, range)| (range, [inputs(0, at), inputs(1, at)]))
+        let noise = ranges(sizes.map(|(at, (_, kind, shape))| ((at, *kind), shape.elements())))
+            .map(|((at, kind), range)| (range, kind, [inputs(0, at), inputs(1, at)]))
             .collect();
         let nothing = vec![0.0; self.traced.frontier_elements() * draws];
         Ok((gradient, Vanilla { parameters, noise, with_prior, nothing }))
@@ -149,13 +151,11 @@ impl Vanilla {
                 gradient.input_mut(input).copy_from_slice(&parameters[range.clone()]);
             }
         }
-        for (range, [there, mirrored]) in &self.noise {
-            let noise = &noise[range.clone()];
-            if let Some(input) = *there {
-                gradient.input_mut(input).copy_from_slice(noise);
-            }
-            if let Some(input) = *mirrored {
-                gradient.input_mut(input).iter_mut().zip(noise).for_each(|(input, z)| *input = -z);
+        for (range, kind, inputs) in &self.noise {
+            for (input, sign) in inputs.iter().zip([1.0, -1.0]) {
+                if let Some(input) = *input {
+                    fill(gradient.input_mut(input), *kind, &noise[range.clone()], sign);
+                }
             }
         }
     }

@@ -1,5 +1,4 @@
 use super::*;
-use crate::AutoNormal;
 use crate::audit_tests::separated_epsilon;
 use crate::draws::Draws;
 use crate::mechanism::PrivateGradient;
@@ -7,11 +6,12 @@ use crate::objective::{Objective, Shared};
 use crate::schemes::event;
 use crate::sensitive::Sensitive;
 use crate::weights::RecordWeights;
+use crate::{AutoNormal, HandWritten};
 use dp_accountant::{Accountant, Relation, Sampling};
 use dp_sampler::{FullBatch, Seed};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Constraint, Ctx, Distribution, Records};
-use ppl_distributions::{Bernoulli, HalfNormal, Normal};
+use ppl_distributions::{Bernoulli, HalfNormal, Logistic, Normal};
 
 /// Sites of every kind: mapped, in another's prior, touched by records and not, and a parameter.
 fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
@@ -86,6 +86,37 @@ fn without_clipping_and_noise_all_gradients_are_the_same() {
                     (vanilla - aligned).abs() < 1e-11,
                     "{gradients:?}, {draws:?}, {k}: {vanilla} {aligned}"
                 );
+            }
+        }
+    }
+}
+
+/// Noise of such a guide is uniform, and mirrored as `1 − u`.
+#[test]
+fn so_they_are_with_a_guide_that_draws_by_quantiles() {
+    let guide = |ctx: &mut Ctx<'_>| {
+        let loc = ctx.param("loc", 0.2, Constraint::Real)?;
+        let scale = ctx.param("scale", 0.7, Constraint::Positive)?;
+        ctx.sample("m", Logistic::new(loc, scale)).map(|_| ())
+    };
+    for draws in [Draws::Single, Draws::Antithetic] {
+        let update = |gradients| {
+            let recipe = recipe(gradients, draws, RECORDS as f64);
+            let objective =
+                Objective::new(&location, &HandWritten::new(guide), &Sensitive::new(records()), &recipe);
+            let (mut gradient, mut shared) = objective.unwrap().split();
+            let mut released = vec![0.0; gradient.dimension()];
+            shared.draw(&[0.3, -0.4], &[0.8], &mut gradient);
+            gradient.sum(&records(), &(0..RECORDS as u64).collect::<Vec<_>>(), &mut released).unwrap();
+            let mut update = [f64::NAN; 2];
+            shared.pull_back(&[0.8], &released, &mut update);
+            update
+        };
+        let aligned = update(Gradients::Aligned);
+        assert!(aligned.iter().all(|x| x.is_finite() && *x != 0.0));
+        for gradients in [Gradients::Vanilla, Gradients::VanillaWithPrior] {
+            for (vanilla, aligned) in update(gradients).iter().zip(&aligned) {
+                assert!((vanilla - aligned).abs() < 1e-11, "{gradients:?}, {draws:?}: {vanilla} {aligned}");
             }
         }
     }
