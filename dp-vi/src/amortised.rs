@@ -204,7 +204,7 @@ impl<'g> Handler<'g> for Decoder<'g> {
 mod tests {
     use super::*;
     use crate::mechanism::{PrivateGradient, Protection};
-    use crate::{AutoNormal, DpVi, Sensitive};
+    use crate::{AutoNormal, DpVi, Gradients, PrivacyNoise, Sensitive};
     use dp_accountant::{Budget, Relation};
     use dp_sampler::{FullBatch, Seed};
     use ndarray::{Array1, Array2};
@@ -271,14 +271,21 @@ mod tests {
     fn a_private_run_repeats_with_its_seed_and_differs_without() {
         let (records, _) = records();
         let budget = Budget { epsilon: 2.0, delta: 1e-4, relation: Relation::AddRemove };
-        let fit = |seed| {
-            let vi = DpVi::new(Amortised::new(model, guide), AutoNormal::new()).budget(budget).steps(50);
-            let fit = vi.seed(Seed::for_tests(seed)).fit(&records).unwrap();
-            assert!(fit.privacy().epsilon.as_ref().unwrap().upper <= 2.0);
-            fit.posterior().mean("w").unwrap()
-        };
-        assert_eq!(fit(1), fit(1));
-        assert_ne!(fit(1), fit(2));
+        for (noise, gradients) in [
+            (PrivacyNoise::Continuous, Gradients::Aligned),
+            (PrivacyNoise::OnGrid, Gradients::Aligned),
+            (PrivacyNoise::Continuous, Gradients::Vanilla),
+        ] {
+            let fit = |seed| {
+                let vi = DpVi::new(Amortised::new(model, guide), AutoNormal::new()).budget(budget).steps(50);
+                let vi = vi.noise(noise).gradients(gradients).seed(Seed::for_tests(seed));
+                let fit = vi.fit(&records).unwrap();
+                assert!(fit.privacy().epsilon.as_ref().unwrap().upper <= 2.0);
+                fit.posterior().mean("w").unwrap()
+            };
+            assert_eq!(fit(1), fit(1));
+            assert_ne!(fit(1), fit(2));
+        }
     }
 
     /// One record whose gradient is its noise, far from the clip norm: what is released less the noise of the mechanism is

@@ -48,10 +48,11 @@
 //! ```
 //!
 //! Noise scale, steps, batches and clip norm are the [planner's](crate::DpVi::plan), which tells them before a record is touched. Those of the
-//! run above, with one draw of the guide a step and gradients that are clipped as they come, are these:
+//! run above, with one draw of the guide a step and gradients of the guide's parameters that are clipped as they come, each with a share of the
+//! prior, are these (for comparison: every line but the first makes the posterior worse):
 //!
 //! ```
-//! # use dp_vi::{AutoNormal, Correction, DpVi, Draws, RecordWeights, Schedule};
+//! # use dp_vi::{AutoNormal, Correction, DpVi, Draws, Gradients, RecordWeights, Schedule};
 //! # use dp_sampler::Poisson;
 //! # use ppl_core::{Ctx, Result};
 //! # fn model(_: &mut Ctx) -> Result<()> { Ok(()) }
@@ -61,6 +62,8 @@
 //!     .clip_norm(2.0)
 //!     .schedule(Schedule::Constant(1e-3))
 //!     .draws(Draws::Single)
+//!     .gradients(Gradients::VanillaWithPrior)
+//!     .public_records(10_000)
 //!     .weights(RecordWeights::None)
 //!     .correction(Correction::None)
 //!     .average_tail(0.0);
@@ -103,6 +106,12 @@
 //! | `dp_scale` | follows from the budget; `PrivacyReport::noise_multiplier` says what it is |
 //! | `Adam`, `ADADP`, `SGD`, … | [`adam`](crate::adam), [`AdaDp`](crate::AdaDp), [`sgd`](crate::sgd), …: [`DpVi::optimiser`](crate::DpVi::optimiser) |
 //! | `AutoDiagonalNormal`, `AutoNormal` | [`AutoNormal`](crate::AutoNormal) |
+//! | `AutoMultivariateNormal`, `AutoLowRankMultivariateNormal`, `AutoDelta`, `AutoGuideList` | [`AutoMultivariateNormal`](crate::AutoMultivariateNormal), [`AutoLowRankMultivariateNormal`](crate::AutoLowRankMultivariateNormal), [`AutoDelta`](crate::AutoDelta), [`AutoGuideList`](crate::AutoGuideList) |
+//! | a guide of one's own | [`HandWritten`](crate::HandWritten), as in `examples/hand_written_guide.rs` |
+//! | a guide that samples inside the plate of records, as in a VAE | [`Amortised`](crate::Amortised), as in `examples/vae.rs` |
+//! | `init_to_median`, `init_to_value`, `init_to_feasible` | [`DpVi::start_at`](crate::DpVi::start_at) |
+//! | `guide.sample_posterior` | [`Posterior::draws`](crate::Posterior::draws) |
+//! | clipped gradients of the guide's parameters, each with its share of prior and entropy | [`Gradients::VanillaWithPrior`](crate::Gradients::VanillaWithPrior), for comparison |
 //! | `PRNGKey(0)`, `d3p.random` | a secret seed from the operating system; `Seed::for_tests(…)` where runs must repeat, and the report says so |
 //! | `d3p`'s `GaussianMixture` | `MixtureSameFamily` of `MultivariateNormal`, or a distribution of your own |
 //!
