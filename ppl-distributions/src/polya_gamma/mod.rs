@@ -120,8 +120,8 @@ impl<'g> Distribution<'g> for PolyaGamma<'g> {
 
     fn parameters(&self) -> Vec<Parameter<'g>> {
         vec![
-            Parameter { name: "concentration", value: self.concentration, domain: Constraint::Positive },
             Parameter { name: "tilting", value: self.tilting, domain: Constraint::Real },
+            Parameter { name: "concentration", value: self.concentration, domain: Constraint::Positive },
         ]
     }
 
