@@ -73,6 +73,10 @@ pub trait Scalar:
     fn log_factorial_remainder(self) -> Self;
     /// `ψ(x + 1) − ln x`, for `x > 0`.
     fn digamma_remainder(self) -> Self;
+    /// `ln Γ(x) − ((x − ½) ln x − x + ½ ln 2π)`, for `x > 0`.
+    fn stirling_error(self) -> Self;
+    /// `ψ(x) − ln x`, for `x > 0`.
+    fn digamma_minus_log(self) -> Self;
     /// `x ln(x/m) + m − x`, for `x, m ≥ 0`.
     fn deviance(self, m: Self) -> Self;
 }
@@ -163,6 +167,14 @@ macro_rules! scalar {
             #[inline(always)]
             fn digamma_remainder(self) -> Self {
                 math::digamma_remainder(self)
+            }
+            #[inline(always)]
+            fn stirling_error(self) -> Self {
+                math::stirling_error(self)
+            }
+            #[inline(always)]
+            fn digamma_minus_log(self) -> Self {
+                math::digamma_minus_log(self)
             }
             #[inline(always)]
             fn deviance(self, m: Self) -> Self {

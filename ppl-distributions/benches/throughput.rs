@@ -1,7 +1,8 @@
-//! Log densities, their derivatives and draws, elements per second: arrays in one run of a plan; draws beside rand_distr's, one by one.
+//! Log densities, their derivatives and draws, outcomes per second: arrays in one run of a plan; draws beside rand_distr's, one by one.
+//! `peers/compare` runs this and NumPyro, and prints both in one table.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ppl_core::{Distribution, Graph, Noise, NoiseKind, Plan, Program, Shape, Value, Var, gradient};
+use ppl_core::{Distribution, Graph, InputId, Noise, NoiseKind, Plan, Program, Shape, Value, Var, gradient};
 use ppl_distributions::*;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -11,60 +12,107 @@ use std::hint::black_box;
 /// Elements of an array.
 const COUNT: usize = 10_000;
 
-type Build = for<'g> fn(&[Value<'g>]) -> Box<dyn Distribution<'g> + 'g>;
+type Build = for<'g> fn(&'g Graph, &[Value<'g>]) -> Box<dyn Distribution<'g> + 'g>;
+
+/// A vector of parameters.
+fn vector<'g>(graph: &'g Graph, values: &[Value<'g>]) -> Var<'g> {
+    graph.stack(&values.iter().map(|value| value.on(graph)).collect::<Vec<_>>(), 0)
+}
+
+/// A lower triangular matrix of order 5 with 1 on its diagonal.
+fn factor(graph: &Graph) -> Var<'_> {
+    graph.array(
+        &ndarray::Array2::from_shape_fn((5, 5), |(i, j)| match i.cmp(&j) {
+            std::cmp::Ordering::Less => 0.0,
+            std::cmp::Ordering::Equal => 1.0,
+            std::cmp::Ordering::Greater => 0.1 * (i + j) as f64,
+        })
+        .into_dyn(),
+    )
+}
 
 /// Name, constructor, parameters.
-const CASES: [(&str, Build, &[f64]); 13] = [
-    ("Normal", |p| Box::new(Normal::new(p[0], p[1])), &[0.5, 1.5]),
-    ("LogNormal", |p| Box::new(LogNormal::new(p[0], p[1])), &[0.5, 0.5]),
-    ("Cauchy", |p| Box::new(Cauchy::new(p[0], p[1])), &[0.5, 1.5]),
-    ("Gumbel", |p| Box::new(Gumbel::new(p[0], p[1])), &[0.5, 1.5]),
-    ("Exponential", |p| Box::new(Exponential::new(p[0])), &[1.5]),
-    ("Gamma, shape 0.3", |p| Box::new(Gamma::new(p[0], p[1])), &[0.3, 1.5]),
-    ("Gamma, shape 2.5", |p| Box::new(Gamma::new(p[0], p[1])), &[2.5, 1.5]),
-    ("Gamma, shape 50", |p| Box::new(Gamma::new(p[0], p[1])), &[50.0, 1.5]),
-    ("Beta", |p| Box::new(Beta::new(p[0], p[1])), &[2.5, 1.5]),
-    ("StudentT", |p| Box::new(StudentT::new(p[0], p[1], p[2])), &[5.0, 0.5, 1.5]),
-    ("Weibull", |p| Box::new(Weibull::new(p[0], p[1])), &[1.5, 2.5]),
-    ("VonMises", |p| Box::new(VonMises::new(p[0], p[1])), &[0.5, 2.5]),
-    ("TruncatedNormal", |p| Box::new(TruncatedNormal::new(p[0], p[1], p[2], p[3])), &[0.5, 1.5, -1.0, 2.0]),
+const CASES: [(&str, Build, &[f64]); 22] = [
+    ("Normal", |_, p| Box::new(Normal::new(p[0], p[1])), &[0.5, 1.5]),
+    ("LogNormal", |_, p| Box::new(LogNormal::new(p[0], p[1])), &[0.5, 0.5]),
+    ("Cauchy", |_, p| Box::new(Cauchy::new(p[0], p[1])), &[0.5, 1.5]),
+    ("Gumbel", |_, p| Box::new(Gumbel::new(p[0], p[1])), &[0.5, 1.5]),
+    ("Exponential", |_, p| Box::new(Exponential::new(p[0])), &[1.5]),
+    ("Gamma, shape 0.3", |_, p| Box::new(Gamma::new(p[0], p[1])), &[0.3, 1.5]),
+    ("Gamma, shape 2.5", |_, p| Box::new(Gamma::new(p[0], p[1])), &[2.5, 1.5]),
+    ("Gamma, shape 50", |_, p| Box::new(Gamma::new(p[0], p[1])), &[50.0, 1.5]),
+    ("Beta", |_, p| Box::new(Beta::new(p[0], p[1])), &[2.5, 1.5]),
+    ("StudentT", |_, p| Box::new(StudentT::new(p[0], p[1], p[2])), &[5.0, 0.5, 1.5]),
+    ("Weibull", |_, p| Box::new(Weibull::new(p[0], p[1])), &[1.5, 2.5]),
+    ("VonMises", |_, p| Box::new(VonMises::new(p[0], p[1])), &[0.5, 2.5]),
+    (
+        "TruncatedNormal",
+        |_, p| Box::new(TruncatedNormal::new(p[0], p[1], p[2], p[3])),
+        &[0.5, 1.5, -1.0, 2.0],
+    ),
+    ("Bernoulli", |_, p| Box::new(Bernoulli::from_logit(p[0])), &[0.4]),
+    ("Poisson, rate 3.5", |_, p| Box::new(Poisson::new(p[0])), &[3.5]),
+    ("Poisson, rate 200", |_, p| Box::new(Poisson::new(p[0])), &[200.0]),
+    ("Binomial, n 20", |_, p| Box::new(Binomial::from_logits(20.0, p[0])), &[-0.4]),
+    ("Binomial, n 1000", |_, p| Box::new(Binomial::from_logits(1000.0, p[0])), &[-0.4]),
+    ("Geometric", |_, p| Box::new(Geometric::from_logits(p[0])), &[-0.4]),
+    ("Categorical, 5", |g, p| Box::new(Categorical::from_logits(vector(g, p))), &[0.4, 0.3, -1.0, 0.5, 1.2]),
+    ("Dirichlet, 3", |g, p| Box::new(Dirichlet::new(vector(g, p))), &[0.7, 2.5, 1.2]),
+    (
+        "MultivariateNormal, 5",
+        |g, p| Box::new(MultivariateNormal::from_cholesky(p[0], p[1].on(g) * factor(g))),
+        &[0.5, 1.5],
+    ),
 ];
 
 /// Uniform numbers strictly inside (0, 1), and standard normals.
-fn noise(plan: &mut Plan<f64>, inputs: &[(String, NoiseKind, Shape)]) {
-    let mut generator = ChaCha8Rng::seed_from_u64(7);
-    for (name, kind, shape) in inputs {
-        let values: Vec<f64> = (0..shape.elements())
-            .map(|_| match kind {
-                NoiseKind::Uniform => ((generator.next_u64() >> 12) as f64 + 0.5) / 4_503_599_627_370_496.0,
-                _ => rand_distr::StandardNormal.sample(&mut generator),
-            })
-            .collect();
-        plan.set(name, &values).expect("as many numbers as the input takes");
+fn fill(kind: NoiseKind, generator: &mut ChaCha8Rng, out: &mut [f64]) {
+    match kind {
+        NoiseKind::Uniform => out.iter_mut().for_each(|slot| {
+            *slot = ((generator.next_u64() >> 12) as f64 + 0.5) / 4_503_599_627_370_496.0;
+        }),
+        _ => out.iter_mut().for_each(|slot| *slot = rand_distr::StandardNormal.sample(generator)),
     }
 }
 
-/// A plan that draws, with its noise in place.
-fn drawing(build: Build, parameters: &[f64]) -> Plan<f64> {
-    let graph = Graph::new();
-    let known: Vec<Value<'_>> = parameters.iter().map(|&p| Value::Known(p)).collect();
-    let mut named = Noise::new(&graph, "x");
-    let draw = build(&known).draw(&Shape::from(COUNT), &mut named).expect("shapes go together");
-    let mut plan = Plan::new(&Program::new(&graph, &[draw]).expect("no mistakes"));
-    noise(&mut plan, named.inputs());
-    plan
+/// A plan that draws, with the inputs of its noise.
+struct Drawing {
+    plan: Plan<f64>,
+    inputs: Vec<(InputId, NoiseKind)>,
+    event: Shape,
+}
+
+impl Drawing {
+    fn new(build: Build, parameters: &[f64]) -> Self {
+        let graph = Graph::new();
+        let known: Vec<Value<'_>> = parameters.iter().map(|&p| Value::Known(p)).collect();
+        let mut named = Noise::new(&graph, "x");
+        let distribution = build(&graph, &known);
+        let draw = distribution.draw(&Shape::from(COUNT), &mut named).expect("shapes go together");
+        let plan = Plan::new(&Program::new(&graph, &[draw]).expect("no mistakes"));
+        let input = |(name, kind, _): &(String, NoiseKind, Shape)| (plan.input(name).expect("used"), *kind);
+        let inputs = named.inputs().iter().map(input).collect();
+        Self { plan, inputs, event: distribution.event_shape() }
+    }
+
+    fn refill(&mut self, generator: &mut ChaCha8Rng) {
+        for &(input, kind) in &self.inputs {
+            fill(kind, generator, self.plan.input_mut(input));
+        }
+    }
 }
 
 fn densities(criterion: &mut Criterion) {
     for (name, build, parameters) in CASES {
-        let mut draws = drawing(build, parameters);
-        draws.run();
-        let points = draws.output(0).to_vec();
+        let mut draws = Drawing::new(build, parameters);
+        draws.refill(&mut ChaCha8Rng::seed_from_u64(7));
+        draws.plan.run();
+        let points = draws.plan.output(0).to_vec();
         let mut group = criterion.benchmark_group(format!("log density/{name}"));
         group.throughput(Throughput::Elements(COUNT as u64));
         for known in [true, false] {
             let graph = Graph::new();
-            let x = graph.input("x", COUNT).expect("a fresh input");
+            let x = graph.input("x", Shape::from(COUNT).concat(&draws.event)).expect("a fresh input");
             let vars: Vec<Var<'_>> = (0..parameters.len())
                 .map(|i| graph.input(format!("p{i}"), ()).expect("a fresh input"))
                 .collect();
@@ -72,7 +120,7 @@ fn densities(criterion: &mut Criterion) {
                 true => parameters.iter().map(|&p| Value::Known(p)).collect(),
                 false => vars.iter().map(|&var| var.into()).collect(),
             };
-            let log_prob = build(&values).log_prob(x);
+            let log_prob = build(&graph, &values).log_prob(x);
             // What training asks for: the sum's gradient with respect to the parameters.
             let outputs = match known {
                 true => vec![log_prob],
@@ -98,6 +146,14 @@ fn densities(criterion: &mut Criterion) {
 
 type Draw = Box<dyn FnMut(&mut ChaCha8Rng) -> f64>;
 
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+fn integers(distribution: impl rand_distr::Distribution<u64> + 'static) -> Option<Draw> {
+    Some(Box::new(move |generator: &mut ChaCha8Rng| distribution.sample(generator) as f64))
+}
+
 /// Draws of rand_distr, one by one, where it has the distribution.
 fn theirs(name: &str, parameters: &[f64]) -> Option<Draw> {
     macro_rules! of {
@@ -118,6 +174,10 @@ fn theirs(name: &str, parameters: &[f64]) -> Option<Draw> {
         ("Beta", &[a, b]) => of!(rand_distr::Beta::new(a, b)),
         ("StudentT", &[a, _, _]) => of!(rand_distr::StudentT::new(a)),
         ("Weibull", &[a, b]) => of!(rand_distr::Weibull::new(a, b)),
+        ("Poisson, rate 3.5" | "Poisson, rate 200", &[a]) => of!(rand_distr::Poisson::new(a)),
+        ("Binomial, n 20", &[a]) => integers(rand_distr::Binomial::new(20, sigmoid(a)).ok()?),
+        ("Binomial, n 1000", &[a]) => integers(rand_distr::Binomial::new(1000, sigmoid(a)).ok()?),
+        ("Geometric", &[a]) => integers(rand_distr::Geometric::new(sigmoid(a)).ok()?),
         _ => None,
     }
 }
@@ -126,12 +186,22 @@ fn draws(criterion: &mut Criterion) {
     for (name, build, parameters) in CASES {
         let mut group = criterion.benchmark_group(format!("draw/{name}"));
         group.throughput(Throughput::Elements(COUNT as u64));
+        let mut drawing = Drawing::new(build, parameters);
+        let mut generator = ChaCha8Rng::seed_from_u64(7);
+        drawing.refill(&mut generator);
         // The noise is there already: what is timed is the program that transforms it.
-        let mut plan = drawing(build, parameters);
         group.bench_function("program", |bencher| {
             bencher.iter(|| {
-                plan.run();
-                black_box(plan.output(0));
+                drawing.plan.run();
+                black_box(drawing.plan.output(0));
+            });
+        });
+        // By the generator that rand_distr has below.
+        group.bench_function("program, with its noise", |bencher| {
+            bencher.iter(|| {
+                drawing.refill(&mut generator);
+                drawing.plan.run();
+                black_box(drawing.plan.output(0));
             });
         });
         if let Some(mut one) = theirs(name, parameters) {

@@ -1,5 +1,6 @@
 //! The Bernoulli distribution.
 
+use crate::KullbackLeibler;
 use crate::odds::Odds;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
@@ -93,5 +94,12 @@ impl<'g> Distribution<'g> for Bernoulli<'g> {
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Some(probability.greater(self.odds.failure(probability.graph())))
+    }
+}
+
+impl<'g> KullbackLeibler<'g, Bernoulli<'g>> for Bernoulli<'g> {
+    /// `p ln(p/q) + (1 − p) ln((1 − p)/(1 − q))`
+    fn kl_divergence(&self, other: &Bernoulli<'g>, graph: &'g Graph) -> Var<'g> {
+        self.odds.divergence(other.odds, graph)
     }
 }

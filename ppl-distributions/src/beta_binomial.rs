@@ -4,7 +4,8 @@ use crate::counts::{
     by_support, cdf_by_support, entropy_by_support, known_total, log_probs, quantile_by_support,
     total_support,
 };
-use crate::polya::{log_gamma_draw, log_prob_of_categories};
+use crate::gamma_noise::log_standard_gamma;
+use crate::polya::log_prob_of_categories;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// Successes among `total_count` trials that all succeed with the same probability, drawn from a beta distribution.
@@ -93,7 +94,7 @@ impl<'g> Distribution<'g> for BetaBinomial<'g> {
         let shape = prefix.concat(&self.batch_shape()?);
         let [a, b, n] = self.on(noise.graph());
         // The log-odds of a beta variable, by two gamma variables in logarithms: neither of them underflows.
-        let logits = log_gamma_draw(a, &shape, noise)? - log_gamma_draw(b, &shape, noise)?;
+        let logits = log_standard_gamma(a, &shape, noise)? - log_standard_gamma(b, &shape, noise)?;
         Ok(noise.draw(NoiseKind::Uniform, shape)?.binomial_quantile(n, logits))
     }
 

@@ -1,5 +1,6 @@
 //! The binomial distribution.
 
+use crate::KullbackLeibler;
 use crate::counts::{by_factorials, by_support, entropy_by_support, known_total, total_support};
 use crate::odds::Odds;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
@@ -119,5 +120,14 @@ impl<'g> Binomial<'g> {
     #[track_caller]
     fn smallest(&self, u: Var<'g>) -> Var<'g> {
         u.binomial_quantile(self.total_count, self.odds.logits(u.graph()))
+    }
+}
+
+impl<'g> KullbackLeibler<'g, Binomial<'g>> for Binomial<'g> {
+    /// That of one trial, `n` times; NaN where the totals differ.
+    fn kl_divergence(&self, other: &Binomial<'g>, graph: &'g Graph) -> Var<'g> {
+        let total = self.total_count.on(graph);
+        let divergence = total * self.odds.divergence(other.odds, graph);
+        total.equal(other.total_count).select(divergence, f64::NAN)
     }
 }

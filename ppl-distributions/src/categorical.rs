@@ -1,5 +1,6 @@
 //! The categorical distribution.
 
+use crate::KullbackLeibler;
 use crate::arrays::{column, constants, counting, last, leading, sum_last};
 use ppl_core::{
     Constraint, Distribution, Error, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source, Var,
@@ -184,5 +185,12 @@ impl<'g> Distribution<'g> for Categorical<'g> {
         let (axis, categories) = (self.axis(), self.categories());
         let before = self.probs().cumsum(axis).slice(axis, ..categories.max(1) - 1);
         Some(sum_last(before.less(column(probability)), 1))
+    }
+}
+
+impl<'g> KullbackLeibler<'g, Categorical<'g>> for Categorical<'g> {
+    /// `Σ_k p_k ln(p_k/q_k)`, as a sum of deviances of which none is negative.
+    fn kl_divergence(&self, other: &Categorical<'g>, _graph: &'g Graph) -> Var<'g> {
+        sum_last(self.probs().deviance(other.probs()), 1)
     }
 }

@@ -1,7 +1,7 @@
 //! Methods that make one distribution of another.
 
-use crate::{Bijection, Expanded, Independent, Masked, Transformed};
-use ppl_core::{Distribution, Shape, Value};
+use crate::{Bijection, Independent, Masked, Transformed};
+use ppl_core::{Distribution, Expanded, Shape, Value};
 
 /// Methods that make one distribution of another.
 pub trait Combine<'g>: Distribution<'g> + Sized {
@@ -10,7 +10,20 @@ pub trait Combine<'g>: Distribution<'g> + Sized {
         Independent::new(self, axes)
     }
 
-    /// Independent copies for each place of a larger batch.
+    /// Independent copies for each place of a larger batch, as [`Distribution::expand`]; a batch that does not go with it is an error only when
+    /// the distribution is used.
+    ///
+    /// ```
+    /// use ppl_core::{Distribution, Graph, Noise, Shape};
+    /// use ppl_distributions::{Combine, Normal};
+    /// let graph = Graph::new();
+    /// let rows = graph.input("rows", [4, 1])?;
+    /// let table = Normal::new(rows, 1.0).expanded([4, 3]);
+    /// assert_eq!(table.batch_shape()?, Shape::from([4, 3]));
+    /// let mut noise = Noise::new(&graph, "table");
+    /// assert_eq!(table.draw(&Shape::from(7), &mut noise)?.shape(), Shape::from([7, 4, 3]));
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
     fn expanded(self, batch_shape: impl Into<Shape>) -> Expanded<Self> {
         Expanded::new(self, batch_shape)
     }

@@ -2,7 +2,6 @@
 
 use crate::arrays::{LOG_2PI, column, leading, sum_last};
 use crate::gamma_noise::log_standard_gamma;
-use crate::stirling::{digamma_remainder, log_gamma_remainder};
 use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var};
 
 /// The distribution of vectors of `K` non-negative numbers that sum to 1, with `concentration` along the last axis.
@@ -59,8 +58,8 @@ impl<'g> Dirichlet<'g> {
     fn log_normaliser(&self, graph: &'g Graph) -> Var<'g> {
         let (a, total) = self.concentrations(graph);
         let k = self.categories as f64;
-        (k - 0.5) * total.log() + (log_gamma_remainder(total) - 0.5 * (k - 1.0) * LOG_2PI)
-            - sum_last(0.5 * a.log() + log_gamma_remainder(a), 1)
+        (k - 0.5) * total.log() + (total.stirling_error() - 0.5 * (k - 1.0) * LOG_2PI)
+            - sum_last(0.5 * a.log() + a.stirling_error(), 1)
     }
 }
 
@@ -116,7 +115,7 @@ impl<'g> Distribution<'g> for Dirichlet<'g> {
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         self.batch_shape()?;
         let (a, _) = self.concentrations(noise.graph());
-        let log_gammas = log_standard_gamma(a, prefix, noise)?;
+        let log_gammas = log_standard_gamma(a, &prefix.concat(&a.shape()), noise)?;
         Ok(log_gammas.softmax(log_gammas.shape().rank() - 1))
     }
 
@@ -137,7 +136,8 @@ impl<'g> Distribution<'g> for Dirichlet<'g> {
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let (a, total) = self.concentrations(graph);
         let k = self.categories as f64;
-        let digammas = (total - k) * digamma_remainder(total) - sum_last((a - 1.0) * digamma_remainder(a), 1);
+        let digammas =
+            (total - k) * total.digamma_minus_log() - sum_last((a - 1.0) * a.digamma_minus_log(), 1);
         Some(digammas - self.log_normaliser(graph))
     }
 }

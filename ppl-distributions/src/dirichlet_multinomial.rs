@@ -2,8 +2,9 @@
 
 use crate::batches::batch_of_vectors;
 use crate::counts::{counts_support, if_total};
+use crate::gamma_noise::log_standard_gamma;
 use crate::multinomial::draw_counts;
-use crate::polya::{log_gamma_draw, log_prob_of_categories};
+use crate::polya::log_prob_of_categories;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// How often each category comes up in `total_count` trials with the same probabilities, drawn from a Dirichlet distribution.
@@ -109,7 +110,7 @@ impl<'g> Distribution<'g> for DirichletMultinomial<'g> {
         let batch = prefix.concat(&self.batch_shape()?);
         let shape = batch.concat(&self.event_shape());
         // Weights relative to the largest, so that one of them is 1 however small the concentrations are.
-        let logits = log_gamma_draw(self.concentration, &shape, noise)?;
+        let logits = log_standard_gamma(self.concentration, &shape, noise)?;
         let weights = logits.softmax(shape.rank() - 1);
         draw_counts(self.total_count.on(noise.graph()), weights, &batch, noise)
     }

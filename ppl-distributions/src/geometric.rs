@@ -1,5 +1,6 @@
 //! The geometric distribution.
 
+use crate::KullbackLeibler;
 use crate::odds::Odds;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
@@ -96,5 +97,12 @@ impl<'g> Geometric<'g> {
     fn smallest(&self, u: Var<'g>) -> Var<'g> {
         let trials = (-u).log1p() / self.odds.log_failure(u.graph());
         (trials.ceil() - 1.0).max(0.0)
+    }
+}
+
+impl<'g> KullbackLeibler<'g, Geometric<'g>> for Geometric<'g> {
+    /// That of one trial, `1/p` times: so many there are on average.
+    fn kl_divergence(&self, other: &Geometric<'g>, graph: &'g Graph) -> Var<'g> {
+        self.odds.divergence(other.odds, graph) / self.odds.success(graph)
     }
 }

@@ -1,7 +1,11 @@
 //! Axes of a batch taken for axes of one outcome.
 
 use crate::arrays::{last, leading, sum_last};
-use ppl_core::{Constraint, Distribution, Error, Graph, Kind, Noise, Parameter, Result, Shape, Source, Var};
+use ppl_core::{
+    Constraint, Distribution, Error, Expanded, Graph, Kind, Noise, Parameter, Result, Shape, Source,
+    Transport, Var,
+};
+use std::rc::Rc;
 
 /// A distribution whose last batch axes are part of one outcome: the elements stay independent, and their log densities are summed.
 ///
@@ -31,6 +35,11 @@ impl<D> Independent<D> {
     /// Takes the last `axes` batch axes of `base` for event axes.
     pub fn new(base: D, axes: usize) -> Self {
         Self { base, axes }
+    }
+
+    /// How many axes it takes.
+    pub(crate) fn axes(&self) -> usize {
+        self.axes
     }
 
     /// The distribution of the elements.
@@ -82,6 +91,13 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Independent<D> {
 
     fn reparameterised(&self) -> bool {
         self.base.reparameterised()
+    }
+
+    fn transport(&self) -> Option<Transport<'g>> {
+        let Transport { base, map } = self.base.transport()?;
+        // Of the whole batch, of which axes are taken.
+        let base = Expanded::new(base, self.base.batch_shape().ok()?);
+        Some(Transport { base: Rc::new(Independent::new(base, self.axes)), map })
     }
 
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {

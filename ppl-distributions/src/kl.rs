@@ -1,12 +1,13 @@
 //! Kullback–Leibler divergences in closed form.
 
+use crate::arrays::sum_last;
 use crate::beta::peak;
 use crate::helpers::EULER;
 use crate::{
-    Beta, Cauchy, Chi2, Exponential, Gamma, Gumbel, HalfCauchy, HalfNormal, InverseGamma, Laplace, LogNormal,
-    Normal, Pareto, Uniform, VonMises, Weibull,
+    Beta, Cauchy, Chi2, Exponential, Gamma, Gumbel, HalfCauchy, HalfNormal, Independent, InverseGamma,
+    Laplace, LogNormal, Normal, Pareto, Uniform, VonMises, Weibull,
 };
-use ppl_core::{Distribution, Graph, Iid, Var};
+use ppl_core::{Distribution, Expanded, Graph, Iid, Result, Shape, Var};
 
 /// The Kullback–Leibler divergence from `self` to another distribution, where there is a formula.
 ///
@@ -204,5 +205,32 @@ where
         let (shape, inner) = (self.event_shape(), self.base().event_shape());
         let copies = &shape.dims()[..shape.rank() - inner.rank()];
         each.broadcast_to(copies).sum()
+    }
+}
+
+impl<'g, P, Q> KullbackLeibler<'g, Independent<Q>> for Independent<P>
+where
+    P: KullbackLeibler<'g, Q> + Distribution<'g>,
+    Q: Distribution<'g>,
+{
+    /// The sum over the axes of an outcome; of two that take equally many.
+    fn kl_divergence(&self, other: &Independent<Q>, graph: &'g Graph) -> Var<'g> {
+        let each = self.base().kl_divergence(other.base(), graph);
+        // A divergence of parameters that are the same along an axis is taken once for each place of it.
+        let batch = |of: Result<Shape>| of.unwrap_or_default();
+        let (own, others) = (batch(self.base().batch_shape()), batch(other.base().batch_shape()));
+        sum_last(each.broadcast_to(own.broadcast(&others).unwrap_or(own)), self.axes())
+    }
+}
+
+impl<'g, P, Q> KullbackLeibler<'g, Expanded<Q>> for Expanded<P>
+where
+    P: KullbackLeibler<'g, Q> + Distribution<'g>,
+    Q: Distribution<'g>,
+{
+    /// Of each copy.
+    fn kl_divergence(&self, other: &Expanded<Q>, graph: &'g Graph) -> Var<'g> {
+        let each = self.base().kl_divergence(other.base(), graph);
+        each.broadcast_to(self.batch_shape().unwrap_or_default())
     }
 }

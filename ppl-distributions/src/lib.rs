@@ -80,7 +80,6 @@ mod delta;
 mod dirichlet;
 mod dirichlet_multinomial;
 mod discrete_uniform;
-mod expanded;
 mod exponential;
 mod gamma;
 mod gamma_noise;
@@ -140,7 +139,6 @@ pub use delta::Delta;
 pub use dirichlet::Dirichlet;
 pub use dirichlet_multinomial::DirichletMultinomial;
 pub use discrete_uniform::DiscreteUniform;
-pub use expanded::Expanded;
 pub use exponential::Exponential;
 pub use gamma::Gamma;
 pub use geometric::Geometric;
@@ -177,6 +175,8 @@ pub use uniform::Uniform;
 pub use von_mises::VonMises;
 pub use weibull::Weibull;
 pub use zero_inflated::ZeroInflated;
+
+pub use ppl_core::Expanded;
 
 /// The README's example, compiled and run with the documentation's.
 #[cfg(doctest)]

@@ -124,7 +124,7 @@ impl<'g> Distribution<'g> for LKJCholesky<'g> {
         let b = b.broadcast_to(batch.concat(&Shape::from(self.dimension - 1)));
         let z = noise.draw(NoiseKind::StandardNormal, prefix.concat(&batch).concat(&self.event_shape()))?;
         // χ² = 2G; as a logarithm, for it may be too small for a number.
-        let log_chi_squared = log_standard_gamma(b, prefix, noise)? + LN_2;
+        let log_chi_squared = log_standard_gamma(b, &prefix.concat(&b.shape()), noise)? + LN_2;
         let axis = log_chi_squared.shape().rank() - 1;
         let squares = sum_last(self.below_diagonal(z).square(), 1).slice(axis, 1..);
         let log_length = 0.5 * (log_chi_squared + (squares.log() - log_chi_squared).softplus());

@@ -2,7 +2,9 @@
 
 use crate::arrays::{together, whole_shape};
 use ndarray::ArrayD;
-use ppl_core::{Constraint, Distribution, Graph, Kind, Noise, Parameter, Result, Shape, Value, Var};
+use ppl_core::{
+    Constraint, Distribution, Expanded, Graph, Kind, Noise, Parameter, Result, Shape, Value, Var,
+};
 
 /// A distribution whose log density is 0 where a mask is 0, whatever the outcome there: for missing values, say.
 ///
@@ -105,7 +107,7 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Masked<'g, D> {
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        crate::expanded::draw_expanded(&self.base, prefix, &self.batch_shape()?, noise)
+        Expanded::new(&self.base, self.batch_shape()?).draw(prefix, noise)
     }
 
     fn reparameterised(&self) -> bool {

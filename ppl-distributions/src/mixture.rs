@@ -2,9 +2,10 @@
 
 use crate::arrays::together;
 use crate::categorical::Categorical;
-use crate::expanded::draw_expanded;
 use crate::mixture_same_family::{chosen, log_mixture, weighted_sum};
-use ppl_core::{Constraint, Distribution, Error, Graph, Kind, Noise, Parameter, Result, Shape, Source, Var};
+use ppl_core::{
+    Constraint, Distribution, Error, Expanded, Graph, Kind, Noise, Parameter, Result, Shape, Source, Var,
+};
 use std::rc::Rc;
 
 /// A mixture of distributions of any families that have one support.
@@ -127,10 +128,10 @@ impl<'g> Distribution<'g> for Mixture<'g> {
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let (batch, event) = (self.batch_shape()?, self.event_shape());
-        let component = draw_expanded(&self.mixing, prefix, &batch, noise)?;
+        let component = Expanded::new(&self.mixing, batch.clone()).draw(prefix, noise)?;
         let mut outcomes = Vec::with_capacity(self.components.len());
         for component in &self.components {
-            outcomes.push(draw_expanded(&**component, prefix, &batch, noise)?);
+            outcomes.push(Expanded::new(&**component, batch.clone()).draw(prefix, noise)?);
         }
         let outcomes = noise.graph().stack(&outcomes, prefix.rank() + batch.rank());
         Ok(chosen(component, outcomes, event.rank()))

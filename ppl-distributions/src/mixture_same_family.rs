@@ -2,7 +2,9 @@
 
 use crate::arrays::{column, counting, last, leading, sum_last, together};
 use crate::categorical::Categorical;
-use ppl_core::{Constraint, Distribution, Error, Graph, Kind, Noise, Parameter, Result, Shape, Source, Var};
+use ppl_core::{
+    Constraint, Distribution, Error, Expanded, Graph, Kind, Noise, Parameter, Result, Shape, Source, Var,
+};
 
 /// A mixture of `K` distributions of one family, which stand along the last axis of a batch.
 ///
@@ -144,9 +146,9 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for MixtureSameFamily<'g, D> {
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let batch = self.batch_shape()?;
-        let component = crate::expanded::draw_expanded(&self.mixing, prefix, &batch, noise)?;
+        let component = Expanded::new(&self.mixing, batch.clone()).draw(prefix, noise)?;
         let all = batch.concat(&Shape::from(self.mixing.categories()));
-        let outcomes = crate::expanded::draw_expanded(&self.components, prefix, &all, noise)?;
+        let outcomes = Expanded::new(&self.components, all).draw(prefix, noise)?;
         Ok(chosen(component, outcomes, self.event_shape().rank()))
     }
 

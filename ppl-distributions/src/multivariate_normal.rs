@@ -1,9 +1,13 @@
 //! The multivariate normal distribution.
 
+use crate::Normal;
 use crate::arrays::{
     LOG_2PI, batch_of, identity, last, solve_vectors, sum_last, transposed, vectors_times, whole_shape,
 };
-use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
+use ppl_core::{
+    Constraint, Distribution, Graph, Map, Noise, NoiseKind, Parameter, Result, Shape, Transport, Value, Var,
+};
+use std::rc::Rc;
 
 /// The normal distribution of vectors with mean `loc` and covariance `Σ`, given by itself, its inverse, or its Cholesky factor.
 ///
@@ -13,7 +17,7 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 ///
 /// Leading axes of the parameters are a batch. A draw is `loc + L z` with `z` standard normal, so it can be differentiated with respect
 /// to all parameters. Of a precision matrix `P = U Uᵀ` (`U` upper triangular), `Uᵀ` stands for `L⁻¹`, and nothing is inverted. Where the matrix is not
-/// positive definite everything is NaN.
+/// positive definite everything is NaN. The reparameterisation [`handlers::Transformed`](ppl_core::handlers::Transformed) samples `z`.
 ///
 /// ```
 /// use ndarray::array;
@@ -125,6 +129,18 @@ impl<'g> MultivariateNormal<'g> {
         }
     }
 
+    /// `loc + L z` for each vector.
+    #[track_caller]
+    fn of_standard(&self, z: Var<'g>) -> Var<'g> {
+        let moved = match self.spread {
+            Spread::Precision(precision) => {
+                solve_vectors(Self::upper(precision), z, |upper, z| upper.solve_upper_transposed(z))
+            }
+            _ => vectors_times(z, transposed(self.scale_tril())),
+        };
+        self.loc.on(z.graph()) + moved
+    }
+
     /// The Kullback–Leibler divergence `KL(self ‖ other)` in nats, for each place of the batches together.
     ///
     /// ```text
@@ -210,14 +226,15 @@ impl<'g> Distribution<'g> for MultivariateNormal<'g> {
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let shape = prefix.concat(&self.batch_shape()?).concat(&self.event_shape());
-        let z = noise.draw(NoiseKind::StandardNormal, shape)?;
-        let moved = match self.spread {
-            Spread::Precision(precision) => {
-                solve_vectors(Self::upper(precision), z, |upper, z| upper.solve_upper_transposed(z))
-            }
-            _ => vectors_times(z, transposed(self.scale_tril())),
-        };
-        Ok(self.loc.on(noise.graph()) + moved)
+        Ok(self.of_standard(noise.draw(NoiseKind::StandardNormal, shape)?))
+    }
+
+    fn transport(&self) -> Option<Transport<'g>> {
+        let own = *self;
+        Some(Transport {
+            base: Rc::new(Normal::new(0.0, 1.0).iid(self.event_shape())),
+            map: Map::Function(Rc::new(move |z| own.of_standard(z))),
+        })
     }
 
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {

@@ -108,7 +108,7 @@ impl<'g> Distribution<'g> for MultivariateStudentT<'g> {
         let z = noise.draw(NoiseKind::StandardNormal, prefix.concat(&batch).concat(&self.event_shape()))?;
         let df = self.df().broadcast_to(batch);
         // χ² = 2G with G gamma of concentration ν/2.
-        let log_gamma = log_standard_gamma(0.5 * df, prefix, noise)?;
+        let log_gamma = log_standard_gamma(0.5 * df, &prefix.concat(&df.shape()), noise)?;
         let stretch = (0.5 * (df.log() - LN_2 - log_gamma)).exp();
         let moved = vectors_times(z, transposed(self.scale_tril));
         Ok(self.loc.on(noise.graph()) + column(stretch) * moved)

@@ -68,6 +68,14 @@ impl<'g> Odds<'g> {
         }
     }
 
+    /// The divergence `KL(p ‖ q)` of one trial: `D(p, q) + D(1 − p, 1 − q)` with the deviance `D(x, m) = x ln(x/m) + m − x`, of which the linear parts
+    /// cancel and neither is negative.
+    #[track_caller]
+    pub(crate) fn divergence(self, other: Odds<'g>, graph: &'g Graph) -> Var<'g> {
+        self.success(graph).deviance(other.success(graph))
+            + self.failure(graph).deviance(other.failure(graph))
+    }
+
     /// `successes · ln p + failures · ln(1 − p)`, where `0 · ln 0 = 0`, with derivatives that are finite there too.
     #[track_caller]
     pub(crate) fn log_likelihood(self, successes: Var<'g>, failures: Var<'g>) -> Var<'g> {

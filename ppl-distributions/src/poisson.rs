@@ -1,5 +1,6 @@
 //! The Poisson distribution.
 
+use crate::KullbackLeibler;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// How often something happens that happens independently of how often it did before, `rate` times on average.
@@ -85,5 +86,12 @@ impl<'g> Poisson<'g> {
     #[track_caller]
     fn smallest(&self, u: Var<'g>) -> Var<'g> {
         u.poisson_quantile(self.rate)
+    }
+}
+
+impl<'g> KullbackLeibler<'g, Poisson<'g>> for Poisson<'g> {
+    /// `λ ln(λ/μ) + μ − λ`
+    fn kl_divergence(&self, other: &Poisson<'g>, graph: &'g Graph) -> Var<'g> {
+        self.rate.on(graph).deviance(other.rate)
     }
 }

@@ -1,6 +1,6 @@
 //! Counts whose category probabilities have a Dirichlet distribution.
 
-use ppl_core::{Noise, NoiseKind, Result, Shape, Var};
+use ppl_core::Var;
 
 /// What one category adds, given its count and its concentration.
 type Term<'a, 'g> = &'a dyn Fn(Var<'g>, Var<'g>) -> Var<'g>;
@@ -34,15 +34,4 @@ pub(crate) fn log_prob_of_categories<'g>(
     let left =
         n.log_factorial_remainder() + concentration.log_factorial_remainder() - all.log_factorial_remainder();
     left + (all / concentration).log() + sum(&term)
-}
-
-/// The logarithm of a gamma variable of rate 1 for each element of a shape.
-#[track_caller]
-pub(crate) fn log_gamma_draw<'g>(
-    concentration: Var<'g>,
-    shape: &Shape,
-    noise: &mut Noise<'g>,
-) -> Result<Var<'g>> {
-    let uniform = noise.draw(NoiseKind::Uniform, shape.clone())?;
-    Ok(concentration.log_gamma_p_inverse(uniform))
 }

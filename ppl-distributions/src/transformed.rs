@@ -1,9 +1,13 @@
 //! The distribution of a bijection of the outcomes of another.
 
+use crate::Independent;
 use crate::arrays::{last, leading, sum_last, together};
 use crate::bijection::{Bijection, Direction};
-use crate::expanded::draw_expanded;
-use ppl_core::{Constraint, Distribution, Error, Graph, Kind, Noise, Parameter, Result, Shape, Source, Var};
+use ppl_core::{
+    Constraint, Distribution, Error, Expanded, Graph, Kind, Map, Noise, Parameter, Result, Shape, Source,
+    Transport, Var,
+};
+use std::rc::Rc;
 
 /// The distribution of `y = f(x)` for `x` distributed as `base` and `f` a bijection.
 ///
@@ -12,8 +16,9 @@ use ppl_core::{Constraint, Distribution, Error, Graph, Kind, Noise, Parameter, R
 /// ```
 ///
 /// Where `f` acts on vectors or matrices, the last axes of the base's batch that it takes together become axes of the outcome. There is a distribution
-/// function, and a quantile function, where the base has one and `f` is monotone; mean, variance and entropy where `f` moves and stretches. Made
-/// by [`Combine::transformed`](crate::Combine::transformed).
+/// function, and a quantile function, where the base has one and `f` is monotone; mean, variance and entropy where `f` moves and stretches. The
+/// reparameterisation [`handlers::Transformed`](ppl_core::handlers::Transformed) samples `x` in place of `y`. Made by
+/// [`Combine::transformed`](crate::Combine::transformed).
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -31,8 +36,9 @@ use ppl_core::{Constraint, Distribution, Error, Graph, Kind, Noise, Parameter, R
 /// ```
 #[derive(Clone, Debug)]
 pub struct Transformed<D, B> {
-    base: D,
-    bijection: B,
+    // Shared with what `transport` gives away.
+    base: Rc<D>,
+    bijection: Rc<B>,
 }
 
 /// Shapes of a transformed distribution.
@@ -46,7 +52,7 @@ struct Shapes {
 impl<D, B> Transformed<D, B> {
     /// `bijection` of the outcomes of `base`.
     pub fn new(base: D, bijection: B) -> Self {
-        Self { base, bijection }
+        Self { base: Rc::new(base), bijection: Rc::new(bijection) }
     }
 
     /// The distribution of the arguments.
@@ -103,7 +109,7 @@ impl<'g, D: Distribution<'g>, B: Bijection<'g>> Transformed<D, B> {
     }
 }
 
-impl<'g, D: Distribution<'g>, B: Bijection<'g>> Distribution<'g> for Transformed<D, B> {
+impl<'g, D: Distribution<'g> + 'g, B: Bijection<'g> + 'g> Distribution<'g> for Transformed<D, B> {
     fn name(&self) -> &'static str {
         "Transformed"
     }
@@ -140,7 +146,16 @@ impl<'g, D: Distribution<'g>, B: Bijection<'g>> Distribution<'g> for Transformed
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let shapes = self.shapes()?;
-        Ok(self.bijection.forward(draw_expanded(&self.base, prefix, &shapes.base_batch, noise)?))
+        Ok(self.bijection.forward(Expanded::new(&*self.base, shapes.base_batch).draw(prefix, noise)?))
+    }
+
+    fn transport(&self) -> Option<Transport<'g>> {
+        let base = Expanded::new(self.base.clone(), self.shapes().ok()?.base_batch);
+        let bijection = self.bijection.clone();
+        Some(Transport {
+            base: Rc::new(Independent::new(base, self.excess().0)),
+            map: Map::Function(Rc::new(move |x| bijection.forward(x))),
+        })
     }
 
     fn reparameterised(&self) -> bool {

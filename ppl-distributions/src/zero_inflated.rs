@@ -2,8 +2,8 @@
 
 use crate::arrays::{column, together};
 use ppl_core::{
-    Constraint, Distribution, Error, Graph, Kind, Noise, NoiseKind, Parameter, Result, Shape, Source, Value,
-    Var,
+    Constraint, Distribution, Error, Expanded, Graph, Kind, Noise, NoiseKind, Parameter, Result, Shape,
+    Source, Value, Var,
 };
 
 /// 0 with probability `gate`, and else an outcome of a discrete distribution of numbers.
@@ -132,7 +132,7 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for ZeroInflated<'g, D> {
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let batch = self.batch_shape()?;
         let uniform = noise.draw(NoiseKind::Uniform, prefix.concat(&batch))?;
-        let counts = crate::expanded::draw_expanded(&self.base, prefix, &batch, noise)?;
+        let counts = Expanded::new(&self.base, batch).draw(prefix, noise)?;
         Ok(self.gate(noise.graph()).greater(uniform).select(0.0, counts))
     }
 

@@ -40,11 +40,12 @@ mod power;
 mod quantile;
 mod real;
 mod special;
+mod stirling;
 #[cfg(test)]
 mod tests;
 mod trigonometric;
 
-pub(crate) use counting::{deviance, digamma_remainder, log_factorial_remainder};
+pub(crate) use counting::deviance;
 pub(crate) use error_function::{erf, erfc, erfinv};
 pub(crate) use exponential::{exp, expm1, sigmoid, tanh};
 pub(crate) use gamma::{digamma, lgamma, trigamma};
@@ -56,11 +57,11 @@ pub(crate) use quantile::{
     poisson_probabilities, poisson_quantile,
 };
 pub(crate) use special::{
-    bessel_ratio, bessel_ratio_complement, beta_i, beta_slope_a, beta_slope_b, digamma_minus_log,
-    gamma_curvature, gamma_p, gamma_q, gamma_slope, i0e, i1e, inverse_mills, lgamma_of_1_plus,
-    log_beta_density, log_gamma_density, log_gamma_p_inverse, log_gamma_q_inverse, log_ndtr,
-    log_ndtr_difference, log1p_minus_x, logit_beta_i_inverse, ndtri, ndtri_exp, normal_interval_moments,
-    stirling_error, student_t_cdf, student_t_slope, von_mises_cdf, von_mises_cdf_inverse, von_mises_slope,
+    bessel_ratio, bessel_ratio_complement, beta_i, beta_slope_a, beta_slope_b, gamma_curvature, gamma_p,
+    gamma_q, gamma_slope, i0e, i1e, inverse_mills, lgamma_of_1_plus, log_beta_density, log_gamma_density,
+    log_gamma_p_inverse, log_gamma_q_inverse, log_ndtr, log_ndtr_difference, log1p_minus_x,
+    logit_beta_i_inverse, ndtri, ndtri_exp, normal_interval_moments, student_t_cdf, student_t_slope,
+    von_mises_cdf, von_mises_cdf_inverse, von_mises_slope,
 };
-
+pub(crate) use stirling::{digamma_minus_log, digamma_remainder, log_factorial_remainder, stirling_error};
 pub(crate) use trigonometric::{TRIGONOMETRIC_LIMIT, atan, cos, sin};

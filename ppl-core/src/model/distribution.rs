@@ -253,6 +253,15 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Iid<D> {
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
         Some(self.base.entropy(graph)?.sum() * self.shape.elements() as f64)
     }
+
+    #[track_caller]
+    fn validate(&self) -> Result<()> {
+        self.base.validate()
+    }
+
+    fn kind(&self) -> Kind {
+        self.base.kind()
+    }
 }
 
 /// Everything of a distribution behind a pointer.

@@ -9,7 +9,8 @@ use crate::shape::Shape;
 use crate::var::Var;
 use std::rc::Rc;
 
-/// Independent copies of a distribution that fill up a batch shape; made by [`Distribution::expand`].
+/// Independent copies of a distribution that fill up a batch shape, to which its own must broadcast; made by [`Distribution::expand`], or
+/// of a borrowed distribution by [`Expanded::new`].
 #[derive(Clone, Debug)]
 pub struct Expanded<D> {
     base: D,
@@ -17,8 +18,9 @@ pub struct Expanded<D> {
 }
 
 impl<D> Expanded<D> {
-    pub(crate) fn new(base: D, batch: Shape) -> Self {
-        Self { base, batch }
+    /// Repeats `base` until its batch has this shape. If it cannot, [`Distribution::batch_shape`] says so.
+    pub fn new(base: D, batch: impl Into<Shape>) -> Self {
+        Self { base, batch: batch.into() }
     }
 
     /// The distribution that is copied.
@@ -30,6 +32,7 @@ impl<D> Expanded<D> {
 impl<'g, D: Distribution<'g>> Expanded<D> {
     /// A shared quantity of the base, of its batch shape and some more axes, stretched.
     fn stretched(&self, quantity: Option<Var<'g>>, after: &Shape) -> Option<Var<'g>> {
+        self.batch_shape().ok()?;
         let quantity = quantity?;
         // Axes that the base's batch shape has not are in front, so broadcasting puts them right.
         Some(quantity.broadcast_to(self.batch.concat(after)))
@@ -65,11 +68,9 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Expanded<D> {
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let log_prob = self.base.log_prob(value);
-        // A value with fewer axes than the batch stands for all copies.
-        match log_prob.shape().broadcast(&self.batch) {
-            Some(together) => log_prob.broadcast_to(together),
-            None => log_prob,
-        }
+        // A value with fewer axes than the batch stands for all copies. One that does not go with it fails here.
+        let together = log_prob.shape().broadcast(&self.batch);
+        log_prob.broadcast_to(together.unwrap_or_else(|| self.batch.clone()))
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
@@ -127,6 +128,12 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Expanded<D> {
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         self.base.quantile(probability)
+    }
+
+    #[track_caller]
+    fn validate(&self) -> Result<()> {
+        self.base.validate()?;
+        self.batch_shape().map(|_| ())
     }
 
     fn kind(&self) -> Kind {

@@ -413,7 +413,8 @@ impl<'g> Var<'g> {
     #[must_use]
     #[track_caller]
     pub fn cholesky_log_determinant(self) -> Var<'g> {
-        2.0 * self.diagonal().log().sum_last()
+        let logs = self.diagonal().log();
+        2.0 * logs.sum_axis(logs.shape().rank().saturating_sub(1))
     }
 
     /// `ln det A` of a symmetric positive definite matrix, by its Cholesky factor; NaN for any other. `[…, n, n] → […]`.

@@ -406,17 +406,6 @@ impl<'g> Var<'g> {
         }
     }
 
-    /// The transposed matrix, for each position of the leading axes.
-    #[track_caller]
-    pub(crate) fn matrix_transposed(self) -> Var<'g> {
-        let rank = self.shape().rank() as u8;
-        let mut out: Vec<u8> = (0..rank).collect();
-        if let [.., row, column] = &mut out[..] {
-            std::mem::swap(row, column);
-        }
-        Einsum::of(&(0..rank).collect::<Vec<_>>(), None, &out).apply(&[self])
-    }
-
     /// Contracts the last axes; leading ones, `batch` of them, are common to both: `"ik,jk->ij"`
     /// becomes `"…ik,…jk->…ij"`.
     #[track_caller]
@@ -425,13 +414,5 @@ impl<'g> Var<'g> {
         let (terms, out) = subscripts.split_once("->").unwrap_or((subscripts, ""));
         let (left, right) = terms.split_once(',').unwrap_or((terms, ""));
         self.einsum(&format!("{leading}{left},{leading}{right}->{leading}{out}"), other)
-    }
-
-    /// Sums over the last axis.
-    #[track_caller]
-    pub(crate) fn sum_last(self) -> Var<'g> {
-        let axes: Vec<u8> = (0..self.shape().rank() as u8).collect();
-        let out = axes.split_last().map_or(&[][..], |(_, leading)| leading);
-        Einsum::of(&axes, None, out).apply(&[self])
     }
 }

@@ -313,6 +313,16 @@ impl<'g> Var<'g> {
         self.permute((0..self.shape().rank()).rev().collect::<Vec<_>>())
     }
 
+    /// The last two axes exchanged: each matrix transposed, for each position of the leading axes.
+    #[track_caller]
+    pub(crate) fn matrix_transposed(self) -> Var<'g> {
+        let mut order: Vec<usize> = (0..self.shape().rank()).collect();
+        if let [.., row, column] = &mut order[..] {
+            std::mem::swap(row, column);
+        }
+        self.permute(order)
+    }
+
     /// A part of an axis: `out[…, k, …] = x[…, start + k, …]`.
     ///
     /// ```

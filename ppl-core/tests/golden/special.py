@@ -324,3 +324,31 @@ for _ in range(60):
             found = invert(lambda v: mp.log(beta_i(s, t, odds(v))), lambda v: beta_density(s, t, odds(v)) / beta_i(s, t, odds(v)),
                            mp.log(mp.mpf(f)), mp.log(u / (1 - u)))
             row("logit_beta_i_inverse", [a, b, f], found)
+
+# Log-odds far out, and parameters from 1e-300 to 1e300. Beyond 1000 in log-odds I = xᵃ/(a B) to e^(−1000 + 690) of itself on the left, and
+# 1 − I = yᵇ/(b B) on the right, because neither x nor bx (neither y nor ay) counts beside 1.
+extremes = [1e-300, 1e-200, 1e-30, 1e-4, 0.3, 5.0, 1e3, 1e30, 1e200, 1e300]
+
+
+def log_power(a, b):
+    """ln(a B(a, b)); digits for the smallest difference of gamma functions, of the order of a smallest parameter."""
+    return mp.log(a) + log_beta(a, b)
+
+
+for a in extremes:
+    for b in extremes:
+        with mp.workdps(950):
+            s, t = mp.mpf(a), mp.mpf(b)
+            left, right = log_power(s, t), log_power(t, s)
+            for share in (1e-3, 0.1, 3.0):
+                odds = -max(1000.0, share / a)
+                row("beta_i_of_log_odds", [a, b, odds], mp.exp(s * odds - left))
+                odds = max(1000.0, share / b)
+                row("beta_i_of_log_odds", [a, b, odds], -mp.expm1(-t * odds - right))
+            for p in (1e-300, 1e-10, 0.2, 0.5, 0.999, 1 - 2.0**-53):
+                below = (mp.log(mp.mpf(p)) + left) / s
+                above = -(mp.log1p(-mp.mpf(p)) + right) / t
+                if below < -1000:
+                    row("logit_beta_i_inverse_far", [a, b, p], below)
+                elif above > 1000:
+                    row("logit_beta_i_inverse_far", [a, b, p], above)

@@ -1,6 +1,7 @@
 //! Discrete distributions: golden values, derivatives, draws, shapes and refusals.
 
 mod common;
+mod divergences;
 mod draws;
 mod golden;
 mod gradients;

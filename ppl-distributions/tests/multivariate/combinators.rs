@@ -2,7 +2,7 @@
 
 use super::{close, run};
 use ndarray::array;
-use ppl_core::{Constraint, Distribution, Graph, Noise, Result, Shape, gradient};
+use ppl_core::{Constraint, Distribution, Graph, Noise, Result, Shape, Var, gradient};
 use ppl_distributions::{
     Affine, Bernoulli, Bijection, Categorical, Combine, Delta, Direction, Exp, HalfNormal,
     MultivariateNormal, Negation, Normal, Onto, Power, Sigmoid, Tanh, ZeroInflated,
@@ -387,4 +387,104 @@ fn zero_inflated_counts() {
         told(ZeroInflated::from_probs(Bernoulli::from_logit(0.0).iid(2), 0.5).validate())
             .contains("a distribution of single numbers")
     );
+}
+
+/// What a distribution says it is an image of has its law: the densities differ by the map's stretching, and the noise of draws is the same.
+#[test]
+fn transports_keep_the_law_of_vectors_and_images() {
+    let graph = Graph::new();
+    let matrix = array![[4.0, 2.0], [2.0, 5.0]].into_dyn();
+    let (covariance, y) = (graph.array(&matrix), graph.array(&array![0.3, -0.7].into_dyn()));
+    let z = graph.array(&array![[0.1, 2.0], [-1.0, 0.4]].into_dyn());
+    let scales = graph.array(&array![0.5, 3.0].into_dyn());
+    // ln |det| of the map at `y`; det [[4, 2], [2, 5]] is 16.
+    let families: [(Box<dyn Distribution<'_>>, Var<'_>, Var<'_>); 5] = [
+        (Box::new(MultivariateNormal::from_covariance(1.5, covariance)), y, graph.constant(4.0_f64.ln())),
+        (Box::new(MultivariateNormal::from_precision(1.5, covariance)), y, graph.constant(-(4.0_f64.ln()))),
+        (Box::new(Normal::new(-1.0, scales).independent(1)), y, graph.constant(1.5_f64.ln())),
+        (
+            Box::new(Normal::new(0.5, scales).expanded([2, 2]).independent(2)),
+            z,
+            graph.constant(2.25_f64.ln()),
+        ),
+        (Box::new(Normal::new(0.5, scales).transformed(Exp).independent(1)), y, y.sum()),
+    ];
+    for (which, (family, y, stretch)) in families.iter().enumerate() {
+        let transport = family.transport().unwrap();
+        assert_eq!(transport.base.event_shape(), family.event_shape(), "{which}");
+        let image = transport.map.apply(*y);
+        let gap = family.log_prob(image) + *stretch - transport.base.log_prob(*y);
+        // Two draws with the same noise.
+        let mut noise = Noise::new(&graph, format!("own/{which}"));
+        let own = family.draw(&Shape::from(3), &mut noise).unwrap();
+        let mut others = Noise::new(&graph, format!("base/{which}"));
+        let drawn = transport.map.apply(transport.base.draw(&Shape::from(3), &mut others).unwrap());
+        assert_eq!(own.shape(), drawn.shape());
+        let (name, _, shape) = noise.inputs()[0].clone();
+        let (other, _, other_shape) = others.inputs()[0].clone();
+        assert_eq!(shape, other_shape, "{which}");
+        let numbers: Vec<f64> = (0..shape.elements()).map(|k| (k as f64 * 0.9).sin()).collect();
+        let found = run(
+            &graph,
+            &[gap.abs(), (own - drawn).abs().max_all()],
+            &[(&name, &numbers), (&other, &numbers)],
+        );
+        assert!(found[0][0] < 1e-14 && found[1][0] < 1e-14, "{which}: {found:?}");
+    }
+    // Onto a set of other dimension, and with a map that takes axes of the batch together.
+    let simplex = Normal::new(0.0, scales).transformed(Onto(Constraint::Simplex));
+    let transport = simplex.transport().unwrap();
+    assert_eq!((transport.base.event_shape(), simplex.event_shape()), (Shape::from(2), Shape::from(3)));
+    assert_eq!(transport.map.apply(y).shape(), Shape::from(3));
+}
+
+/// The reparameterisations of models take them.
+#[test]
+fn reparameterisations_sample_what_is_beneath() {
+    use ppl_core::handlers::{Reparam, Transformed as Beneath, Unconstrained, reparam};
+    let model = |ctx: &mut ppl_core::Ctx<'_>| -> Result<()> {
+        let covariance = ctx.graph().array(&array![[4.0, 2.0], [2.0, 5.0]].into_dyn());
+        let v = ctx.sample("v", MultivariateNormal::from_covariance(0.0, covariance))?;
+        ctx.sample("positive", Normal::new(v, 1.0).transformed(Exp).independent(1)).map(|_| ())
+    };
+    let easier = reparam(model, Reparam::default().site("v", Beneath).site("positive", Beneath));
+    let schema = ppl_core::Schema::new([("x", 1)]).unwrap();
+    let graph = Graph::new();
+    let trace = ppl_core::trace(&easier, &graph, &schema, Unconstrained).unwrap();
+    let names: Vec<&str> = trace.sites().iter().map(|site| site.name.as_str()).collect();
+    assert_eq!(names, ["v_base", "v", "positive_base", "positive"]);
+}
+
+/// Copies check what their base checks, beyond single parameters too, and the site is named.
+#[test]
+fn copies_check_their_base() {
+    use ppl_distributions::Uniform;
+    let told = |distribution: &dyn Fn(&mut ppl_core::Ctx<'_>) -> Result<()>| {
+        let schema = ppl_core::Schema::new([("x", 1)]).unwrap();
+        let graph = Graph::new();
+        let trace = ppl_core::trace(&distribution, &graph, &schema, ppl_core::Unconstrained);
+        trace.err().map_or_else(String::new, |error| error.to_string())
+    };
+    let scale = "site 'w': Normal: scale must be positive and finite, got -1";
+    let order = told(&|ctx| ctx.sample("w", Uniform::new(1.0, 0.0)).map(|_| ()));
+    assert!(order.starts_with("site 'w'"), "{order}");
+    for (copies, start) in [
+        (told(&|ctx| ctx.sample("w", Normal::new(0.0, -1.0).iid(3)).map(|_| ())), scale),
+        (told(&|ctx| ctx.sample("w", Normal::new(0.0, -1.0).expanded(3)).map(|_| ())), scale),
+        (told(&|ctx| ctx.sample("w", Normal::new(0.0, -1.0).transformed(Exp).iid(3)).map(|_| ())), scale),
+        (
+            told(&|ctx| ctx.sample("w", Uniform::new(1.0, 0.0).iid(3)).map(|_| ())),
+            order.split(" (").next().unwrap_or(""),
+        ),
+        (
+            told(&|ctx| ctx.sample("w", Bernoulli::from_logit(0.0).transformed(Exp).iid(2)).map(|_| ())),
+            "site 'w'",
+        ),
+        (
+            told(&|ctx| ctx.sample("w", Bernoulli::from_logit(0.0).transformed(Exp).expanded(2)).map(|_| ())),
+            "site 'w'",
+        ),
+    ] {
+        assert!(!start.is_empty() && copies.starts_with(start), "{copies:?}, not {start:?}");
+    }
 }

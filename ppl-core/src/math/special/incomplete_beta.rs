@@ -10,16 +10,30 @@
 //! and derivatives with respect to a and b are the same integral with the scores ln x − ψ(a) + ψ(a + b) and
 //! ln y − ψ(b) + ψ(a + b) as weights. Above the mode, I(x; a, b) = 1 − I(y; b, a).
 
+use super::near_one::{lgamma_of_1_plus, log1p_minus_x};
 use super::normal::ndtri;
-use super::stirling::{digamma_minus_log, log1p_minus_x, stirling_error};
 use super::tail::{CUT, panel, reach};
-use crate::math::{digamma, exp, expm1, ln, ln1p, softplus, trigamma};
+use std::f64::consts::FRAC_2_PI;
+
+use crate::math::{digamma, digamma_minus_log, exp, expm1, ln, ln1p, softplus, stirling_error, trigamma};
 
 /// ½ ln 2π
 const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
 /// Where x = e^−POWER no longer counts beside 1.
 const POWER: f64 = 40.0;
+
+/// `ln(x/y)` for positive numbers, of which the quotient may be no number.
+fn log_ratio(x: f64, y: f64) -> f64 {
+    let ratio = x / y;
+    if ratio.is_normal() { ln(ratio) } else { ln(x) - ln(y) }
+}
+
+/// `ln(1 + x/y)`, likewise.
+fn log1p_ratio(x: f64, y: f64) -> f64 {
+    let ratio = x / y;
+    if ratio < f64::INFINITY { ln1p(ratio) } else { ln(x) - ln(y) }
+}
 
 /// Parameters and a point, on whichever side of the mode.
 #[derive(Clone, Copy)]
@@ -54,12 +68,17 @@ impl Point {
         Self { a: self.b, b: self.a, x: self.y, y: self.x, log: (self.log.1, self.log.0) }
     }
 
-    /// Which side is integrated: that beyond x as seen from the mode. A small parameter though puts nearly everything on its own side, far out:
+    /// Which side is integrated: that beyond x as seen from the mode. A parameter below 1 though puts nearly everything on its own side, far out:
     /// then the other side is, as long as the density hardly rises (by e^0.7) on the way over the mode.
     fn is_upper(self) -> bool {
-        let Self { a, b, log, .. } = self;
+        let Self { a, b, x, y, log } = self;
         let beyond = (log.0 - log.1) - (ln(a) - ln(b));
-        if beyond > 0.0 { b >= a || b * beyond > 0.7 } else { a < b && a * beyond > -0.7 }
+        // By the slope that the integral begins with: rounding may leave log-odds and slope on different sides of a narrow mode.
+        if b * x > a * y {
+            b >= a || b > 1.0 || b * beyond > 0.7
+        } else {
+            a < b && a <= 1.0 && a * beyond > -0.7
+        }
     }
 
     /// ln D. The large terms of a ln x + b ln y − ln B(a, b) are taken out by Stirling's formula: what is left of them is the
@@ -74,13 +93,14 @@ impl Point {
             if relative > -0.9 && relative < 1e3 {
                 count * log1p_minus_x(relative)
             } else {
-                let ratio = if share > 0.0 { ln(share * sum / count) } else { log + ln(sum / count) };
-                count * ratio - distance
+                let ratio = share * (sum / count);
+                let represented = share.is_normal() && ratio.is_normal();
+                count * if represented { ln(ratio) } else { log + log_ratio(sum, count) } - distance
             }
         };
         let fall = part(a, distance, x, log.0) + part(b, -distance, y, log.1);
         let stirling = stirling_error(sum) - stirling_error(a) - stirling_error(b);
-        fall + stirling + 0.5 * (ln(a) + ln(b / sum)) - HALF_LN_TWO_PI
+        fall + stirling + 0.5 * (ln(a) + log_ratio(b, sum)) - HALF_LN_TWO_PI
     }
 
     /// (h, c, v + c) for c = ln(1 − x(1 − e⁻ᵛ)) and h = av + (a + b)c. Where x is near 1, v + c = ln(1 + y(eᵛ − 1)) is the small one.
@@ -91,9 +111,25 @@ impl Point {
             let rest = ln1p(x * expm1(-v));
             (a * v + (a + b) * rest, rest, v + rest)
         } else {
-            let rise = if v < 600.0 { ln1p(y * expm1(v)) } else { softplus(log.1 + v) };
+            // y may be too small for a number, and count where the parameters are large.
+            let represented = y.is_normal() && v < 600.0;
+            let rise = if represented { ln1p(y * expm1(v)) } else { softplus(log.1 + v) };
             ((a + b) * rise - b * v, rise - v, rise)
         }
+    }
+
+    /// h′(v) = a − (a + b) x e⁻ᵛ/(y + x e⁻ᵛ)
+    #[inline(always)]
+    fn steepness(self, v: f64) -> f64 {
+        let Self { a, b, x, y, log } = self;
+        if y.is_normal() {
+            // The two terms may be all but equal.
+            let fall = exp(-v);
+            return (a * y - b * (x * fall)) / (y + x * fall);
+        }
+        let odds = log.0 - log.1 - v;
+        let small = exp(-odds.abs());
+        if odds >= 0.0 { (a * small - b) / (1.0 + small) } else { (a - b * small) / (1.0 + small) }
     }
 
     /// ∫₀^∞ exp(−h(v)) w(c, v + c) dv on the lower side.
@@ -101,26 +137,22 @@ impl Point {
     fn integral(self, weight: impl Fn(f64, f64) -> f64) -> f64 {
         let Self { a, b, x, y, log } = self;
         let sum = a + b;
-        let bend = (log.0 - log.1).max(0.0) + 6.0;
+        let odds = (log.0 - log.1).max(0.0);
         // Right of the root, or of the same size.
-        let start = (2.0 * CUT / (sum * x * y).max(f64::MIN_POSITIVE)).sqrt().min(CUT / a + bend);
-        let to = reach(start, |v| {
-            let fall = exp(-v);
-            // a − (a + b) x e⁻ᵛ/(y + x e⁻ᵛ), of which the two terms may be all but equal
-            (self.fall(v).0, (a * y - b * (x * fall)) / (y + x * fall))
-        });
+        let start = (2.0 * CUT / (sum * x * y).max(f64::MIN_POSITIVE)).sqrt().min(CUT / a + odds + 6.0);
+        let to = reach(start, |v| (self.fall(v).0, self.steepness(v)));
+        if !(to > 0.0) {
+            // The tail is narrower than roundings of h leave to be seen: an exponential one, or half a normal one at the mode.
+            let fall = self.steepness(0.0).max(0.0) + (FRAC_2_PI * (sum * x * y)).sqrt();
+            return weight(0.0, 0.0) / fall;
+        }
         let value = |v: f64| {
             let (h, rest, rise) = self.fall(v);
             exp(-h) * weight(rest, rise)
         };
-        // The integrand changes over distances of 1 as far as x′ = x e⁻ᵛ/(y + x e⁻ᵛ) does, and is a power of e⁻ᵛ beyond.
-        let (mut from, mut total) = (0.0, 0.0);
-        while from < to {
-            let width = if from < bend { 4.0 } else { from };
-            // One panel where the tail is short.
-            let end = (from + width).min(to);
+        let mut total = 0.0;
+        for (from, end) in Panels::new(a, (odds - ln(sum.max(1.0))).max(0.0), to) {
             total += panel(from, end, value);
-            from = end;
         }
         total
     }
@@ -146,16 +178,67 @@ impl Point {
         let sum = a + b;
         // ψ(a) − ψ(a + b) − ln x, from the parts of which the logarithms have been taken out
         if second {
-            let mean = digamma_minus_log(b) - digamma_minus_log(sum) + ln(b / sum) - log.1;
+            let mean = digamma_minus_log(b) - digamma_minus_log(sum) + log_ratio(b, sum) - log.1;
             self.integral(|rest, _| mean + rest)
         } else {
-            let mean = digamma_minus_log(a) - digamma_minus_log(sum) + ln(a / sum) - log.0;
+            let mean = digamma_minus_log(a) - digamma_minus_log(sum) + log_ratio(a, sum) - log.0;
             self.integral(|_, rise| mean + rise)
         }
     }
 
     fn slope(self, second: bool) -> f64 {
         if self.is_upper() { -self.swapped().lower_slope(!second) } else { self.lower_slope(second) }
+    }
+}
+
+/// The pieces of [0, to] over which exp(−h) is integrated.
+///
+/// With s the log-odds of x, exp(−h) = e^(bv) (1 + e^(v−s))^−(a+b) but for a constant. It is a power of eᵛ on either side of the place where it turns:
+/// v = s or, if a + b is large, where (a + b) e^(v−s) = 1. In units of the distance from there, pieces are long, and so are they where a power is all
+/// that is left at 40 from there (e⁻⁴⁰ is nothing beside 1); near there their length is 4, on which it is smooth: its
+/// singularities lie at v = s ± iπ.
+///
+/// There are at most 1100 pieces: up to 40 before the turn it is one, then each leaves a quarter of the way or goes 4; behind the turn a piece is
+/// 4 long or longer, and at least as long as the distance from the turn, so from the second or third on that doubles, until it
+/// is 2¹⁰²⁴ at most. There are rarely more than ten, for a power e^(−av) is taken 16/a at a time and ends about 38/a behind the turn.
+struct Panels {
+    a: f64,
+    turn: f64,
+    from: f64,
+    to: f64,
+}
+
+impl Panels {
+    fn new(a: f64, turn: f64, to: f64) -> Self {
+        Self { a, turn, from: 0.0, to: to.min(f64::MAX) }
+    }
+}
+
+impl Iterator for Panels {
+    type Item = (f64, f64);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(f64, f64)> {
+        let Self { a, turn, from, to } = *self;
+        if !(from < to) {
+            return None;
+        }
+        let distance = from - turn;
+        let width = if distance < -160.0 {
+            -distance - 40.0
+        } else if distance < 0.0 {
+            (-0.75 * distance).max(4.0)
+        } else if distance < 6.0 {
+            4.0
+        } else if distance < 40.0 {
+            distance
+        } else {
+            distance.max(16.0 / a)
+        };
+        // One piece where the tail is short.
+        let end = (from + width.max(8.0 * f64::EPSILON * from)).min(to);
+        self.from = end;
+        Some((from, end))
     }
 }
 
@@ -242,29 +325,51 @@ pub(crate) fn student_t_slope(df: f64, z: f64) -> f64 {
     0.5 * z * (df.recip() - 0.5 * Point::at(0.5 * df, 0.5, odds).slope(false))
 }
 
-/// ln B(a, b) by Stirling's formula, of which the large terms cancel.
-fn log_beta(a: f64, b: f64) -> f64 {
-    let stirling = stirling_error(a) + stirling_error(b) - stirling_error(a + b);
-    stirling - 0.5 * (ln(a) + ln(b / (a + b))) + HALF_LN_TWO_PI - a * ln1p(b / a) - b * ln1p(a / b)
+/// ln(a B(a, b)), which is 0 at a = 0. By Stirling's formula, of which the large terms cancel; a small parameter's gamma function is taken
+/// as that of 1 more, so that nothing is left of the order of ln a.
+fn log_a_beta(a: f64, b: f64) -> f64 {
+    let sum = a + b;
+    if a >= 0.5 {
+        let stirling = stirling_error(a) + stirling_error(b) - stirling_error(sum);
+        let large = a * log1p_ratio(b, a) + b * log1p_ratio(a, b);
+        stirling + 0.5 * (ln(a) - log_ratio(b, sum)) + HALF_LN_TWO_PI - large
+    } else if b < 1.0 {
+        // Of a tiny a the difference is its derivative, half way, times a.
+        let tiny = a < 1e-5;
+        let fall =
+            if tiny { -a * digamma(1.0 + b + 0.5 * a) } else { lgamma_of_1_plus(b) - lgamma_of_1_plus(sum) };
+        lgamma_of_1_plus(a) + fall + log1p_ratio(a, b)
+    } else {
+        // b ln(1 + a/b), of which a/b may be too small for a number
+        let ratio = a / b;
+        let log = if ratio < 1e-20 { a } else { b * ln1p(ratio) };
+        let stirling = stirling_error(b) - stirling_error(sum);
+        lgamma_of_1_plus(a) + (stirling + 0.5 * ln1p(ratio) + (a - log) - a * ln(sum))
+    }
 }
 
 /// The log-odds of the x with I(x; a, b) = p, for 0 < p < 1.
+///
+/// Where they are so far out that I or 1 − I is a power, they have a formula. Else they lie between two bounds, and Halley's steps on the logarithm of the
+/// nearer probability that would lead out of what is known are replaced by halving; and so are those of more than 1 after the eighth, for where the logarithm
+/// is a power of the odds each step only gains about 1. The bounds are at most 1470 apart, so eleven halvings leave less than 1: there are at
+/// most 100 steps, each of one integral.
 fn log_odds(a: f64, b: f64, p: f64) -> f64 {
-    let variance = trigamma(a) + trigamma(b);
-    let deviation = variance.sqrt();
-    let centre = digamma(a) - digamma(b);
     // I = xᵃ/(a B(a, b)) where x is so small that neither x nor bx counts beside 1, and 1 − I likewise.
-    let log_beta = log_beta(a, b);
-    let (from_left, from_right) = ((ln(p) + ln(a) + log_beta) / a, -(ln(1.0 - p) + ln(b) + log_beta) / b);
-    if from_left < -POWER - ln(b.max(1.0)) {
+    let (from_left, from_right) = ((ln(p) + log_a_beta(a, b)) / a, -(ln1p(-p) + log_a_beta(b, a)) / b);
+    let (least, most) = (-POWER - ln(b.max(1.0)), POWER + ln(a.max(1.0)));
+    if from_left < least {
         return from_left;
     }
-    if from_right > POWER + ln(a.max(1.0)) {
+    if from_right > most {
         return from_right;
     }
-    let mut odds = (centre + deviation * ndtri(p)).min(from_right.max(-700.0)).max(from_left.min(700.0));
+    let (mut low, mut high) = (least - 1.0, most + 1.0);
+    let deviation = (trigamma(a) + trigamma(b)).sqrt();
+    let guess = digamma(a) - digamma(b) + deviation * ndtri(p);
+    let mut odds = guess.min(from_right).max(from_left).max(low).min(high);
     let (upper_half, target) = if p > 0.5 { (true, ln(1.0 - p)) } else { (false, ln(p)) };
-    for _ in 0..200 {
+    for count in 0..100 {
         let point = Point::at(a, b, odds);
         let (log_density, upper) = (point.log_density(), point.is_upper());
         let ratio = if upper { point.swapped() } else { point }.integral(|_, _| 1.0);
@@ -275,13 +380,52 @@ fn log_odds(a: f64, b: f64, p: f64) -> f64 {
             let other = 1.0 - exp(log_tail);
             (ln(other), exp(log_density) / other * if upper { 1.0 } else { -1.0 })
         };
+        // Of the sign of what the log-odds are too large by.
         let newton = (value - target) / slope;
+        if newton > 0.0 {
+            high = odds;
+        } else {
+            low = odds;
+        }
         let bend = 1.0 - 0.5 * newton * (a * point.y - b * point.x - slope);
-        let step = (newton / bend.max(0.5)).clamp(-10.0 * deviation, 10.0 * deviation);
-        odds -= step;
-        if !(step.abs() > 3e-6 * deviation.min(1.0)) {
+        let mut next = odds - newton / bend.max(0.5);
+        let outside = !(next >= low && next <= high);
+        if outside || (count >= 8 && (next - odds).abs() > 1.0) {
+            next = 0.5 * (low + high);
+        }
+        let step = next - odds;
+        odds = next;
+        // Good enough for the next step to be exact, or as good as roundings let it be.
+        if !(step.abs() > (3e-6 * deviation.min(1.0)).max(f64::EPSILON * (1.0 + odds.abs()))) {
             break;
         }
     }
     odds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Few pieces that lie side by side, wherever the turn and the end are.
+    #[test]
+    fn pieces_are_few() {
+        let numbers =
+            [0.0, 1e-300, 1e-10, 1.0, 39.0, 170.0, 745.0, 1e10, 1e17, 1e100, 1e299, f64::MAX, f64::INFINITY];
+        for a in [5e-324, 1e-300, 1e-10, 1.0, 1e10, 1e300] {
+            for turn in &numbers[..11] {
+                for to in &numbers[1..] {
+                    let (mut count, mut last) = (0, 0.0);
+                    for (from, end) in Panels::new(a, *turn, *to) {
+                        assert!(from == last && end > from && end <= *to, "{a} {turn} {to}: {from} to {end}");
+                        (count, last) = (count + 1, end);
+                        assert!(count <= 1100, "{a} {turn} {to}");
+                    }
+                    assert_eq!(last, to.min(f64::MAX));
+                    // What tails need.
+                    assert!(count <= 20 || *to > turn + 100.0 / a, "{a} {turn} {to}: {count}");
+                }
+            }
+        }
+    }
 }

@@ -10,10 +10,12 @@
 //! and derivatives with respect to a are the same integrals with the score ln t − ψ(a) as a weight. Below a = 10 the first
 //! integral is the series of NIST DLMF 8.7.1.
 
+use super::near_one::lgamma_of_1_plus;
 use super::normal::ndtri;
-use super::stirling::{digamma_minus_log, lgamma_of_1_plus, stirling_error};
 use super::tail::{CUT, panel, reach};
-use crate::math::{deviance, digamma, exp, expm1, lgamma, ln, ln1p, trigamma};
+use crate::math::{
+    deviance, digamma, digamma_minus_log, exp, expm1, lgamma, ln, ln1p, stirling_error, trigamma,
+};
 
 /// ½ ln 2π
 const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;

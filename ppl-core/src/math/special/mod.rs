@@ -3,7 +3,7 @@
 //!
 //! | file | functions |
 //! |---|---|
-//! | `stirling` | `ln(1 + x) − x`, and what Stirling's formulas for `ln Γ` and `ψ` leave out |
+//! | `near_one` | `ln(1 + x) − x`, and `ln Γ(1 + x)` |
 //! | `normal` | logarithms of normal probabilities, and their inverses, however far in the tail |
 //! | `incomplete_gamma`, `incomplete_beta` | regularised incomplete functions, their inverses and derivatives |
 //! | `bessel`, `von_mises` | modified Bessel functions, and the distribution function on the circle made of them |
@@ -29,9 +29,9 @@
 mod bessel;
 mod incomplete_beta;
 mod incomplete_gamma;
+mod near_one;
 mod nodes;
 mod normal;
-mod stirling;
 mod tail;
 mod von_mises;
 
@@ -44,8 +44,8 @@ pub(crate) use incomplete_gamma::{
     gamma_curvature, gamma_p, gamma_probabilities, gamma_q, gamma_slope, log_gamma_density,
     log_gamma_p_inverse, log_gamma_q_inverse,
 };
+pub(crate) use near_one::{lgamma_of_1_plus, log1p_minus_x};
 pub(crate) use normal::{
     inverse_mills, log_ndtr, log_ndtr_difference, ndtri, ndtri_exp, normal_interval_moments,
 };
-pub(crate) use stirling::{digamma_minus_log, lgamma_of_1_plus, log1p_minus_x, stirling_error};
 pub(crate) use von_mises::{von_mises_cdf, von_mises_cdf_inverse, von_mises_slope};

@@ -1,5 +1,6 @@
 //! Special functions of several arguments against `tests/golden/special.csv`.
 
+use crate::math::special::log_odds_probabilities;
 use crate::math::*;
 use std::collections::BTreeMap;
 
@@ -58,6 +59,17 @@ fn computed(name: &str, [x, y, z]: [f64; 3], value: f64) -> (f64, f64, f64) {
             let density = log_beta_density(x, y, value).exp();
             (logit_beta_i_inverse(x, y, z), (1.0 + z / density) / value.abs().min(1.0), 1e-14)
         }
+        // Logarithms of gamma functions of the parameters are added and taken off; 1 − I is taken from 1.
+        "beta_i_of_log_odds" => {
+            let logs = 1.0 + x.ln().abs() + y.ln().abs() - value.ln();
+            (log_odds_probabilities(x, y, z).0, logs / value, 1e-15)
+        }
+        // ln p, or ln(1 − p), and ln(a B(a, b)) may cancel.
+        "logit_beta_i_inverse_far" => {
+            let (a, log) = if value < 0.0 { (x, z.ln()) } else { (y, (-z).ln_1p()) };
+            let sum = a * value.abs();
+            (logit_beta_i_inverse(x, y, z), 1.0 + (log.abs() + (sum + log).abs()) / sum, 1e-15)
+        }
         // Its change over a rounding of the log-odds, besides its own.
         "log_beta_density" => {
             let share = 1.0 / (1.0 + (-z).exp());
@@ -99,7 +111,7 @@ fn errors_stay_within_the_stated_bounds() {
         }
         *count.entry(name).or_default() += 1;
     }
-    assert!(count.len() == 33 && count.values().all(|&rows| rows >= 24), "{count:?}");
+    assert!(count.len() == 35 && count.values().all(|&rows| rows >= 24), "{count:?}");
     let broken: Vec<_> = worst.iter().filter(|(_, found)| found.0 > 1.0).collect();
     assert!(broken.is_empty(), "(function, (times the bound, error, arguments, value)): {broken:#?}");
 }
@@ -170,6 +182,49 @@ fn inverses_invert() {
         let density = (-2.0 * k * (0.5 * d).sin().powi(2)).exp() / (std::f64::consts::TAU * i0e(k));
         let found = von_mises_cdf(k, d);
         assert!((found - p).abs() <= allowed(p, density, 3.2), "von Mises {k} {p}: {d}, F = {found}");
+    }
+}
+
+/// Over all sizes of parameters and probabilities the log-odds are found, grow with the probability and are those of the other end; and those found give
+/// the probability back, as well as the numbers between which they lie allow.
+#[test]
+fn log_odds_of_extreme_parameters_are_found() {
+    let sizes =
+        [1e-300, 1e-200, 1e-100, 1e-30, 1e-10, 1e-3, 0.4, 1.0, 30.0, 1e3, 1e10, 1e30, 1e100, 1e200, 1e300];
+    let mut probabilities: Vec<f64> =
+        [1e-300, 1e-100, 1e-17, 2.0_f64.powi(-53), 1e-10, 1e-3, 0.1, 0.3, 0.45].to_vec();
+    probabilities.push(0.5);
+    // Their differences to 1 are numbers.
+    let upper: Vec<f64> = probabilities[3..9].iter().rev().map(|p| 1.0 - p).collect();
+    probabilities.extend(&upper);
+    for a in sizes {
+        for b in sizes {
+            let mut last = f64::NEG_INFINITY;
+            for &p in &probabilities {
+                let odds = logit_beta_i_inverse(a, b, p);
+                assert!(!odds.is_nan(), "{a} {b} {p}");
+                // The density is at most √(ab/2π(a + b)).
+                // How far I moves at most when the log-odds are rounded (beside 1, as x is), and the logarithms that it is made of are.
+                let density = log_beta_density(a, b, odds).exp();
+                let logs = 1.0 + a.ln().abs() + b.ln().abs() - p.ln();
+                let highest = (0.16 * a.min(b)).sqrt();
+                let tolerance = highest * (1.0 + odds.abs()) * 4.0 * f64::EPSILON + logs * 2e-15;
+                let (lower, upper) = log_odds_probabilities(a, b, odds);
+                assert!((lower - p).abs() <= tolerance, "{a} {b} {p}: log-odds {odds}, I = {lower}");
+                assert!(
+                    (upper - (1.0 - p)).abs() <= tolerance,
+                    "{a} {b} {p}: log-odds {odds}, 1 - I = {upper}"
+                );
+                // The search may stop some roundings away.
+                let slack = 2.0 * tolerance / density + 64.0 * f64::EPSILON * (1.0 + odds.abs());
+                assert!(!(odds < last - slack), "{a} {b} {p}: {last}, {odds}");
+                last = odds;
+                if 1.0 - (1.0 - p) == p {
+                    let other = -logit_beta_i_inverse(b, a, 1.0 - p);
+                    assert!(!((odds - other).abs() > slack), "{a} {b} {p}: {odds} and {other}");
+                }
+            }
+        }
     }
 }
 

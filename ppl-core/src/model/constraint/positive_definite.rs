@@ -34,7 +34,7 @@ pub(super) fn holds(matrix: &[f64], n: usize) -> bool {
 #[track_caller]
 pub(super) fn constrain(u: Var<'_>, n: usize) -> Var<'_> {
     let l = lower_cholesky::constrain(u, n);
-    l.matmul(transposed(l))
+    l.matmul(l.matrix_transposed())
 }
 
 /// With respect to the lower triangle of `A`: `Πᵢ Lᵢᵢ` from the logarithms of the diagonal, and `2ⁿ Πᵢ Lᵢᵢ^(n − i)`, `i = 0 … n − 1`, from the
@@ -48,12 +48,4 @@ pub(super) fn log_jacobian(u: Var<'_>, n: usize) -> Var<'_> {
 #[track_caller]
 pub(super) fn unconstrain(a: Var<'_>) -> Var<'_> {
     lower_cholesky::unconstrain(a.cholesky())
-}
-
-/// The last two axes exchanged.
-#[track_caller]
-fn transposed(matrix: Var<'_>) -> Var<'_> {
-    let rank = matrix.shape().rank();
-    let order: Vec<usize> = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
-    matrix.permute(order)
 }
