@@ -66,10 +66,8 @@ pub(crate) fn unconstrained(
     let one = |(name, value): (&String, &ArrayD<f64>)| {
         let Some(site) = sites.iter().find(|site| site.name == *name) else {
             let known: Vec<&str> = sites.iter().map(|site| site.name.as_str()).collect();
-            let told = format!(
-                "there is a {what} for '{name}', which is no site of the model; it has [{}]",
-                known.join(", ")
-            );
+            let told =
+                format!("the model has no site '{name}' (named by a {what}); it has [{}]", known.join(", "));
             return Err(Error::Model(ppl_core::Error::Values(told)));
         };
         Ok((name.clone(), site.unconstrain(value, what)?))

@@ -5,7 +5,7 @@
 //! | `delta` | a point | `n` |
 //! | `normal` | `loc + s∘z` | `2n` |
 //! | `low_rank` | `loc + s∘(z + V z′)` | `2n + nr` |
-//! | `multivariate_normal` | `loc + s∘(I + K) z` | `2n + n(n − 1)/2` |
+//! | `multivariate_normal` | `loc + s∘(I + K) z` | `2n + n²`, of which `n(n − 1)/2` of the last count |
 //! | `list` | several of them side by side | |
 //! | `hand_written` | as the user says | as the user says |
 

@@ -308,7 +308,7 @@ fn low_rank_is_full_rank_with_the_same_covariance() {
             "log_scale" => (0..n).for_each(|i| part[i] = lower[i * n + i].ln()),
             _ => {
                 let below = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
-                below.enumerate().for_each(|(k, (i, j))| part[k] = lower[i * n + j] / lower[i * n + i]);
+                below.for_each(|(i, j)| part[i * n + j] = lower[i * n + j] / lower[i * n + i]);
             }
         }
     }

@@ -39,6 +39,20 @@ fn a_guide_that_goes_with_its_model() {
     );
 }
 
+/// A guide of some of the sites: of those that are covered it samples every one, and no other.
+#[test]
+fn a_guide_of_a_part_goes_with_that_part() {
+    let (graph, data) = (Graph::new(), records(1));
+    let model = trace(&model, &graph, data.schema(), Unconstrained).unwrap();
+    let guide = trace(&spread, &graph, data.schema(), Draws).unwrap();
+    assert!(model.check_guide(&guide).is_err());
+    model.check_guide_of(&guide, |name| name == "spread").unwrap();
+    let told = model.check_guide_of(&guide, |name| name == "own").unwrap_err().to_string();
+    assert!(told.contains("site 'own'"), "{told}");
+    let told = model.check_guide_of(&guide, |_| false).unwrap_err().to_string();
+    assert!(told.contains("samples 'spread'") && told.contains("the model has []"), "{told}");
+}
+
 #[test]
 fn a_guide_that_does_not_is_told_the_site_both_shapes_and_what_to_do() {
     let missing = told(own);
