@@ -461,7 +461,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             }
             _ if plan.trace_regression => {
                 let noise = GaussianNoise::with_purpose(seed, Purpose::Custom("trace regression"));
-                Some(CurvatureFrom::Trace(noise))
+                Some(CurvatureFrom::Trace(Box::new(noise)))
             }
             _ => None,
         };

@@ -93,10 +93,12 @@ impl TraceSums {
             self.values[j] += weight * u;
             self.gradients[j] += weight * g;
             self.squares[j] += weight * g * g;
-            for k in 0..n {
-                let other = weight * (values[k] - self.origin[k]);
-                self.products[j * n + k] += u * other;
-                self.crossed[j * n + k] += g * other;
+            let rows =
+                self.products[j * n..(j + 1) * n].iter_mut().zip(&mut self.crossed[j * n..(j + 1) * n]);
+            for ((product, crossed), (value, origin)) in rows.zip(values.iter().zip(&self.origin)) {
+                let other = weight * (value - origin);
+                *product += u * other;
+                *crossed += g * other;
             }
         }
     }
@@ -329,6 +331,9 @@ mod tests {
 
     /// 90 % intervals for the truth, where the optimum is as far from it as the likelihood's own curvature says.
     ///
+    /// Measured: 0.90 with the smaller noise, none refused; 0.99 with the larger one, with which a drawn curvature is often not positive definite and
+    /// 122 of 300 runs are refused.
+    ///
     /// n = 300 runs for each of two amounts of noise, first element. A share below 0.9 − 5.2 √(0.09/300) = 0.81 has a probability of 1e-7 where
     /// the coverage is 0.9.
     #[test]
@@ -338,7 +343,7 @@ mod tests {
         for (number, variance) in [(10, 2e3), (11, 2e4)] {
             let mut normals = Normals::new(number);
             let (count, pairs) = (300, 225);
-            let (mut covered, mut refused, mut width) = (0, 0, 0.0);
+            let (mut covered, mut refused) = (0, 0);
             for _ in 0..count {
                 let truth = normals.vector(N).iter().map(|z| 0.02 * z).collect::<Vec<f64>>();
                 // û ~ N(u*, S⁻¹): L⁻ᵀ z.
@@ -365,15 +370,10 @@ mod tests {
                     Some(found) => {
                         let sd = found.covariance[0].sqrt();
                         covered += u32::from((found.mean[0] - truth[0]).abs() < 1.644_854 * sd);
-                        width += sd;
                     }
                 }
             }
             let share = f64::from(covered) / f64::from(count - refused);
-            eprintln!(
-                "noise {variance}: covered {share}, refused {refused} of {count}, mean sd {}",
-                width / f64::from(count - refused)
-            );
             assert!(refused < count / 2 && share > 0.81, "covered {share}, refused {refused}");
         }
     }

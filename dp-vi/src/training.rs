@@ -57,7 +57,7 @@ pub(crate) enum CurvatureFrom {
     /// A release of its own.
     Release(Box<CurvatureRelease>),
     /// The trace of the noisy gradients, with noise to draw possible curvatures with.
-    Trace(GaussianNoise),
+    Trace(Box<GaussianNoise>),
 }
 
 /// What a run is put together from.
@@ -82,7 +82,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let correction = correction.map(|(from, prior)| {
             let (release, trace) = match from {
                 CurvatureFrom::Release(release) => (Some(*release), None),
-                CurvatureFrom::Trace(noise) => (None, Some(noise)),
+                CurvatureFrom::Trace(noise) => (None, Some(*noise)),
             };
             let tail = GradientTail::new(shared.frontier_elements, report.steps, trace.is_some());
             Correction { tail, release, curvature: None, trace, prior }
