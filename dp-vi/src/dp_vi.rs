@@ -495,10 +495,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
                 release.was_paid_for();
                 Some(CurvatureFrom::Release(Box::new(release)))
             }
-            _ if plan.trace_regression => {
-                let noise = GaussianNoise::with_purpose(seed, Purpose::Custom("trace regression"));
-                Some(CurvatureFrom::Trace(noise))
-            }
+            _ if plan.trace_regression => Some(CurvatureFrom::Trace),
             _ => None,
         };
         let report = PrivacyReport {

@@ -86,7 +86,7 @@ pub(crate) struct NoisySum {
     pub(crate) clip: ClipNorm,
     noise_multiplier: f64,
     /// Where sums and noise are integers.
-    pub(crate) grid: Option<GridSum>,
+    pub(crate) grid: Option<Box<GridSum>>,
 }
 
 impl NoisySum {
@@ -102,7 +102,8 @@ impl NoisySum {
             PrivacyNoise::Continuous => None,
             PrivacyNoise::OnGrid => {
                 let streams = seed.streams(Purpose::RoundedGaussianNoise);
-                Some(GridSum::new(streams, elements, self.noise_multiplier, self.beside() > 0)?)
+                let grid = GridSum::new(streams, elements, self.noise_multiplier, self.beside() > 0)?;
+                Some(Box::new(grid))
             }
         };
         Ok(self)

@@ -48,8 +48,8 @@ struct Correction {
     release: Option<CurvatureRelease>,
     /// What was released.
     curvature: Option<Vec<f64>>,
-    /// Where the curvature is read off the trace instead: what possible curvatures are drawn with.
-    trace: Option<GaussianNoise>,
+    /// Whether the curvature is read off the trace instead.
+    trace: bool,
     prior: PriorCurvature,
 }
 
@@ -57,8 +57,8 @@ struct Correction {
 pub(crate) enum CurvatureFrom {
     /// A release of its own.
     Release(Box<CurvatureRelease>),
-    /// The trace of the noisy gradients, with noise to draw possible curvatures with.
-    Trace(GaussianNoise),
+    /// The trace of the noisy gradients.
+    Trace,
 }
 
 /// What a run is put together from.
@@ -82,10 +82,10 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         optimiser.init(&shared.layout)?;
         let correction = correction.map(|(from, prior)| {
             let (release, trace) = match from {
-                CurvatureFrom::Release(release) => (Some(*release), None),
-                CurvatureFrom::Trace(noise) => (None, Some(noise)),
+                CurvatureFrom::Release(release) => (Some(*release), false),
+                CurvatureFrom::Trace => (None, true),
             };
-            let tail = GradientTail::new(shared.frontier_elements, report.steps, trace.is_some());
+            let tail = GradientTail::new(shared.frontier_elements, report.steps, trace);
             Correction { tail, release, curvature: None, trace, prior }
         });
         Ok(Self {
@@ -210,9 +210,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
 
     /// Whether the curvature is still to be released.
     pub(crate) fn owes_curvature(&self) -> bool {
-        self.correction
-            .as_ref()
-            .is_some_and(|correction| correction.curvature.is_none() && correction.trace.is_none())
+        self.correction.as_ref().is_some_and(|correction| correction.curvature.is_none() && !correction.trace)
     }
 
     /// Releases the curvature at the parameters that have been found, if that was planned and has not been done.
@@ -284,10 +282,10 @@ fn correct(
     Correction { tail, curvature, trace, mut prior, .. }: Correction,
     sampling: f64,
 ) -> Option<NoiseAware> {
-    let curvature = match (&curvature, &trace) {
-        (Some(curvature), _) => curvature.as_slice(),
-        (None, Some(_)) if tail.steps() > 0 => &[],
-        (None, _) => return None,
+    let curvature = match &curvature {
+        Some(curvature) => curvature.as_slice(),
+        None if trace && tail.steps() > 0 => &[],
+        None => return None,
     };
     let (values, gradients) = tail.means();
     let sites: Vec<_> = shared.sites.iter().zip(locations).zip(shared.frontier()).collect();
@@ -312,9 +310,9 @@ fn correct(
         prior_gradient: &prior_gradient,
         prior_curvature: &prior_curvature,
     };
-    match (&trace, tail.trace()) {
-        (Some(noise), Some(sums)) => sums.posterior(&touched, &evidence, noise),
-        _ => NoiseAware::new(touched, &evidence),
+    match tail.trace() {
+        Some(sums) => sums.posterior(&touched, &evidence),
+        None => NoiseAware::new(touched, &evidence),
     }
 }
 

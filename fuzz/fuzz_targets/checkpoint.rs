@@ -88,7 +88,11 @@ fuzz_target!(|data: &[u8]| {
         1 => {
             let bytes = edited(rest);
             let read = Checkpoint::from_bytes(&bytes);
-            assert_eq!(read.is_ok(), bytes == genuine(), "a damaged checkpoint was read, or a whole one refused");
+            assert_eq!(
+                read.is_ok(),
+                bytes == genuine(),
+                "a damaged checkpoint was read, or a whole one refused"
+            );
         }
         _ => {
             let mut bytes = edited(rest);
@@ -100,7 +104,8 @@ fuzz_target!(|data: &[u8]| {
                 std::fs::write(&path, &bytes).expect("a file of this process");
                 match run(path.clone()).resume(&records()) {
                     Ok(fit) => {
-                        let epsilon = fit.privacy().epsilon.as_ref().expect("a private fit states its epsilon");
+                        let epsilon =
+                            fit.privacy().epsilon.as_ref().expect("a private fit states its epsilon");
                         assert!(epsilon.upper <= 1.0 && fit.privacy().steps_done <= 20);
                     }
                     Err(error) => assert!(!error.to_string().is_empty()),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use dp_accountant::{Budget, Relation};
-use dp_examples::bench::Stopwatch;
+use dp_examples::bench::{Failure, Stopwatch};
 use dp_examples::logistic::model;
 use dp_examples::program::run;
 use dp_sampler::{Poisson, Seed, Subsampler, Subsampling};
@@ -108,9 +108,10 @@ impl<'r> Table<'r> {
         Ok(Self { training, sampler, gradient, clip, records, batches, drawn: Vec::new(), sum, next: 0 })
     }
 
-    fn draw(&mut self) {
+    fn draw(&mut self) -> Result<(), Failure> {
         self.next += 1;
         self.sampler.draw(self.next, &mut self.drawn);
+        Ok(())
     }
 
     fn sum(&mut self) -> ppl_core::Result<()> {
@@ -131,7 +132,7 @@ fn scale(arguments: ScaleArguments) -> Result<(), Box<dyn Error>> {
     let mut few = Table::new(&records[0], &behind[0], batch, steps)?;
     let mut many = Table::new(&records[1], &behind[1], batch, steps)?;
     let step = stopwatch.compare([&mut || Ok(few.training.step()?), &mut || Ok(many.training.step()?)])?;
-    let draw = stopwatch.compare([&mut || Ok(few.draw()), &mut || Ok(many.draw())])?;
+    let draw = stopwatch.compare([&mut || few.draw(), &mut || many.draw()])?;
     let sum = stopwatch.compare([&mut || Ok(few.sum()?), &mut || Ok(many.sum()?)])?;
     let mut out = std::io::stdout().lock();
     writeln!(

@@ -1,0 +1,119 @@
+//! Posteriors corrected with a curvature that is read off the run's own gradients.
+
+use dp_accountant::{Budget, Relation};
+use dp_sampler::{FullBatch, Seed};
+use dp_vi::{AutoNormal, Correction, DpVi, Error, Fit, Gradients, PrivacyNoise, Sensitive};
+use ndarray::{Array1, Array2};
+use ppl_core::{Column, Ctx, Distribution, Records, Result, Schema, Shape};
+use ppl_distributions::{Bernoulli, Normal};
+use std::ops::ControlFlow;
+
+mod common;
+use common::Folder;
+
+const TRUTH: [f64; 2] = [1.0, -0.5];
+const RECORDS: usize = 3000;
+
+fn logistic(ctx: &mut Ctx) -> Result<()> {
+    let w = ctx.sample("w", Normal::new(0.0, 2.0).iid(ctx.records().dim("x")?))?;
+    ctx.each_record(|ctx, record| {
+        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+    })
+}
+
+/// A reproducible number in (0, 1), good enough to make data with.
+fn uniform(k: u64) -> f64 {
+    let mut z = k.wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 31)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z = (z ^ (z >> 29)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    (((z ^ (z >> 32)) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+}
+
+fn people(set: usize) -> Sensitive<Records> {
+    let at = |i: usize, j: usize| uniform(((set * RECORDS + i) * 3 + j) as u64);
+    let x = Array2::from_shape_fn((RECORDS, 2), |(i, j)| 4.0 * at(i, j) - 2.0);
+    let y = Array1::from_shape_fn(RECORDS, |i| {
+        let logit: f64 = (0..2).map(|j| x[[i, j]] * TRUTH[j]).sum();
+        f64::from(at(i, 2) < 1.0 / (1.0 + (-logit).exp()))
+    });
+    Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap())
+}
+
+type Run = DpVi<fn(&mut Ctx) -> Result<()>, AutoNormal, FullBatch>;
+
+fn run(epsilon: f64, correction: Correction) -> Run {
+    DpVi::new(logistic as fn(&mut Ctx) -> Result<()>, AutoNormal::new())
+        .budget(Budget { epsilon, delta: 1e-5, relation: Relation::AddRemove })
+        .subsample(FullBatch)
+        .steps(300)
+        .correction(correction)
+}
+
+/// n = 100 data sets; a share has standard error √(0.09/100) = 0.03, and 5.2 of them are 0.156.
+#[test]
+fn intervals_hold_the_truth_as_often_as_they_say() {
+    const SETS: usize = 100;
+    let (mut covered, mut corrected) = ([0.0; 2], 0.0);
+    for set in 0..SETS {
+        let fit = run(2.0, Correction::TraceRegression)
+            .seed(Seed::for_tests(set as u64))
+            .fit(&people(set))
+            .unwrap();
+        if fit.noise_aware().is_none() {
+            continue;
+        }
+        corrected += 1.0;
+        let (low, high) = fit.posterior().interval("w", 0.9).unwrap();
+        (0..2).for_each(|j| covered[j] += f64::from(u8::from(low[j] <= TRUTH[j] && TRUTH[j] <= high[j])));
+    }
+    let shares = covered.map(|covered| covered / corrected);
+    assert!(corrected > 90.0, "corrected {corrected} of {SETS}, covered {shares:?}");
+    assert!(shares.iter().all(|share| *share > 0.9 - 0.156), "covered {shares:?} of {corrected}");
+}
+
+#[test]
+fn with_little_noise_it_is_the_released_curvature_and_it_takes_no_budget() {
+    let records = people(7);
+    let fit = |correction| run(100.0, correction).seed(Seed::for_tests(3)).fit(&records).unwrap();
+    let (trace, released, none) =
+        (fit(Correction::TraceRegression), fit(Correction::Full), fit(Correction::None));
+    let sd = |fit: &Fit| fit.posterior().sd("w").unwrap();
+    for (a, b) in sd(&trace).iter().zip(&sd(&released)) {
+        // The curvature at the last mean, and over all draws of the last 225 steps.
+        assert!((a / b - 1.0).abs() < 0.1, "{a} {b}");
+    }
+    assert!(trace.noise_aware().is_some() && trace.privacy().releases.len() == 1);
+    assert_eq!(trace.privacy().noise_multiplier, none.privacy().noise_multiplier);
+    let plan = run(1.0, Correction::TraceRegression).plan(records.schema()).unwrap();
+    assert!(plan.trace_regression && plan.curvature.is_none() && plan.explain().contains("no budget"));
+}
+
+#[test]
+fn resumed_bit_for_bit_and_refused_with_a_reason() {
+    let (records, folder) = (people(3), Folder::new());
+    let path = folder.file("run");
+    let exact = || run(20.0, Correction::TraceRegression).noise(PrivacyNoise::OnGrid).steps(80);
+    let bits = |fit: &Fit| -> Vec<u64> {
+        let found = fit.noise_aware().unwrap();
+        found.mean.iter().chain(&found.covariance).map(|x| x.to_bits()).collect()
+    };
+    let whole = exact().seed(Seed::for_tests(5)).fit(&records).unwrap();
+    let stop = |progress: dp_vi::Progress| match progress.done < 50 {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(()),
+    };
+    exact().seed(Seed::for_tests(5)).checkpoint(&path, 10).on_progress(stop).fit(&records).unwrap();
+    let other = run(20.0, Correction::None).noise(PrivacyNoise::OnGrid).steps(80).checkpoint(&path, 10);
+    assert!(matches!(other.resume(&records), Err(Error::CheckpointOfAnother { .. })));
+    let resumed = exact().checkpoint(&path, 10).resume(&records).unwrap();
+    assert_eq!(bits(&resumed), bits(&whole));
+    // A complete run is read again, without a seed.
+    let again = exact().checkpoint(&path, 10).resume(&records).unwrap();
+    assert_eq!(bits(&again), bits(&whole));
+
+    let wide = Schema::new([("x", Shape::from(65)), ("y", Shape::scalar())]).unwrap();
+    let told = run(1.0, Correction::TraceRegression).plan(&wide).unwrap_err().to_string();
+    assert!(told.contains("at most 64") && told.contains("65"), "{told}");
+    let vanilla = run(1.0, Correction::TraceRegression).gradients(Gradients::Vanilla);
+    assert!(vanilla.plan(records.schema()).unwrap_err().to_string().contains("correction"));
+}
