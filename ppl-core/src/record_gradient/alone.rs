@@ -15,7 +15,7 @@ impl<T: Scalar> RecordGradient<T> {
     /// In a [`weighted_sum`](RecordGradient::weighted_sum) numbers are added up in floating point, so the last digits of a sum depend on who is in
     /// the batch and where. Here nothing is added up: what `take` gets is, bit for bit, a function of the record's row and of the shared
     /// inputs, whoever else is in the batch. So who rounds it to a grid can add up exactly. A tile of one record uses no vector
-    /// instructions over records, which costs several times what a sum costs; the gradient is multiplied out, in memory for one record
+    /// instructions over records, so it takes longer than a sum; the gradient is multiplied out, in memory for one record
     /// (each thread).
     ///
     /// The records are shared among `takers`: one after the other to the first of them, or, where there is much to do, in as many parts as
