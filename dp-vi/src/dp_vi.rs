@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::gradients::Gradients;
 use crate::grid::PrivacyNoise;
 use crate::guide::Guide;
+use crate::hessian::Hessian;
 use crate::initial::Start;
 use crate::mechanism::{NoisySum, PrivateGradient, Protection};
 use crate::noise_aware::NoiseAware;
@@ -396,6 +397,38 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         start.resolve(&self.model, schema, &sites)
     }
 
+    /// The second derivatives that a guide wants: those of all records without privacy, else nothing but a check that the correction brings
+    /// them.
+    fn curvature_for_the_guide(
+        &self,
+        objective: &Objective,
+        records: &Sensitive<Records>,
+        without_privacy: bool,
+        corrects: bool,
+    ) -> Result<Option<Hessian>> {
+        let wrong = |problem: String| Err(Error::Guide { guide: self.guide.describe(), problem });
+        if objective.draws_for_records() {
+            return wrong("has no curvature where records have latent values of their own".to_owned());
+        }
+        if without_privacy {
+            return Hessian::new(&self.model, records).map(Some);
+        }
+        if !corrects {
+            return wrong(
+                "takes its curvature from a correction, and this plan has none: likelihoods that are generalised linear terms have one \
+                 (Correction::Full), others Correction::TraceRegression; or take another guide"
+                    .to_owned(),
+            );
+        }
+        match objective.untouched() {
+            None => Ok(None),
+            Some(site) => wrong(format!(
+                "knows nothing of '{site}', which no record touches: with a budget the curvature is that of what records touch. Give it a \
+                 guide of its own in an AutoGuideList, and AutoDelta::unconstrained to the others"
+            )),
+        }
+    }
+
     /// Everything but the payment of steps. `pay` debits what is released once, or makes sure that it has been; it is called when
     /// everything has been checked, and before anything is released. Without `choosing`, a private start is not chosen: for
     /// runs that are complete, where it does not matter any more.
@@ -445,6 +478,11 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
                 "a private start compares log-likelihoods, and those of a model with records' own latent values are bounds with noise",
             ));
         }
+        let corrects = plan.curvature.is_some() || plan.trace_regression;
+        let hessian = match self.guide.wants_curvature() {
+            true => self.curvature_for_the_guide(&objective, records, budget.is_none(), corrects)?,
+            false => None,
+        };
         pay(charges.as_ref())?;
         if let Some(start) = self.settings.start.as_ref().filter(|_| choosing) {
             let private = plan.start_epsilon.zip(budget).map(|(epsilon, budget)| (epsilon, budget.relation));
@@ -540,6 +578,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             average: self.settings.average,
             report,
             correction: release.zip(prior),
+            hessian,
             records,
         })?;
         Ok(Prepared { training, charges, settings })

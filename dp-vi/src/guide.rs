@@ -208,7 +208,8 @@ impl Marginal {
 /// pair of draws one has `z` or `u`, the other `−z` or `1 − u`, which is noise of the same distribution: the mean over both is right for any guide.
 ///
 /// There are [`AutoNormal`](crate::AutoNormal), [`AutoMultivariateNormal`](crate::AutoMultivariateNormal),
-/// [`AutoLowRankMultivariateNormal`](crate::AutoLowRankMultivariateNormal) and [`AutoDelta`](crate::AutoDelta), made from the model;
+/// [`AutoLowRankMultivariateNormal`](crate::AutoLowRankMultivariateNormal), [`AutoDelta`](crate::AutoDelta) and
+/// [`AutoLaplace`](crate::AutoLaplace), made from the model;
 /// [`AutoGuideList`](crate::AutoGuideList), which splits the sites between several; and [`HandWritten`](crate::HandWritten), a function like
 /// the model.
 ///
@@ -232,6 +233,11 @@ pub trait Guide {
         true
     }
 
+    /// Whether the posterior is a normal around where this guide ends, with the curvature there; see [`AutoLaplace`](crate::AutoLaplace).
+    fn wants_curvature(&self) -> bool {
+        false
+    }
+
     /// What the family is, in a few words.
     fn describe(&self) -> &'static str;
 }
@@ -247,6 +253,10 @@ impl<G: Guide + ?Sized> Guide for Box<G> {
 
     fn takes_initial(&self) -> bool {
         (**self).takes_initial()
+    }
+
+    fn wants_curvature(&self) -> bool {
+        (**self).wants_curvature()
     }
 
     fn describe(&self) -> &'static str {

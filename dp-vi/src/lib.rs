@@ -73,6 +73,7 @@ mod gradients;
 mod grid;
 mod guide;
 mod guides;
+mod hessian;
 mod initial;
 mod linear_algebra;
 mod mechanism;
@@ -113,7 +114,8 @@ pub use gradients::Gradients;
 pub use grid::PrivacyNoise;
 pub use guide::{Guide, GuideParameter, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
 pub use guides::{
-    AutoDelta, AutoGuideList, AutoLowRankMultivariateNormal, AutoMultivariateNormal, AutoNormal, HandWritten,
+    AutoDelta, AutoGuideList, AutoLaplace, AutoLowRankMultivariateNormal, AutoMultivariateNormal, AutoNormal,
+    HandWritten,
 };
 pub use initial::Start;
 pub use mechanism::{GaussianSum, PrivateGradient};

@@ -106,7 +106,7 @@
 //! | `dp_scale` | follows from the budget; `PrivacyReport::noise_multiplier` says what it is |
 //! | `Adam`, `ADADP`, `SGD`, … | [`adam`](crate::adam), [`AdaDp`](crate::AdaDp), [`sgd`](crate::sgd), …: [`DpVi::optimiser`](crate::DpVi::optimiser) |
 //! | `AutoDiagonalNormal`, `AutoNormal` | [`AutoNormal`](crate::AutoNormal) |
-//! | `AutoMultivariateNormal`, `AutoLowRankMultivariateNormal`, `AutoDelta`, `AutoGuideList` | [`AutoMultivariateNormal`](crate::AutoMultivariateNormal), [`AutoLowRankMultivariateNormal`](crate::AutoLowRankMultivariateNormal), [`AutoDelta`](crate::AutoDelta), [`AutoGuideList`](crate::AutoGuideList) |
+//! | `AutoMultivariateNormal`, `AutoLowRankMultivariateNormal`, `AutoDelta`, `AutoLaplaceApproximation`, `AutoGuideList` | [`AutoMultivariateNormal`](crate::AutoMultivariateNormal), [`AutoLowRankMultivariateNormal`](crate::AutoLowRankMultivariateNormal), [`AutoDelta`](crate::AutoDelta), [`AutoLaplace`](crate::AutoLaplace), [`AutoGuideList`](crate::AutoGuideList) |
 //! | a guide of one's own | [`HandWritten`](crate::HandWritten), as in `examples/hand_written_guide.rs` |
 //! | a guide that samples inside the plate of records, as in a VAE | [`Amortised`](crate::Amortised), as in `examples/vae.rs` |
 //! | `init_to_median`, `init_to_value`, `init_to_feasible` | [`DpVi::start_at`](crate::DpVi::start_at) |

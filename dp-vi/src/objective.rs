@@ -14,8 +14,8 @@ use crate::vanilla::{Ingredients, Vanilla};
 use crate::weights::RecordWeights;
 use ndarray::ArrayD;
 use ppl_core::{
-    Graph, InputId, Model, Noise, NoiseKind, Plan, Program, Record, RecordGradient, Records, Unconstrained,
-    Var, trace, vector_jacobian,
+    Graph, InputId, Model, Noise, NoiseKind, Plan, Program, Record, RecordGradient, Records, SiteKind,
+    Unconstrained, Var, trace, vector_jacobian,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -283,6 +283,14 @@ impl Objective {
     /// Whether records have latent values of their own.
     pub(crate) fn draws_for_records(&self) -> bool {
         !self.shared.record_noise.is_empty()
+    }
+
+    /// A latent value that no record touches, if there is one.
+    pub(crate) fn untouched(&self) -> Option<&str> {
+        let sites = self.shared.sites.iter().zip(self.shared.frontier());
+        let mut untouched =
+            sites.filter(|(site, frontier)| frontier.is_none() && site.kind != SiteKind::Param);
+        untouched.next().map(|(site, _)| site.name.as_str())
     }
 
     pub(crate) fn split(self) -> (RecordGradient<f64>, Shared) {

@@ -5,6 +5,7 @@ use crate::curvature::CurvatureRelease;
 use crate::dp_vi::Fit;
 use crate::error::{Error, Result};
 use crate::guide::{Guide, Marginal};
+use crate::hessian::Hessian;
 use crate::mechanism::PrivateGradient;
 use crate::noise_aware::{Evidence, NoiseAware};
 use crate::objective::Shared;
@@ -19,6 +20,7 @@ use crate::tail::GradientTail;
 use dp_accountant::{Certified, Purse};
 use dp_sampler::{GaussianNoise, NoiseSource, Seed, Subsampler};
 use ppl_core::{Records, SiteKind, Unconstrained};
+use std::ops::Range;
 use std::path::Path;
 
 /// A run, step by step. Each [`step`](Training::step) makes one release that was paid for; nothing is allocated.
@@ -32,6 +34,7 @@ pub struct Training<'r, G, S> {
     optimiser: Box<dyn Transformation>,
     average: TailAverage,
     correction: Option<Correction>,
+    laplace: Option<Laplace>,
     records: &'r Sensitive<Records>,
     report: PrivacyReport,
     done: u64,
@@ -39,6 +42,12 @@ pub struct Training<'r, G, S> {
     noise: Vec<f64>,
     released: Vec<f64>,
     update: Vec<f64>,
+}
+
+/// A normal around where a run without privacy ends.
+struct Laplace {
+    hessian: Hessian,
+    found: Option<NoiseAware>,
 }
 
 /// What the corrected posterior is made of.
@@ -71,13 +80,15 @@ pub(crate) struct Parts<'r, G, S> {
     pub(crate) average: f64,
     pub(crate) report: PrivacyReport,
     pub(crate) correction: Option<(CurvatureFrom, PriorCurvature)>,
+    /// Second derivatives, where the guide wants them and nothing is private.
+    pub(crate) hessian: Option<Hessian>,
     pub(crate) records: &'r Sensitive<Records>,
 }
 
 impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     pub(crate) fn new(parts: Parts<'r, G, S>) -> Result<Self> {
-        let Parts { guide, gradient, shared, draws, mut optimiser, average, report, correction, records } =
-            parts;
+        let Parts { guide, gradient, shared, draws, mut optimiser, average, .. } = parts;
+        let Parts { report, correction, hessian, records, .. } = parts;
         let parameters = shared.initial.clone();
         optimiser.init(&shared.layout)?;
         let correction = correction.map(|(from, prior)| {
@@ -94,6 +105,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             optimiser,
             average: TailAverage::new(parameters.len(), report.steps, average),
             correction,
+            laplace: hessian.map(|hessian| Laplace { hessian, found: None }),
             records,
             report,
             done: 0,
@@ -214,13 +226,22 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     }
 
     /// Releases the curvature at the parameters that have been found, if that was planned and has not been done.
+    ///
+    /// Without privacy the second derivatives are found here, if the guide wants them.
     pub(crate) fn release_curvature(&mut self) -> Result<()> {
-        if !self.owes_curvature() {
+        if !self.owes_curvature() && self.laplace.is_none() {
             return Ok(());
         }
         let found = self.average.mean(&self.parameters);
         let marginals = self.shared.marginals(&self.guide, &found);
         let locations = locations(&marginals, &self.shared.simulation(&found));
+        if let Some(Laplace { hessian, found }) = &mut self.laplace {
+            *found = hessian.laplace(&locations, self.records)?;
+            if found.is_none() {
+                let problem = "ends where the posterior has no maximum, so no normal goes with it; take more steps, or another guide";
+                return Err(Error::Guide { guide: self.guide.describe(), problem: problem.to_owned() });
+            }
+        }
         let Some(Correction { tail, release, curvature, .. }) = &mut self.correction else { return Ok(()) };
         if tail.steps() == 0 {
             return Ok(());
@@ -254,10 +275,16 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             correct(&self.shared, &locations(&marginals, &simulation), correction, sampling)
         });
         // A covariance has a Cholesky factor: it was found from one.
-        let posterior = noise_aware
+        let laplace = self
+            .laplace
             .as_ref()
-            .and_then(|found| corrected(&self.shared, marginals, simulation, found))
-            .unwrap_or_else(|| uncorrected.clone());
+            .and_then(|laplace| Some((laplace.found.as_ref()?, laplace.hessian.places())));
+        let posterior = match (&noise_aware, laplace) {
+            (Some(found), _) => corrected(&self.shared, marginals, simulation, found, self.shared.frontier()),
+            (None, Some((found, places))) => corrected(&self.shared, marginals, simulation, found, places),
+            (None, None) => None,
+        };
+        let posterior = posterior.unwrap_or_else(|| uncorrected.clone());
         let report = PrivacyReport { steps_done: self.done, ..self.report };
         let parameters =
             self.shared.layout.iter().map(|(name, range)| (name.to_owned(), found[range].to_vec()));
@@ -316,19 +343,20 @@ fn correct(
     }
 }
 
-/// The guide's posterior, with touched sites replaced. Parameters keep a standard deviation of zero.
+/// The guide's posterior, with those sites replaced that have a place in what was found. Parameters keep a standard deviation of zero.
 fn corrected(
     shared: &Shared,
     mut marginals: Vec<Option<Marginal>>,
     simulation: Simulation,
     found: &NoiseAware,
+    ranges: impl Iterator<Item = Option<Range<usize>>>,
 ) -> Option<Posterior> {
     let n = found.mean.len();
     let mut places = Vec::with_capacity(marginals.len());
-    for ((marginal, site), frontier) in marginals.iter_mut().zip(&shared.sites).zip(shared.frontier()) {
+    for ((marginal, site), range) in marginals.iter_mut().zip(&shared.sites).zip(ranges) {
         let varies = site.kind != SiteKind::Param;
-        places.push(frontier.clone().map(|range| (range, varies)));
-        let Some(range) = frontier else { continue };
+        places.push(range.clone().map(|range| (range, varies)));
+        let Some(range) = range else { continue };
         let scale = range.clone().map(|j| if varies { found.covariance[j * n + j].sqrt() } else { 0.0 });
         *marginal = Some(Marginal { loc: found.mean[range.clone()].to_vec(), scale: scale.collect() });
     }

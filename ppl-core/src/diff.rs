@@ -175,10 +175,12 @@ pub fn hessian_vector<'g>(output: Var<'g>, wrt: &[Var<'g>], vectors: &[Var<'g>])
 #[track_caller]
 fn dummy<'g>(which: usize, output: Var<'g>) -> Result<Var<'g>> {
     let (graph, shape) = (output.graph(), output.shape());
-    let name = format!("dummy cotangent {which} of shape {shape}");
+    // A name stands for one input, of one kind.
     match output.kind() {
-        Kind::Shared => graph.input(name, shape),
-        Kind::PerRecord => graph.record_input(name, shape),
+        Kind::Shared => graph.input(format!("dummy cotangent {which} of shape {shape}"), shape),
+        Kind::PerRecord => {
+            graph.record_input(format!("dummy cotangent {which} of shape {shape} of each record"), shape)
+        }
     }
 }
 

@@ -522,3 +522,14 @@ fn mistakes_in_derivatives_forward_are_told() {
     let program = Program::new(&graph, &[still]).unwrap();
     assert_eq!(program.interpret(&BTreeMap::new(), None).unwrap(), [[0.0; 3]]);
 }
+
+/// Directional derivatives of a shared value and of a record's may stand on one graph.
+#[test]
+fn tangents_of_shared_values_and_of_records_do_not_meet() {
+    let graph = Graph::new();
+    let (w, t) = (graph.input("w", 2).unwrap(), graph.input("t", 2).unwrap());
+    let each = graph.record_input("x", 2).unwrap().inner(w).square();
+    let of_record = jacobian_vector(&[each], &[w], &[t]).unwrap();
+    let of_shared = jacobian_vector(&[w.square().sum()], &[w], &[t]).unwrap();
+    assert!(Program::new(&graph, &[of_record[0], of_shared[0]]).is_ok());
+}

@@ -82,6 +82,11 @@ impl Guide for AutoGuideList {
         let mut program = GuideProgram::new(noise.graph());
         let mut values = vec![None; target.sites.len()];
         for (guide, numbers) in self.split(target.sites)? {
+            if guide.wants_curvature() {
+                let problem =
+                    "is for all latent values together: take AutoDelta::unconstrained with a correction in a list".to_owned();
+                return Err(Error::Guide { guide: guide.describe(), problem });
+            }
             let own = chosen(target.sites, &numbers);
             let part = guide.build(target.with_sites(&own), noise)?;
             if part.values.len() != numbers.len() {

@@ -3,6 +3,7 @@
 //! | guide | `u`, for standard normal `z` | parameters for `n` elements |
 //! |---|---|---|
 //! | `delta` | a point | `n` |
+//! | `laplace` | a point, and at the end a normal with the curvature there | `n` |
 //! | `normal` | `loc + s∘z` | `2n` |
 //! | `low_rank` | `loc + s∘(z + V z′)` | `2n + nr` |
 //! | `multivariate_normal` | `loc + s∘(I + K) z` | `2n + n²`, of which `n(n − 1)/2` of the last count |
@@ -12,6 +13,7 @@
 mod delta;
 mod hand_written;
 mod joint;
+mod laplace;
 mod list;
 mod low_rank;
 mod multivariate_normal;
@@ -21,6 +23,7 @@ mod tests;
 
 pub use delta::AutoDelta;
 pub use hand_written::HandWritten;
+pub use laplace::AutoLaplace;
 pub use list::AutoGuideList;
 pub use low_rank::AutoLowRankMultivariateNormal;
 pub use multivariate_normal::AutoMultivariateNormal;

@@ -1,5 +1,6 @@
 //! Records' values from columns, record after record, into rows, record innermost.
 
+use crate::prefetch::prefetch;
 use crate::records::ColumnNumber;
 use crate::scalar::Scalar;
 
@@ -7,6 +8,26 @@ use crate::scalar::Scalar;
 const BLOCK: usize = 8;
 /// Records that are moved together, so that each is read from end to end and rows are written by whole cache lines.
 const RECORDS: usize = 16;
+
+/// Bytes of a record that are asked for ahead of its turn: what follows them, the processor has guessed by then.
+const AHEAD_BYTES: usize = 512;
+/// Bytes of a column from which on its records are asked for: a smaller one stays in a second-level cache.
+const LARGE_COLUMN: usize = 1 << 20;
+
+/// Asks for records some time before they are copied, so that they wait for memory side by side and not one after the other. Their indices
+/// need not have been checked.
+pub(crate) fn ask<U: ColumnNumber>(values: &[U], width: usize, batch: &[u64]) {
+    if size_of_val(values) < LARGE_COLUMN {
+        return;
+    }
+    let asked = width.min(AHEAD_BYTES / size_of::<U>().max(1));
+    for &record in batch {
+        let from = (record as usize).saturating_mul(width);
+        if let Some(record) = values.get(from..from.saturating_add(asked)) {
+            prefetch(record);
+        }
+    }
+}
 
 /// Copies the records of `batch` (`width` numbers each) into rows, one row for each element, transposing on the way. Every index
 /// must be that of a record in `values`.

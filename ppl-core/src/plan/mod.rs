@@ -34,7 +34,7 @@ use crate::simd::{dispatch, dispatch_vectors};
 use dots::RunDots;
 pub use explain::{Explanation, StepExplanation};
 use fused::{CHUNK, Memory};
-use gather::{gather, gather_all, gather_records};
+use gather::{ask, gather, gather_all, gather_records};
 use layout::{Layout, Step};
 use ndarray::Array2;
 use place::Place;
@@ -426,12 +426,17 @@ impl<T: Scalar> Runner<'_, T> {
             let part = &values[start * slot.elements..];
             gather_all(rows, part, slot.elements, lanes);
         }
+        // Those of the next tile and, at the beginning of a batch, of this one.
+        let ahead = &and_ahead[if start == 0 { 0 } else { lanes }..and_ahead.len().min(2 * lanes)];
         for slot in &layout.columns {
             let (width, numbers) = (slot.shape.elements(), records.column(slot.index));
             let rows = &mut workspace.record[slot.slot][..width * lanes];
             if slot.by_record && numbers.as_slice::<T>().is_some() {
                 // It is read where it lies.
-            } else if slot.by_record {
+                continue;
+            }
+            with_numbers!(numbers, values => ask(values, width, ahead));
+            if slot.by_record {
                 with_numbers!(numbers, values => gather_records(rows, values, width, batch));
             } else {
                 with_numbers!(numbers, values => gather(rows, values, width, batch));
