@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::linear_algebra::{cholesky, inverse};
 use crate::noise_aware::NoiseAware;
+use crate::prior::tangent_name;
 use crate::sensitive::Sensitive;
 use crate::traced::Traced;
 use ppl_core::{
@@ -22,10 +23,6 @@ pub(crate) struct Hessian {
     /// Names of all sites and, for latent ones, their elements.
     sites: Vec<(String, Option<Range<usize>>)>,
     elements: usize,
-}
-
-fn tangent_name(site: &str) -> String {
-    format!("tangent/{site}")
 }
 
 impl Hessian {

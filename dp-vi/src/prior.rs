@@ -20,7 +20,8 @@ pub(crate) struct SiteAt<'a> {
     pub(crate) frontier: Option<Range<usize>>,
 }
 
-fn tangent_name(site: &str) -> String {
+/// The input of the vector that second derivatives are multiplied with, for a site.
+pub(crate) fn tangent_name(site: &str) -> String {
     format!("tangent/{site}")
 }
 
