@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::Poisson;
-use dp_vi::{AutoNormal, Correction, DpVi, Draws, RecordWeights, Schedule, Sensitive};
+use dp_vi::{AutoNormal, Clipping, Correction, DpVi, Draws, Quantile, RecordWeights, Schedule, Sensitive};
 use ppl_core::{Ctx, Graph, Model, RecordGradient, Records, Unconstrained, trace};
 
 use super::data::{normals, seed};
@@ -88,6 +88,14 @@ impl<M: Model + Clone> Inference<M> {
                 (private, plain, Some(hand.median_us))
             }
         };
+        let mut adaptive = self
+            .settings(steps)?
+            .draws(Draws::Antithetic)
+            .clipping(Clipping::Quantile(Quantile::default()))
+            .public_records(self.records.len() as u64)
+            .budget(BUDGET)
+            .start(&behind)?;
+        let [adaptive] = stopwatch.compare([&mut || Ok(adaptive.step()?)])?;
         let parts = Parts {
             records: &self.records,
             gradient: prepared.gradient,
@@ -101,6 +109,7 @@ impl<M: Model + Clone> Inference<M> {
             plain_us: plain.median_us,
             private_best_us: private.best_us,
             plain_best_us: plain.best_us,
+            private_adaptive_us: Some(adaptive.median_us),
             hand_us,
             split: parts.split(private.median_us, stopwatch)?,
             frontier,

@@ -83,6 +83,9 @@ pub struct Measurement {
     pub private_best_us: f64,
     /// The fastest block of plain steps.
     pub plain_best_us: f64,
+    /// A private step at a mirrored pair of draws and with a clip norm that follows a quantile, where `DpVi` makes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub private_adaptive_us: Option<f64>,
     /// The same private step written by hand, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hand_us: Option<f64>,
@@ -117,19 +120,21 @@ impl std::fmt::Display for Report {
         writeln!(f, "Microseconds a step: medians, with the best block in brackets")?;
         writeln!(
             f,
-            "{:<14}{:>24}{:>24}{:>8}{:>10}{:>12}",
-            "", "private", "plain", "ratio", "by hand", "prepare/ms"
+            "{:<14}{:>24}{:>24}{:>8}{:>10}{:>20}{:>12}",
+            "", "private", "plain", "ratio", "by hand", "mirrored, adaptive", "prepare/ms"
         )?;
         for (workload, m) in &self.workloads {
+            let or_dash = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.2}"));
             let with_best = |median: f64, best: f64| format!("{median:.2} ({best:.2})");
             writeln!(
                 f,
-                "{:<14}{:>24}{:>24}{:>8.2}{:>10}{:>12.2}",
+                "{:<14}{:>24}{:>24}{:>8.2}{:>10}{:>20}{:>12.2}",
                 workload.name(),
                 with_best(m.private_us, m.private_best_us),
                 with_best(m.plain_us, m.plain_best_us),
                 m.private_us / m.plain_us,
-                m.hand_us.map_or_else(|| "-".to_owned(), |us| format!("{us:.2}")),
+                or_dash(m.hand_us),
+                or_dash(m.private_adaptive_us),
                 m.prepare_ms
             )?;
         }
@@ -169,6 +174,7 @@ mod tests {
             plain_us: 14.0,
             private_best_us: 27.0,
             plain_best_us: 13.0,
+            private_adaptive_us: Some(40.0),
             hand_us: None,
             split,
             frontier: 5,
@@ -181,10 +187,13 @@ mod tests {
         let mixture = &json["workloads"]["mixture"];
         assert_eq!(mixture["private_us"], 28.0);
         assert_eq!(mixture["split"]["clip_and_sum"], 4.0);
-        assert!(mixture.get("hand_us").is_none());
+        assert!(mixture.get("hand_us").is_none() && mixture["private_adaptive_us"] == 40.0);
         let text = report.to_string();
         assert!(
-            text.contains("28.00 (27.00)") && text.contains("2.00") && text.contains("clip_and_sum"),
+            text.contains("28.00 (27.00)")
+                && text.contains("40.00")
+                && text.contains("2.00")
+                && text.contains("clip_and_sum"),
             "{text}"
         );
     }

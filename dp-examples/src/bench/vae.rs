@@ -238,6 +238,7 @@ pub fn measure(stopwatch: &Stopwatch) -> Result<Measurement, Failure> {
         plain_us: plain.median_us,
         private_best_us: private.best_us,
         plain_best_us: plain.best_us,
+        private_adaptive_us: None,
         hand_us: None,
         split: parts.split(private.median_us, stopwatch)?,
         frontier: parameters,
