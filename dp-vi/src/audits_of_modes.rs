@@ -34,8 +34,8 @@ fn holds((lower, upper): (f64, f64), claimed: &Certified) -> bool {
     lower <= claimed.upper && claimed.lower <= upper
 }
 
-/// Records of two columns whose gradients with respect to `a` and `b` are their own `x` and `y`.
-fn records(canary: bool) -> Sensitive<Records> {
+/// Records of two columns whose gradients with respect to `a` and `b` are their own `x` and `y`; the canary is far longer than any norm here.
+pub(crate) fn records(canary: bool) -> Sensitive<Records> {
     let rows = if canary { 3 } else { 2 };
     let (mut x, mut y) = (Array2::zeros((rows, 2)), Array2::zeros((rows, 3)));
     if canary {
@@ -44,7 +44,7 @@ fn records(canary: bool) -> Sensitive<Records> {
     Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap())
 }
 
-fn gradient(records: &Sensitive<Records>, groups: [usize; 2]) -> RecordGradient<f64> {
+pub(crate) fn gradient(records: &Sensitive<Records>, groups: [usize; 2]) -> RecordGradient<f64> {
     let graph = Graph::new();
     let (a, b) = (graph.input("a", 2).unwrap(), graph.input("b", 3).unwrap());
     let record = Record::new(&graph, records.schema());

@@ -200,7 +200,8 @@ impl CurvatureRelease {
             let mut standard = vec![0.0; vector.len()];
             self.noise.fill(number, &mut standard);
             for (sum, z) in vector.iter_mut().zip(&standard) {
-                *sum = if sum.is_finite() { *sum } else { 0.0 } + deviation * z;
+                let finite = if sum.is_finite() { *sum } else { 0.0 };
+                *sum = finite + deviation * z;
             }
         }
         // From here on everything is public.

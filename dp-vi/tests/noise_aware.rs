@@ -3,9 +3,11 @@
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{Poisson, Seed};
 use dp_vi::{AutoNormal, Correction, DpVi, Fit, Posterior, Sensitive};
-use ndarray::{Array1, Array2};
-use ppl_core::{Column, Ctx, Distribution, Records, Result};
+use ppl_core::{Ctx, Distribution, Records, Result};
 use ppl_distributions::{Bernoulli, Normal};
+
+mod common;
+use common::in_a_square;
 
 const TRUTH: [f64; 2] = [1.0, -0.5];
 const RECORDS: usize = 400;
@@ -18,23 +20,8 @@ fn logistic(ctx: &mut Ctx) -> Result<()> {
     })
 }
 
-/// A reproducible number in (0, 1), good enough to make data with.
-fn uniform(k: u64) -> f64 {
-    let mut z = k.wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 31)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z = (z ^ (z >> 29)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-    (((z ^ (z >> 32)) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-}
-
-/// Features uniform in a square, so that no record is much longer than the clip norm.
 fn people(set: usize) -> Sensitive<Records> {
-    let at = |i: usize, j: usize| uniform(((set * RECORDS + i) * 3 + j) as u64);
-    let x = Array2::from_shape_fn((RECORDS, 2), |(i, j)| 4.0 * at(i, j) - 2.0);
-    let y = Array1::from_shape_fn(RECORDS, |i| {
-        let logit: f64 = (0..2).map(|j| x[[i, j]] * TRUTH[j]).sum();
-        f64::from(at(i, 2) < 1.0 / (1.0 + (-logit).exp()))
-    });
-    Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap())
+    in_a_square(set, RECORDS, TRUTH)
 }
 
 fn fit(set: usize, rate: f64, steps: u64) -> Fit {

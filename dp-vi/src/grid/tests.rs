@@ -1,5 +1,6 @@
 use super::*;
 use crate::audit_tests::{STANDARD_ERRORS, separated_epsilon};
+use crate::audits_of_modes::{gradient, records};
 use crate::clip::ClipNorm;
 use crate::curvature::{CurvatureRelease, CurvatureShape};
 use crate::mechanism::{PrivateGradient, Protection};
@@ -134,24 +135,6 @@ fn stated() -> Certified {
 fn holds((lower, upper): (f64, f64)) -> bool {
     let claimed = stated();
     lower <= claimed.upper && claimed.lower <= upper
-}
-
-/// Records of two columns whose gradients with respect to `a` and `b` are their own `x` and `y`; the canary is far longer than the norm.
-fn records(canary: bool) -> Sensitive<Records> {
-    let rows = if canary { 3 } else { 2 };
-    let (mut x, mut y) = (Array2::zeros((rows, 2)), Array2::zeros((rows, 3)));
-    if canary {
-        (x[[2, 0]], y[[2, 1]]) = (40.0, -70.0);
-    }
-    Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap())
-}
-
-fn gradient(records: &Sensitive<Records>, groups: [usize; 2]) -> RecordGradient<f64> {
-    let graph = Graph::new();
-    let (a, b) = (graph.input("a", 2).unwrap(), graph.input("b", 3).unwrap());
-    let record = Record::new(&graph, records.schema());
-    let value = record.get("x").unwrap().dot(a) + record.get("y").unwrap().dot(b);
-    RecordGradient::grouped(value, &[a, b], &groups).unwrap()
 }
 
 fn mechanism<'r, S: Subsampling>(

@@ -1,4 +1,4 @@
-//! What the tests of checkpoints share.
+//! What tests share.
 #![allow(dead_code, reason = "each program uses its part")]
 
 use dp_accountant::{Budget, Relation};
@@ -29,6 +29,26 @@ pub(crate) fn people(count: usize, changed: bool) -> Sensitive<Records> {
         x[[count / 2, 1]] += 1e-9;
     }
     let y = Array1::from_shape_fn(count, |i| f64::from((i * 31) % 7 < 3));
+    Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap())
+}
+
+/// A reproducible number in (0, 1), good enough to make data with.
+fn uniform(k: u64) -> f64 {
+    let mut z = k.wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 31)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z = (z ^ (z >> 29)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    (((z ^ (z >> 32)) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+}
+
+/// A data set of a logistic regression with these weights, its features uniform in a square, so that no record is much longer than the
+/// clip norm.
+pub(crate) fn in_a_square(set: usize, count: usize, truth: [f64; 2]) -> Sensitive<Records> {
+    let at = |i: usize, j: usize| uniform(((set * count + i) * 3 + j) as u64);
+    let x = Array2::from_shape_fn((count, 2), |(i, j)| 4.0 * at(i, j) - 2.0);
+    let y = Array1::from_shape_fn(count, |i| {
+        let logit: f64 = (0..2).map(|j| x[[i, j]] * truth[j]).sum();
+        f64::from(at(i, 2) < 1.0 / (1.0 + (-logit).exp()))
+    });
     Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap())
 }
 
