@@ -3,7 +3,7 @@
 //! Sums and means are built from `sum_to`, products from slices multiplied in pairs; both have their derivatives from there.
 
 use super::structure::{Along, no_axis};
-use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Unary, Work};
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::var::Var;
@@ -100,11 +100,14 @@ impl Primitive for Reduce {
         match self {
             Reduce::Max { .. } | Reduce::CumulativeSum { .. } => 0,
             Reduce::Norm { .. } => 1,
-            Reduce::FirstMax { .. } => 2,
-            Reduce::LogSumExp { .. } | Reduce::Softmax { .. } | Reduce::LogSoftmax { .. } => 4,
+            Reduce::FirstMax { .. }
+            | Reduce::LogSumExp { .. }
+            | Reduce::Softmax { .. }
+            | Reduce::LogSoftmax { .. } => 2,
         }
     }
 
+    #[inline(always)]
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
         let Work { lanes, out, args, shapes, scratch, .. } = work;
         let Some(along) = Along::new(&shapes[0], self.axis()) else {
@@ -125,10 +128,11 @@ impl Primitive for Reduce {
                     Reduce::Norm { .. } => line.norm(&mut out[reduced..reduced + lanes], scratch),
                     Reduce::LogSumExp { .. } => {
                         let out = &mut out[reduced..reduced + lanes];
-                        let sums = line.exponentials(scratch);
-                        for ((out, &largest), &sum) in out.iter_mut().zip(&*sums.largest).zip(&*sums.sum) {
+                        let (largest, sum) = line.sum_of_exponentials(scratch);
+                        for ((out, &largest), &sum) in out.iter_mut().zip(largest).zip(&*sum) {
                             // At an infinity the sum is NaN or 0, and the largest element is the result.
-                            *out = if largest.is_infinite() { largest } else { largest + sum.ln() };
+                            let finite = largest + sum.logarithm();
+                            *out = if largest.is_infinite() { largest } else { finite };
                         }
                     }
                     Reduce::FirstMax { .. } => {
@@ -159,25 +163,29 @@ impl Primitive for Reduce {
                         }
                     }
                     Reduce::Softmax { zero_of_none, .. } => {
-                        let sums = line.exponentials(scratch);
+                        let (largest, sum) = scratch.split_at_mut(lanes);
+                        let sum = &mut sum[..lanes];
+                        line.largest(largest);
+                        sum.fill(T::zero());
+                        for k in 0..length {
+                            let to = place(k) * lanes;
+                            line.exponential(k, largest, &mut out[to..to + lanes], sum);
+                        }
                         for k in 0..length {
                             let to = place(k) * lanes;
                             let out = &mut out[to..to + lanes];
-                            line.shift(k, sums.largest, sums.shifted);
-                            Unary::Exp.sweep(out, sums.shifted);
-                            for ((out, &sum), &largest) in out.iter_mut().zip(&*sums.sum).zip(&*sums.largest)
-                            {
+                            for ((out, &sum), &largest) in out.iter_mut().zip(&*sum).zip(&*largest) {
                                 let none = zero_of_none && largest == T::neg_infinity();
                                 *out = if none { T::zero() } else { *out / sum };
                             }
                         }
                     }
                     Reduce::LogSoftmax { .. } => {
-                        let sums = line.exponentials(scratch);
-                        Unary::Log.sweep(sums.shifted, sums.sum);
+                        let (largest, sum) = line.sum_of_exponentials(scratch);
+                        sum.iter_mut().for_each(|sum| *sum = sum.logarithm());
                         for k in 0..length {
                             let to = place(k) * lanes;
-                            let lane = out[to..to + lanes].iter_mut().zip(&*sums.largest).zip(&*sums.shifted);
+                            let lane = out[to..to + lanes].iter_mut().zip(largest).zip(&*sum);
                             with_row(lane, line.at(k), |((out, &largest), &log_sum), x| {
                                 *out = (x - largest) - log_sum;
                             });
@@ -243,27 +251,18 @@ struct Line<'a, T> {
     lanes: usize,
 }
 
-/// What log-sum-exp and softmax have in common; one number for each lane.
-struct Exponentials<'a, T> {
-    /// `m = max_k x_k`, −∞ of nothing.
-    largest: &'a mut [T],
-    /// `Σ_k e^{x_k − m}`
-    sum: &'a mut [T],
-    /// Memory.
-    shifted: &'a mut [T],
-}
-
 impl<'a, T: Scalar> Line<'a, T> {
-    #[inline]
+    #[inline(always)]
     fn at(&self, k: usize) -> Row<'a, T> {
         self.x.row(self.first + k * self.stride, self.lanes)
     }
 
-    /// `x_k − m`
+    /// `out = e^{x_k − m}`, and `sum += out`.
     #[inline(always)]
-    fn shift(&self, k: usize, largest: &[T], shifted: &mut [T]) {
-        with_row(shifted.iter_mut().zip(largest), self.at(k), |(shifted, &largest), x| {
-            *shifted = x - largest
+    fn exponential(&self, k: usize, largest: &[T], out: &mut [T], sum: &mut [T]) {
+        with_row(out.iter_mut().zip(sum).zip(largest), self.at(k), |((out, sum), &largest), x| {
+            *out = (x - largest).exponential();
+            *sum += *out;
         });
     }
 
@@ -307,20 +306,19 @@ impl<'a, T: Scalar> Line<'a, T> {
         }
     }
 
+    /// For each lane the largest element `m` (−∞ of nothing) and `Σ_k e^{x_k − m}`.
     #[inline(always)]
-    fn exponentials<'s>(&self, scratch: &'s mut [T]) -> Exponentials<'s, T> {
-        let (largest, rest) = scratch.split_at_mut(self.lanes);
-        let (sum, rest) = rest.split_at_mut(self.lanes);
-        let (shifted, rest) = rest.split_at_mut(self.lanes);
-        let exponential = &mut rest[..self.lanes];
+    fn sum_of_exponentials<'s>(&self, scratch: &'s mut [T]) -> (&'s [T], &'s mut [T]) {
+        let (largest, sum) = scratch.split_at_mut(self.lanes);
+        let sum = &mut sum[..self.lanes];
         self.largest(largest);
         sum.fill(T::zero());
         for k in 0..self.length {
-            self.shift(k, largest, shifted);
-            Unary::Exp.sweep(exponential, shifted);
-            sum.iter_mut().zip(&*exponential).for_each(|(sum, &e)| *sum += e);
+            with_row(sum.iter_mut().zip(&*largest), self.at(k), |(sum, &largest), x| {
+                *sum += (x - largest).exponential();
+            });
         }
-        Exponentials { largest, sum, shifted }
+        (largest, sum)
     }
 }
 
