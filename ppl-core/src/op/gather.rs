@@ -69,6 +69,7 @@ impl Primitive for Gather {
         }
     }
 
+    #[inline(always)]
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
         let Work { lanes, out, args, shapes, shape, .. } = work;
         let (values, index) = (args[0], args[1]);
@@ -116,7 +117,7 @@ impl Primitive for Gather {
 }
 
 /// The row that a number stands for, or [`BAD`].
-#[inline]
+#[inline(always)]
 fn row_of<T: Scalar>(number: T, rows: usize) -> u32 {
     // The cast saturates, and takes NaN to 0.
     let number = number.as_f64();
@@ -130,6 +131,7 @@ pub(crate) fn is_row(number: f64, rows: usize) -> bool {
 }
 
 /// The rows that some lanes ask for.
+#[inline(always)]
 fn rows_of<T: Scalar>(numbers: &[T], rows: usize) -> [u32; LANES] {
     let mut found = [BAD; LANES];
     for (found, &number) in found.iter_mut().zip(numbers) {
@@ -139,6 +141,7 @@ fn rows_of<T: Scalar>(numbers: &[T], rows: usize) -> [u32; LANES] {
 }
 
 /// One row of the table for each lane, into as many rows of lanes as it has elements.
+#[inline(always)]
 fn gather<T: Scalar>(out: &mut [T], table: Operand<'_, T>, index: Row<'_, T>, rows: usize, lanes: usize) {
     let width = out.len() / lanes;
     let numbers = match index {
@@ -156,6 +159,16 @@ fn gather<T: Scalar>(out: &mut [T], table: Operand<'_, T>, index: Row<'_, T>, ro
     };
     for (part, numbers) in numbers.chunks(LANES).enumerate() {
         let (first, chosen) = (part * LANES, rows_of(numbers, rows));
+        if let Operand::Shared(table) = table {
+            // No element lies behind the table, where a bad index is sent.
+            let starts = chosen.map(|row| if row == BAD { table.len() } else { row as usize * width });
+            for (k, out) in out.chunks_exact_mut(lanes).enumerate() {
+                for (out, start) in out[first..first + numbers.len()].iter_mut().zip(&starts) {
+                    *out = table.get(start + k).copied().unwrap_or(T::nan());
+                }
+            }
+            continue;
+        }
         for (k, out) in out.chunks_exact_mut(lanes).enumerate() {
             let out = &mut out[first..first + numbers.len()];
             for (lane, (out, &row)) in out.iter_mut().zip(&chosen).enumerate() {
@@ -169,6 +182,7 @@ fn gather<T: Scalar>(out: &mut [T], table: Operand<'_, T>, index: Row<'_, T>, ro
 }
 
 /// Adds `width` elements of `values`, from `from` on, to the row that each lane asks for.
+#[inline(always)]
 fn scatter_add<T: Scalar>(
     out: &mut [T],
     values: Operand<'_, T>,

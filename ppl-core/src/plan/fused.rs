@@ -134,6 +134,33 @@ impl Fused {
     }
 }
 
+/// A chunk of each array that a group works on.
+#[derive(Clone, Copy)]
+struct ChunkPlace {
+    row: usize,
+    /// Its beginning in a slot of all rows.
+    at: usize,
+    /// Its beginning in a slot of one row.
+    in_row: usize,
+    len: usize,
+}
+
+impl ChunkPlace {
+    #[inline(always)]
+    fn find<'m, T: Scalar>(self, memory: &'m Memory<'_, T>, from: From) -> Chunk<'m, T> {
+        let Self { row, at, in_row, len } = self;
+        let Memory { slots, registers, .. } = memory;
+        let shared = memory.shared.unwrap_or(slots);
+        match from {
+            From::Register(register) => Chunk::Many(&registers[register][..len]),
+            From::Same(slot) => Chunk::Many(&slots[slot][at..at + len]),
+            From::OneRow(slot) => Chunk::Many(&slots[slot][in_row..in_row + len]),
+            From::Number(slot) => Chunk::One(shared[slot][0]),
+            From::PerElement(slot) => Chunk::One(shared[slot][row]),
+        }
+    }
+}
+
 impl Micro {
     /// `at` is the position of the chunk in a slot of all rows, `in_row` that in a slot of one row.
     #[inline(always)]
@@ -144,21 +171,13 @@ impl Micro {
             To::Slot(slot) => (std::mem::take(&mut memory.slots[slot]), at),
         };
         let out = &mut buffer[offset..offset + len];
-        let (slots, registers) = (&*memory.slots, &*memory.registers);
-        let shared = memory.shared.unwrap_or(slots);
-        let chunk = |from: From| match from {
-            From::Register(register) => Chunk::Many(&registers[register][..len]),
-            From::Same(slot) => Chunk::Many(&slots[slot][at..at + len]),
-            From::OneRow(slot) => Chunk::Many(&slots[slot][in_row..in_row + len]),
-            From::Number(slot) => Chunk::One(shared[slot][0]),
-            From::PerElement(slot) => Chunk::One(shared[slot][row]),
-        };
+        let place = ChunkPlace { row, at, in_row, len };
         match self.function {
-            Function::Load => match chunk(self.args[0]) {
+            Function::Load => match place.find(memory, self.args[0]) {
                 Chunk::Many(x) => out.copy_from_slice(x),
                 Chunk::One(x) => out.fill(x),
             },
-            Function::Unary(op) => match chunk(self.args[0]) {
+            Function::Unary(op) => match place.find(memory, self.args[0]) {
                 Chunk::Many(x) => op.sweep(out, x),
                 Chunk::One(x) => {
                     let mut one = [T::zero()];
@@ -166,24 +185,26 @@ impl Micro {
                     out.fill(one[0]);
                 }
             },
-            Function::Binary(op) => match (chunk(self.args[0]), chunk(self.args[1])) {
-                (Chunk::Many(a), Chunk::Many(b)) => op.sweep(out, a, b),
-                (Chunk::Many(a), Chunk::One(b)) => op.sweep_right(out, a, b),
-                (Chunk::One(a), Chunk::Many(b)) => op.sweep_left(out, a, b),
-                (Chunk::One(a), Chunk::One(b)) => {
-                    let mut one = [T::zero()];
-                    op.sweep(&mut one, &[a], &[b]);
-                    out.fill(one[0]);
+            Function::Binary(op) => {
+                match (place.find(memory, self.args[0]), place.find(memory, self.args[1])) {
+                    (Chunk::Many(a), Chunk::Many(b)) => op.sweep(out, a, b),
+                    (Chunk::Many(a), Chunk::One(b)) => op.sweep_right(out, a, b),
+                    (Chunk::One(a), Chunk::Many(b)) => op.sweep_left(out, a, b),
+                    (Chunk::One(a), Chunk::One(b)) => {
+                        let mut one = [T::zero()];
+                        op.sweep(&mut one, &[a], &[b]);
+                        out.fill(one[0]);
+                    }
                 }
-            },
+            }
             Function::Select => {
-                let [condition, a, b] = self.args.map(chunk);
+                let [condition, a, b] = self.args.map(|from| place.find(memory, from));
                 select(out, condition, a, b);
             }
             Function::Special(op) => {
                 let mut rows = [Row::One(T::zero()); 3];
                 for (row, &from) in rows.iter_mut().zip(&self.args).take(op.arity()) {
-                    *row = match chunk(from) {
+                    *row = match place.find(memory, from) {
                         Chunk::Many(x) => Row::Lanes(x),
                         Chunk::One(x) => Row::One(x),
                     };

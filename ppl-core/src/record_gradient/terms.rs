@@ -31,8 +31,8 @@ struct Term {
     rows: Rows,
     group: usize,
     target: Target,
-    /// Elements of the left factor, if there is one.
-    left: usize,
+    /// Numbers of scratch memory for each record: the elements of the left factor, where there is one.
+    scratch_rows: usize,
 }
 
 /// `sums[to] += D ∘ part[from]`
@@ -54,7 +54,7 @@ pub(super) struct Terms {
 /// One contribution to one frontier array.
 struct Use {
     rows: Rows,
-    left: usize,
+    scratch_rows: usize,
     group: usize,
     range: Range<usize>,
     scale: Option<usize>,
@@ -73,7 +73,7 @@ impl Terms {
         let mut uses: Vec<Use> = Vec::new();
         for site in sites {
             for Contribution { core, scale } in site.contributions {
-                let (rows, left) = match *core {
+                let (rows, scratch_rows) = match *core {
                     Core::Direct(value) => (Rows::Direct { value: output(value) }, 0),
                     Core::Product { left, right } => {
                         let rows = Rows::Product { left: output(left), right: output(right) };
@@ -81,7 +81,7 @@ impl Terms {
                     }
                     Core::Scatter { rows, index, .. } => {
                         let width = rows.shape().dims()[1];
-                        (Rows::Scatter { rows: output(rows), index: output(index), width }, 0)
+                        (Rows::Scatter { rows: output(rows), index: output(index), width }, 1)
                     }
                     Core::Positions { left, right } => {
                         let positions = Positions::new(left, right);
@@ -91,11 +91,11 @@ impl Terms {
                     }
                 };
                 let (group, range, scale) = (site.group, site.range.clone(), scale.map(&mut output));
-                uses.push(Use { rows, left, group, range, scale });
+                uses.push(Use { rows, scratch_rows, group, range, scale });
             }
         }
         let mut all = Self::default();
-        for (k, Use { rows, left, group, range, scale }) in uses.iter().enumerate() {
+        for (k, Use { rows, scratch_rows, group, range, scale }) in uses.iter().enumerate() {
             let same = |other: &Use| (other.rows, other.group) == (*rows, *group);
             if uses[..k].iter().any(same) {
                 continue;
@@ -115,7 +115,7 @@ impl Terms {
                 }
                 Target::Part(part)
             };
-            all.terms.push(Term { rows: *rows, group: *group, target, left: *left });
+            all.terms.push(Term { rows: *rows, group: *group, target, scratch_rows: *scratch_rows });
         }
         all
     }
@@ -146,7 +146,7 @@ impl Terms {
 
     /// Rows of scratch memory that [`accumulate`](Terms::accumulate) needs.
     pub(super) fn scratch_rows(&self) -> usize {
-        self.terms.iter().map(|term| term.left).max().unwrap_or(0)
+        self.terms.iter().map(|term| term.scratch_rows).max().unwrap_or(0)
     }
 
     /// Adds the weighted sums of a tile, whose outputs `output` finds, with the number of its records; `weights` holds the
@@ -176,7 +176,7 @@ impl Terms {
                 Rows::Scatter { rows, index, width } => {
                     let ((rows, lanes), (index, _)) = (output(rows), output(index));
                     let weights = &weights[term.group * lanes..][..lanes];
-                    accumulate::scatter(sums, weights, rows, index, width);
+                    accumulate::scatter(sums, weights, rows, index, width, scratch);
                 }
                 Rows::Positions { left, right, positions } => {
                     let ((left, lanes), (right, _)) = (output(left), output(right));
