@@ -59,7 +59,7 @@ impl RecordWeights {
     ) -> Result<Option<Var<'g>>> {
         match (self, term) {
             (Self::Recognised, Some(term)) => {
-                let squares = term.design.iter().map(|part| part.square().sum());
+                let squares = term.design.iter().map(|part| part.inner(*part));
                 let squared = squares.fold(graph.constant(0.0), |sum, next| sum + next);
                 // A record without features has weight min(1, C/0) = 1.
                 Ok(Some((norm / (squared.sqrt() * term.slope_bound)).min(1.0)))

@@ -1,4 +1,4 @@
-//! Inner products of a column whose records lie one after the other, each record read once.
+//! Inner products of a column whose records lie one after the other, each record read once for two of them and its norm.
 
 use crate::op::ByRecord;
 use crate::op::linear::lane_product;
@@ -9,9 +9,10 @@ use crate::scalar::Scalar;
 use crate::simd::VectorWork;
 use pulp::Simd;
 
-/// Bytes of records that are asked for ahead of their use, and the most and fewest records.
+/// Bytes of records that are asked for ahead of their use, and the most and fewest records. The fewest are a multiple of how many are
+/// taken together.
 const AHEAD_BYTES: usize = 6_400;
-const MOST_AHEAD: usize = 16;
+const MOST_AHEAD: usize = 64;
 const FEWEST_AHEAD: usize = 4;
 /// Bytes of one record that are asked for: what follows them, the processor has guessed by then.
 const MOST_BYTES: usize = 4_096;
@@ -32,29 +33,39 @@ impl<T: Scalar> VectorWork for RunDots<'_, T> {
     #[inline(always)]
     fn call<S: Simd>(self, simd: S) {
         let Self { dots: Dots { column, square, with }, records, batch, lanes, slots, shared } = self;
-        // The slot is taken out, so that others can be written meanwhile.
+        // Slots are taken out, so that others can be written meanwhile.
         let copied = std::mem::take(&mut slots[column.slot]);
         let found = column.find(&copied, (records, &batch[..lanes]));
+        let in_place = records.column(column.column).as_slice().map(|values| (values, batch));
+        let each = EachRecord { records: found, look: LookAhead::new(in_place, column.width) };
+        let mut rest = with.as_slice();
         let mut square = *square;
-        for &Dot { out, shared: array } in with {
-            let array = &shared[array][..column.width];
-            let mut products = std::mem::take(&mut slots[out]);
-            // The squared norm goes with the first of the others.
-            if let Some(square) = square.take() {
-                let ahead = records.column(column.column).as_slice().map(|values| (values, batch));
-                let squares = &mut slots[square][..lanes];
-                let products = &mut products[..lanes];
-                // Side by side, so that one record's sums are computed while another's wait: as many as there are registers for.
-                match T::lanes::<S>() * size_of::<T>() {
-                    64 => products_and_squares::<T, S, 4>(simd, found, array, ahead, products, squares),
-                    _ => products_and_squares::<T, S, 2>(simd, found, array, ahead, products, squares),
-                }
+        // The squared norm goes with the first of the others, or the first two.
+        if let [one, ..] = with.as_slice()
+            && let Some(square) = square.take()
+        {
+            let two = with.get(1);
+            rest = &with[if two.is_some() { 2 } else { 1 }..];
+            let mut squares = std::mem::take(&mut slots[square]);
+            let mut first = std::mem::take(&mut slots[one.out]);
+            let array = &shared[one.shared][..column.width];
+            if let Some(two) = two {
+                let mut second = std::mem::take(&mut slots[two.out]);
+                let arrays = [array, &shared[two.shared][..column.width]];
+                let products = [&mut first[..lanes], &mut second[..lanes]];
+                each.products_and_squares(simd, arrays, products, &mut squares[..lanes]);
+                slots[two.out] = second;
             } else {
-                for (lane, product) in products[..lanes].iter_mut().enumerate() {
-                    *product = lane_product(found.record(lane), array);
-                }
+                each.products_and_squares(simd, [array], [&mut first[..lanes]], &mut squares[..lanes]);
             }
-            slots[out] = products;
+            slots[one.out] = first;
+            slots[square] = squares;
+        }
+        for &Dot { out, shared: array } in rest {
+            let array = &shared[array][..column.width];
+            for (lane, product) in slots[out][..lanes].iter_mut().enumerate() {
+                *product = lane_product(found.record(lane), array);
+            }
         }
         if let Some(square) = square {
             for (lane, squared) in slots[square][..lanes].iter_mut().enumerate() {
@@ -65,35 +76,60 @@ impl<T: Scalar> VectorWork for RunDots<'_, T> {
     }
 }
 
-/// `Σ_k x_k y_k` and `Σ_k x_k²` of each record, for which it is read once, `TOGETHER` of them at a time; `ahead` are the column and the
-/// indices to come.
-#[inline(always)]
-fn products_and_squares<T: Scalar, S: Simd, const TOGETHER: usize>(
-    simd: S,
-    records: ByRecord<'_, T>,
-    array: &[T],
-    ahead: Option<(&[T], &[u64])>,
-    products: &mut [T],
-    squares: &mut [T],
-) {
-    let look = LookAhead::new(ahead, array.len());
-    let (products, last_products) = products.as_chunks_mut::<TOGETHER>();
-    let (squares, last_squares) = squares.as_chunks_mut::<TOGETHER>();
-    let together = products.len() * TOGETHER;
-    for (group, (products, squares)) in products.iter_mut().zip(squares).enumerate() {
-        let mut rows = [&[][..]; TOGETHER];
-        for (k, row) in rows.iter_mut().enumerate() {
-            look.ask(group * TOGETHER + k);
-            *row = records.record(group * TOGETHER + k);
-        }
-        let found = side_by_side(simd, rows, array);
-        for k in 0..TOGETHER {
-            [products[k], squares[k]] = found[k];
+/// A tile's records, and those that are asked for meanwhile.
+struct EachRecord<'a, T> {
+    records: ByRecord<'a, T>,
+    look: LookAhead<'a, T>,
+}
+
+impl<T: Scalar> EachRecord<'_, T> {
+    /// `Σ_k x_k y_k` for each of the arrays and `Σ_k x_k²` of each record, for which it is read once.
+    #[inline(always)]
+    fn products_and_squares<S: Simd, const ARRAYS: usize>(
+        &self,
+        simd: S,
+        arrays: [&[T]; ARRAYS],
+        products: [&mut [T]; ARRAYS],
+        squares: &mut [T],
+    ) {
+        // Side by side, so that one record's sums are computed while another's wait: as many as there are registers for.
+        match T::lanes::<S>() * size_of::<T>() {
+            64 => self.together::<S, ARRAYS, 4>(simd, arrays, products, squares),
+            _ => self.together::<S, ARRAYS, 2>(simd, arrays, products, squares),
         }
     }
-    for (k, (product, square)) in last_products.iter_mut().zip(last_squares).enumerate() {
-        look.ask(together + k);
-        [[*product, *square]] = side_by_side(simd, [records.record(together + k)], array);
+
+    #[inline(always)]
+    fn together<S: Simd, const ARRAYS: usize, const TOGETHER: usize>(
+        &self,
+        simd: S,
+        arrays: [&[T]; ARRAYS],
+        mut products: [&mut [T]; ARRAYS],
+        squares: &mut [T],
+    ) {
+        let lanes = squares.len();
+        let whole = lanes / TOGETHER * TOGETHER;
+        for first in (0..whole).step_by(TOGETHER) {
+            let mut rows = [&[][..]; TOGETHER];
+            self.look.ask(first);
+            for (k, row) in rows.iter_mut().enumerate() {
+                *row = self.records.record(first + k);
+            }
+            let found = side_by_side(simd, rows, arrays);
+            for (k, (dots, square)) in found.into_iter().enumerate() {
+                squares[first + k] = square;
+                for (products, dot) in products.iter_mut().zip(dots) {
+                    products[first + k] = dot;
+                }
+            }
+        }
+        for lane in whole..lanes {
+            let [(dots, square)] = side_by_side(simd, [self.records.record(lane)], arrays);
+            squares[lane] = square;
+            for (products, dot) in products.iter_mut().zip(dots) {
+                products[lane] = dot;
+            }
+        }
     }
 }
 
@@ -111,13 +147,26 @@ impl<'a, T> LookAhead<'a, T> {
     fn new(ahead: Option<(&'a [T], &'a [u64])>, width: usize) -> Self {
         let (column, batch) = ahead.unwrap_or_default();
         let distance = (AHEAD_BYTES / (width * size_of::<T>()).max(1)).clamp(FEWEST_AHEAD, MOST_AHEAD);
+        let distance = distance / FEWEST_AHEAD * FEWEST_AHEAD;
         Self { column, batch, width, distance, asked: width.min(MOST_BYTES / size_of::<T>()) }
     }
 
-    /// To be called before this record is read.
+    /// To be called before this record is read, if its lane is a multiple of [`FEWEST_AHEAD`].
+    ///
+    /// It asks for several at once: where each lies on a page of its own, finding the pages takes longer than anything else, and a
+    /// processor looks for several only if they are asked for in a row.
     #[inline(always)]
     fn ask(&self, lane: usize) {
-        if let Some(&index) = self.batch.get(lane + self.distance) {
+        if lane.is_multiple_of(self.distance) {
+            let from = if lane == 0 { 0 } else { lane + self.distance };
+            let until = (lane + 2 * self.distance).min(self.batch.len());
+            self.ask_for(self.batch.get(from..until).unwrap_or_default());
+        }
+    }
+
+    #[inline(always)]
+    fn ask_for(&self, records: &[u64]) {
+        for &index in records {
             // That of a later tile has not been checked yet.
             let from = (index as usize).saturating_mul(self.width);
             if let Some(record) = self.column.get(from..from.saturating_add(self.asked)) {
@@ -127,24 +176,24 @@ impl<'a, T> LookAhead<'a, T> {
     }
 }
 
-/// The same for some records at once. Every sum is made of as many partial sums as a line of 64 bytes has numbers, added up by
-/// halves, whatever the vectors of the machine: the order, and with it the result, never changes.
+/// `Σ_k x_k y_k` for each array and `Σ_k x_k²`, of some records at once. Every sum is made of as many partial sums as a line of 64 bytes
+/// has numbers, added up by halves, whatever the vectors of the machine: the order, and with it the result, never changes.
 #[inline(always)]
-fn side_by_side<T: Scalar, S: Simd, const COUNT: usize>(
+fn side_by_side<T: Scalar, S: Simd, const COUNT: usize, const ARRAYS: usize>(
     simd: S,
     records: [&[T]; COUNT],
-    array: &[T],
-) -> [[T; 2]; COUNT] {
+    arrays: [&[T]; ARRAYS],
+) -> [([T; ARRAYS], T); COUNT] {
     match PARTIAL_BYTES / (T::lanes::<S>() * size_of::<T>()) {
-        1 => in_vectors::<T, S, COUNT, 1>(simd, records, array),
-        2 => in_vectors::<T, S, COUNT, 2>(simd, records, array),
+        1 => in_vectors::<T, S, COUNT, ARRAYS, 1>(simd, records, arrays),
+        2 => in_vectors::<T, S, COUNT, ARRAYS, 2>(simd, records, arrays),
         _ => {
-            let mut found = [[T::zero(); 2]; COUNT];
-            for (found, record) in found.iter_mut().zip(records) {
-                *found = match PARTIAL_BYTES / size_of::<T>() {
-                    8 => one_by_one::<T, 8>(record, array),
-                    _ => one_by_one::<T, 16>(record, array),
-                };
+            let mut found = [([T::zero(); ARRAYS], T::zero()); COUNT];
+            for ((products, square), record) in found.iter_mut().zip(records) {
+                for (product, array) in products.iter_mut().zip(arrays) {
+                    *product = one_by_one(record, array);
+                }
+                *square = one_by_one(record, record);
             }
             found
         }
@@ -153,86 +202,110 @@ fn side_by_side<T: Scalar, S: Simd, const COUNT: usize>(
 
 /// Where `VECTORS` vectors hold the partial sums.
 #[inline(always)]
-fn in_vectors<T: Scalar, S: Simd, const COUNT: usize, const VECTORS: usize>(
+fn in_vectors<T: Scalar, S: Simd, const COUNT: usize, const ARRAYS: usize, const VECTORS: usize>(
     simd: S,
     records: [&[T]; COUNT],
-    array: &[T],
-) -> [[T; 2]; COUNT] {
-    let (array, rest) = T::split::<S>(array);
-    let (lines, vectors) = array.as_chunks::<VECTORS>();
-    let mut sums = [[[T::zeros(simd); VECTORS]; 2]; COUNT];
+    arrays: [&[T]; ARRAYS],
+) -> [([T; ARRAYS], T); COUNT] {
     // Loops and no closures: a closure that is not inlined would be compiled for another machine.
-    let (mut record_lines, mut record_vectors, mut record_rest) =
-        ([&[][..]; COUNT], [&[][..]; COUNT], [&[][..]; COUNT]);
-    for k in 0..COUNT {
-        let (whole, last) = T::split::<S>(records[k]);
-        let (whole, single) = whole[..array.len()].as_chunks::<VECTORS>();
-        (record_lines[k], record_vectors[k], record_rest[k]) = (&whole[..lines.len()], single, last);
+    let mut products = [[[T::zeros(simd); VECTORS]; ARRAYS]; COUNT];
+    let mut squares = [[T::zeros(simd); VECTORS]; COUNT];
+    let mut whole = [&[][..]; ARRAYS];
+    let mut rest = [&[][..]; ARRAYS];
+    for a in 0..ARRAYS {
+        (whole[a], rest[a]) = T::split::<S>(arrays[a]);
     }
-    for (line, y) in lines.iter().enumerate() {
+    let count = records.first().map_or(0, |record| record.len()) / T::lanes::<S>();
+    let (mut record_whole, mut record_rest) = ([&[][..]; COUNT], [&[][..]; COUNT]);
+    for k in 0..COUNT {
+        let (vectors, last) = T::split::<S>(records[k]);
+        (record_whole[k], record_rest[k]) = (&vectors[..count], last);
+    }
+    for whole in &mut whole {
+        *whole = &whole[..count];
+    }
+    for line in 0..count.div_ceil(VECTORS) {
         for place in 0..VECTORS {
-            for k in 0..COUNT {
-                add::<T, S, VECTORS>(simd, &mut sums[k], place, record_lines[k][line][place], y[place]);
+            let at = line * VECTORS + place;
+            if at < count {
+                let mut y = [T::zeros(simd); ARRAYS];
+                for a in 0..ARRAYS {
+                    y[a] = whole[a][at];
+                }
+                for k in 0..COUNT {
+                    let x = record_whole[k][at];
+                    add::<T, S, ARRAYS, VECTORS>(simd, (&mut products[k], &mut squares[k]), place, x, y);
+                }
             }
         }
     }
-    for (place, &y) in vectors.iter().enumerate() {
+    if !record_rest.first().is_none_or(|rest| rest.is_empty()) {
+        let mut y = [T::zeros(simd); ARRAYS];
+        for a in 0..ARRAYS {
+            y[a] = T::partial(simd, rest[a]);
+        }
         for k in 0..COUNT {
-            add::<T, S, VECTORS>(simd, &mut sums[k], place, record_vectors[k][place], y);
+            let x = T::partial(simd, record_rest[k]);
+            add::<T, S, ARRAYS, VECTORS>(simd, (&mut products[k], &mut squares[k]), count % VECTORS, x, y);
         }
     }
-    if !rest.is_empty() {
-        let y = T::partial(simd, rest);
-        for k in 0..COUNT {
-            add::<T, S, VECTORS>(simd, &mut sums[k], vectors.len(), T::partial(simd, record_rest[k]), y);
-        }
-    }
-    let mut totals = [[T::zero(); 2]; COUNT];
+    let mut totals = [([T::zero(); ARRAYS], T::zero()); COUNT];
     for k in 0..COUNT {
-        for which in 0..2 {
-            let vectors = sums[k][which];
-            // One vector, or two halves.
-            let all = if VECTORS == 2 { T::added(simd, vectors[0], vectors[1]) } else { vectors[0] };
-            totals[k][which] = T::total(simd, all);
+        for a in 0..ARRAYS {
+            totals[k].0[a] = total::<T, S, VECTORS>(simd, products[k][a]);
         }
+        totals[k].1 = total::<T, S, VECTORS>(simd, squares[k]);
     }
     totals
 }
 
-/// Adds `x y` and `x²` to a vector of the partial sums.
+/// The sum of all partial sums, which are one vector or two halves.
 #[inline(always)]
-fn add<T: Scalar, S: Simd, const VECTORS: usize>(
+fn total<T: Scalar, S: Simd, const VECTORS: usize>(simd: S, vectors: [T::Vector<S>; VECTORS]) -> T {
+    T::total(simd, if VECTORS == 2 { T::added(simd, vectors[0], vectors[1]) } else { vectors[0] })
+}
+
+/// Adds `x y` for each array and `x²` to a vector of the partial sums.
+#[inline(always)]
+fn add<T: Scalar, S: Simd, const ARRAYS: usize, const VECTORS: usize>(
     simd: S,
-    [products, squares]: &mut [[T::Vector<S>; VECTORS]; 2],
+    (products, squares): (&mut [[T::Vector<S>; VECTORS]; ARRAYS], &mut [T::Vector<S>; VECTORS]),
     place: usize,
     x: T::Vector<S>,
-    y: T::Vector<S>,
+    y: [T::Vector<S>; ARRAYS],
 ) {
-    products[place] = T::added(simd, products[place], T::multiplied(simd, x, y));
+    for a in 0..ARRAYS {
+        products[a][place] = T::added(simd, products[a][place], T::multiplied(simd, x, y[a]));
+    }
     squares[place] = T::added(simd, squares[place], T::multiplied(simd, x, x));
 }
 
-/// Where vectors are shorter, or there are none.
+/// `Σ_k x_k y_k` where vectors are shorter, or there are none.
 #[inline(always)]
-fn one_by_one<T: Scalar, const PARTIAL: usize>(record: &[T], array: &[T]) -> [T; 2] {
-    let mut sums = [[T::zero(); PARTIAL]; 2];
+fn one_by_one<T: Scalar>(record: &[T], array: &[T]) -> T {
+    match PARTIAL_BYTES / size_of::<T>() {
+        8 => partial_sums::<T, 8>(record, array),
+        _ => partial_sums::<T, 16>(record, array),
+    }
+}
+
+#[inline(always)]
+fn partial_sums<T: Scalar, const PARTIAL: usize>(record: &[T], array: &[T]) -> T {
+    let mut sums = [T::zero(); PARTIAL];
     for (x, y) in record.chunks(PARTIAL).zip(array.chunks(PARTIAL)) {
         for (k, (&x, &y)) in x.iter().zip(y).enumerate() {
-            sums[0][k] += x * y;
-            sums[1][k] += x * x;
+            sums[k] += x * y;
         }
     }
     let mut half = PARTIAL / 2;
     while half > 0 {
-        for sums in &mut sums {
-            for k in 0..half {
-                let more = sums[k + half];
-                sums[k] += more;
-            }
+        for k in 0..half {
+            let more = sums[k + half];
+            sums[k] += more;
         }
         half /= 2;
     }
-    [sums[0][0], sums[1][0]]
+    sums[0]
 }
 
 #[cfg(test)]
@@ -241,35 +314,47 @@ mod tests {
     use crate::simd::dispatch_vectors;
     use proptest::prelude::*;
 
-    /// Products and squares by the instruction set at hand.
-    struct Both<'a, T>(&'a [T], &'a [T], &'a mut Vec<[T; 2]>);
+    /// Products with one array and with two, and squares, by the instruction set at hand.
+    struct All<'a, T>(&'a [T], [&'a [T]; 2], &'a mut Vec<T>);
 
-    impl<T: Scalar> VectorWork for Both<'_, T> {
+    impl<T: Scalar> VectorWork for All<'_, T> {
         #[inline(always)]
         fn call<S: Simd>(self, simd: S) {
-            let Self(record, array, out) = self;
-            let [first, second] = side_by_side(simd, [record, array], array);
-            out.extend([first, second]);
-            out.extend(side_by_side(simd, [record], array));
+            let Self(record, arrays, out) = self;
+            for ([product], square) in side_by_side(simd, [record, arrays[0]], [arrays[0]]) {
+                out.extend([product, square]);
+            }
+            for (products, square) in side_by_side(simd, [record], arrays) {
+                out.extend(products);
+                out.push(square);
+            }
         }
     }
 
-    fn agree<T: Scalar, const PARTIAL: usize>(record: &[T], array: &[T]) {
-        let expected = [one_by_one::<T, PARTIAL>(record, array), one_by_one::<T, PARTIAL>(array, array)];
-        let expected = [expected[0], expected[1], expected[0]].as_flattened().to_vec();
+    fn agree<T: Scalar>(record: &[T], [one, two]: [&[T]; 2]) {
+        let pairs = [
+            (record, one),
+            (record, record),
+            (one, one),
+            (one, one),
+            (record, one),
+            (record, two),
+            (record, record),
+        ];
+        let expected: Vec<T> = pairs.into_iter().map(|(x, y)| one_by_one(x, y)).collect();
         let mut found = Vec::new();
-        dispatch_vectors(Both(record, array, &mut found));
+        dispatch_vectors(All(record, [one, two], &mut found));
         let bits = |values: &[T]| values.iter().map(|value| value.as_f64().to_bits()).collect::<Vec<_>>();
-        assert_eq!(bits(found.as_flattened()), bits(&expected));
+        assert_eq!(bits(&found), bits(&expected));
         found.clear();
         // Without vectors, as on a machine that has none.
-        Both(record, array, &mut found).call(pulp::Scalar::new());
-        assert_eq!(bits(found.as_flattened()), bits(&expected));
+        All(record, [one, two], &mut found).call(pulp::Scalar::new());
+        assert_eq!(bits(&found), bits(&expected));
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = pulp::x86::V3::try_new() {
             found.clear();
-            Both(record, array, &mut found).call(simd);
-            assert_eq!(bits(found.as_flattened()), bits(&expected));
+            All(record, [one, two], &mut found).call(simd);
+            assert_eq!(bits(&found), bits(&expected));
         }
     }
 
@@ -278,10 +363,11 @@ mod tests {
         fn every_instruction_set_adds_up_in_one_order(
             numbers in proptest::collection::vec((-1e3..1e3_f64, -1e3..1e3_f64), 0..150),
         ) {
-            let (record, array): (Vec<f64>, Vec<f64>) = numbers.into_iter().unzip();
-            agree::<f64, 8>(&record, &array);
-            let [record, array] = [record, array].map(|values| values.into_iter().map(|x| x as f32).collect::<Vec<_>>());
-            agree::<f32, 16>(&record, &array);
+            let (record, one): (Vec<f64>, Vec<f64>) = numbers.into_iter().unzip();
+            let two: Vec<f64> = one.iter().rev().copied().collect();
+            agree(&record, [&one, &two]);
+            let single = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<_>>();
+            agree(&single(&record), [&single(&one), &single(&two)]);
         }
 
         /// Partial sums differ from a sum one after the other by rounding: at most `n ε Σ|x y|` each, with `ε` half a unit.
@@ -290,7 +376,7 @@ mod tests {
             numbers in proptest::collection::vec((-1e3..1e3_f64, -1e3..1e3_f64), 1..150),
         ) {
             let (record, array): (Vec<f64>, Vec<f64>) = numbers.iter().copied().unzip();
-            let [product, square] = one_by_one::<f64, 8>(&record, &array);
+            let (product, square) = (one_by_one(&record, &array), one_by_one(&record, &record));
             let exact: f64 = numbers.iter().map(|(x, y)| x * y).sum();
             let size: f64 = numbers.iter().map(|(x, y)| (x * y).abs()).sum();
             let bound = 2.0 * numbers.len() as f64 * f64::EPSILON;
