@@ -51,7 +51,7 @@
 //! | `optimiser`, `tail` | transformations of gradients, schedules, averaging |
 //! | `dp_vi`, `training`, `run` | settings; one run, step by step; whole runs |
 //! | `checkpoint` | runs that survive the process |
-//! | `summaries` | counts, histograms, means and quantiles for preprocessing |
+//! | `summaries` | counts, histograms, means and quantiles for preprocessing; the mean log-likelihood |
 //! | `noise_aware`, `trace_regression`, `linear_algebra` | the posterior corrected for the noise; its curvature from the run's gradients |
 //! | `posterior`, `simulation`, `report` | what comes out; draws from it |
 //!

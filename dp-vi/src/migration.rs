@@ -96,7 +96,7 @@
 //! | `DPSVI(model, guide, optim, loss, clipping_threshold, dp_scale)` | [`DpVi::new(model, guide)`](crate::DpVi) and a budget |
 //! | `SVI`, the same without privacy | [`DpVi::without_privacy`](crate::DpVi::without_privacy), labelled as such in the report |
 //! | `init`, `update` | [`DpVi::start`](crate::DpVi::start), [`Training::step`](crate::Training::step); [`DpVi::fit`](crate::DpVi::fit) for all of it |
-//! | `evaluate`, the loss that `update` returns | not here: the loss of a batch is not private. On public data, a posterior's `Predictive::log_predictive_density` |
+//! | `evaluate`, the loss that `update` returns | not given away: the loss of a batch is not private. Paid for, [`Summaries::log_likelihood`](crate::Summaries::log_likelihood); on public data, a posterior's `Predictive::log_predictive_density` |
 //! | `get_epsilon`, `get_delta` | `fit.privacy()`, a [`PrivacyReport`](crate::PrivacyReport) |
 //! | `approximate_sigma` | `dp_accountant::calibrate_noise_multiplier`; [`DpVi::plan`](crate::DpVi::plan) calls it |
 //! | `subsample_batchify_data` (Feistel) | `dp_sampler::FixedSize`: replace-one only, with the ε of such batches |

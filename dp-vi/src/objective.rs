@@ -105,9 +105,11 @@ fn cotangent_name(site: &str) -> String {
 }
 
 /// An error that says where the records do not fit, but quotes none of them.
-fn without_the_value(error: ppl_core::Error) -> Error {
+pub(crate) fn without_the_value(error: ppl_core::Error) -> Error {
     match error {
-        ppl_core::Error::OutsideSupport { site, support, .. } => Error::Observation { site, support },
+        ppl_core::Error::OutsideSupport { site, support, place, .. } if !place.is_empty() => {
+            Error::Observation { site, support }
+        }
         ppl_core::Error::Index { rows, source_line, .. } => {
             Error::Index { rows, source_line: source_line.to_string() }
         }

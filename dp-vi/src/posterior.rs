@@ -81,6 +81,18 @@ impl Posterior {
         self.map(name, |support, loc, scale| moments(support, loc, scale).0, |draws| moments_of(draws).0)
     }
 
+    /// Posterior means of all sites, by name: a point for [`log_density`](ppl_core::log_density) or
+    /// [`Summaries::log_likelihood`](crate::Summaries::log_likelihood).
+    ///
+    /// The mean of a site with a set of its own (an ordered vector, say) is found number by number; where the set is convex, as all of
+    /// these are but for correlation matrices' Cholesky factors, it is one of its points up to rounding.
+    ///
+    /// # Errors
+    /// As [`mean`](Posterior::mean).
+    pub fn means(&self) -> Result<Values> {
+        self.sites().map(|name| Ok((name.to_owned(), self.mean(name)?))).collect()
+    }
+
     /// Posterior standard deviation of a site's value; zero for a parameter.
     ///
     /// # Errors

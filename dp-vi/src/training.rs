@@ -159,6 +159,18 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         Ok(())
     }
 
+    /// The posterior so far: the guide at the average of the parameters, without a correction. It is made of what has been released, so
+    /// looking at it costs nothing; what is computed from it *and the records* does.
+    #[must_use]
+    pub fn posterior(&self) -> Posterior {
+        let found = self.average.mean(&self.parameters);
+        Posterior::new(
+            &self.shared.sites,
+            self.shared.marginals(&self.guide, &found),
+            self.shared.simulation(&found),
+        )
+    }
+
     /// The guide's draw and the privacy noise of the last step, both standard normals.
     #[cfg(test)]
     pub(crate) fn last_noise(&self) -> (&[f64], &[f64]) {

@@ -5,11 +5,12 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use dp_examples::arguments::{delta, file, positive};
 use dp_examples::program::run;
 use dp_examples::utility::Protocol;
 use dp_examples::utility::table::{Files, Line, Problem, all};
+use dp_vi::Gradients;
 
 /// Measures how good private posteriors are. Without a problem: all of them, on the data under $DP_DATA.
 ///
@@ -49,9 +50,34 @@ struct UtilityArguments {
     #[arg(long, default_value = "1", allow_hyphen_values = true)]
     first_seed: u64,
 
+    /// With respect to what a record's gradient is taken and clipped
+    #[arg(long, value_name = "KIND", value_enum, default_value = "aligned", requires = "problem")]
+    gradients: Kind,
+
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
+}
+
+/// What of a record is clipped and gets noise.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Kind {
+    /// Gradients with respect to the latent values
+    Aligned,
+    /// Gradients with respect to the guide's parameters, prior and entropy outside
+    Vanilla,
+    /// The same, each record with its share of prior and entropy, as in d3p; where a problem states the number of records
+    VanillaWithPrior,
+}
+
+impl From<Kind> for Gradients {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Aligned => Self::Aligned,
+            Kind::Vanilla => Self::Vanilla,
+            Kind::VanillaWithPrior => Self::VanillaWithPrior,
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -59,11 +85,13 @@ fn main() -> ExitCode {
 }
 
 fn utility(arguments: UtilityArguments) -> Result<(), Box<dyn Error>> {
-    let UtilityArguments { problem, train, test, groups, epsilon, delta, runs, first_seed, json } = arguments;
+    let UtilityArguments { problem, train, test, groups, epsilon, delta, .. } = arguments;
+    let UtilityArguments { runs, first_seed, gradients, json, .. } = arguments;
     let mut out = std::io::stdout().lock();
     if let (Some(problem), Some(epsilon)) = (problem, epsilon) {
         let delta = delta.unwrap_or(problem.delta());
-        let protocol = Protocol { epsilon, delta, runs: runs.unwrap_or(problem.runs()), first_seed };
+        let runs = runs.unwrap_or(problem.runs());
+        let protocol = Protocol { epsilon, delta, runs, first_seed, gradients: gradients.into() };
         let outcome = problem.measure(&Files { train, test, groups }, &protocol)?;
         if json {
             writeln!(out, "{}", serde_json::to_string(&outcome)?)?;

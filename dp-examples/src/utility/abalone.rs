@@ -75,6 +75,7 @@ pub fn measure(train: &Path, protocol: &Protocol) -> Result<Outcome, Failure> {
         let (test_x, test_y) = select(&parts.test);
         let fit = DpVi::new(model, AutoNormal::new())
             .budget(protocol.budget())
+            .gradients(protocol.gradients)
             .schedule(Schedule::HoldThenCosine(LEARNING_RATE))
             .steps(STEPS)
             .clip_norm(CLIP_NORM)
@@ -92,7 +93,7 @@ pub fn measure(train: &Path, protocol: &Protocol) -> Result<Outcome, Failure> {
 
 /// Weights are of the order of ten, so Adam needs larger steps than by default.
 const LEARNING_RATE: f64 = 0.4;
-/// More than by default, for the same reason; on full batches they cost time only.
+/// More than by default, for the same reason; on full batches they cost time only. Half as many give 0.002 to 0.004 less.
 const STEPS: u64 = 800;
 /// As with ranks, the direction of the weights is what counts: below the norm of every row, which is at least √2, and clipped to.
 const CLIP_NORM: f64 = 0.5;

@@ -29,6 +29,7 @@ pub fn measure(protocol: &Protocol) -> Result<Outcome, Failure> {
         let reference = Reference::new(&features, &labels)?;
         let fit = DpVi::new(model, AutoNormal::new())
             .budget(protocol.budget())
+            .gradients(protocol.gradients)
             .seed(Seed::for_tests(seed))
             .fit(&records(features, labels)?)?;
         let d = weights.len() as f64;

@@ -100,6 +100,7 @@ pub fn measure(train: &Path, test: &Path, groups: &Path, protocol: &Protocol) ->
     protocol.measure("auc", |seed| {
         let fit = DpVi::new(model(&traits), AutoNormal::new())
             .budget(protocol.budget())
+            .gradients(protocol.gradients)
             .clip_norm(CLIP_NORM)
             .clipping(Clipping::Flat)
             .weights(RecordWeights::None)

@@ -96,6 +96,7 @@ pub fn measure(train: &Path, protocol: &Protocol) -> Result<Outcome, Failure> {
     protocol.measure("error_sd", |seed| {
         let fit = DpVi::new(model, AutoNormal::new())
             .budget(protocol.budget())
+            .gradients(protocol.gradients)
             .seed(Seed::for_tests(seed))
             .fit(&records)?;
         let (mean, sd) = (fit.posterior().mean("w")?, fit.posterior().sd("w")?);

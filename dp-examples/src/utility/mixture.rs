@@ -142,6 +142,7 @@ pub fn measure(train: &Path, test: &Path, protocol: &Protocol) -> Result<Outcome
             PrivateStart { candidates: candidates(width, &seed), range: LIKELIHOODS, share: START_SHARE };
         let fit = DpVi::new(model, AutoNormal::new())
             .budget(protocol.budget())
+            .gradients(protocol.gradients)
             .public_records(count as u64)
             .clipping(Clipping::Quantile(Quantile::default()))
             .start_from(start)

@@ -22,7 +22,7 @@ pub mod mixture;
 pub mod table;
 
 use dp_accountant::{Budget, Relation};
-use dp_vi::PrivacyReport;
+use dp_vi::{Gradients, PrivacyReport};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -41,6 +41,8 @@ pub struct Protocol {
     pub runs: u64,
     /// Seed of the first run; the others follow.
     pub first_seed: u64,
+    /// With respect to what a record's gradient is taken and clipped.
+    pub gradients: Gradients,
 }
 
 impl Protocol {

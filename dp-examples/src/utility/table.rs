@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use dp_vi::Gradients;
 
 use super::{Failure, Outcome, Protocol, abalone, coverage, hierarchical, logistic, mixture};
 
@@ -196,6 +197,7 @@ pub fn all(
                 delta: problem.delta(),
                 runs: runs.unwrap_or(problem.runs()),
                 first_seed,
+                gradients: Gradients::Aligned,
             };
             let line = Line::new(problem, problem.measure(&files, &protocol)?);
             tell(&line)?;

@@ -59,14 +59,25 @@ impl Summaries<'_> {
         purse: &mut (impl Purse + ?Sized),
     ) -> Result<NoisyMean> {
         check_bounds(bounds.0, bounds.1)?;
+        let field = field.into();
+        let values = self.values(&field)?.collect::<Vec<_>>();
+        self.mean_of(values.into_iter(), bounds, noise_multiplier, purse)
+    }
+
+    /// The mean of numbers, one of each record, each clipped to bounds that are in order.
+    pub(super) fn mean_of(
+        &mut self,
+        values: impl Iterator<Item = f64>,
+        bounds: (f64, f64),
+        noise_multiplier: f64,
+        purse: &mut (impl Purse + ?Sized),
+    ) -> Result<NoisyMean> {
         let relation = purse.ledger().budget().relation;
         let reach = match relation {
             Relation::AddRemove => SQRT_2,
             Relation::ReplaceOne => 1.0,
         };
         let unit = Unit::new(noise_multiplier, reach)?;
-        let field = field.into();
-        let values = self.values(&field)?;
         let mut sums = sums(values, bounds, unit);
         self.pay(purse, difference(relation, unit), 1)?;
         match relation {

@@ -1,9 +1,10 @@
-//! Private summaries of single columns, for preprocessing: counts, histograms, means, quantiles.
+//! Private summaries: counts, histograms, means and quantiles of single columns, for preprocessing; the mean log-likelihood.
 
 mod count;
 mod field;
 mod grid;
 mod histogram;
+mod log_likelihood;
 mod mean;
 mod quantile;
 
