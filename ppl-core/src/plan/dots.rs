@@ -234,7 +234,10 @@ fn in_vectors<T: Scalar, S: Simd, const COUNT: usize, const ARRAYS: usize, const
                 }
                 for k in 0..COUNT {
                     let x = record_whole[k][at];
-                    add::<T, S, ARRAYS, VECTORS>(simd, (&mut products[k], &mut squares[k]), place, x, y);
+                    for a in 0..ARRAYS {
+                        add::<T, S>(simd, &mut products[k][a][place], x, y[a]);
+                    }
+                    add::<T, S>(simd, &mut squares[k][place], x, x);
                 }
             }
         }
@@ -246,7 +249,10 @@ fn in_vectors<T: Scalar, S: Simd, const COUNT: usize, const ARRAYS: usize, const
         }
         for k in 0..COUNT {
             let x = T::partial(simd, record_rest[k]);
-            add::<T, S, ARRAYS, VECTORS>(simd, (&mut products[k], &mut squares[k]), count % VECTORS, x, y);
+            for a in 0..ARRAYS {
+                add::<T, S>(simd, &mut products[k][a][count % VECTORS], x, y[a]);
+            }
+            add::<T, S>(simd, &mut squares[k][count % VECTORS], x, x);
         }
     }
     let mut totals = [([T::zero(); ARRAYS], T::zero()); COUNT];
@@ -265,19 +271,10 @@ fn total<T: Scalar, S: Simd, const VECTORS: usize>(simd: S, vectors: [T::Vector<
     T::total(simd, if VECTORS == 2 { T::added(simd, vectors[0], vectors[1]) } else { vectors[0] })
 }
 
-/// Adds `x y` for each array and `x²` to a vector of the partial sums.
+/// Adds `x y` to a vector of partial sums.
 #[inline(always)]
-fn add<T: Scalar, S: Simd, const ARRAYS: usize, const VECTORS: usize>(
-    simd: S,
-    (products, squares): (&mut [[T::Vector<S>; VECTORS]; ARRAYS], &mut [T::Vector<S>; VECTORS]),
-    place: usize,
-    x: T::Vector<S>,
-    y: [T::Vector<S>; ARRAYS],
-) {
-    for a in 0..ARRAYS {
-        products[a][place] = T::added(simd, products[a][place], T::multiplied(simd, x, y[a]));
-    }
-    squares[place] = T::added(simd, squares[place], T::multiplied(simd, x, x));
+fn add<T: Scalar, S: Simd>(simd: S, sum: &mut T::Vector<S>, x: T::Vector<S>, y: T::Vector<S>) {
+    *sum = T::added(simd, *sum, T::multiplied(simd, x, y));
 }
 
 /// `Σ_k x_k y_k` where vectors are shorter, or there are none.
