@@ -257,10 +257,11 @@ fn in_vectors<T: Scalar, S: Simd, const COUNT: usize, const ARRAYS: usize, const
     }
     let mut totals = [([T::zero(); ARRAYS], T::zero()); COUNT];
     for k in 0..COUNT {
-        for a in 0..ARRAYS {
-            totals[k].0[a] = total::<T, S, VECTORS>(simd, products[k][a]);
+        let (of_arrays, square) = &mut totals[k];
+        for (found, &vectors) in of_arrays.iter_mut().zip(&products[k]) {
+            *found = total::<T, S, VECTORS>(simd, vectors);
         }
-        totals[k].1 = total::<T, S, VECTORS>(simd, squares[k]);
+        *square = total::<T, S, VECTORS>(simd, squares[k]);
     }
     totals
 }
