@@ -84,8 +84,8 @@ impl Posterior {
     /// Posterior means of all sites, by name: a point for [`log_density`](ppl_core::log_density) or
     /// [`Summaries::log_likelihood`](crate::Summaries::log_likelihood).
     ///
-    /// The mean of a site with a set of its own (an ordered vector, say) is found number by number; where the set is convex, as all of
-    /// these are but for correlation matrices' Cholesky factors, it is one of its points up to rounding.
+    /// The mean of a site with a set of its own (a simplex, say) is found number by number. Where the set is not convex, such as that of the
+    /// Cholesky factors of correlation matrices, it need not be one of its points.
     ///
     /// # Errors
     /// As [`mean`](Posterior::mean).

@@ -1,5 +1,6 @@
 //! How well values of the latent sites explain the records: the private stand-in for a loss.
 
+use super::mean::{sums, unit};
 use super::{NoisyMean, Summaries, check_bounds};
 use crate::error::Result;
 use crate::objective::without_the_value;
@@ -57,7 +58,8 @@ impl Summaries<'_> {
         let density =
             log_density(model, self.records.behind_the_wall(), values).map_err(without_the_value)?;
         let terms = density.likelihood.iter().map(|&term| if term.is_nan() { bounds.0 } else { term });
-        self.mean_of(terms, bounds, noise_multiplier, purse)
+        let unit = unit(purse, noise_multiplier)?;
+        self.mean_of(sums(terms, bounds, unit), unit, bounds, purse)
     }
 }
 

@@ -18,8 +18,17 @@ pub struct NoisyMean {
     pub count: f64,
 }
 
+/// The grid for the sums of a mean.
+pub(super) fn unit(purse: &(impl Purse + ?Sized), noise_multiplier: f64) -> Result<Unit> {
+    let reach = match purse.ledger().budget().relation {
+        Relation::AddRemove => SQRT_2,
+        Relation::ReplaceOne => 1.0,
+    };
+    Unit::new(noise_multiplier, reach)
+}
+
 /// Sum of the values, from -1 at the lower bound to 1 at the upper one, and the number of records, in steps.
-fn sums(values: impl Iterator<Item = f64>, (lower, upper): (f64, f64), unit: Unit) -> [i128; 2] {
+pub(super) fn sums(values: impl Iterator<Item = f64>, (lower, upper): (f64, f64), unit: Unit) -> [i128; 2] {
     let (middle, half) = (lower + 0.5 * (upper - lower), 0.5 * (upper - lower));
     values.fold([0, 0], |[sum, count], value| {
         let contribution = unit.of((value.clamp(lower, upper) - middle) / half);
@@ -59,26 +68,20 @@ impl Summaries<'_> {
         purse: &mut (impl Purse + ?Sized),
     ) -> Result<NoisyMean> {
         check_bounds(bounds.0, bounds.1)?;
-        let field = field.into();
-        let values = self.values(&field)?.collect::<Vec<_>>();
-        self.mean_of(values.into_iter(), bounds, noise_multiplier, purse)
+        let unit = unit(purse, noise_multiplier)?;
+        let sums = sums(self.values(&field.into())?, bounds, unit);
+        self.mean_of(sums, unit, bounds, purse)
     }
 
-    /// The mean of numbers, one of each record, each clipped to bounds that are in order.
+    /// The mean that these sums of numbers between the bounds make, one number of each record.
     pub(super) fn mean_of(
         &mut self,
-        values: impl Iterator<Item = f64>,
+        mut sums: [i128; 2],
+        unit: Unit,
         bounds: (f64, f64),
-        noise_multiplier: f64,
         purse: &mut (impl Purse + ?Sized),
     ) -> Result<NoisyMean> {
         let relation = purse.ledger().budget().relation;
-        let reach = match relation {
-            Relation::AddRemove => SQRT_2,
-            Relation::ReplaceOne => 1.0,
-        };
-        let unit = Unit::new(noise_multiplier, reach)?;
-        let mut sums = sums(values, bounds, unit);
         self.pay(purse, difference(relation, unit), 1)?;
         match relation {
             Relation::AddRemove => self.add_noise(&mut sums),
