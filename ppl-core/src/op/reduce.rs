@@ -163,10 +163,7 @@ impl Primitive for Reduce {
                         }
                     }
                     Reduce::Softmax { zero_of_none, .. } => {
-                        let (largest, sum) = scratch.split_at_mut(lanes);
-                        let sum = &mut sum[..lanes];
-                        line.largest(largest);
-                        sum.fill(T::zero());
+                        let (largest, sum) = line.largest_and_zeros(scratch);
                         for k in 0..length {
                             let to = place(k) * lanes;
                             line.exponential(k, largest, &mut out[to..to + lanes], sum);
@@ -174,7 +171,7 @@ impl Primitive for Reduce {
                         for k in 0..length {
                             let to = place(k) * lanes;
                             let out = &mut out[to..to + lanes];
-                            for ((out, &sum), &largest) in out.iter_mut().zip(&*sum).zip(&*largest) {
+                            for ((out, &sum), &largest) in out.iter_mut().zip(&*sum).zip(largest) {
                                 let none = zero_of_none && largest == T::neg_infinity();
                                 *out = if none { T::zero() } else { *out / sum };
                             }
@@ -306,15 +303,22 @@ impl<'a, T: Scalar> Line<'a, T> {
         }
     }
 
-    /// For each lane the largest element `m` (−∞ of nothing) and `Σ_k e^{x_k − m}`.
+    /// For each lane the largest element, and a sum to begin with.
     #[inline(always)]
-    fn sum_of_exponentials<'s>(&self, scratch: &'s mut [T]) -> (&'s [T], &'s mut [T]) {
+    fn largest_and_zeros<'s>(&self, scratch: &'s mut [T]) -> (&'s [T], &'s mut [T]) {
         let (largest, sum) = scratch.split_at_mut(self.lanes);
         let sum = &mut sum[..self.lanes];
         self.largest(largest);
         sum.fill(T::zero());
+        (largest, sum)
+    }
+
+    /// For each lane the largest element `m` (−∞ of nothing) and `Σ_k e^{x_k − m}`.
+    #[inline(always)]
+    fn sum_of_exponentials<'s>(&self, scratch: &'s mut [T]) -> (&'s [T], &'s mut [T]) {
+        let (largest, sum) = self.largest_and_zeros(scratch);
         for k in 0..self.length {
-            with_row(sum.iter_mut().zip(&*largest), self.at(k), |(sum, &largest), x| {
+            with_row(sum.iter_mut().zip(largest), self.at(k), |(sum, &largest), x| {
                 *sum += (x - largest).exponential();
             });
         }

@@ -45,7 +45,7 @@ impl<T: Scalar> VectorWork for RunDots<'_, T> {
             && let Some(square) = square.take()
         {
             let two = with.get(1);
-            rest = &with[if two.is_some() { 2 } else { 1 }..];
+            rest = with.get(2..).unwrap_or_default();
             let mut squares = std::mem::take(&mut slots[square]);
             let mut first = std::mem::take(&mut slots[one.out]);
             let array = &shared[one.shared][..column.width];

@@ -126,7 +126,7 @@ impl Fused {
             while start < width {
                 let len = CHUNK.min(width - start);
                 for micro in &self.micros {
-                    micro.run(row, row * width + start, start, len, &mut memory);
+                    micro.run(ChunkPlace { row, at: row * width + start, in_row: start, len }, &mut memory);
                 }
                 start += len;
             }
@@ -162,16 +162,14 @@ impl ChunkPlace {
 }
 
 impl Micro {
-    /// `at` is the position of the chunk in a slot of all rows, `in_row` that in a slot of one row.
     #[inline(always)]
-    fn run<T: Scalar>(&self, row: usize, at: usize, in_row: usize, len: usize, memory: &mut Memory<'_, T>) {
+    fn run<T: Scalar>(&self, place: ChunkPlace, memory: &mut Memory<'_, T>) {
         // The result is taken out, so that the rest can be read meanwhile; no argument lives in the same buffer.
         let (mut buffer, offset) = match self.to {
             To::Register(register) => (std::mem::take(&mut memory.registers[register]), 0),
-            To::Slot(slot) => (std::mem::take(&mut memory.slots[slot]), at),
+            To::Slot(slot) => (std::mem::take(&mut memory.slots[slot]), place.at),
         };
-        let out = &mut buffer[offset..offset + len];
-        let place = ChunkPlace { row, at, in_row, len };
+        let out = &mut buffer[offset..offset + place.len];
         match self.function {
             Function::Load => match place.find(memory, self.args[0]) {
                 Chunk::Many(x) => out.copy_from_slice(x),
