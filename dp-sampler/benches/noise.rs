@@ -5,8 +5,8 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{
-    DiscreteGaussianNoise, DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise, NoiseSource, Purpose,
-    RoundedGaussianNoise, Seed,
+    DiscreteGaussianNoise, DiscreteLaplaceNoise, GaussianNoise, GridGaussianNoise, LaplaceNoise, NoiseSource,
+    Purpose, RoundedGaussianNoise, Seed,
 };
 
 fn fill<T: Copy + Default>(c: &mut Criterion, name: &str, lengths: &[usize], noise: &impl NoiseSource<T>) {
@@ -70,6 +70,7 @@ fn discrete(c: &mut Criterion) {
         let noise = DiscreteLaplaceNoise::new(&seed, numerator, denominator).unwrap();
         fill(c, &format!("discrete laplace/{name}"), &[10, 16_384], &noise);
     }
+    fill(c, "grid gaussian", &[10, 16_384], &GridGaussianNoise::new(&seed));
     fill(c, "rounded gaussian/σ 2^20", &[10, 16_384], &RoundedGaussianNoise::new(&seed, 20).unwrap());
 }
 

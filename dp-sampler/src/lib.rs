@@ -34,6 +34,7 @@
 //! | [`GaussianNoise`], [`LaplaceNoise`] | within 5 units in the last place of a true variable, tails to 13 σ and to 88 | compared with reference values, tested by distribution also beyond 8 σ |
 //! | [`DiscreteGaussianNoise`], [`DiscreteLaplaceNoise`] | the exact law | integers and comparisons that are carried on until decided; the law tested value by value |
 //! | [`RoundedGaussianNoise`] | the law within 2⁻²⁴⁰ | the same |
+//! | [`GridGaussianNoise`] | the law within 2⁻¹²⁰ | proven: doubles with a bound on their error, 256-bit arithmetic where they do not decide |
 //! | [`WithReplacement`] | independent uniform draws | exact integers and rejection |
 //! | [`Shuffle`] | each record once an epoch, in an order as uniform as [`Permutation`] | exact up to 1,024 records, measured above |
 //! | [`BallsInBins`] | each record at one independent step of an epoch: lengths within [`BallsInBinsSampler::deviation`], members as [`Permutation`] | proven in `balls_in_bins::halving` |
@@ -73,8 +74,8 @@ pub use error::{Error, Result};
 pub use fixed_size::{FixedSize, FixedSizeSampler};
 pub use full::{FullBatch, FullBatchSampler};
 pub use noise::{
-    DiscreteGaussianNoise, DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise, MAX_NOISE_CHUNKS, NOISE_CHUNK,
-    Noise, NoiseDistribution, NoiseSource, RoundedGaussianNoise,
+    DiscreteGaussianNoise, DiscreteLaplaceNoise, GaussianNoise, GridGaussianNoise, LaplaceNoise,
+    MAX_NOISE_CHUNKS, NOISE_CHUNK, Noise, NoiseDistribution, NoiseSource, RoundedGaussianNoise,
 };
 pub use permutation::{Images, Permutation};
 pub use poisson::{Poisson, PoissonSampler};

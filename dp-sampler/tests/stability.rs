@@ -4,9 +4,9 @@
 
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{
-    BallsInBins, DiscreteGaussianNoise, DiscreteLaplaceNoise, FixedSize, GaussianNoise, LaplaceNoise,
-    NoiseSource, Permutation, Poisson, Purpose, Result, RoundedGaussianNoise, Seed, Shuffle, Streams,
-    Subsampler, Subsampling, WithReplacement,
+    BallsInBins, DiscreteGaussianNoise, DiscreteLaplaceNoise, FixedSize, GaussianNoise, GridGaussianNoise,
+    LaplaceNoise, NoiseSource, Permutation, Poisson, Purpose, Result, RoundedGaussianNoise, Seed, Shuffle,
+    Streams, Subsampler, Subsampling, WithReplacement,
 };
 
 /// The lines `name,value,value,…` of the golden file; those with `#` say what made them.
@@ -119,5 +119,6 @@ fn discrete_noise_is_stable() -> Result<()> {
     check_noise("discrete laplace 3/2", &DiscreteLaplaceNoise::new(&seed, 3, 2)?, bits);
     check_noise("discrete laplace 2^40", &DiscreteLaplaceNoise::new(&seed, 1 << 40, 1)?, bits);
     check_noise("rounded gaussian 20", &RoundedGaussianNoise::new(&seed, 20)?, bits);
+    check_noise("grid gaussian", &GridGaussianNoise::new(&seed), bits);
     Ok(())
 }

@@ -17,6 +17,12 @@ pub(super) trait Transform<const WORDS: usize, const VALUES: usize> {
     /// Whether the item needs more bits.
     fn is_rare(words: [u32; WORDS]) -> bool;
 
+    /// Both, and not zero for a rare item. Where the second needs what the first computes, it is computed once.
+    #[inline(always)]
+    fn ordinary_or_rare(words: [u32; WORDS]) -> ([Self::Value; VALUES], u64) {
+        (Self::ordinary(words), u64::from(Self::is_rare(words)))
+    }
+
     /// The numbers of a rare item.
     fn rare(words: [u32; WORDS], more: &[u32; 16]) -> [Self::Value; VALUES];
 }
@@ -82,8 +88,9 @@ impl<T: Transform<WORDS, VALUES>, const WORDS: usize, const VALUES: usize> Fill<
         for (words, items) in sliced.as_chunks::<WORDS>().0.iter().zip(items.iter_mut()) {
             for lane in 0..L {
                 let words = std::array::from_fn(|k| words[k][lane]);
-                items[lane] = T::ordinary(words);
-                rare |= u32::from(T::is_rare(words));
+                let (values, is_rare) = T::ordinary_or_rare(words);
+                items[lane] = values;
+                rare |= is_rare;
             }
         }
         for (lane, out) in out.chunks_exact_mut(Self::ITEMS).enumerate() {
@@ -164,3 +171,4 @@ impl Sources {
 /// Labels of the children from which numbers are made. A caller who makes noise from streams of their own leaves these out.
 const DOUBLE: u64 = u64::MAX;
 const SINGLE: u64 = u64::MAX - 1;
+pub(super) const GRID: u64 = u64::MAX - 2;

@@ -14,17 +14,17 @@ pub(super) struct Gaussian;
 pub(super) struct Laplace;
 
 /// Folded words below this have too few bits for a number of full precision.
-const RARE: u64 = 1 << 52;
+pub(super) const RARE: u64 = 1 << 52;
 
 /// A word folded to its distance from the nearer end of its range, below 2⁶³, and all ones where that is the upper end.
 #[inline(always)]
-fn fold(word: u64) -> (u64, u64) {
+pub(super) fn fold(word: u64) -> (u64, u64) {
     let upper = (word as i64 >> 63) as u64;
     (word ^ upper, upper)
 }
 
 #[inline(always)]
-fn long(low: u32, high: u32) -> u64 {
+pub(super) fn long(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
@@ -46,7 +46,7 @@ const ATANH: [f64; 10] = [
 
 /// −ln f where `upper` is zero, −ln(1 − f) where it is all ones, for f in (0, ½].
 #[inline(always)]
-fn negative_ln(f: f64, upper: u64) -> f64 {
+pub(super) fn negative_ln(f: f64, upper: u64) -> f64 {
     const SQRT_HALF_BITS: u64 = FRAC_1_SQRT_2.to_bits();
     const ONE_MINUS_SQRT_HALF: f64 = 0.292_893_218_813_452_5;
     // Each is (1 + g) · 2^exponent with 1 + g in [√½, √2), and g exact.
@@ -98,7 +98,7 @@ const COSINE: [f64; 8] = [
 /// The first two bits choose a quarter turn, centred on an axis; 52 of the others are an angle in (−π/4, π/4), symmetric about it
 /// and never 0, of which cosine and sine are taken. The first terms left out of the series are below 0.79¹⁸ / 18! = 3·10⁻¹⁸.
 #[inline(always)]
-fn cos_sin_turns(word: u64) -> [f64; 2] {
+pub(super) fn cos_sin_turns(word: u64) -> [f64; 2] {
     // The middles of 2^52 cells of [-½, ½).
     let fraction = (f64::from_bits(1023 << 52 | (word << 2) >> 12) - 1.5) + 2_f64.powi(-53);
     let angle = fraction * FRAC_PI_2;
@@ -132,7 +132,7 @@ fn to_double(integer: u64) -> f64 {
 
 /// (folded + ½) · 2^−bits.
 #[inline(always)]
-fn fraction(folded: u64, bits: i32) -> f64 {
+pub(super) fn fraction(folded: u64, bits: i32) -> f64 {
     (to_double(folded) + 0.5) * 2_f64.powi(-bits)
 }
 

@@ -4,7 +4,9 @@ mod continuous;
 pub(crate) mod discrete;
 mod distribution;
 mod double;
+mod fixed;
 mod gaussian;
+mod grid;
 mod laplace;
 pub(crate) mod single;
 #[cfg(test)]
@@ -13,6 +15,7 @@ mod tests;
 pub use discrete::{DiscreteGaussianNoise, DiscreteLaplaceNoise, RoundedGaussianNoise};
 pub use distribution::NoiseDistribution;
 pub use gaussian::GaussianNoise;
+pub use grid::GridGaussianNoise;
 pub use laplace::LaplaceNoise;
 
 use crate::subsampling::sealed::Sealed;

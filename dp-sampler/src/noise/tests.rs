@@ -63,7 +63,10 @@ const LAPLACE_EDGES: [f64; 8] = [2.0, 4.0, 6.0, 7.0, 8.0, 9.0, 10.0, f64::INFINI
 #[test]
 fn values_are_standard_normal() {
     let noise = GaussianNoise::new(&Seed::for_tests(41));
-    for values in [sample::<f32>(&noise, 0), sample::<f64>(&noise, 0)] {
+    let mut steps = vec![0_i64; COUNT];
+    GridGaussianNoise::new(&Seed::for_tests(41)).fill(0, &mut steps);
+    let on_grid = steps.into_iter().map(|x| x as f64 * 2_f64.powi(-32)).collect();
+    for values in [sample::<f32>(&noise, 0), sample::<f64>(&noise, 0), on_grid] {
         assert!(has_law(&values, normal_cdf));
         assert!(has_moments(&values, &NORMAL_MOMENTS));
         assert!(has_tails(&values, normal_cdf, &NORMAL_EDGES));
@@ -137,6 +140,9 @@ fn double_words(radius: u64, angle: u64) -> [u32; 4] {
 #[test]
 fn the_tail_goes_on_beyond_eight_sigma() {
     assert!(has_far_tail(|radius, angle, more| double::Gaussian::rare(double_words(radius, angle), more)));
+    assert!(has_far_tail(|radius, angle, more| {
+        grid::Rounded::rare(double_words(radius, angle), more).map(|x| x as f64 * 2_f64.powi(-32))
+    }));
     // In single precision the first word is zero, and so are eight bits of the 96 that follow.
     let single = |rare: bool| {
         has_far_tail(move |_, angle, more| {
@@ -254,6 +260,10 @@ fn vector_code_makes_the_documented_numbers() {
     gaussian.fill(3, &mut double);
     assert!(single == by_hand::<single::Gaussian, 2, 2>(&streams, u64::MAX - 1, 3, LENGTH));
     assert!(double == by_hand::<double::Gaussian, 4, 2>(&streams, u64::MAX, 3, LENGTH));
+    let mut steps = vec![0_i64; LENGTH];
+    GridGaussianNoise::new(&seed).fill(3, &mut steps);
+    let streams = seed.streams(Purpose::RoundedGaussianNoise);
+    assert!(steps == by_hand::<grid::Rounded, 4, 2>(&streams, u64::MAX - 2, 3, LENGTH));
     let streams = seed.streams(Purpose::LaplaceNoise);
     laplace.fill(3, &mut single);
     laplace.fill(3, &mut double);
@@ -302,18 +312,20 @@ proptest! {
         all_ways_agree(&DiscreteGaussianNoise::new(&seed, 7, 3).unwrap(), step, length, chunk);
         all_ways_agree(&DiscreteLaplaceNoise::new(&seed, 7, 3).unwrap(), step, length, chunk);
         all_ways_agree(&RoundedGaussianNoise::new(&seed, 5).unwrap(), step, length, chunk);
+        all_ways_agree(&GridGaussianNoise::new(&seed), step, length, chunk);
     }
 }
 
 #[test]
 fn noise_says_whether_it_is_secret() {
     for (seed, secret) in [(Seed::for_tests(1), false), (Seed::from_os().unwrap(), true)] {
-        let sources: [&dyn Noise; 5] = [
+        let sources: [&dyn Noise; 6] = [
             &GaussianNoise::new(&seed),
             &LaplaceNoise::new(&seed),
             &DiscreteGaussianNoise::new(&seed, 1, 1).unwrap(),
             &DiscreteLaplaceNoise::new(&seed, 1, 1).unwrap(),
             &RoundedGaussianNoise::new(&seed, 1).unwrap(),
+            &GridGaussianNoise::new(&seed),
         ];
         assert!(sources.iter().all(|noise| noise.is_secret() == secret));
     }
