@@ -372,3 +372,117 @@ fn a_wide_column_of_another_number_type_gives_the_same_bits() {
         }
     }
 }
+
+/// Models whose sums are formed in other ways: by matrix products, over positions, into rows of a table, with cancellation.
+fn larger_models() -> Vec<(&'static str, usize, Build)> {
+    let mut models = models();
+    models.extend::<Vec<(&'static str, usize, Build)>>(vec![
+        ("matrix products", 24, |graph, record| {
+            let w1 = graph.input("w1", [32, 24]).unwrap();
+            let w2 = graph.input("w2", [40, 32]).unwrap();
+            let hidden = w2.dot(w1.dot(record.get("x").unwrap()).tanh()).tanh();
+            (log_likelihood(hidden.sum(), record.get("y").unwrap()), vec![w1, w2])
+        }),
+        ("a matrix at twelve positions", 24, |graph, record| {
+            let w = graph.input("w", [40, 2]).unwrap();
+            let at = record.get("x").unwrap().reshape([2, 12]);
+            (log_likelihood(w.matmul(at).tanh().sum(), record.get("y").unwrap()), vec![w])
+        }),
+        ("two uses that nearly cancel", 24, |graph, record| {
+            let w = graph.input("w", [24, 24]).unwrap();
+            let x = record.get("x").unwrap();
+            let value = w.dot(x).sum() - 0.999_9 * w.dot(x + 1e-4 * x.square()).sum()
+                + 1e-3 * x.dot(w).square().sum();
+            (value, vec![w])
+        }),
+        ("rows of a table", 4, |graph, record| {
+            let table = graph.input("table", [3, 5]).unwrap();
+            let x = record.get("x").unwrap();
+            let rows = table.gather((x.square().slice(0, 0..3) * 2.9).floor());
+            (log_likelihood((rows.square() * x.sum()).sum(), record.get("y").unwrap()), vec![table])
+        }),
+    ]);
+    models
+}
+
+/// `a + b` and what its rounding loses.
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let of_b = sum - a;
+    (sum, (a - (sum - of_b)) + (b - of_b))
+}
+
+/// What is computed for a record is the same to the last bit whoever is beside it, so a sum is near to one of terms that each depend on
+/// one record; and it is as near as is claimed.
+#[test]
+fn sums_are_within_the_bound_on_their_rounding_error() {
+    for (name, width, build) in larger_models() {
+        let records = records(70_000, width);
+        let graph = Graph::new();
+        let (value, frontier) = build(&graph, Record::new(&graph, records.schema()));
+        let groups = vec![0; frontier.len()];
+        let mut gradient = RecordGradient::<f64>::with_bounded_sums(value, &frontier, &groups).unwrap();
+        for (k, array) in frontier.iter().enumerate() {
+            let inputs = ["w", "w1", "w2", "b1", "b2", "s", "centre", "scale", "table", "unused"];
+            let values: Vec<f64> = (0..array.shape().elements()).map(|i| number(100 * k + i) - 0.1).collect();
+            for input in inputs {
+                let _ = gradient.set(input, &values);
+            }
+        }
+        let rho = gradient.summation_error();
+        // For the largest spans and 128 times cancellation, and for 16 records without.
+        assert!((1e-15..1e-10).contains(&rho), "{name}: {rho}");
+        for count in [1, 7, 129, 70_000_usize] {
+            let batch: Vec<u64> = (0..count as u64).rev().collect();
+            let mut norms = vec![0.0; count];
+            gradient.squared_norms(&records, &batch, &mut norms).unwrap();
+            let stride = (count / 50).max(1);
+            for at in (0..count).step_by(stride) {
+                let mut alone = [0.0];
+                gradient.squared_norms(&records, &batch[at..=at], &mut alone).unwrap();
+                assert_eq!(alone[0].to_bits(), norms[at].to_bits(), "{name}: record {at} of {count}");
+            }
+            let mut sum = vec![0.0; gradient.dimension()];
+            gradient.weighted_sum(&records, &batch, clip(0.5), &mut sum).unwrap();
+            let mut exact = [vec![(0.0, 0.0); gradient.dimension()]];
+            gradient
+                .each_weighted(&records, &batch, clip(0.5), &mut exact, |exact, each| {
+                    for ((high, low), &x) in exact.iter_mut().zip(each) {
+                        let (sum, lost) = two_sum(*high, x);
+                        (*high, *low) = (sum, *low + lost);
+                    }
+                })
+                .unwrap();
+            let error =
+                sum.iter().zip(&exact[0]).map(|(sum, (high, low))| ((sum - high) - low).powi(2)).sum::<f64>();
+            // A record's own products round in both.
+            let bound = 2.0 * rho * count as f64 * 0.5;
+            assert!(error.sqrt() <= bound, "{name}, {count} records: {} beyond {bound}", error.sqrt());
+        }
+    }
+}
+
+/// Many spans: what each addition loses is added up beside the sum, so the error does not grow with their number.
+#[test]
+fn sums_of_many_spans_do_not_drift() {
+    let count = 1_000_000;
+    // The first 1,024 make the sum so large that each further span of as many, whose own sum is exact, loses its last digits.
+    let number = |i: usize| if i < 1024 { 2_f64.powi(33) } else { 1.0 + 3.0 * 2_f64.powi(-22) };
+    let x = Array2::from_shape_fn((count, 1), |(i, _)| number(i));
+    let records = Records::from_columns([("x", Column::from(x))]).unwrap();
+    let graph = Graph::new();
+    let w = graph.input("w", [1]).unwrap();
+    let value = Record::new(&graph, records.schema()).get("x").unwrap().dot(w);
+    let mut gradient = RecordGradient::<f64>::new(value, &[w]).unwrap();
+    let batch: Vec<u64> = (0..count as u64).collect();
+    let mut sum = [0.0];
+    let whole = |_: &[f64], weights: &mut [f64]| weights.fill(1.0);
+    gradient.weighted_sum(&records, &batch, whole, &mut sum).unwrap();
+    // The nearest double.
+    let exact = 2_f64.powi(43) + ((count - 1024) as f64 + (3 * (count - 1024)) as f64 * 2_f64.powi(-22));
+    assert_eq!(sum[0], exact);
+    // What plain addition of the spans gives.
+    let of_span = |span: &[u64]| span.iter().map(|&i| number(i as usize)).sum::<f64>();
+    let drifted = batch.chunks(1024).fold(0.0, |sum, span| sum + of_span(span));
+    assert!((drifted - exact).abs() > 0.5, "{drifted} {exact}");
+}

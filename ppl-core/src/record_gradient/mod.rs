@@ -9,6 +9,7 @@
 //! | `tiles` | tiles of records, one after the other or side by side: norms, weights, sums |
 //! | `alone` | each record's weighted gradient, computed by itself |
 //! | `terms`, `accumulate` | weighted sums over the records of a tile |
+//! | `rounding` | how far a sum can be from the sum of what was computed for each record |
 //! | `prepare` | from a value and a frontier to a program |
 //! | `explain` | what was chosen, for people |
 //! | `materialised` | the slow, obvious form |
@@ -22,6 +23,7 @@ mod explain;
 mod materialised;
 mod norm;
 mod prepare;
+mod rounding;
 mod terms;
 mod tiles;
 
@@ -38,6 +40,7 @@ use crate::scalar::Scalar;
 use crate::var::Var;
 use ndarray::Array2;
 use prepare::{Prepared, check_frontier};
+use rounding::Rounding;
 use tiles::{Team, Tiles, Weighing};
 
 /// Weighted sums of per-record gradients, with the gradients themselves never stored.
@@ -103,6 +106,7 @@ pub struct RecordGradient<T> {
     tiles: Tiles,
     team: Team<T>,
     explanation: GradientExplanation,
+    roundings: Vec<Rounding>,
     plain: Plain<T>,
     /// Per-record inputs with the records they were last written for.
     record_inputs: Vec<(String, RecordInputId, usize)>,
@@ -148,9 +152,14 @@ impl<T: Scalar> RecordGradient<T> {
     /// As [`RecordGradient::new`], and if `groups` has another length or leaves a number out.
     #[track_caller]
     pub fn grouped(value: Var<'_>, frontier: &[Var<'_>], groups: &[usize]) -> Result<Self> {
+        Self::prepared(value, frontier, groups, 0.0)
+    }
+
+    #[track_caller]
+    fn prepared(value: Var<'_>, frontier: &[Var<'_>], groups: &[usize], least_excess: f64) -> Result<Self> {
         check_frontier(value, frontier)?;
-        let Prepared { program, terms, mut explanation, dimension, norms, factor_norms, plain } =
-            prepare::prepare::<T>(value, frontier, groups)?;
+        let Prepared { program, terms, mut explanation, dimension, norms, factor_norms, roundings, plain } =
+            prepare::prepare::<T>(value, frontier, groups, least_excess)?;
         let tiles = Tiles { norms, factor_norms, terms, dimension };
         let plan = Plan::with_outputs_by_record(&program, &tiles.outputs_by_record());
         explanation.plan = Some(plan.explain());
@@ -168,7 +177,7 @@ impl<T: Scalar> RecordGradient<T> {
         let (plain_program, terms) = plain;
         let plain_tiles = Tiles { norms: Vec::new(), factor_norms: Vec::new(), terms, dimension };
         let plain = Plain { program: plain_program, tiles: plain_tiles, plan: None };
-        Ok(Self { plan, program, tiles, team, explanation, plain, record_inputs })
+        Ok(Self { plan, program, tiles, team, explanation, roundings, plain, record_inputs })
     }
 
     /// Number of elements of all frontier arrays together; the length of a sum.

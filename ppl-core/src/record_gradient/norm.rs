@@ -61,7 +61,8 @@ pub(super) fn excess<T: Scalar>(contributions: &[Contribution<'_>]) -> Option<f6
     (excess <= LARGEST_EXCESS).then_some(excess)
 }
 
-fn positions_of(contribution: &Contribution<'_>) -> usize {
+/// Positions at which a contribution's array was used: vectors that are added up for one record.
+pub(super) fn positions_of(contribution: &Contribution<'_>) -> usize {
     match contribution.core {
         Core::Positions { left, .. } => left.sizes()[0],
         Core::Scatter { rows, .. } => rows.shape().dims()[0],

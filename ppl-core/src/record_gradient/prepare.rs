@@ -5,6 +5,7 @@ use super::contribution::{Contribution, Core, total};
 use super::cost::{self, Form};
 use super::explain::{Alternative, ArrayExplanation, GradientExplanation, describe};
 use super::norm::{self, square};
+use super::rounding::Rounding;
 use super::terms::{Site, Terms};
 use crate::diff::require_per_record_scalar;
 use crate::error::{Error, Result};
@@ -22,6 +23,8 @@ pub(super) struct Prepared {
     pub(super) dimension: usize,
     pub(super) norms: Vec<Option<usize>>,
     pub(super) factor_norms: Vec<usize>,
+    /// How the sum of each array rounds.
+    pub(super) roundings: Vec<Rounding>,
     /// The same without norms.
     pub(super) plain: (Program, Terms),
 }
@@ -45,12 +48,15 @@ struct Decided<'g> {
     contributions: Vec<Contribution<'g>>,
     squared_norm: Option<Var<'g>>,
     explanation: ArrayExplanation,
+    rounding: Rounding,
 }
 
+/// `least_excess` is the least part of the contributions' own squared norms that is added where they may cancel each other.
 pub(super) fn prepare<'g, T: Scalar>(
     value: Var<'g>,
     frontier: &[Var<'g>],
     groups: &[usize],
+    least_excess: f64,
 ) -> Result<Prepared> {
     let count = check_groups(frontier.len(), groups)?;
     let apart = backward::contributions(value, frontier)?;
@@ -58,7 +64,7 @@ pub(super) fn prepare<'g, T: Scalar>(
         .iter()
         .zip(&apart)
         .zip(groups)
-        .map(|((array, each), &group)| decide::<T>(*array, each, group))
+        .map(|((array, each), &group)| decide::<T>(*array, each, group, least_excess))
         .collect();
     let mut outputs = Outputs::default();
     let norms = (0..count)
@@ -89,7 +95,9 @@ pub(super) fn prepare<'g, T: Scalar>(
         let contributions: Vec<&[Contribution<'g>]> = apart.iter().map(Vec::as_slice).collect();
         Terms::new(&sites(frontier, &contributions, &vec![0; frontier.len()]), |value| plain.place(value))
     };
+    let roundings = decided.iter().map(|each| each.rounding).collect();
     Ok(Prepared {
+        roundings,
         program: Program::new(value.graph(), &outputs.0)?.simplified_exactly(),
         terms,
         explanation: GradientExplanation {
@@ -118,7 +126,12 @@ fn sites<'a, 'g>(
 }
 
 /// Chooses how the contributions to one array are contracted.
-fn decide<'g, T: Scalar>(array: Var<'g>, apart: &[Contribution<'g>], group: usize) -> Decided<'g> {
+fn decide<'g, T: Scalar>(
+    array: Var<'g>,
+    apart: &[Contribution<'g>],
+    group: usize,
+    least_excess: f64,
+) -> Decided<'g> {
     let costs_apart = cost::apart(apart);
     let mut explanation = ArrayExplanation {
         name: name(array),
@@ -144,7 +157,7 @@ fn decide<'g, T: Scalar>(array: Var<'g>, apart: &[Contribution<'g>], group: usiz
             let found = norm::excess::<T>(several).filter(|_| norm::has_factors(several));
             match found {
                 Some(found) if costs_apart.total() <= costs_built.total() => {
-                    excess = found;
+                    excess = found.max(least_excess);
                     explanation.form = Form::Gram;
                     explanation.alternative =
                         Some(Alternative { form: Form::Built, costs: costs_built, too_coarse: false });
@@ -166,7 +179,8 @@ fn decide<'g, T: Scalar>(array: Var<'g>, apart: &[Contribution<'g>], group: usiz
         }
     }
     let squared_norm = norm::squared_norm::<T>(&contributions, excess);
-    Decided { contributions, squared_norm, explanation }
+    let rounding = Rounding::new(&contributions, excess);
+    Decided { contributions, squared_norm, explanation, rounding }
 }
 
 fn name(array: Var<'_>) -> String {

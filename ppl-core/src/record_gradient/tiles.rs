@@ -25,7 +25,7 @@ const SPAN: usize = 1024;
 const BUFFERED: usize = 1 << 14;
 
 /// Records of a span: a whole number of tiles. A large tile, or one of a program with large products, is a span of its own.
-fn span(tile: usize) -> usize {
+pub(super) fn span(tile: usize) -> usize {
     if tile >= 64 { tile } else { SPAN / tile * tile }
 }
 
@@ -76,7 +76,15 @@ pub(super) struct Tiles {
 #[derive(Clone, Debug)]
 pub(super) struct Team<T> {
     pub(super) members: Vec<Buffers<T>>,
+    totals: Totals<T>,
+}
+
+/// What is collected of all spans beside the sums.
+#[derive(Clone, Debug)]
+struct Totals<T> {
     parts: Vec<T>,
+    /// What rounding has taken from the sums and then from the parts, where there are many spans.
+    lost: Vec<T>,
 }
 
 /// A tile that has been run.
@@ -91,7 +99,8 @@ pub(super) struct Done<'a, T> {
 impl Tiles {
     /// A team of one.
     pub(super) fn team<T: Scalar>(&self, tile: usize) -> Team<T> {
-        Team { members: vec![self.buffers(tile)], parts: vec![T::zero(); self.terms.parts()] }
+        let totals = Totals { parts: vec![T::zero(); self.terms.parts()], lost: Vec::new() };
+        Team { members: vec![self.buffers(tile)], totals }
     }
 
     /// Outputs that may lie record after record: those that are only added up, as they are or as right factors.
@@ -123,7 +132,7 @@ impl Tiles {
         team: &mut Team<T>,
         (records, batch): (&Records, &[u64]),
         work: impl Fn(&mut Done<'_, T>, &mut Buffers<T>, usize) + Sync,
-        mut collect: impl FnMut(usize, &mut Vec<T>, &[Buffers<T>]),
+        mut collect: impl FnMut(usize, &mut Totals<T>, &[Buffers<T>]),
     ) -> Result<()> {
         let (tile, span) = (plan.tile(), span(plan.tile()));
         let spans = batch.len().div_ceil(span);
@@ -172,7 +181,7 @@ impl Tiles {
                     spans.into_iter().try_for_each(|(number, member)| one(number, workspace, member))
                 })?;
             }
-            collect(first, &mut team.parts, members);
+            collect(first, &mut team.totals, members);
         }
         Ok(())
     }
@@ -189,7 +198,12 @@ impl Tiles {
         sums: &mut [T],
     ) -> Result<()> {
         sums.fill(T::zero());
-        team.parts.fill(T::zero());
+        team.totals.parts.fill(T::zero());
+        team.totals.lost.clear();
+        let many = batch.1.len().div_ceil(span(plan.tile())) > FEW_SPANS;
+        if many {
+            team.totals.lost.resize(sums.len() + team.totals.parts.len(), T::zero());
+        }
         let work = |done: &mut Done<'_, T>, buffers: &mut Buffers<T>, from: usize| {
             match weigh {
                 Some((weighing, weigh)) => self.weigh(done, buffers, weighing, weigh),
@@ -202,14 +216,25 @@ impl Tiles {
             let Buffers { weights, scratch, sums, parts, .. } = buffers;
             self.terms.accumulate(|index| done.output(index), weights, sums, parts, scratch);
         };
-        self.waves(plan, team, batch, work, |_, parts, members| {
+        self.waves(plan, team, batch, work, |_, Totals { parts, lost }, members| {
             for member in members {
-                add(sums, &member.sums);
-                add(parts, &member.parts);
+                if many {
+                    let (of_sums, of_parts) = lost.split_at_mut(sums.len());
+                    add_two(sums, of_sums, &member.sums);
+                    add_two(parts, of_parts, &member.parts);
+                } else {
+                    add(sums, &member.sums);
+                    add(parts, &member.parts);
+                }
             }
         })?;
+        let Totals { parts, lost } = &mut team.totals;
+        if many {
+            add(sums, &lost[..sums.len()]);
+            add(parts, &lost[sums.len()..]);
+        }
         let (runner, _) = plan.parts();
-        self.terms.finish(|index| runner.shared_output(index), sums, &team.parts);
+        self.terms.finish(|index| runner.shared_output(index), sums, parts);
         Ok(())
     }
 
@@ -359,6 +384,20 @@ impl<T: Scalar> Done<'_, T> {
     /// Sets one record's part of all outputs to zero, but of those that stay record after record.
     fn clear(&mut self, lane: usize) {
         self.runner.clear_lane(self.workspace, lane);
+    }
+}
+
+/// Spans up to which sums are added up as they are. More would make the rounding error grow with the number of records, so what each addition
+/// loses is added up beside the sum.
+pub(super) const FEW_SPANS: usize = 64;
+
+/// `sums += more`, and what was lost to rounding: `sum + x = fl(sum + x) + lost`, exactly (Knuth's two-sum).
+fn add_two<T: Scalar>(sums: &mut [T], lost: &mut [T], more: &[T]) {
+    for ((sum, lost), &x) in sums.iter_mut().zip(lost).zip(more) {
+        let total = *sum + x;
+        let of_x = total - *sum;
+        *lost += (*sum - (total - of_x)) + (x - of_x);
+        *sum = total;
     }
 }
 
