@@ -273,7 +273,7 @@ mod tests {
         let budget = Budget { epsilon: 2.0, delta: 1e-4, relation: Relation::AddRemove };
         for (noise, gradients) in [
             (PrivacyNoise::Continuous, Gradients::Aligned),
-            (PrivacyNoise::OnGrid, Gradients::Aligned),
+            (PrivacyNoise::Exact, Gradients::Aligned),
             (PrivacyNoise::Continuous, Gradients::Vanilla),
         ] {
             let fit = |seed| {

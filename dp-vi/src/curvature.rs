@@ -2,7 +2,7 @@
 
 use crate::clip::{ClipNorm, Rule, Sensitivity};
 use crate::error::{Error, Result};
-use crate::grid::{GridSum, PrivacyNoise};
+use crate::grid::{Grid, PrivacyNoise};
 use crate::linear_algebra::map_eigenvalues;
 use crate::schemes::event;
 use crate::sensitive::Sensitive;
@@ -18,6 +18,16 @@ pub enum CurvatureShape {
     Full,
     /// The diagonal.
     Diagonal,
+}
+
+impl CurvatureShape {
+    /// Numbers that are released of a matrix with `n` rows.
+    pub(crate) fn released(self, n: usize) -> usize {
+        match self {
+            Self::Full => n * (n + 1) / 2,
+            Self::Diagonal => n,
+        }
+    }
 }
 
 /// Told where a curvature is asked for that has no program.
@@ -50,7 +60,7 @@ pub(crate) fn curvature_program<'g>(
             (matrix, bend * design.square().inner(matrix))
         }
     };
-    Ok(RecordGradient::<f64>::new(value, &[matrix])?)
+    Ok(RecordGradient::with_bounded_sums(value, &[matrix], &[0])?)
 }
 
 /// Releases `S ≈ −Σ_i w_i ∂²ℓ_i/∂u²` once, over all records.
@@ -83,8 +93,8 @@ pub(crate) struct CurvatureRelease {
     clip: ClipNorm,
     noise_multiplier: f64,
     noise: GaussianNoise,
-    /// Where sums and noise are integers.
-    grid: Option<GridSum>,
+    /// Where noise is exact.
+    grid: Option<Grid>,
     elements: usize,
     paid: bool,
 }
@@ -108,9 +118,9 @@ impl CurvatureRelease {
     pub(crate) fn with_noise(mut self, noise: PrivacyNoise, seed: &Seed) -> Result<Self> {
         self.grid = match noise {
             PrivacyNoise::Continuous => None,
-            PrivacyNoise::OnGrid => {
+            PrivacyNoise::Exact => {
                 let streams = seed.streams(Purpose::Custom("curvature release on a grid"));
-                Some(GridSum::new(streams, self.released(), self.noise_multiplier, false)?)
+                Some(Grid::new(streams, self.released(), self.noise_multiplier, &self.gradient, false)?)
             }
         };
         Ok(self)
@@ -118,11 +128,7 @@ impl CurvatureRelease {
 
     /// Numbers that are released.
     fn released(&self) -> usize {
-        let n = self.elements;
-        match self.shape {
-            CurvatureShape::Full => n * (n + 1) / 2,
-            CurvatureShape::Diagonal => n,
-        }
+        self.shape.released(self.elements)
     }
 
     /// `v(S)` of a record's part, as its program has it.
@@ -186,22 +192,32 @@ impl CurvatureRelease {
         let mut vector = vec![0.0; self.released()];
         let norm = self.clip.norm();
         let isometric = Self::isometric(self.shape, n);
-        if let Some(grid) = &mut self.grid {
-            let rule = Rule::Flat(self.clip);
-            grid.sum((&rule, norm), &mut self.gradient, (records, &all), Some(&isometric))?;
-            grid.add_noise(number, norm, |element, noisy| vector[element] = noisy);
-        } else {
-            let mut sum = vec![0.0; self.gradient.dimension()];
-            let clip = self.clip;
-            let weigh = |squared: &[f64], weights: &mut [f64]| clip.weigh(squared, weights);
-            self.gradient.weighted_sum(records, &all, weigh, &mut sum)?;
-            isometric(&sum, &mut vector);
-            let deviation = self.noise_multiplier * self.sensitivity().term();
-            let mut standard = vec![0.0; vector.len()];
-            self.noise.fill(number, &mut standard);
-            for (sum, z) in vector.iter_mut().zip(&standard) {
-                let finite = if sum.is_finite() { *sum } else { 0.0 };
-                *sum = finite + deviation * z;
+        let mut sum = vec![0.0; self.gradient.dimension()];
+        let clip = self.clip;
+        let weigh = |squared: &[f64], weights: &mut [f64]| clip.weigh(squared, weights);
+        let noise = (number, norm, 1.0);
+        match &mut self.grid {
+            Some(grid) if grid.takes_sums_of(&all) => {
+                self.gradient.weighted_sum(records, &all, weigh, &mut sum)?;
+                let mut released = vec![0.0; vector.len()];
+                isometric(&sum, &mut released);
+                grid.add_noise(&released, noise, &mut vector);
+            }
+            Some(grid) => {
+                let rule = Rule::Flat(clip);
+                grid.sum_apart((&rule, norm), &mut self.gradient, (records, &all), isometric)?;
+                grid.add_noise_apart(noise, &mut vector);
+            }
+            None => {
+                self.gradient.weighted_sum(records, &all, weigh, &mut sum)?;
+                isometric(&sum, &mut vector);
+                let deviation = self.noise_multiplier * self.sensitivity().term();
+                let mut standard = vec![0.0; vector.len()];
+                self.noise.fill(number, &mut standard);
+                for (sum, z) in vector.iter_mut().zip(&standard) {
+                    let finite = if sum.is_finite() { *sum } else { 0.0 };
+                    *sum = finite + deviation * z;
+                }
             }
         }
         // From here on everything is public.

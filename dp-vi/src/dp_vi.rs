@@ -59,7 +59,7 @@ use std::path::PathBuf;
 /// | bound on gradients | weights for generalised linear terms; else a quantile where a number of records is stated; else clipping | [`weights`](DpVi::weights), [`clipping`](DpVi::clipping) |
 /// | draws | a mirrored pair | [`draws`](DpVi::draws) |
 /// | gradients | with respect to latent values; or to the guide's parameters, for comparison | [`gradients`](DpVi::gradients) |
-/// | noise | floating point, as the proofs' real numbers; or exact, on a grid | [`noise`](DpVi::noise) |
+/// | noise | exact, on a grid; or in floating point, for comparison | [`noise`](DpVi::noise) |
 /// | posterior | corrected for the noise where there are weights, for 15 % of the budget | [`correction`](DpVi::correction) |
 /// | start | where unconstrained values are 0 | [`start_at`](DpVi::start_at), [`start_from`](DpVi::start_from) |
 /// | optimiser | Adam at rate 0.05, held and lowered | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
@@ -108,7 +108,7 @@ impl<M: Model, G: Guide> DpVi<M, G, Poisson> {
                 clip_norm: None,
                 clipping: None,
                 draws: Draws::Antithetic,
-                noise: PrivacyNoise::Continuous,
+                noise: PrivacyNoise::default(),
                 gradients: Gradients::Aligned,
                 correction: Correction::Recognised,
                 curvature_share: 0.15,
@@ -221,8 +221,8 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// What kind of numbers noise is added to; by default to floating-point sums. [`PrivacyNoise::OnGrid`] leaves no rounding error between the
-    /// proof and what is computed, and takes longer.
+    /// How noise is added; by default exactly, so that no rounding error stands between the proof and what is computed.
+    /// [`PrivacyNoise::Continuous`] is for comparisons.
     #[must_use]
     pub fn noise(mut self, noise: PrivacyNoise) -> Self {
         self.settings.noise = noise;
@@ -513,7 +513,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
                     }
                 };
                 let sum = NoisySum::new(rule, clip, calibrated.noise_multiplier)?;
-                Protection::Gaussian(sum.with_noise(plan.noise, seed, gradient.dimension())?)
+                Protection::Gaussian(sum.with_noise(plan.noise, seed, &gradient)?)
             }
         };
         let elements = shared.frontier_elements;

@@ -2,7 +2,7 @@
 
 use crate::clip::{ClipNorm, Rule, Sensitivity};
 use crate::error::{Error, Result};
-use crate::grid::{GridSum, PrivacyNoise};
+use crate::grid::{Grid, PrivacyNoise};
 use crate::optimiser::SavedState;
 use crate::quantile::Adaptive;
 use crate::schemes::{Pricing, sampling_rate};
@@ -85,8 +85,8 @@ pub(crate) struct NoisySum {
     /// `C`, now.
     pub(crate) clip: ClipNorm,
     noise_multiplier: f64,
-    /// Where sums and noise are integers.
-    pub(crate) grid: Option<Box<GridSum>>,
+    /// Where noise is exact.
+    pub(crate) grid: Option<Box<Grid>>,
 }
 
 impl NoisySum {
@@ -96,14 +96,19 @@ impl NoisySum {
         Ok(Self { rule, clip, noise_multiplier, grid: None })
     }
 
-    /// The same with this kind of noise, on gradients of so many elements.
-    pub(crate) fn with_noise(mut self, noise: PrivacyNoise, seed: &Seed, elements: usize) -> Result<Self> {
+    /// The same with this kind of noise, on sums that this gradient forms.
+    pub(crate) fn with_noise(
+        mut self,
+        noise: PrivacyNoise,
+        seed: &Seed,
+        gradient: &RecordGradient<f64>,
+    ) -> Result<Self> {
         self.grid = match noise {
             PrivacyNoise::Continuous => None,
-            PrivacyNoise::OnGrid => {
+            PrivacyNoise::Exact => {
                 let streams = seed.streams(Purpose::RoundedGaussianNoise);
-                let grid = GridSum::new(streams, elements, self.noise_multiplier, self.beside() > 0)?;
-                Some(Box::new(grid))
+                let (elements, count) = (gradient.dimension(), self.beside() > 0);
+                Some(Box::new(Grid::new(streams, elements, self.noise_multiplier, gradient, count)?))
             }
         };
         Ok(self)
@@ -126,6 +131,36 @@ impl NoisySum {
     /// Numbers that are released beside the sum.
     fn beside(&self) -> usize {
         usize::from(matches!(self.rule, Rule::Quantile(_)))
+    }
+
+    /// Makes one release with exact noise into `out`, and returns the standard deviation of the noise in each element.
+    fn release_exactly(
+        &mut self,
+        gradient: &mut RecordGradient<f64>,
+        (records, batch): (&Records, &[u64]),
+        (number, rate): (u64, f64),
+        sum: &mut [f64],
+        out: &mut [f64],
+    ) -> Result<f64> {
+        let norm = self.clip.norm();
+        let Some(grid) = &mut self.grid else {
+            return Err(Error::Conflict("this sum has no grid"));
+        };
+        let noise = (number, norm, 1.0 / rate);
+        if grid.takes_sums_of(batch) {
+            self.rule.sum(gradient, records, batch, sum)?;
+            grid.add_noise(sum, noise, out);
+        } else {
+            let whole = |gradient: &[f64], vector: &mut [f64]| vector.copy_from_slice(gradient);
+            grid.sum_apart((&self.rule, norm), gradient, (records, batch), whole)?;
+            grid.add_noise_apart(noise, out);
+        }
+        if let Rule::Quantile(adaptive) = &mut self.rule {
+            let halves = adaptive.halves(batch.len());
+            adaptive.follow(grid.noisy_count(halves))?;
+            self.clip = adaptive.clip();
+        }
+        Ok(grid.noise_scale(norm) / rate)
     }
 
     /// Releases what goes beside the sum of a batch, with the standard normals for it.
@@ -233,7 +268,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         records: &'r Sensitive<Records>,
         seed: Seed,
     ) -> Result<Self> {
-        let noise = PrivacyNoise::Continuous;
+        let noise = PrivacyNoise::default();
         Self::with_noise(gradient, (clip_norm, noise_multiplier), noise, subsampling, records, seed)
     }
 
@@ -250,7 +285,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     /// # let value = Record::new(&graph, records.schema()).get("x")?.dot(w);
     /// # let gradient = RecordGradient::new(value, &[w])?;
     /// let (plan, seed) = (Poisson::rate(0.5)?, Seed::from_os()?);
-    /// let exact = PrivateGradient::with_noise(gradient, (1.0, 2.0), PrivacyNoise::OnGrid, &plan, &records, seed)?;
+    /// let exact = PrivateGradient::with_noise(gradient, (1.0, 2.0), PrivacyNoise::Exact, &plan, &records, seed)?;
     /// let fast = "Gaussian mechanism with noise multiplier 2, Poisson sampling at rate 0.5";
     /// assert_eq!(exact.event()?.unwrap().to_string(), fast); // the same event
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -268,7 +303,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     ) -> Result<Self> {
         let clip = ClipNorm::new(clip_norm, gradient.dimension())?;
         let sum = NoisySum::new(Rule::Flat(clip), clip, noise_multiplier)?;
-        let sum = sum.with_noise(noise, &seed, gradient.dimension())?;
+        let sum = sum.with_noise(noise, &seed, &gradient)?;
         Self::with(gradient, Protection::Gaussian(sum), subsampling, records, (&seed, &[]))
     }
 
@@ -470,7 +505,13 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         match &mut self.protection {
             Protection::Gaussian(noisy) if noisy.grid.is_some() => {
                 let batch = (records, self.batch.as_slice());
-                self.added = noisy.release_on_grid(&mut self.gradient, batch, (step, self.rate), out)?;
+                self.added = noisy.release_exactly(
+                    &mut self.gradient,
+                    batch,
+                    (step, self.rate),
+                    &mut self.sum,
+                    out,
+                )?;
             }
             Protection::Gaussian(noisy) => {
                 noisy.rule.sum(&mut self.gradient, records, &self.batch, &mut self.sum)?;

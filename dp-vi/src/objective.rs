@@ -336,7 +336,7 @@ fn record_programs<'g>(
         true => (0..recipe.draws.number()).flat_map(|_| 0..frontier.len()).collect(),
         false => vec![0; arrays.len()],
     };
-    let gradient = RecordGradient::<f64>::grouped(weighted(value), &arrays, &sites)?;
+    let gradient = RecordGradient::with_bounded_sums(weighted(value), &arrays, &sites)?;
     let curvature = match (recipe.curvature, &term) {
         (Some(shape), Some(term)) => Some(curvature_program(traced, term, weight, shape)?),
         (Some(_), None) => return Err(NOT_LINEAR),

@@ -334,9 +334,11 @@ impl Settings {
             plan.steps = steps;
             let calibrated = spending.calibrate(&plan.scheme, steps)?;
             plan.waste = Some(spending.waste(&plan.scheme, steps, &calibrated)?);
-            if self.noise == PrivacyNoise::OnGrid {
-                let curvature = plan.curvature.map(|curvature| curvature.noise_multiplier);
-                curvature.into_iter().chain([calibrated.noise_multiplier]).try_for_each(grid::check)?;
+            if self.noise == PrivacyNoise::Exact {
+                grid::check(calibrated.noise_multiplier, elements * self.draws.number())?;
+                if let Some(curvature) = plan.curvature {
+                    grid::check(curvature.noise_multiplier, curvature.shape.released(elements))?;
+                }
             }
             plan.calibrated = Some(calibrated);
         }
@@ -562,10 +564,13 @@ impl PrivacyPlan {
                 "gradients: with respect to the guide's parameters, with a share of prior and entropy in each; for comparison"
             )),
         }
-        if self.noise == PrivacyNoise::OnGrid && self.budget.is_some() {
-            line(format_args!(
-                "noise: exact, on sums of integers; each record's gradient by itself, which takes longer"
-            ));
+        if self.budget.is_some() {
+            line(match self.noise {
+                PrivacyNoise::Exact => format_args!("noise: exact, on sums rounded to a grid"),
+                PrivacyNoise::Continuous => format_args!(
+                    "noise: floating point; the guarantee takes it for real numbers, and an attacker who sees all digits can break it"
+                ),
+            });
         }
         for reason in &self.reasons {
             line(format_args!("{reason}"));

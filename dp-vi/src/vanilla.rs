@@ -120,7 +120,7 @@ impl<'g, M: Model> Ingredients<'_, 'g, M> {
         let touched: Vec<bool> = (0..variables.len()).map(|k| everything.is_touched(k)).collect();
         let arrays: Vec<Var<'g>> =
             variables.iter().zip(&touched).filter(|(_, touched)| **touched).map(|(&var, _)| var).collect();
-        let gradient = RecordGradient::<f64>::new(value, &arrays)?;
+        let gradient = RecordGradient::with_bounded_sums(value, &arrays, &vec![0; arrays.len()])?;
         let elements = |k: usize| variables[k].shape().elements();
         let mut released = ranges((0..variables.len()).filter(|&k| touched[k]).map(|k| (k, elements(k))));
         let parameters = ranges((0..variables.len()).map(|k| (k, elements(k))))

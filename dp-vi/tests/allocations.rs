@@ -68,7 +68,7 @@ fn a_step_allocates_nothing_whatever_is_switched_on() {
     let y = Array1::from_shape_fn(500, |i| (i % 2) as f64);
     let records =
         Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap());
-    let noises = [PrivacyNoise::Continuous, PrivacyNoise::OnGrid];
+    let noises = [PrivacyNoise::Continuous, PrivacyNoise::Exact];
     let clippings = [Clipping::Flat, Clipping::PerSite, Clipping::Quantile(Quantile::default())];
     let draws = [Draws::Single, Draws::Antithetic];
     for (clipping, draws, noise) in clippings

@@ -15,7 +15,7 @@ mod common;
 use common::{BUDGET, Folder, Run, STEPS, bits, logistic, people, run};
 
 fn exact() -> Run {
-    run().noise(PrivacyNoise::OnGrid).seed(Seed::for_tests(9))
+    run().noise(PrivacyNoise::Exact).seed(Seed::for_tests(9))
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn exact_noise_costs_what_continuous_noise_costs_and_the_report_says_what_it_cov
         (report.epsilon, report.noise_multiplier, report.releases.clone(), report.clip_norm)
     };
     assert_eq!(told(&fast), told(&exact));
-    assert_eq!(exact.privacy().noise, Some(PrivacyNoise::OnGrid));
+    assert_eq!(exact.privacy().noise, Some(PrivacyNoise::Exact));
     let open = |fit: &Fit| fit.privacy().to_string().contains("rounding is not covered");
     assert!(open(&fast) && !open(&exact));
     assert!(exact.privacy().to_string().contains("exact noise on a grid"));
@@ -37,7 +37,7 @@ fn exact_noise_costs_what_continuous_noise_costs_and_the_report_says_what_it_cov
     let start = PrivateStart { candidates: vec![w(0.0), w(1.0)], range: (-3.0, 0.0), share: 0.2 };
     assert!(open(&self::exact().start_from(start).fit(&records).unwrap()));
     let plan = self::exact().plan(records.schema()).unwrap();
-    assert!(plan.noise == PrivacyNoise::OnGrid && plan.explain().contains("noise: exact"));
+    assert!(plan.noise == PrivacyNoise::Exact && plan.explain().contains("noise: exact"));
 }
 
 /// With hardly any noise both kinds find the same posterior, whatever is switched on.
@@ -61,7 +61,7 @@ fn with_little_noise_both_kinds_find_the_same() {
             let vi = with(run().budget(budget)).subsample(FullBatch).noise(noise);
             vi.seed(Seed::for_tests(4)).fit(&records).unwrap()
         };
-        let (fast, exact) = (fit(PrivacyNoise::Continuous), fit(PrivacyNoise::OnGrid));
+        let (fast, exact) = (fit(PrivacyNoise::Continuous), fit(PrivacyNoise::Exact));
         let sigma = fast.privacy().noise_multiplier.unwrap();
         let (a, b) = (fast.uncorrected().mean("w").unwrap(), exact.uncorrected().mean("w").unwrap());
         for (a, b) in a.iter().zip(&b) {
@@ -88,7 +88,7 @@ fn runs_with_exact_noise_are_resumed_bit_for_bit_and_not_with_another() {
         with(exact()).checkpoint(&path, 10).on_progress(stop).fit(&records).unwrap();
         let other = with(run()).checkpoint(&path, 10).resume(&records).unwrap_err().to_string();
         assert!(other.contains("protection"), "{other}");
-        let resumed = with(run().noise(PrivacyNoise::OnGrid)).checkpoint(&path, 10).resume(&records).unwrap();
+        let resumed = with(run().noise(PrivacyNoise::Exact)).checkpoint(&path, 10).resume(&records).unwrap();
         assert_eq!(bits(&resumed), whole);
         assert_eq!(resumed.privacy().steps_done, STEPS);
     }
@@ -114,7 +114,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
 fn every_scheme_and_relation_can_have_exact_noise() {
     let records = people(60, false);
     let vi = || {
-        let vi = DpVi::new(logistic, AutoNormal::new()).noise(PrivacyNoise::OnGrid).steps(12);
+        let vi = DpVi::new(logistic, AutoNormal::new()).noise(PrivacyNoise::Exact).steps(12);
         vi.seed(Seed::for_tests(2))
     };
     let replace = Budget { relation: Relation::ReplaceOne, ..BUDGET };

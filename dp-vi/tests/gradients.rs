@@ -73,7 +73,7 @@ fn what_does_not_go_with_vanilla_gradients_is_refused_with_a_reason() {
     // With exact noise, under either relation, with a quantile.
     for relation in [Relation::AddRemove, Relation::ReplaceOne] {
         let quantile = Clipping::Quantile(dp_vi::Quantile::default());
-        let vi = vi().budget(Budget { relation, ..BUDGET }).noise(PrivacyNoise::OnGrid);
+        let vi = vi().budget(Budget { relation, ..BUDGET }).noise(PrivacyNoise::Exact);
         let fit = vi.public_records(40).clipping(quantile).seed(Seed::for_tests(1)).fit(&records).unwrap();
         assert!(fit.posterior().mean("w").unwrap().iter().all(|x| x.is_finite()));
     }

@@ -77,7 +77,7 @@ fn with_little_noise_it_is_the_released_curvature_and_it_takes_no_budget() {
 fn resumed_bit_for_bit_and_refused_with_a_reason() {
     let (records, folder) = (people(3), Folder::new());
     let path = folder.file("run");
-    let exact = || run(20.0, Correction::TraceRegression).noise(PrivacyNoise::OnGrid).steps(80);
+    let exact = || run(20.0, Correction::TraceRegression).noise(PrivacyNoise::Exact).steps(80);
     let bits = |fit: &Fit| -> Vec<u64> {
         let found = fit.noise_aware().unwrap();
         found.mean.iter().chain(&found.covariance).map(|x| x.to_bits()).collect()
@@ -88,7 +88,7 @@ fn resumed_bit_for_bit_and_refused_with_a_reason() {
         false => ControlFlow::Break(()),
     };
     exact().seed(Seed::for_tests(5)).checkpoint(&path, 10).on_progress(stop).fit(&records).unwrap();
-    let other = run(20.0, Correction::None).noise(PrivacyNoise::OnGrid).steps(80).checkpoint(&path, 10);
+    let other = run(20.0, Correction::None).noise(PrivacyNoise::Exact).steps(80).checkpoint(&path, 10);
     assert!(matches!(other.resume(&records), Err(Error::CheckpointOfAnother { .. })));
     let resumed = exact().checkpoint(&path, 10).resume(&records).unwrap();
     assert_eq!(bits(&resumed), bits(&whole));

@@ -4,7 +4,9 @@ use std::time::Instant;
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::Poisson;
-use dp_vi::{AutoNormal, Clipping, Correction, DpVi, Draws, Quantile, RecordWeights, Schedule, Sensitive};
+use dp_vi::{
+    AutoNormal, Clipping, Correction, DpVi, Draws, PrivacyNoise, Quantile, RecordWeights, Schedule, Sensitive,
+};
 use ppl_core::{Ctx, Graph, Model, RecordGradient, Records, Unconstrained, trace};
 
 use super::data::{normals, seed};
@@ -71,21 +73,26 @@ impl<M: Model + Clone> Inference<M> {
 
         let steps = stopwatch.most_repetitions();
         let mut private = self.settings(steps)?.budget(BUDGET).start(&behind)?;
+        let continuous = self.settings(steps)?.noise(PrivacyNoise::Continuous).budget(BUDGET);
+        let mut continuous = continuous.start(&behind)?;
         let mut plain = self.settings(steps)?.without_privacy().start(&behind)?;
         let mut private = || Ok(private.step()?);
+        let mut continuous = || Ok(continuous.step()?);
         let mut plain = || Ok(plain.step()?);
-        let (private, plain, hand_us) = match by_hand {
+        let (private, continuous, plain, hand_us) = match by_hand {
             None => {
-                let [private, plain] = stopwatch.compare([&mut private, &mut plain])?;
-                (private, plain, None)
+                let [private, continuous, plain] =
+                    stopwatch.compare([&mut private, &mut continuous, &mut plain])?;
+                (private, continuous, plain, None)
             }
             Some(by_hand) => {
                 let mut by_hand = || {
                     by_hand();
                     Ok(())
                 };
-                let [private, plain, hand] = stopwatch.compare([&mut private, &mut plain, &mut by_hand])?;
-                (private, plain, Some(hand.median_us))
+                let [private, continuous, plain, hand] =
+                    stopwatch.compare([&mut private, &mut continuous, &mut plain, &mut by_hand])?;
+                (private, continuous, plain, Some(hand.median_us))
             }
         };
         let mut adaptive = self
@@ -106,8 +113,10 @@ impl<M: Model + Clone> Inference<M> {
         };
         Ok(Measurement {
             private_us: private.median_us,
+            continuous_us: continuous.median_us,
             plain_us: plain.median_us,
             private_best_us: private.best_us,
+            continuous_best_us: continuous.best_us,
             plain_best_us: plain.best_us,
             private_adaptive_us: Some(adaptive.median_us),
             hand_us,

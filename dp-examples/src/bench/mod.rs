@@ -75,12 +75,16 @@ impl Workload {
 /// What was found for one workload. Times are microseconds, medians over blocks unless the name says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measurement {
-    /// One private step: draw, gather, per-record gradient, clip, sum, noise, divide, Adam.
+    /// One private step: draw, gather, per-record gradient, clip, sum, exact noise, divide, Adam.
     pub private_us: f64,
+    /// The same step with floating-point noise on floating-point sums ([`PrivacyNoise::Continuous`](dp_vi::PrivacyNoise)).
+    pub continuous_us: f64,
     /// The same step without clipping and noise.
     pub plain_us: f64,
     /// The fastest block of private steps.
     pub private_best_us: f64,
+    /// The fastest block of private steps with floating-point noise.
+    pub continuous_best_us: f64,
     /// The fastest block of plain steps.
     pub plain_best_us: f64,
     /// A private step at a mirrored pair of draws and with a clip norm that follows a quantile, where `DpVi` makes it.
@@ -120,17 +124,25 @@ impl std::fmt::Display for Report {
         writeln!(f, "Microseconds a step: medians, with the best block in brackets")?;
         writeln!(
             f,
-            "{:<14}{:>24}{:>24}{:>8}{:>10}{:>20}{:>12}",
-            "", "private", "plain", "ratio", "by hand", "mirrored, adaptive", "prepare/ms"
+            "{:<14}{:>24}{:>24}{:>24}{:>8}{:>10}{:>20}{:>12}",
+            "",
+            "private",
+            "continuous noise",
+            "plain",
+            "ratio",
+            "by hand",
+            "mirrored, adaptive",
+            "prepare/ms"
         )?;
         for (workload, m) in &self.workloads {
             let or_dash = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.2}"));
             let with_best = |median: f64, best: f64| format!("{median:.2} ({best:.2})");
             writeln!(
                 f,
-                "{:<14}{:>24}{:>24}{:>8.2}{:>10}{:>20}{:>12.2}",
+                "{:<14}{:>24}{:>24}{:>24}{:>8.2}{:>10}{:>20}{:>12.2}",
                 workload.name(),
                 with_best(m.private_us, m.private_best_us),
+                with_best(m.continuous_us, m.continuous_best_us),
                 with_best(m.plain_us, m.plain_best_us),
                 m.private_us / m.plain_us,
                 or_dash(m.hand_us),
@@ -171,8 +183,10 @@ mod tests {
         };
         let measurement = Measurement {
             private_us: 28.0,
+            continuous_us: 26.0,
             plain_us: 14.0,
             private_best_us: 27.0,
+            continuous_best_us: 25.0,
             plain_best_us: 13.0,
             private_adaptive_us: Some(40.0),
             hand_us: None,
@@ -186,6 +200,7 @@ mod tests {
         let json = serde_json::to_value(&report).unwrap();
         let mixture = &json["workloads"]["mixture"];
         assert_eq!(mixture["private_us"], 28.0);
+        assert_eq!(mixture["continuous_us"], 26.0);
         assert_eq!(mixture["split"]["clip_and_sum"], 4.0);
         assert!(mixture.get("hand_us").is_none() && mixture["private_adaptive_us"] == 40.0);
         let text = report.to_string();

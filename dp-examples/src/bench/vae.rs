@@ -6,7 +6,9 @@
 use rayon::prelude::*;
 use std::time::Instant;
 
-use dp_sampler::{GaussianNoise, NoiseSource, Poisson, PoissonSampler, Purpose, Subsampler, Subsampling};
+use dp_sampler::{
+    GaussianNoise, GridGaussianNoise, NoiseSource, Poisson, PoissonSampler, Purpose, Subsampler, Subsampling,
+};
 use dp_vi::{
     Chain, ClipNorm, ParameterLayout, ScaleByAdam, ScaleBySchedule, Schedule, StepIndex, Transformation,
 };
@@ -91,7 +93,7 @@ impl Widths {
         let z = m.dot(hidden) + mb + log_scale.exp() * noise;
         let logits = p.dot((v.dot(z) + vb).softplus()) + pb;
         let value = (x * logits - logits.softplus()).sum() - 0.5 * z.square().sum() + log_scale.sum();
-        RecordGradient::new(value, &[w, b, m, mb, s, sb, v, vb, p, pb])
+        RecordGradient::with_bounded_sums(value, &[w, b, m, mb, s, sb, v, vb, p, pb], &[0; 10])
     }
 
     /// Wandering stripes, about a third of the pixels on.
@@ -105,6 +107,79 @@ impl Widths {
     }
 }
 
+/// What is added to a sum, and memory for it.
+enum Noise {
+    /// Nothing.
+    None,
+    /// Exact noise on the rounded sum.
+    Exact { source: GridGaussianNoise, drawn: Vec<i64>, most_records: u64, charge: f64 },
+    /// Floating-point noise on the floating-point sum.
+    Continuous { source: GaussianNoise, drawn: Vec<f32> },
+}
+
+/// Fewest numbers that a thread is given.
+const LEAST: usize = 1 << 14;
+
+impl Noise {
+    /// Exact noise on sums of this gradient; the argument is that of [`PrivacyNoise`](dp_vi::PrivacyNoise), with sums in `f32`.
+    fn exact(gradient: &RecordGradient<f32>) -> Self {
+        // Four times the mean batch: a larger one has a probability below 1e-200, and is refused.
+        let most_records = 4 * BATCH as u64;
+        let rounding = 2.0 * gradient.summation_error() * most_records as f64;
+        let grid = 1.07 * NOISE_MULTIPLIER * (gradient.dimension() as f64).sqrt() / STEPS;
+        let source = GridGaussianNoise::new(&seed());
+        Self::Exact { source, drawn: vec![0; gradient.dimension()], most_records, charge: rounding + grid }
+    }
+
+    fn continuous(dimension: usize) -> Self {
+        Self::Continuous { source: GaussianNoise::new(&seed()), drawn: vec![0.0; dimension] }
+    }
+
+    /// Makes a sum of gradients of norm at most `norm` an estimate of that of all records.
+    fn release(
+        &mut self,
+        sum: &mut [f32],
+        step: u64,
+        batch: u64,
+        norm: f64,
+        rate: f64,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::None => sum.iter_mut().for_each(|sum| *sum /= rate as f32),
+            Self::Exact { source, drawn, most_records, charge } => {
+                if batch > *most_records {
+                    return Err(format!(
+                        "a batch of {batch} records, where rounding is bounded up to {most_records}"
+                    )
+                    .into());
+                }
+                source.fill_parallel(step, drawn);
+                let grid = NOISE_MULTIPLIER * norm * (1.0 + *charge) / STEPS;
+                let (in_steps, unit) = (1.0 / grid, grid / rate);
+                // Below 2⁵¹ steps, adding this rounds to the nearest integer, in the last digits of the sum.
+                const MAGIC: f64 = 6_755_399_441_055_744.0; // 1.5 · 2^52
+                let add = |(sum, drawn): (&mut f32, &i64)| {
+                    let integer = (f64::from(*sum) * in_steps + MAGIC).to_bits().wrapping_add(*drawn as u64);
+                    *sum = ((f64::from_bits(integer) - MAGIC) * unit) as f32;
+                };
+                sum.par_iter_mut().zip(&*drawn).with_min_len(LEAST).for_each(add);
+            }
+            Self::Continuous { source, drawn } => {
+                source.fill_parallel(step, drawn);
+                let (scale, count) = (NOISE_MULTIPLIER * norm, 1.0 / rate);
+                let add = |(sum, z): (&mut f32, &f32)| {
+                    *sum = ((f64::from(*sum) + scale * f64::from(*z)) * count) as f32;
+                };
+                sum.par_iter_mut().zip(&*drawn).with_min_len(LEAST).for_each(add);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Steps of the grid in a standard deviation of the exact noise.
+const STEPS: f64 = (1_u64 << GridGaussianNoise::BITS) as f64;
+
 /// A run, private or plain.
 struct Step<'r> {
     records: &'r Records,
@@ -114,12 +189,11 @@ struct Step<'r> {
     lengths: Vec<usize>,
     clip: Option<ClipNorm>,
     rate: f64,
-    noise: GaussianNoise,
+    noise: Noise,
     draws: GaussianNoise,
     adam: Chain<ScaleByAdam<f32>, ScaleBySchedule>,
     at: Vec<f32>,
     sum: Vec<f32>,
-    standard: Vec<f32>,
     batch: Vec<u64>,
     done: u64,
 }
@@ -129,8 +203,9 @@ impl<'r> Step<'r> {
         records: &'r Records,
         gradient: RecordGradient<f32>,
         initial: &[(String, Vec<f64>)],
-        private: bool,
+        noise: Noise,
     ) -> Result<Self, Failure> {
+        let private = !matches!(noise, Noise::None);
         let rate = BATCH / records.len() as f64;
         let sampler = Poisson::rate(rate)?.bind(records.len() as u64, &seed())?;
         let dimension = gradient.dimension();
@@ -146,12 +221,11 @@ impl<'r> Step<'r> {
             clip: if private { Some(ClipNorm::new(CLIP_NORM, dimension)?) } else { None },
             gradient,
             rate,
-            noise: GaussianNoise::new(&seed()),
+            noise,
             draws: GaussianNoise::with_purpose(&seed(), Purpose::GuideDraws),
             adam,
             at: initial.iter().flat_map(|(_, values)| values.iter().map(|&value| value as f32)).collect(),
             sum: vec![0.0; dimension],
-            standard: vec![0.0; if private { dimension } else { 0 }],
             batch: Vec::with_capacity(longest),
             done: 0,
         })
@@ -174,19 +248,11 @@ impl<'r> Step<'r> {
             Some(clip) => {
                 let weigh = |norms: &[f32], weights: &mut [f32]| clip.weigh(norms, weights);
                 self.gradient.weighted_sum(self.records, &self.batch, weigh, &mut self.sum)?;
-                self.noise.fill_parallel(self.done, &mut self.standard);
-                let (scale, count) = (NOISE_MULTIPLIER * clip.norm(), 1.0 / self.rate);
-                let add = |(sum, z): (&mut f32, &f32)| {
-                    *sum = ((f64::from(*sum) + scale * f64::from(*z)) * count) as f32;
-                };
-                self.sum.par_iter_mut().zip(&self.standard).with_min_len(1 << 14).for_each(add);
             }
-            None => {
-                self.gradient.sum(self.records, &self.batch, &mut self.sum)?;
-                let rate = self.rate as f32;
-                self.sum.iter_mut().for_each(|sum| *sum /= rate);
-            }
+            None => self.gradient.sum(self.records, &self.batch, &mut self.sum)?,
         }
+        let norm = self.clip.map_or(0.0, |clip| clip.norm());
+        self.noise.release(&mut self.sum, self.done, self.batch.len() as u64, norm, self.rate)?;
         let at = StepIndex { step: self.done, steps: u64::MAX };
         self.adam.ascend(&mut self.at, &mut self.sum, at);
         self.done += 1;
@@ -207,15 +273,20 @@ pub fn measure(stopwatch: &Stopwatch) -> Result<Measurement, Failure> {
     let started = Instant::now();
     let gradient = WIDTHS.gradient(records.schema())?;
     let prepare_ms = started.elapsed().as_secs_f64() * 1e3;
-    let mut private = Step::new(&records, gradient, &initial, true)?;
+    let noise = Noise::exact(&gradient);
+    let mut private = Step::new(&records, gradient, &initial, noise)?;
     private.make()?;
     private.make()?;
     let peak_mb_beside_data = held.zip(peak_mb()).map(|(held, peak)| peak - held);
 
     let gradient = WIDTHS.gradient(records.schema())?;
-    let mut plain = Step::new(&records, gradient, &initial, false)?;
-    let timings = stopwatch.compare([&mut || private.make(), &mut || plain.make()])?;
-    drop((private, plain));
+    let noise = Noise::continuous(gradient.dimension());
+    let mut continuous = Step::new(&records, gradient, &initial, noise)?;
+    let gradient = WIDTHS.gradient(records.schema())?;
+    let mut plain = Step::new(&records, gradient, &initial, Noise::None)?;
+    let timings =
+        stopwatch.compare([&mut || private.make(), &mut || continuous.make(), &mut || plain.make()])?;
+    drop((private, continuous, plain));
 
     let mut gradient = WIDTHS.gradient(records.schema())?;
     for (name, values) in &initial {
@@ -232,11 +303,13 @@ pub fn measure(stopwatch: &Stopwatch) -> Result<Measurement, Failure> {
         clip_norm: CLIP_NORM,
         parameters,
     };
-    let [private, plain] = timings;
+    let [private, continuous, plain] = timings;
     Ok(Measurement {
         private_us: private.median_us,
+        continuous_us: continuous.median_us,
         plain_us: plain.median_us,
         private_best_us: private.best_us,
+        continuous_best_us: continuous.best_us,
         plain_best_us: plain.best_us,
         private_adaptive_us: None,
         hand_us: None,

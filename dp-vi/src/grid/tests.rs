@@ -3,7 +3,7 @@ use crate::audit_tests::{STANDARD_ERRORS, separated_epsilon};
 use crate::audits_of_modes::{gradient, records};
 use crate::clip::ClipNorm;
 use crate::curvature::{CurvatureRelease, CurvatureShape};
-use crate::mechanism::{PrivateGradient, Protection};
+use crate::mechanism::{NoisySum, PrivateGradient, Protection};
 use crate::quantile::Quantile;
 use crate::schemes::event;
 use crate::sensitive::Sensitive;
@@ -13,9 +13,17 @@ use ndarray::Array2;
 use ppl_core::{Column, Graph, Record};
 use proptest::prelude::*;
 
-fn grid(elements: usize, noise_multiplier: f64, count: bool) -> Result<GridSum> {
+/// Noise for sums of two arrays of two and three elements; the records do not matter for it.
+fn grid(elements: usize, noise_multiplier: f64, count: bool) -> Result<Grid> {
     let streams = Seed::for_tests(3).streams(Purpose::RoundedGaussianNoise);
-    GridSum::new(streams, elements, noise_multiplier, count)
+    Grid::new(streams, elements, noise_multiplier, &gradient(&records(false), [0, 0]), count)
+}
+
+/// `round(sum · in_steps)`, without noise.
+fn rounded(sum: &[f64], in_steps: f64) -> Vec<f64> {
+    let mut out = vec![0.0; sum.len()];
+    round_and_add(sum, &vec![0; sum.len()], in_steps, 1.0, &mut out);
+    out
 }
 
 proptest! {
@@ -23,55 +31,56 @@ proptest! {
     #[test]
     fn the_grid_has_the_noise_that_is_accounted_for(logarithm in -6.9..13.8_f64, count: bool) {
         let asked = logarithm.exp();
-        let got = grid(2, asked, count).unwrap().noise_multiplier().unwrap();
-        // Up to two steps of at least 2^40/2^20/1.1 in each norm.
-        prop_assert!(got >= asked && got <= asked * (1.0 + 4.0 * asked / DEVIATION + 4e-15), "{got} for {asked}");
+        let grid = grid(2, asked, count).unwrap();
+        let got = grid.accounted(2).unwrap();
+        // The count's half has at least 2^32/1e7 steps and is rounded down, and it makes up a hundredth.
+        let of_count = if count { 0.01 / (DEVIATION / (10.0 * asked) - 1.0) } else { 0.0 };
+        // Seven hundredths of the charge for rounding to the grid are to spare.
+        let spare = 0.08 * asked * 2.0_f64.sqrt() / DEVIATION;
+        prop_assert!(got >= asked && got <= asked * (1.0 + of_count + spare + 1e-14), "{got} for {asked}");
+        let of_gradient = if count { Adaptive::gradient_multiplier(asked) } else { asked };
+        let more = grid.multiplier / of_gradient - 1.0;
+        prop_assert!(more > OF_SUMS && more < OF_SUMS + 1.6 * asked / DEVIATION + 1e-14, "{more}");
     }
 
-    /// In integers: no vector adds more than the norm, and one that is clipped to it is rounded to within a step towards zero.
+    /// Sums that are `shift` apart are, once rounded, integer vectors that are no farther apart than is charged for; small ones and large ones.
     #[test]
-    fn no_record_adds_more_than_the_norm(
-        x in proptest::collection::vec((-30.0..30.0_f64, any::<bool>()), 1..6),
+    fn rounding_moves_neighbours_no_farther_than_is_charged_for(
+        pairs in proptest::collection::vec((-1.0..1.0_f64, -1.0..1.0_f64), 1..40),
+        size in -10.0..25.0_f64,
         logarithm in -6.9..13.8_f64,
         norm in 1e-4..1e4_f64,
-        stretched in prop_oneof![Just(1.0), Just(1.0 + 1e-9), 0.0..3.0_f64],
     ) {
-        let x: Vec<f64> = x.into_iter().map(|(e, minus)| e.exp() * if minus { -1.0 } else { 1.0 }).collect();
-        let length = x.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let vector: Vec<f64> = x.iter().map(|x| x / length * norm * stretched).collect();
-        let steps = steps(logarithm.exp());
-        let scale = steps as f64 / norm * MARGIN;
-        let mut sums = vec![0; vector.len()];
-        add(&mut sums, &vector, scale, square(steps));
-        let added: u128 = sums.iter().map(|m: &i128| m.unsigned_abs().pow(2)).sum();
-        prop_assert!(added <= square(steps));
-        if stretched <= 1.0 {
-            for (sum, x) in sums.iter().zip(&vector) {
-                let (sum, exact) = (*sum as f64, x * scale);
-                prop_assert!(sum.abs() <= exact.abs() && (exact - sum).abs() < 1.0, "{sum} for {exact}");
-            }
-        } else if stretched > 1.0 + 1e-6 && steps > 1 << 22 {
-            prop_assert!(added == 0);
+        let (sum, shift): (Vec<f64>, Vec<f64>) = pairs.into_iter().map(|(sum, shift)| (sum * size.exp2() * norm, shift)).unzip();
+        let length = shift.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-3);
+        let other: Vec<f64> = sum.iter().zip(&shift).map(|(sum, x)| sum + x / length * norm).collect();
+        let grid = grid(sum.len(), logarithm.exp(), false).unwrap();
+        let step = grid.step(norm);
+        let (a, b) = (rounded(&sum, 1.0 / step), rounded(&other, 1.0 / step));
+        prop_assert!(a.iter().chain(&b).all(|x| x.fract() == 0.0));
+        let apart = a.iter().zip(&b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+        let charged = norm * (1.0 + charge(logarithm.exp(), sum.len())) / step;
+        prop_assert!(apart <= charged, "{apart} steps, charged {charged}");
+        // The fast way and the slow one round alike, but for halves.
+        for (x, m) in sum.iter().zip(&a) {
+            prop_assert!((x / step - m).abs() <= 0.5 + 1e-9 + 2.0 * f64::EPSILON * (x / step).abs());
         }
     }
 }
 
 #[test]
-fn hostile_numbers_add_nothing_or_zeros() {
-    let limit = square(1000);
-    for broken in [f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300] {
-        let mut sums = [7, 8];
-        add(&mut sums, &[broken, 0.5], 1000.0, limit);
-        assert_eq!(sums, [7, 8]);
-        add(&mut sums, &[broken; 2], 1000.0, limit);
-        assert_eq!(sums, [7, 8]);
-    }
-    let mut sums = [7, 8];
-    add(&mut sums, &[f64::NAN, 0.5], 1000.0, limit);
-    assert_eq!(sums, [7, 508]);
+fn what_is_out_of_range_is_refused_and_what_is_not_finite_adds_nothing() {
     for value in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-4, 2e6] {
         assert!(grid(1, value, false).unwrap_err().to_string().contains(&value.to_string()));
     }
+    // A standard deviation of 2^32 steps, and a step that is as long as a sixteenth of the norm over √P.
+    assert!(grid(1 << 20, 1e6, false).unwrap_err().to_string().contains("2.5e8"));
+    for broken in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        assert_eq!(rounded(&[broken, 7.2, 1e30], 1.0), [0.0, 7.0, 1e30]);
+    }
+    let mut out = [0.0; 2];
+    round_and_add(&[f64::MAX, -f64::MAX], &[1, -1], 1.0, 1.0, &mut out);
+    assert!(out[0] > 1e38 && out[1] < -1e38);
 }
 
 /// `δ(ε)` between two laws on integer vectors, summed outcome by outcome.
@@ -137,8 +146,17 @@ fn holds((lower, upper): (f64, f64)) -> bool {
     lower <= claimed.upper && claimed.lower <= upper
 }
 
+/// How a sum is formed.
+#[derive(Clone, Copy)]
+enum Way {
+    /// As a whole, and then rounded.
+    Whole,
+    /// From records that are rounded by themselves: what is done for the largest batches.
+    RecordByRecord,
+}
+
 fn mechanism<'r, S: Subsampling>(
-    rule: Rule,
+    (rule, way): (Rule, Way),
     noise_multiplier: f64,
     subsampling: &S,
     records: &'r Sensitive<Records>,
@@ -146,16 +164,19 @@ fn mechanism<'r, S: Subsampling>(
 ) -> PrivateGradient<'r, S::Sampler> {
     let groups = if matches!(rule, Rule::PerSite(_)) { [0, 1] } else { [0, 0] };
     let seed = Seed::for_tests(seed);
-    let sum = NoisySum::new(rule, ClipNorm::new(NORM, 5).unwrap(), noise_multiplier).unwrap();
-    let sum = sum.with_noise(PrivacyNoise::OnGrid, &seed, 5).unwrap();
     let gradient = gradient(records, groups);
+    let sum = NoisySum::new(rule, ClipNorm::new(NORM, 5).unwrap(), noise_multiplier).unwrap();
+    let mut sum = sum.with_noise(PrivacyNoise::Exact, &seed, &gradient).unwrap();
+    if let (Way::RecordByRecord, Some(grid)) = (way, &mut sum.grid) {
+        grid.limit_sums_to(0);
+    }
     PrivateGradient::with(gradient, Protection::Gaussian(sum), subsampling, records, (&seed, &[])).unwrap()
 }
 
 /// Values of the best statistic, in units of the noise that is accounted for.
-fn statistics(rule: impl Fn() -> Rule, actual: f64, canary: bool, n: u64) -> Vec<f64> {
+fn statistics((rule, way): (&dyn Fn() -> Rule, Way), actual: f64, canary: bool, n: u64) -> Vec<f64> {
     let records = records(canary);
-    let mut mechanism = mechanism(rule(), actual, &FullBatch, &records, 40 + u64::from(canary));
+    let mut mechanism = mechanism((rule(), way), actual, &FullBatch, &records, 40 + u64::from(canary));
     mechanism.allow_for_tests(n);
     let direction = match rule() {
         Rule::PerSite(_) => [0.4_f64.sqrt(), -(0.6_f64.sqrt())],
@@ -190,7 +211,8 @@ fn exact_releases_cost_what_is_claimed_however_they_are_clipped() {
             Rule::Quantile(Adaptive::new(quantile, clip(), 5, EXPECTED).unwrap())
         }];
     let n = 60_000;
-    for (number, rule) in rules.into_iter().enumerate() {
+    let ways = rules.into_iter().flat_map(|rule| [(rule, Way::Whole), (rule, Way::RecordByRecord)]);
+    for (number, rule) in ways.enumerate() {
         let audit = |actual: f64| {
             let (present, absent) = (statistics(rule, actual, true, n), statistics(rule, actual, false, n));
             separated_epsilon(&present, &absent, 0.5 / SIGMA)
@@ -211,7 +233,7 @@ fn exact_noise_is_independent_over_elements_and_steps() {
         [("x", 2), ("y", 3)].map(|(name, width)| (name, Column::from(Array2::<f64>::zeros((0, width)))));
     let records = Sensitive::new(Records::from_columns(columns).unwrap());
     let rule = Rule::Flat(ClipNorm::new(NORM, 5).unwrap());
-    let mut mechanism = mechanism(rule, sigma, &Poisson::rate(rate).unwrap(), &records, 31);
+    let mut mechanism = mechanism((rule, Way::Whole), sigma, &Poisson::rate(rate).unwrap(), &records, 31);
     mechanism.allow_for_tests(n);
     let mut elements = vec![Vec::new(); 5];
     let mut out = [0.0; 5];
@@ -219,7 +241,9 @@ fn exact_noise_is_independent_over_elements_and_steps() {
         mechanism.release(&mut out).unwrap();
         elements.iter_mut().zip(out).for_each(|(all, x)| all.push(x * rate / (sigma * NORM)));
     }
-    assert!((mechanism.noise_added() * rate / (sigma * NORM) - 1.0).abs() < 1e-11);
+    // The charge for rounding: 2⁻¹⁴, and that of the grid.
+    let more = mechanism.noise_added() * rate / (sigma * NORM) - 1.0;
+    assert!(more > OF_SUMS && more < OF_SUMS + 1e-8, "{more}");
     let mean = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / n as f64;
     for a in 0..5 {
         assert!((mean(&elements[a], &elements[a]) - 1.0).abs() < STANDARD_ERRORS * (2.0 / n as f64).sqrt());
@@ -230,35 +254,96 @@ fn exact_noise_is_independent_over_elements_and_steps() {
     }
 }
 
-/// Releases without noise to speak of, as integers: with a record removed, the sum differs by exactly what that record adds, whatever the
-/// order and number of the others. (σ = 0.001 leaves 10^15 steps for the norm, and 2^40 of noise.)
+/// Rounded record by record: with a record removed, the sum differs by exactly what that record adds, whatever the order and number of the
+/// others. (σ = 0.001 leaves 4·10^12 steps for the norm.)
 #[test]
 fn a_record_moves_the_sum_by_its_own_integers_and_nothing_else() {
     let row = |k: usize, j: usize| ((k * 31 + j * 17) as f64 * 0.7).sin() * 3.0;
-    let sum_of = |rows: &[usize]| -> Vec<i128> {
+    let clip = ClipNorm::new(NORM, 5).unwrap();
+    let of_rows = |rows: &[usize]| {
         let x = Array2::from_shape_fn((rows.len(), 2), |(i, j)| row(rows[i], j));
         let y = Array2::from_shape_fn((rows.len(), 3), |(i, j)| row(rows[i], 2 + j));
         let records = Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap();
-        let sensitive = Sensitive::new(records.clone());
-        let mut gradient = gradient(&sensitive, [0, 0]);
-        let clip = ClipNorm::new(NORM, 5).unwrap();
+        let gradient = gradient(&Sensitive::new(records.clone()), [0, 0]);
+        (records, gradient, (0..rows.len() as u64).collect::<Vec<_>>())
+    };
+    let sum_of = |rows: &[usize]| -> Vec<i128> {
+        let (records, mut gradient, all) = of_rows(rows);
         let mut grid = grid(5, 0.001, false).unwrap();
-        let all: Vec<u64> = (0..rows.len() as u64).collect();
-        grid.sum((&Rule::Flat(clip), NORM), &mut gradient, (&records, &all), None).unwrap();
-        grid.takers[0].sums.clone()
+        let whole = |gradient: &[f64], vector: &mut [f64]| vector.copy_from_slice(gradient);
+        grid.sum_apart((&Rule::Flat(clip), NORM), &mut gradient, (&records, &all), whole).unwrap();
+        grid.apart[0].clone()
     };
     let all: Vec<usize> = (0..301).collect();
     let whole = sum_of(&all);
+    let limit = NORM / grid(5, 0.001, false).unwrap().step(NORM) + 0.5 * 5.0_f64.sqrt();
     for removed in [0, 7, 150, 300] {
         let mut others: Vec<usize> = all.iter().copied().filter(|&k| k != removed).collect();
         others.reverse();
         let (without, alone) = (sum_of(&others), sum_of(&[removed]));
         let difference: Vec<i128> = whole.iter().zip(&without).map(|(a, b)| a - b).collect();
         assert_eq!(difference, alone);
-        let square: u128 = alone.iter().map(|m| m.unsigned_abs().pow(2)).sum();
-        let steps = grid(5, 0.001, false).unwrap().steps;
-        assert!(square <= super::square(steps) && square as f64 > 0.999_999 * (steps as f64).powi(2));
+        let length = alone.iter().map(|m| (*m as f64).powi(2)).sum::<f64>().sqrt();
+        assert!(length <= limit && length > 0.999_999 * limit);
     }
+    // Rounded as a whole it is the same up to half a step a record, and the bound on the rounding error of the sum.
+    let (records, mut gradient, batch) = of_rows(&all);
+    let mut sum = [0.0; 5];
+    Rule::Flat(clip).sum(&mut gradient, &records, &batch, &mut sum).unwrap();
+    let step = grid(5, 0.001, false).unwrap().step(NORM);
+    let bound = gradient.summation_error() * 301.0 * NORM / step + 0.5 * 302.0;
+    for (a, b) in rounded(&sum, 1.0 / step).iter().zip(&whole) {
+        assert!((a - *b as f64).abs() <= bound, "{a} {b}");
+    }
+}
+
+/// An attack on floating-point noise, for one step on all records: where all gradients are zero, whatever is released is `fl(σC z)` for some double
+/// `z`. Where one is not, other numbers are released too, and each of them gives that record away at any ε.
+///
+/// With exact noise, whatever is released is an integer number of steps as a double, whoever is there.
+#[test]
+fn released_numbers_do_not_tell_by_which_numbers_they_can_be() {
+    let n = 3_000;
+    let sigma = 1.3;
+    let released = |noise: PrivacyNoise, canary: bool| -> (Vec<f64>, f64) {
+        let rows = |width: usize| {
+            Array2::from_shape_fn(
+                (10, width),
+                |(i, j)| if canary && i == 3 { 0.3 + 0.1 * j as f64 } else { 0.0 },
+            )
+        };
+        let columns = [("x", Column::from(rows(2))), ("y", Column::from(rows(3)))];
+        let records = Sensitive::new(Records::from_columns(columns).unwrap());
+        let gradient = gradient(&records, [0, 0]);
+        let seed = Seed::for_tests(60 + u64::from(canary));
+        let mut mechanism =
+            PrivateGradient::with_noise(gradient, (NORM, sigma), noise, &FullBatch, &records, seed).unwrap();
+        mechanism.allow_for_tests(n / 5);
+        let mut all = Vec::new();
+        let mut out = [0.0; 5];
+        for _ in 0..n / 5 {
+            mechanism.release(&mut out).unwrap();
+            all.extend(out);
+        }
+        (all, mechanism.noise_added())
+    };
+    let near = |x: f64| [x.next_down().next_down(), x.next_down(), x, x.next_up(), x.next_up().next_up()];
+    // Whether a number is the product of the standard deviation and some double.
+    let a_product = |x: f64, deviation: f64| near(x / deviation).into_iter().any(|z| deviation * z == x);
+    let a_multiple = |x: f64, deviation: f64| {
+        let step = deviation / DEVIATION;
+        near((x / step).round())
+            .into_iter()
+            .any(|m| (m.round() * step - x).abs() <= 2.0 * f64::EPSILON * x.abs())
+    };
+    let impossible = |(all, deviation): (Vec<f64>, f64), possible: &dyn Fn(f64, f64) -> bool| {
+        all.iter().filter(|&&x| !possible(x, deviation)).count()
+    };
+    let continuous = |canary| impossible(released(PrivacyNoise::Continuous, canary), &a_product);
+    let exact = |canary| impossible(released(PrivacyNoise::Exact, canary), &a_multiple);
+    assert_eq!(continuous(false), 0);
+    assert!(continuous(true) > 100, "{}", continuous(true));
+    assert_eq!((exact(false), exact(true)), (0, 0));
 }
 
 /// The curvature by the grid is that by floating point, but for the noise.
@@ -289,7 +374,7 @@ fn the_curvature_on_the_grid_is_the_curvature() {
             let release = CurvatureRelease::new(program(), shape, norm, sigma, 3, &seed).unwrap();
             release.with_noise(noise, &seed).unwrap().noisy(&sensitive, 0).unwrap()
         };
-        let (fast, exact) = (noisy(PrivacyNoise::Continuous), noisy(PrivacyNoise::OnGrid));
+        let (fast, exact) = (noisy(PrivacyNoise::Continuous), noisy(PrivacyNoise::Exact));
         assert_ne!(fast, exact);
         for (fast, exact) in fast.iter().zip(&exact) {
             // Two noises of 0.0011: nine standard deviations of their difference, α = 2e-19 each.

@@ -99,16 +99,16 @@ pub(crate) fn assumptions(noise: PrivacyNoise, start: bool) -> &'static [&'stati
         (PrivacyNoise::Continuous, _) => &[
             CHOSEN_BLINDLY,
             SECRET,
-            "noise as real numbers: floating-point rounding is not covered",
+            "noise as real numbers: floating-point rounding is not covered, and an attacker who sees all digits can use it",
             COMPUTATION,
         ],
-        (PrivacyNoise::OnGrid, true) => &[
+        (PrivacyNoise::Exact, true) => &[
             CHOSEN_BLINDLY,
             SECRET,
             "the choice of a start as if its sums and its randomness were real numbers: their rounding is not covered",
             COMPUTATION,
         ],
-        (PrivacyNoise::OnGrid, false) => &[CHOSEN_BLINDLY, SECRET, COMPUTATION],
+        (PrivacyNoise::Exact, false) => &[CHOSEN_BLINDLY, SECRET, COMPUTATION],
     }
 }
 

@@ -25,6 +25,13 @@ impl fmt::Display for PrivacyReport {
         // Every printed number is rounded to the safe side.
         let (upper, lower) = (rounded_up(epsilon.upper), rounded_down(epsilon.lower));
         writeln!(f, "({upper}, {:e})-differential privacy, {}.", budget.delta, neighbours(budget.relation))?;
+        if self.noise == Some(PrivacyNoise::Continuous) {
+            writeln!(
+                f,
+                "This takes the noise for real numbers. It was floating-point noise, and an attacker who sees every"
+            )?;
+            writeln!(f, "digit of what was released can break the guarantee.")?;
+        }
         writeln!(f, "In words: {} changes the probability of any set of", change(budget.relation))?;
         writeln!(
             f,
@@ -69,10 +76,10 @@ impl fmt::Display for PrivacyReport {
                 _ => "as a whole",
             };
             writeln!(f, "             gradients clipped to norm {clip} {how}; {} releases", self.steps)?;
-            if self.noise == Some(PrivacyNoise::OnGrid) {
+            if self.noise == Some(PrivacyNoise::Exact) {
                 writeln!(
                     f,
-                    "             sums of integers and exact noise on a grid: no rounding is left out"
+                    "             exact noise on sums rounded to a grid: all rounding is accounted for"
                 )?;
             }
         }
