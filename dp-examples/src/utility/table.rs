@@ -67,7 +67,8 @@ impl Problem {
     pub fn runs(self) -> u64 {
         match self {
             Self::Hierarchical => 16,
-            Self::Logistic => 10,
+            // Few runs say little: the error of a single one varies by half.
+            Self::Logistic => 60,
             Self::Mixture | Self::Abalone => 20,
             Self::Coverage => 60,
         }
