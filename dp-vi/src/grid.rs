@@ -72,10 +72,10 @@ fn charge(noise_multiplier: f64, elements: usize) -> f64 {
     OF_SUMS + 1.07 * noise_multiplier * (elements as f64).sqrt() / DEVIATION
 }
 
-/// Refuses noise multipliers for which the grid is too coarse, or that are no protection.
+/// Refuses noise multipliers for which the grid is too coarse, or finer than 128-bit integers hold.
 pub(crate) fn check(noise_multiplier: f64, elements: usize) -> Result<()> {
-    if !(1e-3..=1_048_576.0).contains(&noise_multiplier) {
-        let (what, requirement) = ("noise multiplier of exact noise", "between 1e-3 and 2^20");
+    if !(1e-12..=1_048_576.0).contains(&noise_multiplier) {
+        let (what, requirement) = ("noise multiplier of exact noise", "between 1e-12 and 2^20");
         return Err(Error::OutOfRange { what, requirement, value: noise_multiplier });
     }
     if charge(noise_multiplier, elements) > MOST_CHARGED {
@@ -205,8 +205,8 @@ impl Grid {
         let mut takers: Vec<_> = self.apart.iter_mut().map(|sums| (sums, vec![0.0; elements])).collect();
         rule.each(gradient, records, batch, &mut takers, |(sums, vector), gradient| {
             map(gradient, vector);
-            // Fewer than 2⁶⁴ records, and below 2⁴³ steps for a norm.
-            let integers = vector.iter().map(|x| i128::from((x * in_steps).round() as i64));
+            // Fewer than 2⁴⁸ records, and below 2⁷³ steps for a norm.
+            let integers = vector.iter().map(|x| (x * in_steps).round() as i128);
             sums.iter_mut().zip(integers).for_each(|(sum, integer)| *sum += integer);
         })?;
         if let Some((first, others)) = self.apart.split_first_mut() {

@@ -21,8 +21,10 @@ fn exact() -> Run {
 #[test]
 fn exact_noise_costs_what_continuous_noise_costs_and_the_report_says_what_it_covers() {
     let records = people(80, false);
-    let (fast, exact) =
-        (run().seed(Seed::for_tests(9)).fit(&records).unwrap(), exact().fit(&records).unwrap());
+    let continuous = run().noise(PrivacyNoise::Continuous).seed(Seed::for_tests(9));
+    let (fast, exact) = (continuous.fit(&records).unwrap(), exact().fit(&records).unwrap());
+    // The default is exact noise.
+    assert_eq!(bits(&run().seed(Seed::for_tests(9)).fit(&records).unwrap()), bits(&exact));
     let told = |fit: &Fit| {
         let report = fit.privacy();
         (report.epsilon, report.noise_multiplier, report.releases.clone(), report.clip_norm)
@@ -31,7 +33,11 @@ fn exact_noise_costs_what_continuous_noise_costs_and_the_report_says_what_it_cov
     assert_eq!(exact.privacy().noise, Some(PrivacyNoise::Exact));
     let open = |fit: &Fit| fit.privacy().to_string().contains("rounding is not covered");
     assert!(open(&fast) && !open(&exact));
-    assert!(exact.privacy().to_string().contains("exact noise on a grid"));
+    assert!(exact.privacy().to_string().contains("exact noise on sums rounded to a grid"));
+    // The caveat stands in the headline, before the words that explain it.
+    let headline = |fit: &Fit| fit.privacy().to_string().split("In words").next().unwrap().to_owned();
+    assert!(headline(&fast).contains("digit of what was released can break the guarantee"));
+    assert!(!headline(&exact).contains("break"));
     // A private start still computes with floating-point numbers.
     let w = |x: f64| BTreeMap::from([("w".to_owned(), Array1::from(vec![x, -x, 0.5]).into_dyn())]);
     let start = PrivateStart { candidates: vec![w(0.0), w(1.0)], range: (-3.0, 0.0), share: 0.2 };
@@ -86,9 +92,13 @@ fn runs_with_exact_noise_are_resumed_bit_for_bit_and_not_with_another() {
             false => ControlFlow::Break(()),
         };
         with(exact()).checkpoint(&path, 10).on_progress(stop).fit(&records).unwrap();
-        let other = with(run()).checkpoint(&path, 10).resume(&records).unwrap_err().to_string();
+        let other = with(run().noise(PrivacyNoise::Continuous))
+            .checkpoint(&path, 10)
+            .resume(&records)
+            .unwrap_err()
+            .to_string();
         assert!(other.contains("protection"), "{other}");
-        let resumed = with(run().noise(PrivacyNoise::Exact)).checkpoint(&path, 10).resume(&records).unwrap();
+        let resumed = with(run()).checkpoint(&path, 10).resume(&records).unwrap();
         assert_eq!(bits(&resumed), whole);
         assert_eq!(resumed.privacy().steps_done, STEPS);
     }
