@@ -277,6 +277,19 @@ pub enum Error {
         /// The budget that was named.
         wanted: Budget,
     },
+    /// A receipt was shown to a ledger that did not write it.
+    #[error("this is not the ledger that was paid from, but another one")]
+    OtherLedger,
+    /// A ledger lacks debits that a receipt is for.
+    #[error(
+        "this ledger no longer has the {wanted} debits that had been made from it; it has {found}: it was restored from an old copy"
+    )]
+    LostDebits {
+        /// How many debits the ledger has.
+        found: u64,
+        /// How many it had when the receipt was written.
+        wanted: u64,
+    },
     /// An event tree holds a node that cannot be read, or an event for which there is no node.
     #[error("{node} at {path} {reason}")]
     DpEvent {

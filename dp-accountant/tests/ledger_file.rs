@@ -1,7 +1,9 @@
 //! Stored ledgers: nothing that was acknowledged is ever lost in silence.
 #![cfg(feature = "ledger-file")]
 
-use dp_accountant::{Budget, Composition, Error, Event, FileLedger, Ledger, Mechanism, Relation, Sampling};
+use dp_accountant::{
+    Budget, Composition, Error, Event, FileLedger, Ledger, Mechanism, Receipt, Relation, Sampling,
+};
 use std::fs;
 use std::path::PathBuf;
 
@@ -35,11 +37,96 @@ fn the_format_is_pinned() {
     drop(ledger);
     let text = fs::read_to_string(&path).expect("text");
     let lines: Vec<&str> = text.lines().collect();
-    let header = r#"dp-accountant ledger 1 {"epsilon":50.0,"delta":0.00001,"relation":"add_remove"}"#;
+    let header = r#"dp-accountant ledger 2 {"epsilon":50.0,"delta":0.00001,"relation":"add_remove"}"#;
     let debit = r#"1 [{"event":{"version":1,"mechanism":{"gaussian":{"noise_multiplier":300.5}},"sampling":"none"},"count":7}]"#;
-    assert_eq!(lines[0].replace("1e-5", "0.00001").split(" #").next(), Some(header));
+    let first = lines[0].replace("1e-5", "0.00001");
+    let (said, number) = first.split(" #").next().and_then(|body| body.rsplit_once(' ')).expect("a number");
+    assert_eq!(said, header);
+    assert!(number.len() == 32 && number.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')));
     assert_eq!(lines[1].split(" #").next(), Some(debit));
     assert_eq!(lines.len(), 2);
+}
+
+/// What the first version wrote, with its checksums.
+const FIRST_VERSION: &str = concat!(
+    r#"dp-accountant ledger 1 {"epsilon":50.0,"delta":1e-5,"relation":"add_remove"} #0768dec626e1633b"#,
+    "\n",
+    r#"1 [{"event":{"version":1,"mechanism":{"gaussian":{"noise_multiplier":300.5}},"sampling":"none"},"count":7}] #227b34154ce1bfac"#,
+    "\n"
+);
+
+#[test]
+fn files_of_the_first_version_are_gone_on_with() {
+    let folder = Folder::new();
+    let path = folder.file();
+    fs::write(&path, FIRST_VERSION).expect("written");
+    let mut ledger = FileLedger::open(&path, BUDGET).expect("opened");
+    assert_eq!(debits(ledger.ledger()), [Composition::single(event(300.5), 7)]);
+    let receipt = ledger.ledger().receipt();
+    ledger.debit(event(300.5), 1).expect("affordable");
+    drop(ledger);
+    let read = FileLedger::read(&path).expect("readable");
+    assert_eq!(read.debits().len(), 2);
+    assert!(fs::read_to_string(&path).expect("text").starts_with(FIRST_VERSION));
+    // It has no number, but its debits can be told from others.
+    read.check_receipt(&receipt).expect("its own");
+    fs::write(&path, FIRST_VERSION.lines().next().expect("a line")).expect("written");
+    let emptied = FileLedger::read(&path).expect("readable");
+    assert_eq!(emptied.check_receipt(&receipt), Err(Error::LostDebits { found: 0, wanted: 1 }));
+    let numbered = FileLedger::create(folder.0.join("numbered"), BUDGET).expect("created");
+    assert_eq!(numbered.ledger().check_receipt(&receipt), Err(Error::OtherLedger));
+}
+
+#[test]
+fn a_ledger_is_known_again_and_an_old_copy_of_it_is_not() {
+    let folder = Folder::new();
+    let path = folder.file();
+    let mut ledger = FileLedger::create(&path, BUDGET).expect("created");
+    ledger.debit(event(300.0), 1).expect("affordable");
+    let old = fs::read(&path).expect("readable");
+    ledger.debit(event(300.0), 2).expect("affordable");
+    let receipt = Receipt::from_bytes(ledger.ledger().receipt().to_bytes());
+    ledger.debit(event(300.0), 3).expect("affordable");
+    drop(ledger);
+    let check = || FileLedger::open(&path, BUDGET).expect("opened").ledger().check_receipt(&receipt);
+    check().expect("the same ledger");
+    // Elsewhere it is the same ledger, too.
+    let moved = folder.0.join("moved");
+    fs::copy(&path, &moved).expect("copied");
+    FileLedger::open(&moved, BUDGET).expect("opened").ledger().check_receipt(&receipt).expect("the same");
+    // An old copy, and an old copy that has been spent from.
+    fs::write(&path, &old).expect("written");
+    assert_eq!(check(), Err(Error::LostDebits { found: 1, wanted: 2 }));
+    FileLedger::open(&path, BUDGET).expect("opened").debit(event(300.0), 9).expect("affordable");
+    assert_eq!(check(), Err(Error::LostDebits { found: 2, wanted: 2 }));
+    // Another file with the same budget and the same debits.
+    fs::remove_file(&path).expect("removed");
+    let mut other = FileLedger::create(&path, BUDGET).expect("created");
+    (1..4).for_each(|count| other.debit(event(300.0), count).expect("affordable"));
+    drop(other);
+    assert_eq!(check(), Err(Error::OtherLedger));
+}
+
+#[test]
+fn a_first_line_that_is_not_this_budgets_is_not_overwritten() {
+    let folder = Folder::new();
+    let path = folder.file();
+    drop(FileLedger::create(&path, BUDGET).expect("created"));
+    let whole = fs::read(&path).expect("readable");
+    let budget = Budget { epsilon: 51.0, ..BUDGET };
+    for length in 0..=whole.len() {
+        // From the digit on that differs, it is the beginning of another ledger's first line.
+        fs::write(&path, &whole[..length]).expect("written");
+        let known = whole.windows(3).position(|at| at == b"50.").expect("the budget") + 1;
+        assert_eq!(FileLedger::create(&path, budget).is_ok(), length <= known, "{length}");
+    }
+    for rest in ["x", "0123456789abcdefx", "00112233445566778899aabbccddeeff #0\n", "\n"] {
+        let known = whole.iter().position(|byte| *byte == b'}').expect("the budget") + 2;
+        let text = [&whole[..known], rest.as_bytes()].concat();
+        fs::write(&path, &text).expect("written");
+        assert!(matches!(FileLedger::create(&path, BUDGET), Err(Error::LedgerExists { .. })), "{rest}");
+        assert_eq!(fs::read(&path).expect("readable"), text);
+    }
 }
 
 #[test]
@@ -147,11 +234,11 @@ fn another_budget_relation_or_version_is_refused() {
         assert!(error.to_string().contains("epsilon 50"), "{error}");
     }
     assert_eq!(*FileLedger::resume(&path).expect("opened").ledger().budget(), BUDGET);
-    let text = String::from_utf8(bytes).expect("text").replacen("ledger 1", "ledger 2", 1);
+    let text = String::from_utf8(bytes).expect("text").replacen("ledger 2", "ledger 3", 1);
     fs::write(&path, text).expect("written");
     assert!(matches!(
         FileLedger::open(&path, BUDGET),
-        Err(Error::LedgerVersion { found: 2, supported: 1, .. })
+        Err(Error::LedgerVersion { found: 3, supported: 2, .. })
     ));
     for (path, bytes) in [(folder.0.join("empty"), ""), (folder.0.join("other"), "epsilon,delta\n1,2\n")] {
         fs::write(&path, bytes).expect("written");

@@ -60,12 +60,15 @@ pub enum Scheme {
         records: u64,
     },
     /// Epochs: each record at one step of an epoch, chosen uniformly and independently of the others.
+    ///
+    /// The number of records is not stated: with a named number of bins the scheme does not depend on it, so it can be
+    /// published where that number is protected. Bins that follow from a batch size are a function of the number of records.
     #[non_exhaustive]
     BallsInBins {
         /// The number of steps in an epoch.
         bins: u64,
-        /// The number of records in an epoch.
-        records: u64,
+        /// The batch size that the number of bins was computed from, with the number of records; `None` if the bins were named.
+        batch: Option<u64>,
     },
 }
 
@@ -83,11 +86,12 @@ impl fmt::Display for Scheme {
             Self::Shuffle { batch, records } => {
                 write!(f, "{batch} at a time of {records} records, in a new random order every epoch")
             }
-            Self::BallsInBins { bins, records } => {
-                write!(
-                    f,
-                    "each of {records} records at one of {bins} steps of an epoch, uniformly and independently"
-                )
+            Self::BallsInBins { bins, batch } => {
+                write!(f, "each record at one of {bins} steps of an epoch, uniformly and independently")?;
+                match batch {
+                    Some(batch) => write!(f, " (as many steps as batches of {batch} need)"),
+                    None => Ok(()),
+                }
             }
         }
     }

@@ -483,14 +483,8 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             true => self.curvature_for_the_guide(&objective, records, budget.is_none(), corrects)?,
             false => None,
         };
-        pay(charges.as_ref())?;
-        if let Some(start) = self.settings.start.as_ref().filter(|_| choosing) {
-            let private = plan.start_epsilon.zip(budget).map(|(epsilon, budget)| (epsilon, budget.relation));
-            recipe.initial.extend(start.choose(&self.model, records, private, seed)?);
-            objective = Objective::new(&self.model, &self.guide, records, &recipe)?;
-        }
         let (curvature, prior) = (objective.curvature.take(), objective.prior_curvature.take());
-        let (gradient, shared) = objective.split();
+        let (gradient, mut shared) = objective.split();
         let subsampling = match self.subsampling {
             Chosen::Named(subsampling) => subsampling,
             Chosen::Open(make) => make(sampling_rate(&plan.scheme)?)?,
@@ -517,25 +511,39 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             }
         };
         let elements = shared.frontier_elements;
-        let gradient =
+        let mut gradient =
             PrivateGradient::with(gradient, protection, &subsampling, records, (seed, &shared.record_noise))?;
-        if gradient.event()? != charges.as_ref().map(|charges| charges.step) {
-            return Err(Error::Conflict("the mechanism's event is not the one that was planned for"));
+        match (&charges, gradient.event()?) {
+            (None, None) => {}
+            (Some(charges), Some(event)) => charges.check(event, &gradient.scheme(), gradient.rate())?,
+            _ => return Err(Error::Conflict("there is noise without a price, or a price without noise")),
         }
-        let release = match (curvature, plan.curvature) {
+        let mut release = match (curvature, plan.curvature) {
             (Some(program), Some(planned)) => {
                 let (clip, sigma) = (planned.clip_norm, planned.noise_multiplier);
-                let mut release = CurvatureRelease::new(program, planned.shape, clip, sigma, elements, seed)?
+                let release = CurvatureRelease::new(program, planned.shape, clip, sigma, elements, seed)?
                     .with_noise(plan.noise, seed)?;
                 if !charges.as_ref().is_some_and(|charges| charges.holds(&release.event().ok())) {
                     return Err(Error::Conflict("the curvature's event is not the one that was planned for"));
                 }
-                release.was_paid_for();
                 Some(CurvatureFrom::Release(Box::new(release)))
             }
             _ if plan.trace_regression => Some(CurvatureFrom::Trace),
             _ => None,
         };
+        // Everything that can be refused has been built and checked: from here on it is paid for.
+        pay(charges.as_ref())?;
+        if let Some(CurvatureFrom::Release(release)) = &mut release {
+            release.was_paid_for();
+        }
+        if let Some(start) = self.settings.start.as_ref().filter(|_| choosing) {
+            let private = plan.start_epsilon.zip(budget).map(|(epsilon, budget)| (epsilon, budget.relation));
+            recipe.initial.extend(start.choose(&self.model, records, private, seed)?);
+            // The same programs but for where the guide starts.
+            let (program, started) = Objective::new(&self.model, &self.guide, records, &recipe)?.split();
+            gradient.replace(program)?;
+            shared = started;
+        }
         let report = PrivacyReport {
             budget,
             epsilon,

@@ -119,6 +119,14 @@ pub enum Error {
         /// What the run to be resumed has.
         here: String,
     },
+    /// A run that was to go on, paid from another ledger than before.
+    #[error("checkpoint {path}: {reason}")]
+    CheckpointPaidFrom {
+        /// The file.
+        path: String,
+        /// What is wrong, and how to go on.
+        reason: String,
+    },
     /// A ledger that does not know of what a run has paid.
     #[error(
         "this ledger has {recorded} of the {paid} releases that the run has paid for (\"{event}\"): it is another one, or it was \

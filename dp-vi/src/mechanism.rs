@@ -345,6 +345,9 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     }
 
     /// The sampling scheme, as the sampler states it.
+    ///
+    /// A scheme that uses the number of records states it, or what follows from it. Such a scheme can be paid for under replace-one
+    /// only, where that number is public.
     #[must_use]
     pub fn scheme(&self) -> Scheme {
         self.sampler.scheme()
@@ -455,6 +458,17 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     /// The gradient, for setting the shared values it is taken at.
     pub(crate) fn gradient_mut(&mut self) -> &mut RecordGradient<f64> {
         &mut self.gradient
+    }
+
+    /// Takes another program for the same sums, as after a choice of where to start.
+    pub(crate) fn replace(&mut self, gradient: RecordGradient<f64>) -> Result<()> {
+        if gradient.dimension() != self.gradient.dimension() {
+            return Err(Error::Conflict(
+                "where a run starts must not change how many elements its sums have",
+            ));
+        }
+        self.gradient = gradient;
+        Ok(())
     }
 
     /// Sets a shared input that the gradient is taken at; one that it does not depend on is passed over.

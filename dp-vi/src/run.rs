@@ -1,7 +1,7 @@
 //! Whole runs: progress, stopping, checkpoints, payment block by block.
 
 use crate::charges::Charges;
-use crate::checkpoint::{Checkpoint, exists, fingerprint_of_records};
+use crate::checkpoint::{Checkpoint, PaidFrom, exists, fingerprint_of_records};
 use crate::dp_vi::{DpVi, Fit, Prepared};
 use crate::error::{Error, Result};
 use crate::guide::Guide;
@@ -131,22 +131,25 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         self.run(records, Some(purse), From::Start)
     }
 
-    /// Goes on with a run that left its checkpoint, with the seed from there. A run that was complete is not repeated.
+    /// Goes on with a run that was begun with [`DpVi::fit`] and left its checkpoint, with the seed from there. A run that was complete is
+    /// not repeated.
     ///
     /// Everything else has to be as it was, and the result is that of the run that was never interrupted, bit for bit. What was paid
     /// for is not paid for again.
     ///
     /// # Errors
     /// As [`DpVi::fit`]; [`Error::Checkpoint`] if the file cannot be read or is damaged; [`Error::CheckpointOfAnother`] if it is of
-    /// another run or other records. Nothing is debited then.
+    /// another run or other records; [`Error::CheckpointPaidFrom`] if it was begun with [`DpVi::fit_from`], so that the rest has to be
+    /// paid from the same ledger with [`DpVi::resume_from`]. Nothing is debited then.
     pub fn resume(self, records: &Sensitive<Records>) -> Result<Fit> {
         self.run(records, None, From::Checkpoint)
     }
 
-    /// As [`DpVi::resume`], paid from the ledger that the run was paid from before.
+    /// As [`DpVi::resume`], for a run that was begun with [`DpVi::fit_from`]: paid from the ledger that the run was paid from before.
     ///
     /// # Errors
-    /// As [`DpVi::resume`]; [`Error::ForeignLedger`] if this ledger does not know of what the run has paid for.
+    /// As [`DpVi::resume`]; [`Error::CheckpointPaidFrom`] if this is another ledger, if it lacks debits that had been made from it, or if the
+    /// run was paid from a ledger of its own; [`Error::ForeignLedger`] if it does not know of what the run has paid for.
     pub fn resume_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
         self.run(records, Some(purse), From::Checkpoint)
     }
@@ -231,6 +234,10 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
                     here,
                 });
             }
+            if from != From::End {
+                let shared = purse.as_deref().filter(|_| shared_purse).map(Purse::ledger);
+                checkpoint.paid_from.check(path, budget.is_some(), shared)?;
+            }
             training.restore(checkpoint, path)?;
             if complete && (training.done() < steps || training.owes_curvature()) {
                 let reason = "the run is not complete and yet has no seed".to_owned();
@@ -277,6 +284,15 @@ fn check_paid(charges: &Charges, purse: &mut dyn Purse, steps: u64, shared: bool
     Ok(())
 }
 
+/// What a checkpoint says of the ledger that everything up to now has been paid from.
+fn paid_from(purse: Option<&dyn Purse>, shared: bool) -> PaidFrom {
+    match purse {
+        None => PaidFrom::Nothing,
+        Some(_) if !shared => PaidFrom::Own,
+        Some(purse) => PaidFrom::Shared(purse.ledger().receipt()),
+    }
+}
+
 /// All steps that are left, block by block.
 fn drive<G: Guide, S: Subsampler>(
     mut training: Training<'_, G, S>,
@@ -299,14 +315,14 @@ fn drive<G: Guide, S: Subsampler>(
         {
             // What has been done so far is not lost.
             if let Some(keeper) = keeper {
-                keeper.keep(&training)?;
+                keeper.keep(&training, paid_from(Some(purse), shared))?;
             }
             return Err(refused);
         }
         if let Some(keeper) = keeper
             && training.done() == due
         {
-            keeper.keep(&training)?;
+            keeper.keep(&training, paid_from(purse.as_deref(), shared))?;
             due += match purse {
                 Some(_) => training.left(),
                 None => block.min(steps - training.done()),
@@ -335,14 +351,14 @@ fn drive<G: Guide, S: Subsampler>(
         // Before the last checkpoint, which has no seed to make the release with.
         training.release_curvature()?;
     }
-    if let Some(purse) = purse
+    if let Some(purse) = &purse
         && shared
     {
         training.report_ledger(purse.ledger().spent()?);
     }
     match keeper {
         Some(keeper) => {
-            keeper.keep(&training)?;
+            keeper.keep(&training, paid_from(purse.as_deref(), shared))?;
             // A run that may be resumed must not release the curvature here: it would do so again at its end, at other parameters and
             // with the same noise.
             Ok(training.fit())
@@ -361,11 +377,15 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn keep<G: Guide, S: Subsampler>(&self, training: &Training<'_, G, S>) -> Result<()> {
+    fn keep<G: Guide, S: Subsampler>(
+        &self,
+        training: &Training<'_, G, S>,
+        paid_from: PaidFrom,
+    ) -> Result<()> {
         let seed = match training.done() < training.steps() {
             true => Some(Seed::from_exposed(&zeroize::Zeroizing::new(self.seed.expose()))?),
             false => None,
         };
-        training.checkpoint(seed, &self.settings, self.print).write(&self.path)
+        training.checkpoint(seed, paid_from, &self.settings, self.print).write(&self.path)
     }
 }

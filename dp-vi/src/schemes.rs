@@ -13,11 +13,12 @@ use dp_sampler::Scheme;
 /// | fixed size, without replacement | the same, each release | replace-one | |
 /// | with replacement | the same, each release | replace-one | a record that is drawn `k` times counts `k` times, each time clipped to `C` |
 /// | shuffled epochs | shuffled, in whole epochs | replace-one | a record counts at one release of an epoch |
-/// | balls in bins | no sampling, once an epoch | both | the same |
+/// | balls in bins, their number named | no sampling, once an epoch | both | the same |
+/// | balls in bins, for a batch size | no sampling, once an epoch | replace-one | the same |
 ///
 /// # Privacy
-/// *Add/remove.* A sum is divided by the fraction that is drawn. Where that is `B/N`, a release would show `N` whatever its noise, so these
-/// schemes are refused.
+/// *Add/remove.* A sum is divided by the fraction that is drawn. Where that is `B/N`, or `1/⌈N/B⌉` as for balls in bins with a batch size, a
+/// release would show `N` whatever its noise, so these schemes are refused.
 ///
 /// *Balls in bins.* Each record chooses one release of an epoch for itself, whatever the data are. Given that choice and those of the others,
 /// the epoch's releases on two neighbouring data sets differ in one of them, by a Gaussian mechanism on full batches: the others
@@ -74,6 +75,10 @@ impl Pricing {
                 "shuffled epochs use the number of records, which add/remove protects, and an added record moves others between \
                  batches: draw Poisson batches, or ask for replace-one"
             }
+            (Relation::AddRemove, Scheme::BallsInBins { batch: Some(_), .. }) => {
+                "balls in bins for a batch size use the number of records, which add/remove protects: name the number of bins with \
+                 BallsInBins::bins(…), or ask for replace-one"
+            }
             _ => return Self::new(scheme),
         };
         Err(Error::Conflict(told))
@@ -128,7 +133,7 @@ mod tests {
     use super::*;
     use dp_sampler::{BallsInBins, FixedSize, FullBatch, Poisson, Shuffle, Subsampling, WithReplacement};
 
-    fn schemes() -> [Scheme; 6] {
+    fn schemes() -> [Scheme; 7] {
         [
             FullBatch.scheme(100).unwrap(),
             Poisson::rate(0.1).unwrap().scheme(100).unwrap(),
@@ -136,6 +141,7 @@ mod tests {
             WithReplacement::batch(30).unwrap().scheme(100).unwrap(),
             Shuffle::batch(30).unwrap().scheme(100).unwrap(),
             BallsInBins::bins(4).unwrap().scheme(100).unwrap(),
+            BallsInBins::batch(30).unwrap().scheme(100).unwrap(),
         ]
     }
 
@@ -148,6 +154,7 @@ mod tests {
             Some("with replacement"),
             Some("shuffled epochs"),
             None,
+            Some("balls in bins for a batch size"),
         ];
         for (scheme, name) in schemes().iter().zip(names) {
             let told = Pricing::permitted(Relation::AddRemove, scheme).err().map(|error| error.to_string());
@@ -172,6 +179,7 @@ mod tests {
         assert_eq!(counts[..4], [each; 4]);
         assert_eq!(counts[4], [(0, 0), (4, 4), (4, 4), (8, 8)]);
         assert_eq!(counts[5], [(0, 0), (4, 1), (4, 1), (8, 2)]);
+        assert_eq!(counts[6], counts[5]);
     }
 
     #[test]
@@ -187,6 +195,7 @@ mod tests {
             drawn(&WithReplacement::batch(30).unwrap()),
             drawn(&Shuffle::batch(30).unwrap()),
             drawn(&BallsInBins::bins(4).unwrap()),
+            drawn(&BallsInBins::batch(30).unwrap()),
         ];
         for (scheme, drawn) in schemes().iter().zip(drawn) {
             assert!((sampling_rate(scheme).unwrap() - drawn).abs() < 1e-15, "{scheme}");

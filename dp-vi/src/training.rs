@@ -1,6 +1,6 @@
 //! One run, step by step.
 
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, PaidFrom};
 use crate::curvature::CurvatureRelease;
 use crate::dp_vi::Fit;
 use crate::error::{Error, Result};
@@ -187,7 +187,13 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     }
 
     /// All that is needed to go on in another process. Without a seed nobody can.
-    pub(crate) fn checkpoint(&self, seed: Option<Seed>, settings: &str, records: [u64; 3]) -> Checkpoint {
+    pub(crate) fn checkpoint(
+        &self,
+        seed: Option<Seed>,
+        paid_from: PaidFrom,
+        settings: &str,
+        records: [u64; 3],
+    ) -> Checkpoint {
         let mut numbers = self.parameters.clone();
         self.average.save(&mut numbers);
         self.optimiser.save(&mut numbers);
@@ -200,7 +206,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         }
         let (done, paid) = (self.done, self.done + self.left());
         let secret = self.report.secret_seed;
-        Checkpoint { seed, secret, done, paid, settings: settings.to_owned(), records, numbers }
+        Checkpoint { seed, secret, done, paid, paid_from, settings: settings.to_owned(), records, numbers }
     }
 
     /// Goes on where a checkpoint was written. What it has paid for is available again.

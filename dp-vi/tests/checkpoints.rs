@@ -234,7 +234,8 @@ fn another_ledger_is_noticed_and_left_alone() {
     let before = std::fs::read(&path).unwrap();
     let mut other = Ledger::new(BUDGET).unwrap();
     let told = run().checkpoint(&path, 10).resume_from(&records, &mut other).unwrap_err();
-    assert!(matches!(told, Error::ForeignLedger { recorded: 0, paid: 1 | 30, .. }), "{told}");
+    assert!(matches!(told, Error::CheckpointPaidFrom { .. }), "{told}");
+    assert!(told.to_string().contains("this is not the ledger that was paid from"), "{told}");
     assert!(other.debits().is_empty());
     let mut other = Ledger::new(Budget { relation: Relation::ReplaceOne, ..BUDGET }).unwrap();
     let told = run().checkpoint(&path, 10).resume_from(&records, &mut other).unwrap_err().to_string();
@@ -246,6 +247,145 @@ fn another_ledger_is_noticed_and_left_alone() {
         run().checkpoint(folder.file("poor"), 10).fit_from(&records, &mut poor).unwrap_err().to_string();
     assert!(told.contains("budget exceeded"), "{told}");
     assert!(poor.debits().is_empty() && !folder.file("poor").exists());
+}
+
+/// A run that others' ledger paid for is not gone on with for nothing: the rest of its steps would be made, reported and never debited.
+#[test]
+fn a_run_that_a_shared_ledger_paid_for_goes_on_with_that_ledger_only() {
+    let (records, folder) = (people(50, false), Folder::new());
+    let path = folder.file("run");
+    let steps = 300;
+    let run = || run().steps(steps);
+    let mut ledger = Ledger::new(Budget { epsilon: 5.0, ..BUDGET }).unwrap();
+    let seeded = || run().seed(Seed::for_tests(9)).checkpoint(&path, 10);
+    let begun = seeded().on_progress(stop_at(10)).fit_from(&records, &mut ledger).unwrap();
+    assert_eq!((begun.privacy().steps_done, uses(&ledger)), (10, 10));
+    assert!(Checkpoint::read(&path).unwrap().is_paid_from_a_shared_ledger());
+    let (before, debits) = (std::fs::read(&path).unwrap(), ledger.debits().to_vec());
+
+    let told = run().checkpoint(&path, 10).resume(&records).unwrap_err();
+    assert!(matches!(told, Error::CheckpointPaidFrom { .. }), "{told}");
+    let told = told.to_string();
+    assert!(told.contains("DpVi::resume_from") && told.contains("DpVi::conclude"), "{told}");
+    assert!(told.contains(&path.display().to_string()), "{told}");
+    assert_eq!((std::fs::read(&path).unwrap(), ledger.debits()), (before.clone(), debits.as_slice()));
+
+    // Ending it where it is needs no ledger.
+    let early = run().checkpoint(&path, 10).conclude(&records).unwrap();
+    assert_eq!(early.privacy().steps_done, 10);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+
+    // With its own ledger it goes on, and then everything has been paid.
+    let fit = run().checkpoint(&path, 10).resume_from(&records, &mut ledger).unwrap();
+    assert_eq!((fit.privacy().steps_done, uses(&ledger)), (steps, steps));
+    assert_eq!(ledger.spent().unwrap(), fit.privacy().epsilon.unwrap());
+    // Nor is a complete run told to anyone who does not name the ledger.
+    assert!(matches!(run().checkpoint(&path, 10).resume(&records), Err(Error::CheckpointPaidFrom { .. })));
+
+    // The other way round: a ledger that knows nothing of the steps that were made.
+    let path = folder.file("own");
+    run().checkpoint(&path, 10).on_progress(stop_at(10)).fit(&records).unwrap();
+    assert!(!Checkpoint::read(&path).unwrap().is_paid_from_a_shared_ledger());
+    let debits = ledger.debits().len();
+    let told = run().checkpoint(&path, 10).resume_from(&records, &mut ledger).unwrap_err().to_string();
+    assert!(told.contains("from a ledger of its own") && told.contains("DpVi::resume"), "{told}");
+    assert_eq!(ledger.debits().len(), debits);
+    run().checkpoint(&path, 10).resume(&records).unwrap();
+}
+
+/// The ledger of another data set, with the same budget and the very same debits; an old copy of the right one; and one that was spent from
+/// since it was copied.
+#[test]
+fn a_ledger_that_lacks_the_debits_is_refused() {
+    let (records, folder) = (people(50, false), Folder::new());
+    let (path, spent, others) = (folder.file("run"), folder.file("spent"), folder.file("others"));
+    let wide = Budget { epsilon: 5.0, ..BUDGET };
+    let mut empty = Vec::new();
+    for (path, spent) in [(&folder.file("their run"), &others), (&path, &spent)] {
+        let mut ledger = FileLedger::create(spent, wide).unwrap();
+        empty = std::fs::read(spent).unwrap();
+        seeded().checkpoint(path, 10).on_progress(stop_at(25)).fit_from(&records, &mut ledger).unwrap();
+    }
+    let right = std::fs::read(&spent).unwrap();
+    let lines: Vec<&[u8]> = right.split_inclusive(|byte| *byte == b'\n').collect();
+    // The first line, the curvature, three blocks.
+    assert_eq!(lines.len(), 5);
+    let resume = |spent: &Path| {
+        let mut ledger = FileLedger::open(spent, wide).unwrap();
+        let before = (std::fs::read(spent).unwrap(), std::fs::read(&path).unwrap());
+        let told = run().checkpoint(&path, 10).resume_from(&records, &mut ledger).err();
+        let unchanged = before == (std::fs::read(spent).unwrap(), std::fs::read(&path).unwrap());
+        assert_eq!(told.is_some(), unchanged);
+        told.map(|told| {
+            assert!(matches!(told, Error::CheckpointPaidFrom { .. }), "{told}");
+            told.to_string()
+        })
+    };
+    let theirs = resume(&others).unwrap();
+    assert!(theirs.contains("this is not the ledger that was paid from"), "{theirs}");
+    for kept in 1..5 {
+        std::fs::write(&spent, lines[..kept].concat()).unwrap();
+        let told = resume(&spent).unwrap();
+        assert!(told.contains("no longer has the 4 debits") && told.contains("an old copy"), "{told}");
+    }
+    // As many debits, of something else.
+    std::fs::write(&spent, &empty).unwrap();
+    let mut ledger = FileLedger::open(&spent, wide).unwrap();
+    let other = dp_accountant::Event::new(dp_accountant::Mechanism::PureDp { epsilon: 0.01 }, Sampling::None)
+        .unwrap();
+    (0..4).for_each(|_| ledger.debit(other, 1).unwrap());
+    drop(ledger);
+    assert!(resume(&spent).unwrap().contains("it has 4: it was restored from an old copy"));
+    // The right one, from which somebody else was paid meanwhile.
+    std::fs::write(&spent, &right).unwrap();
+    FileLedger::open(&spent, wide).unwrap().debit(other, 1).unwrap();
+    assert_eq!(resume(&spent), None);
+    assert_eq!(uses(&FileLedger::read(&spent).unwrap()), STEPS);
+}
+
+/// Stops, kills between a debit and its checkpoint, and resumptions in any order: what was made has always been debited.
+#[test]
+fn in_every_order_of_stops_and_kills_what_was_made_has_been_paid_for() {
+    let (records, folder) = (people(30, false), Folder::new());
+    let whole = bits(&seeded().fit(&records).unwrap());
+    // A stop after so many more steps; whether the checkpoint of that stop is lost, as by a kill; the length of blocks from there.
+    type Turn = (u64, bool, u64);
+    let orders: [&[Turn]; 5] = [
+        &[(1, true, 1), (1, true, 1), (1, false, 7)],
+        &[(10, false, 10), (1, true, 3), (5, true, 60), (5, false, 2)],
+        &[(59, true, 60), (59, false, 60)],
+        &[(7, true, 5), (3, true, 4), (2, false, 1), (40, true, 9)],
+        &[(60, true, 60), (30, true, 8)],
+    ];
+    for (number, turns) in orders.into_iter().enumerate() {
+        let path = folder.file(&number.to_string());
+        let mut ledger = Ledger::new(Budget { epsilon: 20.0, ..BUDGET }).unwrap();
+        let (mut furthest, mut blocks) = (0, 7);
+        for (turn, &(more, killed, next)) in turns.iter().enumerate() {
+            let kept = std::fs::read(&path).ok();
+            let done = if turn == 0 { 0 } else { Checkpoint::read(&path).unwrap().done() };
+            let begin = match turn {
+                0 => seeded(),
+                _ => run(),
+            };
+            let begin = begin.checkpoint(&path, blocks).on_progress(stop_at((done + more).min(STEPS)));
+            let fit = match turn {
+                0 => begin.fit_from(&records, &mut ledger),
+                _ => begin.resume_from(&records, &mut ledger),
+            };
+            furthest = furthest.max(fit.unwrap().privacy().steps_done);
+            assert!(uses(&ledger) >= furthest, "{number}.{turn}: {furthest} made, {} paid", uses(&ledger));
+            // Without a checkpoint there is nothing to resume, so the first one stays.
+            if let (true, Some(kept)) = (killed, kept) {
+                std::fs::write(&path, kept).unwrap();
+            }
+            blocks = next;
+        }
+        let fit = run().checkpoint(&path, blocks).resume_from(&records, &mut ledger).unwrap();
+        assert_eq!(bits(&fit), whole, "{number}");
+        assert!(uses(&ledger) >= STEPS);
+        assert!(ledger.spent().unwrap().lower >= fit.privacy().epsilon.unwrap().lower);
+    }
 }
 
 /// As after a kill between payment and checkpoint, with a ledger that has room for nothing but the run.
@@ -412,7 +552,7 @@ fn the_file_is_its_owners_only() {
     run().checkpoint(&path, 5).resume(&records).unwrap();
     assert_eq!(mode(&path), 0o600);
     let bytes = std::fs::read(&path).unwrap();
-    let start = b"dp-vi checkpoint 1\n".len() + 8;
+    let start = b"dp-vi checkpoint 2\n".len() + 8;
     assert_eq!(bytes[start..start + 34], [0; 34]);
 }
 

@@ -58,20 +58,22 @@ impl FileLedger {
     /// A new file with nothing spent. The folder must exist.
     ///
     /// # Errors
-    /// [`Error::LedgerExists`] if there is a file already, unless it holds nothing but the beginning of this very ledger's
-    /// first line (a creation that was interrupted); [`Error::LedgerLocked`] if another process has it open;
+    /// [`Error::LedgerExists`] if there is a file already, unless it holds nothing but the beginning of a first line for
+    /// this budget (a creation that was interrupted); [`Error::LedgerLocked`] if another process has it open;
     /// [`Error::LedgerFile`] if the operating system refuses; those of [`Budget::validate`].
     pub fn create(path: impl AsRef<Path>, budget: Budget) -> Result<Self> {
         let path = path.as_ref();
         let ledger = Ledger::new(budget)?;
-        let (header, chain) = Chain::START.seal(&format::header(&budget)?);
+        let (header, chain) = Chain::START.seal(&format::header(&ledger)?);
         let mut file = open_file(path, true)?;
         let found = read_all(&mut file, path)?;
-        if found.len() >= header.len() || !header.as_bytes().starts_with(&found) {
+        if !format::is_unfinished_header(&found, &budget)? {
             return Err(Error::LedgerExists { path: shown(path) });
         }
+        // The number of a ledger that never was is not taken over. What is written is appended, so what is there has to go.
         let written = file
-            .write_all(&header.as_bytes()[found.len()..])
+            .set_len(0)
+            .and_then(|()| file.write_all(header.as_bytes()))
             .and_then(|()| file.sync_all())
             .and_then(|()| sync_folder(path));
         written.map_err(|error| failure(path, &error))?;

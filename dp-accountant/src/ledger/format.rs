@@ -1,12 +1,14 @@
 //! The lines of a stored ledger: how they are written, and what is made of damage.
 //!
 //! ```text
-//! dp-accountant ledger 1 {"epsilon":2.0,"delta":1e-5,"relation":"add_remove"} #0123456789abcdef
+//! dp-accountant ledger 2 {"epsilon":2.0,"delta":1e-5,"relation":"add_remove"} 00112233445566778899aabbccddeeff #0123456789abcdef
 //! 1 [{"event":{…},"count":1000}] #…
 //! 2 [{"event":{…},"count":500}] #…
 //! ```
 //!
-//! The first line has the version of the format and the budget. Every further line is one debit: its number, and the events
+//! The first line has the version of the format, the budget and the ledger's number: 128 random bits that tell it from all others, also from
+//! one with the same budget and the same debits ([`Receipt`](super::Receipt)). Files of version 1 have no number; they are read and gone on
+//! with as they are. Every further line is one debit: its number, and the events
 //! with their counts. The sixteen digits are a CRC-64 (polynomial of ECMA-182, reflected) of all lines up to and including
 //! this one, checksums left out. So one line that is altered, taken out, repeated or moved breaks its own checksum or the
 //! next: with certainty where the damage spans at most eight neighbouring bytes of one line, otherwise but for one chance in
@@ -21,8 +23,8 @@
 use super::Ledger;
 use crate::{Budget, Composition, Error, Result};
 
-/// The format version that this build reads and writes.
-pub(super) const VERSION: u32 = 1;
+/// The format version that this build writes; it reads all up to this one.
+pub(super) const VERSION: u32 = 2;
 const TITLE: &str = "dp-accountant ledger ";
 /// A blank, a number sign and sixteen hexadecimal digits.
 const SEAL: usize = 18;
@@ -70,8 +72,42 @@ impl Chain {
 }
 
 /// The first line, before it is sealed.
-pub(super) fn header(budget: &Budget) -> Result<String> {
-    Ok(format!("{TITLE}{VERSION} {}", in_words(budget)?))
+pub(super) fn header(ledger: &Ledger) -> Result<String> {
+    Ok(format!("{}{:032x}", before_the_number(&ledger.budget)?, ledger.number))
+}
+
+/// The first line up to the ledger's number.
+fn before_the_number(budget: &Budget) -> Result<String> {
+    Ok(format!("{TITLE}{VERSION} {} ", in_words(budget)?))
+}
+
+/// Whether a whole file is the beginning of a first line for this budget and nothing more: what a creation leaves that was interrupted.
+pub(super) fn is_unfinished_header(bytes: &[u8], budget: &Budget) -> Result<bool> {
+    let known = before_the_number(budget)?;
+    let Some(rest) = bytes.strip_prefix(known.as_bytes()) else {
+        return Ok(known.as_bytes().starts_with(bytes));
+    };
+    let digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let shape = |(at, byte): (usize, &u8)| match at {
+        32 => *byte == b' ',
+        33 => *byte == b'#',
+        _ => digit(byte),
+    };
+    Ok(rest.len() < 32 + SEAL && rest.iter().enumerate().all(shape))
+}
+
+/// The budget and the number that a first line of this version states.
+fn read_header(body: &str, version: u32) -> Option<(Budget, u128)> {
+    let said = body.strip_prefix(TITLE)?.split_once(' ')?.1;
+    let (budget, number) = match version {
+        1 => (said, 0),
+        _ => {
+            let (budget, digits) = said.rsplit_once(' ')?;
+            let plain = digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+            (budget, u128::from_str_radix(digits, 16).ok().filter(|number| plain && *number != 0)?)
+        }
+    };
+    Some((serde_json::from_str(budget).ok()?, number))
 }
 
 /// The line of a debit, before it is sealed.
@@ -116,7 +152,7 @@ pub(super) fn read(bytes: &[u8], path: &str) -> Result<Stored> {
         let line = &rest[..end.unwrap_or(rest.len())];
         // Another version may be sealed in another way: say so before anything else.
         if number == 1
-            && let Some(found) = version(line).filter(|&found| found != VERSION)
+            && let Some(found) = version(line).filter(|found| !(1..=VERSION).contains(found))
         {
             return Err(Error::LedgerVersion { path: path.into(), found, supported: VERSION });
         }
@@ -133,10 +169,9 @@ pub(super) fn read(bytes: &[u8], path: &str) -> Result<Stored> {
         let not_read = || corrupt(number, line, "the line matches its checksum and yet makes no sense");
         match &mut ledger {
             None => {
-                let budget =
-                    body.strip_prefix(TITLE).and_then(|rest| rest.split_once(' ')).ok_or_else(not_read)?.1;
-                let budget = serde_json::from_str(budget).map_err(|_| not_read())?;
-                ledger = Some(Ledger::new(budget)?);
+                let stated = version(line).and_then(|version| read_header(body, version));
+                let (budget, number) = stated.ok_or_else(not_read)?;
+                ledger = Some(Ledger::numbered(budget, number)?);
             }
             Some(ledger) => {
                 let (count, events) = body.split_once(' ').ok_or_else(not_read)?;

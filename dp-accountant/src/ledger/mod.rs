@@ -7,6 +7,7 @@ mod file;
 mod format;
 mod odometer;
 mod purse;
+mod receipt;
 
 use std::sync::OnceLock;
 
@@ -16,6 +17,7 @@ use crate::{Accountant, Budget, Certified, Composition, Error, Event, Result};
 pub use file::FileLedger;
 pub use odometer::{Odometer, Reading};
 pub use purse::Purse;
+pub use receipt::Receipt;
 
 /// An account of privacy loss, in memory. `FileLedger` (feature `ledger-file`) keeps one that survives the process.
 ///
@@ -57,8 +59,12 @@ pub use purse::Purse;
 #[derive(Debug, Clone)]
 pub struct Ledger {
     budget: Budget,
+    /// Tells it from all other ledgers; zero where a file of the first format had no number.
+    number: u128,
     events: Composition,
     debits: Vec<Composition>,
+    /// The digest after each debit.
+    digests: Vec<u64>,
     /// What `events` cost at the budget's delta, once somebody has asked.
     total: OnceLock<Certified>,
 }
@@ -77,8 +83,14 @@ impl Ledger {
     /// # Errors
     /// Those of [`Budget::validate`].
     pub fn new(budget: Budget) -> Result<Self> {
+        Self::numbered(budget, receipt::fresh_number())
+    }
+
+    /// As [`new`](Self::new), with the number that it had before.
+    fn numbered(budget: Budget, number: u128) -> Result<Self> {
         budget.validate()?;
-        Ok(Self { budget, events: Composition::new(), debits: Vec::new(), total: OnceLock::new() })
+        let (events, debits, digests) = (Composition::new(), Vec::new(), Vec::new());
+        Ok(Self { budget, number, events, debits, digests, total: OnceLock::new() })
     }
 
     /// Records `count` uses of an event, if the budget allows all of them. A count of zero changes nothing.
@@ -120,6 +132,8 @@ impl Ledger {
     /// Enters a debit that has been allowed, or that was allowed when it was stored.
     fn record(&mut self, debit: Composition, allowed: Allowed) {
         self.events = allowed.total;
+        let before = self.receipt().digest();
+        self.digests.push(receipt::next_digest(before, &debit));
         self.debits.push(debit);
         self.total = allowed.price.map_or_else(OnceLock::new, OnceLock::from);
     }

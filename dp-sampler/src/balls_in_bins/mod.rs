@@ -66,6 +66,11 @@ impl BallsInBins {
 
     /// As many steps as batches of this size would need, ⌈N/B⌉.
     ///
+    /// # Privacy
+    ///
+    /// The number of steps is then a function of the number of records, and shows it. Where that number is protected, as
+    /// it is for neighbours that differ by the presence of a record, name the [`bins`](Self::bins) instead.
+    ///
     /// # Errors
     ///
     /// [`Error::EmptyBatch`] for 0.
@@ -89,6 +94,13 @@ impl BallsInBins {
             Plan::Batch(batch) => Ok(records.div_ceil(batch)),
         }
     }
+
+    fn batch_named(&self) -> Option<u64> {
+        match self.plan {
+            Plan::Bins(_) => None,
+            Plan::Batch(batch) => Some(batch),
+        }
+    }
 }
 
 impl Sealed for BallsInBins {}
@@ -104,11 +116,12 @@ impl Subsampling for BallsInBins {
         let order = if self.exact { Permutation::exact } else { Permutation::new };
         let permutation = order(records, &mut streams.at(0))?;
         let path = Vec::with_capacity(DEEPEST);
-        Ok(BallsInBinsSampler { bins, records, longest, epoch: 0, permutation, path, streams, epochs })
+        let batch = self.batch_named();
+        Ok(BallsInBinsSampler { bins, batch, records, longest, epoch: 0, permutation, path, streams, epochs })
     }
 
     fn scheme(&self, records: u64) -> Result<Scheme> {
-        Ok(Scheme::BallsInBins { bins: self.bins_for(records)?, records })
+        Ok(Scheme::BallsInBins { bins: self.bins_for(records)?, batch: self.batch_named() })
     }
 }
 
@@ -145,6 +158,8 @@ impl Node {
 /// plan is [`exact`](BallsInBins::exact).
 pub struct BallsInBinsSampler {
     bins: u64,
+    /// What the bins were computed from, for the scheme.
+    batch: Option<u64>,
     records: u64,
     longest: usize,
     /// Whose order and tree these are.
@@ -217,7 +232,7 @@ impl Sealed for BallsInBinsSampler {}
 
 impl Subsampler for BallsInBinsSampler {
     fn scheme(&self) -> Scheme {
-        Scheme::BallsInBins { bins: self.bins, records: self.records }
+        Scheme::BallsInBins { bins: self.bins, batch: self.batch }
     }
 
     fn records(&self) -> u64 {

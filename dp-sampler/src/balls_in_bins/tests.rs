@@ -27,13 +27,31 @@ fn an_epoch_has_every_record_once() {
 fn plans_name_bins_or_a_batch() {
     let seed = Seed::for_tests(1);
     let scheme = BallsInBins::batch(128).unwrap().scheme(60_000).unwrap();
-    assert_eq!(scheme, Scheme::BallsInBins { bins: 469, records: 60_000 });
+    assert_eq!(scheme, Scheme::BallsInBins { bins: 469, batch: Some(128) });
     assert!(matches!(BallsInBins::bins(0), Err(Error::Bins(0))));
     assert!(matches!(BallsInBins::bins((1 << 63) + 1), Err(Error::Bins(_))));
     assert!(matches!(BallsInBins::batch(0), Err(Error::EmptyBatch)));
     assert!(matches!(BallsInBins::batch(5).unwrap().scheme(4), Err(Error::BatchExceedsRecords { .. })));
     assert!(matches!(BallsInBins::bins(5).unwrap().bind(0, &seed), Err(Error::NoRecords)));
     assert!(matches!(BallsInBins::bins(1).unwrap().bind(1 << 63, &seed), Err(Error::BatchTooLong { .. })));
+}
+
+/// Where the number of records is protected, a scheme with named bins may be published; one that follows from a batch size says so.
+#[test]
+fn named_bins_say_nothing_of_the_number_of_records() {
+    let stated = |plan: BallsInBins, records: u64| {
+        let bound = plan.bind(records, &Seed::for_tests(1)).unwrap().scheme();
+        assert_eq!(bound, plan.scheme(records).unwrap());
+        (format!("{bound} {bound:?}"), bound)
+    };
+    let bins = BallsInBins::bins(7).unwrap();
+    assert_eq!(stated(bins, 100), stated(bins, 101));
+    assert_eq!(stated(bins.exact(), 100), stated(bins, 101));
+    assert_eq!(stated(bins, 5).1, Scheme::BallsInBins { bins: 7, batch: None });
+    let batch = BallsInBins::batch(10).unwrap();
+    assert_eq!(stated(batch, 100).1, Scheme::BallsInBins { bins: 10, batch: Some(10) });
+    assert_eq!(stated(batch, 101).1, Scheme::BallsInBins { bins: 11, batch: Some(10) });
+    assert!(stated(batch, 101).0.contains("as many steps as batches of 10 need"));
 }
 
 #[test]

@@ -85,7 +85,17 @@ mod tests {
 
     fn checkpoint(done: u64) -> Checkpoint {
         let (seed, settings) = (Some(dp_sampler::Seed::for_tests(1)), String::new());
-        Checkpoint { seed, secret: false, done, paid: 9, settings, records: [0; 3], numbers: vec![] }
+        let paid_from = crate::checkpoint::PaidFrom::Own;
+        Checkpoint {
+            seed,
+            secret: false,
+            done,
+            paid: 9,
+            paid_from,
+            settings,
+            records: [0; 3],
+            numbers: vec![],
+        }
     }
 
     fn folder(name: &str) -> PathBuf {

@@ -1,11 +1,12 @@
 //! The bytes of a checkpoint.
 //!
 //! ```text
-//! dp-vi checkpoint 1⏎          the version
+//! dp-vi checkpoint 2⏎          the version
 //! u64                          bytes of what follows, up to the checksum
 //! u8, 33 bytes                 1 and the seed as dp-sampler exposes it; 0 and zeros in a complete run
 //! u8                           whether the seed is secret
 //! u64, u64                     steps done, steps paid for
+//! u8, 32 bytes                 0 without privacy, 1 paid from a ledger of its own; 2 and the receipt of a ledger that others share
 //! 3 × u64                      number of records, fingerprint
 //! u64, bytes                   length of the settings, settings (UTF-8)
 //! u64, f64 …                   how many numbers, numbers
@@ -15,15 +16,18 @@
 //! All numbers are little-endian. A CRC-64 notices every damage that spans at most eight neighbouring bytes, and any other but for one
 //! chance in 2⁶⁴.
 
-use super::Checkpoint;
+use super::{Checkpoint, PaidFrom};
 use dp_sampler::Seed;
 use zeroize::Zeroizing;
 
 /// The version that this build reads and writes.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
+/// What the first version lacks, and why that matters.
+const WITHOUT_A_RECEIPT: &str = "it has format version 1, which does not say what ledger the run was paid from, so its steps could be paid for \
+    twice or not at all; this build reads version 2: begin the run anew, and count what it has spent";
 const TITLE: &str = "dp-vi checkpoint ";
 /// Everything of fixed length between the first line and the checksum.
-const FIXED: usize = 8 + 34 + 1 + 16 + 24 + 8 + 8;
+const FIXED: usize = 8 + 34 + 1 + 16 + PaidFrom::LENGTH + 24 + 8 + 8;
 
 const TABLE: [u64; 256] = {
     let mut table = [0u64; 256];
@@ -48,7 +52,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 }
 
 pub(super) fn encode(checkpoint: &Checkpoint) -> Zeroizing<Vec<u8>> {
-    let Checkpoint { seed, secret, done, paid, settings, records, numbers } = checkpoint;
+    let Checkpoint { seed, secret, done, paid, paid_from, settings, records, numbers } = checkpoint;
     let first = format!("{TITLE}{VERSION}\n");
     let length = FIXED - 8 + settings.len() + 8 * numbers.len();
     // All at once: a vector that grows leaves copies of the seed behind.
@@ -59,7 +63,11 @@ pub(super) fn encode(checkpoint: &Checkpoint) -> Zeroizing<Vec<u8>> {
     bytes.push(u8::from(seed.is_some()));
     bytes.extend_from_slice(&*exposed);
     bytes.push(u8::from(*secret));
-    for number in [*done, *paid, records[0], records[1], records[2], settings.len() as u64] {
+    for number in [*done, *paid] {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    bytes.extend_from_slice(&paid_from.to_bytes());
+    for number in [records[0], records[1], records[2], settings.len() as u64] {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
     bytes.extend_from_slice(settings.as_bytes());
@@ -78,6 +86,9 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Checkpoint, String> {
     };
     let end = rest.iter().take(12).position(|&byte| byte == b'\n').ok_or_else(damaged)?;
     let version = std::str::from_utf8(&rest[..end]).map_err(|_| damaged())?;
+    if version == "1" {
+        return Err(WITHOUT_A_RECEIPT.to_owned());
+    }
     if version != VERSION {
         let told = version.escape_debug();
         return Err(format!("it has format version {told}, this build reads version {VERSION}"));
@@ -113,6 +124,7 @@ fn read(bytes: &[u8]) -> Option<Checkpoint> {
         return None;
     }
     let (done, paid) = (number(&mut rest)?, number(&mut rest)?);
+    let paid_from = PaidFrom::from_bytes(take(&mut rest, PaidFrom::LENGTH)?.try_into().ok()?)?;
     let records = [number(&mut rest)?, number(&mut rest)?, number(&mut rest)?];
     let length = usize::try_from(number(&mut rest)?).ok()?;
     let settings = std::str::from_utf8(take(&mut rest, length)?).ok()?.to_owned();
@@ -121,7 +133,7 @@ fn read(bytes: &[u8]) -> Option<Checkpoint> {
         return None;
     }
     let numbers = rest.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
-    Some(Checkpoint { seed, secret, done, paid, settings, records, numbers })
+    Some(Checkpoint { seed, secret, done, paid, paid_from, settings, records, numbers })
 }
 
 fn take<'b>(rest: &mut &'b [u8], count: usize) -> Option<&'b [u8]> {
@@ -143,7 +155,11 @@ mod tests {
     fn some(seed: Option<Seed>) -> Checkpoint {
         let secret = seed.as_ref().is_some_and(Seed::is_secret);
         let (settings, numbers) = ("steps: 5\nclip: 1".to_owned(), vec![1.5, -0.0, f64::NAN, 1e-310]);
-        Checkpoint { seed, secret, done: 3, paid: 5, settings, records: [7, 8, 9], numbers }
+        let paid_from = match secret {
+            true => PaidFrom::Own,
+            false => PaidFrom::Shared(dp_accountant::Receipt::from_bytes([9; 32])),
+        };
+        Checkpoint { seed, secret, done: 3, paid: 5, paid_from, settings, records: [7, 8, 9], numbers }
     }
 
     #[test]
@@ -160,6 +176,7 @@ mod tests {
             assert_eq!(after.seed.as_ref().map(exposed), before.seed.as_ref().map(exposed));
             assert_eq!((after.secret, after.done, after.paid), (before.secret, before.done, before.paid));
             assert_eq!((&after.settings, after.records), (&before.settings, before.records));
+            assert_eq!(after.paid_from, before.paid_from);
             let bits = |numbers: &[f64]| numbers.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
             assert_eq!(bits(&after.numbers), bits(&before.numbers));
         }
@@ -186,13 +203,18 @@ mod tests {
         let told = |bytes: &[u8]| decode(bytes).err().unwrap();
         assert_eq!(told(b"epsilon,delta\n1,1e-5\n"), "this is not a checkpoint");
         assert_eq!(told(b""), "this is not a checkpoint");
-        let newer = [b"dp-vi checkpoint 2\n".as_slice(), &[0; 80]].concat();
-        assert_eq!(told(&newer), "it has format version 2, this build reads version 1");
+        let newer = [b"dp-vi checkpoint 3\n".as_slice(), &[0; 80]].concat();
+        assert_eq!(told(&newer), "it has format version 3, this build reads version 2");
+        let older = [b"dp-vi checkpoint 1\n".as_slice(), &[0; 80]].concat();
+        assert!(
+            told(&older)
+                .starts_with("it has format version 1, which does not say what ledger the run was paid from")
+        );
         let mut altered = encode(&some(None));
         altered[60] ^= 1;
         assert!(told(&altered).contains("does not match its checksum"));
         // A right checksum over nonsense.
-        let mut nonsense = b"dp-vi checkpoint 1\n????????".to_vec();
+        let mut nonsense = b"dp-vi checkpoint 2\n????????".to_vec();
         nonsense.extend(checksum(&nonsense).to_le_bytes());
         assert!(told(&nonsense).contains("makes no sense"));
     }
@@ -201,7 +223,7 @@ mod tests {
         /// Whatever comes after a first line, with a right checksum or without: an answer, never a panic.
         #[test]
         fn nonsense_is_never_a_panic(mut body in proptest::collection::vec(any::<u8>(), 0..300), sealed: bool, short: bool) {
-            let mut bytes = b"dp-vi checkpoint 1\n".to_vec();
+            let mut bytes = b"dp-vi checkpoint 2\n".to_vec();
             if short {
                 bytes.extend((body.len() as u64).to_le_bytes());
             }

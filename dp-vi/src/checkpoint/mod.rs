@@ -1,15 +1,17 @@
 //! Runs that survive the process: everything a run needs to go on, in one file.
 //!
-//! Between two steps a run is its seed, the number of steps done and paid for, the guide's parameters, what the optimiser remembers and
+//! Between two steps a run is its seed, the number of steps done and paid for and from which ledger, the guide's parameters, what the optimiser remembers and
 //! the sum of the tail average. Samplers and noise are functions of seed and step, so nothing else has to be kept.
 
 mod file;
 mod fingerprint;
 mod format;
+mod payment;
 mod settings;
 
 pub(crate) use file::exists;
 pub(crate) use fingerprint::fingerprint_of_records;
+pub(crate) use payment::PaidFrom;
 pub(crate) use settings::BoundTo;
 
 use crate::error::{Error, Result};
@@ -41,7 +43,10 @@ use std::path::Path;
 ///
 /// What a user-written guide or optimiser does is known by its description only.
 ///
-/// *Payment.* Every block of steps is debited before its first step, and what is paid for is written down before it, too. A run that is
+/// *Payment.* Every block of steps is debited before its first step, and what is paid for is written down before it, too, with a receipt of the
+/// ledger ([`dp_accountant::Receipt`]). A run that was paid from a ledger that others share goes on with that ledger only, with
+/// [`resume_from`](crate::DpVi::resume_from): another one, and an old copy of it that lacks debits, is refused, and so is
+/// [`resume`](crate::DpVi::resume), which would pay for the rest from nothing. (A ledger in memory and its clones cannot be told apart.) A run that is
 /// killed between these two pays for the block again when it is resumed: a ledger may count up to one block too many,
 /// and never too few. A ledger whose budget is exactly the run's then has no room for the last block; the steps before it are made all the
 /// same, and [`conclude`](crate::DpVi::conclude) ends the run with them.
@@ -53,6 +58,7 @@ pub struct Checkpoint {
     pub(crate) secret: bool,
     pub(crate) done: u64,
     pub(crate) paid: u64,
+    pub(crate) paid_from: PaidFrom,
     /// Lines of `name: value`.
     pub(crate) settings: String,
     /// Number of records, and the fingerprint.
@@ -94,6 +100,13 @@ impl Checkpoint {
     #[must_use]
     pub fn paid(&self) -> u64 {
         self.paid
+    }
+
+    /// Whether the run was paid from a ledger that others may share. It goes on with [`resume_from`](crate::DpVi::resume_from) and
+    /// that ledger then, otherwise with [`resume`](crate::DpVi::resume).
+    #[must_use]
+    pub fn is_paid_from_a_shared_ledger(&self) -> bool {
+        matches!(self.paid_from, PaidFrom::Shared(_))
     }
 
     /// Whether the run's seed came from the operating system.
