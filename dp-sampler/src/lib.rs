@@ -56,6 +56,8 @@ mod laws;
 mod noise;
 mod permutation;
 mod poisson;
+#[cfg(feature = "record")]
+pub mod record;
 mod seed;
 mod shuffle;
 mod simd;
