@@ -87,6 +87,13 @@ pub use stream::Stream;
 pub use subsampling::{Scheme, Subsampler, Subsampling};
 pub use with_replacement::{WithReplacement, WithReplacementSampler};
 
+/// This crate's version. Runs that have to be repeated bit for bit are bound to it.
+///
+/// ```
+/// assert!(dp_sampler::VERSION.starts_with(|digit: char| digit.is_ascii_digit()));
+/// ```
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// The most records that can be drawn from: 2⁶³.
 pub const MAX_RECORDS: u64 = 1 << 63;
 
