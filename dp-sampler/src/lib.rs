@@ -28,7 +28,7 @@
 //! | part | promise | how it is known |
 //! |---|---|---|
 //! | [`Stream`] | ChaCha20, 20 rounds, of RFC 8439 | the RFC's vectors |
-//! | [`Poisson`] | each batch within [`PoissonSampler::deviation`] (below 2⁻⁶⁰) of Poisson subsampling in total variation | proven in `poisson::thresholds`, checked against exact arithmetic |
+//! | [`Poisson`] | each batch within its [deviation](Subsampler::deviation) (below 2⁻⁶⁰) of Poisson subsampling in total variation | proven in `poisson::thresholds`, checked against exact arithmetic |
 //! | [`FixedSize`] | every subset equally likely | exact integers and rejection; all subsets counted for small sizes |
 //! | [`FixedSize::by_permutation`] | above 1,024 records pairs of elements as under ideal round functions; more is measured | [`Permutation`] |
 //! | [`GaussianNoise`], [`LaplaceNoise`] | within 5 units in the last place of a true variable, tails to 13 σ and to 88 | compared with reference values, tested by distribution also beyond 8 σ |
@@ -36,7 +36,8 @@
 //! | [`RoundedGaussianNoise`] | the law within 2⁻²⁴⁰ | the same |
 //! | [`WithReplacement`] | independent uniform draws | exact integers and rejection |
 //! | [`Shuffle`] | each record once an epoch, in an order as uniform as [`Permutation`] | exact up to 1,024 records, measured above |
-//! | [`BallsInBins`] | each record at one independent step of an epoch: lengths within [`BallsInBinsSampler::deviation`], members as [`Permutation`] | proven in `balls_in_bins::halving` |
+//! | [`ExponentialChoice`] | candidates by exponential weights, exactly | integers and comparisons that are carried on until decided |
+//! | [`BallsInBins`] | each record at one independent step of an epoch: lengths within its [deviation](Subsampler::deviation), members as [`Permutation`] | proven in `balls_in_bins::halving` |
 //!
 //! With the features `wgpu` and `cuda` the same is made on GPUs: see the module `gpu`.
 //!
@@ -45,6 +46,7 @@
 
 mod balls_in_bins;
 mod chacha;
+mod choice;
 mod error;
 mod fixed_size;
 mod fraction;
@@ -71,6 +73,7 @@ mod with_replacement;
 mod words;
 
 pub use balls_in_bins::{BallsInBins, BallsInBinsSampler};
+pub use choice::ExponentialChoice;
 pub use error::{Error, Result};
 pub use fixed_size::{FixedSize, FixedSizeSampler};
 pub use full::{FullBatch, FullBatchSampler};
