@@ -76,3 +76,10 @@ pub use event::{Event, Mechanism, Relation, Sampling};
 pub use ledger::FileLedger;
 pub use ledger::{Ledger, Odometer, Purse, Reading, Receipt};
 pub use questions::{CertifiedLog, Corner, TradeOff};
+
+/// This crate's version. Runs that have to be repeated bit for bit are bound to it.
+///
+/// ```
+/// assert!(dp_accountant::VERSION.starts_with(|digit: char| digit.is_ascii_digit()));
+/// ```
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

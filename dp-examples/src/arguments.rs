@@ -42,6 +42,11 @@ pub struct FitArguments {
     #[arg(long, value_name = "FILE", value_parser = file)]
     pub bounds: Option<PathBuf>,
 
+    /// Read the categories of text columns that the bounds file has no list for from the data, and treat them as public: they are
+    /// NOT protected, and the privacy statement says so
+    #[arg(long)]
+    pub public_categories: bool,
+
     /// Privacy budget epsilon, above 0
     #[arg(long, value_parser = positive, allow_hyphen_values = true)]
     pub epsilon: f64,
@@ -190,6 +195,7 @@ mod tests {
         let plain = arguments(&[]).unwrap();
         assert_eq!((plain.epsilon, plain.delta, plain.test_fraction), (1.0, 1e-5, 0.0));
         assert_eq!((plain.features, plain.steps, plain.test_seed_not_private), (None, None, None));
+        assert!(!plain.public_categories && arguments(&["--public-categories"]).unwrap().public_categories);
         let chosen = arguments(&["--features", "a, b,c", "--steps", "10", "--sampling-rate", "1"]).unwrap();
         assert_eq!(chosen.features.unwrap(), ["a", "b", "c"]);
         assert_eq!((chosen.steps, chosen.sampling_rate), (Some(10), Some(1.0)));

@@ -49,6 +49,7 @@ pub enum Bound {
 pub struct Bounds {
     file: Option<String>,
     columns: BTreeMap<String, (Bound, u64)>,
+    public_categories: bool,
 }
 
 impl Bounds {
@@ -91,7 +92,23 @@ impl Bounds {
             })?;
             columns.insert(column, (bound, line));
         }
-        Ok(Self { file: Some(name.to_owned()), columns })
+        Ok(Self { file: Some(name.to_owned()), columns, public_categories: false })
+    }
+
+    /// The same, where the texts that occur in a text column without a list are public: they are then read from the data.
+    ///
+    /// # Privacy
+    ///
+    /// What is read is not protected: that a text occurs shows that some record has it. To be said only where everybody knows which texts
+    /// there are.
+    #[must_use]
+    pub fn with_public_categories(self) -> Self {
+        Self { public_categories: true, ..self }
+    }
+
+    /// Whether the texts of text columns without a list are public.
+    pub fn has_public_categories(&self) -> bool {
+        self.public_categories
     }
 
     /// The bound of a column, where the file has one.

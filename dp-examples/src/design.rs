@@ -6,12 +6,13 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 use crate::bounds::{Bound, Bounds, toml_key};
 use crate::condition::Condition;
+use crate::error::quoted;
 use crate::table::Table;
 use crate::{Error, Result};
 
 /// Most categories that a text column without a list may have.
 ///
-/// Texts found in the file are taken for public. A handful of answers to a question is; a column of names is not.
+/// Texts found in the file can be declared public. A handful of answers to a question may be; a column of names is not.
 pub const MOST_INFERRED_CATEGORIES: usize = 50;
 
 /// Whether the model has a constant term.
@@ -153,7 +154,8 @@ pub struct OriginalUnits {
 ///
 /// Each row depends on one record and on public bounds, so neighbouring tables give neighbouring designs (add or
 /// remove one record), with two exceptions that [`notes`](Self::notes) or the error texts state: the categories of a
-/// text column without a list are read from the file and taken for public; and whether the file is accepted at all
+/// text column without a list are read from the file where the bounds [say that they are
+/// public](Bounds::with_public_categories), and are an error elsewhere; and whether the file is accepted at all
 /// depends on all of it. The matrix itself is as sensitive as the file, and so `Design` has no `Debug`.
 ///
 /// # Examples
@@ -187,7 +189,7 @@ impl Design {
     ///
     /// Whatever is wrong with the choice ([`Error::MissingColumn`], [`Error::DuplicateFeature`],
     /// [`Error::LabelAmongFeatures`], [`Error::NoFeatures`]), with the bounds ([`Error::MissingBounds`],
-    /// [`Error::BoundForMissingColumn`]), with a cell ([`Error::EmptyCell`], [`Error::NotANumber`],
+    /// [`Error::MissingCategories`], [`Error::BoundForMissingColumn`]), with a cell ([`Error::EmptyCell`], [`Error::NotANumber`],
     /// [`Error::NotFinite`], [`Error::UnknownCategory`]), with a column ([`Error::TooManyCategories`],
     /// [`Error::SingleCategory`]), or with the labels ([`Error::OneClass`]).
     pub fn new(
@@ -215,9 +217,9 @@ impl Design {
                     let categories = inferred_categories(table, bounds, column)?;
                     push_indicators(&mut matrix, table, column, &categories)?;
                     notes.push(format!(
-                        "column '{column}' has no list of categories in the bounds file: the {} texts found in it \
-                         are treated as public",
-                        categories.len()
+                        "the {} categories of column {} were read from the records",
+                        categories.len(),
+                        quoted(column)
                     ));
                 }
             }
@@ -246,7 +248,8 @@ impl Design {
         self.coefficients.iter().map(Coefficient::name).collect()
     }
 
-    /// What the person who runs the fit has to be told, in whole sentences.
+    /// What was read from the records and is treated as public, a statement for each column: it belongs in the privacy statement of
+    /// whatever is fitted to this design.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -421,6 +424,15 @@ fn inferred_categories(table: &Table, bounds: &Bounds, column: &str) -> Result<V
             cell.number()?;
         }
         return Err(Error::MissingBounds {
+            file: table.name().into(),
+            column: column.into(),
+            key: toml_key(column),
+            bounds_file: bounds.file().map(str::to_owned),
+        });
+    }
+    // Before anything is said of the texts.
+    if !bounds.has_public_categories() {
+        return Err(Error::MissingCategories {
             file: table.name().into(),
             column: column.into(),
             key: toml_key(column),

@@ -146,34 +146,57 @@ fn unknown_categories() {
     assert_eq!(codes.names(), ["(intercept)", "code=2"]);
 }
 
+/// As [`design`], with the texts of text columns without a list declared public.
+fn public(csv: &[u8], bounds: &[u8], condition: &str) -> Result<Design> {
+    let table = Table::parse("a.csv", csv)?;
+    let bounds = Bounds::parse("b.toml", bounds)?.with_public_categories();
+    Design::new(&table, &bounds, &condition.parse()?, None, Intercept::Included)
+}
+
 #[test]
-fn text_columns_without_a_list_are_public_and_say_so() {
-    let design = design(SHELLS, b"length = [0, 1]", "rings>=10", None).unwrap();
-    assert_eq!(design.names(), ["(intercept)", "sex=I", "sex=M", "length"]);
+fn text_columns_without_a_list_are_refused() {
+    let shown = message(SHELLS, b"length = [0, 1]", "rings>=10", None);
     assert_eq!(
-        design.notes(),
-        [
-            "column 'sex' has no list of categories in the bounds file: the 3 texts found in it are treated as public"
-        ]
+        shown,
+        "a.csv: column 'sex' holds texts and has no public list of categories; a list taken from the data would show \
+         which texts occur, so add to b.toml a line like `sex = [\"A\", \"B\"]`, or say that they are public: \
+         --public-categories"
     );
+    // Nothing of the texts is told: the message does not depend on which there are, nor on how many.
+    for csv in
+        [&b"sex,length,rings\nX,0.5,15\nX,0.25,7\n"[..], b"sex,length,rings\nA,0.5,15\nB,0.25,7\nC,1,8\n"]
+    {
+        assert_eq!(message(csv, b"length = [0, 1]", "rings>=10", None), shown);
+    }
+}
+
+#[test]
+fn text_columns_without_a_list_may_be_declared_public_and_say_so() {
+    let design = public(SHELLS, b"length = [0, 1]", "rings>=10").unwrap();
+    assert_eq!(design.names(), ["(intercept)", "sex=I", "sex=M", "length"]);
+    assert_eq!(design.notes(), ["the 3 categories of column 'sex' were read from the records"]);
+    // A list is used where there is one.
+    assert!(public(SHELLS, BOUNDS, "rings>=10").unwrap().notes().is_empty());
+    let error = public(SHELLS, b"sex = ['M', 'F', 'I']", "rings>=10").err().unwrap().to_string();
+    assert!(error.contains("'length' holds numbers and has no public bounds"), "{error}");
 }
 
 #[test]
 fn text_columns_that_cannot_be_categories() {
     assert_eq!(
-        message(b"sex,y\nM,0\n,1\n", b"", "y==1", None),
+        public(b"sex,y\nM,0\n,1\n", b"", "y==1").err().unwrap().to_string(),
         "a.csv:3: column 'sex': '' is empty, expected a category (list '' among the categories to allow it)"
     );
     assert!(design(b"sex,y\nM,0\n,1\n", b"sex = ['M', '']", "y==1", None).is_ok());
     assert_eq!(
-        message(b"sex,y\nM,0\nM,1\n", b"", "y==1", None),
+        public(b"sex,y\nM,0\nM,1\n", b"", "y==1").err().unwrap().to_string(),
         "a.csv: column 'sex' is 'M' in every record, expected at least two categories"
     );
     let mut names = String::from("name,y\n");
     for i in 0..=MOST_INFERRED_CATEGORIES {
         names.push_str(&format!("person{i},{}\n", i % 2));
     }
-    let shown = message(names.as_bytes(), b"", "y==1", None);
+    let shown = public(names.as_bytes(), b"", "y==1").err().unwrap().to_string();
     assert!(
         shown.starts_with("a.csv: column 'name' holds 51 different texts, expected at most 50"),
         "{shown}"
@@ -209,7 +232,7 @@ fn the_abalone_file() {
     let table = Table::read(&std::path::Path::new(&folder).join("data/abalone.csv")).unwrap();
     let text: String =
         table.columns()[1..8].iter().map(|column| format!("{column} = [0.0, 1.0]\n")).collect();
-    let bounds = Bounds::parse("b.toml", text.as_bytes()).unwrap();
+    let bounds = Bounds::parse("b.toml", text.as_bytes()).unwrap().with_public_categories();
     let condition = "rings>=10".parse().unwrap();
     let design = Design::new(&table, &bounds, &condition, None, Intercept::Included).unwrap();
     // Counts published with the file: 4,177 records, 2,081 of them with at least ten rings, sexes M F I.
@@ -254,7 +277,7 @@ proptest! {
         let (high, value) = (low + width, low + part * width);
         let value = value.min(high);
         let csv = format!("s,v,y\na,{value},0\nb,{value},1\n");
-        let design = design(csv.as_bytes(), format!("v = [{low:?}, {high:?}]").as_bytes(), "y==1", None).unwrap();
+        let design = design(csv.as_bytes(), format!("v = [{low:?}, {high:?}]\ns = ['a', 'b']").as_bytes(), "y==1", None).unwrap();
         let units = design.in_original_units(&weights).unwrap();
         for (row, s) in [(0, 0.0), (1, 1.0)] {
             let scaled: f64 = design.features().row(row).iter().zip(&weights).map(|(x, w)| x * w).sum();
@@ -265,7 +288,10 @@ proptest! {
 
     #[test]
     fn any_cells_give_a_design_or_one_line(csv in strategies::csv_texts(), bounds in strategies::bounds_texts()) {
-        match design(csv.as_bytes(), bounds.as_bytes(), "y == 1", None) {
+        // Also with what is refused otherwise.
+        let _ = design(csv.as_bytes(), bounds.as_bytes(), "y == 1", None)
+            .map_err(|error| assert!(!error.to_string().contains(char::is_control), "{error}"));
+        match public(csv.as_bytes(), bounds.as_bytes(), "y == 1") {
             Ok(design) => {
                 prop_assert_eq!(design.features().nrows(), design.labels().len());
                 prop_assert_eq!(design.features().ncols(), design.coefficients().len());

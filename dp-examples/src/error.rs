@@ -211,6 +211,22 @@ pub enum Error {
         /// The bounds file, where one was given.
         bounds_file: Option<String>,
     },
+    /// A text column has no public list of categories.
+    #[error(
+        "{}: column {} holds texts and has no public list of categories; a list taken from the data would show which texts \
+         occur, so {} a line like `{} = [\"A\", \"B\"]`, or say that they are public: --public-categories",
+        path(file), quoted(column), bounds_hint(bounds_file.as_deref()), one_line(key)
+    )]
+    MissingCategories {
+        /// The data file.
+        file: String,
+        /// The column.
+        column: String,
+        /// The column's name as a TOML key.
+        key: String,
+        /// The bounds file, where one was given.
+        bounds_file: Option<String>,
+    },
     /// A condition could not be understood.
     #[error("{} at character {position}: {expected}", quoted(expression))]
     ConditionSyntax {
@@ -383,7 +399,7 @@ const LONGEST: usize = 60;
 const MOST_NAMES: usize = 40;
 
 /// `'text'`, escaped and cut.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut shown = String::from("'");
     for (index, character) in text.chars().enumerate() {
         if index == LONGEST {

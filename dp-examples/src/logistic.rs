@@ -71,7 +71,7 @@ pub struct Settings {
 }
 
 /// Fits the model within a budget, or without privacy where there is none, and shows a progress bar where there is a
-/// terminal.
+/// terminal. The run's label comes with what is treated as public though it was read from the records, for the privacy statement.
 ///
 /// # Privacy
 ///
@@ -85,12 +85,12 @@ pub fn fit(
     budget: Option<Budget>,
     settings: &Settings,
     seed: Seed,
-    label: &str,
+    (label, public): (&str, &[String]),
 ) -> Result<Fit, Box<dyn StdError>> {
     if settings.sampling_rate == 1.0 {
-        fit_with(FullBatch, records, budget, settings, seed, label)
+        fit_with(FullBatch, records, budget, settings, seed, (label, public))
     } else {
-        fit_with(Poisson::rate(settings.sampling_rate)?, records, budget, settings, seed, label)
+        fit_with(Poisson::rate(settings.sampling_rate)?, records, budget, settings, seed, (label, public))
     }
 }
 
@@ -100,7 +100,7 @@ fn fit_with<S: Subsampling>(
     budget: Option<Budget>,
     settings: &Settings,
     seed: Seed,
-    label: &str,
+    (label, public): (&str, &[String]),
 ) -> Result<Fit, Box<dyn StdError>> {
     // Drawn on standard error, and only where that is a terminal.
     let bar = ProgressBar::new(settings.steps);
@@ -117,6 +117,7 @@ fn fit_with<S: Subsampling>(
         .schedule(Schedule::HoldThenCosine(settings.learning_rate))
         .seed(seed)
         .on_progress(move |progress| shown.set_position(progress.done));
+    let vi = public.iter().fold(vi, |vi, statement| vi.treat_as_public(statement));
     let vi = match budget {
         Some(budget) => vi.budget(budget),
         None => vi.without_privacy(),

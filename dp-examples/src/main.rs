@@ -63,9 +63,9 @@ fn quickstart(arguments: Quickstart) -> Result<(), Box<dyn Error>> {
     let truth = population.weights.clone();
     let records = logistic::records(population.features, population.labels)?;
     let started = Instant::now();
-    let private = logistic::fit(&records, Some(budget), &PRIVATE, seed, "private fit")?;
+    let private = logistic::fit(&records, Some(budget), &PRIVATE, seed, ("private fit", &[]))?;
     let private_time = started.elapsed();
-    let reference = logistic::fit(&records, None, &PRIVATE, Seed::from_os()?, "non-private fit")?;
+    let reference = logistic::fit(&records, None, &PRIVATE, Seed::from_os()?, ("non-private fit", &[]))?;
 
     let weights = logistic::summaries(&NAMES, Some(&truth), &private, Some(&reference))?;
     write!(out, "{}", table_text(&weights))?;

@@ -121,6 +121,34 @@ fn fit_writes_what_it_says() {
     assert!(json["seconds"]["fit"].as_f64().expect("a number") > 0.0);
 }
 
+/// Categories that were read from the file stand in the privacy statement, in words and as JSON; categories that were listed do not.
+#[test]
+fn categories_from_the_file_are_named_in_the_privacy_statement() {
+    let folder = Folder::new("categories");
+    folder.write("people.csv", &people());
+    folder.write("bounds.toml", "age = [17, 90]\nhours = [1, 99]\n");
+    let statement = |extra: &[&str]| {
+        let output = folder.run(FIT, &[&GOOD[..], &["--steps", "50", "--json", "out.json"], extra].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let (_, text) = text.split_once("-differential privacy").expect("a statement");
+        let json = std::fs::read(folder.0.join("out.json")).expect("results");
+        let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+        (text.to_owned(), json["privacy"]["treated_as_public"].clone())
+    };
+    let (text, json) = statement(&["--public-categories"]);
+    let told = "the 2 categories of column 'sex' were read from the records";
+    assert!(text.contains(&format!("public     treated as public and not covered: {told}")), "{text}");
+    assert!(text.lines().next().expect("a line").contains("agree in what is treated as public"), "{text}");
+    assert_eq!(json, serde_json::json!([told]));
+    folder.write("bounds.toml", BOUNDS);
+    for extra in [&[][..], &["--public-categories"]] {
+        let (text, json) = statement(extra);
+        assert!(!text.contains("treated as public and not covered"), "{text}");
+        assert_eq!(json, serde_json::json!([]));
+    }
+}
+
 #[test]
 fn a_fixed_seed_repeats_and_says_that_it_is_not_private() {
     let folder = Folder::new("seed");
@@ -143,11 +171,12 @@ fn bad_input_is_one_line_exit_code_two_and_no_file() {
     folder.write("word.csv", "age,sex,hours,income\n30,male,40,1\nabc,male,40,90\n");
     folder.write("nan.csv", "age,sex,hours,income\n30,male,40,1\nNaN,male,40,90\n");
     folder.write("stranger.csv", "age,sex,hours,income\n30,male,40,1\n30,robot,40,90\n");
-    folder.write("few.toml", "age = [17, 90]\n");
+    folder.write("few.toml", "age = [17, 90]\nsex = [\"female\", \"male\"]\n");
+    folder.write("unlisted.toml", "age = [17, 90]\nhours = [1, 99]\n");
     folder.write("backwards.toml", "age = [90, 17]\n");
     let before = folder.files();
     // What is replaced, by what, and what the line must say.
-    let cases: [(&str, &str, &[&str]); 19] = [
+    let cases: [(&str, &str, &[&str]); 20] = [
         ("--data", "missing.csv", &["missing.csv"]),
         ("--data", ".", &["."]),
         ("--data", "empty.csv", &["empty.csv:1", "empty"]),
@@ -161,6 +190,7 @@ fn bad_input_is_one_line_exit_code_two_and_no_file() {
         ("--positive-if", "salary>=0", &["'salary'"]),
         ("--positive-if", "income", &["income"]),
         ("--bounds", "few.toml", &["'hours'", "leak", "hours = ["]),
+        ("--bounds", "unlisted.toml", &["'sex'", "sex = [", "--public-categories"]),
         ("--bounds", "backwards.toml", &["backwards.toml:1", "'age'"]),
         ("--epsilon", "0", &["'0'", "--epsilon"]),
         ("--epsilon", "-1", &["'-1'", "--epsilon"]),

@@ -58,6 +58,27 @@ impl Blocks {
     /// The sixteen words of a block.
     #[inline(always)]
     pub(crate) fn block(&self, number: u64) -> [u32; 16] {
+        self.note(number, 1);
+        self.compute(number)
+    }
+
+    /// Notes that blocks have been used, for tests.
+    #[inline(always)]
+    #[cfg_attr(not(feature = "record"), allow(unused_variables, clippy::unused_self))]
+    fn note(&self, first: u64, count: u64) {
+        #[cfg(feature = "record")]
+        {
+            let mut key = [0; 32];
+            for (bytes, word) in key.as_chunks_mut::<4>().0.iter_mut().zip(&self.state[4..12]) {
+                *bytes = word.to_le_bytes();
+            }
+            let stream = u64::from(self.state[14]) | u64::from(self.state[15]) << 32;
+            crate::record::note(key, stream, first, count);
+        }
+    }
+
+    #[inline(always)]
+    fn compute(&self, number: u64) -> [u32; 16] {
         let mut start = self.state;
         start[12] = number as u32;
         start[13] = (number >> 32) as u32;
@@ -83,8 +104,9 @@ impl Blocks {
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // The loop over lanes is outermost, and what becomes vector instructions.
     pub(crate) fn sliced<const L: usize>(&self, first: u64, words: &mut Sliced<L>) {
+        self.note(first, L as u64);
         for lane in 0..L {
-            let x = self.block(first.wrapping_add(lane as u64));
+            let x = self.compute(first.wrapping_add(lane as u64));
             for j in 0..16 {
                 words[j][lane] = x[j];
             }

@@ -90,6 +90,15 @@ pub enum Error {
         /// The logarithm that was asked for.
         bits: u32,
     },
+    /// A finer slope than the arithmetic has room for.
+    #[error("the exponent of the slope's denominator must be at most {most}, got {bits}", most = crate::ExponentialChoice::MAX_BITS)]
+    SlopeBits {
+        /// The exponent that was asked for.
+        bits: u32,
+    },
+    /// There is nothing to choose from.
+    #[error("number of candidates must be at least 1, got 0")]
+    NoCandidates,
     /// There is no device of this backend.
     #[cfg(feature = "gpu")]
     #[error("no device for {backend}: {reason}")]

@@ -4,7 +4,7 @@ use zeroize::Zeroizing;
 
 use crate::permutation::Permutation;
 use crate::stream::Below;
-use crate::subsampling::{check_batch_length, check_records, sealed::Sealed};
+use crate::subsampling::{check_batch_length, check_records, deviation_of_order, sealed::Sealed};
 use crate::{Error, Purpose, Result, Scheme, Seed, Stream, Streams, Subsampler, Subsampling};
 
 /// Plans batches of one size: every subset of that size is equally likely, independently at every step.
@@ -81,6 +81,10 @@ impl Subsampling for FixedSize {
             return Err(Error::BatchExceedsRecords { batch: self.batch, records });
         }
         Ok(Scheme::WithoutReplacement { batch: self.batch, records })
+    }
+
+    fn deviation(&self, records: u64, _steps: u64) -> f64 {
+        deviation_of_order(records, !self.by_permutation)
     }
 }
 
@@ -192,6 +196,10 @@ impl Subsampler for FixedSizeSampler {
                 permutation.images_into(0, self.length, batch);
             }
         }
+    }
+
+    fn deviation(&self, _steps: u64) -> f64 {
+        deviation_of_order(self.records, !matches!(self.method, Method::Permutation(_)))
     }
 
     fn is_secret(&self) -> bool {

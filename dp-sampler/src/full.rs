@@ -41,6 +41,10 @@ impl Subsampling for FullBatch {
         check_records(records)?;
         Ok(Scheme::Full)
     }
+
+    fn deviation(&self, _records: u64, _steps: u64) -> f64 {
+        0.0
+    }
 }
 
 impl Subsampler for FullBatchSampler {
@@ -63,6 +67,10 @@ impl Subsampler for FullBatchSampler {
     fn draw(&mut self, _step: u64, batch: &mut Vec<u64>) {
         batch.clear();
         batch.extend(0..self.records);
+    }
+
+    fn deviation(&self, _steps: u64) -> f64 {
+        0.0
     }
 
     fn is_secret(&self) -> bool {

@@ -28,7 +28,7 @@
 //! | part | promise | how it is known |
 //! |---|---|---|
 //! | [`Stream`] | ChaCha20, 20 rounds, of RFC 8439 | the RFC's vectors |
-//! | [`Poisson`] | each batch within [`PoissonSampler::deviation`] (below 2⁻⁶⁰) of Poisson subsampling in total variation | proven in `poisson::thresholds`, checked against exact arithmetic |
+//! | [`Poisson`] | each batch within its [deviation](Subsampler::deviation) (below 2⁻⁶⁰) of Poisson subsampling in total variation | proven in `poisson::thresholds`, checked against exact arithmetic |
 //! | [`FixedSize`] | every subset equally likely | exact integers and rejection; all subsets counted for small sizes |
 //! | [`FixedSize::by_permutation`] | above 1,024 records pairs of elements as under ideal round functions; more is measured | [`Permutation`] |
 //! | [`GaussianNoise`], [`LaplaceNoise`] | within 5 units in the last place of a true variable, tails to 13 σ and to 88 | compared with reference values, tested by distribution also beyond 8 σ |
@@ -37,7 +37,8 @@
 //! | [`GridGaussianNoise`] | the law within 2⁻¹²⁰ | proven: doubles with a bound on their error, 256-bit arithmetic where they do not decide |
 //! | [`WithReplacement`] | independent uniform draws | exact integers and rejection |
 //! | [`Shuffle`] | each record once an epoch, in an order as uniform as [`Permutation`] | exact up to 1,024 records, measured above |
-//! | [`BallsInBins`] | each record at one independent step of an epoch: lengths within [`BallsInBinsSampler::deviation`], members as [`Permutation`] | proven in `balls_in_bins::halving` |
+//! | [`ExponentialChoice`] | candidates by exponential weights, exactly | integers and comparisons that are carried on until decided |
+//! | [`BallsInBins`] | each record at one independent step of an epoch: lengths within its [deviation](Subsampler::deviation), members as [`Permutation`] | proven in `balls_in_bins::halving` |
 //!
 //! With the features `wgpu` and `cuda` the same is made on GPUs: see the module `gpu`.
 //!
@@ -46,6 +47,7 @@
 
 mod balls_in_bins;
 mod chacha;
+mod choice;
 mod error;
 mod fixed_size;
 mod fraction;
@@ -57,6 +59,8 @@ mod laws;
 mod noise;
 mod permutation;
 mod poisson;
+#[cfg(feature = "record")]
+pub mod record;
 mod seed;
 mod shuffle;
 mod simd;
@@ -70,6 +74,7 @@ mod with_replacement;
 mod words;
 
 pub use balls_in_bins::{BallsInBins, BallsInBinsSampler};
+pub use choice::ExponentialChoice;
 pub use error::{Error, Result};
 pub use fixed_size::{FixedSize, FixedSizeSampler};
 pub use full::{FullBatch, FullBatchSampler};
@@ -85,6 +90,13 @@ pub use shuffle::{Shuffle, ShuffleSampler};
 pub use stream::Stream;
 pub use subsampling::{Scheme, Subsampler, Subsampling};
 pub use with_replacement::{WithReplacement, WithReplacementSampler};
+
+/// This crate's version. Runs that have to be repeated bit for bit are bound to it.
+///
+/// ```
+/// assert!(dp_sampler::VERSION.starts_with(|digit: char| digit.is_ascii_digit()));
+/// ```
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The most records that can be drawn from: 2⁶³.
 pub const MAX_RECORDS: u64 = 1 << 63;

@@ -1,7 +1,7 @@
 //! Epochs in random order, cut into batches.
 
 use crate::permutation::Permutation;
-use crate::subsampling::{check_batch_length, check_records, sealed::Sealed};
+use crate::subsampling::{check_batch_length, check_records, deviation_of_order, sealed::Sealed};
 use crate::{Error, Purpose, Result, Scheme, Seed, Streams, Subsampler, Subsampling};
 
 /// Plans epochs: every record exactly once in an epoch, in an order that is new and secret for each.
@@ -78,6 +78,10 @@ impl Subsampling for Shuffle {
         }
         Ok(Scheme::Shuffle { batch: self.batch, records })
     }
+
+    fn deviation(&self, records: u64, _steps: u64) -> f64 {
+        deviation_of_order(records, self.exact)
+    }
 }
 
 /// Draws the batches of shuffled epochs; made by [`Shuffle`].
@@ -140,6 +144,10 @@ impl Subsampler for ShuffleSampler {
         // At most `length`, which fits.
         let count = self.batch.min(self.records - start) as usize;
         self.permutation.images_into(start, count, batch);
+    }
+
+    fn deviation(&self, _steps: u64) -> f64 {
+        deviation_of_order(self.records, self.permutation.is_exact())
     }
 
     fn is_secret(&self) -> bool {

@@ -13,6 +13,15 @@ pub struct Stream {
     generator: ChaCha20Rng,
 }
 
+#[cfg(feature = "record")]
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let blocks = self.generator.get_word_pos().div_ceil(16);
+        let key = self.generator.get_seed();
+        crate::record::note(key, self.generator.get_stream(), 0, blocks as u64);
+    }
+}
+
 impl Stream {
     pub(crate) fn new(key: &[u8; 32], number: u64) -> Self {
         let mut generator = ChaCha20Rng::from_seed(*key);

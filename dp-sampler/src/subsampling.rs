@@ -124,6 +124,21 @@ pub trait Subsampling: sealed::Sealed {
     ///
     /// No records, more than [`MAX_RECORDS`], or a batch larger than the data.
     fn scheme(&self, records: u64) -> Result<Scheme>;
+
+    /// A bound on the [deviation](Subsampler::deviation) of every sampler that this plan makes for up to so many records: it grows with their
+    /// number, so that a bound for more records than there are holds, and tells nothing of how many there are.
+    ///
+    /// ```
+    /// use dp_sampler::{FixedSize, MAX_RECORDS, Poisson, Subsampling};
+    ///
+    /// // A thousand batches of any data set at all.
+    /// assert!(Poisson::rate(0.01)?.deviation(MAX_RECORDS, 1_000) < 2_f64.powi(-55));
+    /// assert_eq!(FixedSize::batch(100)?.deviation(60_000, 1_000), 0.0);
+    /// // Uniform as far as has been measured, and nothing is proven.
+    /// assert_eq!(FixedSize::batch(100)?.by_permutation().deviation(60_000, 1_000), 1.0);
+    /// # Ok::<(), dp_sampler::Error>(())
+    /// ```
+    fn deviation(&self, records: u64, steps: u64) -> f64;
 }
 
 /// Draws a batch of record numbers for every step.
@@ -155,8 +170,44 @@ pub trait Subsampler: sealed::Sealed {
     /// exceeded. The order within a batch means nothing.
     fn draw(&mut self, step: u64, batch: &mut Vec<u64>);
 
+    /// A bound, rounded up, on the total variation distance between the batches of steps 0, …, `steps` − 1, all together, and batches that are
+    /// drawn exactly as the [scheme](Self::scheme) says: 0 where they are exact, 1 where nothing is proven.
+    ///
+    /// # Privacy
+    ///
+    /// Amplification theorems are about exact schemes. Let M be a mechanism on exact batches, M′ the same on these, and τ this bound; then for
+    /// neighbours D, D′ and every set S of outcomes
+    ///
+    /// ```text
+    /// P(M′(D) ∈ S)  ≤  P(M(D) ∈ S) + τ  ≤  e^ε P(M(D′) ∈ S) + δ + τ  ≤  e^ε P(M′(D′) ∈ S) + δ + (1 + e^ε) τ
+    /// ```
+    ///
+    /// so whoever adds (1 + e^ε) τ to δ has accounted for it. Steps are independent of each other (epochs are, where there are any), so the bounds of
+    /// several of them add up, whatever is done with earlier batches.
+    ///
+    /// | scheme | bound | proof |
+    /// |---|---|---|
+    /// | full batches | 0 | |
+    /// | [`Poisson`](crate::Poisson) | 113 · 2⁻¹²⁸ for each block of records and step | `poisson::thresholds` |
+    /// | [`FixedSize`](crate::FixedSize), [`WithReplacement`](crate::WithReplacement) | 0 | integers by rejection |
+    /// | [`Shuffle`](crate::Shuffle) | 0 for a written order ([`exact`](crate::Shuffle::exact), or up to 1,024 records) | Fisher and Yates, by rejection |
+    /// | [`BallsInBins`](crate::BallsInBins) | 65 (K − 1) · 2⁻¹²⁶ an epoch for a written order | `balls_in_bins::halving` |
+    /// | by a keyed [`Permutation`](crate::Permutation) of more than 1,024 records | 1 | measured only |
+    fn deviation(&self, steps: u64) -> f64;
+
     /// Whether the seed came from the operating system; where it did not, nothing is private.
     fn is_secret(&self) -> bool;
+}
+
+/// What `count` deviations of at most `each` come to at most, rounded up.
+pub(crate) fn deviations(count: u64, each: f64) -> f64 {
+    // Converting, multiplying twice: each rounds by 2⁻⁵³ of the number at most.
+    (count as f64 * each * (1.0 + 4.0 * f64::EPSILON)).min(1.0)
+}
+
+/// Every record chooses among the same places: nothing is proven of a permutation that is computed, and a written one is exact.
+pub(crate) fn deviation_of_order(records: u64, exact: bool) -> f64 {
+    if exact || records <= crate::permutation::TABLE_LIMIT { 0.0 } else { 1.0 }
 }
 
 /// Checks a number of records.

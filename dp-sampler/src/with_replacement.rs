@@ -59,6 +59,10 @@ impl Subsampling for WithReplacement {
         check_records(records)?;
         Ok(Scheme::WithReplacement { batch: self.batch, records })
     }
+
+    fn deviation(&self, _records: u64, _steps: u64) -> f64 {
+        0.0
+    }
 }
 
 /// Draws batches with replacement; made by [`WithReplacement`].
@@ -98,6 +102,10 @@ impl Subsampler for WithReplacementSampler {
         batch.clear();
         let mut stream = self.streams.at(step);
         batch.extend((0..self.length).map(|_| self.uniform.draw(&mut stream)));
+    }
+
+    fn deviation(&self, _steps: u64) -> f64 {
+        0.0
     }
 
     fn is_secret(&self) -> bool {

@@ -4,9 +4,9 @@
 
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{
-    BallsInBins, DiscreteGaussianNoise, DiscreteLaplaceNoise, FixedSize, GaussianNoise, GridGaussianNoise,
-    LaplaceNoise, NoiseSource, Permutation, Poisson, Purpose, Result, RoundedGaussianNoise, Seed, Shuffle,
-    Streams, Subsampler, Subsampling, WithReplacement,
+    BallsInBins, DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialChoice, FixedSize, GaussianNoise,
+    GridGaussianNoise, LaplaceNoise, NoiseSource, Permutation, Poisson, Purpose, Result,
+    RoundedGaussianNoise, Seed, Shuffle, Streams, Subsampler, Subsampling, WithReplacement,
 };
 
 /// The lines `name,value,value,…` of the golden file; those with `#` say what made them.
@@ -68,6 +68,10 @@ fn streams_are_stable() {
     let mut stream = seed.streams(Purpose::Split).at(0);
     let bounded: Vec<u64> = [1, 6, 1_000, 3 << 62, u64::MAX].map(|bound| stream.below(bound)).to_vec();
     check("below", &bounded);
+    let choice = ExponentialChoice::from_streams(seed.streams(Purpose::Custom("choice")), 1, 5).unwrap();
+    let chosen: Vec<u64> =
+        (0..12).map(|step| choice.draw(step, &[0, 7, 20, 25, 40]).unwrap() as u64).collect();
+    check("choice", &chosen);
 }
 
 #[test]

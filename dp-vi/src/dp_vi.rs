@@ -85,6 +85,8 @@ pub struct DpVi<M, G, S> {
     pub(crate) seed: Option<Seed>,
     pub(crate) on_progress: Option<Callback>,
     pub(crate) checkpoint: Option<(PathBuf, u64)>,
+    /// What was read from the records and is treated as public.
+    treated_as_public: Vec<String>,
 }
 
 /// How batches are drawn, as far as that has been said.
@@ -123,6 +125,7 @@ impl<M: Model, G: Guide> DpVi<M, G, Poisson> {
             seed: None,
             on_progress: None,
             checkpoint: None,
+            treated_as_public: Vec::new(),
         }
     }
 }
@@ -155,6 +158,7 @@ impl<M, G, S> DpVi<M, G, S> {
             seed: self.seed,
             on_progress: self.on_progress,
             checkpoint: self.checkpoint,
+            treated_as_public: self.treated_as_public,
         }
     }
 
@@ -286,6 +290,35 @@ impl<M, G, S> DpVi<M, G, S> {
     #[must_use]
     pub fn average_tail(mut self, fraction: f64) -> Self {
         self.settings.average = fraction;
+        self
+    }
+
+    /// Puts into the privacy statement that something which was read from the records is treated as public: categories that were found in a
+    /// column, say. It may be called several times.
+    ///
+    /// # Privacy
+    /// The guarantee does not cover what is stated here: it holds for data sets that agree in it. This method changes nothing but what the
+    /// statement says.
+    ///
+    /// ```
+    /// # use dp_accountant::{Budget, Relation};
+    /// # use dp_vi::{AutoNormal, DpVi, Sensitive};
+    /// # use ppl_core::{Ctx, Records};
+    /// # use ppl_distributions::Normal;
+    /// # fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
+    /// #     let mean = ctx.sample("mean", Normal::new(0.0, 1.0))?;
+    /// #     ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(mean, 1.0), record.get("x")?))
+    /// # }
+    /// # let records = Sensitive::new(Records::from_columns([("x", vec![0.5; 10])])?);
+    /// # let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
+    /// let vi = DpVi::new(model, AutoNormal::new()).budget(budget).steps(20);
+    /// let fit = vi.treat_as_public("the categories of 'town' were read from the records").fit(&records)?;
+    /// assert!(fit.privacy().to_string().contains("not covered: the categories of 'town' were read from the records"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn treat_as_public(mut self, statement: impl Into<String>) -> Self {
+        self.treated_as_public.push(statement.into());
         self
     }
 
@@ -566,6 +599,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             guide: self.guide.describe(),
             assumes: assumptions(plan.noise, plan.start_epsilon.is_some()),
             not_covered: NOT_COVERED,
+            treated_as_public: self.treated_as_public,
         };
         let settings = BoundTo {
             records,

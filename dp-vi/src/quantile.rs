@@ -155,6 +155,9 @@ impl Adaptive {
 }
 
 #[cfg(test)]
+mod audit_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -38,7 +38,7 @@ fn settings() -> Vec<(&'static str, Box<dyn Fn(Open) -> Open>)> {
     };
     vec![
         ("nothing", Box::new(|run| run)),
-        ("a grid", Box::new(|run| run.noise(PrivacyNoise::OnGrid))),
+        ("a grid", Box::new(|run| run.noise(PrivacyNoise::Exact))),
         ("a stated number", Box::new(|run| run.public_records(1000))),
         (
             "a quantile",
@@ -152,7 +152,7 @@ fn nothing_that_a_mechanism_tells_depends_on_the_number_of_records() {
         }
         told
     }
-    for noise in [PrivacyNoise::Continuous, PrivacyNoise::OnGrid] {
+    for noise in [PrivacyNoise::Continuous, PrivacyNoise::Exact] {
         for (fewer, more) in NEIGHBOURS {
             assert_eq!(told(&FullBatch, noise, fewer), told(&FullBatch, noise, more));
             let poisson = Poisson::rate(0.3).unwrap();

@@ -133,6 +133,13 @@ pub use shape::Shape;
 pub use value::Value;
 pub use var::Var;
 
+/// This crate's version. Runs that have to be repeated bit for bit are bound to it.
+///
+/// ```
+/// assert!(ppl_core::VERSION.starts_with(|digit: char| digit.is_ascii_digit()));
+/// ```
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// The README's example, compiled and run with the documentation's.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -68,6 +68,7 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         Some(path) => Bounds::read(path)?,
         None => Bounds::none(),
     };
+    let bounds = if arguments.public_categories { bounds.with_public_categories() } else { bounds };
     let features = arguments.features.as_deref();
     let design = Design::new(&table, &bounds, &arguments.positive_if, features, Intercept::Included)?;
     let seed = match arguments.test_seed_not_private {
@@ -88,7 +89,7 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     };
     let budget = Budget { epsilon: arguments.epsilon, delta: arguments.delta, relation: Relation::AddRemove };
     let fitting = Instant::now();
-    let fit = logistic::fit(&records, Some(budget), &settings, seed, "private fit")?;
+    let fit = logistic::fit(&records, Some(budget), &settings, seed, ("private fit", design.notes()))?;
     let fit_time = fitting.elapsed();
 
     let names = design.names();
@@ -139,7 +140,7 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}: positive if {}", table.name(), arguments.positive_if)?;
     for note in design.notes() {
-        writeln!(out, "note: {note}")?;
+        writeln!(out, "note: {note}: treated as public, and not covered by the guarantee below")?;
     }
     writeln!(out)?;
     write!(out, "{}", table_text(&weights))?;

@@ -4,7 +4,7 @@ mod halving;
 
 use crate::permutation::Permutation;
 use crate::poisson::likely_maximum;
-use crate::subsampling::{check_batch_length, check_records, sealed::Sealed};
+use crate::subsampling::{check_batch_length, check_records, deviation_of_order, deviations, sealed::Sealed};
 use crate::{Error, MAX_RECORDS, Purpose, Result, Scheme, Seed, Streams, Subsampler, Subsampling};
 
 /// Plans epochs of K steps, each record at exactly one of them, uniformly and independently of the others.
@@ -123,6 +123,25 @@ impl Subsampling for BallsInBins {
     fn scheme(&self, records: u64) -> Result<Scheme> {
         Ok(Scheme::BallsInBins { bins: self.bins_for(records)?, batch: self.batch_named() })
     }
+
+    fn deviation(&self, records: u64, steps: u64) -> f64 {
+        let bins = match self.plan {
+            Plan::Bins(bins) => bins,
+            Plan::Batch(batch) => records.div_ceil(batch),
+        };
+        deviation_of_order(records, self.exact).max(deviation_of_lengths(bins, records, steps))
+    }
+}
+
+/// What the lengths of the batches of so many steps deviate by.
+///
+/// Each of the K − 1 divisions of an epoch uses 2⁻¹²⁶ for every binary digit of the dividing probability, which are 65 on average at the
+/// most.
+fn deviation_of_lengths(bins: u64, records: u64, steps: u64) -> f64 {
+    if records <= halving::TOSSED || bins <= 1 {
+        return 0.0;
+    }
+    deviations(steps.div_ceil(bins), deviations(bins - 1, 65.0 * halving::DEVIATION))
 }
 
 /// Bins are divided at powers of two, so each division halves the next power of two that they fit in.
@@ -153,8 +172,8 @@ impl Node {
 ///
 /// # Accuracy
 ///
-/// The division into lengths is within [`deviation`](Self::deviation) of exact; which records are where is as
-/// uniform as the [`Permutation`], exactly for up to 1,024 records; above that in part measured instead of proven, unless the
+/// The division into lengths is within 65 (K − 1) · 2⁻¹²⁶ of exact for an epoch, in total variation (below 2⁻⁵⁶ for every number of
+/// bins, and exact up to 4,096 records); which records are where is as uniform as the [`Permutation`], exactly for up to 1,024 records; above that in part measured instead of proven, unless the
 /// plan is [`exact`](BallsInBins::exact).
 pub struct BallsInBinsSampler {
     bins: u64,
@@ -177,18 +196,6 @@ impl BallsInBinsSampler {
     #[must_use]
     pub fn steps_per_epoch(&self) -> u64 {
         self.bins
-    }
-
-    /// A bound on the total variation distance between the lengths of an epoch's batches and exact multinomial ones.
-    ///
-    /// Each of the K − 1 divisions uses 2⁻¹²⁶ for every binary digit of the dividing probability, which are 65 on
-    /// average at the most: below 2⁻⁵⁶ for every number of bins, below 2⁻⁶⁰ up to 2⁵⁹ bins, and zero up to 4,096 records.
-    #[must_use]
-    pub fn deviation(&self) -> f64 {
-        if self.records <= halving::TOSSED {
-            return 0.0;
-        }
-        (self.bins - 1) as f64 * 65.0 * halving::DEVIATION
     }
 
     fn enter(&mut self, epoch: u64) {
@@ -252,6 +259,11 @@ impl Subsampler for BallsInBinsSampler {
         let (start, count) = self.slice(step % self.bins);
         // A bin that no vector can hold is as likely as 2⁻¹⁰⁰ and cannot be drawn on this machine.
         self.permutation.images_into(start, count as usize, batch);
+    }
+
+    fn deviation(&self, steps: u64) -> f64 {
+        let order = deviation_of_order(self.records, self.permutation.is_exact());
+        order.max(deviation_of_lengths(self.bins, self.records, steps))
     }
 
     fn is_secret(&self) -> bool {

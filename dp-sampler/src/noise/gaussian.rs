@@ -106,6 +106,10 @@ impl Noise for GaussianNoise {
         NoiseDistribution::StandardGaussian {}
     }
 
+    fn deviation(&self, values: u64) -> f64 {
+        if values == 0 { 0.0 } else { 1.0 }
+    }
+
     fn is_secret(&self) -> bool {
         self.sources.secret
     }

@@ -5,7 +5,7 @@ use super::double::{RARE, cos_sin_turns, fold, fraction, long, negative_ln};
 use super::fixed::Fixed;
 use super::sealed::FillFrom;
 use super::{Noise, NoiseDistribution};
-use crate::subsampling::sealed::Sealed;
+use crate::subsampling::{deviations, sealed::Sealed};
 use crate::{Purpose, Seed, Streams};
 
 /// Gaussian noise rounded to integers, with a standard deviation of 2³² steps: as fast as continuous noise, and without its rounding errors.
@@ -202,6 +202,10 @@ impl Sealed for GridGaussianNoise {}
 impl Noise for GridGaussianNoise {
     fn distribution(&self) -> NoiseDistribution {
         NoiseDistribution::RoundedGaussian { bits: Self::BITS }
+    }
+
+    fn deviation(&self, values: u64) -> f64 {
+        deviations(values, Self::MAX_DEVIATION)
     }
 
     fn is_secret(&self) -> bool {

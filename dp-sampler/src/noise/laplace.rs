@@ -73,6 +73,10 @@ impl Noise for LaplaceNoise {
         NoiseDistribution::StandardLaplace {}
     }
 
+    fn deviation(&self, values: u64) -> f64 {
+        if values == 0 { 0.0 } else { 1.0 }
+    }
+
     fn is_secret(&self) -> bool {
         self.sources.secret
     }

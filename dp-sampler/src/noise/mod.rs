@@ -37,6 +37,28 @@ pub trait Noise: Sealed {
     /// The distribution of every value; values are independent of each other, and steps are.
     fn distribution(&self) -> NoiseDistribution;
 
+    /// A bound, rounded up, on the total variation distance between this many values, of whatever steps, and as many independent values of exactly the
+    /// stated distribution. It is 1 for floating-point noise, whose distribution is continuous only in name.
+    ///
+    /// | noise | a value | because |
+    /// |---|---|---|
+    /// | [`RoundedGaussianNoise`] | 2⁻²⁴⁰ | a value takes fewer than 2¹⁰ comparisons on average, each undecided after 256 bits with probability 2⁻²⁵⁶ |
+    /// | [`GridGaussianNoise`] | 2⁻¹²⁰ | 256-bit arithmetic leaves a value undecided with probability below 2⁻¹²⁶ |
+    /// | [`DiscreteGaussianNoise`], [`DiscreteLaplaceNoise`] | 2⁻¹⁰⁰⁰ | counts of probability exp(−65,536) are drawn again, runs share words with probability e⁻³⁹⁰⁰ |
+    /// | [`GaussianNoise`], [`LaplaceNoise`] | 1 | numbers of 32 or 64 bits |
+    ///
+    /// What it means for δ is said at [`Subsampler::deviation`](crate::Subsampler::deviation).
+    ///
+    /// ```
+    /// use dp_sampler::{GaussianNoise, Noise, RoundedGaussianNoise, Seed};
+    ///
+    /// let seed = Seed::for_tests(1);
+    /// assert!(RoundedGaussianNoise::new(&seed, 40)?.deviation(1_000_000) < 2_f64.powi(-220));
+    /// assert_eq!(GaussianNoise::new(&seed).deviation(1_000_000), 1.0);
+    /// # Ok::<(), dp_sampler::Error>(())
+    /// ```
+    fn deviation(&self, values: u64) -> f64;
+
     /// Whether the seed came from the operating system; where it did not, nothing is private.
     fn is_secret(&self) -> bool;
 }

@@ -246,6 +246,11 @@ impl Permutation {
         debug_assert!(inside.is_ok(), "the callers plan within the length");
     }
 
+    /// Whether it is written out, so that all permutations are equally likely.
+    pub(crate) fn is_exact(&self) -> bool {
+        matches!(self.kind, Kind::Table(_))
+    }
+
     /// What the permutation is made of, for a device.
     #[cfg(feature = "gpu")]
     pub(crate) fn parts(&self) -> Parts<'_> {

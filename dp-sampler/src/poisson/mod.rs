@@ -7,11 +7,11 @@ use std::ops::Range;
 use rand_core::Rng;
 
 use crate::stream::Bits;
-use crate::subsampling::{check_batch_length, check_records, sealed::Sealed};
+use crate::subsampling::{check_batch_length, check_records, deviations, sealed::Sealed};
 use crate::words::Words;
 use crate::{Error, Purpose, Result, Scheme, Seed, Streams, Subsampler, Subsampling};
 
-use thresholds::{MOST_TERMS, Thresholds};
+use thresholds::{MOST_DEVIATION, MOST_TERMS, Thresholds};
 
 /// Plans Poisson subsampling: each record is in each batch with probability `rate`, independently.
 ///
@@ -25,7 +25,7 @@ use thresholds::{MOST_TERMS, Thresholds};
 /// use dp_sampler::{Poisson, Seed, Subsampler, Subsampling};
 ///
 /// let mut sampler = Poisson::rate(0.01)?.bind(1 << 40, &Seed::for_tests(1))?; // a trillion records
-/// assert!(sampler.deviation() < 2_f64.powi(-60));
+/// assert!(sampler.deviation(1) < 2_f64.powi(-60)); // of one batch
 /// let mut sampler = Poisson::rate(0.01)?.bind(10_000, &Seed::for_tests(1))?;
 /// let mut batch = Vec::with_capacity(sampler.max_batch_hint());
 /// sampler.draw(0, &mut batch);
@@ -64,6 +64,23 @@ impl Subsampling for Poisson {
         check_records(records)?;
         Ok(Scheme::Poisson { rate: self.rate })
     }
+
+    fn deviation(&self, records: u64, steps: u64) -> f64 {
+        // The most blocks that so many records may be cut into, whatever the number of records is in truth: fewer are cut into blocks of the
+        // same length, or are one block.
+        let blocks = ((records.max(1) - 1) >> doublings(self.rate)) + 1;
+        deviations(steps, deviations(blocks, MOST_DEVIATION))
+    }
+}
+
+/// The logarithm of the length of a block, where there are records enough: the longest one with a mean below 16.
+fn doublings(rate: f64) -> u32 {
+    let mut doublings = WORD_DOUBLINGS;
+    // Rates go down to 2^-1074, records only up to 2^63.
+    while doublings < 63 && rate * 2_f64.powi(doublings as i32 + 1) < 16.0 {
+        doublings += 1;
+    }
+    doublings
 }
 
 /// Blocks of records that are drawn one after the other from one run of words. Runs can be drawn side by side: few blocks, so that
@@ -101,7 +118,8 @@ pub(crate) const WORD_DOUBLINGS: u32 = 6;
 ///
 /// # Accuracy
 ///
-/// Only the integer thresholds are rounded; [`deviation`](Self::deviation) bounds what that does to a batch.
+/// Only the integer thresholds are rounded; [`deviation`](Subsampler::deviation) bounds what that does to batches: the number of blocks times
+/// (K + 1) · 2⁻¹²⁸, where K ≤ 112 is the length of the threshold table, below 2⁻⁶⁰ for every rate and number of records.
 pub struct PoissonSampler {
     rate: f64,
     records: u64,
@@ -115,25 +133,10 @@ impl PoissonSampler {
     fn new(rate: f64, records: u64, streams: Streams) -> Result<Self> {
         check_records(records)?;
         let longest = check_batch_length(likely_maximum(rate, records))?;
-        // The longest block with a mean below 16; rates go down to 2^-1074, records only up to 2^63.
-        let mut doublings = WORD_DOUBLINGS;
-        while doublings < 63 && rate * 2_f64.powi(doublings as i32 + 1) < 16.0 {
-            doublings += 1;
-        }
         // No longer than the records.
         let enough = (records - 1).checked_ilog2().map_or(0, |log| log + 1);
-        let doublings = doublings.min(enough);
+        let doublings = doublings(rate).min(enough);
         Ok(Self { rate, records, doublings, thresholds: Thresholds::new(rate, doublings), longest, streams })
-    }
-
-    /// A bound on the total variation distance between a batch and exact Poisson subsampling at this rate.
-    ///
-    /// The number of blocks times K · 2⁻¹²⁸, where K ≤ 112 is the length of the threshold table: below 2⁻⁶⁰ for
-    /// every rate and number of records. The chance that T steps differ in any way from exact ones is at most
-    /// T times this; whoever wants to be strict adds that to δ.
-    #[must_use]
-    pub fn deviation(&self) -> f64 {
-        self.blocks() as f64 * self.thresholds.deviation()
     }
 
     pub(crate) fn blocks(&self) -> u64 {
@@ -267,6 +270,10 @@ impl Subsampler for PoissonSampler {
                 self.draw_lists(here, &mut stream, &mut chosen, batch);
             }
         }
+    }
+
+    fn deviation(&self, steps: u64) -> f64 {
+        deviations(steps, deviations(self.blocks(), self.thresholds.deviation()))
     }
 
     fn is_secret(&self) -> bool {

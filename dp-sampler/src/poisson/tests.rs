@@ -189,8 +189,15 @@ fn the_deviation_is_below_two_to_the_minus_sixty() {
     for rate in [2_f64.powi(-3), 0.1, 2_f64.powi(-5), 1e-3, 1e-9, 2_f64.powi(-60)] {
         for records in [1, 1_000, 1 << 40, 1 << 60] {
             if rate * (records as f64) < 1e18 {
-                let deviation = sampler(rate, records).deviation();
+                let deviation = sampler(rate, records).deviation(1);
                 assert!(deviation > 0.0 && deviation < 2_f64.powi(-60), "{rate} {records} {deviation:e}");
+                // The plan's bound holds for it, and is not much larger where blocks are as long as they can be.
+                let plan = Poisson::rate(rate).unwrap();
+                assert!(
+                    plan.deviation(records, 1) >= deviation && plan.deviation(records, 1) < 2_f64.powi(-60)
+                );
+                let many = sampler(rate, records).deviation(1 << 20);
+                assert!((many / deviation / 2_f64.powi(20) - 1.0).abs() < 1e-14);
             }
         }
     }

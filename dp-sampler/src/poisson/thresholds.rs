@@ -19,8 +19,14 @@
 //! total variation ≤ (K − 1)(2⁻¹²⁸ + 2⁻¹⁸⁰) + P(Binomial(M, q) ≥ K) ≤ K · 2⁻¹²⁸ + remainder < 2⁻¹²⁰
 //! ```
 //!
-//! where remainder = 1 − Σ_{k<K} aₖ bounds the tail from above and is required to be below 2⁻¹²⁸ (unless K exceeds M,
-//! when there is no tail at all).
+//! where remainder = 1 − Σ_{k<K} aₖ bounds the tail from above. It is below 2⁻¹²⁸ at the latest at K = 112 (unless K exceeds M, when
+//! there is no tail at all), since a block has 64 records at most, or a mean μ below 16, and by Chernoff's bound
+//!
+//! ```text
+//! P(Binomial ≥ 112) ≤ exp(−(112 ln(112/μ) − 112 + μ)) < exp(−121) < 2⁻¹⁷⁴
+//! ```
+//!
+//! So one draw is within (K + 1) · 2⁻¹²⁸ ≤ 113 · 2⁻¹²⁸. (That has room, too, for words that two runs share: see `RUN_BLOCKS`, e⁻⁴⁰⁰⁰.)
 
 use rand_core::Rng;
 
@@ -28,6 +34,9 @@ use crate::fraction::Fraction;
 
 /// The longest table. Binomials of mean at most 16 have less than 2⁻¹²⁸ beyond it; see the test.
 pub(super) const MOST_TERMS: usize = 112;
+/// The largest bound on the total variation of one draw: K + 1 units of 2⁻¹²⁸, the tail counting for one of them.
+pub(super) const MOST_DEVIATION: f64 =
+    (MOST_TERMS + 1) as f64 / (1_u128 << 64) as f64 / (1_u128 << 64) as f64;
 /// Entries of the guide table: a word's first six bits.
 const GUIDES: usize = 64;
 

@@ -38,8 +38,9 @@ use std::path::Path;
 /// - with the records it was written with: their number and a fingerprint of all values, taken with a key from the seed (two independent
 ///   polynomials modulo 2⁶¹ − 1; other data go unnoticed with a probability of at most (words/2⁶¹)², 10⁻¹⁸ for 10⁹ numbers);
 /// - for the model, guide, optimiser, sampling, budget, noise and settings that it was written with;
-/// - by the same version of this crate, on a machine with the same instructions for multiplying matrices: last digits that differ are
-///   enough to make two releases of one.
+/// - by the same versions of this crate, `dp-sampler`, `dp-accountant` and `ppl-core`, on a machine with the same instructions for multiplying
+///   matrices, and with libraries that compute the same digits (products and functions are tried at some numbers): last digits that
+///   differ are enough to make two releases of one. Distributions are part of the model's program, which is compared.
 ///
 /// What a user-written guide or optimiser does is known by its description only.
 ///
@@ -128,6 +129,7 @@ impl Checkpoint {
     /// Checks that the settings are those of the run that is to be resumed.
     pub(crate) fn check_settings(&self, path: &Path, here: &str) -> Result<()> {
         let (mut found, mut wanted) = (self.settings.lines(), here.lines());
+        // Both begin with the versions, of which those that differ are told by name.
         loop {
             let (found, here) = match (found.next(), wanted.next()) {
                 (None, None) => return Ok(()),
@@ -142,5 +144,69 @@ impl Checkpoint {
             let what = if other == "a setting" { name } else { other };
             return Err(Error::CheckpointOfAnother { path: file::shown(path), what, found, here });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fingerprint::VERSIONS;
+    use super::*;
+    use crate::{AutoNormal, DpVi, Sensitive};
+    use dp_sampler::FullBatch;
+    use ppl_core::{Ctx, Records};
+    use ppl_distributions::Normal;
+    use std::ops::ControlFlow;
+
+    fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
+        let mean = ctx.sample("mean", Normal::new(0.0, 1.0))?;
+        ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(mean, 1.0), record.get("x")?))
+    }
+
+    /// Files as other versions, or another machine, would have written them: whole, with a right checksum.
+    #[test]
+    fn a_checkpoint_of_another_version_of_any_crate_is_refused_by_name() {
+        let records = Sensitive::new(Records::from_columns([("x", vec![0.5; 10])]).unwrap());
+        let folder = std::env::temp_dir().join(format!("dp-vi-versions-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("run");
+        let run = || {
+            let vi = DpVi::new(model, AutoNormal::new()).without_privacy().subsample(FullBatch).steps(4);
+            vi.checkpoint(&path, 1)
+        };
+        let stop = |progress: crate::Progress| match progress.done < 2 {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        };
+        run().on_progress(stop).fit(&records).unwrap();
+        let written = Checkpoint::read(&path).unwrap();
+        let settings = written.settings.clone();
+        let resume_with = |settings: String| {
+            let other = Checkpoint {
+                settings,
+                seed: Some(Seed::for_tests(1)),
+                secret: false,
+                numbers: Vec::new(),
+                ..written
+            };
+            other.write(&path).unwrap();
+            let before = std::fs::read(&path).unwrap();
+            let error = run().resume(&records).unwrap_err();
+            assert!(matches!(error, Error::CheckpointOfAnother { .. }), "{error}");
+            assert_eq!(std::fs::read(&path).unwrap(), before);
+            error.to_string()
+        };
+        for (name, version) in VERSIONS {
+            let line = format!("version of {name}: {version}\n");
+            assert!(settings.contains(&line), "{settings}");
+            let told = resume_with(settings.replace(&line, &format!("version of {name}: 0.0.9\n")));
+            assert!(told.contains(&format!("version of {name} was 0.0.9, here it is {version}")), "{told}");
+            // One that was written before versions of this crate were kept.
+            let told = resume_with(settings.replace(&line, ""));
+            assert!(told.contains(&format!("version of {name}")), "{told}");
+        }
+        let (before, arithmetic) = settings.split_once("arithmetic: ").unwrap();
+        let told = resume_with(format!("{before}arithmetic: another {arithmetic}"));
+        assert!(told.contains("arithmetic was another"), "{told}");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

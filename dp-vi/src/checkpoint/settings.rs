@@ -1,6 +1,6 @@
 //! Everything that a run's releases depend on besides records and seed, in words.
 
-use super::fingerprint::arithmetic;
+use super::fingerprint::{VERSIONS, arithmetic};
 use crate::mechanism::Protection;
 use crate::objective::Shared;
 use crate::planner::{PrivacyPlan, Settings};
@@ -22,6 +22,10 @@ pub(crate) struct BoundTo<'a> {
 
 impl fmt::Display for BoundTo<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // First of all: another version may write the rest in another way.
+        for (name, version) in VERSIONS {
+            writeln!(f, "version of {name}: {version}")?;
+        }
         let schema = self.records.schema();
         write!(f, "columns:")?;
         for (name, shape) in schema.columns() {
@@ -56,7 +60,6 @@ impl fmt::Display for BoundTo<'_> {
         writeln!(f, "gradients: {:?}", self.plan.gradients)?;
         writeln!(f, "draws: {:?}", self.plan.draws)?;
         writeln!(f, "programs of model and guide: {}", self.shared.fingerprint)?;
-        writeln!(f, "version of dp-vi: {}", env!("CARGO_PKG_VERSION"))?;
         writeln!(f, "arithmetic: {}", arithmetic())
     }
 }

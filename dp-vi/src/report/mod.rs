@@ -83,6 +83,9 @@ pub struct PrivacyReport {
     pub assumes: &'static [&'static str],
     /// What it is not about.
     pub not_covered: &'static [&'static str],
+    /// What was read from the records and is treated as public, as the caller stated it: see
+    /// [`DpVi::treat_as_public`](crate::DpVi::treat_as_public). The guarantee does not cover it.
+    pub treated_as_public: Vec<String>,
 }
 
 /// What [`PrivacyReport::record`] says.

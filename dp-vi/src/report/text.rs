@@ -24,7 +24,12 @@ impl fmt::Display for PrivacyReport {
         }
         // Every printed number is rounded to the safe side.
         let (upper, lower) = (rounded_up(epsilon.upper), rounded_down(epsilon.lower));
-        writeln!(f, "({upper}, {:e})-differential privacy, {}.", budget.delta, neighbours(budget.relation))?;
+        let agree = match self.treated_as_public.is_empty() {
+            true => "",
+            false => " and agree in what is treated as public",
+        };
+        let neighbours = neighbours(budget.relation);
+        writeln!(f, "({upper}, {:e})-differential privacy, {neighbours}{agree}.", budget.delta)?;
         if self.noise == Some(PrivacyNoise::Continuous) {
             writeln!(
                 f,
@@ -64,6 +69,12 @@ impl fmt::Display for PrivacyReport {
         }
         writeln!(f, "  record     {}", self.record)?;
         writeln!(f, "  relation   {}: {}", budget.relation, number(budget))?;
+        for statement in &self.treated_as_public {
+            // A statement may hold names from a file, which must not add lines of their own.
+            let words = statement.split(|c: char| c.is_whitespace() || c.is_control());
+            let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+            writeln!(f, "  public     treated as public and not covered: {line}")?;
+        }
         writeln!(f, "  sampling   {}", self.scheme)?;
         if let (Some(sigma), Some(clip)) = (self.noise_multiplier, self.clip_norm) {
             writeln!(

@@ -74,7 +74,7 @@ impl Words {
 
     /// True with probability exp(−`numerator / denominator`), under the conditions of [`ratio`](Self::ratio).
     #[inline(always)]
-    pub(super) fn exp_minus_ratio(&mut self, numerator: u128, denominator: u128) -> bool {
+    pub(crate) fn exp_minus_ratio(&mut self, numerator: u128, denominator: u128) -> bool {
         if denominator < 1 << 31 {
             self.exp_minus(|words| words.short_ratio(numerator as u64, denominator as u64))
         } else {
@@ -84,7 +84,7 @@ impl Words {
 
     /// True with probability exp(−n): n coins in a row.
     #[inline(always)]
-    pub(super) fn exp_minus_integer(&mut self, n: u128) -> bool {
+    pub(crate) fn exp_minus_integer(&mut self, n: u128) -> bool {
         let mut left = n;
         while left > 0 {
             if !self.exp_minus_one() {

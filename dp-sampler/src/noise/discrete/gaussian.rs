@@ -4,7 +4,7 @@ use super::laplace::magnitude;
 use super::words::Words;
 use super::{Draw, fill_from, ratio};
 use crate::noise::sealed::FillFrom;
-use crate::subsampling::sealed::Sealed;
+use crate::subsampling::{deviations, sealed::Sealed};
 use crate::{Error, Noise, NoiseDistribution, Purpose, Result, Seed, Streams};
 
 /// Exact Gaussian noise on the integers.
@@ -196,6 +196,10 @@ impl Sealed for DiscreteGaussianNoise {}
 impl Noise for DiscreteGaussianNoise {
     fn distribution(&self) -> NoiseDistribution {
         NoiseDistribution::DiscreteGaussian { numerator: self.numerator, denominator: self.denominator }
+    }
+
+    fn deviation(&self, values: u64) -> f64 {
+        deviations(values, super::DEVIATION)
     }
 
     fn is_secret(&self) -> bool {

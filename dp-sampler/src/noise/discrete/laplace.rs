@@ -3,7 +3,7 @@
 use super::words::Words;
 use super::{Draw, fill_from, ratio};
 use crate::noise::sealed::FillFrom;
-use crate::subsampling::sealed::Sealed;
+use crate::subsampling::{deviations, sealed::Sealed};
 use crate::{Noise, NoiseDistribution, Purpose, Result, Seed, Streams};
 
 /// Exact Laplace noise on the integers.
@@ -123,6 +123,10 @@ impl Sealed for DiscreteLaplaceNoise {}
 impl Noise for DiscreteLaplaceNoise {
     fn distribution(&self) -> NoiseDistribution {
         NoiseDistribution::DiscreteLaplace { numerator: self.numerator, denominator: self.denominator }
+    }
+
+    fn deviation(&self, values: u64) -> f64 {
+        deviations(values, super::DEVIATION)
     }
 
     fn is_secret(&self) -> bool {

@@ -3,7 +3,7 @@
 use super::words::Words;
 use super::{Draw, fill_from};
 use crate::noise::sealed::FillFrom;
-use crate::subsampling::sealed::Sealed;
+use crate::subsampling::{deviations, sealed::Sealed};
 use crate::{Error, Noise, NoiseDistribution, Purpose, Result, Seed, Streams};
 
 /// Gaussian noise rounded to a grid, sampled exactly: integers, of which one stands for σ · 2^−bits.
@@ -95,6 +95,9 @@ impl RoundedGaussianNoise {
     }
 }
 
+/// Bound on the total variation distance of a value from its law, 2⁻²⁴⁰: see [`Noise::deviation`].
+const DEVIATION: f64 = 1.0 / (1_u128 << 120) as f64 / (1_u128 << 120) as f64;
+
 /// As many digits of a random real number as are ever looked at.
 const DIGITS: usize = 8;
 
@@ -174,6 +177,10 @@ impl Sealed for RoundedGaussianNoise {}
 impl Noise for RoundedGaussianNoise {
     fn distribution(&self) -> NoiseDistribution {
         NoiseDistribution::RoundedGaussian { bits: self.bits }
+    }
+
+    fn deviation(&self, values: u64) -> f64 {
+        deviations(values, DEVIATION)
     }
 
     fn is_secret(&self) -> bool {

@@ -13,11 +13,11 @@ pub(crate) const RUN: usize = 16;
 pub(crate) const RUN_BLOCKS: u64 = 1 << 20;
 
 /// The words of runs of one step, in turn. Wiped when dropped.
-pub(super) type Words = words::Words<LANES>;
+pub(crate) type Words = words::Words<LANES>;
 
 impl Words {
     /// The words of a step.
-    pub(super) fn of_step(streams: &Streams, step: u64) -> Self {
+    pub(crate) fn of_step(streams: &Streams, step: u64) -> Self {
         Self::new(streams.blocks(step))
     }
 
@@ -45,7 +45,7 @@ impl Words {
 
     /// An exactly uniform integer below `bound`, by Lemire's rejection on one word where `bound` ≤ 2³¹, on two above; below 2⁶³.
     #[inline(always)]
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         // The high half of word · bound is uniform once the (2^32 or 2^64 mod bound) smallest low halves are turned away.
         if bound <= 1 << 31 {
             loop {
