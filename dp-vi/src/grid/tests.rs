@@ -382,3 +382,39 @@ fn the_curvature_on_the_grid_is_the_curvature() {
         }
     }
 }
+
+/// Where a batch is just small enough to be summed in floating point and its neighbour is not, what is released before the noise must be as near
+/// as for any other neighbours. Each record but the last has elements of 0.49 steps: rounded by themselves they vanish, and their sum does
+/// not.
+#[test]
+fn neighbours_that_are_summed_in_different_ways_are_no_farther_apart_than_is_charged_for() {
+    let (sigma, count) = (4_096.0, 2_000_usize);
+    let clip = ClipNorm::new(NORM, 5).unwrap();
+    let mut grid = grid(5, sigma, false).unwrap();
+    grid.limit_sums_to(count as u64);
+    let step = grid.step(NORM);
+    let row = |k: usize| if k < count { 0.49 * step } else { -1.0 };
+    let x = Array2::from_shape_fn((count + 1, 2), |(k, _)| row(k));
+    let y = Array2::from_shape_fn((count + 1, 3), |(k, _)| row(k));
+    let records = Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap();
+    let mut gradient = gradient(&Sensitive::new(records.clone()), [0, 0]);
+    let all: Vec<u64> = (0..=count as u64).collect();
+    let mut rounded = |batch: &[u64]| -> Vec<f64> {
+        let (mut sum, mut out) = ([0.0; 5], [0.0; 5]);
+        // The same noise for both, in units of the grid.
+        let noise = (0, NORM, 1.0 / step);
+        if grid.takes_sums_of(batch) {
+            Rule::Flat(clip).sum(&mut gradient, &records, batch, &mut sum).unwrap();
+            grid.add_noise(&sum, noise, &mut out);
+        } else {
+            let whole = |gradient: &[f64], vector: &mut [f64]| vector.copy_from_slice(gradient);
+            grid.sum_apart((&Rule::Flat(clip), NORM), &mut gradient, (&records, batch), whole).unwrap();
+            grid.add_noise_apart(noise, &mut out);
+        }
+        out.iter().map(|x| x.round()).collect()
+    };
+    let (without, with) = (rounded(&all[..count]), rounded(&all));
+    let apart = without.iter().zip(&with).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+    let charged = NORM * (1.0 + charge(sigma, 5)) / step;
+    assert!(apart <= charged, "{apart} steps, charged {charged}");
+}
