@@ -27,6 +27,11 @@ proptest! {
     }
 
     #[test]
+    fn records_of_random_programs_give_the_same_bits_in_any_company(bytes in strategies::bytes()) {
+        checks::company(&bytes);
+    }
+
+    #[test]
     fn mistakes_are_told_in_words(bytes in strategies::bytes()) {
         checks::mistakes(&bytes);
     }

@@ -486,3 +486,59 @@ fn sums_of_many_spans_do_not_drift() {
     let drifted = batch.chunks(1024).fold(0.0, |sum, span| sum + of_span(span));
     assert!((drifted - exact).abs() > 0.5, "{drifted} {exact}");
 }
+
+/// A record's weighted gradient is the same to the last bit in tiles of every width: kernels of matrix products and vector loops have other
+/// code for what is left over, and it must not compute anything else.
+#[test]
+fn gradients_are_the_same_bits_in_tiles_of_every_width() {
+    let mut models = larger_models();
+    models.extend::<Vec<(&'static str, usize, Build)>>(vec![
+        ("products deeper than a block of the library", 700, |graph, record| {
+            let w1 = graph.input("w1", [37, 700]).unwrap();
+            let w2 = graph.input("w2", [37, 37]).unwrap();
+            let hidden = w2.dot(w1.dot(record.get("x").unwrap()).tanh()).tanh();
+            (log_likelihood(hidden.sum(), record.get("y").unwrap()), vec![w1, w2])
+        }),
+        ("decompositions, reductions and contractions of a record's own", 24, |graph, record| {
+            let w = graph.input("w", [24]).unwrap();
+            let s = graph.input("s", [4, 4]).unwrap();
+            let x = record.get("x").unwrap() * w;
+            let a = x.slice(0, 0..16).reshape([4, 4]);
+            let positive =
+                a.matmul(a.transpose()) + s.matmul(s.transpose()) + graph.constant(4.0) * s.square();
+            let solved = positive.inverse().sum();
+            let at = (x * 400_000.0).sin() + x.norm_axis(0) + x.log_sum_exp_axis(0) + x.softmax(0).cumsum(0);
+            (log_likelihood(solved + at.sum(), record.get("y").unwrap()), vec![w, s])
+        }),
+    ]);
+    for (name, width, build) in models {
+        let records = records(211, width);
+        let graph = Graph::new();
+        let (value, frontier) = build(&graph, Record::new(&graph, records.schema()));
+        let groups = vec![0; frontier.len()];
+        let mut gradient = RecordGradient::<f64>::with_bounded_sums(value, &frontier, &groups).unwrap();
+        for (k, array) in frontier.iter().enumerate() {
+            let inputs = ["w", "w1", "w2", "b1", "b2", "s", "centre", "scale", "table", "unused"];
+            let values: Vec<f64> = (0..array.shape().elements()).map(|i| number(100 * k + i) - 0.1).collect();
+            for input in inputs {
+                let _ = gradient.set(input, &values);
+            }
+        }
+        let mut of = |batch: &[u64]| -> Vec<Vec<u64>> {
+            let mut norms = vec![0.0; batch.len()];
+            gradient.squared_norms(&records, batch, &mut norms).unwrap();
+            let rows = gradient.keep(&records, batch).unwrap();
+            let bits = |(row, norm): (ndarray::ArrayView1<'_, f64>, &f64)| {
+                row.iter().chain([norm]).map(|x| x.to_bits()).collect()
+            };
+            rows.rows().into_iter().zip(&norms).map(bits).collect()
+        };
+        let alone: Vec<Vec<u64>> = (0..211).flat_map(|record| of(&[record])).collect();
+        for count in (1..=20).chain([31, 32, 33, 63, 64, 65, 127, 129, 200]) {
+            let batch: Vec<u64> = (0..count as u64).map(|k| (k * 7 + count as u64) % 211).collect();
+            for (lane, (found, &record)) in of(&batch).iter().zip(&batch).enumerate() {
+                assert!(*found == alone[record as usize], "{name}: record {record}, lane {lane} of {count}");
+            }
+        }
+    }
+}

@@ -282,6 +282,84 @@ pub fn contraction(bytes: &[u8]) {
     }
 }
 
+/// Widths of batches in which a record is computed: one, those around the lengths of vectors and of their tails, and several tiles.
+const WIDTHS: [usize; 12] = [1, 2, 3, 7, 8, 9, 15, 17, 33, 64, 71, 200];
+
+/// A batch of this width in which records repeat, beginning with another one for each width.
+fn repeated(width: usize) -> Vec<u64> {
+    (0..width).map(|lane| ((lane * 3 + width) % RECORDS) as u64).collect()
+}
+
+/// What is computed for a record is the same to the last bit in whatever company: values of a program, squared norms and factors of
+/// gradients, in batches that are wider than any vector.
+///
+/// # Panics
+/// If it is not.
+pub fn company(bytes: &[u8]) {
+    for menu in [Menu::Everything, Menu::Smooth] {
+        let mut choices = Choices::new(bytes);
+        let leaves = Leaves::new(&mut choices, menu);
+        let graph = Graph::new();
+        let shared = leaves.shared(&graph);
+        let mut known = shared.clone();
+        let of_records = leaves.of_records(&graph);
+        let (w, x) = (shared[3], of_records[0]);
+        known.extend(of_records);
+        let Some(last) = grow(&mut choices, &mut known, menu, OPERATIONS) else {
+            return;
+        };
+        let mut outputs = vec![last];
+        outputs.extend(known.iter().rev().take(4));
+        let program = program(&graph, &outputs);
+        let mut plan = Plan::<f64>::new(&program);
+        for (name, values) in &leaves.inputs {
+            if plan.input(name).is_ok() {
+                plan.set(name, values).expect("as many numbers as the input takes");
+            }
+        }
+        for output in 0..outputs.len() {
+            let mut evaluate =
+                |batch: &[u64]| plan.evaluate(&leaves.records, batch, output).expect("records that fit");
+            let alone: Vec<_> = (0..RECORDS as u64).map(|record| evaluate(&[record])).collect();
+            for width in WIDTHS {
+                let batch = repeated(width);
+                for (row, &record) in evaluate(&batch).rows().into_iter().zip(&batch) {
+                    let alike = row.iter().zip(&alone[record as usize]).all(|(&a, &b)| same(a, b));
+                    assert!(alike, "output {output} of record {record} among {width}\n{program}");
+                }
+            }
+        }
+        let value = last + x.dot(w);
+        if value.kind() != Kind::PerRecord || !value.shape().is_scalar() || menu != Menu::Smooth {
+            continue;
+        }
+        let groups = vec![0; shared.len()];
+        let mut fast = RecordGradient::<f64>::with_bounded_sums(value, &shared, &groups)
+            .expect("a number for each record");
+        for (name, values) in &leaves.inputs {
+            fast.set(name, values).expect("as many numbers as the input takes");
+        }
+        let mut norms_and_rows = |batch: &[u64]| {
+            let mut norms = vec![0.0; batch.len()];
+            fast.squared_norms(&leaves.records, batch, &mut norms).expect("records that fit");
+            (norms, fast.keep(&leaves.records, batch).expect("records that fit"))
+        };
+        let alone: Vec<_> = (0..RECORDS as u64).map(|record| norms_and_rows(&[record])).collect();
+        for width in WIDTHS {
+            let batch = repeated(width);
+            let (norms, rows) = norms_and_rows(&batch);
+            for ((row, &norm), &record) in rows.rows().into_iter().zip(&norms).zip(&batch) {
+                let (other_norm, other_row) = &alone[record as usize];
+                let alike = row.iter().zip(other_row).all(|(&a, &b)| same(a, b));
+                assert!(
+                    alike && same(norm, other_norm[0]),
+                    "gradient of record {record} among {width}\n{program}"
+                );
+            }
+        }
+    }
+}
+
 /// Operations on whatever comes: refused with a message, or a program that runs.
 ///
 /// # Panics
