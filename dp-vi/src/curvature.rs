@@ -189,27 +189,20 @@ impl CurvatureRelease {
     pub(crate) fn noisy(&mut self, records: &Sensitive<Records>, number: u64) -> Result<Vec<f64>> {
         let (records, n) = (records.behind_the_wall(), self.elements);
         let all: Vec<u64> = (0..records.len() as u64).collect();
-        let mut vector = vec![0.0; self.released()];
         let norm = self.clip.norm();
         let isometric = Self::isometric(self.shape, n);
+        let rule = Rule::Flat(self.clip);
         let mut sum = vec![0.0; self.gradient.dimension()];
-        let clip = self.clip;
-        let weigh = |squared: &[f64], weights: &mut [f64]| clip.weigh(squared, weights);
-        let noise = (number, norm, 1.0);
+        let mut vector = vec![0.0; self.released()];
         match &mut self.grid {
-            Some(grid) if grid.takes_sums_of(&all) => {
-                self.gradient.weighted_sum(records, &all, weigh, &mut sum)?;
+            Some(grid) => {
+                grid.sum((&rule, norm), &mut self.gradient, (records, &all), &mut sum)?;
                 let mut released = vec![0.0; vector.len()];
                 isometric(&sum, &mut released);
-                grid.add_noise(&released, noise, &mut vector);
-            }
-            Some(grid) => {
-                let rule = Rule::Flat(clip);
-                grid.sum_apart((&rule, norm), &mut self.gradient, (records, &all), isometric)?;
-                grid.add_noise_apart(noise, &mut vector);
+                grid.add_noise(&released, (number, norm, 1.0), &mut vector);
             }
             None => {
-                self.gradient.weighted_sum(records, &all, weigh, &mut sum)?;
+                rule.sum(&mut self.gradient, records, &all, &mut sum)?;
                 isometric(&sum, &mut vector);
                 let deviation = self.noise_multiplier * self.sensitivity().term();
                 let mut standard = vec![0.0; vector.len()];

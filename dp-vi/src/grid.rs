@@ -22,12 +22,14 @@ use std::fmt;
 ///
 /// 1. *Each record has one contribution.* What is computed for a record, its clipped gradient `clip_C(v_i)` included, is a function of its own row
 ///    and of what was released before, to the last bit, whichever other records are in the batch
-///    ([`RecordGradient::summation_error`]; property tests of `ppl-core`). Its norm is at most `C` ([`ClipNorm`](crate::ClipNorm)). So the sums
+///    ([`RecordGradient::summation_error`]; property tests of `ppl-core`). Its norm is at most `C` ([`ClipNorm`](crate::ClipNorm)). So the sums `S`
 ///    of neighbours in real numbers differ by at most `C` (a record added or removed) or `2C` (replaced).
-/// 2. *The computed sum is near that one.* `ρ` bounds what the additions round, in any order and for any number of threads, for
-///    each record of a batch of `n`. For `n ≤ L = 2⁻¹⁵/ρ` neighbours' computed sums differ by at most `2⁻¹⁴ C` more than the real ones. `L` is two hundred
-///    million to four billion where each array is used once, and less for arrays used at many positions. Above it, every record's gradient is
-///    rounded by itself and integers are added up, which takes longer and needs no such bound.
+/// 2. *The computed sum is near that one*, within `2⁻¹⁵ C`, however it is formed. `ρ` bounds what the additions round, in any order and for any number of threads,
+///    for each record of a batch of `n`. Batches of `n ≤ L = 2⁻¹⁶/ρ` are summed in tiles. `L` is a hundred million to two billion where each
+///    array is used once, and less for arrays used at many positions. In larger batches every record's gradient is computed by itself, written in units of `2⁻⁸⁰ C`, and added up in
+///    integers, which takes longer. Let the terms of `S` be these gradients by themselves, each of which is within `ρC` of what enters a sum in tiles: then
+///    a sum in tiles is within `2ρLC = 2⁻¹⁵ C` of `S`, and a sum of integers within `2⁻⁴⁹ √P C`. So neighbours' computed sums differ by at most `2⁻¹⁴ C` more than the real
+///    ones, also if one is formed in one way and one in the other.
 /// 3. *Rounding moves each of `P` elements by at most half a step*, and so neighbours by at most `h √P` more.
 /// 4. *The charge.* With `c = 2⁻¹⁴ + 1.07 · 2⁻³² σ √P`, rounded sums of neighbours are integer vectors that differ by at most `C(1 + c)/h` steps, or `2C(1 + c)/h`
 ///    where a record is replaced.
@@ -92,14 +94,20 @@ pub(crate) struct Grid {
     noise: GridGaussianNoise,
     /// Standard deviation of the noise over the norm, `σ(1 + c)`.
     multiplier: f64,
-    /// Records up to which the rounding of a floating-point sum is charged for.
-    most_summed: u64,
+    /// `L`, the records up to which a batch is summed in tiles.
+    most_in_tiles: u64,
     /// Steps for a count of one half that is released beside the sum, if there is one.
     count_steps: Option<u64>,
     drawn: Vec<i64>,
     /// Integer sums, one for each thread, for batches of more records.
-    apart: Vec<Vec<i128>>,
+    integers: Vec<Vec<i128>>,
 }
+
+/// Units of a norm in which records are added up as integers: 2⁸⁰, so that 2³² of them stay below 2¹¹².
+const UNITS: f64 = (1_u128 << 80) as f64;
+
+/// Records in a batch that sums of integers are charged for.
+const MOST_RECORDS: u64 = 1 << 32;
 
 /// Says what it is, and nothing of the sums.
 impl fmt::Debug for Grid {
@@ -133,9 +141,9 @@ impl Grid {
         let multiplier = of_gradient * (1.0 + charge(of_gradient, elements)) * (1.0 + 8.0 * f64::EPSILON);
         // Dividing by the step and, for a curvature, weighing its elements round the sum a few times more.
         let rounding = gradient.summation_error() + 8.0 * f64::EPSILON;
-        let most_summed = ((0.5 * OF_SUMS / rounding) as u64).min(gradient.most_summed());
+        let most_in_tiles = ((0.25 * OF_SUMS / rounding) as u64).min(gradient.most_summed());
         let drawn = vec![0; elements + usize::from(count)];
-        let this = Self { noise, multiplier, most_summed, count_steps, drawn, apart: Vec::new() };
+        let this = Self { noise, multiplier, most_in_tiles, count_steps, drawn, integers: Vec::new() };
         match this.accounted(elements)? >= noise_multiplier && count_steps != Some(0) {
             true => Ok(this),
             false => Err(Error::Conflict("the noise of the grid is less than what was planned")),
@@ -160,9 +168,38 @@ impl Grid {
         self.multiplier * norm
     }
 
-    /// Whether a batch may be summed in floating point; if not, [`sum_apart`](Self::sum_apart) is for it.
-    pub(crate) fn takes_sums_of(&self, batch: &[u64]) -> bool {
-        batch.len() as u64 <= self.most_summed
+    /// Writes the sum of a batch's gradients under a rule, whose norm is this, near enough to the real one for [`add_noise`](Self::add_noise).
+    pub(crate) fn sum(
+        &mut self,
+        (rule, norm): (&Rule, f64),
+        gradient: &mut RecordGradient<f64>,
+        (records, batch): (&Records, &[u64]),
+        sum: &mut [f64],
+    ) -> Result<()> {
+        let count = batch.len() as u64;
+        if count <= self.most_in_tiles {
+            return rule.sum(gradient, records, batch, sum);
+        }
+        if count > MOST_RECORDS {
+            let (what, requirement) = ("records in a batch for exact noise", "at most 2^32");
+            return Err(Error::OutOfRange { what, requirement, value: count as f64 });
+        }
+        self.integers.resize_with(rayon::current_num_threads().max(1), Vec::new);
+        for integers in &mut self.integers {
+            integers.clear();
+            integers.resize(sum.len(), 0);
+        }
+        let in_units = UNITS / norm;
+        rule.each(gradient, records, batch, &mut self.integers, |integers, gradient| {
+            for (integer, x) in integers.iter_mut().zip(gradient) {
+                *integer += (x * in_units).round() as i128;
+            }
+        })?;
+        // Sums of integers do not depend on who added up what.
+        for (element, sum) in sum.iter_mut().enumerate() {
+            *sum = self.integers.iter().map(|integers| integers[element]).sum::<i128>() as f64 / in_units;
+        }
+        Ok(())
     }
 
     /// Step of the grid.
@@ -183,50 +220,6 @@ impl Grid {
         chunks.for_each(|((sum, drawn), out)| round_and_add(sum, drawn, 1.0 / step, step * factor, out));
     }
 
-    /// Adds up the records of a batch after rounding what `map` makes of each of their gradients under a rule, which may not lengthen
-    /// them. The integers are kept for [`add_noise_apart`](Self::add_noise_apart).
-    ///
-    /// Rounding moves an element of a record by at most half a step, so a record adds integers of norm at most `C/h + √P/2`, which is less than is
-    /// charged for.
-    pub(crate) fn sum_apart(
-        &mut self,
-        (rule, norm): (&Rule, f64),
-        gradient: &mut RecordGradient<f64>,
-        (records, batch): (&Records, &[u64]),
-        map: impl Fn(&[f64], &mut [f64]) + Sync,
-    ) -> Result<()> {
-        let elements = self.drawn.len() - usize::from(self.count_steps.is_some());
-        self.apart.resize_with(rayon::current_num_threads().max(1), Vec::new);
-        for sums in &mut self.apart {
-            sums.clear();
-            sums.resize(elements, 0);
-        }
-        let in_steps = 1.0 / self.step(norm);
-        let mut takers: Vec<_> = self.apart.iter_mut().map(|sums| (sums, vec![0.0; elements])).collect();
-        rule.each(gradient, records, batch, &mut takers, |(sums, vector), gradient| {
-            map(gradient, vector);
-            // Fewer than 2⁴⁸ records, and below 2⁷³ steps for a norm.
-            let integers = vector.iter().map(|x| (x * in_steps).round() as i128);
-            sums.iter_mut().zip(integers).for_each(|(sum, integer)| *sum += integer);
-        })?;
-        if let Some((first, others)) = self.apart.split_first_mut() {
-            for other in others {
-                first.iter_mut().zip(other).for_each(|(sum, more)| *sum += *more);
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes those sums with the noise of this number, times `factor`.
-    pub(crate) fn add_noise_apart(&mut self, (number, norm, factor): (u64, f64, f64), out: &mut [f64]) {
-        self.noise.fill(number, &mut self.drawn);
-        let unit = self.step(norm) * factor;
-        let sums = self.apart.first().map_or(&[][..], Vec::as_slice);
-        for ((out, sum), drawn) in out.iter_mut().zip(sums).zip(&self.drawn) {
-            *out = (sum + i128::from(*drawn)) as f64 * unit;
-        }
-    }
-
     /// A count of halves with its noise, in units of one; what was drawn last is used for it.
     pub(crate) fn noisy_count(&self, halves: i64) -> f64 {
         let (steps, drawn) = (self.count_steps.unwrap_or(1), self.drawn.last().copied().unwrap_or(0));
@@ -234,10 +227,10 @@ impl Grid {
         (i128::from(halves) * i128::from(steps) + i128::from(drawn)) as f64 / (2.0 * steps as f64)
     }
 
-    /// A batch larger than this is summed record by record: for tests of that way on few records.
+    /// A batch larger than this is summed as integers: for tests of that way on few records.
     #[cfg(test)]
-    pub(crate) fn limit_sums_to(&mut self, records: u64) {
-        self.most_summed = records;
+    pub(crate) fn limit_tiles_to(&mut self, records: u64) {
+        self.most_in_tiles = records;
     }
 }
 

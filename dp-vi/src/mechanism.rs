@@ -146,15 +146,8 @@ impl NoisySum {
         let Some(grid) = &mut self.grid else {
             return Err(Error::Conflict("this sum has no grid"));
         };
-        let noise = (number, norm, 1.0 / rate);
-        if grid.takes_sums_of(batch) {
-            self.rule.sum(gradient, records, batch, sum)?;
-            grid.add_noise(sum, noise, out);
-        } else {
-            let whole = |gradient: &[f64], vector: &mut [f64]| vector.copy_from_slice(gradient);
-            grid.sum_apart((&self.rule, norm), gradient, (records, batch), whole)?;
-            grid.add_noise_apart(noise, out);
-        }
+        grid.sum((&self.rule, norm), gradient, (records, batch), sum)?;
+        grid.add_noise(sum, (number, norm, 1.0 / rate), out);
         if let Rule::Quantile(adaptive) = &mut self.rule {
             let halves = adaptive.halves(batch.len());
             adaptive.follow(grid.noisy_count(halves))?;
@@ -200,7 +193,7 @@ impl NoisySum {
 /// let graph = Graph::new();
 /// let w = graph.input("w", 2)?;
 /// let value = Record::new(&graph, records.schema()).get("x")?.dot(w); // its gradient is x
-/// let gradient = RecordGradient::new(value, &[w])?;
+/// let gradient = RecordGradient::with_bounded_sums(value, &[w], &[0])?;
 /// let mut mechanism = PrivateGradient::new(gradient, 1.0, 2.0, &Poisson::rate(0.5)?, &records, Seed::from_os()?)?;
 ///
 /// let mut ledger = Ledger::new(Budget { epsilon: 3.0, delta: 1e-5, relation: Relation::AddRemove })?;
@@ -255,8 +248,11 @@ impl RecordNoise {
 }
 
 impl<'r, S: Subsampler> PrivateGradient<'r, S> {
-    /// Releases of `gradient` over batches of `records`, each record's part clipped to `clip_norm`, with noise of standard
+    /// Releases of `gradient` over batches of `records`, each record's part clipped to `clip_norm`, with exact noise of standard
     /// deviation `noise_multiplier · clip_norm`.
+    ///
+    /// Make the gradient by [`RecordGradient::with_bounded_sums`]. From another constructor the mechanism is as private, but where an array is used in several
+    /// ways it has to add up single records in all but the smallest batches, which takes some ten times longer.
     ///
     /// # Errors
     /// If clip norm or noise multiplier are out of range, or the records cannot be sampled like that.
@@ -283,7 +279,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     /// # let graph = Graph::new();
     /// # let w = graph.input("w", 2)?;
     /// # let value = Record::new(&graph, records.schema()).get("x")?.dot(w);
-    /// # let gradient = RecordGradient::new(value, &[w])?;
+    /// # let gradient = RecordGradient::with_bounded_sums(value, &[w], &[0])?;
     /// let (plan, seed) = (Poisson::rate(0.5)?, Seed::from_os()?);
     /// let exact = PrivateGradient::with_noise(gradient, (1.0, 2.0), PrivacyNoise::Exact, &plan, &records, seed)?;
     /// let fast = "Gaussian mechanism with noise multiplier 2, Poisson sampling at rate 0.5";

@@ -105,7 +105,7 @@ const MAGIC: f64 = 6_755_399_441_055_744.0; // 1.5 · 2^52
 pub(super) struct Rounded;
 
 impl Rounded {
-    /// The integers nearest to `2³² r (cos, sin)`, and 1 if one of them is undecided, else 0. Below 2³⁶, since r < 14.
+    /// The integers nearest to `2³² r (cos, sin)`, and 1 if one of them is undecided, else 0. Below 2³⁷, since r < 17.
     #[inline(always)]
     fn nearest(negative_ln: f64, turn: [f64; 2]) -> ([i64; 2], u64) {
         let radius = SCALE * (negative_ln + negative_ln).sqrt();

@@ -149,9 +149,9 @@ fn holds((lower, upper): (f64, f64)) -> bool {
 /// How a sum is formed.
 #[derive(Clone, Copy)]
 enum Way {
-    /// As a whole, and then rounded.
+    /// In tiles.
     Whole,
-    /// From records that are rounded by themselves: what is done for the largest batches.
+    /// From gradients of records by themselves, as integers: what is done for the largest batches.
     RecordByRecord,
 }
 
@@ -168,7 +168,7 @@ fn mechanism<'r, S: Subsampling>(
     let sum = NoisySum::new(rule, ClipNorm::new(NORM, 5).unwrap(), noise_multiplier).unwrap();
     let mut sum = sum.with_noise(PrivacyNoise::Exact, &seed, &gradient).unwrap();
     if let (Way::RecordByRecord, Some(grid)) = (way, &mut sum.grid) {
-        grid.limit_sums_to(0);
+        grid.limit_tiles_to(0);
     }
     PrivateGradient::with(gradient, Protection::Gaussian(sum), subsampling, records, (&seed, &[])).unwrap()
 }
@@ -254,47 +254,42 @@ fn exact_noise_is_independent_over_elements_and_steps() {
     }
 }
 
-/// Rounded record by record: with a record removed, the sum differs by exactly what that record adds, whatever the order and number of the
-/// others. (σ = 0.001 leaves 4·10^12 steps for the norm.)
+/// Summed as integers: with a record removed, the sum differs by what that record adds by itself, whatever the order and number of the
+/// others. Summed in tiles it is the same up to the bound on the rounding error.
 #[test]
-fn a_record_moves_the_sum_by_its_own_integers_and_nothing_else() {
+fn a_record_moves_the_sum_by_its_own_gradient_and_nothing_else() {
     let row = |k: usize, j: usize| ((k * 31 + j * 17) as f64 * 0.7).sin() * 3.0;
-    let clip = ClipNorm::new(NORM, 5).unwrap();
-    let of_rows = |rows: &[usize]| {
+    let rule = Rule::Flat(ClipNorm::new(NORM, 5).unwrap());
+    let sum_of = |rows: &[usize], way: Way| -> (Vec<f64>, f64) {
         let x = Array2::from_shape_fn((rows.len(), 2), |(i, j)| row(rows[i], j));
         let y = Array2::from_shape_fn((rows.len(), 3), |(i, j)| row(rows[i], 2 + j));
         let records = Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap();
-        let gradient = gradient(&Sensitive::new(records.clone()), [0, 0]);
-        (records, gradient, (0..rows.len() as u64).collect::<Vec<_>>())
-    };
-    let sum_of = |rows: &[usize]| -> Vec<i128> {
-        let (records, mut gradient, all) = of_rows(rows);
-        let mut grid = grid(5, 0.001, false).unwrap();
-        let whole = |gradient: &[f64], vector: &mut [f64]| vector.copy_from_slice(gradient);
-        grid.sum_apart((&Rule::Flat(clip), NORM), &mut gradient, (&records, &all), whole).unwrap();
-        grid.apart[0].clone()
+        let mut gradient = gradient(&Sensitive::new(records.clone()), [0, 0]);
+        let batch: Vec<u64> = (0..rows.len() as u64).collect();
+        let mut grid = grid(5, 1.0, false).unwrap();
+        if let Way::RecordByRecord = way {
+            grid.limit_tiles_to(0);
+        }
+        let mut sum = vec![0.0; 5];
+        grid.sum((&rule, NORM), &mut gradient, (&records, &batch), &mut sum).unwrap();
+        (sum, gradient.summation_error() * rows.len() as f64 * NORM)
     };
     let all: Vec<usize> = (0..301).collect();
-    let whole = sum_of(&all);
-    let limit = NORM / grid(5, 0.001, false).unwrap().step(NORM) + 0.5 * 5.0_f64.sqrt();
+    let (whole, bound) = sum_of(&all, Way::RecordByRecord);
     for removed in [0, 7, 150, 300] {
         let mut others: Vec<usize> = all.iter().copied().filter(|&k| k != removed).collect();
         others.reverse();
-        let (without, alone) = (sum_of(&others), sum_of(&[removed]));
-        let difference: Vec<i128> = whole.iter().zip(&without).map(|(a, b)| a - b).collect();
-        assert_eq!(difference, alone);
-        let length = alone.iter().map(|m| (*m as f64).powi(2)).sum::<f64>().sqrt();
-        assert!(length <= limit && length > 0.999_999 * limit);
+        let (without, _) = sum_of(&others, Way::RecordByRecord);
+        let (alone, _) = sum_of(&[removed], Way::RecordByRecord);
+        for ((a, b), x) in whole.iter().zip(&without).zip(&alone) {
+            // Each is an integer that was rounded to a double.
+            assert!((a - b - x).abs() <= f64::EPSILON * (a.abs() + b.abs() + x.abs()), "{a} {b} {x}");
+        }
+        let length = alone.iter().map(|x| x * x).sum::<f64>().sqrt();
+        assert!(length <= NORM && length > 0.999_999 * NORM);
     }
-    // Rounded as a whole it is the same up to half a step a record, and the bound on the rounding error of the sum.
-    let (records, mut gradient, batch) = of_rows(&all);
-    let mut sum = [0.0; 5];
-    Rule::Flat(clip).sum(&mut gradient, &records, &batch, &mut sum).unwrap();
-    let step = grid(5, 0.001, false).unwrap().step(NORM);
-    let bound = gradient.summation_error() * 301.0 * NORM / step + 0.5 * 302.0;
-    for (a, b) in rounded(&sum, 1.0 / step).iter().zip(&whole) {
-        assert!((a - *b as f64).abs() <= bound, "{a} {b}");
-    }
+    let (in_tiles, _) = sum_of(&all, Way::Whole);
+    assert!(in_tiles.iter().zip(&whole).all(|(a, b)| (a - b).abs() <= 2.0 * bound), "{in_tiles:?} {whole:?}");
 }
 
 /// An attack on floating-point noise, for one step on all records: where all gradients are zero, whatever is released is `fl(σC z)` for some double
@@ -391,7 +386,7 @@ fn neighbours_that_are_summed_in_different_ways_are_no_farther_apart_than_is_cha
     let (sigma, count) = (4_096.0, 2_000_usize);
     let clip = ClipNorm::new(NORM, 5).unwrap();
     let mut grid = grid(5, sigma, false).unwrap();
-    grid.limit_sums_to(count as u64);
+    grid.limit_tiles_to(count as u64);
     let step = grid.step(NORM);
     let row = |k: usize| if k < count { 0.49 * step } else { -1.0 };
     let x = Array2::from_shape_fn((count + 1, 2), |(k, _)| row(k));
@@ -403,14 +398,8 @@ fn neighbours_that_are_summed_in_different_ways_are_no_farther_apart_than_is_cha
         let (mut sum, mut out) = ([0.0; 5], [0.0; 5]);
         // The same noise for both, in units of the grid.
         let noise = (0, NORM, 1.0 / step);
-        if grid.takes_sums_of(batch) {
-            Rule::Flat(clip).sum(&mut gradient, &records, batch, &mut sum).unwrap();
-            grid.add_noise(&sum, noise, &mut out);
-        } else {
-            let whole = |gradient: &[f64], vector: &mut [f64]| vector.copy_from_slice(gradient);
-            grid.sum_apart((&Rule::Flat(clip), NORM), &mut gradient, (&records, batch), whole).unwrap();
-            grid.add_noise_apart(noise, &mut out);
-        }
+        grid.sum((&Rule::Flat(clip), NORM), &mut gradient, (&records, batch), &mut sum).unwrap();
+        grid.add_noise(&sum, noise, &mut out);
         out.iter().map(|x| x.round()).collect()
     };
     let (without, with) = (rounded(&all[..count]), rounded(&all));
