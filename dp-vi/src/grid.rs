@@ -32,7 +32,7 @@ use std::fmt;
 /// 4. `round` commutes with adding integers: `Σ m_i + round(sZ) = round(Σ m_i + sZ)`. The release is a function of what the Gaussian
 ///    mechanism with real noise of standard deviation `s` gives on these sums, so it reveals no more. Its multiplier is `s/K > σ`: the event of the continuous
 ///    release, on batches of any scheme, is sound for it, and no formula for discrete noise is needed. (The noise's law has a total variation
-///    distance of at most 2⁻²⁴⁰ for a number.)
+///    distance of at most 2⁻²⁴⁰ for a number, which is part of δ.)
 /// 5. `u` is computed from `M` in floating point, which is post-processing.
 ///
 /// What it costs: a record by itself takes longer than in a tile, where records share vector instructions, and exact noise some 0.1 µs a number. Truncation
@@ -49,6 +49,20 @@ pub enum PrivacyNoise {
     Continuous,
     /// Exact noise on sums of integers.
     OnGrid,
+}
+
+/// Most numbers of a release: as many elements as can be clipped, and a count.
+const MOST_NUMBERS: f64 = ((1_u64 << 32) + 1) as f64;
+
+impl PrivacyNoise {
+    /// A bound on the total variation distance of the noise of one release from that of the mechanism that is accounted for. Noise that is taken
+    /// for real numbers has none: that it is so taken is among what a report assumes.
+    pub(crate) fn deviation(self) -> f64 {
+        match self {
+            Self::Continuous => 0.0,
+            Self::OnGrid => MOST_NUMBERS * RoundedGaussianNoise::DEVIATION,
+        }
+    }
 }
 
 /// The noise's standard deviation is two to this many steps of the grid.

@@ -167,7 +167,7 @@ mod tests {
         run().on_progress(stop).fit(&records).unwrap();
         let written = Checkpoint::read(&path).unwrap();
         let settings = written.settings.clone();
-        let mut resume_with = |settings: String| {
+        let resume_with = |settings: String| {
             let other = Checkpoint {
                 settings,
                 seed: Some(Seed::for_tests(1)),
