@@ -51,6 +51,10 @@ impl ExponentialChoice {
     /// The largest exponent of two in the denominator of s.
     pub const MAX_BITS: u32 = 64;
 
+    /// A bound on the total variation distance between a choice and the exact law, 2⁻¹⁰⁰⁰. What it means for δ is said at
+    /// [`Subsampler::deviation`](crate::Subsampler::deviation).
+    pub const DEVIATION: f64 = DEVIATION;
+
     /// Choices with s = `slope` / 2^`bits` from these streams, from which nothing else may draw.
     ///
     /// # Errors
@@ -80,13 +84,6 @@ impl ExponentialChoice {
                 return Ok(candidate);
             }
         }
-    }
-
-    /// A bound on the total variation distance between a choice and the exact law, 2⁻¹⁰⁰⁰. What it means for δ is said at
-    /// [`Subsampler::deviation`](crate::Subsampler::deviation).
-    #[must_use]
-    pub fn deviation(&self) -> f64 {
-        DEVIATION
     }
 
     /// Whether the seed came from the operating system; where it did not, nothing is private.

@@ -187,7 +187,7 @@ pub trait Subsampler: sealed::Sealed {
     ///
     /// | scheme | bound | proof |
     /// |---|---|---|
-    /// | full batches | 0 | |
+    /// | full batches, [`Poisson`](crate::Poisson) at rate 1 | 0 | |
     /// | [`Poisson`](crate::Poisson) | 113 · 2⁻¹²⁸ for each block of records and step | `poisson::thresholds` |
     /// | [`FixedSize`](crate::FixedSize), [`WithReplacement`](crate::WithReplacement) | 0 | integers by rejection |
     /// | [`Shuffle`](crate::Shuffle) | 0 for a written order ([`exact`](crate::Shuffle::exact), or up to 1,024 records) | Fisher and Yates, by rejection |

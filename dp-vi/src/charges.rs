@@ -1,6 +1,7 @@
 //! Everything that a run releases, and what it costs, known before any record is touched.
 
 use crate::curvature::CurvatureShape;
+use crate::deviation::Deviation;
 use crate::error::{Error, Result};
 use crate::planner::PrivacyPlan;
 use crate::report::Release;
@@ -21,6 +22,7 @@ pub(crate) struct Charges {
     /// The fraction of the records that a sum is divided by.
     rate: f64,
     pub(crate) steps: u64,
+    deviation: Deviation,
 }
 
 impl Charges {
@@ -42,7 +44,15 @@ impl Charges {
         let pricing = Pricing::permitted(budget.relation, &plan.scheme)?;
         let step = pricing.event(calibrated.noise_multiplier)?;
         let rate = sampling_rate(&plan.scheme)?;
-        Ok(Some(Self { once, step, pricing, relation: budget.relation, rate, steps: plan.steps }))
+        Ok(Some(Self {
+            once,
+            step,
+            pricing,
+            relation: budget.relation,
+            rate,
+            steps: plan.steps,
+            deviation: plan.deviation,
+        }))
     }
 
     /// Makes sure that the steps of a mechanism on these very records are what was priced: their event, how many events the steps are
@@ -82,16 +92,35 @@ impl Charges {
         all
     }
 
-    /// The whole run's ε at the budget's δ.
+    /// The whole run's ε at the budget's δ, of which a part is for what is not drawn exactly as it is accounted for.
     pub(crate) fn epsilon(&self, budget: Budget) -> Result<Certified> {
-        let mut ledger = Ledger::new(budget)?;
+        let mut ledger = Ledger::new(self.deviation.less(budget)?)?;
         ledger.debit_all(&self.with_steps(self.steps))?;
-        Ok(ledger.spent()?)
+        let exact = ledger.spent()?;
+        let taken = self.deviation.taken_of(&budget);
+        if taken == 0.0 {
+            return Ok(exact);
+        }
+        // What deviates may make a run more private, too: it costs at least what the events cost at a δ that is larger by as much.
+        let accountant = Accountant::new(budget.relation).with(&self.with_steps(self.steps));
+        let least = accountant.epsilon((budget.delta + taken).next_up().min(1.0_f64.next_down()))?;
+        let lower = least.lower.min(exact.lower);
+        Ok(Certified::new(lower, exact.estimate, exact.upper, exact.upper_engine)?
+            .proven_by(least.lower_engine, exact.upper_engine))
     }
 
     /// The whole run's advantage for an attacker, where there is a proven one.
     pub(crate) fn advantage(&self, relation: Relation) -> Option<Certified> {
-        Accountant::new(relation).with(&self.with_steps(self.steps)).advantage().ok()
+        let exact = Accountant::new(relation).with(&self.with_steps(self.steps)).advantage().ok()?;
+        let more = self.deviation.advantage();
+        if more == 0.0 {
+            return Some(exact);
+        }
+        let (lower, upper) =
+            ((exact.lower - more).next_down().max(0.0), (exact.upper + more).next_up().min(1.0));
+        let around =
+            Certified::new(lower, exact.estimate.clamp(lower, upper), upper, exact.upper_engine).ok()?;
+        Some(around.proven_by(exact.lower_engine, exact.upper_engine))
     }
 
     /// Whether an event is among those that are paid for once.

@@ -69,6 +69,10 @@ use std::path::PathBuf;
 /// `σ` is calibrated so that all releases together stay within the budget; the events come from the sampler and the
 /// mechanism themselves, and are debited from a ledger before the first step. See [`PrivacyReport`].
 ///
+/// Batches, noise and choices that are not drawn exactly as they are accounted for, but within a proven total variation distance τ of it, take
+/// `(1 + e^ε) τ` of δ, and `σ` is calibrated to the rest ([`PrivacyPlan::delta_of_deviations`]). Samplers of which nothing is proven are
+/// refused: orders of more than 1,024 records that are computed from a key.
+///
 /// One fit is one spending of its budget: what several fits on the same records cost together is the sum of their
 /// events. Whether the records fit the model at all (an observation outside its support does not) is an error for whoever
 /// holds them, and not covered.
@@ -580,6 +584,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         let report = PrivacyReport {
             budget,
             epsilon,
+            delta_of_deviations: plan.delta_of_deviations(),
             advantage: charges
                 .as_ref()
                 .zip(budget)
@@ -597,7 +602,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             releases: charges.as_ref().map(Charges::releases).unwrap_or_default(),
             secret_seed: seed.is_secret(),
             guide: self.guide.describe(),
-            assumes: assumptions(plan.noise, plan.start_epsilon.is_some()),
+            assumes: assumptions(plan.noise),
             not_covered: NOT_COVERED,
             treated_as_public: self.treated_as_public,
         };

@@ -77,6 +77,18 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A budget whose δ is less than what is not drawn exactly as it is accounted for.
+    #[error(
+        "delta must be at least {least:e} here, got {delta:e}: batches and noise are drawn exactly up to a total variation distance that \
+         takes {deviation:e} of it",
+        least = 4.0 * deviation
+    )]
+    Deviation {
+        /// The budget's δ.
+        delta: f64,
+        /// What it would have to cover, at ε = 0.
+        deviation: f64,
+    },
     /// More releases than were paid for.
     #[error("no release left: {paid} were paid for from the ledger, and all have been made")]
     NotPaid {

@@ -35,7 +35,7 @@ use std::fmt;
 ///    where a record is replaced.
 /// 5. *The noise is post-processing of the Gaussian mechanism.* Rounding commutes with adding integers: `m + round(2³² Z) = round(m + 2³² Z)`. The right-hand side is a
 ///    function of what the Gaussian mechanism gives for the integer vector `m`, with a noise multiplier of `2³² h/(C(1 + c)) ≥ σ`. So its event, on
-///    batches of any scheme, is sound for `M`, and no accounting of discrete noise is needed.
+///    batches of any scheme, is sound for `M`, and no accounting of discrete noise is needed. The distance of the noise's law from the exact one is part of δ.
 /// 6. `u` is computed from `M`, which is post-processing too.
 ///
 /// The noise is `1 + c` times as large as continuous noise of the same event, which is 0.006 % more. Steps take about as long.
@@ -57,6 +57,20 @@ pub enum PrivacyNoise {
     Exact,
     /// Floating-point noise on a floating-point sum, whose guarantee floating-point arithmetic can break.
     Continuous,
+}
+
+/// Most numbers of a release: as many elements as can be clipped, and a count.
+const MOST_NUMBERS: f64 = ((1_u64 << 32) + 1) as f64;
+
+impl PrivacyNoise {
+    /// A bound on the total variation distance of the noise of one release from that of the mechanism that is accounted for. Noise that is taken
+    /// for real numbers has none: that it is so taken is among what a report assumes.
+    pub(crate) fn deviation(self) -> f64 {
+        match self {
+            Self::Continuous => 0.0,
+            Self::Exact => MOST_NUMBERS * GridGaussianNoise::MAX_DEVIATION,
+        }
+    }
 }
 
 /// The noise's standard deviation in steps.

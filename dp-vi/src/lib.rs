@@ -41,6 +41,7 @@
 //! | `clip`, `quantile`, `weights` | how one record's gradient is bounded: by clipping, by a moving norm, by public weights |
 //! | `mechanism`, `schemes`, `charges` | clip, sum, noise; the events of releases; all of a run's |
 //! | `grid` | sums of integers and exact noise |
+//! | `deviation` | what is not drawn exactly as it is accounted for, and what that takes of δ |
 //! | `gradients`, `vanilla` | with respect to what gradients are taken; those of the guide's parameters |
 //! | `curvature`, `start` | what else is released: second derivatives, a starting point |
 //! | `planner` | everything that was left open, and what it costs |
@@ -66,6 +67,7 @@ mod charges;
 mod checkpoint;
 mod clip;
 mod curvature;
+mod deviation;
 mod dp_vi;
 mod draws;
 mod error;

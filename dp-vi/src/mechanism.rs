@@ -1,6 +1,7 @@
 //! Noisy sums of clipped per-record gradients: the only way out of the wall.
 
 use crate::clip::{ClipNorm, Rule, Sensitivity};
+use crate::deviation::Deviation;
 use crate::error::{Error, Result};
 use crate::grid::{Grid, PrivacyNoise};
 use crate::optimiser::SavedState;
@@ -366,14 +367,33 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         }
     }
 
+    /// By how much so many releases deviate from those that the [event](Self::event) stands for, in total variation: a bound τ, for batches that are
+    /// not drawn exactly from their scheme and exact noise that is not drawn exactly from its law. (Floating-point noise is taken for real
+    /// numbers.)
+    ///
+    /// # Privacy
+    /// What a ledger says of these releases holds for δ + (1 + e^ε) τ: see [`Subsampler::deviation`]. [`DpVi`](crate::DpVi) has this in
+    /// its δ; whoever pays from a ledger adds it.
+    #[must_use]
+    pub fn deviation(&self, releases: u64) -> f64 {
+        let noise = match &self.protection {
+            Protection::Gaussian(sum) if sum.grid.is_some() => PrivacyNoise::Exact.deviation(),
+            _ => 0.0,
+        };
+        let both = self.sampler.deviation(releases) + releases as f64 * noise;
+        (both * (1.0 + 4.0 * f64::EPSILON)).min(1.0)
+    }
+
     /// Pays for a number of releases, or for a few more: shuffled records and balls in bins are paid for by whole epochs.
     ///
     /// # Errors
-    /// If the ledger's budget does not allow them; then nothing is debited.
+    /// If the ledger's budget does not allow them, or nothing is proven of how the sampler [draws](Self::deviation); then nothing is debited.
     pub fn pay(&mut self, purse: &mut (impl Purse + ?Sized), releases: u64) -> Result<()> {
         let Some(event) = self.event()? else {
             return Err(Error::Conflict("an unprotected release has no price, for no budget allows it"));
         };
+        // Refuses what nothing is proven of.
+        Deviation::of_run(releases, self.deviation(releases), 0.0, false)?;
         let pricing = Pricing::permitted(purse.ledger().budget().relation, &self.sampler.scheme())?;
         // What is paid for always ends with an epoch, where there are any.
         let paid = pricing.rounded(self.paid.saturating_add(releases));

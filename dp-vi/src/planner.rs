@@ -2,6 +2,7 @@
 
 use crate::clip::{ClipNorm, Clipping};
 use crate::curvature::{CurvatureShape, NOT_LINEAR};
+use crate::deviation::Deviation;
 use crate::draws::Draws;
 use crate::error::{Error, Result};
 use crate::gradients::Gradients;
@@ -13,8 +14,8 @@ use crate::schemes::{Pricing, event, sampling_rate};
 use crate::start::PrivateStart;
 use crate::trace_regression::MOST_ELEMENTS;
 use crate::traced::Survey;
-use dp_accountant::{Budget, Calibrated, Composition, calibrate_noise_multiplier};
-use dp_sampler::{Scheme, Subsampling};
+use dp_accountant::{Budget, Calibrated, Composition, Relation, calibrate_noise_multiplier};
+use dp_sampler::{MAX_RECORDS, Scheme, Subsampling};
 use std::fmt::Write;
 
 /// Most steps of one run; a longer one would take days, and its calibration minutes.
@@ -127,15 +128,26 @@ pub struct PrivacyPlan {
     pub start_epsilon: Option<f64>,
     /// The noise multiplier of a step, and the ε of all releases together; `None` without privacy.
     pub calibrated: Option<Calibrated>,
+    pub(crate) deviation: Deviation,
     /// What the noise of all steps together is, over that of the same number of full batches at this budget: 1 is best.
     pub waste: Option<f64>,
     pub(crate) public_records: Option<u64>,
     reasons: Vec<String>,
 }
 
+/// How batches are drawn.
+struct Drawn<'a> {
+    scheme: Scheme,
+    /// By how much the batches of so many steps deviate from the scheme, in total variation.
+    deviation: Box<dyn Fn(u64) -> f64 + 'a>,
+}
+
 /// What stays the same while rate and steps are chosen.
 struct Spending {
     budget: Budget,
+    noise: PrivacyNoise,
+    /// Whether a start is chosen.
+    choice: bool,
     /// What is released beside the steps.
     beside: Composition,
     /// Noise multiplier of a single full-batch release that uses up what the steps may spend.
@@ -143,10 +155,16 @@ struct Spending {
 }
 
 impl Spending {
-    /// The noise that makes so many steps keep the budget.
-    fn calibrate(&self, scheme: &Scheme, steps: u64) -> Result<Calibrated> {
-        let pricing = Pricing::permitted(self.budget.relation, scheme)?;
-        Ok(calibrate_noise_multiplier(&self.budget, |noise_multiplier| {
+    /// What is not drawn exactly as it is accounted for.
+    fn deviation(&self, drawn: &Drawn<'_>, steps: u64) -> Result<Deviation> {
+        Deviation::of_run(steps, (drawn.deviation)(steps), self.noise.deviation(), self.choice)
+    }
+
+    /// The noise that makes so many steps keep the budget, with what is not drawn exactly.
+    fn calibrate(&self, drawn: &Drawn<'_>, steps: u64) -> Result<Calibrated> {
+        let pricing = Pricing::permitted(self.budget.relation, &drawn.scheme)?;
+        let budget = self.deviation(drawn, steps)?.less(self.budget)?;
+        Ok(calibrate_noise_multiplier(&budget, |noise_multiplier| {
             let mut all = self.beside.clone();
             all.push(pricing.event(noise_multiplier)?, pricing.events(steps));
             Ok(all)
@@ -154,13 +172,14 @@ impl Spending {
     }
 
     /// Noise of all steps together over that of full batches: `σ/(q √T)` over that of one release.
-    fn waste(&self, scheme: &Scheme, steps: u64, calibrated: &Calibrated) -> Result<f64> {
-        Ok(calibrated.noise_multiplier / (sampling_rate(scheme)? * (steps as f64).sqrt() * self.single))
+    fn waste(&self, drawn: &Drawn<'_>, steps: u64, calibrated: &Calibrated) -> Result<f64> {
+        Ok(calibrated.noise_multiplier
+            / (sampling_rate(&drawn.scheme)? * (steps as f64).sqrt() * self.single))
     }
 
     /// The fewest steps, from those of a full batch on, at which sampling wastes no more than the rule allows; and what they waste.
-    fn enough_steps(&self, scheme: &Scheme, most: u64) -> Result<(u64, f64)> {
-        let price = |steps: u64| self.waste(scheme, steps, &self.calibrate(scheme, steps)?);
+    fn enough_steps(&self, drawn: &Drawn<'_>, most: u64) -> Result<(u64, f64)> {
+        let price = |steps: u64| self.waste(drawn, steps, &self.calibrate(drawn, steps)?);
         let mut high = FULL_BATCH_STEPS.min(most);
         let mut waste = price(high)?;
         let mut low = high;
@@ -277,13 +296,27 @@ impl Settings {
         ClipNorm::new(clip_norm, elements * self.draws.number())?;
         let (clipping, weighted) = self.clipping(survey, weighing, budget, &mut reasons)?;
         let shape = self.curvature_shape(survey, weighted, budget, &mut reasons)?;
-        let scheme_of = |rate: f64| match sampler {
-            Sampler::Named(plan) => plan.scheme(schemes),
-            Sampler::Open(make) => make(rate).and_then(|plan| plan.scheme(schemes)),
+        // Under add/remove a bound for any number of records, which is protected there; a stated one may be wrong.
+        let bound = match budget {
+            Some(Budget { relation: Relation::ReplaceOne, .. }) => schemes,
+            _ => MAX_RECORDS,
+        };
+        let drawn = |rate: f64| -> Result<Drawn<'_>> {
+            Ok(match sampler {
+                Sampler::Named(plan) => {
+                    let deviation = Box::new(move |steps| plan.deviation(bound, steps));
+                    Drawn { scheme: plan.scheme(schemes)?, deviation }
+                }
+                Sampler::Open(make) => {
+                    let plan = make(rate)?;
+                    let scheme = plan.scheme(schemes)?;
+                    Drawn { scheme, deviation: Box::new(move |steps| plan.deviation(bound, steps)) }
+                }
+            })
         };
         let mut plan = PrivacyPlan {
             budget,
-            scheme: scheme_of(1.0)?,
+            scheme: drawn(1.0)?.scheme,
             steps: self.steps.unwrap_or(FULL_BATCH_STEPS),
             clip_norm,
             clipping,
@@ -295,14 +328,29 @@ impl Settings {
             curvature: None,
             start_epsilon: None,
             calibrated: None,
+            deviation: Deviation::NONE,
             waste: None,
             public_records: self.public_records,
             reasons: Vec::new(),
         };
         if let Some(budget) = budget {
             let mut beside = Composition::new();
+            // A large ε may be more than can be made use of: what is released beside the steps keeps to what they will be calibrated to.
+            let most_steps = self.steps.unwrap_or(MOST_PROPOSED);
+            // Where a rate below 1 may be chosen, no other deviates more than one half does: all blocks of records are as short as they get.
+            let batches = drawn(if self.compute_limit.is_some() { 0.5 } else { 1.0 })?;
+            // That a scheme is not for this relation is told before anything else.
+            Pricing::permitted(budget.relation, &batches.scheme)?;
+            let most = Deviation::of_run(
+                most_steps,
+                (batches.deviation)(most_steps),
+                self.noise.deviation(),
+                self.start.is_some(),
+            )?;
+            let capped =
+                Budget { epsilon: most.less(budget).map_or(budget.epsilon, |left| left.epsilon), ..budget };
             if let Some(start) = &self.start {
-                let epsilon = start.share * budget.epsilon;
+                let epsilon = start.share * capped.epsilon;
                 beside.push(PrivateStart::event(epsilon)?, 1);
                 plan.start_epsilon = Some(epsilon);
                 reasons.push(format!(
@@ -312,7 +360,7 @@ impl Settings {
                     start.share
                 ));
             }
-            let rest = calibrate_noise_multiplier(&budget, |noise_multiplier| {
+            let rest = calibrate_noise_multiplier(&capped, |noise_multiplier| {
                 let mut all = beside.clone();
                 all.push(event(noise_multiplier, dp_accountant::Sampling::None)?, 1);
                 Ok(all)
@@ -328,12 +376,16 @@ impl Settings {
                 });
                 beside.push(event(noise_multiplier, dp_accountant::Sampling::None)?, 1);
             }
-            let spending = Spending { budget, beside, single: rest.noise_multiplier / (1.0 - share).sqrt() };
-            let (rate, steps) = self.rate_and_steps(sampler, &scheme_of, &spending, &mut reasons)?;
-            plan.scheme = scheme_of(rate)?;
+            let single = rest.noise_multiplier / (1.0 - share).sqrt();
+            let choice = self.start.is_some();
+            let spending = Spending { budget, noise: self.noise, choice, beside, single };
+            let (rate, steps) = self.rate_and_steps(sampler, &drawn, &spending, &mut reasons)?;
+            let drawn = drawn(rate)?;
             plan.steps = steps;
-            let calibrated = spending.calibrate(&plan.scheme, steps)?;
-            plan.waste = Some(spending.waste(&plan.scheme, steps, &calibrated)?);
+            let calibrated = spending.calibrate(&drawn, steps)?;
+            plan.waste = Some(spending.waste(&drawn, steps, &calibrated)?);
+            plan.deviation = spending.deviation(&drawn, steps)?;
+            plan.scheme = drawn.scheme;
             if self.noise == PrivacyNoise::Exact {
                 grid::check(calibrated.noise_multiplier, elements * self.draws.number())?;
                 if let Some(curvature) = plan.curvature {
@@ -428,16 +480,16 @@ impl Settings {
         Ok(shape)
     }
 
-    fn rate_and_steps<S: Subsampling>(
+    fn rate_and_steps<'a, S: Subsampling>(
         &self,
         sampler: &Sampler<'_, S>,
-        scheme_of: &impl Fn(f64) -> dp_sampler::Result<Scheme>,
+        drawn: &impl Fn(f64) -> Result<Drawn<'a>>,
         spending: &Spending,
         reasons: &mut Vec<String>,
     ) -> Result<(f64, u64)> {
         let named = matches!(sampler, Sampler::Named(_));
         let Some(limit) = self.compute_limit.filter(|_| !named) else {
-            let scheme = scheme_of(1.0)?;
+            let drawn = drawn(1.0)?;
             if !named {
                 reasons.push(
                     "sampling: every record at every step; a smaller rate would only save time".to_owned(),
@@ -446,7 +498,7 @@ impl Settings {
             if let Some(steps) = self.steps {
                 return Ok((1.0, steps));
             }
-            let (steps, waste) = spending.enough_steps(&scheme, MOST_PROPOSED)?;
+            let (steps, waste) = spending.enough_steps(&drawn, MOST_PROPOSED)?;
             reasons.push(format!(
                 "steps: {steps}, the fewest (from {FULL_BATCH_STEPS}) at which all noise together is within 5 % of that of full batches; it is {} times",
                 number(waste)
@@ -467,10 +519,10 @@ impl Settings {
             if most == 0 || fixed {
                 continue;
             }
-            let scheme = scheme_of(rate)?;
+            let drawn = drawn(rate)?;
             let (steps, waste) = match self.steps {
-                Some(steps) => (steps, spending.waste(&scheme, steps, &spending.calibrate(&scheme, steps)?)?),
-                None => spending.enough_steps(&scheme, most)?,
+                Some(steps) => (steps, spending.waste(&drawn, steps, &spending.calibrate(&drawn, steps)?)?),
+                None => spending.enough_steps(&drawn, most)?,
             };
             let enough = waste <= WASTE && (self.steps.is_some() || steps >= FULL_BATCH_STEPS);
             // Fewer steps than Adam needs count as waste too.
@@ -511,6 +563,14 @@ fn curvature_norm(shape: CurvatureShape, clip_norm: f64, elements: usize) -> f64
 }
 
 impl PrivacyPlan {
+    /// The part of δ that is not left to events, because batches, noise and choices are not drawn exactly as they are accounted for: a bound,
+    /// `(1 + e^ε) τ` for a total variation distance τ. The noise multiplier is calibrated to what is left. `None` where all is exact, or nothing is
+    /// private.
+    #[must_use]
+    pub fn delta_of_deviations(&self) -> Option<f64> {
+        self.budget.map(|budget| self.deviation.taken_of(&budget)).filter(|&delta| delta > 0.0)
+    }
+
     /// What was chosen, why, and what it costs, in words. Nothing in it depends on the records.
     #[must_use]
     pub fn explain(&self) -> String {
@@ -536,6 +596,12 @@ impl PrivacyPlan {
                     number(calibrated.noise_multiplier * self.clip_norm),
                     number(self.clip_norm)
                 ));
+                if let Some(delta) = self.delta_of_deviations() {
+                    line(format_args!(
+                        "at most {} of delta is for batches, noise and choices that are not drawn exactly as they are accounted for",
+                        dp_accountant::rounded_up(delta)
+                    ));
+                }
                 if let Some(curvature) = &self.curvature {
                     line(format_args!(
                         "one release of the curvature: noise {} x K, K = {}",

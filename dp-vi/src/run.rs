@@ -125,6 +125,12 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     ///
     /// The [budget](DpVi::budget) named is this fit's and shapes its noise; the ledger's own bounds what all who pay from it cost together.
     ///
+    /// # Privacy
+    /// A ledger composes events as if batches and noise were drawn exactly. The report's [part of
+    /// δ](crate::PrivacyReport::delta_of_deviations) for what is not is in this fit's statement, and not in the ledger's: what the ledger says
+    /// holds for its δ and these parts of all who paid from it together, for ε up to the smallest budget among theirs, and with `(1 + e^ε)` in
+    /// the place of `1 + e^(budget)` beyond.
+    ///
     /// # Errors
     /// As [`DpVi::fit`]; if the ledger has another relation, or its budget does not allow all steps. Then nothing is debited.
     pub fn fit_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {

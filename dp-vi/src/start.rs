@@ -6,17 +6,16 @@ use crate::initial::unconstrained;
 use crate::sensitive::Sensitive;
 use crate::traced::Traced;
 use dp_accountant::{Event, Mechanism, Relation, Sampling};
-use dp_sampler::{Purpose, Seed};
+use dp_sampler::{ExponentialChoice, Purpose, Seed};
 use ndarray::ArrayD;
 use ppl_core::{Graph, Model, Plan, Program, Records, Unconstrained};
-use rand_core::Rng;
 use std::collections::BTreeMap;
 
 /// Starting points to choose from, by how well they fit the records: the exponential mechanism.
 ///
 /// ```text
-/// u_c = Σ_i (clip(ln p(x_i | c), a, b) − a)/(b − a)          a term in [0, 1] for each record
-/// P(choose c) ∝ exp(s u_c)                                    s = ε₀ under add/remove, ε₀/2 under replace-one
+/// u_c = Σ_i (clip(ln p(x_i | c), a, b) − a)/(b − a)          a term in [0, 1] for each record, rounded down to a multiple of 2⁻³²
+/// P(choose c) ∝ exp(s u_c)                                    s = ε₀ under add/remove, ε₀/2 under replace-one, rounded down likewise
 /// ```
 ///
 /// # Privacy
@@ -25,6 +24,10 @@ use std::collections::BTreeMap;
 /// while others rise.
 ///
 /// *Replace-one.* Each `u_c` changes by something in [−1, 1], weight and sum by factors in `[e^−s, e^s]`, their ratio by one in `[e^−2s, e^2s]`: `ε₀ = 2s`.
+///
+/// *No number is a floating-point sum.* A record's term is computed by itself, so it is, bit for bit, a function of the record and the candidate;
+/// it is rounded to an integer before anything is added up, and the choice is made from the integer sums
+/// [exactly](dp_sampler::ExponentialChoice): the proof holds for what is computed.
 ///
 /// The candidates and the range `[a, b]` must not depend on the data; they may depend on public bounds of the columns. A
 /// likelihood that is no number counts as `a`. One event of pure ε₀ in the ledger.
@@ -82,22 +85,25 @@ impl PrivateStart {
         private: Option<(f64, Relation)>,
         seed: &Seed,
     ) -> Result<Values> {
-        let utilities = self.utilities(model, records)?;
-        let largest = utilities.iter().map(|(utility, _)| *utility).fold(f64::NEG_INFINITY, f64::max);
+        let (utilities, mut values) = self.utilities(model, records)?;
         let chosen = match private {
-            None => utilities.iter().position(|(utility, _)| *utility == largest).unwrap_or(0),
+            None => {
+                let largest = utilities.iter().max();
+                utilities.iter().position(|utility| Some(utility) == largest).unwrap_or(0)
+            }
             Some((epsilon, relation)) => {
                 let slope = match relation {
                     Relation::AddRemove => epsilon,
                     Relation::ReplaceOne => 0.5 * epsilon,
                 };
+                // Both factors are exact, and converting rounds down: less is spent than was paid for, if anything. Utilities and slope
+                // are in units of 2^-32 each.
+                let slope = (slope * UNIT) as u64;
                 let streams = seed.streams(Purpose::Custom("private start"));
-                let uniform = (streams.at(0).next_u64() >> 11) as f64 * 2.0_f64.powi(-53);
-                let all: Vec<f64> = utilities.iter().map(|(utility, _)| *utility).collect();
-                pick(&all, slope, uniform)
+                ExponentialChoice::from_streams(streams, slope, 2 * UNIT_BITS)?.draw(0, &utilities)?
             }
         };
-        Ok(utilities.into_iter().nth(chosen).map(|(_, values)| values).unwrap_or_default())
+        Ok(values.swap_remove(chosen))
     }
 
     /// The candidates' unconstrained values.
@@ -109,17 +115,19 @@ impl PrivateStart {
         self.candidates.iter().map(one).collect()
     }
 
-    /// Each candidate's utility, and its unconstrained values.
-    fn utilities(&self, model: &impl Model, records: &Sensitive<Records>) -> Result<Vec<(f64, Values)>> {
+    /// Each candidate's utility, in units of 2⁻³², and its unconstrained values.
+    fn utilities(
+        &self,
+        model: &impl Model,
+        records: &Sensitive<Records>,
+    ) -> Result<(Vec<u128>, Vec<Values>)> {
         let graph = Graph::new();
         let traced = Traced::new(model, &graph, records.schema())?;
         let candidates = self.unconstrained(&traced.sites)?;
         let mut plan = Plan::<f64>::new(&Program::new(&graph, &[traced.log_likelihood])?);
         let records = records.behind_the_wall();
-        let all: Vec<u64> = (0..records.len() as u64).collect();
-        let (a, b) = self.range;
-        let mut found = Vec::with_capacity(self.candidates.len());
-        for candidate in candidates {
+        let mut utilities = Vec::with_capacity(candidates.len());
+        for candidate in &candidates {
             for site in &traced.sites {
                 let values: Vec<f64> = match candidate.get(&site.name).or(site.initial.as_ref()) {
                     Some(values) => values.iter().copied().collect(),
@@ -129,46 +137,140 @@ impl PrivateStart {
                     plan.input_mut(input).copy_from_slice(&values);
                 }
             }
-            let terms = plan.evaluate(records, &all, 0)?;
-            // NaN becomes `a`: `max` prefers the number.
-            let utility: f64 = terms.iter().map(|&term| (term.max(a).min(b) - a) / (b - a)).sum();
-            found.push((utility, candidate));
+            // Fewer than 2^64 terms of at most 2^32.
+            let mut utility = 0;
+            each_alone(&mut plan, records, |term| utility += u128::from(self.units(term)))?;
+            utilities.push(utility);
         }
-        Ok(found)
+        Ok((utilities, candidates))
+    }
+
+    /// A record's term in units, from 0 to 2³².
+    fn units(&self, term: f64) -> u64 {
+        let (a, b) = self.range;
+        // NaN becomes `a`: `max` prefers the number. The quotient is at most 1, for rounding does not change an order.
+        ((term.max(a).min(b) - a) / (b - a) * UNIT) as u64
     }
 }
 
-/// The number of a candidate, with probability proportional to `exp(slope · utility)`, from a uniform number.
-fn pick(utilities: &[f64], slope: f64, uniform: f64) -> usize {
-    let largest = utilities.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = utilities.iter().map(|utility| (slope * (utility - largest)).exp()).collect();
-    let mut rest = uniform * weights.iter().sum::<f64>();
-    for (number, weight) in weights.iter().enumerate() {
-        if rest < *weight {
-            return number;
+/// Utilities and slopes are multiples of two to minus this.
+const UNIT_BITS: u32 = 32;
+
+/// Units in one.
+const UNIT: f64 = (1_u64 << UNIT_BITS) as f64;
+
+/// Hands out the first output of a program for each record, computed for that record alone: whatever is computed side by side, rounding may
+/// depend on how many records there are.
+pub(crate) fn each_alone(plan: &mut Plan<f64>, records: &Records, mut take: impl FnMut(f64)) -> Result<()> {
+    plan.run();
+    for record in 0..records.len() as u64 {
+        plan.run_records(records, &[record])?;
+        match plan.record_output(0) {
+            [term] => take(*term),
+            // The program's output is no value that it computes for records: a column as it is, or the same for all of them.
+            _ => take(plan.evaluate(records, &[record], 0)?[[0, 0]]),
         }
-        rest -= weight;
     }
-    // Rounding: the last one that has a weight.
-    weights.iter().rposition(|&weight| weight > 0.0).unwrap_or(0)
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ndarray::{Array2, arr1};
+    use ppl_core::{Column, Ctx, Distribution};
+    use ppl_distributions::{Bernoulli, Normal};
+    use proptest::prelude::*;
 
-    #[test]
-    fn candidates_are_picked_by_their_weights() {
-        let utilities = [3.0_f64, 5.0, 4.0];
-        let weights: Vec<f64> = utilities.iter().map(|u| (0.7 * u).exp()).collect();
-        let total: f64 = weights.iter().sum();
-        let n = 100_000;
-        let mut counts = [0.0; 3];
-        (0..n).for_each(|k| counts[pick(&utilities, 0.7, (f64::from(k) + 0.5) / f64::from(n))] += 1.0);
-        for (count, weight) in counts.iter().zip(&weights) {
-            // A grid of uniform numbers: off by one or two at each end.
-            assert!((count - f64::from(n) * weight / total).abs() <= 2.0);
+    fn start(range: (f64, f64)) -> PrivateStart {
+        PrivateStart { candidates: Vec::new(), range, share: 0.2 }
+    }
+
+    proptest! {
+        /// Between nothing and one unit, whatever the likelihood and the range; and within a unit of the quotient.
+        #[test]
+        fn a_records_term_is_between_zero_and_one(
+            term in prop_oneof![any::<f64>(), -100.0..100.0_f64],
+            a in -1e3..1e3_f64,
+            width in prop_oneof![1e-300..1e-3_f64, 1e-3..1e3_f64, 1e3..1e300_f64],
+        ) {
+            let b = a + width;
+            prop_assume!(b > a);
+            let units = start((a, b)).units(term);
+            prop_assert!(units <= 1 << UNIT_BITS);
+            if term.is_nan() || term <= a {
+                prop_assert_eq!(units, 0);
+            } else if term >= b {
+                prop_assert_eq!(units, 1 << UNIT_BITS);
+            } else {
+                let exact = (term - a) / (b - a) * UNIT;
+                prop_assert!((units as f64 - exact).abs() <= 1.0);
+            }
         }
-        assert_eq!(pick(&[0.0, -1e300], 1.0, 1.0 - 1e-16), 0);
+    }
+
+    /// Utilities as integers: a data set's is that of the others and what the record adds, exactly, in any order and number.
+    #[test]
+    fn a_record_moves_utilities_by_its_own_integer_and_nothing_else() {
+        fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
+            let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(ctx.records().dim("x")?))?;
+            ctx.each_record(|ctx, record| {
+                ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+            })
+        }
+        let candidates: Vec<_> = (0..4)
+            .map(|k| {
+                let values = (0..17).map(|j| f64::from(k * 17 + j).sin()).collect::<Vec<_>>();
+                BTreeMap::from([("w".to_owned(), arr1(&values).into_dyn())])
+            })
+            .collect();
+        let start = PrivateStart { candidates, range: (-7.3, -0.001), share: 0.2 };
+        let of = |rows: &[usize]| {
+            let x = Array2::from_shape_fn((rows.len(), 17), |(i, j)| {
+                ((rows[i] * 31 + j * 17) as f64 * 0.7).sin()
+            });
+            let y: Vec<f64> = rows.iter().map(|k| (k % 2) as f64).collect();
+            let records = Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap();
+            start.utilities(&model, &Sensitive::new(records)).unwrap().0
+        };
+        let all: Vec<usize> = (0..131).collect();
+        let whole = of(&all);
+        for removed in [0, 7, 64, 130] {
+            let mut others: Vec<usize> = all.iter().copied().filter(|&k| k != removed).collect();
+            others.reverse();
+            let (without, alone) = (of(&others), of(&[removed]));
+            for ((whole, without), alone) in whole.iter().zip(without).zip(alone) {
+                assert_eq!(whole - without, alone);
+                assert!(alone <= 1 << UNIT_BITS);
+            }
+        }
+    }
+
+    /// Outputs that a program computes for records, and one that is a column as it is.
+    #[test]
+    fn each_record_is_computed_alone() {
+        let x = Array2::from_shape_fn((9, 3), |(i, j)| ((i * 3 + j) as f64).sin());
+        let y: Vec<f64> = (0..9).map(f64::from).collect();
+        let records =
+            Records::from_columns([("x", Column::from(x.clone())), ("y", Column::from(y.clone()))]).unwrap();
+        let graph = Graph::new();
+        let record = ppl_core::Record::new(&graph, records.schema());
+        let w = graph.input("w", 3).unwrap();
+        for (output, expected) in [
+            (record.get("x").unwrap().dot(w), x.rows().into_iter().map(|x| x[0] + 2.0 * x[1]).collect()),
+            (record.get("y").unwrap(), y),
+        ] {
+            let mut plan = Plan::<f64>::new(&Program::new(&graph, &[output]).unwrap());
+            if let Ok(input) = plan.input("w") {
+                plan.input_mut(input).copy_from_slice(&[1.0, 2.0, 0.0]);
+            }
+            let mut found = Vec::new();
+            each_alone(&mut plan, &records, |value| found.push(value)).unwrap();
+            let expected: Vec<f64> = expected;
+            assert!(
+                found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-15) && found.len() == 9,
+                "{found:?}"
+            );
+        }
     }
 }

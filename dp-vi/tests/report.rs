@@ -1,8 +1,8 @@
 //! What the privacy statement says, in words and as data.
 
 use dp_accountant::{Accountant, Budget, Ledger, Relation};
-use dp_sampler::{FullBatch, Poisson};
-use dp_vi::{AutoNormal, DpVi, Fit, Sensitive};
+use dp_sampler::{BallsInBins, FixedSize, FullBatch, Poisson, Shuffle};
+use dp_vi::{AutoNormal, DpVi, Fit, PrivacyNoise, Sensitive};
 use ppl_core::{Ctx, Records, Result};
 use ppl_distributions::Normal;
 use std::ops::ControlFlow;
@@ -104,4 +104,97 @@ fn the_report_is_data() {
     assert!(data["record"].as_str().unwrap().starts_with("one row of the records"));
     #[cfg(feature = "json")]
     assert_eq!(serde_json::from_str::<serde_json::Value>(&fit.privacy().to_json().unwrap()).unwrap(), data);
+}
+
+/// Batches that are drawn all but exactly take a part of δ: it is stated, and the events keep the budget without it.
+#[test]
+fn what_is_not_drawn_exactly_is_part_of_delta() {
+    let delta_of = |noise: PrivacyNoise, plan: Option<Poisson>, steps: u64, relation: Relation| {
+        let vi = DpVi::new(model, AutoNormal::new()).budget(budget(relation)).steps(steps).noise(noise);
+        let fit = match plan {
+            Some(plan) => vi.subsample(plan).fit(&records()).unwrap(),
+            None => vi.subsample(FullBatch).fit(&records()).unwrap(),
+        };
+        let report = fit.privacy().clone();
+        let text = report.to_string();
+        assert_eq!(text.contains("this delta includes"), report.delta_of_deviations.is_some(), "{text}");
+        report
+    };
+    let (steps, rate) = (40, Poisson::rate(0.25).unwrap());
+    // All of it by hand: a bound for any number of records where that number is protected, and for 40 where it is public.
+    for (relation, blocks) in [(Relation::AddRemove, 2.0_f64.powi(57)), (Relation::ReplaceOne, 1.0)] {
+        let report = delta_of(PrivacyNoise::Continuous, Some(rate), steps, relation);
+        let tau = steps as f64 * blocks * 113.0 * 2.0_f64.powi(-128);
+        let stated = report.delta_of_deviations.unwrap();
+        let exact = (1.0 + 1.0_f64.exp()) * tau;
+        assert!(stated >= exact && stated <= exact * (1.0 + 1e-13), "{stated:e} {exact:e}");
+        // The events keep ε at what is left of δ, and the interval holds what they cost at more.
+        let mut accountant = Accountant::new(relation);
+        for release in &report.releases {
+            accountant = accountant.compose(release.event, release.count);
+        }
+        let epsilon = report.epsilon.unwrap();
+        assert!(epsilon.upper <= 1.0 && accountant.epsilon(1e-5 - stated).unwrap().upper <= epsilon.upper);
+        assert!(epsilon.lower <= accountant.epsilon(1e-5 + stated).unwrap().upper);
+        assert!(epsilon.upper - epsilon.lower < 1e-4);
+        let advantage = accountant.advantage().unwrap();
+        assert!(report.advantage.unwrap().upper >= advantage.upper + 4.0 * tau);
+    }
+    // Nothing of it where every record is used and noise is taken for real numbers; of exact noise, what it states.
+    assert!(
+        delta_of(PrivacyNoise::Continuous, None, steps, Relation::AddRemove).delta_of_deviations.is_none()
+    );
+    let exact = delta_of(PrivacyNoise::Exact, None, steps, Relation::AddRemove).delta_of_deviations.unwrap();
+    assert!(exact > 0.0 && exact < 1e-50, "{exact:e}");
+    // The plan says the same, before any record is seen.
+    let vi = || {
+        DpVi::new(model, AutoNormal::new()).budget(budget(Relation::AddRemove)).steps(steps).subsample(rate)
+    };
+    let plan = vi().plan(records().schema()).unwrap();
+    assert_eq!(plan.delta_of_deviations(), vi().fit(&records()).unwrap().privacy().delta_of_deviations);
+    assert!(plan.explain().contains("of delta is for batches, noise and choices"), "{}", plan.explain());
+}
+
+/// The noise that deviation costs: with a δ that is mostly taken by it, a run needs as much noise as exact batches would at the rest.
+#[test]
+fn a_delta_that_deviations_would_use_up_is_refused_or_left_to_less_epsilon() {
+    let vi = |epsilon: f64, delta: f64| {
+        let budget = Budget { epsilon, delta, relation: Relation::AddRemove };
+        let vi = DpVi::new(model, AutoNormal::new()).budget(budget).steps(1000);
+        vi.subsample(Poisson::rate(0.25).unwrap()).plan(records().schema())
+    };
+    let taken = vi(1.0, 1e-5).unwrap().delta_of_deviations().unwrap();
+    assert!(taken > 1e-17 && taken < 1e-12, "{taken:e}");
+    // Half of δ is left at least: then the noise is that of a budget with this half.
+    let (tight, half) = (vi(1.0, 2.0 * taken).unwrap(), vi(1.0, 1.0).is_err());
+    assert!(half && tight.delta_of_deviations().unwrap() <= taken);
+    let told = vi(1.0, 0.4 * taken).unwrap_err();
+    assert!(matches!(told, dp_vi::Error::Deviation { .. }), "{told}");
+    assert!(told.to_string().contains("delta must be at least"), "{told}");
+    // A large ε would take more than half: the run is calibrated to a smaller one, and keeps the budget all the more.
+    let large = vi(50.0, 1e-5).unwrap();
+    assert!(large.calibrated.unwrap().epsilon.upper < 30.0);
+    assert!(large.delta_of_deviations().unwrap() <= 0.5e-5);
+}
+
+/// Orders that are computed from a key are measured and not proven: what rests on them is refused.
+#[test]
+fn orders_of_which_nothing_is_proven_are_refused() {
+    let many = Sensitive::new(Records::from_columns([("x", vec![0.5; 2000])]).unwrap());
+    let replace = budget(Relation::ReplaceOne);
+    let vi = |budget| DpVi::new(model, AutoNormal::new()).budget(budget).steps(20);
+    let told = |fit: dp_vi::Result<Fit>| {
+        let told = fit.unwrap_err().to_string();
+        assert!(told.contains(".exact()") && told.contains("nothing is proven"), "{told}");
+    };
+    told(vi(replace).subsample(Shuffle::batch(100).unwrap()).fit(&many));
+    told(vi(replace).subsample(BallsInBins::bins(10).unwrap()).fit(&many));
+    told(vi(replace).subsample(FixedSize::batch(100).unwrap().by_permutation()).fit(&many));
+    vi(replace).subsample(Shuffle::batch(100).unwrap().exact()).fit(&many).unwrap();
+    vi(replace).subsample(BallsInBins::bins(10).unwrap().exact()).fit(&many).unwrap();
+    vi(replace).subsample(FixedSize::batch(100).unwrap()).fit(&many).unwrap();
+    // Few records are always written out; where their number is protected, that cannot be made use of.
+    vi(replace).subsample(Shuffle::batch(10).unwrap()).fit(&records()).unwrap();
+    told(vi(budget(Relation::AddRemove)).subsample(BallsInBins::bins(4).unwrap()).fit(&records()));
+    vi(budget(Relation::AddRemove)).subsample(BallsInBins::bins(4).unwrap().exact()).fit(&records()).unwrap();
 }

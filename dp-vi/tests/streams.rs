@@ -148,8 +148,11 @@ fn candidates() -> PrivateStart {
     PrivateStart { candidates: (0..5).map(|k| at(f64::from(k))).collect(), range: (-3.0, 0.0), share: 0.2 }
 }
 
+/// Settings of a run.
+type With = fn(Run) -> Run;
+
 /// What a run may release besides sums clipped as a whole, and how its draws are made.
-fn modes() -> [(&'static str, fn(Run) -> Run); 6] {
+fn modes() -> [(&'static str, With); 6] {
     [
         ("no correction", |run| run.correction(Correction::None)),
         ("curvature", |run| run.correction(Correction::Full)),

@@ -66,6 +66,10 @@ impl Subsampling for Poisson {
     }
 
     fn deviation(&self, records: u64, steps: u64) -> f64 {
+        if self.rate >= 1.0 {
+            // Every record, whatever the words are.
+            return 0.0;
+        }
         // The most blocks that so many records may be cut into, whatever the number of records is in truth: fewer are cut into blocks of the
         // same length, or are one block.
         let blocks = ((records.max(1) - 1) >> doublings(self.rate)) + 1;
@@ -273,6 +277,9 @@ impl Subsampler for PoissonSampler {
     }
 
     fn deviation(&self, steps: u64) -> f64 {
+        if self.rate >= 1.0 {
+            return 0.0;
+        }
         deviations(steps, deviations(self.blocks(), self.thresholds.deviation()))
     }
 

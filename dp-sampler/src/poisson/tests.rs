@@ -204,6 +204,17 @@ fn the_deviation_is_below_two_to_the_minus_sixty() {
 }
 
 #[test]
+fn at_rate_one_nothing_deviates() {
+    let mut certain = sampler(1.0, 1_000);
+    let mut batch = Vec::new();
+    for step in 0..100 {
+        certain.draw(step, &mut batch);
+        assert!(batch.iter().copied().eq(0..1_000));
+    }
+    assert_eq!((certain.deviation(100), Poisson::rate(1.0).unwrap().deviation(1 << 60, 100)), (0.0, 0.0));
+}
+
+#[test]
 fn no_allocation_beyond_the_hint() {
     let mut fast = sampler(0.01, 10_000);
     let mut batch = Vec::with_capacity(fast.max_batch_hint());

@@ -51,6 +51,9 @@ pub struct PrivacyReport {
     pub budget: Option<Budget>,
     /// The ε of all planned releases together at the budget's δ, as an interval that holds the true value.
     pub epsilon: Option<Certified>,
+    /// The part of the budget's δ that covers batches, noise and choices which are not drawn exactly as they are accounted for: ε is that of the
+    /// events at what is left. `None` where all is exact, or taken for real numbers.
+    pub delta_of_deviations: Option<f64>,
     /// By how much true and false positive rate of any test for a record differ at most.
     pub advantage: Option<Certified>,
     /// What the ledger that the fit was paid from has spent in all, if others may pay from it.
@@ -97,21 +100,15 @@ const SECRET: &str = "nobody knows the seed, nor sees checkpoints";
 const COMPUTATION: &str = "random numbers by ChaCha20: against attackers with bounded computing power";
 
 /// What [`PrivacyReport::assumes`] says.
-pub(crate) fn assumptions(noise: PrivacyNoise, start: bool) -> &'static [&'static str] {
-    match (noise, start) {
-        (PrivacyNoise::Continuous, _) => &[
+pub(crate) fn assumptions(noise: PrivacyNoise) -> &'static [&'static str] {
+    match noise {
+        PrivacyNoise::Continuous => &[
             CHOSEN_BLINDLY,
             SECRET,
             "noise as real numbers: floating-point rounding is not covered, and an attacker who sees all digits can use it",
             COMPUTATION,
         ],
-        (PrivacyNoise::Exact, true) => &[
-            CHOSEN_BLINDLY,
-            SECRET,
-            "the choice of a start as if its sums and its randomness were real numbers: their rounding is not covered",
-            COMPUTATION,
-        ],
-        (PrivacyNoise::Exact, false) => &[CHOSEN_BLINDLY, SECRET, COMPUTATION],
+        PrivacyNoise::Exact => &[CHOSEN_BLINDLY, SECRET, COMPUTATION],
     }
 }
 

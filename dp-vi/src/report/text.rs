@@ -63,9 +63,19 @@ impl fmt::Display for PrivacyReport {
         }
         writeln!(f, "  epsilon    in [{lower}, {upper}] at delta = {:e}", budget.delta)?;
         writeln!(f, "  budget     epsilon = {}, delta = {:e}", budget.epsilon, budget.delta)?;
+        if let Some(delta) = self.delta_of_deviations {
+            writeln!(
+                f,
+                "             this delta includes {} for what is not drawn exactly as it is accounted for",
+                rounded_up(delta)
+            )?;
+        }
         if let Some(spent) = &self.ledger_spent {
             let spent = rounded_up(spent.upper);
             writeln!(f, "  ledger     epsilon = {spent} spent in all, by everything that was paid from it")?;
+            if self.delta_of_deviations.is_some() {
+                writeln!(f, "             (its delta does not include what is not drawn exactly)")?;
+            }
         }
         writeln!(f, "  record     {}", self.record)?;
         writeln!(f, "  relation   {}: {}", budget.relation, number(budget))?;

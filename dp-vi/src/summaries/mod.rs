@@ -49,7 +49,8 @@ use ppl_core::Records;
 ///
 /// *No number is a floating-point sum.* What a record contributes is rounded to integers, the integers are added up exactly, and the noise
 /// is [`RoundedGaussianNoise`]: the outcome is then a function of what the Gaussian mechanism would give, whose event is debited. The
-/// sensitivity is that of the rounded contributions.
+/// sensitivity is that of the rounded contributions. Each number of noise has its law up to a total variation distance of 2⁻²⁴⁰, which adds
+/// `(1 + e^ε) 2⁻²⁴⁰` a number to the ledger's δ: with fewer than 2⁶⁴ numbers and ε ≤ 50, less than 10⁻³¹.
 ///
 /// *Relations.* The ledger's budget says which. With `Δ` the largest Euclidean norm by which the integer sums of two neighbours differ and
 /// `s` the noise's standard deviation, the event's noise multiplier is `s/Δ` under add/remove and `2s/Δ` under replace-one, for there the

@@ -73,6 +73,9 @@ impl RoundedGaussianNoise {
     /// The finest grid has so many binary digits in a standard deviation.
     pub const MAX_BITS: u32 = 40;
 
+    /// A bound on the total variation distance of a value from its law, 2⁻²⁴⁰: see [`Noise::deviation`].
+    pub const DEVIATION: f64 = 1.0 / (1_u128 << 120) as f64 / (1_u128 << 120) as f64;
+
     /// Noise of standard deviation 2^`bits`, from the streams of [`Purpose::RoundedGaussianNoise`].
     ///
     /// # Errors
@@ -94,9 +97,6 @@ impl RoundedGaussianNoise {
         Ok(Self { bits, streams })
     }
 }
-
-/// Bound on the total variation distance of a value from its law, 2⁻²⁴⁰: see [`Noise::deviation`].
-const DEVIATION: f64 = 1.0 / (1_u128 << 120) as f64 / (1_u128 << 120) as f64;
 
 /// As many digits of a random real number as are ever looked at.
 const DIGITS: usize = 8;
@@ -180,7 +180,7 @@ impl Noise for RoundedGaussianNoise {
     }
 
     fn deviation(&self, values: u64) -> f64 {
-        deviations(values, DEVIATION)
+        deviations(values, Self::DEVIATION)
     }
 
     fn is_secret(&self) -> bool {
