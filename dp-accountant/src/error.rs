@@ -89,8 +89,8 @@ pub enum Error {
     },
     /// A debit was refused because the total would exceed the budget. Nothing was recorded.
     #[error(
-        "budget exceeded: the total would cost epsilon {would_be} at delta {delta}, the budget is {budget} and \
-         {spent} is spent"
+        "budget exceeded: with this debit epsilon could be as large as {would_be} at delta {delta}; the budget is \
+         {budget}, of which at most {spent} is spent"
     )]
     BudgetExceeded {
         /// The upper end of epsilon that had been spent before.

@@ -74,5 +74,5 @@ pub use error::{Error, Result};
 pub use event::{Event, Mechanism, Relation, Sampling};
 #[cfg(feature = "ledger-file")]
 pub use ledger::FileLedger;
-pub use ledger::{Ledger, Odometer, Purse, Reading};
+pub use ledger::{Ledger, Odometer, Purse, Reading, Remaining};
 pub use questions::{CertifiedLog, Corner, TradeOff};

@@ -211,6 +211,21 @@ fn an_account_lives_in_a_file() {
     let (code, message) = folder.failure(&format!("{debit} 1000"));
     assert!(code == 1 && message.contains("budget exceeded"), "{code} {message}");
     assert_eq!(fs::read(folder.0.join("spent.ledger")).expect("readable"), before);
+    // In words: what is spent is rounded up, what is left is rounded down, and each names its direction.
+    let text = folder.text("ledger show --file spent.ledger");
+    let word = |name: &str, direction: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{text}"));
+        let rest =
+            line[name.len()..].trim_start().strip_prefix(direction).unwrap_or_else(|| panic!("{line}"));
+        rest.split_whitespace()
+            .next()
+            .and_then(|word| word.parse::<f64>().ok())
+            .unwrap_or_else(|| panic!("{line}"))
+    };
+    let (spent, left) = (word("spent", "at most "), word("remaining", "at least "));
+    assert!(number(&state["spent"]["upper"]) <= spent && spent < 1.8284, "{text}");
+    assert!(left <= number(&state["remaining"]["lower"]) && left > 0.1716, "{text}");
+    assert!(left <= 2.0 - number(&state["spent"]["upper"]), "{text}");
     let more =
         folder.json("ledger affordable --file spent.ledger --noise-multiplier 1 --sampling poisson:0.01");
     let more = more["affordable"].as_u64().expect("a count");

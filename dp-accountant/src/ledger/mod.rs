@@ -7,6 +7,7 @@ mod file;
 mod format;
 mod odometer;
 mod purse;
+mod remaining;
 
 use std::sync::OnceLock;
 
@@ -16,6 +17,7 @@ use crate::{Accountant, Budget, Certified, Composition, Error, Event, Result};
 pub use file::FileLedger;
 pub use odometer::{Odometer, Reading};
 pub use purse::Purse;
+pub use remaining::Remaining;
 
 /// An account of privacy loss, in memory. `FileLedger` (feature `ledger-file`) keeps one that survives the process.
 ///
@@ -143,7 +145,7 @@ impl Ledger {
 
     /// By how much epsilon could still grow: the budget's epsilon less what is [spent](Self::spent), at the budget's delta.
     ///
-    /// Here `lower` is the careful end: at least that much is left. No mechanism may simply be given this epsilon,
+    /// Here `lower` is the safe end: at least that much is left. No mechanism may simply be given this epsilon,
     /// because epsilons at one delta do not add up; [`Ledger::affordable`] answers what else fits.
     ///
     /// # Errors
@@ -157,18 +159,11 @@ impl Ledger {
     /// ledger.debit(Event::new(Mechanism::Gaussian { noise_multiplier: 10.0 }, Sampling::None)?, 4)?;
     /// let (spent, left) = (ledger.spent()?, ledger.remaining()?);
     /// assert!(left.lower <= 2.0 - spent.upper && left.upper >= 2.0 - spent.lower);
+    /// assert!(left.to_string().starts_with("at least 1.2"));
     /// # Ok::<(), dp_accountant::Error>(())
     /// ```
-    pub fn remaining(&self) -> Result<Certified> {
-        let spent = self.spent()?;
-        let less = |amount: f64| self.budget.epsilon - amount;
-        // A difference is correctly rounded, so the neighbouring number lies on the careful side; less zero is exact.
-        let down = |amount: f64| if amount == 0.0 { less(amount) } else { less(amount).next_down() };
-        let up = |amount: f64| if amount == 0.0 { less(amount) } else { less(amount).next_up() };
-        let (lower, upper) = (down(spent.upper).max(0.0), up(spent.lower).max(0.0));
-        let left =
-            Certified::new(lower, less(spent.estimate).clamp(lower, upper), upper, spent.upper_engine)?;
-        Ok(left.proven_by(spent.upper_engine, spent.lower_engine))
+    pub fn remaining(&self) -> Result<Remaining> {
+        Ok(Remaining::new(self.budget.epsilon, self.spent()?))
     }
 
     /// The budget.

@@ -45,13 +45,10 @@ pub(crate) fn run(command: &LedgerCommand) -> Outcome<String> {
 fn state(ledger: &Ledger) -> Outcome<Answer> {
     let budget = ledger.budget();
     let words = format!("epsilon {} at delta {} under {}", budget.epsilon, budget.delta, budget.relation);
+    let remaining = ledger.remaining()?;
     Ok(Answer::default()
         .stored("budget", budget, &words)
         .events(ledger.events())
         .certified("spent", ledger.spent()?)
-        .stored(
-            "remaining",
-            ledger.remaining()?,
-            &format!("{} at least", dp_accountant::rounded_down(ledger.remaining()?.lower)),
-        ))
+        .stored("remaining", remaining, &remaining.to_string()))
 }
