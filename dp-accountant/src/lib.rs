@@ -42,6 +42,8 @@ mod certified;
 pub mod classical;
 mod closed_form;
 mod composition;
+#[cfg(any(feature = "ledger-file", feature = "output"))]
+mod disk;
 mod engines;
 mod error;
 mod event;

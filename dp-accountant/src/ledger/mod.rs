@@ -19,6 +19,10 @@ pub use odometer::{Odometer, Reading};
 pub use purse::Purse;
 pub use remaining::Remaining;
 
+/// How the file of every ledger begins, in every version of the format.
+#[cfg(any(feature = "ledger-file", feature = "output"))]
+pub(crate) const TITLE: &str = "dp-accountant ledger ";
+
 /// An account of privacy loss, in memory. `FileLedger` (feature `ledger-file`) keeps one that survives the process.
 ///
 /// # Privacy
