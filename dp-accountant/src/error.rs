@@ -277,6 +277,22 @@ pub enum Error {
         /// The budget that was named.
         wanted: Budget,
     },
+    /// There is something where an output file was to appear that no output may replace, such as a ledger.
+    #[error("{path}: cannot be written: {reason}")]
+    NotReplaceable {
+        /// The path.
+        path: String,
+        /// What is there.
+        reason: String,
+    },
+    /// An output file could not be written. A former file is as it was, unless only its folder could not be brought to the disk.
+    #[error("{path}: cannot be written: {reason}")]
+    Unwritable {
+        /// The path.
+        path: String,
+        /// What the operating system says.
+        reason: String,
+    },
     /// An event tree holds a node that cannot be read, or an event for which there is no node.
     #[error("{node} at {path} {reason}")]
     DpEvent {

@@ -54,6 +54,8 @@ pub mod guide;
 pub mod interop;
 mod lattice;
 mod ledger;
+#[cfg(feature = "output")]
+pub mod output;
 #[cfg(test)]
 mod properties;
 mod questions;

@@ -185,6 +185,64 @@ fn the_curve_is_drawn_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_picture_replaces_plain_files_only_and_never_a_ledger() {
+    let folder = Folder::new();
+    let curve = format!("curve {RUN} --out");
+    folder.text("ledger new --file spent.ledger --epsilon 2 --delta 1e-5 --relation add-remove");
+    folder.text("ledger debit --file spent.ledger --noise-multiplier 1 --sampling poisson:0.01 --steps 500");
+    let path = folder.0.join("spent.ledger");
+    let whole = fs::read(&path).expect("readable");
+    for state in [&whole[..], &whole[..whole.len() - 7], &whole[..30]] {
+        fs::write(&path, state).expect("written");
+        let (code, message) = folder.failure(&format!("{curve} spent.ledger"));
+        assert!(code == 2 && message.contains("it is a ledger"), "{code} {message}");
+        assert_eq!(fs::read(&path).expect("readable"), state);
+    }
+    fs::write(&path, &whole).expect("written");
+    {
+        // While another process spends from it.
+        let open = dp_accountant::FileLedger::resume(&path).expect("opened");
+        let (code, message) = folder.failure(&format!("{curve} ./spent.ledger"));
+        assert!(code == 2 && message.contains("it is a ledger"), "{code} {message}");
+        assert_eq!(open.ledger().debits().len(), 1);
+    }
+    #[cfg(unix)]
+    {
+        let made = Command::new("mkfifo").arg(folder.0.join("fifo")).status().expect("mkfifo");
+        assert!(made.success());
+        let link = |target: &str, name: &str| {
+            std::os::unix::fs::symlink(target, folder.0.join(name)).expect("made");
+        };
+        link("spent.ledger", "to-ledger");
+        link("fifo", "to-fifo");
+        link("/dev/null", "to-device");
+        link("none", "to-nothing");
+        for (out, word) in [
+            ("fifo", "it is a FIFO"),
+            ("to-fifo", "it is a FIFO"),
+            ("/dev/null", "it is a device"),
+            ("to-device", "it is a device"),
+            ("to-ledger", "it is a ledger"),
+            ("to-nothing", "link to nothing"),
+            (".", "no name of a file"),
+        ] {
+            let (code, message) = folder.failure(&format!("{curve} {out}"));
+            assert!(code == 2 && message.contains(word), "{out}: {code} {message}");
+        }
+        use std::os::unix::fs::FileTypeExt;
+        let kind = |path: &str| folder.0.join(path).symlink_metadata().expect("there").file_type();
+        assert!(kind("fifo").is_fifo() && kind("to-fifo").is_symlink() && kind("/dev/null").is_char_device());
+        // A ledger is no FIFO either, and reading one does not wait for ever.
+        let (code, message) = folder.failure("ledger show --file fifo");
+        assert!(code == 1 && message.contains("it is a FIFO"), "{code} {message}");
+    }
+    assert_eq!(fs::read(&path).expect("readable"), whole);
+    // No temporary files.
+    let names = fs::read_dir(&folder.0).expect("readable").map(|entry| entry.expect("readable").file_name());
+    assert!(names.into_iter().all(|name| !name.to_string_lossy().contains("tmp")));
+}
+
+#[test]
 fn accountants_are_compared() {
     let folder = Folder::new();
     let answer = folder.json(&format!("compare {RUN} --delta 1e-5"));

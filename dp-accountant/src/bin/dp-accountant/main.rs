@@ -8,7 +8,6 @@ mod compare;
 mod curve;
 mod failure;
 mod ledger;
-mod output;
 mod picture;
 
 use std::io::Write;
