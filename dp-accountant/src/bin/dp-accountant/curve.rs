@@ -18,8 +18,8 @@ pub(crate) fn run(arguments: &Curve) -> Outcome<String> {
     if let Some(file) = &arguments.out {
         check_writable(file)?;
     }
-    let composition = arguments.events.composition()?;
     let relation = arguments.relation.into();
+    let composition = arguments.events.composition(relation)?;
     let accountant = Accountant::new(relation).with(&composition);
     let curve = accountant.trade_off(arguments.width)?;
     let mut answer = Answer::new(relation, &composition).certified("advantage", accountant.advantage()?);
