@@ -160,6 +160,14 @@ impl FileLedger {
         self.require_place()?;
         let number = self.ledger.debits().len() as u64 + 1;
         let (line, chain) = self.chain.seal(&format::debit(number, debit)?);
+        self.append(&line)?;
+        self.chain = chain;
+        self.ledger.record(debit.clone(), allowed);
+        Ok(())
+    }
+
+    /// Writes a line and brings it to the disk. After a failure no further line may follow: nobody knows what is on the disk.
+    fn append(&mut self, line: &str) -> Result<()> {
         // After a failed fsync the operating system may report success for data that it has dropped: never try again.
         self.failed = true;
         self.file
@@ -167,8 +175,6 @@ impl FileLedger {
             .and_then(|()| self.file.sync_data())
             .map_err(|error| failure(&self.path, &error))?;
         self.failed = false;
-        self.chain = chain;
-        self.ledger.record(debit.clone(), allowed);
         Ok(())
     }
 
@@ -244,3 +250,6 @@ fn shown(path: &Path) -> String {
 fn failure(path: &Path, error: &std::io::Error) -> Error {
     Error::LedgerFile { path: shown(path), reason: error.to_string() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -196,6 +196,19 @@ mod tests {
     }
 
     #[test]
+    fn a_budget_that_bounds_nothing_opens_no_account() {
+        let budget = Budget { epsilon: 2.0, delta: 1e-5, relation: Relation::AddRemove };
+        for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let refused = Ledger::new(Budget { epsilon, ..budget });
+            assert!(matches!(refused, Err(Error::Epsilon { .. })), "{epsilon}: {refused:?}");
+        }
+        for delta in [0.0, 1.0, -1e-5, f64::NAN] {
+            let refused = Ledger::new(Budget { delta, ..budget });
+            assert!(matches!(refused, Err(Error::Delta { .. })), "{delta}: {refused:?}");
+        }
+    }
+
+    #[test]
     fn a_total_is_computed_once() {
         let mut ledger =
             Ledger::new(Budget { epsilon: 2.0, delta: 1e-5, relation: Relation::AddRemove }).expect("valid");

@@ -248,7 +248,6 @@ fn a_ledger_stays_whatever_its_state() {
 mod unix {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
-    use std::os::unix::net::UnixListener;
 
     #[test]
     fn links_are_followed_and_permissions_kept() {
@@ -263,36 +262,6 @@ mod unix {
         // And what is being written is not open to more people meanwhile.
         let temporary = Temporary::beside(&Place::examine(&file).expect("plain")).expect("made");
         assert_eq!(temporary.file.metadata().expect("there").permissions().mode() & 0o777, 0o600);
-    }
-
-    #[test]
-    fn what_is_no_plain_file_stays_and_so_do_links_to_it() {
-        let folder = TestFolder::new();
-        let _socket = UnixListener::bind(folder.path("socket")).expect("bound");
-        fs::create_dir(folder.path("folder")).expect("made");
-        let made = std::process::Command::new("mkfifo").arg(folder.path("fifo")).status().expect("mkfifo");
-        assert!(made.success());
-        folder.with("ledger", b"dp-accountant ledger 1 {}");
-        let device = PathBuf::from("/dev/null");
-        for (target, reason) in [
-            (folder.path("socket"), "it is a socket"),
-            (folder.path("folder"), "it is a folder"),
-            (folder.path("fifo"), "it is a FIFO"),
-            (folder.path("ledger"), "it is a ledger"),
-            (device.clone(), "it is a device"),
-            (folder.path("nothing"), "it is a symbolic link to nothing"),
-        ] {
-            let before = fs::symlink_metadata(&target).map(|found| found.file_type()).ok();
-            let link = folder.path("link");
-            symlink(&target, &link).expect("made");
-            refused(&link, reason);
-            fs::remove_file(&link).expect("removed");
-            if before.is_some() {
-                refused(&target, reason);
-            }
-            assert_eq!(fs::symlink_metadata(&target).map(|found| found.file_type()).ok(), before);
-        }
-        assert_eq!(folder.names(), ["fifo", "folder", "ledger", "socket"]);
     }
 
     #[test]
