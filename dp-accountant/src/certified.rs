@@ -137,12 +137,16 @@ impl fmt::Display for Certified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (lower, upper) = (outward(self.lower, false), outward(self.upper, true));
         write!(f, "at most {upper} (between {lower} and {upper}, ")?;
-        if self.lower_engine == self.upper_engine {
-            write!(f, "{})", self.upper_engine)
-        } else {
-            write!(f, "{} below and {} above)", self.lower_engine, self.upper_engine)
-        }
+        engines(f, self.lower_engine, self.upper_engine)
     }
+}
+
+/// The end of an interval's text: who proved which end, and the closing bracket.
+pub(crate) fn engines(f: &mut fmt::Formatter<'_>, lower: Engine, upper: Engine) -> fmt::Result {
+    if lower == upper {
+        return write!(f, "{upper})");
+    }
+    write!(f, "{lower} below and {upper} above)")
 }
 
 /// The stored form.

@@ -89,8 +89,8 @@ pub enum Error {
     },
     /// A debit was refused because the total would exceed the budget. Nothing was recorded.
     #[error(
-        "budget exceeded: the total would cost epsilon {would_be} at delta {delta}, the budget is {budget} and \
-         {spent} is spent"
+        "budget exceeded: with this debit epsilon could be as large as {would_be} at delta {delta}; the budget is \
+         {budget}, of which at most {spent} is spent"
     )]
     BudgetExceeded {
         /// The upper end of epsilon that had been spent before.
@@ -289,6 +289,22 @@ pub enum Error {
         found: u64,
         /// How many it had when the receipt was written.
         wanted: u64,
+    },
+    /// There is something where an output file was to appear that no output may replace, such as a ledger.
+    #[error("{path}: cannot be written: {reason}")]
+    NotReplaceable {
+        /// The path.
+        path: String,
+        /// What is there.
+        reason: String,
+    },
+    /// An output file could not be written. A former file is as it was, unless only its folder could not be brought to the disk.
+    #[error("{path}: cannot be written: {reason}")]
+    Unwritable {
+        /// The path.
+        path: String,
+        /// What the operating system says.
+        reason: String,
     },
     /// An event tree holds a node that cannot be read, or an event for which there is no node.
     #[error("{node} at {path} {reason}")]

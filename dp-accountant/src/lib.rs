@@ -42,6 +42,8 @@ mod certified;
 pub mod classical;
 mod closed_form;
 mod composition;
+#[cfg(any(feature = "ledger-file", feature = "output"))]
+mod disk;
 mod engines;
 mod error;
 mod event;
@@ -52,6 +54,8 @@ pub mod guide;
 pub mod interop;
 mod lattice;
 mod ledger;
+#[cfg(feature = "output")]
+pub mod output;
 #[cfg(test)]
 mod properties;
 mod questions;
@@ -74,7 +78,7 @@ pub use error::{Error, Result};
 pub use event::{Event, Mechanism, Relation, Sampling};
 #[cfg(feature = "ledger-file")]
 pub use ledger::FileLedger;
-pub use ledger::{Ledger, Odometer, Purse, Reading, Receipt};
+pub use ledger::{Ledger, Odometer, Purse, Reading, Receipt, Remaining};
 pub use questions::{CertifiedLog, Corner, TradeOff};
 
 /// This crate's version. Runs that have to be repeated bit for bit are bound to it.

@@ -382,3 +382,6 @@ impl Multiplicity {
         Pair::Tagged(Arc::new(Tagged { sigma, rate: self.any, weights, beyond, error }))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,10 +2,12 @@
 #![cfg(feature = "cli")]
 
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use dp_accountant::{Composition, interop};
 use serde_json::Value;
 
 /// A folder of its own, in which commands run, and which goes when the test is over.
@@ -37,9 +39,23 @@ impl Folder {
         serde_json::from_str(&self.text(&format!("{line} --json"))).expect("JSON")
     }
 
+    /// Runs a command that reads this from its standard input.
+    fn piped(&self, line: &str, input: &[u8]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dp-accountant"));
+        command.current_dir(&self.0).args(line.split_whitespace());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("started");
+        // A command that refuses its input early does not read all of it.
+        let _ = child.stdin.take().expect("piped").write_all(input);
+        child.wait_with_output().expect("ended")
+    }
+
     /// The exit code and the message of a command that fails; it prints nothing else.
     fn failure(&self, line: &str) -> (i32, String) {
-        let output = self.run(line);
+        self.failed(line, self.run(line))
+    }
+
+    fn failed(&self, line: &str, output: Output) -> (i32, String) {
         let message = String::from_utf8(output.stderr).expect("text");
         assert!(output.stdout.is_empty(), "{line}: {}", String::from_utf8_lossy(&output.stdout));
         assert!(!message.contains("panicked"), "{line}: {message}");
@@ -88,10 +104,282 @@ fn a_file_of_events_is_what_json_prints() {
     fs::write(folder.0.join("events.json"), answer["events"].to_string()).expect("written");
     let again = folder.json("epsilon --input events.json --relation add-remove --delta 1e-5");
     assert_eq!(answer, again);
+    // As dp_accounting itself states the same run.
+    fs::write(folder.0.join("tree.json"), include_str!("golden/dp_event/training.json")).expect("written");
+    assert_eq!(folder.json("epsilon --input tree.json --relation add-remove --delta 1e-5"), answer);
+    fs::write(folder.0.join("tree.json"), include_str!("golden/dp_event/non_private.json")).expect("written");
+    let (code, message) = folder.failure("epsilon --input tree.json --relation add-remove --delta 1e-5");
+    assert!(code == 2 && message.contains("NonPrivateDpEvent at $.events[1]"), "{code} {message}");
     fs::write(folder.0.join("events.json"), r#"[{"event":{"version":1},"count":3}]"#).expect("written");
     let (code, message) = folder.failure("epsilon --input events.json --relation add-remove --delta 1e-5");
     assert!(code == 2 && message.contains("mechanism"), "{code} {message}");
     assert_eq!(folder.failure("epsilon --input none.json --relation add-remove --delta 1e-5").0, 1);
+}
+
+const MECHANISMS: [&str; 6] = [
+    "gaussian:noise-multiplier=2.3",
+    "laplace:scale=3.1",
+    "discrete-gaussian:sigma=4.7,sensitivity=2",
+    "randomized-response:categories=3,truth-probability=0.45",
+    "pure-dp:epsilon=0.1",
+    "approximate-dp:epsilon=0.1,delta=1e-9",
+];
+const SAMPLINGS: [&str; 5] =
+    ["none", "poisson:0.0137", "fixed:10/1000", "with-replacement:10/1000", "shuffle:250/1000"];
+
+/// For every mechanism under every sampling scheme and relation that has an answer: the answer, given back as a file and through a
+/// pipe, and as an event tree of dp_accounting where there is one, costs the same to the last bit.
+#[test]
+fn every_kind_of_event_can_be_read_back() {
+    let folder = Folder::new();
+    let (mut answered, mut trees) = (std::collections::BTreeSet::new(), 0);
+    for relation in ["add-remove", "replace-one"] {
+        let question = format!("--relation {relation} --delta 1e-5 --json");
+        for mechanism in MECHANISMS {
+            for sampling in SAMPLINGS {
+                let line =
+                    format!("epsilon --mechanism {mechanism} --sampling {sampling} --steps 4 {question}");
+                let output = folder.run(&line);
+                if !output.status.success() {
+                    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+                    assert!(message.contains("no certified answer"), "{line}: {message}");
+                    continue;
+                }
+                answered.extend([mechanism, sampling]);
+                let again = folder.piped(&format!("epsilon --input - {question}"), &output.stdout);
+                assert!(again.status.success(), "{line}: {}", String::from_utf8_lossy(&again.stderr));
+                assert_eq!(again.stdout, output.stdout, "{line}");
+                fs::write(folder.0.join("answer.json"), &output.stdout).expect("written");
+                assert_eq!(
+                    folder.run(&format!("epsilon --input answer.json {question}")).stdout,
+                    output.stdout
+                );
+                // As an event tree.
+                let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+                let events: Composition = serde_json::from_value(answer["events"].clone()).expect("events");
+                let Ok(tree) = interop::dp_event::to_json(&events) else { continue };
+                let again = folder.piped(&format!("epsilon --input - {question}"), tree.as_bytes());
+                let again: Value = serde_json::from_slice(&again.stdout).expect("JSON");
+                trees += 1;
+                if interop::dp_event::from_json(&tree).expect("readable") == events {
+                    assert_eq!(again, answer, "{line}");
+                } else {
+                    // Randomised response is stated by another parameter there, and rounded to the less private side.
+                    assert!(mechanism.starts_with("randomized"), "{line}");
+                    let (new, old) =
+                        (number(&again["epsilon"]["upper"]), number(&answer["epsilon"]["upper"]));
+                    assert!(new >= old * (1.0 - 1e-12) && new <= old * (1.0 + 1e-9), "{line}: {new} {old}");
+                }
+            }
+        }
+    }
+    assert_eq!(answered.len(), MECHANISMS.len() + SAMPLINGS.len(), "{answered:?}");
+    assert!(trees >= 10, "{trees}");
+}
+
+#[test]
+fn the_answers_of_all_subcommands_can_be_read_back() {
+    let folder = Folder::new();
+    let question = "--relation add-remove --delta 1e-5";
+    let direct = folder.json(&format!("epsilon {RUN} --delta 1e-5"));
+    folder.text("ledger new --file spent.ledger --epsilon 2 --delta 1e-5 --relation add-remove");
+    folder.text("ledger debit --file spent.ledger --noise-multiplier 1 --sampling poisson:0.01 --steps 400");
+    for line in [
+        format!("epsilon {RUN} --delta 1e-3"),
+        format!("delta {RUN} --epsilon 1"),
+        format!("compare {RUN} --delta 1e-3"),
+        format!("curve {RUN} --width 0.01"),
+        "calibrate --for steps --epsilon 1.82824 --delta 1e-5 --relation add-remove --sampling poisson:0.01 --noise-multiplier 1".into(),
+        "ledger debit --file spent.ledger --noise-multiplier 1 --sampling poisson:0.01 --steps 600".into(),
+        "ledger show --file spent.ledger".into(),
+    ] {
+        let answer = folder.json(&line);
+        assert_eq!(answer["events"][0]["count"], 1000, "{line}");
+        fs::write(folder.0.join("answer.json"), answer.to_string()).expect("written");
+        assert_eq!(folder.json(&format!("epsilon --input answer.json {question}")), direct, "{line}");
+        // And by the other subcommands that take events.
+        let delta = folder.json("delta --input answer.json --relation add-remove --epsilon 1");
+        assert_eq!(delta, folder.json(&format!("delta {RUN} --epsilon 1")), "{line}");
+    }
+    // What a ledger shows is what it says of itself, debit by debit.
+    let shown = folder.json("ledger show --file spent.ledger");
+    let counts: Vec<_> = shown["debits"].as_array().expect("a list").iter().map(|d| &d[0]["count"]).collect();
+    assert_eq!(counts, [400, 600]);
+    assert_eq!(shown["spent"], direct["epsilon"]);
+    // A debit can be read from an answer, too; and an account with nothing spent has events: none.
+    let new = folder.json("ledger new --file other.ledger --epsilon 2 --delta 1e-5 --relation add-remove");
+    fs::write(folder.0.join("answer.json"), shown.to_string()).expect("written");
+    let debited = folder.json("ledger debit --file other.ledger --input answer.json");
+    assert_eq!((&debited["spent"], &debited["events"]), (&shown["spent"], &shown["events"]));
+    fs::write(folder.0.join("answer.json"), new.to_string()).expect("written");
+    assert_eq!(folder.json(&format!("epsilon --input answer.json {question}"))["epsilon"]["upper"], 0.0);
+    // What is affordable is a number and no event.
+    let more = folder.json("ledger affordable --file spent.ledger --noise-multiplier 9 --sampling none");
+    fs::write(folder.0.join("answer.json"), more.to_string()).expect("written");
+    let (code, message) = folder.failure(&format!("epsilon --input answer.json {question}"));
+    assert!(code == 2 && message.contains("neither \"events\" nor \"class_name\""), "{code} {message}");
+}
+
+#[test]
+fn a_guarantee_is_not_read_under_a_relation_that_it_was_not_stated_for() {
+    let folder = Folder::new();
+    for (mechanism, guarantee) in [
+        ("pure-dp:epsilon=0.1", true),
+        ("approximate-dp:epsilon=0.1,delta=1e-9", true),
+        (MECHANISMS[0], false),
+    ] {
+        for (stated, asked) in [("add-remove", "replace-one"), ("replace-one", "add-remove")] {
+            let line =
+                format!("epsilon --mechanism {mechanism} --sampling none --steps 4 --delta 1e-5 --relation");
+            fs::write(folder.0.join("answer.json"), folder.json(&format!("{line} {stated}")).to_string())
+                .expect("written");
+            for question in ["epsilon --delta 1e-5", "delta --epsilon 1", "compare --delta 1e-5", "curve"] {
+                let question = format!("{question} --input answer.json --relation {asked}");
+                if guarantee {
+                    let (code, message) = folder.failure(&question);
+                    assert!(
+                        code == 2 && message.contains("was stated under"),
+                        "{question}: {code} {message}"
+                    );
+                } else {
+                    folder.text(&question);
+                }
+            }
+            let file = format!("{asked}.ledger");
+            let _ = fs::remove_file(folder.0.join(&file));
+            let budget = format!("--epsilon 20 --delta 1e-5 --relation {asked}");
+            folder.text(&format!("ledger new --file {file} {budget}"));
+            let debit = format!("ledger debit --file {file} --input answer.json");
+            let spent = folder.run(&debit);
+            assert_eq!(spent.status.success(), !guarantee, "{debit}");
+            let debits = folder.json(&format!("ledger show --file {file}"))["debits"].clone();
+            assert_eq!(debits.as_array().expect("a list").len(), usize::from(!guarantee));
+            // A ledger's own answer states its relation within its budget.
+            if !guarantee {
+                continue;
+            }
+            fs::remove_file(folder.0.join(&file)).expect("removed");
+            folder.text(&format!("ledger new --file {file} {budget}"));
+            let debit =
+                format!("ledger debit --file {file} --mechanism {mechanism} --sampling none --steps 4");
+            fs::write(folder.0.join("ledger.json"), folder.json(&debit).to_string()).expect("written");
+            folder.text(&format!("epsilon --delta 1e-5 --relation {asked} --input ledger.json"));
+            let (code, _) =
+                folder.failure(&format!("epsilon --delta 1e-5 --relation {stated} --input ledger.json"));
+            assert_eq!(code, 2);
+        }
+    }
+}
+
+#[test]
+fn anything_else_is_refused_with_its_reason() {
+    let folder = Folder::new();
+    let question = "epsilon --relation add-remove --delta 1e-5 --input";
+    let event = r#"{"version":1,"mechanism":{"gaussian":{"noise_multiplier":1}},"sampling":"none"}"#;
+    for (text, word) in [
+        (String::new(), "empty"),
+        ("  \n".into(), "empty"),
+        ("epsilon 3\n".into(), "neither a list nor an object"),
+        ("\"events\"".into(), "neither a list nor an object"),
+        ("3".into(), "neither a list nor an object"),
+        ("{".into(), "not JSON"),
+        ("{}".into(), "neither \"events\" nor \"class_name\""),
+        ("[3]".into(), "a list of events"),
+        ("[".repeat(100_000), "invalid type"),
+        (format!("{}1", "{\"events\":".repeat(100_000)), "not JSON"),
+        (format!("{}1{}", "{\"events\":".repeat(1000), "}".repeat(1000)), "an answer"),
+        (format!("[{{\"event\":{event},\"count\":-1}}]"), "-1"),
+        (format!("[{{\"event\":{event},\"count\":1.5}}]"), "1.5"),
+        (format!("[{{\"event\":{event},\"count\":99999999999999999999}}]"), "expected u64"),
+        (format!("[{{\"event\":{event}}}]"), "count"),
+        (format!("[{{\"event\":{event},\"count\":1,\"seed\":2}}]"), "seed"),
+        (format!("[{{\"event\":{event},\"count\":1,\"count\":2}}]"), "duplicate field"),
+        (format!("[{{\"event\":{},\"count\":1}}]", event.replace("1}", "-3}")), "-3"),
+        (format!("{{\"events\":[{{\"event\":{event},\"count\":9}}],\"events\":[]}}"), "duplicate field"),
+        (r#"{"events":{}}"#.into(), "an answer"),
+        (r#"{"events":[],"relation":"both"}"#.into(), "both"),
+        (r#"{"class_name":"NonPrivateDpEvent"}"#.into(), "NonPrivateDpEvent at $"),
+        (r#"{"class_name":"MyDpEvent"}"#.into(), "cannot be expressed"),
+        (r#"{"class_name":7}"#.into(), "class_name"),
+        (r#"{"class_name":"NoOpDpEvent","class_name":"NoOpDpEvent"}"#.into(), "duplicate field"),
+        (
+            r#"{"class_name":"SelfComposedDpEvent","event":{"class_name":"GaussianDpEvent","noise_multiplier":1},"count":9,"count":1}"#
+                .into(),
+            "stands twice",
+        ),
+        (r#"["dp_accounting.dp_event","GaussianDpEvent",1.0]"#.into(), "a list of events"),
+        ("dp-accountant ledger 1 {}\n".into(), "ledger show --json"),
+    ] {
+        fs::write(folder.0.join("input.json"), &text).expect("written");
+        let shown = &text[..text.len().min(80)];
+        let (code, message) = folder.failure(&format!("{question} input.json"));
+        assert!(code == 2 && message.contains(word) && message.contains("input.json"), "{shown}: {code} {message}");
+        assert!(message.len() < 1_000, "{shown}: {message}");
+        let line = format!("{question} -");
+        let (code, message) = folder.failed(&line, folder.piped(&line, text.as_bytes()));
+        assert!(code == 2 && message.contains(word), "{shown}: {code} {message}");
+        assert!(message.contains("standard input"), "{shown}: {message}");
+    }
+    for bytes in [&b"\xFF\xFE[\0"[..], b"[\xC3]", b"\0\0\0"] {
+        fs::write(folder.0.join("input.json"), bytes).expect("written");
+        assert_eq!(folder.failure(&format!("{question} input.json")).0, 2);
+    }
+    // A file that begins with a byte order mark, as some editors write it, says the same as without.
+    fs::write(folder.0.join("input.json"), "\u{feff}[]\n").expect("written");
+    folder.text(&format!("{question} input.json"));
+    assert_eq!(folder.failure(&format!("{question} .")).0, 1);
+}
+
+#[test]
+fn too_large_a_file_is_refused_in_seconds() {
+    let folder = Folder::new();
+    let question = "epsilon --relation add-remove --delta 1e-5 --input";
+    let started = std::time::Instant::now();
+    let line = |k: usize| {
+        format!(
+            r#"{{"event":{{"version":1,"mechanism":{{"gaussian":{{"noise_multiplier":{k}.5}}}},"sampling":"none"}},"count":1}}"#
+        )
+    };
+    let mut list = String::from("[");
+    while list.len() <= 5 << 20 {
+        list += &line(list.len());
+        list.push(',');
+    }
+    fs::write(folder.0.join("input.json"), list.trim_end_matches(',').to_string() + "]").expect("written");
+    let (code, message) = folder.failure(&format!("{question} input.json"));
+    assert!(code == 2 && message.contains("larger than 4 MiB"), "{code} {message}");
+    if cfg!(unix) {
+        // It has no end.
+        for option in ["--input", "--batch"] {
+            let (code, message) =
+                folder.failure(&format!("epsilon --relation add-remove --delta 1e-5 {option} /dev/zero"));
+            assert!(code == 2 && message.contains("larger than"), "{code} {message}");
+        }
+    }
+    // On a busy machine, without optimisation.
+    assert!(started.elapsed() < std::time::Duration::from_secs(60), "{:?}", started.elapsed());
+    // The largest that is read, of as many different events as there is room for.
+    for (small, opening, closing) in [
+        (&line as &dyn Fn(usize) -> String, "[", "]"),
+        (
+            &|k: usize| format!(r#"{{"class_name":"GaussianDpEvent","noise_multiplier":{k}.5}}"#),
+            r#"{"class_name":"ComposedDpEvent","events":["#,
+            "]}",
+        ),
+    ] {
+        let mut list = String::from(opening);
+        for k in 1.. {
+            if list.len() > (4 << 20) - 200 {
+                break;
+            }
+            list += &small(k);
+            list.push(',');
+        }
+        fs::write(folder.0.join("input.json"), list.trim_end_matches(',').to_string() + closing)
+            .expect("written");
+        let output = folder.run(&format!("{question} input.json"));
+        assert!(output.status.success() || output.status.code() == Some(1));
+    }
 }
 
 #[test]
@@ -185,6 +473,64 @@ fn the_curve_is_drawn_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_picture_replaces_plain_files_only_and_never_a_ledger() {
+    let folder = Folder::new();
+    let curve = format!("curve {RUN} --out");
+    folder.text("ledger new --file spent.ledger --epsilon 2 --delta 1e-5 --relation add-remove");
+    folder.text("ledger debit --file spent.ledger --noise-multiplier 1 --sampling poisson:0.01 --steps 500");
+    let path = folder.0.join("spent.ledger");
+    let whole = fs::read(&path).expect("readable");
+    for state in [&whole[..], &whole[..whole.len() - 7], &whole[..30]] {
+        fs::write(&path, state).expect("written");
+        let (code, message) = folder.failure(&format!("{curve} spent.ledger"));
+        assert!(code == 2 && message.contains("it is a ledger"), "{code} {message}");
+        assert_eq!(fs::read(&path).expect("readable"), state);
+    }
+    fs::write(&path, &whole).expect("written");
+    {
+        // While another process spends from it.
+        let open = dp_accountant::FileLedger::resume(&path).expect("opened");
+        let (code, message) = folder.failure(&format!("{curve} ./spent.ledger"));
+        assert!(code == 2 && message.contains("it is a ledger"), "{code} {message}");
+        assert_eq!(open.ledger().debits().len(), 1);
+    }
+    #[cfg(unix)]
+    {
+        let made = Command::new("mkfifo").arg(folder.0.join("fifo")).status().expect("mkfifo");
+        assert!(made.success());
+        let link = |target: &str, name: &str| {
+            std::os::unix::fs::symlink(target, folder.0.join(name)).expect("made");
+        };
+        link("spent.ledger", "to-ledger");
+        link("fifo", "to-fifo");
+        link("/dev/null", "to-device");
+        link("none", "to-nothing");
+        for (out, word) in [
+            ("fifo", "it is a FIFO"),
+            ("to-fifo", "it is a FIFO"),
+            ("/dev/null", "it is a device"),
+            ("to-device", "it is a device"),
+            ("to-ledger", "it is a ledger"),
+            ("to-nothing", "link to nothing"),
+            (".", "no name of a file"),
+        ] {
+            let (code, message) = folder.failure(&format!("{curve} {out}"));
+            assert!(code == 2 && message.contains(word), "{out}: {code} {message}");
+        }
+        use std::os::unix::fs::FileTypeExt;
+        let kind = |path: &str| folder.0.join(path).symlink_metadata().expect("there").file_type();
+        assert!(kind("fifo").is_fifo() && kind("to-fifo").is_symlink() && kind("/dev/null").is_char_device());
+        // A ledger is no FIFO either, and reading one does not wait for ever.
+        let (code, message) = folder.failure("ledger show --file fifo");
+        assert!(code == 1 && message.contains("it is a FIFO"), "{code} {message}");
+    }
+    assert_eq!(fs::read(&path).expect("readable"), whole);
+    // No temporary files.
+    let names = fs::read_dir(&folder.0).expect("readable").map(|entry| entry.expect("readable").file_name());
+    assert!(names.into_iter().all(|name| !name.to_string_lossy().contains("tmp")));
+}
+
+#[test]
 fn accountants_are_compared() {
     let folder = Folder::new();
     let answer = folder.json(&format!("compare {RUN} --delta 1e-5"));
@@ -211,6 +557,21 @@ fn an_account_lives_in_a_file() {
     let (code, message) = folder.failure(&format!("{debit} 1000"));
     assert!(code == 1 && message.contains("budget exceeded"), "{code} {message}");
     assert_eq!(fs::read(folder.0.join("spent.ledger")).expect("readable"), before);
+    // In words: what is spent is rounded up, what is left is rounded down, and each names its direction.
+    let text = folder.text("ledger show --file spent.ledger");
+    let word = |name: &str, direction: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{text}"));
+        let rest =
+            line[name.len()..].trim_start().strip_prefix(direction).unwrap_or_else(|| panic!("{line}"));
+        rest.split_whitespace()
+            .next()
+            .and_then(|word| word.parse::<f64>().ok())
+            .unwrap_or_else(|| panic!("{line}"))
+    };
+    let (spent, left) = (word("spent", "at most "), word("remaining", "at least "));
+    assert!(number(&state["spent"]["upper"]) <= spent && spent < 1.8284, "{text}");
+    assert!(left <= number(&state["remaining"]["lower"]) && left > 0.1716, "{text}");
+    assert!(left <= 2.0 - number(&state["spent"]["upper"]), "{text}");
     let more =
         folder.json("ledger affordable --file spent.ledger --noise-multiplier 1 --sampling poisson:0.01");
     let more = more["affordable"].as_u64().expect("a count");

@@ -250,6 +250,15 @@ fn another_budget_relation_or_version_is_refused() {
 }
 
 #[test]
+fn a_budget_that_bounds_nothing_leaves_no_file() {
+    let folder = Folder::new();
+    for (epsilon, delta) in [(0.0, 1e-5), (f64::NAN, 1e-5), (f64::INFINITY, 1e-5), (1.0, 0.0), (1.0, 1.0)] {
+        assert!(FileLedger::create(folder.file(), Budget { epsilon, delta, ..BUDGET }).is_err());
+        assert!(!folder.file().exists());
+    }
+}
+
+#[test]
 fn one_writer_at_a_time() {
     let folder = Folder::new();
     let (path, ..) = written(&folder);
@@ -292,6 +301,122 @@ fn a_refused_debit_leaves_no_trace() {
         assert_eq!(fs::read(&path).expect("readable"), bytes);
     }
     ledger.debit(event(1.0), 0).expect("nothing");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_was_moved_removed_or_replaced_takes_no_more_debits() {
+    let folder = Folder::new();
+    let (path, bytes, _) = written(&folder);
+    let elsewhere = folder.0.join("elsewhere");
+    type Change = fn(&std::path::Path, &std::path::Path, &[u8]);
+    let changes: [Change; 4] = [
+        |path, elsewhere, _| fs::rename(path, elsewhere).expect("moved"),
+        |path, _, _| fs::remove_file(path).expect("removed"),
+        // What restoring a backup does, and what editors do when they save.
+        |path, elsewhere, bytes| {
+            fs::write(elsewhere, bytes).expect("written");
+            fs::rename(elsewhere, path).expect("replaced");
+        },
+        |path, _, _| {
+            fs::remove_file(path).expect("removed");
+            fs::create_dir(path).expect("made");
+        },
+    ];
+    for change in changes {
+        let mut ledger = FileLedger::open(&path, BUDGET).expect("opened");
+        change(&path, &elsewhere, &bytes);
+        for _ in 0..2 {
+            let error = ledger.debit(event(300.0), 1).unwrap_err();
+            assert!(matches!(error, Error::LedgerFile { .. }), "{error}");
+            assert!(error.to_string().contains("moved, removed or replaced"), "{error}");
+        }
+        // In memory as on the disk: nothing was spent.
+        assert_eq!(ledger.ledger().debits().len(), 3);
+        drop(ledger);
+        if path.is_dir() {
+            fs::remove_dir(&path).expect("removed");
+        }
+        fs::write(&path, &bytes).expect("written");
+    }
+    // Moved away and back: it is the same file, and goes on.
+    let mut ledger = FileLedger::open(&path, BUDGET).expect("opened");
+    fs::rename(&path, &elsewhere).expect("moved");
+    fs::rename(&elsewhere, &path).expect("moved back");
+    ledger.debit(event(300.0), 1).expect("affordable");
+    drop(ledger);
+    assert_eq!(FileLedger::read(&path).expect("readable").debits().len(), 4);
+}
+
+/// Somebody without this crate can check the account: the file names the budget, the relation and every event in full, and the
+/// checksums can be computed from its text alone.
+#[test]
+fn the_text_alone_is_enough_to_verify_the_account() {
+    let folder = Folder::new();
+    let path = folder.file();
+    let budget = Budget { epsilon: 8.0, delta: 1e-6, relation: Relation::ReplaceOne };
+    let kinds = [
+        (Mechanism::Gaussian { noise_multiplier: 30.1 }, Sampling::Poisson { rate: 0.01 }, 3),
+        (
+            Mechanism::Gaussian { noise_multiplier: 40.3 },
+            Sampling::WithoutReplacement { batch: 3, records: 70 },
+            2,
+        ),
+        (Mechanism::Gaussian { noise_multiplier: 50.7 }, Sampling::Shuffle { batch: 10, records: 40 }, 4),
+        (Mechanism::Laplace { scale: 60.9 }, Sampling::None, 1),
+        (Mechanism::DiscreteGaussian { sigma: 70.1, sensitivity: 2 }, Sampling::None, 1),
+        (Mechanism::RandomizedResponse { categories: 3, truth_probability: 0.4 }, Sampling::None, 1),
+        (Mechanism::PureDp { epsilon: 0.01 }, Sampling::None, 5),
+        (Mechanism::ApproximateDp { epsilon: 0.02, delta: 1e-9 }, Sampling::None, 5),
+    ];
+    let mut ledger = FileLedger::create(&path, budget).expect("created");
+    for (mechanism, sampling, count) in kinds {
+        ledger.debit(Event::new(mechanism, sampling).expect("valid"), count).expect("affordable");
+    }
+    let spent = ledger.ledger().spent().expect("an answer");
+    drop(ledger);
+
+    // From here on: the text, and what is written about its format.
+    let text = fs::read_to_string(&path).expect("text");
+    let mut remainder = !0u64;
+    let (mut lines, mut events) = (0, Vec::new());
+    for line in text.lines() {
+        let (body, digits) = line.rsplit_once(" #").expect("a checksum");
+        for byte in body.bytes().chain([b'\n']) {
+            remainder ^= u64::from(byte);
+            for _ in 0..8 {
+                remainder = (remainder >> 1) ^ if remainder & 1 == 1 { 0xC96C_5795_D787_0F42 } else { 0 };
+            }
+        }
+        assert_eq!(digits, format!("{:016x}", !remainder));
+        if lines == 0 {
+            let header = body.strip_prefix("dp-accountant ledger 1 ").expect("the title and the version");
+            let stated: serde_json::Value = serde_json::from_str(header).expect("JSON");
+            assert_eq!(
+                (stated["epsilon"].as_f64(), stated["delta"].as_f64(), stated["relation"].as_str()),
+                (Some(8.0), Some(1e-6), Some("replace_one"))
+            );
+        } else {
+            let (number, debit) = body.split_once(' ').expect("a number and events");
+            assert_eq!(number, lines.to_string());
+            let debit: Vec<serde_json::Value> = serde_json::from_str(debit).expect("JSON");
+            events.extend(debit);
+        }
+        lines += 1;
+    }
+    assert_eq!(lines, 1 + kinds.len());
+    // Every parameter is there, to the last bit.
+    let mut total = Composition::new();
+    for ((mechanism, sampling, count), line) in kinds.into_iter().zip(&events) {
+        assert_eq!(line["count"].as_u64(), Some(count));
+        let said: Mechanism =
+            serde_json::from_value(line["event"]["mechanism"].clone()).expect("a mechanism");
+        let drawn: Sampling = serde_json::from_value(line["event"]["sampling"].clone()).expect("a sampling");
+        assert_eq!((said, drawn), (mechanism, sampling));
+        total.push(Event::new(said, drawn).expect("valid"), count);
+    }
+    let again = dp_accountant::Accountant::new(Relation::ReplaceOne).with(&total).epsilon(1e-6);
+    assert_eq!(again.expect("an answer"), spent);
 }
 
 #[cfg(feature = "proptest")]

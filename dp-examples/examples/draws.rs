@@ -27,6 +27,9 @@ fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
 
 /// Fits the model privately to made-up people, and writes `draws.csv` and `predictions.csv` into a folder.
 pub(crate) fn export(folder: &Path) -> Result<(Values, Values), Box<dyn std::error::Error>> {
+    for name in ["draws.csv", "predictions.csv"] {
+        dp_examples::output::check_writable(&folder.join(name))?;
+    }
     let x = Array2::from_shape_fn((2000, 2), |(i, j)| ((i * (3 + 4 * j)) % 17) as f64 / 8.0 - 1.0);
     let positive = |(i, x): (usize, ndarray::ArrayView1<'_, f64>)| x[0] - x[1] > (i % 5) as f64 / 4.0 - 0.5;
     let y: Array1<f64> =

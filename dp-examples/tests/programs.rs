@@ -99,6 +99,37 @@ fn the_quickstart_finds_the_weights_and_states_its_privacy() {
 }
 
 #[test]
+fn no_program_replaces_a_ledger_or_what_is_no_plain_file() {
+    let folder = Folder::new("refusals");
+    folder.write("people.csv", &people());
+    folder.write("bounds.toml", BOUNDS);
+    let ledger = "dp-accountant ledger 1 {\"epsilon\":1.0,\"delta\":1e-5,\"relation\":\"add_remove\"} #0123456789abcdef\n";
+    folder.write("spent.ledger", ledger);
+    let mut places = vec![("spent.ledger", "it is a ledger"), ("/dev/null", "it is a device")];
+    if cfg!(unix) {
+        assert!(folder.run("mkfifo", &["fifo"]).status.success());
+        assert!(folder.run("ln", &["-s", "spent.ledger", "link"]).status.success());
+        places.extend([("fifo", "it is a FIFO"), ("link", "it is a ledger")]);
+    }
+    let before = folder.files();
+    for (place, reason) in places {
+        for (program, arguments) in [
+            (FIT, [&GOOD[..], &["--json", place]].concat()),
+            (FIT, [&GOOD[..], &["--svg", place]].concat()),
+            (QUICKSTART, vec!["--svg", place]),
+        ] {
+            let output = folder.run(program, &arguments);
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{place}: {told}");
+            assert!(told.contains(reason) && told.lines().count() == 1, "{place}: {told}");
+            assert!(output.stdout.is_empty());
+        }
+    }
+    assert_eq!(std::fs::read_to_string(folder.0.join("spent.ledger")).expect("a file"), ledger);
+    assert_eq!(folder.files(), before);
+}
+
+#[test]
 fn fit_writes_what_it_says() {
     let folder = Folder::new("fit");
     folder.write("people.csv", &people());

@@ -7,7 +7,7 @@
 
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
-use dp_accountant::{Budget, Event, Ledger, Mechanism, Purse, Relation, Sampling};
+use dp_accountant::{Budget, Event, Ledger, Mechanism, Purse, Relation, Sampling, rounded_up};
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{Purpose, Seed};
 use dp_vi::{AutoNormal, DpVi, Sensitive};
@@ -46,14 +46,14 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let budget = Budget { epsilon: 3.0, delta: 1e-6, relation: Relation::ReplaceOne };
     let mut ledger = Ledger::new(budget)?;
     let share = noisy_share(&answers, Seed::from_os()?, &mut ledger)?;
-    println!("share of yes: about {share:.3}, for epsilon {:.3}", ledger.spent()?.upper);
+    println!("share of yes: about {share:.3}, for epsilon {}", rounded_up(ledger.spent()?.upper));
 
     let fit = DpVi::new(model, AutoNormal::new())
         .budget(Budget { epsilon: 1.5, ..budget })
         .steps(200)
         .fit_from(&records, &mut ledger)?;
     let slope = fit.posterior().mean("a")?[[]];
-    println!("slope {slope:.2}; spent in all: epsilon {:.3} of 3", ledger.spent()?.upper);
+    println!("slope {slope:.2}; spent in all: epsilon {} of 3", rounded_up(ledger.spent()?.upper));
     let truth = answers.iter().filter(|answer| **answer).count() as f64 / answers.len() as f64;
     // Standard deviation of the estimate: 2 √(p(1−p)/N) ≤ 0.016.
     assert!((share - truth).abs() < 0.1 && slope > 0.0);

@@ -4,7 +4,7 @@
 
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
-use dp_accountant::{Budget, Ledger, Relation};
+use dp_accountant::{Budget, Ledger, Relation, rounded_up};
 use dp_sampler::Seed;
 use dp_vi::{AutoNormal, DpVi, Fit, Range, Sensitive, Summaries};
 use ppl_core::{Ctx, Records};
@@ -41,7 +41,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (middle, scale) = (0.5 * (low + high), (high - low).max(range.width()) / 1.35);
         standard.push((name, values.iter().map(|x| (x - middle) / scale).collect::<Vec<f64>>()));
     }
-    println!("spent on that: epsilon {:.3}", ledger.spent()?.upper);
+    println!("spent on that: epsilon {}", rounded_up(ledger.spent()?.upper));
     let records = Sensitive::new(Records::from_columns(standard)?);
 
     // Two fits. Each has a budget of its own, which shapes its noise; together they cost less than the sum.
@@ -61,7 +61,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("a third fit: {refused}");
     assert!(refused.contains("budget exceeded"));
     let spent = ledger.spent()?;
-    println!("spent in all: epsilon {:.3} of 1.7\n\n{}", spent.upper, hours.privacy());
+    println!("spent in all: epsilon {} of 1.7\n\n{}", rounded_up(spent.upper), hours.privacy());
     assert!(spent.upper <= 1.7);
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! The library offers its events as nested named tuples (`to_named_tuple`, `from_named_tuple`) and has no file
 //! format of its own. The form here is those tuples as JSON objects, `module_name` and `class_name` beside the
 //! fields, as `json` writes them after `_asdict()` on every level. `tests/golden/dp_event/generate.py` has both
-//! directions in Python.
+//! directions in Python. The command reads this form with `--input`.
 //!
 //! | dp_accounting 0.6.0 | here |
 //! |---|---|
@@ -20,6 +20,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::json::Unambiguous;
 use crate::{Composition, Error, Event, Mechanism, Result, Sampling};
 
 /// Nesting deeper than this is refused.
@@ -32,7 +33,8 @@ const DEEPEST: usize = 100;
 /// of Gaussians that share a sample, and the truth probability of randomised response.
 ///
 /// # Errors
-/// [`Error::DpEvent`] with the path to the node, such as `$.event.events[2]`.
+/// [`Error::DpEvent`] with the path to the node, such as `$.event.events[2]`; also where an object names a field twice, of which
+/// other readers take the last.
 ///
 /// ```
 /// use dp_accountant::{Composition, Event, Mechanism, Sampling, interop::dp_event};
@@ -53,7 +55,7 @@ const DEEPEST: usize = 100;
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
 pub fn from_json(text: &str) -> Result<Composition> {
-    let tree: Value = serde_json::from_str(text)
+    let Unambiguous(tree) = serde_json::from_str(text)
         .map_err(|error| refuse("$", "the text", format!("is not JSON: {error}")))?;
     let mut leaves = Vec::new();
     Node::new(&tree, "$".into(), 0)?.read(1, None, &mut leaves)?;

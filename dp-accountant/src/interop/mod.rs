@@ -1,3 +1,4 @@
 //! Events in other programs' terms. Needs the feature `json`.
 
 pub mod dp_event;
+mod json;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::format::{self, Chain};
 use super::{Allowed, Ledger};
+use crate::disk::{folder_of, is_at, not_plain, sync_folder};
 use crate::{Budget, Composition, Error, Event, Result};
 
 /// A [`Ledger`] in a text file, one line a debit, that survives the process (feature `ledger-file`).
@@ -19,6 +20,8 @@ use crate::{Budget, Composition, Error, Event, Result};
 /// - The file is locked while it is open, so that two writers cannot both spend the same rest. The lock is the
 ///   operating system's for this file, and advisory on Unix: it stops programs that use this type. Network file systems
 ///   may not honour it.
+/// - Only a plain file can be a ledger. A file that has been moved, removed or replaced while it was open takes no further debits,
+///   because the next process would not find them at its path. (This is seen on Unix; elsewhere open files cannot be moved.)
 /// - Damage is an error that names the line. Only a last line that was never finished is dropped. See there what the
 ///   checksums do not see: forgery, and whole lines that are missing from the end. Do not restore a ledger from a
 ///   backup that is older than the last debit.
@@ -49,6 +52,8 @@ pub struct FileLedger {
     ledger: Ledger,
     file: File,
     path: PathBuf,
+    /// The same path, whatever the working directory becomes.
+    absolute: PathBuf,
     chain: Chain,
     /// Whether a write has failed, after which nobody knows what is on the disk.
     failed: bool,
@@ -75,9 +80,9 @@ impl FileLedger {
             .set_len(0)
             .and_then(|()| file.write_all(header.as_bytes()))
             .and_then(|()| file.sync_all())
-            .and_then(|()| sync_folder(path));
+            .and_then(|()| sync_folder(folder_of(path)));
         written.map_err(|error| failure(path, &error))?;
-        Ok(Self { ledger, file, path: path.into(), chain, failed: false })
+        Self::new(ledger, file, path, chain)
     }
 
     /// Opens a file that was created for this budget.
@@ -115,8 +120,13 @@ impl FileLedger {
             // What the last process wrote and never synchronised has counted here: it must not be lost now.
             file.sync_all()
         };
-        repaired.and_then(|()| sync_folder(path)).map_err(|error| failure(path, &error))?;
-        Ok(Self { ledger: stored.ledger, file, path: path.into(), chain: stored.chain, failed: false })
+        repaired.and_then(|()| sync_folder(folder_of(path))).map_err(|error| failure(path, &error))?;
+        Self::new(stored.ledger, file, path, stored.chain)
+    }
+
+    fn new(ledger: Ledger, file: File, path: &Path, chain: Chain) -> Result<Self> {
+        let absolute = std::path::absolute(path).map_err(|error| failure(path, &error))?;
+        Ok(Self { ledger, file, path: path.into(), absolute, chain, failed: false })
     }
 
     /// What a file says, without opening it for debits and without its lock: a copy in memory.
@@ -125,6 +135,7 @@ impl FileLedger {
     /// [`Error::LedgerVersion`], [`Error::LedgerLine`] and [`Error::LedgerFile`], as for [`open`](Self::open).
     pub fn read(path: impl AsRef<Path>) -> Result<Ledger> {
         let path = path.as_ref();
+        refuse_special(path)?;
         let bytes = std::fs::read(path).map_err(|error| failure(path, &error))?;
         Ok(format::read(&bytes, &shown(path))?.ledger)
     }
@@ -148,8 +159,17 @@ impl FileLedger {
             return Err(Error::LedgerFile { path: shown(&self.path), reason });
         }
         let Some(allowed) = self.ledger.check(debit)? else { return Ok(()) };
+        self.require_place()?;
         let number = self.ledger.debits().len() as u64 + 1;
         let (line, chain) = self.chain.seal(&format::debit(number, debit)?);
+        self.append(&line)?;
+        self.chain = chain;
+        self.ledger.record(debit.clone(), allowed);
+        Ok(())
+    }
+
+    /// Writes a line and brings it to the disk. After a failure no further line may follow: nobody knows what is on the disk.
+    fn append(&mut self, line: &str) -> Result<()> {
         // After a failed fsync the operating system may report success for data that it has dropped: never try again.
         self.failed = true;
         self.file
@@ -157,9 +177,18 @@ impl FileLedger {
             .and_then(|()| self.file.sync_data())
             .map_err(|error| failure(&self.path, &error))?;
         self.failed = false;
-        self.chain = chain;
-        self.ledger.record(debit.clone(), allowed);
         Ok(())
+    }
+
+    /// A debit must be where the next process looks for it.
+    fn require_place(&self) -> Result<()> {
+        if is_at(&self.file, &self.absolute).map_err(|error| failure(&self.path, &error))? {
+            return Ok(());
+        }
+        let reason =
+            "the file has been moved, removed or replaced since it was opened, so that a debit would be lost"
+                .into();
+        Err(Error::LedgerFile { path: shown(&self.path), reason })
     }
 
     /// The account in memory: what is spent, what is left, what is affordable, the odometer.
@@ -184,12 +213,29 @@ impl Ledger {
 
 /// Opens for reading and appending, and locks.
 fn open_file(path: &Path, create: bool) -> Result<File> {
+    refuse_special(path)?;
     let opened = OpenOptions::new().read(true).append(true).create(create).open(path);
     let file = opened.map_err(|error| failure(path, &error))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::LedgerLocked { path: shown(path) }),
-        Err(TryLockError::Error(error)) => Err(failure(path, &error)),
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(Error::LedgerLocked { path: shown(path) }),
+        Err(TryLockError::Error(error)) => return Err(failure(path, &error)),
+    }
+    // Between opening and locking, another file may have been put in its place.
+    if !is_at(&file, path).map_err(|error| failure(path, &error))? {
+        let reason = "the file was moved, removed or replaced while it was being opened".into();
+        return Err(Error::LedgerFile { path: shown(path), reason });
+    }
+    Ok(file)
+}
+
+/// Refuses what is no plain file before it is opened: opening a FIFO waits for its other end, a device may have no end, and
+/// neither keeps what is written to it.
+fn refuse_special(path: &Path) -> Result<()> {
+    match std::fs::metadata(path).ok().as_ref().and_then(not_plain) {
+        Some(reason) => Err(Error::LedgerFile { path: shown(path), reason }),
+        // Where there is nothing, opening says so.
+        None => Ok(()),
     }
 }
 
@@ -199,16 +245,6 @@ fn read_all(file: &mut File, path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Brings the file's name to the disk: a new file that is not in its folder is lost.
-fn sync_folder(path: &Path) -> std::io::Result<()> {
-    // Other systems than Unix do not open folders.
-    if cfg!(unix) {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(folder)?.sync_all()?;
-    }
-    Ok(())
-}
-
 fn shown(path: &Path) -> String {
     path.display().to_string()
 }
@@ -216,3 +252,6 @@ fn shown(path: &Path) -> String {
 fn failure(path: &Path, error: &std::io::Error) -> Error {
     Error::LedgerFile { path: shown(path), reason: error.to_string() }
 }
+
+#[cfg(test)]
+mod tests;

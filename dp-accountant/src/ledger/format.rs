@@ -20,12 +20,11 @@
 //! is dropped. A last line that lacks its end in any other way (say, a complete line whose line break has been altered) may
 //! be a debit that was acknowledged, and is an error. A last line that lacks nothing but its line break counts.
 
-use super::Ledger;
+use super::{Ledger, TITLE};
 use crate::{Budget, Composition, Error, Result};
 
 /// The format version that this build writes; it reads all up to this one.
 pub(super) const VERSION: u32 = 2;
-const TITLE: &str = "dp-accountant ledger ";
 /// A blank, a number sign and sixteen hexadecimal digits.
 const SEAL: usize = 18;
 

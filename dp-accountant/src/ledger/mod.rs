@@ -8,6 +8,7 @@ mod format;
 mod odometer;
 mod purse;
 mod receipt;
+mod remaining;
 
 use std::sync::OnceLock;
 
@@ -18,6 +19,11 @@ pub use file::FileLedger;
 pub use odometer::{Odometer, Reading};
 pub use purse::Purse;
 pub use receipt::Receipt;
+pub use remaining::Remaining;
+
+/// How the file of every ledger begins, in every version of the format.
+#[cfg(any(feature = "ledger-file", feature = "output"))]
+pub(crate) const TITLE: &str = "dp-accountant ledger ";
 
 /// An account of privacy loss, in memory. `FileLedger` (feature `ledger-file`) keeps one that survives the process.
 ///
@@ -157,7 +163,7 @@ impl Ledger {
 
     /// By how much epsilon could still grow: the budget's epsilon less what is [spent](Self::spent), at the budget's delta.
     ///
-    /// Here `lower` is the careful end: at least that much is left. No mechanism may simply be given this epsilon,
+    /// Here `lower` is the safe end: at least that much is left. No mechanism may simply be given this epsilon,
     /// because epsilons at one delta do not add up; [`Ledger::affordable`] answers what else fits.
     ///
     /// # Errors
@@ -171,18 +177,11 @@ impl Ledger {
     /// ledger.debit(Event::new(Mechanism::Gaussian { noise_multiplier: 10.0 }, Sampling::None)?, 4)?;
     /// let (spent, left) = (ledger.spent()?, ledger.remaining()?);
     /// assert!(left.lower <= 2.0 - spent.upper && left.upper >= 2.0 - spent.lower);
+    /// assert!(left.to_string().starts_with("at least 1.2"));
     /// # Ok::<(), dp_accountant::Error>(())
     /// ```
-    pub fn remaining(&self) -> Result<Certified> {
-        let spent = self.spent()?;
-        let less = |amount: f64| self.budget.epsilon - amount;
-        // A difference is correctly rounded, so the neighbouring number lies on the careful side; less zero is exact.
-        let down = |amount: f64| if amount == 0.0 { less(amount) } else { less(amount).next_down() };
-        let up = |amount: f64| if amount == 0.0 { less(amount) } else { less(amount).next_up() };
-        let (lower, upper) = (down(spent.upper).max(0.0), up(spent.lower).max(0.0));
-        let left =
-            Certified::new(lower, less(spent.estimate).clamp(lower, upper), upper, spent.upper_engine)?;
-        Ok(left.proven_by(spent.upper_engine, spent.lower_engine))
+    pub fn remaining(&self) -> Result<Remaining> {
+        Ok(Remaining::new(self.budget.epsilon, self.spent()?))
     }
 
     /// The budget.
@@ -208,6 +207,19 @@ mod tests {
 
     fn gaussian(noise_multiplier: f64) -> Event {
         Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None).expect("valid")
+    }
+
+    #[test]
+    fn a_budget_that_bounds_nothing_opens_no_account() {
+        let budget = Budget { epsilon: 2.0, delta: 1e-5, relation: Relation::AddRemove };
+        for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let refused = Ledger::new(Budget { epsilon, ..budget });
+            assert!(matches!(refused, Err(Error::Epsilon { .. })), "{epsilon}: {refused:?}");
+        }
+        for delta in [0.0, 1.0, -1e-5, f64::NAN] {
+            let refused = Ledger::new(Budget { delta, ..budget });
+            assert!(matches!(refused, Err(Error::Delta { .. })), "{delta}: {refused:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What can be typed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use dp_accountant::{Budget, Composition, Event, Mechanism, Relation, Sampling};
@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::failure::{Failure, Outcome};
+use crate::input::{self, Stated};
 
 const SAMPLING_HELP: &str = "How records were chosen: none, poisson:RATE, fixed:BATCH/RECORDS (without replacement), \
                              with-replacement:BATCH/RECORDS or shuffle:BATCH/RECORDS";
@@ -42,7 +43,7 @@ pub(crate) struct EpsilonOf {
     /// The probability with which the guarantee may fail
     #[arg(long, required_unless_present = "batch", allow_hyphen_values = true)]
     delta: Option<f64>,
-    /// A CSV file with the columns noise_multiplier, sampling, steps and, unless given here, delta and relation; one answer a line
+    /// A CSV file (- for the standard input) with the columns noise_multiplier, sampling, steps and, unless given here, delta and relation; one answer a line
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "noise_multiplier", "mechanism", "sampling", "steps", "input"])]
     pub(crate) batch: Option<PathBuf>,
     /// Print JSON
@@ -168,7 +169,7 @@ pub(crate) enum LedgerCommand {
         #[command(flatten)]
         events: Events,
     },
-    /// What was spent, when, and what is left
+    /// What was spent by which debit, and what is left
     Show {
         #[command(flatten)]
         file: LedgerFile,
@@ -244,7 +245,7 @@ pub(crate) struct Events {
     /// How many steps
     #[arg(long, required_unless_present = "input")]
     steps: Option<u64>,
-    /// A JSON file with a list of events and counts, as --json prints it under "events"
+    /// A JSON file of events, or - for the standard input: what --json prints, the list in it, or a dp_accounting event tree
     #[arg(long, value_name = "FILE", conflicts_with_all = ["noise_multiplier", "mechanism", "sampling", "steps"])]
     input: Option<PathBuf>,
 }
@@ -263,28 +264,36 @@ pub(crate) struct EventsOrBatch {
     /// How many steps
     #[arg(long, required_unless_present_any = ["input", "batch"])]
     steps: Option<u64>,
-    /// A JSON file with a list of events and counts, as --json prints it under "events"
+    /// A JSON file of events, or - for the standard input: what --json prints, the list in it, or a dp_accounting event tree
     #[arg(long, value_name = "FILE", conflicts_with_all = ["noise_multiplier", "mechanism", "sampling", "steps"])]
     input: Option<PathBuf>,
 }
 
 impl Events {
-    pub(crate) fn composition(&self) -> Outcome<Composition> {
+    /// The events, and under which relation they were stated if a file says so.
+    pub(crate) fn stated(&self) -> Outcome<Stated> {
         if let Some(file) = &self.input {
-            return read_composition(file);
+            return input::read(file);
         }
         let (Some(sampling), Some(steps)) = (self.sampling, self.steps) else {
             return Err(Failure::Usage("--sampling and --steps are needed, or --input".into()));
         };
-        Ok(Composition::single(event(self.noise_multiplier, self.mechanism, sampling)?, steps))
+        Ok(Composition::single(event(self.noise_multiplier, self.mechanism, sampling)?, steps).into())
+    }
+
+    /// The events, to be accounted under a relation.
+    pub(crate) fn composition(&self, relation: Relation) -> Outcome<Composition> {
+        self.stated()?.under(relation)
     }
 }
 
 impl EventsOrBatch {
-    pub(crate) fn composition(&self) -> Outcome<Composition> {
+    /// As [`Events::composition`].
+    pub(crate) fn composition(&self, relation: Relation) -> Outcome<Composition> {
         let Self { noise_multiplier, mechanism, sampling, steps, input } = self;
         let (noise_multiplier, mechanism, sampling) = (*noise_multiplier, *mechanism, *sampling);
-        Events { noise_multiplier, mechanism, sampling, steps: *steps, input: input.clone() }.composition()
+        Events { noise_multiplier, mechanism, sampling, steps: *steps, input: input.clone() }
+            .composition(relation)
     }
 }
 
@@ -311,11 +320,6 @@ fn event(noise_multiplier: Option<f64>, mechanism: Option<Mechanism>, sampling: 
     let mechanism = mechanism.or(gaussian);
     let mechanism = mechanism.ok_or_else(|| Failure::Usage("--noise-multiplier is missing".into()))?;
     Ok(Event::new(mechanism, sampling)?)
-}
-
-fn read_composition(file: &Path) -> Outcome<Composition> {
-    let text = std::fs::read(file).map_err(|error| Failure::Other(format!("{}: {error}", file.display())))?;
-    serde_json::from_slice(&text).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
 }
 
 /// A sampling scheme in words. It is put together in its stored form, so that a new scheme of the library needs no more than

@@ -6,17 +6,19 @@ use dp_accountant::{Accountant, Event, Mechanism, Relation};
 
 use crate::arguments::{EpsilonOf, sampling};
 use crate::failure::{Failure, Outcome};
+use crate::input;
+
+/// The most bytes of a file of questions, which are about thirty bytes each.
+const MOST_BYTES: u64 = 64 << 20;
 
 const ANSWER: [&str; 3] = ["epsilon_lower", "epsilon_estimate", "epsilon_upper"];
 
 /// Answers all lines, or says which one has none.
 pub(crate) fn run(file: &Path, arguments: &EpsilonOf) -> Outcome<String> {
-    let shown = file.display();
-    let reading = |error: csv::Error| match error.is_io_error() {
-        true => Failure::Other(format!("{shown}: {error}")),
-        false => Failure::Usage(format!("{shown}: {error}")),
-    };
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(file).map_err(reading)?;
+    let shown = input::shown(file);
+    let reading = |error: csv::Error| Failure::Usage(format!("{shown}: {error}"));
+    let bytes = input::bytes(file, MOST_BYTES)?;
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes.as_slice());
     let header = reader.headers().map_err(reading)?.clone();
     let column = |name: &str| header.iter().position(|column| column == name);
     let needed = |name: &str| {
@@ -24,8 +26,8 @@ pub(crate) fn run(file: &Path, arguments: &EpsilonOf) -> Outcome<String> {
     };
     let (noise, scheme, steps) = (needed("noise_multiplier")?, needed("sampling")?, needed("steps")?);
     // What is said twice may contradict itself.
-    let delta = either("delta", column("delta"), arguments.common_delta(), &shown.to_string())?;
-    let relation = either("relation", column("relation"), arguments.common_relation(), &shown.to_string())?;
+    let delta = either("delta", column("delta"), arguments.common_delta(), &shown)?;
+    let relation = either("relation", column("relation"), arguments.common_relation(), &shown)?;
     let mut writer = csv::Writer::from_writer(Vec::new());
     let other = |error: csv::Error| Failure::Other(error.to_string());
     writer.write_record(header.iter().chain(ANSWER)).map_err(other)?;

@@ -9,8 +9,8 @@ use crate::failure::Outcome;
 
 /// Prints what each of them says, and which says nothing.
 pub(crate) fn run(arguments: &Compare) -> Outcome<String> {
-    let composition = arguments.events.composition()?;
     let (relation, delta) = (arguments.relation.into(), arguments.delta);
+    let composition = arguments.events.composition(relation)?;
     if !(delta > 0.0 && delta < 1.0) {
         return Err(Error::Delta { value: delta }.into());
     }

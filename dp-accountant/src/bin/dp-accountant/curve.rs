@@ -1,12 +1,12 @@
 //! The trade-off curve in numbers and as a picture.
 
 use dp_accountant::Accountant;
+use dp_accountant::output::{check_writable, write_whole};
 use serde_json::json;
 
 use crate::answer::Answer;
 use crate::arguments::Curve;
 use crate::failure::Outcome;
-use crate::output::write_whole;
 use crate::picture;
 
 /// False positive rates that are printed.
@@ -14,8 +14,12 @@ const RATES: [f64; 3] = [1e-3, 1e-2, 1e-1];
 
 /// Computes, prints and draws the curve.
 pub(crate) fn run(arguments: &Curve) -> Outcome<String> {
-    let composition = arguments.events.composition()?;
+    // A place that cannot be written is refused before the long work, not after it.
+    if let Some(file) = &arguments.out {
+        check_writable(file)?;
+    }
     let relation = arguments.relation.into();
+    let composition = arguments.events.composition(relation)?;
     let accountant = Accountant::new(relation).with(&composition);
     let curve = accountant.trade_off(arguments.width)?;
     let mut answer = Answer::new(relation, &composition).certified("advantage", accountant.advantage()?);
@@ -36,7 +40,7 @@ pub(crate) fn run(arguments: &Curve) -> Outcome<String> {
     }
     answer = answer.hidden("rates", rates).hidden("trade_off", samples).hidden("profile", profile);
     if let Some(file) = &arguments.out {
-        write_whole(file, &picture::draw(&curve)?)?;
+        write_whole(file, picture::draw(&curve)?.as_bytes())?;
         answer = answer.stored("picture", file, &file.display().to_string());
     }
     answer.print(arguments.json)

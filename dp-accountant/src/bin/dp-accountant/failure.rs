@@ -33,6 +33,7 @@ impl Failure {
                     | Error::RelativeWidth { .. }
                     | Error::Parameter { .. }
                     | Error::PartOfEpoch { .. }
+                    | Error::NotReplaceable { .. }
             ),
             Failure::Other(_) => false,
         };

@@ -15,9 +15,11 @@ pub(crate) fn run(command: &LedgerCommand) -> Outcome<String> {
             state(ledger.ledger())?.print(file.json)
         }
         LedgerCommand::Debit { file, events } => {
-            let composition = events.composition()?;
+            // The events are read first: a ledger that is open is locked, and the standard input may take its time.
+            let stated = events.stated()?;
             let mut ledger = FileLedger::resume(&file.file)?;
-            ledger.debit_all(&composition)?;
+            let relation = ledger.ledger().budget().relation;
+            ledger.debit_all(&stated.under(relation)?)?;
             state(ledger.ledger())?.print(file.json)
         }
         LedgerCommand::Show { file } => {
@@ -32,7 +34,7 @@ pub(crate) fn run(command: &LedgerCommand) -> Outcome<String> {
                 );
                 readings.push(json!({ "events": reading.events, "epsilon": reading.epsilon }));
             }
-            answer.hidden("odometer", readings).print(file.json)
+            answer.hidden("odometer", readings).hidden("debits", ledger.debits()).print(file.json)
         }
         LedgerCommand::Affordable { file, event } => {
             let steps = FileLedger::read(&file.file)?.affordable(event.event()?)?;
@@ -45,13 +47,10 @@ pub(crate) fn run(command: &LedgerCommand) -> Outcome<String> {
 fn state(ledger: &Ledger) -> Outcome<Answer> {
     let budget = ledger.budget();
     let words = format!("epsilon {} at delta {} under {}", budget.epsilon, budget.delta, budget.relation);
+    let remaining = ledger.remaining()?;
     Ok(Answer::default()
         .stored("budget", budget, &words)
         .events(ledger.events())
         .certified("spent", ledger.spent()?)
-        .stored(
-            "remaining",
-            ledger.remaining()?,
-            &format!("{} at least", dp_accountant::rounded_down(ledger.remaining()?.lower)),
-        ))
+        .stored("remaining", remaining, &remaining.to_string()))
 }

@@ -7,8 +7,8 @@ mod calibrate;
 mod compare;
 mod curve;
 mod failure;
+mod input;
 mod ledger;
-mod output;
 mod picture;
 
 use std::io::Write;
@@ -62,7 +62,7 @@ fn epsilon(arguments: &EpsilonOf) -> Outcome<String> {
         return batch::run(file, arguments);
     }
     let (relation, delta) = (arguments.relation()?, arguments.delta()?);
-    let composition = arguments.events.composition()?;
+    let composition = arguments.events.composition(relation)?;
     let epsilon = Accountant::new(relation).with(&composition).epsilon(delta)?;
     Answer::new(relation, &composition)
         .number("delta", delta)
@@ -71,11 +71,12 @@ fn epsilon(arguments: &EpsilonOf) -> Outcome<String> {
 }
 
 fn delta(arguments: &DeltaOf) -> Outcome<String> {
-    let composition = arguments.events.composition()?;
-    let accountant = Accountant::new(arguments.relation.into()).with(&composition);
+    let relation = arguments.relation.into();
+    let composition = arguments.events.composition(relation)?;
+    let accountant = Accountant::new(relation).with(&composition);
     let delta = accountant.delta(arguments.epsilon)?;
     let log = accountant.log_delta(arguments.epsilon)?;
-    let answer = Answer::new(arguments.relation.into(), &composition);
+    let answer = Answer::new(relation, &composition);
     let answer = answer.number("epsilon", arguments.epsilon).certified("delta", delta);
     // Where the number itself is out of range, its logarithm is the answer.
     answer.log("log_delta", log, delta.lower == 0.0).print(arguments.json)

@@ -1,0 +1,92 @@
+//! What happens when the disk does not take a debit.
+
+use super::*;
+use crate::{Mechanism, Relation, Sampling};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const BUDGET: Budget = Budget { epsilon: 5.0, delta: 1e-5, relation: Relation::AddRemove };
+
+fn release() -> Event {
+    Event::new(Mechanism::Gaussian { noise_multiplier: 20.0 }, Sampling::None).expect("valid")
+}
+
+/// A ledger with one debit, in a folder of its own that goes when the test is over.
+struct Stored {
+    folder: PathBuf,
+    path: PathBuf,
+    ledger: Option<FileLedger>,
+}
+
+impl Stored {
+    fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let name =
+            format!("dp-accountant-disk-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir(&folder).expect("a folder for the test");
+        let path = folder.join("spent.ledger");
+        let mut ledger = FileLedger::create(&path, BUDGET).expect("created");
+        ledger.debit(release(), 1).expect("affordable");
+        Self { folder, path, ledger: Some(ledger) }
+    }
+
+    fn ledger(&mut self) -> &mut FileLedger {
+        self.ledger.as_mut().expect("open")
+    }
+
+    /// Every further debit is refused, with nothing written or recorded, although the disk would take it again; after the file
+    /// has been opened anew, debits go on.
+    fn refuses_until_it_is_opened_anew(mut self) {
+        let before = std::fs::read(&self.path).expect("readable");
+        for _ in 0..3 {
+            let error = self.ledger().debit(release(), 1).unwrap_err();
+            assert!(matches!(error, Error::LedgerFile { .. }), "{error}");
+            assert!(error.to_string().contains("an earlier write failed"), "{error}");
+        }
+        assert_eq!(self.ledger().ledger().debits().len(), 1);
+        assert_eq!(std::fs::read(&self.path).expect("readable"), before);
+        self.ledger = None;
+        let mut ledger = FileLedger::open(&self.path, BUDGET).expect("opened anew");
+        ledger.debit(release(), 1).expect("affordable");
+        assert_eq!(ledger.ledger().debits().len(), 2);
+        drop(ledger);
+        assert_eq!(FileLedger::read(&self.path).expect("readable").debits().len(), 2);
+    }
+}
+
+impl Drop for Stored {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[test]
+fn after_a_write_that_failed_no_debit_is_taken() {
+    let mut stored = Stored::new();
+    // The same file, which refuses to be written: the disk is full, say.
+    let read_only = File::open(&stored.path).expect("opened for reading");
+    let writable = std::mem::replace(&mut stored.ledger().file, read_only);
+    let error = stored.ledger().debit(release(), 1).unwrap_err();
+    assert!(matches!(error, Error::LedgerFile { .. }), "{error}");
+    assert!(error.to_string().contains("spent.ledger"), "{error}");
+    // Space is free again.
+    stored.ledger().file = writable;
+    stored.refuses_until_it_is_opened_anew();
+}
+
+#[cfg(unix)]
+#[test]
+fn after_a_line_that_did_not_reach_the_disk_no_debit_is_taken() {
+    use std::os::fd::OwnedFd;
+
+    let mut stored = Stored::new();
+    // What takes every byte and can bring none to a disk.
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let pipe = File::from(OwnedFd::from(writer));
+    let writable = std::mem::replace(&mut stored.ledger().file, pipe);
+    let error = stored.ledger().append("2 [] #0\n").unwrap_err();
+    assert!(matches!(error, Error::LedgerFile { .. }), "{error}");
+    stored.ledger().file = writable;
+    drop(reader);
+    stored.refuses_until_it_is_opened_anew();
+}
