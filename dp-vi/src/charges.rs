@@ -167,6 +167,9 @@ mod tests {
             let pricing = Pricing::new(&scheme).unwrap();
             let (event, rate) = (pricing.event(sigma).unwrap(), sampling_rate(&scheme).unwrap());
             let checked = charges.check(event, &scheme, rate);
+            // The epochs alone are reason enough: with the event and the rate that were planned.
+            let planned = charges.check(charges.step, &scheme, charges.rate);
+            assert_eq!(checked.is_ok(), planned.is_ok(), "{scheme}");
             // Another rate or another noise is refused whatever the scheme.
             assert!(charges.check(event, &scheme, rate.next_down()).is_err());
             assert!(charges.check(pricing.event(sigma.next_down()).unwrap(), &scheme, rate).is_err());

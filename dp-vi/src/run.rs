@@ -241,7 +241,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
                 });
             }
             if from != From::End {
-                let shared = purse.as_deref().filter(|_| shared_purse).map(Purse::ledger);
+                let shared = purse.as_deref().filter(|_| shared_purse);
                 checkpoint.paid_from.check(path, budget.is_some(), shared)?;
             }
             training.restore(checkpoint, path)?;
@@ -294,8 +294,7 @@ fn check_paid(charges: &Charges, purse: &mut dyn Purse, steps: u64, shared: bool
 fn paid_from(purse: Option<&dyn Purse>, shared: bool) -> PaidFrom {
     match purse {
         None => PaidFrom::Nothing,
-        Some(_) if !shared => PaidFrom::Own,
-        Some(purse) => PaidFrom::Shared(purse.ledger().receipt()),
+        purse => PaidFrom::of(purse.filter(|_| shared)),
     }
 }
 

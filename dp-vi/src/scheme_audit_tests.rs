@@ -1,13 +1,18 @@
 //! Audits of sampling schemes that are accounted by more than "each release by itself": how often a record counts, what an epoch is, and
 //! what that tells of a canary.
 
-use crate::clip::ClipNorm;
-use crate::mechanism::{GaussianSum, PrivateGradient};
+use crate::clip::{ClipNorm, Clipping, Rule};
+use crate::draws::Draws;
+use crate::grid::PrivacyNoise;
+use crate::mechanism::{GaussianSum, PrivateGradient, Protection};
+use crate::quantile::Quantile;
 use crate::sensitive::Sensitive;
+use crate::{AutoNormal, DpVi};
 use dp_accountant::{Accountant, Budget, Composition, Ledger, Relation};
-use dp_sampler::{BallsInBins, FullBatch, Seed, Shuffle, Subsampling, WithReplacement};
+use dp_sampler::{BallsInBins, FullBatch, Poisson, Seed, Shuffle, Subsampling, WithReplacement};
 use ndarray::Array2;
-use ppl_core::{Column, Graph, Record, RecordGradient, Records};
+use ppl_core::{Column, Ctx, Distribution, Graph, Record, RecordGradient, Records};
+use ppl_distributions::Normal;
 
 const CLIP: f64 = 0.7;
 
@@ -252,6 +257,69 @@ fn an_epoch_of_balls_in_bins_costs_no_more_than_one_release() {
         // The first attack is known exactly: normal laws a shift apart with √3 times the noise.
         let exact = 1.0 - 2.0 * normal_tail(shift / (2.0 * sigma * (bins as f64).sqrt()));
         assert!(exact < stated.upper && exact > 0.4 * stated.upper, "{exact} {stated}");
+    }
+}
+
+/// The noise that a run adds and the norms it clips to are those of its plan, down to what an audit of outcomes is too coarse for: half of a
+/// percent for the count beside an adaptive norm, and a margin of 1e-15 for each element whose square is rounded.
+#[test]
+fn a_run_clips_and_adds_noise_as_planned() {
+    fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
+        let w = ctx.sample("w", Normal::new(0.0, 1.0).iid(4))?;
+        let b = ctx.sample("b", Normal::new(0.0, 1.0))?;
+        ctx.each_record(|ctx, record| {
+            ctx.observe("y", Normal::new(record.get("x")?.dot(w) + b, 1.0), record.get("y")?)
+        })
+    }
+    let x = Array2::from_shape_fn((20, 4), |(i, j)| ((i + 3 * j) % 5) as f64);
+    let columns = [("x", Column::from(x)), ("y", Column::from(vec![1.0; 20]))];
+    let records = Sensitive::new(Records::from_columns(columns).unwrap());
+    let (norm, rate) = (1.5, 0.3);
+    for noise in [PrivacyNoise::Continuous, PrivacyNoise::OnGrid] {
+        for clipping in [Clipping::Flat, Clipping::PerSite, Clipping::Quantile(Quantile::default())] {
+            for draws in [Draws::Single, Draws::Antithetic] {
+                let run = || {
+                    let run = DpVi::new(model, AutoNormal::new())
+                        .budget(Budget { epsilon: 1.0, ..budget(Relation::AddRemove) })
+                        .subsample(Poisson::rate(rate).unwrap())
+                        .public_records(20);
+                    run.steps(3).noise(noise).clipping(clipping).clip_norm(norm).draws(draws)
+                };
+                let sigma = run().plan(records.schema()).unwrap().calibrated.unwrap().noise_multiplier;
+                let mut training = run().seed(Seed::for_tests(1)).start(&records).unwrap();
+                let mechanism = training.gradient_mut();
+                let Protection::Gaussian(sum) = mechanism.protection() else { panic!("it is private") };
+                let number = draws.number();
+                let whole = ClipNorm::new(norm, 5 * number).unwrap();
+                assert_eq!(sum.clip, whole);
+                match &sum.rule {
+                    Rule::Flat(clip) => assert_eq!(*clip, whole),
+                    Rule::Quantile(adaptive) => assert_eq!(adaptive.clip(), whole),
+                    Rule::PerSite(clips) => {
+                        // The shares are lowered a little, so that their squares do not add up to more.
+                        let squares: f64 = clips.iter().map(|clip| clip.norm() * clip.norm()).sum();
+                        assert!(squares <= norm * norm && squares >= norm * norm * (1.0 - 1e-14));
+                        let of = |clip: &ClipNorm, sites: usize| {
+                            *clip == ClipNorm::new(clip.norm(), sites * number).unwrap()
+                        };
+                        assert!(clips.len() == 2 && of(&clips[0], 4) && of(&clips[1], 1), "{clips:?}");
+                    }
+                }
+                let mut out = vec![0.0; 5 * number];
+                mechanism.release(&mut out).unwrap();
+                // One of a hundred parts of the budget of a release pays for the count.
+                let share = match clipping {
+                    Clipping::Quantile(_) => 1.0 / (1.0 - 0.01_f64).sqrt(),
+                    _ => 1.0,
+                };
+                let ratio = mechanism.noise_added() * rate / (norm * sigma * share);
+                // On a grid the noise is a little more: by a step of 2^40.
+                assert!(
+                    ratio > 1.0 - 1e-14 && ratio < 1.0 + 1e-9,
+                    "{noise:?} {clipping:?} {draws:?}: {ratio}"
+                );
+            }
+        }
     }
 }
 

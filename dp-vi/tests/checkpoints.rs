@@ -336,8 +336,12 @@ fn a_ledger_that_lacks_the_debits_is_refused() {
     (0..4).for_each(|_| ledger.debit(other, 1).unwrap());
     drop(ledger);
     assert!(resume(&spent).unwrap().contains("it has 4: it was restored from an old copy"));
-    // The right one, from which somebody else was paid meanwhile.
+    // A copy in memory of the right one has all debits, but what is debited from it is lost.
     std::fs::write(&spent, &right).unwrap();
+    let mut copy = FileLedger::read(&spent).unwrap();
+    let told = run().checkpoint(&path, 10).resume_from(&records, &mut copy).unwrap_err().to_string();
+    assert!(told.contains("FileLedger::open") && copy.debits().len() == 4, "{told}");
+    // The right one, from which somebody else was paid meanwhile.
     FileLedger::open(&spent, wide).unwrap().debit(other, 1).unwrap();
     assert_eq!(resume(&spent), None);
     assert_eq!(uses(&FileLedger::read(&spent).unwrap()), STEPS);
@@ -518,6 +522,75 @@ fn every_byte_that_is_altered_or_cut_is_a_clear_error_and_the_ledger_unharmed() 
         }
     }
     assert!(told(b"not a checkpoint at all").contains("this is not a checkpoint"));
+}
+
+/// CRC-64/XZ, bit by bit.
+fn checksum(bytes: &[u8]) -> u64 {
+    !bytes.iter().fold(!0_u64, |state, byte| {
+        (0..8).fold(state ^ u64::from(*byte), |value, _| match value & 1 {
+            1 => (value >> 1) ^ 0xC96C_5795_D787_0F42,
+            _ => value >> 1,
+        })
+    })
+}
+
+/// A checksum is no signature. What a forged file claims is still checked where it can be: against the ledger, the plan and itself.
+#[test]
+fn forged_files_cannot_claim_more_than_was_paid_for() {
+    let (records, folder) = (people(30, false), Folder::new());
+    // Where numbers are: after the first line, the length, the seed with its kind, and whether it is secret.
+    let (seed, done) = ("dp-vi checkpoint 2\n".len() + 8, "dp-vi checkpoint 2\n".len() + 8 + 34 + 1);
+    let paid = done + 8;
+    let forge = |path: &Path, changes: &[(usize, &[u8])]| {
+        let mut bytes = std::fs::read(path).unwrap();
+        bytes.truncate(bytes.len() - 8);
+        changes.iter().for_each(|(at, change)| bytes[*at..at + change.len()].copy_from_slice(change));
+        let sum = checksum(&bytes).to_le_bytes();
+        std::fs::write(path, [bytes.as_slice(), &sum].concat()).unwrap();
+    };
+    let word = |number: u64| number.to_le_bytes();
+    let begin = |name: &str, ledger: Option<&mut Ledger>| {
+        let path = folder.file(name);
+        let run = seeded().checkpoint(&path, 10).on_progress(stop_at(20));
+        match ledger {
+            Some(ledger) => run.fit_from(&records, ledger).unwrap(),
+            None => run.fit(&records).unwrap(),
+        };
+        path
+    };
+
+    // The test's own checksum and places are right: a file that says the same is resumed.
+    let path = begin("same", None);
+    forge(&path, &[(done, &word(20)), (paid, &word(20))]);
+    assert_eq!(Checkpoint::read(&path).unwrap().paid(), 20);
+    run().checkpoint(&path, 10).resume(&records).unwrap();
+
+    // Steps that no ledger has been debited for: those of others, and more than the budget of its own allows.
+    let mut ledger = Ledger::new(Budget { epsilon: 5.0, ..BUDGET }).unwrap();
+    let path = begin("shared", Some(&mut ledger));
+    forge(&path, &[(paid, &word(STEPS))]);
+    let debits = ledger.debits().len();
+    let told = run().checkpoint(&path, 10).resume_from(&records, &mut ledger).unwrap_err();
+    assert!(matches!(told, Error::ForeignLedger { recorded: 20, paid: STEPS, .. }), "{told}");
+    assert_eq!(ledger.debits().len(), debits);
+    let path = begin("own", None);
+    forge(&path, &[(paid, &word(10 * STEPS))]);
+    let told = run().checkpoint(&path, 10).resume(&records).unwrap_err().to_string();
+    assert!(told.contains("budget exceeded"), "{told}");
+
+    // More steps than there are; a complete run that is not; a kind of ledger that a run with a budget cannot have.
+    let path = begin("further", None);
+    forge(&path, &[(done, &word(STEPS + 1)), (paid, &word(STEPS + 1))]);
+    let told = run().checkpoint(&path, 10).resume(&records).unwrap_err().to_string();
+    assert!(told.contains("61 steps are done of 60"), "{told}");
+    let path = begin("complete", None);
+    forge(&path, &[(seed, &[0; 34])]);
+    let told = run().checkpoint(&path, 10).resume(&records).unwrap_err().to_string();
+    assert!(told.contains("not complete and yet has no seed"), "{told}");
+    let path = begin("nobody", None);
+    forge(&path, &[(paid + 8, &[0])]);
+    let told = run().checkpoint(&path, 10).resume(&records).unwrap_err().to_string();
+    assert!(told.contains("does not go with its budget"), "{told}");
 }
 
 #[test]

@@ -30,8 +30,10 @@ const NEIGHBOURS: [(usize, usize); 4] = [(0, 1), (7, 8), (99, 100), (1024, 1025)
 
 type Open = DpVi<Written, AutoNormal, Poisson>;
 
+type Set = Box<dyn Fn(Open) -> Open>;
+
 /// What is chosen besides the sampler.
-fn settings() -> Vec<(&'static str, Box<dyn Fn(Open) -> Open>)> {
+fn settings() -> Vec<(&'static str, Set)> {
     let start = || {
         let at = |w: f64| BTreeMap::from([("w".to_owned(), Array1::from(vec![w, -w, 0.5]).into_dyn())]);
         PrivateStart { candidates: vec![at(0.0), at(1.0)], range: (-3.0, 0.0), share: 0.2 }

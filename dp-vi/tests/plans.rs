@@ -1,6 +1,6 @@
 //! What is chosen where nothing was said, and that it keeps the budget without looking at any record.
 
-use dp_accountant::{Budget, Relation};
+use dp_accountant::{Budget, Ledger, Relation};
 use dp_sampler::{FixedSize, Poisson, Scheme, Seed};
 use dp_vi::{
     AutoNormal, Clipping, Correction, CurvatureShape, DpVi, Draws, PrivacyPlan, PrivateStart, Quantile,
@@ -175,10 +175,14 @@ fn nonsense_is_refused() {
     assert!(vi().public_records(5).clipping(Clipping::Quantile(target)).plan(&schema(5)).is_err());
     // Candidates that do not fit the model.
     let records = people(10);
-    let told = |name: &str, values: ndarray::ArrayD<f64>| {
+    let mut ledger = Ledger::new(add_remove()).unwrap();
+    let mut told = |name: &str, values: ndarray::ArrayD<f64>| {
         let candidates = vec![BTreeMap::from([(name.to_owned(), values)])];
         let start = PrivateStart { candidates, range: (-1.0, 0.0), share: 0.2 };
-        vi().start_from(start).seed(Seed::for_tests(1)).fit(&records).err().unwrap().to_string()
+        let run = vi().start_from(start).seed(Seed::for_tests(1));
+        let told = run.fit_from(&records, &mut ledger).err().unwrap().to_string();
+        assert!(ledger.debits().is_empty());
+        told
     };
     assert!(told("v", arr0(1.0).into_dyn()).contains("no site 'v'"));
     assert!(told("w", arr0(1.0).into_dyn()).contains("shape"));

@@ -28,6 +28,12 @@ pub trait Purse: sealed::Sealed {
     /// The account: its budget, what is spent, what is left.
     fn ledger(&self) -> &Ledger;
 
+    /// Whether a debit is on the disk before it is acknowledged, so that it survives the process. What `FileLedger::read`
+    /// returns is a copy in memory, and debits from it never reach the file.
+    fn is_stored(&self) -> bool {
+        false
+    }
+
     /// Records all events of a composition as one debit, or none of them.
     ///
     /// # Errors
@@ -59,6 +65,10 @@ impl Purse for FileLedger {
         FileLedger::ledger(self)
     }
 
+    fn is_stored(&self) -> bool {
+        true
+    }
+
     fn debit_all(&mut self, debit: &Composition) -> Result<()> {
         FileLedger::debit_all(self, debit)
     }
@@ -67,6 +77,10 @@ impl Purse for FileLedger {
 impl<P: Purse + ?Sized> Purse for &mut P {
     fn ledger(&self) -> &Ledger {
         (**self).ledger()
+    }
+
+    fn is_stored(&self) -> bool {
+        (**self).is_stored()
     }
 
     fn debit_all(&mut self, debit: &Composition) -> Result<()> {

@@ -6,7 +6,8 @@
 //! u8, 33 bytes                 1 and the seed as dp-sampler exposes it; 0 and zeros in a complete run
 //! u8                           whether the seed is secret
 //! u64, u64                     steps done, steps paid for
-//! u8, 32 bytes                 0 without privacy, 1 paid from a ledger of its own; 2 and the receipt of a ledger that others share
+//! u8, 32 bytes                 0 without privacy, 1 paid from a ledger of its own, 2 from one in memory that others share, 3 from one in a
+//!                              file; its receipt, or zeros
 //! 3 × u64                      number of records, fingerprint
 //! u64, bytes                   length of the settings, settings (UTF-8)
 //! u64, f64 …                   how many numbers, numbers

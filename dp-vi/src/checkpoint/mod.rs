@@ -47,7 +47,8 @@ use std::path::Path;
 /// *Payment.* Every block of steps is debited before its first step, and what is paid for is written down before it, too, with a receipt of the
 /// ledger ([`dp_accountant::Receipt`]). A run that was paid from a ledger that others share goes on with that ledger only, with
 /// [`resume_from`](crate::DpVi::resume_from): another one, and an old copy of it that lacks debits, is refused, and so is
-/// [`resume`](crate::DpVi::resume), which would pay for the rest from nothing. (A ledger in memory and its clones cannot be told apart.) A run that is
+/// [`resume`](crate::DpVi::resume), which would pay for the rest from nothing. (A ledger in memory and its clones cannot be told apart; a ledger
+/// in a file and a copy in memory are.) A run that is
 /// killed between these two pays for the block again when it is resumed: a ledger may count up to one block too many,
 /// and never too few. A ledger whose budget is exactly the run's then has no room for the last block; the steps before it are made all the
 /// same, and [`conclude`](crate::DpVi::conclude) ends the run with them.
@@ -107,7 +108,7 @@ impl Checkpoint {
     /// that ledger then, otherwise with [`resume`](crate::DpVi::resume).
     #[must_use]
     pub fn is_paid_from_a_shared_ledger(&self) -> bool {
-        matches!(self.paid_from, PaidFrom::Shared(_))
+        matches!(self.paid_from, PaidFrom::Shared(_) | PaidFrom::Stored(_))
     }
 
     /// Whether the run's seed came from the operating system.

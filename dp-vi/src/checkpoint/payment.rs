@@ -1,7 +1,7 @@
 //! Which ledger a run was paid from, and who may go on paying.
 
 use crate::error::{Error, Result};
-use dp_accountant::{Ledger, Receipt};
+use dp_accountant::{Purse, Receipt};
 use std::path::Path;
 
 /// Which ledger a run was paid from.
@@ -11,24 +11,35 @@ pub(crate) enum PaidFrom {
     Nothing,
     /// A ledger of the run's own, which holds just its budget and does not outlive it.
     Own,
-    /// A ledger that others may share, with its receipt for everything that had been debited by then.
+    /// A ledger in memory that others may share, with its receipt for everything that had been debited by then.
     Shared(Receipt),
+    /// The same, in a file. A copy of it in memory would do for the receipt, but what is debited from the copy never reaches the file.
+    Stored(Receipt),
 }
 
 impl PaidFrom {
     /// A kind, and a receipt or zeros.
     pub(super) const LENGTH: usize = 33;
 
-    pub(super) fn to_bytes(self) -> [u8; Self::LENGTH] {
-        let mut bytes = [0; Self::LENGTH];
-        match self {
-            Self::Nothing => {}
-            Self::Own => bytes[0] = 1,
-            Self::Shared(receipt) => {
-                bytes[0] = 2;
-                bytes[1..].copy_from_slice(&receipt.to_bytes());
-            }
+    /// What is to be said of a run that is paid from this purse; `None` stands for a ledger of its own.
+    pub(crate) fn of(shared: Option<&dyn Purse>) -> Self {
+        match shared {
+            None => Self::Own,
+            Some(purse) if purse.is_stored() => Self::Stored(purse.ledger().receipt()),
+            Some(purse) => Self::Shared(purse.ledger().receipt()),
         }
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; Self::LENGTH] {
+        let (kind, receipt) = match self {
+            Self::Nothing => (0, None),
+            Self::Own => (1, None),
+            Self::Shared(receipt) => (2, Some(receipt)),
+            Self::Stored(receipt) => (3, Some(receipt)),
+        };
+        let mut bytes = [0; Self::LENGTH];
+        bytes[0] = kind;
+        bytes[1..].copy_from_slice(&receipt.map_or([0; 32], |receipt| receipt.to_bytes()));
         bytes
     }
 
@@ -39,14 +50,15 @@ impl PaidFrom {
             (0, true) => Some(Self::Nothing),
             (1, true) => Some(Self::Own),
             (2, _) => Some(Self::Shared(Receipt::from_bytes(receipt))),
+            (3, _) => Some(Self::Stored(Receipt::from_bytes(receipt))),
             _ => None,
         }
     }
 
-    /// Makes sure that a run with this checkpoint may go on, paid from this ledger; `None` stands for one of its own.
+    /// Makes sure that a run with this checkpoint may go on, paid from this purse; `None` stands for a ledger of its own.
     ///
     /// Steps that are paid from another ledger than those before would leave both with less than was spent on the records.
-    pub(crate) fn check(self, path: &Path, is_private: bool, shared: Option<&Ledger>) -> Result<()> {
+    pub(crate) fn check(self, path: &Path, is_private: bool, shared: Option<&dyn Purse>) -> Result<()> {
         let refuse =
             |reason: String| Err(Error::CheckpointPaidFrom { path: path.display().to_string(), reason });
         match (self, shared) {
@@ -56,15 +68,22 @@ impl PaidFrom {
                 "the run was paid from a ledger of its own, so this one lacks the steps that were made: go on with DpVi::resume"
                     .to_owned(),
             ),
-            (Self::Shared(_), None) if is_private => refuse(
+            (Self::Shared(_) | Self::Stored(_), None) if is_private => refuse(
                 "the run was paid from a ledger that others share, and every further step has to be paid from it, too: go on with \
                  DpVi::resume_from and that ledger, or end the run where it is with DpVi::conclude"
                     .to_owned(),
             ),
-            (Self::Shared(receipt), Some(ledger)) if is_private => match ledger.check_receipt(&receipt) {
-                Ok(()) => Ok(()),
-                Err(error) => refuse(format!("{error}; go on with the ledger that the run was paid from")),
-            },
+            (Self::Stored(_), Some(purse)) if is_private && !purse.is_stored() => refuse(
+                "the run was paid from a ledger in a file, and this one is in memory, from where no debit reaches the file: open it with \
+                 FileLedger::open"
+                    .to_owned(),
+            ),
+            (Self::Shared(receipt) | Self::Stored(receipt), Some(purse)) if is_private => {
+                match purse.ledger().check_receipt(&receipt) {
+                    Ok(()) => Ok(()),
+                    Err(error) => refuse(format!("{error}; go on with the ledger that the run was paid from")),
+                }
+            }
             _ => refuse("what it says of its ledger does not go with its budget".to_owned()),
         }
     }
@@ -73,7 +92,7 @@ impl PaidFrom {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dp_accountant::{Budget, Event, Mechanism, Relation, Sampling};
+    use dp_accountant::{Budget, Event, FileLedger, Ledger, Mechanism, Relation, Sampling};
 
     #[test]
     fn who_may_go_on_paying() {
@@ -82,9 +101,10 @@ mod tests {
         let early = ledger.clone();
         let event = Event::new(Mechanism::Gaussian { noise_multiplier: 30.0 }, Sampling::None).unwrap();
         ledger.debit(event, 3).unwrap();
-        let shared = PaidFrom::Shared(ledger.receipt());
+        let shared = PaidFrom::of(Some(&ledger));
+        assert_eq!((shared, PaidFrom::of(None)), (PaidFrom::Shared(ledger.receipt()), PaidFrom::Own));
         let other = Ledger::new(budget).unwrap();
-        let told = |from: PaidFrom, is_private: bool, ledger: Option<&Ledger>| {
+        let told = |from: PaidFrom, is_private: bool, ledger: Option<&dyn Purse>| {
             let error =
                 from.check(Path::new("a.checkpoint"), is_private, ledger).err().map(|e| e.to_string());
             assert!(error.iter().all(|told| told.starts_with("checkpoint a.checkpoint: ")));
@@ -102,6 +122,19 @@ mod tests {
         for (from, is_private) in [(PaidFrom::Nothing, true), (PaidFrom::Own, false), (shared, false)] {
             assert!(told(from, is_private, None).contains("does not go with its budget"));
         }
+
+        // In a file: a copy of it in memory is not enough.
+        let file = std::env::temp_dir().join(format!("dp-vi-payment-{}.ledger", std::process::id()));
+        let mut stored = FileLedger::create(&file, budget).unwrap();
+        stored.debit(event, 1).unwrap();
+        let from = PaidFrom::of(Some(&stored));
+        assert_eq!(from, PaidFrom::Stored(stored.ledger().receipt()));
+        assert_eq!(told(from, true, Some(&stored)), "");
+        assert!(told(from, true, Some(&FileLedger::read(&file).unwrap())).contains("FileLedger::open"));
+        assert!(told(from, true, None).contains("DpVi::resume_from"));
+        assert!(told(from, true, Some(&ledger)).contains("FileLedger::open"));
+        assert!(told(shared, true, Some(&stored)).contains("another one"));
+        std::fs::remove_file(&file).unwrap();
     }
 
     #[test]
@@ -109,7 +142,9 @@ mod tests {
         let mut bytes = [7; 33];
         for kind in 0..=255 {
             bytes[0] = kind;
-            assert_eq!(PaidFrom::from_bytes(bytes).is_some(), kind == 2);
+            let read = PaidFrom::from_bytes(bytes);
+            assert_eq!(read.is_some(), kind == 2 || kind == 3);
+            assert!(read.is_none_or(|read| read.to_bytes() == bytes));
         }
         assert_eq!(PaidFrom::from_bytes([0; 33]), Some(PaidFrom::Nothing));
     }
