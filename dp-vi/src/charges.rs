@@ -183,7 +183,7 @@ mod tests {
             let any = |plan_matches: [bool; 3]| assert_eq!(plan_matches, [true; 3]);
             any(matches(FullBatch, relation, 40, [40, 41, 10]));
             any(matches(Poisson::rate(0.25).unwrap(), relation, 40, [40, 41, 10]));
-            any(matches(BallsInBins::bins(4).unwrap(), relation, 40, [40, 41, 10]));
+            any(matches(BallsInBins::bins(4).unwrap().exact(), relation, 40, [40, 41, 10]));
         }
         let relation = Relation::ReplaceOne;
         let own = |plan_matches: [bool; 3]| assert_eq!(plan_matches, [true, false, false]);
@@ -201,10 +201,12 @@ mod tests {
         let schema = Schema::new([("x", Shape::scalar())]).unwrap();
         let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
         let vi = DpVi::new(model, AutoNormal::new()).budget(budget).steps(12);
-        let privacy = vi.subsample(BallsInBins::bins(4).unwrap()).plan(&schema).unwrap();
+        let privacy = vi.subsample(BallsInBins::bins(4).unwrap().exact()).plan(&schema).unwrap();
         let charges = Charges::new(&privacy).unwrap().unwrap();
         let event = charges.step;
-        assert!(charges.check(event, &BallsInBins::bins(4).unwrap().scheme(40).unwrap(), 0.25).is_ok());
+        assert!(
+            charges.check(event, &BallsInBins::bins(4).unwrap().exact().scheme(40).unwrap(), 0.25).is_ok()
+        );
         let told =
             charges.check(event, &BallsInBins::batch(10).unwrap().scheme(40).unwrap(), 0.25).unwrap_err();
         assert!(told.to_string().contains("BallsInBins::bins"), "{told}");

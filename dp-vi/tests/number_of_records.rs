@@ -119,7 +119,7 @@ fn nothing_that_a_run_tells_depends_on_the_number_of_records() {
         same(&format!("{what}, open"), run);
         same(&format!("{what}, full"), || run().subsample(FullBatch));
         same(&format!("{what}, Poisson"), || run().subsample(Poisson::rate(0.3).unwrap()));
-        same(&format!("{what}, bins"), || run().subsample(BallsInBins::bins(3).unwrap()));
+        same(&format!("{what}, bins"), || run().subsample(BallsInBins::bins(3).unwrap().exact()));
         same(&format!("{what}, bins written out"), || run().subsample(BallsInBins::bins(5).unwrap().exact()));
     }
     // A rate that the planner chooses, from a number that was stated.
@@ -159,7 +159,7 @@ fn nothing_that_a_mechanism_tells_depends_on_the_number_of_records() {
             assert_eq!(told(&FullBatch, noise, fewer), told(&FullBatch, noise, more));
             let poisson = Poisson::rate(0.3).unwrap();
             assert_eq!(told(&poisson, noise, fewer), told(&poisson, noise, more));
-            let bins = BallsInBins::bins(3).unwrap();
+            let bins = BallsInBins::bins(3).unwrap().exact();
             assert_eq!(told(&bins, noise, fewer), told(&bins, noise, more));
             assert_eq!(told(&bins.exact(), noise, fewer), told(&bins.exact(), noise, more));
         }

@@ -145,7 +145,9 @@ fn what_is_not_drawn_exactly_is_part_of_delta() {
         delta_of(PrivacyNoise::Continuous, None, steps, Relation::AddRemove).delta_of_deviations.is_none()
     );
     let exact = delta_of(PrivacyNoise::Exact, None, steps, Relation::AddRemove).delta_of_deviations.unwrap();
-    assert!(exact > 0.0 && exact < 1e-50, "{exact:e}");
+    // As many sums and a curvature, of at most 2³² elements and a count, 2⁻¹²⁰ each.
+    let by_hand = (1.0 + 1.0_f64.exp()) * (steps + 1) as f64 * (2.0_f64.powi(32) + 1.0) * 2.0_f64.powi(-120);
+    assert!(exact >= by_hand && exact <= by_hand * (1.0 + 1e-13), "{exact:e} {by_hand:e}");
     // The plan says the same, before any record is seen.
     let vi = || {
         DpVi::new(model, AutoNormal::new()).budget(budget(Relation::AddRemove)).steps(steps).subsample(rate)
