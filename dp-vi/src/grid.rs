@@ -25,7 +25,9 @@ use std::fmt;
 /// ```
 ///
 /// 1. `m_i` is, bit for bit, a function of the record's own row and of what was released before: each gradient is
-///    computed [by itself](ppl_core::RecordGradient::each_weighted), and rounding happens before anything is added up.
+///    computed [by itself](ppl_core::RecordGradient::each_weighted), and rounding happens before anything is added up. (Where records have latent
+///    values of their own, it is a function of their noise, too, which has the same law whoever else is there: see
+///    [`Amortised`](crate::Amortised).)
 /// 2. `‖m_i‖ ≤ K`, because that is checked in integers. No rounding error has to be bounded for it. (Truncation does not lengthen a
 ///    vector, and `C` is lowered by `2⁻⁴⁰` of itself first, so that the check never fails in practice.)
 /// 3. So neighbours' integer sums differ by at most `K` (added or removed) or `2K` (replaced) in the Euclidean norm, exactly.
