@@ -19,10 +19,27 @@ use std::rc::Rc;
 /// their names. Each record's term has a fresh ε_i at every step.
 ///
 /// # Privacy
-/// A record's term depends on this record, on shared values and on ε_i, which is neither released nor used again, and comes from a stream
-/// of the secret seed that nothing else draws from. ε_i goes with the place of the record in its batch; since all of them have the same law
-/// and are independent, so do those of the other records whether one is there or not. So clipping and noise protect the
-/// record as ever: the gradients of φ are clipped together with the others.
+/// A record's term is a function of this record, of shared values and of the ε_i of its step, which is neither released nor used again, and comes from
+/// streams of the secret seed that nothing else draws from. Clipping and noise protect the record as ever, the gradients of φ being clipped
+/// together with the others. The proof, step by step:
+///
+/// 1. *Noise goes with the place in the batch.* In step t the record at place j of the batch gets the noise e_tj. All e_tj are independent of each other, of
+///    the batches and of the mechanism's noise, and have the same law: each place takes random words of its own, of which numbers are
+///    made in the same way. (Exactly, in floating point too: normals are made in pairs, and no pair is shared by two places.)
+/// 2. *It might as well be the record's.* Whom a place belongs to depends on who else is in the batch. But given all batches, the noises of the
+///    records that are drawn are independent and have that law, whichever places they are at. So a step's release, given all that was released before
+///    and the batches, has the law that it would have if each record i had noise E_ti of its own, drawn for it whether it is in the batch or not (one for each
+///    time that it is drawn, where it may be drawn more than once). Hence the whole run has that law, for batches of any scheme: full,
+///    independent from step to step, or parts of an epoch.
+/// 3. *Given the noise of all records, it is an ordinary run.* Fix all E_ti, those of a record that only one of two neighbours has among them. Then a
+///    record's contribution at step t is a function of its row and of what was released before, of norm at most C, so the run is what the
+///    accountant takes it for: for neighbours D, D′ and every ε, with H the hockey-stick divergence of order e^ε,
+///    `H(M_E(D) ‖ M_E(D′)) ≤ δ(ε)`.
+/// 4. *And so it is without.* E has the same law for D and D′, and H is jointly convex, so
+///    `H(M(D) ‖ M(D′)) = H(𝔼 M_E(D) ‖ 𝔼 M_E(D′)) ≤ 𝔼 H(M_E(D) ‖ M_E(D′)) ≤ δ(ε)`.
+///
+/// Step 2 is where the places matter: with noises that were not of one law, or not independent, a further record would change the joint law of the
+/// others' noise by pushing them to other places, and 4 would not apply.
 ///
 /// Drawing z_i for a record with the released φ is a function of the record, and as sensitive as it is.
 ///

@@ -46,7 +46,7 @@
 //! | `curvature`, `start` | what else is released: second derivatives, a starting point |
 //! | `planner` | everything that was left open, and what it costs |
 //! | `guide`, `guides/*` | what a variational family is; those there are, a file each |
-//! | `amortised` | latent values of single records, drawn by a guide that sees the record |
+//! | `amortised`, `record_noise` | latent values of single records, drawn by a guide that sees the record; with what noise |
 //! | `traced`, `draws`, `objective`, `prior` | the model on symbols; the bound as array programs |
 //! | `initial` | where latent values start |
 //! | `optimiser`, `tail` | transformations of gradients, schedules, averaging |
@@ -87,6 +87,7 @@ mod planner;
 mod posterior;
 mod prior;
 mod quantile;
+mod record_noise;
 mod report;
 mod run;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::grid::{Grid, PrivacyNoise};
 use crate::optimiser::SavedState;
 use crate::quantile::Adaptive;
+use crate::record_noise::RecordNoise;
 use crate::schemes::{Pricing, sampling_rate};
 use crate::sensitive::Sensitive;
 use dp_accountant::{Event, Purse};
@@ -223,31 +224,6 @@ pub struct PrivateGradient<'r, S> {
     paid: u64,
 }
 
-/// Standard normals for each record of a batch, drawn anew for each release: what records' own latent values are drawn with. It is no
-/// noise for privacy, and comes from a stream of its own.
-struct RecordNoise {
-    /// The per-record inputs that take it.
-    inputs: Vec<(String, GaussianNoise)>,
-}
-
-impl RecordNoise {
-    fn new(names: &[String], seed: &Seed) -> Self {
-        let purpose = || Purpose::Custom("latent values of records");
-        // A child of the seed for each input, so that none shares its numbers with another.
-        let source = |place: usize| GaussianNoise::from_streams(seed.streams(purpose()).child(place as u64));
-        let inputs = names.iter().enumerate().map(|(place, name)| (name.clone(), source(place)));
-        Self { inputs: inputs.collect() }
-    }
-
-    fn fill(&self, step: u64, records: usize, gradient: &mut RecordGradient<f64>) {
-        for (name, source) in &self.inputs {
-            if let Some(values) = gradient.record_input_mut(name, records) {
-                source.fill(step, values);
-            }
-        }
-    }
-}
-
 impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     /// Releases of `gradient` over batches of `records`, each record's part clipped to `clip_norm`, with exact noise of standard
     /// deviation `noise_multiplier · clip_norm`.
@@ -329,7 +305,10 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
                     }
             ],
             added: 0.0,
-            record_noise: RecordNoise::new(record_noise, seed),
+            record_noise: RecordNoise::new(
+                record_noise,
+                seed.streams(Purpose::Custom("latent values of records")),
+            ),
             noise: GaussianNoise::new(seed),
             secret: seed.is_secret(),
             gradient,
@@ -531,7 +510,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         if records.is_empty() {
             self.batch.clear();
         }
-        self.record_noise.fill(step, self.batch.len(), &mut self.gradient);
+        self.record_noise.fill(step, self.batch.len(), &mut self.gradient)?;
         match &mut self.protection {
             Protection::Gaussian(noisy) if noisy.grid.is_some() => {
                 let batch = (records, self.batch.as_slice());

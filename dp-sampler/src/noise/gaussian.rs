@@ -42,7 +42,8 @@ use crate::{Purpose, Seed, Streams};
 /// of it: f is known to 2⁻²¹ (2⁻⁵³) of itself at both ends of its range and r to two ulp, the angle to g, and arithmetic is good
 /// to three ulp. So the probability of an interval is the normal one up to what lies that close to its ends: beyond t the relative error is
 /// about 5 ulp t², 4·10⁻⁵ at 8 σ for `f32`. Values reach 13.3 σ; a true normal goes beyond with probability 10⁻⁴⁰. The law
-/// is exactly symmetric. Values near 0 are multiples of about 2⁻³⁰ (2⁻⁵²) times a random radius, finer than any mechanism
+/// is exactly symmetric. Pairs are made of different words in the same way, so they are exactly independent and of one law; the two values of a pair
+/// are functions of the same words, and independent as real numbers only. Values near 0 are multiples of about 2⁻³⁰ (2⁻⁵²) times a random radius, finer than any mechanism
 /// resolves.
 ///
 /// # Privacy
