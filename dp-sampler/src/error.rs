@@ -169,6 +169,12 @@ pub enum Error {
     /// Bytes that were to be a seed and are none.
     #[error("these bytes are no seed that was exposed: the last one must be 0 or 1")]
     ExposedSeed,
+    /// A purpose whose streams somebody has.
+    #[error("the streams for {purpose:?} have been taken already")]
+    PurposeTaken {
+        /// The purpose that was asked for.
+        purpose: crate::Purpose,
+    },
     /// The operating system gave no random bytes.
     #[error("the operating system gave no random bytes: {0}")]
     OperatingSystem(#[from] getrandom::Error),

@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 use crate::permutation::Permutation;
 use crate::stream::Below;
 use crate::subsampling::{check_batch_length, check_records, deviation_of_order, sealed::Sealed};
-use crate::{Error, Purpose, Result, Scheme, Seed, Stream, Streams, Subsampler, Subsampling};
+use crate::{Error, Result, Scheme, Stream, Streams, Subsampler, Subsampling};
 
 /// Plans batches of one size: every subset of that size is equally likely, independently at every step.
 ///
@@ -59,10 +59,9 @@ impl Sealed for FixedSize {}
 impl Subsampling for FixedSize {
     type Sampler = FixedSizeSampler;
 
-    fn bind(&self, records: u64, seed: &Seed) -> Result<FixedSizeSampler> {
+    fn bind_streams(&self, records: u64, streams: Streams) -> Result<FixedSizeSampler> {
         self.scheme(records)?;
         let length = check_batch_length(self.batch)?;
-        let streams = seed.streams(Purpose::Subsample);
         let method = if self.by_permutation {
             Method::Permutation(Permutation::new(records, &mut streams.at(0))?)
         } else if self.batch > records / 4 {
@@ -212,6 +211,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Seed;
     use crate::{strategies, testing};
 
     fn sampler(batch: u64, records: u64, by_permutation: bool) -> FixedSizeSampler {

@@ -1,7 +1,7 @@
 //! Every record at every step.
 
 use crate::subsampling::{check_batch_length, check_records, sealed::Sealed};
-use crate::{Result, Scheme, Seed, Subsampler, Subsampling};
+use crate::{Result, Scheme, Streams, Subsampler, Subsampling};
 
 /// Plans to use every record at every step.
 ///
@@ -32,9 +32,9 @@ impl Sealed for FullBatchSampler {}
 impl Subsampling for FullBatch {
     type Sampler = FullBatchSampler;
 
-    fn bind(&self, records: u64, seed: &Seed) -> Result<FullBatchSampler> {
+    fn bind_streams(&self, records: u64, streams: Streams) -> Result<FullBatchSampler> {
         check_records(records)?;
-        Ok(FullBatchSampler { records, length: check_batch_length(records)?, secret: seed.is_secret() })
+        Ok(FullBatchSampler { records, length: check_batch_length(records)?, secret: streams.is_secret() })
     }
 
     fn scheme(&self, records: u64) -> Result<Scheme> {
@@ -81,7 +81,7 @@ impl Subsampler for FullBatchSampler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Error;
+    use crate::{Error, Seed};
 
     #[test]
     fn refuses_what_cannot_be_drawn() {

@@ -56,6 +56,7 @@ pub mod gpu;
 #[cfg(test)]
 mod laws;
 mod noise;
+mod one_time;
 mod permutation;
 mod poisson;
 #[cfg(feature = "record")]
@@ -81,6 +82,7 @@ pub use noise::{
     DiscreteGaussianNoise, DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise, MAX_NOISE_CHUNKS, NOISE_CHUNK,
     Noise, NoiseDistribution, NoiseSource, RoundedGaussianNoise,
 };
+pub use one_time::OneTimeSeed;
 pub use permutation::{Images, Permutation};
 pub use poisson::{Poisson, PoissonSampler};
 pub use rand_core;

@@ -17,6 +17,8 @@ use crate::{Result, Stream};
 /// outputs of ChaCha20 under an unknown key cannot be told from random words by anybody with bounded computing
 /// power, so the guarantee is the computational one that every implementation on a computer has.
 ///
+/// *Use each purpose's streams once.* [`once`](Seed::once) makes a seed of it that hands them out once.
+///
 /// *Use a seed once.* Two runs with one seed share their noise, and the difference of their results is then
 /// nearly free of it. A process that forks copies its seeds into the child: nothing here is reseeded behind
 /// the caller's back, so a child that goes on to release anything must start from a `Seed::from_os` of its own.

@@ -2,7 +2,7 @@
 
 use crate::permutation::Permutation;
 use crate::subsampling::{check_batch_length, check_records, deviation_of_order, sealed::Sealed};
-use crate::{Error, Purpose, Result, Scheme, Seed, Streams, Subsampler, Subsampling};
+use crate::{Error, Result, Scheme, Streams, Subsampler, Subsampling};
 
 /// Plans epochs: every record exactly once in an epoch, in an order that is new and secret for each.
 ///
@@ -61,10 +61,9 @@ impl Sealed for Shuffle {}
 impl Subsampling for Shuffle {
     type Sampler = ShuffleSampler;
 
-    fn bind(&self, records: u64, seed: &Seed) -> Result<ShuffleSampler> {
+    fn bind_streams(&self, records: u64, streams: Streams) -> Result<ShuffleSampler> {
         self.scheme(records)?;
         let length = check_batch_length(self.batch)?;
-        let streams = seed.streams(Purpose::Subsample);
         let order = if self.exact { Permutation::exact } else { Permutation::new };
         let permutation = order(records, &mut streams.at(0))?;
         let steps = records.div_ceil(self.batch);
@@ -158,6 +157,7 @@ impl Subsampler for ShuffleSampler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Seed;
 
     #[test]
     fn refuses_what_cannot_be_drawn() {

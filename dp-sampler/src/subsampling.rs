@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{Error, MAX_RECORDS, Result, Seed};
+use crate::{Error, MAX_RECORDS, Purpose, Result, Seed, Streams};
 
 /// How a sampler chooses the records of a step, as it says itself.
 ///
@@ -107,12 +107,21 @@ pub trait Subsampling: sealed::Sealed {
 
     /// Plans the draws from `records` records; everything that can be computed ahead is computed here.
     ///
-    /// Two samplers bound to one seed draw from the same random words: use one per seed.
+    /// Two samplers bound to one seed draw from the same random words: use one per seed, or [`OneTimeSeed`](crate::OneTimeSeed), which sees to it.
     ///
     /// # Errors
     ///
     /// As [`scheme`](Self::scheme), and when batches could not be addressed on this machine.
-    fn bind(&self, records: u64, seed: &Seed) -> Result<Self::Sampler>;
+    fn bind(&self, records: u64, seed: &Seed) -> Result<Self::Sampler> {
+        self.bind_streams(records, seed.streams(Purpose::Subsample))
+    }
+
+    /// The same from these streams, from which nothing else may draw.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](Self::bind).
+    fn bind_streams(&self, records: u64, streams: Streams) -> Result<Self::Sampler>;
 
     /// The scheme the sampler will state.
     ///

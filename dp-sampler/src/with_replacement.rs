@@ -2,7 +2,7 @@
 
 use crate::stream::Below;
 use crate::subsampling::{check_batch_length, check_records, sealed::Sealed};
-use crate::{Error, Purpose, Result, Scheme, Seed, Streams, Subsampler, Subsampling};
+use crate::{Error, Result, Scheme, Streams, Subsampler, Subsampling};
 
 /// Plans batches of independent draws: each place in a batch is any of the records, with equal probability.
 ///
@@ -48,10 +48,10 @@ impl Sealed for WithReplacement {}
 impl Subsampling for WithReplacement {
     type Sampler = WithReplacementSampler;
 
-    fn bind(&self, records: u64, seed: &Seed) -> Result<WithReplacementSampler> {
+    fn bind_streams(&self, records: u64, streams: Streams) -> Result<WithReplacementSampler> {
         check_records(records)?;
         let length = check_batch_length(self.batch)?;
-        let (uniform, streams) = (Below::new(records), seed.streams(Purpose::Subsample));
+        let uniform = Below::new(records);
         Ok(WithReplacementSampler { records, length, uniform, streams })
     }
 
@@ -116,6 +116,7 @@ impl Subsampler for WithReplacementSampler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Seed;
 
     #[test]
     fn refuses_what_cannot_be_drawn() {

@@ -12,7 +12,7 @@ use crate::quantile::{Adaptive, Quantile};
 use crate::schemes::event;
 use crate::sensitive::Sensitive;
 use crate::strategies;
-use crate::{AutoNormal, PrivateStart, RecordWeights};
+use crate::{AutoNormal, PrivacyNoise, PrivateStart, RecordWeights};
 use dp_accountant::{Accountant, Certified, Relation, Sampling};
 use dp_sampler::{FullBatch, Poisson, Seed};
 use ndarray::{Array1, Array2};
@@ -234,7 +234,8 @@ fn curvatures(actual: f64, shape: CurvatureShape, canary: bool, n: u64) -> Vec<f
     let mut objective = Objective::new(&logistic, &AutoNormal::new(), &records, &recipe).unwrap();
     let program = objective.curvature.take().unwrap();
     let seed = Seed::for_tests(90 + u64::from(canary));
-    let mut release = CurvatureRelease::new(program, shape, norm, actual, 3, &seed).unwrap();
+    let mut release =
+        CurvatureRelease::new(program, shape, norm, actual, 3, (PrivacyNoise::Continuous, &seed)).unwrap();
     release.set("unconstrained/w", &[0.0, 0.0]).unwrap();
     release.set("unconstrained/b", &[0.0]).unwrap();
     // d = (x, 1); its outer product, scaled to norm 1. On the diagonal the squares of d.

@@ -6,9 +6,10 @@ use crate::grid::{GridSum, PrivacyNoise};
 use crate::linear_algebra::map_eigenvalues;
 use crate::schemes::event;
 use crate::sensitive::Sensitive;
+use crate::streams::{CurvatureStreams, OncePerStep, normals};
 use crate::traced::Traced;
 use dp_accountant::{Event, Sampling};
-use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
+use dp_sampler::GaussianNoise;
 use ppl_core::{LinearPredictor, RecordGradient, Records, Var, gradient};
 
 /// Which elements of the curvature are released.
@@ -82,11 +83,24 @@ pub(crate) struct CurvatureRelease {
     shape: CurvatureShape,
     clip: ClipNorm,
     noise_multiplier: f64,
-    noise: GaussianNoise,
-    /// Where sums and noise are integers.
-    grid: Option<GridSum>,
+    noise: Noise,
     elements: usize,
     paid: bool,
+}
+
+/// The noise of a release.
+enum Noise {
+    Continuous(OncePerStep<GaussianNoise>),
+    /// Sums and noise are integers.
+    OnGrid(GridSum),
+}
+
+/// Numbers that are released.
+fn released(shape: CurvatureShape, n: usize) -> usize {
+    match shape {
+        CurvatureShape::Full => n * (n + 1) / 2,
+        CurvatureShape::Diagonal => n,
+    }
 }
 
 impl CurvatureRelease {
@@ -97,32 +111,18 @@ impl CurvatureRelease {
         clip_norm: f64,
         noise_multiplier: f64,
         elements: usize,
-        seed: &Seed,
+        (noise, streams): (PrivacyNoise, impl Into<CurvatureStreams>),
     ) -> Result<Self> {
         let clip = ClipNorm::new(clip_norm, gradient.dimension())?;
-        let noise = GaussianNoise::with_purpose(seed, Purpose::Custom("curvature release"));
-        Ok(Self { gradient, shape, clip, noise_multiplier, noise, grid: None, elements, paid: false })
-    }
-
-    /// The same with this kind of noise.
-    pub(crate) fn with_noise(mut self, noise: PrivacyNoise, seed: &Seed) -> Result<Self> {
-        self.grid = match noise {
-            PrivacyNoise::Continuous => None,
+        let CurvatureStreams { noise: continuous, grid } = streams.into();
+        let noise = match noise {
+            PrivacyNoise::Continuous => Noise::Continuous(normals(continuous)),
             PrivacyNoise::OnGrid => {
-                let streams = seed.streams(Purpose::Custom("curvature release on a grid"));
-                Some(GridSum::new(streams, self.released(), self.noise_multiplier, false)?)
+                let released = released(shape, elements);
+                Noise::OnGrid(GridSum::new(grid.into_streams(), released, noise_multiplier, false)?)
             }
         };
-        Ok(self)
-    }
-
-    /// Numbers that are released.
-    fn released(&self) -> usize {
-        let n = self.elements;
-        match self.shape {
-            CurvatureShape::Full => n * (n + 1) / 2,
-            CurvatureShape::Diagonal => n,
-        }
+        Ok(Self { gradient, shape, clip, noise_multiplier, noise, elements, paid: false })
     }
 
     /// `v(S)` of a record's part, as its program has it.
@@ -183,25 +183,27 @@ impl CurvatureRelease {
     pub(crate) fn noisy(&mut self, records: &Sensitive<Records>, number: u64) -> Result<Vec<f64>> {
         let (records, n) = (records.behind_the_wall(), self.elements);
         let all: Vec<u64> = (0..records.len() as u64).collect();
-        let mut vector = vec![0.0; self.released()];
+        let mut vector = vec![0.0; released(self.shape, n)];
         let norm = self.clip.norm();
         let isometric = Self::isometric(self.shape, n);
-        if let Some(grid) = &mut self.grid {
-            let rule = Rule::Flat(self.clip);
-            grid.sum((&rule, norm), &mut self.gradient, (records, &all), Some(&isometric))?;
-            grid.add_noise(number, norm, |element, noisy| vector[element] = noisy);
-        } else {
-            let mut sum = vec![0.0; self.gradient.dimension()];
-            let clip = self.clip;
-            let weigh = |squared: &[f64], weights: &mut [f64]| clip.weigh(squared, weights);
-            self.gradient.weighted_sum(records, &all, weigh, &mut sum)?;
-            isometric(&sum, &mut vector);
-            let deviation = self.noise_multiplier * self.sensitivity().term();
-            let mut standard = vec![0.0; vector.len()];
-            self.noise.fill(number, &mut standard);
-            for (sum, z) in vector.iter_mut().zip(&standard) {
-                let finite = if sum.is_finite() { *sum } else { 0.0 };
-                *sum = finite + deviation * z;
+        let (clip, deviation) = (self.clip, self.noise_multiplier * self.sensitivity().term());
+        match &mut self.noise {
+            Noise::OnGrid(grid) => {
+                let rule = Rule::Flat(clip);
+                grid.sum((&rule, norm), &mut self.gradient, (records, &all), Some(&isometric))?;
+                grid.add_noise(number, norm, |element, noisy| vector[element] = noisy)?;
+            }
+            Noise::Continuous(noise) => {
+                let mut sum = vec![0.0; self.gradient.dimension()];
+                let weigh = |squared: &[f64], weights: &mut [f64]| clip.weigh(squared, weights);
+                self.gradient.weighted_sum(records, &all, weigh, &mut sum)?;
+                isometric(&sum, &mut vector);
+                let mut standard = vec![0.0; vector.len()];
+                noise.fill(number, &mut standard)?;
+                for (sum, z) in vector.iter_mut().zip(&standard) {
+                    let finite = if sum.is_finite() { *sum } else { 0.0 };
+                    *sum = finite + deviation * z;
+                }
             }
         }
         // From here on everything is public.

@@ -23,11 +23,12 @@ use crate::run::Callback;
 use crate::schemes::sampling_rate;
 use crate::sensitive::Sensitive;
 use crate::start::PrivateStart;
+use crate::streams::{Fingerprint, Own, RunStreams, normals};
 use crate::traced::{Survey, Traced};
 use crate::training::{CurvatureFrom, Parts, Training};
 use crate::weights::RecordWeights;
 use dp_accountant::{Budget, Ledger, Relation};
-use dp_sampler::{GaussianNoise, MAX_RECORDS, Poisson, Purpose, Seed, Subsampling};
+use dp_sampler::{MAX_RECORDS, Poisson, Seed, Subsampling};
 use ndarray::ArrayD;
 use ppl_core::{Graph, Model, Records, Schema};
 use std::collections::BTreeMap;
@@ -398,7 +399,8 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             (Some(charges), Some(ledger)) => Ok(ledger.debit_all(&charges.once())?),
             _ => Ok(()),
         };
-        let Prepared { mut training, .. } = self.prepare(records, &seed, true, pay)?;
+        let (streams, _) = RunStreams::new(seed)?;
+        let Prepared { mut training, .. } = self.prepare(records, streams, true, pay)?;
         let steps = training.steps();
         match &mut ledger {
             None => training.gradient_mut().allow_unprotected(steps)?,
@@ -472,10 +474,12 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     pub(crate) fn prepare<'r>(
         mut self,
         records: &'r Sensitive<Records>,
-        seed: &Seed,
+        streams: RunStreams,
         choosing: bool,
         pay: impl FnOnce(Option<&Charges>) -> Result<()>,
     ) -> Result<Prepared<'r, G, S::Sampler>> {
+        let RunStreams { mechanism, grid, curvature: curvature_streams, start: choice, guide, fingerprint } =
+            streams;
         let budget = self.settings.required_budget()?;
         let optimiser = self.take_optimiser()?;
         // Under add/remove found without the records' number, which is nobody's business there; a scheme that depends on it is
@@ -523,7 +527,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         pay(charges.as_ref())?;
         if let Some(start) = self.settings.start.as_ref().filter(|_| choosing) {
             let private = plan.start_epsilon.zip(budget).map(|(epsilon, budget)| (epsilon, budget.relation));
-            recipe.initial.extend(start.choose(&self.model, records, private, seed)?);
+            recipe.initial.extend(start.choose(&self.model, records, private, choice)?);
             objective = Objective::new(&self.model, &self.guide, records, &recipe)?;
         }
         let (curvature, prior) = (objective.curvature.take(), objective.prior_curvature.take());
@@ -550,20 +554,26 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
                     }
                 };
                 let sum = NoisySum::new(rule, clip, calibrated.noise_multiplier)?;
-                Protection::Gaussian(sum.with_noise(plan.noise, seed, gradient.dimension())?)
+                Protection::Gaussian(sum.with_noise(plan.noise, grid, gradient.dimension())?)
             }
         };
         let elements = shared.frontier_elements;
-        let gradient =
-            PrivateGradient::with(gradient, protection, &subsampling, records, (seed, &shared.record_noise))?;
+        let gradient = PrivateGradient::with(
+            gradient,
+            protection,
+            &subsampling,
+            records,
+            (mechanism, &shared.record_noise),
+        )?;
         if gradient.event()? != charges.as_ref().map(|charges| charges.step) {
             return Err(Error::Conflict("the mechanism's event is not the one that was planned for"));
         }
         let release = match (curvature, plan.curvature) {
             (Some(program), Some(planned)) => {
                 let (clip, sigma) = (planned.clip_norm, planned.noise_multiplier);
-                let mut release = CurvatureRelease::new(program, planned.shape, clip, sigma, elements, seed)?
-                    .with_noise(plan.noise, seed)?;
+                let noise = (plan.noise, curvature_streams);
+                let mut release =
+                    CurvatureRelease::new(program, planned.shape, clip, sigma, elements, noise)?;
                 if !charges.as_ref().is_some_and(|charges| charges.holds(&release.event().ok())) {
                     return Err(Error::Conflict("the curvature's event is not the one that was planned for"));
                 }
@@ -592,7 +602,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             steps: plan.steps,
             steps_done: 0,
             releases: charges.as_ref().map(Charges::releases).unwrap_or_default(),
-            secret_seed: seed.is_secret(),
+            secret_seed: gradient.is_secret(),
             guide: self.guide.describe(),
             assumes: assumptions(plan.noise),
             not_covered: NOT_COVERED,
@@ -612,7 +622,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             guide: self.guide,
             gradient,
             shared,
-            draws: GaussianNoise::from_streams(seed.streams(Purpose::GuideDraws)),
+            draws: normals(guide),
             optimiser,
             average: self.settings.average,
             report,
@@ -620,7 +630,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             hessian,
             records,
         })?;
-        Ok(Prepared { training, charges, settings })
+        Ok(Prepared { training, charges, settings, fingerprint })
     }
 }
 
@@ -631,6 +641,8 @@ pub(crate) struct Prepared<'r, G, S> {
     pub(crate) charges: Option<Charges>,
     /// What a checkpoint of it is bound to.
     pub(crate) settings: String,
+    /// What a fingerprint of the records is taken with.
+    pub(crate) fingerprint: Own<Fingerprint>,
 }
 
 /// The outcome of a fit: released values only.

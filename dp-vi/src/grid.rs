@@ -4,7 +4,8 @@ use crate::clip::Rule;
 use crate::error::{Error, Result};
 use crate::mechanism::NoisySum;
 use crate::quantile::Adaptive;
-use dp_sampler::{Noise, NoiseDistribution, NoiseSource, RoundedGaussianNoise, Streams};
+use crate::streams::OncePerStep;
+use dp_sampler::{NoiseDistribution, RoundedGaussianNoise, Streams};
 use ppl_core::{RecordGradient, Records};
 use serde::Serialize;
 use std::fmt;
@@ -117,7 +118,7 @@ type Map<'a> = &'a (dyn Fn(&[f64], &mut [f64]) + Sync);
 
 /// Sums of integers, and the noise that is added to them.
 pub(crate) struct GridSum {
-    noise: RoundedGaussianNoise,
+    noise: OncePerStep<RoundedGaussianNoise>,
     /// `K`
     steps: u64,
     /// Steps for a count of one half that is released beside the sum, if there is one.
@@ -138,7 +139,7 @@ impl GridSum {
     /// released beside them, as in [`Quantile`](crate::Quantile). Nothing else may draw from the streams.
     pub(crate) fn new(streams: Streams, elements: usize, noise_multiplier: f64, count: bool) -> Result<Self> {
         check(noise_multiplier)?;
-        let noise = RoundedGaussianNoise::from_streams(streams, BITS)?;
+        let noise = OncePerStep::new(RoundedGaussianNoise::from_streams(streams, BITS)?);
         let (steps, count_steps) = match count {
             false => (steps(noise_multiplier), None),
             true => {
@@ -209,14 +210,20 @@ impl GridSum {
     }
 
     /// Writes the sums with the noise of this number, for the norm they were made with.
-    pub(crate) fn add_noise(&mut self, number: u64, norm: f64, mut write: impl FnMut(usize, f64)) {
-        self.noise.fill(number, &mut self.drawn);
+    pub(crate) fn add_noise(
+        &mut self,
+        number: u64,
+        norm: f64,
+        mut write: impl FnMut(usize, f64),
+    ) -> Result<()> {
+        self.noise.fill(number, &mut self.drawn)?;
         let step = norm / self.steps as f64;
         // Fewer than 2^64 contributions of at most 2^50 each, and noise below 2^57.
         let sums = self.takers.first().map_or(&[][..], |taker| &taker.sums);
         for (element, (sum, drawn)) in sums.iter().zip(&self.drawn).enumerate() {
             write(element, (sum + i128::from(*drawn)) as f64 * step);
         }
+        Ok(())
     }
 
     /// A count of halves with its noise, in units of one; what [`add_noise`](Self::add_noise) has drawn last.
@@ -245,7 +252,7 @@ impl NoisySum {
             return Err(Error::Conflict("this sum has no grid"));
         };
         grid.sum((&self.rule, norm), gradient, (records, batch), None)?;
-        grid.add_noise(number, norm, |element, noisy| out[element] = noisy / rate);
+        grid.add_noise(number, norm, |element, noisy| out[element] = noisy / rate)?;
         if let Rule::Quantile(adaptive) = &mut self.rule {
             let halves = adaptive.halves(batch.len());
             adaptive.follow(grid.noisy_count(halves))?;

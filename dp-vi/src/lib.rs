@@ -44,6 +44,7 @@
 //! | `deviation` | what is not drawn exactly as it is accounted for, and what that takes of δ |
 //! | `gradients`, `vanilla` | with respect to what gradients are taken; those of the guide's parameters |
 //! | `curvature`, `start` | what else is released: second derivatives, a starting point |
+//! | `streams` | who may use which random words, and that each is used once |
 //! | `planner` | everything that was left open, and what it costs |
 //! | `guide`, `guides/*` | what a variational family is; those there are, a file each |
 //! | `amortised`, `record_noise` | latent values of single records, drawn by a guide that sees the record; with what noise |
@@ -98,6 +99,7 @@ mod simulation;
 mod start;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
+mod streams;
 mod summaries;
 mod tail;
 mod trace_regression;

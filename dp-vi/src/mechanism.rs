@@ -9,8 +9,9 @@ use crate::quantile::Adaptive;
 use crate::record_noise::RecordNoise;
 use crate::schemes::{Pricing, sampling_rate};
 use crate::sensitive::Sensitive;
+use crate::streams::{GridGradientNoise, MechanismStreams, OncePerStep, Own, RunStreams, normals};
 use dp_accountant::{Event, Purse};
-use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Scheme, Seed, Subsampler, Subsampling};
+use dp_sampler::{GaussianNoise, Scheme, Seed, Subsampler, Subsampling};
 use ppl_core::{RecordGradient, Records};
 
 /// The Gaussian mechanism on a sum of vectors of norm at most `C`: adds noise of standard deviation `σC` to each element.
@@ -99,11 +100,16 @@ impl NoisySum {
     }
 
     /// The same with this kind of noise, on gradients of so many elements.
-    pub(crate) fn with_noise(mut self, noise: PrivacyNoise, seed: &Seed, elements: usize) -> Result<Self> {
+    pub(crate) fn with_noise(
+        mut self,
+        noise: PrivacyNoise,
+        streams: impl Into<Own<GridGradientNoise>>,
+        elements: usize,
+    ) -> Result<Self> {
         self.grid = match noise {
             PrivacyNoise::Continuous => None,
             PrivacyNoise::OnGrid => {
-                let streams = seed.streams(Purpose::RoundedGaussianNoise);
+                let streams = streams.into().into_streams();
                 let grid = GridSum::new(streams, elements, self.noise_multiplier, self.beside() > 0)?;
                 Some(Box::new(grid))
             }
@@ -181,8 +187,8 @@ pub struct PrivateGradient<'r, S> {
     gradient: RecordGradient<f64>,
     protection: Protection,
     records: &'r Sensitive<Records>,
-    sampler: S,
-    noise: GaussianNoise,
+    sampler: OncePerStep<S>,
+    noise: OncePerStep<GaussianNoise>,
     secret: bool,
     rate: f64,
     batch: Vec<u64>,
@@ -245,22 +251,25 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     ) -> Result<Self> {
         let clip = ClipNorm::new(clip_norm, gradient.dimension())?;
         let sum = NoisySum::new(Rule::Flat(clip), clip, noise_multiplier)?;
-        let sum = sum.with_noise(noise, &seed, gradient.dimension())?;
-        Self::with(gradient, Protection::Gaussian(sum), subsampling, records, (&seed, &[]))
+        let (RunStreams { mechanism, grid, .. }, _) = RunStreams::new(seed)?;
+        let sum = sum.with_noise(noise, grid, gradient.dimension())?;
+        Self::with(gradient, Protection::Gaussian(sum), subsampling, records, (mechanism, &[]))
     }
 
-    /// The seed comes with the names of per-record inputs that take fresh standard normals at every release.
+    /// The streams come with the names of per-record inputs that take fresh standard normals at every release.
     pub(crate) fn with(
         gradient: RecordGradient<f64>,
         protection: Protection,
         subsampling: &impl Subsampling<Sampler = S>,
         records: &'r Sensitive<Records>,
-        (seed, record_noise): (&Seed, &[String]),
+        (streams, record_noise): (impl Into<MechanismStreams>, &[String]),
     ) -> Result<Self> {
+        let MechanismStreams { batches, noise, records: own } = streams.into();
+        let secret = noise.is_secret();
         // No sampler draws from nothing. Where there is no record, its draws are thrown away: whether there is one must
         // not show.
         let count = records.behind_the_wall().len().max(1) as u64;
-        let sampler = subsampling.bind(count, seed)?;
+        let sampler = OncePerStep::new(subsampling.bind_streams(count, batches.into_streams())?);
         Ok(Self {
             rate: sampling_rate(&sampler.scheme())?,
             batch: Vec::with_capacity(sampler.max_batch_hint()),
@@ -274,12 +283,9 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
                     }
             ],
             added: 0.0,
-            record_noise: RecordNoise::new(
-                record_noise,
-                seed.streams(Purpose::Custom("latent values of records")),
-            ),
-            noise: GaussianNoise::new(seed),
-            secret: seed.is_secret(),
+            record_noise: RecordNoise::new(record_noise, own),
+            noise: normals(noise),
+            secret,
             gradient,
             protection,
             records,
@@ -461,7 +467,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         let step = self.step;
         self.step += 1;
         let records = self.records.behind_the_wall();
-        self.sampler.draw(step, &mut self.batch);
+        self.sampler.draw(step & !1, &mut self.batch)?;
         if records.is_empty() {
             self.batch.clear();
         }
@@ -473,7 +479,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
             }
             Protection::Gaussian(noisy) => {
                 noisy.rule.sum(&mut self.gradient, records, &self.batch, &mut self.sum)?;
-                self.noise.fill(step, &mut self.standard);
+                self.noise.fill(step, &mut self.standard)?;
                 let scale = noisy.noise_scale();
                 for ((out, &sum), z) in out.iter_mut().zip(&self.sum).zip(&self.standard) {
                     // Terms of norm C add up to a finite sum; should one not, it must not show that it was there.

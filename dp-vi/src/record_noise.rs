@@ -1,7 +1,8 @@
 //! Standard normals for each record of a batch: what records' own latent values are drawn with.
 
 use crate::error::Result;
-use dp_sampler::{GaussianNoise, NOISE_CHUNK, NoiseSource, Streams};
+use crate::streams::{OncePerStep, Own, RecordValues};
+use dp_sampler::{GaussianNoise, NOISE_CHUNK, NoiseSource};
 use ppl_core::RecordGradient;
 
 /// Standard normals for each record of a batch, drawn anew for each release. It is no noise for privacy, and comes from streams of its own.
@@ -17,7 +18,7 @@ pub(crate) struct RecordNoise {
 /// A per-record input that takes noise.
 struct Input {
     name: String,
-    source: GaussianNoise,
+    source: OncePerStep<GaussianNoise>,
     /// Room for the noise of some records, where one of each is left over.
     room: Vec<f64>,
 }
@@ -27,11 +28,11 @@ const TOGETHER: usize = 2;
 
 impl RecordNoise {
     /// For inputs by name, each with noise from streams below these: none shares its words with another.
-    #[allow(clippy::needless_pass_by_value)] // Taken, so that nobody else draws from them.
-    pub(crate) fn new(names: &[String], streams: Streams) -> Self {
+    pub(crate) fn new(names: &[String], streams: Own<RecordValues>) -> Self {
+        let streams = streams.into_streams();
         let input = |(place, name): (usize, &String)| Input {
             name: name.clone(),
-            source: GaussianNoise::from_streams(streams.child(place as u64)),
+            source: OncePerStep::new(GaussianNoise::from_streams(streams.child(place as u64))),
             room: Vec::new(),
         };
         Self { inputs: names.iter().enumerate().map(input).collect() }
@@ -48,13 +49,14 @@ impl RecordNoise {
             let Some(values) = gradient.record_input_mut(name, records) else { continue };
             let elements = values.len().checked_div(records).unwrap_or(0);
             if elements.is_multiple_of(TOGETHER) {
-                source.fill(step, values);
+                source.fill(step, values)?;
                 continue;
             }
             // So many records at a time that what is drawn for them begins a chunk.
             let drawn = elements.next_multiple_of(TOGETHER);
             let group = NOISE_CHUNK >> drawn.trailing_zeros().min(NOISE_CHUNK.trailing_zeros());
             let chunks = (group * drawn / NOISE_CHUNK) as u64;
+            let source = source.by_parts(step)?;
             for (number, values) in (0..).zip(values.chunks_mut(group * elements)) {
                 room.resize(values.len() / elements * drawn, 0.0);
                 source.fill_chunks(step, number * chunks, room)?;
@@ -74,12 +76,14 @@ mod tests {
     use ppl_core::Graph;
     use std::collections::{BTreeMap, BTreeSet};
 
-    fn streams() -> Streams {
-        Seed::for_tests(5).streams(Purpose::Custom("latent values of records"))
+    /// The noise of these inputs, new each time.
+    fn noise(names: &[&str]) -> RecordNoise {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        RecordNoise::new(&names, (&Seed::for_tests(5)).into())
     }
 
     /// The noise of so many records, a row each, for an input of so many elements.
-    fn rows(noise: &mut RecordNoise, elements: usize, step: u64, records: usize) -> Vec<Vec<f64>> {
+    fn rows(mut noise: RecordNoise, elements: usize, step: u64, records: usize) -> Vec<Vec<f64>> {
         let graph = Graph::new();
         let a = graph.input("a", elements).unwrap();
         let value = (graph.record_input("own", elements).unwrap() * a).sum();
@@ -94,13 +98,13 @@ mod tests {
     #[test]
     fn each_place_has_words_of_its_own() {
         for elements in [1, 2, 3, 4, 5, 7, 64, 255, 256, 257] {
-            let mut noise = RecordNoise::new(&["own".to_owned()], streams());
             for records in [0, 1, 2, 3, 200, 700] {
-                let rows = rows(&mut noise, elements, 3, records);
+                let rows = rows(noise(&["own"]), elements, 3, records);
                 assert_eq!(rows.len(), records);
                 // The step's numbers in turn, and where each of the noise is among them.
                 let mut turn = vec![0.0_f64; records * (elements + 1)];
-                GaussianNoise::from_streams(streams().child(0)).fill(3, &mut turn);
+                let streams = Seed::for_tests(5).streams(Purpose::Custom("latent values of records"));
+                GaussianNoise::from_streams(streams.child(0)).fill(3, &mut turn);
                 let places: BTreeMap<u64, usize> =
                     turn.iter().enumerate().map(|(place, z)| (z.to_bits(), place)).collect();
                 let mut taken = BTreeSet::new();
@@ -118,13 +122,11 @@ mod tests {
     #[test]
     fn noise_depends_on_step_place_and_input_alone() {
         for elements in [1, 2, 3] {
-            let mut noise = RecordNoise::new(&["own".to_owned()], streams());
-            let many = rows(&mut noise, elements, 8, 500);
-            assert_eq!(many[..70], rows(&mut noise, elements, 8, 70));
+            let many = rows(noise(&["own"]), elements, 8, 500);
+            assert_eq!(many[..70], rows(noise(&["own"]), elements, 8, 70));
             let flat = |rows: &[Vec<f64>]| rows.concat().iter().map(|x| x.to_bits()).collect::<BTreeSet<_>>();
-            assert!(flat(&many).is_disjoint(&flat(&rows(&mut noise, elements, 9, 500))));
-            let names = ["other", "own"].map(str::to_owned);
-            let second = rows(&mut RecordNoise::new(&names, streams()), elements, 8, 500);
+            assert!(flat(&many).is_disjoint(&flat(&rows(noise(&["own"]), elements, 9, 500))));
+            let second = rows(noise(&["other", "own"]), elements, 8, 500);
             assert!(flat(&many).is_disjoint(&flat(&second)));
         }
     }

@@ -6,6 +6,7 @@ use crate::dp_vi::{DpVi, Fit, Prepared};
 use crate::error::{Error, Result};
 use crate::guide::Guide;
 use crate::sensitive::Sensitive;
+use crate::streams::{KeptSeed, RunStreams};
 use crate::training::Training;
 use dp_accountant::{Ledger, Purse};
 use dp_sampler::{Seed, Subsampler, Subsampling};
@@ -219,10 +220,12 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             // A resumed run has paid: below, where it is known to be the same run.
             _ => Ok(()),
         };
-        let Prepared { mut training, charges, settings } = self.prepare(records, &seed, !complete, pay)?;
+        let (streams, seed) = RunStreams::new(seed)?;
+        let Prepared { mut training, charges, settings, fingerprint } =
+            self.prepare(records, streams, !complete, pay)?;
         let steps = training.steps();
         let print = match &place {
-            Some(_) => fingerprint_of_records(records.behind_the_wall(), &seed),
+            Some(_) => fingerprint_of_records(records.behind_the_wall(), fingerprint),
             None => [0; 3],
         };
         if let Some((checkpoint, path)) = &stored {
@@ -361,7 +364,7 @@ fn drive<G: Guide, S: Subsampler>(
 struct Keeper {
     path: PathBuf,
     every: u64,
-    seed: Seed,
+    seed: KeptSeed,
     settings: String,
     print: [u64; 3],
 }
@@ -369,7 +372,7 @@ struct Keeper {
 impl Keeper {
     fn keep<G: Guide, S: Subsampler>(&self, training: &Training<'_, G, S>) -> Result<()> {
         let seed = match training.done() < training.steps() {
-            true => Some(Seed::from_exposed(&zeroize::Zeroizing::new(self.seed.expose()))?),
+            true => Some(self.seed.copy()?),
             false => None,
         };
         training.checkpoint(seed, &self.settings, self.print).write(&self.path)

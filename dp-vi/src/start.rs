@@ -4,9 +4,10 @@ use crate::error::{Error, Result};
 use crate::guide::GuideSite;
 use crate::initial::unconstrained;
 use crate::sensitive::Sensitive;
+use crate::streams::{Own, StartChoice};
 use crate::traced::Traced;
 use dp_accountant::{Event, Mechanism, Relation, Sampling};
-use dp_sampler::{ExponentialChoice, Purpose, Seed};
+use dp_sampler::ExponentialChoice;
 use ndarray::ArrayD;
 use ppl_core::{Graph, Model, Plan, Program, Records, Unconstrained};
 use std::collections::BTreeMap;
@@ -83,7 +84,7 @@ impl PrivateStart {
         model: &impl Model,
         records: &Sensitive<Records>,
         private: Option<(f64, Relation)>,
-        seed: &Seed,
+        streams: impl Into<Own<StartChoice>>,
     ) -> Result<Values> {
         let (utilities, mut values) = self.utilities(model, records)?;
         let chosen = match private {
@@ -99,7 +100,7 @@ impl PrivateStart {
                 // Both factors are exact, and converting rounds down: less is spent than was paid for, if anything. Utilities and slope
                 // are in units of 2^-32 each.
                 let slope = (slope * UNIT) as u64;
-                let streams = seed.streams(Purpose::Custom("private start"));
+                let streams = streams.into().into_streams();
                 ExponentialChoice::from_streams(streams, slope, 2 * UNIT_BITS)?.draw(0, &utilities)?
             }
         };

@@ -16,9 +16,10 @@ use crate::report::PrivacyReport;
 use crate::schemes::sampling_variance;
 use crate::sensitive::Sensitive;
 use crate::simulation::Simulation;
+use crate::streams::OncePerStep;
 use crate::tail::GradientTail;
 use dp_accountant::{Certified, Purse};
-use dp_sampler::{GaussianNoise, NoiseSource, Seed, Subsampler};
+use dp_sampler::{GaussianNoise, Seed, Subsampler};
 use ppl_core::{Records, SiteKind, Unconstrained};
 use std::ops::Range;
 use std::path::Path;
@@ -30,7 +31,7 @@ pub struct Training<'r, G, S> {
     guide: G,
     gradient: PrivateGradient<'r, S>,
     shared: Shared,
-    draws: GaussianNoise,
+    draws: OncePerStep<GaussianNoise>,
     optimiser: Box<dyn Transformation>,
     average: TailAverage,
     correction: Option<Correction>,
@@ -75,7 +76,7 @@ pub(crate) struct Parts<'r, G, S> {
     pub(crate) guide: G,
     pub(crate) gradient: PrivateGradient<'r, S>,
     pub(crate) shared: Shared,
-    pub(crate) draws: GaussianNoise,
+    pub(crate) draws: OncePerStep<GaussianNoise>,
     pub(crate) optimiser: Box<dyn Transformation>,
     pub(crate) average: f64,
     pub(crate) report: PrivacyReport,
@@ -145,7 +146,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     /// # Errors
     /// If all steps have been made.
     pub fn step(&mut self) -> Result<()> {
-        self.draws.fill(self.done, &mut self.noise);
+        self.draws.fill(self.done, &mut self.noise)?;
         self.shared.draw(&self.parameters, &self.noise, self.gradient.gradient_mut());
         self.gradient.release(&mut self.released)?;
         if let Some(Correction { tail, .. }) = &mut self.correction {

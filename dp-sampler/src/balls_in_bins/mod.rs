@@ -5,7 +5,7 @@ mod halving;
 use crate::permutation::Permutation;
 use crate::poisson::likely_maximum;
 use crate::subsampling::{check_batch_length, check_records, deviation_of_order, deviations, sealed::Sealed};
-use crate::{Error, MAX_RECORDS, Purpose, Result, Scheme, Seed, Streams, Subsampler, Subsampling};
+use crate::{Error, MAX_RECORDS, Result, Scheme, Streams, Subsampler, Subsampling};
 
 /// Plans epochs of K steps, each record at exactly one of them, uniformly and independently of the others.
 ///
@@ -96,10 +96,9 @@ impl Sealed for BallsInBins {}
 impl Subsampling for BallsInBins {
     type Sampler = BallsInBinsSampler;
 
-    fn bind(&self, records: u64, seed: &Seed) -> Result<BallsInBinsSampler> {
+    fn bind_streams(&self, records: u64, epochs: Streams) -> Result<BallsInBinsSampler> {
         let bins = self.bins_for(records)?;
         let longest = check_batch_length(likely_maximum(1.0 / bins as f64, records))?;
-        let epochs = seed.streams(Purpose::Subsample);
         let streams = epochs.child(0);
         let order = if self.exact { Permutation::exact } else { Permutation::new };
         let permutation = order(records, &mut streams.at(0))?;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::strategies;
+use crate::{Seed, strategies};
 
 #[test]
 fn an_epoch_has_every_record_once() {

@@ -9,7 +9,7 @@ use rand_core::Rng;
 use crate::stream::Bits;
 use crate::subsampling::{check_batch_length, check_records, deviations, sealed::Sealed};
 use crate::words::Words;
-use crate::{Error, Purpose, Result, Scheme, Seed, Streams, Subsampler, Subsampling};
+use crate::{Error, Result, Scheme, Streams, Subsampler, Subsampling};
 
 use thresholds::{MOST_DEVIATION, MOST_TERMS, Thresholds};
 
@@ -56,8 +56,8 @@ impl Sealed for Poisson {}
 impl Subsampling for Poisson {
     type Sampler = PoissonSampler;
 
-    fn bind(&self, records: u64, seed: &Seed) -> Result<PoissonSampler> {
-        PoissonSampler::new(self.rate, records, seed.streams(Purpose::Subsample))
+    fn bind_streams(&self, records: u64, streams: Streams) -> Result<PoissonSampler> {
+        PoissonSampler::new(self.rate, records, streams)
     }
 
     fn scheme(&self, records: u64) -> Result<Scheme> {

@@ -5,6 +5,7 @@ use rand_core::Rng;
 
 use super::*;
 use crate::laws::{DRAWS, check_poisson as check, observe};
+use crate::{Purpose, Seed};
 use crate::{Stream, strategies, testing};
 
 fn sampler(rate: f64, records: u64) -> PoissonSampler {

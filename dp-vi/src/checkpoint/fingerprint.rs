@@ -1,7 +1,7 @@
 //! What a checkpoint is bound to: records, the versions of crates, and the arithmetic of the machine.
 
+use crate::streams::{Fingerprint, Own};
 use dp_sampler::rand_core::Rng;
-use dp_sampler::{Purpose, Seed};
 use ndarray::Array2;
 use ppl_core::{ColumnData, Records};
 
@@ -26,8 +26,8 @@ impl Polynomial {
 }
 
 /// The number of records, and two polynomials of all their numbers in points that only the seed knows.
-pub(crate) fn fingerprint_of_records(records: &Records, seed: &Seed) -> [u64; 3] {
-    let mut stream = seed.streams(Purpose::Custom("fingerprint of records")).at(0);
+pub(crate) fn fingerprint_of_records(records: &Records, streams: impl Into<Own<Fingerprint>>) -> [u64; 3] {
+    let mut stream = streams.into().into_streams().at(0);
     // Two independent points below the prime; 2⁶⁴ is so close to a multiple of it that none is preferred by more than 2⁻⁶¹.
     let mut both = [(); 2].map(|()| Polynomial { point: stream.next_u64() % PRIME, value: 0 });
     let mut short = |word: u32| both.iter_mut().for_each(|polynomial| polynomial.feed(word));
@@ -101,6 +101,7 @@ fn digits() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dp_sampler::Seed;
     use ppl_core::Column;
     use proptest::prelude::*;
 

@@ -286,8 +286,8 @@ fn the_curvature_on_the_grid_is_the_curvature() {
         let seed = Seed::for_tests(8);
         let (norm, sigma) = (1.1, 0.001);
         let noisy = |noise: PrivacyNoise| {
-            let release = CurvatureRelease::new(program(), shape, norm, sigma, 3, &seed).unwrap();
-            release.with_noise(noise, &seed).unwrap().noisy(&sensitive, 0).unwrap()
+            let release = CurvatureRelease::new(program(), shape, norm, sigma, 3, (noise, &seed));
+            release.unwrap().noisy(&sensitive, 0).unwrap()
         };
         let (fast, exact) = (noisy(PrivacyNoise::Continuous), noisy(PrivacyNoise::OnGrid));
         assert_ne!(fast, exact);

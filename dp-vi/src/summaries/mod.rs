@@ -73,7 +73,7 @@ impl<'r> Summaries<'r> {
     pub fn new(records: &'r Sensitive<Records>, seed: Seed) -> Result<Self> {
         let secret = seed.is_secret();
         let noise =
-            RoundedGaussianNoise::from_streams(seed.streams(Purpose::RoundedGaussianNoise), grid::BITS)?;
+            RoundedGaussianNoise::from_streams(seed.once().take(Purpose::RoundedGaussianNoise)?, grid::BITS)?;
         Ok(Self { records, noise, next: 0, secret })
     }
 
