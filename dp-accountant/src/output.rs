@@ -1,6 +1,6 @@
 //! Output files that appear whole or not at all, and that never take the place of a ledger. Needs the feature `output`.
 //!
-//! A program that keeps a [`FileLedger`](crate::FileLedger) and also writes results must not be able to replace the one by the
+//! A program that keeps a `FileLedger` and also writes results must not be able to replace the one by the
 //! other: with the ledger goes the knowledge of what has been spent. So the writer of output files stands beside the ledger.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};

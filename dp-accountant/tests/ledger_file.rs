@@ -390,7 +390,9 @@ fn the_text_alone_is_enough_to_verify_the_account() {
         }
         assert_eq!(digits, format!("{:016x}", !remainder));
         if lines == 0 {
-            let header = body.strip_prefix("dp-accountant ledger 1 ").expect("the title and the version");
+            let header = body.strip_prefix("dp-accountant ledger 2 ").expect("the title and the version");
+            let (header, number) = header.rsplit_once(' ').expect("the ledger's number");
+            assert!(number.len() == 32 && number.bytes().all(|byte| byte.is_ascii_hexdigit()));
             let stated: serde_json::Value = serde_json::from_str(header).expect("JSON");
             assert_eq!(
                 (stated["epsilon"].as_f64(), stated["delta"].as_f64(), stated["relation"].as_str()),

@@ -114,13 +114,15 @@ mod tests {
     use super::super::inference::BUDGET;
     use super::super::logistic::inference;
     use super::*;
-    use dp_vi::Sensitive;
+    use dp_vi::{PrivacyNoise, Sensitive};
 
     #[test]
     fn the_same_seed_gives_the_same_posterior_as_the_library() {
         let inference = inference().unwrap();
         let behind = Sensitive::new(inference.records.clone());
-        let fit = inference.settings(300).unwrap().budget(BUDGET).fit(&behind).unwrap();
+        // By hand the noise is added in floating point.
+        let settings = inference.settings(300).unwrap().noise(PrivacyNoise::Continuous);
+        let fit = settings.budget(BUDGET).fit(&behind).unwrap();
         let mut by_hand = ByHand::new(fit.privacy().noise_multiplier.unwrap(), &seed()).unwrap();
         (0..300).for_each(|_| by_hand.step());
         let theirs = fit.posterior().mean("w").unwrap();
