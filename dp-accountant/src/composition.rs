@@ -80,3 +80,63 @@ impl Extend<(Event, u64)> for Composition {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Accountant, Mechanism, Relation, Sampling};
+
+    fn gaussian(noise_multiplier: f64, sampling: Sampling) -> Event {
+        Event::new(Mechanism::Gaussian { noise_multiplier }, sampling).expect("valid")
+    }
+
+    #[test]
+    fn only_equal_events_share_a_line() {
+        let events = [
+            gaussian(1.0, Sampling::None),
+            gaussian(1.0, Sampling::Poisson { rate: 0.5 }),
+            gaussian(1.0, Sampling::Poisson { rate: 0.25 }),
+            gaussian(1.0, Sampling::WithoutReplacement { batch: 1, records: 2 }),
+            gaussian(1.0, Sampling::WithReplacement { batch: 1, records: 2 }),
+            gaussian(1.0f64.next_up(), Sampling::None),
+            Event::new(Mechanism::Laplace { scale: 1.0 }, Sampling::None).expect("valid"),
+        ];
+        let mut composition = Composition::new();
+        for count in [2, 3] {
+            composition.extend(events.iter().map(|event| (*event, count)));
+        }
+        let lines: Vec<_> = composition.iter().collect();
+        assert_eq!(lines, events.map(|event| (event, 5)));
+    }
+
+    #[test]
+    fn counts_beyond_the_largest_number_are_not_lost() {
+        let event = gaussian(1.0, Sampling::None);
+        let mut composition = Composition::single(event, u64::MAX - 1);
+        composition.push(event, 1);
+        composition.push(event, 7);
+        composition.push(event, u64::MAX);
+        let total: u128 = composition.iter().map(|(_, count)| u128::from(count)).sum();
+        assert_eq!(total, 2 * u128::from(u64::MAX) + 7, "{composition:?}");
+        assert!(composition.iter().all(|(line, _)| line == event));
+        // What costs twice as much is seen to: epsilon at this noise grows like the square root of the count and faster.
+        let loud = gaussian(1e9, Sampling::None);
+        let cost = |composition: &Composition| {
+            Accountant::new(Relation::AddRemove).with(composition).epsilon(1e-5).expect("an answer")
+        };
+        let once = Composition::single(loud, u64::MAX);
+        let mut twice = once.clone();
+        twice.push(loud, u64::MAX);
+        assert!(cost(&twice).lower > 1.4 * cost(&once).upper);
+    }
+
+    #[test]
+    fn what_is_composed_adds_to_what_was() {
+        let (first, second) = (gaussian(9.0, Sampling::None), gaussian(9.0, Sampling::Poisson { rate: 0.5 }));
+        let both =
+            Accountant::new(Relation::AddRemove).compose(first, 2).with(&Composition::single(second, 3));
+        assert_eq!(both.composition().iter().collect::<Vec<_>>(), [(first, 2), (second, 3)]);
+        let again = both.compose(first, 1).with(&Composition::single(second, 1));
+        assert_eq!(again.composition().iter().collect::<Vec<_>>(), [(first, 3), (second, 4)]);
+    }
+}

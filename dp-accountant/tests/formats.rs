@@ -95,6 +95,13 @@ fn parameters_out_of_range_are_errors_that_show_them() {
             assert!(accountant.delta(value).unwrap_err().to_string().contains(&shown));
         }
     }
+    // A guarantee beyond any use would overflow where guarantees are added up.
+    for epsilon in [f64::NAN, f64::INFINITY, -1e-300, 1e6f64.next_up(), 1e300] {
+        for mechanism in [Mechanism::PureDp { epsilon }, Mechanism::ApproximateDp { epsilon, delta: 1e-6 }] {
+            let error = Event::new(mechanism, Sampling::None).unwrap_err().to_string();
+            assert!(error.contains("between 0 and 1e6"), "{error}");
+        }
+    }
     let empty = Sampling::WithoutReplacement { batch: 0, records: 3 };
     assert!(Event::new(Mechanism::Gaussian { noise_multiplier: 1.0 }, empty).is_err());
 }

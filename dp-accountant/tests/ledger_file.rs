@@ -172,6 +172,17 @@ fn a_budget_that_bounds_nothing_leaves_no_file() {
 }
 
 #[test]
+fn a_ledger_is_not_created_twice() {
+    let folder = Folder::new();
+    drop(FileLedger::create(folder.file(), BUDGET).expect("created"));
+    for budget in [BUDGET, Budget { epsilon: 51.0, ..BUDGET }] {
+        let again = FileLedger::create(folder.file(), budget);
+        assert!(matches!(again, Err(Error::LedgerExists { .. })), "{again:?}");
+    }
+    assert_eq!(*FileLedger::read(folder.file()).expect("readable").budget(), BUDGET);
+}
+
+#[test]
 fn one_writer_at_a_time() {
     let folder = Folder::new();
     let (path, ..) = written(&folder);

@@ -196,6 +196,51 @@ mod tests {
     }
 
     #[test]
+    fn checksums_alone_do_not_make_a_ledger() {
+        use crate::{Event, Mechanism, Relation, Sampling};
+
+        let budget = Budget { epsilon: 2.0, delta: 1e-5, relation: Relation::AddRemove };
+        let event =
+            Event::new(Mechanism::Gaussian { noise_multiplier: 20.0 }, Sampling::None).expect("valid");
+        let line = |number| debit(number, &Composition::single(event, 3)).expect("written");
+        let sealed = |bodies: &[String]| {
+            let mut text = String::new();
+            bodies.iter().fold(Chain::START, |chain, body| {
+                let (line, next) = chain.seal(body);
+                text += &line;
+                next
+            });
+            read(text.as_bytes(), "here")
+        };
+        let first = header(&budget).expect("written");
+        assert_eq!(sealed(&[first.clone(), line(1), line(2)]).expect("a ledger").ledger.debits().len(), 2);
+        for (bodies, reason) in [
+            // Debits that are numbered wrongly, so that one of them may be missing.
+            (vec![first.clone(), line(2)], "not numbered one after the other"),
+            (vec![first.clone(), line(1), line(3)], "not numbered one after the other"),
+            (vec![first.clone(), line(1), line(1)], "not numbered one after the other"),
+            (vec![first.clone(), line(0)], "not numbered one after the other"),
+            (vec![first.clone(), "1".into()], "makes no sense"),
+            (vec![first.clone(), "1 [7]".into()], "does not know an event"),
+            (vec![first.clone(), line(1).replace("20.0", "-20.0")], "does not know an event"),
+            (vec![line(1)], "makes no sense"),
+            (vec!["dp-accountant ledger 1".into()], "makes no sense"),
+            (vec!["dp-accountant ledger 1 {}".into()], "makes no sense"),
+        ] {
+            let error = sealed(&bodies).unwrap_err();
+            let lines = bodies.len() as u64;
+            assert!(
+                matches!(&error, Error::LedgerLine { line, .. } if *line == lines),
+                "{bodies:?}: {error}"
+            );
+            assert!(error.to_string().contains(reason), "{bodies:?}: {error}");
+        }
+        // A budget that bounds nothing.
+        let bodies = [first.replace("2.0", "-2.0")];
+        assert!(matches!(sealed(&bodies), Err(Error::Epsilon { .. })));
+    }
+
+    #[test]
     fn every_beginning_of_a_line_is_unfinished_and_no_whole_line_is() {
         let (line, _) = Chain::START.seal("1 [{\"count\":3}]");
         let line = line.trim_end();
