@@ -7,8 +7,7 @@ use dp_accountant::{
 use std::fs;
 use std::path::PathBuf;
 
-mod common;
-use common::{BUDGET, Folder, event, nth};
+use crate::common::{BUDGET, Folder, event, nth};
 
 fn debits(ledger: &Ledger) -> Vec<Composition> {
     ledger.debits().to_vec()

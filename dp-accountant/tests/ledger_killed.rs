@@ -1,4 +1,4 @@
-//! A process that is killed while it spends. In a program of its own, because a child holds the locks of its parent's files for a moment.
+//! A process that is killed while it spends.
 #![cfg(feature = "ledger-file")]
 
 use dp_accountant::{Composition, FileLedger};
@@ -6,8 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-mod common;
-use common::{BUDGET, Folder, nth};
+use crate::common::{BUDGET, Folder, nth};
 
 /// Not a test by itself: the process that the next test kills. Without the variable it does nothing.
 #[test]
@@ -31,7 +30,7 @@ fn a_killed_process_has_lost_nothing_that_was_acknowledged() {
     let mut before = 0;
     for round in 0..8u64 {
         let mut child = Command::new(std::env::current_exe().expect("this program"))
-            .args(["debits_until_it_is_killed", "--exact", "--nocapture"])
+            .args(["ledger_killed::debits_until_it_is_killed", "--exact", "--nocapture"])
             .env("DP_ACCOUNTANT_TEST_LEDGER", &path)
             .stdout(Stdio::piped())
             .spawn()

@@ -1,5 +1,4 @@
-//! FIFOs, sockets, devices, folders and symbolic links where a plain file should be. In a program of its own, because it starts
-//! another one to make a FIFO, and a child holds the locks of its parent's files for a moment.
+//! FIFOs, sockets, devices, folders and symbolic links where a plain file should be.
 #![cfg(all(unix, feature = "ledger-file", feature = "output"))]
 
 use dp_accountant::output::{check_writable, write_whole};
@@ -9,8 +8,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-mod common;
-use common::{BUDGET, Folder};
+use crate::common::{BUDGET, Folder};
 
 fn fifo(folder: &Folder) -> PathBuf {
     let path = folder.0.join("fifo");

@@ -1,4 +1,4 @@
-//! A run that is killed again and again. In a program of its own, because a child holds the locks of its parent's files for a moment.
+//! A run that is killed again and again.
 
 use dp_accountant::{FileLedger, Sampling};
 use dp_sampler::Seed;
@@ -7,8 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-mod common;
-use common::{BUDGET, Folder, STEPS, bits, people, run};
+use crate::common::{BUDGET, Folder, STEPS, bits, people, run};
 
 const EVERY: u64 = 4;
 
@@ -49,7 +48,7 @@ fn killed_at_any_moment_a_run_never_pays_too_little_and_ends_as_if_nothing_had_b
     let (mut ended, mut furthest, mut kills) = (None, 0, 0);
     for round in 0..200_u64 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["runs_until_it_is_killed", "--exact", "--nocapture"])
+            .args(["checkpoint_killed::runs_until_it_is_killed", "--exact", "--nocapture"])
             .env("DP_VI_TEST_RUN", &folder.0)
             .stdout(Stdio::piped())
             .spawn()

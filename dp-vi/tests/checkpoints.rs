@@ -15,8 +15,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-mod common;
-use common::{BUDGET, Folder, Run, STEPS, bits, logistic, people, run};
+use crate::common::{BUDGET, Folder, Run, STEPS, bits, logistic, people, run};
 
 fn stop_at(step: u64) -> impl FnMut(Progress) -> ControlFlow<()> {
     move |progress| match progress.done < step {
@@ -188,8 +187,8 @@ fn steps_are_paid_for_block_by_block_and_before_they_are_made() {
 fn shuffled_runs_are_resumed() {
     let (records, folder) = (people(50, false), Folder::new());
     let budget = Budget { relation: Relation::ReplaceOne, ..BUDGET };
-    fn with<S: Subsampling>(plan: S, budget: Budget) -> DpVi<common::Written, AutoNormal, S> {
-        let run = DpVi::new(logistic as common::Written, AutoNormal::new());
+    fn with<S: Subsampling>(plan: S, budget: Budget) -> DpVi<crate::common::Written, AutoNormal, S> {
+        let run = DpVi::new(logistic as crate::common::Written, AutoNormal::new());
         run.budget(budget).subsample(plan).steps(20)
     }
     fn check<S: Subsampling + Copy>(

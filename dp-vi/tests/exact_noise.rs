@@ -11,8 +11,7 @@ use ppl_core::Records;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-mod common;
-use common::{BUDGET, Folder, Run, STEPS, bits, logistic, people, run};
+use crate::common::{BUDGET, Folder, Run, STEPS, bits, logistic, people, run};
 
 fn exact() -> Run {
     run().noise(PrivacyNoise::Exact).seed(Seed::for_tests(9))

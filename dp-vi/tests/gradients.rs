@@ -7,8 +7,7 @@ use dp_vi::{
 };
 use ppl_core::Records;
 
-mod common;
-use common::{BUDGET, logistic, people};
+use crate::common::{BUDGET, logistic, people};
 
 const COUNT: u64 = 500;
 

@@ -6,8 +6,7 @@ use dp_vi::{AutoNormal, Correction, DpVi, Fit, Posterior, Sensitive};
 use ppl_core::{Ctx, Distribution, Records, Result};
 use ppl_distributions::{Bernoulli, Normal};
 
-mod common;
-use common::in_a_square;
+use crate::common::in_a_square;
 
 const TRUTH: [f64; 2] = [1.0, -0.5];
 const RECORDS: usize = 400;

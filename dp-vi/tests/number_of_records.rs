@@ -13,8 +13,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-mod common;
-use common::{Folder, Written, logistic};
+use crate::common::{Folder, Written, logistic};
 
 const BUDGET: Budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
 

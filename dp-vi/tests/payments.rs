@@ -13,8 +13,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-mod common;
-use common::Folder;
+use crate::common::Folder;
 
 const DELTA: f64 = 1e-5;
 
@@ -109,12 +108,15 @@ impl Named {
 /// Something to be done with a run, whatever its sampler's type.
 trait Do {
     type Done;
-    fn with<S: Subsampling>(self, run: impl Fn() -> DpVi<common::Written, AutoNormal, S>) -> Self::Done;
+    fn with<S: Subsampling>(
+        self,
+        run: impl Fn() -> DpVi<crate::common::Written, AutoNormal, S>,
+    ) -> Self::Done;
 }
 
 fn with<D: Do>(
     named: Named,
-    make: impl Fn() -> DpVi<common::Written, AutoNormal, Poisson>,
+    make: impl Fn() -> DpVi<crate::common::Written, AutoNormal, Poisson>,
     act: D,
 ) -> D::Done {
     let batches = |batch: u64| FixedSize::batch(batch).unwrap();
@@ -152,7 +154,10 @@ struct Run<'a> {
 
 impl Do for Run<'_> {
     type Done = dp_vi::Result<Fit>;
-    fn with<S: Subsampling>(self, run: impl Fn() -> DpVi<common::Written, AutoNormal, S>) -> Self::Done {
+    fn with<S: Subsampling>(
+        self,
+        run: impl Fn() -> DpVi<crate::common::Written, AutoNormal, S>,
+    ) -> Self::Done {
         let run = || run();
         let Some((path, every, stop)) = self.stopped else {
             return run().seed(Seed::for_tests(1)).fit_from(self.records, self.ledger);
@@ -172,7 +177,10 @@ struct Plan<'a>(&'a Sensitive<Records>);
 
 impl Do for Plan<'_> {
     type Done = dp_vi::Result<dp_vi::PrivacyPlan>;
-    fn with<S: Subsampling>(self, run: impl Fn() -> DpVi<common::Written, AutoNormal, S>) -> Self::Done {
+    fn with<S: Subsampling>(
+        self,
+        run: impl Fn() -> DpVi<crate::common::Written, AutoNormal, S>,
+    ) -> Self::Done {
         run().plan(self.0.schema())
     }
 }
@@ -190,10 +198,10 @@ fn make(
     budget: Budget,
     steps: u64,
     stated: Option<u64>,
-) -> DpVi<common::Written, AutoNormal, Poisson> {
+) -> DpVi<crate::common::Written, AutoNormal, Poisson> {
     let model = match beside {
         Beside::Curvature => logistic,
-        _ => location as common::Written,
+        _ => location as crate::common::Written,
     };
     let mut run = DpVi::new(model, AutoNormal::new()).budget(budget).steps(steps);
     run = stated.into_iter().fold(run, DpVi::public_records);

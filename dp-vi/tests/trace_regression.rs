@@ -7,8 +7,7 @@ use ppl_core::{Ctx, Distribution, Records, Result, Schema, Shape};
 use ppl_distributions::{Bernoulli, Normal};
 use std::ops::ControlFlow;
 
-mod common;
-use common::{Folder, in_a_square};
+use crate::common::{Folder, in_a_square};
 
 const TRUTH: [f64; 2] = [1.0, -0.5];
 const RECORDS: usize = 3000;

@@ -1,8 +1,6 @@
 //! Convolution and pooling: values, derivatives, both kinds of arguments, both number types, and the edges.
 
-mod common;
-
-use common::{Argument, check, value};
+use crate::common::{Argument, check, value};
 use ppl_core::{Error, Graph, Shape, Var, Window};
 use proptest::prelude::*;
 

@@ -1,8 +1,6 @@
 //! What log probabilities of counts are made of, distribution functions of counts and their inverses: values, derivatives, edges, shapes.
 
-mod common;
-
-use common::{Argument, check, spread, value};
+use crate::common::{Argument, check, spread, value};
 use ppl_core::{Counting, Error, Graph, Var};
 
 /// Numbers between `low` and `high`, irregular.

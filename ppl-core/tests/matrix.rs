@@ -1,8 +1,6 @@
 //! Contractions and matrix algebra: values, derivatives, both kinds of arguments, both number types, and the edges.
 
-mod common;
-
-use common::{Argument, check, spread, value};
+use crate::common::{Argument, check, spread, value};
 use ppl_core::{Einsum, Error, Graph, Plan, Program, Shape, Var, gradient};
 use proptest::prelude::*;
 

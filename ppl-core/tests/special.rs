@@ -1,8 +1,6 @@
 //! Elementwise functions beyond arithmetic: golden values, derivatives, comparisons, and the edges.
 
-mod common;
-
-use common::{Argument, check, value};
+use crate::common::{Argument, check, value};
 use ppl_core::{Binary, Graph, Plan, Program, Scalar, Unary, Var, gradient};
 
 /// A function of every element of one shared vector.
@@ -156,7 +154,7 @@ fn check_unary(
     reference: impl Fn(f64) -> f64,
 ) {
     for shape in [vec![], vec![1], vec![2, 3], vec![0, 2]] {
-        let args = [Argument::new(shape, |record, k| shift + scale * common::spread(1, record, k))];
+        let args = [Argument::new(shape, |record, k| shift + scale * crate::common::spread(1, record, k))];
         check(name, &args, |v| f(v[0]), |values| values[0].iter().map(|&x| reference(x)).collect(), 2e-5);
     }
 }

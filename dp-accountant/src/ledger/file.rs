@@ -50,7 +50,7 @@ use crate::{Budget, Composition, Error, Event, Result};
 #[derive(Debug)]
 pub struct FileLedger {
     ledger: Ledger,
-    file: File,
+    file: Locked,
     path: PathBuf,
     /// The same path, whatever the working directory becomes.
     absolute: PathBuf,
@@ -71,15 +71,16 @@ impl FileLedger {
         let ledger = Ledger::new(budget)?;
         let (header, chain) = Chain::START.seal(&format::header(&ledger)?);
         let mut file = open_file(path, true)?;
-        let found = read_all(&mut file, path)?;
+        let found = read_all(&mut file.0, path)?;
         if !format::is_unfinished_header(&found, &budget)? {
             return Err(Error::LedgerExists { path: shown(path) });
         }
         // The number of a ledger that never was is not taken over. What is written is appended, so what is there has to go.
         let written = file
+            .0
             .set_len(0)
-            .and_then(|()| file.write_all(header.as_bytes()))
-            .and_then(|()| file.sync_all())
+            .and_then(|()| file.0.write_all(header.as_bytes()))
+            .and_then(|()| file.0.sync_all())
             .and_then(|()| sync_folder(folder_of(path)));
         written.map_err(|error| failure(path, &error))?;
         Self::new(ledger, file, path, chain)
@@ -108,23 +109,23 @@ impl FileLedger {
 
     fn resume_if(path: &Path, accepts: impl Fn(Budget) -> Result<()>) -> Result<Self> {
         let mut file = open_file(path, false)?;
-        let bytes = read_all(&mut file, path)?;
+        let bytes = read_all(&mut file.0, path)?;
         let stored = format::read(&bytes, &shown(path))?;
         accepts(*stored.ledger.budget())?;
         // A debit must not be appended to a line that was never finished, or that lacks its line break.
         let repaired = if stored.complete < bytes.len() {
-            file.set_len(stored.complete as u64).and_then(|()| file.sync_all())
+            file.0.set_len(stored.complete as u64).and_then(|()| file.0.sync_all())
         } else if stored.unbroken {
-            file.write_all(b"\n").and_then(|()| file.sync_all())
+            file.0.write_all(b"\n").and_then(|()| file.0.sync_all())
         } else {
             // What the last process wrote and never synchronised has counted here: it must not be lost now.
-            file.sync_all()
+            file.0.sync_all()
         };
         repaired.and_then(|()| sync_folder(folder_of(path))).map_err(|error| failure(path, &error))?;
         Self::new(stored.ledger, file, path, stored.chain)
     }
 
-    fn new(ledger: Ledger, file: File, path: &Path, chain: Chain) -> Result<Self> {
+    fn new(ledger: Ledger, file: Locked, path: &Path, chain: Chain) -> Result<Self> {
         let absolute = std::path::absolute(path).map_err(|error| failure(path, &error))?;
         Ok(Self { ledger, file, path: path.into(), absolute, chain, failed: false })
     }
@@ -173,8 +174,9 @@ impl FileLedger {
         // After a failed fsync the operating system may report success for data that it has dropped: never try again.
         self.failed = true;
         self.file
+            .0
             .write_all(line.as_bytes())
-            .and_then(|()| self.file.sync_data())
+            .and_then(|()| self.file.0.sync_data())
             .map_err(|error| failure(&self.path, &error))?;
         self.failed = false;
         Ok(())
@@ -182,7 +184,7 @@ impl FileLedger {
 
     /// A debit must be where the next process looks for it.
     fn require_place(&self) -> Result<()> {
-        if is_at(&self.file, &self.absolute).map_err(|error| failure(&self.path, &error))? {
+        if is_at(&self.file.0, &self.absolute).map_err(|error| failure(&self.path, &error))? {
             return Ok(());
         }
         let reason =
@@ -211,18 +213,32 @@ impl Ledger {
     }
 }
 
+/// A file whose lock ends with this value.
+///
+/// Closing a file is not enough: a process that another thread starts at the same moment inherits the open file until its
+/// own program begins, and the lock would last as long.
+#[derive(Debug)]
+struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Where this fails, closing the file ends the lock, at the latest when the process ends.
+        let _ = self.0.unlock();
+    }
+}
+
 /// Opens for reading and appending, and locks.
-fn open_file(path: &Path, create: bool) -> Result<File> {
+fn open_file(path: &Path, create: bool) -> Result<Locked> {
     refuse_special(path)?;
     let opened = OpenOptions::new().read(true).append(true).create(create).open(path);
     let file = opened.map_err(|error| failure(path, &error))?;
-    match file.try_lock() {
-        Ok(()) => {}
+    let file = match file.try_lock() {
+        Ok(()) => Locked(file),
         Err(TryLockError::WouldBlock) => return Err(Error::LedgerLocked { path: shown(path) }),
         Err(TryLockError::Error(error)) => return Err(failure(path, &error)),
-    }
+    };
     // Between opening and locking, another file may have been put in its place.
-    if !is_at(&file, path).map_err(|error| failure(path, &error))? {
+    if !is_at(&file.0, path).map_err(|error| failure(path, &error))? {
         let reason = "the file was moved, removed or replaced while it was being opened".into();
         return Err(Error::LedgerFile { path: shown(path), reason });
     }

@@ -62,7 +62,10 @@ pub(super) fn write(path: &Path, checkpoint: &Checkpoint) -> Result<()> {
         }
         Ok(())
     };
-    written().map_err(|error| failure(path, &error))
+    let written = written().map_err(|error| failure(path, &error));
+    // Closing is not enough: a process that another thread starts at this moment inherits the open file, and with it the lock.
+    let _ = file.unlock();
+    written
 }
 
 #[cfg(unix)]

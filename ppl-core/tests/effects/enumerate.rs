@@ -1,6 +1,6 @@
 //! Sums over discrete values, against the same sums written out.
 
-use crate::common::{Choice, Coin, Normal, failure, normal_log_density, records};
+use super::common::{Choice, Coin, Normal, failure, normal_log_density, records};
 use ndarray::{ArrayD, array};
 use ppl_core::handlers::{Seed, Unconstrained, condition, uncondition};
 use ppl_core::{

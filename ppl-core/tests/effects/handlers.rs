@@ -1,6 +1,6 @@
 //! What each handler does, one by one.
 
-use crate::common::{Coin, LogNormal, Normal, normal_log_density, number, records, schema};
+use super::common::{Coin, LogNormal, Normal, normal_log_density, number, records, schema};
 use ndarray::array;
 use ppl_core::handlers::{
     Constrained, Draws, Handled, Handler, LocScale, Reparam, ReplayTrace, Transformed, Unconstrained, block,

@@ -1,6 +1,6 @@
 //! Noise from keys: pinned, of the right law, and of different sites, draws and records independent.
 
-use crate::common::{Coin, Normal, records};
+use super::common::{Coin, Normal, records};
 use ndarray::{ArrayD, Axis};
 use ppl_core::handlers::{seed, uncondition};
 use ppl_core::{

@@ -1,6 +1,6 @@
 //! Laws of the handlers, on random models.
 
-use crate::common::{only, records};
+use super::common::{only, records};
 use ppl_core::handlers::{condition, mask, replay, scale, scope, seed, substitute};
 use ppl_core::strategies::models::{first_rows, model};
 use ppl_core::{
@@ -134,11 +134,11 @@ proptest! {
 #[test]
 fn handlers_go_around_functions_and_around_each_other() {
     fn model(ctx: &mut Ctx) -> Result<()> {
-        ctx.sample("a", crate::common::Normal::new(0.0, 1.0)).map(|_| ())
+        ctx.sample("a", super::common::Normal::new(0.0, 1.0)).map(|_| ())
     }
     let data = records(1);
     let once = simulate(&seed(condition(model, [("a", 0.5)]), 1), &data).unwrap();
-    assert_eq!(once["a"], crate::common::number(0.5));
+    assert_eq!(once["a"], super::common::number(0.5));
     let by_reference = seed(model, 1);
     assert_eq!(simulate(&&by_reference, &data).unwrap(), simulate(&by_reference, &data).unwrap());
 }

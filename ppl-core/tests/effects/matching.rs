@@ -1,6 +1,6 @@
 //! Guides that go with their models, and guides that do not.
 
-use crate::common::{LogNormal, Normal, records};
+use super::common::{LogNormal, Normal, records};
 use ppl_core::handlers::{Draws, ReplayTrace, Unconstrained};
 use ppl_core::{Constraint, Ctx, Distribution, Graph, Result, trace};
 

@@ -1,6 +1,6 @@
 //! Bad models: the message names the site, the shapes, the line, and what to do.
 
-use crate::common::{Normal, failure, number, records};
+use super::common::{Normal, failure, number, records};
 use ndarray::{ArrayD, array};
 use ppl_core::handlers::{block, condition, replay, substitute};
 use ppl_core::{Constraint, Ctx, Distribution, Predictive, Result, Values, simulate};
@@ -110,7 +110,7 @@ fn scales_masks_and_what_leaks() {
         },
         |ctx: &mut Ctx<'_>| {
             let y = leaked(ctx)?;
-            ctx.enumerate("d", crate::common::Coin(0.0.into()), |ctx, z| ctx.factor("inner", z * y))
+            ctx.enumerate("d", super::common::Coin(0.0.into()), |ctx, z| ctx.factor("inner", z * y))
         },
     ] {
         let message = failure(leak);
@@ -155,11 +155,11 @@ fn predictions_that_cannot_be_made() {
 /// Observations outside the support, known while tracing and found in a column, under a handler as without.
 #[test]
 fn observations_outside_the_support() {
-    let public = failure(|ctx| ctx.observe("c", crate::common::Coin(0.0.into()), 0.5));
+    let public = failure(|ctx| ctx.observe("c", super::common::Coin(0.0.into()), 0.5));
     assert_eq!(public, "site 'c': value 0.5 is outside the support (0 or 1)");
     let model = |ctx: &mut Ctx<'_>| {
         ctx.scope("part", |ctx| {
-            ctx.each_record(|ctx, record| ctx.observe("c", crate::common::Coin(0.0.into()), record.get("y")?))
+            ctx.each_record(|ctx, record| ctx.observe("c", super::common::Coin(0.0.into()), record.get("y")?))
         })
     };
     let message = ppl_core::log_density(&model, &records(3), &Values::new()).unwrap_err().to_string();

@@ -1,6 +1,6 @@
 //! Plates: shapes, copies, terms, and mistakes.
 
-use crate::common::{Normal, failure, normal_log_density, records, schema};
+use super::common::{Normal, failure, normal_log_density, records, schema};
 use ndarray::{ArrayD, Axis, array};
 use ppl_core::handlers::{Unconstrained, seed};
 use ppl_core::{

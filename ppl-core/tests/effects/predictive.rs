@@ -1,6 +1,6 @@
 //! Predictions against closed forms and against one run at a time.
 
-use crate::common::{LogNormal, Normal, normal_log_density};
+use super::common::{LogNormal, Normal, normal_log_density};
 use ndarray::{Array1, ArrayD, Axis, array};
 use ppl_core::handlers::{condition, seed, uncondition};
 use ppl_core::{Column, Ctx, Predictive, Records, Result, Values, log_density, simulate};

@@ -1,6 +1,6 @@
 //! Rows by index and their transpose: values, derivatives, and what a bad index does.
 
-use crate::common::{Case, distinct, shape_of};
+use super::common::{Case, distinct, shape_of};
 use ndarray::{Array1, ArrayD, IxDyn, array};
 use ppl_core::{
     Column, Error, Graph, MaterialisedGradient, Plan, Program, Record, RecordGradient, Records, Shape,

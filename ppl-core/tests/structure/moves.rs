@@ -1,6 +1,6 @@
 //! Axes in another order, parts of axes, arrays side by side.
 
-use crate::common::{Case, distinct, shape_and_axis};
+use super::common::{Case, distinct, shape_and_axis};
 use ndarray::{ArrayD, Axis, IxDyn, Slice, concatenate, stack};
 use ppl_core::{Graph, Plan, Program, Shape, Var};
 use proptest::prelude::*;

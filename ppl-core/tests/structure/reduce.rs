@@ -1,6 +1,6 @@
 //! Reductions of an axis and functions along one.
 
-use crate::common::{Case, distinct, shape_and_axis};
+use super::common::{Case, distinct, shape_and_axis};
 use ndarray::{ArrayD, ArrayView1, Axis, arr0};
 use ppl_core::{Graph, Plan, Program, Shape, Var, gradient};
 use proptest::prelude::*;

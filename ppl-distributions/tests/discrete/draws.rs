@@ -1,6 +1,6 @@
 //! Draws: the distribution they have, the support they lie in, and that quantiles are the smallest integers they say.
 
-use crate::common::{CASES, build, evaluate, parameters, set};
+use super::common::{CASES, build, evaluate, parameters, set};
 use ppl_core::{Graph, Noise, NoiseKind, Plan, Program, Shape};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Golden values of 110 digits.
 
-use crate::common::{evaluate, parameters};
+use super::common::{evaluate, parameters};
 use ppl_core::{Graph, Scalar};
 use std::collections::BTreeMap;
 
@@ -98,7 +98,7 @@ fn programs_in_single_precision_agree() {
         let (rounded, x) = (single(&row.parameters), single(&row.x));
         let moderate = |x: &f64| *x == 0.0 || (1e-6..=1e4).contains(&x.abs());
         let graph = Graph::new();
-        let distribution = crate::common::build(row.name, &graph, &parameters(&graph, &rounded, true));
+        let distribution = super::common::build(row.name, &graph, &parameters(&graph, &rounded, true));
         // A step of the noise moves a quantile where it is close to the end of its range.
         if distribution.validate().is_err() || row.quantity == "quantile" {
             continue;

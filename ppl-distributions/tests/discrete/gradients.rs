@@ -1,6 +1,6 @@
 //! Derivatives of log probabilities and distribution functions, against finite differences.
 
-use crate::common::{CASES, build, parameters, set};
+use super::common::{CASES, build, parameters, set};
 use ppl_core::{Graph, Plan, Program, Value, Var, gradient};
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Shapes, supports, refusals, and sums of probabilities.
 
-use crate::common::{CASES, build, evaluate, parameters};
+use super::common::{CASES, build, evaluate, parameters};
 use ndarray::{ArrayD, array};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Plan, Program, Shape, Value};
 use ppl_distributions::{

@@ -65,7 +65,7 @@ fn after_a_write_that_failed_no_debit_is_taken() {
     let mut stored = Stored::new();
     // The same file, which refuses to be written: the disk is full, say.
     let read_only = File::open(&stored.path).expect("opened for reading");
-    let writable = std::mem::replace(&mut stored.ledger().file, read_only);
+    let writable = std::mem::replace(&mut stored.ledger().file, Locked(read_only));
     let error = stored.ledger().debit(release(), 1).unwrap_err();
     assert!(matches!(error, Error::LedgerFile { .. }), "{error}");
     assert!(error.to_string().contains("spent.ledger"), "{error}");
@@ -83,7 +83,7 @@ fn after_a_line_that_did_not_reach_the_disk_no_debit_is_taken() {
     // What takes every byte and can bring none to a disk.
     let (reader, writer) = std::io::pipe().expect("a pipe");
     let pipe = File::from(OwnedFd::from(writer));
-    let writable = std::mem::replace(&mut stored.ledger().file, pipe);
+    let writable = std::mem::replace(&mut stored.ledger().file, Locked(pipe));
     let error = stored.ledger().append("2 [] #0\n").unwrap_err();
     assert!(matches!(error, Error::LedgerFile { .. }), "{error}");
     stored.ledger().file = writable;

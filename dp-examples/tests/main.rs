@@ -1,0 +1,8 @@
+//! Tests of the public interface: the programs.
+//!
+//! One program, because each program is linked with everything that the crate depends on.
+
+mod bench;
+mod examples;
+mod programs;
+mod utility;

@@ -1,0 +1,22 @@
+//! Tests of the public interface: private variational inference.
+//!
+//! One program, because each program is linked with everything that the crate depends on.
+
+mod allocations;
+mod checkpoint_killed;
+mod checkpoints;
+mod common;
+mod exact_noise;
+mod examples;
+mod fits;
+mod gradients;
+mod guides;
+mod hand_written;
+mod noise_aware;
+mod number_of_records;
+mod optimisers;
+mod payments;
+mod plans;
+mod report;
+mod streams;
+mod trace_regression;

@@ -1,0 +1,8 @@
+//! Tests of the public interface: distributions.
+//!
+//! One program, because each program is linked with everything that the crate depends on.
+
+mod discrete;
+mod listings;
+mod multivariate;
+mod polya_gamma;
