@@ -197,7 +197,7 @@ struct Builder<'p> {
 }
 
 /// Fewest elements of a column for which inner products are taken record by record.
-const WIDE_COLUMN: usize = 16;
+pub(crate) const WIDE_COLUMN: usize = 16;
 
 impl<'p> Builder<'p> {
     fn new(program: &'p Program, outputs_by_record: &[usize]) -> Self {

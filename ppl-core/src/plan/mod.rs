@@ -35,6 +35,8 @@ use dots::RunDots;
 pub use explain::{Explanation, StepExplanation};
 use fused::{CHUNK, Memory};
 use gather::{ask, gather, gather_all, gather_records};
+#[cfg(any(test, feature = "proptest"))]
+pub(crate) use layout::WIDE_COLUMN;
 use layout::{Layout, Step};
 use ndarray::Array2;
 use place::Place;

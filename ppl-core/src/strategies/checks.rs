@@ -5,8 +5,8 @@ use super::programs::{Choices, Menu, grow};
 use crate::diff::{gradient, hessian_vector, jacobian_vector};
 use crate::graph::{Graph, Kind};
 use crate::model::record::Record;
-use crate::op::Op;
-use crate::plan::Plan;
+use crate::op::{Input, Linear, Op, Shaping};
+use crate::plan::{Plan, WIDE_COLUMN};
 use crate::program::Program;
 use crate::record_gradient::{MaterialisedGradient, RecordGradient};
 use crate::records::{Column, Records};
@@ -87,7 +87,24 @@ fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
 }
 
-/// The plan and the interpreter give the same numbers, a record gives the same alone and in a batch, exact simplification
+/// Which values contain inner products of a wide column, or are made of them. A plan may add the terms of these in another order
+/// than the interpreter, so that they agree to rounding only: the tests of `plan::dots` bound the difference.
+fn reordered(program: &Program) -> Vec<bool> {
+    let count = program.instructions.len();
+    let (mut wide, mut reordered) = (vec![false; count], vec![false; count]);
+    for (index, instruction) in program.instructions.iter().enumerate() {
+        let any = |of: &[bool]| instruction.args.iter().any(|&arg| of[arg]);
+        wide[index] = match &instruction.op {
+            Op::Input(Input::Column { .. }) => instruction.shape.elements() >= WIDE_COLUMN,
+            Op::Shaping(Shaping::Reshape(_)) => any(&wide),
+            _ => false,
+        };
+        reordered[index] = any(&reordered) || (instruction.op == Op::Linear(Linear::Inner) && any(&wide));
+    }
+    reordered
+}
+
+/// The plan and the interpreter give the same numbers (but for inner products of wide columns), a record gives the same alone and in a batch, exact simplification
 /// changes no bit, a listing has a line for each operation, and a program that was written down is the same when it is read.
 ///
 /// # Panics
@@ -123,8 +140,10 @@ pub fn values(bytes: &[u8]) {
             plan.set(name, values).expect("as many numbers as the input takes");
         }
     }
+    let reordered = reordered(&program);
     let batch: Vec<u64> = (0..RECORDS as u64).collect();
     for output in 0..outputs.len() {
+        let in_one_order = !reordered[program.outputs[output]];
         let together = plan.evaluate(&leaves.records, &batch, output).expect("records that fit");
         for &record in &batch {
             let given = Some((&leaves.records, record));
@@ -135,7 +154,10 @@ pub fn values(bytes: &[u8]) {
             for (element, &slow) in slow[output].iter().enumerate() {
                 let (alone, fast) = (alone[[0, element]], together[[record as usize, element]]);
                 assert!(same(alone, fast), "alone {alone}, in a batch {fast}\n{program}");
-                assert!(same(slow, fast), "output {output}: interpreted {slow}, planned {fast}\n{program}");
+                assert!(
+                    !in_one_order || same(slow, fast),
+                    "output {output}: interpreted {slow}, planned {fast}\n{program}"
+                );
                 let simple = simple[output][element];
                 assert!(same(slow, simple), "written {slow}, simplified {simple}\n{program}{exact}");
             }
@@ -456,5 +478,29 @@ pub fn damage(bytes: &[u8]) {
         interpreted(&program.simplified(), &given, None);
         let mut plan = Plan::<f64>::new(&program);
         plan.run();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::Array2;
+
+    #[test]
+    fn only_inner_products_of_wide_columns_and_what_they_make_are_reordered() {
+        let column = |width: usize| {
+            Column::from(Array2::from_shape_fn((3, width), |(i, j)| 1.0 / (1 + i * width + j) as f64))
+        };
+        let records =
+            Records::from_columns([("wide", column(WIDE_COLUMN)), ("narrow", column(WIDE_COLUMN - 1))])
+                .unwrap();
+        let graph = Graph::new();
+        let record = Record::new(&graph, records.schema());
+        let weights = |name: &str, width: usize| graph.input(name, [width]).unwrap();
+        let wide = record.get("wide").unwrap().inner(weights("w", WIDE_COLUMN));
+        let narrow = record.get("narrow").unwrap().inner(weights("v", WIDE_COLUMN - 1));
+        let program = program(&graph, &[wide, wide.exp() + narrow, narrow.exp()]);
+        let found: Vec<bool> = program.outputs.iter().map(|&output| reordered(&program)[output]).collect();
+        assert_eq!(found, [true, true, false]);
     }
 }
