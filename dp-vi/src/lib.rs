@@ -58,86 +58,54 @@
 //!
 //! Coming from NumPyro or d3p? [`migration`] says what goes by which name, and what is different.
 
-mod amortised;
-#[cfg(test)]
-mod audit_tests;
-#[cfg(test)]
-mod audits_of_modes;
-mod charges;
-mod checkpoint;
-mod clip;
-mod curvature;
-mod deviation;
-mod dp_vi;
-mod draws;
+mod cost;
 mod error;
-mod gradients;
-mod grid;
-mod guide;
 mod guides;
-mod hessian;
-mod initial;
-mod linear_algebra;
-mod mechanism;
 pub mod migration;
-mod noise_aware;
 mod objective;
 mod optimiser;
-mod planner;
-mod posterior;
-mod prior;
-mod quantile;
-mod record_noise;
-mod report;
+mod outcome;
+mod plan;
 mod run;
-#[cfg(test)]
-mod scheme_audit_tests;
-mod schemes;
-mod sensitive;
-mod simulation;
-mod start;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 mod summaries;
-mod tail;
-mod trace_regression;
-mod traced;
-mod training;
-mod vanilla;
-mod weights;
+mod wall;
 
-pub use amortised::Amortised;
-pub use checkpoint::Checkpoint;
-pub use clip::{ClipNorm, Clipping, SMALLEST_CLIP_NORM, Sensitivity};
-pub use curvature::CurvatureShape;
-pub use dp_vi::{DpVi, Fit};
-pub use draws::Draws;
 pub use error::{Error, Result};
-pub use gradients::Gradients;
-pub use grid::PrivacyNoise;
-pub use guide::{Guide, GuideParameter, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
+pub use guides::amortised::Amortised;
+pub use guides::guide::{
+    Guide, GuideParameter, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues,
+};
 pub use guides::{
     AutoDelta, AutoGuideList, AutoLaplace, AutoLowRankMultivariateNormal, AutoMultivariateNormal, AutoNormal,
     HandWritten,
 };
-pub use initial::Start;
-pub use mechanism::{GaussianSum, PrivateGradient};
-pub use noise_aware::NoiseAware;
+pub use objective::draws::Draws;
+pub use objective::gradients::Gradients;
+pub use objective::initial::Start;
+pub use objective::weights::{GivenWeights, RecordWeights};
 pub use optimiser::{
     AdaDp, Chain, Momentum, ParameterLayout, SavedState, ScaleByAdaGrad, ScaleByAdam, ScaleByName,
     ScaleByRms, ScaleBySchedule, ScaleByYogi, Schedule, StepIndex, Transformation, Update, ada_grad, adam,
     momentum, rms_prop, sgd, yogi,
 };
-pub use planner::{Correction, CurvaturePlan, PrivacyPlan};
-pub use posterior::Posterior;
-pub use quantile::Quantile;
-pub use report::{PrivacyReport, Release};
-pub use run::{Proceed, Progress};
-pub use sensitive::Sensitive;
-pub use start::PrivateStart;
+pub use outcome::correction::noise_aware::NoiseAware;
+pub use outcome::posterior::Posterior;
+pub use outcome::report::{PrivacyReport, Release};
+pub use plan::settings::{Correction, CurvaturePlan, PrivacyPlan};
+pub use run::checkpoint::Checkpoint;
+pub use run::dp_vi::{DpVi, Fit};
+pub use run::drive::{Proceed, Progress};
+pub use run::training::Training;
 pub use summaries::{Field, Histogram, NoisyMean, NoisyQuantile, Range, Summaries};
-pub use training::Training;
-pub use weights::{GivenWeights, RecordWeights};
+pub use wall::adder::PrivacyNoise;
+pub use wall::bound::clip::{ClipNorm, Clipping, SMALLEST_CLIP_NORM, Sensitivity};
+pub use wall::bound::quantile::Quantile;
+pub use wall::curvature::CurvatureShape;
+pub use wall::gradient::{GaussianSum, PrivateGradient};
+pub use wall::sensitive::Sensitive;
+pub use wall::start::PrivateStart;
 
 /// The README's example, compiled and run with the documentation's.
 #[cfg(doctest)]

@@ -2,7 +2,7 @@
 
 use super::{location, name_of};
 use crate::error::Result;
-use crate::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
+use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
 use ppl_core::{Noise, SiteKind};
 
 /// A point for every latent value, made from the model: the mode of the posterior (*maximum a posteriori*).

@@ -1,7 +1,9 @@
 //! Guides that are written like models.
 
 use crate::error::Result;
-use crate::guide::{Guide, GuideParameter, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
+use crate::guides::guide::{
+    Guide, GuideParameter, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues,
+};
 use ppl_core::handlers::Handler;
 use ppl_core::{Constraint, Distribution, Error, Message, Model, Noise, Shape, SiteKind, Trace, Var, trace};
 use std::cell::RefCell;

@@ -2,7 +2,7 @@
 
 use super::{location, start};
 use crate::error::Result;
-use crate::guide::{GuideProgram, GuideSite, Marginal, ParameterValues};
+use crate::guides::guide::{GuideProgram, GuideSite, Marginal, ParameterValues};
 use ppl_core::{SiteKind, Var};
 
 /// The unconstrained values of the latent sites one after the other, `n` elements. Parameters of the model are points beside it.

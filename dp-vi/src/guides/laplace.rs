@@ -2,7 +2,7 @@
 
 use super::AutoDelta;
 use crate::error::Result;
-use crate::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
+use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
 use ppl_core::Noise;
 
 /// Laplace's approximation, made from the model: a normal around the mode of the unconstrained latent values, with the curvature there;

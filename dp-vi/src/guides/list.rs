@@ -1,7 +1,7 @@
 //! Several guides side by side.
 
 use crate::error::{Error, Result};
-use crate::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
+use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
 use ppl_core::Noise;
 
 /// Sites split between several guides, which are independent of each other: some by name, the rest to one guide.

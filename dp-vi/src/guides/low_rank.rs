@@ -3,7 +3,7 @@
 use super::joint::Joint;
 use super::{INITIAL_SCALE, NORMAL_ENTROPY, check_scale};
 use crate::error::{Error, Result};
-use crate::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
+use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
 use ndarray::Array2;
 use ppl_core::{Noise, NoiseKind};
 use std::f64::consts::PI;

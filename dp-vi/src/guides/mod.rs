@@ -10,7 +10,9 @@
 //! | `list` | several of them side by side | |
 //! | `hand_written` | as the user says | as the user says |
 
+pub(crate) mod amortised;
 mod delta;
+pub(crate) mod guide;
 mod hand_written;
 mod joint;
 mod laplace;
@@ -30,7 +32,7 @@ pub use multivariate_normal::AutoMultivariateNormal;
 pub use normal::AutoNormal;
 
 use crate::error::{Error, Result};
-use crate::guide::{GuideProgram, GuideSite};
+use crate::guides::guide::{GuideProgram, GuideSite};
 use ppl_core::Var;
 
 /// `½ ln(2πe)`, the entropy of a standard normal.

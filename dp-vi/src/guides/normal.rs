@@ -2,7 +2,7 @@
 
 use super::{INITIAL_SCALE, NORMAL_ENTROPY, check_scale, location, name_of};
 use crate::error::Result;
-use crate::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
+use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
 use ppl_core::{Noise, NoiseKind, SiteKind};
 
 /// Independent normals for all unconstrained latent values ("mean field"), made from the model; parameters of the model

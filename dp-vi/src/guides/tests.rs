@@ -1,16 +1,16 @@
 //! Guides against formulas and against each other: gradients of the bound, entropies, marginals.
 
 use super::*;
-use crate::draws::Draws;
-use crate::gradients::Gradients;
-use crate::guide::{Guide, GuideTarget, ParameterValues};
-use crate::linear_algebra::cholesky;
-use crate::objective::{Objective, Recipe};
+use crate::guides::guide::{Guide, GuideTarget, ParameterValues};
+use crate::objective::draws::Draws;
+use crate::objective::gradients::Gradients;
+use crate::objective::noise_feed::NoiseFeed;
+use crate::objective::programs::{Objective, Recipe};
+use crate::objective::traced::Traced;
+use crate::objective::weights::RecordWeights;
 use crate::optimiser::ParameterLayout;
-use crate::sensitive::Sensitive;
-use crate::simulation::NoiseFeed;
-use crate::traced::Traced;
-use crate::weights::RecordWeights;
+use crate::outcome::correction::linear_algebra::cholesky;
+use crate::wall::sensitive::Sensitive;
 use ndarray::{Array1, Array2, ArrayD, arr1, arr2};
 use ppl_core::{
     Column, Constraint, Ctx, Distribution, Graph, Noise, NoiseKind, Plan, Program, Records, SiteKind,

@@ -1,7 +1,7 @@
 //! Audits of the summaries from outside: do their outcomes tell two neighbours apart as well as the ledger was told, no better?
 
 use super::{Range, Summaries};
-use crate::sensitive::Sensitive;
+use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Accountant, Budget, Ledger, Mechanism, Relation};
 use dp_sampler::Seed;
 use ppl_core::{Column, Records};

@@ -3,7 +3,7 @@
 use super::mean::{sums, unit};
 use super::{NoisyMean, Summaries, check_bounds};
 use crate::error::Result;
-use crate::objective::without_the_value;
+use crate::objective::programs::without_the_value;
 use dp_accountant::Purse;
 use ppl_core::{Model, Values, log_density};
 
@@ -66,7 +66,7 @@ impl Summaries<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sensitive::Sensitive;
+    use crate::wall::sensitive::Sensitive;
     use dp_accountant::{Budget, Ledger, Relation};
     use dp_sampler::Seed;
     use ndarray::{Array1, arr0};

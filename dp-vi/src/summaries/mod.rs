@@ -14,7 +14,7 @@ pub use mean::NoisyMean;
 pub use quantile::{NoisyQuantile, Range};
 
 use crate::error::{Error, Result};
-use crate::sensitive::Sensitive;
+use crate::wall::sensitive::Sensitive;
 use dp_sampler::{Purpose, RoundedGaussianNoise, Seed};
 use ppl_core::Records;
 

@@ -1,0 +1,5 @@
+//! What releases cost: the events of sampling schemes, all events of a run, and what is not drawn exactly.
+
+pub(crate) mod charges;
+pub(crate) mod deviation;
+pub(crate) mod pricing;

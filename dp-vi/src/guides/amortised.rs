@@ -1,0 +1,407 @@
+//! Latent values of single records, drawn by a guide that sees the record.
+
+use ppl_core::handlers::Handler;
+use ppl_core::{Constraint, Ctx, Drawing, Error, Message, Model, Result, Shape, SiteKind, Source, Var};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// A model whose records have latent values of their own, with a guide that draws them: a model of shared values again, as every guide of
+/// shared values serves.
+///
+/// ```text
+/// ln p(x_i | θ)  ≥  E[ ln p(x_i, z_i | θ) − ln q(z_i | x_i, φ) ],    z_i = g_φ(x_i, ε_i),  ε_i ~ N(0, I)
+/// ```
+///
+/// The guide is a function like the model, run before it. In [`each_record`](Ctx::each_record) it samples the latent values that the model
+/// samples there, by the same names, from distributions that may depend on the record (*amortised*: no number is kept for any record).
+/// Its parameters ([`Ctx::param`]) are parameters of the whole, optimised beside those of the model and read from the posterior under
+/// their names. Each record's term has a fresh ε_i at every step.
+///
+/// # Privacy
+/// A record's term is a function of this record, of shared values and of the ε_i of its step, which is neither released nor used again, and comes from
+/// streams of the secret seed that nothing else draws from. Clipping and noise protect the record as ever, the gradients of φ being clipped
+/// together with the others. The proof, step by step:
+///
+/// 1. *Noise goes with the place in the batch.* In step t the record at place j of the batch gets the noise e_tj. All e_tj are independent of each other, of
+///    the batches and of the mechanism's noise, and have the same law: each place takes random words of its own, of which numbers are
+///    made in the same way. (Exactly, in floating point too: normals are made in pairs, and no pair is shared by two places.)
+/// 2. *It might as well be the record's.* Whom a place belongs to depends on who else is in the batch. But given all batches, the noises of the
+///    records that are drawn are independent and have that law, whichever places they are at. So a step's release, given all that was released before
+///    and the batches, has the law that it would have if each record i had noise E_ti of its own, drawn for it whether it is in the batch or not (one for each
+///    time that it is drawn, where it may be drawn more than once). Hence the whole run has that law, for batches of any scheme: full,
+///    independent from step to step, or parts of an epoch.
+/// 3. *Given the noise of all records, it is an ordinary run.* Fix all E_ti, those of a record that only one of two neighbours has among them. Then a
+///    record's contribution at step t is a function of its row and of what was released before, of norm at most C, so the run is what the
+///    accountant takes it for: for neighbours D, D′ and every ε, with H the hockey-stick divergence of order e^ε,
+///    `H(M_E(D) ‖ M_E(D′)) ≤ δ(ε)`.
+/// 4. *And so it is without.* E has the same law for D and D′, and H is jointly convex, so
+///    `H(M(D) ‖ M(D′)) = H(𝔼 M_E(D) ‖ 𝔼 M_E(D′)) ≤ 𝔼 H(M_E(D) ‖ M_E(D′)) ≤ δ(ε)`.
+///
+/// Step 2 is where the places matter: with noises that were not of one law, or not independent, a further record would change the joint law of the
+/// others' noise by pushing them to other places, and 4 would not apply.
+///
+/// Drawing z_i for a record with the released φ is a function of the record, and as sensitive as it is.
+///
+/// # Errors
+/// Running it fails if guide and model have not the same latent values of records, with the same shapes and supports, if the guide samples
+/// outside `each_record` (shared values have a guide of their own) or observes, or if a distribution's draws have no derivative.
+///
+/// # References
+/// Kingma, Welling 2014, arXiv 1312.6114 (auto-encoding variational Bayes).
+///
+/// ```
+/// use dp_vi::{Amortised, AutoNormal, DpVi, Sensitive};
+/// use ppl_core::{Constraint, Ctx, Records, Result};
+/// use ppl_distributions::Normal;
+///
+/// // Two noisy readings of one value of each person.
+/// fn model(ctx: &mut Ctx) -> Result<()> {
+///     let centre = ctx.sample("centre", Normal::new(0.0, 10.0))?;
+///     ctx.each_record(|ctx, record| {
+///         let value = ctx.sample("value", Normal::new(centre, 1.0))?;
+///         ctx.observe("reading", Normal::new(value, 0.5), record.get("reading")?)
+///     })
+/// }
+/// fn guide(ctx: &mut Ctx) -> Result<()> {
+///     let slope = ctx.param("slope", 0.5, Constraint::Real)?;
+///     let offset = ctx.param("offset", 0.0, Constraint::Real)?;
+///     let scale = ctx.param("scale", 1.0, Constraint::Positive)?;
+///     ctx.each_record(|ctx, record| {
+///         ctx.sample("value", Normal::new(offset + slope * record.get("reading")?, scale))?;
+///         Ok(())
+///     })
+/// }
+///
+/// let readings: Vec<f64> = (0..200).map(|i| 3.0 + ((i * 37) % 100) as f64 / 50.0 - 1.0).collect();
+/// let records = Sensitive::new(Records::from_columns([("reading", readings)])?);
+/// let fit = DpVi::new(Amortised::new(model, guide), AutoNormal::new()).without_privacy().fit(&records)?;
+/// assert!((fit.posterior().mean("centre")?[[]] - 3.0).abs() < 0.2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Amortised<M, G> {
+    model: M,
+    guide: G,
+}
+
+impl<M: Model, G: Model> Amortised<M, G> {
+    /// The model, with a guide of the latent values inside its `each_record`.
+    pub fn new(model: M, guide: G) -> Self {
+        Self { model, guide }
+    }
+}
+
+impl<M: Model, G: Model> Model for Amortised<M, G> {
+    fn run(&self, ctx: &mut Ctx<'_>) -> Result<()> {
+        let drawn = Rc::new(Drawn::default());
+        ctx.with(Encoder(Rc::clone(&drawn)), |ctx| self.guide.run(ctx))?;
+        ctx.with(Decoder(Rc::clone(&drawn)), |ctx| self.model.run(ctx))?;
+        drawn.check_used()
+    }
+}
+
+/// What the guide has drawn, by name.
+#[derive(Default)]
+struct Drawn<'g> {
+    sites: RefCell<BTreeMap<String, DrawnSite<'g>>>,
+    /// Sites on their way through the handlers, innermost last; nothing for statements that are no draws.
+    under_way: RefCell<Vec<Option<String>>>,
+}
+
+struct DrawnSite<'g> {
+    value: Var<'g>,
+    shape: Shape,
+    support: Constraint,
+    line: Source,
+    used: Cell<bool>,
+}
+
+impl Drawn<'_> {
+    fn check_used(&self) -> Result<()> {
+        match self.sites.borrow().iter().find(|(_, site)| !site.used.get()) {
+            None => Ok(()),
+            Some((name, site)) => Err(Error::Guide(format!(
+                "the guide samples '{name}' of each record ({}), which is no latent value inside each_record of the model; name it as \
+                 the model does, or take it out of the guide",
+                site.line
+            ))),
+        }
+    }
+}
+
+/// Has the guide's sites drawn from noise of each record, and their log densities taken off.
+struct Encoder<'g>(Rc<Drawn<'g>>);
+
+impl<'g> Handler<'g> for Encoder<'g> {
+    fn process(&self, message: &mut Message<'g>) -> Result<()> {
+        let wrong = |told: String| Err(Error::Guide(told));
+        let mut under_way = None;
+        match message.kind {
+            SiteKind::Latent if !message.per_record => {
+                return wrong(
+                    "this value is shared by all records; a guide of the records' own values samples inside each_record only: \
+                     move it there, or make it a parameter"
+                        .to_owned(),
+                );
+            }
+            SiteKind::Observed | SiteKind::Factor => {
+                return wrong(
+                    "a guide has latent values and parameters only: move this statement to the model"
+                        .to_owned(),
+                );
+            }
+            SiteKind::Latent => {
+                if !message.distribution.as_ref().is_some_and(|distribution| distribution.reparameterised()) {
+                    return wrong(
+                        "draws from this distribution have no derivative by its parameters; sum a discrete value out in the model \
+                         (ctx.enumerate), or choose a continuous distribution"
+                            .to_owned(),
+                    );
+                }
+                under_way = Some(message.name.clone());
+                // A term of the record's, with a minus; under a name of its own, since the model has a site of this one.
+                message.name = format!("guide/{}", message.name);
+                message.kind = SiteKind::Observed;
+                if message.drawing == Drawing::No {
+                    message.drawing = Drawing::Inputs;
+                }
+                let scale = message.scale.map_or(1.0.into(), |scale| scale).on(message.graph());
+                message.scale = Some((-scale).into());
+            }
+            _ => {}
+        }
+        self.0.under_way.borrow_mut().push(under_way);
+        Ok(())
+    }
+
+    fn post_process(&self, message: &mut Message<'g>) -> Result<()> {
+        let (Some(Some(name)), Some(value)) = (self.0.under_way.borrow_mut().pop(), message.value) else {
+            return Ok(());
+        };
+        let (shape, support, line) = (message.shape()?, message.support(), message.source_line);
+        let site = DrawnSite { value, shape, support, line, used: Cell::new(false) };
+        self.0.sites.borrow_mut().insert(name, site);
+        Ok(())
+    }
+}
+
+/// Gives the model's sites what the guide has drawn; their priors stay in the record's term.
+struct Decoder<'g>(Rc<Drawn<'g>>);
+
+impl<'g> Handler<'g> for Decoder<'g> {
+    fn process(&self, message: &mut Message<'g>) -> Result<()> {
+        let latent = message.kind == SiteKind::Latent && message.per_record && message.value.is_none();
+        if !latent || message.enumerable {
+            return Ok(());
+        }
+        let (name, shape, support) = (&message.name, message.shape()?, message.support());
+        let sites = self.0.sites.borrow();
+        let Some(site) = sites.get(name) else {
+            return Err(Error::Guide(format!(
+                "the guide has no latent value '{name}' of shape {shape} inside each_record; sample it there, or sum it out in the \
+                 model (ctx.enumerate, if it is discrete)"
+            )));
+        };
+        if site.shape != shape || site.support != support {
+            return Err(Error::Guide(format!(
+                "'{name}' is of shape {shape} and must be {support} in the model, and in the guide ({}) of shape {} and {}; make them the \
+                 same",
+                site.line, site.shape, site.support
+            )));
+        }
+        site.used.set(true);
+        message.give(site.value)?;
+        message.kind = SiteKind::Observed;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wall::gradient::{PrivateGradient, Protection};
+    use crate::{AutoNormal, DpVi, Gradients, PrivacyNoise, Sensitive};
+    use dp_accountant::{Budget, Relation};
+    use dp_sampler::{FullBatch, Seed};
+    use ndarray::{Array1, Array2};
+    use ppl_core::{Column, Graph, RecordGradient, Records};
+    use ppl_distributions::{Bernoulli, LogNormal, Normal};
+
+    /// Two features of each record, made by one hidden number: `x = w z + 0.5 ε`.
+    fn model(ctx: &mut Ctx<'_>) -> Result<()> {
+        let w = ctx.param("w", Array1::from(vec![1.0, 0.0]), Constraint::Real)?;
+        ctx.each_record(|ctx, record| {
+            let z = ctx.sample("z", Normal::new(0.0, 1.0))?;
+            ctx.observe("x", Normal::new(w * z, 0.5), record.get("x")?)
+        })
+    }
+
+    fn guide(ctx: &mut Ctx<'_>) -> Result<()> {
+        let slope = ctx.param("slope", Array1::from(vec![0.5, 0.0]), Constraint::Real)?;
+        let scale = ctx.param("scale", 1.0, Constraint::Positive)?;
+        ctx.each_record(|ctx, record| {
+            ctx.sample("z", Normal::new(slope.dot(record.get("x")?), scale)).map(|_| ())
+        })
+    }
+
+    /// Records, and the second moments of their features.
+    fn records() -> (Sensitive<Records>, [f64; 3]) {
+        let x = Array2::from_shape_fn((400, 2), |(i, j)| {
+            let (a, b) = ((i as f64 * 0.618_034).fract() - 0.5, (i as f64 * 0.414_214).fract() - 0.5);
+            if j == 0 { 4.0 * a + b } else { 3.0 * a - 1.5 * b }
+        });
+        let moment = |j: usize, k: usize| x.column(j).dot(&x.column(k)) / 400.0;
+        let moments = [moment(0, 0), moment(0, 1), moment(1, 1)];
+        (Sensitive::new(Records::from_columns([("x", x)]).unwrap()), moments)
+    }
+
+    /// With a linear encoder the bound is tight, so its maximum is that of the likelihood, which is known (Tipping, Bishop 1999): with
+    /// (λ, u) the largest eigenvalue of the second moments and its vector, `w = u √(λ − s²)`, and the encoder `wᵀx/(‖w‖² + s²)` with
+    /// variance `s²/(‖w‖² + s²)`.
+    #[test]
+    fn a_linear_encoder_finds_the_principal_component() {
+        let (records, [a, b, c]) = records();
+        let fit = DpVi::new(Amortised::new(model, guide), AutoNormal::new())
+            .without_privacy()
+            .steps(3000)
+            .seed(Seed::for_tests(3))
+            .fit(&records)
+            .unwrap();
+        let lambda = 0.5 * (a + c) + (0.25 * (a - c).powi(2) + b * b).sqrt();
+        let length = (b * b + (lambda - a).powi(2)).sqrt();
+        let norm = (lambda - 0.25).sqrt();
+        let w = [b / length * norm, (lambda - a) / length * norm];
+        let found = |name: &str| fit.posterior().mean(name).unwrap();
+        // The maximum has a mirror image; what is left is the noise of the draws in averages over 1,500 steps.
+        let side = found("w")[0].signum() * w[0].signum();
+        for k in 0..2 {
+            let (w, slope) = (side * w[k], side * w[k] / lambda);
+            assert!((found("w")[k] - w).abs() < 0.02 * norm, "{} {w}", found("w")[k]);
+            assert!((found("slope")[k] - slope).abs() < 0.02 / norm, "{} {slope}", found("slope")[k]);
+        }
+        let scale = (0.25 / lambda).sqrt();
+        assert!((found("scale")[[]] - scale).abs() < 0.02 * scale, "{} {scale}", found("scale")[[]]);
+    }
+
+    #[test]
+    fn a_private_run_repeats_with_its_seed_and_differs_without() {
+        let (records, _) = records();
+        let budget = Budget { epsilon: 2.0, delta: 1e-4, relation: Relation::AddRemove };
+        for (noise, gradients) in [
+            (PrivacyNoise::Continuous, Gradients::Aligned),
+            (PrivacyNoise::Exact, Gradients::Aligned),
+            (PrivacyNoise::Continuous, Gradients::Vanilla),
+        ] {
+            let fit = |seed| {
+                let vi = DpVi::new(Amortised::new(model, guide), AutoNormal::new()).budget(budget).steps(50);
+                let vi = vi.noise(noise).gradients(gradients).seed(Seed::for_tests(seed));
+                let fit = vi.fit(&records).unwrap();
+                assert!(fit.privacy().epsilon.as_ref().unwrap().upper <= 2.0);
+                fit.posterior().mean("w").unwrap()
+            };
+            assert_eq!(fit(1), fit(1));
+            assert_ne!(fit(1), fit(2));
+        }
+    }
+
+    /// One record whose gradient is its noise, far from the clip norm: what is released less the noise of the mechanism is
+    /// the record's.
+    ///
+    /// n = 40,000; standard errors 1/√n and √(2/n); four comparisons at 5.5 standard errors, α < 2e-7.
+    #[test]
+    fn noise_of_records_is_fresh_normal_and_not_that_of_the_mechanism() {
+        let n = 40_000_usize;
+        let records = Sensitive::new(Records::from_columns([("x", vec![0.0])]).unwrap());
+        let graph = Graph::new();
+        let a = graph.input("a", 1).unwrap();
+        let value = (graph.record_input("own", 1).unwrap() * a).sum();
+        let gradient = RecordGradient::new(value, &[a]).unwrap();
+        let names = ["own".to_owned()];
+        let seed = Seed::for_tests(41);
+        let sum = crate::wall::gradient::NoisySum::new(
+            crate::wall::bound::clip::Rule::Flat(crate::ClipNorm::new(100.0, 1).unwrap()),
+            crate::ClipNorm::new(100.0, 1).unwrap(),
+            0.01,
+        );
+        let protection = Protection::Gaussian(sum.unwrap());
+        let mut mechanism =
+            PrivateGradient::with(gradient, protection, &FullBatch, &records, (&seed, &names)).unwrap();
+        mechanism.allow_for_tests(n as u64);
+        let (mut own, mut noise) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        let mut out = [0.0];
+        for _ in 0..n {
+            mechanism.release(&mut out).unwrap();
+            noise.push(mechanism.last_noise()[0]);
+            own.push(out[0] - mechanism.last_noise()[0]);
+        }
+        let mean = |f: &dyn Fn(usize) -> f64| (1..n).map(f).sum::<f64>() / (n - 1) as f64;
+        let bound = 5.5 / ((n - 1) as f64).sqrt();
+        assert!(mean(&|k| own[k]).abs() < bound);
+        assert!((mean(&|k| own[k] * own[k]) - 1.0).abs() < bound * 2.0_f64.sqrt());
+        assert!(mean(&|k| own[k] * own[k - 1]).abs() < bound, "noise of one step in the next");
+        assert!(mean(&|k| own[k] * noise[k]).abs() < bound, "the mechanism's noise");
+    }
+
+    fn told(model: impl Model, guide: impl Model) -> String {
+        let records = Records::from_columns([
+            ("x", Column::from(Array2::<f64>::zeros((3, 2)))),
+            ("y", Column::from(vec![0.0; 3])),
+        ]);
+        let vi = DpVi::new(Amortised::new(model, guide), AutoNormal::new()).without_privacy();
+        vi.fit(&Sensitive::new(records.unwrap())).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn guides_that_do_not_go_with_the_model_are_told_so() {
+        let nothing = |_: &mut Ctx<'_>| Ok(());
+        let message = told(model, nothing);
+        assert!(
+            message.contains("no latent value 'z' of shape []") && message.contains("each_record"),
+            "{message}"
+        );
+
+        let two = |ctx: &mut Ctx<'_>| {
+            ctx.each_record(|ctx, _| {
+                ctx.sample("z", ppl_core::Distribution::iid(Normal::new(0.0, 1.0), 2)).map(|_| ())
+            })
+        };
+        let message = told(model, two);
+        assert!(message.contains("'z' is of shape []") && message.contains("of shape [2]"), "{message}");
+
+        let positive = |ctx: &mut Ctx<'_>| {
+            ctx.each_record(|ctx, _| ctx.sample("z", LogNormal::new(0.0, 1.0)).map(|_| ()))
+        };
+        let message = told(model, positive);
+        assert!(message.contains("must be finite") && message.contains("positive"), "{message}");
+
+        let other = |ctx: &mut Ctx<'_>| {
+            guide(ctx)?;
+            ctx.each_record(|ctx, _| ctx.sample("t", Normal::new(0.0, 1.0)).map(|_| ()))
+        };
+        let message = told(model, other);
+        assert!(
+            message.contains("'t'") && message.contains("no latent value inside each_record"),
+            "{message}"
+        );
+
+        let shared = |ctx: &mut Ctx<'_>| ctx.sample("s", Normal::new(0.0, 1.0)).map(|_| ());
+        let message = told(model, shared);
+        assert!(message.contains("'s'") && message.contains("shared by all records"), "{message}");
+
+        let observes = |ctx: &mut Ctx<'_>| {
+            ctx.each_record(|ctx, record| ctx.observe("y", Normal::new(0.0, 1.0), record.get("y")?))
+        };
+        let message = told(model, observes);
+        assert!(message.contains("move this statement to the model"), "{message}");
+
+        let discrete = |ctx: &mut Ctx<'_>| {
+            ctx.each_record(|ctx, _| ctx.sample("z", Bernoulli::from_logit(0.0)).map(|_| ()))
+        };
+        let message = told(model, discrete);
+        assert!(message.contains("no derivative") && message.contains("enumerate"), "{message}");
+
+        let message = told(model, ppl_core::handlers::seed(guide, 1));
+        assert!(message.contains("seed"), "{message}");
+    }
+}

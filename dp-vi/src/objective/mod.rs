@@ -1,0 +1,11 @@
+//! Model and guide as array programs: the evidence lower bound, its gradients, and where it starts.
+
+pub(crate) mod draws;
+pub(crate) mod gradients;
+pub(crate) mod initial;
+pub(crate) mod noise_feed;
+pub(crate) mod parameters;
+pub(crate) mod prior;
+pub(crate) mod programs;
+pub(crate) mod traced;
+pub(crate) mod weights;

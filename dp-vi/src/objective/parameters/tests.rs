@@ -1,0 +1,184 @@
+use super::*;
+use crate::cost::pricing::event;
+use crate::objective::draws::Draws;
+use crate::objective::programs::{Objective, Shared};
+use crate::objective::weights::RecordWeights;
+use crate::wall::audits::steps::separated_epsilon;
+use crate::wall::gradient::PrivateGradient;
+use crate::wall::sensitive::Sensitive;
+use crate::{AutoNormal, HandWritten};
+use dp_accountant::{Accountant, Relation, Sampling};
+use dp_sampler::{FullBatch, Seed};
+use ndarray::{Array1, Array2};
+use ppl_core::{Column, Constraint, Ctx, Distribution, Records};
+use ppl_distributions::{Bernoulli, HalfNormal, Logistic, Normal};
+
+/// Sites of every kind: mapped, in another's prior, touched by records and not, and a parameter.
+fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
+    let spread = ctx.sample("spread", HalfNormal::new(2.0))?;
+    let w = ctx.sample("w", Normal::new(0.0, spread).iid(2))?;
+    let slope = ctx.param("slope", 1.5, Constraint::Positive)?;
+    let noise = ctx.sample("noise", HalfNormal::new(1.0))?;
+    ctx.each_record(|ctx, record| {
+        let fit = record.get("x")?.dot(w) * slope;
+        ctx.observe("y", Normal::new(fit, noise), record.get("y")?)?;
+        ctx.observe("z", Bernoulli::from_logit(fit), record.get("z")?)
+    })
+}
+
+const RECORDS: usize = 8;
+
+fn number(k: usize) -> f64 {
+    ((k as f64 * 78.233 + 1.7).sin() * 43_758.545_3).fract()
+}
+
+fn records() -> Records {
+    Records::from_columns([
+        ("x", Column::from(Array2::from_shape_fn((RECORDS, 2), |(i, j)| number(2 * i + j)))),
+        ("y", Column::from(Array1::from_shape_fn(RECORDS, |i| number(i + 50)))),
+        ("z", Column::from(Array1::from_shape_fn(RECORDS, |i| f64::from(number(i + 90) > 0.0)))),
+    ])
+    .unwrap()
+}
+
+fn recipe(gradients: Gradients, draws: Draws, stated_records: f64) -> Recipe<'static> {
+    Recipe {
+        draws,
+        weights: &RecordWeights::None,
+        gradients,
+        stated_records,
+        clip_norm: 1.0,
+        per_site: false,
+        curvature: None,
+        trace: false,
+        initial: BTreeMap::new(),
+    }
+}
+
+fn objective(gradients: Gradients, draws: Draws) -> (RecordGradient<f64>, Shared) {
+    let recipe = recipe(gradients, draws, RECORDS as f64);
+    Objective::new(&model, &AutoNormal::new(), &Sensitive::new(records()), &recipe).unwrap().split()
+}
+
+/// The gradient of the bound at one draw, nothing clipped and no noise.
+fn update(gradients: Gradients, draws: Draws) -> Vec<f64> {
+    let (mut gradient, mut shared) = objective(gradients, draws);
+    let parameters: Vec<f64> = (0..9).map(|k| 0.4 * number(k + 300)).collect();
+    let noise: Vec<f64> = (0..4).map(|k| 1.3 * number(k + 400)).collect();
+    shared.draw(&parameters, &noise, &mut gradient);
+    let all: Vec<u64> = (0..RECORDS as u64).collect();
+    let mut released = vec![0.0; gradient.dimension()];
+    gradient.sum(&records(), &all, &mut released).unwrap();
+    let mut update = vec![f64::NAN; 9];
+    shared.pull_back(&noise, &released, &mut update);
+    update
+}
+
+#[test]
+fn without_clipping_and_noise_all_gradients_are_the_same() {
+    for draws in [Draws::Single, Draws::Antithetic] {
+        let aligned = update(Gradients::Aligned, draws);
+        assert!(aligned.iter().all(|x| x.is_finite() && *x != 0.0));
+        for gradients in [Gradients::Vanilla, Gradients::VanillaWithPrior] {
+            for (k, (vanilla, aligned)) in update(gradients, draws).iter().zip(&aligned).enumerate() {
+                // A few hundred roundings of terms of size ten and less.
+                assert!(
+                    (vanilla - aligned).abs() < 1e-11,
+                    "{gradients:?}, {draws:?}, {k}: {vanilla} {aligned}"
+                );
+            }
+        }
+    }
+}
+
+/// Noise of such a guide is uniform, and mirrored as `1 − u`.
+#[test]
+fn so_they_are_with_a_guide_that_draws_by_quantiles() {
+    let guide = |ctx: &mut Ctx<'_>| {
+        let loc = ctx.param("loc", 0.2, Constraint::Real)?;
+        let scale = ctx.param("scale", 0.7, Constraint::Positive)?;
+        ctx.sample("m", Logistic::new(loc, scale)).map(|_| ())
+    };
+    for draws in [Draws::Single, Draws::Antithetic] {
+        let update = |gradients| {
+            let recipe = recipe(gradients, draws, RECORDS as f64);
+            let objective =
+                Objective::new(&location, &HandWritten::new(guide), &Sensitive::new(records()), &recipe);
+            let (mut gradient, mut shared) = objective.unwrap().split();
+            let mut released = vec![0.0; gradient.dimension()];
+            shared.draw(&[0.3, -0.4], &[0.8], &mut gradient);
+            gradient.sum(&records(), &(0..RECORDS as u64).collect::<Vec<_>>(), &mut released).unwrap();
+            let mut update = [f64::NAN; 2];
+            shared.pull_back(&[0.8], &released, &mut update);
+            update
+        };
+        let aligned = update(Gradients::Aligned);
+        assert!(aligned.iter().all(|x| x.is_finite() && *x != 0.0));
+        for gradients in [Gradients::Vanilla, Gradients::VanillaWithPrior] {
+            for (vanilla, aligned) in update(gradients).iter().zip(&aligned) {
+                assert!((vanilla - aligned).abs() < 1e-11, "{gradients:?}, {draws:?}: {vanilla} {aligned}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_touched_parameters_of_the_guide_are_released() {
+    let dimension = |gradients| objective(gradients, Draws::Antithetic).0.dimension();
+    // w, slope and noise at two draws; the same as locations and log scales; the spread's as well, where the prior comes along.
+    assert_eq!(dimension(Gradients::Aligned), 2 * 4);
+    assert_eq!(dimension(Gradients::Vanilla), 4 + 1 + 2);
+    assert_eq!(dimension(Gradients::VanillaWithPrior), 4 + 1 + 2 + 2);
+}
+
+/// One value, whose gradient is the record's own distance.
+fn location(ctx: &mut Ctx) -> ppl_core::Result<()> {
+    let m = ctx.sample("m", Normal::new(0.0, 1.0))?;
+    ctx.each_record(|ctx, record| ctx.observe("y", Normal::new(m, 1.0), record.get("y")?))
+}
+
+const NORM: f64 = 0.7;
+const SIGMA: f64 = 1.0;
+
+/// The best statistic for a canary that is far away: the direction of its gradient with respect to location and log scale.
+fn statistics(gradients: Gradients, actual: f64, canary: bool, n: u64) -> Vec<f64> {
+    let (loc, log_scale, z) = (0.3, -0.2_f64, 1.1);
+    let at = loc + log_scale.exp() * z;
+    // Two records whose likelihood has no gradient there.
+    let y = if canary { vec![at, at, 1e4] } else { vec![at, at] };
+    let records = Sensitive::new(Records::from_columns([("y", Array1::from(y))]).unwrap());
+    // So many records stated that their shares of the prior vanish beside the norm.
+    let recipe = recipe(gradients, Draws::Single, 1e9);
+    let objective = Objective::new(&location, &AutoNormal::new(), &records, &recipe).unwrap();
+    let (gradient, mut shared) = objective.split();
+    let seed = Seed::for_tests(50 + u64::from(canary));
+    let mut mechanism = PrivateGradient::new(gradient, NORM, actual, &FullBatch, &records, seed).unwrap();
+    shared.draw(&[loc, log_scale], &[z], mechanism.gradient_mut());
+    mechanism.allow_for_tests(n);
+    let slope = log_scale.exp() * z;
+    let length = (1.0 + slope * slope).sqrt();
+    let mut out = [0.0; 2];
+    let release = |_| {
+        mechanism.release(&mut out).unwrap();
+        (out[0] + slope * out[1]) / (length * NORM * SIGMA)
+    };
+    (0..n).map(release).collect()
+}
+
+#[test]
+fn vanilla_gradients_cost_what_is_claimed() {
+    let n = 60_000;
+    let claimed = event(SIGMA, Sampling::None).unwrap();
+    let claimed = Accountant::new(Relation::AddRemove).compose(claimed, 1).epsilon(1e-5).unwrap();
+    for gradients in [Gradients::Vanilla, Gradients::VanillaWithPrior] {
+        let holds = |actual: f64| {
+            let (present, absent) =
+                (statistics(gradients, actual, true, n), statistics(gradients, actual, false, n));
+            let (lower, upper) = separated_epsilon(&present, &absent, 0.5 / SIGMA);
+            lower <= claimed.upper && claimed.lower <= upper
+        };
+        assert!(holds(SIGMA), "{gradients:?}");
+        assert!(!holds(0.9 * SIGMA), "{gradients:?}: too little noise went unnoticed");
+        assert!(!holds(1.1 * SIGMA), "{gradients:?}: too much noise went unnoticed");
+    }
+}

@@ -1,0 +1,85 @@
+//! The prior as array programs: its gradient everywhere, its curvature at the frontier.
+
+use crate::error::Result;
+use crate::objective::traced::Traced;
+use ppl_core::{Graph, Plan, Program, Unconstrained, gradient, hessian_vector};
+use std::ops::Range;
+
+/// Minus the second derivatives of the log prior at the frontier, the other sites held where they are.
+pub(crate) struct PriorCurvature {
+    product: Plan<f64>,
+    gradient: Plan<f64>,
+}
+
+/// Where a site is.
+pub(crate) struct SiteAt<'a> {
+    pub(crate) name: &'a str,
+    /// Unconstrained.
+    pub(crate) values: &'a [f64],
+    /// Its elements of the frontier, if records touch it.
+    pub(crate) frontier: Option<Range<usize>>,
+}
+
+/// The input of the vector that second derivatives are multiplied with, for a site.
+pub(crate) fn tangent_name(site: &str) -> String {
+    format!("tangent/{site}")
+}
+
+/// The gradient of the prior at all sites and, if wanted, its curvature at the frontier.
+pub(crate) fn prior_programs<'g>(
+    graph: &'g Graph,
+    traced: &Traced<'g>,
+    curvature: bool,
+) -> Result<(Plan<f64>, Option<PriorCurvature>)> {
+    let log_density = traced.trace.log_prior() + traced.trace.log_jacobian();
+    let prior = Plan::new(&Program::new(graph, &gradient(log_density, &traced.inputs)?)?);
+    if !curvature {
+        return Ok((prior, None));
+    }
+    let frontier = traced.frontier();
+    let names = traced.sites.iter().zip(&traced.touched).filter(|(_, touched)| **touched);
+    let tangents: Vec<_> = names
+        .map(|(site, _)| graph.input(tangent_name(&site.name), site.unconstrained_shape.clone()))
+        .collect::<Result<_, _>>()?;
+    let product = hessian_vector(log_density, &frontier, &tangents)?;
+    let product = Plan::new(&Program::new(graph, &product)?);
+    let gradient = Plan::new(&Program::new(graph, &gradient(log_density, &frontier)?)?);
+    Ok((prior, Some(PriorCurvature { product, gradient })))
+}
+
+impl PriorCurvature {
+    /// The gradient of the log prior at the frontier, and minus its second derivatives row by row.
+    pub(crate) fn at(&mut self, sites: &[SiteAt<'_>]) -> (Vec<f64>, Vec<f64>) {
+        for site in sites {
+            let name = Unconstrained::input_name(site.name);
+            for plan in [&mut self.product, &mut self.gradient] {
+                if let Ok(input) = plan.input(&name) {
+                    plan.input_mut(input).copy_from_slice(site.values);
+                }
+            }
+        }
+        let flat =
+            |plan: &Plan<f64>| (0..plan.outputs()).flat_map(|output| plan.output(output).to_vec()).collect();
+        self.gradient.run();
+        let gradient: Vec<f64> = flat(&self.gradient);
+        let mut curvature = Vec::with_capacity(gradient.len() * gradient.len());
+        for element in 0..gradient.len() {
+            for site in sites {
+                let (Some(frontier), Ok(input)) =
+                    (&site.frontier, self.product.input(&tangent_name(site.name)))
+                else {
+                    continue;
+                };
+                let tangent = self.product.input_mut(input);
+                tangent.fill(0.0);
+                if frontier.contains(&element) {
+                    tangent[element - frontier.start] = 1.0;
+                }
+            }
+            self.product.run();
+            let row: Vec<f64> = flat(&self.product);
+            curvature.extend(row.iter().map(|x| -x));
+        }
+        (gradient, curvature)
+    }
+}

@@ -1,0 +1,143 @@
+//! A model run once on symbolic values: what of it the records touch, and what shape their terms have.
+
+use crate::error::{Error, Result};
+use crate::guides::guide::GuideSite;
+use ppl_core::handlers::Handler;
+use ppl_core::{
+    Graph, LinearPredictor, Message, Model, NoiseInput, NoiseKind, RecordGradient, Schema, Site, Trace,
+    Unconstrained, Var, linear_predictor, trace,
+};
+
+/// Names the inputs of a model's second run, at the mirrored draw.
+pub(crate) struct Mirrored;
+
+impl Mirrored {
+    pub(crate) fn input_name(site: &str) -> String {
+        format!("mirrored/{site}")
+    }
+}
+
+impl<'g> Handler<'g> for Mirrored {
+    fn process(&self, message: &mut Message<'g>) -> ppl_core::Result<()> {
+        if !message.wants_value() || message.enumerable {
+            return Ok(());
+        }
+        let support = message.support();
+        let shape = support.unconstrained_shape(&message.shape()?)?;
+        let input = message.graph().input(Self::input_name(&message.name), shape)?;
+        // A value that is given has no unconstrained one until it is said.
+        message.give(support.constrain(input))?;
+        message.unconstrained = Some(input);
+        Ok(())
+    }
+}
+
+/// A model's trace, and where records meet shared values.
+pub(crate) struct Traced<'g> {
+    pub(crate) trace: Trace<'g>,
+    /// Latent sites and parameters, in the order of the model.
+    pub(crate) sites: Vec<GuideSite>,
+    /// Their unconstrained values.
+    pub(crate) inputs: Vec<Var<'g>>,
+    pub(crate) log_likelihood: Var<'g>,
+    /// For each site, whether records touch it.
+    pub(crate) touched: Vec<bool>,
+    /// Per-record inputs of standard normals, to be drawn anew at every step.
+    pub(crate) record_noise: Vec<String>,
+}
+
+/// Whether an input takes the noise of records' own latent values.
+fn fresh(input: &NoiseInput) -> bool {
+    input.per_record && !input.from_key && input.kind == NoiseKind::StandardNormal
+}
+
+impl<'g> Traced<'g> {
+    pub(crate) fn new(model: &impl Model, graph: &'g Graph, schema: &'g Schema) -> Result<Self> {
+        let trace = trace(model, graph, schema, Unconstrained)?;
+        if let Some(site) = trace.record_latents().next() {
+            let problem = format!(
+                "have no values for '{}', a latent value inside the record plate ({}); they cover values that all records share: \
+                 give the record's own values a guide that sees the record (Amortised), or sum the value out (ctx.enumerate, if it is \
+                 discrete)",
+                site.name, site.source_line
+            );
+            return Err(Error::Guide { guide: "guides of shared values", problem });
+        }
+        let record_noise: Vec<String> =
+            trace.noise().filter(|input| fresh(input)).map(|input| input.name.clone()).collect();
+        if let Some(input) =
+            trace.inputs_to_fill().find(|&input| !record_noise.iter().any(|known| known == input))
+        {
+            return Err(Error::Model(ppl_core::Error::Unsupported(format!(
+                "a model that draws shared values itself, is given values for each record, or draws records' values from other noise than \
+                 standard normals (input '{input}'); take seed and such conditions away for inference"
+            ))));
+        }
+        // One that was given a value has nothing to be inferred.
+        let open = || trace.latents().filter(|site| site.unconstrained.is_some());
+        let sites = open().map(guide_site).collect::<Result<_>>()?;
+        let inputs: Vec<_> = open().filter_map(|site| site.unconstrained).collect();
+        let Some(log_likelihood) = trace.record_log_likelihood() else {
+            return Err(Error::NothingToInfer("observes nothing inside each_record"));
+        };
+        // Only arrays that records touch: noise on the others would be wasted.
+        let everything = RecordGradient::<f64>::new(log_likelihood, &inputs)?;
+        let touched: Vec<bool> = (0..inputs.len()).map(|site| everything.is_touched(site)).collect();
+        let traced = Self { trace, sites, inputs, log_likelihood, touched, record_noise };
+        if traced.frontier_elements() == 0 {
+            return Err(Error::NothingToInfer("has no latent value or parameter that the records depend on"));
+        }
+        Ok(traced)
+    }
+
+    /// What holds of touched sites, in order.
+    fn of_touched<'a, T>(&'a self, all: &'a [T]) -> impl Iterator<Item = &'a T> {
+        all.iter().zip(&self.touched).filter_map(|(each, touched)| touched.then_some(each))
+    }
+
+    /// The unconstrained values at which records meet shared values.
+    pub(crate) fn frontier(&self) -> Vec<Var<'g>> {
+        self.of_touched(&self.inputs).copied().collect()
+    }
+
+    /// Numbers of elements of the frontier's arrays.
+    pub(crate) fn frontier_sizes(&self) -> Vec<usize> {
+        self.of_touched(&self.sites).map(GuideSite::elements).collect()
+    }
+
+    /// `D`
+    pub(crate) fn frontier_elements(&self) -> usize {
+        self.frontier_sizes().iter().sum()
+    }
+
+    /// The likelihood as a generalised linear term, if it is one.
+    pub(crate) fn linear(&self) -> Result<Option<LinearPredictor<'g>>> {
+        Ok(linear_predictor(self.log_likelihood, &self.frontier())?)
+    }
+}
+
+/// What a guide needs to know of a site.
+fn guide_site(site: &Site<'_>) -> Result<GuideSite> {
+    let mut known = GuideSite::new(&site.name, site.shape.clone(), site.support, site.kind)?;
+    if let Some(initial) = &site.initial {
+        known.initial = Some(known.unconstrain(initial, "initial value")?);
+    }
+    Ok(known)
+}
+
+/// What a plan needs to know of a model.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Survey {
+    /// Elements of the frontier, for one draw.
+    pub(crate) elements: usize,
+    /// Whether the likelihood is a generalised linear term.
+    pub(crate) is_linear: bool,
+}
+
+impl Survey {
+    pub(crate) fn new(model: &impl Model, schema: &Schema) -> Result<Self> {
+        let graph = Graph::new();
+        let traced = Traced::new(model, &graph, schema)?;
+        Ok(Self { elements: traced.frontier_elements(), is_linear: traced.linear()?.is_some() })
+    }
+}

@@ -1,0 +1,7 @@
+//! A posterior that accounts for the privacy noise.
+
+pub(crate) mod hessian;
+pub(crate) mod linear_algebra;
+pub(crate) mod noise_aware;
+pub(crate) mod tail;
+pub(crate) mod trace_regression;

@@ -1,0 +1,141 @@
+//! A posterior that knows of the noise: linear-Gaussian inference from what was released.
+
+use crate::outcome::correction::linear_algebra::{apply, cholesky, inverse, product, solve};
+
+/// What the correction is made from; all of it has been released.
+#[derive(Clone, Copy)]
+pub(crate) struct Evidence<'a> {
+    /// `S`, row-major.
+    pub(crate) curvature: &'a [f64],
+    /// `t̄`, the mean of the values at which gradients were taken.
+    pub(crate) values: &'a [f64],
+    /// `ḡ`, the mean of the noisy gradients of the log-likelihood.
+    pub(crate) gradients: &'a [f64],
+    /// Variance of each element of `ḡ` that the privacy noise makes.
+    pub(crate) noise_variance: f64,
+    /// `τ`, where sampling adds a covariance of about `τS` to `ḡ`.
+    pub(crate) sampling: f64,
+    /// Gradient of the log prior at `t̄`.
+    pub(crate) prior_gradient: &'a [f64],
+    /// `P₀`, minus its second derivatives.
+    pub(crate) prior_curvature: &'a [f64],
+}
+
+/// A normal posterior over all values at the frontier, privacy noise included.
+///
+/// ```text
+/// the log-likelihood is nearly quadratic:  ∇ℓ(u) = −S(u − û)
+/// released:                                 ḡ = −S(t̄ − û) + e,   e ~ N(0, S_n)
+/// so  b = ḡ + S t̄ = S û + e;   and for the truth u*,  S û ~ N(S u*, S)  (the score's variance is the information)
+/// likelihood of b:   b ~ N(S u*, S + S_n)
+/// posterior:         precision  A S + P₀,   mean  (A S + P₀)⁻¹ (A b + P₀ m₀),   A = S (S + S_n)⁻¹
+/// S_n = (σC/q)²/n I + (1 − q)/(q n) S       over the n last steps
+/// ```
+///
+/// `P₀ m₀ = ∇ ln p(t̄) + P₀ t̄` for a prior that is quadratic around `t̄`. Without noise it is the Laplace approximation; with much it is the prior. With
+/// weights `w ≤ 1` the score's variance is at most `S`, so the intervals are on the careful side. The second part of `S_n`
+/// bounds what Poisson sampling adds: a step's gradient has variance `(1 − q)/q Σ_i v_i v_iᵀ`, and `Σ v_i v_iᵀ` is about `S`.
+///
+/// # References
+/// Bernstein, Sheldon 2019 (posteriors from noisy sufficient statistics); Räisä, Jälkö, Honkela 2024 and
+/// Alrawajfeh, Jälkö, Honkela 2025, arXiv 2410.19371 (noise-aware variational inference from gradients).
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct NoiseAware {
+    /// Names of the sites it covers, in order.
+    pub sites: Vec<String>,
+    /// Means of their unconstrained values, one site after the other.
+    pub mean: Vec<f64>,
+    /// Covariance, row-major.
+    pub covariance: Vec<f64>,
+}
+
+impl NoiseAware {
+    /// `None` where the posterior would not be one: `A S + P₀` is not positive definite.
+    pub(crate) fn new(sites: Vec<String>, evidence: &Evidence<'_>) -> Option<Self> {
+        let n = evidence.values.len();
+        let s = evidence.curvature;
+        let mut noisy: Vec<f64> = s.iter().map(|x| x * (1.0 + evidence.sampling)).collect();
+        (0..n).for_each(|j| noisy[j * n + j] += evidence.noise_variance);
+        let lower = cholesky(&noisy, n)?;
+        // A = S (S + S_n)⁻¹, and A S made symmetric again.
+        let a = product(s, &inverse(&lower, n), n);
+        let information = product(&a, s, n);
+        let mut precision = vec![0.0; n * n];
+        for i in 0..n {
+            for j in 0..n {
+                let likelihood = 0.5 * (information[i * n + j] + information[j * n + i]);
+                let prior = 0.5 * (evidence.prior_curvature[i * n + j] + evidence.prior_curvature[j * n + i]);
+                precision[i * n + j] = likelihood + prior;
+            }
+        }
+        let shifted = apply(s, evidence.values);
+        let b: Vec<f64> = evidence.gradients.iter().zip(&shifted).map(|(g, shift)| g + shift).collect();
+        let pulled = apply(evidence.prior_curvature, evidence.values);
+        let mut mean = apply(&a, &b);
+        for ((mean, pulled), gradient) in mean.iter_mut().zip(&pulled).zip(evidence.prior_gradient) {
+            *mean += pulled + gradient;
+        }
+        let lower = cholesky(&precision, n)?;
+        solve(&lower, n, &mut mean);
+        let covariance = inverse(&lower, n);
+        let sound = mean.iter().chain(&covariance).all(|x| x.is_finite());
+        sound.then_some(Self { sites, mean, covariance })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against conjugate formulas written down separately, for two values with a diagonal curvature.
+    #[test]
+    fn it_is_the_posterior_of_the_linear_model() {
+        let (s, v, p, m0) = ([4.0, 9.0], 2.0, [0.5, 0.25], [1.0, -1.0]);
+        let (t, g) = ([0.3, -0.2], [1.5, -2.5]);
+        let diagonal = |d: [f64; 2]| vec![d[0], 0.0, 0.0, d[1]];
+        let evidence = Evidence {
+            curvature: &diagonal(s),
+            values: &t,
+            gradients: &g,
+            noise_variance: v,
+            sampling: 0.1,
+            prior_gradient: &[p[0] * (m0[0] - t[0]), p[1] * (m0[1] - t[1])],
+            prior_curvature: &diagonal(p),
+        };
+        let found = NoiseAware::new(vec!["u".into()], &evidence).unwrap();
+        for j in 0..2 {
+            // b_j ~ N(s u, s + v + 0.1 s)
+            let (b, variance) = (g[j] + s[j] * t[j], 1.1 * s[j] + v);
+            let precision = s[j] * s[j] / variance + p[j];
+            let mean = (s[j] * b / variance + p[j] * m0[j]) / precision;
+            assert!(
+                (found.mean[j] - mean).abs() < 1e-13
+                    && (found.covariance[3 * j] - 1.0 / precision).abs() < 1e-13
+            );
+        }
+        assert!(found.covariance[1].abs() < 1e-15);
+    }
+
+    #[test]
+    fn without_noise_it_is_laplace_and_with_much_it_is_the_prior() {
+        let s = [3.0, 1.0, 1.0, 2.0];
+        let evidence = |noise_variance| Evidence {
+            curvature: &s,
+            values: &[0.5, -0.5],
+            gradients: &[0.2, 0.1],
+            noise_variance,
+            sampling: 0.0,
+            prior_gradient: &[-0.5, 0.5],
+            prior_curvature: &[1.0, 0.0, 0.0, 1.0],
+        };
+        let laplace = NoiseAware::new(Vec::new(), &evidence(1e-12)).unwrap();
+        let lower = cholesky(&[4.0, 1.0, 1.0, 3.0], 2).unwrap();
+        let expected = inverse(&lower, 2);
+        assert!(laplace.covariance.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-9));
+        let prior = NoiseAware::new(Vec::new(), &evidence(1e12)).unwrap();
+        assert!(prior.mean.iter().all(|x| x.abs() < 1e-9) && (prior.covariance[0] - 1.0).abs() < 1e-9);
+        let broken = Evidence { gradients: &[f64::NAN, 0.0], ..evidence(1.0) };
+        assert!(NoiseAware::new(Vec::new(), &broken).is_none());
+    }
+}

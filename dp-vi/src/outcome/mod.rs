@@ -1,0 +1,6 @@
+//! What comes out of a run: the posterior, draws from it, the privacy report.
+
+pub(crate) mod correction;
+pub(crate) mod posterior;
+pub(crate) mod report;
+pub(crate) mod simulation;

@@ -1,0 +1,149 @@
+//! The privacy statement.
+
+mod text;
+
+use crate::wall::adder::PrivacyNoise;
+use crate::wall::bound::clip::Clipping;
+use dp_accountant::{Budget, Certified, Event, Relation};
+use dp_sampler::Scheme;
+use serde::Serialize;
+
+/// Something that is released, once or at every step. All of them together are the ε stated.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Release {
+    /// What is released.
+    pub what: &'static str,
+    /// Its privacy event.
+    pub event: Event,
+    /// How often.
+    pub count: u64,
+}
+
+/// What was done, and what it guarantees.
+///
+/// Printed, it is the statement in words and numbers. It says "NOT PRIVATE" whenever that is the case: without clipping
+/// and noise, or with a seed that others may know. It can be serialised, and is text in JSON with the feature `json`.
+///
+/// ```
+/// # use dp_accountant::{Budget, Relation};
+/// # use dp_vi::{AutoNormal, DpVi, Sensitive};
+/// # use ppl_core::{Ctx, Records};
+/// # use ppl_distributions::Normal;
+/// # fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
+/// #     let mean = ctx.sample("mean", Normal::new(0.0, 1.0))?;
+/// #     ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(mean, 1.0), record.get("x")?))
+/// # }
+/// # let records = Sensitive::new(Records::from_columns([("x", vec![0.5; 10])])?);
+/// let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
+/// let fit = DpVi::new(model, AutoNormal::new()).budget(budget).steps(20).fit(&records)?;
+/// let report = fit.privacy();
+/// assert!(report.is_private() && report.epsilon.unwrap().upper <= 1.0);
+/// assert!(report.to_string().contains("one row of the records"));
+/// // Whoever has to guess whether a record was there, with even odds before, is right in fewer than 70 of 100 cases.
+/// assert!(report.attack_success().unwrap() < 0.7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct PrivacyReport {
+    /// The budget asked for, with the relation of neighbours; `None` for a fit without privacy.
+    pub budget: Option<Budget>,
+    /// The ε of all planned releases together at the budget's δ, as an interval that holds the true value.
+    pub epsilon: Option<Certified>,
+    /// The part of the budget's δ that covers batches, noise and choices which are not drawn exactly as they are accounted for: ε is that of the
+    /// events at what is left. `None` where all is exact, or taken for real numbers.
+    pub delta_of_deviations: Option<f64>,
+    /// By how much true and false positive rate of any test for a record differ at most.
+    pub advantage: Option<Certified>,
+    /// What the ledger that the fit was paid from has spent in all, if others may pay from it.
+    pub ledger_spent: Option<Certified>,
+    /// What counts as a record.
+    pub record: &'static str,
+    /// Whether the number of records is treated as public.
+    pub public_number_of_records: bool,
+    /// How batches were drawn.
+    pub scheme: Scheme,
+    /// Noise standard deviation over clip norm, σ.
+    pub noise_multiplier: Option<f64>,
+    /// Largest norm of one record's gradient, C; the first one, where it follows a quantile.
+    pub clip_norm: Option<f64>,
+    /// How gradients are clipped to it.
+    pub clipping: Option<Clipping>,
+    /// What kind of numbers the noise was added to.
+    pub noise: Option<PrivacyNoise>,
+    /// Number of noisy sums that were planned, which is what ε is of.
+    pub steps: u64,
+    /// Number of noisy sums that were released.
+    pub steps_done: u64,
+    /// Everything that was planned to be released: events and how often.
+    pub releases: Vec<Release>,
+    /// Whether the seed came from the operating system and is known to nobody.
+    pub secret_seed: bool,
+    /// What the guide is.
+    pub guide: &'static str,
+    /// What the guarantee rests on.
+    pub assumes: &'static [&'static str],
+    /// What it is not about.
+    pub not_covered: &'static [&'static str],
+    /// What was read from the records and is treated as public, as the caller stated it: see
+    /// [`DpVi::treat_as_public`](crate::DpVi::treat_as_public). The guarantee does not cover it.
+    pub treated_as_public: Vec<String>,
+}
+
+/// What [`PrivacyReport::record`] says.
+pub(crate) const RECORD: &str =
+    "one row of the records: somebody with several rows is protected for each, not for all of them";
+
+const CHOSEN_BLINDLY: &str = "settings, bounds and models were chosen without looking at the data";
+const SECRET: &str = "nobody knows the seed, nor sees checkpoints";
+const COMPUTATION: &str = "random numbers by ChaCha20: against attackers with bounded computing power";
+
+/// What [`PrivacyReport::assumes`] says.
+pub(crate) fn assumptions(noise: PrivacyNoise) -> &'static [&'static str] {
+    match noise {
+        PrivacyNoise::Continuous => &[
+            CHOSEN_BLINDLY,
+            SECRET,
+            "noise as real numbers: floating-point rounding is not covered, and an attacker who sees all digits can use it",
+            COMPUTATION,
+        ],
+        PrivacyNoise::Exact => &[CHOSEN_BLINDLY, SECRET, COMPUTATION],
+    }
+}
+
+/// What [`PrivacyReport::not_covered`] says.
+pub(crate) const NOT_COVERED: &[&str] = &[
+    "running time, and how often progress was told",
+    "error messages, and whether the records fit the model at all",
+    "other uses of the same records, which add to what this one costs",
+];
+
+impl PrivacyReport {
+    /// Whether the guarantee holds: noise was added, and from a secret seed.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        self.budget.is_some() && self.epsilon.is_some() && self.secret_seed
+    }
+
+    /// The largest probability with which anyone guesses right which of two neighbouring data sets it was, both being equally likely
+    /// before: `(1 + advantage)/2`. For other priors see [`dp_accountant::Accountant::success`].
+    #[must_use]
+    pub fn attack_success(&self) -> Option<f64> {
+        // A sum and a half are rounded once.
+        self.advantage.as_ref().map(|advantage| (0.5 * (1.0 + advantage.upper)).next_up().min(1.0))
+    }
+
+    /// The report as JSON; needs the feature `json`.
+    ///
+    /// # Errors
+    /// If memory for the text cannot be had.
+    #[cfg(feature = "json")]
+    pub fn to_json(&self) -> crate::Result<String> {
+        serde_json::to_string_pretty(self).map_err(|error| crate::Error::Json(error.to_string()))
+    }
+
+    pub(crate) fn is_number_public(relation: Option<Relation>) -> bool {
+        relation != Some(Relation::AddRemove)
+    }
+}

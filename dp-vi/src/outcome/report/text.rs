@@ -1,0 +1,150 @@
+//! The statement in words.
+
+use super::{PrivacyReport, Release};
+use crate::wall::adder::PrivacyNoise;
+use crate::wall::bound::clip::Clipping;
+use dp_accountant::{Budget, Relation, rounded_down, rounded_up};
+use std::fmt;
+
+impl fmt::Display for PrivacyReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Some(budget), Some(epsilon)) = (&self.budget, &self.epsilon) else {
+            writeln!(
+                f,
+                "NOT PRIVATE. No gradient was clipped and no noise was added: this result may reveal any record."
+            )?;
+            return write!(f, "  sampling   {}; {} steps", self.scheme, self.steps_done);
+        };
+        if !self.secret_seed {
+            writeln!(
+                f,
+                "NOT PRIVATE. The seed is a fixed one for tests: who knows it can remove the noise."
+            )?;
+            writeln!(f, "With a secret seed, the same run would have this guarantee:")?;
+        }
+        // Every printed number is rounded to the safe side.
+        let (upper, lower) = (rounded_up(epsilon.upper), rounded_down(epsilon.lower));
+        let agree = match self.treated_as_public.is_empty() {
+            true => "",
+            false => " and agree in what is treated as public",
+        };
+        let neighbours = neighbours(budget.relation);
+        writeln!(f, "({upper}, {:e})-differential privacy, {neighbours}{agree}.", budget.delta)?;
+        if self.noise == Some(PrivacyNoise::Continuous) {
+            writeln!(
+                f,
+                "This takes the noise for real numbers. It was floating-point noise, and an attacker who sees every"
+            )?;
+            writeln!(f, "digit of what was released can break the guarantee.")?;
+        }
+        writeln!(f, "In words: {} changes the probability of any set of", change(budget.relation))?;
+        writeln!(
+            f,
+            "outcomes by a factor of at most e^{upper} <= {}, up to an additional",
+            rounded_up(epsilon.upper.exp())
+        )?;
+        writeln!(
+            f,
+            "probability of {:e}. This fit alone: every further one on these records adds to it.",
+            budget.delta
+        )?;
+        if let (Some(advantage), Some(success)) = (&self.advantage, self.attack_success()) {
+            writeln!(
+                f,
+                "Whoever guesses {} and had even odds before is right with a",
+                guess(budget.relation)
+            )?;
+            writeln!(
+                f,
+                "probability of at most {}; no test finds more than {} of true cases beyond its false alarms.",
+                rounded_up(success),
+                rounded_up(advantage.upper)
+            )?;
+        }
+        writeln!(f, "  epsilon    in [{lower}, {upper}] at delta = {:e}", budget.delta)?;
+        writeln!(f, "  budget     epsilon = {}, delta = {:e}", budget.epsilon, budget.delta)?;
+        if let Some(delta) = self.delta_of_deviations {
+            writeln!(
+                f,
+                "             this delta includes {} for what is not drawn exactly as it is accounted for",
+                rounded_up(delta)
+            )?;
+        }
+        if let Some(spent) = &self.ledger_spent {
+            let spent = rounded_up(spent.upper);
+            writeln!(f, "  ledger     epsilon = {spent} spent in all, by everything that was paid from it")?;
+            if self.delta_of_deviations.is_some() {
+                writeln!(f, "             (its delta does not include what is not drawn exactly)")?;
+            }
+        }
+        writeln!(f, "  record     {}", self.record)?;
+        writeln!(f, "  relation   {}: {}", budget.relation, number(budget))?;
+        for statement in &self.treated_as_public {
+            // A statement may hold names from a file, which must not add lines of their own.
+            let words = statement.split(|c: char| c.is_whitespace() || c.is_control());
+            let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+            writeln!(f, "  public     treated as public and not covered: {line}")?;
+        }
+        writeln!(f, "  sampling   {}", self.scheme)?;
+        if let (Some(sigma), Some(clip)) = (self.noise_multiplier, self.clip_norm) {
+            writeln!(
+                f,
+                "  mechanism  Gaussian noise of standard deviation {sigma:.6} x {clip} on sums of per-record"
+            )?;
+            let how = match self.clipping {
+                Some(Clipping::Quantile(_)) => "at first, which then follows a quantile",
+                Some(Clipping::PerSite) => "site by site",
+                _ => "as a whole",
+            };
+            writeln!(f, "             gradients clipped to norm {clip} {how}; {} releases", self.steps)?;
+            if self.noise == Some(PrivacyNoise::Exact) {
+                writeln!(
+                    f,
+                    "             exact noise on sums rounded to a grid: all rounding is accounted for"
+                )?;
+            }
+        }
+        if self.steps_done < self.steps {
+            writeln!(f, "             {} of them made; stated is the cost of all", self.steps_done)?;
+        }
+        for Release { what, event, count } in &self.releases {
+            writeln!(f, "  event      {count} x {event} ({what})")?;
+        }
+        for assumption in self.assumes {
+            writeln!(f, "  assumes    {assumption}")?;
+        }
+        write!(f, "  covers     the posterior and everything that is computed from it")?;
+        for other in self.not_covered {
+            write!(f, "\n  leaves out {other}")?;
+        }
+        Ok(())
+    }
+}
+
+fn number(budget: &Budget) -> &'static str {
+    match budget.relation {
+        Relation::AddRemove => "how many records there are is protected too",
+        Relation::ReplaceOne => "how many records there are is treated as public",
+    }
+}
+
+fn neighbours(relation: Relation) -> &'static str {
+    match relation {
+        Relation::AddRemove => "for data sets that differ by the presence of one record",
+        Relation::ReplaceOne => "for data sets that differ in the values of one record",
+    }
+}
+
+fn change(relation: Relation) -> &'static str {
+    match relation {
+        Relation::AddRemove => "adding or removing one person's record",
+        Relation::ReplaceOne => "replacing one person's record by another",
+    }
+}
+
+fn guess(relation: Relation) -> &'static str {
+    match relation {
+        Relation::AddRemove => "whether a record was there",
+        Relation::ReplaceOne => "which of two a record was",
+    }
+}

@@ -1,0 +1,100 @@
+//! Draws from what a run has found.
+
+use crate::objective::noise_feed::NoiseFeed;
+use crate::outcome::correction::noise_aware::NoiseAware;
+use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
+use ppl_core::Plan;
+use std::ops::Range;
+
+/// Draws behind a number that is found by simulation: half as many and their mirror images.
+pub(crate) const SIMULATED: usize = 10_000;
+
+/// The guide's program with its parameters in place; for some sites a normal in its stead.
+#[derive(Clone, Debug)]
+pub(crate) struct Simulation {
+    draw: Plan<f64>,
+    noise: Vec<NoiseFeed>,
+    corrected: Option<Corrected>,
+}
+
+/// A normal for some sites together.
+#[derive(Clone, Debug)]
+struct Corrected {
+    mean: Vec<f64>,
+    /// Lower Cholesky factor of the covariance.
+    lower: Vec<f64>,
+    /// For each site, its elements, and whether it varies.
+    places: Vec<Option<(Range<usize>, bool)>>,
+}
+
+impl Simulation {
+    pub(crate) fn new(draw: Plan<f64>, noise: Vec<NoiseFeed>) -> Self {
+        Self { draw, noise, corrected: None }
+    }
+
+    /// The same, with the corrected posterior for the sites at these places; those that do not vary (parameters) are at its mean. `None` if
+    /// its covariance is not positive definite.
+    pub(crate) fn corrected(
+        mut self,
+        found: &NoiseAware,
+        places: Vec<Option<(Range<usize>, bool)>>,
+    ) -> Option<Self> {
+        let lower =
+            crate::outcome::correction::linear_algebra::cholesky(&found.covariance, found.mean.len())?;
+        self.corrected = Some(Corrected { mean: found.mean.clone(), lower, places });
+        Some(self)
+    }
+
+    /// Hands out the unconstrained values of so many draws, site by site: `take(site, values)`, for the sites that are wanted. Mirrored, each
+    /// second draw is the mirror image of the one before.
+    pub(crate) fn run(
+        &self,
+        draws: usize,
+        mirrored: bool,
+        seed: &Seed,
+        wanted: &dyn Fn(usize) -> bool,
+        mut take: impl FnMut(usize, &[f64]),
+    ) {
+        let mut plan = self.draw.clone();
+        let source = GaussianNoise::from_streams(seed.streams(Purpose::Custom("posterior draws")));
+        let own = self.noise.last().map_or(0, |feed| feed.range.end);
+        let joint = self.corrected.as_ref().map_or(0, |corrected| corrected.mean.len());
+        let (mut normals, mut vector) = (vec![0.0; own + joint], vec![0.0; joint]);
+        for number in 0..draws {
+            let (step, sign) = match (mirrored, number % 2) {
+                (true, 0) => (number / 2, 1.0),
+                (true, _) => (number / 2, -1.0),
+                (false, _) => (number, 1.0),
+            };
+            if sign > 0.0 {
+                source.fill(step as u64, &mut normals);
+            }
+            self.noise.iter().for_each(|feed| feed.fill(&mut plan, &normals, sign));
+            plan.run();
+            if let Some(Corrected { mean, lower, .. }) = &self.corrected {
+                let z = &normals[own..];
+                for (i, (value, mean)) in vector.iter_mut().zip(mean).enumerate() {
+                    let moved: f64 = lower[i * joint..][..=i].iter().zip(z).map(|(l, z)| l * z).sum();
+                    *value = mean + sign * moved;
+                }
+            }
+            for site in (0..plan.outputs()).filter(|&site| wanted(site)) {
+                let place = self.corrected.as_ref().and_then(|corrected| {
+                    let (range, varies) = corrected.places.get(site)?.as_ref()?;
+                    Some(if *varies { &vector[range.clone()] } else { &corrected.mean[range.clone()] })
+                });
+                take(site, place.unwrap_or_else(|| plan.output(site)));
+            }
+        }
+    }
+
+    /// The mean of one site's unconstrained values, by simulation.
+    pub(crate) fn mean(&self, site: usize) -> Vec<f64> {
+        let mut sum = Vec::new();
+        self.run(SIMULATED, true, &Seed::for_tests(0), &|other| other == site, |_, values| {
+            sum.resize(values.len(), 0.0);
+            sum.iter_mut().zip(values).for_each(|(sum, x)| *sum += x / SIMULATED as f64);
+        });
+        sum
+    }
+}

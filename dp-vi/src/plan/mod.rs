@@ -1,0 +1,3 @@
+//! What a run will do and what it will cost, decided before any record is looked at.
+
+pub(crate) mod settings;

@@ -1,0 +1,396 @@
+//! Whole runs: progress, stopping, checkpoints, payment block by block.
+
+use crate::cost::charges::Charges;
+use crate::error::{Error, Result};
+use crate::guides::guide::Guide;
+use crate::run::checkpoint::{Checkpoint, PaidFrom, exists, fingerprint_of_records};
+use crate::run::dp_vi::{DpVi, Fit, Prepared};
+use crate::run::training::Training;
+use crate::wall::sensitive::Sensitive;
+use dp_accountant::{Ledger, Purse};
+use dp_sampler::{Seed, Subsampler, Subsampling};
+use ppl_core::{Model, Records};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How far a run has come.
+///
+/// # Privacy
+/// The rate depends on how long the batches were, and running time is not private: for whoever holds the records.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Steps done.
+    pub done: u64,
+    /// Steps in all.
+    pub steps: u64,
+    /// Steps a second, on average since this process began or resumed the run.
+    pub steps_per_second: f64,
+    /// How long the rest takes at this rate.
+    pub time_left: Duration,
+}
+
+/// What a progress callback answers: nothing, or whether to go on.
+///
+/// ```
+/// use dp_vi::Proceed;
+/// use std::ops::ControlFlow;
+/// assert!(().proceed().is_continue());
+/// assert!(ControlFlow::Break(()).proceed().is_break());
+/// ```
+pub trait Proceed {
+    /// Whether to go on.
+    fn proceed(self) -> ControlFlow<()>;
+}
+
+impl Proceed for () {
+    fn proceed(self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl Proceed for ControlFlow<()> {
+    fn proceed(self) -> ControlFlow<()> {
+        self
+    }
+}
+
+pub(crate) type Callback = Box<dyn FnMut(Progress) -> ControlFlow<()>>;
+
+impl<M, G, S> DpVi<M, G, S> {
+    /// Called about two hundred times during a run, and at least once a second between steps. It may answer
+    /// [`ControlFlow::Break`] to stop there: the fit is then what has been found so far, and with a
+    /// [checkpoint](Self::checkpoint) it can be resumed.
+    ///
+    /// ```
+    /// # use dp_vi::{AutoNormal, DpVi, Sensitive};
+    /// # use ppl_core::{Ctx, Records};
+    /// # use ppl_distributions::Normal;
+    /// # use dp_sampler::FullBatch;
+    /// # fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
+    /// #     let mean = ctx.sample("mean", Normal::new(0.0, 1.0))?;
+    /// #     ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(mean, 1.0), record.get("x")?))
+    /// # }
+    /// # let records = Sensitive::new(Records::from_columns([("x", vec![0.5; 10])])?);
+    /// use std::ops::ControlFlow;
+    /// let fit = DpVi::new(model, AutoNormal::new())
+    ///     .without_privacy()
+    ///     .subsample(FullBatch)
+    ///     .steps(1000)
+    ///     .on_progress(|progress| if progress.done < 100 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    ///     .fit(&records)?;
+    /// assert_eq!(fit.privacy().steps_done, 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn on_progress<R: Proceed>(mut self, mut callback: impl FnMut(Progress) -> R + 'static) -> Self {
+        self.on_progress = Some(Box::new(move |progress| callback(progress).proceed()));
+        self
+    }
+
+    /// Leaves a checkpoint in this file every so many steps, from which [`resume`](DpVi::resume) goes on.
+    ///
+    /// Steps are then paid for block by block, each before its first step. A run that is stopped for good has paid for the blocks that
+    /// it began. Its report states the cost of *all* steps that were planned, for whether to stop may have been decided
+    /// by looking at what was released.
+    ///
+    /// **The file is as secret as the data**: see [`Checkpoint`].
+    #[must_use]
+    pub fn checkpoint(mut self, path: impl Into<PathBuf>, every: u64) -> Self {
+        self.checkpoint = Some((path.into(), every));
+        self
+    }
+}
+
+/// Where a run begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    Start,
+    Checkpoint,
+    /// At a checkpoint, and it ends there.
+    End,
+}
+
+impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
+    /// Runs inference, paid from a ledger that holds just the budget.
+    ///
+    /// # Errors
+    /// As [`DpVi::start`]; [`Error::CheckpointExists`] if there is a file already where the checkpoint is to be.
+    pub fn fit(self, records: &Sensitive<Records>) -> Result<Fit> {
+        self.run(records, None, From::Start)
+    }
+
+    /// Runs inference, paid from a ledger that other mechanisms share: in memory, or in a file.
+    ///
+    /// The [budget](DpVi::budget) named is this fit's and shapes its noise; the ledger's own bounds what all who pay from it cost together.
+    ///
+    /// # Privacy
+    /// A ledger composes events as if batches and noise were drawn exactly. The report's [part of
+    /// δ](crate::PrivacyReport::delta_of_deviations) for what is not is in this fit's statement, and not in the ledger's: what the ledger says
+    /// holds for its δ and these parts of all who paid from it together, for ε up to the smallest budget among theirs, and with `(1 + e^ε)` in
+    /// the place of `1 + e^(budget)` beyond.
+    ///
+    /// # Errors
+    /// As [`DpVi::fit`]; if the ledger has another relation, or its budget does not allow all steps. Then nothing is debited.
+    pub fn fit_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
+        self.run(records, Some(purse), From::Start)
+    }
+
+    /// Goes on with a run that was begun with [`DpVi::fit`] and left its checkpoint, with the seed from there. A run that was complete is
+    /// not repeated.
+    ///
+    /// Everything else has to be as it was, and the result is that of the run that was never interrupted, bit for bit. What was paid
+    /// for is not paid for again.
+    ///
+    /// # Errors
+    /// As [`DpVi::fit`]; [`Error::Checkpoint`] if the file cannot be read or is damaged; [`Error::CheckpointOfAnother`] if it is of
+    /// another run or other records; [`Error::CheckpointPaidFrom`] if it was begun with [`DpVi::fit_from`], so that the rest has to be
+    /// paid from the same ledger with [`DpVi::resume_from`]. Nothing is debited then.
+    pub fn resume(self, records: &Sensitive<Records>) -> Result<Fit> {
+        self.run(records, None, From::Checkpoint)
+    }
+
+    /// As [`DpVi::resume`], for a run that was begun with [`DpVi::fit_from`]: paid from the ledger that the run was paid from before.
+    ///
+    /// # Errors
+    /// As [`DpVi::resume`]; [`Error::CheckpointPaidFrom`] if this is another ledger, if it lacks debits that had been made from it, or if the
+    /// run was paid from a ledger of its own; [`Error::ForeignLedger`] if it does not know of what the run has paid for.
+    pub fn resume_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
+        self.run(records, Some(purse), From::Checkpoint)
+    }
+
+    /// What a run that left its checkpoint has found so far: no step is made and nothing is paid. For runs that will not go on.
+    ///
+    /// The posterior is the guide's, for the release that corrects it belongs to the end of the run. Only what has been released before
+    /// enters.
+    ///
+    /// # Errors
+    /// As [`DpVi::resume`].
+    pub fn conclude(self, records: &Sensitive<Records>) -> Result<Fit> {
+        self.run(records, None, From::End)
+    }
+
+    fn run(mut self, records: &Sensitive<Records>, purse: Option<&mut dyn Purse>, from: From) -> Result<Fit> {
+        let mut on_progress = self.on_progress.take();
+        let (budget, shared_purse) = (self.settings.required_budget()?, purse.is_some());
+        let place = self.checkpoint.take();
+        if let Some((path, every)) = &place {
+            if *every == 0 {
+                let (what, requirement) = ("number of steps between checkpoints", "at least 1");
+                return Err(Error::OutOfRange { what, requirement, value: 0.0 });
+            }
+            if matches!(from, From::Start) && exists(path) {
+                return Err(Error::CheckpointExists { path: path.display().to_string() });
+            }
+        }
+        let mut stored = match (from, &place) {
+            (From::Start, _) => None,
+            (_, Some((path, _))) => Some((Checkpoint::read(path)?, path.as_path())),
+            (_, None) => {
+                let why = "a run is resumed from a file; name it with .checkpoint(…)";
+                return Err(Error::Missing { what: "the checkpoint", why });
+            }
+        };
+        let kept = stored.as_mut().map(|(checkpoint, _)| checkpoint.seed.take());
+        let complete = matches!(kept, Some(None));
+        let seed = match kept {
+            Some(_) if self.seed.is_some() => {
+                return Err(Error::Conflict("a resumed run has the seed of its checkpoint: name none"));
+            }
+            Some(Some(seed)) => seed,
+            // A complete run makes no release any more, so any seed will do.
+            Some(None) => Seed::from_os()?,
+            None => self.take_seed()?,
+        };
+        let mut own = None;
+        // Without privacy nobody pays.
+        let mut purse: Option<&mut dyn Purse> = match (purse, budget) {
+            (_, None) => None,
+            (Some(purse), Some(budget)) => {
+                if purse.ledger().budget().relation != budget.relation {
+                    let told = "the ledger and the budget of the fit are for different relations";
+                    return Err(Error::Conflict(told));
+                }
+                Some(purse)
+            }
+            (None, Some(budget)) => Some(own.insert(Ledger::new(budget)?)),
+        };
+        let fresh = stored.is_none();
+        let pay = |charges: Option<&Charges>| match (charges, purse.as_deref_mut()) {
+            (Some(charges), Some(purse)) if fresh => pay_once(charges, purse),
+            // A resumed run has paid: below, where it is known to be the same run.
+            _ => Ok(()),
+        };
+        let Prepared { mut training, charges, settings } = self.prepare(records, &seed, !complete, pay)?;
+        let steps = training.steps();
+        let print = match &place {
+            Some(_) => fingerprint_of_records(records.behind_the_wall(), &seed),
+            None => [0; 3],
+        };
+        if let Some((checkpoint, path)) = &stored {
+            checkpoint.check_settings(path, &settings)?;
+            let path_shown = || path.display().to_string();
+            if !complete && checkpoint.records != print {
+                let (found, here) = ("others".to_owned(), "not the same in number or values".to_owned());
+                return Err(Error::CheckpointOfAnother {
+                    path: path_shown(),
+                    what: "records".to_owned(),
+                    found,
+                    here,
+                });
+            }
+            if from != From::End {
+                let shared = purse.as_deref().filter(|_| shared_purse);
+                checkpoint.paid_from.check(path, budget.is_some(), shared)?;
+            }
+            training.restore(checkpoint, path)?;
+            if complete && (training.done() < steps || training.owes_curvature()) {
+                let reason = "the run is not complete and yet has no seed".to_owned();
+                return Err(Error::Checkpoint { path: path_shown(), reason });
+            }
+            if let (Some(charges), Some(purse)) = (&charges, purse.as_deref_mut()) {
+                check_paid(charges, purse, checkpoint.paid, shared_purse)?;
+            }
+        }
+        if from == From::End {
+            return Ok(training.fit());
+        }
+        if charges.is_none() {
+            let allowed = training.done() + training.left();
+            training.gradient_mut().allow_unprotected(steps.saturating_sub(allowed))?;
+        }
+        let keeper = place.map(|(path, every)| Keeper { path, every, seed, settings, print });
+        drive(training, purse, shared_purse, keeper.as_ref(), on_progress.as_mut())
+    }
+}
+
+/// Debits what a run releases once, if all the rest is affordable, too: not a step is made of a run that could not be finished.
+fn pay_once(charges: &Charges, purse: &mut dyn Purse) -> Result<()> {
+    purse.ledger().clone().debit_all(&charges.with_steps(charges.steps))?;
+    Ok(purse.debit_all(&charges.once())?)
+}
+
+/// Makes sure that a ledger knows of everything that a resumed run has paid for. A ledger of the run's own is a new one, and is told.
+///
+/// Whether the rest is affordable shows block by block: after a kill between payment and checkpoint it may not be, and what can be had is
+/// still had then.
+fn check_paid(charges: &Charges, purse: &mut dyn Purse, steps: u64, shared: bool) -> Result<()> {
+    let paid = charges.with_steps(steps);
+    if !shared {
+        return Ok(purse.debit_all(&paid)?);
+    }
+    for (event, wanted) in paid.iter() {
+        let uses = purse.ledger().events().iter().filter(|(other, _)| *other == event);
+        let recorded = uses.fold(0_u64, |sum, (_, count)| sum.saturating_add(count));
+        if recorded < wanted {
+            return Err(Error::ForeignLedger { recorded, paid: wanted, event });
+        }
+    }
+    Ok(())
+}
+
+/// What a checkpoint says of the ledger that everything up to now has been paid from.
+fn paid_from(purse: Option<&dyn Purse>, shared: bool) -> PaidFrom {
+    match purse {
+        None => PaidFrom::Nothing,
+        purse => PaidFrom::of(purse.filter(|_| shared)),
+    }
+}
+
+/// All steps that are left, block by block.
+fn drive<G: Guide, S: Subsampler>(
+    mut training: Training<'_, G, S>,
+    mut purse: Option<&mut dyn Purse>,
+    shared: bool,
+    keeper: Option<&Keeper>,
+    mut on_progress: Option<&mut Callback>,
+) -> Result<Fit> {
+    let (steps, begun) = (training.steps(), training.done());
+    let block = keeper.map_or(steps, |keeper| keeper.every);
+    // The next step before which a checkpoint is due. Where steps are paid for block by block, that is where a block ends.
+    let mut due = begun;
+    let every = (steps / 200).max(1);
+    let started = Instant::now();
+    let mut told = started;
+    while training.done() < steps {
+        if training.left() == 0
+            && let Some(purse) = purse.as_deref_mut()
+            && let Err(refused) = training.pay(purse, block.min(steps - training.done()))
+        {
+            // What has been done so far is not lost.
+            if let Some(keeper) = keeper {
+                keeper.keep(&training, paid_from(Some(purse), shared))?;
+            }
+            return Err(refused);
+        }
+        if let Some(keeper) = keeper
+            && training.done() == due
+        {
+            keeper.keep(&training, paid_from(purse.as_deref(), shared))?;
+            due += match purse {
+                Some(_) => training.left(),
+                None => block.min(steps - training.done()),
+            };
+        }
+        training.step()?;
+        let done = training.done();
+        if let Some(callback) = &mut on_progress {
+            let now = Instant::now();
+            if done.is_multiple_of(every)
+                || done == steps
+                || now.duration_since(told) >= Duration::from_secs(1)
+            {
+                told = now;
+                let seconds = now.duration_since(started).as_secs_f64().max(1e-9);
+                let steps_per_second = (done - begun) as f64 / seconds;
+                let left = (steps - done) as f64 / steps_per_second;
+                let time_left = Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX);
+                if callback(Progress { done, steps, steps_per_second, time_left }).is_break() {
+                    break;
+                }
+            }
+        }
+    }
+    if training.done() == steps {
+        // Before the last checkpoint, which has no seed to make the release with.
+        training.release_curvature()?;
+    }
+    if let Some(purse) = &purse
+        && shared
+    {
+        training.report_ledger(purse.ledger().spent()?);
+    }
+    match keeper {
+        Some(keeper) => {
+            keeper.keep(&training, paid_from(purse.as_deref(), shared))?;
+            // A run that may be resumed must not release the curvature here: it would do so again at its end, at other parameters and
+            // with the same noise.
+            Ok(training.fit())
+        }
+        None => training.finish(),
+    }
+}
+
+/// What it takes to leave checkpoints.
+struct Keeper {
+    path: PathBuf,
+    every: u64,
+    seed: Seed,
+    settings: String,
+    print: [u64; 3],
+}
+
+impl Keeper {
+    fn keep<G: Guide, S: Subsampler>(
+        &self,
+        training: &Training<'_, G, S>,
+        paid_from: PaidFrom,
+    ) -> Result<()> {
+        let seed = match training.done() < training.steps() {
+            true => Some(Seed::from_exposed(&zeroize::Zeroizing::new(self.seed.expose()))?),
+            false => None,
+        };
+        training.checkpoint(seed, paid_from, &self.settings, self.print).write(&self.path)
+    }
+}

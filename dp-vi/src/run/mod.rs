@@ -1,0 +1,6 @@
+//! Runs: what was asked for, one run step by step, and runs that survive the process.
+
+pub(crate) mod checkpoint;
+pub(crate) mod dp_vi;
+pub(crate) mod drive;
+pub(crate) mod training;

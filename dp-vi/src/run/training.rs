@@ -1,0 +1,382 @@
+//! One run, step by step.
+
+use crate::cost::pricing::sampling_variance;
+use crate::error::{Error, Result};
+use crate::guides::guide::{Guide, Marginal};
+use crate::objective::prior::{PriorCurvature, SiteAt};
+use crate::objective::programs::Shared;
+use crate::optimiser::{SavedState, StepIndex, TailAverage, Transformation};
+use crate::outcome::correction::hessian::Hessian;
+use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
+use crate::outcome::correction::tail::GradientTail;
+use crate::outcome::posterior::Posterior;
+use crate::outcome::report::PrivacyReport;
+use crate::outcome::simulation::Simulation;
+use crate::run::checkpoint::{Checkpoint, PaidFrom};
+use crate::run::dp_vi::Fit;
+use crate::wall::curvature::CurvatureRelease;
+use crate::wall::gradient::PrivateGradient;
+use crate::wall::sensitive::Sensitive;
+use dp_accountant::{Certified, Purse};
+use dp_sampler::{GaussianNoise, NoiseSource, Seed, Subsampler};
+use ppl_core::{Records, SiteKind, Unconstrained};
+use std::ops::Range;
+use std::path::Path;
+
+/// A run, step by step. Each [`step`](Training::step) makes one release that was paid for; nothing is allocated.
+///
+/// [`DpVi::fit`](crate::DpVi::fit) runs all steps; this is for those who want to hold the loop themselves.
+pub struct Training<'r, G, S> {
+    guide: G,
+    gradient: PrivateGradient<'r, S>,
+    shared: Shared,
+    draws: GaussianNoise,
+    optimiser: Box<dyn Transformation>,
+    average: TailAverage,
+    correction: Option<Correction>,
+    laplace: Option<Laplace>,
+    records: &'r Sensitive<Records>,
+    report: PrivacyReport,
+    done: u64,
+    parameters: Vec<f64>,
+    noise: Vec<f64>,
+    released: Vec<f64>,
+    update: Vec<f64>,
+}
+
+/// A normal around where a run without privacy ends.
+struct Laplace {
+    hessian: Hessian,
+    found: Option<NoiseAware>,
+}
+
+/// What the corrected posterior is made of.
+struct Correction {
+    tail: GradientTail,
+    /// Taken by the one release there is.
+    release: Option<CurvatureRelease>,
+    /// What was released.
+    curvature: Option<Vec<f64>>,
+    /// Whether the curvature is read off the trace instead.
+    trace: bool,
+    prior: PriorCurvature,
+}
+
+/// Where the curvature for a corrected posterior comes from.
+pub(crate) enum CurvatureFrom {
+    /// A release of its own.
+    Release(Box<CurvatureRelease>),
+    /// The trace of the noisy gradients.
+    Trace,
+}
+
+/// What a run is put together from.
+pub(crate) struct Parts<'r, G, S> {
+    pub(crate) guide: G,
+    pub(crate) gradient: PrivateGradient<'r, S>,
+    pub(crate) shared: Shared,
+    pub(crate) draws: GaussianNoise,
+    pub(crate) optimiser: Box<dyn Transformation>,
+    pub(crate) average: f64,
+    pub(crate) report: PrivacyReport,
+    pub(crate) correction: Option<(CurvatureFrom, PriorCurvature)>,
+    /// Second derivatives, where the guide wants them and nothing is private.
+    pub(crate) hessian: Option<Hessian>,
+    pub(crate) records: &'r Sensitive<Records>,
+}
+
+impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
+    pub(crate) fn new(parts: Parts<'r, G, S>) -> Result<Self> {
+        let Parts { guide, gradient, shared, draws, mut optimiser, average, .. } = parts;
+        let Parts { report, correction, hessian, records, .. } = parts;
+        let parameters = shared.initial.clone();
+        optimiser.init(&shared.layout)?;
+        let correction = correction.map(|(from, prior)| {
+            let (release, trace) = match from {
+                CurvatureFrom::Release(release) => (Some(*release), false),
+                CurvatureFrom::Trace => (None, true),
+            };
+            let tail = GradientTail::new(shared.frontier_elements, report.steps, trace);
+            Correction { tail, release, curvature: None, trace, prior }
+        });
+        Ok(Self {
+            guide,
+            draws,
+            optimiser,
+            average: TailAverage::new(parameters.len(), report.steps, average),
+            correction,
+            laplace: hessian.map(|hessian| Laplace { hessian, found: None }),
+            records,
+            report,
+            done: 0,
+            noise: vec![0.0; shared.noise_elements],
+            released: vec![0.0; gradient.dimension()],
+            update: vec![0.0; parameters.len()],
+            gradient,
+            parameters,
+            shared,
+        })
+    }
+
+    /// Steps done.
+    #[must_use]
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// Steps in all.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.report.steps
+    }
+
+    /// Steps that are paid for and not made yet.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.gradient.left()
+    }
+
+    pub(crate) fn pay(&mut self, purse: &mut dyn Purse, steps: u64) -> Result<()> {
+        self.gradient.pay(purse, steps)
+    }
+
+    /// Makes one step.
+    ///
+    /// # Errors
+    /// If all steps have been made.
+    pub fn step(&mut self) -> Result<()> {
+        self.draws.fill(self.done, &mut self.noise);
+        self.shared.draw(&self.parameters, &self.noise, self.gradient.gradient_mut());
+        self.gradient.release(&mut self.released)?;
+        if let Some(Correction { tail, .. }) = &mut self.correction {
+            tail.take(self.done, &self.shared, &self.released, self.gradient.noise_added());
+        }
+        self.shared.pull_back(&self.noise, &self.released, &mut self.update);
+        let at = StepIndex { step: self.done, steps: self.report.steps };
+        self.optimiser.ascend(&mut self.parameters, &mut self.update, at);
+        self.average.take(self.done, &self.parameters);
+        self.done += 1;
+        Ok(())
+    }
+
+    /// The posterior so far: the guide at the average of the parameters, without a correction. It is made of what has been released, so
+    /// looking at it costs nothing; what is computed from it *and the records* does.
+    #[must_use]
+    pub fn posterior(&self) -> Posterior {
+        let found = self.average.mean(&self.parameters);
+        Posterior::new(
+            &self.shared.sites,
+            self.shared.marginals(&self.guide, &found),
+            self.shared.simulation(&found),
+        )
+    }
+
+    /// The guide's draw and the privacy noise of the last step, both standard normals.
+    #[cfg(test)]
+    pub(crate) fn last_noise(&self) -> (&[f64], &[f64]) {
+        (&self.noise, self.gradient.last_noise())
+    }
+
+    pub(crate) fn gradient_mut(&mut self) -> &mut PrivateGradient<'r, S> {
+        &mut self.gradient
+    }
+
+    /// States what the ledger has spent in all that the run was paid from.
+    pub(crate) fn report_ledger(&mut self, spent: Certified) {
+        self.report.ledger_spent = Some(spent);
+    }
+
+    /// All that is needed to go on in another process. Without a seed nobody can.
+    pub(crate) fn checkpoint(
+        &self,
+        seed: Option<Seed>,
+        paid_from: PaidFrom,
+        settings: &str,
+        records: [u64; 3],
+    ) -> Checkpoint {
+        let mut numbers = self.parameters.clone();
+        self.average.save(&mut numbers);
+        self.optimiser.save(&mut numbers);
+        self.gradient.save(&mut numbers);
+        if let Some(Correction { tail, curvature, .. }) = &self.correction {
+            tail.save(&mut numbers);
+            let released = curvature.as_deref().unwrap_or_default();
+            numbers.push(released.len() as f64);
+            numbers.extend(released);
+        }
+        let (done, paid) = (self.done, self.done + self.left());
+        let secret = self.report.secret_seed;
+        Checkpoint { seed, secret, done, paid, paid_from, settings: settings.to_owned(), records, numbers }
+    }
+
+    /// Goes on where a checkpoint was written. What it has paid for is available again.
+    pub(crate) fn restore(&mut self, checkpoint: &Checkpoint, path: &Path) -> Result<()> {
+        let wrong = |reason: String| Error::Checkpoint { path: path.display().to_string(), reason };
+        let mut state = SavedState::new(&checkpoint.numbers);
+        let mut restore = || -> Result<()> {
+            state.copy_to(&mut self.parameters)?;
+            self.average.restore(&mut state)?;
+            self.optimiser.restore(&mut state)?;
+            self.gradient.restore(&mut state)?;
+            if let Some(Correction { tail, curvature, .. }) = &mut self.correction {
+                tail.restore(&mut state)?;
+                let released = state.take(1)?[0] as usize;
+                *curvature = match released {
+                    0 => None,
+                    released => Some(state.take(released)?.to_vec()),
+                };
+            }
+            state.clone().finish()
+        };
+        restore().map_err(|error| wrong(error.to_string()))?;
+        if checkpoint.done > self.report.steps {
+            return Err(wrong(format!("{} steps are done of {}", checkpoint.done, self.report.steps)));
+        }
+        self.done = checkpoint.done;
+        self.report.secret_seed = checkpoint.secret;
+        self.gradient.go_on(checkpoint.done, checkpoint.paid);
+        Ok(())
+    }
+
+    /// Whether the curvature is still to be released.
+    pub(crate) fn owes_curvature(&self) -> bool {
+        self.correction.as_ref().is_some_and(|correction| correction.curvature.is_none() && !correction.trace)
+    }
+
+    /// Releases the curvature at the parameters that have been found, if that was planned and has not been done.
+    ///
+    /// Without privacy the second derivatives are found here, if the guide wants them.
+    pub(crate) fn release_curvature(&mut self) -> Result<()> {
+        if !self.owes_curvature() && self.laplace.is_none() {
+            return Ok(());
+        }
+        let found = self.average.mean(&self.parameters);
+        let marginals = self.shared.marginals(&self.guide, &found);
+        let locations = locations(&marginals, &self.shared.simulation(&found));
+        if let Some(Laplace { hessian, found }) = &mut self.laplace {
+            *found = hessian.laplace(&locations, self.records)?;
+            if found.is_none() {
+                let problem = "ends where the posterior has no maximum, so no normal goes with it; take more steps, or another guide";
+                return Err(Error::Guide { guide: self.guide.describe(), problem: problem.to_owned() });
+            }
+        }
+        let Some(Correction { tail, release, curvature, .. }) = &mut self.correction else { return Ok(()) };
+        if tail.steps() == 0 {
+            return Ok(());
+        }
+        let Some(mut release) = release.take() else { return Ok(()) };
+        for (site, location) in self.shared.sites.iter().zip(&locations) {
+            release.set(&Unconstrained::input_name(&site.name), location)?;
+        }
+        *curvature = Some(release.release(self.records)?);
+        Ok(())
+    }
+
+    /// Ends the run where it is. The report still states the cost of all releases that were planned. The curvature is released
+    /// here, if that was planned.
+    ///
+    /// # Errors
+    /// If the records do not fit the curvature's program.
+    pub fn finish(mut self) -> Result<Fit> {
+        self.release_curvature()?;
+        Ok(self.fit())
+    }
+
+    /// What has been found so far, from what has been released: without the correction, if its curvature has not been.
+    pub(crate) fn fit(mut self) -> Fit {
+        let found = self.average.mean(&self.parameters);
+        let (marginals, simulation) =
+            (self.shared.marginals(&self.guide, &found), self.shared.simulation(&found));
+        let uncorrected = Posterior::new(&self.shared.sites, marginals.clone(), simulation.clone());
+        let sampling = sampling_variance(&self.gradient.scheme(), self.gradient.rate());
+        let noise_aware = self.correction.take().and_then(|correction| {
+            correct(&self.shared, &locations(&marginals, &simulation), correction, sampling)
+        });
+        // A covariance has a Cholesky factor: it was found from one.
+        let laplace = self
+            .laplace
+            .as_ref()
+            .and_then(|laplace| Some((laplace.found.as_ref()?, laplace.hessian.places())));
+        let posterior = match (&noise_aware, laplace) {
+            (Some(found), _) => corrected(&self.shared, marginals, simulation, found, self.shared.frontier()),
+            (None, Some((found, places))) => corrected(&self.shared, marginals, simulation, found, places),
+            (None, None) => None,
+        };
+        let posterior = posterior.unwrap_or_else(|| uncorrected.clone());
+        let report = PrivacyReport { steps_done: self.done, ..self.report };
+        let parameters =
+            self.shared.layout.iter().map(|(name, range)| (name.to_owned(), found[range].to_vec()));
+        let parameters = parameters.collect();
+        Fit { posterior, uncorrected, noise_aware, parameters, report }
+    }
+}
+
+/// Where the guide has each site, unconstrained: its mean.
+fn locations(marginals: &[Option<Marginal>], simulation: &Simulation) -> Vec<Vec<f64>> {
+    let location = |(site, marginal): (usize, &Option<Marginal>)| match marginal {
+        Some(marginal) => marginal.loc.clone(),
+        None => simulation.mean(site),
+    };
+    marginals.iter().enumerate().map(location).collect()
+}
+
+/// Infers the frontier's values from all that has been released.
+fn correct(
+    shared: &Shared,
+    locations: &[Vec<f64>],
+    Correction { tail, curvature, trace, mut prior, .. }: Correction,
+    sampling: f64,
+) -> Option<NoiseAware> {
+    let curvature = match &curvature {
+        Some(curvature) => curvature.as_slice(),
+        None if trace && tail.steps() > 0 => &[],
+        None => return None,
+    };
+    let (values, gradients) = tail.means();
+    let sites: Vec<_> = shared.sites.iter().zip(locations).zip(shared.frontier()).collect();
+    // Touched sites where gradients were taken, the others where the guide has them.
+    let at: Vec<_> = sites
+        .iter()
+        .map(|((site, location), frontier)| {
+            let values = frontier.as_ref().map_or(location.as_slice(), |range| &values[range.clone()]);
+            SiteAt { name: site.name.as_str(), values, frontier: frontier.clone() }
+        })
+        .collect();
+    let (prior_gradient, prior_curvature) = prior.at(&at);
+    let touched =
+        sites.iter().filter(|(_, frontier)| frontier.is_some()).map(|((site, _), _)| site.name.clone());
+    let touched: Vec<String> = touched.collect();
+    let evidence = Evidence {
+        curvature,
+        values: &values,
+        gradients: &gradients,
+        noise_variance: tail.noise_variance(),
+        sampling: sampling / tail.steps() as f64,
+        prior_gradient: &prior_gradient,
+        prior_curvature: &prior_curvature,
+    };
+    match tail.trace() {
+        Some(sums) => sums.posterior(&touched, &evidence),
+        None => NoiseAware::new(touched, &evidence),
+    }
+}
+
+/// The guide's posterior, with those sites replaced that have a place in what was found. Parameters keep a standard deviation of zero.
+fn corrected(
+    shared: &Shared,
+    mut marginals: Vec<Option<Marginal>>,
+    simulation: Simulation,
+    found: &NoiseAware,
+    ranges: impl Iterator<Item = Option<Range<usize>>>,
+) -> Option<Posterior> {
+    let n = found.mean.len();
+    let mut places = Vec::with_capacity(marginals.len());
+    for ((marginal, site), range) in marginals.iter_mut().zip(&shared.sites).zip(ranges) {
+        let varies = site.kind != SiteKind::Param;
+        places.push(range.clone().map(|range| (range, varies)));
+        let Some(range) = range else { continue };
+        let scale = range.clone().map(|j| if varies { found.covariance[j * n + j].sqrt() } else { 0.0 });
+        *marginal = Some(Marginal { loc: found.mean[range.clone()].to_vec(), scale: scale.collect() });
+    }
+    Some(Posterior::new(&shared.sites, marginals, simulation.corrected(found, places)?))
+}

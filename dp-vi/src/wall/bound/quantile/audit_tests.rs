@@ -1,0 +1,116 @@
+//! The count that moves an adaptive norm has its noise, whatever kind of noise the sums get.
+//!
+//! An audit of both releases of a step together hardly sees the count: it carries one hundredth of the squared distance between
+//! neighbours. So the count is audited by itself here.
+
+use super::{Adaptive, COUNT_NOISE, Quantile};
+use crate::PrivacyNoise;
+use crate::cost::pricing::event;
+use crate::wall::audits::modes::{gradient, records};
+use crate::wall::audits::steps::{STANDARD_ERRORS, separated_epsilon};
+use crate::wall::bound::clip::{ClipNorm, Rule};
+use crate::wall::gradient::{NoisySum, PrivateGradient, Protection};
+use crate::wall::sensitive::Sensitive;
+use dp_accountant::{Accountant, Relation, Sampling};
+use dp_sampler::{FullBatch, Poisson, Seed, Subsampling};
+use ndarray::Array2;
+use ppl_core::{Column, Records};
+
+const NORM: f64 = 0.7;
+
+/// So large an expected batch that the norm hardly moves, with a target around which it stays.
+const EXPECTED: f64 = 1e5;
+
+const KINDS: [PrivacyNoise; 2] = [PrivacyNoise::Continuous, PrivacyNoise::Exact];
+
+fn mechanism<'r, S: Subsampling>(
+    noise: PrivacyNoise,
+    noise_multiplier: f64,
+    subsampling: &S,
+    records: &'r Sensitive<Records>,
+    seed: u64,
+) -> PrivateGradient<'r, S::Sampler> {
+    let clip = ClipNorm::new(NORM, 5).unwrap();
+    let quantile = Quantile { target: 0.5, rate: 1.0 };
+    let rule = Rule::Quantile(Adaptive::new(quantile, clip, 5, EXPECTED).unwrap());
+    let seed = Seed::for_tests(seed);
+    let gradient = gradient(records, [0, 0]);
+    let sum = NoisySum::new(rule, clip, noise_multiplier).unwrap();
+    let sum = sum.with_noise(noise, &seed, &gradient).unwrap();
+    PrivateGradient::with(gradient, Protection::Gaussian(sum), subsampling, records, (&seed, &[])).unwrap()
+}
+
+/// Makes a release and returns the noisy centred count, read off from how the norm moved.
+fn released_count<S: dp_sampler::Subsampler>(
+    mechanism: &mut PrivateGradient<'_, S>,
+    out: &mut [f64; 5],
+) -> f64 {
+    let before = mechanism.clip_norm().unwrap();
+    mechanism.release(out).unwrap();
+    -(mechanism.clip_norm().unwrap() / before).ln() * EXPECTED
+}
+
+/// Counts of full batches with or without a canary, whose gradient is longer than the norm: it adds −½ to two others' 1. In units of the
+/// noise `5σ` that is accounted for, and so that the canary makes them larger.
+fn counts(noise: PrivacyNoise, (claimed, actual): (f64, f64), canary: bool, n: u64) -> Vec<f64> {
+    let records = records(canary);
+    let mut mechanism = mechanism(noise, actual, &FullBatch, &records, 60 + u64::from(canary));
+    mechanism.allow_for_tests(n);
+    let mut out = [0.0; 5];
+    (0..n).map(|_| (1.0 - released_count(&mut mechanism, &mut out)) / (COUNT_NOISE * claimed)).collect()
+}
+
+/// At σ = 0.1 a canary moves the count by one standard deviation of its noise: by itself the count is a Gaussian mechanism of multiplier 1.
+///
+/// n = 60,000 releases a data set; the interval of ε holds with probability 1 − 2e-7 for each of six audits.
+#[test]
+fn the_count_by_itself_costs_what_is_claimed() {
+    let (sigma, n) = (0.1, 60_000);
+    let multiplier = 2.0 * COUNT_NOISE * sigma;
+    let event = event(multiplier, Sampling::None).unwrap();
+    let stated = Accountant::new(Relation::AddRemove).compose(event, 1).epsilon(1e-5).unwrap();
+    for noise in KINDS {
+        let holds = |actual: f64| {
+            let of = |canary| counts(noise, (sigma, actual), canary, n);
+            let (lower, upper) = separated_epsilon(&of(true), &of(false), 0.5 / multiplier);
+            lower <= stated.upper && stated.lower <= upper
+        };
+        assert!(holds(sigma), "{noise:?}");
+        assert!(!holds(0.9 * sigma), "{noise:?}: too little noise went unnoticed");
+        assert!(!holds(1.1 * sigma), "{noise:?}: too much noise went unnoticed");
+    }
+}
+
+/// The noise of a step with an adaptive norm, where nobody is there: each element of the sum `σ_grad C`, the count `5σ`, all
+/// independent of each other and of the step before.
+///
+/// n = 20,000 releases for each kind of noise; relative standard errors √(2/n) and 1/√n; 27 comparisons each at α = 2e-7.
+#[test]
+fn the_count_has_noise_of_its_own_also_when_nobody_is_there() {
+    let (n, sigma, rate) = (20_000_u64, 2.0, 0.5);
+    let columns =
+        [("x", 2), ("y", 3)].map(|(name, width)| (name, Column::from(Array2::<f64>::zeros((0, width)))));
+    let records = Sensitive::new(Records::from_columns(columns).unwrap());
+    for noise in KINDS {
+        let mut mechanism = mechanism(noise, sigma, &Poisson::rate(rate).unwrap(), &records, 9);
+        mechanism.allow_for_tests(n);
+        let mut columns = vec![Vec::new(); 6];
+        let mut out = [0.0; 5];
+        for _ in 0..n {
+            let scale = mechanism.clip_norm().unwrap() * Adaptive::gradient_multiplier(sigma);
+            let count = released_count(&mut mechanism, &mut out);
+            columns.iter_mut().zip(out).for_each(|(column, value)| column.push(value * rate / scale));
+            columns[5].push(count / (COUNT_NOISE * sigma));
+        }
+        let mean = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / n as f64;
+        let product_error = STANDARD_ERRORS / (n as f64).sqrt();
+        for a in 0..6 {
+            let square = mean(&columns[a], &columns[a]);
+            assert!((square - 1.0).abs() < product_error * 2.0_f64.sqrt(), "{noise:?}: {a} has {square}");
+            assert!(mean(&columns[a][1..], &columns[a]).abs() < product_error, "{noise:?}: {a}");
+            for b in 0..a {
+                assert!(mean(&columns[a], &columns[b]).abs() < product_error, "{noise:?}: {a} and {b}");
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The privacy wall: the only code that reads sensitive records, and what it lets out.
+
+pub(crate) mod adder;
+#[cfg(test)]
+pub(crate) mod audits;
+pub(crate) mod bound;
+pub(crate) mod curvature;
+pub(crate) mod gradient;
+pub(crate) mod record_noise;
+pub(crate) mod sensitive;
+pub(crate) mod start;
