@@ -3,6 +3,8 @@
 use crate::graph::Graph;
 use crate::op::Op;
 use crate::program::Program;
+use crate::record_gradient::RecordGradient;
+use crate::records::Records;
 use crate::strategies::programs::{Choices, Menu, grow};
 use crate::strategies::{self, checks};
 use proptest::prelude::*;
@@ -128,4 +130,26 @@ fn random_programs_hold_every_operation() {
     assert!(names.iter().any(|name| name.starts_with("conv2d")), "{names:?}");
     assert!(longest >= 60, "the longest program has {longest} operations");
     assert!(reached(Menu::Smooth).0.len() > 40);
+}
+
+/// A record whose gradient is finite, and of which a factor has a square that is not: its norm is not finite, so it is left out.
+#[test]
+fn a_factor_whose_square_overflows_leaves_its_record_out() {
+    let graph = Graph::new();
+    let (a, b) = (graph.input("a", 2).unwrap(), graph.input("b", 2).unwrap());
+    let x = graph.record_input("x", ()).unwrap();
+    // The gradient by `a` is x ⊗ b, the one by `b` x ⊗ a.
+    let value = x * a.inner(b);
+    let mut gradient = RecordGradient::<f64>::new(value, &[a, b]).unwrap();
+    gradient.set("a", &[0.0, 0.0]).unwrap();
+    gradient.set("b", &[0.0, 0.0]).unwrap();
+    gradient.record_input_mut("x", 2).unwrap().copy_from_slice(&[1e200, 3.0]);
+    let records = Records::from_columns([("y", vec![0.0, 0.0])]).unwrap();
+    let mut norms = [0.0; 2];
+    gradient.squared_norms(&records, &[0, 1], &mut norms).unwrap();
+    assert!(norms[0].is_nan() && norms[1] == 0.0, "{norms:?}");
+    gradient.set("b", &[1.0, 2.0]).unwrap();
+    let mut sum = [0.0; 4];
+    gradient.weighted_sum(&records, &[0, 1], |_, weights| weights.fill(1.0), &mut sum).unwrap();
+    assert_eq!(sum, [3.0, 6.0, 0.0, 0.0]);
 }
