@@ -277,18 +277,28 @@ pub enum Error {
         /// The budget that was named.
         wanted: Budget,
     },
-    /// A receipt was shown to a ledger that did not write it.
+    /// A mark is another ledger's.
     #[error("this is not the ledger that was paid from, but another one")]
     OtherLedger,
-    /// A ledger lacks debits that a receipt is for.
+    /// A ledger lacks debits that were made before a mark.
     #[error(
         "this ledger no longer has the {wanted} debits that had been made from it; it has {found}: it was restored from an old copy"
     )]
     LostDebits {
         /// How many debits the ledger has.
         found: u64,
-        /// How many it had when the receipt was written.
+        /// How many it had at the mark.
         wanted: u64,
+    },
+    /// A receipt was requested for uses that the ledger has no debit of.
+    #[error("this ledger has no debit of what was paid for: {recorded} of {wanted} uses of {event}")]
+    NotDebited {
+        /// Uses of the event that the ledger has.
+        recorded: u64,
+        /// Uses that the receipt was to be for.
+        wanted: u64,
+        /// The event.
+        event: Event,
     },
     /// There is something where an output file was to appear that no output may replace, such as a ledger.
     #[error("{path}: cannot be written: {reason}")]

@@ -2,7 +2,7 @@
 #![cfg(feature = "ledger-file")]
 
 use dp_accountant::{
-    Budget, Composition, Error, Event, FileLedger, Ledger, Mechanism, Receipt, Relation, Sampling,
+    Budget, Composition, Error, Event, FileLedger, Ledger, LedgerMark, Mechanism, Relation, Sampling,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -61,19 +61,19 @@ fn files_of_the_first_version_are_gone_on_with() {
     fs::write(&path, FIRST_VERSION).expect("written");
     let mut ledger = FileLedger::open(&path, BUDGET).expect("opened");
     assert_eq!(debits(ledger.ledger()), [Composition::single(event(300.5), 7)]);
-    let receipt = ledger.ledger().receipt();
+    let mark = ledger.ledger().mark();
     ledger.debit(event(300.5), 1).expect("affordable");
     drop(ledger);
     let read = FileLedger::read(&path).expect("readable");
     assert_eq!(read.debits().len(), 2);
     assert!(fs::read_to_string(&path).expect("text").starts_with(FIRST_VERSION));
     // It has no number, but its debits can be told from others.
-    read.check_receipt(&receipt).expect("its own");
+    read.check_mark(&mark).expect("its own");
     fs::write(&path, FIRST_VERSION.lines().next().expect("a line")).expect("written");
     let emptied = FileLedger::read(&path).expect("readable");
-    assert_eq!(emptied.check_receipt(&receipt), Err(Error::LostDebits { found: 0, wanted: 1 }));
+    assert_eq!(emptied.check_mark(&mark), Err(Error::LostDebits { found: 0, wanted: 1 }));
     let numbered = FileLedger::create(folder.0.join("numbered"), BUDGET).expect("created");
-    assert_eq!(numbered.ledger().check_receipt(&receipt), Err(Error::OtherLedger));
+    assert_eq!(numbered.ledger().check_mark(&mark), Err(Error::OtherLedger));
 }
 
 #[test]
@@ -84,15 +84,15 @@ fn a_ledger_is_known_again_and_an_old_copy_of_it_is_not() {
     ledger.debit(event(300.0), 1).expect("affordable");
     let old = fs::read(&path).expect("readable");
     ledger.debit(event(300.0), 2).expect("affordable");
-    let receipt = Receipt::from_bytes(ledger.ledger().receipt().to_bytes());
+    let mark = LedgerMark::from_bytes(ledger.ledger().mark().to_bytes());
     ledger.debit(event(300.0), 3).expect("affordable");
     drop(ledger);
-    let check = || FileLedger::open(&path, BUDGET).expect("opened").ledger().check_receipt(&receipt);
+    let check = || FileLedger::open(&path, BUDGET).expect("opened").ledger().check_mark(&mark);
     check().expect("the same ledger");
     // Elsewhere it is the same ledger, too.
     let moved = folder.0.join("moved");
     fs::copy(&path, &moved).expect("copied");
-    FileLedger::open(&moved, BUDGET).expect("opened").ledger().check_receipt(&receipt).expect("the same");
+    FileLedger::open(&moved, BUDGET).expect("opened").ledger().check_mark(&mark).expect("the same");
     // An old copy, and an old copy that has been spent from.
     fs::write(&path, &old).expect("written");
     assert_eq!(check(), Err(Error::LostDebits { found: 1, wanted: 2 }));
@@ -101,7 +101,9 @@ fn a_ledger_is_known_again_and_an_old_copy_of_it_is_not() {
     // Another file with the same budget and the same debits.
     fs::remove_file(&path).expect("removed");
     let mut other = FileLedger::create(&path, BUDGET).expect("created");
-    (1..4).for_each(|count| other.debit(event(300.0), count).expect("affordable"));
+    for count in 1..4 {
+        other.debit(event(300.0), count).expect("affordable");
+    }
     drop(other);
     assert_eq!(check(), Err(Error::OtherLedger));
 }

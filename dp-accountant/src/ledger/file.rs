@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::format::{self, Chain};
-use super::{Allowed, Ledger};
+use super::{Allowed, Ledger, Receipt};
 use crate::disk::{folder_of, is_at, not_plain, sync_folder};
 use crate::{Budget, Composition, Error, Event, Result};
 
@@ -146,7 +146,7 @@ impl FileLedger {
     /// # Errors
     /// Those of [`Ledger::debit`]; [`Error::LedgerFile`] if it could not be written, after which the debit may or may not
     /// have been stored. Then further debits are refused until the file has been opened anew.
-    pub fn debit(&mut self, event: Event, count: u64) -> Result<()> {
+    pub fn debit(&mut self, event: Event, count: u64) -> Result<Receipt> {
         self.debit_all(&Composition::single(event, count))
     }
 
@@ -154,19 +154,19 @@ impl FileLedger {
     ///
     /// # Errors
     /// Those of [`debit`](Self::debit).
-    pub fn debit_all(&mut self, debit: &Composition) -> Result<()> {
+    pub fn debit_all(&mut self, debit: &Composition) -> Result<Receipt> {
         if self.failed {
             let reason = "an earlier write failed; open the file anew to see what was stored".into();
             return Err(Error::LedgerFile { path: shown(&self.path), reason });
         }
-        let Some(allowed) = self.ledger.check(debit)? else { return Ok(()) };
+        let Some(allowed) = self.ledger.check(debit)? else { return Ok(Receipt::for_debit(debit)) };
         self.require_place()?;
         let number = self.ledger.debits().len() as u64 + 1;
         let (line, chain) = self.chain.seal(&format::debit(number, debit)?);
         self.append(&line)?;
         self.chain = chain;
         self.ledger.record(debit.clone(), allowed);
-        Ok(())
+        Ok(Receipt::for_debit(debit))
     }
 
     /// Writes a line and brings it to the disk. After a failure no further line may follow: nobody knows what is on the disk.

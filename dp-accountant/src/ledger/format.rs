@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The first line has the version of the format, the budget and the ledger's number: 128 random bits that tell it from all others, also from
-//! one with the same budget and the same debits ([`Receipt`](super::Receipt)). Files of version 1 have no number; they are read and gone on
+//! one with the same budget and the same debits ([`LedgerMark`](super::LedgerMark)). Files of version 1 have no number; they are read and gone on
 //! with as they are. Every further line is one debit: its number, and the events
 //! with their counts. The sixteen digits are a CRC-64 (polynomial of ECMA-182, reflected) of all lines up to and including
 //! this one, checksums left out. So one line that is altered, taken out, repeated or moved breaks its own checksum or the

@@ -5,6 +5,7 @@ mod affordable;
 mod file;
 #[cfg(feature = "ledger-file")]
 mod format;
+mod mark;
 mod odometer;
 mod purse;
 mod receipt;
@@ -16,6 +17,7 @@ use crate::{Accountant, Budget, Certified, Composition, Error, Event, Result};
 
 #[cfg(feature = "ledger-file")]
 pub use file::FileLedger;
+pub use mark::LedgerMark;
 pub use odometer::{Odometer, Reading};
 pub use purse::Purse;
 pub use receipt::Receipt;
@@ -89,7 +91,7 @@ impl Ledger {
     /// # Errors
     /// Those of [`Budget::validate`].
     pub fn new(budget: Budget) -> Result<Self> {
-        Self::numbered(budget, receipt::fresh_number())
+        Self::numbered(budget, mark::fresh_number())
     }
 
     /// As [`new`](Self::new), with the number that it had before.
@@ -104,7 +106,7 @@ impl Ledger {
     /// # Errors
     /// [`Error::BudgetExceeded`] if it does not, and [`Error::Unsupported`] for an event without a proven answer; the
     /// ledger is then as before.
-    pub fn debit(&mut self, event: Event, count: u64) -> Result<()> {
+    pub fn debit(&mut self, event: Event, count: u64) -> Result<Receipt> {
         self.debit_all(&Composition::single(event, count))
     }
 
@@ -112,11 +114,11 @@ impl Ledger {
     ///
     /// # Errors
     /// Those of [`Ledger::debit`].
-    pub fn debit_all(&mut self, debit: &Composition) -> Result<()> {
+    pub fn debit_all(&mut self, debit: &Composition) -> Result<Receipt> {
         if let Some(allowed) = self.check(debit)? {
             self.record(debit.clone(), allowed);
         }
-        Ok(())
+        Ok(Receipt::for_debit(debit))
     }
 
     /// What a debit would make of the total, if the budget allows it; `None` for a debit of nothing.
@@ -138,8 +140,8 @@ impl Ledger {
     /// Enters a debit that has been allowed, or that was allowed when it was stored.
     fn record(&mut self, debit: Composition, allowed: Allowed) {
         self.events = allowed.total;
-        let before = self.receipt().digest();
-        self.digests.push(receipt::next_digest(before, &debit));
+        let before = self.mark().digest();
+        self.digests.push(mark::next_digest(before, &debit));
         self.debits.push(debit);
         self.total = allowed.price.map_or_else(OnceLock::new, OnceLock::from);
     }

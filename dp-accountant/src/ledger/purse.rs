@@ -2,7 +2,7 @@
 
 #[cfg(feature = "ledger-file")]
 use super::FileLedger;
-use super::Ledger;
+use super::{Ledger, Receipt};
 use crate::{Composition, Event, Result};
 
 /// Something that debits can be made from: a [`Ledger`] in memory, or a `FileLedger` (feature `ledger-file`).
@@ -12,16 +12,17 @@ use crate::{Composition, Event, Result};
 /// the release, and the budget cannot be overdrawn.
 ///
 /// ```
-/// use dp_accountant::{Budget, Event, Ledger, Mechanism, Purse, Relation, Sampling};
+/// use dp_accountant::{Budget, Event, Ledger, Mechanism, Purse, Receipt, Relation, Sampling};
 ///
-/// fn release(purse: &mut impl Purse) -> dp_accountant::Result<()> {
+/// fn pay(purse: &mut impl Purse) -> dp_accountant::Result<Receipt> {
 ///     let event = Event::new(Mechanism::Gaussian { noise_multiplier: 10.0 }, Sampling::None)?;
 ///     purse.debit(event, 1)
 /// }
 ///
 /// let mut ledger = Ledger::new(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })?;
-/// release(&mut ledger)?;
+/// let receipt = pay(&mut ledger)?; // which the mechanism consumes when it releases
 /// assert_eq!(ledger.debits().len(), 1);
+/// # let _ = receipt;
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
 pub trait Purse: sealed::Sealed {
@@ -38,13 +39,13 @@ pub trait Purse: sealed::Sealed {
     ///
     /// # Errors
     /// Those of [`Ledger::debit_all`], and for a ledger in a file those of writing it.
-    fn debit_all(&mut self, debit: &Composition) -> Result<()>;
+    fn debit_all(&mut self, debit: &Composition) -> Result<Receipt>;
 
     /// Records `count` uses of an event, if the budget allows all of them.
     ///
     /// # Errors
     /// Those of [`debit_all`](Self::debit_all).
-    fn debit(&mut self, event: Event, count: u64) -> Result<()> {
+    fn debit(&mut self, event: Event, count: u64) -> Result<Receipt> {
         self.debit_all(&Composition::single(event, count))
     }
 }
@@ -54,7 +55,7 @@ impl Purse for Ledger {
         self
     }
 
-    fn debit_all(&mut self, debit: &Composition) -> Result<()> {
+    fn debit_all(&mut self, debit: &Composition) -> Result<Receipt> {
         Ledger::debit_all(self, debit)
     }
 }
@@ -69,7 +70,7 @@ impl Purse for FileLedger {
         true
     }
 
-    fn debit_all(&mut self, debit: &Composition) -> Result<()> {
+    fn debit_all(&mut self, debit: &Composition) -> Result<Receipt> {
         FileLedger::debit_all(self, debit)
     }
 }
@@ -83,7 +84,7 @@ impl<P: Purse + ?Sized> Purse for &mut P {
         (**self).is_stored()
     }
 
-    fn debit_all(&mut self, debit: &Composition) -> Result<()> {
+    fn debit_all(&mut self, debit: &Composition) -> Result<Receipt> {
         (**self).debit_all(debit)
     }
 }

@@ -1,219 +1,147 @@
-//! Which ledger a debit was made from: what a later process needs in order to know the ledger again.
+//! The proof that a debit was made, which a mechanism consumes.
 
 use super::Ledger;
-use crate::{Budget, Composition, Error, Result};
-use std::hash::{BuildHasher, RandomState};
+use crate::{Composition, Error, Event, Result};
 
-/// A receipt for the debits of a [`Ledger`] at one moment: which ledger it is, how many debits it had, and a digest of them.
+/// Proof that uses of events have been debited from a ledger.
 ///
-/// A run that is interrupted keeps the receipt of its last debit. Before it goes on, [`Ledger::check_receipt`] makes sure that what
-/// is to be debited next goes to the same ledger, and that the ledger still has what was debited before.
-///
-/// # Privacy
-/// It says nothing about records: what a ledger holds is public. The digest is no signature, so a forged receipt is not noticed, and
-/// neither is a ledger that was forged to match one. What is noticed, but for one chance in 2⁶⁴, are the mistakes that happen: the
-/// ledger of another data set, also where the same debits were made from it, and an old copy that lacks debits.
+/// Only a debit makes one, and it can be neither copied nor cloned. A mechanism that takes receipts by value, one for each release,
+/// can therefore make no release that was not paid for, and none twice: such a program does not compile.
 ///
 /// ```
-/// use dp_accountant::{Budget, Error, Event, Ledger, Mechanism, Receipt, Relation, Sampling};
+/// use dp_accountant::{Budget, Event, Ledger, Mechanism, Receipt, Relation, Sampling};
 ///
-/// let budget = Budget { epsilon: 2.0, delta: 1e-5, relation: Relation::AddRemove };
-/// let release = Event::new(Mechanism::Gaussian { noise_multiplier: 20.0 }, Sampling::None)?;
-/// let mut ledger = Ledger::new(budget)?;
-/// let old_copy = ledger.clone();
-/// ledger.debit(release, 3)?;
-/// let stored: [u8; 32] = ledger.receipt().to_bytes();
+/// /// A mechanism: it releases only for a receipt of its own event.
+/// fn release(receipt: Receipt, event: Event) -> f64 {
+///     assert!(receipt.is_for(event, 1));
+///     0.25 // a noisy number
+/// }
 ///
-/// let receipt = Receipt::from_bytes(stored);
-/// ledger.debit(release, 1)?; // later debits do not matter
-/// ledger.check_receipt(&receipt)?;
-/// assert!(matches!(old_copy.check_receipt(&receipt), Err(Error::LostDebits { found: 0, wanted: 1 })));
-/// let mut other = Ledger::new(budget)?;
-/// other.debit(release, 3)?;
-/// assert_eq!(other.check_receipt(&receipt), Err(Error::OtherLedger));
+/// let mut ledger = Ledger::new(Budget { epsilon: 2.0, delta: 1e-5, relation: Relation::AddRemove })?;
+/// let event = Event::new(Mechanism::Gaussian { noise_multiplier: 20.0 }, Sampling::None)?;
+/// let mut receipt = ledger.debit(event, 3)?;
+/// let first = receipt.take(event, 1).expect("three uses were debited");
+/// release(first, event);
+/// assert!(receipt.is_for(event, 2));
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// A receipt cannot be used twice:
+///
+/// ```compile_fail,E0382
+/// # use dp_accountant::{Budget, Event, Ledger, Mechanism, Receipt, Relation, Sampling};
+/// # fn release(receipt: Receipt) {}
+/// # let mut ledger = Ledger::new(Budget { epsilon: 2.0, delta: 1e-5, relation: Relation::AddRemove }).unwrap();
+/// # let event = Event::new(Mechanism::Gaussian { noise_multiplier: 20.0 }, Sampling::None).unwrap();
+/// let receipt = ledger.debit(event, 1).unwrap();
+/// release(receipt);
+/// release(receipt);
+/// ```
+#[derive(Debug, PartialEq)]
 pub struct Receipt {
-    ledger: u128,
-    debits: u64,
-    digest: u64,
+    debited: Composition,
 }
 
 impl Receipt {
-    /// How many debits the ledger had.
+    pub(super) fn for_debit(debit: &Composition) -> Self {
+        Self { debited: debit.clone() }
+    }
+
+    /// The events it is for, with their counts.
     #[must_use]
-    pub fn debits(&self) -> u64 {
-        self.debits
+    pub fn debited(&self) -> &Composition {
+        &self.debited
     }
 
-    pub(super) fn digest(&self) -> u64 {
-        self.digest
-    }
-
-    /// The receipt as bytes, to be stored: the ledger's number, the number of debits and the digest, little-endian.
+    /// Whether it is for exactly this number of uses of this event, and for nothing else.
     #[must_use]
-    pub fn to_bytes(&self) -> [u8; 32] {
-        let mut bytes = [0; 32];
-        bytes[..16].copy_from_slice(&self.ledger.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.debits.to_le_bytes());
-        bytes[24..].copy_from_slice(&self.digest.to_le_bytes());
-        bytes
+    pub fn is_for(&self, event: Event, count: u64) -> bool {
+        self.debited == Composition::single(event, count)
     }
 
-    /// The receipt that was stored as these bytes.
+    /// Splits off `count` uses of an event; `None`, and nothing changes, if there are fewer.
     #[must_use]
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
-        let (ledger, rest) = bytes.split_at(16);
-        // Both parts have sixteen bytes, and each number is read from the little end.
-        let number =
-            |bytes: &[u8]| bytes.iter().rev().fold(0_u128, |sum, byte| (sum << 8) | u128::from(*byte));
-        Self { ledger: number(ledger), debits: number(&rest[..8]) as u64, digest: number(&rest[8..]) as u64 }
+    pub fn take(&mut self, event: Event, count: u64) -> Option<Self> {
+        let mut left = Composition::new();
+        let mut wanted = count;
+        for (other, uses) in self.debited.iter() {
+            let taken = if other == event { uses.min(wanted) } else { 0 };
+            wanted -= taken;
+            left.push(other, uses - taken);
+        }
+        (wanted == 0).then(|| {
+            self.debited = left;
+            Self { debited: Composition::single(event, count) }
+        })
     }
-}
-
-/// A number that no other ledger has: 128 bits that the standard library's hash tables are protected with. It is not secret, and
-/// nothing but the recognition of a ledger depends on it.
-pub(super) fn fresh_number() -> u128 {
-    // Keys are drawn anew for every thread, and each table takes other ones. Zero stands for files without a number.
-    let word = |k: u8| u128::from(RandomState::new().hash_one(k));
-    ((word(0) << 64) | word(1)).max(1)
-}
-
-/// FNV-1a, continued.
-fn feed(digest: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(digest, |digest, byte| (digest ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
-}
-
-/// The digest of a ledger without debits.
-pub(super) fn first_digest(budget: &Budget) -> u64 {
-    let Budget { epsilon, delta, relation } = budget;
-    feed(0xcbf2_9ce4_8422_2325, format!("{epsilon} {delta} {relation}\n").as_bytes())
-}
-
-/// The digest after a further debit.
-pub(super) fn next_digest(before: u64, debit: &Composition) -> u64 {
-    // Numbers are written with as many digits as tell them apart.
-    let lines = debit.iter().map(|(event, count)| format!("{count} x {event}; "));
-    lines.chain(["\n".to_owned()]).fold(before, |digest, line| feed(digest, line.as_bytes()))
 }
 
 impl Ledger {
-    /// A receipt for all debits that have been made.
-    #[must_use]
-    pub fn receipt(&self) -> Receipt {
-        let digest = self.digests.last().copied().unwrap_or_else(|| first_digest(&self.budget));
-        Receipt { ledger: self.number, debits: self.debits.len() as u64, digest }
-    }
-
-    /// Makes sure that a receipt is this ledger's, and that all debits it is for are still there.
+    /// A receipt for uses that were debited from this ledger before: for a run that was interrupted between its payment and its
+    /// releases and is resumed by another process.
     ///
-    /// A clone in memory has the number of the ledger it is of, and each knows its own debits only. So has a copy of a ledger's file.
+    /// # Privacy
+    /// The receipt that was given for the debit must have been lost with its process. A run that is resumed twice from the same
+    /// state makes the same releases with the same random words, and the same release twice tells no more than once. For anything else
+    /// make a new debit.
     ///
     /// # Errors
-    /// [`Error::OtherLedger`] if it is another's; [`Error::LostDebits`] if debits are missing, or are others.
-    pub fn check_receipt(&self, receipt: &Receipt) -> Result<()> {
-        if receipt.ledger != self.number {
-            return Err(Error::OtherLedger);
-        }
-        let then = match receipt.debits {
-            0 => Some(first_digest(&self.budget)),
-            count => usize::try_from(count - 1).ok().and_then(|last| self.digests.get(last)).copied(),
+    /// [`Error::NotDebited`] if the ledger has fewer uses of one of the events.
+    ///
+    /// ```
+    /// use dp_accountant::{Budget, Composition, Error, Event, Ledger, Mechanism, Relation, Sampling};
+    ///
+    /// let mut ledger = Ledger::new(Budget { epsilon: 2.0, delta: 1e-5, relation: Relation::AddRemove })?;
+    /// let event = Event::new(Mechanism::Gaussian { noise_multiplier: 20.0 }, Sampling::None)?;
+    /// ledger.debit(event, 3)?;
+    /// assert!(ledger.reissue(&Composition::single(event, 2))?.is_for(event, 2));
+    /// let refused = ledger.reissue(&Composition::single(event, 4));
+    /// assert!(matches!(refused, Err(Error::NotDebited { recorded: 3, wanted: 4, .. })));
+    /// # Ok::<(), dp_accountant::Error>(())
+    /// ```
+    pub fn reissue(&self, debited: &Composition) -> Result<Receipt> {
+        let uses = |all: &Composition, event: Event| {
+            let same = all.iter().filter(|(other, _)| *other == event);
+            same.fold(0_u64, |sum, (_, count)| sum.saturating_add(count))
         };
-        match then == Some(receipt.digest) {
-            true => Ok(()),
-            false => Err(Error::LostDebits { found: self.debits.len() as u64, wanted: receipt.debits }),
+        for (event, _) in debited.iter() {
+            let (recorded, wanted) = (uses(&self.events, event), uses(debited, event));
+            if recorded < wanted {
+                return Err(Error::NotDebited { recorded, wanted, event });
+            }
         }
+        Ok(Receipt::for_debit(debited))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Event, Mechanism, Relation, Sampling};
-
-    const BUDGET: Budget = Budget { epsilon: 5.0, delta: 1e-5, relation: Relation::AddRemove };
+    use crate::{Budget, Mechanism, Relation, Sampling};
 
     fn gaussian(noise_multiplier: f64) -> Event {
         Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None).expect("valid")
     }
 
     #[test]
-    fn bytes_are_read_back() {
-        let mut ledger = Ledger::new(BUDGET).expect("valid");
-        ledger.debit(gaussian(20.0), 2).expect("affordable");
-        let receipt = ledger.receipt();
-        assert_eq!(Receipt::from_bytes(receipt.to_bytes()), receipt);
-        assert_eq!(receipt.debits(), 1);
-        // Each byte counts.
-        for at in 0..32 {
-            let mut bytes = receipt.to_bytes();
-            bytes[at] ^= 1;
-            assert!(ledger.check_receipt(&Receipt::from_bytes(bytes)).is_err(), "{at}");
-        }
-    }
-
-    #[test]
-    fn every_moment_of_a_ledger_is_known_again_and_no_other() {
-        let mut ledger = Ledger::new(BUDGET).expect("valid");
-        let mut receipts = vec![ledger.receipt()];
-        let mut copies = vec![ledger.clone()];
-        for count in 1..5 {
-            ledger.debit(gaussian(30.0), count).expect("affordable");
-            receipts.push(ledger.receipt());
-            copies.push(ledger.clone());
-        }
-        for (k, receipt) in receipts.iter().enumerate() {
-            for (j, copy) in copies.iter().enumerate() {
-                let (found, wanted) = (j as u64, k as u64);
-                let expected = if j >= k { Ok(()) } else { Err(Error::LostDebits { found, wanted }) };
-                assert_eq!(copy.check_receipt(receipt), expected, "receipt {k}, ledger {j}");
-            }
-        }
-        // An old copy that has been gone on with: as many debits, and other ones.
-        let mut branch = copies.swap_remove(2);
-        branch.debit(gaussian(30.0), 7).expect("affordable");
-        assert_eq!(branch.check_receipt(&receipts[3]), Err(Error::LostDebits { found: 3, wanted: 3 }));
-        // The same debits from another ledger.
-        let mut other = Ledger::new(BUDGET).expect("valid");
-        (1..5).for_each(|count| other.debit(gaussian(30.0), count).expect("affordable"));
-        assert!(receipts.iter().all(|receipt| other.check_receipt(receipt) == Err(Error::OtherLedger)));
-        assert_eq!(other.receipt().digest, ledger.receipt().digest);
-    }
-
-    #[test]
-    fn what_a_debit_was_enters_the_digest() {
-        let digest = |debits: &[(f64, u64)]| {
-            let mut ledger = Ledger::new(BUDGET).expect("valid");
-            for &(noise_multiplier, count) in debits {
-                ledger.debit(gaussian(noise_multiplier), count).expect("affordable");
-            }
-            ledger.receipt().digest
-        };
-        let all = [
-            digest(&[(30.0, 3)]),
-            digest(&[(30.0, 4)]),
-            digest(&[(30.0_f64.next_up(), 3)]),
-            digest(&[(30.0, 1), (30.0, 2)]),
-            digest(&[(30.0, 2), (30.0, 1)]),
-            digest(&[]),
-        ];
-        for (k, one) in all.iter().enumerate() {
-            assert!(all[..k].iter().all(|other| other != one), "{k}");
-        }
-        let wider = Ledger::new(Budget { epsilon: 6.0, ..BUDGET }).expect("valid");
-        assert_ne!(wider.receipt().digest, all[5]);
-    }
-
-    #[test]
-    fn numbers_differ_between_ledgers_and_threads() {
-        let numbers = || (0..1000).map(|_| fresh_number()).collect::<Vec<_>>();
-        let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(numbers)).collect();
-        let mut all: Vec<u128> =
-            threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect();
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), 4000);
-        assert!(all[0] > 0);
+    fn what_is_taken_and_what_is_left_are_what_was_debited() {
+        let mut ledger =
+            Ledger::new(Budget { epsilon: 5.0, delta: 1e-5, relation: Relation::AddRemove }).expect("valid");
+        let (one, other) = (gaussian(20.0), gaussian(30.0));
+        let mut both = Composition::single(one, 3);
+        both.push(other, 1);
+        let mut receipt = ledger.debit_all(&both).expect("affordable");
+        assert_eq!(receipt.debited(), &both);
+        assert_eq!(receipt.take(one, 4), None);
+        assert_eq!(receipt.take(gaussian(40.0), 1), None);
+        assert_eq!(receipt.debited(), &both);
+        assert!(receipt.take(one, 2).expect("three").is_for(one, 2));
+        assert!(!receipt.is_for(one, 1));
+        assert!(receipt.take(other, 1).expect("one").is_for(other, 1));
+        assert!(receipt.is_for(one, 1) && receipt.take(other, 1).is_none());
+        assert!(receipt.take(one, 1).is_some() && receipt.debited().is_empty());
+        // A debit that was refused makes none, and one of nothing is for nothing.
+        assert!(ledger.debit(gaussian(0.01), 1).is_err());
+        assert!(ledger.debit(one, 0).expect("nothing").debited().is_empty());
     }
 }
