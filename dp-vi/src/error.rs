@@ -177,3 +177,16 @@ pub enum Error {
         known: String,
     },
 }
+
+/// An error that says where the records do not fit, but quotes none of them.
+pub(crate) fn without_the_value(error: ppl_core::Error) -> Error {
+    match error {
+        ppl_core::Error::OutsideSupport { site, support, place, .. } if !place.is_empty() => {
+            Error::Observation { site, support }
+        }
+        ppl_core::Error::Index { rows, source_line, .. } => {
+            Error::Index { rows, source_line: source_line.to_string() }
+        }
+        other => Error::Model(other),
+    }
+}

@@ -72,6 +72,8 @@ pub mod strategies;
 mod summaries;
 mod wall;
 
+pub use cost::charges::Release;
+pub use cost::permit::{Permit, Permits};
 pub use error::{Error, Result};
 pub use guides::amortised::Amortised;
 pub use guides::guide::{
@@ -81,6 +83,7 @@ pub use guides::{
     AutoDelta, AutoGuideList, AutoLaplace, AutoLowRankMultivariateNormal, AutoMultivariateNormal, AutoNormal,
     HandWritten,
 };
+pub use objective::curvature::CurvatureShape;
 pub use objective::draws::Draws;
 pub use objective::gradients::Gradients;
 pub use objective::initial::Start;
@@ -91,19 +94,19 @@ pub use optimiser::{
     momentum, rms_prop, sgd, yogi,
 };
 pub use outcome::correction::noise_aware::NoiseAware;
+pub use outcome::fit::Fit;
 pub use outcome::posterior::Posterior;
-pub use outcome::report::{PrivacyReport, Release};
+pub use outcome::report::PrivacyReport;
 pub use plan::settings::{Correction, CurvaturePlan, PrivacyPlan};
 pub use run::checkpoint::Checkpoint;
-pub use run::dp_vi::{DpVi, Fit};
+pub use run::dp_vi::DpVi;
 pub use run::drive::{Proceed, Progress};
 pub use run::training::Training;
 pub use summaries::{Field, Histogram, NoisyMean, NoisyQuantile, Range, Summaries};
-pub use wall::adder::PrivacyNoise;
 pub use wall::bound::clip::{ClipNorm, Clipping, SMALLEST_CLIP_NORM, Sensitivity};
 pub use wall::bound::quantile::Quantile;
-pub use wall::curvature::CurvatureShape;
 pub use wall::gradient::{GaussianSum, PrivateGradient};
+pub use wall::grid::PrivacyNoise;
 pub use wall::sensitive::Sensitive;
 pub use wall::start::PrivateStart;
 

@@ -332,7 +332,9 @@ fn a_ledger_that_lacks_the_debits_is_refused() {
     let mut ledger = FileLedger::open(&spent, wide).unwrap();
     let other = dp_accountant::Event::new(dp_accountant::Mechanism::PureDp { epsilon: 0.01 }, Sampling::None)
         .unwrap();
-    (0..4).for_each(|_| ledger.debit(other, 1).unwrap());
+    for _ in 0..4 {
+        ledger.debit(other, 1).unwrap();
+    }
     drop(ledger);
     assert!(resume(&spent).unwrap().contains("it has 4: it was restored from an old copy"));
     // A copy in memory of the right one has all debits, but what is debited from it is lost.

@@ -141,14 +141,14 @@ fn nothing_that_a_mechanism_tells_depends_on_the_number_of_records() {
         let mut mechanism =
             PrivateGradient::with_noise(gradient, (1.0, 2.0), noise, plan, &data, seed).unwrap();
         let mut ledger = Ledger::new(Budget { epsilon: 50.0, ..BUDGET }).unwrap();
-        mechanism.pay(&mut ledger, 4).unwrap();
-        let mut told = format!("{:?} {}", ledger.debits(), mechanism.left());
+        let permits = mechanism.pay(&mut ledger, 4).unwrap();
+        let mut told = format!("{:?} {}", ledger.debits(), permits.left());
         let mut out = [0.0; 3];
-        for _ in 0..4 {
-            mechanism.release(&mut out).unwrap();
+        for permit in permits {
+            mechanism.release(permit, &mut out).unwrap();
             let (scheme, event) = (mechanism.scheme(), mechanism.event().unwrap());
             told += &format!("\n{scheme} {scheme:?} {} {event:?} ", serde_json::to_string(&scheme).unwrap());
-            told += &format!("{} {} {}", mechanism.left(), mechanism.dimension(), mechanism.is_secret());
+            told += &format!("{} {}", mechanism.dimension(), mechanism.is_secret());
             told += &format!(" {:?}", mechanism.noise_added());
         }
         told

@@ -1,14 +1,23 @@
 //! Everything that a run releases, and what it costs, known before any record is touched.
 
 use crate::cost::deviation::Deviation;
-use crate::cost::pricing::{Pricing, event, sampling_rate};
+use crate::cost::pricing::{Pricing, sampling_rate};
 use crate::error::{Error, Result};
-use crate::outcome::report::Release;
-use crate::plan::settings::PrivacyPlan;
-use crate::wall::curvature::CurvatureShape;
-use crate::wall::start::PrivateStart;
-use dp_accountant::{Accountant, Budget, Certified, Composition, Event, Ledger, Relation, Sampling};
+use dp_accountant::{Accountant, Budget, Certified, Composition, Event, Ledger, Relation};
 use dp_sampler::Scheme;
+use serde::Serialize;
+
+/// Something that is released, once or at every step. All of them together are the ε stated.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Release {
+    /// What is released.
+    pub what: &'static str,
+    /// Its privacy event.
+    pub event: Event,
+    /// How often.
+    pub count: u64,
+}
 
 /// The events of a run.
 #[derive(Clone, Debug)]
@@ -26,33 +35,17 @@ pub(crate) struct Charges {
 }
 
 impl Charges {
-    /// The events of a plan; `None` without privacy.
-    pub(crate) fn new(plan: &PrivacyPlan) -> Result<Option<Self>> {
-        let Some((calibrated, budget)) = plan.calibrated.zip(plan.budget) else { return Ok(None) };
-        let mut once = Vec::new();
-        if let Some(epsilon) = plan.start_epsilon {
-            once.push(Release { what: "private start", event: PrivateStart::event(epsilon)?, count: 1 });
-        }
-        if let Some(curvature) = plan.curvature {
-            let what = match curvature.shape {
-                CurvatureShape::Diagonal => "diagonal of the curvature",
-                _ => "curvature",
-            };
-            let event = event(curvature.noise_multiplier, Sampling::None)?;
-            once.push(Release { what, event, count: 1 });
-        }
-        let pricing = Pricing::permitted(budget.relation, &plan.scheme)?;
-        let step = pricing.event(calibrated.noise_multiplier)?;
-        let rate = sampling_rate(&plan.scheme)?;
-        Ok(Some(Self {
-            once,
-            step,
-            pricing,
-            relation: budget.relation,
-            rate,
-            steps: plan.steps,
-            deviation: plan.deviation,
-        }))
+    /// The events of steps with this noise on batches of a scheme, and of what is released beside them.
+    pub(crate) fn new(
+        once: Vec<Release>,
+        relation: Relation,
+        scheme: &Scheme,
+        noise_multiplier: f64,
+        (steps, deviation): (u64, Deviation),
+    ) -> Result<Self> {
+        let pricing = Pricing::permitted(relation, scheme)?;
+        let (step, rate) = (pricing.event(noise_multiplier)?, sampling_rate(scheme)?);
+        Ok(Self { once, step, pricing, relation, rate, steps, deviation })
     }
 
     /// Makes sure that the steps of a mechanism on these very records are what was priced: their event, how many events the steps are
@@ -124,8 +117,8 @@ impl Charges {
     }
 
     /// Whether an event is among those that are paid for once.
-    pub(crate) fn holds(&self, event: &Option<Event>) -> bool {
-        self.once.iter().any(|release| Some(release.event) == *event)
+    pub(crate) fn holds(&self, event: Event) -> bool {
+        self.once.iter().any(|release| release.event == event)
     }
 
     /// All of them, for the report.
@@ -160,7 +153,7 @@ mod tests {
         let budget = Budget { epsilon: 1.0, delta: 1e-5, relation };
         let vi = DpVi::new(model, AutoNormal::new()).budget(budget).steps(12).clip_norm(1.0);
         let privacy = vi.subsample(plan).public_records(planned).plan(&schema).unwrap();
-        let charges = Charges::new(&privacy).unwrap().unwrap();
+        let charges = privacy.charges().unwrap().unwrap();
         let sigma = privacy.calibrated.unwrap().noise_multiplier;
         bound.map(|records| {
             let scheme = plan.scheme(records).unwrap();
@@ -202,7 +195,7 @@ mod tests {
         let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
         let vi = DpVi::new(model, AutoNormal::new()).budget(budget).steps(12);
         let privacy = vi.subsample(BallsInBins::bins(4).unwrap().exact()).plan(&schema).unwrap();
-        let charges = Charges::new(&privacy).unwrap().unwrap();
+        let charges = privacy.charges().unwrap().unwrap();
         let event = charges.step;
         assert!(
             charges.check(event, &BallsInBins::bins(4).unwrap().exact().scheme(40).unwrap(), 0.25).is_ok()

@@ -2,4 +2,5 @@
 
 pub(crate) mod charges;
 pub(crate) mod deviation;
+pub(crate) mod permit;
 pub(crate) mod pricing;

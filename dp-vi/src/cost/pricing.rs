@@ -105,6 +105,11 @@ pub(crate) fn event(noise_multiplier: f64, sampling: Sampling) -> dp_accountant:
     Event::new(Mechanism::Gaussian { noise_multiplier }, sampling)
 }
 
+/// The event of a private choice.
+pub(crate) fn choice_event(epsilon: f64) -> dp_accountant::Result<Event> {
+    Event::new(Mechanism::PureDp { epsilon }, Sampling::None)
+}
+
 /// The fraction of records a scheme takes on average, over an epoch if it has any; above 1 where records are drawn more than once.
 pub(crate) fn sampling_rate(scheme: &Scheme) -> Result<f64> {
     match *scheme {

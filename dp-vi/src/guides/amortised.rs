@@ -220,7 +220,7 @@ impl<'g> Handler<'g> for Decoder<'g> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wall::gradient::{PrivateGradient, Protection};
+    use crate::wall::gradient::PrivateGradient;
     use crate::{AutoNormal, DpVi, Gradients, PrivacyNoise, Sensitive};
     use dp_accountant::{Budget, Relation};
     use dp_sampler::{FullBatch, Seed};
@@ -319,21 +319,17 @@ mod tests {
         let gradient = RecordGradient::new(value, &[a]).unwrap();
         let names = ["own".to_owned()];
         let seed = Seed::for_tests(41);
-        let sum = crate::wall::gradient::NoisySum::new(
-            crate::wall::bound::clip::Rule::Flat(crate::ClipNorm::new(100.0, 1).unwrap()),
-            crate::ClipNorm::new(100.0, 1).unwrap(),
-            0.01,
-        );
-        let protection = Protection::Gaussian(sum.unwrap());
+        let clip = crate::ClipNorm::new(100.0, 1).unwrap();
+        let bound = (crate::wall::bound::clip::Rule::Flat(clip), clip);
+        let noise = crate::PrivacyNoise::Continuous;
         let mut mechanism =
-            PrivateGradient::with(gradient, protection, &FullBatch, &records, (&seed, &names)).unwrap();
-        mechanism.allow_for_tests(n as u64);
+            PrivateGradient::under_rule(gradient, bound, 0.01, noise, &FullBatch, &records, (&seed, &names));
         let (mut own, mut noise) = (Vec::with_capacity(n), Vec::with_capacity(n));
         let mut out = [0.0];
         for _ in 0..n {
-            mechanism.release(&mut out).unwrap();
-            noise.push(mechanism.last_noise()[0]);
-            own.push(out[0] - mechanism.last_noise()[0]);
+            mechanism.release_unpaid(&mut out).unwrap();
+            noise.push(mechanism.sum().last_noise()[0]);
+            own.push(out[0] - mechanism.sum().last_noise()[0]);
         }
         let mean = |f: &dyn Fn(usize) -> f64| (1..n).map(f).sum::<f64>() / (n - 1) as f64;
         let bound = 5.5 / ((n - 1) as f64).sqrt();

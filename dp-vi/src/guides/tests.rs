@@ -5,12 +5,11 @@ use crate::guides::guide::{Guide, GuideTarget, ParameterValues};
 use crate::objective::draws::Draws;
 use crate::objective::gradients::Gradients;
 use crate::objective::noise_feed::NoiseFeed;
-use crate::objective::programs::{Objective, Recipe};
+use crate::objective::programs::{Objective, Options};
 use crate::objective::traced::Traced;
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::ParameterLayout;
 use crate::outcome::correction::linear_algebra::cholesky;
-use crate::wall::sensitive::Sensitive;
 use ndarray::{Array1, Array2, ArrayD, arr1, arr2};
 use ppl_core::{
     Column, Constraint, Ctx, Distribution, Graph, Noise, NoiseKind, Plan, Program, Records, SiteKind,
@@ -160,11 +159,10 @@ impl Slow {
 #[test]
 fn the_gradient_of_the_bound_is_a_finite_difference_for_every_guide() {
     let data = records();
-    let behind = Sensitive::new(data.clone());
     for (which, guide) in every_guide().iter().enumerate() {
         for draws in [Draws::Single, Draws::Antithetic] {
             let weights = RecordWeights::None;
-            let recipe = Recipe {
+            let options = Options {
                 draws,
                 weights: &weights,
                 gradients: Gradients::Aligned,
@@ -175,7 +173,7 @@ fn the_gradient_of_the_bound_is_a_finite_difference_for_every_guide() {
                 trace: false,
                 initial: BTreeMap::new(),
             };
-            let objective = Objective::new(&model, guide, &behind, &recipe).unwrap();
+            let objective = Objective::new(&model, guide, data.schema(), &options, |_, _| Ok(())).unwrap();
             let (mut gradient, mut shared) = objective.split();
             let mut slow = Slow::new(&model, guide.as_ref(), &data);
             assert_eq!(shared.initial, slow.initial);

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::guides::guide::GuideProgram;
 use crate::objective::gradients::Gradients;
 use crate::objective::noise_feed::fill;
-use crate::objective::programs::Recipe;
+use crate::objective::programs::Options;
 use crate::objective::traced::Traced;
 use ppl_core::handlers::Handler;
 use ppl_core::{
@@ -69,7 +69,7 @@ pub(crate) struct Ingredients<'a, 'g, M> {
     pub(crate) graph: &'g Graph,
     pub(crate) schema: &'g Schema,
     pub(crate) traced: &'a Traced<'g>,
-    pub(crate) recipe: &'a Recipe<'a>,
+    pub(crate) options: &'a Options<'a>,
 }
 
 impl<'g, M: Model> Ingredients<'_, 'g, M> {
@@ -84,8 +84,8 @@ impl<'g, M: Model> Ingredients<'_, 'g, M> {
         &self,
         build: impl Fn(&mut Noise<'g>) -> Result<GuideProgram<'g>>,
     ) -> Result<(RecordGradient<f64>, Vanilla)> {
-        let Self { graph, recipe, .. } = *self;
-        let draws = recipe.draws.number();
+        let Self { graph, options, .. } = *self;
+        let draws = options.draws.number();
         let names = ["guide", "mirrored guide"];
         let mut noises: Vec<Noise<'g>> = names[..draws].iter().map(|name| Noise::new(graph, *name)).collect();
         let programs = noises.iter_mut().map(&build).collect::<Result<Vec<_>>>()?;
@@ -105,13 +105,13 @@ impl<'g, M: Model> Ingredients<'_, 'g, M> {
         };
         // Recognised weights bound the gradient at the frontier, and not this one.
         let record = Record::new(graph, self.schema);
-        let weight = recipe.weights.expression(None, recipe.clip_norm, graph, record)?;
+        let weight = options.weights.expression(None, options.clip_norm, graph, record)?;
         let mut value = weight.map_or(value, |weight| weight * value) * share;
-        let with_prior = recipe.gradients == Gradients::VanillaWithPrior;
+        let with_prior = options.gradients == Gradients::VanillaWithPrior;
         if with_prior {
             for (trace, program) in traces.iter().zip(&programs) {
                 let shared = trace.log_prior() + trace.log_jacobian() + program.entropy;
-                value = value + shared * (share / recipe.stated_records);
+                value = value + shared * (share / options.stated_records);
             }
         }
         let variables: Vec<Var<'g>> = first.parameters.iter().map(|parameter| parameter.var).collect();

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
+use crate::objective::curvature::{CurvatureShape, NOT_LINEAR, curvature_program};
 use crate::objective::draws::Draws;
 use crate::objective::gradients::Gradients;
 use crate::objective::noise_feed::NoiseFeed;
@@ -11,11 +12,9 @@ use crate::objective::traced::{Mirrored, Traced};
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::ParameterLayout;
 use crate::outcome::simulation::Simulation;
-use crate::wall::curvature::{CurvatureShape, NOT_LINEAR, curvature_program};
-use crate::wall::sensitive::Sensitive;
 use ndarray::ArrayD;
 use ppl_core::{
-    Graph, InputId, Model, Noise, NoiseKind, Plan, Program, Record, RecordGradient, Records, SiteKind,
+    Graph, InputId, Model, Noise, NoiseKind, Plan, Program, Record, RecordGradient, Schema, SiteKind, Trace,
     Unconstrained, Var, trace, vector_jacobian,
 };
 use std::collections::BTreeMap;
@@ -24,14 +23,14 @@ use std::ops::Range;
 /// All that a step computes.
 pub(crate) struct Objective {
     pub(crate) gradient: RecordGradient<f64>,
-    shared: Shared,
+    pub(crate) shared: Shared,
     /// The curvature's program, if one is wanted.
     pub(crate) curvature: Option<RecordGradient<f64>>,
     pub(crate) prior_curvature: Option<PriorCurvature>,
 }
 
-/// What goes into the objective beside model and guide.
-pub(crate) struct Recipe<'a> {
+/// What goes into the objective beside model, guide and the columns of the records.
+pub(crate) struct Options<'a> {
     pub(crate) draws: Draws,
     pub(crate) weights: &'a RecordWeights,
     pub(crate) gradients: Gradients,
@@ -105,19 +104,6 @@ fn cotangent_name(site: &str) -> String {
     format!("cotangent/{site}")
 }
 
-/// An error that says where the records do not fit, but quotes none of them.
-pub(crate) fn without_the_value(error: ppl_core::Error) -> Error {
-    match error {
-        ppl_core::Error::OutsideSupport { site, support, place, .. } if !place.is_empty() => {
-            Error::Observation { site, support }
-        }
-        ppl_core::Error::Index { rows, source_line, .. } => {
-            Error::Index { rows, source_line: source_line.to_string() }
-        }
-        other => Error::Model(other),
-    }
-}
-
 /// Checks what a guide has built, for guides may be anybody's.
 fn check_guide(
     guide: &impl Guide,
@@ -168,39 +154,39 @@ fn check_guide(
 }
 
 impl Objective {
-    /// Traces the model and the guide and plans all programs.
+    /// Traces the model and the guide and plans all programs. `check` is given the model's trace before anything else is done with it: whether
+    /// records fit it is found behind the wall.
     pub(crate) fn new(
         model: &impl Model,
         guide: &impl Guide,
-        records: &Sensitive<Records>,
-        recipe: &Recipe<'_>,
+        schema: &Schema,
+        options: &Options<'_>,
+        check: impl FnOnce(&Trace<'_>, &Graph) -> Result<()>,
     ) -> Result<Self> {
         let graph = Graph::new();
-        let mut traced = Traced::new(model, &graph, records.schema())?;
-        traced.trace.check_observations(records.behind_the_wall()).map_err(without_the_value)?;
-        graph.check_indices(records.behind_the_wall()).map_err(without_the_value)?;
+        let mut traced = Traced::new(model, &graph, schema)?;
+        check(&traced.trace, &graph)?;
         for site in &mut traced.sites {
-            if let Some(initial) = recipe.initial.get(&site.name) {
+            if let Some(initial) = options.initial.get(&site.name) {
                 site.initial = Some(initial.clone());
             }
         }
-        let (gradient, curvature, vanilla) = if recipe.gradients == Gradients::Aligned {
-            let (gradient, curvature) = record_programs(model, &graph, records, &traced, recipe)?;
+        let (gradient, curvature, vanilla) = if options.gradients == Gradients::Aligned {
+            let (gradient, curvature) = record_programs(model, &graph, schema, &traced, options)?;
             (gradient, curvature, None)
         } else {
-            let parts =
-                Ingredients { model, graph: &graph, schema: records.schema(), traced: &traced, recipe };
-            let target = GuideTarget::new(&traced.sites, records.schema(), &traced.trace);
+            let parts = Ingredients { model, graph: &graph, schema, traced: &traced, options };
+            let target = GuideTarget::new(&traced.sites, schema, &traced.trace);
             let (gradient, vanilla) = parts.program(|noise| guide.build(target, noise))?;
             (gradient, None, Some(vanilla))
         };
         let (prior, prior_curvature) =
-            prior_programs(&graph, &traced, recipe.curvature.is_some() || recipe.trace)?;
+            prior_programs(&graph, &traced, options.curvature.is_some() || options.trace)?;
 
         // The guide's forward pass on one graph; its pull-back, with cotangents as inputs, on the same.
         let guide_graph = Graph::new();
         let mut noise = Noise::new(&guide_graph, "guide");
-        let target = GuideTarget::new(&traced.sites, records.schema(), &traced.trace);
+        let target = GuideTarget::new(&traced.sites, schema, &traced.trace);
         let program = guide.build(target, &mut noise)?;
         check_guide(guide, &traced.sites, &program, &noise)?;
         let draw = Plan::new(&Program::new(&guide_graph, &program.values)?);
@@ -237,7 +223,7 @@ impl Objective {
                 frontier,
                 record_inputs: names
                     .iter()
-                    .take(recipe.draws.number())
+                    .take(options.draws.number())
                     .map(|name| gradient.input(name))
                     .collect(),
                 prior_input: prior.input(&input).ok(),
@@ -267,8 +253,8 @@ impl Objective {
             initial: program.parameters.iter().flat_map(|parameter| parameter.initial.clone()).collect(),
             noise_elements: noise.last().map_or(0, |feeds| feeds.draw.range.end),
             frontier_elements: frontier_at,
-            draws: recipe.draws,
-            drawn: vec![0.0; at * recipe.draws.number()],
+            draws: options.draws,
+            drawn: vec![0.0; at * options.draws.number()],
             values: vec![0.0; at],
             vanilla,
             sites: traced.sites,
@@ -296,6 +282,7 @@ impl Objective {
         untouched.next().map(|(site, _)| site.name.as_str())
     }
 
+    #[cfg(test)]
     pub(crate) fn split(self) -> (RecordGradient<f64>, Shared) {
         (self.gradient, self.shared)
     }
@@ -305,22 +292,22 @@ impl Objective {
 fn record_programs<'g>(
     model: &impl Model,
     graph: &'g Graph,
-    records: &'g Sensitive<Records>,
+    schema: &'g Schema,
     traced: &Traced<'g>,
-    recipe: &Recipe<'_>,
+    options: &Options<'_>,
 ) -> Result<(RecordGradient<f64>, Option<RecordGradient<f64>>)> {
     let frontier = traced.frontier();
-    let term = match (recipe.weights, recipe.curvature) {
+    let term = match (options.weights, options.curvature) {
         (RecordWeights::Recognised, _) | (_, Some(_)) => traced.linear()?,
         _ => None,
     };
-    let record = Record::new(graph, records.schema());
-    let weight = recipe.weights.expression(term.as_ref(), recipe.clip_norm, graph, record)?;
+    let record = Record::new(graph, schema);
+    let weight = options.weights.expression(term.as_ref(), options.clip_norm, graph, record)?;
     let weighted = |value: Var<'g>| weight.map_or(value, |weight| weight * value);
     let mut value = traced.log_likelihood;
     let mut arrays = frontier.clone();
-    if recipe.draws == Draws::Antithetic {
-        let mirrored = trace(model, graph, records.schema(), Mirrored)?;
+    if options.draws == Draws::Antithetic {
+        let mirrored = trace(model, graph, schema, Mirrored)?;
         let Some(other) = mirrored.record_log_likelihood() else {
             return Err(Error::NothingToInfer("observes nothing inside each_record when it is run again"));
         };
@@ -331,14 +318,14 @@ fn record_programs<'g>(
             return Err(Error::NothingToInfer("has other sites when it is run again"));
         }
         arrays.extend(all.iter().zip(&traced.touched).filter(|(_, touched)| **touched).map(|(&x, _)| x));
-        value = (value + other) * recipe.draws.stacking();
+        value = (value + other) * options.draws.stacking();
     }
-    let sites: Vec<usize> = match recipe.per_site {
-        true => (0..recipe.draws.number()).flat_map(|_| 0..frontier.len()).collect(),
+    let sites: Vec<usize> = match options.per_site {
+        true => (0..options.draws.number()).flat_map(|_| 0..frontier.len()).collect(),
         false => vec![0; arrays.len()],
     };
     let gradient = RecordGradient::with_bounded_sums(weighted(value), &arrays, &sites)?;
-    let curvature = match (recipe.curvature, &term) {
+    let curvature = match (options.curvature, &term) {
         (Some(shape), Some(term)) => Some(curvature_program(traced, term, weight, shape)?),
         (Some(_), None) => return Err(NOT_LINEAR),
         (None, _) => None,
@@ -513,7 +500,7 @@ mod tests {
     use super::*;
     use crate::guides::AutoNormal;
     use ndarray::{Array1, Array2, ArrayD};
-    use ppl_core::{Column, Constraint, Ctx, Distribution, log_density};
+    use ppl_core::{Column, Constraint, Ctx, Distribution, Records, log_density};
     use ppl_distributions::{Bernoulli, HalfNormal, Normal};
     use std::collections::BTreeMap;
 
@@ -531,8 +518,8 @@ mod tests {
     }
 
     /// One draw, no weights, nothing besides.
-    fn plain() -> Recipe<'static> {
-        Recipe {
+    fn plain() -> Options<'static> {
+        Options {
             draws: Draws::Single,
             weights: &RecordWeights::None,
             gradients: Gradients::Aligned,
@@ -579,7 +566,7 @@ mod tests {
     #[test]
     fn what_the_objective_would_get_wrong_is_refused_with_the_site() {
         fn told(model: &impl Model) -> String {
-            match Objective::new(model, &AutoNormal::new(), &Sensitive::new(records()), &plain()) {
+            match Objective::new(model, &AutoNormal::new(), records().schema(), &plain(), |_, _| Ok(())) {
                 Ok(_) => panic!("the model should have been refused"),
                 Err(error) => error.to_string(),
             }
@@ -617,10 +604,11 @@ mod tests {
     #[test]
     fn the_gradient_of_the_bound_is_a_finite_difference() {
         let data = records();
-        let behind = Sensitive::new(data.clone());
-        let recipe = plain();
+        let options = plain();
         let (mut gradient, mut shared) =
-            Objective::new(&model, &AutoNormal::new(), &behind, &recipe).unwrap().split();
+            Objective::new(&model, &AutoNormal::new(), data.schema(), &options, |_, _| Ok(()))
+                .unwrap()
+                .split();
         assert_eq!((shared.initial.len(), shared.noise_elements), (9, 4));
         // `spread` only shapes the prior of `w`: no record touches it, so it gets no noise.
         assert_eq!(shared.frontier_elements, 4);

@@ -1,6 +1,7 @@
 //! What comes out of a run: the posterior, draws from it, the privacy report.
 
 pub(crate) mod correction;
+pub(crate) mod fit;
 pub(crate) mod posterior;
 pub(crate) mod report;
 pub(crate) mod simulation;

@@ -1,18 +1,20 @@
 //! What a run will do and what it will cost, decided before any record is looked at.
 
+use crate::cost::charges::{Charges, Release};
 use crate::cost::deviation::Deviation;
-use crate::cost::pricing::{Pricing, event, sampling_rate};
+use crate::cost::pricing::{Pricing, choice_event, event, sampling_rate};
 use crate::error::{Error, Result};
+use crate::objective::curvature::{CurvatureShape, NOT_LINEAR};
 use crate::objective::draws::Draws;
 use crate::objective::gradients::Gradients;
 use crate::objective::initial::Start;
 use crate::objective::traced::Survey;
+use crate::objective::weights::RecordWeights;
 use crate::optimiser::Schedule;
 use crate::outcome::correction::trace_regression::MOST_ELEMENTS;
-use crate::wall::adder::{self, PrivacyNoise};
 use crate::wall::bound::clip::{ClipNorm, Clipping};
 use crate::wall::bound::quantile::Quantile;
-use crate::wall::curvature::{CurvatureShape, NOT_LINEAR};
+use crate::wall::grid::{self, PrivacyNoise};
 use crate::wall::start::PrivateStart;
 use dp_accountant::{Budget, Calibrated, Composition, Relation, calibrate_noise_multiplier};
 use dp_sampler::{MAX_RECORDS, Scheme, Subsampling};
@@ -58,7 +60,6 @@ pub enum Correction {
 }
 
 /// What was said about a run, beside model, guide and sampler.
-#[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) budget: Option<Budget>,
     pub(crate) without_privacy: bool,
@@ -76,14 +77,31 @@ pub(crate) struct Settings {
     pub(crate) compute_limit: Option<f64>,
     pub(crate) start: Option<PrivateStart>,
     pub(crate) start_at: Start,
+    pub(crate) weights: RecordWeights,
 }
 
-/// The weights that were asked for, as far as a plan has to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Weighing {
-    Recognised,
-    None,
-    Given,
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            budget: None,
+            without_privacy: false,
+            steps: None,
+            clip_norm: None,
+            clipping: None,
+            draws: Draws::Antithetic,
+            noise: PrivacyNoise::default(),
+            gradients: Gradients::Aligned,
+            correction: Correction::Recognised,
+            curvature_share: 0.15,
+            schedule: None,
+            average: 0.5,
+            public_records: None,
+            compute_limit: None,
+            start: None,
+            start_at: Start::Feasible,
+            weights: RecordWeights::Recognised,
+        }
+    }
 }
 
 /// A release of the curvature.
@@ -284,7 +302,6 @@ impl Settings {
     pub(crate) fn plan<S: Subsampling>(
         &self,
         survey: Survey,
-        weighing: Weighing,
         sampler: &Sampler<'_, S>,
         schemes: u64,
     ) -> Result<PrivacyPlan> {
@@ -294,7 +311,7 @@ impl Settings {
         let elements = survey.elements;
         let clip_norm = self.clip_norm.unwrap_or((elements as f64).sqrt());
         ClipNorm::new(clip_norm, elements * self.draws.number())?;
-        let (clipping, weighted) = self.clipping(survey, weighing, budget, &mut reasons)?;
+        let (clipping, weighted) = self.clipping(survey, budget, &mut reasons)?;
         let shape = self.curvature_shape(survey, weighted, budget, &mut reasons)?;
         // Under add/remove a bound for any number of records, which is protected there; a stated one may be wrong.
         let bound = match budget {
@@ -351,7 +368,7 @@ impl Settings {
                 Budget { epsilon: most.less(budget).map_or(budget.epsilon, |left| left.epsilon), ..budget };
             if let Some(start) = &self.start {
                 let epsilon = start.share * capped.epsilon;
-                beside.push(PrivateStart::event(epsilon)?, 1);
+                beside.push(choice_event(epsilon)?, 1);
                 plan.start_epsilon = Some(epsilon);
                 reasons.push(format!(
                     "start: one of {} candidates by the exponential mechanism, pure epsilon {} ({} of the budget)",
@@ -387,9 +404,9 @@ impl Settings {
             plan.deviation = spending.deviation(&drawn, steps)?;
             plan.scheme = drawn.scheme;
             if self.noise == PrivacyNoise::Exact {
-                adder::check(calibrated.noise_multiplier, elements * self.draws.number())?;
+                grid::check(calibrated.noise_multiplier, elements * self.draws.number())?;
                 if let Some(curvature) = plan.curvature {
-                    adder::check(curvature.noise_multiplier, curvature.shape.released(elements))?;
+                    grid::check(curvature.noise_multiplier, curvature.shape.released(elements))?;
                 }
             }
             plan.calibrated = Some(calibrated);
@@ -402,14 +419,13 @@ impl Settings {
     fn clipping(
         &self,
         survey: Survey,
-        weighing: Weighing,
         budget: Option<Budget>,
         reasons: &mut Vec<String>,
     ) -> Result<(Clipping, bool)> {
         let fixed = !matches!(self.clipping, Some(Clipping::Quantile(_)));
         let aligned = self.gradients == Gradients::Aligned;
-        let weighted =
-            weighing == Weighing::Recognised && survey.is_linear && fixed && budget.is_some() && aligned;
+        let recognised = matches!(self.weights, RecordWeights::Recognised);
+        let weighted = recognised && survey.is_linear && fixed && budget.is_some() && aligned;
         if matches!(self.clipping, Some(Clipping::Quantile(_)))
             && self.public_records.is_none()
             && budget.is_some()
@@ -422,7 +438,7 @@ impl Settings {
         let clipping = match (self.clipping, weighted, self.clip_norm, self.public_records) {
             (Some(named), ..) => named,
             (None, true, ..) | (None, _, Some(_), _) | (None, _, _, None) => Clipping::Flat,
-            (None, false, None, Some(_)) if weighing == Weighing::Given => Clipping::Flat,
+            (None, false, None, Some(_)) if matches!(self.weights, RecordWeights::Given(_)) => Clipping::Flat,
             (None, false, None, Some(_)) => Clipping::Quantile(Quantile::default()),
         };
         reasons.push(match (weighted, clipping) {
@@ -563,6 +579,25 @@ fn curvature_norm(shape: CurvatureShape, clip_norm: f64, elements: usize) -> f64
 }
 
 impl PrivacyPlan {
+    /// Everything that a run releases; `None` without privacy.
+    pub(crate) fn charges(&self) -> Result<Option<Charges>> {
+        let Some((calibrated, budget)) = self.calibrated.zip(self.budget) else { return Ok(None) };
+        let mut once = Vec::new();
+        if let Some(epsilon) = self.start_epsilon {
+            once.push(Release { what: "private start", event: choice_event(epsilon)?, count: 1 });
+        }
+        if let Some(curvature) = self.curvature {
+            let what = match curvature.shape {
+                CurvatureShape::Diagonal => "diagonal of the curvature",
+                CurvatureShape::Full => "curvature",
+            };
+            let event = event(curvature.noise_multiplier, dp_accountant::Sampling::None)?;
+            once.push(Release { what, event, count: 1 });
+        }
+        let (sigma, run) = (calibrated.noise_multiplier, (self.steps, self.deviation));
+        Charges::new(once, budget.relation, &self.scheme, sigma, run).map(Some)
+    }
+
     /// The part of δ that is not left to events, because batches, noise and choices are not drawn exactly as they are accounted for: a bound,
     /// `(1 + e^ε) τ` for a total variation distance τ. The noise multiplier is calibrated to what is left. `None` where all is exact, or nothing is
     /// private.

@@ -1,17 +1,19 @@
 //! Whole runs: progress, stopping, checkpoints, payment block by block.
 
+use super::checkpoint::{Checkpoint, PaidFrom, exists};
+use super::dp_vi::DpVi;
+use super::training::Training;
 use crate::cost::charges::Charges;
 use crate::error::{Error, Result};
 use crate::guides::guide::Guide;
-use crate::run::checkpoint::{Checkpoint, PaidFrom, exists, fingerprint_of_records};
-use crate::run::dp_vi::{DpVi, Fit, Prepared};
-use crate::run::training::Training;
+use crate::outcome::fit::Fit;
+use crate::wall::fingerprint::fingerprint_of_records;
 use crate::wall::sensitive::Sensitive;
-use dp_accountant::{Ledger, Purse};
+use dp_accountant::{Ledger, Purse, Receipt};
 use dp_sampler::{Seed, Subsampler, Subsampling};
 use ppl_core::{Model, Records};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How far a run has come.
@@ -85,7 +87,7 @@ impl<M, G, S> DpVi<M, G, S> {
     /// ```
     #[must_use]
     pub fn on_progress<R: Proceed>(mut self, mut callback: impl FnMut(Progress) -> R + 'static) -> Self {
-        self.on_progress = Some(Box::new(move |progress| callback(progress).proceed()));
+        self.execution.on_progress = Some(Box::new(move |progress| callback(progress).proceed()));
         self
     }
 
@@ -98,7 +100,7 @@ impl<M, G, S> DpVi<M, G, S> {
     /// **The file is as secret as the data**: see [`Checkpoint`].
     #[must_use]
     pub fn checkpoint(mut self, path: impl Into<PathBuf>, every: u64) -> Self {
-        self.checkpoint = Some((path.into(), every));
+        self.execution.checkpoint = Some((path.into(), every));
         self
     }
 }
@@ -172,36 +174,20 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     }
 
     fn run(mut self, records: &Sensitive<Records>, purse: Option<&mut dyn Purse>, from: From) -> Result<Fit> {
-        let mut on_progress = self.on_progress.take();
+        let mut on_progress = self.execution.on_progress.take();
         let (budget, shared_purse) = (self.settings.required_budget()?, purse.is_some());
-        let place = self.checkpoint.take();
-        if let Some((path, every)) = &place {
-            if *every == 0 {
-                let (what, requirement) = ("number of steps between checkpoints", "at least 1");
-                return Err(Error::OutOfRange { what, requirement, value: 0.0 });
-            }
-            if matches!(from, From::Start) && exists(path) {
-                return Err(Error::CheckpointExists { path: path.display().to_string() });
-            }
-        }
-        let mut stored = match (from, &place) {
-            (From::Start, _) => None,
-            (_, Some((path, _))) => Some((Checkpoint::read(path)?, path.as_path())),
-            (_, None) => {
-                let why = "a run is resumed from a file; name it with .checkpoint(…)";
-                return Err(Error::Missing { what: "the checkpoint", why });
-            }
-        };
+        let place = self.execution.checkpoint.take();
+        let mut stored = stored(place.as_ref(), from)?;
         let kept = stored.as_mut().map(|(checkpoint, _)| checkpoint.seed.take());
         let complete = matches!(kept, Some(None));
         let seed = match kept {
-            Some(_) if self.seed.is_some() => {
+            Some(_) if self.execution.seed.is_some() => {
                 return Err(Error::Conflict("a resumed run has the seed of its checkpoint: name none"));
             }
             Some(Some(seed)) => seed,
             // A complete run makes no release any more, so any seed will do.
             Some(None) => Seed::from_os()?,
-            None => self.take_seed()?,
+            None => self.execution.take_seed()?,
         };
         let mut own = None;
         // Without privacy nobody pays.
@@ -209,85 +195,101 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             (_, None) => None,
             (Some(purse), Some(budget)) => {
                 if purse.ledger().budget().relation != budget.relation {
-                    let told = "the ledger and the budget of the fit are for different relations";
-                    return Err(Error::Conflict(told));
+                    let reason = "the ledger and the budget of the fit are for different relations";
+                    return Err(Error::Conflict(reason));
                 }
                 Some(purse)
             }
             (None, Some(budget)) => Some(own.insert(Ledger::new(budget)?)),
         };
-        let fresh = stored.is_none();
-        let pay = |charges: Option<&Charges>| match (charges, purse.as_deref_mut()) {
-            (Some(charges), Some(purse)) if fresh => pay_once(charges, purse),
-            // A resumed run has paid: below, where it is known to be the same run.
-            _ => Ok(()),
-        };
-        let Prepared { mut training, charges, settings } = self.prepare(records, &seed, !complete, pay)?;
-        let steps = training.steps();
+        let prepared = self.prepare(records, &seed)?;
+        let settings = prepared.description();
         let print = match &place {
-            Some(_) => fingerprint_of_records(records.behind_the_wall(), &seed),
+            Some(_) => fingerprint_of_records(records, &seed),
             None => [0; 3],
         };
         if let Some((checkpoint, path)) = &stored {
             checkpoint.check_settings(path, &settings)?;
-            let path_shown = || path.display().to_string();
             if !complete && checkpoint.records != print {
-                let (found, here) = ("others".to_owned(), "not the same in number or values".to_owned());
                 return Err(Error::CheckpointOfAnother {
-                    path: path_shown(),
+                    path: path.display().to_string(),
                     what: "records".to_owned(),
-                    found,
-                    here,
+                    found: "others".to_owned(),
+                    here: "not the same in number or values".to_owned(),
                 });
             }
+            checkpoint.check_steps(path, prepared.steps())?;
             if from != From::End {
                 let shared = purse.as_deref().filter(|_| shared_purse);
                 checkpoint.paid_from.check(path, budget.is_some(), shared)?;
             }
-            training.restore(checkpoint, path)?;
-            if complete && (training.done() < steps || training.owes_curvature()) {
+        }
+        let receipt = match (prepared.charges(), purse.as_deref_mut()) {
+            (Some(charges), Some(purse)) => Some(match &stored {
+                None => pay_once(charges, purse)?,
+                Some((checkpoint, _)) => paid_before(charges, purse, checkpoint.paid, shared_purse)?,
+            }),
+            _ => None,
+        };
+        let (mut training, receipt) = prepared.begin(receipt, &seed, stored.is_none())?;
+        if let Some((checkpoint, path)) = &stored {
+            training.restore(checkpoint, path, receipt.as_ref())?;
+            if complete && (training.done() < training.steps() || training.owes_curvature()) {
                 let reason = "the run is not complete and yet has no seed".to_owned();
-                return Err(Error::Checkpoint { path: path_shown(), reason });
-            }
-            if let (Some(charges), Some(purse)) = (&charges, purse.as_deref_mut()) {
-                check_paid(charges, purse, checkpoint.paid, shared_purse)?;
+                return Err(Error::Checkpoint { path: path.display().to_string(), reason });
             }
         }
         if from == From::End {
             return Ok(training.fit());
-        }
-        if charges.is_none() {
-            let allowed = training.done() + training.left();
-            training.gradient_mut().allow_unprotected(steps.saturating_sub(allowed))?;
         }
         let keeper = place.map(|(path, every)| Keeper { path, every, seed, settings, print });
         drive(training, purse, shared_purse, keeper.as_ref(), on_progress.as_mut())
     }
 }
 
+/// The checkpoint that a run goes on from, if it does.
+fn stored(place: Option<&(PathBuf, u64)>, from: From) -> Result<Option<(Checkpoint, &Path)>> {
+    if let Some((path, every)) = place {
+        if *every == 0 {
+            let (what, requirement) = ("number of steps between checkpoints", "at least 1");
+            return Err(Error::OutOfRange { what, requirement, value: 0.0 });
+        }
+        if from == From::Start && exists(path) {
+            return Err(Error::CheckpointExists { path: path.display().to_string() });
+        }
+    }
+    match (from, place) {
+        (From::Start, _) => Ok(None),
+        (_, Some((path, _))) => Ok(Some((Checkpoint::read(path)?, path.as_path()))),
+        (_, None) => Err(Error::Missing {
+            what: "the checkpoint",
+            why: "a run is resumed from a file; name it with .checkpoint(…)",
+        }),
+    }
+}
+
 /// Debits what a run releases once, if all the rest is affordable, too: not a step is made of a run that could not be finished.
-fn pay_once(charges: &Charges, purse: &mut dyn Purse) -> Result<()> {
+fn pay_once(charges: &Charges, purse: &mut dyn Purse) -> Result<Receipt> {
     purse.ledger().clone().debit_all(&charges.with_steps(charges.steps))?;
     Ok(purse.debit_all(&charges.once())?)
 }
 
-/// Makes sure that a ledger knows of everything that a resumed run has paid for. A ledger of the run's own is a new one, and is told.
+/// The receipt for everything that a resumed run has paid for, which its ledger has to have. A ledger of the run's own is a new one, and
+/// is debited.
 ///
 /// Whether the rest is affordable shows block by block: after a kill between payment and checkpoint it may not be, and what can be had is
 /// still had then.
-fn check_paid(charges: &Charges, purse: &mut dyn Purse, steps: u64, shared: bool) -> Result<()> {
+fn paid_before(charges: &Charges, purse: &mut dyn Purse, steps: u64, shared: bool) -> Result<Receipt> {
     let paid = charges.with_steps(steps);
     if !shared {
         return Ok(purse.debit_all(&paid)?);
     }
-    for (event, wanted) in paid.iter() {
-        let uses = purse.ledger().events().iter().filter(|(other, _)| *other == event);
-        let recorded = uses.fold(0_u64, |sum, (_, count)| sum.saturating_add(count));
-        if recorded < wanted {
-            return Err(Error::ForeignLedger { recorded, paid: wanted, event });
+    purse.ledger().reissue(&paid).map_err(|error| match error {
+        dp_accountant::Error::NotDebited { recorded, wanted, event } => {
+            Error::ForeignLedger { recorded, paid: wanted, event }
         }
-    }
-    Ok(())
+        other => other.into(),
+    })
 }
 
 /// What a checkpoint says of the ledger that everything up to now has been paid from.

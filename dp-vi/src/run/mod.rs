@@ -3,4 +3,5 @@
 pub(crate) mod checkpoint;
 pub(crate) mod dp_vi;
 pub(crate) mod drive;
+mod prepare;
 pub(crate) mod training;

@@ -7,17 +7,17 @@ use crate::objective::prior::{PriorCurvature, SiteAt};
 use crate::objective::programs::Shared;
 use crate::optimiser::{SavedState, StepIndex, TailAverage, Transformation};
 use crate::outcome::correction::hessian::Hessian;
-use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
+use crate::outcome::correction::noise_aware::{Evidence, NoiseAware, raised};
 use crate::outcome::correction::tail::GradientTail;
+use crate::outcome::fit::Fit;
 use crate::outcome::posterior::Posterior;
 use crate::outcome::report::PrivacyReport;
 use crate::outcome::simulation::Simulation;
 use crate::run::checkpoint::{Checkpoint, PaidFrom};
-use crate::run::dp_vi::Fit;
 use crate::wall::curvature::CurvatureRelease;
-use crate::wall::gradient::PrivateGradient;
 use crate::wall::sensitive::Sensitive;
-use dp_accountant::{Certified, Purse};
+use crate::wall::steps::Steps;
+use dp_accountant::{Certified, Purse, Receipt};
 use dp_sampler::{GaussianNoise, NoiseSource, Seed, Subsampler};
 use ppl_core::{Records, SiteKind, Unconstrained};
 use std::ops::Range;
@@ -27,97 +27,42 @@ use std::path::Path;
 ///
 /// [`DpVi::fit`](crate::DpVi::fit) runs all steps; this is for those who want to hold the loop themselves.
 pub struct Training<'r, G, S> {
-    guide: G,
-    gradient: PrivateGradient<'r, S>,
-    shared: Shared,
-    draws: GaussianNoise,
-    optimiser: Box<dyn Transformation>,
-    average: TailAverage,
-    correction: Option<Correction>,
-    laplace: Option<Laplace>,
-    records: &'r Sensitive<Records>,
-    report: PrivacyReport,
-    done: u64,
-    parameters: Vec<f64>,
-    noise: Vec<f64>,
-    released: Vec<f64>,
-    update: Vec<f64>,
+    pub(super) guide: G,
+    pub(super) gradient: Steps<'r, S>,
+    pub(super) shared: Shared,
+    pub(super) draws: GaussianNoise,
+    pub(super) optimiser: Box<dyn Transformation>,
+    pub(super) average: TailAverage,
+    pub(super) correction: Option<Correction>,
+    pub(super) laplace: Option<Laplace>,
+    pub(super) records: &'r Sensitive<Records>,
+    pub(super) report: PrivacyReport,
+    pub(super) done: u64,
+    pub(super) parameters: Vec<f64>,
+    pub(super) noise: Vec<f64>,
+    pub(super) released: Vec<f64>,
+    pub(super) update: Vec<f64>,
 }
 
 /// A normal around where a run without privacy ends.
-struct Laplace {
-    hessian: Hessian,
-    found: Option<NoiseAware>,
+pub(super) struct Laplace {
+    pub(super) hessian: Hessian,
+    pub(super) found: Option<NoiseAware>,
 }
 
 /// What the corrected posterior is made of.
-struct Correction {
-    tail: GradientTail,
-    /// Taken by the one release there is.
-    release: Option<CurvatureRelease>,
+pub(super) struct Correction {
+    pub(super) tail: GradientTail,
+    /// Taken by the one release there is, with its receipt.
+    pub(super) release: Option<(CurvatureRelease, Receipt)>,
     /// What was released.
-    curvature: Option<Vec<f64>>,
+    pub(super) curvature: Option<Vec<f64>>,
     /// Whether the curvature is read off the trace instead.
-    trace: bool,
-    prior: PriorCurvature,
-}
-
-/// Where the curvature for a corrected posterior comes from.
-pub(crate) enum CurvatureFrom {
-    /// A release of its own.
-    Release(Box<CurvatureRelease>),
-    /// The trace of the noisy gradients.
-    Trace,
-}
-
-/// What a run is put together from.
-pub(crate) struct Parts<'r, G, S> {
-    pub(crate) guide: G,
-    pub(crate) gradient: PrivateGradient<'r, S>,
-    pub(crate) shared: Shared,
-    pub(crate) draws: GaussianNoise,
-    pub(crate) optimiser: Box<dyn Transformation>,
-    pub(crate) average: f64,
-    pub(crate) report: PrivacyReport,
-    pub(crate) correction: Option<(CurvatureFrom, PriorCurvature)>,
-    /// Second derivatives, where the guide wants them and nothing is private.
-    pub(crate) hessian: Option<Hessian>,
-    pub(crate) records: &'r Sensitive<Records>,
+    pub(super) trace: bool,
+    pub(super) prior: PriorCurvature,
 }
 
 impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
-    pub(crate) fn new(parts: Parts<'r, G, S>) -> Result<Self> {
-        let Parts { guide, gradient, shared, draws, mut optimiser, average, .. } = parts;
-        let Parts { report, correction, hessian, records, .. } = parts;
-        let parameters = shared.initial.clone();
-        optimiser.init(&shared.layout)?;
-        let correction = correction.map(|(from, prior)| {
-            let (release, trace) = match from {
-                CurvatureFrom::Release(release) => (Some(*release), false),
-                CurvatureFrom::Trace => (None, true),
-            };
-            let tail = GradientTail::new(shared.frontier_elements, report.steps, trace);
-            Correction { tail, release, curvature: None, trace, prior }
-        });
-        Ok(Self {
-            guide,
-            draws,
-            optimiser,
-            average: TailAverage::new(parameters.len(), report.steps, average),
-            correction,
-            laplace: hessian.map(|hessian| Laplace { hessian, found: None }),
-            records,
-            report,
-            done: 0,
-            noise: vec![0.0; shared.noise_elements],
-            released: vec![0.0; gradient.dimension()],
-            update: vec![0.0; parameters.len()],
-            gradient,
-            parameters,
-            shared,
-        })
-    }
-
     /// Steps done.
     #[must_use]
     pub fn done(&self) -> u64 {
@@ -133,7 +78,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     /// Steps that are paid for and not made yet.
     #[must_use]
     pub fn left(&self) -> u64 {
-        self.gradient.left()
+        self.gradient.left().unwrap_or(self.report.steps.saturating_sub(self.done))
     }
 
     pub(crate) fn pay(&mut self, purse: &mut dyn Purse, steps: u64) -> Result<()> {
@@ -146,8 +91,8 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     /// If all steps have been made.
     pub fn step(&mut self) -> Result<()> {
         self.draws.fill(self.done, &mut self.noise);
-        self.shared.draw(&self.parameters, &self.noise, self.gradient.gradient_mut());
-        self.gradient.release(&mut self.released)?;
+        self.shared.draw(&self.parameters, &self.noise, self.gradient.program_mut());
+        self.gradient.make(self.done, &mut self.released)?;
         if let Some(Correction { tail, .. }) = &mut self.correction {
             tail.take(self.done, &self.shared, &self.released, self.gradient.noise_added());
         }
@@ -171,14 +116,16 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         )
     }
 
-    /// The guide's draw and the privacy noise of the last step, both standard normals.
+    /// What makes the sums of the steps.
     #[cfg(test)]
-    pub(crate) fn last_noise(&self) -> (&[f64], &[f64]) {
-        (&self.noise, self.gradient.last_noise())
+    pub(crate) fn steps_mut(&mut self) -> &mut Steps<'r, S> {
+        &mut self.gradient
     }
 
-    pub(crate) fn gradient_mut(&mut self) -> &mut PrivateGradient<'r, S> {
-        &mut self.gradient
+    /// The guide's draw and the privacy noise of the last step, both in standard deviations.
+    #[cfg(test)]
+    pub(crate) fn last_noise(&self) -> (&[f64], Vec<f64>) {
+        (&self.noise, self.gradient.last_noise())
     }
 
     /// States what the ledger has spent in all that the run was paid from.
@@ -209,8 +156,13 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         Checkpoint { seed, secret, done, paid, paid_from, settings: settings.to_owned(), records, numbers }
     }
 
-    /// Goes on where a checkpoint was written. What it has paid for is available again.
-    pub(crate) fn restore(&mut self, checkpoint: &Checkpoint, path: &Path) -> Result<()> {
+    /// Goes on where a checkpoint was written. What it has paid for, by the receipt, is available again; without a receipt no step is.
+    pub(crate) fn restore(
+        &mut self,
+        checkpoint: &Checkpoint,
+        path: &Path,
+        receipt: Option<&Receipt>,
+    ) -> Result<()> {
         let wrong = |reason: String| Error::Checkpoint { path: path.display().to_string(), reason };
         let mut state = SavedState::new(&checkpoint.numbers);
         let mut restore = || -> Result<()> {
@@ -229,13 +181,12 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             state.clone().finish()
         };
         restore().map_err(|error| wrong(error.to_string()))?;
-        if checkpoint.done > self.report.steps {
-            return Err(wrong(format!("{} steps are done of {}", checkpoint.done, self.report.steps)));
-        }
         self.done = checkpoint.done;
         self.report.secret_seed = checkpoint.secret;
-        self.gradient.go_on(checkpoint.done, checkpoint.paid);
-        Ok(())
+        match receipt {
+            Some(receipt) => self.gradient.go_on(checkpoint.done, checkpoint.paid, receipt),
+            None => Ok(()),
+        }
     }
 
     /// Whether the curvature is still to be released.
@@ -264,11 +215,12 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         if tail.steps() == 0 {
             return Ok(());
         }
-        let Some(mut release) = release.take() else { return Ok(()) };
+        let Some((mut release, receipt)) = release.take() else { return Ok(()) };
         for (site, location) in self.shared.sites.iter().zip(&locations) {
             release.set(&Unconstrained::input_name(&site.name), location)?;
         }
-        *curvature = Some(release.release(self.records)?);
+        let noisy = release.release(receipt, self.records)?;
+        *curvature = Some(raised(noisy));
         Ok(())
     }
 

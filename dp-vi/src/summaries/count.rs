@@ -3,7 +3,7 @@
 use super::Summaries;
 use super::grid::Unit;
 use crate::error::Result;
-use dp_accountant::{Purse, Relation};
+use dp_accountant::Purse;
 
 impl Summaries<'_> {
     /// The number of records, with noise of standard deviation `noise_multiplier`.
@@ -15,13 +15,11 @@ impl Summaries<'_> {
     /// If the noise multiplier is not between 1e-3 and 1e6, or the budget does not allow it; then nothing is debited.
     pub fn count(&mut self, noise_multiplier: f64, purse: &mut (impl Purse + ?Sized)) -> Result<f64> {
         let unit = Unit::new(noise_multiplier, 1.0)?;
-        let records = self.records.behind_the_wall().len();
-        if purse.ledger().budget().relation == Relation::ReplaceOne {
+        if let Some(records) = self.records.public_number(purse.ledger().budget().relation) {
             return Ok(records as f64);
         }
-        self.pay(purse, unit.steps() as f64, 1)?;
-        let mut sum = [records as i128 * i128::from(unit.steps())];
-        self.add_noise(&mut sum);
-        Ok(unit.number(sum[0]))
+        let mut paid = self.pay(purse, unit.steps() as f64, 1)?;
+        let noisy = self.release(self.records.count_in(unit.steps()), &mut paid)?;
+        Ok(unit.number(noisy[0]))
     }
 }

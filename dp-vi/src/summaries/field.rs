@@ -1,8 +1,5 @@
 //! Which number of a record a summary is of.
 
-use super::Summaries;
-use crate::error::{Error, Result};
-
 /// One number of each record: a column, or one element of a column of arrays.
 ///
 /// ```
@@ -20,28 +17,15 @@ impl Field {
     pub fn new(column: impl Into<String>, element: usize) -> Self {
         Self { column: column.into(), element }
     }
+
+    /// The column and the element.
+    pub(super) fn place(&self) -> (&str, usize) {
+        (&self.column, self.element)
+    }
 }
 
 impl From<&str> for Field {
     fn from(column: &str) -> Self {
         Self::new(column, 0)
-    }
-}
-
-impl Summaries<'_> {
-    /// The values of a field, once it is known that all are numbers.
-    pub(super) fn values(&self, field: &Field) -> Result<impl Iterator<Item = f64>> {
-        let (index, shape) = self.records.schema().find(&field.column)?;
-        let elements = shape.elements();
-        if field.element >= elements {
-            let (what, requirement) = ("element of a field", "below the number of elements of the column");
-            return Err(Error::OutOfRange { what, requirement, value: field.element as f64 });
-        }
-        let column = self.records.behind_the_wall().column(index);
-        let values = || column.numbers().skip(field.element).step_by(elements);
-        if values().any(f64::is_nan) {
-            return Err(Error::NotANumber { column: field.column.clone() });
-        }
-        Ok(values())
     }
 }

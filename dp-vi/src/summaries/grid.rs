@@ -2,8 +2,9 @@
 
 use super::Summaries;
 use crate::error::{Error, Result};
-use dp_accountant::{Event, Mechanism, Purse, Relation, Sampling};
-use dp_sampler::{Noise, NoiseDistribution, NoiseSource};
+use crate::wall::integers::IntegerSums;
+use dp_accountant::{Event, Mechanism, Purse, Receipt, Relation, Sampling};
+use dp_sampler::{Noise, NoiseDistribution};
 
 /// The noise's standard deviation is two to this many steps of the grid.
 pub(super) const BITS: u32 = 40;
@@ -56,6 +57,12 @@ fn event(noise: NoiseDistribution, relation: Relation, difference: f64) -> Resul
     Ok(Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None)?)
 }
 
+/// Releases that have been debited.
+pub(super) struct Paid {
+    receipt: Receipt,
+    event: Event,
+}
+
 impl Summaries<'_> {
     /// Debits `releases` releases of sums that neighbours change by at most this norm, in steps of the grid and rounded up.
     pub(super) fn pay(
@@ -63,18 +70,20 @@ impl Summaries<'_> {
         purse: &mut (impl Purse + ?Sized),
         difference: f64,
         releases: u64,
-    ) -> Result<()> {
+    ) -> Result<Paid> {
         let relation = purse.ledger().budget().relation;
-        Ok(purse.debit(event(self.noise.distribution(), relation, difference)?, releases)?)
+        let event = event(self.noise.distribution(), relation, difference)?;
+        Ok(Paid { receipt: purse.debit(event, releases)?, event })
     }
 
-    /// Adds noise to sums that have been paid for.
-    pub(super) fn add_noise(&mut self, sums: &mut [i128]) {
-        let mut noise = vec![0_i64; sums.len()];
-        self.noise.fill(self.next, &mut noise);
+    /// Releases sums, with noise that is used once.
+    pub(super) fn release(&mut self, sums: IntegerSums, paid: &mut Paid) -> Result<Vec<i128>> {
+        let Some(receipt) = paid.receipt.take(paid.event, 1) else {
+            return Err(Error::NotPaid { paid: 0 });
+        };
+        let number = self.next;
         self.next += 1;
-        // Fewer than 2^64 contributions below 2^51 each, and noise below 2^63.
-        sums.iter_mut().zip(noise).for_each(|(sum, noise)| *sum += i128::from(noise));
+        sums.with_noise((receipt, paid.event), &self.noise, number)
     }
 
     /// The standard deviation of the noise, in contributions of one.

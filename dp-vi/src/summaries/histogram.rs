@@ -23,11 +23,11 @@ fn bin(edges: &[f64], value: f64) -> Option<usize> {
     (above > 0 && above < edges.len()).then(|| above - 1)
 }
 
-/// The number of values in each bin, in steps.
-fn sums(values: impl Iterator<Item = f64>, edges: &[f64], unit: Unit) -> Vec<i128> {
-    let mut sums = vec![0; edges.len() - 1];
-    values.filter_map(|value| bin(edges, value)).for_each(|bin| sums[bin] += i128::from(unit.steps()));
-    sums
+/// Adds a value to its bin, in steps.
+fn add(value: f64, edges: &[f64], unit: Unit, sums: &mut [i128]) {
+    if let Some(bin) = bin(edges, value) {
+        sums[bin] += i128::from(unit.steps());
+    }
 }
 
 /// By how much neighbours change the counts, in norm and in steps.
@@ -74,19 +74,18 @@ impl Summaries<'_> {
         };
         let unit = Unit::new(noise_multiplier, reach)?;
         let field = field.into();
-        let values = self.values(&field)?;
-        let mut sums = sums(values, edges, unit);
-        self.pay(purse, difference(relation, unit), 1)?;
-        self.add_noise(&mut sums);
-        let counts = sums.into_iter().map(|sum| unit.number(sum)).collect();
+        let each = |value: f64, sums: &mut [i128]| add(value, edges, unit, sums);
+        let sums = self.records.sums_of_column(field.place(), edges.len() - 1, each)?;
+        let mut paid = self.pay(purse, difference(relation, unit), 1)?;
+        let counts = self.release(sums, &mut paid)?.into_iter().map(|sum| unit.number(sum)).collect();
         Ok(Histogram { edges: edges.to_vec(), counts, noise: Self::deviation(unit) })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::grid::Unit;
     use super::*;
+    use crate::wall::integers::IntegerSums;
     use proptest::prelude::*;
 
     #[test]
@@ -106,7 +105,10 @@ mod tests {
         ) {
             let edges = [0.0, 0.5, 1.0, 3.0];
             let unit = Unit::new(noise_multiplier, 1.0).unwrap();
-            let with = |values: &[f64]| sums(values.iter().copied(), &edges, unit);
+            let with = |values: &[f64]| {
+                let each = |value: f64, sums: &mut [i128]| add(value, &edges, unit, sums);
+                IntegerSums::of_values(values.iter().copied(), 3, each).exact().to_vec()
+            };
             let norm = |a: &[i128], b: &[i128]| {
                 a.iter().zip(b).map(|(a, b)| ((a - b) as f64).powi(2)).sum::<f64>().sqrt()
             };

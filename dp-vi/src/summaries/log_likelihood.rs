@@ -1,11 +1,10 @@
 //! How well values of the latent sites explain the records: the private stand-in for a loss.
 
-use super::mean::{sums, unit};
+use super::mean::{add, unit};
 use super::{NoisyMean, Summaries, check_bounds};
 use crate::error::Result;
-use crate::objective::programs::without_the_value;
 use dp_accountant::Purse;
-use ppl_core::{Model, Values, log_density};
+use ppl_core::{Model, Values};
 
 impl Summaries<'_> {
     /// The mean over all records of `ln p(x_i | θ)`, each term clipped to the bounds: a loss, up to its sign, that is paid for.
@@ -55,11 +54,12 @@ impl Summaries<'_> {
         purse: &mut (impl Purse + ?Sized),
     ) -> Result<NoisyMean> {
         check_bounds(bounds.0, bounds.1)?;
-        let density =
-            log_density(model, self.records.behind_the_wall(), values).map_err(without_the_value)?;
-        let terms = density.likelihood.iter().map(|&term| if term.is_nan() { bounds.0 } else { term });
         let unit = unit(purse, noise_multiplier)?;
-        self.mean_of(sums(terms, bounds, unit), unit, bounds, purse)
+        let each = |term: f64, sums: &mut [i128]| {
+            add(if term.is_nan() { bounds.0 } else { term }, bounds, unit, sums);
+        };
+        let sums = self.records.sums_of_log_likelihoods(model, values, self.numbers(purse), each)?;
+        self.mean_of(sums, unit, bounds, purse)
     }
 }
 

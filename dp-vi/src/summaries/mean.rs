@@ -3,6 +3,7 @@
 use super::grid::Unit;
 use super::{Field, Summaries, check_bounds};
 use crate::error::Result;
+use crate::wall::integers::IntegerSums;
 use dp_accountant::{Purse, Relation};
 use std::f64::consts::SQRT_2;
 
@@ -27,13 +28,14 @@ pub(super) fn unit(purse: &(impl Purse + ?Sized), noise_multiplier: f64) -> Resu
     Unit::new(noise_multiplier, reach)
 }
 
-/// Sum of the values, from -1 at the lower bound to 1 at the upper one, and the number of records, in steps.
-pub(super) fn sums(values: impl Iterator<Item = f64>, (lower, upper): (f64, f64), unit: Unit) -> [i128; 2] {
+/// Adds a value's place between the bounds, from −1 to 1, and one record, both in units.
+pub(super) fn add(value: f64, (lower, upper): (f64, f64), unit: Unit, sums: &mut [i128]) {
     let (middle, half) = (lower + 0.5 * (upper - lower), 0.5 * (upper - lower));
-    values.fold([0, 0], |[sum, count], value| {
-        let contribution = unit.of((value.clamp(lower, upper) - middle) / half);
-        [sum + i128::from(contribution), count + i128::from(unit.steps())]
-    })
+    sums[0] += i128::from(unit.of((value.clamp(lower, upper) - middle) / half));
+    // Where the number of records is public, it is not among the sums.
+    if let Some(count) = sums.get_mut(1) {
+        *count += i128::from(unit.steps());
+    }
 }
 
 /// By how much neighbours change what is released, in norm and in steps.
@@ -69,25 +71,36 @@ impl Summaries<'_> {
     ) -> Result<NoisyMean> {
         check_bounds(bounds.0, bounds.1)?;
         let unit = unit(purse, noise_multiplier)?;
-        let sums = sums(self.values(&field.into())?, bounds, unit);
+        let each = |value: f64, sums: &mut [i128]| add(value, bounds, unit, sums);
+        let sums = self.records.sums_of_column(field.into().place(), self.numbers(purse), each)?;
         self.mean_of(sums, unit, bounds, purse)
+    }
+
+    /// Sums that a mean is made of: of the numbers, and of the records where their number is protected.
+    pub(super) fn numbers(&self, purse: &(impl Purse + ?Sized)) -> usize {
+        match purse.ledger().budget().relation {
+            Relation::AddRemove => 2,
+            Relation::ReplaceOne => 1,
+        }
     }
 
     /// The mean that these sums of numbers between the bounds make, one number of each record.
     pub(super) fn mean_of(
         &mut self,
-        mut sums: [i128; 2],
+        sums: IntegerSums,
         unit: Unit,
         bounds: (f64, f64),
         purse: &mut (impl Purse + ?Sized),
     ) -> Result<NoisyMean> {
         let relation = purse.ledger().budget().relation;
-        self.pay(purse, difference(relation, unit), 1)?;
-        match relation {
-            Relation::AddRemove => self.add_noise(&mut sums),
-            Relation::ReplaceOne => self.add_noise(&mut sums[..1]),
-        }
-        let [sum, count] = sums.map(|sum| unit.number(sum));
+        let mut paid = self.pay(purse, difference(relation, unit), 1)?;
+        let noisy = self.release(sums, &mut paid)?;
+        let sum = noisy.first().map_or(f64::NAN, |&sum| unit.number(sum));
+        let count = match (self.records.public_number(relation), noisy.get(1)) {
+            (Some(records), _) => records as f64,
+            (None, Some(&count)) => unit.number(count),
+            (None, None) => f64::NAN,
+        };
         let (lower, upper) = bounds;
         let (middle, half) = (lower + 0.5 * (upper - lower), 0.5 * (upper - lower));
         // Less than one record is as good as one.
@@ -117,7 +130,10 @@ mod tests {
             width in 1e-3..30.0_f64,
         ) {
             let unit = Unit::new(noise_multiplier, SQRT_2).unwrap();
-            let with = |values: &[f64]| sums(values.iter().copied(), (lower, lower + width), unit);
+            let with = |values: &[f64]| {
+                let each = |value: f64, sums: &mut [i128]| add(value, (lower, lower + width), unit, sums);
+                IntegerSums::of_values(values.iter().copied(), 2, each).exact().to_vec()
+            };
             let whole = with(&values);
             let removed = with(&values[1..]);
             let [a, b] = [0, 1].map(|k| (whole[k] - removed[k]) as f64);

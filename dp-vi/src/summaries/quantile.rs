@@ -59,9 +59,9 @@ pub struct NoisyQuantile {
     pub rank_noise: f64,
 }
 
-/// `Σ (1{x < threshold} − p)` in steps, `share` steps standing for `p`.
-fn sum(values: impl Iterator<Item = f64>, threshold: f64, share: i64, unit: Unit) -> i128 {
-    values.map(|value| i128::from(if value < threshold { unit.steps() - share } else { -share })).sum()
+/// Adds `1{x < threshold} − p` in steps, of which `share` stand for `p`.
+fn add(value: f64, threshold: f64, share: i64, unit: Unit, sums: &mut [i128]) {
+    sums[0] += i128::from(if value < threshold { unit.steps() - share } else { -share });
 }
 
 /// By how much neighbours change that sum, in steps.
@@ -115,14 +115,18 @@ impl Summaries<'_> {
         };
         let unit = Unit::new(noise_multiplier * f64::from(range.halvings).sqrt(), reach)?;
         let (field, share) = (field.into(), unit.of(probability));
+        let records = self.records;
+        let below = |edge: f64| {
+            let each = move |value: f64, sums: &mut [i128]| add(value, edge, share, unit, sums);
+            records.sums_of_column(field.place(), 1, each)
+        };
         // Everything that can be wrong, before anything is paid for.
-        drop(self.values(&field)?);
-        self.pay(purse, difference(relation, share, unit), range.halvings.into())?;
+        drop(below(range.upper)?);
+        let mut paid = self.pay(purse, difference(relation, share, unit), range.halvings.into())?;
         let (mut low, mut width) = (0_u64, 1_u64 << range.halvings);
         for _ in 0..range.halvings {
             width /= 2;
-            let mut below = [sum(self.values(&field)?, range.edge(low + width), share, unit)];
-            self.add_noise(&mut below);
+            let below = self.release(below(range.edge(low + width))?, &mut paid)?;
             if below[0] < 0 {
                 low += width;
             }
@@ -136,6 +140,7 @@ impl Summaries<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wall::integers::IntegerSums;
     use proptest::prelude::*;
 
     proptest! {
@@ -148,7 +153,10 @@ mod tests {
         ) {
             let unit = Unit::new(noise_multiplier, 0.5).unwrap();
             let share = unit.of(probability);
-            let with = |values: &[f64]| sum(values.iter().copied(), threshold, share, unit);
+            let with = |values: &[f64]| {
+                let each = |value: f64, sums: &mut [i128]| add(value, threshold, share, unit, sums);
+                IntegerSums::of_values(values.iter().copied(), 1, each).exact()[0]
+            };
             let mut replaced = values.clone();
             replaced[0] = other;
             prop_assert!((with(&values) - with(&values[1..])).abs() as f64 <= difference(Relation::AddRemove, share, unit));

@@ -1,17 +1,19 @@
-//! Noisy sums of clipped per-record gradients: the only way out of the wall.
+//! Noisy sums of clipped per-record gradients over batches.
 
+use super::adder::NoiseOf;
+use super::batches::Batches;
+use super::release::{NoisySum, Released};
 use crate::cost::deviation::Deviation;
-use crate::cost::pricing::{Pricing, sampling_rate};
+use crate::cost::permit::{Permit, Permits};
+use crate::cost::pricing::Pricing;
 use crate::error::{Error, Result};
-use crate::optimiser::SavedState;
-use crate::wall::adder::{Grid, PrivacyNoise};
 use crate::wall::bound::clip::{ClipNorm, Rule, Sensitivity};
-use crate::wall::bound::quantile::Adaptive;
-use crate::wall::record_noise::RecordNoise;
+use crate::wall::grid::PrivacyNoise;
 use crate::wall::sensitive::Sensitive;
-use dp_accountant::{Event, Purse};
-use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Scheme, Seed, Subsampler, Subsampling};
+use dp_accountant::{Event, Purse, Receipt};
+use dp_sampler::{Scheme, Seed, Subsampler, Subsampling};
 use ppl_core::{RecordGradient, Records};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The Gaussian mechanism on a sum of vectors of norm at most `C`: adds noise of standard deviation `σC` to each element.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,103 +73,6 @@ impl GaussianSum {
     }
 }
 
-/// What is done to the sum of a batch before it leaves the wall.
-#[derive(Debug)]
-pub(crate) enum Protection {
-    /// Each record clipped, Gaussian noise added.
-    Gaussian(NoisySum),
-    /// Nothing. The sum is **not private**.
-    None,
-}
-
-/// Clipping by a rule, and the multiplier of the noise: one Gaussian release of that multiplier a step, whatever the rule.
-#[derive(Debug)]
-pub(crate) struct NoisySum {
-    pub(crate) rule: Rule,
-    /// `C`, now.
-    pub(crate) clip: ClipNorm,
-    noise_multiplier: f64,
-    /// Where noise is exact.
-    pub(crate) grid: Option<Box<Grid>>,
-}
-
-impl NoisySum {
-    /// `clip` is the norm of the whole gradient under the rule.
-    pub(crate) fn new(rule: Rule, clip: ClipNorm, noise_multiplier: f64) -> Result<Self> {
-        GaussianSum::new(clip, noise_multiplier)?;
-        Ok(Self { rule, clip, noise_multiplier, grid: None })
-    }
-
-    /// The same with this kind of noise, on sums that this gradient forms.
-    pub(crate) fn with_noise(
-        mut self,
-        noise: PrivacyNoise,
-        seed: &Seed,
-        gradient: &RecordGradient<f64>,
-    ) -> Result<Self> {
-        self.grid = match noise {
-            PrivacyNoise::Continuous => None,
-            PrivacyNoise::Exact => {
-                let streams = seed.streams(Purpose::RoundedGaussianNoise);
-                let (elements, count) = (gradient.dimension(), self.beside() > 0);
-                Some(Box::new(Grid::new(streams, elements, self.noise_multiplier, gradient, count)?))
-            }
-        };
-        Ok(self)
-    }
-
-    /// The mechanism as it is now: its norm, and the multiplier it is accounted with.
-    pub(crate) fn mechanism(&self) -> GaussianSum {
-        GaussianSum { clip: self.clip, noise_multiplier: self.noise_multiplier }
-    }
-
-    /// Standard deviation of the noise in each element of the next sum.
-    fn noise_scale(&self) -> f64 {
-        let multiplier = match self.rule {
-            Rule::Quantile(_) => Adaptive::gradient_multiplier(self.noise_multiplier),
-            _ => self.noise_multiplier,
-        };
-        multiplier * self.clip.norm()
-    }
-
-    /// Numbers that are released beside the sum.
-    fn beside(&self) -> usize {
-        usize::from(matches!(self.rule, Rule::Quantile(_)))
-    }
-
-    /// Makes one release with exact noise into `out`, and returns the standard deviation of the noise in each element.
-    fn release_exactly(
-        &mut self,
-        gradient: &mut RecordGradient<f64>,
-        (records, batch): (&Records, &[u64]),
-        (number, rate): (u64, f64),
-        sum: &mut [f64],
-        out: &mut [f64],
-    ) -> Result<f64> {
-        let norm = self.clip.norm();
-        let Some(grid) = &mut self.grid else {
-            return Err(Error::Conflict("this sum has no grid"));
-        };
-        grid.sum((&self.rule, norm), gradient, (records, batch), sum)?;
-        grid.add_noise(sum, (number, norm, 1.0 / rate), out);
-        if let Rule::Quantile(adaptive) = &mut self.rule {
-            let halves = adaptive.halves(batch.len());
-            adaptive.follow(grid.noisy_count(halves))?;
-            self.clip = adaptive.clip();
-        }
-        Ok(grid.noise_scale(norm) / rate)
-    }
-
-    /// Releases what goes beside the sum of a batch, with the standard normals for it.
-    fn release_beside(&mut self, batch: usize, standard: &[f64]) -> Result<()> {
-        if let (Rule::Quantile(adaptive), [z]) = (&mut self.rule, standard) {
-            adaptive.adapt(batch, self.noise_multiplier, *z)?;
-            self.clip = adaptive.clip();
-        }
-        Ok(())
-    }
-}
-
 /// Releases estimates of `Σ_i v_i`, the sum of all records' gradients, from random batches.
 ///
 /// ```text
@@ -180,9 +85,10 @@ impl NoisySum {
 /// Batches and noise come from one seed that this mechanism owns, so no other mechanism can repeat them.
 ///
 /// # Privacy
-/// Each release is one event, which the mechanism and the sampler state themselves. Releases must be paid for from a
-/// [`Ledger`](dp_accountant::Ledger) beforehand, and each step's batch and noise are used once. With a seed for tests nothing is private:
-/// [`is_secret`](PrivateGradient::is_secret) tells.
+/// Each release is one event, which the mechanism and the sampler state themselves. [`pay`](PrivateGradient::pay) debits releases from a
+/// [`Ledger`](dp_accountant::Ledger) and returns a permit for each; a release consumes a permit, whose number chooses its batch and its
+/// noise. So there is no release that was not paid for, and no two releases share a batch or noise: such programs do not compile. With a seed for
+/// tests nothing is private: [`is_secret`](PrivateGradient::is_secret) says which it is.
 ///
 /// ```
 /// use dp_accountant::{Budget, Ledger, Relation};
@@ -200,28 +106,45 @@ impl NoisySum {
 ///
 /// let mut ledger = Ledger::new(Budget { epsilon: 3.0, delta: 1e-5, relation: Relation::AddRemove })?;
 /// let mut sum = [0.0; 2];
-/// assert!(mechanism.release(&mut sum).is_err()); // not paid for
-/// mechanism.pay(&mut ledger, 1)?;
-/// mechanism.release(&mut sum)?;
+/// for permit in mechanism.pay(&mut ledger, 2)? {
+///     mechanism.release(permit, &mut sum)?;
+/// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// A permit cannot be used twice, and there is no release without one:
+///
+/// ```compile_fail,E0382
+/// # fn f(mut mechanism: dp_vi::PrivateGradient<'_, impl dp_sampler::Subsampler>, mut ledger: dp_accountant::Ledger) {
+/// # let mut sum = [0.0; 2];
+/// let permit = mechanism.pay(&mut ledger, 1).unwrap().next().unwrap();
+/// mechanism.release(permit, &mut sum).unwrap();
+/// mechanism.release(permit, &mut sum).unwrap();
+/// # }
+/// ```
+///
+/// ```compile_fail,E0061
+/// # fn f(mut mechanism: dp_vi::PrivateGradient<'_, impl dp_sampler::Subsampler>) {
+/// # let mut sum = [0.0; 2];
+/// mechanism.release(&mut sum).unwrap();
+/// # }
+/// ```
 pub struct PrivateGradient<'r, S> {
-    gradient: RecordGradient<f64>,
-    protection: Protection,
-    records: &'r Sensitive<Records>,
-    sampler: S,
-    noise: GaussianNoise,
+    batches: Batches<'r, S>,
+    sum: NoisySum,
     secret: bool,
-    rate: f64,
-    batch: Vec<u64>,
-    /// The sum stays in here until its noise has been added.
-    sum: Vec<f64>,
-    standard: Vec<f64>,
+    /// Tells permits of this mechanism from those of others.
+    number: u64,
     /// Standard deviation of the noise in each element of the last release.
     added: f64,
-    record_noise: RecordNoise,
-    step: u64,
+    /// Releases that have been debited.
     paid: u64,
+}
+
+/// A number that no other mechanism of this process has.
+fn fresh_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 impl<'r, S: Subsampler> PrivateGradient<'r, S> {
@@ -275,49 +198,15 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         seed: Seed,
     ) -> Result<Self> {
         let clip = ClipNorm::new(clip_norm, gradient.dimension())?;
-        let sum = NoisySum::new(Rule::Flat(clip), clip, noise_multiplier)?;
-        let sum = sum.with_noise(noise, &seed, &gradient)?;
-        Self::with(gradient, Protection::Gaussian(sum), subsampling, records, (&seed, &[]))
+        let rule = (Rule::Flat(clip), clip);
+        let steps = (NoiseOf::Steps, &seed);
+        let sum = NoisySum::new(gradient, rule, noise_multiplier, Released::All, noise, steps)?;
+        Ok(Self::over(Batches::new(subsampling, records, (&seed, &[]))?, sum, seed.is_secret()))
     }
 
-    /// The seed comes with the names of per-record inputs that take fresh standard normals at every release.
-    pub(crate) fn with(
-        gradient: RecordGradient<f64>,
-        protection: Protection,
-        subsampling: &impl Subsampling<Sampler = S>,
-        records: &'r Sensitive<Records>,
-        (seed, record_noise): (&Seed, &[String]),
-    ) -> Result<Self> {
-        // No sampler draws from nothing. Where there is no record, its draws are thrown away: whether there is one must
-        // not show.
-        let count = records.behind_the_wall().len().max(1) as u64;
-        let sampler = subsampling.bind(count, seed)?;
-        Ok(Self {
-            rate: sampling_rate(&sampler.scheme())?,
-            batch: Vec::with_capacity(sampler.max_batch_hint()),
-            sum: vec![0.0; gradient.dimension()],
-            standard: vec![
-                0.0;
-                gradient.dimension()
-                    + match &protection {
-                        Protection::Gaussian(sum) => sum.beside(),
-                        Protection::None => 0,
-                    }
-            ],
-            added: 0.0,
-            record_noise: RecordNoise::new(
-                record_noise,
-                seed.streams(Purpose::Custom("latent values of records")),
-            ),
-            noise: GaussianNoise::new(seed),
-            secret: seed.is_secret(),
-            gradient,
-            protection,
-            records,
-            sampler,
-            step: 0,
-            paid: 0,
-        })
+    /// Releases of a sum over batches that were made with the same seed.
+    pub(crate) fn over(batches: Batches<'r, S>, sum: NoisySum, secret: bool) -> Self {
+        Self { batches, sum, secret, number: fresh_number(), added: 0.0, paid: 0 }
     }
 
     /// The sampling scheme, as the sampler states it.
@@ -326,7 +215,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     /// only, where that number is public.
     #[must_use]
     pub fn scheme(&self) -> Scheme {
-        self.sampler.scheme()
+        self.batches.scheme()
     }
 
     /// Whether the seed came from the operating system, so that nobody knows the noise.
@@ -335,15 +224,18 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         self.secret
     }
 
-    /// The privacy event of one release; `None` without protection.
+    /// The mechanism as it is now: its norm, and the multiplier with which it is accounted for.
+    #[must_use]
+    pub fn mechanism(&self) -> GaussianSum {
+        GaussianSum { clip: self.sum.clip(), noise_multiplier: self.sum.noise_multiplier() }
+    }
+
+    /// The privacy event of one release.
     ///
     /// # Errors
     /// If there is no event for the sampler's scheme.
-    pub fn event(&self) -> Result<Option<Event>> {
-        match &self.protection {
-            Protection::Gaussian(sum) => sum.mechanism().event(&self.sampler.scheme()).map(Some),
-            Protection::None => Ok(None),
-        }
+    pub fn event(&self) -> Result<Event> {
+        self.mechanism().event(&self.scheme())
     }
 
     /// By how much so many releases deviate from those that the [event](Self::event) stands for, in total variation: a bound τ, for batches that are
@@ -352,118 +244,51 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     ///
     /// # Privacy
     /// What a ledger says of these releases holds for δ + (1 + e^ε) τ: see [`Subsampler::deviation`]. [`DpVi`](crate::DpVi) has this in
-    /// its δ; whoever pays from a ledger adds it.
+    /// its δ; a program that pays from a ledger by itself adds it.
     #[must_use]
     pub fn deviation(&self, releases: u64) -> f64 {
-        let noise = match &self.protection {
-            Protection::Gaussian(sum) if sum.grid.is_some() => PrivacyNoise::Exact.deviation(),
-            _ => 0.0,
-        };
-        let both = self.sampler.deviation(releases) + releases as f64 * noise;
+        let both = self.batches.deviation(releases) + releases as f64 * self.sum.noise().deviation();
         (both * (1.0 + 4.0 * f64::EPSILON)).min(1.0)
     }
 
-    /// Pays for a number of releases, or for a few more: shuffled records and balls in bins are paid for by whole epochs.
+    /// Pays for a number of releases, or for a few more: shuffled records and balls in bins are paid for by whole epochs. Returns a permit
+    /// for each.
     ///
     /// # Errors
     /// If the ledger's budget does not allow them, or nothing is proven of how the sampler [draws](Self::deviation); then nothing is debited.
-    pub fn pay(&mut self, purse: &mut (impl Purse + ?Sized), releases: u64) -> Result<()> {
-        let Some(event) = self.event()? else {
-            return Err(Error::Conflict("an unprotected release has no price, for no budget allows it"));
-        };
+    pub fn pay(&mut self, purse: &mut (impl Purse + ?Sized), releases: u64) -> Result<Permits> {
         // Refuses what nothing is proven of.
         Deviation::of_run(releases, self.deviation(releases), 0.0, false)?;
-        let pricing = Pricing::permitted(purse.ledger().budget().relation, &self.sampler.scheme())?;
+        let (event, pricing) =
+            (self.event()?, Pricing::permitted(purse.ledger().budget().relation, &self.scheme())?);
         // What is paid for always ends with an epoch, where there are any.
-        let paid = pricing.rounded(self.paid.saturating_add(releases));
-        purse.debit(event, pricing.events(paid - self.paid))?;
+        let (before, paid) = (self.paid, pricing.rounded(self.paid.saturating_add(releases)));
+        let uses = pricing.events(paid - before);
+        let receipt = purse.debit(event, uses)?;
         self.paid = paid;
-        Ok(())
+        Permits::new(self.number, (before, paid), &receipt, (event, uses))
     }
 
-    /// Releases that are paid for and have not been made.
-    #[must_use]
-    pub fn left(&self) -> u64 {
-        self.paid - self.step
-    }
-
-    /// Goes on after `done` releases of a run that has paid for `paid`, with the seed of that run.
-    pub(crate) fn go_on(&mut self, done: u64, paid: u64) {
-        self.step = done;
+    /// The permits that are left of a run that had made `done` of the `paid` releases which the receipt is for. The run's seed must be this
+    /// mechanism's.
+    pub(crate) fn go_on(&mut self, done: u64, paid: u64, receipt: &Receipt) -> Result<Permits> {
+        let (event, pricing) = (self.event()?, Pricing::new(&self.scheme())?);
         self.paid = paid.max(done);
+        Permits::new(self.number, (done, self.paid), receipt, (event, pricing.events(paid)))
     }
 
-    /// What is done to a sum, for a checkpoint's settings.
-    pub(crate) fn protection(&self) -> &Protection {
-        &self.protection
+    /// No permits of this mechanism.
+    pub(crate) fn no_permits(&self) -> Permits {
+        Permits::none(self.number)
     }
 
-    /// Appends what the clipping has learnt from earlier releases.
-    pub(crate) fn save(&self, state: &mut Vec<f64>) {
-        if let Protection::Gaussian(NoisySum { rule: Rule::Quantile(adaptive), .. }) = &self.protection {
-            state.push(adaptive.clip().norm());
-        }
+    /// The sum, for a checkpoint and for setting the shared values it is taken at.
+    pub(crate) fn sum(&self) -> &NoisySum {
+        &self.sum
     }
 
-    /// Takes that back.
-    pub(crate) fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()> {
-        if let Protection::Gaussian(NoisySum { rule: Rule::Quantile(adaptive), clip, .. }) =
-            &mut self.protection
-        {
-            adaptive.go_on(state.take(1)?[0])?;
-            *clip = adaptive.clip();
-        }
-        Ok(())
-    }
-
-    /// Lets releases through that no ledger knows of; only without protection.
-    pub(crate) fn allow_unprotected(&mut self, releases: u64) -> Result<()> {
-        match self.protection {
-            Protection::None => {
-                self.paid += releases;
-                Ok(())
-            }
-            Protection::Gaussian(_) => {
-                Err(Error::Conflict("a private mechanism must be paid for from a ledger"))
-            }
-        }
-    }
-
-    /// `C` of the next release.
-    #[cfg(test)]
-    pub(crate) fn clip_norm(&self) -> Option<f64> {
-        match &self.protection {
-            Protection::Gaussian(sum) => Some(sum.clip.norm()),
-            Protection::None => None,
-        }
-    }
-
-    /// Lets releases through unaccounted, for tests that make far more of them than any budget would pay for.
-    #[cfg(test)]
-    pub(crate) fn allow_for_tests(&mut self, releases: u64) {
-        self.paid += releases;
-    }
-
-    /// The standard normals of the last release.
-    #[cfg(test)]
-    pub(crate) fn last_noise(&self) -> &[f64] {
-        &self.standard
-    }
-
-    /// The gradient, for setting the shared values it is taken at.
-    pub(crate) fn gradient_mut(&mut self) -> &mut RecordGradient<f64> {
-        &mut self.gradient
-    }
-
-    /// Takes another program for the same sums, as after a choice of where to start.
-    pub(crate) fn replace(&mut self, gradient: RecordGradient<f64>) -> Result<()> {
-        if gradient.dimension() != self.gradient.dimension() {
-            return Err(Error::Conflict(
-                "where a run starts must not change how many elements its sums have",
-            ));
-        }
-        self.gradient = gradient;
-        Ok(())
+    pub(crate) fn sum_mut(&mut self) -> &mut NoisySum {
+        &mut self.sum
     }
 
     /// Sets a shared input that the gradient is taken at; one that it does not depend on is passed over.
@@ -471,10 +296,10 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     /// # Errors
     /// If `values` has the wrong length.
     pub fn set(&mut self, name: &str, values: &[f64]) -> Result<()> {
-        Ok(self.gradient.set(name, values)?)
+        Ok(self.sum.program_mut().set(name, values)?)
     }
 
-    /// Standard deviation of the noise in each element of the last release; zero before the first, and without protection.
+    /// Standard deviation of the noise in each element of the last release; zero before the first.
     #[must_use]
     pub fn noise_added(&self) -> f64 {
         self.added
@@ -483,67 +308,57 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     /// Elements of a release.
     #[must_use]
     pub fn dimension(&self) -> usize {
-        self.sum.len()
+        self.sum.elements()
     }
 
     /// The fraction of the records that a batch holds on average.
     pub(crate) fn rate(&self) -> f64 {
-        self.rate
+        self.batches.rate()
     }
 
     /// Makes one release into `out`, which is written only when the noise has been added. Nothing is allocated.
     ///
     /// # Errors
-    /// If no release is left, `out` has not the gradient's dimension, or the records do not fit it.
-    pub fn release(&mut self, out: &mut [f64]) -> Result<()> {
-        if self.step == self.paid {
-            return Err(Error::NotPaid { paid: self.paid });
-        }
-        if out.len() != self.sum.len() {
+    /// If the permit is another mechanism's, `out` has not the gradient's dimension, or the records do not fit it.
+    pub fn release(&mut self, permit: Permit, out: &mut [f64]) -> Result<()> {
+        if out.len() != self.dimension() {
             let (what, requirement) = ("length of a release", "that of the gradient");
             return Err(Error::OutOfRange { what, requirement, value: out.len() as f64 });
         }
-        let step = self.step;
-        self.step += 1;
-        let records = self.records.behind_the_wall();
-        self.sampler.draw(step, &mut self.batch);
-        if records.is_empty() {
-            self.batch.clear();
-        }
-        self.record_noise.fill(step, self.batch.len(), &mut self.gradient)?;
-        match &mut self.protection {
-            Protection::Gaussian(noisy) if noisy.grid.is_some() => {
-                let batch = (records, self.batch.as_slice());
-                self.added = noisy.release_exactly(
-                    &mut self.gradient,
-                    batch,
-                    (step, self.rate),
-                    &mut self.sum,
-                    out,
-                )?;
-            }
-            Protection::Gaussian(noisy) => {
-                noisy.rule.sum(&mut self.gradient, records, &self.batch, &mut self.sum)?;
-                self.noise.fill(step, &mut self.standard);
-                let scale = noisy.noise_scale();
-                for ((out, &sum), z) in out.iter_mut().zip(&self.sum).zip(&self.standard) {
-                    // Terms of norm C add up to a finite sum; should one not, it must not show that it was there.
-                    let sum = if sum.is_finite() { sum } else { 0.0 };
-                    *out = (sum + scale * z) / self.rate;
-                }
-                self.added = scale / self.rate;
-                noisy.release_beside(self.batch.len(), &self.standard[self.sum.len()..])?;
-            }
-            Protection::None => {
-                // Norms are not needed, but for leaving out a record that is not finite.
-                self.gradient.sum(records, &self.batch, &mut self.sum)?;
-                if self.sum.iter().any(|sum| !sum.is_finite()) {
-                    let whole = |_: &[f64], weights: &mut [f64]| weights.fill(1.0);
-                    self.gradient.weighted_sum(records, &self.batch, whole, &mut self.sum)?;
-                }
-                out.iter_mut().zip(&self.sum).for_each(|(out, sum)| *out = sum / self.rate);
-            }
-        }
+        let number = permit.redeem(self.number)?;
+        let rate = self.batches.rate();
+        let batch = self.batches.draw(number, self.sum.program_mut())?;
+        self.added = self.sum.release(number, batch, rate, out)?;
         Ok(())
+    }
+
+    /// A mechanism under any rule, with noise of any kind, for tests.
+    #[cfg(test)]
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn under_rule(
+        gradient: RecordGradient<f64>,
+        (rule, clip): (Rule, ClipNorm),
+        noise_multiplier: f64,
+        noise: PrivacyNoise,
+        subsampling: &impl Subsampling<Sampler = S>,
+        records: &'r Sensitive<Records>,
+        (seed, names): (&Seed, &[String]),
+    ) -> Self {
+        let of = (NoiseOf::Steps, seed);
+        let sum = NoisySum::new(gradient, (rule, clip), noise_multiplier, Released::All, noise, of).unwrap();
+        Self::over(Batches::new(subsampling, records, (seed, names)).unwrap(), sum, seed.is_secret())
+    }
+
+    /// `C` of the next release.
+    #[cfg(test)]
+    pub(crate) fn clip_norm(&self) -> f64 {
+        self.sum.clip().norm()
+    }
+
+    /// Makes the release of the next number without a permit, for tests that make far more of them than any budget would pay for.
+    #[cfg(test)]
+    pub(crate) fn release_unpaid(&mut self, out: &mut [f64]) -> Result<()> {
+        self.paid += 1;
+        self.release(Permit::for_tests(self.number, self.paid - 1), out)
     }
 }

@@ -1,7 +1,9 @@
 //! The privacy wall, as a type.
 
-use crate::error::{Error, Result};
-use ppl_core::{ColumnData, Records, Schema};
+use super::integers::IntegerSums;
+use crate::error::{Error, Result, without_the_value};
+use dp_accountant::Relation;
+use ppl_core::{ColumnData, Graph, Model, Records, Schema, Trace, Values, log_density};
 
 /// Sensitive data behind a wall.
 ///
@@ -37,6 +39,12 @@ use ppl_core::{ColumnData, Records, Schema};
 /// # let records = Sensitive::new(Records::from_columns([("age", array![31.0, 64.0])]).unwrap());
 /// let n = records.len(); // nor does this
 /// ```
+///
+/// ```compile_fail,E0624
+/// # use dp_vi::Sensitive;
+/// # let records = Sensitive::new(vec![31.0, 64.0]);
+/// let exact_sum: f64 = records.behind_the_wall().iter().sum(); // nor this
+/// ```
 pub struct Sensitive<T>(T);
 
 impl<T> Sensitive<T> {
@@ -45,7 +53,8 @@ impl<T> Sensitive<T> {
         Self(data)
     }
 
-    pub(crate) fn behind_the_wall(&self) -> &T {
+    /// The data, for the code of the wall alone.
+    pub(in crate::wall) fn behind_the_wall(&self) -> &T {
         &self.0
     }
 }
@@ -55,6 +64,58 @@ impl Sensitive<Records> {
     #[must_use]
     pub fn schema(&self) -> &Schema {
         self.0.schema()
+    }
+
+    /// The number of records, where neighbours have the same number and it is public.
+    pub(crate) fn public_number(&self, relation: Relation) -> Option<u64> {
+        match relation {
+            Relation::ReplaceOne => Some(self.0.len() as u64),
+            Relation::AddRemove => None,
+        }
+    }
+
+    /// Checks that every record fits a model. The error names no record and quotes no value.
+    pub(crate) fn check_fit(&self, trace: &Trace<'_>, graph: &Graph) -> Result<()> {
+        trace.check_observations(&self.0).map_err(without_the_value)?;
+        graph.check_indices(&self.0).map_err(without_the_value)
+    }
+
+    /// Sums of integers over all records: `add` adds what one value of a column's element contributes to `numbers` sums.
+    pub(crate) fn sums_of_column(
+        &self,
+        (column, element): (&str, usize),
+        numbers: usize,
+        add: impl Fn(f64, &mut [i128]),
+    ) -> Result<IntegerSums> {
+        let (index, shape) = self.schema().find(column)?;
+        let elements = shape.elements();
+        if element >= elements {
+            let (what, requirement) = ("element of a field", "below the number of elements of the column");
+            return Err(Error::OutOfRange { what, requirement, value: element as f64 });
+        }
+        let values = || self.0.column(index).numbers().skip(element).step_by(elements);
+        if values().any(f64::is_nan) {
+            return Err(Error::NotANumber { column: column.to_owned() });
+        }
+        Ok(IntegerSums::of_values(values(), numbers, add))
+    }
+
+    /// The same of the log-likelihoods of all records at public values.
+    pub(crate) fn sums_of_log_likelihoods(
+        &self,
+        model: &(impl Model + ?Sized),
+        values: &Values,
+        numbers: usize,
+        add: impl Fn(f64, &mut [i128]),
+    ) -> Result<IntegerSums> {
+        let density = log_density(model, &self.0, values).map_err(without_the_value)?;
+        Ok(IntegerSums::of_values(density.likelihood.iter().copied(), numbers, add))
+    }
+
+    /// The number of records times a number of units.
+    pub(crate) fn count_in(&self, units: i64) -> IntegerSums {
+        let one = std::iter::repeat_n(0.0, self.0.len());
+        IntegerSums::of_values(one, 1, |_, sums| sums[0] += i128::from(units))
     }
 
     /// Checks that no number is NaN. An observation or a feature that is none would silently leave its record out.

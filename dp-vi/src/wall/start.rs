@@ -1,11 +1,13 @@
 //! A private choice of where to start, for likelihoods with several optima.
 
+use super::integers::Utilities;
+use crate::cost::pricing::choice_event;
 use crate::error::{Error, Result};
 use crate::guides::guide::GuideSite;
 use crate::objective::initial::unconstrained;
 use crate::objective::traced::Traced;
 use crate::wall::sensitive::Sensitive;
-use dp_accountant::{Event, Mechanism, Relation, Sampling};
+use dp_accountant::{Receipt, Relation};
 use dp_sampler::{ExponentialChoice, Purpose, Seed};
 use ndarray::ArrayD;
 use ppl_core::{Graph, Model, Plan, Program, Records, Unconstrained};
@@ -71,27 +73,19 @@ impl PrivateStart {
         Ok(())
     }
 
-    /// The event of the choice, for its ε.
-    pub(crate) fn event(epsilon: f64) -> dp_accountant::Result<Event> {
-        Event::new(Mechanism::PureDp { epsilon }, Sampling::None)
-    }
-
-    /// Makes the choice: unconstrained values by site. The event has been paid for; without a relation, nothing is private and
+    /// Makes the choice: unconstrained values by site. Private, with a receipt for its event, ε and the relation; without, nothing is private and
     /// the best candidate is taken.
     pub(crate) fn choose(
         &self,
         model: &impl Model,
         records: &Sensitive<Records>,
-        private: Option<(f64, Relation)>,
+        private: Option<(Receipt, f64, Relation)>,
         seed: &Seed,
     ) -> Result<Values> {
         let (utilities, mut values) = self.utilities(model, records)?;
         let chosen = match private {
-            None => {
-                let largest = utilities.iter().max();
-                utilities.iter().position(|utility| Some(utility) == largest).unwrap_or(0)
-            }
-            Some((epsilon, relation)) => {
+            None => utilities.best(),
+            Some((receipt, epsilon, relation)) => {
                 let slope = match relation {
                     Relation::AddRemove => epsilon,
                     Relation::ReplaceOne => 0.5 * epsilon,
@@ -100,7 +94,8 @@ impl PrivateStart {
                 // are in units of 2^-32 each.
                 let slope = (slope * UNIT) as u64;
                 let streams = seed.streams(Purpose::Custom("private start"));
-                ExponentialChoice::from_streams(streams, slope, 2 * UNIT_BITS)?.draw(0, &utilities)?
+                let choice = ExponentialChoice::from_streams(streams, slope, 2 * UNIT_BITS)?;
+                utilities.choose((receipt, choice_event(epsilon)?), &choice)?
             }
         };
         Ok(values.swap_remove(chosen))
@@ -120,28 +115,23 @@ impl PrivateStart {
         &self,
         model: &impl Model,
         records: &Sensitive<Records>,
-    ) -> Result<(Vec<u128>, Vec<Values>)> {
+    ) -> Result<(Utilities, Vec<Values>)> {
         let graph = Graph::new();
         let traced = Traced::new(model, &graph, records.schema())?;
         let candidates = self.unconstrained(&traced.sites)?;
-        let mut plan = Plan::<f64>::new(&Program::new(&graph, &[traced.log_likelihood])?);
-        let records = records.behind_the_wall();
-        let mut utilities = Vec::with_capacity(candidates.len());
-        for candidate in &candidates {
+        let mut program = Plan::<f64>::new(&Program::new(&graph, &[traced.log_likelihood])?);
+        let set = |candidate: &Values, program: &mut Plan<f64>| {
             for site in &traced.sites {
                 let values: Vec<f64> = match candidate.get(&site.name).or(site.initial.as_ref()) {
                     Some(values) => values.iter().copied().collect(),
                     None => vec![0.0; site.elements()],
                 };
-                if let Ok(input) = plan.input(&Unconstrained::input_name(&site.name)) {
-                    plan.input_mut(input).copy_from_slice(&values);
+                if let Ok(input) = program.input(&Unconstrained::input_name(&site.name)) {
+                    program.input_mut(input).copy_from_slice(&values);
                 }
             }
-            // Fewer than 2^64 terms of at most 2^32.
-            let mut utility = 0;
-            each_alone(&mut plan, records, |term| utility += u128::from(self.units(term)))?;
-            utilities.push(utility);
-        }
+        };
+        let utilities = Utilities::new(&mut program, records, &candidates, set, |term| self.units(term))?;
         Ok((utilities, candidates))
     }
 
@@ -159,24 +149,10 @@ const UNIT_BITS: u32 = 32;
 /// Units in one.
 const UNIT: f64 = (1_u64 << UNIT_BITS) as f64;
 
-/// Hands out the first output of a program for each record, computed for that record alone: whatever is computed side by side, rounding may
-/// depend on how many records there are.
-pub(crate) fn each_alone(plan: &mut Plan<f64>, records: &Records, mut take: impl FnMut(f64)) -> Result<()> {
-    plan.run();
-    for record in 0..records.len() as u64 {
-        plan.run_records(records, &[record])?;
-        match plan.record_output(0) {
-            [term] => take(*term),
-            // The program's output is no value that it computes for records: a column as it is, or the same for all of them.
-            _ => take(plan.evaluate(records, &[record], 0)?[[0, 0]]),
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wall::integers::each_alone;
     use ndarray::{Array2, arr1};
     use ppl_core::{Column, Ctx, Distribution};
     use ppl_distributions::{Bernoulli, Normal};
@@ -231,7 +207,7 @@ mod tests {
             });
             let y: Vec<f64> = rows.iter().map(|k| (k % 2) as f64).collect();
             let records = Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap();
-            start.utilities(&model, &Sensitive::new(records)).unwrap().0
+            start.utilities(&model, &Sensitive::new(records)).unwrap().0.exact()
         };
         let all: Vec<usize> = (0..131).collect();
         let whole = of(&all);

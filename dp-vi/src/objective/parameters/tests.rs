@@ -41,8 +41,8 @@ fn records() -> Records {
     .unwrap()
 }
 
-fn recipe(gradients: Gradients, draws: Draws, stated_records: f64) -> Recipe<'static> {
-    Recipe {
+fn options(gradients: Gradients, draws: Draws, stated_records: f64) -> Options<'static> {
+    Options {
         draws,
         weights: &RecordWeights::None,
         gradients,
@@ -56,8 +56,9 @@ fn recipe(gradients: Gradients, draws: Draws, stated_records: f64) -> Recipe<'st
 }
 
 fn objective(gradients: Gradients, draws: Draws) -> (RecordGradient<f64>, Shared) {
-    let recipe = recipe(gradients, draws, RECORDS as f64);
-    Objective::new(&model, &AutoNormal::new(), &Sensitive::new(records()), &recipe).unwrap().split()
+    let options = options(gradients, draws, RECORDS as f64);
+    let data = records();
+    Objective::new(&model, &AutoNormal::new(), data.schema(), &options, |_, _| Ok(())).unwrap().split()
 }
 
 /// The gradient of the bound at one draw, nothing clipped and no noise.
@@ -101,9 +102,9 @@ fn so_they_are_with_a_guide_that_draws_by_quantiles() {
     };
     for draws in [Draws::Single, Draws::Antithetic] {
         let update = |gradients| {
-            let recipe = recipe(gradients, draws, RECORDS as f64);
-            let objective =
-                Objective::new(&location, &HandWritten::new(guide), &Sensitive::new(records()), &recipe);
+            let options = options(gradients, draws, RECORDS as f64);
+            let (data, guide) = (records(), HandWritten::new(guide));
+            let objective = Objective::new(&location, &guide, data.schema(), &options, |_, _| Ok(()));
             let (mut gradient, mut shared) = objective.unwrap().split();
             let mut released = vec![0.0; gradient.dimension()];
             shared.draw(&[0.3, -0.4], &[0.8], &mut gradient);
@@ -148,18 +149,18 @@ fn statistics(gradients: Gradients, actual: f64, canary: bool, n: u64) -> Vec<f6
     let y = if canary { vec![at, at, 1e4] } else { vec![at, at] };
     let records = Sensitive::new(Records::from_columns([("y", Array1::from(y))]).unwrap());
     // So many records stated that their shares of the prior vanish beside the norm.
-    let recipe = recipe(gradients, Draws::Single, 1e9);
-    let objective = Objective::new(&location, &AutoNormal::new(), &records, &recipe).unwrap();
+    let options = options(gradients, Draws::Single, 1e9);
+    let objective =
+        Objective::new(&location, &AutoNormal::new(), records.schema(), &options, |_, _| Ok(())).unwrap();
     let (gradient, mut shared) = objective.split();
     let seed = Seed::for_tests(50 + u64::from(canary));
     let mut mechanism = PrivateGradient::new(gradient, NORM, actual, &FullBatch, &records, seed).unwrap();
-    shared.draw(&[loc, log_scale], &[z], mechanism.gradient_mut());
-    mechanism.allow_for_tests(n);
+    shared.draw(&[loc, log_scale], &[z], mechanism.sum_mut().program_mut());
     let slope = log_scale.exp() * z;
     let length = (1.0 + slope * slope).sqrt();
     let mut out = [0.0; 2];
     let release = |_| {
-        mechanism.release(&mut out).unwrap();
+        mechanism.release_unpaid(&mut out).unwrap();
         (out[0] + slope * out[1]) / (length * NORM * SIGMA)
     };
     (0..n).map(release).collect()

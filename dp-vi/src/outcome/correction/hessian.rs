@@ -6,8 +6,9 @@ use crate::objective::traced::Traced;
 use crate::outcome::correction::linear_algebra::{cholesky, inverse};
 use crate::outcome::correction::noise_aware::NoiseAware;
 use crate::wall::sensitive::Sensitive;
+use crate::wall::unprotected::sum_over_all;
 use ppl_core::{
-    Graph, Model, Plan, Program, RecordGradient, Records, SiteKind, Unconstrained, hessian_vector,
+    Graph, Model, Plan, Program, RecordGradient, Records, Schema, SiteKind, Unconstrained, hessian_vector,
     jacobian_vector,
 };
 use std::ops::Range;
@@ -26,9 +27,9 @@ pub(crate) struct Hessian {
 }
 
 impl Hessian {
-    pub(crate) fn new(model: &impl Model, records: &Sensitive<Records>) -> Result<Self> {
+    pub(crate) fn new(model: &impl Model, schema: &Schema) -> Result<Self> {
         let graph = Graph::new();
-        let traced = Traced::new(model, &graph, records.schema())?;
+        let traced = Traced::new(model, &graph, schema)?;
         let (mut sites, mut inputs, mut tangents, mut elements) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for (site, &input) in traced.sites.iter().zip(&traced.inputs) {
             let latent = site.kind != SiteKind::Param;
@@ -49,8 +50,6 @@ impl Hessian {
 
     /// The matrix at these values of all sites, row by row.
     fn at(&mut self, values: &[Vec<f64>], records: &Sensitive<Records>) -> Result<Vec<f64>> {
-        let records = records.behind_the_wall();
-        let all: Vec<u64> = (0..records.len() as u64).collect();
         for ((name, _), values) in self.sites.iter().zip(values) {
             let input = Unconstrained::input_name(name);
             self.likelihood.set(&input, values)?;
@@ -73,7 +72,7 @@ impl Hessian {
                     self.prior.input_mut(input).copy_from_slice(&tangent);
                 }
             }
-            self.likelihood.sum(records, &all, &mut shares)?;
+            sum_over_all(&mut self.likelihood, records, &mut shares)?;
             self.prior.run();
             let prior = (0..self.prior.outputs()).flat_map(|output| self.prior.output(output));
             matrix.extend(shares.iter().zip(prior).map(|(share, prior)| -(share + prior)));
@@ -122,12 +121,16 @@ mod tests {
         ((k as f64 * 78.233 + 1.7).sin() * 43_758.545_3).fract()
     }
 
-    fn records() -> Sensitive<Records> {
+    fn data() -> Records {
         let x = Array2::from_shape_fn((300, 2), |(i, j)| 2.0 * number(2 * i + j));
         let y = Array1::from_shape_fn(300, |i| {
             f64::from(x[[i, 0]] - 0.5 * x[[i, 1]] + 2.0 * number(i + 5000) > 0.0)
         });
-        Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap())
+        Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap()
+    }
+
+    fn records() -> Sensitive<Records> {
+        Sensitive::new(data())
     }
 
     /// Sites of every kind: no record touches `spread`, and `shift` is a parameter.
@@ -151,11 +154,11 @@ mod tests {
                 ("shift".to_owned(), ndarray::arr0(u[3]).into_dyn()),
             ]);
             // The Jacobian of `spread = e^u`.
-            log_density(&model, records.behind_the_wall(), &values).unwrap().total() + u[0]
+            log_density(&model, &data(), &values).unwrap().total() + u[0]
         };
         let at = [0.2, 0.7, -0.4, 0.1];
         let values = [vec![at[0]], vec![at[1], at[2]], vec![at[3]]];
-        let matrix = Hessian::new(&model, &records).unwrap().at(&values, &records).unwrap();
+        let matrix = Hessian::new(&model, records.schema()).unwrap().at(&values, &records).unwrap();
         let h = 1e-3;
         for j in 0..3 {
             for k in 0..3 {
@@ -190,7 +193,8 @@ mod tests {
             .unwrap();
         let of = |name: &str| fit.uncorrected().mean(name).unwrap();
         let values = [vec![of("spread")[[]].ln()], of("w").iter().copied().collect(), vec![of("shift")[[]]]];
-        let normal = Hessian::new(&model, &records).unwrap().laplace(&values, &records).unwrap().unwrap();
+        let normal =
+            Hessian::new(&model, records.schema()).unwrap().laplace(&values, &records).unwrap().unwrap();
         let sd = fit.posterior().sd("w").unwrap();
         for k in 0..2 {
             assert!((sd[k] - normal.covariance[4 * (k + 1)].sqrt()).abs() < 1e-10);

@@ -1,6 +1,8 @@
 //! A posterior that knows of the noise: linear-Gaussian inference from what was released.
 
-use crate::outcome::correction::linear_algebra::{apply, cholesky, inverse, product, solve};
+use crate::objective::curvature::CurvatureShape;
+use crate::outcome::correction::linear_algebra::{apply, cholesky, inverse, map_eigenvalues, product, solve};
+use crate::wall::curvature::NoisyCurvature;
 
 /// What the correction is made from; all of it has been released.
 #[derive(Clone, Copy)]
@@ -19,6 +21,22 @@ pub(crate) struct Evidence<'a> {
     pub(crate) prior_gradient: &'a [f64],
     /// `P₀`, minus its second derivatives.
     pub(crate) prior_curvature: &'a [f64],
+}
+
+/// A released curvature with eigenvalues raised to what the noise alone may reach: `σK√D` for a full matrix, `σK` for a diagonal.
+/// Post-processing.
+pub(crate) fn raised(released: NoisyCurvature) -> Vec<f64> {
+    let NoisyCurvature { mut matrix, rows: n, shape, deviation } = released;
+    match shape {
+        CurvatureShape::Full => {
+            let floor = deviation * (n as f64).sqrt();
+            map_eigenvalues(&matrix, n, |x| x.max(floor))
+        }
+        CurvatureShape::Diagonal => {
+            (0..n).for_each(|j| matrix[j * n + j] = matrix[j * n + j].max(deviation));
+            matrix
+        }
+    }
 }
 
 /// A normal posterior over all values at the frontier, privacy noise included.

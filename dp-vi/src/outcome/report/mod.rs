@@ -2,23 +2,12 @@
 
 mod text;
 
-use crate::wall::adder::PrivacyNoise;
+use crate::cost::charges::Release;
 use crate::wall::bound::clip::Clipping;
-use dp_accountant::{Budget, Certified, Event, Relation};
+use crate::wall::grid::PrivacyNoise;
+use dp_accountant::{Budget, Certified, Relation};
 use dp_sampler::Scheme;
 use serde::Serialize;
-
-/// Something that is released, once or at every step. All of them together are the ε stated.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Release {
-    /// What is released.
-    pub what: &'static str,
-    /// Its privacy event.
-    pub event: Event,
-    /// How often.
-    pub count: u64,
-}
 
 /// What was done, and what it guarantees.
 ///

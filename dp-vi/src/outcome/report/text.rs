@@ -1,8 +1,9 @@
 //! The statement in words.
 
-use super::{PrivacyReport, Release};
-use crate::wall::adder::PrivacyNoise;
+use super::PrivacyReport;
+use crate::cost::charges::Release;
 use crate::wall::bound::clip::Clipping;
+use crate::wall::grid::PrivacyNoise;
 use dp_accountant::{Budget, Relation, rounded_down, rounded_up};
 use std::fmt;
 

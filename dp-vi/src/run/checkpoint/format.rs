@@ -7,7 +7,7 @@
 //! u8                           whether the seed is secret
 //! u64, u64                     steps done, steps paid for
 //! u8, 32 bytes                 0 without privacy, 1 paid from a ledger of its own, 2 from one in memory that others share, 3 from one in a
-//!                              file; its receipt, or zeros
+//!                              file; its mark, or zeros
 //! 3 × u64                      number of records, fingerprint
 //! u64, bytes                   length of the settings, settings (UTF-8)
 //! u64, f64 …                   how many numbers, numbers
@@ -158,7 +158,7 @@ mod tests {
         let (settings, numbers) = ("steps: 5\nclip: 1".to_owned(), vec![1.5, -0.0, f64::NAN, 1e-310]);
         let paid_from = match secret {
             true => PaidFrom::Own,
-            false => PaidFrom::Shared(dp_accountant::Receipt::from_bytes([9; 32])),
+            false => PaidFrom::Shared(dp_accountant::LedgerMark::from_bytes([9; 32])),
         };
         Checkpoint { seed, secret, done: 3, paid: 5, paid_from, settings, records: [7, 8, 9], numbers }
     }

@@ -10,9 +10,8 @@ mod payment;
 mod settings;
 
 pub(crate) use file::exists;
-pub(crate) use fingerprint::fingerprint_of_records;
 pub(crate) use payment::PaidFrom;
-pub(crate) use settings::BoundTo;
+pub(crate) use settings::described;
 
 use crate::error::{Error, Result};
 use dp_sampler::Seed;
@@ -44,8 +43,8 @@ use std::path::Path;
 ///
 /// What a user-written guide or optimiser does is known by its description only.
 ///
-/// *Payment.* Every block of steps is debited before its first step, and what is paid for is written down before it, too, with a receipt of the
-/// ledger ([`dp_accountant::Receipt`]). A run that was paid from a ledger that others share goes on with that ledger only, with
+/// *Payment.* Every block of steps is debited before its first step, and what is paid for is written down before it, too, with a mark of the
+/// ledger ([`dp_accountant::LedgerMark`]). A run that was paid from a ledger that others share goes on with that ledger only, with
 /// [`resume_from`](crate::DpVi::resume_from): another one, and an old copy of it that lacks debits, is refused, and so is
 /// [`resume`](crate::DpVi::resume), which would pay for the rest from nothing. (A ledger in memory and its clones cannot be told apart; a ledger
 /// in a file and a copy in memory are.) A run that is
@@ -125,6 +124,15 @@ impl Checkpoint {
 
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         file::write(path, self)
+    }
+
+    /// Checks that a run of this many steps can have made the steps that were done.
+    pub(crate) fn check_steps(&self, path: &Path, steps: u64) -> Result<()> {
+        if self.done <= steps {
+            return Ok(());
+        }
+        let reason = format!("{} steps are done of {steps}", self.done);
+        Err(Error::Checkpoint { path: file::shown(path), reason })
     }
 
     /// Checks that the settings are those of the run that is to be resumed.

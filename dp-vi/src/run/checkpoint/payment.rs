@@ -1,7 +1,7 @@
 //! Which ledger a run was paid from, and who may go on paying.
 
 use crate::error::{Error, Result};
-use dp_accountant::{Purse, Receipt};
+use dp_accountant::{LedgerMark, Purse};
 use std::path::Path;
 
 /// Which ledger a run was paid from.
@@ -11,46 +11,46 @@ pub(crate) enum PaidFrom {
     Nothing,
     /// A ledger of the run's own, which holds just its budget and does not outlive it.
     Own,
-    /// A ledger in memory that others may share, with its receipt for everything that had been debited by then.
-    Shared(Receipt),
-    /// The same, in a file. A copy of it in memory would do for the receipt, but what is debited from the copy never reaches the file.
-    Stored(Receipt),
+    /// A ledger in memory that others may share, with its mark for everything that had been debited by then.
+    Shared(LedgerMark),
+    /// The same, in a file. A copy of it in memory would do for the mark, but what is debited from the copy never reaches the file.
+    Stored(LedgerMark),
 }
 
 impl PaidFrom {
-    /// A kind, and a receipt or zeros.
+    /// A kind, and a mark or zeros.
     pub(super) const LENGTH: usize = 33;
 
     /// What is to be said of a run that is paid from this purse; `None` stands for a ledger of its own.
     pub(crate) fn of(shared: Option<&dyn Purse>) -> Self {
         match shared {
             None => Self::Own,
-            Some(purse) if purse.is_stored() => Self::Stored(purse.ledger().receipt()),
-            Some(purse) => Self::Shared(purse.ledger().receipt()),
+            Some(purse) if purse.is_stored() => Self::Stored(purse.ledger().mark()),
+            Some(purse) => Self::Shared(purse.ledger().mark()),
         }
     }
 
     pub(super) fn to_bytes(self) -> [u8; Self::LENGTH] {
-        let (kind, receipt) = match self {
+        let (kind, mark) = match self {
             Self::Nothing => (0, None),
             Self::Own => (1, None),
-            Self::Shared(receipt) => (2, Some(receipt)),
-            Self::Stored(receipt) => (3, Some(receipt)),
+            Self::Shared(mark) => (2, Some(mark)),
+            Self::Stored(mark) => (3, Some(mark)),
         };
         let mut bytes = [0; Self::LENGTH];
         bytes[0] = kind;
-        bytes[1..].copy_from_slice(&receipt.map_or([0; 32], |receipt| receipt.to_bytes()));
+        bytes[1..].copy_from_slice(&mark.map_or([0; 32], |mark| mark.to_bytes()));
         bytes
     }
 
     pub(super) fn from_bytes(bytes: [u8; Self::LENGTH]) -> Option<Self> {
-        let (kind, receipt) = bytes.split_first()?;
-        let receipt: [u8; 32] = receipt.try_into().ok()?;
-        match (kind, receipt == [0; 32]) {
+        let (kind, mark) = bytes.split_first()?;
+        let mark: [u8; 32] = mark.try_into().ok()?;
+        match (kind, mark == [0; 32]) {
             (0, true) => Some(Self::Nothing),
             (1, true) => Some(Self::Own),
-            (2, _) => Some(Self::Shared(Receipt::from_bytes(receipt))),
-            (3, _) => Some(Self::Stored(Receipt::from_bytes(receipt))),
+            (2, _) => Some(Self::Shared(LedgerMark::from_bytes(mark))),
+            (3, _) => Some(Self::Stored(LedgerMark::from_bytes(mark))),
             _ => None,
         }
     }
@@ -78,8 +78,8 @@ impl PaidFrom {
                  FileLedger::open"
                     .to_owned(),
             ),
-            (Self::Shared(receipt) | Self::Stored(receipt), Some(purse)) if is_private => {
-                match purse.ledger().check_receipt(&receipt) {
+            (Self::Shared(mark) | Self::Stored(mark), Some(purse)) if is_private => {
+                match purse.ledger().check_mark(&mark) {
                     Ok(()) => Ok(()),
                     Err(error) => refuse(format!("{error}; go on with the ledger that the run was paid from")),
                 }
@@ -102,7 +102,7 @@ mod tests {
         let event = Event::new(Mechanism::Gaussian { noise_multiplier: 30.0 }, Sampling::None).unwrap();
         ledger.debit(event, 3).unwrap();
         let shared = PaidFrom::of(Some(&ledger));
-        assert_eq!((shared, PaidFrom::of(None)), (PaidFrom::Shared(ledger.receipt()), PaidFrom::Own));
+        assert_eq!((shared, PaidFrom::of(None)), (PaidFrom::Shared(ledger.mark()), PaidFrom::Own));
         let other = Ledger::new(budget).unwrap();
         let told = |from: PaidFrom, is_private: bool, ledger: Option<&dyn Purse>| {
             let error =
@@ -128,7 +128,7 @@ mod tests {
         let mut stored = FileLedger::create(&file, budget).unwrap();
         stored.debit(event, 1).unwrap();
         let from = PaidFrom::of(Some(&stored));
-        assert_eq!(from, PaidFrom::Stored(stored.ledger().receipt()));
+        assert_eq!(from, PaidFrom::Stored(stored.ledger().mark()));
         assert_eq!(told(from, true, Some(&stored)), "");
         assert!(told(from, true, Some(&FileLedger::read(&file).unwrap())).contains("FileLedger::open"));
         assert!(told(from, true, None).contains("DpVi::resume_from"));

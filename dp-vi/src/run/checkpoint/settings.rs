@@ -3,65 +3,65 @@
 use super::fingerprint::{VERSIONS, arithmetic};
 use crate::objective::programs::Shared;
 use crate::plan::settings::{PrivacyPlan, Settings};
-use crate::wall::gradient::Protection;
-use crate::wall::sensitive::Sensitive;
 use crate::wall::start::PrivateStart;
-use ppl_core::Records;
-use std::fmt;
+use ppl_core::Schema;
+use std::fmt::{self, Write};
 
-/// What a checkpoint is bound to. Written as lines of `name: value`, which it stores and compares.
-pub(crate) struct BoundTo<'a> {
-    pub(crate) records: &'a Sensitive<Records>,
-    pub(crate) shared: &'a Shared,
-    pub(crate) guide: &'static str,
-    pub(crate) optimiser: &'a str,
-    pub(crate) settings: &'a Settings,
-    pub(crate) plan: &'a PrivacyPlan,
-    pub(crate) protection: &'a Protection,
+/// What a checkpoint is bound to, as lines of `name: value`, which it stores and compares: the columns, guide and optimiser; settings and
+/// plan; programs; what is done to sums.
+pub(crate) fn described(
+    (schema, guide, optimiser): (&Schema, &str, &str),
+    (settings, plan): (&Settings, &PrivacyPlan),
+    shared: &Shared,
+    protection: &str,
+) -> String {
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = describe(&mut text, (schema, guide, optimiser), (settings, plan), shared, protection);
+    text
 }
 
-impl fmt::Display for BoundTo<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // First of all: another version may write the rest in another way.
-        for (name, version) in VERSIONS {
-            writeln!(f, "version of {name}: {version}")?;
-        }
-        let schema = self.records.schema();
-        write!(f, "columns:")?;
-        for (name, shape) in schema.columns() {
-            // A name could have a line break of its own.
-            let kind = schema.column_type(name).map_or_else(|_| String::new(), |kind| kind.to_string());
-            write!(f, " {} {shape} {kind};", name.escape_debug())?;
-        }
-        writeln!(f)?;
-        match &self.settings.budget {
-            Some(budget) => {
-                writeln!(
-                    f,
-                    "budget: epsilon {} at delta {}, {}",
-                    budget.epsilon, budget.delta, budget.relation
-                )?;
-            }
-            None => writeln!(f, "budget: without privacy")?,
-        }
-        writeln!(f, "steps: {}", self.plan.steps)?;
-        writeln!(f, "sampling: {}", self.plan.scheme)?;
-        writeln!(f, "guide: {}", self.guide.escape_debug())?;
-        match &self.settings.start {
-            // Where it led to follows from records and seed.
-            Some(start) => writeln!(f, "private start: {}", start_bits(start))?,
-            None => writeln!(f, "first parameters: {:016x}", hash(self.shared.initial.iter().copied()))?,
-        }
-        writeln!(f, "optimiser: {}", self.optimiser.escape_debug())?;
-        writeln!(f, "average: {}", self.settings.average)?;
-        writeln!(f, "clip norm: {}", self.plan.clip_norm)?;
-        writeln!(f, "protection: {:?}", self.protection)?;
-        writeln!(f, "curvature: {:?}, from the trace: {}", self.plan.curvature, self.plan.trace_regression)?;
-        writeln!(f, "gradients: {:?}", self.plan.gradients)?;
-        writeln!(f, "draws: {:?}", self.plan.draws)?;
-        writeln!(f, "programs of model and guide: {}", self.shared.fingerprint)?;
-        writeln!(f, "arithmetic: {}", arithmetic())
+fn describe(
+    f: &mut String,
+    (schema, guide, optimiser): (&Schema, &str, &str),
+    (settings, plan): (&Settings, &PrivacyPlan),
+    shared: &Shared,
+    protection: &str,
+) -> fmt::Result {
+    // First of all: another version may write the rest in another way.
+    for (name, version) in VERSIONS {
+        writeln!(f, "version of {name}: {version}")?;
     }
+    write!(f, "columns:")?;
+    for (name, shape) in schema.columns() {
+        // A name could have a line break of its own.
+        let kind = schema.column_type(name).map_or_else(|_| String::new(), |kind| kind.to_string());
+        write!(f, " {} {shape} {kind};", name.escape_debug())?;
+    }
+    writeln!(f)?;
+    match &settings.budget {
+        Some(budget) => {
+            writeln!(f, "budget: epsilon {} at delta {}, {}", budget.epsilon, budget.delta, budget.relation)?;
+        }
+        None => writeln!(f, "budget: without privacy")?,
+    }
+    writeln!(f, "steps: {}", plan.steps)?;
+    writeln!(f, "sampling: {}", plan.scheme)?;
+    writeln!(f, "guide: {}", guide.escape_debug())?;
+    match &settings.start {
+        // Where it led to follows from records and seed.
+        Some(start) => writeln!(f, "private start: {}", start_bits(start))?,
+        None => writeln!(f, "first parameters: {:016x}", hash(shared.initial.iter().copied()))?,
+    }
+    writeln!(f, "optimiser: {}", optimiser.escape_debug())?;
+    writeln!(f, "average: {}", settings.average)?;
+    writeln!(f, "clip norm: {}", plan.clip_norm)?;
+    writeln!(f, "protection: {protection}")?;
+    writeln!(f, "curvature: {:?}, from the trace: {}", plan.curvature, plan.trace_regression)?;
+    writeln!(f, "gradients: {:?}", plan.gradients)?;
+    writeln!(f, "draws: {:?}", plan.draws)?;
+    writeln!(f, "programs of model and guide: {}", shared.fingerprint)?;
+    writeln!(f, "arithmetic: {}", arithmetic())
 }
 
 fn start_bits(start: &PrivateStart) -> String {

@@ -1,19 +1,22 @@
 //! Audits of what is not a flat clip: adaptive and per-site norms, record weights, the curvature, the private start. With a
 //! canary present and absent, releases tell the two data sets apart as well as claimed, no better and not much worse.
 
+use crate::cost::pricing::choice_event;
 use crate::cost::pricing::event;
+use crate::objective::curvature::CurvatureShape;
 use crate::objective::draws::Draws;
 use crate::objective::gradients::Gradients;
-use crate::objective::programs::{Objective, Recipe};
+use crate::objective::programs::{Objective, Options};
 use crate::strategies;
 use crate::wall::audits::steps::{STANDARD_ERRORS, separated_epsilon};
 use crate::wall::bound::clip::{ClipNorm, Rule};
 use crate::wall::bound::quantile::{Adaptive, Quantile};
-use crate::wall::curvature::{CurvatureRelease, CurvatureShape};
-use crate::wall::gradient::{NoisySum, PrivateGradient, Protection};
+use crate::wall::curvature::CurvatureRelease;
+use crate::wall::gradient::PrivateGradient;
+use crate::wall::grid::PrivacyNoise;
 use crate::wall::sensitive::Sensitive;
 use crate::{AutoNormal, PrivateStart, RecordWeights};
-use dp_accountant::{Accountant, Certified, Relation, Sampling};
+use dp_accountant::{Accountant, Budget, Certified, Ledger, Relation, Sampling};
 use dp_sampler::{FullBatch, Poisson, Seed};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Graph, Record, RecordGradient, Records};
@@ -57,20 +60,20 @@ fn per_site(actual: f64, canary: bool, n: u64) -> Vec<f64> {
     let (norm, sizes) = (0.7, [2, 3]);
     let records = records(canary);
     let rule = Rule::per_site(norm, &sizes, 1).unwrap();
-    let sum = NoisySum::new(rule, ClipNorm::new(norm, 5).unwrap(), actual).unwrap();
+    let (bound, multiplier) = ((rule, ClipNorm::new(norm, 5).unwrap()), actual);
     let seed = Seed::for_tests(70 + u64::from(canary));
-    let mut mechanism = PrivateGradient::with(
+    let mut mechanism = PrivateGradient::under_rule(
         gradient(&records, [0, 1]),
-        Protection::Gaussian(sum),
+        bound,
+        multiplier,
+        PrivacyNoise::Continuous,
         &FullBatch,
         &records,
         (&seed, &[]),
-    )
-    .unwrap();
-    mechanism.allow_for_tests(n);
+    );
     let mut out = [0.0; 5];
     let release = |_| {
-        mechanism.release(&mut out).unwrap();
+        mechanism.release_unpaid(&mut out).unwrap();
         // The canary adds C√(2/5) along one axis and −C√(3/5) along another.
         ((0.4_f64).sqrt() * out[0] - (0.6_f64).sqrt() * out[3]) / (norm * SIGMA)
     };
@@ -95,24 +98,24 @@ fn adaptive(actual: f64, canary: bool, n: u64) -> Vec<f64> {
     let records = records(canary);
     let clip = ClipNorm::new(0.7, 5).unwrap();
     let rule = Rule::Quantile(Adaptive::new(quantile, clip, 5, expected).unwrap());
-    let sum = NoisySum::new(rule, clip, actual).unwrap();
+    let (bound, multiplier) = ((rule, clip), actual);
     let seed = Seed::for_tests(80 + u64::from(canary));
-    let mut mechanism = PrivateGradient::with(
+    let mut mechanism = PrivateGradient::under_rule(
         gradient(&records, [0, 0]),
-        Protection::Gaussian(sum),
+        bound,
+        multiplier,
+        PrivacyNoise::Continuous,
         &FullBatch,
         &records,
         (&seed, &[]),
-    )
-    .unwrap();
-    mechanism.allow_for_tests(n);
+    );
     let (gradient_noise, count_noise) = (Adaptive::gradient_multiplier(SIGMA), 5.0 * SIGMA);
     let direction = [40.0 / 6500.0_f64.sqrt(), -70.0 / 6500.0_f64.sqrt()];
     let mut out = [0.0; 5];
     let release = |_| {
-        let before = mechanism.clip_norm().unwrap();
-        mechanism.release(&mut out).unwrap();
-        let after = mechanism.clip_norm().unwrap();
+        let before = mechanism.clip_norm();
+        mechanism.release_unpaid(&mut out).unwrap();
+        let after = mechanism.clip_norm();
         let count = -(after / before).ln() * expected;
         let along = (direction[0] * out[0] + direction[1] * out[3]) / before;
         // The canary adds (1, −½), the noise is (σ_grad, σ_b): project what is whitened on the difference, of length 1/σ. The two
@@ -149,24 +152,24 @@ fn adaptive_norms_get_all_their_noise_also_when_nobody_is_there() {
     let clip = ClipNorm::new(0.7, 5).unwrap();
     let quantile = Quantile { target: 0.5, rate: 1.0 };
     let rule = Rule::Quantile(Adaptive::new(quantile, clip, 5, expected).unwrap());
-    let sum = NoisySum::new(rule, clip, sigma).unwrap();
+    let (bound, multiplier) = ((rule, clip), sigma);
     let plan = Poisson::rate(0.5).unwrap();
     let seed = Seed::for_tests(9);
-    let mut mechanism = PrivateGradient::with(
+    let mut mechanism = PrivateGradient::under_rule(
         gradient(&records, [0, 0]),
-        Protection::Gaussian(sum),
+        bound,
+        multiplier,
+        PrivacyNoise::Continuous,
         &plan,
         &records,
         (&seed, &[]),
-    )
-    .unwrap();
-    mechanism.allow_for_tests(n);
+    );
     let mut columns = vec![Vec::new(); 6];
     let mut out = [0.0; 5];
     for _ in 0..n {
-        let before = mechanism.clip_norm().unwrap();
-        mechanism.release(&mut out).unwrap();
-        let moved = (mechanism.clip_norm().unwrap() / before).ln();
+        let before = mechanism.clip_norm();
+        mechanism.release_unpaid(&mut out).unwrap();
+        let moved = (mechanism.clip_norm() / before).ln();
         for (column, value) in columns.iter_mut().zip(out) {
             column.push(value * 0.5 / (before * Adaptive::gradient_multiplier(sigma)));
         }
@@ -199,7 +202,7 @@ fn people(rows: &[[f64; 2]]) -> Sensitive<Records> {
 fn objective(records: &Sensitive<Records>, weights: &RecordWeights, clip_norm: f64) -> Objective {
     let curvature = Some(CurvatureShape::Full);
     let (draws, initial) = (Draws::Antithetic, BTreeMap::new());
-    let recipe = Recipe {
+    let options = Options {
         draws,
         weights,
         gradients: Gradients::Aligned,
@@ -210,7 +213,7 @@ fn objective(records: &Sensitive<Records>, weights: &RecordWeights, clip_norm: f
         trace: false,
         initial,
     };
-    Objective::new(&logistic, &AutoNormal::new(), records, &recipe).unwrap()
+    Objective::new(&logistic, &AutoNormal::new(), records.schema(), &options, |_, _| Ok(())).unwrap()
 }
 
 /// The best statistic for a canary whose curvature is clipped to norm `K`: the inner product with it, in the isometric form.
@@ -220,7 +223,7 @@ fn curvatures(actual: f64, shape: CurvatureShape, canary: bool, n: u64) -> Vec<f
         rows.push([30.0, -40.0]);
     }
     let (records, norm) = (people(&rows), 0.3);
-    let recipe = Recipe {
+    let options = Options {
         draws: Draws::Single,
         weights: &RecordWeights::None,
         gradients: Gradients::Aligned,
@@ -231,10 +234,12 @@ fn curvatures(actual: f64, shape: CurvatureShape, canary: bool, n: u64) -> Vec<f
         trace: false,
         initial: BTreeMap::new(),
     };
-    let mut objective = Objective::new(&logistic, &AutoNormal::new(), &records, &recipe).unwrap();
+    let mut objective =
+        Objective::new(&logistic, &AutoNormal::new(), records.schema(), &options, |_, _| Ok(())).unwrap();
     let program = objective.curvature.take().unwrap();
     let seed = Seed::for_tests(90 + u64::from(canary));
-    let mut release = CurvatureRelease::new(program, shape, norm, actual, 3, &seed).unwrap();
+    let mut release =
+        CurvatureRelease::new(program, (shape, 3), (norm, actual), PrivacyNoise::Continuous, &seed).unwrap();
     release.set("unconstrained/w", &[0.0, 0.0]).unwrap();
     release.set("unconstrained/b", &[0.0]).unwrap();
     // d = (x, 1); its outer product, scaled to norm 1. On the diagonal the squares of d.
@@ -288,7 +293,9 @@ fn a_private_start_costs_what_is_claimed() {
         let mut counts = BTreeMap::new();
         for k in 0..n {
             let seed = Seed::for_tests(seed * 1_000_000 + k);
-            let chosen = start.choose(&model, &records, Some((epsilon, relation)), &seed).unwrap();
+            let mut ledger = Ledger::new(Budget { epsilon: 2.0, delta: 1e-5, relation }).unwrap();
+            let receipt = ledger.debit(choice_event(epsilon).unwrap(), 1).unwrap();
+            let chosen = start.choose(&model, &records, Some((receipt, epsilon, relation)), &seed).unwrap();
             *counts.entry(chosen["m"][[]].round() as i64).or_insert(0.0) += 1.0 / n as f64;
         }
         [0, 3, 50].map(|m| counts.get(&m).copied().unwrap_or(0.0))

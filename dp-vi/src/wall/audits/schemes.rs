@@ -2,11 +2,12 @@
 //! what that tells of a canary.
 
 use crate::objective::draws::Draws;
-use crate::wall::adder::PrivacyNoise;
 use crate::wall::bound::clip::{ClipNorm, Clipping, Rule};
 use crate::wall::bound::quantile::Quantile;
-use crate::wall::gradient::{GaussianSum, PrivateGradient, Protection};
+use crate::wall::gradient::{GaussianSum, PrivateGradient};
+use crate::wall::grid::PrivacyNoise;
 use crate::wall::sensitive::Sensitive;
+use crate::wall::steps::Steps;
 use crate::{AutoNormal, DpVi};
 use dp_accountant::{Accountant, Budget, Composition, Ledger, Relation};
 use dp_sampler::{BallsInBins, FullBatch, Poisson, Seed, Shuffle, Subsampling, WithReplacement};
@@ -39,12 +40,11 @@ fn mechanism<'r, S: Subsampling>(
 fn sums<S: Subsampling>(noise_multiplier: f64, plan: &S, signs: &[f64], n: u64, seed: u64) -> Vec<f64> {
     let records = records(signs);
     let mut mechanism = mechanism(noise_multiplier, plan, &records, seed);
-    mechanism.allow_for_tests(n);
     let rate = mechanism.rate();
     let mut out = [0.0];
     (0..n)
         .map(|_| {
-            mechanism.release(&mut out).unwrap();
+            mechanism.release_unpaid(&mut out).unwrap();
             out[0] * rate / CLIP
         })
         .collect()
@@ -113,7 +113,7 @@ fn delta_of_a_batch_with_replacement_is_the_one_claimed() {
     let plan = WithReplacement::batch(3).unwrap();
     let records = records(&[-1.0, -1.0, -1.0, 1.0]);
     let mut ledger = Ledger::new(budget(Relation::ReplaceOne)).unwrap();
-    mechanism(sigma, &plan, &records, 1).pay(&mut ledger, 1).unwrap();
+    let _permits = mechanism(sigma, &plan, &records, 1).pay(&mut ledger, 1).unwrap();
     let stated = Accountant::new(Relation::ReplaceOne).with(ledger.events()).delta(epsilon).unwrap();
     // Outcomes from -3 on: shifts of 2k clip norms with binomial weights, against none.
     let above = |t: f64| {
@@ -158,7 +158,7 @@ fn delta_of_a_shuffled_epoch_is_the_one_claimed() {
     let (with, without) = ([-1.0, -1.0, -1.0, 1.0], [-1.0; 4]);
     let mut ledger = Ledger::new(budget(Relation::ReplaceOne)).unwrap();
     let data = records(&with);
-    mechanism(sigma, &plan, &data, 1).pay(&mut ledger, 2).unwrap();
+    let _permits = mechanism(sigma, &plan, &data, 1).pay(&mut ledger, 2).unwrap();
     let stated = Accountant::new(Relation::ReplaceOne).with(ledger.events()).delta(epsilon).unwrap();
 
     // The likelihood ratio of sums above −2, and where it passes e^ε for one of them given: at no number, where the other is enough.
@@ -234,7 +234,7 @@ fn an_epoch_of_balls_in_bins_costs_no_more_than_one_release() {
     ] {
         let records = records(&with);
         let mut ledger = Ledger::new(budget(relation)).unwrap();
-        mechanism(sigma, &plan, &records, 1).pay(&mut ledger, bins).unwrap();
+        let _permits = mechanism(sigma, &plan, &records, 1).pay(&mut ledger, bins).unwrap();
         let stated = Accountant::new(relation).with(ledger.events()).advantage().unwrap();
         // The largest of an epoch's sums, and their sum: two attacks.
         for attack in [
@@ -287,12 +287,14 @@ fn a_run_clips_and_adds_noise_as_planned() {
                 };
                 let sigma = run().plan(records.schema()).unwrap().calibrated.unwrap().noise_multiplier;
                 let mut training = run().seed(Seed::for_tests(1)).start(&records).unwrap();
-                let mechanism = training.gradient_mut();
-                let Protection::Gaussian(sum) = mechanism.protection() else { panic!("it is private") };
+                let Steps::Private(mechanism, permits) = training.steps_mut() else {
+                    panic!("it is private")
+                };
+                let sum = mechanism.sum();
                 let number = draws.number();
                 let whole = ClipNorm::new(norm, 5 * number).unwrap();
-                assert_eq!(sum.clip, whole);
-                match &sum.rule {
+                assert_eq!(sum.clip(), whole);
+                match sum.rule() {
                     Rule::Flat(clip) => assert_eq!(*clip, whole),
                     Rule::Quantile(adaptive) => assert_eq!(adaptive.clip(), whole),
                     Rule::PerSite(clips) => {
@@ -306,7 +308,7 @@ fn a_run_clips_and_adds_noise_as_planned() {
                     }
                 }
                 let mut out = vec![0.0; 5 * number];
-                mechanism.release(&mut out).unwrap();
+                mechanism.release(permits.next().unwrap(), &mut out).unwrap();
                 // One of a hundred parts of the budget of a release pays for the count.
                 let share = match clipping {
                     Clipping::Quantile(_) => 1.0 / (1.0 - 0.01_f64).sqrt(),
@@ -331,14 +333,12 @@ fn epochs_are_debited_as_a_whole() {
     let plan = Shuffle::batch(2).unwrap();
     let mut ledger = Ledger::new(budget(Relation::ReplaceOne)).unwrap();
     let mut shuffled = mechanism(3.0, &plan, &records, 1);
-    shuffled.pay(&mut ledger, 1).unwrap();
-    assert_eq!(shuffled.left(), 3);
+    let permits = shuffled.pay(&mut ledger, 1).unwrap();
+    assert_eq!(permits.left(), 3);
     let mut out = [0.0];
-    (0..3).for_each(|_| shuffled.release(&mut out).unwrap());
-    assert!(shuffled.release(&mut out).is_err());
-    shuffled.pay(&mut ledger, 4).unwrap();
-    assert_eq!(shuffled.left(), 6);
-    let event = shuffled.event().unwrap().unwrap();
+    permits.for_each(|permit| shuffled.release(permit, &mut out).unwrap());
+    assert_eq!(shuffled.pay(&mut ledger, 4).unwrap().left(), 6);
+    let event = shuffled.event().unwrap();
     assert_eq!(*ledger.events(), Composition::single(event, 9));
     // Not under add/remove; nothing is debited then.
     let mut other = Ledger::new(budget(Relation::AddRemove)).unwrap();

@@ -4,9 +4,9 @@
 use crate::cost::pricing::event;
 use crate::strategies;
 use crate::wall::bound::clip::{ClipNorm, SMALLEST_CLIP_NORM};
-use crate::wall::gradient::{GaussianSum, PrivateGradient, Protection};
+use crate::wall::gradient::{GaussianSum, PrivateGradient};
 use crate::wall::sensitive::Sensitive;
-use crate::{AutoNormal, DpVi};
+use crate::{AutoNormal, DpVi, PrivacyNoise};
 use dp_accountant::{Accountant, Mechanism, Relation, Sampling};
 use dp_sampler::{FullBatch, Poisson, Scheme, Seed, Subsampling};
 use ndarray::Array2;
@@ -56,11 +56,10 @@ fn sums<S: Subsampling>(
 ) -> Vec<f64> {
     let records = records(canary.then_some(axis));
     let mut mechanism = mechanism(noise_multiplier, subsampling, &records, seed);
-    mechanism.allow_for_tests(n);
     let mut out = [0.0; 2];
     (0..n)
         .map(|_| {
-            mechanism.release(&mut out).unwrap();
+            mechanism.release_unpaid(&mut out).unwrap();
             out[axis] * rate / CLIP
         })
         .collect()
@@ -112,7 +111,7 @@ fn audited_epsilon(actual: f64, axis: usize, n: u64) -> (f64, f64) {
 #[test]
 fn epsilon_of_a_full_batch_is_the_one_claimed() {
     let (claimed, n) = (1.0, 60_000);
-    let event = mechanism(claimed, &FullBatch, &records(Some(0)), 1).event().unwrap().unwrap();
+    let event = mechanism(claimed, &FullBatch, &records(Some(0)), 1).event().unwrap();
     let stated = Accountant::new(Relation::AddRemove).compose(event, 1).epsilon(1e-5).unwrap();
     let holds = |(lower, upper): (f64, f64)| lower <= stated.upper && stated.lower <= upper;
     for axis in 0..2 {
@@ -153,7 +152,7 @@ const RATE: f64 = 0.3;
 fn delta_of_a_poisson_batch_is_the_one_claimed() {
     let (claimed, epsilon, n) = (0.8, 0.3, 200_000);
     let plan = Poisson::rate(RATE).unwrap();
-    let event = mechanism(claimed, &plan, &records(Some(1)), 1).event().unwrap().unwrap();
+    let event = mechanism(claimed, &plan, &records(Some(1)), 1).event().unwrap();
     let stated = Accountant::new(Relation::AddRemove).compose(event, 1).delta(epsilon).unwrap();
     let holds = |(delta, error): (f64, f64)| {
         delta - STANDARD_ERRORS * error <= stated.upper && stated.lower <= delta + STANDARD_ERRORS * error
@@ -194,11 +193,10 @@ fn noise_is_independent_over_elements_steps_and_batches() {
         let mut mechanism =
             PrivateGradient::new(gradient(&records, 3), CLIP, 2.0, &plan, &records, Seed::for_tests(31))
                 .unwrap();
-        mechanism.allow_for_tests(n);
         let mut elements = vec![Vec::new(); 3];
         let mut out = [0.0; 3];
         for _ in 0..n {
-            mechanism.release(&mut out).unwrap();
+            mechanism.release_unpaid(&mut out).unwrap();
             elements.iter_mut().zip(out).for_each(|(all, x)| all.push(x * rate / (2.0 * CLIP)));
         }
         for a in 0..3 {
@@ -220,28 +218,33 @@ fn the_draw_of_the_guide_is_not_the_noise_of_the_sum() {
         ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(m, 1.0), record.get("x")?))
     };
     let n = 20_000;
-    let mut training = DpVi::new(model, AutoNormal::new())
-        .budget(dp_accountant::Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
-        .subsample(FullBatch)
-        .steps(n)
-        .seed(Seed::for_tests(3))
-        .start(&records)
-        .unwrap();
-    let (mut draws, mut noise) = (vec![Vec::new(); 2], vec![Vec::new(); 2]);
-    for _ in 0..n {
-        training.step().unwrap();
-        let (draw, added) = training.last_noise();
-        for k in 0..2 {
-            draws[k].push(draw[k]);
-            noise[k].push(added[k]);
+    for kind in [PrivacyNoise::Exact, PrivacyNoise::Continuous] {
+        let mut training = DpVi::new(model, AutoNormal::new())
+            .budget(dp_accountant::Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+            .subsample(FullBatch)
+            .noise(kind)
+            .steps(n)
+            .seed(Seed::for_tests(3))
+            .start(&records)
+            .unwrap();
+        let (mut draws, mut noise) = (vec![Vec::new(); 2], vec![Vec::new(); 2]);
+        for _ in 0..n {
+            training.step().unwrap();
+            let (draw, added) = training.last_noise();
+            for k in 0..2 {
+                draws[k].push(draw[k]);
+                noise[k].push(added[k]);
+            }
         }
-    }
-    // α = 2e-7 for each of eight comparisons, at the same step and one step apart.
-    let bound = STANDARD_ERRORS / (n as f64).sqrt();
-    for draw in &draws {
+        // α = 2e-7 for each of eight comparisons and kind, at the same step and one step apart.
+        let bound = STANDARD_ERRORS / (n as f64).sqrt();
         for added in &noise {
-            assert!(correlation(draw, added).abs() < bound);
-            assert!(correlation(&draw[1..], added).abs() < bound);
+            // There is noise to compare with, of standard deviation 1.
+            assert!((correlation(added, added) - 1.0).abs() < bound * 2.0_f64.sqrt());
+            for draw in &draws {
+                assert!(correlation(draw, added).abs() < bound);
+                assert!(correlation(&draw[1..], added).abs() < bound);
+            }
         }
     }
 }
@@ -252,36 +255,38 @@ fn releases_must_be_paid_for_and_are_never_repeated() {
     let mut mechanism = mechanism(1.0, &FullBatch, &records, 1);
     assert!(!mechanism.is_secret());
     let mut out = [0.0; 2];
-    assert!(mechanism.release(&mut out).unwrap_err().to_string().contains("no release left"));
     let budget = |epsilon| dp_accountant::Budget { epsilon, delta: 1e-5, relation: Relation::AddRemove };
     // σ = 1 costs ε ≈ 4.4 at δ = 1e-5: a smaller budget refuses, and nothing becomes available.
     let mut poor = dp_accountant::Ledger::new(budget(1.0)).unwrap();
-    assert!(mechanism.pay(&mut poor, 1).is_err());
-    assert!(mechanism.release(&mut out).is_err());
-    assert!(mechanism.allow_unprotected(1).is_err());
+    assert!(mechanism.pay(&mut poor, 1).is_err() && poor.debits().is_empty());
     let mut rich = dp_accountant::Ledger::new(budget(10.0)).unwrap();
-    mechanism.pay(&mut rich, 2).unwrap();
+    let mut permits = mechanism.pay(&mut rich, 3).unwrap();
     // A wrong buffer is refused before anything is drawn or written.
     let mut short = [0.0; 1];
-    assert!(mechanism.release(&mut short).is_err() && short == [0.0]);
-    mechanism.release(&mut out).unwrap();
+    assert!(mechanism.release(permits.next().unwrap(), &mut short).is_err() && short == [0.0]);
+    mechanism.release(permits.next().unwrap(), &mut out).unwrap();
     let first = out;
-    mechanism.release(&mut out).unwrap();
+    mechanism.release(permits.next().unwrap(), &mut out).unwrap();
     assert_ne!(first, out, "two releases shared their noise");
-    assert!(mechanism.release(&mut out).is_err());
+    assert_eq!((permits.left(), permits.next()), (0, None));
 }
 
 #[test]
-fn an_unprotected_release_cannot_be_bought() {
+fn a_permit_is_for_one_mechanism() {
     let records = records(Some(0));
-    let seed = Seed::for_tests(1);
-    let mut bare =
-        PrivateGradient::with(gradient(&records, 2), Protection::None, &FullBatch, &records, (&seed, &[]))
-            .unwrap();
     let budget = dp_accountant::Budget { epsilon: 10.0, delta: 1e-5, relation: Relation::AddRemove };
     let mut ledger = dp_accountant::Ledger::new(budget).unwrap();
-    assert!(bare.pay(&mut ledger, 1).is_err());
-    assert!(bare.release(&mut [0.0; 2]).is_err());
+    // Two mechanisms with the same event, the same records and the same seed.
+    let mut one = mechanism(1.0, &FullBatch, &records, 1);
+    let mut other = mechanism(1.0, &FullBatch, &records, 1);
+    let mut permits = one.pay(&mut ledger, 2).unwrap();
+    let mut out = [0.0; 2];
+    let refused = other.release(permits.next().unwrap(), &mut out).unwrap_err();
+    assert!(refused.to_string().contains("another mechanism") && out == [0.0; 2], "{refused}");
+    assert!(permits.append(other.pay(&mut ledger, 1).unwrap()).is_err());
+    permits.append(one.pay(&mut ledger, 1).unwrap()).unwrap();
+    assert_eq!(permits.left(), 2);
+    permits.for_each(|permit| one.release(permit, &mut out).unwrap());
 }
 
 #[test]
@@ -290,11 +295,10 @@ fn the_divisor_is_the_expected_batch() {
     let rows = Array2::from_shape_fn((10, 2), |(_, j)| if j == 0 { 0.5 } else { 0.0 });
     let records = Sensitive::new(Records::from_columns([("x", Column::from(rows))]).unwrap());
     let mut mechanism = mechanism(1e-9, &Poisson::rate(0.4).unwrap(), &records, 3);
-    mechanism.allow_for_tests(50);
     let mut out = [0.0; 2];
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..50 {
-        mechanism.release(&mut out).unwrap();
+        mechanism.release_unpaid(&mut out).unwrap();
         // 0.5 a record, over the rate 0.4: the batch's size can be read off, so it did not cancel.
         let count = out[0] * 0.4 / 0.5;
         assert!((count - count.round()).abs() < 1e-6, "{count}");
@@ -319,10 +323,9 @@ fn an_overflowing_shared_value_does_not_show_who_is_there() {
         PrivateGradient::new(gradient, CLIP, 1.0, &Poisson::rate(0.5).unwrap(), &records, seed).unwrap();
     mechanism.set("w", &[400.0, 400.0]).unwrap();
     mechanism.set("z", &[1.0, 1.0]).unwrap();
-    mechanism.allow_for_tests(100);
     let mut out = [0.0; 4];
     for _ in 0..100 {
-        mechanism.release(&mut out).unwrap();
+        mechanism.release_unpaid(&mut out).unwrap();
         assert!(out.iter().all(|x| x.is_finite()), "{out:?}");
     }
 }

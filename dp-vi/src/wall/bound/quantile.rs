@@ -140,6 +140,7 @@ impl Adaptive {
     }
 
     /// Releases the count of the last batch, with this standard normal, and moves `C`.
+    #[cfg(test)]
     pub(crate) fn adapt(&mut self, batch: usize, noise_multiplier: f64, z: f64) -> Result<()> {
         let centred = 0.5 * self.halves(batch) as f64;
         self.follow(centred + Self::count_multiplier(noise_multiplier) * z)

@@ -9,7 +9,7 @@ use crate::cost::pricing::event;
 use crate::wall::audits::modes::{gradient, records};
 use crate::wall::audits::steps::{STANDARD_ERRORS, separated_epsilon};
 use crate::wall::bound::clip::{ClipNorm, Rule};
-use crate::wall::gradient::{NoisySum, PrivateGradient, Protection};
+use crate::wall::gradient::PrivateGradient;
 use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Accountant, Relation, Sampling};
 use dp_sampler::{FullBatch, Poisson, Seed, Subsampling};
@@ -35,9 +35,8 @@ fn mechanism<'r, S: Subsampling>(
     let rule = Rule::Quantile(Adaptive::new(quantile, clip, 5, EXPECTED).unwrap());
     let seed = Seed::for_tests(seed);
     let gradient = gradient(records, [0, 0]);
-    let sum = NoisySum::new(rule, clip, noise_multiplier).unwrap();
-    let sum = sum.with_noise(noise, &seed, &gradient).unwrap();
-    PrivateGradient::with(gradient, Protection::Gaussian(sum), subsampling, records, (&seed, &[])).unwrap()
+    let bound = (rule, clip);
+    PrivateGradient::under_rule(gradient, bound, noise_multiplier, noise, subsampling, records, (&seed, &[]))
 }
 
 /// Makes a release and returns the noisy centred count, read off from how the norm moved.
@@ -45,9 +44,9 @@ fn released_count<S: dp_sampler::Subsampler>(
     mechanism: &mut PrivateGradient<'_, S>,
     out: &mut [f64; 5],
 ) -> f64 {
-    let before = mechanism.clip_norm().unwrap();
-    mechanism.release(out).unwrap();
-    -(mechanism.clip_norm().unwrap() / before).ln() * EXPECTED
+    let before = mechanism.clip_norm();
+    mechanism.release_unpaid(out).unwrap();
+    -(mechanism.clip_norm() / before).ln() * EXPECTED
 }
 
 /// Counts of full batches with or without a canary, whose gradient is longer than the norm: it adds −½ to two others' 1. In units of the
@@ -55,7 +54,6 @@ fn released_count<S: dp_sampler::Subsampler>(
 fn counts(noise: PrivacyNoise, (claimed, actual): (f64, f64), canary: bool, n: u64) -> Vec<f64> {
     let records = records(canary);
     let mut mechanism = mechanism(noise, actual, &FullBatch, &records, 60 + u64::from(canary));
-    mechanism.allow_for_tests(n);
     let mut out = [0.0; 5];
     (0..n).map(|_| (1.0 - released_count(&mut mechanism, &mut out)) / (COUNT_NOISE * claimed)).collect()
 }
@@ -93,11 +91,10 @@ fn the_count_has_noise_of_its_own_also_when_nobody_is_there() {
     let records = Sensitive::new(Records::from_columns(columns).unwrap());
     for noise in KINDS {
         let mut mechanism = mechanism(noise, sigma, &Poisson::rate(rate).unwrap(), &records, 9);
-        mechanism.allow_for_tests(n);
         let mut columns = vec![Vec::new(); 6];
         let mut out = [0.0; 5];
         for _ in 0..n {
-            let scale = mechanism.clip_norm().unwrap() * Adaptive::gradient_multiplier(sigma);
+            let scale = mechanism.clip_norm() * Adaptive::gradient_multiplier(sigma);
             let count = released_count(&mut mechanism, &mut out);
             columns.iter_mut().zip(out).for_each(|(column, value)| column.push(value * rate / scale));
             columns[5].push(count / (COUNT_NOISE * sigma));

@@ -1,11 +1,12 @@
 use super::*;
 use crate::cost::pricing::event;
+use crate::objective::curvature::CurvatureShape;
 use crate::wall::audits::modes::{gradient, records};
 use crate::wall::audits::steps::{STANDARD_ERRORS, separated_epsilon};
 use crate::wall::bound::clip::ClipNorm;
 use crate::wall::bound::quantile::Quantile;
-use crate::wall::curvature::{CurvatureRelease, CurvatureShape};
-use crate::wall::gradient::{NoisySum, PrivateGradient, Protection};
+use crate::wall::curvature::CurvatureRelease;
+use crate::wall::gradient::PrivateGradient;
 use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Accountant, Certified, Relation, Sampling};
 use dp_sampler::{FullBatch, Poisson, Purpose, Seed, Subsampling};
@@ -165,31 +166,39 @@ fn mechanism<'r, S: Subsampling>(
     let groups = if matches!(rule, Rule::PerSite(_)) { [0, 1] } else { [0, 0] };
     let seed = Seed::for_tests(seed);
     let gradient = gradient(records, groups);
-    let sum = NoisySum::new(rule, ClipNorm::new(NORM, 5).unwrap(), noise_multiplier).unwrap();
-    let mut sum = sum.with_noise(PrivacyNoise::Exact, &seed, &gradient).unwrap();
-    if let (Way::RecordByRecord, Some(grid)) = (way, &mut sum.grid) {
-        grid.limit_tiles_to(0);
+    let bound = (rule, ClipNorm::new(NORM, 5).unwrap());
+    let exact = PrivacyNoise::Exact;
+    let mut mechanism = PrivateGradient::under_rule(
+        gradient,
+        bound,
+        noise_multiplier,
+        exact,
+        subsampling,
+        records,
+        (&seed, &[]),
+    );
+    if let Way::RecordByRecord = way {
+        mechanism.sum_mut().adder_mut().limit_tiles_to(0);
     }
-    PrivateGradient::with(gradient, Protection::Gaussian(sum), subsampling, records, (&seed, &[])).unwrap()
+    mechanism
 }
 
 /// Values of the best statistic, in units of the noise that is accounted for.
 fn statistics((rule, way): (&dyn Fn() -> Rule, Way), actual: f64, canary: bool, n: u64) -> Vec<f64> {
     let records = records(canary);
     let mut mechanism = mechanism((rule(), way), actual, &FullBatch, &records, 40 + u64::from(canary));
-    mechanism.allow_for_tests(n);
     let direction = match rule() {
         Rule::PerSite(_) => [0.4_f64.sqrt(), -(0.6_f64.sqrt())],
         _ => [40.0 / 6500.0_f64.sqrt(), -70.0 / 6500.0_f64.sqrt()],
     };
     let mut out = [0.0; 5];
     let release = |_| {
-        let before = mechanism.clip_norm().unwrap();
-        mechanism.release(&mut out).unwrap();
+        let before = mechanism.clip_norm();
+        mechanism.release_unpaid(&mut out).unwrap();
         let along = (direction[0] * out[0] + direction[1] * out[3]) / before;
         match rule() {
             Rule::Quantile(_) => {
-                let count = -(mechanism.clip_norm().unwrap() / before).ln() * EXPECTED;
+                let count = -(mechanism.clip_norm() / before).ln() * EXPECTED;
                 let (gradient, counts) = (Adaptive::gradient_multiplier(SIGMA), 5.0 * SIGMA);
                 SIGMA * (along / gradient.powi(2) - 0.5 * (count - 1.0) / counts.powi(2))
             }
@@ -234,11 +243,10 @@ fn exact_noise_is_independent_over_elements_and_steps() {
     let records = Sensitive::new(Records::from_columns(columns).unwrap());
     let rule = Rule::Flat(ClipNorm::new(NORM, 5).unwrap());
     let mut mechanism = mechanism((rule, Way::Whole), sigma, &Poisson::rate(rate).unwrap(), &records, 31);
-    mechanism.allow_for_tests(n);
     let mut elements = vec![Vec::new(); 5];
     let mut out = [0.0; 5];
     for _ in 0..n {
-        mechanism.release(&mut out).unwrap();
+        mechanism.release_unpaid(&mut out).unwrap();
         elements.iter_mut().zip(out).for_each(|(all, x)| all.push(x * rate / (sigma * NORM)));
     }
     // The charge for rounding: 2⁻¹⁴, and that of the grid.
@@ -313,11 +321,10 @@ fn released_numbers_do_not_tell_by_which_numbers_they_can_be() {
         let seed = Seed::for_tests(60 + u64::from(canary));
         let mut mechanism =
             PrivateGradient::with_noise(gradient, (NORM, sigma), noise, &FullBatch, &records, seed).unwrap();
-        mechanism.allow_for_tests(n / 5);
         let mut all = Vec::new();
         let mut out = [0.0; 5];
         for _ in 0..n / 5 {
-            mechanism.release(&mut out).unwrap();
+            mechanism.release_unpaid(&mut out).unwrap();
             all.extend(out);
         }
         (all, mechanism.noise_added())
@@ -366,8 +373,9 @@ fn the_curvature_on_the_grid_is_the_curvature() {
         let seed = Seed::for_tests(8);
         let (norm, sigma) = (1.1, 0.001);
         let noisy = |noise: PrivacyNoise| {
-            let release = CurvatureRelease::new(program(), shape, norm, sigma, 3, &seed).unwrap();
-            release.with_noise(noise, &seed).unwrap().noisy(&sensitive, 0).unwrap()
+            let mut release =
+                CurvatureRelease::new(program(), (shape, 3), (norm, sigma), noise, &seed).unwrap();
+            release.noisy(&sensitive, 0).unwrap()
         };
         let (fast, exact) = (noisy(PrivacyNoise::Continuous), noisy(PrivacyNoise::Exact));
         assert_ne!(fast, exact);

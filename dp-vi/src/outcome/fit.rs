@@ -1,0 +1,48 @@
+//! The outcome of a fit.
+
+use crate::outcome::correction::noise_aware::NoiseAware;
+use crate::outcome::posterior::Posterior;
+use crate::outcome::report::PrivacyReport;
+
+/// The outcome of a fit: released values only.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    pub(crate) posterior: Posterior,
+    pub(crate) uncorrected: Posterior,
+    pub(crate) noise_aware: Option<NoiseAware>,
+    pub(crate) parameters: Vec<(String, Vec<f64>)>,
+    pub(crate) report: PrivacyReport,
+}
+
+impl Fit {
+    /// The approximate posterior: [corrected for the noise](Self::noise_aware) where that was planned, else the guide's.
+    #[must_use]
+    pub fn posterior(&self) -> &Posterior {
+        &self.posterior
+    }
+
+    /// The posterior as the guide has it. Its intervals leave out the noise added for privacy.
+    #[must_use]
+    pub fn uncorrected(&self) -> &Posterior {
+        &self.uncorrected
+    }
+
+    /// The corrected posterior with all covariances, of the sites that records touch. `None` where none was planned, or where it came out
+    /// without being a posterior (then [`posterior`](Self::posterior) is the guide's).
+    #[must_use]
+    pub fn noise_aware(&self) -> Option<&NoiseAware> {
+        self.noise_aware.as_ref()
+    }
+
+    /// The guide's parameters by name, row-major, as they were found: averaged over the run's tail. Those of a hand-written guide are
+    /// called `guide/` and their own name, and are unconstrained.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, &[f64])> {
+        self.parameters.iter().map(|(name, values)| (name.as_str(), values.as_slice()))
+    }
+
+    /// The privacy statement.
+    #[must_use]
+    pub fn privacy(&self) -> &PrivacyReport {
+        &self.report
+    }
+}

@@ -1,0 +1,375 @@
+//! From what was said to a run that has not begun: plan, programs, releases. Nothing is paid for or released here but a private start.
+
+use super::checkpoint::described;
+use super::dp_vi::{Chosen, DpVi};
+use super::training::{Correction, Laplace, Training};
+use crate::cost::charges::Charges;
+use crate::cost::pricing::{choice_event, sampling_rate};
+use crate::error::{Error, Result};
+use crate::guides::guide::Guide;
+use crate::objective::initial::Start;
+use crate::objective::prior::PriorCurvature;
+use crate::objective::programs::{Objective, Options, Shared};
+use crate::objective::traced::Traced;
+use crate::objective::weights::RecordWeights;
+use crate::optimiser::{TailAverage, Transformation};
+use crate::outcome::correction::hessian::Hessian;
+use crate::outcome::correction::tail::GradientTail;
+use crate::outcome::report::{NOT_COVERED, PrivacyReport, RECORD, assumptions};
+use crate::plan::settings::{PrivacyPlan, Settings};
+use crate::wall::adder::NoiseOf;
+use crate::wall::batches::Batches;
+use crate::wall::bound::clip::{ClipNorm, Clipping, Rule};
+use crate::wall::bound::quantile::Adaptive;
+use crate::wall::curvature::CurvatureRelease;
+use crate::wall::gradient::PrivateGradient;
+use crate::wall::release::{NoisySum, Released};
+use crate::wall::sensitive::Sensitive;
+use crate::wall::steps::Steps;
+use crate::wall::unprotected::UnprotectedSum;
+use dp_accountant::Receipt;
+use dp_sampler::{GaussianNoise, MAX_RECORDS, Purpose, Seed, Subsampler, Subsampling};
+use ndarray::ArrayD;
+use ppl_core::{Graph, Model, RecordGradient, Records, Schema};
+use std::collections::BTreeMap;
+
+/// A run that has not begun.
+pub(super) struct Prepared<'r, M, G, S> {
+    model: M,
+    guide: G,
+    settings: Settings,
+    plan: PrivacyPlan,
+    /// What it costs; `None` without privacy.
+    charges: Option<Charges>,
+    records: &'r Sensitive<Records>,
+    /// Where latent values start.
+    initial: BTreeMap<String, ArrayD<f64>>,
+    shared: Shared,
+    steps: Steps<'r, S>,
+    curvature: Option<CurvatureRelease>,
+    prior: Option<PriorCurvature>,
+    /// Second derivatives, where the guide wants them and nothing is private.
+    hessian: Option<Hessian>,
+    optimiser: Box<dyn Transformation>,
+    report: PrivacyReport,
+}
+
+impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
+    /// Builds and checks everything that can be refused, before anything is paid for.
+    pub(super) fn prepare<'r>(
+        mut self,
+        records: &'r Sensitive<Records>,
+        seed: &Seed,
+    ) -> Result<Prepared<'r, M, G, S::Sampler>> {
+        let budget = self.settings.required_budget()?;
+        let optimiser = self.execution.take_optimiser(self.settings.schedule)?;
+        // Under add/remove found without the records' number, which is nobody's business there; a scheme that depends on it is
+        // refused. Replacing a record leaves it as it is.
+        let number = budget.map_or(Some(MAX_RECORDS), |budget| records.public_number(budget.relation));
+        let number = number.or(self.settings.public_records).unwrap_or(MAX_RECORDS);
+        let plan = self.plan_for(records.schema(), number)?;
+        let charges = plan.charges()?;
+        let epsilon =
+            charges.as_ref().zip(budget).map(|(charges, budget)| charges.epsilon(budget)).transpose()?;
+        records.check_numbers()?;
+        let Self { model, guide, subsampling, settings, execution } = self;
+        let initial = initial_values(&model, &guide, &settings, records.schema())?;
+        let objective = Objective::new(
+            &model,
+            &guide,
+            records.schema(),
+            &options(&settings, &plan, &initial),
+            |trace, graph| records.check_fit(trace, graph),
+        )?;
+        if settings.start.is_some() && objective.draws_for_records() {
+            return Err(Error::Conflict(
+                "a private start compares log-likelihoods, and those of a model with records' own latent values are bounds with noise",
+            ));
+        }
+        let hessian = match guide.wants_curvature() {
+            true => curvature_for_the_guide(&model, &guide, &objective, records.schema(), &plan)?,
+            false => None,
+        };
+        let Objective { gradient, shared, curvature, prior_curvature: prior } = objective;
+        let subsampling = match subsampling {
+            Chosen::Named(subsampling) => subsampling,
+            Chosen::Open(make) => make(sampling_rate(&plan.scheme)?)?,
+        };
+        let steps = steps(&plan, (gradient, &shared), &subsampling, records, seed)?;
+        let curvature = curvature
+            .map(|program| curvature_release(&plan, program, shared.frontier_elements, seed))
+            .transpose()?
+            .flatten();
+        check_prices(charges.as_ref(), &steps, curvature.as_ref())?;
+        let report = PrivacyReport {
+            budget,
+            epsilon,
+            delta_of_deviations: plan.delta_of_deviations(),
+            advantage: charges
+                .as_ref()
+                .zip(budget)
+                .and_then(|(charges, budget)| charges.advantage(budget.relation)),
+            ledger_spent: None,
+            record: RECORD,
+            public_number_of_records: PrivacyReport::is_number_public(budget.map(|budget| budget.relation)),
+            scheme: steps.scheme(),
+            noise_multiplier: plan.calibrated.map(|calibrated| calibrated.noise_multiplier),
+            clip_norm: plan.calibrated.map(|_| plan.clip_norm),
+            clipping: plan.calibrated.map(|_| plan.clipping),
+            noise: plan.calibrated.map(|_| plan.noise),
+            steps: plan.steps,
+            steps_done: 0,
+            releases: charges.as_ref().map(Charges::releases).unwrap_or_default(),
+            secret_seed: seed.is_secret(),
+            guide: guide.describe(),
+            assumes: assumptions(plan.noise),
+            not_covered: NOT_COVERED,
+            treated_as_public: execution.treated_as_public,
+        };
+        Ok(Prepared {
+            model,
+            guide,
+            settings,
+            plan,
+            charges,
+            records,
+            initial,
+            shared,
+            steps,
+            curvature,
+            prior,
+            hessian,
+            optimiser,
+            report,
+        })
+    }
+}
+
+impl<'r, M: Model, G: Guide, S: Subsampler> Prepared<'r, M, G, S> {
+    /// What the run costs; `None` without privacy.
+    pub(super) fn charges(&self) -> Option<&Charges> {
+        self.charges.as_ref()
+    }
+
+    /// Number of steps.
+    pub(super) fn steps(&self) -> u64 {
+        self.plan.steps
+    }
+
+    /// Everything that the run's releases depend on besides records and seed, in words: what a checkpoint is bound to.
+    pub(super) fn description(&self) -> String {
+        let Self { guide, settings, plan, records, shared, steps, optimiser, .. } = self;
+        let columns = records.schema();
+        described(
+            (columns, guide.describe(), &optimiser.describe()),
+            (settings, plan),
+            shared,
+            &steps.protection(),
+        )
+    }
+
+    /// Begins the run with a receipt for what is released once, and hands back what is left of the receipt.
+    ///
+    /// A private start is chosen here, but not without `choosing`: for runs that are complete, where it does not matter any more. Without a
+    /// receipt no curvature will be released.
+    pub(super) fn begin(
+        mut self,
+        mut receipt: Option<Receipt>,
+        seed: &Seed,
+        choosing: bool,
+    ) -> Result<(Training<'r, G, S>, Option<Receipt>)> {
+        let mut take = |event| receipt.as_mut().and_then(|receipt| receipt.take(event, 1));
+        let start = self.plan.start_epsilon.map(choice_event).transpose()?.and_then(&mut take);
+        let curvature =
+            self.curvature.take().map(|release| Ok::<_, Error>((take(release.event()?), release)));
+        let curvature = curvature.transpose()?.and_then(|(receipt, release)| Some((release, receipt?)));
+        if choosing && self.settings.start.is_some() {
+            self.choose_start(start, seed)?;
+        }
+        let Self { guide, plan, records, shared, steps, prior, hessian, mut optimiser, report, .. } = self;
+        optimiser.init(&shared.layout)?;
+        let corrects = plan.curvature.is_some() || plan.trace_regression;
+        let correction = prior.filter(|_| corrects).map(|prior| {
+            let tail = GradientTail::new(shared.frontier_elements, plan.steps, plan.trace_regression);
+            Correction { tail, release: curvature, curvature: None, trace: plan.trace_regression, prior }
+        });
+        let parameters = shared.initial.clone();
+        let training = Training {
+            guide,
+            draws: GaussianNoise::from_streams(seed.streams(Purpose::GuideDraws)),
+            optimiser,
+            average: TailAverage::new(parameters.len(), plan.steps, self.settings.average),
+            correction,
+            laplace: hessian.map(|hessian| Laplace { hessian, found: None }),
+            records,
+            report,
+            done: 0,
+            noise: vec![0.0; shared.noise_elements],
+            released: vec![0.0; steps.dimension()],
+            update: vec![0.0; parameters.len()],
+            gradient: steps,
+            parameters,
+            shared,
+        };
+        Ok((training, receipt))
+    }
+
+    /// Chooses where to start, and builds the programs anew for it.
+    fn choose_start(&mut self, receipt: Option<Receipt>, seed: &Seed) -> Result<()> {
+        let Some(start) = &self.settings.start else { return Ok(()) };
+        let private = match (receipt, self.plan.start_epsilon, self.plan.budget) {
+            (Some(receipt), Some(epsilon), Some(budget)) => Some((receipt, epsilon, budget.relation)),
+            (None, None, None) => None,
+            _ => return Err(Error::NotPaid { paid: 0 }),
+        };
+        self.initial.extend(start.choose(&self.model, self.records, private, seed)?);
+        // The same programs but for where the guide starts.
+        let options = options(&self.settings, &self.plan, &self.initial);
+        let check = |_: &ppl_core::Trace<'_>, _: &Graph| Ok(());
+        let objective = Objective::new(&self.model, &self.guide, self.records.schema(), &options, check)?;
+        self.steps.replace(objective.gradient)?;
+        self.shared = objective.shared;
+        Ok(())
+    }
+}
+
+/// What the objective is to be, by the plan.
+fn options<'a>(
+    settings: &'a Settings,
+    plan: &PrivacyPlan,
+    initial: &BTreeMap<String, ArrayD<f64>>,
+) -> Options<'a> {
+    // Weights belong to the private estimate: without privacy the likelihood stays as it is.
+    let unused = matches!(settings.weights, RecordWeights::Recognised) && !plan.weighted;
+    Options {
+        draws: plan.draws,
+        weights: if plan.budget.is_none() || unused { &RecordWeights::None } else { &settings.weights },
+        gradients: plan.gradients,
+        stated_records: plan.public_records.unwrap_or(1) as f64,
+        clip_norm: plan.clip_norm,
+        per_site: plan.clipping == Clipping::PerSite,
+        curvature: plan.curvature.map(|curvature| curvature.shape),
+        trace: plan.trace_regression,
+        initial: initial.clone(),
+    }
+}
+
+/// What makes the sums of the steps.
+fn steps<'r, S: Subsampling>(
+    plan: &PrivacyPlan,
+    (program, shared): (RecordGradient<f64>, &Shared),
+    subsampling: &S,
+    records: &'r Sensitive<Records>,
+    seed: &Seed,
+) -> Result<Steps<'r, S::Sampler>> {
+    let batches = |records| Batches::new(subsampling, records, (seed, &shared.record_noise));
+    let Some(calibrated) = &plan.calibrated else {
+        return Ok(Steps::Unprotected(Box::new(UnprotectedSum { batches: batches(records)?, program })));
+    };
+    let clip = ClipNorm::new(plan.clip_norm, program.dimension())?;
+    let rule = match plan.clipping {
+        Clipping::Flat => Rule::Flat(clip),
+        Clipping::PerSite => {
+            let sizes: Vec<usize> = shared.frontier().flatten().map(|range| range.len()).collect();
+            Rule::per_site(plan.clip_norm, &sizes, plan.draws.number())?
+        }
+        Clipping::Quantile(quantile) => {
+            let expected = plan.public_records.unwrap_or(1) as f64 * sampling_rate(&plan.scheme)?;
+            Rule::Quantile(Adaptive::new(quantile, clip, program.dimension(), expected)?)
+        }
+    };
+    let of = (NoiseOf::Steps, seed);
+    let sigma = calibrated.noise_multiplier;
+    let sum = NoisySum::new(program, (rule, clip), sigma, Released::All, plan.noise, of)?;
+    Ok(Steps::private(PrivateGradient::over(batches(records)?, sum, seed.is_secret())))
+}
+
+/// The release of the curvature, if one is planned.
+fn curvature_release(
+    plan: &PrivacyPlan,
+    program: RecordGradient<f64>,
+    elements: usize,
+    seed: &Seed,
+) -> Result<Option<CurvatureRelease>> {
+    let Some(planned) = plan.curvature else { return Ok(None) };
+    let scale = (planned.clip_norm, planned.noise_multiplier);
+    CurvatureRelease::new(program, (planned.shape, elements), scale, plan.noise, seed).map(Some)
+}
+
+/// Makes sure that what will be released is what was priced.
+fn check_prices<S: Subsampler>(
+    charges: Option<&Charges>,
+    steps: &Steps<'_, S>,
+    curvature: Option<&CurvatureRelease>,
+) -> Result<()> {
+    match (charges, steps) {
+        (None, Steps::Unprotected(_)) => {}
+        (Some(charges), Steps::Private(mechanism, _)) => {
+            charges.check(mechanism.event()?, &mechanism.scheme(), mechanism.rate())?;
+        }
+        _ => return Err(Error::Conflict("there is noise without a price, or a price without noise")),
+    }
+    let Some(release) = curvature else { return Ok(()) };
+    let event = release.event()?;
+    match charges.is_some_and(|charges| charges.holds(event)) {
+        true => Ok(()),
+        false => Err(Error::Conflict("the curvature's event is not the one that was planned for")),
+    }
+}
+
+/// Where sites start, unconstrained, as far as that was said. Whether a private start can be made is checked too, before it is paid for.
+fn initial_values(
+    model: &impl Model,
+    guide: &impl Guide,
+    settings: &Settings,
+    schema: &Schema,
+) -> Result<BTreeMap<String, ArrayD<f64>>> {
+    let (start, private) = (&settings.start_at, &settings.start);
+    if *start == Start::Feasible && private.is_none() {
+        return Ok(BTreeMap::new());
+    }
+    if !guide.takes_initial() {
+        return Err(Error::Conflict(
+            "a start was named, and where a hand-written guide starts is written in it: change the initial values of its \
+             parameters, or use another guide",
+        ));
+    }
+    let graph = Graph::new();
+    let sites = Traced::new(model, &graph, schema)?.sites;
+    if let Some(private) = private {
+        private.unconstrained(&sites)?;
+    }
+    start.resolve(model, schema, &sites)
+}
+
+/// The second derivatives that a guide wants: those of all records without privacy, else nothing but a check that the correction brings
+/// them.
+fn curvature_for_the_guide(
+    model: &impl Model,
+    guide: &impl Guide,
+    objective: &Objective,
+    schema: &Schema,
+    plan: &PrivacyPlan,
+) -> Result<Option<Hessian>> {
+    let wrong = |problem: String| Err(Error::Guide { guide: guide.describe(), problem });
+    if objective.draws_for_records() {
+        return wrong("has no curvature where records have latent values of their own".to_owned());
+    }
+    if plan.budget.is_none() {
+        return Hessian::new(model, schema).map(Some);
+    }
+    if plan.curvature.is_none() && !plan.trace_regression {
+        return wrong(
+            "takes its curvature from a correction, and this plan has none: likelihoods that are generalised linear terms have one \
+             (Correction::Full), others Correction::TraceRegression; or take another guide"
+                .to_owned(),
+        );
+    }
+    match objective.untouched() {
+        None => Ok(None),
+        Some(site) => wrong(format!(
+            "knows nothing of '{site}', which no record touches: with a budget the curvature is that of what records touch. Give it a \
+             guide of its own in an AutoGuideList, and AutoDelta::unconstrained to the others"
+        )),
+    }
+}

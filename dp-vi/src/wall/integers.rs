@@ -1,0 +1,117 @@
+//! The wall's door for sums of integers: what records contribute is an integer, so that sums are exact.
+
+use crate::error::{Error, Result};
+use crate::wall::sensitive::Sensitive;
+use dp_accountant::{Event, Receipt};
+use dp_sampler::{ExponentialChoice, NoiseSource, RoundedGaussianNoise};
+use ppl_core::{Plan, Records};
+
+/// *Records → an integer vector of each → their sum → exact noise, or a choice → public.*
+///
+/// The sums are exact, and nothing reads them but noise and choices, which consume them with a receipt. How much one record can change
+/// them is a property of the function that makes the vectors; the event of the receipt has to be for that.
+pub(crate) struct IntegerSums(Vec<i128>);
+
+impl IntegerSums {
+    /// Sums of `numbers` numbers, to which `add` adds the contribution of a record with this value.
+    pub(crate) fn of_values(
+        values: impl Iterator<Item = f64>,
+        numbers: usize,
+        add: impl Fn(f64, &mut [i128]),
+    ) -> Self {
+        let mut sums = vec![0; numbers];
+        values.for_each(|value| add(value, &mut sums));
+        Self(sums)
+    }
+
+    /// The sums with noise, for a receipt of one release of this event. Noise of the same number is the same each time, so a number must
+    /// be used once.
+    pub(crate) fn with_noise(
+        self,
+        (receipt, event): (Receipt, Event),
+        noise: &RoundedGaussianNoise,
+        number: u64,
+    ) -> Result<Vec<i128>> {
+        require(receipt, event)?;
+        let mut drawn = vec![0_i64; self.0.len()];
+        noise.fill(number, &mut drawn);
+        // Fewer than 2^64 contributions below 2^51 each, and noise below 2^63.
+        Ok(self.0.into_iter().zip(drawn).map(|(sum, noise)| sum + i128::from(noise)).collect())
+    }
+
+    /// The sums for tests of their sensitivity.
+    #[cfg(test)]
+    pub(crate) fn exact(&self) -> &[i128] {
+        &self.0
+    }
+}
+
+/// How well each of several candidates fits, as sums of integers.
+pub(crate) struct Utilities(Vec<u128>);
+
+impl Utilities {
+    /// For each candidate, which `set` puts into a program, the sum of the records' terms in units. A term is computed for its record
+    /// alone, so that it is the same whichever other records there are.
+    pub(crate) fn new<T>(
+        program: &mut Plan<f64>,
+        records: &Sensitive<Records>,
+        candidates: &[T],
+        set: impl Fn(&T, &mut Plan<f64>),
+        units: impl Fn(f64) -> u64,
+    ) -> Result<Self> {
+        let mut utilities = Vec::with_capacity(candidates.len());
+        for candidate in candidates {
+            set(candidate, program);
+            // Fewer than 2^64 terms of at most 2^32.
+            let mut utility = 0;
+            each_alone(program, records.behind_the_wall(), |term| utility += u128::from(units(term)))?;
+            utilities.push(utility);
+        }
+        Ok(Self(utilities))
+    }
+
+    /// A private choice, for a receipt of its event.
+    pub(crate) fn choose(
+        self,
+        (receipt, event): (Receipt, Event),
+        choice: &ExponentialChoice,
+    ) -> Result<usize> {
+        require(receipt, event)?;
+        Ok(choice.draw(0, &self.0)?)
+    }
+
+    /// The best candidate. **Not private.**
+    pub(crate) fn best(self) -> usize {
+        let largest = self.0.iter().max();
+        self.0.iter().position(|utility| Some(utility) == largest).unwrap_or(0)
+    }
+
+    /// The sums for tests of their sensitivity.
+    #[cfg(test)]
+    pub(crate) fn exact(self) -> Vec<u128> {
+        self.0
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "a receipt is consumed by the release that it is for")]
+fn require(receipt: Receipt, event: Event) -> Result<()> {
+    match receipt.is_for(event, 1) {
+        true => Ok(()),
+        false => Err(Error::Conflict("the receipt is not for one release of this event")),
+    }
+}
+
+/// Hands out the first output of a program for each record, computed for that record alone: whatever is computed side by side, rounding may
+/// depend on how many records there are.
+pub(crate) fn each_alone(plan: &mut Plan<f64>, records: &Records, mut take: impl FnMut(f64)) -> Result<()> {
+    plan.run();
+    for record in 0..records.len() as u64 {
+        plan.run_records(records, &[record])?;
+        match plan.record_output(0) {
+            [term] => take(*term),
+            // The program's output is no value that it computes for records: a column as it is, or the same for all of them.
+            _ => take(plan.evaluate(records, &[record], 0)?[[0, 0]]),
+        }
+    }
+    Ok(())
+}

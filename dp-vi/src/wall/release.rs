@@ -1,0 +1,203 @@
+//! The one door of the wall for noisy sums.
+
+use super::adder::{Adder, NoiseOf, ReleaseScale};
+use super::grid::PrivacyNoise;
+use crate::error::{Error, Result};
+use crate::optimiser::SavedState;
+use crate::wall::bound::clip::{ClipNorm, Rule};
+use dp_sampler::Seed;
+use ppl_core::{RecordGradient, Records};
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+
+/// *Records → a bounded contribution of each → their sum → noise → public.*
+///
+/// The contribution of a record is the gradient of a per-record program, whose norm a rule bounds by `C`; the adder's noise has a
+/// standard deviation of `σC`, or what makes rounded numbers as private. One release of the Gaussian mechanism with multiplier `σ`,
+/// whatever the program, the rule and the adder.
+///
+/// Who may make a release is decided by those who own one: they take a permit or a receipt for each.
+pub(crate) struct NoisySum {
+    program: RecordGradient<f64>,
+    rule: Rule,
+    /// `C`, now.
+    clip: ClipNorm,
+    noise_multiplier: f64,
+    released: Released,
+    adder: Adder,
+    /// Sums stay in here until their noise has been added.
+    sum: Vec<f64>,
+    part: Vec<f64>,
+}
+
+/// Says what it is, and nothing of the sums.
+impl std::fmt::Debug for NoisySum {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { rule, clip, noise_multiplier, released, .. } = self;
+        write!(f, "{rule:?} {clip:?} {noise_multiplier} {released:?} {:?}", self.adder.noise())
+    }
+}
+
+/// What of a sum is released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Released {
+    /// All of it.
+    All,
+    /// The sum is a symmetric matrix with this number of rows, of which each element is released once: an isometry of it.
+    Symmetric(usize),
+}
+
+impl Released {
+    /// Numbers that are released of a sum of `elements` numbers.
+    pub(crate) fn elements(self, elements: usize) -> usize {
+        match self {
+            Self::All => elements,
+            Self::Symmetric(n) => n * (n + 1) / 2,
+        }
+    }
+
+    /// `v(S)`, where it is not `S` itself.
+    fn forwards(n: usize, matrix: &[f64], vector: &mut [f64]) {
+        let upper = (0..n).flat_map(|j| (j..n).map(move |k| (j, k)));
+        for (element, (j, k)) in vector.iter_mut().zip(upper) {
+            let share = if j == k { 1.0 } else { SQRT_2 };
+            *element = share * matrix[j * n + k];
+        }
+    }
+
+    /// The matrix of a released vector.
+    pub(crate) fn backwards(n: usize, vector: &[f64]) -> Vec<f64> {
+        let mut matrix = vec![0.0; n * n];
+        let upper = (0..n).flat_map(|j| (j..n).map(move |k| (j, k)));
+        for (element, (j, k)) in vector.iter().zip(upper) {
+            let share = if j == k { 1.0 } else { FRAC_1_SQRT_2 };
+            matrix[j * n + k] = share * element;
+            matrix[k * n + j] = share * element;
+        }
+        matrix
+    }
+}
+
+impl NoisySum {
+    /// Sums of `program`'s gradients. `clip` is the norm of the whole gradient under the rule. The noise is drawn from the seed's streams
+    /// for `of`; nothing else may draw from them.
+    pub(crate) fn new(
+        program: RecordGradient<f64>,
+        (rule, clip): (Rule, ClipNorm),
+        noise_multiplier: f64,
+        released: Released,
+        noise: PrivacyNoise,
+        (of, seed): (NoiseOf, &Seed),
+    ) -> Result<Self> {
+        if !(noise_multiplier > 0.0 && noise_multiplier.is_finite()) {
+            let (what, requirement) = ("noise multiplier", "positive and finite");
+            return Err(Error::OutOfRange { what, requirement, value: noise_multiplier });
+        }
+        let (dimension, count) = (program.dimension(), matches!(rule, Rule::Quantile(_)));
+        let elements = released.elements(dimension);
+        let adder = Adder::new(noise, (of, seed), elements, noise_multiplier, &program, count)?;
+        let part = match released {
+            Released::All => Vec::new(),
+            Released::Symmetric(_) => vec![0.0; elements],
+        };
+        let sum = vec![0.0; dimension];
+        Ok(Self { program, rule, clip, noise_multiplier, released, adder, sum, part })
+    }
+
+    /// Numbers of a release.
+    pub(crate) fn elements(&self) -> usize {
+        self.released.elements(self.sum.len())
+    }
+
+    /// The norm of a contribution now.
+    pub(crate) fn clip(&self) -> ClipNorm {
+        self.clip
+    }
+
+    /// `σ`, with which a release is accounted for.
+    pub(crate) fn noise_multiplier(&self) -> f64 {
+        self.noise_multiplier
+    }
+
+    /// What kind of noise is added.
+    pub(crate) fn noise(&self) -> PrivacyNoise {
+        self.adder.noise()
+    }
+
+    /// The program, for setting the shared values at which contributions are taken.
+    pub(crate) fn program_mut(&mut self) -> &mut RecordGradient<f64> {
+        &mut self.program
+    }
+
+    /// Takes another program for the same sums, as after a choice of where to start.
+    pub(crate) fn replace(&mut self, program: RecordGradient<f64>) -> Result<()> {
+        if program.dimension() != self.sum.len() {
+            return Err(Error::Conflict(
+                "where a run starts must not change how many elements its sums have",
+            ));
+        }
+        self.program = program;
+        Ok(())
+    }
+
+    /// Makes the release of this number over a batch into `out`, divided by the rate, and returns the standard deviation of the noise in each of
+    /// its elements. Nothing is allocated. The noise of a number is the same each time, so a number must be used once.
+    pub(super) fn release(
+        &mut self,
+        number: u64,
+        (records, batch): (&Records, &[u64]),
+        rate: f64,
+        out: &mut [f64],
+    ) -> Result<f64> {
+        let Self { program, rule, clip, adder, sum, part, .. } = self;
+        let norm = clip.norm();
+        adder.sum((rule, norm), program, (records, batch), sum)?;
+        let exact: &[f64] = match self.released {
+            Released::All => sum,
+            Released::Symmetric(n) => {
+                Released::forwards(n, sum, part);
+                part
+            }
+        };
+        let deviation = adder.add(exact, ReleaseScale { number, norm, rate }, out);
+        if let Rule::Quantile(adaptive) = rule {
+            let halves = adaptive.halves(batch.len());
+            adaptive.follow(adder.noisy_count(halves))?;
+            *clip = adaptive.clip();
+        }
+        Ok(deviation)
+    }
+
+    /// Appends what the clipping has learnt from earlier releases.
+    pub(crate) fn save(&self, state: &mut Vec<f64>) {
+        if let Rule::Quantile(adaptive) = &self.rule {
+            state.push(adaptive.clip().norm());
+        }
+    }
+
+    /// Takes that back.
+    pub(crate) fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()> {
+        if let Rule::Quantile(adaptive) = &mut self.rule {
+            adaptive.go_on(state.take(1)?[0])?;
+            self.clip = adaptive.clip();
+        }
+        Ok(())
+    }
+
+    /// How contributions are bounded.
+    #[cfg(test)]
+    pub(crate) fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    /// What adds the noise.
+    #[cfg(test)]
+    pub(crate) fn adder_mut(&mut self) -> &mut Adder {
+        &mut self.adder
+    }
+
+    /// The noise of the last release, in standard deviations.
+    #[cfg(test)]
+    pub(crate) fn last_noise(&self) -> Vec<f64> {
+        self.adder.last_noise()
+    }
+}
