@@ -174,21 +174,22 @@ fn the_gradient_of_the_bound_is_a_finite_difference_for_every_guide() {
                 initial: BTreeMap::new(),
             };
             let objective = Objective::new(&model, guide, data.schema(), &options, |_, _| Ok(())).unwrap();
-            let (mut gradient, mut shared) = objective.split();
+            let Objective { mut gradient, mut estimator, .. } = objective;
             let mut slow = Slow::new(&model, guide.as_ref(), &data);
-            assert_eq!(shared.initial, slow.initial);
-            assert_eq!(shared.noise_elements, slow.noise_elements());
+            assert_eq!(estimator.shared.initial, slow.initial);
+            assert_eq!(estimator.shared.noise_elements, slow.noise_elements());
             // `spread`, `slope` apart: 2 + 2 + 2 + 3 + 1 + 2 + 3 elements; no record touches `spread`.
-            assert_eq!(shared.frontier_elements, 15);
+            assert_eq!(estimator.latent_elements(), 15);
             let parameters: Vec<f64> =
                 slow.initial.iter().enumerate().map(|(k, x)| x + 0.3 * number(k + 300)).collect();
-            let noise: Vec<f64> = (0..shared.noise_elements).map(|k| 1.3 * number(k + 400)).collect();
-            shared.draw(&parameters, &noise, &mut gradient);
+            let noise: Vec<f64> =
+                (0..estimator.shared.noise_elements).map(|k| 1.3 * number(k + 400)).collect();
+            estimator.draw(&parameters, &noise, &mut gradient);
             let all: Vec<u64> = (0..data.len() as u64).collect();
             let mut released = vec![0.0; gradient.dimension()];
             gradient.weighted_sum(&data, &all, |_, weights| weights.fill(1.0), &mut released).unwrap();
             let mut got = vec![0.0; parameters.len()];
-            shared.pull_back(&noise, &released, &mut got);
+            estimator.pull_back(&noise, &released, &mut got);
             for k in 0..parameters.len() {
                 let h = 1e-5;
                 let mut at = |delta: f64| {

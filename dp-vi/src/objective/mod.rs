@@ -2,11 +2,12 @@
 
 pub(crate) mod curvature;
 pub(crate) mod draws;
+pub(crate) mod frontier;
 pub(crate) mod gradients;
 pub(crate) mod initial;
 pub(crate) mod noise_feed;
-pub(crate) mod parameters;
 pub(crate) mod prior;
 pub(crate) mod programs;
+pub(crate) mod shared;
 pub(crate) mod traced;
 pub(crate) mod weights;

@@ -1,29 +1,29 @@
 //! The evidence lower bound as array programs: a per-record part behind the wall, and a shared part in front of it.
 
+use super::frontier::latent::{Latent, LatentPlace};
+use super::frontier::{Estimator, Frontier, parameters};
+use super::shared::{Drawn, Feed, NoiseFeeds, Shared, SitePlace};
 use crate::error::{Error, Result};
-use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
+use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget};
 use crate::objective::curvature::{CurvatureShape, NOT_LINEAR, curvature_program};
 use crate::objective::draws::Draws;
 use crate::objective::gradients::Gradients;
 use crate::objective::noise_feed::NoiseFeed;
-use crate::objective::parameters::{Ingredients, Vanilla};
 use crate::objective::prior::{PriorCurvature, prior_programs};
 use crate::objective::traced::{Mirrored, Traced};
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::ParameterLayout;
-use crate::outcome::simulation::Simulation;
 use ndarray::ArrayD;
 use ppl_core::{
-    Graph, InputId, Model, Noise, NoiseKind, Plan, Program, Record, RecordGradient, Schema, SiteKind, Trace,
+    Graph, Model, Noise, NoiseKind, Plan, Program, Record, RecordGradient, Schema, SiteKind, Trace,
     Unconstrained, Var, trace, vector_jacobian,
 };
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// All that a step computes.
 pub(crate) struct Objective {
     pub(crate) gradient: RecordGradient<f64>,
-    pub(crate) shared: Shared,
+    pub(crate) estimator: Estimator,
     /// The curvature's program, if one is wanted.
     pub(crate) curvature: Option<RecordGradient<f64>>,
     pub(crate) prior_curvature: Option<PriorCurvature>,
@@ -46,58 +46,6 @@ pub(crate) struct Options<'a> {
     pub(crate) trace: bool,
     /// Where latent sites start, unconstrained, instead of at the guide's own choice.
     pub(crate) initial: BTreeMap<String, ArrayD<f64>>,
-}
-
-/// Where one site's numbers lie: in the vector of all unconstrained values, and in the inputs of the programs.
-struct SitePlace {
-    range: Range<usize>,
-    /// Its part of one draw's noisy sum, if records touch it.
-    frontier: Option<Range<usize>>,
-    /// Its inputs of the per-record program, one for each draw.
-    record_inputs: Vec<Option<InputId>>,
-    prior_input: Option<InputId>,
-    pullback_input: Option<InputId>,
-}
-
-/// A range of a flat vector that is copied into an input of the draw and of the pull-back program.
-struct Feed {
-    range: Range<usize>,
-    draw_input: Option<InputId>,
-    pullback_input: Option<InputId>,
-}
-
-/// Guide, prior and entropy: public functions of released values.
-pub(crate) struct Shared {
-    pub(crate) sites: Vec<GuideSite>,
-    pub(crate) initial: Vec<f64>,
-    /// Fingerprints of the programs of model and guide.
-    pub(crate) fingerprint: String,
-    /// Per-record inputs of fresh standard normals.
-    pub(crate) record_noise: Vec<String>,
-    /// Names of the guide's parameters, in the order of `initial`.
-    pub(crate) layout: ParameterLayout,
-    pub(crate) noise_elements: usize,
-    /// Elements of one draw's noisy sum.
-    pub(crate) frontier_elements: usize,
-    draws: Draws,
-    draw: Plan<f64>,
-    prior: Plan<f64>,
-    pullback: Plan<f64>,
-    places: Vec<SitePlace>,
-    parameters: Vec<Feed>,
-    noise: Vec<NoiseFeeds>,
-    /// Unconstrained values of each draw, one after the other.
-    drawn: Vec<f64>,
-    /// The cotangent that is pulled back.
-    values: Vec<f64>,
-    /// Where gradients are taken with respect to the guide's parameters.
-    vanilla: Option<Vanilla>,
-}
-
-/// A range of the noise, and where it goes.
-struct NoiseFeeds {
-    draw: NoiseFeed,
-    pullback: NoiseFeed,
 }
 
 fn cotangent_name(site: &str) -> String {
@@ -171,14 +119,16 @@ impl Objective {
                 site.initial = Some(initial.clone());
             }
         }
-        let (gradient, curvature, vanilla) = if options.gradients == Gradients::Aligned {
+        let (gradient, curvature, own) = if options.gradients == Gradients::Aligned {
             let (gradient, curvature) = record_programs(model, &graph, schema, &traced, options)?;
             (gradient, curvature, None)
         } else {
-            let parts = Ingredients { model, graph: &graph, schema, traced: &traced, options };
             let target = GuideTarget::new(&traced.sites, schema, &traced.trace);
-            let (gradient, vanilla) = parts.program(|noise| guide.build(target, noise))?;
-            (gradient, None, Some(vanilla))
+            let own = parameters::program(model, (&graph, schema), options, &traced, |noise| {
+                guide.build(target, noise)
+            });
+            let (gradient, own) = own?;
+            (gradient, None, Some(own))
         };
         let (prior, prior_curvature) =
             prior_programs(&graph, &traced, options.curvature.is_some() || options.trace)?;
@@ -208,29 +158,29 @@ impl Objective {
         let variables: Vec<_> = program.parameters.iter().map(|parameter| parameter.var).collect();
         let pullback = Plan::new(&Program::new(&guide_graph, &vector_jacobian(&pairs, &variables)?)?);
 
-        let mut places = Vec::with_capacity(traced.sites.len());
+        let (mut places, mut latent) = (Vec::new(), Vec::new());
         let (mut at, mut frontier_at) = (0, 0);
         for (site, &touched) in traced.sites.iter().zip(&traced.touched) {
-            let elements = site.elements();
-            let input = Unconstrained::input_name(&site.name);
+            let (elements, input) = (site.elements(), Unconstrained::input_name(&site.name));
+            let range = at..at + elements;
             let frontier = touched.then(|| {
                 frontier_at += elements;
                 frontier_at - elements..frontier_at
             });
             let names = [input.clone(), Mirrored::input_name(&site.name)];
+            let inputs = names.iter().take(options.draws.number()).map(|name| gradient.input(name)).collect();
+            latent.push(LatentPlace { range: range.clone(), frontier, inputs });
             places.push(SitePlace {
-                range: at..at + elements,
-                frontier,
-                record_inputs: names
-                    .iter()
-                    .take(options.draws.number())
-                    .map(|name| gradient.input(name))
-                    .collect(),
+                range,
                 prior_input: prior.input(&input).ok(),
                 pullback_input: pullback.input(&cotangent_name(&site.name)).ok(),
             });
             at += elements;
         }
+        let frontier = match own {
+            Some(own) => Frontier::Parameters(own),
+            None => Frontier::Latent(Latent { places: latent, elements: frontier_at }),
+        };
         let layout = ParameterLayout::new(
             program.parameters.iter().map(|each| (each.name.clone(), each.initial.len())),
         );
@@ -252,11 +202,8 @@ impl Objective {
             layout,
             initial: program.parameters.iter().flat_map(|parameter| parameter.initial.clone()).collect(),
             noise_elements: noise.last().map_or(0, |feeds| feeds.draw.range.end),
-            frontier_elements: frontier_at,
-            draws: options.draws,
-            drawn: vec![0.0; at * options.draws.number()],
-            values: vec![0.0; at],
-            vanilla,
+            drawn: Drawn { draws: options.draws, values: vec![0.0; at * options.draws.number()] },
+            cotangent: vec![0.0; at],
             sites: traced.sites,
             record_noise: traced.record_noise,
             draw,
@@ -266,25 +213,20 @@ impl Objective {
             parameters,
             noise,
         };
-        Ok(Self { gradient, shared, curvature, prior_curvature })
+        Ok(Self { gradient, estimator: Estimator { shared, frontier }, curvature, prior_curvature })
     }
 
     /// Whether records have latent values of their own.
     pub(crate) fn draws_for_records(&self) -> bool {
-        !self.shared.record_noise.is_empty()
+        !self.estimator.shared.record_noise.is_empty()
     }
 
     /// A latent value that no record touches, if there is one.
     pub(crate) fn untouched(&self) -> Option<&str> {
-        let sites = self.shared.sites.iter().zip(self.shared.frontier());
-        let mut untouched =
-            sites.filter(|(site, frontier)| frontier.is_none() && site.kind != SiteKind::Param);
-        untouched.next().map(|(site, _)| site.name.as_str())
-    }
-
-    #[cfg(test)]
-    pub(crate) fn split(self) -> (RecordGradient<f64>, Shared) {
-        (self.gradient, self.shared)
+        let ranges = self.estimator.ranges();
+        let mut sites = self.estimator.shared.sites.iter().zip(ranges);
+        let untouched = sites.find(|(site, frontier)| frontier.is_none() && site.kind != SiteKind::Param);
+        untouched.map(|(site, _)| site.name.as_str())
     }
 }
 
@@ -331,168 +273,6 @@ fn record_programs<'g>(
         (None, _) => None,
     };
     Ok((gradient, curvature))
-}
-
-impl Shared {
-    /// The sign of the noise in each draw.
-    const SIGNS: [f64; 2] = [1.0, -1.0];
-
-    fn feed(plan: &mut Plan<f64>, input: Option<InputId>, values: &[f64]) {
-        if let Some(input) = input {
-            plan.input_mut(input).copy_from_slice(values);
-        }
-    }
-
-    /// The guide's draws, with parameters that have been found.
-    pub(crate) fn simulation(&self, parameters: &[f64]) -> Simulation {
-        let mut draw = self.draw.clone();
-        for feed in &self.parameters {
-            Self::feed(&mut draw, feed.draw_input, &parameters[feed.range.clone()]);
-        }
-        Simulation::new(draw, self.noise.iter().map(|feeds| feeds.draw.clone()).collect())
-    }
-
-    /// What the guide knows of its marginals, as far as it can be that.
-    pub(crate) fn marginals(&self, guide: &impl Guide, parameters: &[f64]) -> Vec<Option<Marginal>> {
-        let named = ParameterValues::new(&self.layout, parameters);
-        let mut marginals = named.map_or(Vec::new(), |named| guide.marginals(&self.sites, named));
-        marginals.resize(self.sites.len(), None);
-        for (marginal, site) in marginals.iter_mut().zip(&self.sites) {
-            let fits = |marginal: &Marginal| {
-                [&marginal.loc, &marginal.scale].iter().all(|x| x.len() == site.elements())
-            };
-            *marginal = marginal.take().filter(fits);
-        }
-        marginals
-    }
-
-    /// Draws the sites' values and hands them to the per-record program.
-    pub(crate) fn draw(&mut self, parameters: &[f64], noise: &[f64], gradient: &mut RecordGradient<f64>) {
-        for feed in &self.parameters {
-            let values = &parameters[feed.range.clone()];
-            Self::feed(&mut self.draw, feed.draw_input, values);
-            Self::feed(&mut self.pullback, feed.pullback_input, values);
-        }
-        let elements = self.values.len();
-        for number in 0..self.draws.number() {
-            for feeds in &self.noise {
-                feeds.draw.fill(&mut self.draw, noise, Self::SIGNS[number]);
-                if number == 0 {
-                    feeds.pullback.fill(&mut self.pullback, noise, 1.0);
-                }
-            }
-            self.draw.run();
-            let drawn = &mut self.drawn[number * elements..][..elements];
-            for (output, place) in self.places.iter().enumerate() {
-                let value = self.draw.output(output);
-                drawn[place.range.clone()].copy_from_slice(value);
-                if let Some(input) = place.record_inputs[number] {
-                    gradient.input_mut(input).copy_from_slice(value);
-                }
-            }
-        }
-        if let Some(vanilla) = &self.vanilla {
-            vanilla.feed(parameters, noise, gradient);
-        }
-    }
-
-    /// The gradient of the bound with respect to the guide's parameters, given the released gradient at the frontier of each draw.
-    /// `noise` is that of the draws.
-    ///
-    /// With vanilla gradients what was released is with respect to the parameters already.
-    pub(crate) fn pull_back(&mut self, noise: &[f64], released: &[f64], out: &mut [f64]) {
-        if let Some(vanilla) = self.vanilla.take() {
-            match vanilla.with_prior {
-                true => out.fill(0.0),
-                false => self.pull_back(noise, &vanilla.nothing, out),
-            }
-            vanilla.add(released, out);
-            self.vanilla = Some(vanilla);
-            return;
-        }
-        let (draws, elements) = (self.draws.number(), self.values.len());
-        // The mean over the draws of √2 S± where there are two.
-        let stacking = 1.0 / self.draws.stacking();
-        for number in 0..draws {
-            if number > 0 {
-                for feeds in &self.noise {
-                    feeds.pullback.fill(&mut self.pullback, noise, Self::SIGNS[number]);
-                }
-            }
-            let drawn = &self.drawn[number * elements..][..elements];
-            for place in &self.places {
-                Self::feed(&mut self.prior, place.prior_input, &drawn[place.range.clone()]);
-            }
-            self.prior.run();
-            let released = &released[number * self.frontier_elements..][..self.frontier_elements];
-            for (output, place) in self.places.iter().enumerate() {
-                let total = &mut self.values[place.range.clone()];
-                total.copy_from_slice(self.prior.output(output));
-                if let Some(frontier) = &place.frontier {
-                    let released = &released[frontier.clone()];
-                    total.iter_mut().zip(released).for_each(|(total, x)| *total += stacking * x);
-                }
-                Self::feed(&mut self.pullback, place.pullback_input, total);
-            }
-            self.pullback.run();
-            for (output, feed) in self.parameters.iter().enumerate() {
-                let found = self.pullback.output(output);
-                let out = &mut out[feed.range.clone()];
-                match (number, draws) {
-                    (0, 1) => out.copy_from_slice(found),
-                    (0, _) => out.iter_mut().zip(found).for_each(|(out, x)| *out = 0.5 * x),
-                    _ => out.iter_mut().zip(found).for_each(|(out, x)| *out += 0.5 * x),
-                }
-            }
-        }
-    }
-
-    /// Adds the mean over the draws of the frontier's values, and of the released gradients there.
-    pub(crate) fn add_to_means(&self, released: &[f64], values: &mut [f64], gradients: &mut [f64]) {
-        let (draws, elements) = (self.draws.number(), self.values.len());
-        let share = 1.0 / draws as f64;
-        let stacking = share / self.draws.stacking();
-        for number in 0..draws {
-            let drawn = &self.drawn[number * elements..][..elements];
-            for place in &self.places {
-                if let Some(frontier) = &place.frontier {
-                    let drawn = &drawn[place.range.clone()];
-                    values[frontier.clone()].iter_mut().zip(drawn).for_each(|(sum, x)| *sum += share * x);
-                }
-            }
-            let released = &released[number * self.frontier_elements..][..self.frontier_elements];
-            gradients.iter_mut().zip(released).for_each(|(sum, x)| *sum += stacking * x);
-        }
-    }
-
-    /// The draws of a step.
-    pub(crate) fn draws(&self) -> Draws {
-        self.draws
-    }
-
-    /// The frontier's values at one of the draws, and the released gradient of the log-likelihood there.
-    pub(crate) fn frontier_at(
-        &self,
-        draw: usize,
-        released: &[f64],
-        values: &mut [f64],
-        gradients: &mut [f64],
-    ) {
-        let drawn = &self.drawn[draw * self.values.len()..][..self.values.len()];
-        for place in &self.places {
-            if let Some(frontier) = &place.frontier {
-                values[frontier.clone()].copy_from_slice(&drawn[place.range.clone()]);
-            }
-        }
-        let released = &released[draw * self.frontier_elements..][..self.frontier_elements];
-        let scale = 1.0 / self.draws.stacking();
-        gradients.iter_mut().zip(released).for_each(|(gradient, x)| *gradient = scale * x);
-    }
-
-    /// For each site, its part of one draw's noisy sum.
-    pub(crate) fn frontier(&self) -> impl Iterator<Item = Option<Range<usize>>> {
-        self.places.iter().map(|place| place.frontier.clone())
-    }
 }
 
 #[cfg(test)]
@@ -605,22 +385,20 @@ mod tests {
     fn the_gradient_of_the_bound_is_a_finite_difference() {
         let data = records();
         let options = plain();
-        let (mut gradient, mut shared) =
-            Objective::new(&model, &AutoNormal::new(), data.schema(), &options, |_, _| Ok(()))
-                .unwrap()
-                .split();
-        assert_eq!((shared.initial.len(), shared.noise_elements), (9, 4));
+        let Objective { mut gradient, mut estimator, .. } =
+            Objective::new(&model, &AutoNormal::new(), data.schema(), &options, |_, _| Ok(())).unwrap();
+        assert_eq!((estimator.shared.initial.len(), estimator.shared.noise_elements), (9, 4));
         // `spread` only shapes the prior of `w`: no record touches it, so it gets no noise.
-        assert_eq!(shared.frontier_elements, 4);
-        assert!((shared.initial[6] - 1.5_f64.ln()).abs() < 1e-15);
+        assert_eq!(estimator.latent_elements(), 4);
+        assert!((estimator.shared.initial[6] - 1.5_f64.ln()).abs() < 1e-15);
         let parameters: Vec<f64> = (0..9).map(|k| 0.4 * number(k + 300)).collect();
         let noise: Vec<f64> = (0..4).map(|k| 1.3 * number(k + 400)).collect();
-        shared.draw(&parameters, &noise, &mut gradient);
+        estimator.draw(&parameters, &noise, &mut gradient);
         let all: Vec<u64> = (0..8).collect();
-        let mut released = vec![0.0; shared.frontier_elements];
+        let mut released = vec![0.0; estimator.latent_elements()];
         gradient.weighted_sum(&data, &all, |_, weights| weights.fill(1.0), &mut released).unwrap();
         let mut got = vec![0.0; 9];
-        shared.pull_back(&noise, &released, &mut got);
+        estimator.pull_back(&noise, &released, &mut got);
         for k in 0..9 {
             let h = 1e-5;
             let at = |delta: f64| {

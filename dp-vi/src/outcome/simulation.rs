@@ -1,6 +1,7 @@
 //! Draws from what a run has found.
 
 use crate::objective::noise_feed::NoiseFeed;
+use crate::objective::shared::Shared;
 use crate::outcome::correction::noise_aware::NoiseAware;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use ppl_core::Plan;
@@ -28,6 +29,12 @@ struct Corrected {
 }
 
 impl Simulation {
+    /// The guide's draws, with parameters that have been found.
+    pub(crate) fn of(shared: &Shared, parameters: &[f64]) -> Self {
+        let (draw, noise) = shared.drawing(parameters);
+        Self::new(draw, noise)
+    }
+
     pub(crate) fn new(draw: Plan<f64>, noise: Vec<NoiseFeed>) -> Self {
         Self { draw, noise, corrected: None }
     }

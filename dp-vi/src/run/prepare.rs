@@ -7,9 +7,10 @@ use crate::cost::charges::Charges;
 use crate::cost::pricing::{choice_event, sampling_rate};
 use crate::error::{Error, Result};
 use crate::guides::guide::Guide;
+use crate::objective::frontier::Estimator;
 use crate::objective::initial::Start;
 use crate::objective::prior::PriorCurvature;
-use crate::objective::programs::{Objective, Options, Shared};
+use crate::objective::programs::{Objective, Options};
 use crate::objective::traced::Traced;
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::{TailAverage, Transformation};
@@ -44,7 +45,7 @@ pub(super) struct Prepared<'r, M, G, S> {
     records: &'r Sensitive<Records>,
     /// Where latent values start.
     initial: BTreeMap<String, ArrayD<f64>>,
-    shared: Shared,
+    estimator: Estimator,
     steps: Steps<'r, S>,
     curvature: Option<CurvatureRelease>,
     prior: Option<PriorCurvature>,
@@ -90,14 +91,14 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             true => curvature_for_the_guide(&model, &guide, &objective, records.schema(), &plan)?,
             false => None,
         };
-        let Objective { gradient, shared, curvature, prior_curvature: prior } = objective;
+        let Objective { gradient, estimator, curvature, prior_curvature: prior } = objective;
         let subsampling = match subsampling {
             Chosen::Named(subsampling) => subsampling,
             Chosen::Open(make) => make(sampling_rate(&plan.scheme)?)?,
         };
-        let steps = steps(&plan, (gradient, &shared), &subsampling, records, seed)?;
+        let steps = steps(&plan, (gradient, &estimator), &subsampling, records, seed)?;
         let curvature = curvature
-            .map(|program| curvature_release(&plan, program, shared.frontier_elements, seed))
+            .map(|program| curvature_release(&plan, program, estimator.latent_elements(), seed))
             .transpose()?
             .flatten();
         check_prices(charges.as_ref(), &steps, curvature.as_ref())?;
@@ -134,7 +135,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             charges,
             records,
             initial,
-            shared,
+            estimator,
             steps,
             curvature,
             prior,
@@ -158,12 +159,12 @@ impl<'r, M: Model, G: Guide, S: Subsampler> Prepared<'r, M, G, S> {
 
     /// Everything that the run's releases depend on besides records and seed, in words: what a checkpoint is bound to.
     pub(super) fn description(&self) -> String {
-        let Self { guide, settings, plan, records, shared, steps, optimiser, .. } = self;
+        let Self { guide, settings, plan, records, estimator, steps, optimiser, .. } = self;
         let columns = records.schema();
         described(
             (columns, guide.describe(), &optimiser.describe()),
             (settings, plan),
-            shared,
+            &estimator.shared,
             &steps.protection(),
         )
     }
@@ -186,14 +187,14 @@ impl<'r, M: Model, G: Guide, S: Subsampler> Prepared<'r, M, G, S> {
         if choosing && self.settings.start.is_some() {
             self.choose_start(start, seed)?;
         }
-        let Self { guide, plan, records, shared, steps, prior, hessian, mut optimiser, report, .. } = self;
-        optimiser.init(&shared.layout)?;
+        let Self { guide, plan, records, estimator, steps, prior, hessian, mut optimiser, report, .. } = self;
+        optimiser.init(&estimator.shared.layout)?;
         let corrects = plan.curvature.is_some() || plan.trace_regression;
         let correction = prior.filter(|_| corrects).map(|prior| {
-            let tail = GradientTail::new(shared.frontier_elements, plan.steps, plan.trace_regression);
+            let tail = GradientTail::new(estimator.latent_elements(), plan.steps, plan.trace_regression);
             Correction { tail, release: curvature, curvature: None, trace: plan.trace_regression, prior }
         });
-        let parameters = shared.initial.clone();
+        let parameters = estimator.shared.initial.clone();
         let training = Training {
             guide,
             draws: GaussianNoise::from_streams(seed.streams(Purpose::GuideDraws)),
@@ -204,12 +205,12 @@ impl<'r, M: Model, G: Guide, S: Subsampler> Prepared<'r, M, G, S> {
             records,
             report,
             done: 0,
-            noise: vec![0.0; shared.noise_elements],
+            noise: vec![0.0; estimator.shared.noise_elements],
             released: vec![0.0; steps.dimension()],
             update: vec![0.0; parameters.len()],
             gradient: steps,
             parameters,
-            shared,
+            estimator,
         };
         Ok((training, receipt))
     }
@@ -228,7 +229,7 @@ impl<'r, M: Model, G: Guide, S: Subsampler> Prepared<'r, M, G, S> {
         let check = |_: &ppl_core::Trace<'_>, _: &Graph| Ok(());
         let objective = Objective::new(&self.model, &self.guide, self.records.schema(), &options, check)?;
         self.steps.replace(objective.gradient)?;
-        self.shared = objective.shared;
+        self.estimator = objective.estimator;
         Ok(())
     }
 }
@@ -257,12 +258,12 @@ fn options<'a>(
 /// What makes the sums of the steps.
 fn steps<'r, S: Subsampling>(
     plan: &PrivacyPlan,
-    (program, shared): (RecordGradient<f64>, &Shared),
+    (program, estimator): (RecordGradient<f64>, &Estimator),
     subsampling: &S,
     records: &'r Sensitive<Records>,
     seed: &Seed,
 ) -> Result<Steps<'r, S::Sampler>> {
-    let batches = |records| Batches::new(subsampling, records, (seed, &shared.record_noise));
+    let batches = |records| Batches::new(subsampling, records, (seed, &estimator.shared.record_noise));
     let Some(calibrated) = &plan.calibrated else {
         return Ok(Steps::Unprotected(Box::new(UnprotectedSum { batches: batches(records)?, program })));
     };
@@ -270,7 +271,8 @@ fn steps<'r, S: Subsampling>(
     let rule = match plan.clipping {
         Clipping::Flat => Rule::Flat(clip),
         Clipping::PerSite => {
-            let sizes: Vec<usize> = shared.frontier().flatten().map(|range| range.len()).collect();
+            let sizes: Vec<usize> =
+                estimator.ranges().into_iter().flatten().map(|range| range.len()).collect();
             Rule::per_site(plan.clip_norm, &sizes, plan.draws.number())?
         }
         Clipping::Quantile(quantile) => {

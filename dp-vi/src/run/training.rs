@@ -3,8 +3,9 @@
 use crate::cost::pricing::sampling_variance;
 use crate::error::{Error, Result};
 use crate::guides::guide::{Guide, Marginal};
+use crate::objective::frontier::Estimator;
 use crate::objective::prior::{PriorCurvature, SiteAt};
-use crate::objective::programs::Shared;
+use crate::objective::shared::Shared;
 use crate::optimiser::{SavedState, StepIndex, TailAverage, Transformation};
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware, raised};
@@ -29,7 +30,7 @@ use std::path::Path;
 pub struct Training<'r, G, S> {
     pub(super) guide: G,
     pub(super) gradient: Steps<'r, S>,
-    pub(super) shared: Shared,
+    pub(super) estimator: Estimator,
     pub(super) draws: GaussianNoise,
     pub(super) optimiser: Box<dyn Transformation>,
     pub(super) average: TailAverage,
@@ -91,12 +92,12 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     /// If all steps have been made.
     pub fn step(&mut self) -> Result<()> {
         self.draws.fill(self.done, &mut self.noise);
-        self.shared.draw(&self.parameters, &self.noise, self.gradient.program_mut());
+        self.estimator.draw(&self.parameters, &self.noise, self.gradient.program_mut());
         self.gradient.make(self.done, &mut self.released)?;
         if let Some(Correction { tail, .. }) = &mut self.correction {
-            tail.take(self.done, &self.shared, &self.released, self.gradient.noise_added());
+            tail.take(self.done, &self.estimator, &self.released, self.gradient.noise_added());
         }
-        self.shared.pull_back(&self.noise, &self.released, &mut self.update);
+        self.estimator.pull_back(&self.noise, &self.released, &mut self.update);
         let at = StepIndex { step: self.done, steps: self.report.steps };
         self.optimiser.ascend(&mut self.parameters, &mut self.update, at);
         self.average.take(self.done, &self.parameters);
@@ -110,9 +111,9 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     pub fn posterior(&self) -> Posterior {
         let found = self.average.mean(&self.parameters);
         Posterior::new(
-            &self.shared.sites,
-            self.shared.marginals(&self.guide, &found),
-            self.shared.simulation(&found),
+            &self.estimator.shared.sites,
+            self.estimator.shared.marginals(&self.guide, &found),
+            Simulation::of(&self.estimator.shared, &found),
         )
     }
 
@@ -202,8 +203,8 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             return Ok(());
         }
         let found = self.average.mean(&self.parameters);
-        let marginals = self.shared.marginals(&self.guide, &found);
-        let locations = locations(&marginals, &self.shared.simulation(&found));
+        let marginals = self.estimator.shared.marginals(&self.guide, &found);
+        let locations = locations(&marginals, &Simulation::of(&self.estimator.shared, &found));
         if let Some(Laplace { hessian, found }) = &mut self.laplace {
             *found = hessian.laplace(&locations, self.records)?;
             if found.is_none() {
@@ -216,7 +217,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             return Ok(());
         }
         let Some((mut release, receipt)) = release.take() else { return Ok(()) };
-        for (site, location) in self.shared.sites.iter().zip(&locations) {
+        for (site, location) in self.estimator.shared.sites.iter().zip(&locations) {
             release.set(&Unconstrained::input_name(&site.name), location)?;
         }
         let noisy = release.release(receipt, self.records)?;
@@ -237,12 +238,14 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     /// What has been found so far, from what has been released: without the correction, if its curvature has not been.
     pub(crate) fn fit(mut self) -> Fit {
         let found = self.average.mean(&self.parameters);
-        let (marginals, simulation) =
-            (self.shared.marginals(&self.guide, &found), self.shared.simulation(&found));
-        let uncorrected = Posterior::new(&self.shared.sites, marginals.clone(), simulation.clone());
+        let (marginals, simulation) = (
+            self.estimator.shared.marginals(&self.guide, &found),
+            Simulation::of(&self.estimator.shared, &found),
+        );
+        let uncorrected = Posterior::new(&self.estimator.shared.sites, marginals.clone(), simulation.clone());
         let sampling = sampling_variance(&self.gradient.scheme(), self.gradient.rate());
         let noise_aware = self.correction.take().and_then(|correction| {
-            correct(&self.shared, &locations(&marginals, &simulation), correction, sampling)
+            correct(&self.estimator, &locations(&marginals, &simulation), correction, sampling)
         });
         // A covariance has a Cholesky factor: it was found from one.
         let laplace = self
@@ -250,14 +253,22 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             .as_ref()
             .and_then(|laplace| Some((laplace.found.as_ref()?, laplace.hessian.places())));
         let posterior = match (&noise_aware, laplace) {
-            (Some(found), _) => corrected(&self.shared, marginals, simulation, found, self.shared.frontier()),
-            (None, Some((found, places))) => corrected(&self.shared, marginals, simulation, found, places),
+            (Some(found), _) => corrected(
+                &self.estimator.shared,
+                marginals,
+                simulation,
+                found,
+                self.estimator.ranges().into_iter(),
+            ),
+            (None, Some((found, places))) => {
+                corrected(&self.estimator.shared, marginals, simulation, found, places)
+            }
             (None, None) => None,
         };
         let posterior = posterior.unwrap_or_else(|| uncorrected.clone());
         let report = PrivacyReport { steps_done: self.done, ..self.report };
         let parameters =
-            self.shared.layout.iter().map(|(name, range)| (name.to_owned(), found[range].to_vec()));
+            self.estimator.shared.layout.iter().map(|(name, range)| (name.to_owned(), found[range].to_vec()));
         let parameters = parameters.collect();
         Fit { posterior, uncorrected, noise_aware, parameters, report }
     }
@@ -274,7 +285,7 @@ fn locations(marginals: &[Option<Marginal>], simulation: &Simulation) -> Vec<Vec
 
 /// Infers the frontier's values from all that has been released.
 fn correct(
-    shared: &Shared,
+    estimator: &Estimator,
     locations: &[Vec<f64>],
     Correction { tail, curvature, trace, mut prior, .. }: Correction,
     sampling: f64,
@@ -285,7 +296,7 @@ fn correct(
         None => return None,
     };
     let (values, gradients) = tail.means();
-    let sites: Vec<_> = shared.sites.iter().zip(locations).zip(shared.frontier()).collect();
+    let sites: Vec<_> = estimator.shared.sites.iter().zip(locations).zip(estimator.ranges()).collect();
     // Touched sites where gradients were taken, the others where the guide has them.
     let at: Vec<_> = sites
         .iter()

@@ -183,7 +183,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     /// let (plan, seed) = (Poisson::rate(0.5)?, Seed::from_os()?);
     /// let exact = PrivateGradient::with_noise(gradient, (1.0, 2.0), PrivacyNoise::Exact, &plan, &records, seed)?;
     /// let fast = "Gaussian mechanism with noise multiplier 2, Poisson sampling at rate 0.5";
-    /// assert_eq!(exact.event()?.unwrap().to_string(), fast); // the same event
+    /// assert_eq!(exact.event()?.to_string(), fast); // the same event
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -1,7 +1,7 @@
 //! Means of what was released over the last part of a run.
 
 use crate::error::Result;
-use crate::objective::programs::Shared;
+use crate::objective::frontier::Estimator;
 use crate::optimiser::SavedState;
 use crate::outcome::correction::trace_regression::TraceSums;
 
@@ -37,16 +37,15 @@ impl GradientTail {
 
     /// Takes a step (counted from 0). The noise in an element of the mean gradient over a mirrored pair, `(S₊ + S₋)/(√2 q)`, has the
     /// standard deviation of an element of the release.
-    pub(crate) fn take(&mut self, step: u64, shared: &Shared, released: &[f64], noise: f64) {
-        if step < self.from {
-            return;
-        }
-        shared.add_to_means(released, &mut self.values, &mut self.gradients);
+    pub(crate) fn take(&mut self, step: u64, estimator: &Estimator, released: &[f64], noise: f64) {
+        let Some(latent) = estimator.latent().filter(|_| step >= self.from) else { return };
+        let shared = &estimator.shared;
+        latent.add_to_means(shared, released, &mut self.values, &mut self.gradients);
         self.variance += noise * noise;
         self.steps += 1;
         if let Some((sums, values, gradients)) = &mut self.trace {
             for draw in 0..shared.draws().number() {
-                shared.frontier_at(draw, released, values, gradients);
+                latent.at(shared, draw, released, values, gradients);
                 let deviation = noise / shared.draws().stacking();
                 sums.take(values, gradients, deviation * deviation);
             }

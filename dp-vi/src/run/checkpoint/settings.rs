@@ -1,7 +1,7 @@
 //! Everything that a run's releases depend on besides records and seed, in words.
 
 use super::fingerprint::{VERSIONS, arithmetic};
-use crate::objective::programs::Shared;
+use crate::objective::shared::Shared;
 use crate::plan::settings::{PrivacyPlan, Settings};
 use crate::wall::start::PrivateStart;
 use ppl_core::Schema;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::cost::pricing::event;
 use crate::objective::draws::Draws;
-use crate::objective::programs::{Objective, Shared};
+use crate::objective::programs::Objective;
 use crate::objective::weights::RecordWeights;
 use crate::wall::audits::steps::separated_epsilon;
 use crate::wall::gradient::PrivateGradient;
@@ -55,23 +55,23 @@ fn options(gradients: Gradients, draws: Draws, stated_records: f64) -> Options<'
     }
 }
 
-fn objective(gradients: Gradients, draws: Draws) -> (RecordGradient<f64>, Shared) {
+fn objective(gradients: Gradients, draws: Draws) -> Objective {
     let options = options(gradients, draws, RECORDS as f64);
     let data = records();
-    Objective::new(&model, &AutoNormal::new(), data.schema(), &options, |_, _| Ok(())).unwrap().split()
+    Objective::new(&model, &AutoNormal::new(), data.schema(), &options, |_, _| Ok(())).unwrap()
 }
 
 /// The gradient of the bound at one draw, nothing clipped and no noise.
 fn update(gradients: Gradients, draws: Draws) -> Vec<f64> {
-    let (mut gradient, mut shared) = objective(gradients, draws);
+    let Objective { mut gradient, mut estimator, .. } = objective(gradients, draws);
     let parameters: Vec<f64> = (0..9).map(|k| 0.4 * number(k + 300)).collect();
     let noise: Vec<f64> = (0..4).map(|k| 1.3 * number(k + 400)).collect();
-    shared.draw(&parameters, &noise, &mut gradient);
+    estimator.draw(&parameters, &noise, &mut gradient);
     let all: Vec<u64> = (0..RECORDS as u64).collect();
     let mut released = vec![0.0; gradient.dimension()];
     gradient.sum(&records(), &all, &mut released).unwrap();
     let mut update = vec![f64::NAN; 9];
-    shared.pull_back(&noise, &released, &mut update);
+    estimator.pull_back(&noise, &released, &mut update);
     update
 }
 
@@ -105,12 +105,12 @@ fn so_they_are_with_a_guide_that_draws_by_quantiles() {
             let options = options(gradients, draws, RECORDS as f64);
             let (data, guide) = (records(), HandWritten::new(guide));
             let objective = Objective::new(&location, &guide, data.schema(), &options, |_, _| Ok(()));
-            let (mut gradient, mut shared) = objective.unwrap().split();
+            let Objective { mut gradient, mut estimator, .. } = objective.unwrap();
             let mut released = vec![0.0; gradient.dimension()];
-            shared.draw(&[0.3, -0.4], &[0.8], &mut gradient);
+            estimator.draw(&[0.3, -0.4], &[0.8], &mut gradient);
             gradient.sum(&records(), &(0..RECORDS as u64).collect::<Vec<_>>(), &mut released).unwrap();
             let mut update = [f64::NAN; 2];
-            shared.pull_back(&[0.8], &released, &mut update);
+            estimator.pull_back(&[0.8], &released, &mut update);
             update
         };
         let aligned = update(Gradients::Aligned);
@@ -125,7 +125,7 @@ fn so_they_are_with_a_guide_that_draws_by_quantiles() {
 
 #[test]
 fn all_touched_parameters_of_the_guide_are_released() {
-    let dimension = |gradients| objective(gradients, Draws::Antithetic).0.dimension();
+    let dimension = |gradients| objective(gradients, Draws::Antithetic).gradient.dimension();
     // w, slope and noise at two draws; the same as locations and log scales; the spread's as well, where the prior comes along.
     assert_eq!(dimension(Gradients::Aligned), 2 * 4);
     assert_eq!(dimension(Gradients::Vanilla), 4 + 1 + 2);
@@ -152,10 +152,10 @@ fn statistics(gradients: Gradients, actual: f64, canary: bool, n: u64) -> Vec<f6
     let options = options(gradients, Draws::Single, 1e9);
     let objective =
         Objective::new(&location, &AutoNormal::new(), records.schema(), &options, |_, _| Ok(())).unwrap();
-    let (gradient, mut shared) = objective.split();
+    let Objective { gradient, mut estimator, .. } = objective;
     let seed = Seed::for_tests(50 + u64::from(canary));
     let mut mechanism = PrivateGradient::new(gradient, NORM, actual, &FullBatch, &records, seed).unwrap();
-    shared.draw(&[loc, log_scale], &[z], mechanism.sum_mut().program_mut());
+    estimator.draw(&[loc, log_scale], &[z], mechanism.sum_mut().program_mut());
     let slope = log_scale.exp() * z;
     let length = (1.0 + slope * slope).sqrt();
     let mut out = [0.0; 2];

@@ -1,0 +1,166 @@
+//! Guide, prior and entropy: public functions of released values.
+
+use super::draws::Draws;
+use super::noise_feed::NoiseFeed;
+use crate::guides::guide::{Guide, GuideSite, Marginal, ParameterValues};
+use crate::optimiser::ParameterLayout;
+use ppl_core::{InputId, Plan};
+use std::ops::Range;
+
+/// Where one site's numbers lie: in the vector of all unconstrained values, and in the inputs of the programs.
+pub(super) struct SitePlace {
+    pub(super) range: Range<usize>,
+    pub(super) prior_input: Option<InputId>,
+    pub(super) pullback_input: Option<InputId>,
+}
+
+/// A range of a flat vector that is copied into an input of the draw and of the pull-back program.
+pub(super) struct Feed {
+    pub(super) range: Range<usize>,
+    pub(super) draw_input: Option<InputId>,
+    pub(super) pullback_input: Option<InputId>,
+}
+
+/// A range of the noise, and where it goes.
+pub(super) struct NoiseFeeds {
+    pub(super) draw: NoiseFeed,
+    pub(super) pullback: NoiseFeed,
+}
+
+/// Unconstrained values of all sites at one draw of the guide, or at a mirrored pair.
+pub(crate) struct Drawn {
+    pub(super) draws: Draws,
+    /// Of one draw after the other.
+    pub(super) values: Vec<f64>,
+}
+
+impl Drawn {
+    /// Those of the draw with this number.
+    pub(super) fn of(&self, draw: usize) -> &[f64] {
+        let elements = self.values.len() / self.draws.number();
+        &self.values[draw * elements..][..elements]
+    }
+}
+
+/// Guide, prior and entropy. Nothing here knows of records.
+pub(crate) struct Shared {
+    pub(crate) sites: Vec<GuideSite>,
+    pub(crate) initial: Vec<f64>,
+    /// Fingerprints of the programs of model and guide.
+    pub(crate) fingerprint: String,
+    /// Per-record inputs of fresh standard normals.
+    pub(crate) record_noise: Vec<String>,
+    /// Names of the guide's parameters, in the order of `initial`.
+    pub(crate) layout: ParameterLayout,
+    pub(crate) noise_elements: usize,
+    pub(super) draw: Plan<f64>,
+    pub(super) prior: Plan<f64>,
+    pub(super) pullback: Plan<f64>,
+    pub(super) places: Vec<SitePlace>,
+    pub(super) parameters: Vec<Feed>,
+    pub(super) noise: Vec<NoiseFeeds>,
+    pub(super) drawn: Drawn,
+    /// The cotangent that is pulled back.
+    pub(super) cotangent: Vec<f64>,
+}
+
+impl Shared {
+    /// The sign of the noise in each draw.
+    const SIGNS: [f64; 2] = [1.0, -1.0];
+
+    fn feed(plan: &mut Plan<f64>, input: Option<InputId>, values: &[f64]) {
+        if let Some(input) = input {
+            plan.input_mut(input).copy_from_slice(values);
+        }
+    }
+
+    /// The draws of a step.
+    pub(crate) fn draws(&self) -> Draws {
+        self.drawn.draws
+    }
+
+    /// The guide's program with parameters that have been found, and what feeds its noise.
+    pub(crate) fn drawing(&self, parameters: &[f64]) -> (Plan<f64>, Vec<NoiseFeed>) {
+        let mut draw = self.draw.clone();
+        for feed in &self.parameters {
+            Self::feed(&mut draw, feed.draw_input, &parameters[feed.range.clone()]);
+        }
+        (draw, self.noise.iter().map(|feeds| feeds.draw.clone()).collect())
+    }
+
+    /// What the guide knows of its marginals, as far as it can be that.
+    pub(crate) fn marginals(&self, guide: &impl Guide, parameters: &[f64]) -> Vec<Option<Marginal>> {
+        let named = ParameterValues::new(&self.layout, parameters);
+        let mut marginals = named.map_or(Vec::new(), |named| guide.marginals(&self.sites, named));
+        marginals.resize(self.sites.len(), None);
+        for (marginal, site) in marginals.iter_mut().zip(&self.sites) {
+            let fits = |marginal: &Marginal| {
+                [&marginal.loc, &marginal.scale].iter().all(|x| x.len() == site.elements())
+            };
+            *marginal = marginal.take().filter(fits);
+        }
+        marginals
+    }
+
+    /// Draws the sites' values.
+    pub(super) fn draw(&mut self, parameters: &[f64], noise: &[f64]) {
+        for feed in &self.parameters {
+            let values = &parameters[feed.range.clone()];
+            Self::feed(&mut self.draw, feed.draw_input, values);
+            Self::feed(&mut self.pullback, feed.pullback_input, values);
+        }
+        let elements = self.cotangent.len();
+        for number in 0..self.draws().number() {
+            for feeds in &self.noise {
+                feeds.draw.fill(&mut self.draw, noise, Self::SIGNS[number]);
+                if number == 0 {
+                    feeds.pullback.fill(&mut self.pullback, noise, 1.0);
+                }
+            }
+            self.draw.run();
+            let drawn = &mut self.drawn.values[number * elements..][..elements];
+            for (output, place) in self.places.iter().enumerate() {
+                drawn[place.range.clone()].copy_from_slice(self.draw.output(output));
+            }
+        }
+    }
+
+    /// The gradient of the bound with respect to the guide's parameters, at the draws that were made last. `noise` is that of the draws;
+    /// `add` adds the gradient of the log-likelihood at a draw by a site, both given by their number, to that of the prior.
+    pub(super) fn pull_back(
+        &mut self,
+        noise: &[f64],
+        add: impl Fn(usize, usize, &mut [f64]),
+        out: &mut [f64],
+    ) {
+        let draws = self.draws().number();
+        for number in 0..draws {
+            if number > 0 {
+                for feeds in &self.noise {
+                    feeds.pullback.fill(&mut self.pullback, noise, Self::SIGNS[number]);
+                }
+            }
+            let drawn = self.drawn.of(number);
+            for place in &self.places {
+                Self::feed(&mut self.prior, place.prior_input, &drawn[place.range.clone()]);
+            }
+            self.prior.run();
+            for (site, place) in self.places.iter().enumerate() {
+                let total = &mut self.cotangent[place.range.clone()];
+                total.copy_from_slice(self.prior.output(site));
+                add(number, site, total);
+                Self::feed(&mut self.pullback, place.pullback_input, total);
+            }
+            self.pullback.run();
+            for (output, feed) in self.parameters.iter().enumerate() {
+                let found = self.pullback.output(output);
+                let out = &mut out[feed.range.clone()];
+                match (number, draws) {
+                    (0, 1) => out.copy_from_slice(found),
+                    (0, _) => out.iter_mut().zip(found).for_each(|(out, x)| *out = 0.5 * x),
+                    _ => out.iter_mut().zip(found).for_each(|(out, x)| *out += 0.5 * x),
+                }
+            }
+        }
+    }
+}
