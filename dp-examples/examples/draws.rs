@@ -7,7 +7,8 @@
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
 use dp_accountant::{Budget, Relation};
-use dp_vi::{AutoNormal, DpVi, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::{DpVi, Sensitive};
 use ndarray::{Array1, Array2, array};
 use ppl_core::{Column, Ctx, Distribution, Predictive, Records, Values, export};
 use ppl_distributions::{Bernoulli, Normal};

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use dp_accountant::Budget;
 use dp_sampler::{FullBatch, Poisson, Seed, Subsampling};
-use dp_vi::{AutoNormal, DpVi, Fit, Schedule, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::optimiser::Schedule;
+use dp_vi::{DpVi, Fit, Sensitive};
 use indicatif::{ProgressBar, ProgressStyle};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Records};

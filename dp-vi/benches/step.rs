@@ -3,7 +3,8 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{GaussianNoise, NoiseSource, Poisson, Seed, Subsampler, Subsampling};
-use dp_vi::{AutoNormal, ClipNorm, DpVi, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::{ClipNorm, DpVi, Sensitive};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Graph, Record, RecordGradient, Records, Result};
 use ppl_distributions::{Bernoulli, Normal};

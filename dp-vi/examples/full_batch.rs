@@ -7,7 +7,8 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{FullBatch, Poisson};
-use dp_vi::{AutoNormal, DpVi, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::{DpVi, Sensitive};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Records};
 use ppl_distributions::{Bernoulli, Normal};

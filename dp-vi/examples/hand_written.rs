@@ -7,7 +7,8 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::Seed;
-use dp_vi::{AutoNormal, DpVi, HandWritten, Sensitive};
+use dp_vi::guides::{AutoNormal, HandWritten};
+use dp_vi::{DpVi, Sensitive};
 use ppl_core::{Constraint, Ctx, Records, Result};
 use ppl_distributions::{Bernoulli, Beta, Normal};
 

@@ -9,7 +9,8 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::Seed;
-use dp_vi::{DpVi, HandWritten, Sensitive};
+use dp_vi::guides::HandWritten;
+use dp_vi::{DpVi, Sensitive};
 use ppl_core::{
     Constraint, Ctx, Distribution, Noise, NoiseKind, Parameter, Predictive, Records, Result, Shape, Value,
     Var,
@@ -67,7 +68,8 @@ pub(crate) fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let records = Sensitive::new(open.clone());
 
     let budget = Budget { epsilon: 1.0, delta: 1e-6, relation: Relation::AddRemove };
-    let fit = DpVi::new(model, dp_vi::AutoNormal::new()).budget(budget).clip_norm(3.0).fit(&records)?;
+    let fit =
+        DpVi::new(model, dp_vi::guides::AutoNormal::new()).budget(budget).clip_norm(3.0).fit(&records)?;
     let scale = fit.posterior().mean("scale")?[[]];
     println!("scale {scale:.2}, in truth 2");
     assert!((scale - 2.0).abs() < 0.3);

@@ -10,7 +10,8 @@
 use dp_accountant::{Budget, Event, Ledger, Mechanism, Purse, Relation, Sampling, rounded_up};
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{Purpose, Seed};
-use dp_vi::{AutoNormal, DpVi, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::{DpVi, Sensitive};
 use ppl_core::{Ctx, Records};
 use ppl_distributions::{Bernoulli, Normal};
 

@@ -5,10 +5,11 @@
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
 use dp_accountant::{Budget, Relation};
-use dp_vi::{
-    AutoNormal, DpVi, ParameterLayout, SavedState, ScaleBySchedule, Schedule, Sensitive, StepIndex,
-    Transformation, Update,
+use dp_vi::guides::AutoNormal;
+use dp_vi::optimiser::{
+    ParameterLayout, SavedState, ScaleBySchedule, Schedule, StepIndex, Transformation, Update,
 };
+use dp_vi::{DpVi, Sensitive};
 use ppl_core::{Ctx, Records};
 use ppl_distributions::Normal;
 

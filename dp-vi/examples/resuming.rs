@@ -6,7 +6,8 @@
 
 use dp_accountant::{Budget, FileLedger, Relation};
 use dp_sampler::Poisson;
-use dp_vi::{AutoNormal, Checkpoint, DpVi, Progress, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::{Checkpoint, DpVi, Progress, Sensitive};
 use ppl_core::{Ctx, Records};
 use ppl_distributions::Normal;
 use std::ops::ControlFlow;

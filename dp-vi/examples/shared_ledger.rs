@@ -6,7 +6,9 @@
 
 use dp_accountant::{Budget, Ledger, Relation, rounded_up};
 use dp_sampler::Seed;
-use dp_vi::{AutoNormal, DpVi, Fit, Range, Sensitive, Summaries};
+use dp_vi::guides::AutoNormal;
+use dp_vi::summaries::{Range, Summaries};
+use dp_vi::{DpVi, Fit, Sensitive};
 use ppl_core::{Ctx, Records};
 use ppl_distributions::Normal;
 

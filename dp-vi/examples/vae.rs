@@ -7,7 +7,9 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::Poisson;
-use dp_vi::{Amortised, AutoNormal, DpVi, Draws, Schedule, Sensitive};
+use dp_vi::guides::{Amortised, AutoNormal};
+use dp_vi::optimiser::Schedule;
+use dp_vi::{DpVi, Draws, Sensitive};
 use ndarray::{Array1, Array2, ArrayD, ArrayView1, Axis};
 use ppl_core::handlers::{seed, uncondition};
 use ppl_core::{Column, Constraint, Ctx, Distribution, Predictive, Records, Var};

@@ -5,7 +5,8 @@
 //!
 //! ```
 //! use dp_accountant::{Budget, Relation};
-//! use dp_vi::{AutoNormal, DpVi, Sensitive};
+//! use dp_vi::guides::AutoNormal;
+//! use dp_vi::{DpVi, Sensitive};
 //! use ndarray::{Array1, Array2};
 //! use ppl_core::{Column, Ctx, Distribution, Records, Result};
 //! use ppl_distributions::{Bernoulli, Normal};
@@ -35,64 +36,47 @@
 //! # }
 //! ```
 //!
-//! | module | what happens there |
+//! # Modules
+//!
+//! A folder imports only from those above it.
+//!
+//! | folder | what happens there |
 //! |---|---|
-//! | `sensitive` | the wall, as a type |
-//! | `clip`, `quantile`, `weights` | how one record's gradient is bounded: by clipping, by a moving norm, by public weights |
-//! | `mechanism`, `schemes`, `charges` | clip, sum, noise; the events of releases; all of a run's |
-//! | `grid` | sums of integers and exact noise |
-//! | `deviation` | what is not drawn exactly as it is accounted for, and what that takes of δ |
-//! | `gradients`, `vanilla` | with respect to what gradients are taken; those of the guide's parameters |
-//! | `curvature`, `start` | what else is released: second derivatives, a starting point |
-//! | `planner` | everything that was left open, and what it costs |
-//! | `guide`, `guides/*` | what a variational family is; those there are, a file each |
-//! | `amortised`, `record_noise` | latent values of single records, drawn by a guide that sees the record; with what noise |
-//! | `traced`, `draws`, `objective`, `prior` | the model on symbols; the bound as array programs |
-//! | `initial` | where latent values start |
-//! | `optimiser`, `tail` | transformations of gradients, schedules, averaging |
-//! | `dp_vi`, `training`, `run` | settings; one run, step by step; whole runs |
-//! | `checkpoint` | runs that survive the process |
-//! | `summaries` | counts, histograms, means and quantiles for preprocessing; the mean log-likelihood |
-//! | `noise_aware`, `trace_regression`, `linear_algebra` | the posterior corrected for the noise; its curvature from the run's gradients |
-//! | `posterior`, `simulation`, `report` | what comes out; draws from it |
+//! | `cost` | the events of sampling schemes, all events of a run, permits for releases, what is not drawn exactly |
+//! | [`optimiser`] | transformations of gradients, schedules, averaging |
+//! | [`guides`] | what a variational family is; those there are, a file each; records' own latent values |
+//! | `objective` | the model on symbols; the bound as array programs; the frontier, where records meet shared values |
+//! | `wall` | the only code that reads records: bounds, sums, noise, the private start, audits of all of them |
+//! | [`summaries`] | counts, histograms, means and quantiles for preprocessing; the mean log-likelihood |
+//! | `outcome` | the posterior, corrected for the noise or not; draws from it; the report |
+//! | `plan` | everything that was left open, and what it costs |
+//! | `run` | from settings to a run, step by step; checkpoints |
 //!
 //! Coming from NumPyro or d3p? [`migration`] says what goes by which name, and what is different.
 
 mod cost;
 mod error;
-mod guides;
+pub mod guides;
 pub mod migration;
 mod objective;
-mod optimiser;
+pub mod optimiser;
 mod outcome;
 mod plan;
+pub mod prelude;
 mod run;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
-mod summaries;
+pub mod summaries;
 mod wall;
 
 pub use cost::charges::Release;
 pub use cost::permit::{Permit, Permits};
 pub use error::{Error, Result};
-pub use guides::amortised::Amortised;
-pub use guides::guide::{
-    Guide, GuideParameter, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues,
-};
-pub use guides::{
-    AutoDelta, AutoGuideList, AutoLaplace, AutoLowRankMultivariateNormal, AutoMultivariateNormal, AutoNormal,
-    HandWritten,
-};
 pub use objective::curvature::CurvatureShape;
 pub use objective::draws::Draws;
 pub use objective::gradients::Gradients;
 pub use objective::initial::Start;
 pub use objective::weights::{GivenWeights, RecordWeights};
-pub use optimiser::{
-    AdaDp, Chain, Momentum, ParameterLayout, SavedState, ScaleByAdaGrad, ScaleByAdam, ScaleByName,
-    ScaleByRms, ScaleBySchedule, ScaleByYogi, Schedule, StepIndex, Transformation, Update, ada_grad, adam,
-    momentum, rms_prop, sgd, yogi,
-};
 pub use outcome::correction::noise_aware::NoiseAware;
 pub use outcome::fit::Fit;
 pub use outcome::posterior::Posterior;
@@ -102,7 +86,6 @@ pub use run::checkpoint::Checkpoint;
 pub use run::dp_vi::DpVi;
 pub use run::drive::{Proceed, Progress};
 pub use run::training::Training;
-pub use summaries::{Field, Histogram, NoisyMean, NoisyQuantile, Range, Summaries};
 pub use wall::bound::clip::{ClipNorm, Clipping, SMALLEST_CLIP_NORM, Sensitivity};
 pub use wall::bound::quantile::Quantile;
 pub use wall::gradient::{GaussianSum, PrivateGradient};

@@ -26,7 +26,8 @@
 //!
 //! ```
 //! use dp_accountant::{Budget, Relation};
-//! use dp_vi::{AutoNormal, DpVi, Sensitive};
+//! use dp_vi::guides::AutoNormal;
+//! use dp_vi::{DpVi, Sensitive};
 //! use ppl_core::{Ctx, Distribution, Records, Result};
 //! use ppl_distributions::{Bernoulli, Normal};
 //!
@@ -52,7 +53,9 @@
 //! prior, are these (for comparison: every line but the first makes the posterior worse):
 //!
 //! ```
-//! # use dp_vi::{AutoNormal, Correction, DpVi, Draws, Gradients, RecordWeights, Schedule};
+//! # use dp_vi::guides::AutoNormal;
+//! # use dp_vi::optimiser::Schedule;
+//! # use dp_vi::{Correction, DpVi, Draws, Gradients, RecordWeights};
 //! # use dp_sampler::Poisson;
 //! # use ppl_core::{Ctx, Result};
 //! # fn model(_: &mut Ctx) -> Result<()> { Ok(()) }
@@ -96,7 +99,7 @@
 //! | `DPSVI(model, guide, optim, loss, clipping_threshold, dp_scale)` | [`DpVi::new(model, guide)`](crate::DpVi) and a budget |
 //! | `SVI`, the same without privacy | [`DpVi::without_privacy`](crate::DpVi::without_privacy), labelled as such in the report |
 //! | `init`, `update` | [`DpVi::start`](crate::DpVi::start), [`Training::step`](crate::Training::step); [`DpVi::fit`](crate::DpVi::fit) for all of it |
-//! | `evaluate`, the loss that `update` returns | not given away: the loss of a batch is not private. Paid for, [`Summaries::log_likelihood`](crate::Summaries::log_likelihood); on public data, a posterior's `Predictive::log_predictive_density` |
+//! | `evaluate`, the loss that `update` returns | not given away: the loss of a batch is not private. Paid for, [`Summaries::log_likelihood`](crate::summaries::Summaries::log_likelihood); on public data, a posterior's `Predictive::log_predictive_density` |
 //! | `get_epsilon`, `get_delta` | `fit.privacy()`, a [`PrivacyReport`](crate::PrivacyReport) |
 //! | `approximate_sigma` | `dp_accountant::calibrate_noise_multiplier`; [`DpVi::plan`](crate::DpVi::plan) calls it |
 //! | `subsample_batchify_data` (Feistel) | `dp_sampler::FixedSize`: replace-one only, with the ε of such batches |
@@ -104,11 +107,11 @@
 //! | `split_batchify_data` | `dp_sampler::Shuffle` |
 //! | `clipping_threshold` | [`DpVi::clip_norm`](crate::DpVi::clip_norm), [`DpVi::clipping`](crate::DpVi::clipping) |
 //! | `dp_scale` | follows from the budget; `PrivacyReport::noise_multiplier` says what it is |
-//! | `Adam`, `ADADP`, `SGD`, … | [`adam`](crate::adam), [`AdaDp`](crate::AdaDp), [`sgd`](crate::sgd), …: [`DpVi::optimiser`](crate::DpVi::optimiser) |
-//! | `AutoDiagonalNormal`, `AutoNormal` | [`AutoNormal`](crate::AutoNormal) |
-//! | `AutoMultivariateNormal`, `AutoLowRankMultivariateNormal`, `AutoDelta`, `AutoLaplaceApproximation`, `AutoGuideList` | [`AutoMultivariateNormal`](crate::AutoMultivariateNormal), [`AutoLowRankMultivariateNormal`](crate::AutoLowRankMultivariateNormal), [`AutoDelta`](crate::AutoDelta), [`AutoLaplace`](crate::AutoLaplace), [`AutoGuideList`](crate::AutoGuideList) |
-//! | a guide of one's own | [`HandWritten`](crate::HandWritten), as in `examples/hand_written_guide.rs` |
-//! | a guide that samples inside the plate of records, as in a VAE | [`Amortised`](crate::Amortised), as in `examples/vae.rs` |
+//! | `Adam`, `ADADP`, `SGD`, … | [`adam`](crate::optimiser::adam), [`AdaDp`](crate::optimiser::AdaDp), [`sgd`](crate::optimiser::sgd), …: [`DpVi::optimiser`](crate::DpVi::optimiser) |
+//! | `AutoDiagonalNormal`, `AutoNormal` | [`AutoNormal`](crate::guides::AutoNormal) |
+//! | `AutoMultivariateNormal`, `AutoLowRankMultivariateNormal`, `AutoDelta`, `AutoLaplaceApproximation`, `AutoGuideList` | [`AutoMultivariateNormal`](crate::guides::AutoMultivariateNormal), [`AutoLowRankMultivariateNormal`](crate::guides::AutoLowRankMultivariateNormal), [`AutoDelta`](crate::guides::AutoDelta), [`AutoLaplace`](crate::guides::AutoLaplace), [`AutoGuideList`](crate::guides::AutoGuideList) |
+//! | a guide of one's own | [`HandWritten`](crate::guides::HandWritten), as in `examples/hand_written_guide.rs` |
+//! | a guide that samples inside the plate of records, as in a VAE | [`Amortised`](crate::guides::Amortised), as in `examples/vae.rs` |
 //! | `init_to_median`, `init_to_value`, `init_to_feasible` | [`DpVi::start_at`](crate::DpVi::start_at) |
 //! | `guide.sample_posterior` | [`Posterior::draws`](crate::Posterior::draws) |
 //! | clipped gradients of the guide's parameters, each with its share of prior and entropy | [`Gradients::VanillaWithPrior`](crate::Gradients::VanillaWithPrior), for comparison |

@@ -4,11 +4,15 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{Poisson, Seed};
-use dp_vi::{
-    AdaDp, AutoDelta, AutoGuideList, AutoLowRankMultivariateNormal, AutoMultivariateNormal, AutoNormal,
-    Clipping, DpVi, Draws, Guide, HandWritten, PrivacyNoise, Quantile, ScaleByName, ScaleBySchedule,
-    Schedule, Sensitive, Transformation, ada_grad, adam, momentum, rms_prop, sgd, yogi,
+use dp_vi::guides::{
+    AutoDelta, AutoGuideList, AutoLowRankMultivariateNormal, AutoMultivariateNormal, AutoNormal, Guide,
+    HandWritten,
 };
+use dp_vi::optimiser::{
+    AdaDp, ScaleByName, ScaleBySchedule, Schedule, Transformation, ada_grad, adam, momentum, rms_prop, sgd,
+    yogi,
+};
+use dp_vi::{Clipping, DpVi, Draws, PrivacyNoise, Quantile, Sensitive};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Constraint, Ctx, Distribution, Records, Result};
 use ppl_distributions::{Bernoulli, HalfNormal, Normal};

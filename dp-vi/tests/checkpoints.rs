@@ -2,9 +2,11 @@
 
 use dp_accountant::{Budget, FileLedger, Ledger, Relation, Sampling};
 use dp_sampler::{BallsInBins, FullBatch, Poisson, Seed, Shuffle, Subsampling, WithReplacement};
+use dp_vi::guides::AutoNormal;
+use dp_vi::optimiser::{AdaDp, Schedule, adam, momentum, yogi};
 use dp_vi::{
-    AdaDp, AutoNormal, Checkpoint, Clipping, Correction, DpVi, Draws, Error, Fit, PrivateStart, Progress,
-    Quantile, RecordWeights, Schedule, Sensitive, adam, momentum, yogi,
+    Checkpoint, Clipping, Correction, DpVi, Draws, Error, Fit, PrivateStart, Progress, Quantile,
+    RecordWeights, Sensitive,
 };
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Records};

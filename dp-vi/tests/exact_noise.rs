@@ -2,9 +2,9 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{BallsInBins, FullBatch, Poisson, Seed, WithReplacement};
+use dp_vi::guides::AutoNormal;
 use dp_vi::{
-    AutoNormal, Clipping, Correction, DpVi, Fit, PrivacyNoise, PrivateStart, Quantile, RecordWeights,
-    Sensitive,
+    Clipping, Correction, DpVi, Fit, PrivacyNoise, PrivateStart, Quantile, RecordWeights, Sensitive,
 };
 use ndarray::Array1;
 use ppl_core::Records;

@@ -2,7 +2,9 @@
 
 use dp_accountant::{Accountant, Budget, Relation};
 use dp_sampler::{FixedSize, FullBatch, Poisson, Seed};
-use dp_vi::{AutoNormal, DpVi, Fit, Schedule, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::optimiser::Schedule;
+use dp_vi::{DpVi, Fit, Sensitive};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Constraint, Ctx, Distribution, Records, Result};
 use ppl_distributions::{Bernoulli, HalfNormal, Normal};
@@ -362,12 +364,12 @@ fn errors_do_not_quote_the_records_or_their_number() {
 #[test]
 fn a_guide_that_does_not_fit_is_an_error() {
     struct Broken(u8);
-    impl dp_vi::Guide for Broken {
+    impl dp_vi::guides::Guide for Broken {
         fn build<'g>(
             &self,
-            target: dp_vi::GuideTarget<'_, 'g>,
+            target: dp_vi::guides::GuideTarget<'_, 'g>,
             noise: &mut ppl_core::Noise<'g>,
-        ) -> dp_vi::Result<dp_vi::GuideProgram<'g>> {
+        ) -> dp_vi::Result<dp_vi::guides::GuideProgram<'g>> {
             let mut program = AutoNormal::new().build(target, noise)?;
             match self.0 {
                 0 => drop(program.values.pop()),

@@ -2,9 +2,9 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{FullBatch, Seed};
-use dp_vi::{
-    AutoNormal, Clipping, Correction, DpVi, Fit, Gradients, PrivacyNoise, RecordWeights, Schedule, Sensitive,
-};
+use dp_vi::guides::AutoNormal;
+use dp_vi::optimiser::Schedule;
+use dp_vi::{Clipping, Correction, DpVi, Fit, Gradients, PrivacyNoise, RecordWeights, Sensitive};
 use ppl_core::Records;
 
 use crate::common::{BUDGET, logistic, people};

@@ -2,10 +2,12 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{FullBatch, Seed};
-use dp_vi::{
-    AutoDelta, AutoGuideList, AutoLowRankMultivariateNormal, AutoMultivariateNormal, AutoNormal, DpVi, Draws,
-    Guide, HandWritten, PrivateStart, Schedule, Sensitive, Start,
+use dp_vi::guides::{
+    AutoDelta, AutoGuideList, AutoLowRankMultivariateNormal, AutoMultivariateNormal, AutoNormal, Guide,
+    HandWritten,
 };
+use dp_vi::optimiser::Schedule;
+use dp_vi::{DpVi, Draws, PrivateStart, Sensitive, Start};
 use ndarray::{Array1, Array2, ArrayD, arr0, arr1, arr2};
 use ppl_core::{Column, Constraint, Ctx, Distribution, Predictive, Records, Result};
 use ppl_distributions::{

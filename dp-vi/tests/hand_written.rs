@@ -1,7 +1,8 @@
 //! Guides written by hand: what they find, and what they are told when they do not fit.
 
 use dp_sampler::{FullBatch, Seed};
-use dp_vi::{AutoGuideList, AutoNormal, DpVi, HandWritten, Sensitive, Start};
+use dp_vi::guides::{AutoGuideList, AutoNormal, HandWritten};
+use dp_vi::{DpVi, Sensitive, Start};
 use ndarray::arr1;
 use ppl_core::{Constraint, Ctx, Distribution, Model, Records, Result, handlers};
 use ppl_distributions::{
@@ -130,7 +131,7 @@ fn every_mistake_has_its_message() {
 #[test]
 fn parameters_of_the_model_are_points() {
     let declared = with(true, true, |ctx| ctx.param("shift", 3.0, Constraint::Positive).map(|_| ()));
-    let fits = |guide: Box<dyn dp_vi::Guide>| {
+    let fits = |guide: Box<dyn dp_vi::guides::Guide>| {
         let vi = DpVi::new(model, guide)
             .without_privacy()
             .subsample(FullBatch)
@@ -241,7 +242,7 @@ fn many_families_serve_as_guides() {
         let tril = ctx.param("tril", ndarray::arr2(&[[0.5, 0.0], [0.0, 0.5]]), Constraint::LowerCholesky)?;
         ctx.sample("w", MultivariateNormal::from_cholesky(0.0, tril)).map(|_| ())
     }
-    let fit = |guide: Box<dyn dp_vi::Guide>| {
+    let fit = |guide: Box<dyn dp_vi::guides::Guide>| {
         let vi = DpVi::new(model, guide)
             .without_privacy()
             .subsample(FullBatch)

@@ -2,7 +2,8 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{Poisson, Seed};
-use dp_vi::{AutoNormal, Correction, DpVi, Fit, Posterior, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::{Correction, DpVi, Fit, Posterior, Sensitive};
 use ppl_core::{Ctx, Distribution, Records, Result};
 use ppl_distributions::{Bernoulli, Normal};
 

@@ -2,8 +2,9 @@
 
 use dp_accountant::{Budget, Ledger, Relation};
 use dp_sampler::{BallsInBins, FullBatch, Poisson, Seed, Subsampling};
+use dp_vi::guides::AutoNormal;
 use dp_vi::{
-    AutoNormal, Checkpoint, Clipping, DpVi, PrivacyNoise, PrivateGradient, PrivateStart, Progress, Quantile,
+    Checkpoint, Clipping, DpVi, PrivacyNoise, PrivateGradient, PrivateStart, Progress, Quantile,
     RecordWeights, Sensitive,
 };
 use ndarray::{Array1, Array2};

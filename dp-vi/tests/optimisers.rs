@@ -1,6 +1,6 @@
 //! Optimisers: against optax, against their formulas written out as sums, and interrupted at every step.
 
-use dp_vi::{
+use dp_vi::optimiser::{
     AdaDp, Momentum, ParameterLayout, SavedState, ScaleByAdaGrad, ScaleByAdam, ScaleByName, ScaleByRms,
     ScaleBySchedule, ScaleByYogi, Schedule, StepIndex, Transformation, ada_grad, adam, momentum, rms_prop,
     sgd, yogi,

@@ -5,7 +5,8 @@ use dp_accountant::{
     calibrate_noise_multiplier,
 };
 use dp_sampler::{BallsInBins, FixedSize, FullBatch, Poisson, Seed, Shuffle, Subsampling, WithReplacement};
-use dp_vi::{AutoNormal, Correction, DpVi, Fit, PrivateGradient, PrivateStart, Progress, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::{Correction, DpVi, Fit, PrivateGradient, PrivateStart, Progress, Sensitive};
 use ndarray::arr0;
 use ppl_core::{Column, Ctx, Distribution, Graph, Record, RecordGradient, Records, Result};
 use ppl_distributions::{Bernoulli, Normal};

@@ -2,9 +2,10 @@
 
 use dp_accountant::{Budget, Ledger, Relation};
 use dp_sampler::{FixedSize, Poisson, Scheme, Seed};
+use dp_vi::guides::AutoNormal;
 use dp_vi::{
-    AutoNormal, Clipping, Correction, CurvatureShape, DpVi, Draws, PrivacyPlan, PrivateStart, Quantile,
-    RecordWeights, Sensitive,
+    Clipping, Correction, CurvatureShape, DpVi, Draws, PrivacyPlan, PrivateStart, Quantile, RecordWeights,
+    Sensitive,
 };
 use ndarray::{Array1, Array2, arr0};
 use ppl_core::{Column, Ctx, Distribution, Records, Result, Schema, Shape};
@@ -233,7 +234,7 @@ fn a_private_start_is_paid_for() {
                 .budget(budget(1.0, relation))
                 .clip_norm(1.0)
                 // Too slow to get anywhere, so that the outcome tells the start.
-                .schedule(dp_vi::Schedule::Constant(1e-6))
+                .schedule(dp_vi::optimiser::Schedule::Constant(1e-6))
                 .steps(5)
                 .start_from(start)
                 .seed(Seed::for_tests(6))

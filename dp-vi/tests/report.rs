@@ -2,7 +2,8 @@
 
 use dp_accountant::{Accountant, Budget, Ledger, Relation};
 use dp_sampler::{BallsInBins, FixedSize, FullBatch, Poisson, Shuffle};
-use dp_vi::{AutoNormal, DpVi, Fit, PrivacyNoise, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::{DpVi, Fit, PrivacyNoise, Sensitive};
 use ppl_core::{Ctx, Records, Result};
 use ppl_distributions::Normal;
 use std::ops::ControlFlow;

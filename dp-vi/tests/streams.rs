@@ -9,9 +9,10 @@ use dp_sampler::record::{self, Used};
 use dp_sampler::{
     BallsInBins, FixedSize, FullBatch, Poisson, Purpose, Seed, Shuffle, Streams, Subsampling, WithReplacement,
 };
+use dp_vi::guides::{Amortised, AutoNormal};
+use dp_vi::summaries::{Histogram, Summaries};
 use dp_vi::{
-    Amortised, AutoNormal, Clipping, Correction, DpVi, Draws, Histogram, PrivacyNoise, PrivateStart,
-    Quantile, RecordWeights, Sensitive, Summaries,
+    Clipping, Correction, DpVi, Draws, PrivacyNoise, PrivateStart, Quantile, RecordWeights, Sensitive,
 };
 use ndarray::Array1;
 use ppl_core::{Constraint, Ctx, Records, Result};
@@ -332,7 +333,7 @@ fn no_word_is_used_for_two_summaries() {
             }
             2 => assert!(summaries.mean("age", (0.0, 100.0), 10.0, &mut ledger).unwrap().noise > 0.0),
             _ => {
-                let range = dp_vi::Range::new(0.0, 128.0, 5).unwrap();
+                let range = dp_vi::summaries::Range::new(0.0, 128.0, 5).unwrap();
                 assert_eq!(summaries.quantile("age", 0.5, range, 10.0, &mut ledger).unwrap().resolution, 2.0);
             }
         }

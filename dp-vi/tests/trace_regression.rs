@@ -2,7 +2,8 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{FullBatch, Seed};
-use dp_vi::{AutoNormal, Correction, DpVi, Error, Fit, Gradients, PrivacyNoise, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::{Correction, DpVi, Error, Fit, Gradients, PrivacyNoise, Sensitive};
 use ppl_core::{Ctx, Distribution, Records, Result, Schema, Shape};
 use ppl_distributions::{Bernoulli, Normal};
 use std::ops::ControlFlow;

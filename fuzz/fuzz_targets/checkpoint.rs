@@ -5,7 +5,8 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{FullBatch, Seed};
-use dp_vi::{AutoNormal, Checkpoint, DpVi, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::{Checkpoint, DpVi, Sensitive};
 use libfuzzer_sys::fuzz_target;
 use ndarray::Array1;
 use ppl_core::{Ctx, Records, Result};

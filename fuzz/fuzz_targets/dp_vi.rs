@@ -5,7 +5,9 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{FullBatch, Seed};
-use dp_vi::{AutoNormal, Clipping, DpVi, Draws, Quantile, Schedule, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::optimiser::Schedule;
+use dp_vi::{Clipping, DpVi, Draws, Quantile, Sensitive};
 use libfuzzer_sys::fuzz_target;
 use ndarray::Array2;
 use ppl_core::{Column, Ctx, Distribution, Records, Result};

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::Poisson;
-use dp_vi::{
-    AutoNormal, Clipping, Correction, DpVi, Draws, PrivacyNoise, Quantile, RecordWeights, Schedule, Sensitive,
-};
+use dp_vi::guides::AutoNormal;
+use dp_vi::optimiser::Schedule;
+use dp_vi::{Clipping, Correction, DpVi, Draws, PrivacyNoise, Quantile, RecordWeights, Sensitive};
 use ppl_core::{Ctx, Graph, Model, RecordGradient, Records, Unconstrained, trace};
 
 use super::data::{normals, seed};

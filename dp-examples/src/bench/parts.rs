@@ -3,7 +3,8 @@
 use std::hint::black_box;
 
 use dp_sampler::{GaussianNoise, NoiseSource, Poisson, Subsampler, Subsampling};
-use dp_vi::{ClipNorm, ParameterLayout, ScaleByAdam, StepIndex, Transformation};
+use dp_vi::ClipNorm;
+use dp_vi::optimiser::{ParameterLayout, ScaleByAdam, StepIndex, Transformation};
 use ppl_core::{Graph, Plan, Program, Record, RecordGradient, Records, Scalar};
 use serde::Serialize;
 

@@ -9,8 +9,9 @@ use std::time::Instant;
 use dp_sampler::{
     GaussianNoise, GridGaussianNoise, NoiseSource, Poisson, PoissonSampler, Purpose, Subsampler, Subsampling,
 };
-use dp_vi::{
-    Chain, ClipNorm, ParameterLayout, ScaleByAdam, ScaleBySchedule, Schedule, StepIndex, Transformation,
+use dp_vi::ClipNorm;
+use dp_vi::optimiser::{
+    Chain, ParameterLayout, ScaleByAdam, ScaleBySchedule, Schedule, StepIndex, Transformation,
 };
 use ndarray::Array2;
 use ppl_core::{Column, Graph, InputId, Record, RecordGradient, Records, Scalar, Schema, Var};

@@ -10,7 +10,8 @@ use dp_examples::bench::{Failure, Stopwatch};
 use dp_examples::logistic::model;
 use dp_examples::program::run;
 use dp_sampler::{Poisson, Seed, Subsampler, Subsampling};
-use dp_vi::{AutoNormal, ClipNorm, Correction, DpVi, Draws, RecordWeights, Sensitive, Training};
+use dp_vi::guides::AutoNormal;
+use dp_vi::{ClipNorm, Correction, DpVi, Draws, RecordWeights, Sensitive, Training};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Graph, RecordGradient, Records, Unconstrained, trace};
 

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use dp_sampler::{Purpose, Seed};
-use dp_vi::{AutoNormal, Clipping, Correction, DpVi, RecordWeights, Schedule};
+use dp_vi::guides::AutoNormal;
+use dp_vi::optimiser::Schedule;
+use dp_vi::{Clipping, Correction, DpVi, RecordWeights};
 use ndarray::{Array1, Array2, Axis};
 
 use super::{Failure, Outcome, Protocol, Run};

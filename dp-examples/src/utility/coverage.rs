@@ -1,7 +1,8 @@
 //! How often the intervals of a private posterior hold the true weights.
 
 use dp_sampler::Seed;
-use dp_vi::{AutoNormal, DpVi};
+use dp_vi::DpVi;
+use dp_vi::guides::AutoNormal;
 
 use super::logistic::Reference;
 use super::{Failure, Outcome, Protocol, Run};

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use dp_sampler::Seed;
-use dp_vi::{AutoNormal, Clipping, Correction, DpVi, RecordWeights, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::{Clipping, Correction, DpVi, RecordWeights, Sensitive};
 use ndarray::Array2;
 use ppl_core::{Column, Ctx, Distribution, Records};
 use ppl_distributions::{Bernoulli, Normal};

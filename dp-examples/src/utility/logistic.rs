@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use dp_sampler::Seed;
-use dp_vi::{AutoNormal, DpVi};
+use dp_vi::DpVi;
+use dp_vi::guides::AutoNormal;
 use ndarray::{Array1, Array2};
 
 use super::files::features_and_labels;

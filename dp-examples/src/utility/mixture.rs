@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dp_sampler::{Purpose, Seed};
-use dp_vi::{AutoNormal, Clipping, DpVi, PrivateStart, Quantile, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::{Clipping, DpVi, PrivateStart, Quantile, Sensitive};
 use ndarray::{Array1, Array2, ArrayD};
 use ppl_core::{
     Column, Constraint, Ctx, Distribution, Error, Noise, Parameter, Records, Result as CoreResult, Shape,

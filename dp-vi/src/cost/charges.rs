@@ -132,7 +132,8 @@ impl Charges {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AutoNormal, DpVi};
+    use crate::DpVi;
+    use crate::guides::AutoNormal;
     use dp_sampler::{BallsInBins, FixedSize, FullBatch, Poisson, Shuffle, Subsampling, WithReplacement};
     use ppl_core::{Ctx, Schema, Shape};
     use ppl_distributions::Normal;

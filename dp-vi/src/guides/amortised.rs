@@ -51,7 +51,8 @@ use std::rc::Rc;
 /// Kingma, Welling 2014, arXiv 1312.6114 (auto-encoding variational Bayes).
 ///
 /// ```
-/// use dp_vi::{Amortised, AutoNormal, DpVi, Sensitive};
+/// use dp_vi::guides::{Amortised, AutoNormal};
+/// use dp_vi::{DpVi, Sensitive};
 /// use ppl_core::{Constraint, Ctx, Records, Result};
 /// use ppl_distributions::Normal;
 ///
@@ -220,8 +221,9 @@ impl<'g> Handler<'g> for Decoder<'g> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guides::AutoNormal;
     use crate::wall::gradient::PrivateGradient;
-    use crate::{AutoNormal, DpVi, Gradients, PrivacyNoise, Sensitive};
+    use crate::{DpVi, Gradients, PrivacyNoise, Sensitive};
     use dp_accountant::{Budget, Relation};
     use dp_sampler::{FullBatch, Seed};
     use ndarray::{Array1, Array2};

@@ -21,7 +21,8 @@ use ppl_core::{Noise, SiteKind};
 ///
 /// ```
 /// # use dp_sampler::FullBatch;
-/// # use dp_vi::{AutoDelta, DpVi, Draws, Sensitive};
+/// # use dp_vi::guides::AutoDelta;
+/// # use dp_vi::{DpVi, Draws, Sensitive};
 /// # use ppl_core::{Ctx, Records};
 /// # use ppl_distributions::Normal;
 /// fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {

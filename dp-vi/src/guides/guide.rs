@@ -207,10 +207,10 @@ impl Marginal {
 /// A draw is a function of the parameters and of standard noise, so gradients flow through it. The noise is normal, or uniform; of a mirrored
 /// pair of draws one has `z` or `u`, the other `−z` or `1 − u`, which is noise of the same distribution: the mean over both is right for any guide.
 ///
-/// There are [`AutoNormal`](crate::AutoNormal), [`AutoMultivariateNormal`](crate::AutoMultivariateNormal),
-/// [`AutoLowRankMultivariateNormal`](crate::AutoLowRankMultivariateNormal), [`AutoDelta`](crate::AutoDelta) and
-/// [`AutoLaplace`](crate::AutoLaplace), made from the model;
-/// [`AutoGuideList`](crate::AutoGuideList), which splits the sites between several; and [`HandWritten`](crate::HandWritten), a function like
+/// There are [`AutoNormal`](crate::guides::AutoNormal), [`AutoMultivariateNormal`](crate::guides::AutoMultivariateNormal),
+/// [`AutoLowRankMultivariateNormal`](crate::guides::AutoLowRankMultivariateNormal), [`AutoDelta`](crate::guides::AutoDelta) and
+/// [`AutoLaplace`](crate::guides::AutoLaplace), made from the model;
+/// [`AutoGuideList`](crate::guides::AutoGuideList), which splits the sites between several; and [`HandWritten`](crate::guides::HandWritten), a function like
 /// the model.
 ///
 /// # Privacy
@@ -233,7 +233,7 @@ pub trait Guide {
         true
     }
 
-    /// Whether the posterior is a normal around where this guide ends, with the curvature there; see [`AutoLaplace`](crate::AutoLaplace).
+    /// Whether the posterior is a normal around where this guide ends, with the curvature there; see [`AutoLaplace`](crate::guides::AutoLaplace).
     fn wants_curvature(&self) -> bool {
         false
     }

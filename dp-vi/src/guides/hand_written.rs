@@ -30,7 +30,8 @@ use std::rc::Rc;
 ///
 /// ```
 /// # use dp_sampler::FullBatch;
-/// # use dp_vi::{DpVi, HandWritten, Sensitive};
+/// # use dp_vi::guides::HandWritten;
+/// # use dp_vi::{DpVi, Sensitive};
 /// # use ppl_core::{Constraint, Ctx, Records, Result};
 /// # use ppl_distributions::{Gamma, Poisson};
 /// fn model(ctx: &mut Ctx) -> Result<()> {

@@ -16,13 +16,14 @@ use ppl_core::Noise;
 /// Without privacy `H` is taken from all records, once, when the run [ends](crate::Training::finish). With a budget second derivatives have to be paid
 /// for: `H` is then that of the [correction](crate::Correction), which also knows of the privacy noise, so the run needs one, and
 /// records must touch every latent value. What has no correction (a likelihood that is no generalised linear term, say) is refused, and so is a
-/// value that no record touches: give it a guide of its own in an [`AutoGuideList`](crate::AutoGuideList), with
-/// [`AutoDelta::unconstrained`](crate::AutoDelta::unconstrained) for the others.
+/// value that no record touches: give it a guide of its own in an [`AutoGuideList`](crate::guides::AutoGuideList), with
+/// [`AutoDelta::unconstrained`](crate::guides::AutoDelta::unconstrained) for the others.
 ///
 /// [`Fit::uncorrected`](crate::Fit::uncorrected) has the points.
 ///
 /// ```
-/// # use dp_vi::{AutoLaplace, DpVi, Draws, Sensitive};
+/// # use dp_vi::guides::AutoLaplace;
+/// # use dp_vi::{DpVi, Draws, Sensitive};
 /// # use ppl_core::{Ctx, Records};
 /// # use ppl_distributions::Normal;
 /// fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {

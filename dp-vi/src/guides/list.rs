@@ -11,7 +11,7 @@ use ppl_core::Noise;
 /// ```
 ///
 /// ```
-/// use dp_vi::{AutoDelta, AutoGuideList, AutoMultivariateNormal, AutoNormal};
+/// use dp_vi::guides::{AutoDelta, AutoGuideList, AutoMultivariateNormal, AutoNormal};
 /// // The weights with their correlations, a point for the spread, independent normals for everything else.
 /// let guide = AutoGuideList::new(AutoNormal::new())
 ///     .with(["w", "b"], AutoMultivariateNormal::new())
@@ -19,7 +19,7 @@ use ppl_core::Noise;
 /// # let _ = guide;
 /// ```
 ///
-/// A [`HandWritten`](crate::HandWritten) one samples just the sites that it is named for.
+/// A [`HandWritten`](crate::guides::HandWritten) one samples just the sites that it is named for.
 pub struct AutoGuideList {
     parts: Vec<(Vec<String>, Box<dyn Guide>)>,
     rest: Box<dyn Guide>,

@@ -17,7 +17,7 @@ use std::f64::consts::PI;
 /// entropy = Σ log_scale + ½ ln det(I_r + Vᵀ V) + ½ n ln(2πe)                   by the determinant lemma
 /// ```
 ///
-/// A step costs `O(n r + r³)` beside the work on the records, where [`AutoMultivariateNormal`](crate::AutoMultivariateNormal) costs `O(n²)`. It starts
+/// A step costs `O(n r + r³)` beside the work on the records, where [`AutoMultivariateNormal`](crate::guides::AutoMultivariateNormal) costs `O(n²)`. It starts
 /// with small factors, a tenth of the scales: at `V = 0` the gradient with respect to `V` vanishes.
 ///
 /// The form is that of NumPyro's guide of this name.

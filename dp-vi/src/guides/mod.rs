@@ -1,4 +1,4 @@
-//! The guides there are, one a file.
+//! What a guide is, and those there are, one a file.
 //!
 //! | guide | `u`, for standard normal `z` | parameters for `n` elements |
 //! |---|---|---|
@@ -23,7 +23,9 @@ mod normal;
 #[cfg(test)]
 mod tests;
 
+pub use amortised::Amortised;
 pub use delta::AutoDelta;
+pub use guide::{Guide, GuideParameter, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
 pub use hand_written::HandWritten;
 pub use laplace::AutoLaplace;
 pub use list::AutoGuideList;
@@ -32,7 +34,7 @@ pub use multivariate_normal::AutoMultivariateNormal;
 pub use normal::AutoNormal;
 
 use crate::error::{Error, Result};
-use crate::guides::guide::{GuideProgram, GuideSite};
+
 use ppl_core::Var;
 
 /// `½ ln(2πe)`, the entropy of a standard normal.

@@ -24,7 +24,8 @@ use ppl_core::{Graph, Noise, NoiseKind, Var};
 ///
 /// ```
 /// # use dp_sampler::FullBatch;
-/// # use dp_vi::{AutoMultivariateNormal, AutoNormal, DpVi, Sensitive};
+/// # use dp_vi::guides::{AutoMultivariateNormal, AutoNormal};
+/// # use dp_vi::{DpVi, Sensitive};
 /// # use ppl_core::{Ctx, Records};
 /// # use ppl_distributions::Normal;
 /// // Only the sum of both is observed, so they are nearly opposite.

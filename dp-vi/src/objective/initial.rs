@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 /// None of these looks at the records. A [`PrivateStart`](crate::PrivateStart) does, and comes after: what it chooses replaces what is said here.
 ///
 /// ```
-/// use dp_vi::{AutoNormal, DpVi, Start};
+/// use dp_vi::guides::AutoNormal;
+/// use dp_vi::{DpVi, Start};
 /// use ndarray::arr1;
 /// # fn model(_: &mut ppl_core::Ctx) -> ppl_core::Result<()> { Ok(()) }
 /// let vi = DpVi::new(model, AutoNormal::new()).start_at(Start::values([("w", arr1(&[0.5, -0.5]).into_dyn())]));

@@ -19,7 +19,7 @@ use ppl_core::Scalar;
 /// Rates and decisions depend on released gradients alone: post-processing.
 ///
 /// ```
-/// use dp_vi::{AdaDp, ParameterLayout, StepIndex, Transformation};
+/// use dp_vi::optimiser::{AdaDp, ParameterLayout, StepIndex, Transformation};
 /// let mut optimiser = AdaDp::<f64>::new(1e-3, 0.1)?;
 /// optimiser.init(&ParameterLayout::flat(1))?;
 /// let mut x = [0.0];

@@ -13,7 +13,7 @@ use ppl_core::Scalar;
 /// ```
 ///
 /// ```
-/// use dp_vi::{ParameterLayout, ScaleByAdam, ScaleBySchedule, Schedule, StepIndex, Transformation};
+/// use dp_vi::optimiser::{ParameterLayout, ScaleByAdam, ScaleBySchedule, Schedule, StepIndex, Transformation};
 /// let mut adam = ScaleByAdam::<f64>::new().then(ScaleBySchedule::new(Schedule::Constant(0.05))?);
 /// adam.init(&ParameterLayout::flat(1))?;
 /// let mut x = [0.0];

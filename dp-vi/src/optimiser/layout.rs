@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Names of parameters and where each one's numbers lie in the flat list of all.
 ///
 /// ```
-/// use dp_vi::ParameterLayout;
+/// use dp_vi::optimiser::ParameterLayout;
 /// let layout = ParameterLayout::new([("loc", 3), ("log_scale", 3)]);
 /// assert_eq!(layout.elements(), 6);
 /// assert_eq!(layout.iter().nth(1), Some(("log_scale", 3..6)));
@@ -55,7 +55,7 @@ impl ParameterLayout {
 /// for a site `w` are called `guide/w/loc`, `guide/w/log_scale` and so on.
 ///
 /// ```
-/// use dp_vi::{ParameterLayout, ScaleByName, StepIndex, Transformation};
+/// use dp_vi::optimiser::{ParameterLayout, ScaleByName, StepIndex, Transformation};
 /// let mut rates = ScaleByName::new([("guide/", 0.5), ("guide/w/log_scale", 0.125)])?;
 /// let layout = ParameterLayout::new([("guide/w/loc", 2), ("guide/w/log_scale", 1)]);
 /// Transformation::<f64>::init(&mut rates, &layout)?;

@@ -58,7 +58,7 @@ pub struct StepIndex {
 /// The sign of every element, times a rate:
 ///
 /// ```
-/// use dp_vi::{ParameterLayout, SavedState, Schedule, ScaleBySchedule, StepIndex, Transformation, Update};
+/// use dp_vi::optimiser::{ParameterLayout, SavedState, Schedule, ScaleBySchedule, StepIndex, Transformation, Update};
 ///
 /// struct Sign;
 ///

@@ -20,7 +20,7 @@ pub fn sgd(schedule: Schedule) -> Result<ScaleBySchedule> {
 /// If the rate is not positive and finite, or the decay not at least 0 and below 1.
 ///
 /// ```
-/// use dp_vi::{Schedule, Transformation, momentum};
+/// use dp_vi::optimiser::{Schedule, Transformation, momentum};
 /// let optimiser = momentum(0.9, Schedule::Constant(0.01))?;
 /// assert_eq!(optimiser.describe(), "momentum 0.9, rate Constant(0.01)");
 /// # Ok::<(), dp_vi::Error>(())

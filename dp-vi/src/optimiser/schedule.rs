@@ -17,7 +17,7 @@ use ppl_core::Scalar;
 /// ```
 ///
 /// ```
-/// use dp_vi::Schedule;
+/// use dp_vi::optimiser::Schedule;
 /// let schedule = Schedule::Step { rate: 0.5, factor: 0.1, every: 100 };
 /// assert_eq!([0, 99, 100].map(|step| schedule.at(step, 1000)), [0.5, 0.5, 0.05]);
 /// ```

@@ -6,7 +6,7 @@ use ppl_core::Scalar;
 /// Numbers that stages have saved, taken back in the same order.
 ///
 /// ```
-/// use dp_vi::SavedState;
+/// use dp_vi::optimiser::SavedState;
 /// let mut state = SavedState::new(&[1.0, 2.0, 3.0]);
 /// assert_eq!(state.take(2)?, [1.0, 2.0]);
 /// assert!(state.take(2).is_err());

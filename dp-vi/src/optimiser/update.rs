@@ -30,7 +30,7 @@ impl<'a, T: Scalar> Update<'a, T> {
     /// The values, for reading and writing.
     ///
     /// ```
-    /// use dp_vi::Update;
+    /// use dp_vi::optimiser::Update;
     /// let mut numbers = [1.0, -2.0];
     /// let mut update = Update::new(&mut numbers);
     /// update.scale(3.0);

@@ -82,7 +82,7 @@ impl Posterior {
     }
 
     /// Posterior means of all sites, by name: a point for [`log_density`](ppl_core::log_density) or
-    /// [`Summaries::log_likelihood`](crate::Summaries::log_likelihood).
+    /// [`Summaries::log_likelihood`](crate::summaries::Summaries::log_likelihood).
     ///
     /// The mean of a site with a set of its own (a simplex, say) is found number by number. Where the set is not convex, such as that of the
     /// Cholesky factors of correlation matrices, it need not be one of its points.
@@ -132,7 +132,8 @@ impl Posterior {
     ///
     /// ```
     /// # use dp_sampler::{FullBatch, Seed};
-    /// # use dp_vi::{AutoNormal, DpVi, Sensitive};
+    /// # use dp_vi::guides::AutoNormal;
+    /// # use dp_vi::{DpVi, Sensitive};
     /// # use ppl_core::{Ctx, Predictive, Records};
     /// # use ppl_distributions::Normal;
     /// # fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {

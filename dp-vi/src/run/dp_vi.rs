@@ -54,7 +54,7 @@ use std::path::PathBuf;
 ///
 /// # Privacy
 /// `σ` is calibrated so that all releases together stay within the budget; the events come from the sampler and the
-/// mechanism themselves, and are debited from a ledger before the first step. See [`PrivacyReport`].
+/// mechanism themselves, and are debited from a ledger before the first step. See [`PrivacyReport`](crate::PrivacyReport).
 ///
 /// Batches, noise and choices that are not drawn exactly as they are accounted for, but within a proven total variation distance τ of it, take
 /// `(1 + e^ε) τ` of δ, and `σ` is calibrated to the rest ([`PrivacyPlan::delta_of_deviations`]). Samplers of which nothing is proven are
@@ -252,7 +252,8 @@ impl<M, G, S> DpVi<M, G, S> {
     ///
     /// ```
     /// # use dp_accountant::{Budget, Relation};
-    /// # use dp_vi::{AutoNormal, DpVi, Sensitive};
+    /// # use dp_vi::guides::AutoNormal;
+    /// # use dp_vi::{DpVi, Sensitive};
     /// # use ppl_core::{Ctx, Records};
     /// # use ppl_distributions::Normal;
     /// # fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
@@ -292,7 +293,8 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     ///
     /// ```
     /// use dp_accountant::{Budget, Relation};
-    /// use dp_vi::{AutoNormal, DpVi};
+    /// use dp_vi::guides::AutoNormal;
+    /// use dp_vi::DpVi;
     /// use ppl_core::{Ctx, Distribution, Schema};
     /// use ppl_distributions::{Bernoulli, Normal};
     ///

@@ -66,7 +66,8 @@ impl<M, G, S> DpVi<M, G, S> {
     /// [checkpoint](Self::checkpoint) it can be resumed.
     ///
     /// ```
-    /// # use dp_vi::{AutoNormal, DpVi, Sensitive};
+    /// # use dp_vi::guides::AutoNormal;
+    /// # use dp_vi::{DpVi, Sensitive};
     /// # use ppl_core::{Ctx, Records};
     /// # use ppl_distributions::Normal;
     /// # use dp_sampler::FullBatch;

@@ -3,7 +3,7 @@
 /// One number of each record: a column, or one element of a column of arrays.
 ///
 /// ```
-/// use dp_vi::Field;
+/// use dp_vi::summaries::Field;
 /// assert_eq!(Field::from("age"), Field::new("age", 0));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,7 +21,9 @@ impl Summaries<'_> {
     /// ```
     /// use dp_accountant::{Budget, Ledger, Relation};
     /// use dp_sampler::Seed;
-    /// use dp_vi::{AutoNormal, DpVi, Sensitive, Summaries};
+    /// use dp_vi::guides::AutoNormal;
+    /// use dp_vi::summaries::Summaries;
+    /// use dp_vi::{DpVi, Sensitive};
     /// use ppl_core::{Ctx, Records};
     /// use ppl_distributions::Normal;
     ///

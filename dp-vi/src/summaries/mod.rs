@@ -23,7 +23,8 @@ use ppl_core::Records;
 /// ```
 /// use dp_accountant::{Budget, Ledger, Relation};
 /// use dp_sampler::Seed;
-/// use dp_vi::{Range, Sensitive, Summaries};
+/// use dp_vi::summaries::{Range, Summaries};
+/// use dp_vi::Sensitive;
 /// use ppl_core::Records;
 ///
 /// let ages: Vec<f64> = (0..2000).map(|k| 20.0 + f64::from(k % 50)).collect();

@@ -8,7 +8,7 @@ use dp_accountant::{Purse, Relation};
 /// A public range, halved a number of times.
 ///
 /// ```
-/// use dp_vi::Range;
+/// use dp_vi::summaries::Range;
 /// let range = Range::new(0.0, 64.0, 5)?; // to 64/2⁵ = 2
 /// assert_eq!(range.width(), 2.0);
 /// # Ok::<(), dp_vi::Error>(())

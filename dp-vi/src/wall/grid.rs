@@ -23,7 +23,7 @@ use std::fmt;
 /// 1. *Each record has one contribution.* What is computed for a record, its clipped gradient `clip_C(v_i)` included, is a function of its own row
 ///    and of what was released before, to the last bit, whichever other records are in the batch
 ///    ([`RecordGradient::summation_error`]; property tests of `ppl-core`). (Where records have latent values of their own, it is a function of their noise too,
-///    which has the same law whichever other records are there: see [`Amortised`](crate::Amortised).) Its norm is at most `C` ([`ClipNorm`](crate::ClipNorm)). So the
+///    which has the same law whichever other records are there: see [`Amortised`](crate::guides::Amortised).) Its norm is at most `C` ([`ClipNorm`](crate::ClipNorm)). So the
 ///    sums `S` of neighbours in real numbers differ by at most `C` (a record added or removed) or `2C` (replaced).
 /// 2. *The computed sum is near that one*, within `2⁻¹⁵ C`, however it is formed. `ρ` bounds what the additions round, in any order and for any number of threads,
 ///    for each record of a batch of `n`. Batches of `n ≤ L = 2⁻¹⁶/ρ` are summed in tiles. `L` is a hundred million to two billion where each

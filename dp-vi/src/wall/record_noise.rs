@@ -7,7 +7,7 @@ use ppl_core::RecordGradient;
 /// Standard normals for each record of a batch, drawn anew for each release. It is no noise for privacy, and comes from streams of its own.
 ///
 /// The noise goes with the place that a record has in its batch, and that place depends on who else is there. Why this is as good as noise that
-/// belongs to the record is said at [`Amortised`](crate::Amortised); it takes that the noises of all places are independent and have the same
+/// belongs to the record is said at [`Amortised`](crate::guides::Amortised); it takes that the noises of all places are independent and have the same
 /// law, *exactly*, not only as real numbers: each place takes random words of its own, and makes its numbers of them in the same way. Normals are
 /// made in pairs, so a place has an even number of them, of which the last may be left over.
 pub(crate) struct RecordNoise {

@@ -3,7 +3,8 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::Poisson;
-use dp_vi::{AutoNormal, DpVi, Fit, Sensitive};
+use dp_vi::guides::AutoNormal;
+use dp_vi::{DpVi, Fit, Sensitive};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Records, Result};
 use ppl_distributions::{Bernoulli, Normal};

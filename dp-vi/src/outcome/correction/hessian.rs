@@ -109,7 +109,8 @@ impl Hessian {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AutoGuideList, AutoLaplace, AutoNormal, Correction, DpVi, Draws};
+    use crate::guides::{AutoGuideList, AutoLaplace, AutoNormal};
+    use crate::{Correction, DpVi, Draws};
     use dp_accountant::{Budget, Relation};
     use dp_sampler::Seed;
     use ndarray::{Array1, Array2};

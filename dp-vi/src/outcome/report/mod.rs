@@ -16,7 +16,8 @@ use serde::Serialize;
 ///
 /// ```
 /// # use dp_accountant::{Budget, Relation};
-/// # use dp_vi::{AutoNormal, DpVi, Sensitive};
+/// # use dp_vi::guides::AutoNormal;
+/// # use dp_vi::{DpVi, Sensitive};
 /// # use ppl_core::{Ctx, Records};
 /// # use ppl_distributions::Normal;
 /// # fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {

@@ -160,7 +160,8 @@ impl Checkpoint {
 mod tests {
     use super::fingerprint::VERSIONS;
     use super::*;
-    use crate::{AutoNormal, DpVi, Sensitive};
+    use crate::guides::AutoNormal;
+    use crate::{DpVi, Sensitive};
     use dp_sampler::FullBatch;
     use ppl_core::{Ctx, Records};
     use ppl_distributions::Normal;

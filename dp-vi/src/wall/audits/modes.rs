@@ -3,6 +3,7 @@
 
 use crate::cost::pricing::choice_event;
 use crate::cost::pricing::event;
+use crate::guides::AutoNormal;
 use crate::objective::curvature::CurvatureShape;
 use crate::objective::draws::Draws;
 use crate::objective::gradients::Gradients;
@@ -15,7 +16,7 @@ use crate::wall::curvature::CurvatureRelease;
 use crate::wall::gradient::PrivateGradient;
 use crate::wall::grid::PrivacyNoise;
 use crate::wall::sensitive::Sensitive;
-use crate::{AutoNormal, PrivateStart, RecordWeights};
+use crate::{PrivateStart, RecordWeights};
 use dp_accountant::{Accountant, Budget, Certified, Ledger, Relation, Sampling};
 use dp_sampler::{FullBatch, Poisson, Seed};
 use ndarray::{Array1, Array2};

@@ -1,6 +1,8 @@
 //! Audits of sampling schemes that are accounted by more than "each release by itself": how often a record counts, what an epoch is, and
 //! what that tells of a canary.
 
+use crate::DpVi;
+use crate::guides::AutoNormal;
 use crate::objective::draws::Draws;
 use crate::wall::bound::clip::{ClipNorm, Clipping, Rule};
 use crate::wall::bound::quantile::Quantile;
@@ -8,7 +10,6 @@ use crate::wall::gradient::{GaussianSum, PrivateGradient};
 use crate::wall::grid::PrivacyNoise;
 use crate::wall::sensitive::Sensitive;
 use crate::wall::steps::Steps;
-use crate::{AutoNormal, DpVi};
 use dp_accountant::{Accountant, Budget, Composition, Ledger, Relation};
 use dp_sampler::{BallsInBins, FullBatch, Poisson, Seed, Shuffle, Subsampling, WithReplacement};
 use ndarray::Array2;

@@ -2,11 +2,12 @@
 //! sets apart exactly as well as the accountant says — no better, and not much worse?
 
 use crate::cost::pricing::event;
+use crate::guides::AutoNormal;
 use crate::strategies;
 use crate::wall::bound::clip::{ClipNorm, SMALLEST_CLIP_NORM};
 use crate::wall::gradient::{GaussianSum, PrivateGradient};
 use crate::wall::sensitive::Sensitive;
-use crate::{AutoNormal, DpVi, PrivacyNoise};
+use crate::{DpVi, PrivacyNoise};
 use dp_accountant::{Accountant, Mechanism, Relation, Sampling};
 use dp_sampler::{FullBatch, Poisson, Scheme, Seed, Subsampling};
 use ndarray::Array2;

@@ -1,12 +1,12 @@
 use super::*;
 use crate::cost::pricing::event;
+use crate::guides::{AutoNormal, HandWritten};
 use crate::objective::draws::Draws;
 use crate::objective::programs::Objective;
 use crate::objective::weights::RecordWeights;
 use crate::wall::audits::steps::separated_epsilon;
 use crate::wall::gradient::PrivateGradient;
 use crate::wall::sensitive::Sensitive;
-use crate::{AutoNormal, HandWritten};
 use dp_accountant::{Accountant, Relation, Sampling};
 use dp_sampler::{FullBatch, Seed};
 use ndarray::{Array1, Array2};
