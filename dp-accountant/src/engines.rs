@@ -2,7 +2,7 @@
 
 use crate::accountant::DELTA_WIDTH_FACTOR;
 use crate::closed_form::Interval;
-use crate::fourier::{self, Direction, Law};
+use crate::fourier::{self, Direction, Law, Patience};
 use crate::lattice::{self, Ends, Pair, Part, Query};
 use crate::{Certified, Engine, Result};
 
@@ -51,11 +51,7 @@ pub(crate) fn answer(
         Query::Epsilon { .. } => relative_width,
         Query::Delta { .. } => (DELTA_WIDTH_FACTOR * relative_width).min(1.0),
     };
-    let inverted = profile(parts).and_then(|profile| match query {
-        Query::Epsilon { delta } => profile.epsilon(delta, goal),
-        Query::Delta { epsilon } => profile.delta(epsilon, goal),
-    });
-    let inverted = inverted.map(|interval| Proven::new(interval, Engine::FourierInversion));
+    let profile = profile(parts);
     let narrow = |found: &Proven| {
         let Interval { lower, upper } = found.interval;
         // However wide an interval may be: an epsilon without an end and a delta without a beginning say nothing.
@@ -65,8 +61,31 @@ pub(crate) fn answer(
         };
         says_something && upper - lower <= goal * scale
     };
-    if let Some(found) = inverted.filter(narrow) {
-        return found;
+    // First one contour for all losses, then one for each order of magnitude of the largest, then the first again with more patience.
+    let attempts: [&dyn Fn(&fourier::Composition) -> Option<Interval>; 3] = [
+        &|profile| match query {
+            Query::Epsilon { delta } => profile.epsilon(delta, goal, Patience::Little),
+            Query::Delta { epsilon } => profile.delta(epsilon, goal, Patience::Little),
+        },
+        &|profile| match query {
+            Query::Epsilon { delta } => profile.epsilon_by_jumps(delta, goal),
+            Query::Delta { epsilon } => profile.delta_by_jumps(epsilon, goal),
+        },
+        &|profile| match query {
+            Query::Epsilon { delta } => profile.epsilon(delta, goal, Patience::Much),
+            Query::Delta { epsilon } => profile.delta(epsilon, goal, Patience::Much),
+        },
+    ];
+    let mut inverted: Option<Proven> = None;
+    for attempt in attempts {
+        if let Some(interval) = profile.as_ref().and_then(attempt) {
+            let found = Proven::new(interval, Engine::FourierInversion);
+            let found = inverted.map_or(found, |known| known.intersect(found));
+            if narrow(&found) {
+                return found;
+            }
+            inverted = Some(found);
+        }
     }
     let known = known();
     let mut found = inverted.map_or(known, |inverted| known.intersect(inverted));
