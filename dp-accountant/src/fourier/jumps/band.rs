@@ -68,6 +68,14 @@ impl<'a> Band<'a> {
         Self { outline, lower, upper, range, weights }
     }
 
+    /// The band without the points before another first one.
+    #[cfg(test)]
+    pub(super) fn beginning_at(&self, first: usize) -> Self {
+        let mut weights = self.weights[first - self.range.0..].to_vec();
+        weights[0] = 0.0;
+        Self { weights, range: (first, self.range.1), ..*self }
+    }
+
     /// `E[…e^(G + cL)]` from every so many points, for planning.
     pub(super) fn rough(&self, tilt: f64, stride: usize) -> f64 {
         let points = self.outline.points[self.range.0..].iter();

@@ -76,6 +76,8 @@ mod parts;
 mod side;
 mod snapshot;
 mod strip;
+#[cfg(test)]
+mod tests;
 mod transform;
 mod waves;
 

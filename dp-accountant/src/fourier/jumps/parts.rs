@@ -46,7 +46,7 @@ pub(super) struct Plan<'a> {
     /// Roughly the logarithm of the part's moment: the unit in which everything is written.
     log_moment: f64,
     /// The relative error that sums over outcomes may have, as a logarithm.
-    log_share: f64,
+    pub(super) log_share: f64,
     pub(super) window: Window,
     /// The highest frequency.
     pub(super) last: f64,

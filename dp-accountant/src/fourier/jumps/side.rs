@@ -4,7 +4,7 @@ use super::band::Band;
 use super::bulk::Bulk;
 use super::grid::Cut;
 use super::grid::Outline;
-use super::parts::{Aim, Parts, minimise};
+use super::parts::{Aim, Parts, Plan, minimise};
 use super::snapshot::{Place, Snapshot};
 use crate::closed_form::Interval;
 use crate::fourier::sketch::log_peak;
@@ -24,8 +24,6 @@ const FEW_STEPS: f64 = 64.0;
 /// The most bands, and the most laws.
 const MOST_BANDS: usize = 60;
 const MOST_LAWS: usize = 12;
-/// How much worse than the best a tilt's bound may be, as a logarithm: so many digits of a part are given for a narrower window.
-const SPARE_DIGITS: f64 = 3.0;
 /// Below this logarithm of delta masses come near the end of the range of f64.
 pub(super) const SMALLEST: f64 = -500.0;
 /// The most places at which delta is taken apart in the search for epsilon.
@@ -55,7 +53,7 @@ pub(super) struct Side {
     deviation: f64,
     ladder: Vec<Rung>,
     /// The share of delta that each source of error is planned for, as a logarithm.
-    log_share: f64,
+    pub(super) log_share: f64,
 }
 
 impl Side {
@@ -192,13 +190,23 @@ impl Side {
     }
 
     /// What delta consists of near `epsilon`, where it is about `e^log_delta`.
-    fn snapshot(&self, epsilon: f64, log_delta: f64) -> Option<Snapshot> {
+    pub(super) fn snapshot(&self, epsilon: f64, log_delta: f64) -> Option<Snapshot> {
+        self.snapshot_by(epsilon, log_delta, |_| ())
+    }
+
+    /// The same, with plans that are adjusted before they are carried out.
+    pub(super) fn snapshot_by(
+        &self,
+        epsilon: f64,
+        log_delta: f64,
+        adjust: impl Fn(&mut Plan<'_>),
+    ) -> Option<Snapshot> {
         let aim = Aim { epsilon, log_delta, log_share: self.log_share };
         let log_goal = log_delta + self.log_share;
         let (Rung { tilt, odds, .. }, bound) = self.cut(epsilon, log_goal - 1.0)?;
         let mut snapshot = Snapshot::default();
         let base = self.base(odds);
-        snapshot.add(&base, tilt, tilt, bound, aim)?;
+        snapshot.add(&base, tilt, tilt, bound, aim, &adjust)?;
         let Some(mut odds) = odds else {
             snapshot.rest = self.larger(Cut::none);
             return Some(snapshot);
@@ -216,14 +224,8 @@ impl Side {
                 let c = log.exp();
                 parts.rough(c, stride) - c * epsilon + log_peak(c)
             };
-            let (mut log_tilt, bound) = minimise(bound_at, most.ln() - 6.0, most.ln());
-            while bound >= log_goal
-                && log_tilt + 0.3 <= most.ln()
-                && bound_at(log_tilt + 0.3) <= bound + SPARE_DIGITS
-            {
-                log_tilt += 0.3;
-            }
-            snapshot.add(&parts, log_tilt.exp(), most, bound, aim)?;
+            let (log_tilt, bound) = minimise(bound_at, most.ln() - 6.0, most.ln());
+            snapshot.add(&parts, log_tilt.exp(), most, bound, aim, &adjust)?;
             odds = next;
         }
         None
@@ -313,11 +315,21 @@ impl Side {
 
 impl Snapshot {
     /// Adds a part, integrated under a tilt or, where the bound shows it to be too small to matter, only bounded.
-    fn add(&mut self, parts: &Parts<'_>, tilt: f64, reach: f64, bound: f64, aim: Aim) -> Option<()> {
+    fn add(
+        &mut self,
+        parts: &Parts<'_>,
+        tilt: f64,
+        reach: f64,
+        bound: f64,
+        aim: Aim,
+        adjust: impl Fn(&mut Plan<'_>),
+    ) -> Option<()> {
         if bound < aim.log_delta + aim.log_share {
             self.bounded.push(parts.moment(tilt)?);
         } else {
-            self.groups.push(parts.plan(tilt, reach, aim)?.integrate()?);
+            let mut plan = parts.plan(tilt, reach, aim)?;
+            adjust(&mut plan);
+            self.groups.push(plan.integrate()?);
         }
         Some(())
     }
