@@ -61,24 +61,23 @@ pub(crate) fn answer(
         };
         says_something && upper - lower <= goal * scale
     };
-    // First one contour for all losses, then one for each order of magnitude of the largest, then the first again with more patience.
-    let attempts: [&dyn Fn(&fourier::Composition) -> Option<Interval>; 3] = [
-        &|profile| match query {
-            Query::Epsilon { delta } => profile.epsilon(delta, goal, Patience::Little),
-            Query::Delta { epsilon } => profile.delta(epsilon, goal, Patience::Little),
-        },
-        &|profile| match query {
-            Query::Epsilon { delta } => profile.epsilon_by_jumps(delta, goal),
-            Query::Delta { epsilon } => profile.delta_by_jumps(epsilon, goal),
-        },
-        &|profile| match query {
-            Query::Epsilon { delta } => profile.epsilon(delta, goal, Patience::Much),
-            Query::Delta { epsilon } => profile.delta(epsilon, goal, Patience::Much),
-        },
-    ];
+    // First one contour for all losses, then one for each order of magnitude of the largest (no patience), then the first again.
+    let attempts = [Some(Patience::Little), None, Some(Patience::Much)];
+    let log_delta = match query {
+        Query::Epsilon { delta } => delta.ln(),
+        Query::Delta { .. } => 0.0,
+    };
+    let suits_jumps = profile.as_ref().is_some_and(|profile| profile.suits_jumps(log_delta));
+    let attempts = if suits_jumps { &attempts[..] } else { &attempts[2..] };
     let mut inverted: Option<Proven> = None;
-    for attempt in attempts {
-        if let Some(interval) = profile.as_ref().and_then(attempt) {
+    for patience in attempts {
+        let interval = profile.as_ref().and_then(|profile| match (query, *patience) {
+            (Query::Epsilon { delta }, Some(patience)) => profile.epsilon(delta, goal, patience),
+            (Query::Epsilon { delta }, None) => profile.epsilon_by_jumps(delta, goal),
+            (Query::Delta { epsilon }, Some(patience)) => profile.delta(epsilon, goal, patience),
+            (Query::Delta { epsilon }, None) => profile.delta_by_jumps(epsilon, goal),
+        });
+        if let Some(interval) = interval {
             let found = Proven::new(interval, Engine::FourierInversion);
             let found = inverted.map_or(found, |known| known.intersect(found));
             if narrow(&found) {

@@ -115,6 +115,10 @@ pub(super) struct Plan {
 
 impl Plan {
     /// A plan at this tilt for a delta near `e^log_delta` at `epsilon`, with errors of about `tolerance` relative to it.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "called in one place, with numbers that have nothing else in common"
+    )]
     pub(super) fn new(
         sketch: &mut Sketch,
         laws: &[(Law, f64)],

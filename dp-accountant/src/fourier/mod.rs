@@ -36,7 +36,10 @@
 //!
 //! an interval of second order in `√v`, whose density comes from the same terms.
 //!
-//! Where a bound still cannot be had (absurd tilts, losses on several scales at once) there is no answer,
+//! Losses on several scales at once, such as an almost constant bulk and rare large losses at small sampling rates, have no contour that
+//! suits all of them. They are sorted by the largest step ([`jumps`]), and each class is integrated along its own contour.
+//!
+//! Where a bound still cannot be had (absurd tilts, noise far below the sensitivity) there is no answer,
 //! and the loss distribution of [`lattice`](crate::lattice) has to give one.
 //!
 //! # References

@@ -19,9 +19,9 @@ use crate::special::{ROUNDOFF, upper_tail};
 
 /// No rate above this is taken: then `1 + ρ` stays above a half, and every error below is relative.
 const LARGEST_RATE: f64 = 0.5;
-/// Losses of smaller noise spread over so many orders of magnitude that `e^u` comes near the end of the range of f64, and those of
-/// larger noise hardly spread at all.
-const SMALLEST_SIGMA: f64 = 0.1;
+/// Losses of smaller noise spread over very many orders of magnitude, and those of larger noise hardly spread at all: one contour or a
+/// discretised distribution is as good for them.
+const SMALLEST_SIGMA: f64 = 0.3;
 const LARGEST_SIGMA: f64 = 1e4;
 /// The most points of a grid.
 const MOST_POINTS: i64 = 20_000;
@@ -111,11 +111,16 @@ pub(super) fn exp_second(y: f64) -> f64 {
 }
 
 impl Outline {
+    /// Whether the errors of this law are bounded here.
+    pub(super) fn suits(law: &Law) -> bool {
+        law.rate <= LARGEST_RATE && (SMALLEST_SIGMA..=LARGEST_SIGMA).contains(&law.sigma)
+    }
+
     /// The points between which all but a mass of about e^-`log_mass` of either law lies. `None` for parameters that leave the
     /// range in which the errors are bounded.
     pub(super) fn new(law: &Law, count: f64, log_mass: f64) -> Option<Self> {
-        let Law { direction, sigma, rate } = *law;
-        if !(rate <= LARGEST_RATE && (SMALLEST_SIGMA..=LARGEST_SIGMA).contains(&sigma)) {
+        let Law { direction, sigma, .. } = *law;
+        if !Self::suits(law) {
             return None;
         }
         let tau = 1.0 / sigma;

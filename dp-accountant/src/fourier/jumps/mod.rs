@@ -63,7 +63,8 @@
 //! from rough sums: a bad plan makes intervals wide, not wrong.
 //!
 //! # What is needed for an answer
-//! Rates up to 1/2 (`1 + ρ >= 1/2` keeps errors relative), σ from 0.1 to 10⁴, at most 12 laws and delta above `e^-500`. Otherwise there is no answer.
+//! Rates up to 1/2 (`1 + ρ >= 1/2` keeps errors relative), σ from 0.3 to 10⁴, at most 12 laws and delta above `e^-500`, or `e^-120` for fewer
+//! than 1,000 steps. Otherwise there is no answer.
 //!
 //! # References
 //! The inversion is that of the [parent module](super). Sorting a compound sum by its largest term is the usual treatment of rare
@@ -93,6 +94,11 @@ struct Rounded {
 }
 
 impl Composition {
+    /// Whether this module may have an answer for values of delta down to a logarithm.
+    pub(crate) fn suits_jumps(&self, log_delta: f64) -> bool {
+        self.directions.iter().all(|laws| Side::suits(laws, log_delta))
+    }
+
     /// An interval for epsilon at this delta.
     pub(crate) fn epsilon_by_jumps(&self, delta: f64, relative_width: f64) -> Option<Interval> {
         let log_delta = delta.ln();
@@ -123,7 +129,7 @@ impl Composition {
             let mut found = None;
             // Deeper values need longer grids.
             for depth in [-45.0, -150.0, SMALLEST] {
-                let side = Side::new(laws, self.squared_mu, depth, relative_width)?;
+                let Some(side) = Side::new(laws, self.squared_mu, depth, relative_width) else { break };
                 if answer.is_some_and(|known| side.stays_below(epsilon, known.lower)) {
                     found = answer;
                     break;

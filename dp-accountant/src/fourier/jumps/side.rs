@@ -26,6 +26,9 @@ const MOST_BANDS: usize = 60;
 const MOST_LAWS: usize = 12;
 /// Below this logarithm of delta masses come near the end of the range of f64.
 pub(super) const SMALLEST: f64 = -500.0;
+/// For values of delta below this logarithm the discretised distribution of a few steps is faster.
+const DEEP: f64 = -120.0;
+const STEPS_IN_THE_DEEP: f64 = 1_000.0;
 /// The most places at which delta is taken apart in the search for epsilon.
 const ROUNDS: usize = 8;
 
@@ -57,9 +60,17 @@ pub(super) struct Side {
 }
 
 impl Side {
+    /// Whether a direction is looked at for values of delta down to a logarithm.
+    pub(super) fn suits(laws: &[(Law, f64)], log_delta: f64) -> bool {
+        let total: f64 = laws.iter().map(|(_, count)| count).sum();
+        laws.len() <= MOST_LAWS
+            && log_delta >= if total < STEPS_IN_THE_DEEP { DEEP } else { SMALLEST }
+            && laws.iter().all(|(law, _)| Outline::suits(law))
+    }
+
     /// The direction, prepared for values of delta down to a logarithm and for relative errors of about `width`.
     pub(super) fn new(laws: &[(Law, f64)], squared_mu: f64, log_delta: f64, width: f64) -> Option<Self> {
-        if laws.len() > MOST_LAWS || log_delta < SMALLEST {
+        if !Self::suits(laws, log_delta) {
             return None;
         }
         let total: f64 = laws.iter().map(|(_, count)| count).sum();

@@ -215,3 +215,49 @@ impl Waves {
         sums
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `e^(itL) - 1 - itL` changes by up to 2t with L, and `e^(itL)` by t: most at tL = π and everywhere. Weights count in all three terms.
+    #[test]
+    fn errors_of_losses_and_weights_are_covered() {
+        for (turn, loss_error, weight_error) in [
+            (std::f64::consts::PI, 1e-6, 0.0),
+            (0.3, 1e-6, 0.0),
+            (2.0, 0.0, 1e-6),
+            (0.4, 0.0, 1e-6),
+            (40.0, 0.0, 1e-6),
+        ] {
+            // The last of the frequencies that share a bound.
+            let (h, count) = (8.0 / 63.0, RESTART);
+            let (weight, loss) = (0.75, turn / 8.0);
+            let waves = |sign: f64| Waves {
+                weights: vec![weight * (1.0 + sign * weight_error)],
+                losses: vec![loss + sign * loss_error],
+                weight_errors: vec![weight_error],
+                loss_errors: vec![loss_error],
+            };
+            let off = |a: [f64; 2], b: [f64; 2]| (a[0] - b[0]).hypot(a[1] - b[1]);
+            for sign in [-1.0, 1.0] {
+                let (stated, truth) =
+                    (waves(0.0).sums_less_line(h, count), waves(sign).sums_less_line(h, count));
+                let error = off(stated.values[63], truth.values[63]);
+                // To second order.
+                assert!(
+                    error <= stated.errors[63] * (1.0 + 1e-4),
+                    "{turn} {error:e} {:e}",
+                    stated.errors[63]
+                );
+                let (stated, truth) = (waves(0.0).sums(h, count), waves(sign).sums(h, count));
+                let error = off(stated.values[63], truth.values[63]);
+                assert!(
+                    error <= stated.errors[63] * (1.0 + 1e-4),
+                    "{turn} {error:e} {:e}",
+                    stated.errors[63]
+                );
+            }
+        }
+    }
+}
