@@ -5,10 +5,11 @@
 //! - what the hard end of a class's lower window adds (`HARD_END_UNITS`, a relative `Φ(-9) = 1.1e-19`), what the power series in `waves` leaves
 //!   out (`2^-13/15!`), and `LEAST` in `transform` (an absolute 1e-30);
 //! - one of several terms of a triangle inequality that are about equal, where the others cover the whole: `lost` and `low` in
-//!   `Bulk::left_out` (f and `1 + l` agree to second order), `own`, `shrunk` and `edges` there, the three quadrature errors of small losses in
+//!   `Bulk::left_out` (f and `1 + l` agree to second order), `high`, `own`, `shrunk` and `edges` there, the three quadrature errors of small losses in
 //!   `Plan::along`. All of them together are seen;
 //! - the quadrature error of a band and the errors of `M_s(c) - 1` and its derivative in `Plan::node`, because the grid of a plan is always so
-//!   fine that they are near roundoff. The numbers themselves are checked on coarse grids.
+//!   fine that they are near roundoff. The numbers themselves are checked on coarse grids;
+//! - the rounding of sums and powers by itself, where the reference is rounded as much.
 
 use super::band::Band;
 use super::bulk::Bulk;
@@ -310,6 +311,7 @@ fn bands_are_bounded_with_what_lies_below_their_first_point() {
                 found.left_over
             );
             assert!(truth <= found.most);
+            assert!(truth <= found.strip.decay(0.0, found.left_over));
         }
         // Along the contour, at all higher frequencies.
         let fine = grids(&outline_law, 1.0, 1.0).1;
@@ -508,6 +510,32 @@ fn what_is_not_integrated_is_bounded() {
     let snapshot = Snapshot { rest: 1e-3, bounded: vec![nothing], groups: Vec::new() };
     let found = log_at(&snapshot, 1.0).upper;
     assert!(f64::ln(1e-3) <= found && found < f64::ln(1.001e-3), "{found}");
+}
+
+/// The ends of epsilon are where the bounds on delta decide, also if the search ended in a wrong place.
+#[test]
+fn ends_of_epsilon_are_on_the_right_sides_of_delta() {
+    for (laws, squared_mu, epsilon, delta) in corner() {
+        let side = Side::new(&laws, squared_mu, f64::ln(delta), 1e-6).expect("a side");
+        let snapshot = side.snapshot(epsilon, delta.ln()).expect("a snapshot");
+        let log_delta = log_at(&snapshot, epsilon).estimate;
+        for factor in [0.7, 0.8, 0.9, 0.95, 0.99, 1.0, 1.01, 1.05, 1.1, 1.2, 1.3] {
+            let Interval { lower, upper } = snapshot.certify(factor * epsilon, log_delta, 1e-14);
+            if upper < f64::MAX {
+                let at = log_at(&snapshot, upper).upper;
+                assert!(at < log_delta, "{laws:?} {factor}: {at} {log_delta}");
+            }
+            if lower > 0.0 {
+                let at = log_at(&snapshot, lower).lower;
+                assert!(at > log_delta, "{laws:?} {factor}: {at} {log_delta}");
+            }
+        }
+        let Interval { lower, upper } = snapshot.certify(epsilon, log_delta, 1e-14);
+        assert!(
+            0.0 < lower && lower < epsilon && epsilon < upper && upper < 1.001 * epsilon,
+            "{lower} {upper}"
+        );
+    }
 }
 
 /// The integral of a Gaussian mechanism, whose delta has a closed form, with windows so narrow that repetitions on either side are seen.
