@@ -35,6 +35,27 @@ fn accounting(criterion: &mut Criterion) {
             });
         }
     }
+    // Single steps that rarely lose very much.
+    let rare = [
+        ("sigma 1, q 1e-4, T 1e5, delta 1e-10", Relation::AddRemove, 1.0, 1e-4, 100_000, 1e-10),
+        (
+            "sigma .7, q 2.5e-5, T 5e6, delta 1e-13, replace-one",
+            Relation::ReplaceOne,
+            0.7,
+            2.5e-5,
+            5_000_000,
+            1e-13,
+        ),
+        ("sigma .5, q 1e-7, T 1, delta 1e-15", Relation::AddRemove, 0.5, 1e-7, 1, 1e-15),
+        ("sigma 4, q 1e-3, T 1000, delta 1e-9", Relation::AddRemove, 4.0, 1e-3, 1_000, 1e-9),
+    ];
+    for (name, relation, noise_multiplier, rate, steps, delta) in rare {
+        let events = run(noise_multiplier, rate, steps).expect("valid parameters");
+        let accountant = Accountant::new(relation).with(&events).relative_width(1e-6).expect("a valid width");
+        group.bench_function(format!("rare losses: {name}, width 1e-6"), |b| {
+            b.iter(|| accountant.epsilon(black_box(delta)))
+        });
+    }
     let others = [
         (
             "Poisson, replace-one",

@@ -1,6 +1,6 @@
 //! From a composition to certified epsilon and delta.
 
-use crate::fourier::LogInterval;
+use crate::fourier::{LogInterval, Patience};
 use crate::lattice::Query;
 use crate::{Certified, Composition, Error, Event, Relation, Result, gaussian, schemes};
 
@@ -146,6 +146,6 @@ impl Accountant {
         } else {
             gaussian::Run::new(self.relation, &self.composition)?.profile()
         };
-        Ok(profile.and_then(|profile| profile.log_delta(epsilon, LOG_WIDTH)))
+        Ok(profile.and_then(|profile| profile.log_delta(epsilon, LOG_WIDTH, Patience::Much)))
     }
 }

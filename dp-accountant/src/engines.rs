@@ -2,7 +2,7 @@
 
 use crate::accountant::DELTA_WIDTH_FACTOR;
 use crate::closed_form::Interval;
-use crate::fourier::{self, Direction, Law};
+use crate::fourier::{self, Direction, Law, Patience};
 use crate::lattice::{self, Ends, Pair, Part, Query};
 use crate::{Certified, Engine, Result};
 
@@ -51,11 +51,7 @@ pub(crate) fn answer(
         Query::Epsilon { .. } => relative_width,
         Query::Delta { .. } => (DELTA_WIDTH_FACTOR * relative_width).min(1.0),
     };
-    let inverted = profile(parts).and_then(|profile| match query {
-        Query::Epsilon { delta } => profile.epsilon(delta, goal),
-        Query::Delta { epsilon } => profile.delta(epsilon, goal),
-    });
-    let inverted = inverted.map(|interval| Proven::new(interval, Engine::FourierInversion));
+    let profile = profile(parts);
     let narrow = |found: &Proven| {
         let Interval { lower, upper } = found.interval;
         // However wide an interval may be: an epsilon without an end and a delta without a beginning say nothing.
@@ -65,8 +61,30 @@ pub(crate) fn answer(
         };
         says_something && upper - lower <= goal * scale
     };
-    if let Some(found) = inverted.filter(narrow) {
-        return found;
+    // First one contour for all losses, then one for each order of magnitude of the largest (no patience), then the first again.
+    let attempts = [Some(Patience::Little), None, Some(Patience::Much)];
+    let log_delta = match query {
+        Query::Epsilon { delta } => delta.ln(),
+        Query::Delta { .. } => 0.0,
+    };
+    let suits_jumps = profile.as_ref().is_some_and(|profile| profile.suits_jumps(log_delta));
+    let attempts = if suits_jumps { &attempts[..] } else { &attempts[2..] };
+    let mut inverted: Option<Proven> = None;
+    for patience in attempts {
+        let interval = profile.as_ref().and_then(|profile| match (query, *patience) {
+            (Query::Epsilon { delta }, Some(patience)) => profile.epsilon(delta, goal, patience),
+            (Query::Epsilon { delta }, None) => profile.epsilon_by_jumps(delta, goal),
+            (Query::Delta { epsilon }, Some(patience)) => profile.delta(epsilon, goal, patience),
+            (Query::Delta { epsilon }, None) => profile.delta_by_jumps(epsilon, goal),
+        });
+        if let Some(interval) = interval {
+            let found = Proven::new(interval, Engine::FourierInversion);
+            let found = inverted.map_or(found, |known| known.intersect(found));
+            if narrow(&found) {
+                return found;
+            }
+            inverted = Some(found);
+        }
     }
     let known = known();
     let mut found = inverted.map_or(known, |inverted| known.intersect(inverted));

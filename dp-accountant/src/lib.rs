@@ -26,7 +26,8 @@
 //! # Accuracy
 //! Without subsampling and for a single step the answer is a closed form good to about twelve digits. For normal noise on Poisson
 //! samples the Laplace transform of delta is inverted along a tilted contour with bounds on every error
-//! ([`Engine::FourierInversion`]): some 0.1 ms and mostly seven digits. Everything else, and what inversion does not prove to
+//! ([`Engine::FourierInversion`]): some 0.1 ms and mostly seven digits. Where single steps
+//! rarely lose very much (tiny sampling rates), outcomes are sorted by their largest step first, which takes a few milliseconds. Everything else, and what inversion does not prove to
 //! [`DEFAULT_RELATIVE_WIDTH`], is discretised twice, once so that it dominates the truth and once so that it is dominated, composed by
 //! a tilted Fourier transform ([`Engine::LossDistribution`]), and refined until it is as narrow, or as narrow as the size limits
 //! of the transform allow. An answer says which engine proved which of its ends.

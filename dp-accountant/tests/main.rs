@@ -11,6 +11,7 @@ mod known_wrong_answers;
 mod ledger_file;
 mod ledger_killed;
 mod quadrature;
+mod rare_losses;
 mod schemes;
 mod special_files;
 mod truth;

@@ -3,14 +3,47 @@
 use super::law::Law;
 use super::sketch::{Sketch, log_peak};
 use super::table::Table;
+use crate::closed_form::Interval;
 use crate::special::ROUNDOFF;
 
-/// The most products of a frequency and an outcome that are worth their time.
-const MOST_WORK: f64 = 6e7;
+/// How many products of a frequency and an outcome are worth their time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Patience {
+    /// Some milliseconds: what a contour takes that suits the losses.
+    Little,
+    /// Some tenths of a second.
+    Much,
+}
+
+impl Patience {
+    fn most_work(self) -> f64 {
+        match self {
+            Patience::Little => 4e6,
+            Patience::Much => 6e7,
+        }
+    }
+
+    /// How many times too wide an interval may be for another try with less of an added step.
+    pub(super) fn most_excess(self) -> f64 {
+        match self {
+            Patience::Little => 300.0,
+            Patience::Much => f64::INFINITY,
+        }
+    }
+
+    /// The most outcomes of a grid.
+    pub(super) fn most_outcomes(self) -> f64 {
+        match self {
+            Patience::Little => 12_000.0,
+            Patience::Much => 60_000.0,
+        }
+    }
+}
+
 /// Rotations after which phases are computed afresh.
 const RESTART: usize = 192;
 /// A bound on the relative error of the unsampled part's squared mu, a sum over its events.
-const BLOCK_ERROR: f64 = 1e-11;
+pub(super) const BLOCK_ERROR: f64 = 1e-11;
 /// Outcomes that are summed up side by side, and those that are summed up before their sum joins the total.
 const LANES: usize = 8;
 const BLOCK: usize = 64;
@@ -21,6 +54,16 @@ pub(crate) struct LogInterval {
     pub(crate) lower: f64,
     pub(crate) estimate: f64,
     pub(crate) upper: f64,
+}
+
+impl LogInterval {
+    /// The interval of the number whose logarithm this is, a probability.
+    pub(super) fn exponential(self) -> Interval {
+        // Nothing is claimed of values near the end of the range of f64.
+        let outwards = |log: f64, sign: f64| log.exp() * (1.0 + sign * 4.0 * ROUNDOFF * (2.0 + log.abs()));
+        let lower = if self.lower < -640.0 { 0.0 } else { outwards(self.lower, -1.0) };
+        Interval { lower, upper: (outwards(self.upper, 1.0) + 1e-280).min(1.0) }
+    }
 }
 
 /// One term of the trapezoidal sum: `Φ(t) / (z (z+1))`, as modulus and angle, with a bound on its error.
@@ -72,6 +115,10 @@ pub(super) struct Plan {
 
 impl Plan {
     /// A plan at this tilt for a delta near `e^log_delta` at `epsilon`, with errors of about `tolerance` relative to it.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "called in one place, with numbers that have nothing else in common"
+    )]
     pub(super) fn new(
         sketch: &mut Sketch,
         laws: &[(Law, f64)],
@@ -81,6 +128,7 @@ impl Plan {
         log_delta: f64,
         tolerance: f64,
         smoothing: f64,
+        patience: Patience,
     ) -> Option<Self> {
         let squared_mu = squared_mu + smoothing;
         sketch.set_block(squared_mu);
@@ -97,7 +145,8 @@ impl Plan {
         let coarse: Option<Vec<Table>> = laws
             .iter()
             .map(|&(law, _)| {
-                Table::new(law, tilt, resolution(&law, tilt).min(law.spacing(tilt, 0.0, -25.0)?))
+                let spacing = resolution(&law, tilt).min(law.spacing(tilt, 0.0, -25.0)?);
+                Table::new(law, tilt, spacing, patience)
             })
             .collect();
         let coarse = coarse?;
@@ -162,14 +211,14 @@ fn stride(frequencies: usize) -> usize {
 }
 
 /// An upper bound on `log E exp(c L)` of the composition.
-fn log_moment_bound(laws: &[(Law, f64)], squared_mu: f64, tilt: f64) -> Option<f64> {
+fn log_moment_bound(laws: &[(Law, f64)], squared_mu: f64, tilt: f64, patience: Patience) -> Option<f64> {
     if tilt <= 0.0 {
         return Some(0.0);
     }
     let mut total = 0.5 * tilt * (tilt + 1.0) * squared_mu * (1.0 + BLOCK_ERROR);
     for &(law, count) in laws {
         let spacing = law.spacing(tilt, 0.0, -30.0)?;
-        let table = Table::new(law, tilt, spacing)?;
+        let table = Table::new(law, tilt, spacing, patience)?;
         let error = law.log_quadrature_error(tilt, 0.0, table.spacing).exp() + table.weight_error;
         if error > 0.5 {
             return None;
@@ -181,15 +230,21 @@ fn log_moment_bound(laws: &[(Law, f64)], squared_mu: f64, tilt: f64) -> Option<f
 }
 
 /// An upper bound on the logarithm of delta at `epsilon`, from the moment at one tilt.
-pub(super) fn chernoff(laws: &[(Law, f64)], squared_mu: f64, tilt: f64, epsilon: f64) -> Option<f64> {
-    let log_moment = log_moment_bound(laws, squared_mu, tilt)?;
+pub(super) fn chernoff(
+    laws: &[(Law, f64)],
+    squared_mu: f64,
+    tilt: f64,
+    epsilon: f64,
+    patience: Patience,
+) -> Option<f64> {
+    let log_moment = log_moment_bound(laws, squared_mu, tilt, patience)?;
     let size = log_moment.abs() + tilt * epsilon.abs() + tilt;
     Some(log_moment - tilt * epsilon + log_peak(tilt) + 16.0 * ROUNDOFF * (1.0 + size))
 }
 
 impl Inversion {
-    pub(super) fn new(plan: &Plan, laws: &[(Law, f64)], squared_mu: f64) -> Option<Self> {
-        if plan.work.is_nan() || plan.work > MOST_WORK {
+    pub(super) fn new(plan: &Plan, laws: &[(Law, f64)], squared_mu: f64, patience: Patience) -> Option<Self> {
+        if plan.work.is_nan() || plan.work > patience.most_work() {
             return None;
         }
         let c = plan.tilt;
@@ -206,7 +261,7 @@ impl Inversion {
         let mut log_tail = 0.0;
         let past = count as f64 * h;
         for (&(law, uses), &spacing) in laws.iter().zip(&plan.spacings) {
-            let table = Table::new(law, c, spacing)?;
+            let table = Table::new(law, c, spacing, patience)?;
             log_moment += uses * table.log_moment;
             log_moment_error += uses * (table.log_moment_error + 2.0 * ROUNDOFF * table.log_moment.abs())
                 + ROUNDOFF * log_moment.abs();
@@ -267,8 +322,8 @@ impl Inversion {
                 }
             })
             .collect();
-        let above = (plan.above, log_moment_bound(laws, squared_mu, plan.above)?);
-        let below = (plan.below, log_moment_bound(laws, squared_mu, plan.below)?);
+        let above = (plan.above, log_moment_bound(laws, squared_mu, plan.above, patience)?);
+        let below = (plan.below, log_moment_bound(laws, squared_mu, plan.below, patience)?);
         // Σ_(k > K) h/t_k² is at most 1/t_K.
         let tail = log_tail.exp() / (std::f64::consts::PI * (past - h).max(h));
         // Of the density, Σ h e^(-t² v/2) beyond t_K is at most e^(-t_K² v/2) / (v t_K).
@@ -369,7 +424,7 @@ fn characteristic(table: &Table, h: f64, sums: &mut [[f64; 2]]) {
 }
 
 /// The sum of all phases, which are then turned once.
-fn rotate(re: &mut [f64], im: &mut [f64], turn_re: &[f64], turn_im: &[f64]) -> [f64; 2] {
+pub(super) fn rotate(re: &mut [f64], im: &mut [f64], turn_re: &[f64], turn_im: &[f64]) -> [f64; 2] {
     let mut sum = [0.0; 2];
     let blocks = re.chunks_mut(BLOCK).zip(im.chunks_mut(BLOCK));
     for ((re, im), (a, b)) in blocks.zip(turn_re.chunks(BLOCK).zip(turn_im.chunks(BLOCK))) {
@@ -398,6 +453,6 @@ fn rotate(re: &mut [f64], im: &mut [f64], turn_re: &[f64], turn_im: &[f64]) -> [
 
 /// A bound on the rounding of such a sum of numbers whose moduli add up to 1: each passes through at most a block's worth of
 /// one lane, the lanes and the blocks.
-fn summation_error(count: usize) -> f64 {
+pub(super) fn summation_error(count: usize) -> f64 {
     2.0 * ROUNDOFF * (BLOCK / LANES + LANES + count.div_ceil(BLOCK)) as f64
 }

@@ -36,7 +36,10 @@
 //!
 //! an interval of second order in `√v`, whose density comes from the same terms.
 //!
-//! Where a bound still cannot be had (absurd tilts, losses on several scales at once) there is no answer,
+//! Losses on several scales at once, such as an almost constant bulk and rare large losses at small sampling rates, have no contour that
+//! suits all of them. They are sorted by the largest step ([`jumps`]), and each class is integrated along its own contour.
+//!
+//! Where a bound still cannot be had (absurd tilts, noise far below the sensitivity) there is no answer,
 //! and the loss distribution of [`lattice`](crate::lattice) has to give one.
 //!
 //! # References
@@ -45,12 +48,13 @@
 //! Convergent Trapezoidal Rule", Theorem 5.1.
 
 mod inversion;
+mod jumps;
 mod law;
 mod sketch;
 mod table;
 
-pub(crate) use inversion::LogInterval;
 use inversion::{Inversion, Plan};
+pub(crate) use inversion::{LogInterval, Patience};
 pub(crate) use law::{Direction, Law};
 use sketch::Sketch;
 
@@ -72,15 +76,16 @@ struct Side<'a> {
     laws: &'a [(Law, f64)],
     squared_mu: f64,
     sketch: Sketch,
+    patience: Patience,
 }
 
 impl Composition {
     /// An interval for epsilon at this delta.
-    pub(crate) fn epsilon(&self, delta: f64, relative_width: f64) -> Option<Interval> {
+    pub(crate) fn epsilon(&self, delta: f64, relative_width: f64, patience: Patience) -> Option<Interval> {
         let log_delta = delta.ln();
         let mut answer: Option<Interval> = None;
         for laws in &self.directions {
-            let mut side = Side::new(laws, self.squared_mu);
+            let mut side = Side::new(laws, self.squared_mu, patience);
             if answer.is_some_and(|known| side.stays_below(known.upper, log_delta)) {
                 continue;
             }
@@ -91,19 +96,20 @@ impl Composition {
     }
 
     /// An interval for delta at this epsilon, of about this relative width.
-    pub(crate) fn delta(&self, epsilon: f64, relative_width: f64) -> Option<Interval> {
-        let found = self.log_delta(epsilon, relative_width)?;
-        // Nothing is claimed of values near the end of the range of f64.
-        let outwards = |log: f64, sign: f64| log.exp() * (1.0 + sign * 4.0 * ROUNDOFF * (2.0 + log.abs()));
-        let lower = if found.lower < -640.0 { 0.0 } else { outwards(found.lower, -1.0) };
-        Some(Interval { lower, upper: (outwards(found.upper, 1.0) + 1e-280).min(1.0) })
+    pub(crate) fn delta(&self, epsilon: f64, relative_width: f64, patience: Patience) -> Option<Interval> {
+        Some(self.log_delta(epsilon, relative_width, patience)?.exponential())
     }
 
     /// An interval for the logarithm of delta at this epsilon.
-    pub(crate) fn log_delta(&self, epsilon: f64, relative_width: f64) -> Option<LogInterval> {
+    pub(crate) fn log_delta(
+        &self,
+        epsilon: f64,
+        relative_width: f64,
+        patience: Patience,
+    ) -> Option<LogInterval> {
         let mut answer: Option<LogInterval> = None;
         for laws in &self.directions {
-            let mut side = Side::new(laws, self.squared_mu);
+            let mut side = Side::new(laws, self.squared_mu, patience);
             // One direction far below the other needs no number of its own.
             if answer.is_some_and(|known| side.stays_below(epsilon, known.lower)) {
                 continue;
@@ -123,8 +129,8 @@ impl Composition {
 }
 
 impl<'a> Side<'a> {
-    fn new(laws: &'a [(Law, f64)], squared_mu: f64) -> Self {
-        Self { laws, squared_mu, sketch: Sketch::new(laws, squared_mu) }
+    fn new(laws: &'a [(Law, f64)], squared_mu: f64, patience: Patience) -> Self {
+        Self { laws, squared_mu, sketch: Sketch::new(laws, squared_mu), patience }
     }
 
     /// Whether Chernoff's bound already shows delta at epsilon to be at most `e^log_delta`.
@@ -135,7 +141,7 @@ impl<'a> Side<'a> {
             tilt *= 0.5;
         }
         sketched < log_delta - 1e-3
-            && inversion::chernoff(self.laws, self.squared_mu, tilt, epsilon)
+            && inversion::chernoff(self.laws, self.squared_mu, tilt, epsilon, self.patience)
                 .is_some_and(|bound| bound <= log_delta)
     }
 
@@ -164,6 +170,7 @@ impl<'a> Side<'a> {
                     log_delta,
                     tolerance,
                     smoothing,
+                    self.patience,
                 );
                 if let Some(plan) = plan
                     && best.as_ref().is_none_or(|best| plan.work < best.work)
@@ -176,7 +183,7 @@ impl<'a> Side<'a> {
             }
         }
         self.sketch.set_block(self.squared_mu);
-        Inversion::new(&best?, self.laws, self.squared_mu)
+        Inversion::new(&best?, self.laws, self.squared_mu, self.patience)
     }
 
     fn log_delta(&mut self, epsilon: f64, relative_width: f64) -> Option<LogInterval> {
@@ -199,7 +206,7 @@ impl<'a> Side<'a> {
                 LogInterval { lower, estimate: found.estimate.max(lower).min(upper), upper }
             }));
             let width = found.upper - found.lower;
-            if width <= relative_width {
+            if width <= relative_width || width > self.patience.most_excess() * relative_width {
                 break;
             }
             smoothing *= (0.5 * relative_width / width).clamp(0.01, 0.5);
@@ -225,7 +232,7 @@ impl<'a> Side<'a> {
         for share in [1.0, 0.85, 0.6] {
             let Some((found, epsilon)) = best else { break };
             let excess = (found.upper - found.lower) / goal(found);
-            if excess <= 1.0 {
+            if excess <= 1.0 || excess > self.patience.most_excess() {
                 break;
             }
             smoothing *= (0.5 / excess).clamp(0.01, 1.0);

@@ -49,14 +49,14 @@ impl Coarse {
         (outcome.loss.value, self.law.log_density(&outcome).value - half + unit)
     }
 
-    /// Makes the grid reach eight standard deviations beyond the modes.
-    fn reach(&mut self, tilt: f64) -> bool {
+    /// Makes the grid reach eight standard deviations beyond the modes, and says which of its points do.
+    fn reach(&mut self, tilt: f64) -> Option<std::ops::Range<usize>> {
         let (low, high) = self.law.modes(tilt);
         let margin = 8.0 * self.law.sigma;
         let first = ((low - margin) / self.spacing).floor();
         let last = ((high + margin) / self.spacing).ceil();
         if !(last - first < Self::MOST as f64 && first.abs() < 1e9 && last.abs() < 1e9) {
-            return false;
+            return None;
         }
         let (first, last) = (first as i64, last as i64);
         if self.points.is_empty() {
@@ -71,17 +71,17 @@ impl Coarse {
             let point = self.point(k);
             self.points.push(point);
         }
-        true
+        // Larger tilts may have made the grid much longer.
+        Some((first - self.first) as usize..(last - self.first) as usize + 1)
     }
 
     fn cumulants(&mut self, tilt: f64) -> Option<Cumulants> {
-        if !self.reach(tilt) {
-            return None;
-        }
+        let points = self.reach(tilt)?;
+        let points = &self.points[points];
         let exponent = |&(loss, log): &(f64, f64)| tilt * loss + log;
-        let top = self.points.iter().map(exponent).fold(f64::NEG_INFINITY, f64::max);
+        let top = points.iter().map(exponent).fold(f64::NEG_INFINITY, f64::max);
         let mut sums = [0.0; 3];
-        for point in &self.points {
+        for point in points {
             let gap = exponent(point) - top;
             if gap > -40.0 {
                 let weight = gap.exp();

@@ -1,10 +1,9 @@
 //! A law, tilted, on a grid of outcomes: what its moment generating function is summed from.
 
+use super::inversion::Patience;
 use super::law::{Law, Outcome};
 use crate::special::ROUNDOFF;
 
-/// The most outcomes of a grid.
-const MOST_NODES: f64 = 60_000.0;
 /// How far below its largest value the tilted density is cut off, as an exponent.
 const DEPTH: f64 = 55.0;
 
@@ -54,10 +53,9 @@ impl Decay {
         (error - (drop * (1.0 - 1e-9 - error)).min(1.0 - 1e-12)).ln_1p()
     }
 
-    /// From the values of v at consecutive points, which between them fall below the smaller neighbour by at most a factor of
-    /// `sag`, and how far the losses there are apart, at least.
-    fn new(values: &[f64], lengths: &[f64], sag: f64) -> Self {
-        let floor = |k: usize| sag * values[k].min(values[k + 1]);
+    /// From the least values of v between consecutive points, and how far the losses there are apart, at least.
+    pub(super) fn new(floors: &[f64], lengths: &[f64]) -> Self {
+        let floor = |k: usize| floors[k];
         let length = |k: usize| lengths[k];
         let cells = lengths.len();
         let mode = (0..cells).fold(0, |best, k| if floor(k) > floor(best) { k } else { best });
@@ -122,10 +120,10 @@ struct Range {
 
 impl Table {
     /// The table at tilt c. The quadrature error is left to the caller, who chose the spacing.
-    pub(super) fn new(law: Law, tilt: f64, spacing: f64) -> Option<Self> {
+    pub(super) fn new(law: Law, tilt: f64, spacing: f64, patience: Patience) -> Option<Self> {
         // A spacing of few bits makes every grid point exact.
         let spacing = few_bits(spacing);
-        let Range { first, last } = range(&law, tilt, spacing)?;
+        let Range { first, last } = range(&law, tilt, spacing, patience.most_outcomes())?;
         let count = (last - first + 1) as usize;
         let square = law.sigma * law.sigma;
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(count);
@@ -164,7 +162,7 @@ impl Table {
         // Rounding of the sum, and what was cut off.
         weight_error += ROUNDOFF * (count as f64 / 32.0 + 40.0) + (-DEPTH).exp() * count as f64;
         // The density of the tilted loss; between grid points its logarithm lies below the chord by at most an eighth of this.
-        let bend = law.curvature(tilt) * spacing * spacing;
+        let sag = (-0.125 * law.curvature(tilt) * spacing * spacing).exp();
         let density =
             |k: usize| weights[k] / spacing * square / law.slope(&outcomes[k]).max(f64::MIN_POSITIVE);
         let densities: Vec<f64> = (0..count).map(density).collect();
@@ -175,7 +173,8 @@ impl Table {
                 ((pair[1].loss.value - pair[0].loss.value).abs() - rounding).max(0.0) * (1.0 - 1e-9)
             })
             .collect();
-        let decay = Decay::new(&densities, &lengths, (-0.125 * bend).exp());
+        let floors: Vec<f64> = densities.windows(2).map(|pair| sag * pair[0].min(pair[1])).collect();
+        let decay = Decay::new(&floors, &lengths);
         let finite = log_moment.is_finite() && weight_error.is_finite() && loss_error.is_finite();
         finite.then_some(Self {
             spacing,
@@ -208,7 +207,7 @@ fn log_tilted(law: &Law, tilt: f64, x: f64) -> f64 {
 ///
 /// Outside the modes the logarithm of the density falls with at least the slope of a normal law around the mode. At a place x
 /// beyond the upper mode m the rest of the grid therefore adds up to at most `f(x) Σ_k e^(-k h (x-m)/σ²)`.
-fn range(law: &Law, tilt: f64, spacing: f64) -> Option<Range> {
+fn range(law: &Law, tilt: f64, spacing: f64, most: f64) -> Option<Range> {
     let (low, high) = law.modes(tilt);
     let square = law.sigma * law.sigma;
     // The largest value is sought at the ends, where single modes lie, and between.
@@ -229,6 +228,6 @@ fn range(law: &Law, tilt: f64, spacing: f64) -> Option<Range> {
         None
     };
     let (first, last) = ((edge(low, -1.0)? / spacing).floor(), (edge(high, 1.0)? / spacing).ceil());
-    (last - first <= MOST_NODES && first.abs() < 1e9 && last.abs() < 1e9)
+    (last - first <= most && first.abs() < 1e9 && last.abs() < 1e9)
         .then_some(Range { first: first as i64, last: last as i64 })
 }

@@ -44,13 +44,13 @@ fn known() -> impl Iterator<Item = (Composition, f64, f64)> {
 #[test]
 fn known_values_are_enclosed_tightly() {
     for (composition, delta, epsilon) in known() {
-        let found = composition.epsilon(delta, 2e-5).expect("an answer");
+        let found = composition.epsilon(delta, 2e-5, Patience::Much).expect("an answer");
         assert!(
             found.lower <= epsilon * (1.0 + 1e-11) && found.upper >= epsilon * (1.0 - 1e-11),
             "{epsilon} {found:?}"
         );
         assert!(found.upper - found.lower <= 2e-5 * epsilon, "{epsilon} {found:?}");
-        let back = composition.delta(epsilon, 1e-3).expect("an answer");
+        let back = composition.delta(epsilon, 1e-3, Patience::Much).expect("an answer");
         assert!(back.lower <= delta * (1.0 + 1e-9) && back.upper >= delta * (1.0 - 1e-9), "{delta} {back:?}");
         assert!(back.upper - back.lower <= 1e-3 * delta, "{delta} {back:?}");
     }
@@ -70,7 +70,7 @@ fn bounds_hold_however_badly_the_integral_is_planned() {
             (2.0, 0.2, 1.0),
         ] {
             for laws in &composition.directions {
-                let mut side = Side::new(laws, composition.squared_mu);
+                let mut side = Side::new(laws, composition.squared_mu, Patience::Much);
                 let (tilt, _) = side.sketch.tilt_at(epsilon);
                 let plan = Plan::new(
                     &mut side.sketch,
@@ -82,15 +82,18 @@ fn bounds_hold_however_badly_the_integral_is_planned() {
                     1e-6,
                     // A step added, large, small or not at all.
                     [0.0, 0.01, 1e-4][usize::from(window < 1.0) + usize::from(last < 1.0)] / (tilt + 1.0),
+                    Patience::Much,
                 );
                 // An epsilon beyond all losses of a direction has none.
                 let Some(plan) = plan else { continue };
-                let good = Inversion::new(&plan, laws, composition.squared_mu)
+                let good = Inversion::new(&plan, laws, composition.squared_mu, Patience::Much)
                     .expect("an answer")
                     .log_delta(epsilon)
                     .0;
                 let plan = plan.spoiled(window, last, spacing);
-                let Some(bad) = Inversion::new(&plan, laws, composition.squared_mu) else { continue };
+                let Some(bad) = Inversion::new(&plan, laws, composition.squared_mu, Patience::Much) else {
+                    continue;
+                };
                 let bad = bad.log_delta(epsilon).0;
                 assert!(bad.lower <= good.upper, "{epsilon} {window} {last} {spacing}: {bad:?} {good:?}");
                 // An upper end that is not a number is no answer.
@@ -107,11 +110,11 @@ fn bounds_hold_however_badly_the_integral_is_planned() {
 fn values_far_in_the_tail_agree_with_the_published_ones() {
     // notes: σ 4, q 0.01, T 10⁴ has δ = 1e-20 at 2.310796989371 and 1e-50 at 3.826129238080, to 12 decimals.
     for (delta, epsilon) in [(1e-20, 2.310_796_989_371), (1e-50, 3.826_129_238_080)] {
-        let found = poisson(4.0, 0.01, 1e4).epsilon(delta, 1e-8).expect("an answer");
+        let found = poisson(4.0, 0.01, 1e4).epsilon(delta, 1e-8, Patience::Much).expect("an answer");
         assert!(found.lower <= epsilon + 1e-12 && found.upper >= epsilon - 1e-12, "{found:?}");
         assert!(found.upper - found.lower < 1e-8 * epsilon, "{found:?}");
     }
-    let found = poisson(4.0, 0.01, 1e4).log_delta(6.0, 1e-6).expect("an answer");
+    let found = poisson(4.0, 0.01, 1e4).log_delta(6.0, 1e-6, Patience::Much).expect("an answer");
     assert!(found.upper < -230.0 && found.upper - found.lower < 1e-5, "{found:?}");
 }
 
@@ -125,7 +128,7 @@ fn the_bound_on_the_characteristic_function_holds_at_all_higher_frequencies() {
         (Direction::Replace, 2.0, 0.05, 3.0),
     ] {
         let law = Law { direction, sigma, rate };
-        let table = Table::new(law, tilt, 0.005 * sigma).expect("a table");
+        let table = Table::new(law, tilt, 0.005 * sigma, Patience::Much).expect("a table");
         let spread = (table.weights.iter().zip(&table.losses).map(|(w, d)| w * d * d).sum::<f64>()).sqrt();
         let modulus = |t: f64| {
             let sum = table.weights.iter().zip(&table.losses).fold((0.0, 0.0), |sum, (w, d)| {
@@ -161,7 +164,7 @@ proptest! {
     ) {
         let (sigma, rate, steps) = (log_sigma.exp(), log_rate.exp(), log_steps.exp().round());
         let composition = Composition { squared_mu, ..poisson(sigma, rate, steps) };
-        if let Some(found) = composition.epsilon(log_delta.exp(), 1e-4) {
+        if let Some(found) = composition.epsilon(log_delta.exp(), 1e-4, Patience::Much) {
             prop_assert!(0.0 <= found.lower && found.lower <= found.upper);
             let part = |sigma, rate, count| Part { pair: Pair::Subsampled(Subsampled { sigma, rate }), count };
             let mut parts = vec![part(sigma, rate, steps)];
