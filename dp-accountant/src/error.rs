@@ -290,6 +290,12 @@ pub enum Error {
         /// How many it had at the mark.
         wanted: u64,
     },
+    /// A sampling scheme for whose single releases there is no event.
+    #[error("no single release has an event under this scheme: {scheme}")]
+    UnsupportedScheme {
+        /// The scheme, in words.
+        scheme: String,
+    },
     /// A receipt was requested for uses that the ledger has no debit of.
     #[error("this ledger has no debit of what was paid for: {recorded} of {wanted} uses of {event}")]
     NotDebited {

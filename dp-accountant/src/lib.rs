@@ -60,6 +60,8 @@ pub mod output;
 #[cfg(test)]
 mod properties;
 mod questions;
+#[cfg(feature = "sampler")]
+mod sampler;
 #[cfg(test)]
 mod scheme_properties;
 mod schemes;
@@ -70,7 +72,7 @@ pub mod strategies;
 pub use accountant::{Accountant, DEFAULT_RELATIVE_WIDTH};
 pub use budget::Budget;
 pub use calibrate::{
-    Calibrated, CalibratedBatch, CalibratedRate, CalibratedSteps, calibrate_batch,
+    Calibrated, CalibratedBatch, CalibratedRate, CalibratedSteps, calibrate, calibrate_batch,
     calibrate_noise_multiplier, calibrate_rate, calibrate_steps,
 };
 pub use certified::{Certified, Engine, rounded_down, rounded_up};

@@ -8,7 +8,7 @@ mod noise;
 mod sampling;
 mod search;
 
-pub use noise::{Calibrated, calibrate_noise_multiplier};
+pub use noise::{Calibrated, calibrate, calibrate_noise_multiplier};
 pub use sampling::{
     CalibratedBatch, CalibratedRate, CalibratedSteps, calibrate_batch, calibrate_rate, calibrate_steps,
 };

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::guess;
 use super::search::Question;
-use crate::{Budget, Certified, Composition, Error, Result};
+use crate::{Budget, Certified, Composition, Error, Event, Mechanism, Result, Sampling};
 
 /// The smallest and the largest noise multiplier that are considered.
 const SMALLEST: f64 = 0.01;
@@ -65,4 +65,26 @@ pub fn calibrate_noise_multiplier(
     }
     let (epsilon, delta) = (question.cost(safe)?.upper, budget.delta);
     Err(Error::Unreachable { largest: LARGEST, epsilon, budget: budget.epsilon, delta })
+}
+
+/// The least noise multiplier, to about 5e-5 of it, with which `steps` uses of the Gaussian mechanism on batches of this sampling keep a
+/// budget: [`calibrate_noise_multiplier`] for the commonest question.
+///
+/// Steps of shuffled epochs are accounted by whole epochs, so their number has to be a multiple of an epoch's.
+///
+/// # Errors
+/// Those of [`calibrate_noise_multiplier`].
+///
+/// ```
+/// use dp_accountant::{Budget, Relation, Sampling, calibrate};
+///
+/// let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
+/// let found = calibrate(&budget, Sampling::Poisson { rate: 0.01 }, 1_000)?;
+/// assert!((found.noise_multiplier - 1.41462).abs() < 1e-4);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+pub fn calibrate(budget: &Budget, sampling: Sampling, steps: u64) -> Result<Calibrated> {
+    calibrate_noise_multiplier(budget, |noise_multiplier| {
+        Ok(Composition::single(Event::new(Mechanism::Gaussian { noise_multiplier }, sampling)?, steps))
+    })
 }

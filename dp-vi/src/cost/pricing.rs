@@ -39,25 +39,17 @@ pub(crate) struct Pricing {
 impl Pricing {
     /// The pricing of a scheme under any relation.
     pub(crate) fn new(scheme: &Scheme) -> Result<Self> {
-        let each = |sampling| Ok(Self { sampling, releases: 1, events: 1 });
-        match *scheme {
-            Scheme::Full => each(Sampling::None),
-            Scheme::Poisson { rate, .. } => each(Sampling::Poisson { rate }),
-            Scheme::WithoutReplacement { batch, records, .. } => {
-                each(Sampling::WithoutReplacement { batch, records })
-            }
-            Scheme::WithReplacement { batch, records, .. } => {
-                each(Sampling::WithReplacement { batch, records })
-            }
-            Scheme::Shuffle { batch, records, .. } => {
-                let epoch = records.div_ceil(batch);
-                Ok(Self { sampling: Sampling::Shuffle { batch, records }, releases: epoch, events: epoch })
-            }
-            Scheme::BallsInBins { bins, .. } => {
-                Ok(Self { sampling: Sampling::None, releases: bins, events: 1 })
-            }
-            ref other => Err(Error::UnknownScheme(other.to_string())),
+        if let Scheme::BallsInBins { bins, .. } = *scheme {
+            return Ok(Self { sampling: Sampling::None, releases: bins, events: 1 });
         }
+        let Ok(sampling) = Sampling::try_from(scheme) else {
+            return Err(Error::UnknownScheme(scheme.to_string()));
+        };
+        let epoch = match sampling {
+            Sampling::Shuffle { batch, records } => records.div_ceil(batch),
+            _ => 1,
+        };
+        Ok(Self { sampling, releases: epoch, events: epoch })
     }
 
     /// The same, if the scheme may be used under this relation.
