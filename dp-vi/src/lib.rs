@@ -57,7 +57,10 @@
 mod cost;
 mod error;
 pub mod guides;
-pub mod migration;
+#[doc = include_str!("../docs/design.md")]
+pub mod design {}
+#[doc = include_str!("../docs/migration.md")]
+pub mod migration {}
 mod objective;
 pub mod optimiser;
 mod outcome;
