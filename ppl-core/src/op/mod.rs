@@ -1,12 +1,23 @@
-//! The primitives. Each family is one file, and each primitive keeps all of its rules there, side by side: the shape of its
-//! result, its value, its derivative, and the method of [`Var`] that models write.
+//! The primitives. Each keeps all of its rules side by side: the shape of its result, its value, its derivative, and the method of
+//! [`Var`] that models write.
+//!
+//! A function that works element by element is one row in the file of its subject:
+//!
+//! | file | functions |
+//! |---|---|
+//! | `elementary` | arithmetic, comparisons, exponentials, logarithms, trigonometry, rounding |
+//! | `gamma`, `beta` | the gamma function, its derivatives, incomplete integrals and their inverses, Student's t |
+//! | `normal` | the error function, normal probabilities, quantiles and moments |
+//! | `bessel` | modified Bessel functions, the von Mises distribution |
+//! | `counting` | what probabilities of counts are made of, distribution functions of counts, and their inverses |
+//!
+//! The files `unary`, `binary`, `special` and `counting` make a family of such rows, with the macros of `rows` and `several`. The other
+//! primitives are a family a file:
 //!
 //! | file | primitives |
 //! |---|---|
 //! | `leaf` | inputs and constants |
-//! | `unary`, `binary` | functions that work element by element |
-//! | `special` | special functions of two and three arguments that work element by element |
-//! | `counting` | distribution functions of counts, and their inverses |
+//! | `select` | the choice between two values, element by element |
 //! | `shaping` | broadcast, sum, reshape |
 //! | `reduce` | maximum, norm, cumulative sum, log-sum-exp, softmax along an axis |
 //! | `structure` | axes in another order, slices, flips, arrays side by side |
@@ -17,21 +28,32 @@
 //! | `triangle`, `decomposition` | parts of matrices; Cholesky factors, triangular systems, inverses |
 //! | `convolution`, `pooling` | windows that move over images |
 //!
-//! A rule for derivatives answers with a [`Cotangent`], which may be a *product* that nobody has multiplied out yet: that
-//! is what lets per-record gradients be contracted instead of stored.
+//! A rule for derivatives returns a [`Cotangent`], which may be a *product* that has not been multiplied out: that is what lets
+//! per-record gradients be contracted instead of stored.
 
+#[macro_use]
+mod rows;
+#[macro_use]
+mod several;
+
+mod bessel;
+mod beta;
 pub(crate) mod binary;
 pub(crate) mod coincidence;
 pub(crate) mod convolution;
 pub(crate) mod counting;
 pub(crate) mod decomposition;
 pub(crate) mod einsum;
+mod elementary;
+mod gamma;
 pub(crate) mod gather;
 pub(crate) mod leaf;
 pub(crate) mod linear;
 mod matmul;
+mod normal;
 pub(crate) mod pooling;
 pub(crate) mod reduce;
+mod select;
 pub(crate) mod shaping;
 pub(crate) mod special;
 pub(crate) mod structure;
@@ -43,7 +65,7 @@ use crate::shape::Shape;
 use crate::var::Var;
 use std::fmt;
 
-pub use binary::{Binary, Select};
+pub use binary::Binary;
 pub use coincidence::Coincidence;
 pub use convolution::{Convolution, Role, Window};
 pub use counting::Counting;
@@ -54,6 +76,7 @@ pub use leaf::{Constant, Input};
 pub use linear::Linear;
 pub use pooling::Pooling;
 pub use reduce::Reduce;
+pub use select::Select;
 pub use shaping::Shaping;
 pub use special::Special;
 pub use structure::Structure;
