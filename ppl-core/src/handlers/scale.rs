@@ -1,10 +1,10 @@
 //! Terms that count more, or less.
 
 use super::{Handled, Handler};
-use crate::error::{Error, Result};
-use crate::model::context::Model;
+use crate::base::{Error, Result};
+use crate::model::context::{Ctx, Model};
 use crate::model::message::Message;
-use crate::value::Value;
+use crate::op::Value;
 
 /// Multiplies the sites' log densities; made by [`scale`] and [`Ctx::scale`](crate::Ctx::scale).
 #[derive(Clone, Copy, Debug)]
@@ -58,4 +58,19 @@ impl<'g, V: Into<Value<'g>> + Copy> Handler<'g> for Scale<V> {
 /// ```
 pub fn scale<M: Model>(model: M, factor: f64) -> Handled<M, Scale<f64>> {
     Handled::new(model, Scale::new(factor))
+}
+
+impl<'g> Ctx<'g> {
+    /// Statements whose log densities are multiplied by a positive number, or by a value of the model that broadcasts to the sites' batch
+    /// shapes. See [`handlers::scale`](scale()) for what that means for privacy.
+    ///
+    /// # Errors
+    /// Whatever a statement inside found wrong, or if the scale is known and not positive, or does not broadcast.
+    pub fn scale<R>(
+        &mut self,
+        factor: impl Into<Value<'g>>,
+        inside: impl FnOnce(&mut Ctx<'g>) -> Result<R>,
+    ) -> Result<R> {
+        self.with(Scale::new(factor.into()), inside)
+    }
 }

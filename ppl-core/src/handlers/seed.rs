@@ -1,7 +1,7 @@
 //! Drawing latent sites.
 
 use super::{Handled, Handler};
-use crate::error::Result;
+use crate::base::Result;
 use crate::model::context::Model;
 use crate::model::key::Key;
 use crate::model::message::{Drawing, Message};

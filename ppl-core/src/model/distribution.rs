@@ -1,13 +1,10 @@
 //! What a distribution must be able to do.
 
-use crate::error::{Error, Result, Source};
-use crate::graph::{Graph, Kind};
+use crate::base::{Error, Result, Shape, Source};
 use crate::model::constraint::Constraint;
 use crate::model::expand::Expanded;
 use crate::model::transport::Transport;
-use crate::shape::Shape;
-use crate::value::Value;
-use crate::var::Var;
+use crate::op::{Graph, Kind, Value, Var};
 use std::rc::Rc;
 
 /// A parameter of a distribution, with the set it must lie in.

@@ -1,6 +1,6 @@
 //! Whether a guide goes with a model.
 
-use crate::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::model::trace::{Site, SiteKind, Trace};
 
 impl Trace<'_> {

@@ -1,16 +1,13 @@
 //! What a statement of a model says to the handlers around it.
 
-use crate::error::{Error, Result, Source};
-use crate::graph::Graph;
+use crate::base::{Error, Result, Shape, Source};
 use crate::model::constraint::Constraint;
 use crate::model::distribution::Distribution;
 use crate::model::key::Key;
 use crate::model::plate::Plate;
 use crate::model::trace::SiteKind;
 use crate::model::transport::Map;
-use crate::shape::Shape;
-use crate::value::Value;
-use crate::var::Var;
+use crate::op::{Graph, Value, Var};
 use ndarray::ArrayD;
 use std::rc::Rc;
 

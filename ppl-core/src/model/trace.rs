@@ -1,17 +1,14 @@
 //! What a model leaves behind when it has run: its sites, and its log density as values of a graph.
 
-use crate::error::{Error, Result, Source};
-use crate::graph::Graph;
-use crate::handlers::Handler;
+use crate::base::{Error, Result, Shape, Source};
 use crate::model::constraint::Constraint;
 use crate::model::context::{Ctx, Model};
 use crate::model::distribution::NoiseKind;
+use crate::model::handler::Handler;
 use crate::model::message::{Drawing, Given};
 use crate::model::plate::Plate;
-use crate::op::{Input, Op};
+use crate::op::{Graph, Input, Op, Var};
 use crate::records::{Records, Schema};
-use crate::shape::Shape;
-use crate::var::Var;
 use ndarray::ArrayD;
 
 /// What a site is.

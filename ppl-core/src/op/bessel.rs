@@ -1,6 +1,6 @@
 //! Modified Bessel functions, and the von Mises distribution that is made of them.
 
-use crate::var::Var;
+use super::Var;
 use std::f64::consts::{PI, TAU};
 
 rows! { ($) unary

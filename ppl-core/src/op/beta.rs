@@ -1,7 +1,7 @@
 //! The incomplete beta function with its inverse, and the distribution function of Student's t that is made of it.
 
+use super::Var;
 use super::normal::LN_SQRT_TAU;
-use crate::var::Var;
 
 rows! { ($) special
     /// `I(x; a, b)` for `a = self > 0`, `b > 0` and `0 ≤ x ≤ 1`: the regularised incomplete beta function (NIST DLMF 8.17.2), which is

@@ -1,11 +1,8 @@
 //! Functions of two arguments that work element by element. The functions themselves are rows in the files of their subjects.
 
-use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work, counting, elementary};
-use crate::error::{Error, Source};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::value::Value;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Value, Var, Work, counting, elementary};
+use crate::base::{Error, Shape, Source};
+use crate::machine::Scalar;
 use elementary::indicator;
 
 /// The method of a row, if the row declares one.

@@ -1,9 +1,8 @@
 //! Rows added up over equal indices: what inner products of rows scattered into one table need, without the table.
 
-use super::{Cotangent, Misfit, Op, Primitive, Row, Work};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Primitive, Row, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 
 /// `out[t, k] = Σ_{s : j_s = i_t} rows[s, k]` for indices `i` and `j` and rows that belong to `j`; arguments in this order.
 ///

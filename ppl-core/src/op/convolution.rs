@@ -2,10 +2,9 @@
 //! operations is the derivative of that sum with respect to one of them; so the derivatives of each are the other two.
 
 use super::linear::accumulate;
-use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 use std::ops::Range;
 
 /// How a window moves over an image: heights first, widths second.

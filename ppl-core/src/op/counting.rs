@@ -3,12 +3,10 @@
 //! Distribution functions and their inverses are not fused: each number is a search, or a quadrature, of its own.
 
 use super::several::{stretched, zero};
-use super::{Cotangent, Misfit, Op, Primitive, Work};
+use super::{Cotangent, Misfit, Op, Primitive, Value, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 use crate::math;
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::value::Value;
-use crate::var::Var;
 
 rows! { ($) unary
     /// `ln Γ(x + 1) − x ln x + x`: what `ln x!` has beside its leading terms, for `x ≥ 0`. It is 0 at 0 and grows like `½ ln(2πx)`.

@@ -2,10 +2,9 @@
 
 use super::shaping::copy;
 use super::triangle::MatrixPart;
-use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 
 /// An operation of matrix algebra on square matrices (on each, where there are leading axes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

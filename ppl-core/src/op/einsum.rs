@@ -2,11 +2,9 @@
 
 use super::linear::accumulate;
 use super::shaping::copy;
-use super::{Cotangent, Misfit, Op, Primitive, Row, Work};
-use crate::error::{Error, Result, Source};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Primitive, Row, Var, Work};
+use crate::base::{Error, Result, Shape, Source};
+use crate::machine::Scalar;
 
 /// Most different indices of one contraction.
 pub(super) const MOST_INDICES: usize = 16;

@@ -1,9 +1,7 @@
 //! Arithmetic, comparisons, and elementary functions.
 
-use super::{Binary, Unary};
-use crate::scalar::Scalar;
-use crate::value::Value;
-use crate::var::Var;
+use super::{Binary, Unary, Value, Var};
+use crate::machine::Scalar;
 use std::ops;
 
 rows! { ($) unary

@@ -1,8 +1,6 @@
 //! The gamma function, its logarithmic derivatives, and its incomplete forms with their inverses.
 
-use super::Unary;
-use crate::value::Value;
-use crate::var::Var;
+use super::{Unary, Value, Var};
 
 rows! { ($) unary
     /// `ln |Γ(x)|`; ∞ at 0 and at the negative integers.

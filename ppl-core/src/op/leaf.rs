@@ -1,6 +1,6 @@
 //! Leaves of a program: inputs and constants.
 
-use crate::shape::Shape;
+use crate::base::Shape;
 use ndarray::ArrayD;
 use std::fmt;
 

@@ -1,9 +1,8 @@
 //! Products of arrays: where shared values meet the values of a record.
 
-use super::{Cotangent, Misfit, Op, Primitive, Row, Work};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Primitive, Row, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 
 /// A product of two arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,8 @@
 //! Products of matrices by the rules of NumPy, written as contractions.
 
+use super::Var;
 use super::einsum::{Einsum, MOST_INDICES};
-use crate::error::{Error, Source};
-use crate::shape::Shape;
-use crate::var::Var;
+use crate::base::{Error, Shape, Source};
 
 /// Products of matrices; each fails softly, as told at [`Graph`](crate::Graph).
 impl<'g> Var<'g> {

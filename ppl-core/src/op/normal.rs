@@ -1,6 +1,6 @@
 //! The error function, and probabilities, quantiles and moments of the normal distribution in tails however far.
 
-use crate::var::Var;
+use super::Var;
 
 /// √(2π)
 pub(super) const SQRT_TAU: f64 = 2.506_628_274_631_000_7;

@@ -2,10 +2,9 @@
 
 use super::convolution::Window;
 use super::shaping::add;
-use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 
 /// A reduction over the pixels of a window, channel by channel, or the transpose of one. Images are `[channels, h, w]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,10 +3,9 @@
 //! Sums and means are built from `sum_to`, products from slices multiplied in pairs; both have their derivatives from there.
 
 use super::structure::{Along, no_axis};
-use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 
 /// A reduction of an axis, or a function of all elements along it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

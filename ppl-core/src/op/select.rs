@@ -1,12 +1,9 @@
 //! The choice between two values, element by element.
 
 use super::binary::together;
-use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
-use crate::error::{Error, Source};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::value::Value;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Value, Var, Work};
+use crate::base::{Error, Shape, Source};
+use crate::machine::Scalar;
 
 /// `if condition ≠ 0 { a } else { b }`, element by element. Any argument may be a single number for all elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,10 +1,7 @@
 //! What families of functions of two and three arguments share that are computed in `f64`, number by number.
 
-use super::Op;
-use crate::error::{Error, Source};
-use crate::graph::Graph;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Graph, Op, Var};
+use crate::base::{Error, Shape, Source};
 
 /// Makes the enum of a family, its names, values and derivatives, and the methods of [`Var`], of rows. A row is
 ///

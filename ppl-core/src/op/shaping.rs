@@ -1,10 +1,8 @@
 //! Primitives that repeat or add up elements, or look at them under another shape.
 
-use super::{Cotangent, Misfit, Op, Primitive, Row, Work};
-use crate::error::{Error, Source};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Primitive, Row, Var, Work};
+use crate::base::{Error, Shape, Source};
+use crate::machine::Scalar;
 
 /// An operation that repeats or adds up elements, or looks at them under another shape: the one it holds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

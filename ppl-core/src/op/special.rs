@@ -3,13 +3,10 @@
 
 use super::binary::together;
 use super::several::stretched;
-use super::{Cotangent, Misfit, Op, Primitive, Row, Work, bessel, beta, gamma, normal};
-use crate::error::Error;
+use super::{Cotangent, Misfit, Op, Primitive, Row, Value, Var, Work, bessel, beta, gamma, normal};
+use crate::base::{Error, Shape};
+use crate::machine::Scalar;
 use crate::math;
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::value::Value;
-use crate::var::Var;
 
 macro_rules! family {
     ($($rows:tt)*) => {

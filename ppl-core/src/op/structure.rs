@@ -1,12 +1,9 @@
 //! Primitives that move elements: axes in another order, parts of an axis, arrays side by side.
 
 use super::shaping::copy;
-use super::{Cotangent, MOST_ARGUMENTS, Misfit, Op, Primitive, Work};
-use crate::error::{Error, Source};
-use crate::graph::Graph;
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Graph, MOST_ARGUMENTS, Misfit, Op, Primitive, Var, Work};
+use crate::base::{Error, Shape, Source};
+use crate::machine::Scalar;
 use std::ops::{Bound, RangeBounds};
 
 /// An operation that moves elements.

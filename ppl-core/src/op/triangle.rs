@@ -1,10 +1,9 @@
 //! Parts of square matrices: triangles and diagonals.
 
 use super::shaping::copy;
-use super::{Cotangent, Misfit, Op, Primitive, Row, Work};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Primitive, Row, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 
 /// A part of a square matrix (of each matrix, where there are leading axes). What is left out is 0, whatever stood there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

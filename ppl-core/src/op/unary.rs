@@ -1,10 +1,9 @@
 //! Functions of one argument that work element by element. The functions themselves are rows in the files of their subjects.
 
-use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work, bessel, elementary, normal};
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Var, Work, bessel, elementary, normal};
+use crate::base::Shape;
+use crate::machine::Scalar;
 use crate::math;
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
 use std::f64::consts::FRAC_2_SQRT_PI;
 
 /// The method of a row, if the row declares one.

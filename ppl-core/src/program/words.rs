@@ -1,15 +1,13 @@
 //! Operations in words: a name, and the parameters that neither the arguments nor the result's shape tell.
 
 #[cfg(feature = "serde")]
-use crate::error::{Error, Result};
+use crate::base::{Error, Result, Shape};
 #[cfg(feature = "serde")]
 use crate::op::{
     Binary, Coincidence, Convolution, Counting, Decomposition, Einsum, Gather, Linear, MatrixPart, Primitive,
     Role, Select, Shaping, Special,
 };
 use crate::op::{Op, Pooling, Reduce, Structure, Unary, Window};
-#[cfg(feature = "serde")]
-use crate::shape::Shape;
 
 /// The parameters of an operation; empty where it has none.
 pub(super) fn parameters(op: &Op) -> String {

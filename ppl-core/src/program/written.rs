@@ -5,11 +5,8 @@
 
 use super::words::{parameters, read};
 use super::{Instruction, Program};
-use crate::error::{Error, Result};
-use crate::graph::Kind;
-use crate::op::{Constant, Input, Op};
-use crate::origin::Origin;
-use crate::shape::Shape;
+use crate::base::{Error, Origin, Result, Shape};
+use crate::op::{Constant, Input, Kind, Op};
 use serde::de::{self, Deserialize, Deserializer, Unexpected};
 use serde::ser::{Serialize, Serializer};
 

@@ -1,11 +1,11 @@
 //! Weighted sums over the records of a tile, from rows of numbers: the one place that adds up over records.
 
 use super::contribution::Factor;
+use crate::machine::Scalar;
+use crate::machine::simd::{self, VectorWork, dispatch, dispatch_vectors};
 use crate::op::linear::lane_product;
 use crate::op::{ByRecord, Operand, Row};
-use crate::plan::{LARGE_PRODUCT, Matrix, multiply};
-use crate::scalar::Scalar;
-use crate::simd::{self, VectorWork, dispatch, dispatch_vectors};
+use crate::run::plan::{LARGE_PRODUCT, Matrix, multiply};
 use pulp::Simd;
 
 /// `sums_k += Σ_i c_i v_ik`; a weight of zero silences even a shared value that is not finite.

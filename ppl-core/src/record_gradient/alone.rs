@@ -2,10 +2,10 @@
 
 use super::RecordGradient;
 use super::tiles::{Buffers, Done, PARALLEL, Weighing};
-use crate::error::{Error, Result};
-use crate::plan::Workspace;
+use crate::base::{Error, Result};
+use crate::machine::Scalar;
 use crate::records::Records;
-use crate::scalar::Scalar;
+use crate::run::plan::Workspace;
 use rayon::prelude::*;
 
 impl<T: Scalar> RecordGradient<T> {

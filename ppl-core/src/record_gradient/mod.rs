@@ -31,13 +31,12 @@ pub use cost::{Cost, Costs, Form};
 pub use explain::{ArrayExplanation, GradientExplanation};
 pub use materialised::MaterialisedGradient;
 
-use crate::error::{Error, Result};
-use crate::op::{Input, Op};
-use crate::plan::{InputId, Plan, RecordInputId};
+use crate::base::{Error, Result};
+use crate::machine::Scalar;
+use crate::op::{Input, Op, Var};
 use crate::program::Program;
 use crate::records::Records;
-use crate::scalar::Scalar;
-use crate::var::Var;
+use crate::run::plan::{InputId, Plan, RecordInputId};
 use ndarray::Array2;
 use prepare::{Prepared, check_frontier};
 use rounding::Rounding;

@@ -21,9 +21,9 @@
 //! raised by the smallest normal number, which is more than it can have lost.
 
 use super::contribution::{Contribution, Core, Factor};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use crate::base::Shape;
+use crate::machine::Scalar;
+use crate::op::Var;
 
 /// Largest relative excess of a squared norm that the Gram form may claim for its rounding errors.
 const LARGEST_EXCESS: f64 = 1.0 / 1024.0;

@@ -7,13 +7,11 @@ use super::explain::{Alternative, ArrayExplanation, GradientExplanation, describ
 use super::norm::{self, square};
 use super::rounding::Rounding;
 use super::terms::{Site, Terms};
-use crate::diff::require_per_record_scalar;
-use crate::error::{Error, Result};
-use crate::graph::Kind;
-use crate::op::{Input, Op};
+use crate::base::{Error, Result};
+use crate::machine::Scalar;
+use crate::op::{Input, Kind, Op, Var};
 use crate::program::Program;
-use crate::scalar::Scalar;
-use crate::var::Var;
+use crate::transform::require_per_record_scalar;
 
 /// Everything about a gradient but its memory.
 pub(super) struct Prepared {
@@ -218,7 +216,7 @@ pub(super) fn check_frontier(value: Var<'_>, frontier: &[Var<'_>]) -> Result<()>
         Some(array) => Err(Error::MixesRecords {
             what: format!("a gradient with respect to a per-record value of shape {}", array.shape()),
             rule: "the frontier holds shared arrays only",
-            source_line: crate::error::Source::caller(),
+            source_line: crate::base::Source::caller(),
         }),
         None => Ok(()),
     }

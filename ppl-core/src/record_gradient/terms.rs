@@ -2,9 +2,8 @@
 
 use super::accumulate::{self, Positions, row_of};
 use super::contribution::{Contribution, Core};
-use crate::op::Operand;
-use crate::scalar::Scalar;
-use crate::var::Var;
+use crate::machine::Scalar;
+use crate::op::{Operand, Var};
 use std::ops::Range;
 
 /// Outputs of the plan that hold an array for each record.

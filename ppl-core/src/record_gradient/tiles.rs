@@ -4,12 +4,12 @@
 //! results do not depend on the number of threads.
 
 use super::terms::Terms;
-use crate::error::Result;
+use crate::base::Result;
+use crate::machine::Scalar;
+use crate::machine::simd::{self, dispatch};
 use crate::op::Operand;
-use crate::plan::{Plan, Runner, Workspace};
 use crate::records::Records;
-use crate::scalar::Scalar;
-use crate::simd::{self, dispatch};
+use crate::run::plan::{Plan, Runner, Workspace};
 use rayon::prelude::*;
 
 /// Squares below this multiple of the smallest normal number have lost digits to underflow.

@@ -2,8 +2,7 @@
 
 mod column;
 
-use crate::error::{Error, Result};
-use crate::shape::Shape;
+use crate::base::{Error, Result, Shape};
 pub(crate) use column::with_numbers;
 pub use column::{Column, ColumnData, ColumnNumber, ColumnType};
 use std::sync::Arc;

@@ -2,16 +2,14 @@
 //! Each panics if what it checks does not hold.
 
 use super::programs::{Choices, Menu, grow};
-use crate::diff::{gradient, hessian_vector, jacobian_vector};
-use crate::graph::{Graph, Kind};
+use crate::base::Shape;
 use crate::model::record::Record;
-use crate::op::Op;
-use crate::plan::Plan;
+use crate::op::{Graph, Kind, Op, Var};
 use crate::program::Program;
 use crate::record_gradient::{MaterialisedGradient, RecordGradient};
 use crate::records::{Column, Records};
-use crate::shape::Shape;
-use crate::var::Var;
+use crate::run::plan::Plan;
+use crate::transform::{gradient, hessian_vector, jacobian_vector};
 use ndarray::{ArrayD, IxDyn};
 use std::collections::BTreeMap;
 

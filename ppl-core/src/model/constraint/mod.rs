@@ -8,9 +8,8 @@ mod ordered;
 mod positive_definite;
 mod simplex;
 
-use crate::error::{Error, Result, Source};
-use crate::shape::Shape;
-use crate::var::Var;
+use crate::base::{Error, Result, Shape, Source};
+use crate::op::Var;
 use std::borrow::Cow;
 use std::fmt;
 
