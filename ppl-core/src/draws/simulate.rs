@@ -68,35 +68,35 @@ impl Trace<'_> {
     }
 }
 
-/// What an input is filled with.
+/// The numbers that an input is filled with.
 #[derive(Clone, Debug)]
-enum Source {
+enum Numbers {
     /// Numbers from a stream.
     Noise { key: Key, kind: NoiseKind },
     /// Numbers that came with the model, record after record.
     Given(ArrayD<f64>),
     /// Numbers that come with each run, by the input's name.
-    Asked,
+    OfRun,
 }
 
 /// One input of the program.
 #[derive(Clone, Debug)]
-struct Slot {
+struct ProgramInput {
     name: String,
     elements: usize,
-    source: Source,
-    place: Place,
+    source: Numbers,
+    at: PlanInput,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum PlanInput {
     Shared(InputId),
     Each(RecordInputId),
 }
 
 /// One output of the program.
 #[derive(Clone, Debug)]
-struct Output {
+struct ProgramOutput {
     name: String,
     shape: Vec<usize>,
     elements: usize,
@@ -115,8 +115,8 @@ pub(crate) struct Fill<'a> {
 #[derive(Clone)]
 pub(crate) struct Simulator {
     plan: Plan<f64>,
-    slots: Vec<Slot>,
-    outputs: Vec<Output>,
+    slots: Vec<ProgramInput>,
+    outputs: Vec<ProgramOutput>,
     /// Names of the columns it reads.
     columns: Vec<String>,
 }
@@ -127,7 +127,7 @@ impl Simulator {
         let sites = trace.sites().iter().filter(|site| wanted(site));
         let outputs: Vec<_> = sites
             .map(|site| {
-                let output = Output {
+                let output = ProgramOutput {
                     name: site.name.clone(),
                     shape: site.value.shape().dims().to_vec(),
                     elements: site.value.shape().elements(),
@@ -142,7 +142,8 @@ impl Simulator {
     /// Computes the log density: the shared part, and each record's.
     pub(crate) fn of_log_density(trace: &Trace<'_>) -> Result<Self> {
         let zero = trace.graph().constant(0.0);
-        let output = |per_record| Output { name: String::new(), shape: vec![], elements: 1, per_record };
+        let output =
+            |per_record| ProgramOutput { name: String::new(), shape: vec![], elements: 1, per_record };
         let record = trace.record_log_density().unwrap_or(zero);
         Self::new(trace, vec![(trace.log_prior(), output(false)), (record, output(true))])
     }
@@ -150,24 +151,24 @@ impl Simulator {
     /// Computes each record's log-likelihood given all latent values.
     pub(crate) fn of_log_likelihood(trace: &Trace<'_>) -> Result<Self> {
         let zero = trace.graph().constant(0.0);
-        let output = Output { name: String::new(), shape: vec![], elements: 1, per_record: true };
+        let output = ProgramOutput { name: String::new(), shape: vec![], elements: 1, per_record: true };
         Self::new(trace, vec![(trace.record_log_likelihood().unwrap_or(zero), output)])
     }
 
-    fn new(trace: &Trace<'_>, outputs: Vec<(Var<'_>, Output)>) -> Result<Self> {
+    fn new(trace: &Trace<'_>, outputs: Vec<(Var<'_>, ProgramOutput)>) -> Result<Self> {
         let vars: Vec<Var<'_>> = outputs.iter().map(|(var, _)| *var).collect();
         let program = Program::new(trace.graph(), &vars)?;
         let plan = Plan::<f64>::new(&program);
-        let mut sources: BTreeMap<String, Source> = BTreeMap::new();
+        let mut sources: BTreeMap<String, Numbers> = BTreeMap::new();
         for filling in trace.fillings() {
             for (which, input) in filling.noise.iter().enumerate() {
                 if let Drawing::Key(key) = filling.drawing {
                     let key = key.named(&input.site).child(which as u64);
-                    sources.insert(input.name.clone(), Source::Noise { key, kind: input.kind });
+                    sources.insert(input.name.clone(), Numbers::Noise { key, kind: input.kind });
                 }
             }
             if let Some(Given { input, values }) = &filling.given {
-                sources.insert(input.clone(), Source::Given(values.clone()));
+                sources.insert(input.clone(), Numbers::Given(values.clone()));
             }
         }
         let (mut slots, mut columns) = (Vec::new(), Vec::new());
@@ -175,16 +176,18 @@ impl Simulator {
             let elements = instruction.shape.elements();
             // An input that simplification found to be unused has no place in the plan.
             let (name, place) = match &instruction.op {
-                Op::Input(Input::Shared(name)) => (name, plan.input(name).ok().map(Place::Shared)),
-                Op::Input(Input::PerRecord(name)) => (name, plan.record_input(name).ok().map(Place::Each)),
+                Op::Input(Input::Shared(name)) => (name, plan.input(name).ok().map(PlanInput::Shared)),
+                Op::Input(Input::PerRecord(name)) => {
+                    (name, plan.record_input(name).ok().map(PlanInput::Each))
+                }
                 Op::Input(Input::Column { name, .. }) => {
                     columns.push(name.clone());
                     continue;
                 }
                 _ => continue,
             };
-            let source = sources.remove(name).unwrap_or(Source::Asked);
-            slots.extend(place.map(|place| Slot { name: name.clone(), elements, source, place }));
+            let source = sources.remove(name).unwrap_or(Numbers::OfRun);
+            slots.extend(place.map(|place| ProgramInput { name: name.clone(), elements, source, at: place }));
         }
         Ok(Self { plan, slots, outputs: outputs.into_iter().map(|(_, output)| output).collect(), columns })
     }
@@ -194,7 +197,7 @@ impl Simulator {
         self.plan.check_schema(records)?;
         let count = records.len();
         for slot in &self.slots {
-            if let Place::Shared(id) = slot.place {
+            if let PlanInput::Shared(id) = slot.at {
                 slot.write(fill, 0..1, 1, self.plan.input_mut(id))?;
             }
         }
@@ -218,7 +221,7 @@ impl Simulator {
         for (span, batch) in all.chunks(SPAN).enumerate() {
             let first = span * SPAN;
             for slot in &self.slots {
-                if let Place::Each(id) = slot.place {
+                if let PlanInput::Each(id) = slot.at {
                     let to = self.plan.record_input_mut(id, batch.len());
                     slot.write(fill, first..first + batch.len(), count, to)?;
                 }
@@ -252,7 +255,7 @@ impl Simulator {
 
     /// Numbers as arrays under their sites' names, with `leading` axes before those of the records and the sites.
     pub(crate) fn named(&self, values: Vec<Vec<f64>>, leading: &[usize], records: usize) -> Values {
-        let array = |(output, values): (&Output, Vec<f64>)| {
+        let array = |(output, values): (&ProgramOutput, Vec<f64>)| {
             let mut shape = leading.to_vec();
             shape.extend(output.per_record.then_some(records));
             shape.extend_from_slice(&output.shape);
@@ -275,7 +278,7 @@ impl Simulator {
     }
 }
 
-impl Slot {
+impl ProgramInput {
     /// Writes the numbers of some of the records (of `0..1` for a shared input).
     fn write(
         &self,
@@ -286,20 +289,20 @@ impl Slot {
     ) -> Result<()> {
         let numbers = records.start * self.elements..records.end * self.elements;
         let from = match &self.source {
-            Source::Noise { key, kind } => {
+            Numbers::Noise { key, kind } => {
                 return key.fill(*kind, fill.draw, numbers.start as u64, out);
             }
-            Source::Given(values) => Some(values),
-            Source::Asked => fill.values.get(&self.name),
+            Numbers::Given(values) => Some(values),
+            Numbers::OfRun => fill.values.get(&self.name),
         };
         let Some(from) = from else {
             return Err(Error::Values(format!("nobody fills the input '{}'", self.name)));
         };
         if from.len() != of * self.elements {
             let (got, name) = (from.len(), &self.name);
-            return Err(Error::Values(match self.place {
-                Place::Shared(_) => format!("input '{name}' takes {} numbers, got {got}", self.elements),
-                Place::Each(_) => format!(
+            return Err(Error::Values(match self.at {
+                PlanInput::Shared(_) => format!("input '{name}' takes {} numbers, got {got}", self.elements),
+                PlanInput::Each(_) => format!(
                     "input '{name}' takes {} numbers for each of {of} records, got {got} in all",
                     self.elements
                 ),

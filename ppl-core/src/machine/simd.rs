@@ -3,29 +3,29 @@
 //! The functions that do the work must be `#[inline(always)]` down to their loops: what is not inlined is compiled for the
 //! machine that the program was built for. Results do not depend on the instruction set, except those of matrix products.
 
-pub(crate) use pulp::NullaryFnOnce as Work;
+pub(crate) use pulp::NullaryFnOnce as Job;
 
 /// Runs work compiled for the instruction set of the machine at hand.
 #[inline]
-pub(crate) fn dispatch<W: Work<Output = ()>>(work: W) {
+pub(crate) fn dispatch<W: Job<Output = ()>>(work: W) {
     pulp::Arch::new().dispatch(Vectorised(work));
 }
 
 /// Work that names its vectors.
-pub(crate) trait VectorWork {
+pub(crate) trait VectorJob {
     /// Does it with the vectors of `S`.
     fn call<S: pulp::Simd>(self, simd: S);
 }
 
 /// Runs work on the vectors of the machine at hand.
 #[inline]
-pub(crate) fn dispatch_vectors<W: VectorWork>(work: W) {
+pub(crate) fn dispatch_vectors<W: VectorJob>(work: W) {
     pulp::Arch::new().dispatch(Named(work));
 }
 
 struct Named<W>(W);
 
-impl<W: VectorWork> pulp::WithSimd for Named<W> {
+impl<W: VectorJob> pulp::WithSimd for Named<W> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, simd: S) {
@@ -35,7 +35,7 @@ impl<W: VectorWork> pulp::WithSimd for Named<W> {
 
 struct WithVectors<W, S>(W, S);
 
-impl<W: VectorWork, S: pulp::Simd> Work for WithVectors<W, S> {
+impl<W: VectorJob, S: pulp::Simd> Job for WithVectors<W, S> {
     type Output = ();
     #[inline(always)]
     fn call(self) {
@@ -46,7 +46,7 @@ impl<W: VectorWork, S: pulp::Simd> Work for WithVectors<W, S> {
 /// A struct of its own, because a closure would be called through a function that is not inlined.
 struct Vectorised<W>(W);
 
-impl<W: Work<Output = ()>> pulp::WithSimd for Vectorised<W> {
+impl<W: Job<Output = ()>> pulp::WithSimd for Vectorised<W> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, simd: S) {

@@ -94,7 +94,7 @@ impl Primitive for Decomposition {
             _ => n,
         };
         for (position, out) in out.chunks_exact_mut(n * columns * lanes).enumerate() {
-            let matrix = Matrix { operand: args[0], first: position * n * n, columns: n, lanes };
+            let matrix = MatrixRows { operand: args[0], first: position * n * n, columns: n, lanes };
             match *self {
                 Decomposition::Cholesky => cholesky(out, matrix, n),
                 Decomposition::Inverse => invert(out, matrix, n, scratch),
@@ -151,14 +151,14 @@ impl Primitive for Decomposition {
 
 /// One matrix of an operand.
 #[derive(Clone, Copy)]
-struct Matrix<'a, T> {
+struct MatrixRows<'a, T> {
     operand: Operand<'a, T>,
     first: usize,
     columns: usize,
     lanes: usize,
 }
 
-impl<'a, T: Scalar> Matrix<'a, T> {
+impl<'a, T: Scalar> MatrixRows<'a, T> {
     #[inline(always)]
     fn row(&self, i: usize, j: usize) -> Row<'a, T> {
         self.operand.row(self.first + i * self.columns + j, self.lanes)
@@ -204,7 +204,7 @@ fn divide<T: Scalar>(target: &mut [T], divisor: Row<'_, T>) {
 
 /// `Lᵢⱼ = (Aᵢⱼ − Σₖ Lᵢₖ Lⱼₖ) / Lⱼⱼ`, column by column. A lane whose matrix is not positive definite gets NaN in the whole triangle.
 #[inline(always)]
-fn cholesky<T: Scalar>(out: &mut [T], a: Matrix<'_, T>, n: usize) {
+fn cholesky<T: Scalar>(out: &mut [T], a: MatrixRows<'_, T>, n: usize) {
     let lanes = a.lanes;
     for j in 0..n {
         for i in 0..j {
@@ -241,7 +241,14 @@ fn cholesky<T: Scalar>(out: &mut [T], a: Matrix<'_, T>, n: usize) {
 
 /// Substitution in place, forward where the matrix that stands on the left is lower triangular, else backward.
 #[inline(always)]
-fn solve<T: Scalar>(x: &mut [T], a: Matrix<'_, T>, n: usize, columns: usize, lower: bool, transposed: bool) {
+fn solve<T: Scalar>(
+    x: &mut [T],
+    a: MatrixRows<'_, T>,
+    n: usize,
+    columns: usize,
+    lower: bool,
+    transposed: bool,
+) {
     let lanes = a.lanes;
     let entry = |i: usize, j: usize| if transposed { a.row(j, i) } else { a.row(i, j) };
     let forward = lower != transposed;
@@ -262,7 +269,7 @@ fn solve<T: Scalar>(x: &mut [T], a: Matrix<'_, T>, n: usize, columns: usize, low
 
 /// Gauss–Jordan elimination with partial pivoting, each lane with pivots of its own. A singular matrix gives NaN.
 #[inline(always)]
-fn invert<T: Scalar>(out: &mut [T], a: Matrix<'_, T>, n: usize, scratch: &mut [T]) {
+fn invert<T: Scalar>(out: &mut [T], a: MatrixRows<'_, T>, n: usize, scratch: &mut [T]) {
     let lanes = a.lanes;
     let (work, rest) = scratch.split_at_mut(n * n * lanes);
     let (largest, rest) = rest.split_at_mut(lanes);
@@ -329,7 +336,7 @@ fn swap_where<T: Scalar>(data: &mut [T], pivot_row: &[T], r: usize, c: usize, n:
     }
 }
 
-/// Matrix algebra; each fails softly, as told at [`Graph`](crate::Graph). Leading axes hold several matrices.
+/// MatrixRows algebra; each fails softly, as told at [`Graph`](crate::Graph). Leading axes hold several matrices.
 impl<'g> Var<'g> {
     #[track_caller]
     fn decomposition(self, op: Decomposition) -> Var<'g> {
@@ -346,7 +353,7 @@ impl<'g> Var<'g> {
     /// `[…, n, n] → […, n, n]`.
     ///
     /// Only the lower triangle of `A` is read, and gets a cotangent. Where `A` is not positive definite the lower triangle of
-    /// the result is NaN. Golub and Van Loan, Matrix Computations, section 4.2; derivative: Murray (2016), arXiv:1602.07527.
+    /// the result is NaN. Golub and Van Loan, MatrixRows Computations, section 4.2; derivative: Murray (2016), arXiv:1602.07527.
     ///
     /// ```
     /// # use ppl_core::{Graph, Plan, Program};

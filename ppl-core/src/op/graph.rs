@@ -30,7 +30,7 @@ pub struct Node {
 
 /// What makes two operations the same: the operation, its arguments (in rising order where their order does not matter),
 /// and the shape of its result.
-type Key = (Op, Vec<u32>, Shape);
+type Identity = (Op, Vec<u32>, Shape);
 
 /// An arena of operations on arrays.
 ///
@@ -56,7 +56,7 @@ type Key = (Op, Vec<u32>, Shape);
 #[derive(Default)]
 pub struct Graph {
     nodes: RefCell<Vec<Node>>,
-    known: RefCell<HashMap<Key, u32>>,
+    known: RefCell<HashMap<Identity, u32>>,
     failure: RefCell<Option<Error>>,
     /// While derivatives are written, where the operation comes from that they belong to.
     attribution: RefCell<Option<Origin>>,

@@ -137,7 +137,7 @@ pub(crate) fn lane_product<T: Scalar>(x: &[T], y: &[T]) -> T {
 /// The sum of partial sums.
 #[inline(always)]
 fn total<T: Scalar>(wide: [T; 16], narrow: [T; 8], four: [T; 4], rest: T) -> T {
-    let mut eight = Line(halved(&wide));
+    let mut eight = CacheLine(halved(&wide));
     eight.0.iter_mut().zip(narrow).for_each(|(sum, more)| *sum += more);
     // Eight numbers that are written side by side, the compiler computes side by side, and what they are made of too; from their
     // sum alone it would work backwards in pairs.
@@ -148,7 +148,7 @@ fn total<T: Scalar>(wide: [T; 16], narrow: [T; 8], four: [T; 4], rest: T) -> T {
 
 /// Numbers in one cache line.
 #[repr(align(64))]
-struct Line<T>([T; 8]);
+struct CacheLine<T>([T; 8]);
 
 #[inline(always)]
 fn rest_of_products<T: Scalar>(x: &[T], y: &[T]) -> T {

@@ -120,7 +120,7 @@ impl Primitive for Reduce {
             for inner_place in 0..inner {
                 // Element `k` along the axis, in the argument and in a result of the same shape.
                 let place = |k: usize| (outer * length + k) * inner + inner_place;
-                let line = Line { x: args[0], first: place(0), stride: inner, length, lanes };
+                let line = AxisLine { x: args[0], first: place(0), stride: inner, length, lanes };
                 let reduced = (outer * inner + inner_place) * lanes;
                 match *self {
                     Reduce::Max { .. } => line.largest(&mut out[reduced..reduced + lanes]),
@@ -238,7 +238,7 @@ fn without(shape: &Shape, axis: usize) -> Shape {
 }
 
 /// The elements along an axis, each with a number for each lane.
-struct Line<'a, T> {
+struct AxisLine<'a, T> {
     x: Operand<'a, T>,
     /// The row of the first element, and the distance to the next.
     first: usize,
@@ -247,7 +247,7 @@ struct Line<'a, T> {
     lanes: usize,
 }
 
-impl<'a, T: Scalar> Line<'a, T> {
+impl<'a, T: Scalar> AxisLine<'a, T> {
     #[inline(always)]
     fn at(&self, k: usize) -> Row<'a, T> {
         self.x.row(self.first + k * self.stride, self.lanes)

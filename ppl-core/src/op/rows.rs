@@ -1,7 +1,7 @@
 //! What lets a primitive be one row of rules, in the file of its subject.
 //!
 //! An enum of Rust is written down in one place, and its primitives are to stand by subject: the logarithm of the gamma function beside
-//! its derivatives, whether they take one argument or two. So a file of a subject gives its rows a name with [`rows`], and a family
+//! its derivatives, whether they take one argument or two. So a file of a subject gives its rows a name with `rows!`, and a family
 //! ([`Unary`](super::Unary), say) collects the rows of all subjects and makes its enum of them: the variants, `ALL`, the names, the values, the derivatives,
 //! and the methods of [`Var`](crate::Var).
 //!

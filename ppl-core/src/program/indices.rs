@@ -7,7 +7,7 @@ use crate::op::{Gather, Graph, Input, Op, Shaping};
 use crate::records::Records;
 
 /// One operation, as [`check_indices`] looks at it.
-struct Use<'a> {
+struct Operation<'a> {
     op: &'a Op,
     args: Vec<usize>,
     shape: &'a Shape,
@@ -15,22 +15,22 @@ struct Use<'a> {
 }
 
 /// Checks the indices that are columns, whether as they are or under another shape.
-fn check_indices(uses: &[Use<'_>], records: &Records) -> Result<()> {
-    for usage in uses {
-        let (Op::Gather(gather), &[values, mut index]) = (usage.op, usage.args.as_slice()) else {
+fn check_indices(operations: &[Operation<'_>], records: &Records) -> Result<()> {
+    for operation in operations {
+        let (Op::Gather(gather), &[values, mut index]) = (operation.op, operation.args.as_slice()) else {
             continue;
         };
         let rows = match gather {
-            Gather::Rows => uses[values].shape.dims().first().copied().unwrap_or(0),
+            Gather::Rows => operations[values].shape.dims().first().copied().unwrap_or(0),
             Gather::ScatterAdd { rows } => *rows,
         };
-        while let Op::Shaping(Shaping::Reshape(_) | Shaping::Broadcast(_)) = uses[index].op {
-            index = uses[index].args[0];
+        while let Op::Shaping(Shaping::Reshape(_) | Shaping::Broadcast(_)) = operations[index].op {
+            index = operations[index].args[0];
         }
-        let Op::Input(Input::Column { index: column, name }) = uses[index].op else {
+        let Op::Input(Input::Column { index: column, name }) = operations[index].op else {
             continue;
         };
-        let shape = uses[index].shape;
+        let shape = operations[index].shape;
         if records.schema().columns().nth(*column) != Some((name.as_str(), shape)) {
             return Err(Error::SchemaMismatch {
                 expected: format!("'{name}' {shape} as column {column}"),
@@ -41,7 +41,7 @@ fn check_indices(uses: &[Use<'_>], records: &Records) -> Result<()> {
         if let Some((at, value)) = numbers.find(|&(_, number)| !is_row(number, rows)) {
             let record = at / shape.elements().max(1);
             let place = format!(" (column '{name}', record {record})");
-            return Err(Error::Index { value, rows, place, source_line: usage.source.clone() });
+            return Err(Error::Index { value, rows, place, source_line: operation.source.clone() });
         }
     }
     Ok(())
@@ -67,16 +67,16 @@ impl Graph {
     /// ```
     pub fn check_indices(&self, records: &Records) -> Result<()> {
         self.with_nodes(|nodes| {
-            let uses: Vec<Use<'_>> = nodes
+            let operations: Vec<Operation<'_>> = nodes
                 .iter()
-                .map(|node| Use {
+                .map(|node| Operation {
                     op: &node.op,
                     args: node.args.iter().map(|&arg| arg as usize).collect(),
                     shape: &node.shape,
                     source: &node.source,
                 })
                 .collect();
-            check_indices(&uses, records)
+            check_indices(&operations, records)
         })
     }
 }
@@ -87,16 +87,16 @@ impl Program {
     /// # Errors
     /// As there.
     pub fn check_indices(&self, records: &Records) -> Result<()> {
-        let uses: Vec<Use<'_>> = self
+        let operations: Vec<Operation<'_>> = self
             .instructions
             .iter()
-            .map(|instruction| Use {
+            .map(|instruction| Operation {
                 op: &instruction.op,
                 args: instruction.args.clone(),
                 shape: &instruction.shape,
                 source: &instruction.source,
             })
             .collect();
-        check_indices(&uses, records)
+        check_indices(&operations, records)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::contribution::Factor;
 use crate::machine::Scalar;
-use crate::machine::simd::{self, VectorWork, dispatch, dispatch_vectors};
+use crate::machine::simd::{self, VectorJob, dispatch, dispatch_vectors};
 use crate::op::linear::lane_product;
 use crate::op::{ByRecord, Operand, Row};
 use crate::run::plan::{LARGE_PRODUCT, Matrix, multiply};
@@ -21,7 +21,7 @@ struct Direct<'a, T> {
     rows: Operand<'a, T>,
 }
 
-impl<T: Scalar> simd::Work for Direct<'_, T> {
+impl<T: Scalar> simd::Job for Direct<'_, T> {
     type Output = ();
     #[inline(always)]
     fn call(self) {
@@ -54,7 +54,7 @@ struct AddRecords<'a, T> {
     records: ByRecord<'a, T>,
 }
 
-impl<T: Scalar> VectorWork for AddRecords<'_, T> {
+impl<T: Scalar> VectorJob for AddRecords<'_, T> {
     #[inline(always)]
     fn call<S: Simd>(self, simd: S) {
         let Self { sums, weights, scaled, records } = self;
@@ -330,7 +330,7 @@ struct ScatterToFew<'a, T> {
     own: &'a mut [T],
 }
 
-impl<T: Scalar> simd::Work for ScatterToFew<'_, T> {
+impl<T: Scalar> simd::Job for ScatterToFew<'_, T> {
     type Output = ();
     #[inline(always)]
     fn call(self) {

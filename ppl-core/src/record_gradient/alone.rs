@@ -96,7 +96,7 @@ impl<T: Scalar> RecordGradient<T> {
         while team.members.len() < threads {
             team.members.push(tiles.buffers(tile));
         }
-        let (runner, workspaces) = plan.parts();
+        let (runner, workspaces) = plan.runner_and_workspaces();
         let one = |workspace: &mut Workspace<T>,
                    buffers: &mut Buffers<T>,
                    taker: &mut A,

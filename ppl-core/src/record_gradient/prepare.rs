@@ -6,7 +6,7 @@ use super::cost::{self, Form};
 use super::explain::{Alternative, ArrayExplanation, GradientExplanation, describe};
 use super::norm::{self, square};
 use super::rounding::Rounding;
-use super::terms::{Site, Terms};
+use super::terms::{Frontier, Terms};
 use crate::base::{Error, Result};
 use crate::machine::Scalar;
 use crate::op::{Input, Kind, Op, Var};
@@ -113,12 +113,12 @@ fn sites<'a, 'g>(
     frontier: &[Var<'g>],
     contributions: &[&'a [Contribution<'g>]],
     groups: &[usize],
-) -> Vec<Site<'a, 'g>> {
+) -> Vec<Frontier<'a, 'g>> {
     let mut start = 0;
     let site = |((array, contributions), group): ((&Var<'g>, &&'a [Contribution<'g>]), &usize)| {
         let range = start..start + array.shape().elements();
         start = range.end;
-        Site { contributions, group: *group, range }
+        Frontier { contributions, group: *group, range }
     };
     frontier.iter().zip(contributions).zip(groups).map(site).collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::machine::Scalar;
 use crate::machine::prefetch::prefetch;
-use crate::machine::simd::VectorWork;
+use crate::machine::simd::VectorJob;
 use crate::op::ByRecord;
 use crate::op::linear::lane_product;
 use crate::records::Records;
@@ -29,7 +29,7 @@ pub(super) struct RunDots<'a, T> {
     pub(super) shared: &'a [Vec<T>],
 }
 
-impl<T: Scalar> VectorWork for RunDots<'_, T> {
+impl<T: Scalar> VectorJob for RunDots<'_, T> {
     #[inline(always)]
     fn call<S: Simd>(self, simd: S) {
         let Self { dots: Dots { column, square, with }, records, batch, lanes, slots, shared } = self;
@@ -315,7 +315,7 @@ mod tests {
     /// Products with one array and with two, and squares, by the instruction set at hand.
     struct All<'a, T>(&'a [T], [&'a [T]; 2], &'a mut Vec<T>);
 
-    impl<T: Scalar> VectorWork for All<'_, T> {
+    impl<T: Scalar> VectorJob for All<'_, T> {
         #[inline(always)]
         fn call<S: Simd>(self, simd: S) {
             let Self(record, arrays, out) = self;

@@ -43,7 +43,7 @@ impl Function {
 
 /// Where an operation of a group finds an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum From {
+pub(crate) enum ReadFrom {
     /// A register.
     Register(usize),
     /// The same element and record of a slot of the memory being written.
@@ -58,7 +58,7 @@ pub(crate) enum From {
 
 /// Where an operation of a group leaves its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum To {
+pub(crate) enum WriteTo {
     Register(usize),
     /// A slot of the memory being written.
     Slot(usize),
@@ -68,8 +68,8 @@ pub(crate) enum To {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Micro {
     pub(crate) function: Function,
-    pub(crate) args: [From; 3],
-    pub(crate) to: To,
+    pub(crate) args: [ReadFrom; 3],
+    pub(crate) to: WriteTo,
 }
 
 /// A group of elementwise operations over arrays of `elements` elements.
@@ -85,7 +85,7 @@ pub(crate) struct Fused {
 pub(crate) struct Memory<'a, T> {
     /// Slots of the phase that is running: of the shared memory in the shared phase, else of the record memory.
     pub(crate) slots: &'a mut [Vec<T>],
-    /// The shared memory in the record phase; nothing in the shared phase, where [`From::Number`] refers to `slots`.
+    /// The shared memory in the record phase; nothing in the shared phase, where [`ReadFrom::Number`] refers to `slots`.
     pub(crate) shared: Option<&'a [Vec<T>]>,
     pub(crate) registers: &'a mut [Vec<T>],
 }
@@ -101,15 +101,15 @@ impl Fused {
     /// Registers needed.
     pub(crate) fn registers(&self) -> usize {
         let register = |micro: &Micro| match micro.to {
-            To::Register(register) => register + 1,
-            To::Slot(_) => 0,
+            WriteTo::Register(register) => register + 1,
+            WriteTo::Slot(_) => 0,
         };
         self.micros.iter().map(register).max().unwrap_or(0)
     }
 
     /// Whether an argument is the same for all elements but not all records, or the other way round.
     fn goes_by_rows(&self) -> bool {
-        let by_row = |from: &From| matches!(from, From::OneRow(_) | From::PerElement(_));
+        let by_row = |from: &ReadFrom| matches!(from, ReadFrom::OneRow(_) | ReadFrom::PerElement(_));
         self.elements > 1 && self.micros.iter().any(|micro| micro.args.iter().any(by_row))
     }
 
@@ -147,16 +147,16 @@ struct ChunkPlace {
 
 impl ChunkPlace {
     #[inline(always)]
-    fn find<'m, T: Scalar>(self, memory: &'m Memory<'_, T>, from: From) -> Chunk<'m, T> {
+    fn find<'m, T: Scalar>(self, memory: &'m Memory<'_, T>, from: ReadFrom) -> Chunk<'m, T> {
         let Self { row, at, in_row, len } = self;
         let Memory { slots, registers, .. } = memory;
         let shared = memory.shared.unwrap_or(slots);
         match from {
-            From::Register(register) => Chunk::Many(&registers[register][..len]),
-            From::Same(slot) => Chunk::Many(&slots[slot][at..at + len]),
-            From::OneRow(slot) => Chunk::Many(&slots[slot][in_row..in_row + len]),
-            From::Number(slot) => Chunk::One(shared[slot][0]),
-            From::PerElement(slot) => Chunk::One(shared[slot][row]),
+            ReadFrom::Register(register) => Chunk::Many(&registers[register][..len]),
+            ReadFrom::Same(slot) => Chunk::Many(&slots[slot][at..at + len]),
+            ReadFrom::OneRow(slot) => Chunk::Many(&slots[slot][in_row..in_row + len]),
+            ReadFrom::Number(slot) => Chunk::One(shared[slot][0]),
+            ReadFrom::PerElement(slot) => Chunk::One(shared[slot][row]),
         }
     }
 }
@@ -166,8 +166,8 @@ impl Micro {
     fn run<T: Scalar>(&self, place: ChunkPlace, memory: &mut Memory<'_, T>) {
         // The result is taken out, so that the rest can be read meanwhile; no argument lives in the same buffer.
         let (mut buffer, offset) = match self.to {
-            To::Register(register) => (std::mem::take(&mut memory.registers[register]), 0),
-            To::Slot(slot) => (std::mem::take(&mut memory.slots[slot]), place.at),
+            WriteTo::Register(register) => (std::mem::take(&mut memory.registers[register]), 0),
+            WriteTo::Slot(slot) => (std::mem::take(&mut memory.slots[slot]), place.at),
         };
         let out = &mut buffer[offset..offset + place.len];
         match self.function {
@@ -211,8 +211,8 @@ impl Micro {
             }
         }
         match self.to {
-            To::Register(register) => memory.registers[register] = buffer,
-            To::Slot(slot) => memory.slots[slot] = buffer,
+            WriteTo::Register(register) => memory.registers[register] = buffer,
+            WriteTo::Slot(slot) => memory.slots[slot] = buffer,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::machine::Scalar;
 use crate::op::{Input, Kind, Linear, Op, Shaping, constant_values};
 use crate::program::Program;
 use crate::run::plan::explain::{StepExplanation, without_reuse};
-use crate::run::plan::fused::{From, Function, Fused, Micro, To, padded};
+use crate::run::plan::fused::{Function, Fused, Micro, ReadFrom, WriteTo, padded};
 use crate::run::plan::group::groups;
 use crate::run::plan::place::{Place, RecordsPlace, Slots};
 use crate::run::plan::product::LARGE_PRODUCT;
@@ -379,7 +379,25 @@ impl<'p> Builder<'p> {
         Step::Dots(Dots { column, square, with })
     }
 
-    /// Makes a group a step: a register or a slot for each of its values.
+    /// Makes a group of elementwise operations one step, a list of [`Micro`] operations with a place for each value.
+    ///
+    /// The step runs chunk by chunk: all operations on the first chunk of elements, then all on the second, and so on. A value that
+    /// only the group uses therefore never exists as a whole array. It lives in a *register*, a buffer of one chunk, from the
+    /// operation that makes it to the last one that reads it; then the register is free for another value, so that a long group
+    /// needs few of them and they stay in the first-level cache. A value that leaves the group, because a later group or the
+    /// caller reads it, gets a slot, and the group reads it from there, too.
+    ///
+    /// A result may take over the slot of an argument instead of a new one, which saves memory and the cache lines of a second
+    /// array. This is sound under four conditions, which the search for a candidate checks:
+    ///
+    /// - the argument is not made by this group, and nothing reads it after this group;
+    /// - it has as many elements, so that every chunk of the result overwrites just the same chunk of the argument;
+    /// - no other result has taken the slot;
+    /// - all operations of this group that read the argument see its old numbers. Within a chunk the result may be written before
+    ///   they have read, so the chunk is first copied into a register ([`Function::Load`]), and they read the register.
+    ///
+    /// The remaining arguments are read where they lie. [`ReadFrom`] says how an argument stretches over elements and records:
+    /// a single shared number, a shared number for each element, a number for each record, or an array like the result.
     fn fuse(
         &mut self,
         kind: Kind,
@@ -391,7 +409,7 @@ impl<'p> Builder<'p> {
     ) -> Step {
         let program = self.program;
         let elements = program.instructions[group[0]].shape.elements();
-        // A value leaves the group if it lasts, or if a later group reads it.
+        // A value leaves the group if it lasts, or if a later group reads it. (`last_use` holds the last group that does.)
         let leaves =
             |value: usize| self.lasting[value] || last_use[value].is_some_and(|last| last != position);
         let mut micros = Vec::with_capacity(group.len());
@@ -399,6 +417,8 @@ impl<'p> Builder<'p> {
         // Values of this group, and arguments that were loaded, that are in registers.
         let mut in_register: Vec<(usize, usize)> = Vec::new();
         let mut taken_over: Vec<usize> = Vec::new();
+        // First the places of all results, before anything is computed: a chunk that is going to be overwritten must be in a register
+        // before the first operation writes.
         let results: Vec<usize> = group.iter().copied().filter(|&index| leaves(index)).collect();
         for &result in &results {
             let candidate =
@@ -416,42 +436,50 @@ impl<'p> Builder<'p> {
                     let register = registers.take();
                     in_register.push((value, register));
                     let slot = self.slot(value).unwrap_or(0);
-                    let load = [From::Same(slot); 3];
-                    micros.push(Micro { function: Function::Load, args: load, to: To::Register(register) });
+                    let load = [ReadFrom::Same(slot); 3];
+                    micros.push(Micro {
+                        function: Function::Load,
+                        args: load,
+                        to: WriteTo::Register(register),
+                    });
                     self.places[value]
                 }
                 None => Some(new_place(kind, elements, slots)),
             };
         }
+        // Then the operations, in the order of the program, so that each finds its arguments.
         for (step, &index) in group.iter().enumerate() {
             let instruction = &program.instructions[index];
             let Some(function) = Function::of(&instruction.op) else {
                 continue;
             };
-            let mut args = [From::Register(0); 3];
+            let mut args = [ReadFrom::Register(0); 3];
             for (slot, &arg) in args.iter_mut().zip(&instruction.args) {
                 let value = self.root[arg];
                 let held = in_register.iter().find(|(held, _)| *held == value);
                 *slot = match (held, self.place(value)) {
-                    (Some(&(_, register)), _) => From::Register(register),
+                    (Some(&(_, register)), _) => ReadFrom::Register(register),
                     (None, Place::Shared { slot, len: 1 }) if elements != 1 || kind == Kind::PerRecord => {
-                        From::Number(slot)
+                        ReadFrom::Number(slot)
                     }
-                    (None, Place::Shared { slot, .. }) if kind == Kind::PerRecord => From::PerElement(slot),
-                    (None, Place::Rows { slot, rows: 1 }) if elements != 1 => From::OneRow(slot),
-                    (None, place) => From::Same(place.slot()),
+                    (None, Place::Shared { slot, .. }) if kind == Kind::PerRecord => {
+                        ReadFrom::PerElement(slot)
+                    }
+                    (None, Place::Rows { slot, rows: 1 }) if elements != 1 => ReadFrom::OneRow(slot),
+                    (None, place) => ReadFrom::Same(place.slot()),
                 };
             }
             let to = match self.slot(index) {
-                Some(slot) => To::Slot(slot),
+                Some(slot) => WriteTo::Slot(slot),
                 None => {
                     let register = registers.take();
                     in_register.push((index, register));
-                    To::Register(register)
+                    WriteTo::Register(register)
                 }
             };
             micros.push(Micro { function, args, to });
-            // Registers whose value no later operation of the group reads.
+            // Registers whose value no later operation of the group reads are free from here on. Only now: an operation does not write
+            // the register that it reads.
             let read_later = |value: usize| {
                 group[step + 1..]
                     .iter()

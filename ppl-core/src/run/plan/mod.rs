@@ -242,12 +242,12 @@ impl<T: Scalar> Plan<T> {
         whole: usize,
     ) -> Result<()> {
         self.check_schema(records)?;
-        let (runner, workspaces) = self.parts();
+        let (runner, workspaces) = self.runner_and_workspaces();
         runner.run(&mut workspaces[0], records, batch, batch.len(), start, whole)
     }
 
     /// What runs tiles, and the memory to run them in.
-    pub(crate) fn parts(&mut self) -> (Runner<'_, T>, &mut [Workspace<T>]) {
+    pub(crate) fn runner_and_workspaces(&mut self) -> (Runner<'_, T>, &mut [Workspace<T>]) {
         let runner = Runner { layout: &self.layout, record_inputs: &self.record_inputs, tile: self.tile };
         (runner, &mut self.workspaces)
     }

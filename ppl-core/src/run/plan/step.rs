@@ -14,7 +14,7 @@ pub(super) struct RunFused<'a, T> {
     pub(super) memory: Memory<'a, T>,
 }
 
-impl<T: Scalar> simd::Work for RunFused<'_, T> {
+impl<T: Scalar> simd::Job for RunFused<'_, T> {
     type Output = ();
     #[inline(always)]
     fn call(self) {
@@ -30,7 +30,7 @@ pub(super) struct RunSingle<'a, T> {
     pub(super) scratch: &'a mut [T],
 }
 
-impl<T: Scalar> simd::Work for RunSingle<'_, T> {
+impl<T: Scalar> simd::Job for RunSingle<'_, T> {
     type Output = ();
     #[inline(always)]
     fn call(self) {
