@@ -19,7 +19,7 @@ enum Line {
     Here(Source),
     /// `file:line:column`, as it was written down.
     #[cfg(feature = "serde")]
-    Told(Arc<str>),
+    Written(Arc<str>),
 }
 
 impl Origin {
@@ -28,8 +28,8 @@ impl Origin {
     }
 
     #[cfg(feature = "serde")]
-    pub(crate) fn told(line: &str, site: Option<&str>) -> Self {
-        Self { line: Line::Told(line.into()), site: site.map(Into::into) }
+    pub(crate) fn written(line: &str, site: Option<&str>) -> Self {
+        Self { line: Line::Written(line.into()), site: site.map(Into::into) }
     }
 
     /// The name of the site that was being built, if one was.
@@ -56,7 +56,7 @@ impl fmt::Display for Origin {
         match &self.line {
             Line::Here(source) => source.fmt(f),
             #[cfg(feature = "serde")]
-            Line::Told(text) => f.write_str(text),
+            Line::Written(text) => f.write_str(text),
         }
     }
 }

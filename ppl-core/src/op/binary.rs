@@ -29,6 +29,7 @@ macro_rules! family {
         },
     )*) => {
         /// A function of two arguments, element by element. One argument may be a single number for all elements.
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Binary {

@@ -8,6 +8,7 @@ use crate::machine::Scalar;
 ///
 /// It is the product `gather(scatter_add(rows, j), i)` whatever the number of rows of the table; an index that is NaN is
 /// equal to none.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Coincidence;
 

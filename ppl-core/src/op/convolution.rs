@@ -100,6 +100,7 @@ impl Window {
 }
 
 /// One of the three arrays of a convolution.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// `x`, of shape `[channels, height, width]`.
@@ -112,6 +113,7 @@ pub enum Role {
 
 /// The derivative of `Σ y_oij k_ocuv x_c,si+u−p,tj+v−q` with respect to one of `x`, `k` and `y`, from the other two
 /// (in this order).
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Convolution {
     result: Role,
@@ -119,7 +121,7 @@ pub struct Convolution {
 }
 
 impl Convolution {
-    #[cfg(any(test, feature = "proptest", feature = "serde"))]
+    #[cfg(any(test, feature = "proptest"))]
     pub(crate) fn new(result: Role, window: Window) -> Self {
         Self { result, window }
     }

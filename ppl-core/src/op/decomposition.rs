@@ -7,6 +7,7 @@ use crate::base::Shape;
 use crate::machine::Scalar;
 
 /// An operation of matrix algebra on square matrices (on each, where there are leading axes).
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Decomposition {

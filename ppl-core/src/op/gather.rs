@@ -10,6 +10,7 @@ use crate::base::{Error, Origin, Shape, Source};
 use crate::machine::Scalar;
 
 /// An operation on rows that an index chooses. Its arguments are the table, or the rows to add up, and the index.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Gather {

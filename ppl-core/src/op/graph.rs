@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Whether a value is one for all records or one for each.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// One value a run: latents, parameters, constants.

@@ -5,6 +5,7 @@ use ndarray::ArrayD;
 use std::fmt;
 
 /// A value supplied each time a program runs.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Input {

@@ -5,6 +5,7 @@ use crate::base::Shape;
 use crate::machine::Scalar;
 
 /// A product of two arrays.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Linear {

@@ -92,6 +92,7 @@ pub use value::Value;
 pub use var::Var;
 
 /// One operation of an array program.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Op {

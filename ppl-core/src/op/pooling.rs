@@ -7,6 +7,7 @@ use crate::base::Shape;
 use crate::machine::Scalar;
 
 /// A reduction over the pixels of a window, channel by channel, or the transpose of one. Images are `[channels, h, w]`.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Pooling {

@@ -8,6 +8,7 @@ use crate::base::Shape;
 use crate::machine::Scalar;
 
 /// A reduction of an axis, or a function of all elements along it.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reduce {

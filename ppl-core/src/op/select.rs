@@ -6,6 +6,7 @@ use crate::base::{Error, Shape, Source};
 use crate::machine::Scalar;
 
 /// `if condition ≠ 0 { a } else { b }`, element by element. Any argument may be a single number for all elements.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Select;
 

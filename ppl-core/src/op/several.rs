@@ -28,6 +28,7 @@ macro_rules! several {
         )*
     ) => {
         $(#[$about])*
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum $family {

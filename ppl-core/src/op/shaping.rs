@@ -5,6 +5,7 @@ use crate::base::{Error, Shape, Source};
 use crate::machine::Scalar;
 
 /// An operation that repeats or adds up elements, or looks at them under another shape: the one it holds.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Shaping {

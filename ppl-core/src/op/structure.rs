@@ -7,6 +7,7 @@ use crate::machine::Scalar;
 use std::ops::{Bound, RangeBounds};
 
 /// An operation that moves elements.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Structure {

@@ -6,6 +6,7 @@ use crate::base::Shape;
 use crate::machine::Scalar;
 
 /// A part of a square matrix (of each matrix, where there are leading axes). What is left out is 0, whatever stood there.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MatrixPart {

@@ -43,6 +43,7 @@ macro_rules! family {
         },
     )*) => {
         /// A function of one argument, element by element.
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Unary {

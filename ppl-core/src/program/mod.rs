@@ -11,9 +11,11 @@ use crate::base::{Origin, Result, Shape};
 use crate::op::{Graph, Input, Kind, Op, Var};
 
 /// One operation of a program. Arguments are positions of earlier instructions.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Debug)]
 pub struct Instruction {
     pub(crate) op: Op,
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub(crate) args: Vec<usize>,
     pub(crate) shape: Shape,
     pub(crate) kind: Kind,
