@@ -137,7 +137,7 @@ pub enum Error {
     /// A column the records do not have.
     #[error("there is no column '{name}'; the records have {known}")]
     UnknownColumn {
-        /// The name asked for.
+        /// The name that was looked up.
         name: String,
         /// The names there are.
         known: String,

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 /// one before that, which counts the draws.
 pub type Values = BTreeMap<String, ArrayD<f64>>;
 
-/// Records that are run together: per-record inputs are filled for so many.
+/// Records that are run together: per-record inputs are filled for this many.
 const SPAN: usize = 4096;
 
 /// The values of all sites of a model whose latent sites have values: drawn ([`seed`](crate::handlers::seed)), given
@@ -51,7 +51,7 @@ impl Trace<'_> {
     /// The values of all sites; as [`simulate`], for a model that was traced already.
     ///
     /// # Errors
-    /// If the program has inputs that nobody fills (those of [`Unconstrained`](crate::handlers::Unconstrained), say), or
+    /// If the program has inputs that nothing fills (those of [`Unconstrained`](crate::handlers::Unconstrained), say), or
     /// the records have not the columns of the trace.
     pub fn simulate(&self, records: &Records) -> Result<Values> {
         let mut simulator = Simulator::of_sites(self, |_| true)?;

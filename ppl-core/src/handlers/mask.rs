@@ -43,7 +43,7 @@ impl<'g, V: Into<Value<'g>> + Copy> Handler<'g> for Mask<V> {
 ///
 /// # Privacy
 /// A mask may depend on the record inside `each_record`: a record's term that does not count is zero, and clipped like any other.
-/// A record whose masked element is not finite (a missing value, say) still has a gradient that is not a number, so that all of it is
+/// A record whose masked element is not finite (a missing value, say) still has a gradient that is NaN, so that all of it is
 /// left out; choose a harmless value there, as with [`Var::select`](crate::Var::select). A mask outside `each_record` is public.
 ///
 /// ```

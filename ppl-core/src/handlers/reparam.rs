@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// A way to sample a site by way of another.
 pub trait Reparameterisation: std::fmt::Debug + Send + Sync {
-    /// Changes the message of a latent site that nobody has given a value, as a rule by [`Message::replace_by`].
+    /// Changes the message of a latent site that has no value, as a rule by [`Message::replace_by`].
     ///
     /// # Errors
     /// If the site's distribution cannot be sampled so.

@@ -41,7 +41,7 @@ impl<'g, V: Into<Value<'g>> + Copy> Handler<'g> for Scale<V> {
 ///
 /// # Privacy
 /// The scale of a record's terms is public, and applied *before* that record's gradient is clipped: a record's influence stays within
-/// the bound whatever the scale is, and noise is what the bound asks for. A scale chosen by looking at the data (their number, under
+/// the bound whatever the scale is, and noise follows from the bound. A scale chosen by looking at the data (their number, under
 /// add/remove, among it) is a leak like any other such number. [`Ctx::scale`](crate::Ctx::scale) takes a value of the record too (a weight that is a
 /// column): that one is the record's own, and as protected as the rest of it.
 ///
@@ -52,8 +52,8 @@ impl<'g, V: Into<Value<'g>> + Copy> Handler<'g> for Scale<V> {
 /// let (graph, schema) = (Graph::new(), Schema::new([("x", 3)])?);
 /// let half = trace(&scale(model, 0.5), &graph, &schema, Unconstrained)?;
 /// assert_eq!(half.log_prior().known(), Some(-1.5));
-/// let told = trace(&scale(model, -1.0), &graph, &schema, Unconstrained).unwrap_err().to_string();
-/// assert!(told.starts_with("site 'penalty': a scale must be positive and finite, got -1"));
+/// let message = trace(&scale(model, -1.0), &graph, &schema, Unconstrained).unwrap_err().to_string();
+/// assert!(message.starts_with("site 'penalty': a scale must be positive and finite, got -1"));
 /// # Ok::<(), ppl_core::Error>(())
 /// ```
 pub fn scale<M: Model>(model: M, factor: f64) -> Handled<M, Scale<f64>> {

@@ -53,7 +53,7 @@ pub struct Ctx<'g> {
     /// Scopes and handlers around the statement at hand, outermost first.
     pub(crate) frames: Vec<Frame<'g>>,
     pub(crate) sites: Vec<Site<'g>>,
-    /// What whoever runs the program has to fill in, for hidden sites too.
+    /// What the runner of the program has to fill in, for hidden sites too.
     pub(crate) fillings: Vec<Filling>,
     /// All full names that are taken, those of hidden sites among them: noise is named after the site.
     pub(crate) names: BTreeSet<String>,
@@ -104,7 +104,7 @@ impl<'g> Ctx<'g> {
     ///
     /// # Errors
     /// If the name is taken, a parameter is outside its domain, shapes do not go together, the distribution of a shared value depends on a
-    /// record, or nobody has a value for the site.
+    /// record, or no handler has a value for the site.
     #[track_caller]
     pub fn sample(&mut self, name: &str, distribution: impl Distribution<'g> + 'g) -> Result<Var<'g>> {
         self.refuse_in_enumerate(name, "a latent value")?;

@@ -338,7 +338,7 @@ pub enum NoiseKind {
     Uniform,
 }
 
-/// Hands out inputs that whoever runs the program fills with standard noise.
+/// Hands out inputs that the runner of the program fills with standard noise.
 #[derive(Clone, Debug)]
 pub struct Noise<'g> {
     graph: &'g Graph,

@@ -67,7 +67,7 @@ impl<'g> Ctx<'g> {
         self.write_down(answer)
     }
 
-    /// Sends a message through the handlers, gives it a value if nobody did, and sends it back. Only a site that can be summed out may come
+    /// Sends a message through the handlers, gives it a value if it has none, and sends it back. Only a site that can be summed out may come
     /// back without one.
     #[track_caller]
     pub(crate) fn send(&mut self, mut message: Message<'g>) -> Result<Answer<'g>> {

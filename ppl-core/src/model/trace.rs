@@ -81,7 +81,7 @@ pub struct NoiseInput {
     pub from_key: bool,
 }
 
-/// Inputs of one site that whoever runs the program has to fill.
+/// Inputs of one site that the runner of the program has to fill.
 #[derive(Clone, Debug)]
 pub(crate) struct Filling {
     pub(crate) noise: Vec<NoiseInput>,
@@ -221,7 +221,7 @@ impl<'g> Trace<'g> {
     /// Checks that every observed column lies in its site's support.
     ///
     /// # Errors
-    /// [`Error::OutsideSupport`] with the site, the record and the value. The message quotes the data: it is for whoever
+    /// [`Error::OutsideSupport`] with the site, the record and the value. The message quotes the data: it is for the person who
     /// holds the records, and not private.
     pub fn check_observations(&self, records: &Records) -> Result<()> {
         for site in self.sites.iter().filter(|site| site.kind == SiteKind::Observed && site.per_record) {

@@ -292,7 +292,7 @@ fn add_rows<T: Scalar>(
     }
 }
 
-/// Convolutions; each fails softly, as told at [`Graph`](crate::Graph).
+/// Convolutions; each fails softly, as [`Graph`](crate::Graph) says.
 impl<'g> Var<'g> {
     /// Convolution in two dimensions, as networks have it (a cross-correlation: the kernel is not turned round).
     ///

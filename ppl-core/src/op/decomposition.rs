@@ -337,7 +337,7 @@ fn swap_where<T: Scalar>(data: &mut [T], pivot_row: &[T], r: usize, c: usize, n:
     }
 }
 
-/// MatrixRows algebra; each fails softly, as told at [`Graph`](crate::Graph). Leading axes hold several matrices.
+/// Matrix algebra; each fails softly, as [`Graph`](crate::Graph) says. Leading axes hold several matrices.
 impl<'g> Var<'g> {
     #[track_caller]
     fn decomposition(self, op: Decomposition) -> Var<'g> {
@@ -354,7 +354,7 @@ impl<'g> Var<'g> {
     /// `[…, n, n] → […, n, n]`.
     ///
     /// Only the lower triangle of `A` is read, and gets a cotangent. Where `A` is not positive definite the lower triangle of
-    /// the result is NaN. Golub and Van Loan, MatrixRows Computations, section 4.2; derivative: Murray (2016), arXiv:1602.07527.
+    /// the result is NaN. Golub and Van Loan, Matrix Computations, section 4.2; derivative: Murray (2016), arXiv:1602.07527.
     ///
     /// ```
     /// # use ppl_core::{Graph, Plan, Program};

@@ -123,7 +123,7 @@ pub(crate) fn is_row(number: f64, rows: usize) -> bool {
     row_of(number, rows) != BAD
 }
 
-/// The rows that some lanes ask for.
+/// The rows that some lanes need.
 #[inline(always)]
 fn rows_of<T: Scalar>(numbers: &[T], rows: usize) -> [u32; LANES] {
     let mut found = [BAD; LANES];
@@ -174,7 +174,7 @@ fn gather<T: Scalar>(out: &mut [T], table: Operand<'_, T>, index: Row<'_, T>, ro
     }
 }
 
-/// Adds `width` elements of `values`, from `from` on, to the row that each lane asks for.
+/// Adds `width` elements of `values`, from `from` on, to the row that each lane names.
 #[inline(always)]
 fn scatter_add<T: Scalar>(
     out: &mut [T],
@@ -215,7 +215,7 @@ fn scatter_add<T: Scalar>(
     }
 }
 
-/// Rows by index; each fails softly, as told at [`Graph`](crate::Graph).
+/// Rows by index; each fails softly, as [`Graph`](crate::Graph) says.
 impl<'g> Var<'g> {
     /// The rows of a table that an index chooses.
     ///

@@ -82,7 +82,7 @@ impl Graph {
         self.leaf(Input::Shared(name.into()), shape.into().checked()?, Kind::Shared)
     }
 
-    /// A per-record input, found again by its name: numbers for each record of a batch that whoever runs the program supplies,
+    /// A per-record input, found again by its name: numbers for each record of a batch that the runner of the program supplies,
     /// such as noise that is drawn anew for each record.
     ///
     /// # Errors

@@ -166,7 +166,7 @@ fn halved<T: Scalar, const HALF: usize, const WHOLE: usize>(x: &[T; WHOLE]) -> [
     half
 }
 
-/// Adds every `WIDTH`-th product up, and answers with what is left over.
+/// Adds every `WIDTH`-th product up, and returns what is left over.
 #[inline(always)]
 fn add_products<'a, T: Scalar, const WIDTH: usize>(
     sums: &mut [T; WIDTH],
@@ -182,7 +182,7 @@ fn add_products<'a, T: Scalar, const WIDTH: usize>(
     (rest_x, rest_y)
 }
 
-/// Products; each fails softly, as told at [`Graph`](crate::Graph).
+/// Products; each fails softly, as [`Graph`](crate::Graph) says.
 impl<'g> Var<'g> {
     #[track_caller]
     fn linear(self, other: Var<'g>, op: Linear) -> Var<'g> {
@@ -229,8 +229,8 @@ impl<'g> Var<'g> {
     /// assert_eq!(w.dot(x).shape(), Shape::from([3]));
     /// assert_eq!(x.dot(x).shape(), Shape::scalar());
     /// assert_eq!(x.dot(w).shape(), Shape::scalar()); // a mistake: [5] · [3, 5] …
-    /// let told = graph.check().unwrap_err().to_string(); // … which is told at the next statement
-    /// assert!(told.contains("[5]") && told.contains("[3, 5]"));
+    /// let message = graph.check().unwrap_err().to_string(); // … which is reported at the next statement
+    /// assert!(message.contains("[5]") && message.contains("[3, 5]"));
     /// # Ok::<(), ppl_core::Error>(())
     /// ```
     #[must_use]

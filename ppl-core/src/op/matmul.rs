@@ -4,7 +4,7 @@ use super::Var;
 use super::einsum::{Einsum, MOST_INDICES};
 use crate::base::{Error, Shape, Source};
 
-/// Products of matrices; each fails softly, as told at [`Graph`](crate::Graph).
+/// Products of matrices; each fails softly, as [`Graph`](crate::Graph) says.
 impl<'g> Var<'g> {
     /// The product of matrices, by the rules of NumPy's `matmul`.
     ///

@@ -197,7 +197,7 @@ fn find_largest<T: Scalar>(
     });
 }
 
-/// Pooling; each fails softly, as told at [`Graph`](crate::Graph).
+/// Pooling; each fails softly, as [`Graph`](crate::Graph) says.
 impl<'g> Var<'g> {
     /// The largest pixel of each place of a window, channel by channel; padding never is the largest.
     ///

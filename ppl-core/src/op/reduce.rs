@@ -355,7 +355,7 @@ fn two_rows<T>(out: &mut [T], from: usize, to: usize, lanes: usize) -> (&[T], &m
     }
 }
 
-/// Reductions; each fails softly, as told at [`Graph`](crate::Graph). With `_axis` they reduce one axis, which is then gone; without,
+/// Reductions; each fails softly, as [`Graph`](crate::Graph) says. With `_axis` they reduce one axis, which is then gone; without,
 /// all elements. They reduce the elements of one record; nothing reduces over records but the engine.
 impl<'g> Var<'g> {
     #[track_caller]

@@ -116,7 +116,7 @@ pub(crate) fn add<T: Scalar>(out: &mut [T], row: Row<T>) {
     }
 }
 
-/// Operations on the shape; each fails softly, as told at [`Graph`](crate::Graph).
+/// Operations on the shape; each fails softly, as [`Graph`](crate::Graph) says.
 impl<'g> Var<'g> {
     /// Repeats elements until the array has this shape.
     #[must_use]

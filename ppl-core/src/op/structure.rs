@@ -278,7 +278,7 @@ fn permutation(order: &[usize], x: &Shape, shape: &Shape) -> Vec<u32> {
         .collect()
 }
 
-/// Moving elements; each fails softly, as told at [`Graph`].
+/// Moving elements; each fails softly, as [`Graph`] says.
 impl<'g> Var<'g> {
     #[track_caller]
     fn structure(self, op: Structure) -> Var<'g> {

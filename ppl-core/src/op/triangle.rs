@@ -100,7 +100,7 @@ impl Primitive for MatrixPart {
     }
 }
 
-/// Parts of square matrices; each fails softly, as told at [`Graph`](crate::Graph). Leading axes hold several matrices.
+/// Parts of square matrices; each fails softly, as [`Graph`](crate::Graph) says. Leading axes hold several matrices.
 impl<'g> Var<'g> {
     #[track_caller]
     pub(crate) fn part(self, part: MatrixPart) -> Var<'g> {

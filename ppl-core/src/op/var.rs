@@ -25,7 +25,7 @@ impl fmt::Debug for Var<'_> {
     }
 }
 
-/// Methods that build operations; each fails softly, as told at [`Graph`].
+/// Methods that build operations; each fails softly, as [`Graph`] says.
 impl<'g> Var<'g> {
     /// The graph this value belongs to.
     #[must_use]

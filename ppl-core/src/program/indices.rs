@@ -61,8 +61,8 @@ impl Graph {
     /// let records = Records::from_columns([("group", Column::from(vec![0_u8, 3, 1]))])?;
     /// let graph = Graph::new();
     /// let effect = graph.input("effects", 3)?.gather(Record::new(&graph, records.schema()).index("group")?);
-    /// let told = graph.check_indices(&records).unwrap_err().to_string();
-    /// assert!(told.starts_with("index 3 (column 'group', record 1) is not an integer from 0 to 3 - 1"));
+    /// let message = graph.check_indices(&records).unwrap_err().to_string();
+    /// assert!(message.starts_with("index 3 (column 'group', record 1) is not an integer from 0 to 3 - 1"));
     /// # Ok::<(), ppl_core::Error>(())
     /// ```
     pub fn check_indices(&self, records: &Records) -> Result<()> {

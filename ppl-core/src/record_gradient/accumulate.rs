@@ -70,7 +70,7 @@ impl<T: Scalar> VectorJob for AddRecords<'_, T> {
     }
 }
 
-/// Does so for the last columns, `COUNT` vectors of them at a time, whose sums stay in registers; answers with those that are left
+/// Does so for the last columns, `COUNT` vectors of them at a time, whose sums stay in registers; returns those that are left
 /// over.
 #[inline(always)]
 fn add_vectors<'s, T: Scalar, S: Simd, const COUNT: usize>(
@@ -103,7 +103,7 @@ fn add_vectors<'s, T: Scalar, S: Simd, const COUNT: usize>(
     sums
 }
 
-/// Does so for the last columns, `WIDTH` at a time, whose sums stay in registers; answers with those that are left over.
+/// Does so for the last columns, `WIDTH` at a time, whose sums stay in registers; returns those that are left over.
 #[inline(always)]
 fn add_columns<'s, T: Scalar, const WIDTH: usize>(
     sums: &'s mut [T],
@@ -274,7 +274,7 @@ pub(super) fn positions<T: Scalar>(
     }
 }
 
-/// The row of a table of `count` rows that a number says. A number that is none stands for row 0, where the NaN of its record
+/// The row of a table of `count` rows that a number says. A number that is no row stands for row 0, where the NaN of its record
 /// shows.
 pub(super) fn row_of<T: Scalar>(number: T, count: usize) -> usize {
     let row = number.as_f64() as usize;

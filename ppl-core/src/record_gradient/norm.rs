@@ -35,7 +35,7 @@ pub(crate) fn square(x: Var<'_>) -> Var<'_> {
 
 /// What is added to the sum of squared norms, relative to it, for the rounding errors of a sum of several contributions.
 ///
-/// `None` if numbers of type `T` are too coarse for so many terms.
+/// `None` if numbers of type `T` are too coarse for this many terms.
 pub(super) fn excess<T: Scalar>(contributions: &[Contribution<'_>]) -> Option<f64> {
     let k = contributions.len() as f64;
     let roundings = |each: &Contribution<'_>| match each.core {

@@ -45,7 +45,7 @@ impl Program {
     /// column or constant that holds one.
     ///
     /// Infinities may be meant (`−∞` as a log density, say); whether a fault is one is for the reader to say. A fault
-    /// quotes values of the record, so it is for whoever may see the records.
+    /// quotes values of the record, so it is for readers who may see the records.
     ///
     /// ```
     /// # use ppl_core::{Graph, Program};
@@ -210,7 +210,7 @@ pub struct Fault {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Trouble {
-    /// An element (row-major, from 0) that is infinite or not a number.
+    /// An element (row-major, from 0) that is infinite or NaN.
     NotFinite {
         /// The element.
         element: usize,

@@ -361,7 +361,7 @@ pub fn company(bytes: &[u8]) {
 /// Operations on whatever comes: refused with a message, or a program that runs.
 ///
 /// # Panics
-/// If a mistake panics, or is told without words.
+/// If a mistake panics, or has an empty message.
 pub fn mistakes(bytes: &[u8]) {
     let mut choices = Choices::new(bytes);
     let leaves = Leaves::new(&mut choices, Menu::Everything);

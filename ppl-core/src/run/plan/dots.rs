@@ -9,12 +9,12 @@ use crate::records::Records;
 use crate::run::plan::layout::{Dot, Dots};
 use pulp::Simd;
 
-/// Bytes of records that are asked for ahead of their use, and the most and fewest records. The fewest are a multiple of how many are
+/// Bytes of records that are prefetched ahead of their use, and the most and fewest records. The fewest are a multiple of how many are
 /// taken together.
 const AHEAD_BYTES: usize = 6_400;
 const MOST_AHEAD: usize = 64;
 const FEWEST_AHEAD: usize = 4;
-/// Bytes of one record that are asked for: what follows them, the processor has guessed by then.
+/// Bytes of one record that are prefetched: what follows them, the processor has guessed by then.
 const MOST_BYTES: usize = 4_096;
 /// Bytes of the partial sums of an inner product.
 const PARTIAL_BYTES: usize = 64;
@@ -76,7 +76,7 @@ impl<T: Scalar> VectorJob for RunDots<'_, T> {
     }
 }
 
-/// A tile's records, and those that are asked for meanwhile.
+/// A tile's records, and those that are prefetched meanwhile.
 struct EachRecord<'a, T> {
     records: ByRecord<'a, T>,
     look: LookAhead<'a, T>,
@@ -153,8 +153,8 @@ impl<'a, T> LookAhead<'a, T> {
 
     /// To be called before this record is read, if its lane is a multiple of [`FEWEST_AHEAD`].
     ///
-    /// It asks for several at once: where each lies on a page of its own, finding the pages takes longer than anything else, and a
-    /// processor looks for several only if they are asked for in a row.
+    /// It prefetches several at once: where each lies on a page of its own, finding the pages takes longer than anything else, and a
+    /// processor looks for several only if they are requested in a row.
     #[inline(always)]
     fn ask(&self, lane: usize) {
         if lane.is_multiple_of(self.distance) {

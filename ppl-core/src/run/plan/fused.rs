@@ -11,8 +11,8 @@ use crate::run::plan::place::Place;
 /// Numbers in a chunk.
 pub(crate) const CHUNK: usize = 256;
 
-/// Numbers of the shared memory that are computed for so many elements: whole vectors. What lies behind the last element is
-/// nobody's, and computing it costs less than computing the last few one by one.
+/// Numbers of the shared memory that are computed for this many elements: whole vectors. What lies behind the last element is
+/// unused, and computing it costs less than computing the last few one by one.
 pub(crate) fn padded(elements: usize) -> usize {
     elements.next_multiple_of(8)
 }

@@ -9,9 +9,9 @@ const BLOCK: usize = 8;
 /// Records that are moved together, so that each is read from end to end and rows are written by whole cache lines.
 const RECORDS: usize = 16;
 
-/// Bytes of a record that are asked for ahead of its turn: what follows them, the processor has guessed by then.
+/// Bytes of a record that are prefetched ahead of its turn: what follows them, the processor has guessed by then.
 const AHEAD_BYTES: usize = 512;
-/// Bytes of a column from which on its records are asked for: a smaller one stays in a second-level cache.
+/// Bytes of a column from which on its records are prefetched: a smaller one stays in a second-level cache.
 const LARGE_COLUMN: usize = 1 << 20;
 
 /// Asks for records some time before they are copied, so that they wait for memory side by side and not one after the other. Their indices

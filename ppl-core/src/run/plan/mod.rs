@@ -190,7 +190,7 @@ impl<T: Scalar> Plan<T> {
             .ok_or_else(|| no_such("per-record input", name, inputs.iter().map(|slot| &slot.name)))
     }
 
-    /// The memory of a per-record input for a batch of so many records, to be written before the batch is run: record after
+    /// The memory of a per-record input for a batch of this many records, to be written before the batch is run: record after
     /// record, each row-major. It allocates only when a batch is larger than any before.
     pub fn record_input_mut(&mut self, input: RecordInputId, records: usize) -> &mut [T] {
         let (Some(values), Some(slot)) =
@@ -252,7 +252,7 @@ impl<T: Scalar> Plan<T> {
         (runner, &mut self.workspaces)
     }
 
-    /// Makes sure there is memory for so many tiles at a time.
+    /// Makes sure there is memory for this many tiles at a time.
     pub(crate) fn reserve_workspaces(&mut self, count: usize) {
         let Self { workspaces, layout, tile, .. } = self;
         if workspaces.len() < count {
@@ -397,7 +397,7 @@ impl<T> Copy for Runner<'_, T> {}
 
 impl<T: Scalar> Runner<'_, T> {
     /// As [`Plan::run_tile`], for records that have been checked to have the plan's columns. The first `lanes` indices are those of
-    /// the tile; records behind them are asked for ahead of time.
+    /// the tile; records behind them are prefetched.
     pub(crate) fn run(
         &self,
         workspace: &mut Workspace<T>,
