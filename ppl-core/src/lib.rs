@@ -46,92 +46,72 @@
 //! # Ok::<(), ppl_core::Error>(())
 //! ```
 //!
-//! # The rooms of this crate
+//! # Modules
 //!
-//! | module | what happens there |
+//! A module imports from those above it only.
+//!
+//! | module | what it holds |
 //! |---|---|
-//! | `var`, `value`, `graph` | handles that read like mathematics, and the arena behind them |
-//! | `shape`, `scalar`, `origin`, `error` | axes; number types; where an operation was written; mistakes in words |
-//! | `op/*` | the primitives with all their rules, a family a file |
-//! | `diff` | derivatives, backwards and forwards, from program to program |
-//! | `simplify/*` | rewriting: fewer operations, and ones that neither overflow nor cancel |
-//! | `program/*` | the flat program: listing, comparison, written form |
-//! | `plan/*` | its memory and its steps: fused sweeps, matrix products, gathering of records |
-//! | `linear_predictor` | whether a record's value is a generalised linear term |
-//! | `math/*`, `simd`, `vectors`, `prefetch` | elementary and special functions that vectorise; instruction sets chosen at run time |
-//! | `interpret` | one record at a time, slow and obvious; finds where a number stopped being finite |
-//! | `records/*` | columns of records, in the number types they come in |
-//! | `record_gradient/*` | per-record gradients, contracted and materialised |
-//! | `export/*` | draws as CSV and Parquet, under the features `csv` and `parquet` |
-//! | `model/*` | statements, distributions, constraints, traces, log densities, simulations and predictions |
+//! | `base` | shapes, errors, and where an operation was written |
+//! | [`records`] | columns of records, in the number types they come in |
+//! | `math` | elementary and special functions that vectorise |
+//! | `machine` | number types, vectors, instruction sets chosen at run time |
+//! | [`op`] | the graph, handles that read like mathematics, and the primitives with all their rules |
+//! | [`program`] | the flat program: listing, comparison, written form |
+//! | [`transform`] | derivatives and simplification, from program to program |
+//! | [`run`] | the plan (memory, fused sweeps, matrix products) and the interpreter, which is slow and obvious |
+//! | [`record_gradient`] | per-record gradients, contracted and materialised |
+//! | [`model`] | statements, distributions, constraints, traces |
 //! | [`handlers`] | what changes the meaning of statements, one handler a file |
-//! | [`summary`] | summaries of draws |
-//! | `strategies/*` | random programs for property tests and fuzzing, under the feature `proptest` |
+//! | [`draws`] | log densities, simulations and predictions of a model; summaries and files of draws |
+//! | [`prelude`] | what the author of a model imports |
+//! | `strategies` | random programs for property tests and fuzzing, under the feature `proptest` |
 
-mod diff;
-mod error;
-#[cfg(any(feature = "csv", feature = "parquet"))]
-pub mod export;
-mod graph;
+mod base;
+#[doc = include_str!("../docs/design.md")]
+pub mod design {}
+pub mod draws;
 pub mod handlers;
-mod interpret;
-mod linear_predictor;
+mod machine;
 mod math;
-mod model;
-mod op;
-mod origin;
-mod plan;
-mod prefetch;
-mod program;
+pub mod model;
+pub mod op;
+pub mod prelude;
+pub mod program;
 #[cfg(test)]
 mod property_tests;
-mod record_gradient;
-mod records;
-mod scalar;
-mod shape;
-mod simd;
-mod simplify;
+pub mod record_gradient;
+pub mod records;
+pub mod run;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
-pub mod summary;
-mod value;
-mod var;
-mod vectors;
+pub mod transform;
 
-pub use diff::{gradient, hessian_vector, jacobian_vector, value_and_gradient, vector_jacobian};
-pub use error::{Error, Result, Source};
-pub use graph::{Graph, Kind, Node};
+pub use base::{Error, Origin, Result, Shape, Source};
+#[cfg(any(feature = "csv", feature = "parquet"))]
+pub use draws::export;
+pub use draws::{LogDensity, Predictive, Values, log_density, simulate, summary};
 pub use handlers::Unconstrained;
-pub use interpret::{Argument, Fault, Trouble};
-pub use linear_predictor::{LinearPredictor, linear_predictor};
-pub use model::constraint::Constraint;
-pub use model::context::{Ctx, Initial, Model};
-pub use model::distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
-pub use model::expand::Expanded;
-pub use model::key::Key;
-pub use model::log_density::{LogDensity, log_density};
-pub use model::message::{Drawing, Message};
-pub use model::plate::Plate;
-pub use model::predictive::Predictive;
-pub use model::record::Record;
-pub use model::simulate::{Values, simulate};
-pub use model::trace::{NoiseInput, Site, SiteKind, Trace, trace};
-pub use model::transport::{Map, Transport};
-pub use op::{
-    Binary, Coincidence, Constant, Convolution, Counting, Decomposition, Einsum, Gather, Input, Linear,
-    MatrixPart, MatrixProduct, Op, Pooling, Reduce, Role, Select, Shaping, Special, Structure, Unary, Window,
+pub use machine::Scalar;
+pub use model::{
+    Constraint, Ctx, Distribution, Drawing, Expanded, Iid, Initial, Key, Map, Message, Model, Noise,
+    NoiseInput, NoiseKind, Parameter, Plate, Record, Site, SiteKind, Trace, Transport, trace,
 };
-pub use origin::Origin;
-pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};
+pub use op::{
+    Binary, Coincidence, Constant, Convolution, Counting, Decomposition, Einsum, Gather, Graph, Input, Kind,
+    Linear, MatrixPart, MatrixProduct, Node, Op, Pooling, Reduce, Role, Select, Shaping, Special, Structure,
+    Unary, Value, Var, Window,
+};
 pub use program::{Instruction, Program};
 pub use record_gradient::{
     ArrayExplanation, Cost, Costs, Form, GradientExplanation, MaterialisedGradient, RecordGradient,
 };
 pub use records::{Column, ColumnData, ColumnNumber, ColumnType, Records, Schema};
-pub use scalar::Scalar;
-pub use shape::Shape;
-pub use value::Value;
-pub use var::Var;
+pub use run::{Argument, Explanation, Fault, InputId, Plan, RecordInputId, StepExplanation, Trouble};
+pub use transform::{
+    LinearPredictor, gradient, hessian_vector, jacobian_vector, linear_predictor, value_and_gradient,
+    vector_jacobian,
+};
 
 /// This crate's version. Runs that have to be repeated bit for bit are bound to it.
 ///

@@ -1,7 +1,6 @@
 //! Properties of random programs: derivatives, contraction, plans, simplification, written forms and listings.
 
-use crate::graph::Graph;
-use crate::op::Op;
+use crate::op::{Graph, Op};
 use crate::program::Program;
 use crate::record_gradient::RecordGradient;
 use crate::records::Records;

@@ -4,9 +4,9 @@ pub mod checks;
 pub mod models;
 pub mod programs;
 
+use crate::base::Shape;
 use crate::model::constraint::Constraint;
 use crate::records::{Column, Records};
-use crate::shape::Shape;
 use ndarray::Array2;
 use proptest::prelude::*;
 

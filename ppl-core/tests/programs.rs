@@ -171,11 +171,13 @@ mod written {
     use super::*;
 
     fn input(name: &str, shape: &str) -> String {
-        format!(r#"{{"op":"input","name":"{name}","shape":{shape},"kind":"shared","line":"m:1:1"}}"#)
+        format!(
+            r#"{{"op":{{"Input":{{"Shared":"{name}"}}}},"shape":{shape},"kind":"Shared","source":{{"line":"m:1:1"}}}}"#
+        )
     }
 
     fn program(instructions: &[String], outputs: &str) -> String {
-        format!(r#"{{"version":1,"instructions":[{}],"outputs":{outputs}}}"#, instructions.join(","))
+        format!(r#"{{"version":2,"instructions":[{}],"outputs":{outputs}}}"#, instructions.join(","))
     }
 
     fn told(text: &str) -> String {
@@ -201,9 +203,9 @@ mod written {
 
     #[test]
     fn other_versions_and_other_texts_are_refused() {
-        assert!(told(r#"{"version":2,"instructions":[],"outputs":[]}"#).contains("version 1"));
+        assert!(told(r#"{"version":1,"instructions":[],"outputs":[]}"#).contains("version 2"));
         assert!(told(r#"{"instructions":[],"outputs":[]}"#).contains("version"));
-        assert!(told(r#"{"version":1,"instructions":[],"outputs":[],"more":1}"#).contains("more"));
+        assert!(told(r#"{"version":2,"instructions":[],"outputs":[],"more":1}"#).contains("more"));
         for text in
             ["", "null", "[]", "{", "7", "\"\u{0}\"", &"[".repeat(100_000), &r#"{"a":"#.repeat(100_000)]
         {
@@ -215,73 +217,95 @@ mod written {
     #[test]
     fn whatever_could_not_have_been_traced_is_refused() {
         let x = input("x", "[2,3]");
-        let op = |name: &str, args: &str, shape: &str| {
-            format!(r#"{{"op":"{name}","args":{args},"shape":{shape},"kind":"shared","line":""}}"#)
+        let op = |op: &str, args: &str, shape: &str| {
+            format!(r#"{{"op":{op},"args":{args},"shape":{shape},"kind":"Shared","source":{{"line":""}}}}"#)
         };
+        let (exp, add, matvec) = (r#"{"Unary":"Exp"}"#, r#"{"Binary":"Add"}"#, r#"{"Linear":"MatVec"}"#);
+        let reshape = |shape: &str| op(&format!(r#"{{"Shaping":{{"Reshape":{shape}}}}}"#), "[0]", shape);
+        let broadcast = |shape: &str| op(&format!(r#"{{"Shaping":{{"Broadcast":{shape}}}}}"#), "[0]", shape);
         let one = |instruction: String| told(&program(&[x.clone(), instruction], "[1]"));
-        assert!(Program::from_json(&program(&[x.clone(), op("exp", "[0]", "[2,3]")], "[1]")).is_ok());
+        assert!(Program::from_json(&program(&[x.clone(), op(exp, "[0]", "[2,3]")], "[1]")).is_ok());
         // Arguments: forward, itself, far away, too few, too many.
-        assert!(one(op("exp", "[1]", "[2,3]")).contains("does not come before"));
-        assert!(one(op("exp", "[18446744073709551615]", "[2,3]")).contains("does not come before"));
-        assert!(one(op("exp", "[]", "[2,3]")).contains("does not take"));
-        assert!(one(op("add", "[0]", "[2,3]")).contains("does not take"));
-        assert!(one(op("exp", "[0,0]", "[2,3]")).contains("does not take"));
+        assert!(one(op(exp, "[1]", "[2,3]")).contains("does not come before"));
+        assert!(one(op(exp, "[18446744073709551615]", "[2,3]")).contains("does not come before"));
+        assert!(one(op(exp, "[]", "[2,3]")).contains("does not take"));
+        assert!(one(op(add, "[0]", "[2,3]")).contains("does not take"));
+        assert!(one(op(exp, "[0,0]", "[2,3]")).contains("does not take"));
         // Shapes: one that does not follow, huge ones, many axes.
-        assert!(one(op("exp", "[0]", "[3,2]")).contains("has shape [2, 3], not [3, 2]"));
-        assert!(one(op("reshape", "[0]", "[7]")).contains("does not take"));
-        assert!(one(op("broadcast_to", "[0]", "[4294967296,2,3]")).contains("too many elements"));
+        assert!(one(op(exp, "[0]", "[3,2]")).contains("has shape [2, 3], not [3, 2]"));
+        assert!(one(reshape("[7]")).contains("does not take"));
+        assert!(one(broadcast("[4294967296,2,3]")).contains("too many elements"));
         assert!(
-            one(op("broadcast_to", "[0]", "[18446744073709551615,18446744073709551615,2,3]"))
-                .contains("too many elements")
+            one(broadcast("[18446744073709551615,18446744073709551615,2,3]")).contains("too many elements")
         );
-        assert!(one(op("reshape", "[0]", &format!("[2,3{}]", ",1".repeat(40)))).contains("axes"));
-        assert!(one(op("matvec", "[0,0]", "[2]")).contains("does not take"));
+        assert!(one(reshape(&format!("[2,3{}]", ",1".repeat(40)))).contains("axes"));
+        assert!(one(op(matvec, "[0,0]", "[2]")).contains("does not take"));
         // Many large arrays, none of them too large alone.
         let large: Vec<String> = (0..20).map(|k| input(&format!("x{k}"), "[1000000000]")).collect();
         assert!(told(&program(&large, "[0]")).contains("too large together"));
         // Kinds, outputs, names.
-        assert!(one(op("exp", "[0]", "[2,3]").replace("shared", "record")).contains("Shared"));
-        assert!(told(&program(&[x.replace("shared", "record")], "[0]")).contains("Shared"));
+        assert!(
+            one(op(exp, "[0]", "[2,3]").replace("\"kind\":\"Shared\"", "\"kind\":\"PerRecord\""))
+                .contains("Shared")
+        );
+        assert!(
+            told(&program(&[x.replace("\"kind\":\"Shared\"", "\"kind\":\"PerRecord\"")], "[0]"))
+                .contains("Shared")
+        );
         assert!(told(&program(std::slice::from_ref(&x), "[1]")).contains("output %1"));
         assert!(one(x.clone()).contains("twice"));
-        assert!(one(op("magic", "[0]", "[2,3]")).contains("no operation 'magic'"));
-        assert!(one(op("input", "[0]", "[2,3]")).contains("missing"));
+        assert!(one(op(r#"{"Unary":"Magic"}"#, "[0]", "[2,3]")).contains("`Magic`"));
+        assert!(one(op(r#"{"Input":{"Shared":"y"}}"#, "[0]", "[2,3]")).contains("has no arguments"));
+        assert!(
+            one(op(r#"{"Input":{"Column":{"index":0,"name":"y","more":1}}}"#, "[]", "[2]")).contains("more")
+        );
+        assert!(
+            one(op(r#"{"Shaping":{"Reshape":[6]}}"#, "[0]", "[3,2]")).contains("has shape [6], not [3, 2]")
+        );
         // Constants.
         let constant = |values: &str, shape: &str| {
-            format!(r#"{{"op":"constant","values":"{values}","shape":{shape},"kind":"shared","line":""}}"#)
+            op(&format!(r#"{{"Constant":{{"shape":{shape},"values":"{values}"}}}}"#), "[]", shape)
         };
         assert!(one(constant("1 2", "[3]")).contains("2 numbers"));
         assert!(one(constant("1 x", "[2]")).contains("'x' is no number"));
         assert!(one(constant("NaN:0", "[]")).contains("no number"));
         assert!(one(constant("", "[2000000000]")).contains("0 numbers"));
+        assert!(
+            one(constant("1 2", "[2]").replace(r#""shape":[2],"kind""#, r#""shape":[1,2],"kind""#))
+                .contains("shape [2]")
+        );
     }
 
     #[test]
     fn parameters_are_checked_too() {
         let x = input("x", "[1,4,4]");
-        let op = |name: &str, parameters: &str, shape: &str| {
-            format!(
-                r#"{{"op":"{name}","parameters":"{parameters}","args":[0],"shape":{shape},"kind":"shared","line":""}}"#
-            )
+        let op = |op: &str, shape: &str| {
+            format!(r#"{{"op":{op},"args":[0],"shape":{shape},"kind":"Shared","source":{{"line":""}}}}"#)
         };
         let read = |instruction: String| Program::from_json(&program(&[x.clone(), instruction], "[1]"));
-        let pool = "image 4x4 size 2x2 stride 2x2 padding 0x0";
-        assert!(read(op("average_pool2d", pool, "[1,2,2]")).is_ok());
-        assert!(read(op("einsum", "abc->cb", "[4,4]")).is_ok());
-        assert!(read(op("polygamma", "3", "[1,4,4]")).is_ok());
-        for (name, parameters, shape) in [
-            ("average_pool2d", "image 4x4 size 2x2 stride 0x2 padding 0x0", "[1,2,2]"),
-            ("average_pool2d", "image 4x4 size 9x2 stride 2x2 padding 0x0", "[1,2,2]"),
-            ("average_pool2d", "image 99999999999x4 size 2x2 stride 2x2 padding 0x0", "[1,2,2]"),
-            ("average_pool2d", "image 4x4 size 2x2 stride 2x2", "[1,2,2]"),
-            ("einsum", "abc->ad", "[1,4]"),
-            ("einsum", "aab->b", "[4]"),
-            ("einsum", "", "[4]"),
-            ("polygamma", "0", "[1,4,4]"),
-            ("polygamma", "200", "[1,4,4]"),
-            ("exp", "7", "[1,4,4]"),
+        let pool = |window: &str| format!(r#"{{"Pooling":{{"Average":{{{window}}}}}}}"#);
+        let window = r#""image":[4,4],"size":[2,2],"stride":[2,2],"padding":[0,0]"#;
+        let einsum = |subscripts: &str| format!(r#"{{"Einsum":"{subscripts}"}}"#);
+        let polygamma = |order: &str| format!(r#"{{"Unary":{{"Polygamma":{order}}}}}"#);
+        assert!(read(op(&pool(window), "[1,2,2]")).is_ok());
+        assert!(read(op(&einsum("abc->cb"), "[4,4]")).is_ok());
+        assert!(read(op(&polygamma("3"), "[1,4,4]")).is_ok());
+        for (parameters, shape) in [
+            (pool(&window.replace(r#""stride":[2,2]"#, r#""stride":[0,2]"#)), "[1,2,2]"),
+            (pool(&window.replace(r#""size":[2,2]"#, r#""size":[9,2]"#)), "[1,2,2]"),
+            (pool(&window.replace(r#""image":[4,4]"#, r#""image":[99999999999,4]"#)), "[1,2,2]"),
+            (pool(&window.replace(r#","padding":[0,0]"#, "")), "[1,2,2]"),
+            (pool(&format!(r#"{window},"more":1"#)), "[1,2,2]"),
+            (einsum("abc->ad"), "[1,4]"),
+            (einsum("aab->b"), "[4]"),
+            (einsum(""), "[4]"),
+            (polygamma("0"), "[1,4,4]"),
+            (polygamma("200"), "[1,4,4]"),
+            (r#"{"Unary":{"Exp":7}}"#.to_owned(), "[1,4,4]"),
+            (r#"{"Reduce":{"Max":{"axis":7}}}"#.to_owned(), "[1,4]"),
+            (r#"{"Structure":{"Slice":{"axis":0,"start":0,"step":0,"length":1}}}"#.to_owned(), "[1,4,4]"),
         ] {
-            assert!(read(op(name, parameters, shape)).is_err(), "{name} {parameters}");
+            assert!(read(op(&parameters, shape)).is_err(), "{parameters}");
         }
     }
 }

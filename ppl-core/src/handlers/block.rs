@@ -1,7 +1,7 @@
 //! Hiding sites.
 
 use super::{Handled, Handler};
-use crate::error::Result;
+use crate::base::Result;
 use crate::model::context::Model;
 use crate::model::message::Message;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! Observing latent sites.
 
 use super::{Handled, Handler, named};
-use crate::error::Result;
+use crate::base::Result;
 use crate::model::context::{Initial, Model};
 use crate::model::message::Message;
 use crate::model::trace::SiteKind;
@@ -41,7 +41,7 @@ impl<'g> Handler<'g> for Condition {
 ///
 /// NumPyro's `condition`. Here the values must lie in the support, and a name that the model does not have is an error. Values are public
 /// constants of the program; a site inside `each_record` takes one for all records, or an array with an axis more, the first, of one
-/// for each record, which whoever runs the program fills in ([`simulate`](crate::simulate) does).
+/// for each record, which the runner of the program fills in ([`simulate`](crate::simulate) does).
 ///
 /// ```
 /// # use ppl_core::{Constraint, Ctx, Distribution, Graph, Noise, Parameter, Result, Schema, Shape, SiteKind, Var, trace};
@@ -61,8 +61,8 @@ impl<'g> Handler<'g> for Condition {
 /// let at_two = trace(&condition(model, [("rate", 2.0)]), &graph, &schema, Unconstrained)?;
 /// assert_eq!(at_two.sites()[0].kind, SiteKind::Observed);
 /// assert_eq!(at_two.log_prior().known(), Some(-2.0));
-/// let told = trace(&condition(model, [("rate", -2.0)]), &graph, &schema, Unconstrained).unwrap_err().to_string();
-/// assert_eq!(told, "site 'rate': value -2 is outside the support (positive and finite)");
+/// let message = trace(&condition(model, [("rate", -2.0)]), &graph, &schema, Unconstrained).unwrap_err().to_string();
+/// assert_eq!(message, "site 'rate': value -2 is outside the support (positive and finite)");
 /// # Ok::<(), ppl_core::Error>(())
 /// ```
 pub fn condition<M: Model, N: Into<String>, V: Into<Initial>>(

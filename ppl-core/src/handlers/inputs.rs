@@ -1,12 +1,11 @@
 //! Latent sites as inputs of the program: what stands outermost when a model is traced for inference.
 
 use super::Handler;
-use crate::error::{Error, Result};
+use crate::base::{Error, Result, Shape};
 use crate::model::constraint::Constraint;
 use crate::model::message::Message;
 use crate::model::trace::SiteKind;
-use crate::shape::Shape;
-use crate::var::Var;
+use crate::op::Var;
 
 /// Makes every latent site and parameter without a value an input of unconstrained numbers, named as [`Unconstrained::input_name`] says,
 /// and mapped into the support. Inside `each_record` it is a per-record input.

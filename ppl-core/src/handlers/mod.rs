@@ -1,7 +1,7 @@
 //! Handlers: composable values that change what the statements of a model mean.
 //!
-//! Every statement sends a [`Message`] through the handlers around it, from the innermost outwards. Each may read and change it, give it a
-//! value, or [stop](Message::stop) it. A site that has no value then is drawn, if a handler asked for that, or is an error. Finally
+//! Every statement sends a [`Message`](crate::Message) through the handlers around it, from the innermost outwards. Each may read and change it, give it a
+//! value, or [stop](crate::Message::stop) it. A site that has no value then is drawn, if a handler wants that, or is an error. Finally
 //! the handlers see the message again, from the outermost inwards, and the site is written into the [`Trace`](crate::Trace).
 //!
 //! A handler is put around a whole model, which gives a model again, or around some statements within one, with
@@ -104,14 +104,13 @@ mod seed;
 mod substitute;
 mod uncondition;
 
-use crate::error::Result;
+use crate::base::Result;
 use crate::model::context::{Ctx, Initial, Model};
-use crate::model::message::Message;
 use ndarray::ArrayD;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
+pub use crate::model::handler::Handler;
 pub use block::{Block, block, block_all_but};
 pub use condition::{Condition, condition};
 pub use inputs::{Constrained, Unconstrained};
@@ -123,53 +122,6 @@ pub use scope::{Scoped, scope};
 pub use seed::{Draws, Seed, seed};
 pub use substitute::{Substitute, substitute};
 pub use uncondition::{Uncondition, uncondition};
-
-/// Something that sees the statements of a model and may change what they mean.
-///
-/// A handler holds no values of a graph, as a rule, and then serves any: write `impl<'g> Handler<'g> for Mine`.
-pub trait Handler<'g> {
-    /// Sees a message on its way out, before the site has its final value.
-    ///
-    /// # Errors
-    /// Whatever is wrong with the site; the error is given the site's name.
-    fn process(&self, _message: &mut Message<'g>) -> Result<()> {
-        Ok(())
-    }
-
-    /// Sees the message on its way back, with its value.
-    ///
-    /// # Errors
-    /// As [`process`](Self::process).
-    fn post_process(&self, _message: &mut Message<'g>) -> Result<()> {
-        Ok(())
-    }
-
-    /// Names of sites that must pass, or the model and the handler do not fit: a misspelt name is an error, not silence.
-    fn expects(&self) -> Vec<String> {
-        Vec::new()
-    }
-}
-
-/// Does nothing.
-impl<'g> Handler<'g> for () {}
-
-macro_rules! behind {
-    ($($pointer:ty),*) => {$(
-        impl<'g, H: Handler<'g> + ?Sized> Handler<'g> for $pointer {
-            fn process(&self, message: &mut Message<'g>) -> Result<()> {
-                (**self).process(message)
-            }
-            fn post_process(&self, message: &mut Message<'g>) -> Result<()> {
-                (**self).post_process(message)
-            }
-            fn expects(&self) -> Vec<String> {
-                (**self).expects()
-            }
-        }
-    )*};
-}
-
-behind!(Box<H>, Rc<H>, Arc<H>);
 
 /// A model with a handler around it: a model again.
 #[derive(Clone, Debug)]

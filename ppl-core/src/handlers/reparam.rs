@@ -1,8 +1,7 @@
 //! Sites that are sampled by way of simpler ones.
 
 use super::{Handled, Handler};
-use crate::error::{Error, Result};
-use crate::graph::{Graph, Kind};
+use crate::base::{Error, Result, Shape};
 use crate::model::constraint::Constraint;
 use crate::model::context::Model;
 use crate::model::distribution::{Distribution, Noise, Parameter};
@@ -10,16 +9,14 @@ use crate::model::expand::Expanded;
 use crate::model::message::Message;
 use crate::model::trace::SiteKind;
 use crate::model::transport::{Map, Transport};
-use crate::shape::Shape;
-use crate::value::Value;
-use crate::var::Var;
+use crate::op::{Graph, Kind, Value, Var};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// A way to sample a site by way of another.
 pub trait Reparameterisation: std::fmt::Debug + Send + Sync {
-    /// Changes the message of a latent site that nobody has given a value, as a rule by [`Message::replace_by`].
+    /// Changes the message of a latent site that has no value, as a rule by [`Message::replace_by`].
     ///
     /// # Errors
     /// If the site's distribution cannot be sampled so.

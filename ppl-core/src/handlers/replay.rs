@@ -1,11 +1,11 @@
 //! Values of another run.
 
 use super::{Handled, Handler, named};
-use crate::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::model::context::{Initial, Model};
 use crate::model::message::Message;
 use crate::model::trace::{SiteKind, Trace};
-use crate::var::Var;
+use crate::op::Var;
 use ndarray::ArrayD;
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! Terms that count more, or less.
 
 use super::{Handled, Handler};
-use crate::error::{Error, Result};
-use crate::model::context::Model;
+use crate::base::{Error, Result};
+use crate::model::context::{Ctx, Model};
 use crate::model::message::Message;
-use crate::value::Value;
+use crate::op::Value;
 
 /// Multiplies the sites' log densities; made by [`scale`] and [`Ctx::scale`](crate::Ctx::scale).
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ impl<'g, V: Into<Value<'g>> + Copy> Handler<'g> for Scale<V> {
 ///
 /// # Privacy
 /// The scale of a record's terms is public, and applied *before* that record's gradient is clipped: a record's influence stays within
-/// the bound whatever the scale is, and noise is what the bound asks for. A scale chosen by looking at the data (their number, under
+/// the bound whatever the scale is, and noise follows from the bound. A scale chosen by looking at the data (their number, under
 /// add/remove, among it) is a leak like any other such number. [`Ctx::scale`](crate::Ctx::scale) takes a value of the record too (a weight that is a
 /// column): that one is the record's own, and as protected as the rest of it.
 ///
@@ -52,10 +52,25 @@ impl<'g, V: Into<Value<'g>> + Copy> Handler<'g> for Scale<V> {
 /// let (graph, schema) = (Graph::new(), Schema::new([("x", 3)])?);
 /// let half = trace(&scale(model, 0.5), &graph, &schema, Unconstrained)?;
 /// assert_eq!(half.log_prior().known(), Some(-1.5));
-/// let told = trace(&scale(model, -1.0), &graph, &schema, Unconstrained).unwrap_err().to_string();
-/// assert!(told.starts_with("site 'penalty': a scale must be positive and finite, got -1"));
+/// let message = trace(&scale(model, -1.0), &graph, &schema, Unconstrained).unwrap_err().to_string();
+/// assert!(message.starts_with("site 'penalty': a scale must be positive and finite, got -1"));
 /// # Ok::<(), ppl_core::Error>(())
 /// ```
 pub fn scale<M: Model>(model: M, factor: f64) -> Handled<M, Scale<f64>> {
     Handled::new(model, Scale::new(factor))
+}
+
+impl<'g> Ctx<'g> {
+    /// Statements whose log densities are multiplied by a positive number, or by a value of the model that broadcasts to the sites' batch
+    /// shapes. See [`handlers::scale`](scale()) for what that means for privacy.
+    ///
+    /// # Errors
+    /// Whatever a statement inside found wrong, or if the scale is known and not positive, or does not broadcast.
+    pub fn scale<R>(
+        &mut self,
+        factor: impl Into<Value<'g>>,
+        inside: impl FnOnce(&mut Ctx<'g>) -> Result<R>,
+    ) -> Result<R> {
+        self.with(Scale::new(factor.into()), inside)
+    }
 }

@@ -1,6 +1,6 @@
 //! Names with a prefix.
 
-use crate::error::Result;
+use crate::base::Result;
 use crate::model::context::{Ctx, Model};
 
 /// A model whose sites' names have a prefix; made by [`scope`].

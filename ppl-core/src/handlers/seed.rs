@@ -1,7 +1,7 @@
 //! Drawing latent sites.
 
 use super::{Handled, Handler};
-use crate::error::Result;
+use crate::base::Result;
 use crate::model::context::Model;
 use crate::model::key::Key;
 use crate::model::message::{Drawing, Message};
@@ -76,7 +76,7 @@ pub fn seed<M: Model>(model: M, key: impl Into<Key>) -> Handled<M, Seed> {
     Handled::new(model, Seed::new(key))
 }
 
-/// Has latent sites without a value drawn from inputs of standard noise, which whoever runs the program fills
+/// Has latent sites without a value drawn from inputs of standard noise, which the runner of the program fills
 /// ([`Trace::noise`](crate::Trace::noise) lists them). For guides, whose noise may have to come from a secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Draws;

@@ -1,7 +1,7 @@
 //! Fixing latent sites and parameters.
 
 use super::{Handled, Handler, named};
-use crate::error::Result;
+use crate::base::Result;
 use crate::model::context::{Initial, Model};
 use crate::model::message::Message;
 use crate::model::trace::SiteKind;

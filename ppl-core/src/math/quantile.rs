@@ -107,7 +107,7 @@ pub(crate) fn negative_binomial_quantile(r: f64, logit: f64, u: f64) -> f64 {
     quantile(u, f64::INFINITY, guess, |k| negative_binomial_probabilities(k, r, logit))
 }
 
-/// `value`, whatever probability is asked for, if it is one.
+/// `value`, whatever the probability is, if it is one.
 fn constant(value: f64, u: f64) -> f64 {
     if (0.0..=1.0).contains(&u) { value } else { f64::NAN }
 }

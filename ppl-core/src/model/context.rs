@@ -1,20 +1,17 @@
 //! The statements a model is written in.
 
-use crate::error::{Error, Result, Source};
-use crate::graph::{Graph, Kind};
-use crate::handlers::{Handler, Mask, Scale};
+use crate::base::{Error, Result, Shape, Source};
 use crate::model::constraint::Constraint;
 use crate::model::distribution::Distribution;
 use crate::model::expand::Expanded;
+use crate::model::handler::Handler;
 use crate::model::message::Message;
 use crate::model::plate::{self, Plate};
 use crate::model::record::Record;
 use crate::model::stack::{Frame, Layer};
 use crate::model::trace::{Filling, Site, SiteKind};
+use crate::op::{Graph, Kind, Value, Var};
 use crate::records::Schema;
-use crate::shape::Shape;
-use crate::value::Value;
-use crate::var::Var;
 use ndarray::{Array1, Array2, ArrayD, arr0};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -56,7 +53,7 @@ pub struct Ctx<'g> {
     /// Scopes and handlers around the statement at hand, outermost first.
     pub(crate) frames: Vec<Frame<'g>>,
     pub(crate) sites: Vec<Site<'g>>,
-    /// What whoever runs the program has to fill in, for hidden sites too.
+    /// What the runner of the program has to fill in, for hidden sites too.
     pub(crate) fillings: Vec<Filling>,
     /// All full names that are taken, those of hidden sites among them: noise is named after the site.
     pub(crate) names: BTreeSet<String>,
@@ -107,7 +104,7 @@ impl<'g> Ctx<'g> {
     ///
     /// # Errors
     /// If the name is taken, a parameter is outside its domain, shapes do not go together, the distribution of a shared value depends on a
-    /// record, or nobody has a value for the site.
+    /// record, or no handler has a value for the site.
     #[track_caller]
     pub fn sample(&mut self, name: &str, distribution: impl Distribution<'g> + 'g) -> Result<Var<'g>> {
         self.refuse_in_enumerate(name, "a latent value")?;
@@ -360,46 +357,6 @@ impl<'g> Ctx<'g> {
         let result = inside(self);
         self.frames.truncate(depth);
         result
-    }
-
-    /// Statements whose elements count in the log density where the mask is not 0: a number, or a value of the model that broadcasts to the
-    /// sites' batch shapes. See [`handlers::mask`](crate::handlers::mask) for what that means for privacy.
-    ///
-    /// # Errors
-    /// Whatever a statement inside found wrong, or if the mask does not broadcast.
-    ///
-    /// ```
-    /// # use ppl_core::{Constraint, Ctx, Records, log_density};
-    /// # use std::collections::BTreeMap;
-    /// let model = |ctx: &mut Ctx<'_>| ctx.each_record(|ctx, record| {
-    ///     let x = record.get("x")?;
-    ///     let known = x.is_finite();
-    ///     let x = known.select(x, 0.0);                       // a harmless value where there is none
-    ///     ctx.mask(known, |ctx| ctx.factor("each", -x.square() - 1.0))
-    /// });
-    /// let records = Records::from_columns([("x", vec![1.0, f64::NAN])])?;
-    /// assert_eq!(log_density(&model, &records, &BTreeMap::new())?.likelihood, ndarray::array![-2.0, 0.0]);
-    /// # Ok::<(), ppl_core::Error>(())
-    /// ```
-    pub fn mask<R>(
-        &mut self,
-        mask: impl Into<Value<'g>>,
-        inside: impl FnOnce(&mut Ctx<'g>) -> Result<R>,
-    ) -> Result<R> {
-        self.with(Mask::new(mask.into()), inside)
-    }
-
-    /// Statements whose log densities are multiplied by a positive number, or by a value of the model that broadcasts to the sites' batch
-    /// shapes. See [`handlers::scale`](crate::handlers::scale) for what that means for privacy.
-    ///
-    /// # Errors
-    /// Whatever a statement inside found wrong, or if the scale is known and not positive, or does not broadcast.
-    pub fn scale<R>(
-        &mut self,
-        factor: impl Into<Value<'g>>,
-        inside: impl FnOnce(&mut Ctx<'g>) -> Result<R>,
-    ) -> Result<R> {
-        self.with(Scale::new(factor.into()), inside)
     }
 
     /// A message of a statement, with its distribution checked and stretched over the plates.

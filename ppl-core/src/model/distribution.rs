@@ -1,13 +1,10 @@
 //! What a distribution must be able to do.
 
-use crate::error::{Error, Result, Source};
-use crate::graph::{Graph, Kind};
+use crate::base::{Error, Result, Shape, Source};
 use crate::model::constraint::Constraint;
 use crate::model::expand::Expanded;
 use crate::model::transport::Transport;
-use crate::shape::Shape;
-use crate::value::Value;
-use crate::var::Var;
+use crate::op::{Graph, Kind, Value, Var};
 use std::rc::Rc;
 
 /// A parameter of a distribution, with the set it must lie in.
@@ -341,7 +338,7 @@ pub enum NoiseKind {
     Uniform,
 }
 
-/// Hands out inputs that whoever runs the program fills with standard noise.
+/// Hands out inputs that the runner of the program fills with standard noise.
 #[derive(Clone, Debug)]
 pub struct Noise<'g> {
     graph: &'g Graph,

@@ -1,13 +1,12 @@
 //! Discrete latent values, summed out.
 
-use crate::error::{Error, Result};
+use crate::base::{Error, Result, Shape};
 use crate::model::constraint::Constraint;
 use crate::model::context::Ctx;
 use crate::model::distribution::Distribution;
 use crate::model::stack::Answer;
 use crate::model::trace::{Site, SiteKind};
-use crate::shape::Shape;
-use crate::var::Var;
+use crate::op::Var;
 use ndarray::ArrayD;
 use std::rc::Rc;
 
@@ -143,7 +142,7 @@ impl<'g> Ctx<'g> {
         let terms = graph.stack(&terms, 0);
         let elements = Self::weighed(&message, terms.log_sum_exp_axis(0)).map_err(told)?;
         graph.check().map_err(told)?;
-        if elements.kind() == crate::graph::Kind::PerRecord && !message.per_record {
+        if elements.kind() == crate::op::Kind::PerRecord && !message.per_record {
             return Err(told(crate::model::context::mixes("the prior of a shared latent value", line)));
         }
         if !message.stop {

@@ -1,12 +1,10 @@
 //! A distribution with a larger batch shape.
 
-use crate::error::{Error, Result};
-use crate::graph::{Graph, Kind};
+use crate::base::{Error, Result, Shape};
 use crate::model::constraint::Constraint;
 use crate::model::distribution::{Distribution, Noise, Parameter};
 use crate::model::transport::Transport;
-use crate::shape::Shape;
-use crate::var::Var;
+use crate::op::{Graph, Kind, Var};
 use std::rc::Rc;
 
 /// Independent copies of a distribution that fill up a batch shape, to which its own must broadcast; made by [`Distribution::expand`], or

@@ -1,8 +1,8 @@
 //! Keys, and the standard noise made from them.
 
-use crate::error::Result;
+use crate::base::Result;
+use crate::machine::Scalar;
 use crate::model::distribution::NoiseKind;
-use crate::scalar::Scalar;
 use chacha20::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::f64::consts::TAU;

@@ -1,6 +1,6 @@
 //! Whether a guide goes with a model.
 
-use crate::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::model::trace::{Site, SiteKind, Trace};
 
 impl Trace<'_> {
@@ -27,8 +27,8 @@ impl Trace<'_> {
     /// let guide = |ctx: &mut Ctx<'_>| ctx.sample("weights", Uniform.iid(2)).map(|_| ());
     /// let (graph, schema) = (Graph::new(), Schema::new([("x", 3)])?);
     /// let model = trace(&model, &graph, &schema, Unconstrained)?;
-    /// let told = model.check_guide(&trace(&guide, &graph, &schema, Draws)?).unwrap_err().to_string();
-    /// assert!(told.contains("'weights'") && told.contains("[3]") && told.contains("[2]"));
+    /// let message = model.check_guide(&trace(&guide, &graph, &schema, Draws)?).unwrap_err().to_string();
+    /// assert!(message.contains("'weights'") && message.contains("[3]") && message.contains("[2]"));
     /// # Ok::<(), ppl_core::Error>(())
     /// ```
     pub fn check_guide(&self, guide: &Trace<'_>) -> Result<()> {

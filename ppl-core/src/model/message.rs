@@ -1,16 +1,13 @@
 //! What a statement of a model says to the handlers around it.
 
-use crate::error::{Error, Result, Source};
-use crate::graph::Graph;
+use crate::base::{Error, Result, Shape, Source};
 use crate::model::constraint::Constraint;
 use crate::model::distribution::Distribution;
 use crate::model::key::Key;
 use crate::model::plate::Plate;
 use crate::model::trace::SiteKind;
 use crate::model::transport::Map;
-use crate::shape::Shape;
-use crate::value::Value;
-use crate::var::Var;
+use crate::op::{Graph, Value, Var};
 use ndarray::ArrayD;
 use std::rc::Rc;
 
@@ -21,7 +18,7 @@ pub enum Drawing {
     /// It is not drawn: somebody must give it a value.
     #[default]
     No,
-    /// From inputs of standard noise that whoever runs the program fills.
+    /// From inputs of standard noise that the runner of the program fills.
     Inputs,
     /// From the same inputs; the runner fills them from this key and the site's name.
     Key(Key),
@@ -65,7 +62,7 @@ pub struct Message<'g> {
     pub source_line: Source,
     /// Support of a parameter.
     pub(crate) constraint: Constraint,
-    /// A value for each record, to be filled in by whoever runs the program.
+    /// A value for each record, to be filled in by the runner of the program.
     pub(crate) given: Option<Given>,
     /// The site's value is to be a function of another site's.
     pub(crate) replacement: Option<Replacement<'g>>,
@@ -119,7 +116,7 @@ impl<'g> Message<'g> {
         self.graph
     }
 
-    /// Whether the site is a latent value or a parameter that nobody has given a value yet.
+    /// Whether the site is a latent value or a parameter that has no value yet.
     #[must_use]
     pub fn wants_value(&self) -> bool {
         self.value.is_none() && matches!(self.kind, SiteKind::Latent | SiteKind::Param)

@@ -1,15 +1,14 @@
-//! The probabilistic language: statements of a model, distributions, constraints, traces, log densities and predictions.
+//! The probabilistic language: statements of a model, distributions, constraints, and traces.
 //!
 //! | file | what happens there |
 //! |---|---|
 //! | `context` | the statements |
-//! | `message`, `stack` | what a statement says, and its way through the handlers |
+//! | `message`, `handler`, `stack` | what a statement says, what a handler is, and the way of a message through the handlers |
 //! | `plate`, `expand` | axes of independent values |
 //! | `enumerate` | discrete latent values, summed out |
 //! | `record` | one record, as a model sees it |
 //! | `distribution`, `transport`, `constraint` | what a distribution must do; images of simpler ones; supports |
-//! | `trace` | the sites of a model that has run |
-//! | `log_density`, `simulate`, `predictive`, `key` | running a trace: densities, values, predictions, and the noise for them |
+//! | `trace`, `key` | the sites of a model that has run, and the key that noise is drawn from |
 //! | `matching` | whether a guide goes with a model |
 
 pub(crate) mod constraint;
@@ -17,14 +16,24 @@ pub(crate) mod context;
 pub(crate) mod distribution;
 pub(crate) mod enumerate;
 pub(crate) mod expand;
+pub(crate) mod handler;
 pub(crate) mod key;
-pub(crate) mod log_density;
 pub(crate) mod matching;
 pub(crate) mod message;
 pub(crate) mod plate;
-pub(crate) mod predictive;
 pub(crate) mod record;
-pub(crate) mod simulate;
 pub(crate) mod stack;
 pub(crate) mod trace;
 pub(crate) mod transport;
+
+pub use constraint::Constraint;
+pub use context::{Ctx, Initial, Model};
+pub use distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
+pub use expand::Expanded;
+pub use handler::Handler;
+pub use key::Key;
+pub use message::{Drawing, Message};
+pub use plate::Plate;
+pub use record::Record;
+pub use trace::{NoiseInput, Site, SiteKind, Trace, trace};
+pub use transport::{Map, Transport};

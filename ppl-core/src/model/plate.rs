@@ -1,9 +1,8 @@
 //! Named axes of independent values.
 
-use crate::error::{Error, Result};
+use crate::base::{Error, Result, Shape};
 use crate::model::distribution::Distribution;
 use crate::model::expand::Expanded;
-use crate::shape::Shape;
 use std::rc::Rc;
 
 /// A named axis along which values are independent, made by [`Ctx::plate`](crate::Ctx::plate).

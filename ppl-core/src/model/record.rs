@@ -1,9 +1,8 @@
 //! One record, as a model sees it.
 
-use crate::error::{Error, Result};
-use crate::graph::Graph;
+use crate::base::{Error, Result};
+use crate::op::{Graph, Var};
 use crate::records::Schema;
-use crate::var::Var;
 
 /// One record, as a model sees it: symbolic values of its columns.
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,12 @@
 //! The way of a message through the handlers, and what becomes of it.
 
-use crate::error::{Error, Result};
-use crate::graph::Kind;
-use crate::handlers::Handler;
+use crate::base::{Error, Result, Shape};
 use crate::model::context::{Ctx, mixes};
 use crate::model::distribution::Noise;
+use crate::model::handler::Handler;
 use crate::model::message::{Drawing, Message, Replacement};
 use crate::model::trace::{Filling, NoiseInput, Site, SiteKind};
-use crate::shape::Shape;
-use crate::var::Var;
+use crate::op::{Kind, Var};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -69,7 +67,7 @@ impl<'g> Ctx<'g> {
         self.write_down(answer)
     }
 
-    /// Sends a message through the handlers, gives it a value if nobody did, and sends it back. Only a site that can be summed out may come
+    /// Sends a message through the handlers, gives it a value if it has none, and sends it back. Only a site that can be summed out may come
     /// back without one.
     #[track_caller]
     pub(crate) fn send(&mut self, mut message: Message<'g>) -> Result<Answer<'g>> {

@@ -1,17 +1,14 @@
 //! What a model leaves behind when it has run: its sites, and its log density as values of a graph.
 
-use crate::error::{Error, Result, Source};
-use crate::graph::Graph;
-use crate::handlers::Handler;
+use crate::base::{Error, Result, Shape, Source};
 use crate::model::constraint::Constraint;
 use crate::model::context::{Ctx, Model};
 use crate::model::distribution::NoiseKind;
+use crate::model::handler::Handler;
 use crate::model::message::{Drawing, Given};
 use crate::model::plate::Plate;
-use crate::op::{Input, Op};
+use crate::op::{Graph, Input, Op, Var};
 use crate::records::{Records, Schema};
-use crate::shape::Shape;
-use crate::var::Var;
 use ndarray::ArrayD;
 
 /// What a site is.
@@ -84,7 +81,7 @@ pub struct NoiseInput {
     pub from_key: bool,
 }
 
-/// Inputs of one site that whoever runs the program has to fill.
+/// Inputs of one site that the runner of the program has to fill.
 #[derive(Clone, Debug)]
 pub(crate) struct Filling {
     pub(crate) noise: Vec<NoiseInput>,
@@ -224,7 +221,7 @@ impl<'g> Trace<'g> {
     /// Checks that every observed column lies in its site's support.
     ///
     /// # Errors
-    /// [`Error::OutsideSupport`] with the site, the record and the value. The message quotes the data: it is for whoever
+    /// [`Error::OutsideSupport`] with the site, the record and the value. The message quotes the data: it is for the person who
     /// holds the records, and not private.
     pub fn check_observations(&self, records: &Records) -> Result<()> {
         for site in self.sites.iter().filter(|site| site.kind == SiteKind::Observed && site.per_record) {

@@ -1,8 +1,7 @@
 //! Distributions that are images of simpler ones.
 
 use crate::model::distribution::Distribution;
-use crate::value::Value;
-use crate::var::Var;
+use crate::op::{Value, Var};
 use std::fmt;
 use std::rc::Rc;
 

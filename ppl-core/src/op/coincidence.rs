@@ -1,14 +1,14 @@
 //! Rows added up over equal indices: what inner products of rows scattered into one table need, without the table.
 
-use super::{Cotangent, Misfit, Op, Primitive, Row, Work};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Primitive, Row, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 
 /// `out[t, k] = Σ_{s : j_s = i_t} rows[s, k]` for indices `i` and `j` and rows that belong to `j`; arguments in this order.
 ///
 /// It is the product `gather(scatter_add(rows, j), i)` whatever the number of rows of the table; an index that is NaN is
 /// equal to none.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Coincidence;
 

@@ -2,10 +2,9 @@
 //! operations is the derivative of that sum with respect to one of them; so the derivatives of each are the other two.
 
 use super::linear::accumulate;
-use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 use std::ops::Range;
 
 /// How a window moves over an image: heights first, widths second.
@@ -101,6 +100,7 @@ impl Window {
 }
 
 /// One of the three arrays of a convolution.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// `x`, of shape `[channels, height, width]`.
@@ -113,6 +113,7 @@ pub enum Role {
 
 /// The derivative of `Σ y_oij k_ocuv x_c,si+u−p,tj+v−q` with respect to one of `x`, `k` and `y`, from the other two
 /// (in this order).
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Convolution {
     result: Role,
@@ -120,7 +121,7 @@ pub struct Convolution {
 }
 
 impl Convolution {
-    #[cfg(any(test, feature = "proptest", feature = "serde"))]
+    #[cfg(any(test, feature = "proptest"))]
     pub(crate) fn new(result: Role, window: Window) -> Self {
         Self { result, window }
     }
@@ -291,7 +292,7 @@ fn add_rows<T: Scalar>(
     }
 }
 
-/// Convolutions; each fails softly, as told at [`Graph`](crate::Graph).
+/// Convolutions; each fails softly, as [`Graph`](crate::Graph) says.
 impl<'g> Var<'g> {
     /// Convolution in two dimensions, as networks have it (a cross-correlation: the kernel is not turned round).
     ///

@@ -1,77 +1,181 @@
-//! Distribution functions of counts and their inverses, element by element.
+//! Functions that probabilities of counts are made of, the distribution functions of counts, and their inverses.
 //!
-//! They are not fused: each number is a search, or a quadrature, of its own.
+//! Distribution functions and their inverses are not fused: each number is a search, or a quadrature, of its own.
 
-use super::{Cotangent, Misfit, Op, Primitive, Work};
-use crate::error::{Error, Source};
+use super::several::{stretched, zero};
+use super::{Cotangent, Misfit, Op, Primitive, Value, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 use crate::math;
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::value::Value;
-use crate::var::Var;
 
-/// A distribution function of counts, or its inverse. Arguments have the shape of the result, or are single numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Counting {
-    /// The smallest `k` with `P(K ≤ k) ≥ u`, of a rate and `u`; derivative 0.
-    PoissonQuantile,
-    /// The same of a number of trials, log-odds and `u`; derivative 0.
-    BinomialQuantile,
-    /// The same of a number of failures that are waited for, log-odds and `u`; derivative 0.
-    NegativeBinomialQuantile,
-    /// `P(K ≤ k)` of `k` and a rate, which alone has a derivative.
-    PoissonCdf,
-    /// `P(K ≤ k)` of `k`, a number of trials and log-odds, which alone have a derivative.
-    BinomialCdf,
-    /// `P(K ≤ k)` of `k`, a number of failures that are waited for and log-odds; its second derivative in the number of failures is refused, as NaN.
-    NegativeBinomialCdf,
+rows! { ($) unary
+    /// `ln Γ(x + 1) − x ln x + x`: what `ln x!` has beside its leading terms, for `x ≥ 0`. It is 0 at 0 and grows like `½ ln(2πx)`.
+    ///
+    /// With [`Var::deviance`] it makes log probabilities of counts that lose no digits where counts are large:
+    ///
+    /// ```text
+    /// ln (m^k e^−m / k!) = −log_factorial_remainder(k) − deviance(k, m)
+    /// ```
+    LogFactorialRemainder, pub fn log_factorial_remainder(x) -> y {
+        value: x.log_factorial_remainder(),
+        pullback(g): g * x.digamma_remainder(),
+    },
+    /// `ψ(x + 1) − ln x`, the derivative of [`Var::log_factorial_remainder`]; near `1/(2x)` where `x` is large, ∞ at 0.
+    DigammaRemainder, pub fn digamma_remainder(x) -> y {
+        value: x.digamma_remainder(),
+        pullback(g): g * ((x + 1.0).trigamma() - x.reciprocal()),
+    },
+}
+
+rows! { ($) binary
+    /// `x ln(x/m) + m − x` of `x = self`, for `x, m ≥ 0`: how far a count lies from its expectation `m`. Never negative, and relatively
+    /// accurate where `x` is close to `m`; `m` at `x = 0`, and ∞ at `m = 0 < x`.
+    ///
+    /// ```
+    /// # use ppl_core::{Graph, Plan, Program};
+    /// let graph = Graph::new();
+    /// let x = graph.input("x", 2)?;
+    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[x.deviance(1e15)])?);
+    /// plan.set("x", &[1e15 + 1.0, 0.0])?;
+    /// plan.run();
+    /// assert!((plan.output(0)[0] / 0.5e-15 - 1.0).abs() < 1e-14); // (x − m)²/(2m), and nothing lost
+    /// assert_eq!(plan.output(0)[1], 1e15);
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    ///
+    /// # References
+    /// C. Loader, "Fast and accurate computation of binomial probabilities" (2000), where it is called `bd0`.
+    Deviance, pub fn deviance(x, m) -> y {
+        value: x.deviance(m),
+        // 1 − x/m, also where both are 0.
+        pullback(g): [g * counting::log_ratio(x, m), g * x.equal(0.0).select(1.0, (m - x) / m)],
+    },
+}
+
+/// `ln(a/b)`, relatively accurate where `a` is close to `b`.
+pub(super) fn log_ratio<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
+    let difference = (a - b) / b;
+    let near = difference.abs().less(0.5);
+    near.select(near.select(difference, 0.0).log1p(), near.select(1.0, a / b).log())
+}
+
+several! {
+    /// A distribution function of counts, or its inverse. Arguments have the shape of the result, or are single numbers.
+    enum Counting
+    /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and a Poisson variable `K` of this rate ≥ 0.
+    ///
+    /// Exact up to the rounding of the distribution function, in both tails and for rates from 0 to 10¹⁵; derivative 0. 0 at `u = 0`, ∞ (as far as the number type
+    /// goes) at `u = 1`, NaN outside.
+    ///
+    /// ```
+    /// # use ppl_core::{Graph, Plan, Program};
+    /// let graph = Graph::new();
+    /// let u = graph.input("u", 3)?;
+    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[u.poisson_quantile(2.0)])?);
+    /// plan.set("u", &[0.1, 0.5, 0.999])?;
+    /// plan.run();
+    /// assert_eq!(plan.output(0), [0.0, 2.0, 8.0]);
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    PoissonQuantile, pub fn poisson_quantile(rate, [u]) -> y {
+        value: math::poisson_quantile(rate, u),
+        slopes: [zero(), zero()],
+    },
+    /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and the number `K` of successes among `total_count` trials that
+    /// succeed with log-odds `logits`.
+    ///
+    /// Exact up to the rounding of the distribution function, in both tails; derivative 0. The log-odds may be infinite.
+    BinomialQuantile, pub fn binomial_quantile(total_count, logits, [u]) -> y {
+        value: math::binomial_quantile(total_count, logits, u),
+        slopes: [zero(), zero(), zero()],
+    },
+    /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and the number `K` of successes with log-odds `logits` before failure
+    /// number `total_count`, which is positive and need not be an integer.
+    ///
+    /// Exact up to the rounding of the distribution function, in both tails; derivative 0. A count that the number type cannot hold is the largest that
+    /// it can.
+    NegativeBinomialQuantile, pub fn negative_binomial_quantile(total_count, logits, [u]) -> y {
+        value: math::negative_binomial_quantile(total_count, logits, u),
+        slopes: [zero(), zero(), zero()],
+    },
+    /// `P(K ≤ k)` for `k = self` and a Poisson variable `K` of this rate: `Q(k + 1, rate)` (NIST DLMF 8.4.10). Its derivative is that with respect to the
+    /// rate.
+    PoissonCdf, pub fn poisson_cdf([k], rate) -> y {
+        value: math::poisson_probabilities(k.floor(), rate).0,
+        slopes: [zero(), poisson_slope(k.floor(), rate)],
+    },
+    /// `P(K ≤ k)` for `k = self` and the number `K` of successes among `total_count` trials with log-odds `logits`: `I(1 − p; n − k, k + 1)` (NIST DLMF
+    /// 8.17.5), with all digits of both `p` and `1 − p`. Its derivative is that with respect to the log-odds; others are 0.
+    BinomialCdf, pub fn binomial_cdf([k], total_count, logits) -> y {
+        value: math::binomial_probabilities(k.floor(), total_count, logits).0,
+        slopes: [zero(), zero(), binomial_slope(k.floor(), total_count, logits)],
+    },
+    /// `P(K ≤ k)` for `k = self` and the number `K` of successes with log-odds `logits` before failure number `total_count`:
+    /// `I(1 − p; r, k + 1)` (NIST DLMF 8.17.24). It has derivatives with
+    /// respect to both, but no second one with respect to `total_count` (NaN).
+    NegativeBinomialCdf, pub fn negative_binomial_cdf([k], total_count, logits) -> y {
+        value: math::negative_binomial_probabilities(k.floor(), total_count, logits).0,
+        slopes: [
+            zero(),
+            negative_binomial_slope(k.floor(), total_count, logits, |k| total_count.beta_slope_a(k + 1.0, -logits)),
+            negative_binomial_slope(k.floor(), total_count, logits, |k| k.constant(1.0)),
+        ],
+    },
+}
+
+/// `−p(k)`
+fn poisson_slope<'g>(k: Var<'g>, rate: Var<'g>) -> Var<'g> {
+    let inside = k.greater_equal(0.0);
+    let k = inside.select(k, 0.0);
+    inside.select(-(-(k.deviance(rate) + k.log_factorial_remainder())).exp(), 0.0)
+}
+
+/// `−(n − k) p · p(k)`; nothing at and above n, and below 0.
+fn binomial_slope<'g>(k: Var<'g>, count: Var<'g>, logit: Var<'g>) -> Var<'g> {
+    let inside = k.greater_equal(0.0) * k.less(count);
+    let (k, rest) = (inside.select(k, 0.0), inside.select(count - k, 1.0));
+    inside.select(-(rest * logit.sigmoid()) * log_binomial(k, rest, logit).exp(), 0.0)
+}
+
+/// Minus the density of the log-odds of a beta variable, which is `(k + 1) p(k + 1)`: `r p/(1 − p)` times the probability of `k` for
+/// `r + 1`; times how the log-odds move.
+fn negative_binomial_slope<'g>(
+    k: Var<'g>,
+    count: Var<'g>,
+    logit: Var<'g>,
+    slope: impl FnOnce(Var<'g>) -> Var<'g>,
+) -> Var<'g> {
+    let inside = k.greater_equal(0.0);
+    let k = inside.select(k, 0.0);
+    let density = count * logit.sigmoid() * log_binomial(k, count, logit).exp();
+    inside.select(-(density * slope(k)), 0.0)
+}
+
+/// `ln [Γ(k + m + 1)/(k! Γ(m + 1)) pᵏ (1 − p)ᵐ]`
+fn log_binomial<'g>(k: Var<'g>, m: Var<'g>, logit: Var<'g>) -> Var<'g> {
+    let all = k + m;
+    all.log_factorial_remainder()
+        - k.log_factorial_remainder()
+        - m.log_factorial_remainder()
+        - k.deviance(all * logit.sigmoid())
+        - m.deviance(all * (-logit).sigmoid())
 }
 
 impl Counting {
-    /// Every function of this family, for tests that go through all of them.
-    pub const ALL: [Counting; 6] = [
-        Counting::PoissonQuantile,
-        Counting::BinomialQuantile,
-        Counting::NegativeBinomialQuantile,
-        Counting::PoissonCdf,
-        Counting::BinomialCdf,
-        Counting::NegativeBinomialCdf,
-    ];
-
     /// How many arguments it takes.
     #[must_use]
     pub fn arguments(self) -> usize {
-        if matches!(self, Counting::PoissonQuantile | Counting::PoissonCdf) { 2 } else { 3 }
-    }
-
-    /// Its value, in `f64` whatever the program runs in.
-    fn value(self, [a, b, c]: [f64; 3]) -> f64 {
-        match self {
-            Counting::PoissonQuantile => math::poisson_quantile(a, b),
-            Counting::BinomialQuantile => math::binomial_quantile(a, b, c),
-            Counting::NegativeBinomialQuantile => math::negative_binomial_quantile(a, b, c),
-            Counting::PoissonCdf => math::poisson_probabilities(a.floor(), b).0,
-            Counting::BinomialCdf => math::binomial_probabilities(a.floor(), b, c).0,
-            Counting::NegativeBinomialCdf => math::negative_binomial_probabilities(a.floor(), b, c).0,
-        }
+        self.arity()
     }
 }
 
 impl Primitive for Counting {
     fn name(&self) -> &'static str {
-        match self {
-            Counting::PoissonQuantile => "poisson_quantile",
-            Counting::BinomialQuantile => "binomial_quantile",
-            Counting::NegativeBinomialQuantile => "negative_binomial_quantile",
-            Counting::PoissonCdf => "poisson_cdf",
-            Counting::BinomialCdf => "binomial_cdf",
-            Counting::NegativeBinomialCdf => "negative_binomial_cdf",
-        }
+        self.name_of()
     }
 
     fn shape(&self, args: &[Shape]) -> Result<Shape, Misfit> {
-        if args.len() != self.arguments() {
+        if args.len() != self.arity() {
             return Err(Misfit::Count);
         }
         let mut shape = Shape::scalar();
@@ -108,165 +212,13 @@ impl Primitive for Counting {
     fn pullback<'g>(
         &self,
         args: &[Var<'g>],
-        _result: Var<'g>,
+        result: Var<'g>,
         cotangent: Var<'g>,
         which: usize,
     ) -> Option<Cotangent<'g>> {
-        let (k, count) = (args[0].floor(), args[1]);
-        let slope = match (self, which) {
-            (Counting::PoissonCdf, 1) => {
-                // −p(k)
-                let inside = k.greater_equal(0.0);
-                let k = inside.select(k, 0.0);
-                inside.select(-(-(k.deviance(count) + k.log_factorial_remainder())).exp(), 0.0)
-            }
-            (Counting::BinomialCdf, 2) => {
-                let logit = args[2];
-                // −(n − k) p · p(k); nothing at and above n, and below 0.
-                let inside = k.greater_equal(0.0) * k.less(count);
-                let (k, rest) = (inside.select(k, 0.0), inside.select(count - k, 1.0));
-                inside.select(-(rest * logit.sigmoid()) * log_binomial(k, rest, logit).exp(), 0.0)
-            }
-            (Counting::NegativeBinomialCdf, 1 | 2) => {
-                let logit = args[2];
-                // The density of the log-odds of a beta variable, which is (k + 1) p(k + 1): r p/(1 − p) times the probability of k for r + 1.
-                let inside = k.greater_equal(0.0);
-                let k = inside.select(k, 0.0);
-                let density = count * logit.sigmoid() * log_binomial(k, count, logit).exp();
-                let slope =
-                    if which == 1 { count.beta_slope_a(k + 1.0, -logit) } else { cotangent.constant(1.0) };
-                inside.select(-(density * slope), 0.0)
-            }
-            _ => return None,
-        };
+        // First of all, whether the rule uses it or not: the order of a program's operations is part of its fingerprint.
+        let _ = args[0].floor();
+        let slope = self.slope(args, result, which)?;
         Some(Cotangent::Value((cotangent * slope).sum_to(args[which].shape())))
-    }
-}
-
-/// `ln [Γ(k + m + 1)/(k! Γ(m + 1)) pᵏ (1 − p)ᵐ]`
-fn log_binomial<'g>(k: Var<'g>, m: Var<'g>, logit: Var<'g>) -> Var<'g> {
-    let all = k + m;
-    all.log_factorial_remainder()
-        - k.log_factorial_remainder()
-        - m.log_factorial_remainder()
-        - k.deviance(all * logit.sigmoid())
-        - m.deviance(all * (-logit).sigmoid())
-}
-
-/// Distribution functions of counts and their inverses; each fails softly, as told at [`Graph`](crate::Graph).
-impl<'g> Var<'g> {
-    #[track_caller]
-    fn counting(self, op: Counting, args: &[Var<'g>]) -> Var<'g> {
-        let graph = self.graph();
-        let mut shape = Shape::scalar();
-        for arg in args {
-            if let Err(error) = arg.require_on(graph, op.name()) {
-                return graph.fail(error);
-            }
-            shape = match shape.broadcast(&arg.shape()) {
-                Some(together) => together,
-                None => {
-                    return graph.fail(Error::ShapeMismatch {
-                        operation: op.name(),
-                        left: shape,
-                        right: arg.shape(),
-                        source_line: Source::caller(),
-                    });
-                }
-            };
-        }
-        let mut stretched = args.to_vec();
-        for arg in stretched.iter_mut().filter(|arg| !arg.shape().is_scalar()) {
-            *arg = arg.broadcast_to(shape.clone());
-        }
-        graph.apply(Op::Counting(op), &stretched)
-    }
-
-    /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and a Poisson variable `K` of this rate ≥ 0.
-    ///
-    /// Exact up to the rounding of the distribution function, in both tails and for rates from 0 to 10¹⁵; derivative 0. 0 at `u = 0`, ∞ (as far as the number type
-    /// goes) at `u = 1`, NaN outside.
-    ///
-    /// ```
-    /// # use ppl_core::{Graph, Plan, Program};
-    /// let graph = Graph::new();
-    /// let u = graph.input("u", 3)?;
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[u.poisson_quantile(2.0)])?);
-    /// plan.set("u", &[0.1, 0.5, 0.999])?;
-    /// plan.run();
-    /// assert_eq!(plan.output(0), [0.0, 2.0, 8.0]);
-    /// # Ok::<(), ppl_core::Error>(())
-    /// ```
-    #[must_use]
-    #[track_caller]
-    pub fn poisson_quantile(self, rate: impl Into<Value<'g>>) -> Var<'g> {
-        self.counting(Counting::PoissonQuantile, &[rate.into().on(self.graph()), self])
-    }
-
-    /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and the number `K` of successes among `total_count` trials that
-    /// succeed with log-odds `logits`.
-    ///
-    /// Exact up to the rounding of the distribution function, in both tails; derivative 0. The log-odds may be infinite.
-    #[must_use]
-    #[track_caller]
-    pub fn binomial_quantile(
-        self,
-        total_count: impl Into<Value<'g>>,
-        logits: impl Into<Value<'g>>,
-    ) -> Var<'g> {
-        let graph = self.graph();
-        self.counting(
-            Counting::BinomialQuantile,
-            &[total_count.into().on(graph), logits.into().on(graph), self],
-        )
-    }
-
-    /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and the number `K` of successes with log-odds `logits` before failure
-    /// number `total_count`, which is positive and need not be an integer.
-    ///
-    /// Exact up to the rounding of the distribution function, in both tails; derivative 0. A count that the number type cannot hold is the largest that
-    /// it can.
-    #[must_use]
-    #[track_caller]
-    pub fn negative_binomial_quantile(
-        self,
-        total_count: impl Into<Value<'g>>,
-        logits: impl Into<Value<'g>>,
-    ) -> Var<'g> {
-        let graph = self.graph();
-        let args = [total_count.into().on(graph), logits.into().on(graph), self];
-        self.counting(Counting::NegativeBinomialQuantile, &args)
-    }
-
-    /// `P(K ≤ k)` for `k = self` and a Poisson variable `K` of this rate: `Q(k + 1, rate)` (NIST DLMF 8.4.10). Its derivative is that with respect to the
-    /// rate.
-    #[must_use]
-    #[track_caller]
-    pub fn poisson_cdf(self, rate: impl Into<Value<'g>>) -> Var<'g> {
-        self.counting(Counting::PoissonCdf, &[self, rate.into().on(self.graph())])
-    }
-
-    /// `P(K ≤ k)` for `k = self` and the number `K` of successes among `total_count` trials with log-odds `logits`: `I(1 − p; n − k, k + 1)` (NIST DLMF
-    /// 8.17.5), with all digits of both `p` and `1 − p`. Its derivative is that with respect to the log-odds; others are 0.
-    #[must_use]
-    #[track_caller]
-    pub fn binomial_cdf(self, total_count: impl Into<Value<'g>>, logits: impl Into<Value<'g>>) -> Var<'g> {
-        let graph = self.graph();
-        self.counting(Counting::BinomialCdf, &[self, total_count.into().on(graph), logits.into().on(graph)])
-    }
-
-    /// `P(K ≤ k)` for `k = self` and the number `K` of successes with log-odds `logits` before failure number `total_count`:
-    /// `I(1 − p; r, k + 1)` (NIST DLMF 8.17.24). It has derivatives with
-    /// respect to both, but no second one with respect to `total_count` (NaN).
-    #[must_use]
-    #[track_caller]
-    pub fn negative_binomial_cdf(
-        self,
-        total_count: impl Into<Value<'g>>,
-        logits: impl Into<Value<'g>>,
-    ) -> Var<'g> {
-        let graph = self.graph();
-        let args = [self, total_count.into().on(graph), logits.into().on(graph)];
-        self.counting(Counting::NegativeBinomialCdf, &args)
     }
 }

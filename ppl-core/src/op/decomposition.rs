@@ -2,12 +2,12 @@
 
 use super::shaping::copy;
 use super::triangle::MatrixPart;
-use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 
 /// An operation of matrix algebra on square matrices (on each, where there are leading axes).
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Decomposition {
@@ -95,7 +95,7 @@ impl Primitive for Decomposition {
             _ => n,
         };
         for (position, out) in out.chunks_exact_mut(n * columns * lanes).enumerate() {
-            let matrix = Matrix { operand: args[0], first: position * n * n, columns: n, lanes };
+            let matrix = MatrixRows { operand: args[0], first: position * n * n, columns: n, lanes };
             match *self {
                 Decomposition::Cholesky => cholesky(out, matrix, n),
                 Decomposition::Inverse => invert(out, matrix, n, scratch),
@@ -152,14 +152,14 @@ impl Primitive for Decomposition {
 
 /// One matrix of an operand.
 #[derive(Clone, Copy)]
-struct Matrix<'a, T> {
+struct MatrixRows<'a, T> {
     operand: Operand<'a, T>,
     first: usize,
     columns: usize,
     lanes: usize,
 }
 
-impl<'a, T: Scalar> Matrix<'a, T> {
+impl<'a, T: Scalar> MatrixRows<'a, T> {
     #[inline(always)]
     fn row(&self, i: usize, j: usize) -> Row<'a, T> {
         self.operand.row(self.first + i * self.columns + j, self.lanes)
@@ -205,7 +205,7 @@ fn divide<T: Scalar>(target: &mut [T], divisor: Row<'_, T>) {
 
 /// `Lᵢⱼ = (Aᵢⱼ − Σₖ Lᵢₖ Lⱼₖ) / Lⱼⱼ`, column by column. A lane whose matrix is not positive definite gets NaN in the whole triangle.
 #[inline(always)]
-fn cholesky<T: Scalar>(out: &mut [T], a: Matrix<'_, T>, n: usize) {
+fn cholesky<T: Scalar>(out: &mut [T], a: MatrixRows<'_, T>, n: usize) {
     let lanes = a.lanes;
     for j in 0..n {
         for i in 0..j {
@@ -242,7 +242,14 @@ fn cholesky<T: Scalar>(out: &mut [T], a: Matrix<'_, T>, n: usize) {
 
 /// Substitution in place, forward where the matrix that stands on the left is lower triangular, else backward.
 #[inline(always)]
-fn solve<T: Scalar>(x: &mut [T], a: Matrix<'_, T>, n: usize, columns: usize, lower: bool, transposed: bool) {
+fn solve<T: Scalar>(
+    x: &mut [T],
+    a: MatrixRows<'_, T>,
+    n: usize,
+    columns: usize,
+    lower: bool,
+    transposed: bool,
+) {
     let lanes = a.lanes;
     let entry = |i: usize, j: usize| if transposed { a.row(j, i) } else { a.row(i, j) };
     let forward = lower != transposed;
@@ -263,7 +270,7 @@ fn solve<T: Scalar>(x: &mut [T], a: Matrix<'_, T>, n: usize, columns: usize, low
 
 /// Gauss–Jordan elimination with partial pivoting, each lane with pivots of its own. A singular matrix gives NaN.
 #[inline(always)]
-fn invert<T: Scalar>(out: &mut [T], a: Matrix<'_, T>, n: usize, scratch: &mut [T]) {
+fn invert<T: Scalar>(out: &mut [T], a: MatrixRows<'_, T>, n: usize, scratch: &mut [T]) {
     let lanes = a.lanes;
     let (work, rest) = scratch.split_at_mut(n * n * lanes);
     let (largest, rest) = rest.split_at_mut(lanes);
@@ -330,7 +337,7 @@ fn swap_where<T: Scalar>(data: &mut [T], pivot_row: &[T], r: usize, c: usize, n:
     }
 }
 
-/// Matrix algebra; each fails softly, as told at [`Graph`](crate::Graph). Leading axes hold several matrices.
+/// Matrix algebra; each fails softly, as [`Graph`](crate::Graph) says. Leading axes hold several matrices.
 impl<'g> Var<'g> {
     #[track_caller]
     fn decomposition(self, op: Decomposition) -> Var<'g> {

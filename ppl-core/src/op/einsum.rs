@@ -2,11 +2,9 @@
 
 use super::linear::accumulate;
 use super::shaping::copy;
-use super::{Cotangent, Misfit, Op, Primitive, Row, Work};
-use crate::error::{Error, Result, Source};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Primitive, Row, Var, Work};
+use crate::base::{Error, Result, Shape, Source};
+use crate::machine::Scalar;
 
 /// Most different indices of one contraction.
 pub(super) const MOST_INDICES: usize = 16;
@@ -346,7 +344,7 @@ impl Einsum {
     pub(crate) fn apply<'g>(self, operands: &[Var<'g>]) -> Var<'g> {
         let graph = operands[0].graph();
         let shapes: Vec<Shape> = operands.iter().map(|operand| operand.shape()).collect();
-        // What does not fit is told of the contraction, not of what it would have become.
+        // What does not fit is reported of the contraction, not of what it would have become.
         if self.shape(&shapes).is_ok() && operands.iter().all(|x| x.require_on(graph, "einsum").is_ok()) {
             let (a, b) = (operands[0], *operands.last().unwrap_or(&operands[0]));
             match (&self.left[..], self.right.as_deref(), &self.out[..]) {
@@ -369,7 +367,7 @@ impl Einsum {
     }
 }
 
-/// Contractions; each fails softly, as told at [`Graph`](crate::Graph).
+/// Contractions; each fails softly, as [`Graph`](crate::Graph) says.
 impl<'g> Var<'g> {
     /// The contraction of two arrays by subscripts: one letter for each axis; letters that the result lacks are summed over.
     ///

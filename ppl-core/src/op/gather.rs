@@ -5,19 +5,12 @@
 //! contributes nothing to a private sum.
 
 use super::shaping::{add, copy};
-use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
-use crate::error::{Error, Result, Source};
-use crate::graph::Graph;
-use crate::op::{Input, Shaping};
-use crate::origin::Origin;
-use crate::program::Program;
-use crate::records::Records;
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::value::Value;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Value, Var, Work};
+use crate::base::{Error, Origin, Shape, Source};
+use crate::machine::Scalar;
 
 /// An operation on rows that an index chooses. Its arguments are the table, or the rows to add up, and the index.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Gather {
@@ -130,7 +123,7 @@ pub(crate) fn is_row(number: f64, rows: usize) -> bool {
     row_of(number, rows) != BAD
 }
 
-/// The rows that some lanes ask for.
+/// The rows that some lanes need.
 #[inline(always)]
 fn rows_of<T: Scalar>(numbers: &[T], rows: usize) -> [u32; LANES] {
     let mut found = [BAD; LANES];
@@ -181,7 +174,7 @@ fn gather<T: Scalar>(out: &mut [T], table: Operand<'_, T>, index: Row<'_, T>, ro
     }
 }
 
-/// Adds `width` elements of `values`, from `from` on, to the row that each lane asks for.
+/// Adds `width` elements of `values`, from `from` on, to the row that each lane names.
 #[inline(always)]
 fn scatter_add<T: Scalar>(
     out: &mut [T],
@@ -222,7 +215,7 @@ fn scatter_add<T: Scalar>(
     }
 }
 
-/// Rows by index; each fails softly, as told at [`Graph`](crate::Graph).
+/// Rows by index; each fails softly, as [`Graph`](crate::Graph) says.
 impl<'g> Var<'g> {
     /// The rows of a table that an index chooses.
     ///
@@ -286,100 +279,5 @@ impl<'g> Var<'g> {
             }),
             None => self.graph().apply(Op::Gather(op), &[self, index]),
         }
-    }
-}
-
-/// One operation, as [`check_indices`] looks at it.
-struct Use<'a> {
-    op: &'a Op,
-    args: Vec<usize>,
-    shape: &'a Shape,
-    source: &'a Origin,
-}
-
-/// Checks the indices that are columns, whether as they are or under another shape.
-fn check_indices(uses: &[Use<'_>], records: &Records) -> Result<()> {
-    for usage in uses {
-        let (Op::Gather(gather), &[values, mut index]) = (usage.op, usage.args.as_slice()) else {
-            continue;
-        };
-        let rows = match gather {
-            Gather::Rows => uses[values].shape.dims().first().copied().unwrap_or(0),
-            Gather::ScatterAdd { rows } => *rows,
-        };
-        while let Op::Shaping(Shaping::Reshape(_) | Shaping::Broadcast(_)) = uses[index].op {
-            index = uses[index].args[0];
-        }
-        let Op::Input(Input::Column { index: column, name }) = uses[index].op else {
-            continue;
-        };
-        let shape = uses[index].shape;
-        if records.schema().columns().nth(*column) != Some((name.as_str(), shape)) {
-            return Err(Error::SchemaMismatch {
-                expected: format!("'{name}' {shape} as column {column}"),
-                got: records.schema().describe(),
-            });
-        }
-        let mut numbers = records.column(*column).numbers().enumerate();
-        if let Some((at, value)) = numbers.find(|&(_, number)| !is_row(number, rows)) {
-            let record = at / shape.elements().max(1);
-            let place = format!(" (column '{name}', record {record})");
-            return Err(Error::Index { value, rows, place, source_line: usage.source.clone() });
-        }
-    }
-    Ok(())
-}
-
-impl Graph {
-    /// Checks that every column used as an index by [`Var::gather`] holds rows of the table only.
-    ///
-    /// An index that is computed from columns is not looked at; where it is bad its record is NaN.
-    ///
-    /// # Errors
-    /// [`Error::Index`] with the column, the record, its number, the rows there are, and the line of the model; or
-    /// [`Error::SchemaMismatch`]. The message quotes the data: it is for whoever holds the records, and not private.
-    ///
-    /// ```
-    /// use ppl_core::{Column, Graph, Record, Records};
-    /// let records = Records::from_columns([("group", Column::from(vec![0_u8, 3, 1]))])?;
-    /// let graph = Graph::new();
-    /// let effect = graph.input("effects", 3)?.gather(Record::new(&graph, records.schema()).index("group")?);
-    /// let told = graph.check_indices(&records).unwrap_err().to_string();
-    /// assert!(told.starts_with("index 3 (column 'group', record 1) is not an integer from 0 to 3 - 1"));
-    /// # Ok::<(), ppl_core::Error>(())
-    /// ```
-    pub fn check_indices(&self, records: &Records) -> Result<()> {
-        self.with_nodes(|nodes| {
-            let uses: Vec<Use<'_>> = nodes
-                .iter()
-                .map(|node| Use {
-                    op: &node.op,
-                    args: node.args.iter().map(|&arg| arg as usize).collect(),
-                    shape: &node.shape,
-                    source: &node.source,
-                })
-                .collect();
-            check_indices(&uses, records)
-        })
-    }
-}
-
-impl Program {
-    /// As [`Graph::check_indices`], for what the program computes.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn check_indices(&self, records: &Records) -> Result<()> {
-        let uses: Vec<Use<'_>> = self
-            .instructions
-            .iter()
-            .map(|instruction| Use {
-                op: &instruction.op,
-                args: instruction.args.clone(),
-                shape: &instruction.shape,
-                source: &instruction.source,
-            })
-            .collect();
-        check_indices(&uses, records)
     }
 }

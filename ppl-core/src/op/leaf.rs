@@ -1,10 +1,11 @@
 //! Leaves of a program: inputs and constants.
 
-use crate::shape::Shape;
+use crate::base::Shape;
 use ndarray::ArrayD;
 use std::fmt;
 
 /// A value supplied each time a program runs.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Input {

@@ -1,11 +1,11 @@
 //! Products of arrays: where shared values meet the values of a record.
 
-use super::{Cotangent, Misfit, Op, Primitive, Row, Work};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Primitive, Row, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 
 /// A product of two arrays.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Linear {
@@ -138,7 +138,7 @@ pub(crate) fn lane_product<T: Scalar>(x: &[T], y: &[T]) -> T {
 /// The sum of partial sums.
 #[inline(always)]
 fn total<T: Scalar>(wide: [T; 16], narrow: [T; 8], four: [T; 4], rest: T) -> T {
-    let mut eight = Line(halved(&wide));
+    let mut eight = CacheLine(halved(&wide));
     eight.0.iter_mut().zip(narrow).for_each(|(sum, more)| *sum += more);
     // Eight numbers that are written side by side, the compiler computes side by side, and what they are made of too; from their
     // sum alone it would work backwards in pairs.
@@ -149,7 +149,7 @@ fn total<T: Scalar>(wide: [T; 16], narrow: [T; 8], four: [T; 4], rest: T) -> T {
 
 /// Numbers in one cache line.
 #[repr(align(64))]
-struct Line<T>([T; 8]);
+struct CacheLine<T>([T; 8]);
 
 #[inline(always)]
 fn rest_of_products<T: Scalar>(x: &[T], y: &[T]) -> T {
@@ -166,7 +166,7 @@ fn halved<T: Scalar, const HALF: usize, const WHOLE: usize>(x: &[T; WHOLE]) -> [
     half
 }
 
-/// Adds every `WIDTH`-th product up, and answers with what is left over.
+/// Adds every `WIDTH`-th product up, and returns what is left over.
 #[inline(always)]
 fn add_products<'a, T: Scalar, const WIDTH: usize>(
     sums: &mut [T; WIDTH],
@@ -182,7 +182,7 @@ fn add_products<'a, T: Scalar, const WIDTH: usize>(
     (rest_x, rest_y)
 }
 
-/// Products; each fails softly, as told at [`Graph`](crate::Graph).
+/// Products; each fails softly, as [`Graph`](crate::Graph) says.
 impl<'g> Var<'g> {
     #[track_caller]
     fn linear(self, other: Var<'g>, op: Linear) -> Var<'g> {
@@ -229,8 +229,8 @@ impl<'g> Var<'g> {
     /// assert_eq!(w.dot(x).shape(), Shape::from([3]));
     /// assert_eq!(x.dot(x).shape(), Shape::scalar());
     /// assert_eq!(x.dot(w).shape(), Shape::scalar()); // a mistake: [5] · [3, 5] …
-    /// let told = graph.check().unwrap_err().to_string(); // … which is told at the next statement
-    /// assert!(told.contains("[5]") && told.contains("[3, 5]"));
+    /// let message = graph.check().unwrap_err().to_string(); // … which is reported at the next statement
+    /// assert!(message.contains("[5]") && message.contains("[3, 5]"));
     /// # Ok::<(), ppl_core::Error>(())
     /// ```
     #[must_use]

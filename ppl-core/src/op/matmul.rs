@@ -1,11 +1,10 @@
 //! Products of matrices by the rules of NumPy, written as contractions.
 
+use super::Var;
 use super::einsum::{Einsum, MOST_INDICES};
-use crate::error::{Error, Source};
-use crate::shape::Shape;
-use crate::var::Var;
+use crate::base::{Error, Shape, Source};
 
-/// Products of matrices; each fails softly, as told at [`Graph`](crate::Graph).
+/// Products of matrices; each fails softly, as [`Graph`](crate::Graph) says.
 impl<'g> Var<'g> {
     /// The product of matrices, by the rules of NumPy's `matmul`.
     ///
@@ -34,7 +33,7 @@ impl<'g> Var<'g> {
     pub fn matmul(self, other: Var<'g>) -> Var<'g> {
         let (left, right) = (self.shape(), other.shape());
         match product_of(left.dims(), right.dims()) {
-            Some(Product { op, left, right, shape }) => {
+            Some(Matmul { op, left, right, shape }) => {
                 op.apply(&[self.reshape(left), other.reshape(right)]).reshape(shape)
             }
             None => {
@@ -46,7 +45,7 @@ impl<'g> Var<'g> {
 }
 
 /// A product of matrices: the contraction, and the shapes its operands and its result are looked at under.
-struct Product {
+struct Matmul {
     op: Einsum,
     left: Vec<usize>,
     right: Vec<usize>,
@@ -54,7 +53,7 @@ struct Product {
 }
 
 /// NumPy's rules. An axis of the batch that one operand lacks, or has once, is left out of it rather than repeated.
-fn product_of(left: &[usize], right: &[usize]) -> Option<Product> {
+fn product_of(left: &[usize], right: &[usize]) -> Option<Matmul> {
     const ROW: u8 = 0;
     const INNER: u8 = 1;
     const COLUMN: u8 = 2;
@@ -102,5 +101,5 @@ fn product_of(left: &[usize], right: &[usize]) -> Option<Product> {
     }
     let shape = batch.dims().iter().copied().chain(rows).chain(columns).collect();
     let [(left_indices, left), (right_indices, right), (out, _)] = terms;
-    Some(Product { op: Einsum::of(&left_indices, Some(&right_indices), &out), left, right, shape })
+    Some(Matmul { op: Einsum::of(&left_indices, Some(&right_indices), &out), left, right, shape })
 }

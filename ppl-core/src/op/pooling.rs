@@ -2,12 +2,12 @@
 
 use super::convolution::Window;
 use super::shaping::add;
-use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 
 /// A reduction over the pixels of a window, channel by channel, or the transpose of one. Images are `[channels, h, w]`.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Pooling {
@@ -197,7 +197,7 @@ fn find_largest<T: Scalar>(
     });
 }
 
-/// Pooling; each fails softly, as told at [`Graph`](crate::Graph).
+/// Pooling; each fails softly, as [`Graph`](crate::Graph) says.
 impl<'g> Var<'g> {
     /// The largest pixel of each place of a window, channel by channel; padding never is the largest.
     ///

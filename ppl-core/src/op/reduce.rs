@@ -3,12 +3,12 @@
 //! Sums and means are built from `sum_to`, products from slices multiplied in pairs; both have their derivatives from there.
 
 use super::structure::{Along, no_axis};
-use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Work};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 
 /// A reduction of an axis, or a function of all elements along it.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reduce {
@@ -121,7 +121,7 @@ impl Primitive for Reduce {
             for inner_place in 0..inner {
                 // Element `k` along the axis, in the argument and in a result of the same shape.
                 let place = |k: usize| (outer * length + k) * inner + inner_place;
-                let line = Line { x: args[0], first: place(0), stride: inner, length, lanes };
+                let line = AxisLine { x: args[0], first: place(0), stride: inner, length, lanes };
                 let reduced = (outer * inner + inner_place) * lanes;
                 match *self {
                     Reduce::Max { .. } => line.largest(&mut out[reduced..reduced + lanes]),
@@ -239,7 +239,7 @@ fn without(shape: &Shape, axis: usize) -> Shape {
 }
 
 /// The elements along an axis, each with a number for each lane.
-struct Line<'a, T> {
+struct AxisLine<'a, T> {
     x: Operand<'a, T>,
     /// The row of the first element, and the distance to the next.
     first: usize,
@@ -248,7 +248,7 @@ struct Line<'a, T> {
     lanes: usize,
 }
 
-impl<'a, T: Scalar> Line<'a, T> {
+impl<'a, T: Scalar> AxisLine<'a, T> {
     #[inline(always)]
     fn at(&self, k: usize) -> Row<'a, T> {
         self.x.row(self.first + k * self.stride, self.lanes)
@@ -355,7 +355,7 @@ fn two_rows<T>(out: &mut [T], from: usize, to: usize, lanes: usize) -> (&[T], &m
     }
 }
 
-/// Reductions; each fails softly, as told at [`Graph`](crate::Graph). With `_axis` they reduce one axis, which is then gone; without,
+/// Reductions; each fails softly, as [`Graph`](crate::Graph) says. With `_axis` they reduce one axis, which is then gone; without,
 /// all elements. They reduce the elements of one record; nothing reduces over records but the engine.
 impl<'g> Var<'g> {
     #[track_caller]

@@ -1,12 +1,11 @@
 //! Primitives that repeat or add up elements, or look at them under another shape.
 
-use super::{Cotangent, Misfit, Op, Primitive, Row, Work};
-use crate::error::{Error, Source};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Primitive, Row, Var, Work};
+use crate::base::{Error, Shape, Source};
+use crate::machine::Scalar;
 
 /// An operation that repeats or adds up elements, or looks at them under another shape: the one it holds.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Shaping {
@@ -117,7 +116,7 @@ pub(crate) fn add<T: Scalar>(out: &mut [T], row: Row<T>) {
     }
 }
 
-/// Operations on the shape; each fails softly, as told at [`Graph`](crate::Graph).
+/// Operations on the shape; each fails softly, as [`Graph`](crate::Graph) says.
 impl<'g> Var<'g> {
     /// Repeats elements until the array has this shape.
     #[must_use]

@@ -1,15 +1,13 @@
 //! Primitives that move elements: axes in another order, parts of an axis, arrays side by side.
 
 use super::shaping::copy;
-use super::{Cotangent, MOST_ARGUMENTS, Misfit, Op, Primitive, Work};
-use crate::error::{Error, Source};
-use crate::graph::Graph;
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Graph, MOST_ARGUMENTS, Misfit, Op, Primitive, Var, Work};
+use crate::base::{Error, Shape, Source};
+use crate::machine::Scalar;
 use std::ops::{Bound, RangeBounds};
 
 /// An operation that moves elements.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Structure {
@@ -280,7 +278,7 @@ fn permutation(order: &[usize], x: &Shape, shape: &Shape) -> Vec<u32> {
         .collect()
 }
 
-/// Moving elements; each fails softly, as told at [`Graph`].
+/// Moving elements; each fails softly, as [`Graph`] says.
 impl<'g> Var<'g> {
     #[track_caller]
     fn structure(self, op: Structure) -> Var<'g> {

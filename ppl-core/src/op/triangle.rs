@@ -1,12 +1,12 @@
 //! Parts of square matrices: triangles and diagonals.
 
 use super::shaping::copy;
-use super::{Cotangent, Misfit, Op, Primitive, Row, Work};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use super::{Cotangent, Misfit, Op, Primitive, Row, Var, Work};
+use crate::base::Shape;
+use crate::machine::Scalar;
 
 /// A part of a square matrix (of each matrix, where there are leading axes). What is left out is 0, whatever stood there.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MatrixPart {
@@ -100,7 +100,7 @@ impl Primitive for MatrixPart {
     }
 }
 
-/// Parts of square matrices; each fails softly, as told at [`Graph`](crate::Graph). Leading axes hold several matrices.
+/// Parts of square matrices; each fails softly, as [`Graph`](crate::Graph) says. Leading axes hold several matrices.
 impl<'g> Var<'g> {
     #[track_caller]
     pub(crate) fn part(self, part: MatrixPart) -> Var<'g> {

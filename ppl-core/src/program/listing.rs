@@ -2,8 +2,7 @@
 
 use super::words::parameters;
 use super::{Instruction, Program};
-use crate::graph::Kind;
-use crate::op::{Constant, Input, Op};
+use crate::op::{Constant, Input, Kind, Op};
 use std::fmt;
 
 /// Most elements of a constant that are written out.

@@ -1,22 +1,21 @@
 //! A flat array program: what remains of a graph once the outputs are known.
 
 mod compare;
+mod indices;
 mod listing;
 mod words;
 #[cfg(feature = "serde")]
 mod written;
 
-use crate::error::Result;
-use crate::graph::{Graph, Kind};
-use crate::op::{Input, Op};
-use crate::origin::Origin;
-use crate::shape::Shape;
-use crate::var::Var;
+use crate::base::{Origin, Result, Shape};
+use crate::op::{Graph, Input, Kind, Op, Var};
 
 /// One operation of a program. Arguments are positions of earlier instructions.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Debug)]
 pub struct Instruction {
     pub(crate) op: Op,
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub(crate) args: Vec<usize>,
     pub(crate) shape: Shape,
     pub(crate) kind: Kind,

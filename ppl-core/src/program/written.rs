@@ -1,31 +1,33 @@
 //! Programs written down, and read back with suspicion.
 //!
-//! Numbers of constants are text, because JSON has neither infinities nor NaN, and not every reader of JSON reads a number to the
-//! last bit. What is read is checked as if it came from an enemy: every shape and kind must follow from the arguments.
+//! Operations are written by their own derived rules, under the names of their variants; what needs more than that is here. Numbers of
+//! constants are text, because JSON has neither infinities nor NaN, and not every reader of JSON reads a number to the last bit. What is
+//! read is checked as if it came from an enemy: every shape and kind must follow from the arguments.
 
-use super::words::{parameters, read};
 use super::{Instruction, Program};
-use crate::error::{Error, Result};
-use crate::graph::Kind;
-use crate::op::{Constant, Input, Op};
-use crate::origin::Origin;
-use crate::shape::Shape;
+use crate::base::{Error, Origin, Result, Shape};
+use crate::op::{Constant, Einsum, Input, Kind, Op, Unary, Window};
 use serde::de::{self, Deserialize, Deserializer, Unexpected};
 use serde::ser::{Serialize, Serializer};
+use std::borrow::Cow;
 
 /// The version that is written, and the only one that is read.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Most axes of an array that is read.
 const MOST_AXES: usize = 32;
 /// Most elements of all arrays of a program that is read, taken together.
 const MOST_ELEMENTS: usize = 1 << 31;
+/// Largest number of a window that is read: the places of the window are multiplied.
+const LARGEST_OF_WINDOW: usize = 1 << 15;
+/// Highest order of a polygamma function that is read: 170! is the largest factorial in `f64`, and a derivative may follow.
+const HIGHEST_ORDER: u8 = 169;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenProgram {
+struct WrittenProgram<'a> {
     version: Version,
-    instructions: Vec<WrittenInstruction>,
-    outputs: Vec<usize>,
+    instructions: Cow<'a, [Instruction]>,
+    outputs: Cow<'a, [usize]>,
 }
 
 struct Version;
@@ -48,47 +50,21 @@ impl<'de> Deserialize<'de> for Version {
     }
 }
 
-#[derive(serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenInstruction {
-    op: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    parameters: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    column: Option<usize>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    values: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    args: Vec<usize>,
-    shape: Vec<usize>,
-    kind: WrittenKind,
-    line: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    site: Option<String>,
-}
-
-#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum WrittenKind {
-    Shared,
-    Record,
-}
-
 /// As [`Program::to_json`] shows; needs the feature `serde`.
 impl Serialize for Program {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let instructions = self.instructions.iter().map(write).collect();
-        WrittenProgram { version: Version, instructions, outputs: self.outputs.clone() }.serialize(serializer)
+        let (instructions, outputs) = (Cow::from(&self.instructions), Cow::from(&self.outputs));
+        WrittenProgram { version: Version, instructions, outputs }.serialize(serializer)
     }
 }
 
 /// Anything but a program that could have been traced is an error; needs the feature `serde`.
 impl<'de> Deserialize<'de> for Program {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = WrittenProgram::deserialize(deserializer)?;
-        checked(written).map_err(de::Error::custom)
+        let WrittenProgram { instructions, outputs, .. } = WrittenProgram::deserialize(deserializer)?;
+        let program = Self { instructions: instructions.into_owned(), outputs: outputs.into_owned() };
+        check(&program).map_err(de::Error::custom)?;
+        Ok(program)
     }
 }
 
@@ -96,13 +72,16 @@ impl Program {
     /// The program as JSON; needs the feature `serde`.
     ///
     /// ```text
-    /// {"version": 1,
+    /// {"version": 2,
     ///  "instructions": [
-    ///    {"op": "input", "name": "w", "shape": [5], "kind": "shared", "line": "model.rs:7:9"},
-    ///    {"op": "column", "name": "x", "column": 0, "shape": [5], "kind": "record", "line": "model.rs:8:9"},
-    ///    {"op": "constant", "values": "0.5", "shape": [], "kind": "shared", "line": "model.rs:9:9"},
-    ///    {"op": "inner", "args": [0, 1], "shape": [], "kind": "record", "line": "model.rs:9:9", "site": "y"}],
-    ///  "outputs": [3]}
+    ///    {"op": {"Input": {"Shared": "w"}}, "shape": [5], "kind": "Shared", "source": {"line": "model.rs:7:9"}},
+    ///    {"op": {"Input": {"Column": {"index": 0, "name": "x"}}}, "shape": [5], "kind": "PerRecord",
+    ///     "source": {"line": "model.rs:8:9"}},
+    ///    {"op": {"Linear": "Inner"}, "args": [0, 1], "shape": [], "kind": "PerRecord",
+    ///     "source": {"line": "model.rs:9:9", "site": "y"}},
+    ///    {"op": {"Constant": {"shape": [], "values": "0.5"}}, "shape": [], "kind": "Shared",
+    ///     "source": {"line": "model.rs:9:9"}}],
+    ///  "outputs": [2]}
     /// ```
     ///
     /// ```
@@ -110,7 +89,7 @@ impl Program {
     /// let graph = Graph::new();
     /// let program = Program::new(&graph, &[graph.input("x", [3])?.log1p()])?;
     /// assert_eq!(Program::from_json(&program.to_json()?)?, program);
-    /// assert!(Program::from_json(r#"{"version": 2}"#).unwrap_err().to_string().contains("version 1"));
+    /// assert!(Program::from_json(r#"{"version": 1}"#).unwrap_err().to_string().contains("version 2"));
     /// # Ok::<(), ppl_core::Error>(())
     /// ```
     ///
@@ -129,26 +108,114 @@ impl Program {
     }
 }
 
-fn write(instruction: &Instruction) -> WrittenInstruction {
-    let Instruction { op, args, shape, kind, source } = instruction;
-    let (operation, name, column, values) = match op {
-        Op::Input(Input::Shared(name)) => ("input", Some(name.clone()), None, None),
-        Op::Input(Input::PerRecord(name)) => ("record_input", Some(name.clone()), None, None),
-        Op::Input(Input::Column { index, name }) => ("column", Some(name.clone()), Some(*index), None),
-        Op::Constant(constant) => ("constant", None, None, Some(write_numbers(constant))),
-        op => (op.name(), None, None, None),
-    };
-    WrittenInstruction {
-        op: operation.to_owned(),
-        parameters: parameters(op),
-        name,
-        column,
-        values,
-        args: args.clone(),
-        shape: shape.dims().to_vec(),
-        kind: if *kind == Kind::Shared { WrittenKind::Shared } else { WrittenKind::Record },
-        line: source.to_string(),
-        site: source.site().map(str::to_owned),
+/// Its lengths.
+impl Serialize for Shape {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.dims().serialize(serializer)
+    }
+}
+
+/// A shape with too many axes or elements is an error.
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let dims = Vec::deserialize(deserializer)?;
+        if dims.len() > MOST_AXES {
+            let problem = format!("{} axes, and {MOST_AXES} is the most", dims.len());
+            return Err(de::Error::custom(problem));
+        }
+        Shape::from(dims).checked().map_err(de::Error::custom)
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenOrigin<'a> {
+    line: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    site: Option<Cow<'a, str>>,
+}
+
+impl Serialize for Origin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let line = self.to_string().into();
+        WrittenOrigin { line, site: self.site().map(Cow::from) }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Origin {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let WrittenOrigin { line, site } = WrittenOrigin::deserialize(deserializer)?;
+        Ok(Origin::written(&line, site.as_deref()))
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenConstant<'a> {
+    shape: Cow<'a, Shape>,
+    values: Cow<'a, str>,
+}
+
+impl Serialize for Constant {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let values = write_numbers(self).into();
+        WrittenConstant { shape: Cow::Borrowed(self.shape()), values }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Constant {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let WrittenConstant { shape, values } = WrittenConstant::deserialize(deserializer)?;
+        let texts = values.split_ascii_whitespace();
+        let count = texts.clone().count();
+        if count != shape.elements() {
+            return Err(de::Error::custom(format!("{count} numbers for a constant of shape {shape}")));
+        }
+        let number = |text: &str| {
+            read_number(text)
+                .ok_or_else(|| de::Error::custom(format!("'{}' is no number", text.escape_debug())))
+        };
+        Ok(Constant::new(texts.map(number).collect::<Result<_, _>>()?, shape.into_owned()))
+    }
+}
+
+/// Its subscripts, as [`Einsum::new`] reads them.
+impl Serialize for Einsum {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Einsum {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Einsum::new(&Cow::<str>::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenWindow {
+    image: [usize; 2],
+    size: [usize; 2],
+    stride: [usize; 2],
+    padding: [usize; 2],
+}
+
+impl Serialize for Window {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (image, size, stride, padding) = (self.image(), self.size(), self.stride(), self.padding());
+        WrittenWindow { image, size, stride, padding }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Window {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let WrittenWindow { image, size, stride, padding } = WrittenWindow::deserialize(deserializer)?;
+        let small =
+            [image, size, stride, padding].iter().flatten().all(|&number| number <= LARGEST_OF_WINDOW);
+        Some(()).filter(|()| small).and_then(|()| Window::new(image, size, stride, padding)).ok_or_else(
+            || de::Error::custom("a window that is empty, too large, or larger than the padded image"),
+        )
     }
 }
 
@@ -172,92 +239,57 @@ fn read_number(text: &str) -> Option<f64> {
     }
 }
 
-fn checked(written: WrittenProgram) -> Result<Program> {
-    let mut instructions: Vec<Instruction> = Vec::with_capacity(written.instructions.len());
+/// Checks that a program could have been traced.
+fn check(program: &Program) -> Result<()> {
     let mut elements = 0_usize;
-    for (position, written) in written.instructions.iter().enumerate() {
+    for (position, instruction) in program.instructions.iter().enumerate() {
         let wrong = |error: Error| Error::Values(format!("instruction {position}: {error}"));
-        let instruction = checked_instruction(written, &instructions).map_err(wrong)?;
+        check_instruction(instruction, &program.instructions[..position]).map_err(wrong)?;
         elements = elements.saturating_add(instruction.shape.elements());
         if elements > MOST_ELEMENTS {
             return Err(wrong(Error::Values("the program's arrays are too large together".to_owned())));
         }
-        instructions.push(instruction);
     }
-    match written.outputs.iter().find(|&&output| output >= instructions.len()) {
+    match program.outputs.iter().find(|&&output| output >= program.len()) {
         Some(output) => Err(Error::Values(format!(
             "output %{output} is none of the program's {} instructions",
-            instructions.len()
+            program.len()
         ))),
-        None => Ok(Program { instructions, outputs: written.outputs }),
+        None => Ok(()),
     }
 }
 
-fn checked_instruction(written: &WrittenInstruction, before: &[Instruction]) -> Result<Instruction> {
-    let wrong = |told: String| Err(Error::Values(told));
-    if written.shape.len() > MOST_AXES {
-        return wrong(format!("{} axes, and {MOST_AXES} is the most", written.shape.len()));
-    }
-    let shape = Shape::from(&written.shape[..]).checked()?;
-    if let Some(arg) = written.args.iter().find(|&&arg| arg >= before.len()) {
+fn check_instruction(instruction: &Instruction, before: &[Instruction]) -> Result<()> {
+    let Instruction { op, args, shape, kind, .. } = instruction;
+    let wrong = |problem: String| Err(Error::Values(problem));
+    if let Some(arg) = args.iter().find(|&&arg| arg >= before.len()) {
         return wrong(format!("argument %{arg} does not come before it"));
     }
-    let op = match checked_leaf(written, &shape, before)? {
-        Some(leaf) => leaf,
-        None => read(&written.op, &written.parameters, &shape)?,
-    };
-    let kind = match &op {
+    if matches!(op, Op::Input(_) | Op::Constant(_)) && !args.is_empty() {
+        return wrong(format!("{op} has no arguments"));
+    }
+    let follows = match op {
+        Op::Input(_) if before.iter().any(|other| other.op == *op) => {
+            return wrong(format!("{op} stands there twice"));
+        }
+        Op::Unary(Unary::Polygamma(order)) if !(1..=HIGHEST_ORDER).contains(order) => {
+            return wrong(format!("polygamma of order {order}, which is not from 1 to {HIGHEST_ORDER}"));
+        }
         Op::Input(Input::PerRecord(_) | Input::Column { .. }) => Kind::PerRecord,
-        Op::Input(Input::Shared(_)) | Op::Constant(_) => Kind::Shared,
+        Op::Input(Input::Shared(_)) => Kind::Shared,
+        Op::Constant(constant) if constant.shape() == shape => Kind::Shared,
+        Op::Constant(constant) => {
+            return wrong(format!("a constant of shape {}, not {shape}", constant.shape()));
+        }
         op => {
-            let shapes: Vec<Shape> = written.args.iter().map(|&arg| before[arg].shape.clone()).collect();
+            let shapes: Vec<Shape> = args.iter().map(|&arg| before[arg].shape.clone()).collect();
             match op.shape(&shapes) {
-                Ok(follows) if follows == shape => {}
+                Ok(follows) if follows == *shape => {}
                 Ok(follows) => return wrong(format!("{op} has shape {follows}, not {shape}")),
                 Err(_) => return wrong(format!("{op} does not take arguments of shapes {shapes:?}")),
             }
-            written.args.iter().map(|&arg| before[arg].kind).max().unwrap_or(Kind::Shared)
+            args.iter().map(|&arg| before[arg].kind).max().unwrap_or(Kind::Shared)
         }
     };
-    match (kind, written.kind) {
-        (Kind::Shared, WrittenKind::Shared) | (Kind::PerRecord, WrittenKind::Record) => {}
-        _ => return wrong(format!("{op} is {kind:?}, not what is written")),
-    }
-    let source = Origin::told(&written.line, written.site.as_deref());
-    Ok(Instruction { op, args: written.args.clone(), shape, kind, source })
-}
-
-/// The leaf that is written, if it is one. Fields that do not belong to the operation are errors.
-fn checked_leaf(written: &WrittenInstruction, shape: &Shape, before: &[Instruction]) -> Result<Option<Op>> {
-    let WrittenInstruction { op, parameters, name, column, values, args, .. } = written;
-    let leaf = match (op.as_str(), name, column, values) {
-        ("input", Some(name), None, None) => Op::Input(Input::Shared(name.clone())),
-        ("record_input", Some(name), None, None) => Op::Input(Input::PerRecord(name.clone())),
-        ("column", Some(name), Some(index), None) => {
-            Op::Input(Input::Column { index: *index, name: name.clone() })
-        }
-        ("constant", None, None, Some(values)) => Op::Constant(checked_constant(values, shape)?),
-        ("input" | "record_input" | "column" | "constant", ..) => {
-            return Err(Error::Values(format!("a {op} with fields missing, or with too many")));
-        }
-        (_, None, None, None) => return Ok(None),
-        _ => return Err(Error::Values(format!("{op} has no name, column or values"))),
-    };
-    if !(args.is_empty() && parameters.is_empty()) {
-        return Err(Error::Values(format!("a {op} has no arguments and no parameters")));
-    }
-    let twice = matches!(leaf, Op::Input(_)) && before.iter().any(|other| other.op == leaf);
-    if twice { Err(Error::Values(format!("{leaf} stands there twice"))) } else { Ok(Some(leaf)) }
-}
-
-fn checked_constant(values: &str, shape: &Shape) -> Result<Constant> {
-    let texts = values.split_ascii_whitespace();
-    let count = texts.clone().count();
-    if count != shape.elements() {
-        return Err(Error::Values(format!("{count} numbers for a constant of shape {shape}")));
-    }
-    let number = |text: &str| {
-        read_number(text).ok_or_else(|| Error::Values(format!("'{}' is no number", text.escape_debug())))
-    };
-    Ok(Constant::new(texts.map(number).collect::<Result<_>>()?, shape.clone()))
+    if follows == *kind { Ok(()) } else { wrong(format!("{op} is {follows:?}, not what is written")) }
 }

@@ -1,11 +1,11 @@
 //! Weighted sums over the records of a tile, from rows of numbers: the one place that adds up over records.
 
 use super::contribution::Factor;
+use crate::machine::Scalar;
+use crate::machine::simd::{self, VectorJob, dispatch, dispatch_vectors};
 use crate::op::linear::lane_product;
 use crate::op::{ByRecord, Operand, Row};
-use crate::plan::{LARGE_PRODUCT, Matrix, multiply};
-use crate::scalar::Scalar;
-use crate::simd::{self, VectorWork, dispatch, dispatch_vectors};
+use crate::run::plan::{LARGE_PRODUCT, Matrix, multiply};
 use pulp::Simd;
 
 /// `sums_k += Σ_i c_i v_ik`; a weight of zero silences even a shared value that is not finite.
@@ -21,7 +21,7 @@ struct Direct<'a, T> {
     rows: Operand<'a, T>,
 }
 
-impl<T: Scalar> simd::Work for Direct<'_, T> {
+impl<T: Scalar> simd::Job for Direct<'_, T> {
     type Output = ();
     #[inline(always)]
     fn call(self) {
@@ -54,7 +54,7 @@ struct AddRecords<'a, T> {
     records: ByRecord<'a, T>,
 }
 
-impl<T: Scalar> VectorWork for AddRecords<'_, T> {
+impl<T: Scalar> VectorJob for AddRecords<'_, T> {
     #[inline(always)]
     fn call<S: Simd>(self, simd: S) {
         let Self { sums, weights, scaled, records } = self;
@@ -70,7 +70,7 @@ impl<T: Scalar> VectorWork for AddRecords<'_, T> {
     }
 }
 
-/// Does so for the last columns, `COUNT` vectors of them at a time, whose sums stay in registers; answers with those that are left
+/// Does so for the last columns, `COUNT` vectors of them at a time, whose sums stay in registers; returns those that are left
 /// over.
 #[inline(always)]
 fn add_vectors<'s, T: Scalar, S: Simd, const COUNT: usize>(
@@ -103,7 +103,7 @@ fn add_vectors<'s, T: Scalar, S: Simd, const COUNT: usize>(
     sums
 }
 
-/// Does so for the last columns, `WIDTH` at a time, whose sums stay in registers; answers with those that are left over.
+/// Does so for the last columns, `WIDTH` at a time, whose sums stay in registers; returns those that are left over.
 #[inline(always)]
 fn add_columns<'s, T: Scalar, const WIDTH: usize>(
     sums: &'s mut [T],
@@ -274,7 +274,7 @@ pub(super) fn positions<T: Scalar>(
     }
 }
 
-/// The row of a table of `count` rows that a number says. A number that is none stands for row 0, where the NaN of its record
+/// The row of a table of `count` rows that a number says. A number that is no row stands for row 0, where the NaN of its record
 /// shows.
 pub(super) fn row_of<T: Scalar>(number: T, count: usize) -> usize {
     let row = number.as_f64() as usize;
@@ -330,7 +330,7 @@ struct ScatterToFew<'a, T> {
     own: &'a mut [T],
 }
 
-impl<T: Scalar> simd::Work for ScatterToFew<'_, T> {
+impl<T: Scalar> simd::Job for ScatterToFew<'_, T> {
     type Output = ();
     #[inline(always)]
     fn call(self) {

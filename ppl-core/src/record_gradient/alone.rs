@@ -1,11 +1,11 @@
-//! Each record's weighted gradient, computed by itself: a function of the record's row and of nobody else's.
+//! Each record's weighted gradient, computed by itself: a function of the record's row alone.
 
 use super::RecordGradient;
 use super::tiles::{Buffers, Done, PARALLEL, Weighing};
-use crate::error::{Error, Result};
-use crate::plan::Workspace;
+use crate::base::{Error, Result};
+use crate::machine::Scalar;
 use crate::records::Records;
-use crate::scalar::Scalar;
+use crate::run::plan::Workspace;
 use rayon::prelude::*;
 
 impl<T: Scalar> RecordGradient<T> {
@@ -14,7 +14,7 @@ impl<T: Scalar> RecordGradient<T> {
     ///
     /// In a [`weighted_sum`](RecordGradient::weighted_sum) numbers are added up in floating point, so the last digits of a sum depend on who is in
     /// the batch and where. Here nothing is added up: what `take` gets is, bit for bit, a function of the record's row and of the shared
-    /// inputs, whoever else is in the batch. So who rounds it to a grid can add up exactly. A tile of one record uses no vector
+    /// inputs, whichever other records are in the batch. So a caller who rounds it to a grid can add up exactly. A tile of one record uses no vector
     /// instructions over records, so it takes longer than a sum; the gradient is multiplied out, in memory for one record
     /// (each thread).
     ///
@@ -96,14 +96,14 @@ impl<T: Scalar> RecordGradient<T> {
         while team.members.len() < threads {
             team.members.push(tiles.buffers(tile));
         }
-        let (runner, workspaces) = plan.parts();
+        let (runner, workspaces) = plan.runner_and_workspaces();
         let one = |workspace: &mut Workspace<T>,
                    buffers: &mut Buffers<T>,
                    taker: &mut A,
                    from: usize,
                    to: usize| {
             for at in from..to {
-                // Those behind it are asked for ahead of time, and not computed with.
+                // Those behind it are prefetched, and not computed with.
                 runner.run(workspace, records, &batch[at..to], 1, at, batch.len())?;
                 let indices = &batch[at..=at];
                 let mut done = Done { runner, workspace, batch: (records, indices), lanes: 1 };

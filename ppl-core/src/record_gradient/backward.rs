@@ -5,12 +5,9 @@
 //! `(s'∘ε) ∘ (g ⊗ x)` to the array that `s` was made from, and neither is built.
 
 use super::contribution::{Contribution, add, total};
-use crate::error::Result;
-use crate::graph::{Graph, Kind};
-use crate::op::{Binary, Op, Shaping};
-use crate::shape::Shape;
-use crate::simplify::before_differentiation;
-use crate::var::Var;
+use crate::base::{Result, Shape};
+use crate::op::{Binary, Graph, Kind, Op, Shaping, Var};
+use crate::transform::before_differentiation;
 
 /// For each array of the frontier, what a record adds to the gradient with respect to it: one contribution for each use.
 pub(super) fn contributions<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Vec<Vec<Contribution<'g>>>> {

@@ -1,9 +1,7 @@
 //! What one record adds to the gradient with respect to one shared array, for one use of it, kept in factors.
 
-use crate::graph::Kind;
-use crate::op::{Cotangent, Einsum, MatrixProduct, Op, Shaping};
-use crate::shape::Shape;
-use crate::var::Var;
+use crate::base::Shape;
+use crate::op::{Cotangent, Einsum, Kind, MatrixProduct, Op, Shaping, Var};
 
 /// An array for each record, multiplied out or not.
 #[derive(Clone)]

@@ -2,8 +2,8 @@
 
 use super::contribution::{Contribution, Core};
 use super::cost::{Costs, Form};
-use crate::plan::Explanation;
-use crate::shape::Shape;
+use crate::base::Shape;
+use crate::run::plan::Explanation;
 use std::fmt;
 
 /// How the per-record gradients with respect to each frontier array are contracted, and what is run for it; print it.

@@ -1,13 +1,13 @@
 //! Per-record gradients as a matrix, for those who doubt the contraction.
 
 use super::check_frontier;
-use crate::diff::gradient;
-use crate::error::Result;
-use crate::plan::Plan;
+use crate::base::Result;
+use crate::machine::Scalar;
+use crate::op::Var;
 use crate::program::Program;
 use crate::records::Records;
-use crate::scalar::Scalar;
-use crate::var::Var;
+use crate::run::plan::Plan;
+use crate::transform::gradient;
 use ndarray::Array2;
 
 /// Per-record gradients as a matrix: the slow, obvious form that [`RecordGradient`](crate::RecordGradient) is tested

@@ -31,13 +31,12 @@ pub use cost::{Cost, Costs, Form};
 pub use explain::{ArrayExplanation, GradientExplanation};
 pub use materialised::MaterialisedGradient;
 
-use crate::error::{Error, Result};
-use crate::op::{Input, Op};
-use crate::plan::{InputId, Plan, RecordInputId};
+use crate::base::{Error, Result};
+use crate::machine::Scalar;
+use crate::op::{Input, Op, Var};
 use crate::program::Program;
 use crate::records::Records;
-use crate::scalar::Scalar;
-use crate::var::Var;
+use crate::run::plan::{InputId, Plan, RecordInputId};
 use ndarray::Array2;
 use prepare::{Prepared, check_frontier};
 use rounding::Rounding;
@@ -117,7 +116,7 @@ pub struct RecordGradient<T> {
 struct Plain<T> {
     program: Program,
     tiles: Tiles,
-    /// Made when first asked for.
+    /// Made when first needed.
     plan: Option<Box<(Plan<T>, Team<T>)>>,
 }
 
@@ -229,8 +228,8 @@ impl<T: Scalar> RecordGradient<T> {
         if self.input(name).is_none() { Ok(()) } else { self.plan.set(name, values) }
     }
 
-    /// The memory of a per-record input for a batch of so many records, record after record; `None` if the gradient does
-    /// not depend on it. It must be asked for before each batch of another size.
+    /// The memory of a per-record input for a batch of this many records, record after record; `None` if the gradient does
+    /// not depend on it. It must be requested before each batch of another size.
     pub fn record_input_mut(&mut self, name: &str, records: usize) -> Option<&mut [T]> {
         let (_, input, written) = self.record_inputs.iter_mut().find(|(known, ..)| known == name)?;
         *written = records;

@@ -21,9 +21,9 @@
 //! raised by the smallest normal number, which is more than it can have lost.
 
 use super::contribution::{Contribution, Core, Factor};
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use crate::base::Shape;
+use crate::machine::Scalar;
+use crate::op::Var;
 
 /// Largest relative excess of a squared norm that the Gram form may claim for its rounding errors.
 const LARGEST_EXCESS: f64 = 1.0 / 1024.0;
@@ -35,7 +35,7 @@ pub(crate) fn square(x: Var<'_>) -> Var<'_> {
 
 /// What is added to the sum of squared norms, relative to it, for the rounding errors of a sum of several contributions.
 ///
-/// `None` if numbers of type `T` are too coarse for so many terms.
+/// `None` if numbers of type `T` are too coarse for this many terms.
 pub(super) fn excess<T: Scalar>(contributions: &[Contribution<'_>]) -> Option<f64> {
     let k = contributions.len() as f64;
     let roundings = |each: &Contribution<'_>| match each.core {

@@ -6,14 +6,12 @@ use super::cost::{self, Form};
 use super::explain::{Alternative, ArrayExplanation, GradientExplanation, describe};
 use super::norm::{self, square};
 use super::rounding::Rounding;
-use super::terms::{Site, Terms};
-use crate::diff::require_per_record_scalar;
-use crate::error::{Error, Result};
-use crate::graph::Kind;
-use crate::op::{Input, Op};
+use super::terms::{Frontier, Terms};
+use crate::base::{Error, Result};
+use crate::machine::Scalar;
+use crate::op::{Input, Kind, Op, Var};
 use crate::program::Program;
-use crate::scalar::Scalar;
-use crate::var::Var;
+use crate::transform::require_per_record_scalar;
 
 /// Everything about a gradient but its memory.
 pub(super) struct Prepared {
@@ -115,12 +113,12 @@ fn sites<'a, 'g>(
     frontier: &[Var<'g>],
     contributions: &[&'a [Contribution<'g>]],
     groups: &[usize],
-) -> Vec<Site<'a, 'g>> {
+) -> Vec<Frontier<'a, 'g>> {
     let mut start = 0;
     let site = |((array, contributions), group): ((&Var<'g>, &&'a [Contribution<'g>]), &usize)| {
         let range = start..start + array.shape().elements();
         start = range.end;
-        Site { contributions, group: *group, range }
+        Frontier { contributions, group: *group, range }
     };
     frontier.iter().zip(contributions).zip(groups).map(site).collect()
 }
@@ -218,7 +216,7 @@ pub(super) fn check_frontier(value: Var<'_>, frontier: &[Var<'_>]) -> Result<()>
         Some(array) => Err(Error::MixesRecords {
             what: format!("a gradient with respect to a per-record value of shape {}", array.shape()),
             rule: "the frontier holds shared arrays only",
-            source_line: crate::error::Source::caller(),
+            source_line: crate::base::Source::caller(),
         }),
         None => Ok(()),
     }

@@ -4,9 +4,9 @@ use super::RecordGradient;
 use super::contribution::Contribution;
 use super::norm::positions_of;
 use super::tiles::{FEW_SPANS, span};
-use crate::error::Result;
-use crate::scalar::Scalar;
-use crate::var::Var;
+use crate::base::Result;
+use crate::machine::Scalar;
+use crate::op::Var;
 
 /// What [`RecordGradient::with_bounded_sums`] adds to the squared norm of contributions that may cancel each other, relative to their own
 /// squared norms. It makes such norms up to 0.02 % too large, and contributions at most `√(2k · 4096)` times as large as their sum.

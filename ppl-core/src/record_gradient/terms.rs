@@ -2,9 +2,8 @@
 
 use super::accumulate::{self, Positions, row_of};
 use super::contribution::{Contribution, Core};
-use crate::op::Operand;
-use crate::scalar::Scalar;
-use crate::var::Var;
+use crate::machine::Scalar;
+use crate::op::{Operand, Var};
 use std::ops::Range;
 
 /// Outputs of the plan that hold an array for each record.
@@ -61,7 +60,7 @@ struct Use {
 }
 
 /// One frontier array's contributions, and where its part of the sum lies.
-pub(super) struct Site<'a, 'g> {
+pub(super) struct Frontier<'a, 'g> {
     pub(super) contributions: &'a [Contribution<'g>],
     pub(super) group: usize,
     pub(super) range: Range<usize>,
@@ -69,7 +68,7 @@ pub(super) struct Site<'a, 'g> {
 
 impl Terms {
     /// Lays the weighted sums out; `output` makes a value an output of the program and says which.
-    pub(super) fn new<'g>(sites: &[Site<'_, 'g>], mut output: impl FnMut(Var<'g>) -> usize) -> Self {
+    pub(super) fn new<'g>(sites: &[Frontier<'_, 'g>], mut output: impl FnMut(Var<'g>) -> usize) -> Self {
         let mut uses: Vec<Use> = Vec::new();
         for site in sites {
             for Contribution { core, scale } in site.contributions {

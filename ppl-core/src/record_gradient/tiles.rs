@@ -1,15 +1,15 @@
 //! One tile of records after the other, or several side by side: norms, weights, and the weighted sums of each tile.
 //!
-//! Tiles are taken in *spans*. Every span has sums of its own, which are added up in the order of the spans, whoever made them:
-//! results do not depend on the number of threads.
+//! Tiles are taken in *spans*. Every span has sums of its own, which are added up in the order of the spans, whichever thread made
+//! them: results do not depend on the number of threads.
 
 use super::terms::Terms;
-use crate::error::Result;
+use crate::base::Result;
+use crate::machine::Scalar;
+use crate::machine::simd::{self, dispatch};
 use crate::op::Operand;
-use crate::plan::{Plan, Runner, Workspace};
 use crate::records::Records;
-use crate::scalar::Scalar;
-use crate::simd::{self, dispatch};
+use crate::run::plan::{Plan, Runner, Workspace};
 use rayon::prelude::*;
 
 /// Squares below this multiple of the smallest normal number have lost digits to underflow.
@@ -123,9 +123,27 @@ impl Tiles {
         }
     }
 
-    /// Runs a batch span by span, where a span is some tiles in a row: `work` on each tile (it is told whether the tile is the
-    /// first of its span, and where in the span it begins), several spans at a time where there is much to do; then `collect` on
-    /// what the members of the team hold, in the order of the spans. `collect` is told the number of the first of these spans.
+    /// Runs a batch: `work` on each tile, on several threads where there is much to do, and then `collect` on what the tiles left
+    /// behind.
+    ///
+    /// Three sizes nest. A *tile* is what the plan runs at a time. A *span* is some tiles in a row, and the unit that sums are
+    /// formed over: the tiles of a span are run one after the other by one thread, and add to the same buffers. A *wave* is a number
+    /// of spans in a row that are run at the same time, each with a member of the team for its buffers; after each wave, `collect`
+    /// receives the members in the order of their spans, and the next wave uses the same members again.
+    ///
+    /// Results do not depend on the number of threads: where spans begin follows from the size of a tile, within a span the order is
+    /// that of the batch, and between spans `collect` sets the order. Only the size of a wave depends on the number of threads,
+    /// and nothing is added up over a wave.
+    ///
+    /// A wave ends when its slowest thread does, and its end costs a synchronisation. So each thread gets several spans of a wave,
+    /// up to all of them, where the buffers of a span are small. Where they are large (many parameters), one span a thread is
+    /// enough work, and more would only cost memory: the team holds as many buffers as a wave has spans.
+    ///
+    /// `work` receives the tile, the buffers of its span, and the position of the tile's first record within the span (0 marks
+    /// the first tile, which must clear the buffers). `collect` receives the number of the wave's first span, the totals of
+    /// the batch, and the members.
+    ///
+    /// The first error ends the batch; what was collected until then is not a result.
     fn waves<T: Scalar>(
         &self,
         plan: &mut Plan<T>,
@@ -140,8 +158,7 @@ impl Tiles {
         let threads =
             if operations < PARALLEL { 1 } else { rayon::current_num_threads().clamp(1, spans.max(1)) };
         plan.check_schema(records)?;
-        // Several spans a thread, where their buffers are small, so that threads wait for each other once. A power of two, so that
-        // another size of a batch hardly ever asks for more memory.
+        // A power of two, so that batches of random sizes hardly ever need more memory than the ones before.
         let most = (BUFFERED / team.members[0].len().max(1)).max(1);
         let all = spans.div_ceil(threads).next_power_of_two();
         let spans_each = if threads == 1 { 1 } else { all.clamp(1, most) };
@@ -149,8 +166,9 @@ impl Tiles {
         while team.members.len() < threads * spans_each {
             team.members.push(self.buffers(tile));
         }
-        let (runner, workspaces) = plan.parts();
+        let (runner, workspaces) = plan.runner_and_workspaces();
         let one = |number: usize, workspace: &mut Workspace<T>, buffers: &mut Buffers<T>| -> Result<()> {
+            // The records behind a tile are passed along, so that the plan can fetch them ahead of time.
             let whole = &batch[number * span..(number * span + span).min(batch.len())];
             for (position, indices) in whole.chunks(tile).enumerate() {
                 let from = position * tile;
@@ -169,6 +187,7 @@ impl Tiles {
             Ok(())
         };
         let wave = threads * spans_each;
+        // One span needs no other thread. Otherwise each thread takes `each` spans in a row, with a workspace of its own.
         for first in (0..spans).step_by(wave) {
             let members = &mut team.members[..wave.min(spans - first)];
             if let [member] = members {
@@ -233,7 +252,7 @@ impl Tiles {
             add(sums, &lost[..sums.len()]);
             add(parts, &lost[sums.len()..]);
         }
-        let (runner, _) = plan.parts();
+        let (runner, _) = plan.runner_and_workspaces();
         self.terms.finish(|index| runner.shared_output(index), sums, parts);
         Ok(())
     }
@@ -360,7 +379,7 @@ struct Weigh<'a, T, W> {
     finite: &'a mut bool,
 }
 
-impl<T: Scalar, W: Fn(&[T], &mut [T])> simd::Work for Weigh<'_, T, W> {
+impl<T: Scalar, W: Fn(&[T], &mut [T])> simd::Job for Weigh<'_, T, W> {
     type Output = ();
     #[inline(always)]
     fn call(self) {

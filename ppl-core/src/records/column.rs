@@ -1,6 +1,6 @@
 //! One column: numbers of one type, a value of one shape for each record.
 
-use crate::shape::Shape;
+use crate::base::Shape;
 use ndarray::{Array, Dimension};
 use std::fmt;
 

@@ -2,8 +2,7 @@
 
 mod column;
 
-use crate::error::{Error, Result};
-use crate::shape::Shape;
+use crate::base::{Error, Result, Shape};
 pub(crate) use column::with_numbers;
 pub use column::{Column, ColumnData, ColumnNumber, ColumnType};
 use std::sync::Arc;
@@ -147,7 +146,7 @@ impl Records {
         Ok(Self { schema: Arc::new(schema), columns, records })
     }
 
-    /// The same records with the columns of another schema, in its order. Columns that these records have not are zeros, if nobody reads them.
+    /// The same records with the columns of another schema, in its order. Columns that these records have not are zeros, if nothing reads them.
     pub(crate) fn arranged(&self, schema: &Schema, read: &[String]) -> Result<Self> {
         let mut schema = schema.clone();
         let mut columns = Vec::with_capacity(schema.columns.len());

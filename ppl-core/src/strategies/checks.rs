@@ -2,16 +2,14 @@
 //! Each panics if what it checks does not hold.
 
 use super::programs::{Choices, Menu, grow};
-use crate::diff::{gradient, hessian_vector, jacobian_vector};
-use crate::graph::{Graph, Kind};
+use crate::base::Shape;
 use crate::model::record::Record;
-use crate::op::{Input, Linear, Op, Shaping};
-use crate::plan::{Plan, WIDE_COLUMN};
+use crate::op::{Graph, Input, Kind, Linear, Op, Shaping, Var};
 use crate::program::Program;
 use crate::record_gradient::{MaterialisedGradient, RecordGradient};
 use crate::records::{Column, Records};
-use crate::shape::Shape;
-use crate::var::Var;
+use crate::run::plan::{Plan, WIDE_COLUMN};
+use crate::transform::{gradient, hessian_vector, jacobian_vector};
 use ndarray::{ArrayD, IxDyn};
 use std::collections::BTreeMap;
 
@@ -391,7 +389,7 @@ pub fn company(bytes: &[u8]) {
 /// Operations on whatever comes: refused with a message, or a program that runs.
 ///
 /// # Panics
-/// If a mistake panics, or is told without words.
+/// If a mistake panics, or has an empty message.
 pub fn mistakes(bytes: &[u8]) {
     let mut choices = Choices::new(bytes);
     let leaves = Leaves::new(&mut choices, Menu::Everything);

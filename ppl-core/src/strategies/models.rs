@@ -1,13 +1,11 @@
 //! Random models: statements of every kind, in and outside `each_record`, in plates, masks, scales and scopes.
 
-use crate::error::Result;
+use crate::base::{Result, Shape};
 use crate::model::constraint::Constraint;
 use crate::model::context::{Ctx, Model};
 use crate::model::distribution::{Distribution, Noise, NoiseKind, Parameter};
 use crate::model::transport::{Map, Transport};
-use crate::shape::Shape;
-use crate::value::Value;
-use crate::var::Var;
+use crate::op::{Value, Var};
 use ndarray::ArrayD;
 use proptest::prelude::*;
 use std::rc::Rc;

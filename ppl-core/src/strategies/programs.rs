@@ -1,13 +1,11 @@
 //! Random array programs from a stream of bytes, over all families of primitives and shapes of up to four axes. Tests and
 //! fuzzing read the same stream, so what one finds the other can replay.
 
-use crate::graph::Graph;
+use crate::base::Shape;
 use crate::op::{
-    Binary, Coincidence, Convolution, Counting, Decomposition, Einsum, Gather, Linear, MatrixPart, Op,
-    Reduce, Role, Shaping, Special, Structure, Unary, Window,
+    Binary, Coincidence, Convolution, Counting, Decomposition, Einsum, Gather, Graph, Linear, MatrixPart, Op,
+    Reduce, Role, Shaping, Special, Structure, Unary, Var, Window,
 };
-use crate::shape::Shape;
-use crate::var::Var;
 
 /// Most elements of an array of a random program.
 const MOST_ELEMENTS: usize = 48;

@@ -1,13 +1,11 @@
 //! The bijections from unconstrained numbers onto sets: on symbols, numbers and arrays.
 
 use super::{Constraint, correlation_cholesky, lower_cholesky, ordered, positive_definite, simplex};
-use crate::error::{Error, Result};
-use crate::graph::Graph;
-use crate::plan::Plan;
+use crate::base::{Error, Result, Shape};
+use crate::machine::Scalar;
+use crate::op::{Graph, Var};
 use crate::program::Program;
-use crate::scalar::Scalar;
-use crate::shape::Shape;
-use crate::var::Var;
+use crate::run::plan::Plan;
 use ndarray::ArrayD;
 
 /// The bijection, its inverse and its Jacobian.

@@ -5,7 +5,7 @@ use super::layout::{
 };
 use super::lower_cholesky;
 use super::simplex::rounding;
-use crate::var::Var;
+use crate::op::Var;
 use ndarray::Array2;
 use std::f64::consts::LN_2;
 

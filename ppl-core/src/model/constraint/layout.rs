@@ -1,6 +1,6 @@
 //! Elements of the last axis in other places: vectors as triangles of matrices, and back.
 
-use crate::var::Var;
+use crate::op::Var;
 use ndarray::{Array1, ArrayD};
 
 /// The places below the diagonal of an `n × n` matrix, row after row: (1, 0), (2, 0), (2, 1), …

@@ -1,7 +1,7 @@
 //! Lower triangular matrices with a positive diagonal: the Cholesky factors of positive definite matrices.
 
 use super::layout::{elements_below_diagonal, lower_triangle_of};
-use crate::var::Var;
+use crate::op::Var;
 
 pub(super) fn holds(matrix: &[f64], n: usize) -> bool {
     let at = |i: usize, j: usize| matrix[i * n + j];

@@ -8,9 +8,8 @@ mod ordered;
 mod positive_definite;
 mod simplex;
 
-use crate::error::{Error, Result, Source};
-use crate::shape::Shape;
-use crate::var::Var;
+use crate::base::{Error, Result, Shape, Source};
+use crate::op::Var;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -42,7 +41,7 @@ use std::fmt;
 /// These are the conventions of NumPyro (and, but for the order of elements, of Stan), so that unconstrained densities agree. Indices count from 0.
 /// Jacobians are taken with respect to the first `n − 1` elements of a simplex, and the free elements of the lower triangle of a matrix.
 ///
-/// Whether a vector sums to 1, a row has length 1 and a matrix is symmetric is told with the tolerance that values computed in `f32` need, which grows
+/// Whether a vector sums to 1, a row has length 1 and a matrix is symmetric is decided with the tolerance that values computed in `f32` need, which grows
 /// with their number: `(n + 4)(2 + ln n) 2⁻²⁴`, twice that (of the squared length), and `2n 2⁻²⁴ √(a_ii a_jj)`.
 ///
 /// ```
@@ -240,7 +239,7 @@ impl Constraint {
         }
     }
 
-    /// Rows of the matrix that a vector of so many unconstrained numbers is mapped to; 0 for sets that are not of matrices.
+    /// Rows of the matrix that a vector of this many unconstrained numbers is mapped to; 0 for sets that are not of matrices.
     fn order(self, unconstrained: &Shape) -> Option<usize> {
         let last = unconstrained.dims().last().copied();
         match self {

@@ -1,6 +1,6 @@
 //! Strictly increasing vectors.
 
-use crate::var::Var;
+use crate::op::Var;
 
 pub(super) fn holds(vector: &[f64]) -> bool {
     vector.windows(2).all(|pair| pair[0] < pair[1])

@@ -1,7 +1,7 @@
 //! Symmetric positive definite matrices, by way of their Cholesky factors.
 
 use super::{layout::weighted_sum_last, lower_cholesky};
-use crate::var::Var;
+use crate::op::Var;
 use std::f64::consts::LN_2;
 
 /// Two elements that should be equal may differ by `2n u √(aᵢᵢ aⱼⱼ)` with `u = 2⁻²⁴`, as those of a product `B Bᵀ` of `n` columns computed in

@@ -1,7 +1,7 @@
 //! Vectors of non-negative numbers that sum to 1.
 
 use super::layout::{sums_before, sums_from, weighted_sum_last};
-use crate::var::Var;
+use crate::op::Var;
 
 /// How far from 1 the sum of `n` elements may be: as far as rounding in `f32` (unit roundoff `u = 2⁻²⁴`) takes it.
 ///

@@ -1,0 +1,9 @@
+//! What everything stands on: shapes, mistakes in words, and where an operation was written.
+
+mod error;
+mod origin;
+mod shape;
+
+pub use error::{Error, Result, Source};
+pub use origin::Origin;
+pub use shape::Shape;

@@ -1,0 +1,55 @@
+//! Work compiled for the instruction set of the machine at hand, chosen at run time.
+//!
+//! The functions that do the work must be `#[inline(always)]` down to their loops: what is not inlined is compiled for the
+//! machine that the program was built for. Results do not depend on the instruction set, except those of matrix products.
+
+pub(crate) use pulp::NullaryFnOnce as Job;
+
+/// Runs work compiled for the instruction set of the machine at hand.
+#[inline]
+pub(crate) fn dispatch<W: Job<Output = ()>>(work: W) {
+    pulp::Arch::new().dispatch(Vectorised(work));
+}
+
+/// Work that names its vectors.
+pub(crate) trait VectorJob {
+    /// Does it with the vectors of `S`.
+    fn call<S: pulp::Simd>(self, simd: S);
+}
+
+/// Runs work on the vectors of the machine at hand.
+#[inline]
+pub(crate) fn dispatch_vectors<W: VectorJob>(work: W) {
+    pulp::Arch::new().dispatch(Named(work));
+}
+
+struct Named<W>(W);
+
+impl<W: VectorJob> pulp::WithSimd for Named<W> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, simd: S) {
+        simd.vectorize(WithVectors(self.0, simd));
+    }
+}
+
+struct WithVectors<W, S>(W, S);
+
+impl<W: VectorJob, S: pulp::Simd> Job for WithVectors<W, S> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        self.0.call(self.1);
+    }
+}
+
+/// A struct of its own, because a closure would be called through a function that is not inlined.
+struct Vectorised<W>(W);
+
+impl<W: Job<Output = ()>> pulp::WithSimd for Vectorised<W> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, simd: S) {
+        simd.vectorize(self.0);
+    }
+}

@@ -1,0 +1,277 @@
+//! Arithmetic, comparisons, and elementary functions.
+
+use super::{Binary, Unary, Value, Var};
+use crate::machine::Scalar;
+use std::ops;
+
+rows! { ($) unary
+    /// `−x`
+    Neg as neg(x) -> y {
+        value: -x,
+        pullback(g): -g,
+    },
+    /// `|x|`; derivative 0 at 0.
+    Abs, pub fn abs(x) -> y {
+        value: x.abs(),
+        pullback(g): g * x.sign(),
+    },
+    /// −1, 0 or 1; derivative 0.
+    Sign, pub fn sign(x) -> y {
+        value: elementary::sign(x),
+    },
+    /// `x²`
+    Square, pub fn square(x) -> y {
+        value: x * x,
+        pullback(g): g * (2.0 * x),
+    },
+    /// `√x`
+    Sqrt, pub fn sqrt(x) -> y {
+        value: x.sqrt(),
+        pullback(g): g * (0.5 / y),
+    },
+    /// `1/x`
+    Reciprocal, pub fn reciprocal(x) -> y {
+        value: x.recip(),
+        pullback(g): -(g * y.square()),
+    },
+    /// `eˣ`
+    Exp, pub fn exp(x) -> y {
+        value: x.exponential(),
+        pullback(g): g * y,
+    },
+    /// `eˣ − 1`, accurate near 0.
+    Expm1, pub fn expm1(x) -> y {
+        value: x.exponential_minus_1(),
+        pullback(g): g * (y + 1.0),
+    },
+    /// `ln x`
+    Log, pub fn log(x) -> y {
+        value: x.logarithm(),
+        pullback(g): g / x,
+    },
+    /// `ln(1 + x)`, accurate near 0.
+    Log1p, pub fn log1p(x) -> y {
+        value: x.logarithm_of_1_plus(),
+        pullback(g): g / (1.0 + x),
+    },
+    /// `ln(1 + x) − x`, accurate near 0; −∞ at −1, NaN below. Relative error below 1e-15.
+    Log1pMinusX, pub fn log1p_minus_x(x) -> y {
+        value: T::of(math::log1p_minus_x(x.as_f64())),
+        pullback(g): -(g * (x / (1.0 + x))),
+    },
+    /// Hyperbolic tangent.
+    Tanh, pub fn tanh(x) -> y {
+        value: x.hyperbolic_tangent(),
+        pullback(g): g * (1.0 - y.square()),
+    },
+    /// `1/(1 + e⁻ˣ)`
+    Sigmoid, pub fn sigmoid(x) -> y {
+        value: x.sigmoid(),
+        pullback(g): g * (y * (1.0 - y)),
+    },
+    /// `ln(1 + eˣ)`
+    Softplus, pub fn softplus(x) -> y {
+        value: x.softplus(),
+        pullback(g): g * x.sigmoid(),
+    },
+    /// `ln(x/(1 − x))`, the inverse of [`Var::sigmoid`]; −∞ at 0, ∞ at 1, NaN outside.
+    Logit, pub fn logit(x) -> y {
+        value: x.logit(),
+        pullback(g): g / (x * (1.0 - x)),
+    },
+    /// `sin x`, of radians.
+    Sin, pub fn sin(x) -> y {
+        value: x.sine(),
+        far if x.abs() > T::of(T::SINE_LIMIT) => x.sin(),
+        pullback(g): g * x.cos(),
+    },
+    /// `cos x`, of radians.
+    Cos, pub fn cos(x) -> y {
+        value: x.cosine(),
+        far if x.abs() > T::of(T::SINE_LIMIT) => x.cos(),
+        pullback(g): -(g * x.sin()),
+    },
+    /// The angle between `−π/2` and `π/2` with tangent `x`, in radians. Relative error below 4e-16.
+    Atan, pub fn atan(x) -> y {
+        value: T::of(math::atan(x.as_f64())),
+        pullback(g): g / (1.0 + x.square()),
+    },
+    /// The largest integer that is not above the number; derivative 0.
+    Floor, pub fn floor(x) -> y {
+        value: x.floor(),
+    },
+    /// 1 where the number is neither infinite nor NaN, else 0; derivative 0.
+    IsFinite, pub fn is_finite(x) -> y {
+        value: elementary::indicator(x.is_finite()),
+    },
+    /// The same number, which derivatives treat as a constant.
+    ///
+    /// ```
+    /// # use ppl_core::{Graph, gradient, Plan, Program};
+    /// let graph = Graph::new();
+    /// let x = graph.input("x", ())?;
+    /// let slope = gradient(x.stop_gradient() * x, &[x])?[0]; // x, not 2x
+    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[slope])?);
+    /// plan.set("x", &[3.0])?;
+    /// plan.run();
+    /// assert_eq!(plan.output(0), [3.0]);
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    StopGradient, pub fn stop_gradient(x) -> y {
+        value: x,
+    },
+}
+
+rows! { ($) binary
+    /// `a + b`
+    Add as add(a, b) -> y {
+        value: a + b,
+        pullback(g): [g, g],
+    },
+    /// `a − b`
+    Sub as sub(a, b) -> y {
+        value: a - b,
+        pullback(g): [g, -g],
+    },
+    /// `a · b`
+    Mul as mul(a, b) -> y {
+        value: a * b,
+        pullback(g): [elementary::product(g, b, a), elementary::product(g, a, b)],
+    },
+    /// `a / b`
+    Div as div(a, b) -> y {
+        value: a / b,
+        pullback(g): [g / b, -(g * (y / b))],
+    },
+    /// `aᵇ`, for `a > 0` where the derivative is taken.
+    Pow as pow(a, b) -> y {
+        value: a.power(b),
+        pullback(g): [g * (b * a.zip(b - 1.0, Binary::Pow)), g * (y * a.log())],
+    },
+    /// The larger of two, element by element; at equality the derivative goes to the first.
+    Max, pub fn max(a, b) -> y {
+        value: if a >= b || a.is_nan() { a } else { b },
+        pullback(g): [a.greater_equal(b).select(g, 0.0), a.greater_equal(b).select(0.0, g)],
+    },
+    /// The smaller of two, element by element; at equality the derivative goes to the first.
+    Min, pub fn min(a, b) -> y {
+        value: if a <= b || a.is_nan() { a } else { b },
+        pullback(g): [b.greater_equal(a).select(g, 0.0), b.greater_equal(a).select(0.0, g)],
+    },
+    /// 1 where the first number is greater than the second, else 0; derivative 0.
+    Greater, pub fn greater(a, b) -> y {
+        value: indicator(a > b),
+    },
+    /// 1 where the first number is at least the second, else 0; derivative 0.
+    GreaterEqual, pub fn greater_equal(a, b) -> y {
+        value: indicator(a >= b),
+    },
+    /// 1 where both numbers are equal, else 0; derivative 0.
+    Equal, pub fn equal(a, b) -> y {
+        value: indicator(a == b),
+    },
+    /// 1 where the first number is less than the second, else 0; derivative 0.
+    Less, pub fn less(a, b) -> y {
+        value: indicator(a < b),
+    },
+    /// 1 where the first number is at most the second, else 0; derivative 0.
+    LessEqual, pub fn less_equal(a, b) -> y {
+        value: indicator(a <= b),
+    },
+    /// 1 where the numbers differ, else 0; derivative 0. NaN differs from everything, itself included.
+    NotEqual, pub fn not_equal(a, b) -> y {
+        value: indicator(a != b),
+    },
+}
+
+#[inline(always)]
+pub(super) fn sign<T: Scalar>(x: T) -> T {
+    if x > T::zero() {
+        T::one()
+    } else if x < T::zero() {
+        -T::one()
+    } else {
+        x * T::zero() // 0, and NaN for NaN
+    }
+}
+
+#[inline(always)]
+pub(super) fn indicator<T: Scalar>(holds: bool) -> T {
+    if holds { T::one() } else { T::zero() }
+}
+
+/// `cotangent · other`, the cotangent of `target` in the product of the two. Where one number was used for all elements, it is their
+/// inner product, without the array of products in between.
+pub(super) fn product<'g>(cotangent: Var<'g>, other: Var<'g>, target: Var<'g>) -> Var<'g> {
+    if target.shape() == cotangent.shape() { cotangent * other } else { cotangent.inner(other) }
+}
+
+impl<'g> Var<'g> {
+    /// `ln(1/(1 + e⁻ˣ))`, without overflow.
+    #[must_use]
+    #[track_caller]
+    pub fn log_sigmoid(self) -> Var<'g> {
+        -(-self).softplus()
+    }
+
+    /// The smallest integer that is not below the number.
+    #[must_use]
+    #[track_caller]
+    pub fn ceil(self) -> Var<'g> {
+        -(-self).floor()
+    }
+
+    /// `aᵇ`; exponents 0, 1 and 2 known while tracing become 1, `a` and `a²`, with their derivatives at 0.
+    #[must_use]
+    #[track_caller]
+    pub fn pow(self, exponent: impl Into<Value<'g>>) -> Var<'g> {
+        let exponent = exponent.into();
+        match exponent.known() {
+            Some(0.0) => self.constant(1.0).broadcast_to(self.shape()),
+            Some(1.0) => self,
+            Some(2.0) => self.square(),
+            _ => self.zip(exponent, Binary::Pow),
+        }
+    }
+}
+
+impl<'g> ops::Neg for Var<'g> {
+    type Output = Var<'g>;
+    #[track_caller]
+    fn neg(self) -> Var<'g> {
+        self.map(Unary::Neg)
+    }
+}
+
+macro_rules! operator {
+    ($($trait:ident $method:ident $op:expr;)*) => {$(
+        impl<'g> ops::$trait for Var<'g> {
+            type Output = Var<'g>;
+            #[track_caller]
+            fn $method(self, other: Var<'g>) -> Var<'g> {
+                self.binary(other, $op)
+            }
+        }
+        impl<'g> ops::$trait<f64> for Var<'g> {
+            type Output = Var<'g>;
+            #[track_caller]
+            fn $method(self, other: f64) -> Var<'g> {
+                self.binary(self.constant(other), $op)
+            }
+        }
+        impl<'g> ops::$trait<Var<'g>> for f64 {
+            type Output = Var<'g>;
+            #[track_caller]
+            fn $method(self, other: Var<'g>) -> Var<'g> {
+                other.constant(self).binary(other, $op)
+            }
+        }
+    )*};
+}
+
+operator! {
+    Add add Binary::Add;
+    Sub sub Binary::Sub;
+    Mul mul Binary::Mul;
+    Div div Binary::Div;
+}

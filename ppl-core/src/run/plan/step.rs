@@ -1,0 +1,106 @@
+//! Running the steps of a plan, each on the slots of its phase.
+
+use crate::machine::Scalar;
+use crate::machine::simd;
+use crate::op::{MOST_ARGUMENTS, Operand, Work};
+use crate::run::plan::fused::{Fused, Memory};
+use crate::run::plan::layout::{Product, Single};
+use crate::run::plan::place::Place;
+use crate::run::plan::product::{Matrix, multiply};
+
+pub(super) struct RunFused<'a, T> {
+    pub(super) fused: &'a Fused,
+    pub(super) lanes: usize,
+    pub(super) memory: Memory<'a, T>,
+}
+
+impl<T: Scalar> simd::Job for RunFused<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        self.fused.run(self.lanes, self.memory);
+    }
+}
+
+pub(super) struct RunSingle<'a, T> {
+    pub(super) single: &'a Single,
+    pub(super) lanes: usize,
+    pub(super) slots: &'a mut [Vec<T>],
+    pub(super) shared: &'a [Vec<T>],
+    pub(super) scratch: &'a mut [T],
+}
+
+impl<T: Scalar> simd::Job for RunSingle<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        let Self { single, lanes, slots, shared, scratch } = self;
+        let Place::Rows { slot, rows } = single.out else {
+            return;
+        };
+        let mut out = std::mem::take(&mut slots[slot]);
+        let operand = |place: Place| match place {
+            Place::Shared { slot, len } => Operand::Shared(&shared[slot][..len]),
+            Place::Rows { slot, rows } => Operand::Rows(&slots[slot][..rows * lanes]),
+            // Inner products only are taken of these.
+            Place::Records(_) => Operand::Shared(&[]),
+        };
+        single.run(lanes, &mut out[..rows * lanes], operand, scratch);
+        slots[slot] = out;
+    }
+}
+
+impl Single {
+    pub(super) fn run_shared<T: Scalar>(&self, slots: &mut [Vec<T>], scratch: &mut [T]) {
+        let Place::Shared { slot, len } = self.out else {
+            return;
+        };
+        let mut out = std::mem::take(&mut slots[slot]);
+        let operand = |place: Place| match place {
+            Place::Shared { slot, len } => Operand::Rows(&slots[slot][..len]),
+            Place::Rows { .. } | Place::Records(_) => Operand::Shared(&[]),
+        };
+        self.run(1, &mut out[..len], operand, scratch);
+        slots[slot] = out;
+    }
+
+    #[inline(always)]
+    fn run<'a, T: Scalar>(
+        &self,
+        lanes: usize,
+        out: &mut [T],
+        operand: impl Fn(Place) -> Operand<'a, T>,
+        scratch: &mut [T],
+    ) {
+        let mut args = [Operand::Shared(&[][..]); MOST_ARGUMENTS];
+        for (slot, &place) in args.iter_mut().zip(&self.args) {
+            *slot = operand(place);
+        }
+        self.op.run(Work {
+            lanes,
+            out,
+            args: &args[..self.args.len()],
+            shapes: &self.shapes,
+            shape: &self.shape,
+            table: &self.table,
+            scratch: &mut scratch[..self.scratch_rows * lanes],
+        });
+    }
+}
+
+impl Product {
+    pub(super) fn run<T: Scalar>(&self, lanes: usize, slots: &mut [Vec<T>], shared: &[Vec<T>]) {
+        let (Place::Rows { slot, rows }, Place::Rows { slot: vector, rows: length }) =
+            (self.out, self.vector)
+        else {
+            return;
+        };
+        let mut out = std::mem::take(&mut slots[slot]);
+        let matrix = &shared[self.matrix][..self.rows * self.columns];
+        let x = &slots[vector][..length * lanes];
+        let matrix = Matrix::row_major(matrix, self.rows, self.columns);
+        let matrix = if self.transposed { matrix.transposed() } else { matrix };
+        multiply(false, matrix, Matrix::row_major(x, length, lanes), &mut out[..rows * lanes]);
+        slots[slot] = out;
+    }
+}

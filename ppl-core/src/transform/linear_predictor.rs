@@ -1,0 +1,157 @@
+//! Finds out whether a record's value is a generalised linear term: a function of bounded slope of one linear predictor.
+
+use crate::base::Result;
+use crate::op::{Binary, Op, Shaping, Unary, Var};
+use crate::transform::{gradient, require_per_record_scalar};
+
+/// A record's value as a function of one number that is linear in the shared arrays.
+///
+/// ```text
+/// ℓ = f(η),   η = η₀ + Σ_s ⟨d_s, u_s⟩,   |∂ℓ/∂η| ≤ L         hence ‖∂ℓ/∂u‖ ≤ L ‖d‖
+/// ```
+///
+/// `η₀`, `d_s` and `L` depend on the record but on none of the arrays `u_s`.
+///
+/// ```
+/// use ppl_core::{Distribution, Graph, Record, Schema, linear_predictor};
+/// let (graph, schema) = (Graph::new(), Schema::new([("x", 3)])?);
+/// let w = graph.input("w", [3])?;
+/// let logit = Record::new(&graph, &schema).get("x")?.dot(w);
+/// let term = linear_predictor(-logit.softplus(), &[w])?.ok_or("a logistic term")?;
+/// assert!(term.predictor.is(logit) && term.design[0].shape() == [3].into());
+/// assert!(linear_predictor(-logit.square(), &[w])?.is_none()); // its slope has no bound
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LinearPredictor<'g> {
+    /// `η`, one number for each record.
+    pub predictor: Var<'g>,
+    /// `L`, a bound on `|∂ℓ/∂η|` whatever `η` is; 1 for a Bernoulli of log-odds `η`.
+    pub slope_bound: Var<'g>,
+    /// `d_s`, in the shape of each array.
+    pub design: Vec<Var<'g>>,
+}
+
+/// How a value depends on the arrays, read backwards from it: a chain of operations on single numbers, at the end of which
+/// stands the predictor.
+///
+/// What is recognised: negation, sums with and products by what depends on no array, and the softplus (so also `log_sigmoid`), whose
+/// slope lies between 0 and 1. Everything else ends the chain.
+///
+/// # Errors
+/// If `value` is not one number for each record, an array belongs to another graph, or an expression has failed.
+#[track_caller]
+pub fn linear_predictor<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Option<LinearPredictor<'g>>> {
+    require_per_record_scalar(value)?;
+    value.graph().check()?;
+    for array in frontier {
+        array.require_on(value.graph(), "linear predictor")?;
+    }
+    let active = depends(value, frontier);
+    let graph = value.graph();
+    let (mut here, mut slope_bound, mut bounded) = (value, value.constant(1.0), false);
+    loop {
+        let node = graph.node(here.id());
+        let args: Vec<Var<'g>> = node.args.iter().map(|&arg| graph.var(arg)).collect();
+        let mut moving = args.iter().enumerate().filter(|(_, arg)| active[arg.id() as usize]);
+        let (Some((which, &next)), None) = (moving.next(), moving.next()) else {
+            break;
+        };
+        if next.shape().elements() != 1 || here.shape().elements() != 1 {
+            break;
+        }
+        let factor = match &node.op {
+            Op::Unary(Unary::Neg) | Op::Shaping(Shaping::Reshape(_) | Shaping::SumTo(_)) => None,
+            Op::Unary(Unary::Softplus) => {
+                bounded = true;
+                None
+            }
+            Op::Binary(Binary::Add | Binary::Sub) => None,
+            Op::Binary(Binary::Mul) => Some(args[1 - which].abs()),
+            Op::Binary(Binary::Div) if which == 0 => Some(args[1].abs().reciprocal()),
+            _ => break,
+        };
+        if let Some(factor) = factor {
+            slope_bound = slope_bound * factor.reshape(());
+        }
+        here = next;
+    }
+    if !bounded || !here.shape().is_scalar() {
+        return Ok(None);
+    }
+    let design = gradient(here, frontier)?;
+    let constant = |array: &Var<'g>| !depends(*array, frontier)[array.id() as usize];
+    let linear = design.iter().all(constant) && constant(&slope_bound);
+    Ok(linear.then_some(LinearPredictor { predictor: here, slope_bound, design }))
+}
+
+/// Which of the operations up to `last` depend on one of the arrays.
+fn depends(last: Var<'_>, arrays: &[Var<'_>]) -> Vec<bool> {
+    let mut active = vec![false; last.id() as usize + 1];
+    last.graph().with_nodes(|nodes| {
+        for id in 0..active.len() {
+            active[id] = arrays.iter().any(|array| array.id() as usize == id)
+                || nodes[id].args.iter().any(|&arg| active[arg as usize]);
+        }
+    });
+    active
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Graph, Plan, Program, Record, Records};
+    use ndarray::array;
+
+    fn schema() -> Records {
+        Records::from_columns([
+            ("x", crate::Column::from(array![[1.0, -2.0], [0.5, 3.0]])),
+            ("y", crate::Column::from(vec![1.0, 0.0])),
+            ("g", crate::Column::from(vec![1_u8, 0])),
+        ])
+        .unwrap()
+    }
+
+    #[test]
+    fn logistic_terms_with_intercepts_groups_and_offsets_are_found() {
+        let records = schema();
+        let graph = Graph::new();
+        let record = Record::new(&graph, records.schema());
+        let (x, y) = (record.get("x").unwrap(), record.get("y").unwrap());
+        let w = graph.input("w", [2]).unwrap();
+        let b = graph.input("b", ()).unwrap();
+        let table = graph.input("t", [2, 2]).unwrap();
+        let linear = x.dot(w) + b + x.dot(table.gather(record.index("g").unwrap()));
+        let value = -((1.0 - 2.0 * y) * (linear + y * 3.0)).softplus();
+        let found = linear_predictor(value, &[w, b, table]).unwrap().unwrap();
+        assert!(found.predictor.is(linear), "an offset belongs to the function");
+        let outputs = [found.slope_bound, found.design[0], found.design[1], found.design[2]];
+        let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+        let all = [0, 1];
+        assert_eq!(plan.evaluate(&records, &all, 0).unwrap(), array![[1.0], [1.0]]);
+        assert_eq!(plan.evaluate(&records, &all, 1).unwrap(), array![[1.0, -2.0], [0.5, 3.0]]);
+        assert_eq!(plan.evaluate(&records, &all, 2).unwrap(), array![[1.0], [1.0]]);
+        assert_eq!(
+            plan.evaluate(&records, &all, 3).unwrap(),
+            array![[0.0, 0.0, 1.0, -2.0], [0.5, 3.0, 0.0, 0.0]]
+        );
+    }
+
+    #[test]
+    fn what_is_not_linear_or_not_bounded_is_not_found() {
+        let records = schema();
+        let graph = Graph::new();
+        let record = Record::new(&graph, records.schema());
+        let (x, y) = (record.get("x").unwrap(), record.get("y").unwrap());
+        let w = graph.input("w", [2]).unwrap();
+        let s = graph.input("s", ()).unwrap();
+        let none = |value: Var<'_>| linear_predictor(value, &[w, s]).unwrap().is_none();
+        assert!(none(-(x.dot(w) * s).softplus()), "a product of two arrays");
+        assert!(none(-x.dot(w.exp()).softplus()), "a mapped array");
+        assert!(none(-(x.dot(w) - y).square()), "a slope without bound");
+        assert!(none(x.dot(w)), "no bounded function at all");
+        assert!(none(-x.dot(w).softplus() - x.dot(w).exp().softplus()), "two terms");
+        assert!(none(-(s * x.dot(w).softplus()) * s), "scaled by an array");
+    }
+}

@@ -1,0 +1,10 @@
+//! From program to program: derivatives, simpler programs, and what can be said of a program's form.
+
+mod diff;
+mod linear_predictor;
+mod simplify;
+
+pub(crate) use diff::require_per_record_scalar;
+pub use diff::{gradient, hessian_vector, jacobian_vector, value_and_gradient, vector_jacobian};
+pub use linear_predictor::{LinearPredictor, linear_predictor};
+pub(crate) use simplify::before_differentiation;
