@@ -89,7 +89,7 @@ pub(crate) fn answer(
     let known = known();
     let mut found = inverted.map_or(known, |inverted| known.intersect(inverted));
     if !narrow(&found) {
-        // It refines by how far it has come itself, and so is not told of what inversion found.
+        // It refines by how far it has come itself, and so does not use what inversion found.
         let interval = lattice::solve(parts, query, known.interval, relative_width, wanted);
         found = found.intersect(Proven::new(interval, Engine::LossDistribution));
     }

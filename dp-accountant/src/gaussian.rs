@@ -83,7 +83,7 @@ impl Run {
         }
     }
 
-    /// Whether all counts are exact as floating-point numbers, which the loss distribution takes for granted.
+    /// Whether all counts are exact as floating-point numbers, which the loss distribution needs.
     fn has_exact_counts(&self) -> bool {
         self.subsampled.iter().all(|step| step.count <= (1u64 << 53) as f64)
     }

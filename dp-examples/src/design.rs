@@ -413,7 +413,7 @@ fn push_indicators(matrix: &mut Columns, table: &Table, column: &str, categories
 
 /// The texts of a column that the bounds file is silent about, sorted; an error where the column holds numbers.
 ///
-/// A column is text where no cell reads as a number. One with both is taken for numbers, so that a stray text is
+/// A column is text where no cell reads as a number. One with both counts as numbers, so that a stray text is
 /// reported with its line rather than turned into a category.
 fn inferred_categories(table: &Table, bounds: &Bounds, column: &str) -> Result<Vec<String>> {
     let cells = table.cells(column)?;

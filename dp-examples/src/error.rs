@@ -285,7 +285,7 @@ pub enum Error {
         column: String,
         /// How many different texts it holds.
         found: usize,
-        /// How many are taken for categories without a list.
+        /// How many are accepted as categories without a list.
         limit: usize,
     },
     /// A text column without a list holds one text only.

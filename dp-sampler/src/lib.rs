@@ -3,7 +3,7 @@
 //! A differentially private algorithm is only as private as its coins. This crate has the coins: a seed that
 //! does not leak, one ChaCha20 stream per purpose and step, samplers whose inclusion probabilities are exact to
 //! a stated deviation and who say themselves how they sample, and noise that says itself what distribution it has: Gaussian and
-//! Laplace with their tails on, and exact discrete noise for whoever adds it to integers.
+//! Laplace with their tails on, and exact discrete noise for sums of integers.
 //!
 //! ```
 //! use dp_sampler::{GaussianNoise, NoiseSource, Poisson, Seed, Subsampler, Subsampling};

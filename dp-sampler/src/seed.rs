@@ -14,7 +14,7 @@ use crate::{Result, Stream};
 /// Differential privacy holds against everybody who does not know the seed. Whoever learns it can repeat the
 /// subsampling and subtract the noise, so a seed cannot be printed, serialised or cloned, and leaves memory
 /// when it is dropped (copies that the compiler spills to the stack are out of reach). What rests on it: the
-/// outputs of ChaCha20 under an unknown key cannot be told from random words by anybody with bounded computing
+/// outputs of ChaCha20 under an unknown key cannot be distinguished from random words with bounded computing
 /// power, so the guarantee is the computational one that every implementation on a computer has.
 ///
 /// *Use a seed once.* Two runs with one seed share their noise, and the difference of their results is then

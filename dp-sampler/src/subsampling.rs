@@ -125,7 +125,7 @@ pub trait Subsampling: sealed::Sealed {
     /// No records, more than [`MAX_RECORDS`], or a batch larger than the data.
     fn scheme(&self, records: u64) -> Result<Scheme>;
 
-    /// A bound on the [deviation](Subsampler::deviation) of every sampler that this plan makes for up to so many records: it grows with their
+    /// A bound on the [deviation](Subsampler::deviation) of every sampler that this plan makes for up to this many records: it grows with their
     /// number, so that a bound for more records than there are holds, and tells nothing of how many there are.
     ///
     /// ```
@@ -182,7 +182,7 @@ pub trait Subsampler: sealed::Sealed {
     /// P(M′(D) ∈ S)  ≤  P(M(D) ∈ S) + τ  ≤  e^ε P(M(D′) ∈ S) + δ + τ  ≤  e^ε P(M′(D′) ∈ S) + δ + (1 + e^ε) τ
     /// ```
     ///
-    /// so whoever adds (1 + e^ε) τ to δ has accounted for it. Steps are independent of each other (epochs are, where there are any), so the bounds of
+    /// so adding (1 + e^ε) τ to δ accounts for it. Steps are independent of each other (epochs are, where there are any), so the bounds of
     /// several of them add up, whatever is done with earlier batches.
     ///
     /// | scheme | bound | proof |
@@ -219,7 +219,7 @@ pub(crate) fn check_records(records: u64) -> Result<()> {
     }
 }
 
-/// Checks that a vector of so many indices can exist on this machine.
+/// Checks that a vector of this many indices can exist on this machine.
 pub(crate) fn check_batch_length(batch: u64) -> Result<usize> {
     let bound = (isize::MAX as u64) / 8;
     if batch > bound {

@@ -1,6 +1,6 @@
 //! The statistics that this crate's tests share.
 
-/// P(a chi-square variable with so many degrees of freedom exceeds `statistic`).
+/// P(a chi-square variable with this many degrees of freedom exceeds `statistic`).
 ///
 /// The regularised incomplete gamma function Q(k/2, x/2): its series below the mean and its continued fraction
 /// (Lentz) above; both to 1e-12, far below any alpha used here.

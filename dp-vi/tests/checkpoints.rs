@@ -355,7 +355,7 @@ fn a_ledger_that_lacks_the_debits_is_refused() {
 fn in_every_order_of_stops_and_kills_what_was_made_has_been_paid_for() {
     let (records, folder) = (people(30, false), Folder::new());
     let whole = bits(&seeded().fit(&records).unwrap());
-    // A stop after so many more steps; whether the checkpoint of that stop is lost, as by a kill; the length of blocks from there.
+    // A stop after this many more steps; whether the checkpoint of that stop is lost, as by a kill; the length of blocks from there.
     type Turn = (u64, bool, u64);
     let orders: [&[Turn]; 5] = [
         &[(1, true, 1), (1, true, 1), (1, false, 7)],

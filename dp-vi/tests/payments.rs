@@ -83,7 +83,7 @@ impl Named {
         relation == Relation::ReplaceOne || !by_number
     }
 
-    /// What so many steps on so many records have to be debited as, written down once more: not by asking the library.
+    /// What this many steps on this many records have to be debited as, written down once more: not by asking the library.
     fn expected(self, records: u64, steps: u64, noise_multiplier: f64) -> (Event, u64) {
         let (sampling, count) = match self {
             Self::Open => (Sampling::Poisson { rate: 1.0 }, steps),

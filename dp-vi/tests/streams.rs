@@ -93,7 +93,7 @@ fn overlapping<'a>(all: &[(usize, &'a Used)]) -> Option<[(usize, &'a Used); 2]> 
 impl Releases {
     /// Each block of each stream is used by one release at the most, and there for one purpose.
     ///
-    /// Batches of one epoch, of so many steps, are parts of one draw and may share words with each other; with everything else and with other
+    /// Batches of one epoch, of this many steps, are parts of one draw and may share words with each other; with everything else and with other
     /// epochs they share none. Where a run was resumed, what it did before its first step is a part of what the first process did.
     fn check(&self, epoch: usize, what: &str) {
         assert_eq!(self.steps.len(), STEPS as usize, "{what}");

@@ -5,7 +5,7 @@ use ppl_core::{Distribution, Expanded, Shape, Value};
 
 /// Methods that make one distribution of another.
 pub trait Combine<'g>: Distribution<'g> + Sized {
-    /// The last `axes` axes of the batch taken for axes of one outcome.
+    /// The last `axes` axes of the batch as axes of one outcome.
     fn independent(self, axes: usize) -> Independent<Self> {
         Independent::new(self, axes)
     }

@@ -36,7 +36,7 @@ impl<'g> Delta<'g> {
         Self { value: value.into(), log_density: Value::Known(0.0), event_rank: 0 }
     }
 
-    /// The last `event_rank` axes of the value taken for one outcome.
+    /// The last `event_rank` axes of the value as one outcome.
     #[must_use]
     pub fn with_event_rank(mut self, event_rank: usize) -> Self {
         self.event_rank = event_rank;

@@ -101,7 +101,7 @@ impl<'g> Geometric<'g> {
 }
 
 impl<'g> KullbackLeibler<'g, Geometric<'g>> for Geometric<'g> {
-    /// That of one trial, `1/p` times: so many there are on average.
+    /// That of one trial, `1/p` times: the number of trials on average.
     fn kl_divergence(&self, other: &Geometric<'g>, graph: &'g Graph) -> Var<'g> {
         self.odds.divergence(other.odds, graph) / self.odds.success(graph)
     }

@@ -1,4 +1,4 @@
-//! Axes of a batch taken for axes of one outcome.
+//! Axes of a batch as axes of one outcome.
 
 use crate::arrays::{last, leading, sum_last};
 use ppl_core::{

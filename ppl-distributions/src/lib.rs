@@ -34,7 +34,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Independent`] | axes of a batch taken for axes of one outcome |
+//! | [`Independent`] | axes of a batch as axes of one outcome |
 //! | [`Expanded`] | an independent copy for each place of a larger batch |
 //! | [`Masked`] | outcomes that are not looked at |
 //! | [`Transformed`] | a bijection of the outcomes ([`Bijection`]: [`Affine`], [`Exp`], [`Sigmoid`], [`Tanh`], [`Power`], [`Negation`], [`Onto`] a constraint) |

@@ -125,7 +125,7 @@ pub fn advanced_composition_at(
     Steps::new(relation, composition, delta, theorem, step)?.at(slack)
 }
 
-/// So many equal steps are composed exactly; of more, the sum over outcomes would take seconds, and the closed
+/// This many equal steps are composed exactly; of more, the sum over outcomes would take seconds, and the closed
 /// bound is used.
 const LARGEST_EXACT: f64 = 1e6;
 

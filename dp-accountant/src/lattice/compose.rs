@@ -70,7 +70,7 @@ pub(crate) enum End {
 
 /// The logarithm of Σ m_j e^(c l_j), to a relative error of the sum of 2u (|c l| + points + 900).
 fn log_mgf(distribution: &LossDistribution, spacing: f64, c: f64) -> f64 {
-    /// So many factors in a row come from one exponential, which adds less than 200u.
+    /// This many factors in a row come from one exponential, which adds less than 200u.
     const RUN: usize = 32;
     let exponent = |j: usize| c * (distribution.shift + (distribution.first + j as i64) as f64 * spacing);
     let masses = &distribution.masses;

@@ -27,7 +27,7 @@ const LONGEST_TRANSFORM: usize = 1 << 20;
 const MOST_CELLS: usize = 1 << 20;
 /// Below this epsilon the wanted width is relative to it.
 pub(crate) const SMALLEST_SCALE: f64 = 1e-3;
-/// Tables are kept for the other direction where there are at most so many.
+/// Tables are kept for the other direction where there are at most this many.
 const KEPT_TABLES: usize = 16;
 /// Beyond this many parts transforms and tables are limited further, so that time and memory stay bounded.
 const FEW_PARTS: usize = 16;

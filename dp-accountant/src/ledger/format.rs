@@ -16,7 +16,7 @@
 //! are missing from its end.
 //!
 //! **A line that was being written** when the process was killed is the beginning of a line, without its end. It holds
-//! printable characters only and stops before or within the checksum. Nobody was told that such a debit succeeded, so it
+//! printable characters only and stops before or within the checksum. Such a debit was never acknowledged, so it
 //! is dropped. A last line that lacks its end in any other way (say, a complete line whose line break has been altered) may
 //! be a debit that was acknowledged, and is an error. A last line that lacks nothing but its line break counts.
 

@@ -159,7 +159,7 @@ pub fn measure(train: &Path, test: &Path, protocol: &Protocol) -> Result<Outcome
     })
 }
 
-/// Log-likelihoods of one record between which starting points are told apart.
+/// Log-likelihoods of one record between which starting points are distinguished.
 const LIKELIHOODS: (f64, f64) = (-12.0, -2.0);
 /// Share of ε for the choice.
 const START_SHARE: f64 = 0.2;

@@ -52,7 +52,7 @@ enum Plan {
 }
 
 impl BallsInBins {
-    /// Epochs of so many steps.
+    /// Epochs of this many steps.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl Subsampling for BallsInBins {
     }
 }
 
-/// What the lengths of the batches of so many steps deviate by.
+/// What the lengths of the batches of this many steps deviate by.
 ///
 /// Each of the K − 1 divisions of an epoch uses 2⁻¹²⁶ for every binary digit of the dividing probability, which are 65 on average at the
 /// most.

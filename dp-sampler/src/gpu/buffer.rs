@@ -17,7 +17,7 @@ pub(super) struct Words<R: Backend> {
 }
 
 impl<R: Backend> Words<R> {
-    /// Room for so many words, with anything in it.
+    /// Room for this many words, with anything in it.
     pub(super) fn empty(device: &Device<R>, len: u64) -> Result<Self> {
         let len = checked(device, len)?;
         // A buffer without a word cannot be bound.
@@ -81,7 +81,7 @@ impl<R: Backend> Words<R> {
     }
 }
 
-/// So many words, if they fit into a buffer.
+/// This many words, if they fit into a buffer.
 fn checked<R: Backend>(device: &Device<R>, len: u64) -> Result<usize> {
     let bound = MOST_WORDS.min(device.limits().buffer_bytes / 4);
     if len > bound {
@@ -134,7 +134,7 @@ impl sealed::Number for i64 {
 }
 
 impl<R: Backend, T: Number> Numbers<R, T> {
-    /// Room for so many numbers, with anything in it.
+    /// Room for this many numbers, with anything in it.
     pub(super) fn empty(device: &Device<R>, len: u64) -> Result<Self> {
         let words = Words::empty(device, len.saturating_mul(T::WORDS as u64))?;
         Ok(Self { words, number: PhantomData })
@@ -191,7 +191,7 @@ fn is_wide(records: u64) -> bool {
 }
 
 impl<R: Backend> Indices<R> {
-    /// Room for so many indices; `count` says how many of them there are.
+    /// Room for this many indices; `count` says how many of them there are.
     pub(super) fn empty(device: &Device<R>, capacity: u64, records: u64, count: Words<R>) -> Result<Self> {
         let words = capacity.saturating_mul(if is_wide(records) { 2 } else { 1 });
         Ok(Self { numbers: Words::empty(device, words)?, count, records })

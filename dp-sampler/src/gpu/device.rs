@@ -102,7 +102,7 @@ impl<R: Backend> Device<R> {
         &self.client
     }
 
-    /// Cubes for at least so many units, at most [`MOST_WORDS`] and a few more.
+    /// Cubes for at least this many units, at most [`MOST_WORDS`] and a few more.
     pub(super) fn grid(&self, units: usize) -> Result<(CubeCount, CubeDim)> {
         let dim = UNITS.min(self.limits.units).max(1);
         let cubes = (units as u64).div_ceil(dim.into()).max(1);

@@ -103,7 +103,7 @@ impl<R: Backend> GaussianNoise<R> {
     }
 }
 
-/// Checks that a step has so many numbers from this chunk on.
+/// Checks that a step has this many numbers from this chunk on.
 pub(super) fn check_chunks(first_chunk: u64, count: u64) -> Result<()> {
     let chunks = count.div_ceil(NOISE_CHUNK as u64);
     match first_chunk.checked_add(chunks) {

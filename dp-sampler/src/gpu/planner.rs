@@ -62,7 +62,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Seconds for so many elements.
+    /// Seconds for this many elements.
     #[must_use]
     pub fn of(self, count: f64) -> f64 {
         self.fixed + self.each * count
@@ -216,7 +216,7 @@ impl Planner {
         &self.costs
     }
 
-    /// Where so many elements are sooner had.
+    /// Where this many elements are computed sooner.
     #[must_use]
     pub fn choose(&self, work: Work, count: u64, wanted: Wanted) -> Choice {
         let Some(costs) = self.costs.iter().find(|costs| costs.work == work) else {

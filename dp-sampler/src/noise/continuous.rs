@@ -60,7 +60,7 @@ impl Source {
     }
 }
 
-/// Up to so many blocks are not computed sixteen at once.
+/// Up to this many blocks are not computed sixteen at once.
 const FEW: usize = 4;
 
 struct Fill<'a, T: Transform<WORDS, VALUES>, const WORDS: usize, const VALUES: usize> {

@@ -11,7 +11,7 @@ fn streams() -> Streams {
     Seed::for_tests(31).streams(Purpose::Subsample)
 }
 
-/// The p-value of the images of the first `tuple` elements over so many keys, under a network of so many rounds.
+/// The p-value of the images of the first `tuple` elements over this many keys, under a network of this many rounds.
 fn tuples(len: u64, tuple: u32, rounds: usize, keys: u64) -> f64 {
     let streams = streams();
     let mut network = Network::<u32>::with_rounds(len, rounds);
@@ -171,7 +171,7 @@ fn ten_rounds_of_philox_are_noticed() {
 }
 
 /// The p-value of the numbers of equal spacings (Marsaglia) among 512 sorted birthdays in a year of 2^24 days, which
-/// are Poisson with mean 512³/2^26 = 2, over so many years.
+/// are Poisson with mean 512³/2^26 = 2, over that many years.
 fn birthday_spacings(years: u64, mut birthdays: impl FnMut(u64, &mut [u64])) -> f64 {
     let (mut counts, mut days) = (vec![0_u64; 12], [0; 512]);
     for year in 0..years {

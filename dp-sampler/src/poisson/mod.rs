@@ -70,7 +70,7 @@ impl Subsampling for Poisson {
             // Every record, whatever the words are.
             return 0.0;
         }
-        // The most blocks that so many records may be cut into, whatever the number of records is in truth: fewer are cut into blocks of the
+        // The most blocks that this many records may be cut into, whatever the number of records is in truth: fewer are cut into blocks of the
         // same length, or are one block.
         let blocks = ((records.max(1) - 1) >> doublings(self.rate)) + 1;
         deviations(steps, deviations(blocks, MOST_DEVIATION))

@@ -78,7 +78,7 @@ impl Charges {
         all
     }
 
-    /// What is released once, and so many steps.
+    /// What is released once, and this many steps.
     pub(crate) fn with_steps(&self, steps: u64) -> Composition {
         let mut all = self.once();
         all.push(self.step, self.pricing.events(steps));
@@ -143,7 +143,7 @@ mod tests {
         ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(mean, 1.0), record.get("x")?))
     }
 
-    /// What a plan for so many records says of samplers of these numbers of records: whether they are what was priced.
+    /// What a plan for this many records says of samplers of these numbers of records: whether they are what was priced.
     fn matches<S: Subsampling + Copy>(
         plan: S,
         relation: Relation,

@@ -34,7 +34,7 @@ impl Deviation {
     /// Everything is exact.
     pub(crate) const NONE: Self = Self(0.0);
 
-    /// That of a run of so many steps, whose batches deviate by `batches` and whose releases are made with noise that deviates by `noise` each;
+    /// That of a run of this many steps, whose batches deviate by `batches` and whose releases are made with noise that deviates by `noise` each;
     /// one release may come after the steps. `choice`: whether a start is chosen.
     pub(crate) fn of_run(steps: u64, batches: f64, noise: f64, choice: bool) -> Result<Self> {
         // Not below: nothing is proven of a total variation distance that is 1.

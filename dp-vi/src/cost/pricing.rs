@@ -81,12 +81,12 @@ impl Pricing {
         event(noise_multiplier, self.sampling)
     }
 
-    /// The fewest releases, at least so many, that can be paid for.
+    /// The fewest releases, at least this many, that can be paid for.
     pub(crate) fn rounded(&self, releases: u64) -> u64 {
         releases.div_ceil(self.releases).saturating_mul(self.releases)
     }
 
-    /// The number of events that so many releases are.
+    /// The number of events that this many releases are.
     pub(crate) fn events(&self, releases: u64) -> u64 {
         releases.div_ceil(self.releases).saturating_mul(self.events)
     }

@@ -42,7 +42,7 @@ pub enum Schedule {
         /// Steps on the way up, w.
         steps: u64,
     },
-    /// Multiplied by a factor every so many steps.
+    /// Multiplied by a factor at intervals of this many steps.
     Step {
         /// The rate at first, η.
         rate: f64,

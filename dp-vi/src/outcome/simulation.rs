@@ -52,7 +52,7 @@ impl Simulation {
         Some(self)
     }
 
-    /// Hands out the unconstrained values of so many draws, site by site: `take(site, values)`, for the sites that are wanted. Mirrored, each
+    /// Hands out the unconstrained values of this many draws, site by site: `take(site, values)`, for the sites that are wanted. Mirrored, each
     /// second draw is the mirror image of the one before.
     pub(crate) fn run(
         &self,

@@ -156,7 +156,7 @@ pub struct PrivacyPlan {
 /// How batches are drawn.
 struct Drawn<'a> {
     scheme: Scheme,
-    /// By how much the batches of so many steps deviate from the scheme, in total variation.
+    /// By how much the batches of this many steps deviate from the scheme, in total variation.
     deviation: Box<dyn Fn(u64) -> f64 + 'a>,
 }
 
@@ -178,7 +178,7 @@ impl Spending {
         Deviation::of_run(steps, (drawn.deviation)(steps), self.noise.deviation(), self.choice)
     }
 
-    /// The noise that makes so many steps keep the budget, with what is not drawn exactly.
+    /// The noise that makes this many steps keep the budget, with what is not drawn exactly.
     fn calibrate(&self, drawn: &Drawn<'_>, steps: u64) -> Result<Calibrated> {
         let pricing = Pricing::permitted(self.budget.relation, &drawn.scheme)?;
         let budget = self.deviation(drawn, steps)?.less(self.budget)?;
@@ -356,7 +356,7 @@ impl Settings {
             let most_steps = self.steps.unwrap_or(MOST_PROPOSED);
             // Where a rate below 1 may be chosen, no other deviates more than one half does: all blocks of records are as short as they get.
             let batches = drawn(if self.compute_limit.is_some() { 0.5 } else { 1.0 })?;
-            // That a scheme is not for this relation is told before anything else.
+            // A scheme that is not for this relation is refused before anything else.
             Pricing::permitted(budget.relation, &batches.scheme)?;
             let most = Deviation::of_run(
                 most_steps,

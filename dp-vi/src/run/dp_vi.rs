@@ -36,7 +36,7 @@ use std::path::PathBuf;
 /// for each parameter of the guide.
 ///
 /// A model, a guide and a budget are enough: everything else has a default that does not depend on the records, and that
-/// [`plan`](DpVi::plan) tells before any of them is touched.
+/// [`plan`](DpVi::plan) states before any of them is read.
 ///
 /// | part | default | by hand |
 /// |---|---|---|
@@ -61,8 +61,8 @@ use std::path::PathBuf;
 /// refused: orders of more than 1,024 records that are computed from a key.
 ///
 /// One fit is one spending of its budget: what several fits on the same records cost together is the sum of their
-/// events. Whether the records fit the model at all (an observation outside its support does not) is an error for whoever
-/// holds them, and not covered.
+/// events. Whether the records fit the model at all (an observation outside its support does not) is an error for those
+/// who hold them, and not covered.
 ///
 /// # References
 /// Jälkö, Dikmen, Honkela 2017 (DP-VI); Jälkö, Prediger, Honkela, Kaski 2022 (aligned gradients); Kingma & Ba 2015 (Adam).

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// How far a run has come.
 ///
 /// # Privacy
-/// The rate depends on how long the batches were, and running time is not private: for whoever holds the records.
+/// The rate depends on how long the batches were, and running time is not private: show it to those who hold the records only.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -92,7 +92,7 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// Leaves a checkpoint in this file every so many steps, from which [`resume`](DpVi::resume) goes on.
+    /// Leaves a checkpoint in this file at intervals of this many steps, from which [`resume`](DpVi::resume) goes on.
     ///
     /// Steps are then paid for block by block, each before its first step. A run that is stopped for good has paid for the blocks that
     /// it began. Its report states the cost of *all* steps that were planned, for whether to stop may have been decided

@@ -1,4 +1,4 @@
-//! Audits of the summaries from outside: do their outcomes tell two neighbours apart as well as the ledger was told, no better?
+//! Audits of the summaries from outside: do their outcomes tell two neighbours apart as well as the ledger states, no better?
 
 use super::{Range, Summaries};
 use crate::wall::sensitive::Sensitive;
@@ -20,7 +20,7 @@ fn column(values: &[f64]) -> Sensitive<Records> {
     Sensitive::new(Records::from_columns([("x", Column::from(values.to_vec()))]).unwrap())
 }
 
-/// A number for each of many outcomes, and the advantage that the ledger was told.
+/// A number for each of many outcomes, and the advantage that the ledger states.
 fn outcomes(
     relation: Relation,
     values: &[f64],
@@ -95,7 +95,7 @@ fn a_histogram_tells_what_it_costs() {
 
 #[test]
 fn a_mean_tells_what_it_costs() {
-    // The sum and the count come back from the mean and the count that are told, where neither bound is reached.
+    // The sum and the count come back from the mean and the count that are released, where neither bound is reached.
     let both = |s: &mut Summaries<'_>, l: &mut Ledger| {
         let mean = s.mean("x", (-1.0, 1.0), SIGMA, l).unwrap();
         mean.value * mean.count + mean.count

@@ -57,7 +57,7 @@ use ppl_core::Records;
 /// `s` the noise's standard deviation, the event's noise multiplier is `s/Δ` under add/remove and `2s/Δ` under replace-one, for there the
 /// accountant takes a sum to move by twice the clip norm. It is rounded down.
 ///
-/// Under replace-one the number of records is public. Values that are not numbers (NaN) are an error, for whoever holds the data.
+/// Under replace-one the number of records is public. A NaN is an error, which is for those who hold the data.
 pub struct Summaries<'r> {
     records: &'r Sensitive<Records>,
     noise: RoundedGaussianNoise,

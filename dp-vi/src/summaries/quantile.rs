@@ -83,7 +83,7 @@ impl Summaries<'_> {
     /// S(t) = Σ_i (1{x_i < t} − p) + noise       below 0: the quantile is above t
     /// ```
     ///
-    /// Values outside the range count, and the answer lies in it. No number of records is needed or told.
+    /// Values outside the range count, and the answer lies in it. No number of records is needed or released.
     ///
     /// # Privacy
     /// One record changes `S` by at most `max(p, 1−p)` under add/remove, by 1 under replace-one. There are as many releases as

@@ -43,7 +43,7 @@ impl<'r, S: Subsampler> Batches<'r, S> {
         self.sampler.scheme()
     }
 
-    /// By how much the batches of so many releases deviate from the scheme, in total variation.
+    /// By how much the batches of this many releases deviate from the scheme, in total variation.
     pub(crate) fn deviation(&self, releases: u64) -> f64 {
         self.sampler.deviation(releases)
     }

@@ -238,8 +238,8 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         self.mechanism().event(&self.scheme())
     }
 
-    /// By how much so many releases deviate from those that the [event](Self::event) stands for, in total variation: a bound τ, for batches that are
-    /// not drawn exactly from their scheme and exact noise that is not drawn exactly from its law. (Floating-point noise is taken for real
+    /// By how much this many releases deviate from those that the [event](Self::event) stands for, in total variation: a bound τ, for batches that are
+    /// not drawn exactly from their scheme and exact noise that is not drawn exactly from its law. (Floating-point noise is treated as real
     /// numbers.)
     ///
     /// # Privacy

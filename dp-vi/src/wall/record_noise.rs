@@ -37,7 +37,7 @@ impl RecordNoise {
         Self { inputs: names.iter().enumerate().map(input).collect() }
     }
 
-    /// Writes the noise of a step for so many records.
+    /// Writes the noise of a step for this many records.
     pub(crate) fn fill(
         &mut self,
         step: u64,
@@ -51,7 +51,7 @@ impl RecordNoise {
                 source.fill(step, values);
                 continue;
             }
-            // So many records at a time that what is drawn for them begins a chunk.
+            // This many records at a time that what is drawn for them begins a chunk.
             let drawn = elements.next_multiple_of(TOGETHER);
             let group = NOISE_CHUNK >> drawn.trailing_zeros().min(NOISE_CHUNK.trailing_zeros());
             let chunks = (group * drawn / NOISE_CHUNK) as u64;
@@ -78,7 +78,7 @@ mod tests {
         Seed::for_tests(5).streams(Purpose::Custom("latent values of records"))
     }
 
-    /// The noise of so many records, a row each, for an input of so many elements.
+    /// The noise of this many records, a row each, for an input of this many elements.
     fn rows(noise: &mut RecordNoise, elements: usize, step: u64, records: usize) -> Vec<Vec<f64>> {
         let graph = Graph::new();
         let a = graph.input("a", elements).unwrap();

@@ -12,7 +12,7 @@ use ppl_core::{ColumnData, Graph, Model, Records, Schema, Trace, Values, log_den
 ///
 /// # Privacy
 /// Names and shapes of columns are public. Values, and under [`AddRemove`](dp_accountant::Relation::AddRemove) the number
-/// of records, are not. An error of this crate may say *that* records do not fit a model, so errors are for whoever holds
+/// of records, are not. An error of this crate may say *that* records do not fit a model, so errors are for those who hold
 /// the records; it does not say which record, or quote a value.
 ///
 /// ```
@@ -118,7 +118,7 @@ impl Sensitive<Records> {
         IntegerSums::of_values(one, 1, |_, sums| sums[0] += i128::from(units))
     }
 
-    /// Checks that no number is NaN. An observation or a feature that is none would silently leave its record out.
+    /// Checks that no number is NaN. With a NaN observation or feature a record would silently be left out.
     pub(crate) fn check_numbers(&self) -> Result<()> {
         for (index, (name, _)) in self.0.schema().columns().enumerate() {
             let missing = match self.0.column(index) {

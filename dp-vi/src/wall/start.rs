@@ -41,7 +41,7 @@ pub struct PrivateStart {
     /// The starting points: for each, values of latent sites or parameters by name, in their supports. Sites that are not named are taken to
     /// be at 0 unconstrained, parameters at their initial values, and start where they would otherwise.
     pub candidates: Vec<BTreeMap<String, ArrayD<f64>>>,
-    /// `a` and `b`, the log-likelihoods of one record between which candidates are told apart.
+    /// `a` and `b`, the log-likelihoods of one record between which candidates are distinguished.
     pub range: (f64, f64),
     /// The share of the budget's ε that is spent on the choice, strictly between 0 and 1; 0.2 served a mixture well.
     pub share: f64,

@@ -105,7 +105,7 @@ impl<'g> Handler<'g> for At {
 }
 
 impl<'m, M: Model + ?Sized> Predictive<'m, M> {
-    /// So many draws from the prior.
+    /// This many draws from the prior.
     #[must_use]
     pub fn prior(model: &'m M, draws: usize) -> Self {
         Self { model, values: Values::new(), draws, key: Key::from(0), only: None, schema: None }

@@ -256,7 +256,7 @@ impl<'g> Var<'g> {
     /// ```
     ///
     /// A number of the index that is no row of the result makes all of row 0 NaN for the record at hand: a record whose
-    /// index is bad must not be taken for one with a small derivative.
+    /// index is bad must not count as one with a small derivative.
     #[must_use]
     #[track_caller]
     pub fn scatter_add(self, index: impl Into<Value<'g>>, rows: usize) -> Var<'g> {

@@ -207,7 +207,7 @@ pub fn model() -> impl Strategy<Value = RandomModel> {
     (shared, inside).prop_map(|(shared, inside)| RandomModel { shared, inside, extra: None })
 }
 
-/// Values with the first axis cut to so many.
+/// Values with the first axis cut to this many.
 #[must_use]
 pub fn first_rows(values: &ArrayD<f64>, rows: usize) -> ArrayD<f64> {
     values.slice_axis(ndarray::Axis(0), ndarray::Slice::from(..rows)).to_owned()

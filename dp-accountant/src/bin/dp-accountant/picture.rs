@@ -103,7 +103,7 @@ fn profile(area: &Area<'_>, curve: &TradeOff) -> Outcome<()> {
     band(&mut chart, points)
 }
 
-/// The area between both ends, and its border: a line where they cannot be told apart.
+/// The area between both ends, and its border: a line where they cannot be distinguished.
 fn band<Y: Ranged<ValueType = f64>>(
     chart: &mut ChartContext<'_, SVGBackend<'_>, Cartesian2d<RangedCoordf64, Y>>,
     points: Vec<(f64, f64, f64)>,

@@ -76,7 +76,7 @@ impl<'a> Band<'a> {
         Self { weights, range: (first, self.range.1), ..*self }
     }
 
-    /// `E[…e^(G + cL)]` from every so many points, for planning.
+    /// `E[…e^(G + cL)]` from every few points, for planning.
     pub(super) fn rough(&self, tilt: f64, stride: usize) -> f64 {
         let points = self.outline.points[self.range.0..].iter();
         let sum: f64 =

@@ -88,7 +88,7 @@ impl<'a> Bulk<'a> {
         }
     }
 
-    /// `M_s(c) - 1` from every so many points, for planning.
+    /// `M_s(c) - 1` from every few points, for planning.
     pub(super) fn rough(&self, tilt: f64, stride: usize) -> f64 {
         let (own, mirrored) = self.factors(tilt);
         let mut sum = 0.0;

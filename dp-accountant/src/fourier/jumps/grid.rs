@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn differences_of_second_order_keep_their_digits() {
-        // The series of both functions, in so many terms that the rest is below roundoff.
+        // The series of both functions, with enough terms that the rest is below roundoff.
         for k in -99..400 {
             let x = f64::from(k) * 0.005;
             let mut series = (0.0, 0.0);

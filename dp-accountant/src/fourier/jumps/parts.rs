@@ -66,7 +66,7 @@ impl Parts<'_> {
         self.steps.iter().all(|(_, band)| band.is_none())
     }
 
-    /// The logarithm of the moment, from every so many points: for planning.
+    /// The logarithm of the moment, from every few points: for planning.
     pub(super) fn rough(&self, tilt: f64, stride: usize) -> f64 {
         let mut log = 0.5 * tilt * (tilt + 1.0) * self.squared_mu;
         let mut jumps = 0.0;
@@ -121,7 +121,7 @@ impl Parts<'_> {
         Moment { tilt: 0.0, log: mass.min(1.0).ln() }
     }
 
-    /// Every so many points are enough to plan by: about four in a standard deviation and in an e-fold.
+    /// Every few points are enough to plan by: about four in a standard deviation and in an e-fold.
     pub(super) fn stride(&self) -> usize {
         let of = |(bulk, _): &Step<'_>| {
             let outline = bulk.outline;

@@ -18,7 +18,7 @@ const STEEPNESS_OF_FALL: f64 = 0.5;
 /// The largest odds of a first cut, and the ratio of consecutive cuts.
 const MOST_ODDS: f64 = 32.0;
 const RATIO: f64 = 4.0;
-/// So many large losses may be expected where small ones are looked at, unless there are few steps anyway.
+/// This many large losses may be expected where small ones are looked at, unless there are few steps anyway.
 const MOST_JUMPS: f64 = 4.0;
 const FEW_STEPS: f64 = 64.0;
 /// The most bands, and the most laws.

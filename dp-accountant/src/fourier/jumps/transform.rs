@@ -39,7 +39,7 @@ struct Log {
 }
 
 impl Log {
-    /// Adds a logarithm that is itself rounded to so many units.
+    /// Adds a logarithm that is itself rounded to this many units.
     fn add(&mut self, count: f64, log: Complex, units: f64) {
         self.value[0] += count * log[0];
         self.value[1] += count * log[1];

@@ -2,7 +2,7 @@
 //!
 //! # Why they are right
 //!
-//! *Up to 4,096 tosses of a fair coin* are tossed: the ones among so many random bits are counted.
+//! *Up to 4,096 tosses of a fair coin* are tossed: the ones among as many random bits are counted.
 //!
 //! *More*, 2m of them (an odd one is tossed for itself), are m + d heads with probability proportional to
 //!

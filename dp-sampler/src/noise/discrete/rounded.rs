@@ -70,7 +70,7 @@ pub struct RoundedGaussianNoise {
 }
 
 impl RoundedGaussianNoise {
-    /// The finest grid has so many binary digits in a standard deviation.
+    /// The finest grid has this many binary digits in a standard deviation.
     pub const MAX_BITS: u32 = 40;
 
     /// A bound on the total variation distance of a value from its law, 2⁻²⁴⁰: see [`Noise::deviation`].

@@ -42,7 +42,7 @@ pub struct PrivacyReport {
     /// The ε of all planned releases together at the budget's δ, as an interval that holds the true value.
     pub epsilon: Option<Certified>,
     /// The part of the budget's δ that covers batches, noise and choices which are not drawn exactly as they are accounted for: ε is that of the
-    /// events at what is left. `None` where all is exact, or taken for real numbers.
+    /// events at what is left. `None` where all is exact, or treated as real numbers.
     pub delta_of_deviations: Option<f64>,
     /// By how much true and false positive rate of any test for a record differ at most.
     pub advantage: Option<Certified>,

@@ -27,7 +27,7 @@ use std::path::Path;
 /// # Privacy
 /// **The file is as secret as the data.** It holds the seed, with which the noise of all releases can be subtracted, and
 /// parameters made of releases that are not published. On Unix it is readable by its owner only (mode 0600); elsewhere it inherits the
-/// folder's rights. The seed is left out of the checkpoint of a run that is complete. A checksum is no signature: whoever can write
+/// folder's rights. The seed is left out of the checkpoint of a run that is complete. A checksum is no signature: who can write
 /// the file can forge it.
 ///
 /// *Resuming* repeats nothing but what was done before. From one checkpoint any number of resumed runs make the same releases, bit for
@@ -46,7 +46,7 @@ use std::path::Path;
 /// *Payment.* Every block of steps is debited before its first step, and what is paid for is written down before it, too, with a mark of the
 /// ledger ([`dp_accountant::LedgerMark`]). A run that was paid from a ledger that others share goes on with that ledger only, with
 /// [`resume_from`](crate::DpVi::resume_from): another one, and an old copy of it that lacks debits, is refused, and so is
-/// [`resume`](crate::DpVi::resume), which would pay for the rest from nothing. (A ledger in memory and its clones cannot be told apart; a ledger
+/// [`resume`](crate::DpVi::resume), which would pay for the rest from nothing. (A ledger in memory and its clones cannot be distinguished; a ledger
 /// in a file and a copy in memory are.) A run that is
 /// killed between these two pays for the block again when it is resumed: a ledger may count up to one block too many,
 /// and never too few. A ledger whose budget is exactly the run's then has no room for the last block; the steps before it are made all the
@@ -138,7 +138,7 @@ impl Checkpoint {
     /// Checks that the settings are those of the run that is to be resumed.
     pub(crate) fn check_settings(&self, path: &Path, here: &str) -> Result<()> {
         let (mut found, mut wanted) = (self.settings.lines(), here.lines());
-        // Both begin with the versions, of which those that differ are told by name.
+        // Both begin with the versions, of which those that differ are named.
         loop {
             let (found, here) = match (found.next(), wanted.next()) {
                 (None, None) => return Ok(()),

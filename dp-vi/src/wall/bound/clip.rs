@@ -63,7 +63,7 @@ impl ClipNorm {
     }
 
     /// The norm that is clipped to, lower than `C` by what rounding and underflow in numbers of type `T` may add; zero if `T`
-    /// is too coarse for so many elements.
+    /// is too coarse for this many elements.
     fn target<T: Scalar>(&self) -> f64 {
         let elements = self.elements as f64;
         let (epsilon, largest) = (T::epsilon().as_f64(), T::max_value().as_f64());
@@ -77,7 +77,7 @@ impl ClipNorm {
         let target = T::of(self.target::<T>());
         for (weight, &squared_norm) in weights.iter_mut().zip(squared_norms) {
             let factor = target / squared_norm.sqrt();
-            // C/0 is infinite, and `min` would swallow the NaN of a norm that is none.
+            // C/0 is infinite, and `min` would turn a norm that is NaN into a factor of 1.
             *weight = if factor > T::one() { T::one() } else { factor };
         }
     }
@@ -149,9 +149,9 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
-    /// Clips each group of arrays, of so many elements each, to its share of the norm `C`.
+    /// Clips each group of arrays, of this many elements each, to its share of the norm `C`.
     ///
-    /// A group holds a site's part at each of so many draws.
+    /// A group holds a site's part at each of this many draws.
     pub(crate) fn per_site(norm: f64, elements: &[usize], draws: usize) -> Result<Self> {
         let all: usize = elements.iter().sum();
         // Lowered, so that the squares of the rounded norms do not add up to more than C².

@@ -303,7 +303,7 @@ fn a_record_moves_the_sum_by_its_own_gradient_and_nothing_else() {
 /// An attack on floating-point noise, for one step on all records: where all gradients are zero, whatever is released is `fl(σC z)` for some double
 /// `z`. Where one is not, other numbers are released too, and each of them gives that record away at any ε.
 ///
-/// With exact noise, whatever is released is an integer number of steps as a double, whoever is there.
+/// With exact noise, whatever is released is an integer number of steps as a double, whichever records there are.
 #[test]
 fn released_numbers_do_not_tell_by_which_numbers_they_can_be() {
     let n = 3_000;
