@@ -10,8 +10,8 @@ pub trait Combine<'g>: Distribution<'g> + Sized {
         Independent::new(self, axes)
     }
 
-    /// Independent copies for each place of a larger batch, as [`Distribution::expand`]; a batch that does not go with it is an error only when
-    /// the distribution is used.
+    /// Independent copies for each place of a larger batch, as [`Distribution::expand`]; a batch that does
+    /// not go with it is an error only when the distribution is used.
     ///
     /// ```
     /// use ppl_core::{Distribution, Graph, Noise, Shape};

@@ -9,8 +9,8 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// ln p(x) = log_density where x = value, else −∞
 /// ```
 ///
-/// A draw is `value` itself, so a guide of point estimates is made of these; `log_density` is what a transformation that the value came from leaves
-/// over. All derivatives with respect to `x` are 0.
+/// A draw is `value` itself, so a guide of point estimates is made of these; `log_density` is what a
+/// transformation that the value came from leaves over. All derivatives with respect to `x` are 0.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};

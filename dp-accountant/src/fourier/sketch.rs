@@ -1,4 +1,5 @@
-//! Quick cumulants, for choosing where to integrate. Nothing here is certified and nothing certified rests on it.
+//! Quick cumulants, for choosing where to integrate. Nothing here is certified and nothing certified rests on
+//! it.
 
 use super::law::Law;
 
@@ -140,7 +141,8 @@ impl Sketch {
         self.log_moment(tilt) - tilt * epsilon + log_peak(tilt)
     }
 
-    /// How far above `epsilon` a window has to reach so that what lies beyond weighs `e^log_goal`, and the tilt that shows it.
+    /// How far above `epsilon` a window has to reach so that what lies beyond weighs `e^log_goal`, and the
+    /// tilt that shows it.
     pub(super) fn reach_above(&mut self, tilt: f64, epsilon: f64, log_goal: f64) -> (f64, f64) {
         let at_tilt = self.log_moment(tilt);
         let (y, width) = minimise(|y| {

@@ -8,7 +8,8 @@ use plotters::prelude::*;
 use crate::failure::{Failure, Outcome};
 
 const SIZE: (u32, u32) = (760, 360);
-/// Colours that stay apart in grey and for the colour-blind; the text is readable on a light and on a dark page.
+/// Colours that stay apart in grey and for the colour-blind; the text is readable on a light and on a dark
+/// page.
 const CURVE: RGBColor = RGBColor(0, 114, 178);
 const CHANCE: RGBColor = RGBColor(150, 150, 150);
 const TEXT: RGBColor = RGBColor(110, 110, 110);

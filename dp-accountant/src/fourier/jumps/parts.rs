@@ -99,7 +99,8 @@ impl Parts<'_> {
         let mut jumps = 0.0;
         for (bulk, band) in &self.steps {
             let count = bulk.outline.count;
-            // The moment is a sum of products of single steps' moments and grows with each: the largest possible bound it.
+            // The moment is a sum of products of single steps' moments and grows with each: the largest
+            // possible bound it.
             let most = log_most(bulk.tilted(tilt).excess);
             log += count * most;
             size += count * most.abs();
@@ -145,7 +146,8 @@ impl Parts<'_> {
         let mut plan =
             Plan { parts: self, tilt, log_moment, log_share: 0.0, window, last: 0.0, tilted, decays };
         plan.last = last_frequency(window.width, log_goal - 1.0, |t| plan.log_beyond(t))?;
-        // The integral of the kernel's modulus is about 1/(c + 1): relative errors of transforms count for that much less.
+        // The integral of the kernel's modulus is about 1/(c + 1): relative errors of transforms count for
+        // that much less.
         plan.log_share = (log_goal + tilt.ln_1p()).clamp(LOG_FINEST, -3.0) - 16f64.ln();
         Some(plan)
     }
@@ -229,10 +231,11 @@ impl Plan<'_> {
         })
     }
 
-    /// The logarithm of a bound on the modulus of the transform at t and beyond, over `e^of_steps` and the unsampled part's moment.
+    /// The logarithm of a bound on the modulus of the transform at t and beyond, over `e^of_steps` and the
+    /// unsampled part's moment.
     ///
-    /// With jumps it is that of the polynomial (see [`Transform`]) at moduli that are not exceeded: of the small losses that at t = 0,
-    /// of the band one that falls with t.
+    /// With jumps it is that of the polynomial (see [`Transform`]) at moduli that are not exceeded: of the
+    /// small losses that at t = 0, of the band one that falls with t.
     fn log_beyond(&self, t: f64) -> f64 {
         let of_steps = self.logs().1;
         let mut log = -0.5 * t * t * self.parts.squared_mu * (1.0 - 2.0 * BLOCK_ERROR) - of_steps;
@@ -256,8 +259,8 @@ impl Plan<'_> {
         log + self.parts.log_jumps(jumps) + 1e-9
     }
 
-    /// The steps' sums at `count` frequencies, on grids whose errors are small against the share of the part that is planned for. `None` if that is too much
-    /// work.
+    /// The steps' sums at `count` frequencies, on grids whose errors are small against the share of the part
+    /// that is planned for. `None` if that is too much work.
     fn along(&self, h: f64, count: usize) -> Option<Vec<Along>> {
         let (tilt, share) = (self.tilt, self.log_share.exp());
         let past = count as f64 * h;
@@ -282,7 +285,8 @@ impl Plan<'_> {
             let weight = |u: f64| Rounded { value: cut.small(u), error: ROUNDOFF * cut.units(u, false) };
             let waves = Waves::new(outline, weight, tilt, strip.ends(range), spacing);
             afford(&waves)?;
-            // Of e^y (e^(itL) - 1 - itL) term by term; and of what the grid leaves out, on and below the strip.
+            // Of e^y (e^(itL) - 1 - itL) term by term; and of what the grid leaves out, on and below the
+            // strip.
             let small_quadrature = dropped
                 + 2.0 * small.below.0
                 + past * small.below.1
@@ -342,13 +346,14 @@ impl Plan<'_> {
     }
 }
 
-/// The logarithm of the largest moment that an interval about `moment - 1` leaves possible. No moment is taken to be below roundoff, which
-/// is an upper bound as well.
+/// The logarithm of the largest moment that an interval about `moment - 1` leaves possible. No moment is
+/// taken to be below roundoff, which is an upper bound as well.
 fn log_most(excess: Rounded) -> f64 {
     (excess.value + excess.error).max(ROUNDOFF - 1.0).ln_1p()
 }
 
-/// The frequency beyond which the integrand adds up to less than `e^log_goal`, in factors of 1.05. `None` if it is too far.
+/// The frequency beyond which the integrand adds up to less than `e^log_goal`, in factors of 1.05. `None` if
+/// it is too far.
 fn last_frequency(window: f64, log_goal: f64, log_beyond: impl Fn(f64) -> f64) -> Option<f64> {
     let far_enough = |t: f64| log_beyond(t) - (std::f64::consts::PI * t).ln() <= log_goal;
     let mut last = 4.0 * std::f64::consts::PI / window;
@@ -367,7 +372,8 @@ fn last_frequency(window: f64, log_goal: f64, log_beyond: impl Fn(f64) -> f64) -
     Some(last)
 }
 
-/// Golden-section search for the minimum of a unimodal function on an interval, to a few per cent of it; its place and its value.
+/// Golden-section search for the minimum of a unimodal function on an interval, to a few per cent of it; its
+/// place and its value.
 pub(super) fn minimise(mut f: impl FnMut(f64) -> f64, mut low: f64, mut high: f64) -> (f64, f64) {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     let mut f = |x: f64| Some(f(x)).filter(|y| y.is_finite()).unwrap_or(f64::MAX);
