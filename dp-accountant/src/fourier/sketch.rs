@@ -1,11 +1,15 @@
-//! Quick cumulants, for choosing where to integrate. Nothing here is certified and nothing certified rests on
-//! it.
+//! Quick cumulants, for choosing where to integrate. Nothing here is certified, and nothing certified rests
+//! on anything but [`log_peak`].
 
 use super::law::Law;
 
 /// The logarithm of the largest `(1 - e^-x) e^(-cx)`: `c^c / (c+1)^(c+1)`.
+///
+/// Bounds rest on this one: it is right to four units of roundoff of `1 + log(1 + c)` for c > 0. The quotient
+/// `c/(c+1)` itself would be rounded to a unit of 1, which a large c multiplies.
 pub(super) fn log_peak(c: f64) -> f64 {
-    c * (c / (c + 1.0)).ln() - c.ln_1p()
+    let power = if c < 1.0 { c * (c / (c + 1.0)).ln() } else { -c * (1.0 / c).ln_1p() };
+    power - c.ln_1p()
 }
 
 /// Losses and densities of one law on a coarse grid that grows with the tilts that are asked for.
@@ -199,4 +203,29 @@ fn minimise(mut f: impl FnMut(f64) -> f64) -> (f64, f64) {
     let best = [(a, fa), (b, fb), (middle, at_middle)];
     let best = best.into_iter().fold((middle, f64::INFINITY), |m, p| if p.1 < m.1 { p } else { m });
     (best.0.exp(), best.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::special::ROUNDOFF;
+
+    #[test]
+    fn the_largest_value_is_right_for_small_and_large_tilts() {
+        // At c = 1 and 3: 1/4 and 27/256.
+        assert!((log_peak(1.0) + 4f64.ln()).abs() < 8.0 * ROUNDOFF);
+        assert!((log_peak(3.0) - (27.0f64 / 256.0).ln()).abs() < 8.0 * ROUNDOFF * 2.4);
+        for k in 5..600 {
+            let c = 1.7f64.powi(k);
+            // c log(1 + 1/c) = 1 - 1/(2c) + 1/(3c²) - …
+            let power = 1.0 - 0.5 / c + 1.0 / (3.0 * c * c) - 0.25 / (c * c * c);
+            let rest = 0.2 / (c * c * c * c);
+            let size = 1.0 + c.ln_1p();
+            assert!((log_peak(c) + power + c.ln_1p()).abs() <= rest + 8.0 * ROUNDOFF * size, "{c:e}");
+            // c log c - (c + 1) log(1 + c)
+            let c = 1.0 / c;
+            let direct = c * c.ln() - (c + 1.0) * c.ln_1p();
+            assert!((log_peak(c) - direct).abs() <= 16.0 * ROUNDOFF * direct.abs(), "{c:e}");
+        }
+    }
 }

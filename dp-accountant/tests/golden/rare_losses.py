@@ -184,6 +184,7 @@ QUADRATURE = [
     ("add_remove", [("0.6875", "2.75e-7", 2)], "0.003"),
     ("add_remove", [("2", "1e-5", 1), ("3.25", "4e-7", 1)], "1.5e-4"),
     ("add_remove", [("0.5", "1e-7", 1)], "2"),
+    ("add_remove", [("4", "1e-3", 1), ("0.5", "1e-9", 1)], "7.5e-4"),
 ]
 # (relation, steps, noise multiplier of one more release, epsilon, tilt)
 INVERSION = [

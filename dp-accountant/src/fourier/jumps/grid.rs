@@ -10,7 +10,8 @@
 //!
 //! The cut at a centre m weighs an outcome as small by `κ(u) = Φ((m - u)/w)` up to an end h about nine widths
 //! above m and by 0 beyond. The part between two cuts weighs `ω(u) - ω̃(u)` with `ω = 1 - κ`, but for what
-//! the hard end of the lower cut adds, at most `Φ(-9)` of it, which is charged as an error of its masses.
+//! the hard end of the lower cut adds, which is charged as an error of its weights: `Φ(-9)`, where the upper
+//! cut, `log 4 >= 6.9 w` further up, still weighs `Φ(-2.1)`, so less than 1e-17 of them.
 //!
 //! `Φ` is entire, and `|Φ(-(x+iy))| = |∫_0^∞ φ(x+r+iy) dr| <= e^(y²/2) Φ(-x)`. The same holds for differences
 //! of two windows, which are integrals of the same density over an interval.
@@ -230,7 +231,8 @@ pub(super) fn width(tau: f64) -> f64 {
 
 /// How many widths above its centre a window ends.
 const REACH: f64 = 9.0;
-/// What the hard end of the lower cut adds to weights between two cuts, relatively: `Φ(-9)` is 1.2e-19.
+/// What the hard end of the lower cut adds to weights between two cuts, relatively: `Φ(-9)/Φ(-2.1)` is
+/// 6.4e-18.
 pub(super) const HARD_END_UNITS: f64 = 1.0;
 
 /// The normal law's mass above z, quickly where it is 1.
@@ -328,7 +330,7 @@ mod tests {
 
     #[test]
     fn differences_of_second_order_keep_their_digits() {
-        // The series of both functions, with enough terms that the rest is below roundoff.
+        // The series of both functions, in so many terms that the rest is below roundoff.
         for k in -99..400 {
             let x = f64::from(k) * 0.005;
             let mut series = (0.0, 0.0);

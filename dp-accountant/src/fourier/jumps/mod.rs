@@ -57,7 +57,7 @@
 //! | `sup |H|` there | Jumps: `Π (B + M(t))^T - Π B^T` with `|b| <= B` and `|m| <= M(t)`, which falls with t ([`strip::Strip::decay`]). No jumps: layers of the density of the loss ([`bulk::Bulk::decay`]) | | [`parts::Parts::log_beyond`] |
 //! | sums over outcomes for integrals | contour integral cell by cell, [`strip`] | both | [`strip::Strip::quadrature_error`], in `Bulk::left_out`, `Band::tilted` and `Parts::along` |
 //! | outcomes outside of the grid | masses in closed form below, and the window's tail at its hard end | both | `Bulk::left_out`, `Band::tilted` (`left_over`), `Strip::range` (`dropped`) |
-//! | hard end of a class's lower window | at most `Φ(-9)` of its weight | both | [`grid::HARD_END_UNITS`] |
+//! | hard end of a class's lower window | at most `Φ(-9)/Φ(-2.1)` of its weight | both | [`grid::HARD_END_UNITS`] |
 //! | rounding of outcomes, weights and sums | first order, from counted operations; library functions are taken to be right to two units of roundoff | both | [`grid::Point`], `Bulk::tilted`, [`waves`] |
 //! | all of these in powers and their difference | `|H' - H|` is at most what H grows by when all moduli grow by their errors, as H is a polynomial without negative coefficients | both | [`transform::Transform`] |
 //! | rounding of the sum over frequencies | its number of terms times the sum of moduli, and the phases' | both | [`snapshot::Group::at`] |
@@ -69,8 +69,8 @@
 //! makes intervals wide, not wrong.
 //!
 //! # What is needed for an answer
-//! Rates up to 1/2 (`1 + ρ >= 1/2` keeps errors relative), σ from 0.3 to 10⁴, at most 12 laws and delta above
-//! `e^-500`, or `e^-120` for fewer than 1,000 steps. Otherwise there is no answer.
+//! Rates up to 1/2 (`1 + ρ >= 1/2` keeps errors relative), σ from 0.3 to 10⁴, at most 12 laws, tilts up to
+//! 10⁶⁰ and delta above `e^-500`, or `e^-120` for fewer than 1,000 steps. Otherwise there is no answer.
 //!
 //! # References
 //! The inversion is that of the [parent module](super). Sorting a compound sum by its largest term is the

@@ -16,6 +16,8 @@ const MOST_FREQUENCIES: f64 = 3e4;
 const MOST_WORK: f64 = 2e7;
 /// Moments below this are taken to be this large in bounds from above.
 const NEXT_TO_NOTHING: f64 = 1e-200;
+/// No tilt above this is taken: products of four tilts and frequencies would leave the range of f64.
+const LARGEST_TILT: f64 = 1e60;
 /// Transforms need not be known better than this, as the logarithm of a relative error.
 const LOG_FINEST: f64 = -36.0;
 
@@ -94,6 +96,9 @@ impl Parts<'_> {
 
     /// An upper bound on the logarithm of the moment.
     pub(super) fn moment(&self, tilt: f64) -> Option<Moment> {
+        if tilt > LARGEST_TILT {
+            return None;
+        }
         let mut log = 0.5 * tilt * (tilt + 1.0) * self.squared_mu * (1.0 + BLOCK_ERROR);
         let mut size = log;
         let mut jumps = 0.0;
@@ -133,6 +138,9 @@ impl Parts<'_> {
 
     /// Where to integrate under a tilt. Tilts up to about twice `reach` may bound what lies above the window.
     pub(super) fn plan(&self, tilt: f64, reach: f64, aim: Aim) -> Option<Plan<'_>> {
+        if tilt > LARGEST_TILT {
+            return None;
+        }
         let log_moment = self.rough(tilt, self.stride());
         // In units of e^(log moment - c epsilon).
         let log_goal = aim.log_delta + aim.log_share - log_moment + tilt * aim.epsilon;
@@ -335,7 +343,7 @@ impl Plan<'_> {
         let Known { value, error } =
             if self.parts.is_base() { transform.of_small(of_steps) } else { transform.of_jumps(of_steps) };
         let (decay, drift) = (0.5 * t * t * squared_mu, t * (c + 0.5) * squared_mu);
-        let kernel = ((c * c + t * t) * ((c + 1.0) * (c + 1.0) + t * t)).sqrt();
+        let kernel = c.hypot(t) * (c + 1.0).hypot(t);
         let half = if k == 0 { 0.5 } else { 1.0 };
         let scale = half * h / (std::f64::consts::PI * kernel) * (-decay).exp();
         let angle = drift - t.atan2(c) - t.atan2(c + 1.0);
@@ -391,4 +399,126 @@ pub(super) fn minimise(mut f: impl FnMut(f64) -> f64, mut low: f64, mut high: f6
         }
     }
     if fa <= fb { (a, fa) } else { (b, fb) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::grid::{Cut, Outline};
+    use super::*;
+    use crate::fourier::{Direction, Law};
+
+    /// `log |E_0[κ e^(G + (c+it)L)]|` by the obvious sum.
+    fn log_modulus(fine: &Outline, cut: Cut, tilt: f64, t: f64) -> f64 {
+        let mut sum = [0.0; 2];
+        for p in fine.points.iter().filter(|p| p.u < cut.end) {
+            let weight = cut.small(p.u) * fine.spacing * (p.log_density + p.gain + tilt * p.loss).exp();
+            let (sine, cosine) = (t * p.loss).sin_cos();
+            sum = [sum[0] + weight * cosine, sum[1] + weight * sine];
+        }
+        modulus(sum).ln()
+    }
+
+    /// Without jumps the bound on what lies beyond a frequency is the product of bounds for the steps, and
+    /// holds at all higher frequencies. It is also near the truth where that begins to fall: half of it is
+    /// exceeded there.
+    #[test]
+    fn small_losses_are_bounded_beyond_a_frequency() {
+        for (direction, sigma, rate, tilt, odds, count, squared_mu) in [
+            (Direction::Remove, 1.0, 1e-2, 3.0, Some(0.5), 1.0, 0.0),
+            (Direction::Remove, 2.0, 1e-3, 20.0, Some(0.5), 40.0, 0.0),
+            (Direction::Add, 1.0, 1e-3, 30.0, None, 1.0, 0.0),
+            (Direction::Add, 0.5, 1e-2, 3.0, None, 25.0, 1e-6),
+            (Direction::Replace, 1.0, 1e-2, 4.0, Some(0.5), 3.0, 1e-5),
+            (Direction::Replace, 0.7, 1e-5, 2.0, Some(0.1), 300.0, 0.0),
+        ] {
+            let law = Law { direction, sigma, rate };
+            let outline = Outline::new(&law, count, 60.0).expect("an outline");
+            let cut = odds.map_or_else(|| Cut::none(&outline), |odds| Cut::new(&outline, odds));
+            // Phases turn by less than a radian between its points at all frequencies below.
+            let spacing = outline.spacing / 16.0;
+            let index = |k: usize| (outline.points[k].u / spacing) as i64;
+            let fine = Outline::on(&law, count, spacing, index(0), index(outline.points.len() - 1));
+            let parts = Parts { steps: vec![(Bulk::new(&outline, cut), None)], squared_mu };
+            let tilted = vec![(parts.steps[0].0.tilted(tilt), None)];
+            let decays = parts.decays(tilt, &tilted);
+            let log_moment = parts.rough(tilt, 1);
+            let nothing = Moment { tilt, log: 0.0 };
+            let window = Window { width: 1.0, above: nothing, below: nothing };
+            let plan =
+                Plan { parts: &parts, tilt, log_moment, log_share: 0.0, window, last: 0.0, tilted, decays };
+            let log_at =
+                |t: f64| count * log_modulus(&fine, cut, tilt, t) - 0.5 * t * t * squared_mu - plan.logs().1;
+            let frequencies = || (0..400).map(|k| 1e-2 * 1.1f64.powi(k));
+            let begin = frequencies().find(|&t| log_at(t) < -0.02).expect("it falls");
+            let (mut above, mut half_exceeded, mut falls) = (f64::NEG_INFINITY, 0, 0);
+            for k in (0..120).rev() {
+                let t = begin * 1.03f64.powi(k - 20);
+                above = above.max(log_at(t));
+                let bound = plan.log_beyond(t);
+                assert!(above <= bound + 1e-8, "{law:?} {t}: {above} {bound}");
+                half_exceeded += usize::from(above > bound - 2f64.ln());
+                falls += usize::from(bound < -0.02);
+            }
+            assert!(half_exceeded > 20 && falls > 20, "{law:?} {half_exceeded} {falls}");
+        }
+    }
+
+    /// Where the transform hardly falls, all that lies beyond the last frequency has one sign at epsilon = 0,
+    /// and comes near its bound. The truth is the distance of the two laws, in closed form.
+    #[test]
+    fn frequencies_beyond_the_last_are_bounded() {
+        for (sigma, rate) in [(1.0f64, 1e-5), (0.5, 1e-6), (2.0, 1e-4)] {
+            let law = Law { direction: Direction::Add, sigma, rate };
+            let outline = Outline::new(&law, 1.0, 80.0).expect("an outline");
+            let parts =
+                Parts { steps: vec![(Bulk::new(&outline, Cut::none(&outline)), None)], squared_mu: 0.0 };
+            let truth = rate * (1.0 - 2.0 * crate::special::upper_tail(0.5 / sigma));
+            // The steps' losses are about the rate: no frequency below its reciprocal resolves them.
+            let tilt = 0.01 / rate;
+            let aim = Aim { epsilon: 0.0, log_delta: truth.ln(), log_share: -4.0 };
+            let mut plan = parts.plan(tilt, tilt, aim).expect("a plan");
+            plan.last = 0.2 / rate;
+            let group = plan.integrate().expect("an integral");
+            let found = group.at(0.0);
+            let unit = found.log_unit.exp();
+            let off = found.estimate - truth / unit;
+            let name = format!("{law:?} {truth:e}: {off:e} {:e} {unit} {found:?}", group.tail);
+            assert!(found.lower * unit <= truth && truth <= found.upper * unit, "{name}");
+            // With half of it the lower end would be wrong.
+            assert!(0.6 * group.tail < off && 0.5 * group.tail < found.estimate, "{name}");
+        }
+    }
+
+    /// A moment and its derivative that are off by as much as is stated move the sum by no more than what is
+    /// added for it, and in some of the settings by more than half of that.
+    #[test]
+    fn errors_of_the_moment_and_its_derivative_are_covered() {
+        let mut seen = [0, 0];
+        for (sigma, rate, count, tilt, epsilon) in
+            [(1.0, 1e-3, 1e4, 20.0, 0.5), (1.0, 1e-2, 1e3, 8.0, 0.8), (0.6, 1e-3, 1e5, 3.0, 3.0)]
+        {
+            let law = Law { direction: Direction::Add, sigma, rate };
+            let outline = Outline::new(&law, count, 80.0).expect("an outline");
+            let parts =
+                Parts { steps: vec![(Bulk::new(&outline, Cut::none(&outline)), None)], squared_mu: 0.0 };
+            let log_delta = parts.rough(tilt, 1) - tilt * epsilon + log_peak(tilt) - 1.0;
+            let aim = Aim { epsilon, log_delta, log_share: -16.0 };
+            let good =
+                parts.plan(tilt, tilt, aim).expect("a plan").integrate().expect("an integral").at(epsilon);
+            for (slip, slope_slip) in [(1e-3, 0.0), (-1e-3, 0.0), (0.0, 1e-3), (0.0, -1e-3)] {
+                let mut plan = parts.plan(tilt, tilt, aim).expect("a plan");
+                let moment = &mut plan.tilted[0].0;
+                // The slope is that of a loss of the order of 1/tilt.
+                let (slip, slope_slip) = (slip / count, slope_slip / (count * tilt));
+                moment.excess = Rounded { value: moment.excess.value + slip, error: slip.abs() };
+                moment.drift = Rounded { value: moment.drift.value + slope_slip, error: slope_slip.abs() };
+                let bad = plan.integrate().expect("an integral").at(epsilon);
+                let name = format!("{law:?} {slip} {slope_slip} {good:?} {bad:?}");
+                assert!(bad.lower <= good.upper && good.lower <= bad.upper, "{name}");
+                let share = (bad.estimate - good.estimate).abs() / (bad.upper - bad.estimate);
+                seen[usize::from(slip == 0.0)] += usize::from(share > 0.55);
+            }
+        }
+        assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
+    }
 }

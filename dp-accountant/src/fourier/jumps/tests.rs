@@ -4,15 +4,15 @@
 //! Some terms cannot be seen to be missing, because what they bound is far smaller than other terms that are
 //! added besides:
 //!
-//! - what the hard end of a class's lower window adds (`HARD_END_UNITS`, a relative `Φ(-9) = 1.1e-19`), what
-//!   the power series in `waves` leaves out (`2^-13/15!`), and `LEAST` in `transform` (an absolute 1e-30);
+//! - what the hard end of a class's lower window adds (`HARD_END_UNITS`, a relative
+//!   `Φ(-9)/Φ(-2.1) = 6.4e-18`), what the power series in `waves` leaves out (`2^-13/15!`), and `LEAST` in
+//!   `transform` (an absolute 1e-30);
 //! - one of several terms of a triangle inequality that are about equal, where the others cover the whole:
 //!   `lost` and `low` in `Bulk::left_out` (f and `1 + l` agree to second order), `high`, `own`, `shrunk` and
 //!   `edges` there, the three quadrature errors of small losses in `Plan::along`. All of them together are
 //!   seen;
-//! - the quadrature error of a band and the errors of `M_s(c) - 1` and its derivative in `Plan::node`,
-//!   because the grid of a plan is always so fine that they are near roundoff. The numbers themselves are
-//!   checked on coarse grids;
+//! - the quadrature error of a band in `Plan::along`, because the grid of a plan is always so fine that it is
+//!   near roundoff. The number itself is checked on coarse grids;
 //! - the rounding of sums and powers by itself, where the reference is rounded as much.
 
 use super::band::Band;
@@ -27,6 +27,7 @@ use super::*;
 use crate::fourier::{Direction, Law, Patience};
 use crate::lattice::{self, Ends, Pair, Part, Query, Replaced, Subsampled};
 use crate::special::ROUNDOFF;
+use crate::{Accountant, Event, Mechanism, Relation, Sampling};
 use proptest::prelude::*;
 
 const DIRECTIONS: [Direction; 3] = [Direction::Remove, Direction::Add, Direction::Replace];
@@ -602,6 +603,37 @@ fn no_number_is_no_small_number() {
     assert!(found.upper == 0.0 && found.lower == f64::NEG_INFINITY, "{found:?}");
     let snapshot = Snapshot { groups: Vec::new(), bounded: vec![moment], rest: f64::NAN };
     assert_eq!(log_at(&snapshot, 1.0).upper, 0.0);
+}
+
+/// Tilts are about the reciprocal of the rate: their powers must not leave the range of f64 unnoticed.
+#[test]
+fn tiny_rates_have_no_upper_end_below_the_truth() {
+    let mut answered = 0;
+    for k in (20..200).step_by(4) {
+        for (direction, sigma) in [(Direction::Remove, 2.0), (Direction::Replace, 1.0)] {
+            let rate = 10f64.powi(-k);
+            let composition = Composition {
+                directions: vec![vec![(law(direction, sigma, rate), 1_000.0)]],
+                squared_mu: 0.0,
+            };
+            // One step's delta at 0 is the distance of its two laws, `q` times that of normal laws 1 or 2
+            // apart.
+            let distance = if direction == Direction::Replace { 2.0 } else { 1.0 };
+            let one = rate * (1.0 - 2.0 * crate::special::upper_tail(0.5 * distance / sigma));
+            let relation =
+                if direction == Direction::Replace { Relation::ReplaceOne } else { Relation::AddRemove };
+            let event =
+                Event::new(Mechanism::Gaussian { noise_multiplier: sigma }, Sampling::Poisson { rate });
+            let accountant = Accountant::new(relation).compose(event.expect("a valid event"), 1_000);
+            let whole = accountant.delta(0.0).expect("an answer");
+            assert!(one <= whole.upper && whole.lower <= 1_000.0 * one, "{direction:?} {rate} {whole:?}");
+            if let Some(found) = composition.delta_by_jumps(0.0, 1e-3) {
+                assert!(one <= found.upper && found.lower <= 1_000.0 * one, "{direction:?} {rate} {found:?}");
+                answered += 1;
+            }
+        }
+    }
+    assert!(answered > 10, "{answered}");
 }
 
 proptest! {
