@@ -1,4 +1,5 @@
-//! Times epsilon on three settings and one calibration, warm, best of five, and prints JSON for `peers/compare`.
+//! Times epsilon on three settings and one calibration, warm, best of five, and prints JSON for
+//! `peers/compare`.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;

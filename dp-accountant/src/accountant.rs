@@ -4,8 +4,9 @@ use crate::fourier::{LogInterval, Patience};
 use crate::lattice::Query;
 use crate::{Certified, Composition, Error, Event, Relation, Result, gaussian, schemes};
 
-/// The relative width `(upper - lower) / upper` that an accountant aims at for epsilon; below an epsilon of 0.001 it
-/// aims at this share of 0.001. For delta, which falls exponentially in epsilon, it aims at fifty times this.
+/// The relative width `(upper - lower) / upper` that an accountant aims at for epsilon; below an epsilon of
+/// 0.001 it aims at this share of 0.001. For delta, which falls exponentially in epsilon, it aims at fifty
+/// times this.
 pub const DEFAULT_RELATIVE_WIDTH: f64 = 2e-5;
 
 /// How many times wider, relatively, an interval for delta may be than one for epsilon.
@@ -27,14 +28,16 @@ const LOG_WIDTH: f64 = 1e-5;
 /// | with replacement | Gaussian | Gaussian, an interval |
 /// | shuffled, whole epochs | an error | all, an interval without amplification |
 ///
-/// *An interval* is honest where no tight pair of laws is known: the upper end holds for all data sets, the lower end is
-/// attained by some, and the truth lies between. Guarantees ([`PureDp`](crate::Mechanism::PureDp), [`ApproximateDp`](crate::Mechanism::ApproximateDp)) are those under
-/// the relation that is asked about; the lower end is that of the worst mechanism that keeps them. Without replacement
-/// under add/remove the number of records is the larger one of the two data sets; with the smaller one the upper end still holds.
+/// *An interval* is honest where no tight pair of laws is known: the upper end holds for all data sets, the
+/// lower end is attained by some, and the truth lies between. Guarantees
+/// ([`PureDp`](crate::Mechanism::PureDp), [`ApproximateDp`](crate::Mechanism::ApproximateDp)) are those under
+/// the relation that is asked about; the lower end is that of the worst mechanism that keeps them. Without
+/// replacement under add/remove the number of records is the larger one of the two data sets; with the
+/// smaller one the upper end still holds.
 ///
 /// Under add/remove the pairs of outcome laws that dominate all others are, for a Poisson-subsampled sum,
-/// ((1-q) N(0, σ²) + q N(1, σ²), N(0, σ²)) for removing a record and its reverse for adding one. Each direction is composed over all
-/// events, and the larger delta is taken after composition.
+/// ((1-q) N(0, σ²) + q N(1, σ²), N(0, σ²)) for removing a record and its reverse for adding one. Each
+/// direction is composed over all events, and the larger delta is taken after composition.
 ///
 /// # Accuracy
 /// See the [crate documentation](crate).
@@ -53,8 +56,8 @@ const LOG_WIDTH: f64 = 1e-5;
 /// ```
 ///
 /// # References
-/// Zhu, Dong and Wang 2022, "Optimal Accounting of Differential Privacy via Characteristic Function" (dominating pairs
-/// and their composition).
+/// Zhu, Dong and Wang 2022, "Optimal Accounting of Differential Privacy via Characteristic Function"
+/// (dominating pairs and their composition).
 #[derive(Debug, Clone)]
 pub struct Accountant {
     relation: Relation,
@@ -106,8 +109,8 @@ impl Accountant {
     ///
     /// # Errors
     /// [`Error::Delta`] unless `0 < delta < 1`; [`Error::Unsupported`], [`Error::UnsupportedEvent`] or
-    /// [`Error::PartOfEpoch`] for an event without a proven answer; [`Error::NoEpsilon`] where a guarantee fails with a
-    /// probability above delta; [`Error::TooManyEvents`] for thousands of distinct ones.
+    /// [`Error::PartOfEpoch`] for an event without a proven answer; [`Error::NoEpsilon`] where a guarantee
+    /// fails with a probability above delta; [`Error::TooManyEvents`] for thousands of distinct ones.
     pub fn epsilon(&self, delta: f64) -> Result<Certified> {
         if !(delta > 0.0 && delta < 1.0) {
             return Err(Error::Delta { value: delta });
@@ -126,7 +129,8 @@ impl Accountant {
     /// Values below 1e-280 are only bounded from above.
     ///
     /// # Errors
-    /// [`Error::Epsilon`] unless `epsilon` is finite and not negative; otherwise those of [`Self::epsilon`] about events.
+    /// [`Error::Epsilon`] unless `epsilon` is finite and not negative; otherwise those of [`Self::epsilon`]
+    /// about events.
     pub fn delta(&self, epsilon: f64) -> Result<Certified> {
         if !(epsilon >= 0.0 && epsilon.is_finite()) {
             return Err(Error::Epsilon { value: epsilon, bound: "not negative" });

@@ -14,9 +14,11 @@ use crate::{Error, Result};
 pub enum Engine {
     /// An explicit formula, widened by a bound on the rounding of its evaluation.
     ClosedForm,
-    /// Two discretised privacy loss distributions, one dominating and one dominated, composed by Fourier transform.
+    /// Two discretised privacy loss distributions, one dominating and one dominated, composed by Fourier
+    /// transform.
     LossDistribution,
-    /// The profile's Laplace transform, inverted by quadrature along a tilted contour with bounds on all its errors.
+    /// The profile's Laplace transform, inverted by quadrature along a tilted contour with bounds on all its
+    /// errors.
     FourierInversion,
 }
 
@@ -33,8 +35,8 @@ impl fmt::Display for Engine {
 /// An interval that contains the true value: `0 <= lower <= estimate <= upper < infinity`, always.
 ///
 /// # Privacy
-/// `upper` is what may be promised. `lower` shows how little could be gained by a better analysis; `estimate` is the
-/// best guess and guarantees nothing.
+/// `upper` is what may be promised. `lower` shows how little could be gained by a better analysis; `estimate`
+/// is the best guess and guarantees nothing.
 ///
 /// ```
 /// use dp_accountant::{Certified, Engine};
@@ -85,8 +87,8 @@ impl Certified {
     }
 }
 
-/// A non-negative number in six decimals (or in powers of ten, where it is very small or large) that is not below it, so
-/// that a printed upper end still holds.
+/// A non-negative number in six decimals (or in powers of ten, where it is very small or large) that is not
+/// below it, so that a printed upper end still holds.
 ///
 /// ```
 /// assert_eq!(dp_accountant::rounded_up(0.12345425), "0.123455");

@@ -1,10 +1,11 @@
 //! Explicit formulas: the Gaussian mechanism, and one step of the Poisson-subsampled Gaussian mechanism.
 //!
-//! Every function returns an [`Interval`] that contains the true value: the formula's result, widened by a first-order
-//! bound on its rounding with generous constants, in units of [`ROUNDOFF`].
+//! Every function returns an [`Interval`] that contains the true value: the formula's result, widened by a
+//! first-order bound on its rounding with generous constants, in units of [`ROUNDOFF`].
 //!
 //! # References
-//! Balle and Wang 2018, "Improving the Gaussian Mechanism for Differential Privacy", Theorem 8 (the Gaussian profile).
+//! Balle and Wang 2018, "Improving the Gaussian Mechanism for Differential Privacy", Theorem 8 (the Gaussian
+//! profile).
 
 use crate::special::{ROUNDOFF, density, mills_ratio, upper_tail};
 
@@ -36,8 +37,9 @@ impl Interval {
     }
 }
 
-/// `density(z) (R(z) - R(z + gap))`, with R the Mills ratio: the tail above `z` less a likelihood-ratio multiple of the
-/// tail above `z + gap`. Requires `z + gap >= 0`; `slip` bounds the absolute error of `z` and of `z + gap`.
+/// `density(z) (R(z) - R(z + gap))`, with R the Mills ratio: the tail above `z` less a likelihood-ratio
+/// multiple of the tail above `z + gap`. Requires `z + gap >= 0`; `slip` bounds the absolute error of `z` and
+/// of `z + gap`.
 fn difference_of_tails(z: f64, gap: f64, slip: f64) -> Interval {
     if slip.is_nan() || slip >= 1e-3 {
         // The position is not known; only the tail above the lowest possible one remains as a bound.
@@ -70,8 +72,8 @@ fn difference_of_tails(z: f64, gap: f64, slip: f64) -> Interval {
 /// delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
 /// ```
 pub(crate) fn gaussian_delta(mu: f64, relative_error: f64, epsilon: f64) -> Interval {
-    // e^epsilon density(z + mu) = density(z), which removes the exponential and its overflow. The relative error of
-    // the gap mu is part of the slip of both ends.
+    // e^epsilon density(z + mu) = density(z), which removes the exponential and its overflow. The relative
+    // error of the gap mu is part of the slip of both ends.
     let (z, gap, slip) = gaussian_position(mu, relative_error, epsilon);
     difference_of_tails(z, gap, slip)
 }
@@ -82,7 +84,8 @@ pub(crate) fn gaussian_position(mu: f64, relative_error: f64, epsilon: f64) -> (
     (ratio - 0.5 * mu, mu, (2.0 * ROUNDOFF + relative_error) * (ratio + 0.5 * mu))
 }
 
-/// delta(epsilon) of one Poisson-subsampled step under add/remove, the larger of its two directions (removal).
+/// delta(epsilon) of one Poisson-subsampled step under add/remove, the larger of its two directions
+/// (removal).
 ///
 /// With x the outcome whose loss is epsilon, t = (x - 1/2)/sigma², q e^t = e^epsilon - 1 + q:
 ///
@@ -91,10 +94,11 @@ pub(crate) fn gaussian_position(mu: f64, relative_error: f64, epsilon: f64) -> (
 ///       = q density((x - 1)/sigma) (R((x - 1)/sigma) - R(x/sigma))
 /// ```
 ///
-/// Adding a record costs no more. With alpha = e^epsilon and H the hockey-stick divergence of N(0, σ²) and N(1, σ²),
-/// which is symmetric in them, removal costs q H(alpha') with alpha' = (alpha - 1 + q)/q. Addition costs nothing if
-/// alpha (1-q) >= 1, and otherwise (1 - alpha (1-q)) H(beta) with beta = alpha q / (1 - alpha (1-q)). Its factor is at
-/// most q; and beta >= alpha', because (q + x)(q - x (1-q)) = (1 + x) q² - x² (1-q) for x = alpha - 1. H decreases.
+/// Adding a record costs no more. With alpha = e^epsilon and H the hockey-stick divergence of N(0, σ²) and
+/// N(1, σ²), which is symmetric in them, removal costs q H(alpha') with alpha' = (alpha - 1 + q)/q. Addition
+/// costs nothing if alpha (1-q) >= 1, and otherwise (1 - alpha (1-q)) H(beta) with beta = alpha q / (1 -
+/// alpha (1-q)). Its factor is at most q; and beta >= alpha', because (q + x)(q - x (1-q)) = (1 + x) q² - x²
+/// (1-q) for x = alpha - 1. H decreases.
 pub(crate) fn subsampled_step_delta(noise_multiplier: f64, rate: f64, epsilon: f64) -> Interval {
     let (near, gap, slip) = subsampled_step_position(noise_multiplier, rate, epsilon);
     let unscaled = difference_of_tails(near, gap, slip);
@@ -121,8 +125,8 @@ pub(crate) fn subsampled_step_position(noise_multiplier: f64, rate: f64, epsilon
 
 /// epsilon(delta) from a function that encloses delta(epsilon).
 ///
-/// The upper end is a point where even the upper end of delta does not exceed the target, the lower end one where even
-/// the lower end does; both are evaluated, so no monotonicity of the rounded curve is assumed.
+/// The upper end is a point where even the upper end of delta does not exceed the target, the lower end one
+/// where even the lower end does; both are evaluated, so no monotonicity of the rounded curve is assumed.
 pub(crate) fn invert(curve: impl Fn(f64) -> Interval, delta: f64) -> Interval {
     let upper = if curve(0.0).upper <= delta { 0.0 } else { last_where(|e| curve(e).upper > delta).1 };
     let lower = if curve(0.0).lower <= delta { 0.0 } else { last_where(|e| curve(e).lower > delta).0 };
@@ -136,7 +140,8 @@ fn last_where(holds: impl Fn(f64) -> bool) -> (f64, f64) {
         inside = outside;
         outside *= 4.0;
     }
-    // Halving the gap 200 times resolves any value above 1e-60; the loop usually ends earlier, at adjacent numbers.
+    // Halving the gap 200 times resolves any value above 1e-60; the loop usually ends earlier, at adjacent
+    // numbers.
     for _ in 0..200 {
         let middle = 0.5 * (inside + outside);
         if !(middle > inside && middle < outside) {

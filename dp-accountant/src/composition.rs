@@ -8,8 +8,8 @@ use crate::Event;
 /// A multiset of events, in which order plays no role.
 ///
 /// # Privacy
-/// Events compose adaptively: each may depend on the outcomes of those before it, as long as its parameters are
-/// the ones listed.
+/// Events compose adaptively: each may depend on the outcomes of those before it, as long as its parameters
+/// are the ones listed.
 ///
 /// ```
 /// use dp_accountant::{Composition, Event, Mechanism, Sampling};
@@ -54,7 +54,8 @@ impl Composition {
         if count == 0 {
             return;
         }
-        // An equal event joins its line unless the count would overflow; a second line then keeps the sum exact.
+        // An equal event joins its line unless the count would overflow; a second line then keeps the sum
+        // exact.
         let line = self.entries.iter_mut().find(|e| e.event == event && e.count.checked_add(count).is_some());
         match line {
             Some(entry) => entry.count += count,

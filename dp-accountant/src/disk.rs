@@ -39,7 +39,8 @@ fn kind(found: &Metadata) -> &'static str {
     if found.is_dir() { "a folder" } else { "something special" }
 }
 
-/// Whether an open file is still the one at this place, or has been moved, removed or replaced since it was opened.
+/// Whether an open file is still the one at this place, or has been moved, removed or replaced since it was
+/// opened.
 pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let there = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -51,7 +52,8 @@ pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
         let open = file.metadata()?;
         Ok((open.dev(), open.ino()) == (there.dev(), there.ino()))
     }
-    // Elsewhere an open file can be neither replaced nor removed, and the standard library gives files no identity.
+    // Elsewhere an open file can be neither replaced nor removed, and the standard library gives files no
+    // identity.
     #[cfg(not(unix))]
     {
         let _ = (file, there);

@@ -1,4 +1,5 @@
-//! Which engine answers: Fourier inversion where it applies and proves enough, discretised loss distributions for the rest.
+//! Which engine answers: Fourier inversion where it applies and proves enough, discretised loss distributions
+//! for the rest.
 
 use crate::accountant::DELTA_WIDTH_FACTOR;
 use crate::closed_form::Interval;
@@ -38,8 +39,8 @@ impl Proven {
 
 /// The answer to a query about pairs, given what closed forms know of it.
 ///
-/// Inversion is asked first, because it is fast. Only where its interval is wider than wanted are the closed forms evaluated and
-/// loss distributions made.
+/// Inversion is asked first, because it is fast. Only where its interval is wider than wanted are the closed
+/// forms evaluated and loss distributions made.
 pub(crate) fn answer(
     parts: &[Part],
     query: Query,
@@ -54,14 +55,16 @@ pub(crate) fn answer(
     let profile = profile(parts);
     let narrow = |found: &Proven| {
         let Interval { lower, upper } = found.interval;
-        // However wide an interval may be: an epsilon without an end and a delta without a beginning say nothing.
+        // However wide an interval may be: an epsilon without an end and a delta without a beginning say
+        // nothing.
         let (scale, says_something) = match query {
             Query::Epsilon { .. } => (upper.max(lattice::SMALLEST_SCALE), upper < f64::MAX),
             Query::Delta { .. } => (upper, lower > 0.0),
         };
         says_something && upper - lower <= goal * scale
     };
-    // First one contour for all losses, then one for each order of magnitude of the largest (no patience), then the first again.
+    // First one contour for all losses, then one for each order of magnitude of the largest (no patience),
+    // then the first again.
     let attempts = [Some(Patience::Little), None, Some(Patience::Much)];
     let log_delta = match query {
         Query::Epsilon { delta } => delta.ln(),
@@ -89,7 +92,7 @@ pub(crate) fn answer(
     let known = known();
     let mut found = inverted.map_or(known, |inverted| known.intersect(inverted));
     if !narrow(&found) {
-        // It refines by how far it has come itself, and so is not told of what inversion found.
+        // It refines by how far it has come itself, and so does not use what inversion found.
         let interval = lattice::solve(parts, query, known.interval, relative_width, wanted);
         found = found.intersect(Proven::new(interval, Engine::LossDistribution));
     }
@@ -128,7 +131,8 @@ pub(crate) fn profile(parts: &[Part]) -> Option<fourier::Composition> {
 mod tests {
     use crate::{Accountant, Event, Mechanism, Relation, Sampling};
 
-    /// An interval of any width may be asked for. Inversion proves nothing here but "below infinity", and must not be the answer.
+    /// An interval of any width may be asked for. Inversion proves nothing here but "below infinity", and
+    /// must not be the answer.
     #[test]
     fn the_widest_interval_that_is_asked_for_still_says_something() {
         for (noise_multiplier, rate, count, delta) in [

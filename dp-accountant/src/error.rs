@@ -314,7 +314,8 @@ pub enum Error {
         /// What is there.
         reason: String,
     },
-    /// An output file could not be written. A former file is as it was, unless only its folder could not be brought to the disk.
+    /// An output file could not be written. A former file is as it was, unless only its folder could not be
+    /// brought to the disk.
     #[error("{path}: cannot be written: {reason}")]
     Unwritable {
         /// The path.

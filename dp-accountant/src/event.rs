@@ -6,12 +6,12 @@ use std::fmt;
 
 use crate::{Error, Result};
 
-/// Which two data sets count as neighbours. There is no default: the same run costs about twice as much under one as
-/// under the other.
+/// Which two data sets count as neighbours. There is no default: the same run costs about twice as much under
+/// one as under the other.
 ///
 /// # Privacy
-/// Contributions have norm at most the clip norm, so a sum changes by at most once the clip norm when a record is
-/// added or removed, and by at most twice the clip norm when a record is replaced.
+/// Contributions have norm at most the clip norm, so a sum changes by at most once the clip norm when a
+/// record is added or removed, and by at most twice the clip norm when a record is replaced.
 ///
 /// ```
 /// assert_eq!(dp_accountant::Relation::AddRemove.to_string(), "add/remove");
@@ -64,7 +64,8 @@ pub enum Sampling {
         /// Records in the data set, at least `batch`.
         records: u64,
     },
-    /// `batch` independent uniform draws out of `records` records; a record may be drawn, and counts, several times.
+    /// `batch` independent uniform draws out of `records` records; a record may be drawn, and counts, several
+    /// times.
     WithReplacement {
         /// Draws in a batch, at least 1.
         batch: u64,
@@ -75,9 +76,9 @@ pub enum Sampling {
     /// ⌈records / batch⌉ of them, the last one holding the rest.
     ///
     /// # Privacy
-    /// Only whole epochs are accounted: the count of such an event is a multiple of the batches in an epoch, all of
-    /// whose steps use the same mechanism. A run that stops early is rounded up. Where an incomplete last batch is
-    /// left out, `records` is the number of records that an epoch does visit.
+    /// Only whole epochs are accounted: the count of such an event is a multiple of the batches in an epoch,
+    /// all of whose steps use the same mechanism. A run that stops early is rounded up. Where an incomplete
+    /// last batch is left out, `records` is the number of records that an epoch does visit.
     Shuffle {
         /// Records in a batch, at least 1.
         batch: u64,
@@ -116,13 +117,14 @@ pub enum Mechanism {
         /// Standard deviation of the noise over the clip norm.
         noise_multiplier: f64,
     },
-    /// A sum of vectors, each of 1-norm at most C, plus Laplace noise of scale `scale` · C in every coordinate.
+    /// A sum of vectors, each of 1-norm at most C, plus Laplace noise of scale `scale` · C in every
+    /// coordinate.
     Laplace {
         /// Scale of the noise over the bound on a record's 1-norm.
         scale: f64,
     },
-    /// A sum of integers, each between -`sensitivity` and `sensitivity`, plus discrete normal noise: the integer x
-    /// with a probability proportional to exp(-x² / 2 sigma²).
+    /// A sum of integers, each between -`sensitivity` and `sensitivity`, plus discrete normal noise: the
+    /// integer x with a probability proportional to exp(-x² / 2 sigma²).
     DiscreteGaussian {
         /// The noise's parameter sigma, close to its standard deviation.
         sigma: f64,
@@ -200,8 +202,8 @@ impl Event {
     /// The event of running `mechanism` once on what `sampling` chose.
     ///
     /// # Errors
-    /// [`Error::NoiseMultiplier`], [`Error::SamplingRate`], [`Error::Batch`] or [`Error::Parameter`] when a parameter is
-    /// out of range.
+    /// [`Error::NoiseMultiplier`], [`Error::SamplingRate`], [`Error::Batch`] or [`Error::Parameter`] when a
+    /// parameter is out of range.
     pub fn new(mechanism: Mechanism, sampling: Sampling) -> Result<Self> {
         match mechanism {
             Mechanism::Gaussian { noise_multiplier: value } => {
@@ -282,8 +284,9 @@ mod stored {
     use crate::{Error, Result};
     use serde::{Deserialize, Serialize};
 
-    /// The newest format version, and the oldest that is read. Version 1 knew the Gaussian mechanism and three sampling
-    /// schemes; what it could say is still written as version 1, so that older readers understand it.
+    /// The newest format version, and the oldest that is read. Version 1 knew the Gaussian mechanism and
+    /// three sampling schemes; what it could say is still written as version 1, so that older readers
+    /// understand it.
     const EVENT_VERSION: u32 = 2;
     const OLDEST_EVENT_VERSION: u32 = 1;
 

@@ -1,4 +1,5 @@
-//! Gaussian steps with and without Poisson sampling: closed forms where they are exact, and what the engines take elsewhere.
+//! Gaussian steps with and without Poisson sampling: closed forms where they are exact, and what the engines
+//! take elsewhere.
 
 use crate::closed_form::{Interval, gaussian_delta, invert, subsampled_step_delta};
 use crate::engines::{self, Proven};
@@ -83,16 +84,17 @@ impl Run {
         }
     }
 
-    /// Whether all counts are exact as floating-point numbers, which the loss distribution takes for granted.
+    /// Whether all counts are exact as floating-point numbers, which the loss distribution needs.
     fn has_exact_counts(&self) -> bool {
         self.subsampled.iter().all(|step| step.count <= (1u64 << 53) as f64)
     }
 
     /// An interval for delta from closed forms: exact if [`Self::is_exact`], otherwise true but wide.
     ///
-    /// From below: a run is at least as revealing as its Gaussian block, and as any single step of it. From above: it
-    /// is at most as revealing as without sampling (sampling is a mixture with a pair that reveals nothing, and the
-    /// divergence is convex), and delta never exceeds the sum over steps of the total variation distance.
+    /// From below: a run is at least as revealing as its Gaussian block, and as any single step of it. From
+    /// above: it is at most as revealing as without sampling (sampling is a mixture with a pair that reveals
+    /// nothing, and the divergence is convex), and delta never exceeds the sum over steps of the total
+    /// variation distance.
     fn enclose_delta(&self, epsilon: f64) -> Interval {
         let gaussian = |squared_mu: f64| match squared_mu {
             0.0 => Interval::ZERO,

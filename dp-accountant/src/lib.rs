@@ -1,9 +1,10 @@
 //! How much privacy a sequence of randomised mechanisms costs, as certified intervals.
 //!
-//! A training run is a [`Composition`]: a multiset of [`Event`]s, each one use of a noisy [`Mechanism`] on records
-//! chosen by a [`Sampling`] scheme. An [`Accountant`] for a neighbouring [`Relation`] turns it into `epsilon(delta)` or
-//! `delta(epsilon)`. Every answer is a [`Certified`] interval: the truth lies between `lower` and `upper`, and rounding
-//! of the arithmetic is part of the interval. The upper end is the guarantee.
+//! A training run is a [`Composition`]: a multiset of [`Event`]s, each one use of a noisy [`Mechanism`] on
+//! records chosen by a [`Sampling`] scheme. An [`Accountant`] for a neighbouring [`Relation`] turns it into
+//! `epsilon(delta)` or `delta(epsilon)`. Every answer is a [`Certified`] interval: the truth lies between
+//! `lower` and `upper`, and rounding of the arithmetic is part of the interval. The upper end is the
+//! guarantee.
 //!
 //! ```
 //! use dp_accountant::{Accountant, Event, Mechanism, Relation, Sampling};
@@ -18,19 +19,21 @@
 //! ```
 //!
 //! # Privacy
-//! The noise multiplier is the standard deviation of the noise over the clip norm, in the Euclidean norm. Nothing has a
-//! default that could make a claim wrong: the relation and the sampling scheme are always named by the caller, and a
-//! pair of them without a proven answer is an error instead of an approximation. Distributions are treated as exact
-//! normal laws; floating-point noise generation is not modelled.
+//! The noise multiplier is the standard deviation of the noise over the clip norm, in the Euclidean norm.
+//! Nothing has a default that could make a claim wrong: the relation and the sampling scheme are always named
+//! by the caller, and a pair of them without a proven answer is an error instead of an approximation.
+//! Distributions are treated as exact normal laws; floating-point noise generation is not modelled.
 //!
 //! # Accuracy
-//! Without subsampling and for a single step the answer is a closed form good to about twelve digits. For normal noise on Poisson
-//! samples the Laplace transform of delta is inverted along a tilted contour with bounds on every error
-//! ([`Engine::FourierInversion`]): some 0.1 ms and mostly seven digits. Where single steps
-//! rarely lose very much (tiny sampling rates), outcomes are sorted by their largest step first, which takes a few milliseconds. Everything else, and what inversion does not prove to
-//! [`DEFAULT_RELATIVE_WIDTH`], is discretised twice, once so that it dominates the truth and once so that it is dominated, composed by
-//! a tilted Fourier transform ([`Engine::LossDistribution`]), and refined until it is as narrow, or as narrow as the size limits
-//! of the transform allow. An answer says which engine proved which of its ends.
+//! Without subsampling and for a single step the answer is a closed form good to about twelve digits. For
+//! normal noise on Poisson samples the Laplace transform of delta is inverted along a tilted contour with
+//! bounds on every error ([`Engine::FourierInversion`]): some 0.1 ms and mostly seven digits. Where single
+//! steps rarely lose very much (tiny sampling rates), outcomes are sorted by their largest step first, which
+//! takes a few milliseconds. Everything else, and what inversion does not prove to
+//! [`DEFAULT_RELATIVE_WIDTH`], is discretised twice, once so that it dominates the truth and once so that it
+//! is dominated, composed by a tilted Fourier transform ([`Engine::LossDistribution`]), and refined until it
+//! is as narrow, or as narrow as the size limits of the transform allow. An answer says which engine proved
+//! which of its ends.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

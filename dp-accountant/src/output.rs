@@ -1,7 +1,9 @@
-//! Output files that appear whole or not at all, and that never take the place of a ledger. Needs the feature `output`.
+//! Output files that appear whole or not at all, and that never take the place of a ledger. Needs the feature
+//! `output`.
 //!
 //! A program that keeps a `FileLedger` and also writes results must not be able to replace the one by the
-//! other: with the ledger goes the knowledge of what has been spent. So the writer of output files stands beside the ledger.
+//! other: with the ledger goes the knowledge of what has been spent. So the writer of output files stands
+//! beside the ledger.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -12,17 +14,20 @@ use crate::disk::{folder_of, is_at, not_plain};
 use crate::ledger::TITLE;
 use crate::{Error, Result};
 
-/// Writes `contents` to `path` so that other programs see the former file or the whole new one, and never a part.
+/// Writes `contents` to `path` so that other programs see the former file or the whole new one, and never a
+/// part.
 ///
-/// A temporary file in the same folder is written, brought to the disk (`fsync`) and renamed; then the folder is brought to the
-/// disk. If anything fails before the rename, the former file keeps its contents and the temporary file is removed. (A process
-/// that is killed in between leaves a file named `.dp-output-….tmp`, which may be deleted.) A symbolic link to a plain
-/// file is followed and stays a link, and the permissions of a file that is replaced are kept.
+/// A temporary file in the same folder is written, brought to the disk (`fsync`) and renamed; then the folder
+/// is brought to the disk. If anything fails before the rename, the former file keeps its contents and the
+/// temporary file is removed. (A process that is killed in between leaves a file named `.dp-output-….tmp`,
+/// which may be deleted.) A symbolic link to a plain file is followed and stays a link, and the permissions
+/// of a file that is replaced are kept.
 ///
 /// # Errors
 /// [`Error::NotReplaceable`] if the path is no name of a file, or if it leads to
 /// - a folder, a FIFO, a socket or a device;
-/// - a ledger, in any version of the format, also a damaged one, as long as its first words or one of its first lines are left;
+/// - a ledger, in any version of the format, also a damaged one, as long as its first words or one of its
+///   first lines are left;
 /// - a file that another process has locked, as an open ledger is;
 /// - a file that is read-only, or that cannot be read, so that it might be a ledger;
 /// - nothing, through a symbolic link.
@@ -137,8 +142,9 @@ impl Place {
 
     /// Brings a temporary file to the disk and gives it its name.
     fn fill(&self, mut temporary: Temporary) -> io::Result<()> {
-        // The handle is opened first, so that the one step that cannot be taken back comes last. A folder that may be
-        // searched and not listed cannot be opened; then the name reaches the disk when the operating system likes.
+        // The handle is opened first, so that the one step that cannot be taken back comes last. A folder
+        // that may be searched and not listed cannot be opened; then the name reaches the disk when the
+        // operating system likes.
         let folder = if cfg!(unix) { File::open(folder_of(&self.target)).ok() } else { None };
         match &self.former {
             Some(former) => {
@@ -153,7 +159,8 @@ impl Place {
             }
             None => {
                 temporary.file.sync_all()?;
-                // A second name replaces nothing, unlike a rename. The first one goes when the temporary file is dropped.
+                // A second name replaces nothing, unlike a rename. The first one goes when the temporary file
+                // is dropped.
                 match fs::hard_link(&temporary.path, &self.target) {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
                     Err(_) if self.target.symlink_metadata().is_ok() => {
@@ -181,8 +188,9 @@ impl Place {
     }
 }
 
-/// Whether a file begins as a ledger does in any version of the format, holds nothing but the beginning of such a beginning (a
-/// creation that was interrupted), or has a line near its start that is sealed as the lines of ledgers are.
+/// Whether a file begins as a ledger does in any version of the format, holds nothing but the beginning of
+/// such a beginning (a creation that was interrupted), or has a line near its start that is sealed as the
+/// lines of ledgers are.
 fn is_ledger(file: &mut File) -> io::Result<bool> {
     const LOOKED_AT: u64 = 1 << 16;
     let mut start = Vec::new();
@@ -219,8 +227,8 @@ impl Temporary {
             use std::os::unix::fs::OpenOptionsExt;
             options.mode(0o600);
         }
-        // The process and a counter make the name new among running processes. A file left by a process that was killed may
-        // still have it, so a few names are tried; `create_new` never opens what is there.
+        // The process and a counter make the name new among running processes. A file left by a process that
+        // was killed may still have it, so a few names are tried; `create_new` never opens what is there.
         let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
         for _ in 0..100 {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);

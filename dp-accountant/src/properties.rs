@@ -1,4 +1,5 @@
-//! Properties that must hold for all parameters, stated so that the width of an interval cannot make them fail.
+//! Properties that must hold for all parameters, stated so that the width of an interval cannot make them
+//! fail.
 
 use proptest::prelude::*;
 
@@ -82,8 +83,8 @@ proptest! {
     #[test]
     fn epsilon_and_delta_are_inverse(composition in strategies::composition(), given in strategies::delta()) {
         let answer = epsilon(&composition, given);
-        // At the upper end of epsilon delta is no more than given, and below the lower end no less. The factors cover
-        // the rounding of the arguments themselves.
+        // At the upper end of epsilon delta is no more than given, and below the lower end no less. The
+        // factors cover the rounding of the arguments themselves.
         prop_assert!(delta(&composition, answer.upper * (1.0 + 1e-12)).lower <= given * (1.0 + 1e-9));
         if answer.lower > 0.0 {
             prop_assert!(delta(&composition, answer.lower * (1.0 - 1e-12)).upper >= given * (1.0 - 1e-9));

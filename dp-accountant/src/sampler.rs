@@ -17,8 +17,9 @@ use dp_sampler::Scheme;
 /// ```
 ///
 /// # Errors
-/// [`Error::UnsupportedScheme`] where there is no such sampling of single releases: balls in bins are accounted by whole epochs, each of
-/// which is one release without sampling, and a scheme of a later version is not known.
+/// [`Error::UnsupportedScheme`] where there is no such sampling of single releases: balls in bins are
+/// accounted by whole epochs, each of which is one release without sampling, and a scheme of a later version
+/// is not known.
 impl TryFrom<&Scheme> for Sampling {
     type Error = Error;
 

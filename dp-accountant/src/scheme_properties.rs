@@ -125,7 +125,8 @@ proptest! {
 
 #[test]
 fn directions_are_compared_after_composition() {
-    // Each run's larger direction is the other one's smaller at this delta, if they were mixed the sum would be larger.
+    // Each run's larger direction is the other one's smaller at this delta, if they were mixed the sum would
+    // be larger.
     let event = |mechanism| Event::new(mechanism, Sampling::Poisson { rate: 0.3 }).expect("valid");
     let mut both = Composition::single(event(Mechanism::Laplace { scale: 0.7 }), 3);
     both.push(event(Mechanism::PureDp { epsilon: 1.0 }), 2);

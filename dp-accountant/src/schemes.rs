@@ -1,13 +1,16 @@
-//! Which pairs of laws bound an event from above and from below, for every mechanism, sampling scheme and relation.
+//! Which pairs of laws bound an event from above and from below, for every mechanism, sampling scheme and
+//! relation.
 //!
-//! Where one pair does both, it is tight: some mechanism and data sets attain it. Elsewhere the pair from below belongs to
-//! concrete data sets. `lattice::Pair` holds the proofs about single steps; shuffled epochs are these:
+//! Where one pair does both, it is tight: some mechanism and data sets attain it. Elsewhere the pair from
+//! below belongs to concrete data sets. `lattice::Pair` holds the proofs about single steps; shuffled epochs
+//! are these:
 //!
-//! *Shuffled, replace-one.* The order does not depend on the data, the record is in one batch of an epoch, and the others
-//! are as before: an epoch reveals no more than one use of the mechanism on a batch with the record, wherever
-//! it is. From below: the adversary looks at one batch of an epoch, which holds the record with probability batch/records, or, with normal
-//! noise, only at the sum of all n batches, where the noise is √n times as large. Under add/remove an inserted record
-//! moves others between batches, and no bound is known here that is better than replacing all of them.
+//! *Shuffled, replace-one.* The order does not depend on the data, the record is in one batch of an epoch,
+//! and the others are as before: an epoch reveals no more than one use of the mechanism on a batch with the
+//! record, wherever it is. From below: the adversary looks at one batch of an epoch, which holds the record
+//! with probability batch/records, or, with normal noise, only at the sum of all n batches, where the noise
+//! is √n times as large. Under add/remove an inserted record moves others between batches, and no bound is
+//! known here that is better than replacing all of them.
 
 use std::sync::Arc;
 
@@ -28,7 +31,8 @@ pub(crate) struct Run {
     upper: Vec<Part>,
     /// Concrete runs whose largest cost bounds the composition's from below; empty where `upper` is attained.
     lower: Vec<Vec<Part>>,
-    /// Without any sampling: Σ (sensitivity/σ)²/2 of normal noise, continuous or discrete, and what guarantees promise.
+    /// Without any sampling: Σ (sensitivity/σ)²/2 of normal noise, continuous or discrete, and what
+    /// guarantees promise.
     concentrated: f64,
     pure: f64,
     failing: f64,
@@ -40,7 +44,8 @@ pub(crate) struct Run {
 /// What bounds one event.
 struct Bounds {
     upper: Pair,
-    /// How the event can be attacked, where `upper` is not attained: by one release, and by sums over releases.
+    /// How the event can be attacked, where `upper` is not attained: by one release, and by sums over
+    /// releases.
     lower: Option<[Pair; 2]>,
     /// How many times the pairs occur.
     count: u64,
@@ -142,7 +147,8 @@ impl Run {
     /// An epsilon that suffices: zero-concentrated privacy, then plain addition.
     ///
     /// # References
-    /// Bun and Steinke 2016, Proposition 1.3; Canonne, Kamath and Steinke 2020, Theorem 4 (the discrete normal law).
+    /// Bun and Steinke 2016, Proposition 1.3; Canonne, Kamath and Steinke 2020, Theorem 4 (the discrete
+    /// normal law).
     fn crude_epsilon(&self, delta: f64) -> f64 {
         let left = delta - self.failing * (1.0 + 1e-9);
         if left <= 0.0 {
@@ -214,8 +220,8 @@ impl Run {
     }
 }
 
-/// The pair of a mechanism that sees the record with probability `rate`; `replaced` asks for the pair of two records instead
-/// of one and none.
+/// The pair of a mechanism that sees the record with probability `rate`; `replaced` asks for the pair of two
+/// records instead of one and none.
 fn pair(mechanism: Mechanism, rate: f64, replaced: bool) -> std::result::Result<Pair, &'static str> {
     let shift = if replaced { 2.0 } else { 1.0 };
     Ok(match mechanism {
@@ -333,7 +339,8 @@ struct Multiplicity {
 }
 
 impl Multiplicity {
-    /// `None` where a record is drawn so often that no batch misses it, as far as numbers of this size can tell.
+    /// `None` where a record is drawn so often that no batch misses it, as far as numbers of this size can
+    /// tell.
     fn new(batch: u64, records: u64, steps: u64) -> Option<Self> {
         let (draws, odds) = (batch as f64, 1.0 / (records as f64 - 1.0));
         let log_none = draws * (-1.0 / records as f64).ln_1p();

@@ -17,9 +17,9 @@ pub(crate) fn upper_tail(z: f64) -> f64 {
 /// The ratio of the upper tail to the density at `z >= 0`, without underflow.
 ///
 /// # Accuracy
-/// Relative error at most 80 units of roundoff. Below 5, `erfc` and `exp(z²/2)` contribute z² units each. From 5 on a
-/// continued fraction of positive terms is cut after 24 levels; its error there is of the order exp(-2z√48), below
-/// 1e-29.
+/// Relative error at most 80 units of roundoff. Below 5, `erfc` and `exp(z²/2)` contribute z² units each.
+/// From 5 on a continued fraction of positive terms is cut after 24 levels; its error there is of the order
+/// exp(-2z√48), below 1e-29.
 pub(crate) fn mills_ratio(z: f64) -> f64 {
     const SQRT_HALF_PI: f64 = 1.253_314_137_315_500_3;
     if z < 5.0 {
@@ -34,8 +34,8 @@ pub(crate) fn mills_ratio(z: f64) -> f64 {
 
 /// The `z` above which a standard normal law has about the mass `tail`, at least 6 and at most 36.
 ///
-/// The ends keep quadrature meaningful (6) and densities far from the subnormal range (36). Whatever is returned is
-/// a valid place to truncate: the mass beyond it is always computed and charged.
+/// The ends keep quadrature meaningful (6) and densities far from the subnormal range (36). Whatever is
+/// returned is a valid place to truncate: the mass beyond it is always computed and charged.
 pub(crate) fn truncation_point(tail: f64) -> f64 {
     let crude = (-2.0 * tail.max(1e-300).ln()).max(0.0).sqrt();
     crude.clamp(6.0, 36.0)
@@ -47,7 +47,8 @@ mod tests {
 
     #[test]
     fn mills_ratio_is_continuous_where_its_formulas_meet() {
-        // Between 5 - 1e-9 and 5 the ratio changes by less than 1e-10; the formulas must agree to their 80 units.
+        // Between 5 - 1e-9 and 5 the ratio changes by less than 1e-10; the formulas must agree to their 80
+        // units.
         let (below, above) = (mills_ratio(5.0 - 1e-12), mills_ratio(5.0));
         assert!((below / above - 1.0).abs() < 80.0 * ROUNDOFF + 1e-12, "{below} {above}");
         // The continued fraction in 40-digit decimal arithmetic, and sqrt(pi/2) at 0.

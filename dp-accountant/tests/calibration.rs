@@ -136,8 +136,8 @@ fn the_largest_number_of_steps_is_found() {
         assert!(found.epsilon.upper <= epsilon, "{found:?}");
         assert!(cost(found.steps + 1).upper > epsilon, "{found:?}");
     }
-    // Without sampling the number is known: mu = sqrt(T)/50 at epsilon 1, delta 1e-5 may be 0.268051 (Balle and Wang 2018,
-    // solved in 30 digits), so that T = 179 of 179.6.
+    // Without sampling the number is known: mu = sqrt(T)/50 at epsilon 1, delta 1e-5 may be 0.268051 (Balle
+    // and Wang 2018, solved in 30 digits), so that T = 179 of 179.6.
     let gaussian = Event::new(Mechanism::Gaussian { noise_multiplier: 50.0 }, Sampling::None).expect("valid");
     let found = calibrate_steps(&budget(1.0, 1e-5), |steps| Ok(Composition::single(gaussian, steps)));
     assert_eq!(found.expect("reachable").steps, 179);

@@ -127,8 +127,9 @@ const MECHANISMS: [&str; 6] = [
 const SAMPLINGS: [&str; 5] =
     ["none", "poisson:0.0137", "fixed:10/1000", "with-replacement:10/1000", "shuffle:250/1000"];
 
-/// For every mechanism under every sampling scheme and relation that has an answer: the answer, given back as a file and through a
-/// pipe, and as an event tree of dp_accounting where there is one, costs the same to the last bit.
+/// For every mechanism under every sampling scheme and relation that has an answer: the answer, given back as
+/// a file and through a pipe, and as an event tree of dp_accounting where there is one, costs the same to the
+/// last bit.
 #[test]
 fn every_kind_of_event_can_be_read_back() {
     let folder = Folder::new();
@@ -164,7 +165,8 @@ fn every_kind_of_event_can_be_read_back() {
                 if interop::dp_event::from_json(&tree).expect("readable") == events {
                     assert_eq!(again, answer, "{line}");
                 } else {
-                    // Randomised response is stated by another parameter there, and rounded to the less private side.
+                    // Randomised response is stated by another parameter there, and rounded to the less
+                    // private side.
                     assert!(mechanism.starts_with("randomized"), "{line}");
                     let (new, old) =
                         (number(&again["epsilon"]["upper"]), number(&answer["epsilon"]["upper"]));

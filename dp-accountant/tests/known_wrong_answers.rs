@@ -1,8 +1,8 @@
-//! Settings on which published tools or programs answered wrongly: the certified interval contains the truth, and
-//! not their answer.
+//! Settings on which published tools or programs answered wrongly: the certified interval contains the truth,
+//! and not their answer.
 //!
-//! Truths come from Fourier inversion in extended precision that agrees with closed forms to twelve digits, or,
-//! where only a few digits are given, are known to half a unit of the last.
+//! Truths come from Fourier inversion in extended precision that agrees with closed forms to twelve digits,
+//! or, where only a few digits are given, are known to half a unit of the last.
 
 use dp_accountant::{Accountant, Certified, Event, Mechanism, Relation, Sampling};
 
@@ -15,7 +15,8 @@ fn poisson(noise_multiplier: f64, rate: f64, steps: u64) -> Accountant {
     accountant(Relation::AddRemove, noise_multiplier, Sampling::Poisson { rate }, steps)
 }
 
-/// The interval holds the truth, excludes the published answer, and is narrow enough for both to mean something.
+/// The interval holds the truth, excludes the published answer, and is narrow enough for both to mean
+/// something.
 #[track_caller]
 fn assert_right(answer: Certified, truth: f64, known_to: f64, published: f64) {
     assert!(answer.lower <= truth + known_to && truth - known_to <= answer.upper, "{answer:?} {truth}");
@@ -75,8 +76,8 @@ fn pessimistic_delta_of_dp_accounting_falls_below_the_truth() {
 #[test]
 fn dp_accounting_is_a_third_too_large_at_much_noise_and_small_delta() {
     let answer = poisson(20.0, 0.001, 100_000).epsilon(1e-10).expect("an answer");
-    // The central limit, mu = q sqrt(T (e^(1/400) - 1)) = 0.0158, is right to a few percent here; a third more is
-    // not.
+    // The central limit, mu = q sqrt(T (e^(1/400) - 1)) = 0.0158, is right to a few percent here; a third
+    // more is not.
     let gaussian = Event::new(Mechanism::Gaussian { noise_multiplier: 1.0 / 0.015821276 }, Sampling::None);
     let limit = Accountant::new(Relation::AddRemove).compose(gaussian.expect("valid"), 1).epsilon(1e-10);
     let limit = limit.expect("an answer").estimate;

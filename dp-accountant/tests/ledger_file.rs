@@ -349,8 +349,8 @@ fn a_file_that_was_moved_removed_or_replaced_takes_no_more_debits() {
     assert_eq!(FileLedger::read(&path).expect("readable").debits().len(), 4);
 }
 
-/// Somebody without this crate can check the account: the file names the budget, the relation and every event in full, and the
-/// checksums can be computed from its text alone.
+/// Somebody without this crate can check the account: the file names the budget, the relation and every event
+/// in full, and the checksums can be computed from its text alone.
 #[test]
 fn the_text_alone_is_enough_to_verify_the_account() {
     let folder = Folder::new();
@@ -436,7 +436,8 @@ mod properties {
             events in prop::collection::vec((strategies::event(), 1u64..1_000_000), 1..6),
             budget in strategies::budget(),
         ) {
-            // A budget without end, in which even these fit; what the accountant has no answer for is refused.
+            // A budget without end, in which even these fit; what the accountant has no answer for is
+            // refused.
             let budget = Budget { epsilon: 1e6, ..budget };
             let folder = Folder::new();
             let mut stored = FileLedger::create(folder.file(), budget).expect("created");
@@ -467,7 +468,8 @@ mod properties {
                 let at = at % damaged.len();
                 damaged[at] = byte;
             }
-            // Where the end was cut off, what stood there is gone, and nobody can tell; what was before must be whole.
+            // Where the end was cut off, what stood there is gone, and nobody can tell; what was before must
+            // be whole.
             let length = cut.map_or(bytes.len(), |at| at % bytes.len());
             damaged.truncate(length);
             fs::write(&path, &damaged).expect("written");

@@ -9,8 +9,8 @@ fn density(x: f64, mean: f64, sigma: f64) -> f64 {
 
 /// delta of two different steps: the integral over (x, y) of (P1 P2 - e^ε Q1 Q2)₊ on a fine grid.
 ///
-/// The integrand has a kink along a curve and is smooth elsewhere: the midpoint rule errs by O(step²), by less than
-/// 1e-6 of the largest delta here (halving the step changes delta by a quarter of the error).
+/// The integrand has a kink along a curve and is smooth elsewhere: the midpoint rule errs by O(step²), by
+/// less than 1e-6 of the largest delta here (halving the step changes delta by a quarter of the error).
 fn brute_force(steps: [(f64, f64); 2], epsilon: f64, reversed: bool, nodes: usize) -> f64 {
     let grid = |(sigma, rate): (f64, f64)| -> Vec<(f64, f64)> {
         let (low, high) = (-8.0 * sigma, 1.0 + 8.0 * sigma);
@@ -49,7 +49,8 @@ fn two_steps_agree_with_brute_force() {
                 direction(false).max(direction(true))
             };
             let (coarse, fine) = (both(700), both(1_400));
-            // Second order: the finer grid errs by a third of the difference; the kink makes that noisy, so twice it.
+            // Second order: the finer grid errs by a third of the difference; the kink makes that noisy, so
+            // twice it.
             let tolerance = 2.0 * (coarse - fine).abs() + 1e-9;
             assert!(answer.lower <= fine + tolerance, "{steps:?} {epsilon}: {answer:?} {fine} {tolerance}");
             assert!(answer.upper >= fine - tolerance, "{steps:?} {epsilon}: {answer:?} {fine} {tolerance}");

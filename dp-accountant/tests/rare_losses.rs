@@ -1,4 +1,5 @@
-//! Compositions whose loss is dominated by rare large losses, against values of another computation, and their order.
+//! Compositions whose loss is dominated by rare large losses, against values of another computation, and
+//! their order.
 
 use dp_accountant::{Accountant, Event, Mechanism, Relation, Sampling};
 use proptest::prelude::*;

@@ -69,7 +69,8 @@ fn epsilon_encloses_every_row_of_the_reference() {
         let known_to = if lower == 10.189139102073602 { 1e-7 } else { 1e-12 * upper };
         assert!(answer.lower <= lower + known_to && answer.upper >= upper - known_to, "{line}: {answer:?}");
         let excess = answer.width() - (upper - lower);
-        // Small noise at tiny rates spreads losses over many orders of magnitude; tests/truth.rs has those rows.
+        // Small noise at tiny rates spreads losses over many orders of magnitude; tests/truth.rs has those
+        // rows.
         let goal = if number(3) < 0.5 { 5e-4 } else { 1e-4 };
         assert!(excess <= goal * answer.upper, "{line}: {answer:?}");
     }
@@ -84,7 +85,8 @@ fn delta_encloses_every_row_of_the_reference() {
         let event = gaussian(number(4), sampling(row[3], number(5)));
         let answer = ask(relation(row[2]), event, number(6) as u64).relative_width(1e-3).expect("valid");
         let answer: Certified = answer.delta(number(7)).expect("an answer");
-        // The answer is about the larger of the directions in the file; without replacement those are lower bounds.
+        // The answer is about the larger of the directions in the file; without replacement those are lower
+        // bounds.
         let same: Vec<f64> = rows
             .iter()
             .filter(|other| other[1..8] == row[1..8])

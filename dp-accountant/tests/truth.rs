@@ -54,8 +54,9 @@ fn delta_encloses_the_truth_in_every_row() {
         let name = format!("{} x {} at epsilon {}", row.event, row.steps, row.given);
         let accountant = Accountant::new(Relation::AddRemove).compose(row.event, row.steps);
         let answer = accountant.relative_width(2e-4).and_then(|a| a.delta(row.given)).expect("an answer");
-        // Inverted rows carry an absolute error of about 1e-12 (seen where the file holds closed forms as well), so
-        // that a tiny delta is known far better than that only in relative terms: twelve digits, or three below 1e-12.
+        // Inverted rows carry an absolute error of about 1e-12 (seen where the file holds closed forms as
+        // well), so that a tiny delta is known far better than that only in relative terms: twelve digits, or
+        // three below 1e-12.
         let known_to = if row.truth > 1e-12 { 1e-12 * row.truth.max(0.1) } else { 1e-3 * row.truth };
         assert_encloses(answer, row.truth, known_to, &name);
         // The goal for delta is fifty times that for epsilon.

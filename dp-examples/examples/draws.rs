@@ -1,4 +1,5 @@
-//! Draws of a private posterior, and predictions made with them, as tables that ArviZ and pandas read: `draws.py` beside this file reads them.
+//! Draws of a private posterior, and predictions made with them, as tables that ArviZ and pandas read:
+//! `draws.py` beside this file reads them.
 //!
 //! ```sh
 //! cargo run --release -p dp-examples --example draws -- FOLDER

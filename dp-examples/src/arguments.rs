@@ -42,8 +42,8 @@ pub struct FitArguments {
     #[arg(long, value_name = "FILE", value_parser = file)]
     pub bounds: Option<PathBuf>,
 
-    /// Read the categories of text columns that the bounds file has no list for from the data, and treat them as public: they are
-    /// NOT protected, and the privacy statement says so
+    /// Read the categories of text columns that the bounds file has no list for from the data, and treat them
+    /// as public: they are NOT protected, and the privacy statement says so
     #[arg(long)]
     pub public_categories: bool,
 
@@ -89,7 +89,8 @@ pub struct FitArguments {
 }
 
 impl FitArguments {
-    /// Checks what the options say together: the results can be written, and overwrite neither an input nor each other.
+    /// Checks what the options say together: the results can be written, and overwrite neither an input nor
+    /// each other.
     ///
     /// To be called before any work is done.
     ///

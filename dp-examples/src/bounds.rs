@@ -31,8 +31,9 @@ pub enum Bound {
 ///
 /// # Privacy
 ///
-/// Bounds are part of the algorithm, not of the data: they have to be chosen from what is known about the quantity
-/// (a percentage lies between 0 and 100). Bounds read off the records release the most extreme records exactly.
+/// Bounds are part of the algorithm, not of the data: they have to be chosen from what is known about the
+/// quantity (a percentage lies between 0 and 100). Bounds read off the records release the most extreme
+/// records exactly.
 ///
 /// # Examples
 ///
@@ -71,8 +72,9 @@ impl Bounds {
     ///
     /// # Errors
     ///
-    /// [`Error::NotUtf8`], [`Error::BoundsSyntax`] for what is not TOML, and [`Error::InvalidBound`] for an entry
-    /// that is neither `[low, high]` with finite `low < high` nor a list of at least two different texts.
+    /// [`Error::NotUtf8`], [`Error::BoundsSyntax`] for what is not TOML, and [`Error::InvalidBound`] for an
+    /// entry that is neither `[low, high]` with finite `low < high` nor a list of at least two different
+    /// texts.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
         let text = utf8(name, bytes)?;
         let entries: BTreeMap<String, Spanned<Value>> = toml::from_str(text).map_err(|error| {
@@ -95,12 +97,13 @@ impl Bounds {
         Ok(Self { file: Some(name.to_owned()), columns, public_categories: false })
     }
 
-    /// The same, where the texts that occur in a text column without a list are public: they are then read from the data.
+    /// The same, where the texts that occur in a text column without a list are public: they are then read
+    /// from the data.
     ///
     /// # Privacy
     ///
-    /// What is read is not protected: that a text occurs shows that some record has it. To be said only where everybody knows which texts
-    /// there are.
+    /// What is read is not protected: that a text occurs shows that some record has it. To be said only where
+    /// everybody knows which texts there are.
     #[must_use]
     pub fn with_public_categories(self) -> Self {
         Self { public_categories: true, ..self }

@@ -65,8 +65,9 @@ pub enum Comparand {
 
 /// A comparison of one column with one value, true for the positive records.
 ///
-/// The column may be quoted (`"ring count" > 9`); a value is a number if it reads as one, and a text if it is quoted
-/// or does not. Inside quotes `\"` is a quote and `\\` a backslash. White space around the three parts is ignored.
+/// The column may be quoted (`"ring count" > 9`); a value is a number if it reads as one, and a text if it is
+/// quoted or does not. Inside quotes `\"` is a quote and `\\` a backslash. White space around the three parts
+/// is ignored.
 ///
 /// # Examples
 ///
@@ -93,7 +94,8 @@ impl Condition {
     ///
     /// # Errors
     ///
-    /// [`Error::ConditionSyntax`] where the column has no name, a number is not finite, or texts would be ordered.
+    /// [`Error::ConditionSyntax`] where the column has no name, a number is not finite, or texts would be
+    /// ordered.
     pub fn new(column: &str, operator: Operator, comparand: Comparand) -> Result<Self> {
         let condition = Self { column: column.to_owned(), operator, comparand };
         let expected = match &condition.comparand {
@@ -129,8 +131,9 @@ impl Condition {
     ///
     /// # Errors
     ///
-    /// [`Error::MissingColumn`]; for numbers whatever [`Cell::number`](crate::table::Cell::number) says of a cell; for
-    /// texts [`Error::EmptyCell`] unless the empty text is what is compared with: a missing label is no label.
+    /// [`Error::MissingColumn`]; for numbers whatever [`Cell::number`](crate::table::Cell::number) says of a
+    /// cell; for texts [`Error::EmptyCell`] unless the empty text is what is compared with: a missing label
+    /// is no label.
     pub fn evaluate(&self, table: &Table) -> Result<Vec<bool>> {
         let mut holds = Vec::with_capacity(table.len());
         for cell in table.cells(&self.column)? {

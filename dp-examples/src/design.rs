@@ -12,7 +12,8 @@ use crate::{Error, Result};
 
 /// Most categories that a text column without a list may have.
 ///
-/// Texts found in the file can be declared public. A handful of answers to a question may be; a column of names is not.
+/// Texts found in the file can be declared public. A handful of answers to a question may be; a column of
+/// names is not.
 pub const MOST_INFERRED_CATEGORIES: usize = 50;
 
 /// Whether the model has a constant term.
@@ -32,8 +33,8 @@ pub enum Intercept {
 ///
 /// # Privacy
 ///
-/// The map depends on public bounds only and treats each record alone, so it costs no privacy. How many values were
-/// clamped would depend on the data; it is neither counted nor reported.
+/// The map depends on public bounds only and treats each record alone, so it costs no privacy. How many
+/// values were clamped would depend on the data; it is neither counted nor reported.
 ///
 /// # Accuracy
 ///
@@ -88,7 +89,8 @@ impl Scale {
 
     /// The value in original units that is scaled to `scaled`.
     pub fn invert(&self, scaled: f64) -> f64 {
-        // Weighted ends rather than low + half the width: no cancellation, and no overflow between wide bounds.
+        // Weighted ends rather than low + half the width: no cancellation, and no overflow between wide
+        // bounds.
         self.low * (0.5 - 0.5 * scaled) + self.high * (0.5 + 0.5 * scaled)
     }
 }
@@ -140,8 +142,8 @@ impl Coefficient {
 pub struct OriginalUnits {
     /// The predictor where every numeric column is 0 and every text column its baseline.
     pub constant: f64,
-    /// One slope per coefficient in the design's order: per unit of a numeric column, or against the baseline of a
-    /// text column; 0 in the place of the intercept, which is in `constant`.
+    /// One slope per coefficient in the design's order: per unit of a numeric column, or against the baseline
+    /// of a text column; 0 in the place of the intercept, which is in `constant`.
     pub slopes: Vec<f64>,
 }
 
@@ -152,11 +154,12 @@ pub struct OriginalUnits {
 ///
 /// # Privacy
 ///
-/// Each row depends on one record and on public bounds, so neighbouring tables give neighbouring designs (add or
-/// remove one record), with two exceptions that [`notes`](Self::notes) or the error texts state: the categories of a
-/// text column without a list are read from the file where the bounds [say that they are
-/// public](Bounds::with_public_categories), and are an error elsewhere; and whether the file is accepted at all
-/// depends on all of it. The matrix itself is as sensitive as the file, and so `Design` has no `Debug`.
+/// Each row depends on one record and on public bounds, so neighbouring tables give neighbouring designs (add
+/// or remove one record), with two exceptions that [`notes`](Self::notes) or the error texts state: the
+/// categories of a text column without a list are read from the file where the bounds
+/// [say that they are public](Bounds::with_public_categories), and are an error elsewhere; and whether the
+/// file is accepted at all depends on all of it. The matrix itself is as sensitive as the file, and so
+/// `Design` has no `Debug`.
 ///
 /// # Examples
 ///
@@ -182,16 +185,16 @@ pub struct Design {
 }
 
 impl Design {
-    /// Turns `table` into numbers: the columns `chosen` (all but the label's where `None`) and the labels that
-    /// `condition` makes.
+    /// Turns `table` into numbers: the columns `chosen` (all but the label's where `None`) and the labels
+    /// that `condition` makes.
     ///
     /// # Errors
     ///
     /// Whatever is wrong with the choice ([`Error::MissingColumn`], [`Error::DuplicateFeature`],
     /// [`Error::LabelAmongFeatures`], [`Error::NoFeatures`]), with the bounds ([`Error::MissingBounds`],
-    /// [`Error::MissingCategories`], [`Error::BoundForMissingColumn`]), with a cell ([`Error::EmptyCell`], [`Error::NotANumber`],
-    /// [`Error::NotFinite`], [`Error::UnknownCategory`]), with a column ([`Error::TooManyCategories`],
-    /// [`Error::SingleCategory`]), or with the labels ([`Error::OneClass`]).
+    /// [`Error::MissingCategories`], [`Error::BoundForMissingColumn`]), with a cell ([`Error::EmptyCell`],
+    /// [`Error::NotANumber`], [`Error::NotFinite`], [`Error::UnknownCategory`]), with a column
+    /// ([`Error::TooManyCategories`], [`Error::SingleCategory`]), or with the labels ([`Error::OneClass`]).
     pub fn new(
         table: &Table,
         bounds: &Bounds,
@@ -248,8 +251,8 @@ impl Design {
         self.coefficients.iter().map(Coefficient::name).collect()
     }
 
-    /// What was read from the records and is treated as public, a statement for each column: it belongs in the privacy statement of
-    /// whatever is fitted to this design.
+    /// What was read from the records and is treated as public, a statement for each column: it belongs in
+    /// the privacy statement of whatever is fitted to this design.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -273,8 +276,8 @@ impl Design {
 
     /// Weights of the scaled columns as constant and slopes in the file's own units.
     ///
-    /// The two predictors agree on every record whose numbers lie within their bounds. A slope is the weight of a
-    /// column bounded by `[low, high]` times `2 / (high − low)`.
+    /// The two predictors agree on every record whose numbers lie within their bounds. A slope is the weight
+    /// of a column bounded by `[low, high]` times `2 / (high − low)`.
     ///
     /// # Errors
     ///
@@ -411,9 +414,10 @@ fn push_indicators(matrix: &mut Columns, table: &Table, column: &str, categories
     Ok(())
 }
 
-/// The texts of a column that the bounds file is silent about, sorted; an error where the column holds numbers.
+/// The texts of a column that the bounds file is silent about, sorted; an error where the column holds
+/// numbers.
 ///
-/// A column is text where no cell reads as a number. One with both is taken for numbers, so that a stray text is
+/// A column is text where no cell reads as a number. One with both counts as numbers, so that a stray text is
 /// reported with its line rather than turned into a category.
 fn inferred_categories(table: &Table, bounds: &Bounds, column: &str) -> Result<Vec<String>> {
     let cells = table.cells(column)?;

@@ -220,7 +220,8 @@ fn selects_records() {
     assert!(matches!(design.in_original_units(&[1.0]), Err(Error::Length { found: 1, expected: 2, .. })));
 }
 
-/// The public file that many textbooks use, where the machine has it: `DP_DATA` names the folder with `data/`.
+/// The public file that many textbooks use, where the machine has it: `DP_DATA` names the folder with
+/// `data/`.
 #[test]
 fn the_abalone_file() {
     let Some(folder) = std::env::var_os("DP_DATA") else {
@@ -258,8 +259,9 @@ proptest! {
         prop_assert!(scale.apply(low) <= scale.apply(high));
     }
 
-    /// Four roundings on the way out and three on the way back, each of relative size 2⁻⁵³ of a number no larger
-    /// than the larger bound; rounding in `value - low` is relative to the width, itself at most twice that.
+    /// Four roundings on the way out and three on the way back, each of relative size 2⁻⁵³ of a number no
+    /// larger than the larger bound; rounding in `value - low` is relative to the width, itself at most twice
+    /// that.
     #[test]
     fn inverse_brings_back_what_was_inside(scale in strategies::scales(), part in 0.0..=1.0f64) {
         let value = scale.invert(2.0 * part - 1.0).clamp(scale.low(), scale.high());
@@ -268,8 +270,8 @@ proptest! {
         prop_assert!((back - value).abs() <= 16.0 * f64::EPSILON * size, "{back} against {value}");
     }
 
-    /// The predictor in original units equals the scaled one. With |weight| ≤ 10, |bound| ≤ 100 and width ≥ 1 every
-    /// term is at most 10 · 2 · 100 in size and passes through fewer than 16 roundings.
+    /// The predictor in original units equals the scaled one. With |weight| ≤ 10, |bound| ≤ 100 and width ≥ 1
+    /// every term is at most 10 · 2 · 100 in size and passes through fewer than 16 roundings.
     #[test]
     fn weights_in_original_units_predict_the_same(
         low in -100.0..99.0f64, width in 1.0..100.0f64, part in 0.0..=1.0f64, weights in prop::array::uniform3(-10.0..10.0f64),

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 /// Everything that can be wrong with a file, an option or a destination.
 ///
-/// Each message is a single line that names the file, the line and the value it is about; text taken from a file is
-/// escaped and cut, so that a cell cannot break the line or send control codes to a terminal.
+/// Each message is a single line that names the file, the line and the value it is about; text taken from a
+/// file is escaped and cut, so that a cell cannot break the line or send control codes to a terminal.
 ///
 /// # Privacy
 ///
@@ -285,7 +285,7 @@ pub enum Error {
         column: String,
         /// How many different texts it holds.
         found: usize,
-        /// How many are taken for categories without a list.
+        /// How many are accepted as categories without a list.
         limit: usize,
     },
     /// A text column without a list holds one text only.

@@ -72,8 +72,9 @@ pub struct Settings {
     pub learning_rate: f64,
 }
 
-/// Fits the model within a budget, or without privacy where there is none, and shows a progress bar where there is a
-/// terminal. The run's label comes with what is treated as public though it was read from the records, for the privacy statement.
+/// Fits the model within a budget, or without privacy where there is none, and shows a progress bar where
+/// there is a terminal. The run's label comes with what is treated as public though it was read from the
+/// records, for the privacy statement.
 ///
 /// # Privacy
 ///
@@ -81,7 +82,8 @@ pub struct Settings {
 ///
 /// # Errors
 ///
-/// A `dp_vi::Error` where the budget cannot be met, a setting is out of range, or the records do not fit the model.
+/// A `dp_vi::Error` where the budget cannot be met, a setting is out of range, or the records do not fit the
+/// model.
 pub fn fit(
     records: &Sensitive<Records>,
     budget: Option<Budget>,

@@ -1,4 +1,5 @@
-//! The quickstart: a private Bayesian logistic regression on a built-in population, from records to a true statement.
+//! The quickstart: a private Bayesian logistic regression on a built-in population, from records to a true
+//! statement.
 
 use std::error::Error;
 use std::io::Write;

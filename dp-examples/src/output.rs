@@ -1,4 +1,5 @@
-//! Files that appear whole or not at all, written by the one writer that all programs share, [`dp_accountant::output`].
+//! Files that appear whole or not at all, written by the one writer that all programs share,
+//! [`dp_accountant::output`].
 
 use std::path::Path;
 
@@ -6,10 +7,11 @@ use dp_accountant::output;
 
 use crate::{Error, Result};
 
-/// Writes `contents` to `path` so that other programs see the former file or the whole new one, and never a part.
+/// Writes `contents` to `path` so that other programs see the former file or the whole new one, and never a
+/// part.
 ///
-/// See [`dp_accountant::output::write_whole`] for what it does and what it refuses to replace: folders, FIFOs, sockets, devices,
-/// and ledgers above all.
+/// See [`dp_accountant::output::write_whole`] for what it does and what it refuses to replace: folders,
+/// FIFOs, sockets, devices, and ledgers above all.
 ///
 /// # Errors
 ///

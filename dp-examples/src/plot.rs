@@ -6,7 +6,8 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use crate::summary::{Marginal, WeightSummary};
 use crate::{Error, Result};
 
-/// The backend knows whole pixels only: drawing this many times larger and shrinking the result keeps curves smooth.
+/// The backend knows whole pixels only: drawing this many times larger and shrinking the result keeps curves
+/// smooth.
 const FINE: i32 = 8;
 const PANEL_WIDTH: i32 = 310;
 const PANEL_HEIGHT: i32 = 230;
@@ -20,14 +21,16 @@ const TRUTH: RGBColor = RGBColor(30, 30, 30);
 const TEXT: RGBColor = RGBColor(40, 40, 40);
 const FAINT: RGBColor = RGBColor(225, 225, 225);
 
-/// An SVG picture with a panel per weight: the private density filled, the non-private one as a line, the truth as a
-/// dashed vertical line.
+/// An SVG picture with a panel per weight: the private density filled, the non-private one as a line, the
+/// truth as a dashed vertical line.
 ///
-/// The densities of a panel share their scale, so that areas can be compared; panels have scales of their own.
+/// The densities of a panel share their scale, so that areas can be compared; panels have scales of their
+/// own.
 ///
 /// # Errors
 ///
-/// [`Error::Length`] for no weights, [`Error::Value`] for a truth that is not finite or numbers too large to draw.
+/// [`Error::Length`] for no weights, [`Error::Value`] for a truth that is not finite or numbers too large to
+/// draw.
 ///
 /// # Examples
 ///
@@ -132,7 +135,8 @@ struct Look {
 
 const SMALL: Look = Look { size: 11.0, style: FontStyle::Normal, side: HPos::Center, upwards: false };
 
-/// Characters that XML cannot hold, or that would reorder the text, as a replacement character; long names cut.
+/// Characters that XML cannot hold, or that would reorder the text, as a replacement character; long names
+/// cut.
 fn drawable(text: &str) -> String {
     let mut shown: String = text
         .chars()

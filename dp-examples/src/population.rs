@@ -24,8 +24,8 @@ const SEED: [u8; 32] = *b"dp-examples population version 1";
 ///
 /// # Privacy
 ///
-/// The seed is public and the records are nobody's, so there is nothing to protect: they stand in for a sensitive
-/// file. The seed has nothing to do with the secret randomness of a fit.
+/// The seed is public and the records are nobody's, so there is nothing to protect: they stand in for a
+/// sensitive file. The seed has nothing to do with the secret randomness of a fit.
 ///
 /// # Examples
 ///
@@ -55,7 +55,8 @@ impl Population {
 
     /// `records` records with the given true weights; the outcome is a function of the arguments.
     ///
-    /// The features are drawn record by record, so a larger population begins with the smaller one's features.
+    /// The features are drawn record by record, so a larger population begins with the smaller one's
+    /// features.
     ///
     /// # Accuracy
     ///
@@ -130,8 +131,9 @@ mod tests {
         assert_eq!(fingerprint(population.labels.iter()), 2_584_602_873_971_120_664);
     }
 
-    /// 50,000 independent standard normals; false-alarm rate below 1e-8 in all: each statistic lies within six of
-    /// its standard deviations (1/√n for the mean, √(2/n) for the second moment, √(15/n) and √(96/n) for the next).
+    /// 50,000 independent standard normals; false-alarm rate below 1e-8 in all: each statistic lies within
+    /// six of its standard deviations (1/√n for the mean, √(2/n) for the second moment, √(15/n) and √(96/n)
+    /// for the next).
     #[test]
     fn features_are_standard_normal() {
         let population = Population::standard();
@@ -143,8 +145,9 @@ mod tests {
         }
     }
 
-    /// The score of a logistic regression at its true weights, Σ (y − p) x_j, has mean 0 and variance Σ p (1 − p) x_j²
-    /// given the features. Five statistics within six standard deviations: false-alarm rate below 1e-7.
+    /// The score of a logistic regression at its true weights, Σ (y − p) x_j, has mean 0 and variance Σ p (1
+    /// − p) x_j² given the features. Five statistics within six standard deviations: false-alarm rate below
+    /// 1e-7.
     #[test]
     fn labels_follow_the_weights() {
         let population = Population::standard();

@@ -34,7 +34,8 @@ impl fmt::Display for Stop {
 ///
 /// # Errors
 ///
-/// [`Stop::Wrong`] with one line that names the option and the value, or [`Stop::Asked`] for `--help` and `--version`.
+/// [`Stop::Wrong`] with one line that names the option and the value, or [`Stop::Asked`] for `--help` and
+/// `--version`.
 ///
 /// # Examples
 ///
@@ -85,7 +86,8 @@ pub fn error_line(error: &(dyn StdError + 'static)) -> String {
 
 /// The whole of a `main`: reads the options, does the job, and turns an error into one line and exit code 2.
 ///
-/// The line goes to the standard error. Nothing is printed otherwise, except help or the version where asked for.
+/// The line goes to the standard error. Nothing is printed otherwise, except help or the version where asked
+/// for.
 pub fn run<T: Parser>(job: impl FnOnce(T) -> Result<(), Box<dyn StdError>>) -> ExitCode {
     match parse::<T>(std::env::args_os()) {
         Ok(arguments) => match job(arguments) {

@@ -21,15 +21,16 @@ pub struct Split {
 ///
 /// # Privacy
 ///
-/// Independent draws keep neighbours apart from one another: a record added to the data goes to one side and moves
-/// no other record, as it would if a fixed number were drawn. So a guarantee for the training set under add/remove
-/// is one for the whole file. With `rng` a secret stream nobody can tell which side a record is on. What is
-/// *computed from the test set* is another matter: an accuracy on it is exact, and is covered by no guarantee.
+/// Independent draws keep neighbours apart from one another: a record added to the data goes to one side and
+/// moves no other record, as it would if a fixed number were drawn. So a guarantee for the training set under
+/// add/remove is one for the whole file. With `rng` a secret stream nobody can tell which side a record is
+/// on. What is *computed from the test set* is another matter: an accuracy on it is exact, and is covered by
+/// no guarantee.
 ///
 /// # Errors
 ///
-/// [`Error::TestFraction`] outside `[0, 1)`, [`Error::EmptyPart`] where the draws leave no record to train on or,
-/// with a positive fraction, none to test on.
+/// [`Error::TestFraction`] outside `[0, 1)`, [`Error::EmptyPart`] where the draws leave no record to train on
+/// or, with a positive fraction, none to test on.
 ///
 /// # Examples
 ///
@@ -96,12 +97,13 @@ fn sigmoid(z: f64) -> f64 {
 ///
 /// # Privacy
 ///
-/// An exact statistic of the records it is given. Published beside a private posterior it is outside the guarantee.
+/// An exact statistic of the records it is given. Published beside a private posterior it is outside the
+/// guarantee.
 ///
 /// # Errors
 ///
-/// [`Error::Length`] for no records or unequal lengths, [`Error::Value`] for a probability outside `[0, 1]` (NaN
-/// included) or a label other than 0 and 1.
+/// [`Error::Length`] for no records or unequal lengths, [`Error::Value`] for a probability outside `[0, 1]`
+/// (NaN included) or a label other than 0 and 1.
 pub fn accuracy(probabilities: ArrayView1<'_, f64>, labels: ArrayView1<'_, f64>) -> Result<f64> {
     if labels.is_empty() || probabilities.len() != labels.len() {
         let (found, expected) = (probabilities.len(), labels.len().max(1));
@@ -161,7 +163,8 @@ mod tests {
         assert!(matches!(split(0, 0.0, &mut rng(0)), Err(Error::EmptyPart { part: "training", .. })));
     }
 
-    /// n = 200,000 draws, false-alarm rate below 1e-9: the binomial count lies within six standard deviations.
+    /// n = 200,000 draws, false-alarm rate below 1e-9: the binomial count lies within six standard
+    /// deviations.
     #[test]
     fn frequency_is_the_fraction() {
         for (seed, fraction) in [(1, 0.2), (2, 0.5), (3, 0.9), (4, 0.001)] {

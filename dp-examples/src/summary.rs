@@ -110,15 +110,16 @@ pub(crate) mod tests {
         }
     }
 
-    /// The trapezium rule on a smooth function that vanishes at both ends errs by far less than the tail left out,
-    /// 2 · Φ(−8) < 2e-15, plus rounding over 1,600 terms.
+    /// The trapezium rule on a smooth function that vanishes at both ends errs by far less than the tail left
+    /// out, 2 · Φ(−8) < 2e-15, plus rounding over 1,600 terms.
     #[test]
     fn the_density_integrates_to_one_and_to_90_percent() {
         let marginal = Marginal::new(-3.0, 0.25).unwrap();
         let step = 0.01 * marginal.sd();
         let total: f64 = (-800..=800).map(|k| marginal.density(-3.0 + f64::from(k) * step) * step).sum();
         assert!((total - 1.0).abs() < 1e-12, "{total}");
-        // The rule's error over a finite interval is below width · step² / 12 · max |f''| = 3.3 · 1e-4 / 12 · 0.4.
+        // The rule's error over a finite interval is below width · step² / 12 · max |f''| = 3.3 · 1e-4 / 12 ·
+        // 0.4.
         let (low, high) = marginal.interval_90();
         let width = (high - low) / 330.0;
         let inside: f64 =

@@ -8,13 +8,14 @@ use crate::{Error, Result};
 
 /// The records of a CSV file with a header, as text, each with the line it starts on.
 ///
-/// The file is UTF-8 with or without a byte order mark; lines end in LF, CRLF or CR; cells may be quoted; white space
-/// around a cell is dropped; blank lines are skipped. Every record has as many cells as the header.
+/// The file is UTF-8 with or without a byte order mark; lines end in LF, CRLF or CR; cells may be quoted;
+/// white space around a cell is dropped; blank lines are skipped. Every record has as many cells as the
+/// header.
 ///
 /// # Privacy
 ///
-/// A table is the sensitive data themselves. It has no `Debug` and no serialisation, so that it cannot be printed by
-/// accident.
+/// A table is the sensitive data themselves. It has no `Debug` and no serialisation, so that it cannot be
+/// printed by accident.
 ///
 /// # Examples
 ///
@@ -40,7 +41,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::Unreadable`] where the file cannot be opened or is a directory, and whatever [`Table::parse`] says.
+    /// [`Error::Unreadable`] where the file cannot be opened or is a directory, and whatever [`Table::parse`]
+    /// says.
     pub fn read(path: &Path) -> Result<Self> {
         Self::parse(&path.display().to_string(), &read_file(path)?)
     }
@@ -50,7 +52,8 @@ impl Table {
     /// # Errors
     ///
     /// One per kind of mistake: [`Error::EmptyFile`], [`Error::NoRecords`], [`Error::NotUtf8`],
-    /// [`Error::UnclosedQuote`], [`Error::EmptyColumnName`], [`Error::DuplicateColumnName`], [`Error::RaggedRow`].
+    /// [`Error::UnclosedQuote`], [`Error::EmptyColumnName`], [`Error::DuplicateColumnName`],
+    /// [`Error::RaggedRow`].
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
         let text = utf8(name, bytes)?;
         let file = || name.to_owned();
@@ -67,7 +70,8 @@ impl Table {
         let (mut rows, mut lines) = (Vec::new(), Vec::new());
         let mut record = StringRecord::new();
         loop {
-            // The reader's own line number counts blank lines differently, so lines come from the byte position.
+            // The reader's own line number counts blank lines differently, so lines come from the byte
+            // position.
             let line = lines_seen.line_of_record(reader.position().byte());
             match reader.read_record(&mut record) {
                 Ok(false) => break,
@@ -158,8 +162,8 @@ impl<'t> Cell<'t> {
     ///
     /// # Errors
     ///
-    /// [`Error::EmptyCell`], [`Error::NotANumber`], [`Error::NotFinite`] (`nan`, `inf`, `1e999`), each with file, line,
-    /// column and value.
+    /// [`Error::EmptyCell`], [`Error::NotANumber`], [`Error::NotFinite`] (`nan`, `inf`, `1e999`), each with
+    /// file, line, column and value.
     pub fn number(&self) -> Result<f64> {
         if self.text.is_empty() {
             return Err(self.empty("a number"));
@@ -258,8 +262,8 @@ impl<'b> LineCounter<'b> {
 
 /// Where the quote stands that the file never closes, if there is one.
 ///
-/// The reader takes everything up to the end of such a file for one cell, so a single stray quote would quietly drop
-/// the records after it.
+/// The reader takes everything up to the end of such a file for one cell, so a single stray quote would
+/// quietly drop the records after it.
 fn unclosed_quote(bytes: &[u8]) -> Option<usize> {
     let (mut opened, mut field_start, mut at) = (None, true, 0);
     while at < bytes.len() {

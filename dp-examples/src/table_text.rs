@@ -2,16 +2,16 @@
 
 use crate::summary::{Marginal, WeightSummary};
 
-/// The weights as an aligned table: truth, private mean, standard deviation and 90 % interval, and the non-private
-/// mean and standard deviation beside them.
+/// The weights as an aligned table: truth, private mean, standard deviation and 90 % interval, and the
+/// non-private mean and standard deviation beside them.
 ///
-/// The columns of the truth and of the non-private posterior are there only where some weight has them. Lines end in
-/// a line feed and have no trailing spaces.
+/// The columns of the truth and of the non-private posterior are there only where some weight has them. Lines
+/// end in a line feed and have no trailing spaces.
 ///
 /// # Accuracy
 ///
-/// Numbers are shown with enough decimals for two significant digits of the smallest standard deviation, at least
-/// three; a number of a million or more, or too small to show, is in scientific notation.
+/// Numbers are shown with enough decimals for two significant digits of the smallest standard deviation, at
+/// least three; a number of a million or more, or too small to show, is in scientific notation.
 ///
 /// # Examples
 ///

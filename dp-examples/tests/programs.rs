@@ -91,7 +91,8 @@ fn the_quickstart_finds_the_weights_and_states_its_privacy() {
         .collect();
     assert_eq!(rows.len(), 5, "{text}");
     for row in rows {
-        // truth, private mean: the noise at ε = 1 has a standard deviation of about 0.05 here; this is over six of them.
+        // truth, private mean: the noise at ε = 1 has a standard deviation of about 0.05 here; this is over
+        // six of them.
         assert!((row[0] - row[1]).abs() < 0.35, "{text}");
     }
     let svg = std::fs::read_to_string(folder.0.join("posterior.svg")).expect("a picture");
@@ -152,7 +153,8 @@ fn fit_writes_what_it_says() {
     assert!(json["seconds"]["fit"].as_f64().expect("a number") > 0.0);
 }
 
-/// Categories that were read from the file stand in the privacy statement, in words and as JSON; categories that were listed do not.
+/// Categories that were read from the file stand in the privacy statement, in words and as JSON; categories
+/// that were listed do not.
 #[test]
 fn categories_from_the_file_are_named_in_the_privacy_statement() {
     let folder = Folder::new("categories");
@@ -255,7 +257,8 @@ fn bad_input_is_one_line_exit_code_two_and_no_file() {
     }
 }
 
-/// Abalone, older than nine rings or not: at ε = 1 a fit must come close to the 0.78 it reaches without privacy.
+/// Abalone, older than nine rings or not: at ε = 1 a fit must come close to the 0.78 it reaches without
+/// privacy.
 #[test]
 fn abalone_is_predicted_at_epsilon_one() {
     let Some(data) = std::env::var_os("DP_DATA") else {

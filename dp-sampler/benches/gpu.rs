@@ -1,6 +1,8 @@
-//! What a launch costs, and numbers a second, on every backend that is compiled in; beside them the CPU on one thread.
+//! What a launch costs, and numbers a second, on every backend that is compiled in; beside them the CPU on
+//! one thread.
 //!
-//! Times are from the call to the end of the work on the device, the results left there. `planner` prints what it measured.
+//! Times are from the call to the end of the work on the device, the results left there. `planner` prints
+//! what it measured.
 #![cfg_attr(not(any(feature = "wgpu", feature = "cuda")), allow(dead_code, reason = "no backend to time"))]
 
 use std::hint::black_box;

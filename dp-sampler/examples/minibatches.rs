@@ -1,5 +1,5 @@
-//! Minibatches for somebody else's training loop: which records, at every step, for a loop that knows nothing of this
-//! crate.
+//! Minibatches for somebody else's training loop: which records, at every step, for a loop that knows nothing
+//! of this crate.
 //!
 //! `cargo run --release -p dp-sampler --example minibatches`
 
@@ -29,8 +29,8 @@ impl<S: Subsampler> Minibatches<S> {
     }
 }
 
-/// The loop: gradient descent on the squared distance to the mean, with the divisor that does not give the length of a
-/// batch away. Clipping and noise are left out; without them nothing is private.
+/// The loop: gradient descent on the squared distance to the mean, with the divisor that does not give the
+/// length of a batch away. Clipping and noise are left out; without them nothing is private.
 fn train<P: Subsampling>(plan: P, values: &[f64]) -> Result<(f64, Scheme)> {
     let seed = Seed::from_os()?;
     let mut batches = Minibatches::new(plan, values.len() as u64, &seed)?;

@@ -2,8 +2,9 @@
 //!
 //! `cargo run --release -p dp-sampler --example private_mean`
 //!
-//! Every record's contribution is clamped to public bounds and rounded to a grid, so that it is an integer. Sum and number of records
-//! get discrete Gaussian noise and are released; what follows uses only those two numbers.
+//! Every record's contribution is clamped to public bounds and rounded to a grid, so that it is an integer.
+//! Sum and number of records get discrete Gaussian noise and are released; what follows uses only those two
+//! numbers.
 
 #![allow(clippy::print_stdout)]
 

@@ -1,5 +1,5 @@
-//! A test of a randomised program that gives the same numbers every time, on every machine, and cannot be mistaken for a
-//! private run.
+//! A test of a randomised program that gives the same numbers every time, on every machine, and cannot be
+//! mistaken for a private run.
 //!
 //! `cargo run -p dp-sampler --example reproducible_test`
 

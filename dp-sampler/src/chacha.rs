@@ -1,12 +1,13 @@
 //! ChaCha20 at any block, one at a time or several side by side.
 //!
-//! [`Stream`](crate::Stream) hands out words in turn and leaves the work to the `chacha20` crate. Noise wants blocks by
-//! number and many at once. The function is the same (RFC 8439, section 2.3, with the 64-bit counter and 64-bit stream number
-//! of the original design), and tests hold both to the same words.
+//! [`Stream`](crate::Stream) hands out words in turn and leaves the work to the `chacha20` crate. Noise wants
+//! blocks by number and many at once. The function is the same (RFC 8439, section 2.3, with the 64-bit
+//! counter and 64-bit stream number of the original design), and tests hold both to the same words.
 
 use zeroize::ZeroizeOnDrop;
 
-/// Blocks that are computed side by side: enough for the widest registers, whose lanes each hold one block's word.
+/// Blocks that are computed side by side: enough for the widest registers, whose lanes each hold one block's
+/// word.
 pub(crate) const LANES: usize = 16;
 
 /// The words of consecutive blocks, by position in the block: `words[j][l]` is word j of block l.
@@ -83,7 +84,8 @@ impl Blocks {
         start[12] = number as u32;
         start[13] = (number >> 32) as u32;
         let mut x = start;
-        // Twenty rounds, written out: a loop here would keep the loop over lanes from becoming vector instructions.
+        // Twenty rounds, written out: a loop here would keep the loop over lanes from becoming vector
+        // instructions.
         double_round(&mut x);
         double_round(&mut x);
         double_round(&mut x);
@@ -100,7 +102,8 @@ impl Blocks {
         x
     }
 
-    /// The words of consecutive blocks from `first` on, at best as fast as those of one. To be called within [`dispatch`](crate::simd::dispatch).
+    /// The words of consecutive blocks from `first` on, at best as fast as those of one. To be called within
+    /// [`dispatch`](crate::simd::dispatch).
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // The loop over lanes is outermost, and what becomes vector instructions.
     pub(crate) fn sliced<const L: usize>(&self, first: u64, words: &mut Sliced<L>) {

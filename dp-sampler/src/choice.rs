@@ -3,7 +3,8 @@
 use crate::noise::discrete::{DEVIATION, Words};
 use crate::{Error, Result, Streams};
 
-/// Draws one of several candidates with weights that are exponential in integers, exactly: the exponential mechanism.
+/// Draws one of several candidates with weights that are exponential in integers, exactly: the exponential
+/// mechanism.
 ///
 /// ```text
 /// P(c) = exp(s u_c) / Σ_j exp(s u_j),     u_j ≥ 0 integers,  s = slope / 2^bits
@@ -11,22 +12,24 @@ use crate::{Error, Result, Streams};
 ///
 /// # Accuracy
 ///
-/// Exact: a candidate is proposed uniformly and kept with probability exp(−s (max u − u_c)), by integers and by comparisons of random real
-/// numbers with ratios that are carried on until they are decided. (Coins that are tossed more than 2²⁰ times stop there, with a probability of
-/// 1/2²⁰!; and s (max u − u_c) counts as 2⁶⁴ where it is more.) It takes as many proposals as the weights' sum goes into their number times the largest,
-/// on average: as many as there are candidates at the most.
+/// Exact: a candidate is proposed uniformly and kept with probability exp(−s (max u − u_c)), by integers and
+/// by comparisons of random real numbers with ratios that are carried on until they are decided. (Coins that
+/// are tossed more than 2²⁰ times stop there, with a probability of 1/2²⁰!; and s (max u − u_c) counts as 2⁶⁴
+/// where it is more.) It takes as many proposals as the weights' sum goes into their number times the
+/// largest, on average: as many as there are candidates at the most.
 ///
 /// # Privacy
 ///
-/// If neighbours' utilities differ by at most Δ, each in either direction, the choice is 2sΔ-differentially private (McSherry and Talwar); if all of
-/// them grow or all of them fall, sΔ. There is no floating-point number whose rounding could change that. How long a draw takes
-/// depends on the utilities.
+/// If neighbours' utilities differ by at most Δ, each in either direction, the choice is 2sΔ-differentially
+/// private (McSherry and Talwar); if all of them grow or all of them fall, sΔ. There is no floating-point
+/// number whose rounding could change that. How long a draw takes depends on the utilities.
 ///
 /// # The words
 ///
-/// The words of the step's stream in turn, with the coins of [`DiscreteLaplaceNoise`](crate::DiscreteLaplaceNoise). Until a candidate is kept: a candidate by
-/// `uniform below n` as it is drawn there; with γ = s (max u − u_c), ⌊γ⌋ times coin(exp −1), then coin(exp −(γ − ⌊γ⌋)), until the first that
-/// is false.
+/// The words of the step's stream in turn, with the coins of
+/// [`DiscreteLaplaceNoise`](crate::DiscreteLaplaceNoise). Until a candidate is kept: a candidate by
+/// `uniform below n` as it is drawn there; with γ = s (max u − u_c), ⌊γ⌋ times coin(exp −1), then coin(exp
+/// −(γ − ⌊γ⌋)), until the first that is false.
 ///
 /// ```
 /// use dp_sampler::{ExponentialChoice, Purpose, Seed};
@@ -39,8 +42,9 @@ use crate::{Error, Result, Streams};
 ///
 /// # References
 ///
-/// McSherry, Talwar (2007), *Mechanism design via differential privacy*. Canonne, Kamath, Steinke (2020), *The discrete Gaussian for differential
-/// privacy*, algorithm 1 (the coins). Ilvento (2020), *Implementing the exponential mechanism with base-2 differential privacy* (why not in floating point).
+/// McSherry, Talwar (2007), *Mechanism design via differential privacy*. Canonne, Kamath, Steinke (2020),
+/// *The discrete Gaussian for differential privacy*, algorithm 1 (the coins). Ilvento (2020), *Implementing
+/// the exponential mechanism with base-2 differential privacy* (why not in floating point).
 pub struct ExponentialChoice {
     streams: Streams,
     slope: u64,
@@ -51,8 +55,8 @@ impl ExponentialChoice {
     /// The largest exponent of two in the denominator of s.
     pub const MAX_BITS: u32 = 64;
 
-    /// A bound on the total variation distance between a choice and the exact law, 2⁻¹⁰⁰⁰. What it means for δ is said at
-    /// [`Subsampler::deviation`](crate::Subsampler::deviation).
+    /// A bound on the total variation distance between a choice and the exact law, 2⁻¹⁰⁰⁰. What it means for
+    /// δ is said at [`Subsampler::deviation`](crate::Subsampler::deviation).
     pub const DEVIATION: f64 = DEVIATION;
 
     /// Choices with s = `slope` / 2^`bits` from these streams, from which nothing else may draw.
@@ -110,7 +114,8 @@ mod tests {
         counts
     }
 
-    /// 10⁵ choices for each of several slopes and utilities; chi-squared, alpha 1e-6 each. A slope that is 3 % off is noticed.
+    /// 10⁵ choices for each of several slopes and utilities; chi-squared, alpha 1e-6 each. A slope that is 3
+    /// % off is noticed.
     #[test]
     fn candidates_are_chosen_by_their_weights() {
         let unit = 1_u128 << 32;

@@ -60,7 +60,8 @@ pub enum Error {
         /// How many were asked for.
         chunks: u64,
     },
-    /// The parameter of discrete noise is not a positive ratio of integers that the exact arithmetic has room for.
+    /// The parameter of discrete noise is not a positive ratio of integers that the exact arithmetic has room
+    /// for.
     #[error(
         "{what} must be a ratio of integers from 1 to 2^{bits} in lowest terms, got {numerator}/{denominator}"
     )]

@@ -11,8 +11,8 @@ use crate::{Error, Purpose, Result, Scheme, Seed, Stream, Streams, Subsampler, S
 ///
 /// # Privacy
 ///
-/// Amplification theorems for sampling without replacement are for replace-one neighbours, where both data sets
-/// have the same size. For add/remove neighbours plan with [`Poisson`](crate::Poisson).
+/// Amplification theorems for sampling without replacement are for replace-one neighbours, where both data
+/// sets have the same size. For add/remove neighbours plan with [`Poisson`](crate::Poisson).
 ///
 /// ```
 /// use dp_sampler::{FixedSize, Seed, Subsampler, Subsampling};
@@ -43,11 +43,12 @@ impl FixedSize {
         Ok(Self { batch, by_permutation: false })
     }
 
-    /// Draws by a secret [`Permutation`] instead: the images of 0, …, batch − 1 under a new one at every step.
+    /// Draws by a secret [`Permutation`] instead: the images of 0, …, batch − 1 under a new one at every
+    /// step.
     ///
-    /// It needs no table of what was drawn, which suits memory-poor devices and batches split over machines; each
-    /// member can be had without the others. In exchange, uniformity is in part measured instead of proven
-    /// (see [`Permutation`]), except for up to 1,024 records, where it is exact too.
+    /// It needs no table of what was drawn, which suits memory-poor devices and batches split over machines;
+    /// each member can be had without the others. In exchange, uniformity is in part measured instead of
+    /// proven (see [`Permutation`]), except for up to 1,024 records, where it is exact too.
     #[must_use]
     pub fn by_permutation(self) -> Self {
         Self { by_permutation: true, ..self }
@@ -94,9 +95,9 @@ impl Subsampling for FixedSize {
 ///
 /// # Accuracy
 ///
-/// Exact, given uniformly random words: members are uniform integers below the number of records, by rejection,
-/// and one that repeats an earlier one is drawn again, so each is uniform over what is left. (Where the batch
-/// is more than half of the records, the others are drawn.)
+/// Exact, given uniformly random words: members are uniform integers below the number of records, by
+/// rejection, and one that repeats an earlier one is drawn again, so each is uniform over what is left.
+/// (Where the batch is more than half of the records, the others are drawn.)
 pub struct FixedSizeSampler {
     batch: u64,
     records: u64,
@@ -120,8 +121,8 @@ impl FixedSizeSampler {
 enum Method {
     /// One bit per record.
     Set(Zeroizing<Vec<u64>>),
-    /// A hash table of members plus one, 0 for none, probed linearly. Members are uniform, so their own last bits
-    /// hash them.
+    /// A hash table of members plus one, 0 for none, probed linearly. Members are uniform, so their own last
+    /// bits hash them.
     Table(Zeroizing<Vec<u64>>),
     /// Images of the first numbers.
     Permutation(Permutation),

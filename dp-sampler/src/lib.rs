@@ -1,9 +1,9 @@
 //! Secret random subsets and secret noise for differentially private training.
 //!
 //! A differentially private algorithm is only as private as its coins. This crate has the coins: a seed that
-//! does not leak, one ChaCha20 stream per purpose and step, samplers whose inclusion probabilities are exact to
-//! a stated deviation and who say themselves how they sample, and noise that says itself what distribution it has: Gaussian and
-//! Laplace with their tails on, and exact discrete noise for whoever adds it to integers.
+//! does not leak, one ChaCha20 stream per purpose and step, samplers whose inclusion probabilities are exact
+//! to a stated deviation and who say themselves how they sample, and noise that says itself what distribution
+//! it has: Gaussian and Laplace with their tails on, and exact discrete noise for sums of integers.
 //!
 //! ```
 //! use dp_sampler::{GaussianNoise, NoiseSource, Poisson, Seed, Subsampler, Subsampling};

@@ -1,8 +1,9 @@
 //! Which random words have been used; needs the feature `record`.
 //!
-//! A program that releases something must never use a random word twice: two releases with the same noise differ by the data alone, and
-//! two steps with the same batch are amplified once and not twice. With this module a test of such a program can see which words each of
-//! its releases used, and check that they are different ones.
+//! A program that releases something must never use a random word twice: two releases with the same noise
+//! differ by the data alone, and two steps with the same batch are amplified once and not twice. With this
+//! module a test of such a program can see which words each of its releases used, and check that they are
+//! different ones.
 //!
 //! ```
 //! use dp_sampler::{GaussianNoise, NoiseSource, Seed, record};
@@ -19,8 +20,9 @@
 //! assert_eq!(record::take(), second);
 //! ```
 //!
-//! The record is one for the whole process, for noise may be drawn on any thread: tests that use it run one at a time. Words that are drawn on a
-//! device are not recorded. The feature is for tests: nothing secret is kept, but recording takes time and memory.
+//! The record is one for the whole process, for noise may be drawn on any thread: tests that use it run one
+//! at a time. Words that are drawn on a device are not recorded. The feature is for tests: nothing secret is
+//! kept, but recording takes time and memory.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,8 +34,8 @@ use rand_core::{Rng, SeedableRng};
 /// Consecutive blocks of one stream, each of sixteen words of 32 bits, that have been used.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Used {
-    /// A fingerprint of the stream's key, from which the key cannot be found. Streams of different purposes have different keys, except with
-    /// a probability of 2⁻⁶⁴ a pair.
+    /// A fingerprint of the stream's key, from which the key cannot be found. Streams of different purposes
+    /// have different keys, except with a probability of 2⁻⁶⁴ a pair.
     pub key: u64,
     /// The number of the stream under this key: as a rule, the step.
     pub stream: u64,

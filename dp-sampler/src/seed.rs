@@ -14,12 +14,13 @@ use crate::{Result, Stream};
 /// Differential privacy holds against everybody who does not know the seed. Whoever learns it can repeat the
 /// subsampling and subtract the noise, so a seed cannot be printed, serialised or cloned, and leaves memory
 /// when it is dropped (copies that the compiler spills to the stack are out of reach). What rests on it: the
-/// outputs of ChaCha20 under an unknown key cannot be told from random words by anybody with bounded computing
+/// outputs of ChaCha20 under an unknown key cannot be distinguished from random words with bounded computing
 /// power, so the guarantee is the computational one that every implementation on a computer has.
 ///
 /// *Use a seed once.* Two runs with one seed share their noise, and the difference of their results is then
 /// nearly free of it. A process that forks copies its seeds into the child: nothing here is reseeded behind
-/// the caller's back, so a child that goes on to release anything must start from a `Seed::from_os` of its own.
+/// the caller's back, so a child that goes on to release anything must start from a `Seed::from_os` of its
+/// own.
 ///
 /// ```
 /// use dp_sampler::{Purpose, Seed};
@@ -72,10 +73,11 @@ impl Seed {
         self.secret
     }
 
-    /// The seed's bytes, for a store that is as secret as the data: the way to carry on an interrupted run in another process.
+    /// The seed's bytes, for a store that is as secret as the data: the way to carry on an interrupted run in
+    /// another process.
     ///
-    /// The last byte says whether the seed is secret, the others are the key. Who reads them can repeat the subsampling and subtract
-    /// the noise. The copy is not wiped: that is up to the caller.
+    /// The last byte says whether the seed is secret, the others are the key. Who reads them can repeat the
+    /// subsampling and subtract the noise. The copy is not wiped: that is up to the caller.
     ///
     /// ```
     /// use dp_sampler::{Purpose, Seed};
@@ -96,8 +98,8 @@ impl Seed {
         bytes
     }
 
-    /// The seed that [`expose`](Self::expose) gave away. The bytes are believed: made of anything else, a seed that calls itself secret
-    /// protects nobody.
+    /// The seed that [`expose`](Self::expose) gave away. The bytes are believed: made of anything else, a
+    /// seed that calls itself secret protects nobody.
     ///
     /// # Errors
     ///
@@ -121,9 +123,9 @@ impl Seed {
     /// Custom(name):        the same, walking expand(seed, 0), then the name's length, then its bytes by eight
     /// ```
     ///
-    /// This is the tree of Goldreich, Goldwasser and Micali: at a node the stream key only makes output and the
-    /// child key only makes nodes. Names of one length are never prefixes of each other and the length goes
-    /// first, so different names reach different nodes.
+    /// This is the tree of Goldreich, Goldwasser and Micali: at a node the stream key only makes output and
+    /// the child key only makes nodes. Names of one length are never prefixes of each other and the length
+    /// goes first, so different names reach different nodes.
     ///
     /// # References
     ///
@@ -193,12 +195,13 @@ impl Purpose {
 
 /// One independent stream of random words for every step, all for one purpose.
 ///
-/// Steps are random access: `at(step)` costs a copy of the key and depends on nothing that was drawn before, so
-/// a run that resumes at step 5,000 sees what an uninterrupted one would have seen.
+/// Steps are random access: `at(step)` costs a copy of the key and depends on nothing that was drawn before,
+/// so a run that resumes at step 5,000 sees what an uninterrupted one would have seen.
 ///
 /// There are 2⁶⁴ steps, and a stream has 2⁶⁴ blocks of 64 bytes, 2⁷⁰ bytes: at ten gigabytes a second that
-/// counter takes 3,700 years to wrap around, so it is not guarded where words are taken in turn. Noise, which goes to blocks by
-/// number, refuses chunks from [`MAX_NOISE_CHUNKS`](crate::MAX_NOISE_CHUNKS) on, below which no two values meet in a block.
+/// counter takes 3,700 years to wrap around, so it is not guarded where words are taken in turn. Noise, which
+/// goes to blocks by number, refuses chunks from [`MAX_NOISE_CHUNKS`](crate::MAX_NOISE_CHUNKS) on, below
+/// which no two values meet in a block.
 #[derive(ZeroizeOnDrop)]
 pub struct Streams {
     stream_key: [u8; 32],

@@ -14,9 +14,9 @@ use crate::{Error, Purpose, Result, Scheme, Seed, Streams, Subsampler, Subsampli
 ///
 /// # Privacy
 ///
-/// This is what training loops usually do, and it is *not* Poisson subsampling: the batches of an epoch depend on each
-/// other, and a record that was not in the others is in the last for certain. An accountant must have a theorem for
-/// this very scheme. How long each batch is, is public.
+/// This is what training loops usually do, and it is *not* Poisson subsampling: the batches of an epoch
+/// depend on each other, and a record that was not in the others is in the last for certain. An accountant
+/// must have a theorem for this very scheme. How long each batch is, is public.
 ///
 /// ```
 /// use dp_sampler::{Seed, Shuffle, Subsampler, Subsampling};
@@ -47,7 +47,8 @@ impl Shuffle {
         if batch == 0 { Err(Error::EmptyBatch) } else { Ok(Self { batch, exact: false }) }
     }
 
-    /// Writes each epoch's order out instead of computing it from a key: exactly uniform for any number of records.
+    /// Writes each epoch's order out instead of computing it from a key: exactly uniform for any number of
+    /// records.
     ///
     /// It takes 16 bytes a record, and entering an epoch takes time in proportion to the records.
     #[must_use]
@@ -86,14 +87,15 @@ impl Subsampling for Shuffle {
 
 /// Draws the batches of shuffled epochs; made by [`Shuffle`].
 ///
-/// Steps are random access: a draw takes O(batch) time in any order, a little more where it enters an epoch, and the
-/// sampler O(1) memory (a table for up to 1,024 records), because an order is a keyed [`Permutation`] of which a
-/// batch evaluates its own slice.
+/// Steps are random access: a draw takes O(batch) time in any order, a little more where it enters an epoch,
+/// and the sampler O(1) memory (a table for up to 1,024 records), because an order is a keyed [`Permutation`]
+/// of which a batch evaluates its own slice.
 ///
 /// # Accuracy
 ///
-/// The orders are as uniform as the [`Permutation`]: exactly for up to 1,024 records; above, in part measured instead
-/// of proven unless the plan is [`exact`](Shuffle::exact). The division into epochs and batches is exact.
+/// The orders are as uniform as the [`Permutation`]: exactly for up to 1,024 records; above, in part measured
+/// instead of proven unless the plan is [`exact`](Shuffle::exact). The division into epochs and batches is
+/// exact.
 pub struct ShuffleSampler {
     batch: u64,
     records: u64,
@@ -125,7 +127,8 @@ impl Subsampler for ShuffleSampler {
         self.records
     }
 
-    /// The mean over an epoch, N/⌈N/B⌉: sums over batches divided by it add up to the right sum in every epoch.
+    /// The mean over an epoch, N/⌈N/B⌉: sums over batches divided by it add up to the right sum in every
+    /// epoch.
     fn expected_batch(&self) -> f64 {
         self.records as f64 / self.steps as f64
     }

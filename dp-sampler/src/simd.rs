@@ -1,8 +1,8 @@
 //! Work compiled for the instruction set of the machine at hand, chosen at run time.
 //!
-//! The functions that do the work must be `#[inline(always)]` down to their loops: what is not inlined is compiled for the
-//! machine that the program was built for. Nothing here contracts or reorders arithmetic, so results do not depend on the
-//! instruction set.
+//! The functions that do the work must be `#[inline(always)]` down to their loops: what is not inlined is
+//! compiled for the machine that the program was built for. Nothing here contracts or reorders arithmetic, so
+//! results do not depend on the instruction set.
 
 pub(crate) use pulp::NullaryFnOnce as Work;
 

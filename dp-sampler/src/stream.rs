@@ -39,8 +39,8 @@ impl Stream {
     /// ```
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        // Lemire (2019), Fast random integer generation in an interval: the high half of word · bound is uniform
-        // once the `2^64 mod bound` smallest low halves are turned away.
+        // Lemire (2019), Fast random integer generation in an interval: the high half of word · bound is
+        // uniform once the `2^64 mod bound` smallest low halves are turned away.
         let mut product = u128::from(self.next_u64()) * u128::from(bound);
         if (product as u64) < bound {
             let refused = bound.wrapping_neg() % bound;
@@ -140,8 +140,8 @@ mod tests {
         words.split_whitespace().map(|word| u32::from_str_radix(word, 16).unwrap()).collect()
     }
 
-    /// The block of RFC 8439 for a key, a counter word and three nonce words, through this crate's layout: the
-    /// first nonce word is the upper half of the 64-bit counter, the other two are the stream number.
+    /// The block of RFC 8439 for a key, a counter word and three nonce words, through this crate's layout:
+    /// the first nonce word is the upper half of the 64-bit counter, the other two are the stream number.
     fn rfc_block(key: &[u8; 32], counter: u32, nonce: [u32; 3]) -> Vec<u32> {
         let mut stream = Stream::new(key, u64::from(nonce[1]) | u64::from(nonce[2]) << 32);
         let block = u64::from(counter) | u64::from(nonce[0]) << 32;

@@ -8,8 +8,9 @@ use crate::{Error, MAX_RECORDS, Result, Seed};
 
 /// How a sampler chooses the records of a step, as it says itself.
 ///
-/// The amplification that an accountant may claim depends on this value, so the schemes that claim any can only
-/// be had from a sampler: outside this crate every variant except `Full` can be matched (with `..`) but not built.
+/// The amplification that an accountant may claim depends on this value, so the schemes that claim any can
+/// only be had from a sampler: outside this crate every variant except `Full` can be matched (with `..`) but
+/// not built.
 ///
 /// ```compile_fail
 /// let claimed = dp_sampler::Scheme::Poisson { rate: 1e-9 };
@@ -61,13 +62,15 @@ pub enum Scheme {
     },
     /// Epochs: each record at one step of an epoch, chosen uniformly and independently of the others.
     ///
-    /// The number of records is not stated: with a named number of bins the scheme does not depend on it, so it can be
-    /// published where that number is protected. Bins that follow from a batch size are a function of the number of records.
+    /// The number of records is not stated: with a named number of bins the scheme does not depend on it, so
+    /// it can be published where that number is protected. Bins that follow from a batch size are a function
+    /// of the number of records.
     #[non_exhaustive]
     BallsInBins {
         /// The number of steps in an epoch.
         bins: u64,
-        /// The batch size that the number of bins was computed from, with the number of records; `None` if the bins were named.
+        /// The batch size that the number of bins was computed from, with the number of records; `None` if
+        /// the bins were named.
         batch: Option<u64>,
     },
 }
@@ -97,7 +100,8 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// Keeps the traits below to this crate's types: a scheme is believed, so only what is tested here may state one.
+/// Keeps the traits below to this crate's types: a scheme is believed, so only what is tested here may state
+/// one.
 pub(crate) mod sealed {
     pub trait Sealed {}
 }
@@ -125,8 +129,9 @@ pub trait Subsampling: sealed::Sealed {
     /// No records, more than [`MAX_RECORDS`], or a batch larger than the data.
     fn scheme(&self, records: u64) -> Result<Scheme>;
 
-    /// A bound on the [deviation](Subsampler::deviation) of every sampler that this plan makes for up to so many records: it grows with their
-    /// number, so that a bound for more records than there are holds, and tells nothing of how many there are.
+    /// A bound on the [deviation](Subsampler::deviation) of every sampler that this plan makes for up to this
+    /// many records: it grows with their number, so that a bound for more records than there are holds, and
+    /// tells nothing of how many there are.
     ///
     /// ```
     /// use dp_sampler::{FixedSize, MAX_RECORDS, Poisson, Subsampling};
@@ -145,9 +150,9 @@ pub trait Subsampling: sealed::Sealed {
 ///
 /// # Privacy
 ///
-/// A batch is secret: the amplification that accountants claim holds only while nobody sees which records were
-/// drawn, nor how many under Poisson subsampling. How long a draw takes depends on the batch; an attacker who can
-/// time single steps is outside what is promised here.
+/// A batch is secret: the amplification that accountants claim holds only while nobody sees which records
+/// were drawn, nor how many under Poisson subsampling. How long a draw takes depends on the batch; an
+/// attacker who can time single steps is outside what is promised here.
 pub trait Subsampler: sealed::Sealed {
     /// How the records are chosen.
     fn scheme(&self) -> Scheme;
@@ -155,8 +160,8 @@ pub trait Subsampler: sealed::Sealed {
     /// The number of records that are drawn from.
     fn records(&self) -> u64;
 
-    /// The expected number of records in a batch, where that differs between steps on average over an epoch. Public,
-    /// which the number in any one batch need not be.
+    /// The expected number of records in a batch, where that differs between steps on average over an epoch.
+    /// Public, which the number in any one batch need not be.
     fn expected_batch(&self) -> f64;
 
     /// A length that a batch exceeds with probability below 2⁻¹⁰⁰.
@@ -164,26 +169,28 @@ pub trait Subsampler: sealed::Sealed {
 
     /// Replaces the contents of `batch` by the batch of this step: numbers below `records()`.
     ///
-    /// They are distinct, except where records are drawn [with replacement](crate::WithReplacement); there a number
-    /// counts as often as it occurs. A function of the seed and the step alone, so steps can be drawn in any order and
-    /// again. Allocates nothing once `batch` has capacity [`max_batch_hint`](Self::max_batch_hint), unless that rare bound is
-    /// exceeded. The order within a batch means nothing.
+    /// They are distinct, except where records are drawn [with replacement](crate::WithReplacement); there a
+    /// number counts as often as it occurs. A function of the seed and the step alone, so steps can be drawn
+    /// in any order and again. Allocates nothing once `batch` has capacity
+    /// [`max_batch_hint`](Self::max_batch_hint), unless that rare bound is exceeded. The order within a batch
+    /// means nothing.
     fn draw(&mut self, step: u64, batch: &mut Vec<u64>);
 
-    /// A bound, rounded up, on the total variation distance between the batches of steps 0, …, `steps` − 1, all together, and batches that are
-    /// drawn exactly as the [scheme](Self::scheme) says: 0 where they are exact, 1 where nothing is proven.
+    /// A bound, rounded up, on the total variation distance between the batches of steps 0, …, `steps` − 1,
+    /// all together, and batches that are drawn exactly as the [scheme](Self::scheme) says: 0 where they are
+    /// exact, 1 where nothing is proven.
     ///
     /// # Privacy
     ///
-    /// Amplification theorems are about exact schemes. Let M be a mechanism on exact batches, M′ the same on these, and τ this bound; then for
-    /// neighbours D, D′ and every set S of outcomes
+    /// Amplification theorems are about exact schemes. Let M be a mechanism on exact batches, M′ the same on
+    /// these, and τ this bound; then for neighbours D, D′ and every set S of outcomes
     ///
     /// ```text
     /// P(M′(D) ∈ S)  ≤  P(M(D) ∈ S) + τ  ≤  e^ε P(M(D′) ∈ S) + δ + τ  ≤  e^ε P(M′(D′) ∈ S) + δ + (1 + e^ε) τ
     /// ```
     ///
-    /// so whoever adds (1 + e^ε) τ to δ has accounted for it. Steps are independent of each other (epochs are, where there are any), so the bounds of
-    /// several of them add up, whatever is done with earlier batches.
+    /// so adding (1 + e^ε) τ to δ accounts for it. Steps are independent of each other (epochs are, where
+    /// there are any), so the bounds of several of them add up, whatever is done with earlier batches.
     ///
     /// | scheme | bound | proof |
     /// |---|---|---|
@@ -205,7 +212,8 @@ pub(crate) fn deviations(count: u64, each: f64) -> f64 {
     (count as f64 * each * (1.0 + 4.0 * f64::EPSILON)).min(1.0)
 }
 
-/// Every record chooses among the same places: nothing is proven of a permutation that is computed, and a written one is exact.
+/// Every record chooses among the same places: nothing is proven of a permutation that is computed, and a
+/// written one is exact.
 pub(crate) fn deviation_of_order(records: u64, exact: bool) -> f64 {
     if exact || records <= crate::permutation::TABLE_LIMIT { 0.0 } else { 1.0 }
 }
@@ -219,7 +227,7 @@ pub(crate) fn check_records(records: u64) -> Result<()> {
     }
 }
 
-/// Checks that a vector of so many indices can exist on this machine.
+/// Checks that a vector of this many indices can exist on this machine.
 pub(crate) fn check_batch_length(batch: u64) -> Result<usize> {
     let bound = (isize::MAX as u64) / 8;
     if batch > bound {

@@ -1,9 +1,9 @@
 //! The statistics that this crate's tests share.
 
-/// P(a chi-square variable with so many degrees of freedom exceeds `statistic`).
+/// P(a chi-square variable with this many degrees of freedom exceeds `statistic`).
 ///
-/// The regularised incomplete gamma function Q(k/2, x/2): its series below the mean and its continued fraction
-/// (Lentz) above; both to 1e-12, far below any alpha used here.
+/// The regularised incomplete gamma function Q(k/2, x/2): its series below the mean and its continued
+/// fraction (Lentz) above; both to 1e-12, far below any alpha used here.
 pub(crate) fn chi_square_tail(statistic: f64, degrees: f64) -> f64 {
     let (a, x) = (degrees / 2.0, statistic / 2.0);
     if x <= 0.0 {

@@ -6,13 +6,14 @@ use crate::{Error, Purpose, Result, Scheme, Seed, Streams, Subsampler, Subsampli
 
 /// Plans batches of independent draws: each place in a batch is any of the records, with equal probability.
 ///
-/// *A batch may name a record more than once*, and then has to count it as often. It may be larger than the data.
+/// *A batch may name a record more than once*, and then has to count it as often. It may be larger than the
+/// data.
 ///
 /// # Privacy
 ///
-/// A record that is drawn k times contributes k times to a sum over the batch, so a change of one record moves that
-/// sum by up to k clip norms; amplification theorems for this scheme take that into account, those for other
-/// schemes do not.
+/// A record that is drawn k times contributes k times to a sum over the batch, so a change of one record
+/// moves that sum by up to k clip norms; amplification theorems for this scheme take that into account, those
+/// for other schemes do not.
 ///
 /// ```
 /// use dp_sampler::{Seed, Subsampler, Subsampling, WithReplacement};

@@ -10,8 +10,8 @@ use crate::simd::{Work, dispatch};
 
 /// Words from a block of words on, computed `LANES` blocks at a time. Wiped when dropped.
 ///
-/// As a [`Stream`](crate::Stream), but for many short runs of words: going to another block costs no more than the words that are left
-/// over, of which there are the fewer the fewer blocks are computed at a time.
+/// As a [`Stream`](crate::Stream), but for many short runs of words: going to another block costs no more
+/// than the words that are left over, of which there are the fewer the fewer blocks are computed at a time.
 pub(crate) struct Words<const LANES: usize> {
     blocks: Blocks,
     pub(crate) sliced: Sliced<LANES>,

@@ -114,7 +114,8 @@ fn fixed_size<R: Backend>(device: &Device<R>) {
 }
 
 fn poisson<R: Backend>(device: &Device<R>) {
-    // Sets of bits (dense, sparse, ragged, one record), lists (one block, one run, many), wide records, everything, nothing.
+    // Sets of bits (dense, sparse, ragged, one record), lists (one block, one run, many), wide records,
+    // everything, nothing.
     for (rate, records) in [
         (0.5, 64),
         (0.3, 100),
@@ -223,7 +224,8 @@ fn gaussian<R: Backend>(device: &Device<R>) {
 }
 
 fn discrete_gaussian<R: Backend>(device: &Device<R>) {
-    // From coins that hardly ever fall to products of 126 bits; the variance 2⁻⁴⁶ gives zeros, whose sign is drawn again.
+    // From coins that hardly ever fall to products of 126 bits; the variance 2⁻⁴⁶ gives zeros, whose sign is
+    // drawn again.
     for (numerator, denominator) in [
         (1, 1),
         (7, 3),

@@ -93,7 +93,8 @@ fn batches_are_stable() -> Result<()> {
     Ok(())
 }
 
-/// The first eight values at step 0, and at step 2⁶⁴ − 1 ten thousand of them hashed: a few take the branch for rare words.
+/// The first eight values at step 0, and at step 2⁶⁴ − 1 ten thousand of them hashed: a few take the branch
+/// for rare words.
 fn check_noise<T: Copy + Default>(name: &str, noise: &impl NoiseSource<T>, bits: impl Fn(T) -> u64) {
     let mut values = vec![T::default(); 10_000];
     noise.fill(0, &mut values[..8]);

@@ -1,5 +1,5 @@
-//! Every record at every step: for small data nothing is gained by sampling. What the plan says of it, and what a sample of the same steps
-//! would cost in noise.
+//! Every record at every step: for small data nothing is gained by sampling. What the plan says of it, and
+//! what a sample of the same steps would cost in noise.
 //!
 //! `cargo run --release -p dp-vi --example full_batch`
 

@@ -1,5 +1,5 @@
-//! A guide written by hand, beside the one made from the model: a beta distribution for a share, as a person who knows the answer's form
-//! would choose, and a regression coefficient that depends on it.
+//! A guide written by hand, beside the one made from the model: a beta distribution for a share, as a person
+//! who knows the answer's form would choose, and a regression coefficient that depends on it.
 //!
 //! `cargo run --release -p dp-vi --example hand_written`
 

@@ -1,7 +1,7 @@
 //! A distribution of one's own: Rayleigh's, which wave heights follow, as likelihood and as guide.
 //!
-//! What is needed are its parameters, where its values lie, its log density, and how it is made from standard noise. Everything
-//! else (gradients, clipping, noise, draws, checks of parameters and observations) follows.
+//! What is needed are its parameters, where its values lie, its log density, and how it is made from standard
+//! noise. Everything else (gradients, clipping, noise, draws, checks of parameters and observations) follows.
 //!
 //! `cargo run --release -p dp-vi --example own_distribution`
 
@@ -81,7 +81,8 @@ pub(crate) fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     println!("mean height predicted: {mean:.2}, in truth {:.2}", 2.0 * (0.5 * std::f64::consts::PI).sqrt());
     assert!((mean - 2.507).abs() < 0.4);
 
-    // The guide alone has as many parameters as its author gave it. A Rayleigh distribution is far too wide for this posterior.
+    // The guide alone has as many parameters as its author gave it. A Rayleigh distribution is far too wide
+    // for this posterior.
     let wide = DpVi::new(model, HandWritten::new(guide)).budget(budget).clip_norm(3.0).fit(&records)?;
     assert!(wide.posterior().sd("scale")?[[]] > fit.uncorrected().sd("scale")?[[]]);
     Ok(())

@@ -1,7 +1,8 @@
-//! A privacy mechanism of one's own beside a fit: randomised response on a yes-or-no column, paid for from the same ledger.
+//! A privacy mechanism of one's own beside a fit: randomised response on a yes-or-no column, paid for from
+//! the same ledger.
 //!
-//! What makes a mechanism private is its owner's proof. The ledger is told what it is *before* it runs, and refuses if it cannot be
-//! afforded; the fit then gets what is left.
+//! What makes a mechanism private is its owner's proof. The ledger is told what it is *before* it runs, and
+//! refuses if it cannot be afforded; the fit then gets what is left.
 //!
 //! `cargo run --release -p dp-vi --example own_mechanism`
 
@@ -18,8 +19,9 @@ use ppl_distributions::{Bernoulli, Normal};
 /// Tells each person's answer truly with probability 3/4, and estimates the share of yes.
 ///
 /// # Privacy
-/// Under replace-one each answer is a randomised response of its own, so one record changes one of them: the event is that of a single
-/// response with `P(truth) = 3/4`, ε = ln 3. (Under add/remove the number of answers would tell who is there.)
+/// Under replace-one each answer is a randomised response of its own, so one record changes one of them: the
+/// event is that of a single response with `P(truth) = 3/4`, ε = ln 3. (Under add/remove the number of
+/// answers would tell who is there.)
 fn noisy_share(answers: &[bool], seed: Seed, purse: &mut impl Purse) -> dp_accountant::Result<f64> {
     let mechanism = Mechanism::RandomizedResponse { categories: 2, truth_probability: 0.75 };
     purse.debit(Event::new(mechanism, Sampling::None)?, 1)?;

@@ -1,4 +1,5 @@
-//! An optimiser of one's own: the sign of a running mean, in a chain with a schedule. Here without privacy and with it, beside Adam.
+//! An optimiser of one's own: the sign of a running mean, in a chain with a schedule. Here without privacy
+//! and with it, beside Adam.
 //!
 //! `cargo run --release -p dp-vi --example own_optimiser`
 

@@ -39,7 +39,8 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok(run.checkpoint(&checkpoint, 100).on_progress(report))
     };
 
-    // Today: stopped between two steps. (A process that is killed leaves the checkpoint of its last block of 100 steps.)
+    // Today: stopped between two steps. (A process that is killed leaves the checkpoint of its last block of
+    // 100 steps.)
     {
         let mut ledger = FileLedger::create(&spent, budget)?;
         let begun = run(430)?.fit_from(&records, &mut ledger)?;

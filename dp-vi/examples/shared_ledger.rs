@@ -29,7 +29,8 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let delta = 1e-6;
     let mut ledger = Ledger::new(Budget { epsilon: 1.7, delta, relation: Relation::AddRemove })?;
 
-    // How many people there are, and where the middle half of each column lies: a release each. Ranges are public knowledge.
+    // How many people there are, and where the middle half of each column lies: a release each. Ranges are
+    // public knowledge.
     let mut summaries = Summaries::new(&records, Seed::from_os()?)?;
     let people = summaries.count(40.0, &mut ledger)?;
     println!("about {people:.0} people");

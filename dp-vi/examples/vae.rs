@@ -1,5 +1,6 @@
-//! A variational autoencoder, trained privately: every image has hidden numbers of its own, drawn by an encoder that sees the image. What is
-//! released is the decoder, and with it as many synthetic images as one likes.
+//! A variational autoencoder, trained privately: every image has hidden numbers of its own, drawn by an
+//! encoder that sees the image. What is released is the decoder, and with it as many synthetic images as one
+//! likes.
 //!
 //! `cargo run --release -p dp-vi --example vae`
 

@@ -37,8 +37,8 @@ pub enum Error {
     /// A model that inference cannot do anything for.
     #[error("this model {0}")]
     NothingToInfer(&'static str),
-    /// Records that the model cannot hold of. The value is not quoted; `ppl_core::Trace::check_observations` finds it for
-    /// whoever may see it.
+    /// Records that the model cannot hold of. The value is not quoted; `ppl_core::Trace::check_observations`
+    /// finds it for those who may see it.
     #[error("site '{site}': an observation is outside the support ({support})")]
     Observation {
         /// Name of the site.
@@ -46,8 +46,8 @@ pub enum Error {
         /// The support, in words.
         support: String,
     },
-    /// A record that chooses no row of a table. The index is not quoted; `ppl_core::Graph::check_indices` finds it for whoever
-    /// may see it.
+    /// A record that chooses no row of a table. The index is not quoted; `ppl_core::Graph::check_indices`
+    /// finds it for those who may see it.
     #[error("an index of the records is not an integer from 0 to {rows} - 1 ({source_line})")]
     Index {
         /// Rows of the table.

@@ -1,7 +1,7 @@
 //! Differentially private variational inference.
 //!
-//! A person with sensitive records writes a model of one record, names a privacy budget, and gets an approximate
-//! posterior and a statement of what it guarantees.
+//! A person with sensitive records writes a model of one record, names a privacy budget, and gets an
+//! approximate posterior and a statement of what it guarantees.
 //!
 //! ```
 //! use dp_accountant::{Budget, Relation};

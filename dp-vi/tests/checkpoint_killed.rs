@@ -11,7 +11,8 @@ use crate::common::{BUDGET, Folder, STEPS, bits, people, run};
 
 const EVERY: u64 = 4;
 
-/// Begins the run, or goes on with it. σ is for ε = 1 at 60 steps, and the ledger has room for blocks that are paid for twice.
+/// Begins the run, or goes on with it. σ is for ε = 1 at 60 steps, and the ledger has room for blocks that
+/// are paid for twice.
 fn begin_or_resume(folder: &Path, callback: impl FnMut(dp_vi::Progress) + 'static) -> Fit {
     let (path, spent) = (folder.join("run"), folder.join("spent"));
     let budget = dp_accountant::Budget { epsilon: 3.0, ..BUDGET };

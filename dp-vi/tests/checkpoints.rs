@@ -1,4 +1,5 @@
-//! Runs that are stopped and resumed: the same result, no payment too few, and nothing resumed that is another run.
+//! Runs that are stopped and resumed: the same result, no payment too few, and nothing resumed that is
+//! another run.
 
 use dp_accountant::{Budget, FileLedger, Ledger, Relation, Sampling};
 use dp_sampler::{BallsInBins, FullBatch, Poisson, Seed, Shuffle, Subsampling, WithReplacement};
@@ -250,7 +251,8 @@ fn another_ledger_is_noticed_and_left_alone() {
     assert!(poor.debits().is_empty() && !folder.file("poor").exists());
 }
 
-/// A run that others' ledger paid for is not gone on with for nothing: the rest of its steps would be made, reported and never debited.
+/// A run that others' ledger paid for is not gone on with for nothing: the rest of its steps would be made,
+/// reported and never debited.
 #[test]
 fn a_run_that_a_shared_ledger_paid_for_goes_on_with_that_ledger_only() {
     let (records, folder) = (people(50, false), Folder::new());
@@ -294,8 +296,8 @@ fn a_run_that_a_shared_ledger_paid_for_goes_on_with_that_ledger_only() {
     run().checkpoint(&path, 10).resume(&records).unwrap();
 }
 
-/// The ledger of another data set, with the same budget and the very same debits; an old copy of the right one; and one that was spent from
-/// since it was copied.
+/// The ledger of another data set, with the same budget and the very same debits; an old copy of the right
+/// one; and one that was spent from since it was copied.
 #[test]
 fn a_ledger_that_lacks_the_debits_is_refused() {
     let (records, folder) = (people(50, false), Folder::new());
@@ -350,12 +352,14 @@ fn a_ledger_that_lacks_the_debits_is_refused() {
     assert_eq!(uses(&FileLedger::read(&spent).unwrap()), STEPS);
 }
 
-/// Stops, kills between a debit and its checkpoint, and resumptions in any order: what was made has always been debited.
+/// Stops, kills between a debit and its checkpoint, and resumptions in any order: what was made has always
+/// been debited.
 #[test]
 fn in_every_order_of_stops_and_kills_what_was_made_has_been_paid_for() {
     let (records, folder) = (people(30, false), Folder::new());
     let whole = bits(&seeded().fit(&records).unwrap());
-    // A stop after so many more steps; whether the checkpoint of that stop is lost, as by a kill; the length of blocks from there.
+    // A stop after this many more steps; whether the checkpoint of that stop is lost, as by a kill; the
+    // length of blocks from there.
     type Turn = (u64, bool, u64);
     let orders: [&[Turn]; 5] = [
         &[(1, true, 1), (1, true, 1), (1, false, 7)],
@@ -427,7 +431,8 @@ fn two_fits_share_one_ledger() {
     let mut ledger = Ledger::new(Budget { epsilon: 1.5, ..BUDGET }).unwrap();
     let first = run().fit_from(&records, &mut ledger).unwrap();
     let second = run().fit_from(&records, &mut ledger).unwrap();
-    // Together they cost more than one and less than the sum; a third one is refused, and nothing is debited for it.
+    // Together they cost more than one and less than the sum; a third one is refused, and nothing is debited
+    // for it.
     let both = ledger.spent().unwrap();
     assert!(both.lower > 1.2 && both.upper < 1.5, "{both}");
     assert!([&first, &second].iter().all(|fit| fit.privacy().epsilon.unwrap().upper <= 1.0));
@@ -539,7 +544,8 @@ fn checksum(bytes: &[u8]) -> u64 {
     })
 }
 
-/// A checksum is no signature. What a forged file claims is still checked where it can be: against the ledger, the plan and itself.
+/// A checksum is no signature. What a forged file claims is still checked where it can be: against the
+/// ledger, the plan and itself.
 #[test]
 fn forged_files_cannot_claim_more_than_was_paid_for() {
     let (records, folder) = (people(30, false), Folder::new());
@@ -583,7 +589,8 @@ fn forged_files_cannot_claim_more_than_was_paid_for() {
     let told = run().checkpoint(&path, 10).resume(&records).unwrap_err().to_string();
     assert!(told.contains("budget exceeded"), "{told}");
 
-    // More steps than there are; a complete run that is not; a kind of ledger that a run with a budget cannot have.
+    // More steps than there are; a complete run that is not; a kind of ledger that a run with a budget cannot
+    // have.
     let path = begin("further", None);
     forge(&path, &[(done, &word(STEPS + 1)), (paid, &word(STEPS + 1))]);
     let told = run().checkpoint(&path, 10).resume(&records).unwrap_err().to_string();

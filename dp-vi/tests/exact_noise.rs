@@ -1,4 +1,5 @@
-//! Fits with exact noise on a grid: the same price, the same quality, nothing left to rounding, and runs that can be resumed.
+//! Fits with exact noise on a grid: the same price, the same quality, nothing left to rounding, and runs that
+//! can be resumed.
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{BallsInBins, FullBatch, Poisson, Seed, WithReplacement};
@@ -70,7 +71,8 @@ fn with_little_noise_both_kinds_find_the_same() {
         let sigma = fast.privacy().noise_multiplier.unwrap();
         let (a, b) = (fast.uncorrected().mean("w").unwrap(), exact.uncorrected().mean("w").unwrap());
         for (a, b) in a.iter().zip(&b) {
-            // The optimiser sees gradients that differ by noise of σC, C = √3, in sums of hundreds; its steps are 0.05.
+            // The optimiser sees gradients that differ by noise of σC, C = √3, in sums of hundreds; its steps
+            // are 0.05.
             assert!((a - b).abs() < 0.05, "setting {number}, sigma {sigma}: {a} {b}");
         }
     }

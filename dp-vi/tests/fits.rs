@@ -106,7 +106,8 @@ fn without_privacy_the_posterior_is_found() {
     let (mean, sd) = laplace(count);
     let (got_mean, got_sd) = (fit.posterior().mean("w").unwrap(), fit.posterior().sd("w").unwrap());
     for j in 0..3 {
-        // The Laplace approximation and the variational optimum differ by O(1/N); single draws add noise of their own.
+        // The Laplace approximation and the variational optimum differ by O(1/N); single draws add noise of
+        // their own.
         assert!((got_mean[j] - mean[j]).abs() < 0.15 * sd[j], "{} against {}", got_mean[j], mean[j]);
         assert!((got_sd[j] / sd[j] - 1.0).abs() < 0.1, "{} against {}", got_sd[j], sd[j]);
     }
@@ -269,7 +270,8 @@ fn a_sampling_scheme_without_a_bound_is_refused_not_guessed() {
         .fit(&records);
     let told = fit.err().unwrap().to_string();
     assert!(told.contains("without replacement") && told.contains("Poisson"), "{told}");
-    // Where the number of records is no secret it has an event, which costs far more than a Poisson sample of the same rate.
+    // Where the number of records is no secret it has an event, which costs far more than a Poisson sample of
+    // the same rate.
     let sigma = |fit: dp_vi::Result<dp_vi::Fit>| {
         let fit = fit.unwrap();
         assert!(fit.privacy().epsilon.as_ref().unwrap().upper <= 1.0);

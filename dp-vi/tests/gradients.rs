@@ -33,7 +33,8 @@ fn without_privacy_all_gradients_find_the_same_posterior() {
     for gradients in [Gradients::Vanilla, Gradients::VanillaWithPrior] {
         let other = fit(gradients, None, &records);
         let both = |of: fn(&Fit) -> Vec<f64>| of(&aligned).into_iter().zip(of(&other));
-        // The same draws and the same gradients but for rounding: so is the path of the optimiser, which may magnify it.
+        // The same draws and the same gradients but for rounding: so is the path of the optimiser, which may
+        // magnify it.
         for (a, b) in both(|fit| fit.posterior().mean("w").unwrap().iter().copied().collect()) {
             assert!((a - b).abs() < 1e-6, "{gradients:?}: {a} {b}");
         }

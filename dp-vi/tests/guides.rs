@@ -82,7 +82,8 @@ fn exact(count: usize) -> (Array1<f64>, Array2<f64>) {
     (covariance.dot(&x.t().dot(&y)) / (NOISE * NOISE), covariance)
 }
 
-/// Mirrored draws make the gradient of the location exact here; that of the covariance has noise, which the averaged tail leaves a little of.
+/// Mirrored draws make the gradient of the location exact here; that of the covariance has noise, which the
+/// averaged tail leaves a little of.
 #[test]
 fn a_correlated_posterior_is_recovered() {
     let count = 80;
@@ -119,7 +120,8 @@ fn a_correlated_posterior_is_recovered() {
             for j in 0..i {
                 let product = |k: usize| (element(k, i) - got[i]) * (element(k, j) - got[j]);
                 let found = (0..n).map(product).sum::<f64>() / n as f64 / (sd[i] * sd[j]);
-                // A correlation has standard error below √2/200 = 0.0071, 5.2 of which are 0.037; the fit has an error of its own.
+                // A correlation has standard error below √2/200 = 0.0071, 5.2 of which are 0.037; the fit has
+                // an error of its own.
                 assert!((found - correlation(i, j)).abs() < 0.037 + 0.03, "{name} {i} {j}: {found}");
             }
         }
@@ -184,8 +186,8 @@ fn laplace(records: &Records) -> (Array1<f64>, Array2<f64>) {
     (w, inverse(&h))
 }
 
-/// With hardly any noise the corrected posterior is Laplace's approximation, whatever the guide that led there. Guides differ in where
-/// gradients and curvature are taken, by a term of order 1/N.
+/// With hardly any noise the corrected posterior is Laplace's approximation, whatever the guide that led
+/// there. Guides differ in where gradients and curvature are taken, by a term of order 1/N.
 #[test]
 fn the_correction_goes_with_every_guide() {
     let records = people(3000);
@@ -230,7 +232,8 @@ fn counts(ctx: &mut Ctx) -> Result<()> {
     ctx.each_record(|ctx, record| ctx.observe("count", Poisson::new(rate), record.get("count")?))
 }
 
-/// The posterior is Gamma(2 + 12, 1 + 6): mode 13/7, of the logarithm ln(14/7). The last steps are tiny, so what is left is how far Adam got.
+/// The posterior is Gamma(2 + 12, 1 + 6): mode 13/7, of the logarithm ln(14/7). The last steps are tiny, so
+/// what is left is how far Adam got.
 #[test]
 fn points_are_the_modes() {
     let records = Records::from_columns([("count", vec![2.0; 6])]).unwrap();
@@ -269,7 +272,8 @@ fn shares_are_inferred() {
     let guides: [(Box<dyn Guide>, f64); 3] = [
         // Its draws have the form of the posterior, so at the optimum what is left is the noise of the steps.
         (Box::new(HandWritten::new(votes_guide)), 0.05),
-        // Normals of the unconstrained values are close to it: posterior means within a few hundredths of a standard deviation of theirs.
+        // Normals of the unconstrained values are close to it: posterior means within a few hundredths of a
+        // standard deviation of theirs.
         (Box::new(AutoMultivariateNormal::new()), 0.1),
         (Box::new(AutoNormal::new()), 0.1),
     ];
@@ -390,8 +394,9 @@ fn runs_start_where_they_are_told() {
     near(&zero["mixture"], &[1.0 / 3.0; 3], 1e-12);
     near(&zero["slope"], &[0.5], 1e-12);
     let median = start_of(Start::PriorMedian).unwrap();
-    // The median of 201 has standard error 1/(2 √201 density): of ln scale √(π/2)/√201 · ½ = 0.044; of the share 1/(2 √201 · 1.5) = 0.024;
-    // 5.2 of each. Medians of a mixture's unconstrained elements are those of logarithms of ratios, symmetric between the last two.
+    // The median of 201 has standard error 1/(2 √201 density): of ln scale √(π/2)/√201 · ½ = 0.044; of the
+    // share 1/(2 √201 · 1.5) = 0.024; 5.2 of each. Medians of a mixture's unconstrained elements are those of
+    // logarithms of ratios, symmetric between the last two.
     assert!((median["scale"][[]].ln() - 1.0).abs() < 5.2 * 0.044, "{median:?}");
     near(&median["share"], &[0.5], 5.2 * 0.024);
     assert!((median["mixture"].sum() - 1.0).abs() < 1e-12);

@@ -230,7 +230,8 @@ fn exact_families_find_the_exact_posterior() {
     assert!((product / (sd_a * sd_b) - correlation).abs() < 0.037 + 0.1, "{product} {correlation}");
 }
 
-/// Families without a closed entropy, or with their own kinds of noise, run; a part of the sites by hand, the rest made from the model.
+/// Families without a closed entropy, or with their own kinds of noise, run; a part of the sites by hand, the
+/// rest made from the model.
 #[test]
 fn many_families_serve_as_guides() {
     fn wide(ctx: &mut Ctx) -> Result<()> {

@@ -1,4 +1,5 @@
-//! The corrected posterior holds the truth as often as it says, on full batches and on samples; the guide alone does not.
+//! The corrected posterior holds the truth as often as it says, on full batches and on samples; the guide
+//! alone does not.
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{Poisson, Seed};
@@ -44,7 +45,8 @@ fn covered<'f>(posteriors: impl Iterator<Item = &'f Posterior>) -> [f64; 2] {
     counts.map(|count| count / SETS as f64)
 }
 
-/// n = 300 data sets; a share has standard error √(0.09/300) = 0.0173, and 5.2 of them are 0.09: four comparisons at α = 2e-7.
+/// n = 300 data sets; a share has standard error √(0.09/300) = 0.0173, and 5.2 of them are 0.09: four
+/// comparisons at α = 2e-7.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     for (rate, steps) in [(1.0, 200), (0.2, 500)] {

@@ -1,4 +1,5 @@
-//! Under add/remove the number of records is protected: nothing that a run tells, but for what has noise, may depend on it.
+//! Under add/remove the number of records is protected: nothing that a run tells, but for what has noise, may
+//! depend on it.
 
 use dp_accountant::{Budget, Ledger, Relation};
 use dp_sampler::{BallsInBins, FullBatch, Poisson, Seed, Subsampling};
@@ -54,8 +55,8 @@ fn settings() -> Vec<(&'static str, Set)> {
     ]
 }
 
-/// Everything that a run tells without noise, line by line: plan, report, debits, progress, what a step-by-step run answers, and a checkpoint's
-/// settings. Not its posterior and what follows from it.
+/// Everything that a run tells without noise, line by line: plan, report, debits, progress, what a
+/// step-by-step run answers, and a checkpoint's settings. Not its posterior and what follows from it.
 fn told<S: Subsampling>(run: &dyn Fn() -> DpVi<Written, AutoNormal, S>, count: usize) -> String {
     let (data, folder) = (people(count), Folder::new());
     let secret = run().fit(&data).unwrap();

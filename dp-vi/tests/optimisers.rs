@@ -79,7 +79,8 @@ fn runs_are_those_of_optax() {
                 lines.next().unwrap().split(',').skip(1).map(|n| n.parse().unwrap()).collect();
             assert_eq!(numbers[0], t as f64);
             for (x, want) in x.iter().zip(&numbers[1..]) {
-                // Some thirty roundings a step of numbers up to 10, each passed on by later steps at most ten times as large.
+                // Some thirty roundings a step of numbers up to 10, each passed on by later steps at most ten
+                // times as large.
                 assert!(
                     (x - want).abs() < 24.0 * 30.0 * 100.0 * f64::EPSILON,
                     "{name}, step {t}: {x} for {want}"
@@ -241,8 +242,8 @@ proptest! {
         prop_assert!(close(last_update(ScaleByRms::with(decay, 1e-3).unwrap(), &g), last / (mean + 1e-3).sqrt()));
     }
 
-    /// Yogi's mean square never moves by more than `(1 − β₂)u²`, whatever the size of what it is: from a huge start it forgets
-    /// slowly, from a tiny one it grows as Adam's does.
+    /// Yogi's mean square never moves by more than `(1 − β₂)u²`, whatever the size of what it is: from a huge
+    /// start it forgets slowly, from a tiny one it grows as Adam's does.
     #[test]
     fn yogi_moves_by_no_more_than_the_newest_square(u in 0.01..10.0_f64, start in 0.0..1000.0_f64) {
         let mut stage = ScaleByYogi::with(0.0, 0.75, 1e-3, start).unwrap();

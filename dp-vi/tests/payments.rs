@@ -1,4 +1,5 @@
-//! What a run pays: exactly the events that it planned and reports, for every way to sample, and nothing where it is refused.
+//! What a run pays: exactly the events that it planned and reports, for every way to sample, and nothing
+//! where it is refused.
 
 use dp_accountant::{
     Accountant, Budget, Composition, Event, Ledger, Mechanism, Purse, Relation, Sampling,
@@ -83,7 +84,8 @@ impl Named {
         relation == Relation::ReplaceOne || !by_number
     }
 
-    /// What so many steps on so many records have to be debited as, written down once more: not by asking the library.
+    /// What this many steps on this many records have to be debited as, written down once more: not by asking
+    /// the library.
     fn expected(self, records: u64, steps: u64, noise_multiplier: f64) -> (Event, u64) {
         let (sampling, count) = match self {
             Self::Open => (Sampling::Poisson { rate: 1.0 }, steps),
@@ -285,7 +287,8 @@ fn check(
     assert!(claim.lower <= paid.upper && paid.lower <= claim.upper, "{what}: {claim} {paid}");
     assert!(paid.upper <= 1.0, "{what}: {paid}");
 
-    // A plan that was made without the records is the same, where it cannot depend on their number or was told the right one.
+    // A plan that was made without the records is the same, where it cannot depend on their number or was
+    // told the right one.
     if relation == Relation::AddRemove || stated == Some(records) {
         let plan = with(named, run, Plan(&data)).unwrap();
         assert_eq!(plan.calibrated.unwrap().noise_multiplier, sigma, "{what}");
@@ -312,7 +315,8 @@ fn check(
     }
 }
 
-/// Every sampler and constructor under both relations, with the right number of records stated, with wrong ones and with none.
+/// Every sampler and constructor under both relations, with the right number of records stated, with wrong
+/// ones and with none.
 #[test]
 fn every_run_pays_what_it_planned_and_reports() {
     let (records, steps) = (23, 5);
@@ -336,7 +340,8 @@ fn every_run_pays_what_it_planned_and_reports() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// The same for numbers that nobody thought of: parts of epochs, batches of all records, one bin, one step, stops anywhere.
+    /// The same for numbers that nobody thought of: parts of epochs, batches of all records, one bin, one
+    /// step, stops anywhere.
     #[test]
     fn runs_with_any_numbers_pay_what_they_planned(
         records in 2_u64..40, batch in 1_u64..40, rate in 0.01..1.0_f64, bins in 1_u64..12, steps in 1_u64..20,
@@ -351,8 +356,8 @@ proptest! {
     }
 }
 
-/// The number of bins would follow from the number of records, and with it the divisor, the length of an epoch and the price: a run of 300
-/// steps that promised ε = 1 cost 29.87.
+/// The number of bins would follow from the number of records, and with it the divisor, the length of an
+/// epoch and the price: a run of 300 steps that promised ε = 1 cost 29.87.
 #[test]
 fn balls_in_bins_for_a_batch_size_are_refused_where_the_number_of_records_is_protected() {
     for (records, batch, steps, stated) in

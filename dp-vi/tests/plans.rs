@@ -254,7 +254,8 @@ fn a_private_start_is_paid_for() {
     }
 }
 
-/// Every way to bound gradients and to draw gives a fit within the budget, on samples and full batches, with one record too.
+/// Every way to bound gradients and to draw gives a fit within the budget, on samples and full batches, with
+/// one record too.
 #[test]
 fn every_combination_runs() {
     let clippings = [Clipping::Flat, Clipping::PerSite, Clipping::Quantile(Quantile::default())];

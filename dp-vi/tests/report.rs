@@ -107,7 +107,8 @@ fn the_report_is_data() {
     assert_eq!(serde_json::from_str::<serde_json::Value>(&fit.privacy().to_json().unwrap()).unwrap(), data);
 }
 
-/// Batches that are drawn all but exactly take a part of δ: it is stated, and the events keep the budget without it.
+/// Batches that are drawn all but exactly take a part of δ: it is stated, and the events keep the budget
+/// without it.
 #[test]
 fn what_is_not_drawn_exactly_is_part_of_delta() {
     let delta_of = |noise: PrivacyNoise, plan: Option<Poisson>, steps: u64, relation: Relation| {
@@ -122,7 +123,8 @@ fn what_is_not_drawn_exactly_is_part_of_delta() {
         report
     };
     let (steps, rate) = (40, Poisson::rate(0.25).unwrap());
-    // All of it by hand: a bound for any number of records where that number is protected, and for 40 where it is public.
+    // All of it by hand: a bound for any number of records where that number is protected, and for 40 where
+    // it is public.
     for (relation, blocks) in [(Relation::AddRemove, 2.0_f64.powi(57)), (Relation::ReplaceOne, 1.0)] {
         let report = delta_of(PrivacyNoise::Continuous, Some(rate), steps, relation);
         let tau = steps as f64 * blocks * 113.0 * 2.0_f64.powi(-128);
@@ -141,7 +143,8 @@ fn what_is_not_drawn_exactly_is_part_of_delta() {
         let advantage = accountant.advantage().unwrap();
         assert!(report.advantage.unwrap().upper >= advantage.upper + 4.0 * tau);
     }
-    // Nothing of it where every record is used and noise is taken for real numbers; of exact noise, what it states.
+    // Nothing of it where every record is used and noise is taken for real numbers; of exact noise, what it
+    // states.
     assert!(
         delta_of(PrivacyNoise::Continuous, None, steps, Relation::AddRemove).delta_of_deviations.is_none()
     );
@@ -158,7 +161,8 @@ fn what_is_not_drawn_exactly_is_part_of_delta() {
     assert!(plan.explain().contains("of delta is for batches, noise and choices"), "{}", plan.explain());
 }
 
-/// The noise that deviation costs: with a δ that is mostly taken by it, a run needs as much noise as exact batches would at the rest.
+/// The noise that deviation costs: with a δ that is mostly taken by it, a run needs as much noise as exact
+/// batches would at the rest.
 #[test]
 fn a_delta_that_deviations_would_use_up_is_refused_or_left_to_less_epsilon() {
     let vi = |epsilon: f64, delta: f64| {
@@ -174,7 +178,8 @@ fn a_delta_that_deviations_would_use_up_is_refused_or_left_to_less_epsilon() {
     let told = vi(1.0, 0.4 * taken).unwrap_err();
     assert!(matches!(told, dp_vi::Error::Deviation { .. }), "{told}");
     assert!(told.to_string().contains("delta must be at least"), "{told}");
-    // A large ε would take more than half: the run is calibrated to a smaller one, and keeps the budget all the more.
+    // A large ε would take more than half: the run is calibrated to a smaller one, and keeps the budget all
+    // the more.
     let large = vi(50.0, 1e-5).unwrap();
     assert!(large.calibrated.unwrap().epsilon.upper < 30.0);
     assert!(large.delta_of_deviations().unwrap() <= 0.5e-5);

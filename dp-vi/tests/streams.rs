@@ -1,7 +1,8 @@
-//! No two releases of a run use the same random words: not the noise of one for another, not a batch for two steps.
+//! No two releases of a run use the same random words: not the noise of one for another, not a batch for two
+//! steps.
 //!
-//! The samplers' record says which blocks of which streams each release used. What has to be true is written once, in
-//! [`Releases::check`], and holds for every kind of run.
+//! The samplers' record says which blocks of which streams each release used. What has to be true is written
+//! once, in [`Releases::check`], and holds for every kind of run.
 
 use dp_accountant::{Budget, Ledger, Relation};
 use dp_sampler::rand_core::Rng;
@@ -29,8 +30,8 @@ const STEPS: u64 = 12;
 const SEED: u64 = 77;
 const KINDS: [PrivacyNoise; 2] = [PrivacyNoise::Continuous, PrivacyNoise::Exact];
 
-/// Whether this process runs the named test alone. Otherwise one is started that does, and has to succeed: the record is one for
-/// the whole process, in which other tests draw at the same time.
+/// Whether this process runs the named test alone. Otherwise one is started that does, and has to succeed:
+/// the record is one for the whole process, in which other tests draw at the same time.
 fn alone(test: &str) -> bool {
     if std::env::var_os("DP_VI_TEST_ALONE").is_some() {
         return true;
@@ -52,7 +53,8 @@ fn alone(test: &str) -> bool {
 /// What was used, release by release.
 #[derive(Default)]
 struct Releases {
-    /// Before the first step: the private start, and what only reads (a fingerprint of the records). A resumed run does a part of it again.
+    /// Before the first step: the private start, and what only reads (a fingerprint of the records). A
+    /// resumed run does a part of it again.
     before: Vec<Vec<Used>>,
     steps: Vec<Vec<Used>>,
     /// After the last step: the curvature.
@@ -93,8 +95,9 @@ fn overlapping<'a>(all: &[(usize, &'a Used)]) -> Option<[(usize, &'a Used); 2]> 
 impl Releases {
     /// Each block of each stream is used by one release at the most, and there for one purpose.
     ///
-    /// Batches of one epoch, of so many steps, are parts of one draw and may share words with each other; with everything else and with other
-    /// epochs they share none. Where a run was resumed, what it did before its first step is a part of what the first process did.
+    /// Batches of one epoch, of this many steps, are parts of one draw and may share words with each other;
+    /// with everything else and with other epochs they share none. Where a run was resumed, what it did
+    /// before its first step is a part of what the first process did.
     fn check(&self, epoch: usize, what: &str) {
         assert_eq!(self.steps.len(), STEPS as usize, "{what}");
         let batches = keys_of_batches();

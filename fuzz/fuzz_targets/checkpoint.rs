@@ -1,5 +1,6 @@
-//! Checkpoints of every kind of damage: bytes of no meaning, a real file with some of it changed, and forged ones whose checksum is right. None is
-//! a panic; what is damaged is refused, and what is forged is refused or resumed to a finite end.
+//! Checkpoints of every kind of damage: bytes of no meaning, a real file with some of it changed, and forged
+//! ones whose checksum is right. None is a panic; what is damaged is refused, and what is forged is refused
+//! or resumed to a finite end.
 
 #![no_main]
 

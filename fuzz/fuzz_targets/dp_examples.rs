@@ -1,4 +1,5 @@
-//! Arbitrary bytes as a CSV file, a condition and a bounds file: a design with the promised shape, or one line of error.
+//! Arbitrary bytes as a CSV file, a condition and a bounds file: a design with the promised shape, or one
+//! line of error.
 #![no_main]
 
 use dp_examples::bounds::Bounds;

@@ -1,4 +1,5 @@
-//! Plans with arbitrary numbers: refused or drawn, never a panic; what is drawn is distinct, in range, repeatable.
+//! Plans with arbitrary numbers: refused or drawn, never a panic; what is drawn is distinct, in range,
+//! repeatable.
 
 #![no_main]
 

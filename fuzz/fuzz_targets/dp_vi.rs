@@ -1,5 +1,5 @@
-//! Arbitrary settings and records, hostile numbers among them: refused with an error, or fitted to a finite posterior
-//! within the budget.
+//! Arbitrary settings and records, hostile numbers among them: refused with an error, or fitted to a finite
+//! posterior within the budget.
 
 #![no_main]
 
@@ -84,7 +84,8 @@ fuzz_target!(|data: &[u8]| {
             let epsilon = fit.privacy().epsilon.as_ref().expect("a private fit states its epsilon");
             assert!(epsilon.upper <= budget.epsilon);
             assert!(!fit.privacy().to_string().is_empty());
-            // Steps are bounded by the learning rate, so with moderate settings nothing can leave the real line.
+            // Steps are bounded by the learning rate, so with moderate settings nothing can leave the real
+            // line.
             if rate < 10.0 && scale < 10.0 {
                 assert!(fit.posterior().mean("w").expect("a site").iter().all(|mean| mean.is_finite()));
             }

@@ -1,5 +1,5 @@
-//! Arbitrary array programs over shared and per-record leaves, built by the generator of the property tests: the first byte
-//! says which of the checks is made of the program that the others describe.
+//! Arbitrary array programs over shared and per-record leaves, built by the generator of the property tests:
+//! the first byte says which of the checks is made of the program that the others describe.
 
 #![no_main]
 

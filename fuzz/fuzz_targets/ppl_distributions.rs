@@ -1,4 +1,5 @@
-//! Arbitrary parameters and values: refused with the parameter's name, or a log density that is not above its maximum.
+//! Arbitrary parameters and values: refused with the parameter's name, or a log density that is not above its
+//! maximum.
 
 #![no_main]
 
@@ -34,7 +35,8 @@ fuzz_target!(|data: &[u8]| {
     let (a, b, x) = (number(&mut data), number(&mut data), number(&mut data));
     if let Some((log_prob, slope)) = run(&Graph::new(), Normal::new(a, b), x) {
         assert!(a.is_finite() && b > 0.0 && b.is_finite());
-        // Far from overflow of the standardised value, the density is a number below its maximum, sloping to the mean.
+        // Far from overflow of the standardised value, the density is a number below its maximum, sloping to
+        // the mean.
         if x.is_finite() && ((x - a) / b).abs() < 1e100 {
             assert!(log_prob <= -b.ln() - 0.9189, "{a} {b} {x}: {log_prob}");
             assert!(slope * (x - a) <= 0.0 || slope.is_nan(), "{a} {b} {x}: {slope}");

@@ -1,4 +1,5 @@
-//! Elementary functions over slices: this crate's, in a loop dispatched to the running machine, and the standard library's.
+//! Elementary functions over slices: this crate's, in a loop dispatched to the running machine, and the
+//! standard library's.
 //!
 //! Elements per second; the reciprocal is the time of one.
 

@@ -81,7 +81,8 @@ fn logistic_regression(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The whole of a table that stays in the third-level cache, in another order, and a twentieth of one that does not.
+/// The whole of a table that stays in the third-level cache, in another order, and a twentieth of one that
+/// does not.
 fn wide(criterion: &mut Criterion) {
     wide_batch(criterion, "of 10,000", records(100), batch(10_000));
     // As a Poisson sample is: in the order of the table, with gaps of all lengths.
@@ -89,9 +90,9 @@ fn wide(criterion: &mut Criterion) {
     wide_batch(criterion, "of 200,000", table(200_000, 100), sample);
 }
 
-/// The bound is the time to read the same rows once, in the same order and on as many threads: the better of reading them as they
-/// come and of asking for each some rows ahead. The rows are the same in every call, so they lie in the third-level cache in both
-/// tables, though scattered over many more pages in the large one.
+/// The bound is the time to read the same rows once, in the same order and on as many threads: the better of
+/// reading them as they come and of asking for each some rows ahead. The rows are the same in every call, so
+/// they lie in the third-level cache in both tables, though scattered over many more pages in the large one.
 fn wide_batch(criterion: &mut Criterion, name: &str, records: Records, batch: Vec<u64>) {
     const WIDTH: usize = 100;
     let mut group = criterion.benchmark_group(format!("logistic regression, d 100, batch 10,000 {name}"));

@@ -1,9 +1,10 @@
 //! A small probabilistic language over a small array engine.
 //!
-//! A model is a function that runs **once**, on symbolic values, and leaves a flat array program: its log density. The
-//! program is differentiated into another program, laid out in memory once, and run many times over batches of records
-//! without allocating. Nothing here knows of privacy, but the one thing private training needs is here: sums of
-//! per-record gradients, each scaled by a function of its norm, at the cost of an ordinary gradient ([`RecordGradient`]).
+//! A model is a function that runs **once**, on symbolic values, and leaves a flat array program: its log
+//! density. The program is differentiated into another program, laid out in memory once, and run many times
+//! over batches of records without allocating. Nothing here knows of privacy, but the one thing private
+//! training needs is here: sums of per-record gradients, each scaled by a function of its norm, at the cost
+//! of an ordinary gradient ([`RecordGradient`]).
 //!
 //! # A model
 //!

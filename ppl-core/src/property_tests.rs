@@ -1,4 +1,5 @@
-//! Properties of random programs: derivatives, contraction, plans, simplification, written forms and listings.
+//! Properties of random programs: derivatives, contraction, plans, simplification, written forms and
+//! listings.
 
 use crate::op::{Graph, Op};
 use crate::program::Program;
@@ -131,7 +132,8 @@ fn random_programs_hold_every_operation() {
     assert!(reached(Menu::Smooth).0.len() > 40);
 }
 
-/// A record whose gradient is finite, and of which a factor has a square that is not: its norm is not finite, so it is left out.
+/// A record whose gradient is finite, and of which a factor has a square that is not: its norm is not finite,
+/// so it is left out.
 #[test]
 fn a_factor_whose_square_overflows_leaves_its_record_out() {
     let graph = Graph::new();

@@ -20,8 +20,8 @@ pub fn number() -> impl Strategy<Value = f64> {
     -3.0..3.0_f64
 }
 
-/// A set of vectors or matrices, the shape of one outcome, and as many unconstrained numbers as it has, of at most this size; zeros among
-/// them.
+/// A set of vectors or matrices, the shape of one outcome, and as many unconstrained numbers as it has, of at
+/// most this size; zeros among them.
 pub fn vector_set(size: f64) -> impl Strategy<Value = (Constraint, Shape, Vec<f64>)> {
     let sets: Vec<Constraint> =
         Constraint::ALL.into_iter().filter(|set| set.event_rank() > 0 && set.has_bijection()).collect();

@@ -1,8 +1,10 @@
-//! Every form of contraction against the matrix of gradients, taken use by use so that the rounding of each is known.
+//! Every form of contraction against the matrix of gradients, taken use by use so that the rounding of each
+//! is known.
 //!
-//! A model asks for its shared arrays by name, once for each use. Given one input for all uses of a name, it is contracted;
-//! given an input of its own for each use, the materialised gradients are the contributions `c_t` themselves, from which
-//! `v = Σ_t c_t` and `S = Σ_t ‖c_t‖²` follow in `f64`. Squared norms may then differ by rounding in proportion to `S`.
+//! A model asks for its shared arrays by name, once for each use. Given one input for all uses of a name, it
+//! is contracted; given an input of its own for each use, the materialised gradients are the contributions
+//! `c_t` themselves, from which `v = Σ_t c_t` and `S = Σ_t ‖c_t‖²` follow in `f64`. Squared norms may then
+//! differ by rounding in proportion to `S`.
 
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Form, Graph, MaterialisedGradient, Record, RecordGradient, Records, Scalar, Var};
@@ -80,14 +82,16 @@ fn term<'g>(kind: usize, array: &dyn Fn(&str) -> Var<'g>, record: Record<'g>) ->
             (array("m") + array("s").softplus() * noise).matvec(x).inner(u)
         }
         19 => ((y - array("s")) / array("s").exp()).square(),
-        // One matrix at several positions: plain, from the other side and transposed, uniformly and unevenly rescaled.
+        // One matrix at several positions: plain, from the other side and transposed, uniformly and unevenly
+        // rescaled.
         20 => array("m").matmul(column("noise").reshape([WIDTH, ROWS])).tanh().sum(),
         21 => column("noise").reshape([ROWS, WIDTH]).einsum("tk,jk->tj", array("m")).tanh().sum(),
         22 => (-0.5 * array("m")).matmul(column("noise").reshape([WIDTH, ROWS])).sigmoid().sum(),
         23 => {
             (array("m") * array("e")).einsum("jk,tk->jt", column("noise").reshape([ROWS, WIDTH])).tanh().sum()
         }
-        // Rows by index: one, several with repetitions, rescaled, with a shared index, and as a hierarchy has them.
+        // Rows by index: one, several with repetitions, rescaled, with a shared index, and as a hierarchy has
+        // them.
         24 => array("m").gather(column("row")).inner(x),
         25 => array("m").gather(column("rows")).tanh().sum(),
         26 => (array("m") * array("e")).gather(column("rows")).inner(column("noise").reshape([ROWS, WIDTH])),
@@ -196,8 +200,8 @@ fn check<T: Scalar>(terms: &[usize], groups: [usize; FRONTIER], count: usize, se
     }
     // Every element passes through fewer than `roundings` operations after its factors are known.
     let roundings = dimension() as f64 + k * k + 32.0;
-    // Where elements are added up on the way to a smaller array, rounding is in proportion to what was added up: at most
-    // twelve products of factors, the product of their sizes below four.
+    // Where elements are added up on the way to a smaller array, rounding is in proportion to what was added
+    // up: at most twelve products of factors, the product of their sizes below four.
     let inner = roundings * unit * 48.0;
     let mut norms = vec![T::nan(); fast.groups() * count];
     fast.squared_norms(&records, &batch, &mut norms).unwrap();
@@ -207,7 +211,8 @@ fn check<T: Scalar>(terms: &[usize], groups: [usize; FRONTIER], count: usize, se
             let truth: f64 = members.map(|element| gradients[[i, element]].powi(2)).sum();
             let (seen, size) = (norms[group * count + i].as_f64(), sizes[[i, group]]);
             let inner = inner * (dimension() as f64).sqrt();
-            // Products at several positions may cancel each other within one use: twelve elements in each factor.
+            // Products at several positions may cancel each other within one use: twelve elements in each
+            // factor.
             let positions = if terms.iter().any(|kind| (20..31).contains(kind)) { 144.0 } else { 0.0 };
             let bound =
                 8.0 * k * roundings * unit * (size + positions) + inner * (2.0 * truth.sqrt() + inner);
@@ -294,7 +299,8 @@ fn explained<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> RecordGradient<f64> {
     RecordGradient::new(value, frontier).unwrap()
 }
 
-/// One weight matrix for several vectors of a record: the inner products of many uses cost more than a small matrix.
+/// One weight matrix for several vectors of a record: the inner products of many uses cost more than a small
+/// matrix.
 #[test]
 fn the_cheaper_form_is_chosen_and_explained() {
     for (rows, width, count, form) in [
@@ -360,8 +366,9 @@ fn positions_are_left_apart_while_they_are_few() {
     }
 }
 
-/// A group's row in a large table, of a hierarchy without centre: nothing of the table's size for a record, and a record
-/// whose index is bad contributes nothing and says so, even where its derivative does not depend on the row.
+/// A group's row in a large table, of a hierarchy without centre: nothing of the table's size for a record,
+/// and a record whose index is bad contributes nothing and says so, even where its derivative does not depend
+/// on the row.
 #[test]
 fn rows_of_a_table_by_index() {
     const GROUPS: usize = 1000;
@@ -409,7 +416,8 @@ fn rows_of_a_table_by_index() {
     assert_eq!(norms.iter().map(|norm| norm.is_finite()).collect::<Vec<_>>(), finite);
 }
 
-/// Several rows of one large table, some of them twice: rows meet where their indices are equal, within a use and across.
+/// Several rows of one large table, some of them twice: rows meet where their indices are equal, within a use
+/// and across.
 #[test]
 fn rows_that_meet_are_added_before_the_norm() {
     let (count, groups) = (20, 200);
@@ -492,7 +500,8 @@ fn location_and_scale_need_no_matrix_for_each_record() {
     assert!(gradient.explain().to_string().contains("rescaled by a shared array"));
 }
 
-/// The contributions of a scale through its exponential, its reciprocal and its logarithm are one contribution.
+/// The contributions of a scale through its exponential, its reciprocal and its logarithm are one
+/// contribution.
 #[test]
 fn shared_work_is_pulled_back_to_the_site_before_the_norm() {
     let records = records(3, 1);
@@ -572,8 +581,9 @@ fn inner(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Two uses that nearly cancel: `u ⊗ x − u ⊗ z` with `z = x + δ` is `−u ⊗ δ`, of which squares and inner products of numbers
-/// of size 10³ know nothing. The norm is never below the truth, and a clipped record never above the clip norm.
+/// Two uses that nearly cancel: `u ⊗ x − u ⊗ z` with `z = x + δ` is `−u ⊗ δ`, of which squares and inner
+/// products of numbers of size 10³ know nothing. The norm is never below the truth, and a clipped record
+/// never above the clip norm.
 #[test]
 fn norms_of_uses_that_cancel_are_not_too_small() {
     const SIDE: usize = 8;
@@ -618,7 +628,8 @@ fn norms_of_uses_that_cancel_are_not_too_small() {
             let naive = (ones + others - 2.0 * inner(&u, &u) * inner(&x, &z)).max(0.0).sqrt();
             most_missed = most_missed.max(truth - naive);
             assert!(seen.sqrt() >= truth * (1.0 - 1e-14), "record {i}: {} below {truth}", seen.sqrt());
-            // Not uselessly large either: fewer than 32 roundings of 2⁻⁵³, doubled for each of two uses and for safety.
+            // Not uselessly large either: fewer than 32 roundings of 2⁻⁵³, doubled for each of two uses and
+            // for safety.
             let most = truth * truth + 8.0 * 32.0 * 2.0_f64.powi(-53) * 2.0 * (ones + others);
             assert!(seen <= most * (1.0 + 1e-14), "record {i}: {seen} above {most}");
             for norm in [1e-3, 1.0] {
@@ -647,8 +658,8 @@ fn squares_that_underflow_before_a_rescaling_are_not_lost() {
     let (w, e) = (graph.input("w", [2, 2]).unwrap(), graph.input("e", [2, 2]).unwrap());
     let value = (w * e).matvec(record.get("x").unwrap()).inner(record.get("u").unwrap());
     let mut gradient = explained(value, &[w]);
-    // The gradient of the first record is (1e-170 · 1e150)-ish in one element: nothing beside the others, and that is all
-    // that may be said of it; but with e = 1e153 there, its square may not be taken for zero.
+    // The gradient of the first record is (1e-170 · 1e150)-ish in one element: nothing beside the others, and
+    // that is all that may be said of it; but with e = 1e153 there, its square may not be taken for zero.
     gradient.set("e", &[1e-20, 1e153, 1e-20, 1e153]).unwrap();
     let mut norm = [0.0; 2];
     gradient.squared_norms(&records, &[0, 1], &mut norm).unwrap();

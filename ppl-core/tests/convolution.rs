@@ -20,7 +20,8 @@ impl Sizes {
         [0, 1].map(|k| (self.image[k] + 2 * self.padding[k] - self.kernel[k]) / self.stride[k] + 1)
     }
 
-    /// Every triple of elements (image, kernel, place) that meet, by walking over an image with its zeros written out.
+    /// Every triple of elements (image, kernel, place) that meet, by walking over an image with its zeros
+    /// written out.
     fn triples(&self) -> Vec<(usize, usize, usize)> {
         let ([h, w], [r, c], [down, across]) = (self.image, self.kernel, self.places());
         let [padded_h, padded_w] = [0, 1].map(|k| self.image[k] + 2 * self.padding[k]);

@@ -1,4 +1,5 @@
-//! What log probabilities of counts are made of, distribution functions of counts and their inverses: values, derivatives, edges, shapes.
+//! What log probabilities of counts are made of, distribution functions of counts and their inverses: values,
+//! derivatives, edges, shapes.
 
 use crate::common::{Argument, check, spread, value};
 use ppl_core::{Counting, Error, Graph, Var};
@@ -97,7 +98,8 @@ fn distribution_functions_are_sums() {
     assert_eq!(by_value, value::<f64>(&args, |v| v[0].binomial_cdf(9.0, v[2])));
 }
 
-/// The quantile against the sum of probabilities, one after the other, at the middle of each step and at its ends.
+/// The quantile against the sum of probabilities, one after the other, at the middle of each step and at its
+/// ends.
 #[test]
 fn quantiles_invert_sums() {
     type Case = (&'static str, fn(Var<'_>) -> Var<'_>, fn(f64) -> f64);

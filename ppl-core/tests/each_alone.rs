@@ -1,4 +1,5 @@
-//! The gradient of a record computed by itself: that of the matrix, and bit for bit the same in whatever company.
+//! The gradient of a record computed by itself: that of the matrix, and bit for bit the same in whatever
+//! company.
 
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Graph, MaterialisedGradient, Record, RecordGradient, Records, Var};
@@ -17,7 +18,8 @@ fn records() -> Records {
     Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap()
 }
 
-/// Large enough a matrix for a library's product, an inner product in place, a table, an array behind a scale.
+/// Large enough a matrix for a library's product, an inner product in place, a table, an array behind a
+/// scale.
 fn network<'g>(graph: &'g Graph, records: &'g Records) -> (Var<'g>, Vec<Var<'g>>) {
     let record = Record::new(graph, records.schema());
     let (x, y) = (record.get("x").unwrap(), record.get("y").unwrap());

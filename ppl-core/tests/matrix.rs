@@ -1,4 +1,5 @@
-//! Contractions and matrix algebra: values, derivatives, both kinds of arguments, both number types, and the edges.
+//! Contractions and matrix algebra: values, derivatives, both kinds of arguments, both number types, and the
+//! edges.
 
 use crate::common::{Argument, check, spread, value};
 use ppl_core::{Einsum, Error, Graph, Plan, Program, Shape, Var, gradient};
@@ -286,7 +287,8 @@ fn positive_definite(leading: &[usize], n: usize, seed: u64) -> Argument {
     })
 }
 
-/// Well away from singular, and not symmetric; the larger elements are off the diagonal, so that elimination has to exchange rows.
+/// Well away from singular, and not symmetric; the larger elements are off the diagonal, so that elimination
+/// has to exchange rows.
 fn general(leading: &[usize], n: usize, seed: u64) -> Argument {
     matrices(leading, n, |record, matrix, i, j| {
         let large = if (i + 1) % n.max(1) == (j + record) % n.max(1) { 3.0 } else { 0.0 };

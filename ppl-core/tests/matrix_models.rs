@@ -23,7 +23,8 @@ fn records(shape: &[usize]) -> Records {
 /// The shape of an input, and its elements.
 type Input<'a> = (&'a [usize], &'a dyn Fn(usize) -> f64);
 
-/// Clipped sums of contracted gradients against those of the matrix of gradients; inputs are named `a`, `b`, ….
+/// Clipped sums of contracted gradients against those of the matrix of gradients; inputs are named `a`, `b`,
+/// ….
 fn check(name: &str, x: &[usize], inputs: &[Input<'_>], f: impl for<'g> Fn(Var<'g>, &[Var<'g>]) -> Var<'g>) {
     let records = records(x);
     let graph = Graph::new();

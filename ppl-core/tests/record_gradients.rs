@@ -189,7 +189,8 @@ fn large_batches_run_in_tiles_and_give_the_same_sum() {
         parts.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
     }
     for k in 0..2 {
-        // 5000 terms of size at most 0.3 in another order: partial sums stay below 1500, each rounding below 1500·2⁻⁵³.
+        // 5000 terms of size at most 0.3 in another order: partial sums stay below 1500, each rounding below
+        // 1500·2⁻⁵³.
         assert!((whole[k] - parts[k]).abs() <= 5000.0 * 1500.0 * f64::EPSILON);
     }
 }
@@ -230,8 +231,8 @@ fn mistakes_are_errors() {
     assert!(RecordGradient::<f64>::new(w.sum(), &[w]).is_err());
 }
 
-/// Sums over some and over no records where a shared factor overflows: both must be zeros, or the difference would tell
-/// whether somebody was there.
+/// Sums over some and over no records where a shared factor overflows: both must be zeros, or the difference
+/// would tell whether somebody was there.
 #[test]
 fn a_shared_value_that_is_not_finite_silences_everybody() {
     let records = records(4, 2);
@@ -306,11 +307,11 @@ fn wide_columns_that_are_read_record_by_record_give_the_same() {
         let squared = row.dot(&row);
         assert_eq!(squared.is_finite(), norm.is_finite(), "record {index}");
         if squared.is_finite() {
-            // The two add the inner products up in different orders. With all |x|, |w|, |v| < 1 each of x·w and x·v is off by
-            // at most Δ = 2·20·20 u, and log(x·x) by 40 u. So the factors a = 1 − tanh²(x·w − y) and b = σ'(x·v) log(x·x) are off
-            // by 2aΔ + 12u (a tanh is off by 3u, twice) and bΔ + 12u, the gradients (a x, b x) by that at most, and their
-            // squared norm (a² + b²)(x·x), in which further sums take 80 u, by (4Δ + 80 u)‖·‖² + 2·(12 + 12) u ‖·‖‖x‖,
-            // where ‖x‖² < 20.
+            // The two add the inner products up in different orders. With all |x|, |w|, |v| < 1 each of x·w
+            // and x·v is off by at most Δ = 2·20·20 u, and log(x·x) by 40 u. So the factors a = 1 − tanh²(x·w
+            // − y) and b = σ'(x·v) log(x·x) are off by 2aΔ + 12u (a tanh is off by 3u, twice) and bΔ + 12u,
+            // the gradients (a x, b x) by that at most, and their squared norm (a² + b²)(x·x), in which
+            // further sums take 80 u, by (4Δ + 80 u)‖·‖² + 2·(12 + 12) u ‖·‖‖x‖, where ‖x‖² < 20.
             let unit = f64::EPSILON / 2.0;
             let off = 800.0 * unit;
             let bound = (4.0 * off + 80.0 * unit) * squared + 48.0 * unit * (20.0 * squared).sqrt();
@@ -328,8 +329,8 @@ fn wide_columns_that_are_read_record_by_record_give_the_same() {
     }
 }
 
-/// A wide column is read where it lies if it holds the plan's numbers, and copied if it does not: the sums are the same bit for
-/// bit, with broken records left out of the clipped one and not of the plain one.
+/// A wide column is read where it lies if it holds the plan's numbers, and copied if it does not: the sums
+/// are the same bit for bit, with broken records left out of the clipped one and not of the plain one.
 #[test]
 fn a_wide_column_of_another_number_type_gives_the_same_bits() {
     const WIDTH: usize = 37;
@@ -373,7 +374,8 @@ fn a_wide_column_of_another_number_type_gives_the_same_bits() {
     }
 }
 
-/// Models whose sums are formed in other ways: by matrix products, over positions, into rows of a table, with cancellation.
+/// Models whose sums are formed in other ways: by matrix products, over positions, into rows of a table, with
+/// cancellation.
 fn larger_models() -> Vec<(&'static str, usize, Build)> {
     let mut models = models();
     models.extend::<Vec<(&'static str, usize, Build)>>(vec![
@@ -412,8 +414,8 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - of_b)) + (b - of_b))
 }
 
-/// What is computed for a record is the same to the last bit whoever is beside it, so a sum is near to one of terms that each depend on
-/// one record; and it is as near as is claimed.
+/// What is computed for a record is the same to the last bit whoever is beside it, so a sum is near to one of
+/// terms that each depend on one record; and it is as near as is claimed.
 #[test]
 fn sums_are_within_the_bound_on_their_rounding_error() {
     for (name, width, build) in larger_models() {
@@ -462,11 +464,13 @@ fn sums_are_within_the_bound_on_their_rounding_error() {
     }
 }
 
-/// Many spans: what each addition loses is added up beside the sum, so the error does not grow with their number.
+/// Many spans: what each addition loses is added up beside the sum, so the error does not grow with their
+/// number.
 #[test]
 fn sums_of_many_spans_do_not_drift() {
     let count = 1_000_000;
-    // The first 1,024 make the sum so large that each further span of as many, whose own sum is exact, loses its last digits.
+    // The first 1,024 make the sum so large that each further span of as many, whose own sum is exact, loses
+    // its last digits.
     let number = |i: usize| if i < 1024 { 2_f64.powi(33) } else { 1.0 + 3.0 * 2_f64.powi(-22) };
     let x = Array2::from_shape_fn((count, 1), |(i, _)| number(i));
     let records = Records::from_columns([("x", Column::from(x))]).unwrap();
@@ -487,8 +491,8 @@ fn sums_of_many_spans_do_not_drift() {
     assert!((drifted - exact).abs() > 0.5, "{drifted} {exact}");
 }
 
-/// A record's weighted gradient is the same to the last bit in tiles of every width: kernels of matrix products and vector loops have other
-/// code for what is left over, and it must not compute anything else.
+/// A record's weighted gradient is the same to the last bit in tiles of every width: kernels of matrix
+/// products and vector loops have other code for what is left over, and it must not compute anything else.
 #[test]
 fn gradients_are_the_same_bits_in_tiles_of_every_width() {
     let mut models = larger_models();

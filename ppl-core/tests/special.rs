@@ -39,7 +39,8 @@ fn special_functions_have_their_golden_values() {
         assert!(rows.len() >= 90, "{name}: {} rows", rows.len());
         let x: Vec<f64> = rows.iter().map(|row| row.0).collect();
         for ((x, expected), got) in rows.iter().zip(map::<f64>(function, &x)) {
-            // Absolute near the roots of ln Γ and ψ, relative elsewhere; and a unit where numbers are denormal.
+            // Absolute near the roots of ln Γ and ψ, relative elsewhere; and a unit where numbers are
+            // denormal.
             let scale = if matches!(function, Unary::Lgamma | Unary::Digamma) {
                 expected.abs().max(1.0)
             } else {
@@ -73,7 +74,8 @@ fn polygamma_functions_have_their_golden_values() {
     for row in golden(include_str!("golden/polygamma.csv")) {
         let (order, x, expected) = (row[0].parse::<u8>().unwrap(), number(row[1]), number(row[2]));
         let got = map::<f64>(Unary::Polygamma(order), &[x])[0];
-        // A product of n factors; below 0 the two parts of the reflection, of which even orders have roots between the poles.
+        // A product of n factors; below 0 the two parts of the reflection, of which even orders have roots
+        // between the poles.
         let tolerance = 1e-14 * (10.0 + f64::from(order));
         let fraction = x - x.round();
         let size = if x < 0.0 {

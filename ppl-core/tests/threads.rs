@@ -51,7 +51,8 @@ fn records() -> Records {
     Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap()
 }
 
-/// A network with a matrix product, a table of rows, noise for each record and a scale between a weight and its use.
+/// A network with a matrix product, a table of rows, noise for each record and a scale between a weight and
+/// its use.
 fn network<'g>(graph: &'g Graph, records: &'g Records) -> (Var<'g>, Vec<Var<'g>>) {
     let record = Record::new(graph, records.schema());
     let (x, y) = (record.get("x").unwrap(), record.get("y").unwrap());

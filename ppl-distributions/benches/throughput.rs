@@ -1,5 +1,5 @@
-//! Log densities, their derivatives and draws, outcomes per second: arrays in one run of a plan; draws beside rand_distr's, one by one.
-//! `peers/compare` runs this and NumPyro, and prints both in one table.
+//! Log densities, their derivatives and draws, outcomes per second: arrays in one run of a plan; draws beside
+//! rand_distr's, one by one. `peers/compare` runs this and NumPyro, and prints both in one table.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ppl_core::{Distribution, Graph, InputId, Noise, NoiseKind, Plan, Program, Shape, Value, Var, gradient};

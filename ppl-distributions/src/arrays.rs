@@ -68,8 +68,8 @@ pub(crate) fn vectors_times<'g>(x: Var<'g>, matrix: Var<'g>) -> Var<'g> {
     product.reshape(shape)
 }
 
-/// `solve(A, x)` for each vector `x` of `[prefix…, batch…, n]` and the matrix `A` of its place in the batch, `[batch…, n, n]`: the axes of the prefix
-/// become columns of right sides, so that no matrix is repeated.
+/// `solve(A, x)` for each vector `x` of `[prefix…, batch…, n]` and the matrix `A` of its place in the batch,
+/// `[batch…, n, n]`: the axes of the prefix become columns of right sides, so that no matrix is repeated.
 #[track_caller]
 pub(crate) fn solve_vectors<'g>(
     matrix: Var<'g>,
@@ -92,7 +92,8 @@ pub(crate) fn solve_vectors<'g>(
     solved.permute((rank - p..rank).chain(0..rank - p).collect::<Vec<_>>())
 }
 
-/// The shape of batches of `[…, n]` vectors (or one number for all elements) and `[…, n, n]` matrices together.
+/// The shape of batches of `[…, n]` vectors (or one number for all elements) and `[…, n, n]` matrices
+/// together.
 ///
 /// # Errors
 /// If the matrix is not square, or the vector is of another length, or their leading axes do not go together.

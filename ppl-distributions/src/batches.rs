@@ -2,7 +2,8 @@
 
 use ppl_core::{Error, Result, Shape, Source, Value, Var};
 
-/// The shape of a parameter of single numbers together with that of a parameter of vectors less its last axis, which has `least` elements at least.
+/// The shape of a parameter of single numbers together with that of a parameter of vectors less its last
+/// axis, which has `least` elements at least.
 #[track_caller]
 pub(crate) fn batch_of_vectors(
     distribution: &'static str,

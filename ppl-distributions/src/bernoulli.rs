@@ -10,8 +10,9 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// ln p(y) = −ln(1 + e^((1 − 2y)·logit))        y ∈ {0, 1},   P(y = 1) = probs = 1/(1 + e^−logit)
 /// ```
 ///
-/// This form loses no digits however sure the outcome is: `y·logit − ln(1 + e^logit)` would cancel. By `probs` it is `ln probs` or
-/// `ln(1 − probs)`, and probabilities of 0 and 1 are allowed. A draw is a comparison with uniform noise: exact, with derivative 0.
+/// This form loses no digits however sure the outcome is: `y·logit − ln(1 + e^logit)` would cancel. By
+/// `probs` it is `ln probs` or `ln(1 − probs)`, and probabilities of 0 and 1 are allowed. A draw is a
+/// comparison with uniform noise: exact, with derivative 0.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -63,7 +64,8 @@ impl<'g> Distribution<'g> for Bernoulli<'g> {
         match self.odds {
             Odds::Logits(logit) => -((1.0 - 2.0 * value) * logit.on(value.graph())).softplus(),
             Odds::Probs(probs) => {
-                // Each logarithm has an argument of its own, so that none is infinite where the other is meant.
+                // Each logarithm has an argument of its own, so that none is infinite where the other is
+                // meant.
                 let probs = probs.on(value.graph());
                 value.select(probs, 1.0).log() + value.select(0.0, -probs).log1p()
             }

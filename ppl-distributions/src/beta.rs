@@ -9,7 +9,8 @@ pub(crate) fn log_beta<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
     a.lgamma() + b.lgamma() - (a + b).lgamma()
 }
 
-/// `a ln(a/(a + b)) + b ln(b/(a + b)) − ln B(a, b)`: the log density of the log-odds at its mode, by Stirling's formula.
+/// `a ln(a/(a + b)) + b ln(b/(a + b)) − ln B(a, b)`: the log density of the log-odds at its mode, by
+/// Stirling's formula.
 pub(crate) fn peak<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
     let sum = a + b;
     let stirling = sum.stirling_error() - a.stirling_error() - b.stirling_error();
@@ -22,11 +23,12 @@ pub(crate) fn peak<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
 /// ln p(x) = (a − 1) ln x + (b − 1) ln(1 − x) − ln B(a, b)        0 < x < 1, a > 0, b > 0
 /// ```
 ///
-/// It is used as it stands where both parameters are known to be at most 1000; else the large terms that cancel are taken out by
-/// Stirling's formula, as for [`Gamma`](crate::Gamma).
+/// It is used as it stands where both parameters are known to be at most 1000; else the large terms that
+/// cancel are taken out by Stirling's formula, as for [`Gamma`](crate::Gamma).
 ///
-/// A draw is `g/(g + h)` for gamma variables `g` and `h` of shapes `a` and `b`, computed in logarithms: the log-odds are a difference. It is
-/// kept at least 2⁻⁵³ away from 1 and above 0; its derivatives with respect to the parameters are those of the gamma variables.
+/// A draw is `g/(g + h)` for gamma variables `g` and `h` of shapes `a` and `b`, computed in logarithms: the
+/// log-odds are a difference. It is kept at least 2⁻⁵³ away from 1 and above 0; its derivatives with respect
+/// to the parameters are those of the gamma variables.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};

@@ -8,18 +8,21 @@ use crate::gamma_noise::log_standard_gamma;
 use crate::polya::log_prob_of_categories;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
-/// Successes among `total_count` trials that all succeed with the same probability, drawn from a beta distribution.
+/// Successes among `total_count` trials that all succeed with the same probability, drawn from a beta
+/// distribution.
 ///
 /// ```text
 /// p(k) = n!/(k! (n − k)!) B(k + a, n − k + b)/B(a, b)        k ∈ {0, …, n}
 /// a = concentration1 > 0,   b = concentration0 > 0,   n = total_count
 /// ```
 ///
-/// The log probability is written in deviances from the means that the counts and the concentrations suggest together, so that it loses no digits however
-/// large they are; see [`DirichletMultinomial`](crate::DirichletMultinomial), of which this is the case of two categories.
+/// The log probability is written in deviances from the means that the counts and the concentrations suggest
+/// together, so that it loses no digits however large they are; see
+/// [`DirichletMultinomial`](crate::DirichletMultinomial), of which this is the case of two categories.
 ///
-/// The support is known while tracing where the total is one number; where it is not, `log_prob` is −∞ above the total. Entropy,
-/// distribution function and quantiles are sums over the support for known totals of at most 256, and `None` otherwise.
+/// The support is known while tracing where the total is one number; where it is not, `log_prob` is −∞ above
+/// the total. Entropy, distribution function and quantiles are sums over the support for known totals of at
+/// most 256, and `None` otherwise.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -40,7 +43,8 @@ pub struct BetaBinomial<'g> {
 }
 
 impl<'g> BetaBinomial<'g> {
-    /// Concentrations of the beta distribution of the probability of a success (successes first), and the number of trials; numbers or arrays.
+    /// Concentrations of the beta distribution of the probability of a success (successes first), and the
+    /// number of trials; numbers or arrays.
     pub fn new(
         concentration1: impl Into<Value<'g>>,
         concentration0: impl Into<Value<'g>>,

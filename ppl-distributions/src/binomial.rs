@@ -5,18 +5,21 @@ use crate::counts::{by_factorials, by_support, entropy_by_support, known_total, 
 use crate::odds::Odds;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
-/// Successes among `total_count` independent trials that succeed with probability `probs`, or log-odds `logits`.
+/// Successes among `total_count` independent trials that succeed with probability `probs`, or log-odds
+/// `logits`.
 ///
 /// ```text
 /// p(k) = n!/(k! (n − k)!) pᵏ (1 − p)ⁿ⁻ᵏ        k ∈ {0, …, n},   n = total_count,   p = probs = 1/(1 + e^−logits)
 /// ```
 ///
-/// For a total that is a number of at most 32 this is computed as it stands; beyond, and where the total is a value of the
-/// model, the log probability is written in C. Loader's way as `−D(k, np) − D(n − k, n(1 − p))` with the deviance
-/// ([`Var::deviance`]) and what Stirling's formula leaves, in which nothing cancels: a count of 10¹⁵ loses no digits.
+/// For a total that is a number of at most 32 this is computed as it stands; beyond, and where the total is a
+/// value of the model, the log probability is written in C. Loader's way as `−D(k, np) − D(n − k, n(1 − p))`
+/// with the deviance ([`Var::deviance`]) and what Stirling's formula leaves, in which nothing cancels: a
+/// count of 10¹⁵ loses no digits.
 ///
-/// The support is known while tracing where the total is one number; where it is not, `log_prob` is −∞ above the total. The
-/// entropy has no closed form: it is a sum over the support for known totals of at most 256, and `None` otherwise.
+/// The support is known while tracing where the total is one number; where it is not, `log_prob` is −∞ above
+/// the total. The entropy has no closed form: it is a sum over the support for known totals of at most 256,
+/// and `None` otherwise.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};

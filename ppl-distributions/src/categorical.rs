@@ -6,14 +6,16 @@ use ppl_core::{
     Constraint, Distribution, Error, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source, Var,
 };
 
-/// One of `K` categories, numbered from 0, with probabilities `probs` or unnormalised log-probabilities `logits` along the last axis.
+/// One of `K` categories, numbered from 0, with probabilities `probs` or unnormalised log-probabilities
+/// `logits` along the last axis.
 ///
 /// ```text
 /// P(y = k) = probs_k = e^{logits_k} / Σ_j e^{logits_j}        y ∈ {0, …, K − 1}
 /// ```
 ///
-/// A draw is the number of cumulated probabilities that a uniform number reaches: exact up to the rounding of their sums, never a category of
-/// probability 0, with derivative 0. The log-probability of a value that is no category is NaN.
+/// A draw is the number of cumulated probabilities that a uniform number reaches: exact up to the rounding of
+/// their sums, never a category of probability 0, with derivative 0. The log-probability of a value that is
+/// no category is NaN.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -66,7 +68,8 @@ impl<'g> Categorical<'g> {
         if self.logarithmic { self.weights.log_softmax(self.axis()) } else { self.weights.log() }
     }
 
-    /// Logarithms of weights, `[…, K]`, and of their sum, `[…]`, where it is not 0: what a mixture needs, with the sum taken off once.
+    /// Logarithms of weights, `[…, K]`, and of their sum, `[…]`, where it is not 0: what a mixture needs,
+    /// with the sum taken off once.
     #[track_caller]
     pub(crate) fn log_weights(&self) -> (Var<'g>, Option<Var<'g>>) {
         if self.logarithmic {
@@ -87,7 +90,8 @@ impl<'g> Categorical<'g> {
         if batch.is_scalar() {
             return self.weights.gather(value);
         }
-        // All weights in one table: those of the batch's place i begin at row i·K. A value that is no category must not reach another's rows.
+        // All weights in one table: those of the batch's place i begin at row i·K. A value that is no
+        // category must not reach another's rows.
         let together = value.shape().broadcast(&batch).unwrap_or(batch.clone());
         let (value, batch) = (value.broadcast_to(together.clone()), last(&together, batch.rank()));
         let table = self.weights.broadcast_to(batch.concat(&Shape::from(categories)));
@@ -146,7 +150,8 @@ impl<'g> Distribution<'g> for Categorical<'g> {
         let (axis, categories) = (self.axis(), self.categories());
         let uniform = noise.draw(NoiseKind::Uniform, prefix.concat(&self.batch_shape()?))?;
         let cumulated = self.probs().cumsum(axis);
-        // By the sum as it was rounded: u·total < total, so the last category is not reached beyond its own probability.
+        // By the sum as it was rounded: u·total < total, so the last category is not reached beyond its own
+        // probability.
         let total = cumulated.slice(axis, categories - 1..);
         let reached = (column(uniform) * total).greater_equal(cumulated.slice(axis, ..categories - 1));
         Ok(sum_last(reached, 1))

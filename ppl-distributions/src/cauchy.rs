@@ -33,7 +33,8 @@ pub struct Cauchy<'g> {
 }
 
 impl<'g> Cauchy<'g> {
-    /// Median and half the distance of the quartiles. Each is a number or an array; they are broadcast together.
+    /// Median and half the distance of the quartiles. Each is a number or an array; they are broadcast
+    /// together.
     pub fn new(loc: impl Into<Value<'g>>, scale: impl Into<Value<'g>>) -> Self {
         Self { loc: loc.into(), scale: scale.into() }
     }

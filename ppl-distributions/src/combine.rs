@@ -5,13 +5,13 @@ use ppl_core::{Distribution, Expanded, Shape, Value};
 
 /// Methods that make one distribution of another.
 pub trait Combine<'g>: Distribution<'g> + Sized {
-    /// The last `axes` axes of the batch taken for axes of one outcome.
+    /// The last `axes` axes of the batch as axes of one outcome.
     fn independent(self, axes: usize) -> Independent<Self> {
         Independent::new(self, axes)
     }
 
-    /// Independent copies for each place of a larger batch, as [`Distribution::expand`]; a batch that does not go with it is an error only when
-    /// the distribution is used.
+    /// Independent copies for each place of a larger batch, as [`Distribution::expand`]; a batch that does
+    /// not go with it is an error only when the distribution is used.
     ///
     /// ```
     /// use ppl_core::{Distribution, Graph, Noise, Shape};

@@ -6,8 +6,8 @@ use ppl_core::{Constraint, Distribution, Graph, Shape, Value, Var};
 /// Largest known total for which sums over the support are written out.
 const MOST: f64 = 256.0;
 
-/// Largest known total for which a log probability is made of logarithms of factorials: up to it they lose less than two digits to each other, for
-/// ln 32! is 81.
+/// Largest known total for which a log probability is made of logarithms of factorials: up to it they lose
+/// less than two digits to each other, for ln 32! is 81.
 const MOST_BY_FACTORIALS: f64 = 32.0;
 
 /// The total, if it is one number known while tracing, and small.
@@ -36,7 +36,8 @@ pub(crate) fn counts_support(total: Value<'_>) -> Constraint {
     }
 }
 
-/// The log probability of counts along the last axis; −∞ where they do not sum to a total that is a value of the model, which nobody else checks.
+/// The log probability of counts along the last axis; −∞ where they do not sum to a total that is a value of
+/// the model, which nobody else checks.
 #[track_caller]
 pub(crate) fn if_total<'g>(total: Value<'g>, counts: Var<'g>, log_prob: Var<'g>) -> Var<'g> {
     if total.known().is_some() {
@@ -46,7 +47,8 @@ pub(crate) fn if_total<'g>(total: Value<'g>, counts: Var<'g>, log_prob: Var<'g>)
     sum.equal(total).select(log_prob, f64::NEG_INFINITY)
 }
 
-/// A log probability of `value` given it and the rest to the total; −∞ above a total that is a value of the model, which nobody else checks.
+/// A log probability of `value` given it and the rest to the total; −∞ above a total that is a value of the
+/// model, which nobody else checks.
 #[track_caller]
 pub(crate) fn by_support<'g>(
     total: Value<'g>,
@@ -93,7 +95,8 @@ pub(crate) fn entropy_by_support<'g>(
     Some(-(log_probs.exp() * log_probs.max(-1e30)).sum_axis(0))
 }
 
-/// The probability of an outcome of at most `value`, from the log probabilities of the outcomes 0, 1, … along the first axis.
+/// The probability of an outcome of at most `value`, from the log probabilities of the outcomes 0, 1, … along
+/// the first axis.
 #[track_caller]
 pub(crate) fn cdf_by_support<'g>(log_probs: Var<'g>, value: Var<'g>) -> Var<'g> {
     let (outcomes, log_probs, value) = side_by_side(log_probs, value);

@@ -9,8 +9,8 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// ln p(x) = log_density where x = value, else −∞
 /// ```
 ///
-/// A draw is `value` itself, so a guide of point estimates is made of these; `log_density` is what a transformation that the value came from leaves
-/// over. All derivatives with respect to `x` are 0.
+/// A draw is `value` itself, so a guide of point estimates is made of these; `log_density` is what a
+/// transformation that the value came from leaves over. All derivatives with respect to `x` are 0.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -36,7 +36,7 @@ impl<'g> Delta<'g> {
         Self { value: value.into(), log_density: Value::Known(0.0), event_rank: 0 }
     }
 
-    /// The last `event_rank` axes of the value taken for one outcome.
+    /// The last `event_rank` axes of the value as one outcome.
     #[must_use]
     pub fn with_event_rank(mut self, event_rank: usize) -> Self {
         self.event_rank = event_rank;

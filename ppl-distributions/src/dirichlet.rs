@@ -4,15 +4,17 @@ use crate::arrays::{LOG_2PI, column, leading, sum_last};
 use crate::gamma_noise::log_standard_gamma;
 use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var};
 
-/// The distribution of vectors of `K` non-negative numbers that sum to 1, with `concentration` along the last axis.
+/// The distribution of vectors of `K` non-negative numbers that sum to 1, with `concentration` along the last
+/// axis.
 ///
 /// ```text
 /// ln p(x) = Σ_k (a_k − 1) ln x_k + ln Γ(A) − Σ_k ln Γ(a_k)        a = concentration > 0,   A = Σ_k a_k
 /// ```
 ///
-/// It is the density of the first `K − 1` elements. The leading terms of the gamma functions are paired with those of the powers, as in
-/// `(a_k − 1) ln(x_k A/a_k)`: large concentrations lose no digits but those that the rounding of `x` costs. A draw is gamma variables divided by their
-/// sum, in logarithms, with implicit derivatives.
+/// It is the density of the first `K − 1` elements. The leading terms of the gamma functions are paired with
+/// those of the powers, as in `(a_k − 1) ln(x_k A/a_k)`: large concentrations lose no digits but those that
+/// the rounding of `x` costs. A draw is gamma variables divided by their sum, in logarithms, with implicit
+/// derivatives.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -53,7 +55,8 @@ impl<'g> Dirichlet<'g> {
         (a, sum_last(a, 1))
     }
 
-    /// `ln Γ(A) − Σ ln Γ(a_k) + Σ (a_k − 1) ln(a_k/A)`: what the density has beside `Σ (a_k − 1) ln(x_k A/a_k)`.
+    /// `ln Γ(A) − Σ ln Γ(a_k) + Σ (a_k − 1) ln(a_k/A)`: what the density has beside
+    /// `Σ (a_k − 1) ln(x_k A/a_k)`.
     #[track_caller]
     fn log_normaliser(&self, graph: &'g Graph) -> Var<'g> {
         let (a, total) = self.concentrations(graph);
@@ -63,7 +66,8 @@ impl<'g> Dirichlet<'g> {
     }
 }
 
-/// The sum of all other elements along the last axis, for each: not by subtraction, of which little would be left where one element is most of the sum.
+/// The sum of all other elements along the last axis, for each: not by subtraction, of which little would be
+/// left where one element is most of the sum.
 #[track_caller]
 fn sums_of_others<'g>(a: Var<'g>) -> Var<'g> {
     let axis = a.shape().rank() - 1;

@@ -7,23 +7,26 @@ use crate::multinomial::draw_counts;
 use crate::polya::log_prob_of_categories;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
-/// How often each category comes up in `total_count` trials with the same probabilities, drawn from a Dirichlet distribution.
+/// How often each category comes up in `total_count` trials with the same probabilities, drawn from a
+/// Dirichlet distribution.
 ///
 /// ```text
 /// p(x) = n! Γ(A)/Γ(n + A) Π_i Γ(x_i + α_i)/(x_i! Γ(α_i))        x_i ∈ {0, 1, …},   Σ_i x_i = n = total_count
 /// α = concentration, α_i > 0,   A = Σ_i α_i
 /// ```
 ///
-/// The concentration is a vector along the last axis; the axes before it are independent distributions, together with those of the total. The log
-/// probability is written with deviances `D` ([`Var::deviance`]) of the counts and of the concentrations from what both suggest together,
-/// `ρ_i = (x_i + α_i)/(n + A)`, and the rests `R` of Stirling's formula ([`Var::log_factorial_remainder`]):
+/// The concentration is a vector along the last axis; the axes before it are independent distributions,
+/// together with those of the total. The log probability is written with deviances `D` ([`Var::deviance`]) of
+/// the counts and of the concentrations from what both suggest together, `ρ_i = (x_i + α_i)/(n + A)`, and the
+/// rests `R` of Stirling's formula ([`Var::log_factorial_remainder`]):
 ///
 /// ```text
 /// R(n) + R(A) − R(n + A) + ln((n + A)/A) + Σ_i R(x_i + α_i) − R(x_i) − R(α_i) − D(x_i, nρ_i) − D(α_i, Aρ_i) − ln((x_i + α_i)/α_i)
 /// ```
 ///
-/// in which nothing of the size of the counts or concentrations cancels. Where the total is a value of the model, `log_prob` is −∞ for
-/// counts that do not sum to it. `mean` and `variance` are those of each count. The entropy has no closed form.
+/// in which nothing of the size of the counts or concentrations cancels. Where the total is a value of the
+/// model, `log_prob` is −∞ for counts that do not sum to it. `mean` and `variance` are those of each count.
+/// The entropy has no closed form.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};

@@ -11,8 +11,9 @@ const LARGEST: f64 = 9_007_199_254_740_992.0;
 /// p(k) = 1/(high − low + 1)        k ∈ {low, low + 1, …, high}
 /// ```
 ///
-/// Where the bounds are numbers, `low ≤ high` is checked and the support is known; where they are values of the model, `log_prob` is −∞
-/// outside of them. A draw is `low + ⌊u (high − low + 1)⌋` of uniform noise: probabilities are off by less than the spacing of the noise.
+/// Where the bounds are numbers, `low ≤ high` is checked and the support is known; where they are values of
+/// the model, `log_prob` is −∞ outside of them. A draw is `low + ⌊u (high − low + 1)⌋` of uniform noise:
+/// probabilities are off by less than the spacing of the noise.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};

@@ -23,11 +23,13 @@ pub(crate) fn unit_entropy(concentration: Var<'_>) -> Var<'_> {
 /// ln p(x) = a ln β + (a − 1) ln x − βx − ln Γ(a)        x > 0, a > 0, β > 0
 /// ```
 ///
-/// For large shapes the terms of this formula are large and cancel. It is used as it stands where the shape is known to be at most 1000; else
-/// what cancels is taken out by Stirling's formula (Loader, *Fast and accurate computation of binomial probabilities*, 2000).
+/// For large shapes the terms of this formula are large and cancel. It is used as it stands where the shape
+/// is known to be at most 1000; else what cancels is taken out by Stirling's formula (Loader, *Fast and
+/// accurate computation of binomial probabilities*, 2000).
 ///
-/// A draw is the quantile of uniform noise, computed in logarithms, at least the least normal number; its derivative with respect to the shape
-/// is the implicit one (Figurnov, Mohamed and Mnih, *Implicit reparameterization gradients*, 2018).
+/// A draw is the quantile of uniform noise, computed in logarithms, at least the least normal number; its
+/// derivative with respect to the shape is the implicit one (Figurnov, Mohamed and Mnih, *Implicit
+/// reparameterization gradients*, 2018).
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};

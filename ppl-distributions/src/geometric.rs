@@ -4,14 +4,16 @@ use crate::KullbackLeibler;
 use crate::odds::Odds;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
-/// Failures before the first success of independent trials that succeed with probability `probs`, or log-odds `logits`.
+/// Failures before the first success of independent trials that succeed with probability `probs`, or log-odds
+/// `logits`.
 ///
 /// ```text
 /// p(k) = (1 − p)ᵏ p        k ∈ {0, 1, 2, …},   p = probs = 1/(1 + e^−logits)
 /// P(K ≤ k) = 1 − (1 − p)ᵏ⁺¹
 /// ```
 ///
-/// A draw inverts the distribution function: exact up to the rounding of one quotient of logarithms; derivative 0.
+/// A draw inverts the distribution function: exact up to the rounding of one quotient of logarithms;
+/// derivative 0.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -101,7 +103,7 @@ impl<'g> Geometric<'g> {
 }
 
 impl<'g> KullbackLeibler<'g, Geometric<'g>> for Geometric<'g> {
-    /// That of one trial, `1/p` times: so many there are on average.
+    /// That of one trial, `1/p` times: the number of trials on average.
     fn kl_divergence(&self, other: &Geometric<'g>, graph: &'g Graph) -> Var<'g> {
         self.odds.divergence(other.odds, graph) / self.odds.success(graph)
     }

@@ -2,8 +2,8 @@
 
 use ppl_core::{Constraint, Distribution, Error, Noise, Parameter, Result, Shape, Var};
 
-/// Density 1 everywhere in a set: not a distribution, for it does not integrate to 1, but a prior that leaves a latent value to the
-/// likelihood.
+/// Density 1 everywhere in a set: not a distribution, for it does not integrate to 1, but a prior that leaves
+/// a latent value to the likelihood.
 ///
 /// ```text
 /// ln p(x) = 0        x in the set

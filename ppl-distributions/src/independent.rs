@@ -1,4 +1,4 @@
-//! Axes of a batch taken for axes of one outcome.
+//! Axes of a batch as axes of one outcome.
 
 use crate::arrays::{last, leading, sum_last};
 use ppl_core::{
@@ -7,7 +7,8 @@ use ppl_core::{
 };
 use std::rc::Rc;
 
-/// A distribution whose last batch axes are part of one outcome: the elements stay independent, and their log densities are summed.
+/// A distribution whose last batch axes are part of one outcome: the elements stay independent, and their log
+/// densities are summed.
 ///
 /// ```text
 /// batch [b₁, …, b_m], event e   →   batch [b₁, …, b_{m−k}], event [b_{m−k+1}, …, b_m] ++ e

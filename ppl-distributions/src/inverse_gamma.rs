@@ -10,7 +10,8 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// ln p(x) = a ln β − (a + 1) ln x − β/x − ln Γ(a)        x > 0, a > 0, β > 0
 /// ```
 ///
-/// The mean is infinite for `a ≤ 1`, the variance for `a ≤ 2`. Accuracy and draws are those of [`Gamma`](crate::Gamma).
+/// The mean is infinite for `a ≤ 1`, the variance for `a ≤ 2`. Accuracy and draws are those of
+/// [`Gamma`](crate::Gamma).
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -30,7 +31,8 @@ pub struct InverseGamma<'g> {
 }
 
 impl<'g> InverseGamma<'g> {
-    /// Shape `a` and scale `β`, the inverse scale of the inverse. Each is a number or an array; they are broadcast together.
+    /// Shape `a` and scale `β`, the inverse scale of the inverse. Each is a number or an array; they are
+    /// broadcast together.
     pub fn new(concentration: impl Into<Value<'g>>, rate: impl Into<Value<'g>>) -> Self {
         Self { concentration: concentration.into(), rate: rate.into() }
     }

@@ -15,9 +15,9 @@ use ppl_core::{Distribution, Expanded, Graph, Iid, Result, Shape, Var};
 /// KL(p ‖ q) = ∫ p(x) ln(p(x)/q(x)) dx        in nats; an array of the batch shapes together
 /// ```
 ///
-/// The formulas are written so that nothing large cancels, and divergences of distributions that are close keep their digits where
-/// that is possible with elementary functions: where a ratio of scales enters it does so through `t − ln(1 + t)` of what it differs
-/// from 1 by.
+/// The formulas are written so that nothing large cancels, and divergences of distributions that are close
+/// keep their digits where that is possible with elementary functions: where a ratio of scales enters it does
+/// so through `t − ln(1 + t)` of what it differs from 1 by.
 ///
 /// ```
 /// use ppl_core::{Graph, Plan, Program};
@@ -46,8 +46,8 @@ fn spreads<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
     -0.5 * ((a - b) / b * ((a + b) / b)).log1p_minus_x()
 }
 
-/// `KL` of gamma distributions of shapes `a` and `b`, given the mean that the first has in units of the second's scale:
-/// `b ln(b/m) + m − b` and what Stirling's formula leaves of the gamma functions.
+/// `KL` of gamma distributions of shapes `a` and `b`, given the mean that the first has in units of the
+/// second's scale: `b ln(b/m) + m − b` and what Stirling's formula leaves of the gamma functions.
 fn gammas<'g>(a: Var<'g>, b: Var<'g>, mean: Var<'g>) -> Var<'g> {
     let stirling = b.stirling_error() - a.stirling_error() + 0.5 * (a / b).log();
     b.deviance(mean) + (a - b) * a.digamma_minus_log() + stirling

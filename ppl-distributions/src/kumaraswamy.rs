@@ -15,7 +15,8 @@ fn log_of_rest(t: Var<'_>) -> Var<'_> {
     near.select((-small.expm1()).log(), (-large.exp()).log1p())
 }
 
-/// The Kumaraswamy distribution on the unit interval, which looks like a beta distribution and has a closed distribution function.
+/// The Kumaraswamy distribution on the unit interval, which looks like a beta distribution and has a closed
+/// distribution function.
 ///
 /// ```text
 /// ln p(x) = ln a + ln b + (a − 1) ln x + (b − 1) ln(1 − xᵃ)        0 < x < 1,   P(X ≤ x) = 1 − (1 − xᵃ)ᵇ
@@ -41,7 +42,8 @@ pub struct Kumaraswamy<'g> {
 }
 
 impl<'g> Kumaraswamy<'g> {
-    /// Exponent `a` of `x` and exponent `b` of what is left. Each is a number or an array; they are broadcast together.
+    /// Exponent `a` of `x` and exponent `b` of what is left. Each is a number or an array; they are broadcast
+    /// together.
     pub fn new(concentration1: impl Into<Value<'g>>, concentration0: impl Into<Value<'g>>) -> Self {
         Self { concentration1: concentration1.into(), concentration0: concentration0.into() }
     }

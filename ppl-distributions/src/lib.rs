@@ -34,20 +34,22 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Independent`] | axes of a batch taken for axes of one outcome |
+//! | [`Independent`] | axes of a batch as axes of one outcome |
 //! | [`Expanded`] | an independent copy for each place of a larger batch |
 //! | [`Masked`] | outcomes that are not looked at |
 //! | [`Transformed`] | a bijection of the outcomes ([`Bijection`]: [`Affine`], [`Exp`], [`Sigmoid`], [`Tanh`], [`Power`], [`Negation`], [`Onto`] a constraint) |
 //! | [`MixtureSameFamily`], [`Mixture`] | one of several, which one summed out |
 //! | [`ZeroInflated`] | counts with more zeros |
 //!
-//! A parameter is a number or a value of the model. Parameters known while tracing are checked when the site is declared;
-//! the error names the site, the parameter, the value and the line of the model. Bounds that are values of the model make a support that is
-//! not known while tracing: such a distribution can be observed, but not be that of a latent value.
+//! A parameter is a number or a value of the model. Parameters known while tracing are checked when the site
+//! is declared; the error names the site, the parameter, the value and the line of the model. Bounds that are
+//! values of the model make a support that is not known while tracing: such a distribution can be observed,
+//! but not be that of a latent value.
 //!
-//! Log densities, distribution functions, quantiles, moments and entropies agree with 50-digit values (`tests/golden`) to 10⁻¹⁰ and mostly far
-//! better, for parameters over many orders of magnitude. Draws are programs of standard noise and, but for [`Bernoulli`], can be
-//! differentiated with respect to the parameters; [`KullbackLeibler`] has the divergences that have a formula.
+//! Log densities, distribution functions, quantiles, moments and entropies agree with 50-digit values
+//! (`tests/golden`) to 10⁻¹⁰ and mostly far better, for parameters over many orders of magnitude. Draws are
+//! programs of standard noise and, but for [`Bernoulli`], can be differentiated with respect to the
+//! parameters; [`KullbackLeibler`] has the divergences that have a formula.
 //!
 //! ```
 //! use ppl_core::{Ctx, Distribution, Graph, Result, Schema, Unconstrained, trace};

@@ -8,18 +8,21 @@ use ppl_core::{
 };
 use std::f64::consts::{LN_2, PI};
 
-/// The Cholesky factor `L` of a random `D × D` correlation matrix whose density is proportional to `det(L Lᵀ)^(η − 1)`.
+/// The Cholesky factor `L` of a random `D × D` correlation matrix whose density is proportional to
+/// `det(L Lᵀ)^(η − 1)`.
 ///
 /// ```text
 /// ln p(L) = Σ_i (2b_i − 2) ln L_ii − Σ_i [½ i ln π + ln Γ(b_i) − ln Γ(b_i + ½ i)]        b_i = η + ½ (D − 1 − i),   i = 1 … D − 1
 /// ```
 ///
-/// It is a density of the elements below the diagonal; rows are independent. With `η = concentration = 1` all correlation matrices are equally likely, and
-/// with larger ones those near the identity are likelier. A draw takes one gamma variable and `i` normal ones for row `i` and divides by
-/// their length, so that `1 − L_ii²` is beta distributed and the row's direction uniform (the onion method, in the form of a random vector that
+/// It is a density of the elements below the diagonal; rows are independent. With `η = concentration = 1` all
+/// correlation matrices are equally likely, and with larger ones those near the identity are likelier. A draw
+/// takes one gamma variable and `i` normal ones for row `i` and divides by their length, so that `1 − L_ii²`
+/// is beta distributed and the row's direction uniform (the onion method, in the form of a random vector that
 /// is normalised), with implicit derivatives with respect to the concentration.
 ///
-/// Lewandowski, Kurowicka and Joe (2009), Generating random correlation matrices based on vines and extended onion method, section 3.
+/// Lewandowski, Kurowicka and Joe (2009), Generating random correlation matrices based on vines and extended
+/// onion method, section 3.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -39,7 +42,8 @@ pub struct LKJCholesky<'g> {
 }
 
 impl<'g> LKJCholesky<'g> {
-    /// Number of rows `D` of the matrices, at least 1; concentration `η`, a positive number or an array of them.
+    /// Number of rows `D` of the matrices, at least 1; concentration `η`, a positive number or an array of
+    /// them.
     pub fn new(dimension: usize, concentration: impl Into<Value<'g>>) -> Self {
         Self { dimension, concentration: concentration.into() }
     }
@@ -52,7 +56,8 @@ impl<'g> LKJCholesky<'g> {
         (column(concentration) + below, constants(concentration, (1..d).map(|i| 0.5 * i as f64)))
     }
 
-    /// `Σ_i [½ i ln π + ln Γ(b_i) − ln Γ(b_i + ½ i)]`: the logarithms of the integrals of `(1 − ‖w‖²)^(b − 1)` over balls.
+    /// `Σ_i [½ i ln π + ln Γ(b_i) − ln Γ(b_i + ½ i)]`: the logarithms of the integrals of
+    /// `(1 − ‖w‖²)^(b − 1)` over balls.
     #[track_caller]
     fn log_normaliser(&self, graph: &'g Graph) -> Var<'g> {
         let (b, halves) = self.shapes(graph);
@@ -68,7 +73,8 @@ impl<'g> LKJCholesky<'g> {
         matrix * matrix.graph().array(&strictly.into_dyn())
     }
 
-    /// A matrix `[…, D, D]` with these numbers below the diagonal and, but for its first element, on it (`[…, D − 1]`).
+    /// A matrix `[…, D, D]` with these numbers below the diagonal and, but for its first element, on it
+    /// (`[…, D − 1]`).
     #[track_caller]
     fn laid_out(&self, below: Var<'g>, first: f64, diagonal: Var<'g>) -> Var<'g> {
         let axis = diagonal.shape().rank() - 1;

@@ -31,7 +31,8 @@ pub struct LogNormal<'g> {
 }
 
 impl<'g> LogNormal<'g> {
-    /// Mean and standard deviation of the logarithm. Each is a number or an array; they are broadcast together.
+    /// Mean and standard deviation of the logarithm. Each is a number or an array; they are broadcast
+    /// together.
     pub fn new(loc: impl Into<Value<'g>>, scale: impl Into<Value<'g>>) -> Self {
         Self { loc: loc.into(), scale: scale.into() }
     }

@@ -15,9 +15,10 @@ use ppl_core::{
 ///     e = x − loc,   C Cᵀ = I + Wᵀ D⁻¹ W,   z = (C Cᵀ)⁻¹ Wᵀ D⁻¹ e        x, loc, D: [d],   W: [d, r]
 /// ```
 ///
-/// It costs `O(d r²)` once and `O(d r)` for each vector, instead of `O(d³)` and `O(d²)`. The quadratic form is that of Woodbury's identity, written as
-/// a sum of squares (`z` is the mean of the factors given `x`): the usual `eᵀD⁻¹e − ‖C⁻¹WᵀD⁻¹e‖²` loses all digits where `D` is small. A draw
-/// is `loc + W z₁ + √D z₂` with standard normal `z₁`, `z₂`.
+/// It costs `O(d r²)` once and `O(d r)` for each vector, instead of `O(d³)` and `O(d²)`. The quadratic form
+/// is that of Woodbury's identity, written as a sum of squares (`z` is the mean of the factors given `x`):
+/// the usual `eᵀD⁻¹e − ‖C⁻¹WᵀD⁻¹e‖²` loses all digits where `D` is small. A draw is `loc + W z₁ + √D z₂` with
+/// standard normal `z₁`, `z₂`.
 ///
 /// ```
 /// use ndarray::array;
@@ -46,7 +47,8 @@ pub struct LowRankMultivariateNormal<'g> {
 }
 
 impl<'g> LowRankMultivariateNormal<'g> {
-    /// Mean, `[…, d]`; factor `W`, `[…, d, r]`; diagonal `D`, `[…, d]`, positive. Mean and diagonal may be one number for all elements.
+    /// Mean, `[…, d]`; factor `W`, `[…, d, r]`; diagonal `D`, `[…, d]`, positive. Mean and diagonal may be
+    /// one number for all elements.
     pub fn new(
         loc: impl Into<Value<'g>>,
         covariance_factor: Var<'g>,

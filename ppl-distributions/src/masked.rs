@@ -6,15 +6,16 @@ use ppl_core::{
     Constraint, Distribution, Expanded, Graph, Kind, Noise, Parameter, Result, Shape, Value, Var,
 };
 
-/// A distribution whose log density is 0 where a mask is 0, whatever the outcome there: for missing values, say.
+/// A distribution whose log density is 0 where a mask is 0, whatever the outcome there: for missing values,
+/// say.
 ///
 /// ```text
 /// ln p(x) = ln p_base(x) where mask ≠ 0, else 0        mask: [batch…]
 /// ```
 ///
-/// An outcome that is masked is replaced by a point of the support before the base looks at it, so NaN and values outside the
-/// support do no harm, neither to the log density nor to its derivatives. Draws and moments are those of the base. Made by
-/// [`Combine::masked`](crate::Combine::masked).
+/// An outcome that is masked is replaced by a point of the support before the base looks at it, so NaN and
+/// values outside the support do no harm, neither to the log density nor to its derivatives. Draws and
+/// moments are those of the base. Made by [`Combine::masked`](crate::Combine::masked).
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};

@@ -14,8 +14,9 @@ use std::rc::Rc;
 /// ln p(x) = ln Σ_k w_k p_k(x)        w: probabilities of `mixing`, [batch…, K];   p_k: K distributions, batch [batch…]
 /// ```
 ///
-/// Otherwise as [`MixtureSameFamily`](crate::MixtureSameFamily), which is faster where it fits. Its events must be of one shape, and the supports equal: a
-/// component that does not reach everywhere has no density there, and another bijection.
+/// Otherwise as [`MixtureSameFamily`](crate::MixtureSameFamily), which is faster where it fits. Its events
+/// must be of one shape, and the supports equal: a component that does not reach everywhere has no density
+/// there, and another bijection.
 ///
 /// ```
 /// use ndarray::array;

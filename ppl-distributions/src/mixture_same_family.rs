@@ -12,8 +12,9 @@ use ppl_core::{
 /// ln p(x) = ln Σ_k w_k p_k(x)        w: probabilities of `mixing`, [batch…, K];   p_k: `components`, batch [batch…, K]
 /// ```
 ///
-/// The component is summed out, so a record's likelihood has no discrete latent value. A draw chooses a component by a uniform number and takes its outcome:
-/// exact, but not differentiable with respect to the weights, so [`reparameterised`](Distribution::reparameterised) is false.
+/// The component is summed out, so a record's likelihood has no discrete latent value. A draw chooses a
+/// component by a uniform number and takes its outcome: exact, but not differentiable with respect to the
+/// weights, so [`reparameterised`](Distribution::reparameterised) is false.
 ///
 /// A Gaussian mixture over records, with a prior for everything:
 ///
@@ -83,8 +84,8 @@ pub(crate) fn weighted_sum<'g>(weights: Var<'g>, array: Var<'g>, event_rank: usi
     product.sum_axis(product.shape().rank().saturating_sub(event_rank + 1))
 }
 
-/// Of outcomes of each component, `[…, K, event]`, that of the chosen one, `[…]`. It is a choice and not a product: an outcome of another component may
-/// be infinite.
+/// Of outcomes of each component, `[…, K, event]`, that of the chosen one, `[…]`. It is a choice and not a
+/// product: an outcome of another component may be infinite.
 #[track_caller]
 pub(crate) fn chosen<'g>(component: Var<'g>, outcomes: Var<'g>, event_rank: usize) -> Var<'g> {
     let shape = outcomes.shape();

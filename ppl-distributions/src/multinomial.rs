@@ -10,12 +10,13 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// p(x) = n! Π_i p_i^x_i / x_i!        x_i ∈ {0, 1, …},   Σ_i x_i = n = total_count,   Σ_i p_i = 1
 /// ```
 ///
-/// with `p = probs`, or `p_i = e^logits_i / Σ_j e^logits_j`, along the last axis; the axes before it are independent distributions, together with those of the
-/// total. The log probability is a sum of deviances, as that of [`Binomial`](crate::Binomial).
-/// A draw is a binomial count for each category but the last, out
-/// of those that are left: exact up to the rounding of binomial distribution functions, with derivative 0, by a program that grows with the number of categories.
-/// Where the total is a value of the model, `log_prob` is −∞ for counts that do not sum to it.
-/// `mean` and `variance` are those of each count. The entropy has no closed form.
+/// with `p = probs`, or `p_i = e^logits_i / Σ_j e^logits_j`, along the last axis; the axes before it are
+/// independent distributions, together with those of the total. The log probability is a sum of deviances, as
+/// that of [`Binomial`](crate::Binomial). A draw is a binomial count for each category but the last, out of
+/// those that are left: exact up to the rounding of binomial distribution functions, with derivative 0, by a
+/// program that grows with the number of categories. Where the total is a value of the model, `log_prob` is
+/// −∞ for counts that do not sum to it. `mean` and `variance` are those of each count. The entropy has no
+/// closed form.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -50,7 +51,8 @@ impl<'g> Multinomial<'g> {
         Self { total_count: total_count.into(), weights: Weights::Probs(probs) }
     }
 
-    /// Number of trials, and the logarithms of the probabilities of the categories along the last axis, up to a constant.
+    /// Number of trials, and the logarithms of the probabilities of the categories along the last axis, up to
+    /// a constant.
     pub fn from_logits(total_count: impl Into<Value<'g>>, logits: Var<'g>) -> Self {
         Self { total_count: total_count.into(), weights: Weights::Logits(logits) }
     }
@@ -123,7 +125,8 @@ impl<'g> Distribution<'g> for Multinomial<'g> {
         let deviance = match self.weights {
             Weights::Probs(probs) => value.deviance(wide * probs),
             Weights::Logits(logits) => {
-                // A probability too small to be multiplied is replaced where there are counts, and its logarithm made up for.
+                // A probability too small to be multiplied is replaced where there are counts, and its
+                // logarithm made up for.
                 let log_probs = logits.log_softmax(self.axis());
                 let least = log_probs.max(LOWEST_LOG);
                 let probs = value.equal(0.0).select(log_probs, least).exp();
@@ -150,8 +153,9 @@ impl<'g> Distribution<'g> for Multinomial<'g> {
     }
 }
 
-/// Counts of shape `batch` and an axis of categories, one binomial count after the other: the first category against those after it, the second against
-/// those after it among what is left, and so on. Weights need not sum to 1.
+/// Counts of shape `batch` and an axis of categories, one binomial count after the other: the first category
+/// against those after it, the second against those after it among what is left, and so on. Weights need not
+/// sum to 1.
 #[track_caller]
 pub(crate) fn draw_counts<'g>(
     total: Var<'g>,
@@ -168,7 +172,8 @@ pub(crate) fn draw_counts<'g>(
     for category in 0..categories - 1 {
         let uniform = noise.draw(NoiseKind::Uniform, batch.clone())?;
         let (weight, rest) = (weights.element(axis, category), from_here.element(axis, category + 1));
-        // Where nothing is left to choose from, the category gets everything; where its own weight is 0, nothing.
+        // Where nothing is left to choose from, the category gets everything; where its own weight is 0,
+        // nothing.
         let logits = weight.equal(0.0).select(f64::NEG_INFINITY, weight.log() - rest.log());
         let count = uniform.binomial_quantile(left, logits);
         counts.push(count);

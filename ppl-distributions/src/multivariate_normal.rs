@@ -9,15 +9,17 @@ use ppl_core::{
 };
 use std::rc::Rc;
 
-/// The normal distribution of vectors with mean `loc` and covariance `Σ`, given by itself, its inverse, or its Cholesky factor.
+/// The normal distribution of vectors with mean `loc` and covariance `Σ`, given by itself, its inverse, or
+/// its Cholesky factor.
 ///
 /// ```text
 /// ln p(x) = −½ ‖L⁻¹(x − loc)‖² − Σ_i ln L_ii − ½ d ln 2π        Σ = L Lᵀ,   x, loc: [d],   Σ: [d, d]
 /// ```
 ///
-/// Leading axes of the parameters are a batch. A draw is `loc + L z` with `z` standard normal, so it can be differentiated with respect
-/// to all parameters. Of a precision matrix `P = U Uᵀ` (`U` upper triangular), `Uᵀ` stands for `L⁻¹`, and nothing is inverted. Where the matrix is not
-/// positive definite everything is NaN. The reparameterisation [`handlers::Transformed`](ppl_core::handlers::Transformed) samples `z`.
+/// Leading axes of the parameters are a batch. A draw is `loc + L z` with `z` standard normal, so it can be
+/// differentiated with respect to all parameters. Of a precision matrix `P = U Uᵀ` (`U` upper triangular),
+/// `Uᵀ` stands for `L⁻¹`, and nothing is inverted. Where the matrix is not positive definite everything is
+/// NaN. The reparameterisation [`handlers::Transformed`](ppl_core::handlers::Transformed) samples `z`.
 ///
 /// ```
 /// use ndarray::array;
@@ -49,17 +51,20 @@ enum Spread<'g> {
 }
 
 impl<'g> MultivariateNormal<'g> {
-    /// Mean, `[…, d]` or one number for all elements, and covariance matrix, `[…, d, d]`; its lower triangle is read.
+    /// Mean, `[…, d]` or one number for all elements, and covariance matrix, `[…, d, d]`; its lower triangle
+    /// is read.
     pub fn from_covariance(loc: impl Into<Value<'g>>, covariance: Var<'g>) -> Self {
         Self { loc: loc.into(), spread: Spread::Covariance(covariance) }
     }
 
-    /// Mean, `[…, d]` or one number for all elements, and the inverse of the covariance matrix, `[…, d, d]`; its upper triangle is read.
+    /// Mean, `[…, d]` or one number for all elements, and the inverse of the covariance matrix, `[…, d, d]`;
+    /// its upper triangle is read.
     pub fn from_precision(loc: impl Into<Value<'g>>, precision: Var<'g>) -> Self {
         Self { loc: loc.into(), spread: Spread::Precision(precision) }
     }
 
-    /// Mean, `[…, d]` or one number for all elements, and the lower triangular `L` with `L Lᵀ = Σ`, `[…, d, d]`.
+    /// Mean, `[…, d]` or one number for all elements, and the lower triangular `L` with `L Lᵀ = Σ`,
+    /// `[…, d, d]`.
     pub fn from_cholesky(loc: impl Into<Value<'g>>, scale_tril: Var<'g>) -> Self {
         Self { loc: loc.into(), spread: Spread::Cholesky(scale_tril) }
     }
@@ -74,7 +79,8 @@ impl<'g> MultivariateNormal<'g> {
         self.matrix().shape().dims().last().copied().unwrap_or(0)
     }
 
-    /// The upper triangular `U` with `U Uᵀ` the precision, and so `L = U⁻ᵀ`: a Cholesky factor with both axes in reverse order.
+    /// The upper triangular `U` with `U Uᵀ` the precision, and so `L = U⁻ᵀ`: a Cholesky factor with both axes
+    /// in reverse order.
     #[track_caller]
     fn upper(precision: Var<'g>) -> Var<'g> {
         let rank = precision.shape().rank();
@@ -147,8 +153,9 @@ impl<'g> MultivariateNormal<'g> {
     /// ½ (‖M‖² − d) − Σ_i ln M_ii + ½ ‖L₂⁻¹(loc₁ − loc₂)‖²        M = L₂⁻¹ L₁
     /// ```
     ///
-    /// Where `M_ii` is near 1, its terms are taken as `t − ln(1 + t)` with `t = M_ii² − 1` found from the difference of the two factors, so
-    /// that of two distributions that are nearly the same no more digits are lost than the parameters have in common.
+    /// Where `M_ii` is near 1, its terms are taken as `t − ln(1 + t)` with `t = M_ii² − 1` found from the
+    /// difference of the two factors, so that of two distributions that are nearly the same no more digits
+    /// are lost than the parameters have in common.
     ///
     /// ```
     /// use ppl_core::{Graph, Plan, Program};

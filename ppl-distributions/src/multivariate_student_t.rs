@@ -16,8 +16,9 @@ use std::f64::consts::{LN_2, PI};
 ///     ν = df > 0,   x, loc: [d],   L: [d, d] lower triangular with a positive diagonal
 /// ```
 ///
-/// Leading axes of the parameters are a batch. A draw's derivative with respect to `df` is that of the quantile of a gamma distribution (implicit).
-/// There is a mean for `df > 1` (else NaN) and a variance for `df > 2` (∞ for `1 < df ≤ 2`, else NaN).
+/// Leading axes of the parameters are a batch. A draw's derivative with respect to `df` is that of the
+/// quantile of a gamma distribution (implicit). There is a mean for `df > 1` (else NaN) and a variance for
+/// `df > 2` (∞ for `1 < df ≤ 2`, else NaN).
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -41,7 +42,8 @@ pub struct MultivariateStudentT<'g> {
 }
 
 impl<'g> MultivariateStudentT<'g> {
-    /// Degrees of freedom, `[…]`; centre, `[…, d]` or one number for all elements; lower triangular scale, `[…, d, d]`.
+    /// Degrees of freedom, `[…]`; centre, `[…, d]` or one number for all elements; lower triangular scale,
+    /// `[…, d, d]`.
     pub fn new(df: impl Into<Value<'g>>, loc: impl Into<Value<'g>>, scale_tril: Var<'g>) -> Self {
         Self { df: df.into(), loc: loc.into(), scale_tril }
     }

@@ -9,13 +9,16 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// p(k) = Γ(k + r)/(k! Γ(r)) (1 − p)ʳ pᵏ        k ∈ {0, 1, 2, …},   r > 0
 /// ```
 ///
-/// By [`from_probs`](Self::from_probs) and [`from_logits`](Self::from_logits), `r = total_count` and `p = probs = 1/(1 + e^−logits)`: successes before
-/// failure number `r`, as in PyTorch and NumPyro. By [`from_mean`](Self::from_mean), `r = concentration` and `p = mean/(mean + concentration)`, so that
-/// the variance is `mean + mean²/concentration` (NumPyro's `NegativeBinomial2`).
+/// By [`from_probs`](Self::from_probs) and [`from_logits`](Self::from_logits), `r = total_count` and
+/// `p = probs = 1/(1 + e^−logits)`: successes before failure number `r`, as in PyTorch and NumPyro. By
+/// [`from_mean`](Self::from_mean), `r = concentration` and `p = mean/(mean + concentration)`, so that the
+/// variance is `mean + mean²/concentration` (NumPyro's `NegativeBinomial2`).
 ///
-/// With `N = k + r` the log probability is written as `ln(r/N) + R(N) − R(k) − R(r) − D(k, Np) − D(r, N(1 − p))`, with the deviance `D`
-/// ([`Var::deviance`]) and the rest `R` of Stirling's formula ([`Var::log_factorial_remainder`]): nothing cancels, however large the
-/// count and `r` are, so that the Poisson distribution is reached as it should be. The entropy has no closed form.
+/// With `N = k + r` the log probability is written as
+/// `ln(r/N) + R(N) − R(k) − R(r) − D(k, Np) − D(r, N(1 − p))`, with the deviance `D` ([`Var::deviance`]) and
+/// the rest `R` of Stirling's formula ([`Var::log_factorial_remainder`]): nothing cancels, however large the
+/// count and `r` are, so that the Poisson distribution is reached as it should be. The entropy has no closed
+/// form.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -43,13 +46,14 @@ enum By<'g> {
 }
 
 impl<'g> NegativeBinomial<'g> {
-    /// Number of failures that are waited for (positive, not necessarily an integer), and the probability of a success, strictly between 0 and 1;
-    /// numbers or arrays.
+    /// Number of failures that are waited for (positive, not necessarily an integer), and the probability of
+    /// a success, strictly between 0 and 1; numbers or arrays.
     pub fn from_probs(total_count: impl Into<Value<'g>>, probs: impl Into<Value<'g>>) -> Self {
         Self { by: By::Odds { total_count: total_count.into(), odds: Odds::Probs(probs.into()) } }
     }
 
-    /// Number of failures that are waited for (positive, not necessarily an integer), and the log-odds of a success; numbers or arrays.
+    /// Number of failures that are waited for (positive, not necessarily an integer), and the log-odds of a
+    /// success; numbers or arrays.
     pub fn from_logits(total_count: impl Into<Value<'g>>, logits: impl Into<Value<'g>>) -> Self {
         Self { by: By::Odds { total_count: total_count.into(), odds: Odds::Logits(logits.into()) } }
     }

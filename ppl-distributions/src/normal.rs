@@ -14,7 +14,8 @@ use std::rc::Rc;
 /// ln p(x) = −½ ((x − loc)/scale)² − ln scale − ½ ln 2π        x real, scale > 0
 /// ```
 ///
-/// A draw is `loc + scale·z` with `z` standard normal, so it can be differentiated with respect to both parameters.
+/// A draw is `loc + scale·z` with `z` standard normal, so it can be differentiated with respect to both
+/// parameters.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};

@@ -1,4 +1,5 @@
-//! The probability of a success, given as it is or by its log-odds: what the distributions of counted successes share.
+//! The probability of a success, given as it is or by its log-odds: what the distributions of counted
+//! successes share.
 
 use ppl_core::{Constraint, Graph, Parameter, Value, Var};
 
@@ -11,7 +12,8 @@ pub(crate) enum Odds<'g> {
     Logits(Value<'g>),
 }
 
-/// Below it a probability is not multiplied by a count: `e^−85` is a normal number in `f32` too. What lies below is made up for by its logarithm.
+/// Below it a probability is not multiplied by a count: `e^−85` is a normal number in `f32` too. What lies
+/// below is made up for by its logarithm.
 const LOWEST_LOG: f64 = -85.0;
 
 impl<'g> Odds<'g> {
@@ -68,15 +70,16 @@ impl<'g> Odds<'g> {
         }
     }
 
-    /// The divergence `KL(p ‖ q)` of one trial: `D(p, q) + D(1 − p, 1 − q)` with the deviance `D(x, m) = x ln(x/m) + m − x`, of which the linear parts
-    /// cancel and neither is negative.
+    /// The divergence `KL(p ‖ q)` of one trial: `D(p, q) + D(1 − p, 1 − q)` with the deviance
+    /// `D(x, m) = x ln(x/m) + m − x`, of which the linear parts cancel and neither is negative.
     #[track_caller]
     pub(crate) fn divergence(self, other: Odds<'g>, graph: &'g Graph) -> Var<'g> {
         self.success(graph).deviance(other.success(graph))
             + self.failure(graph).deviance(other.failure(graph))
     }
 
-    /// `successes · ln p + failures · ln(1 − p)`, where `0 · ln 0 = 0`, with derivatives that are finite there too.
+    /// `successes · ln p + failures · ln(1 − p)`, where `0 · ln 0 = 0`, with derivatives that are finite
+    /// there too.
     #[track_caller]
     pub(crate) fn log_likelihood(self, successes: Var<'g>, failures: Var<'g>) -> Var<'g> {
         let graph = successes.graph();
@@ -91,10 +94,12 @@ impl<'g> Odds<'g> {
         }
     }
 
-    /// `D(successes, m p) + D(failures, m (1 − p))` with the deviance `D(x, m) = x ln(x/m) + m − x` and `m = scale`: in log probabilities of counts what depends
-    /// on `p`, without the leading terms that cancel.
+    /// `D(successes, m p) + D(failures, m (1 − p))` with the deviance `D(x, m) = x ln(x/m) + m − x` and
+    /// `m = scale`: in log probabilities of counts what depends on `p`, without the leading terms that
+    /// cancel.
     ///
-    /// A probability too small to be multiplied is replaced by `e^−85` where there are counts, and its missing logarithm added.
+    /// A probability too small to be multiplied is replaced by `e^−85` where there are counts, and its
+    /// missing logarithm added.
     #[track_caller]
     pub(crate) fn deviance(self, successes: Var<'g>, failures: Var<'g>, scale: Var<'g>) -> Var<'g> {
         let graph = successes.graph();

@@ -11,10 +11,12 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// ln p(k)  = −ln(1 + e^a) − ln(1 + e^−b) + ln(1 − e^−(b − a))        a = c_{k−1} − η,   b = c_k − η
 /// ```
 ///
-/// with the terms of `a` and `b` missing in the first and the last category. This form loses no digits in either tail, nor where cutpoints are close together. Moments,
-/// entropy and quantiles are sums over the categories. A draw counts the cutpoints that uniform noise exceeds: exact, with derivative 0.
+/// with the terms of `a` and `b` missing in the first and the last category. This form loses no digits in
+/// either tail, nor where cutpoints are close together. Moments, entropy and quantiles are sums over the
+/// categories. A draw counts the cutpoints that uniform noise exceeds: exact, with derivative 0.
 ///
-/// Cutpoints are a vector along the last axis; the axes before it are independent distributions, together with those of the predictor.
+/// Cutpoints are a vector along the last axis; the axes before it are independent distributions, together
+/// with those of the predictor.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -37,7 +39,8 @@ pub struct OrderedLogistic<'g> {
 }
 
 impl<'g> OrderedLogistic<'g> {
-    /// Centre of the logistic variable, a number or an array; and the cutpoints, increasing along the last axis.
+    /// Centre of the logistic variable, a number or an array; and the cutpoints, increasing along the last
+    /// axis.
     pub fn new(predictor: impl Into<Value<'g>>, cutpoints: Var<'g>) -> Self {
         Self { predictor: predictor.into(), cutpoints }
     }
@@ -126,7 +129,8 @@ impl<'g> Distribution<'g> for OrderedLogistic<'g> {
         let (is_first, is_last) = (value.less(1.0), value.greater_equal(last as f64));
         let lower = is_first.select(0.0, (below - predictor).softplus());
         let upper = is_last.select(0.0, (predictor - above).softplus());
-        // ln(1 − e^−d) in the form that is accurate for the distance d at hand; far apart where there is an end only.
+        // ln(1 − e^−d) in the form that is accurate for the distance d at hand; far apart where there is an
+        // end only.
         let inner = 1.0 - (is_first + is_last).min(1.0);
         let distance = inner.select(above - below, 1.0);
         let close = distance.less(std::f64::consts::LN_2);

@@ -10,8 +10,9 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// ln p(x) = ln α + α ln scale − (α + 1) ln x        x > scale > 0, α > 0, and −∞ below
 /// ```
 ///
-/// Its support is known if `scale` is a number, and depends on a value of the model otherwise. The mean is infinite for `α ≤ 1`, the
-/// variance for `α ≤ 2`. A draw is the quantile of uniform noise, `scale·(1 − u)^(−1/α)`, above `scale` by one rounding at least.
+/// Its support is known if `scale` is a number, and depends on a value of the model otherwise. The mean is
+/// infinite for `α ≤ 1`, the variance for `α ≤ 2`. A draw is the quantile of uniform noise,
+/// `scale·(1 − u)^(−1/α)`, above `scale` by one rounding at least.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};

@@ -3,15 +3,17 @@
 use crate::KullbackLeibler;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
-/// How often something happens that happens independently of how often it did before, `rate` times on average.
+/// How often something happens that happens independently of how often it did before, `rate` times on
+/// average.
 ///
 /// ```text
 /// p(k) = rateᵏ e^−rate / k!        k ∈ {0, 1, 2, …},   rate ≥ 0
 /// ```
 ///
-/// The log probability is written in C. Loader's way as `−D(k, rate) − R(k)`, with the deviance `D(k, m) = k ln(k/m) + m − k`
-/// ([`Var::deviance`]) and the rest `R` of Stirling's formula ([`Var::log_factorial_remainder`]): nothing cancels, however large the
-/// count and the rate are. The entropy has no closed form.
+/// The log probability is written in C. Loader's way as `−D(k, rate) − R(k)`, with the deviance
+/// `D(k, m) = k ln(k/m) + m − k` ([`Var::deviance`]) and the rest `R` of Stirling's formula
+/// ([`Var::log_factorial_remainder`]): nothing cancels, however large the count and the rate are. The entropy
+/// has no closed form.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};

@@ -1,5 +1,6 @@
-//! Ratios of gamma functions and differences of digamma functions of nearby numbers, which may be large: what Stirling's formulas leave out
-//! ([`Var::stirling_error`], [`Var::digamma_minus_log`]) is subtracted, and the leading terms cancel on paper.
+//! Ratios of gamma functions and differences of digamma functions of nearby numbers, which may be large: what
+//! Stirling's formulas leave out ([`Var::stirling_error`], [`Var::digamma_minus_log`]) is subtracted, and the
+//! leading terms cancel on paper.
 
 use ppl_core::Var;
 

@@ -19,9 +19,9 @@ pub fn logit() -> impl Strategy<Value = f64> {
     prop_oneof![Just(0.0), -5.0..5.0_f64, -700.0..700.0_f64]
 }
 
-/// A member of a set of numbers, vectors or matrices, of this shape: the image of unconstrained numbers of at most `size`, zeros among them. So
-/// `member(Constraint::PositiveDefinite, [3, 3], 1.5)` is a covariance matrix. Of a set without a bijection, or without members of such a
-/// shape, zeros.
+/// A member of a set of numbers, vectors or matrices, of this shape: the image of unconstrained numbers of at
+/// most `size`, zeros among them. So `member(Constraint::PositiveDefinite, [3, 3], 1.5)` is a covariance
+/// matrix. Of a set without a bijection, or without members of such a shape, zeros.
 pub fn member(set: Constraint, shape: impl Into<Shape>, size: f64) -> impl Strategy<Value = ArrayD<f64>> {
     let shape = shape.into();
     let unconstrained = set.unconstrained_shape(&shape).unwrap_or_default();

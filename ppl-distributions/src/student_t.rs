@@ -4,7 +4,8 @@ use crate::helpers::LN_SQRT_TAU;
 use crate::helpers::{at_batch_shape, normal_noise, uniform_noise};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
-/// `ln Γ(h + ½) − ln Γ(h) − ½ ln h − ½ ln 2π` for `h = ν/2`, by Stirling's formula: nothing cancels for large `ν`.
+/// `ln Γ(h + ½) − ln Γ(h) − ½ ln h − ½ ln 2π` for `h = ν/2`, by Stirling's formula: nothing cancels for large
+/// `ν`.
 fn gamma_ratio(df: Var<'_>) -> Var<'_> {
     let half = 0.5 * df;
     half * df.reciprocal().log1p_minus_x() + (half + 0.5).stirling_error()
@@ -20,8 +21,8 @@ fn gamma_ratio(df: Var<'_>) -> Var<'_> {
 ///
 /// The mean is NaN for `ν ≤ 1`; the variance infinite for `1 < ν ≤ 2` and NaN for `ν ≤ 1`.
 ///
-/// A draw is `loc + scale·z √(ν/2g)` with `z` standard normal and `g` gamma of shape `ν/2`, computed in logarithms; its derivative with
-/// respect to `ν` is the implicit one of the gamma variable.
+/// A draw is `loc + scale·z √(ν/2g)` with `z` standard normal and `g` gamma of shape `ν/2`, computed in
+/// logarithms; its derivative with respect to `ν` is the implicit one of the gamma variable.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};

@@ -159,7 +159,8 @@ proptest! {
     }
 }
 
-/// Standard noise at the mid-points of `n` equally likely cells, so that a draw's quantiles come out without chance.
+/// Standard noise at the mid-points of `n` equally likely cells, so that a draw's quantiles come out without
+/// chance.
 fn grid(kind: NoiseKind, n: usize) -> Vec<f64> {
     (0..n)
         .map(|i| {
@@ -253,7 +254,8 @@ fn wrong_parameters_are_named() {
     assert!(told(Normal::new(a, b).validate()).contains("shapes [3] and [4] do not go together"));
 }
 
-/// `ln p(map(y)) + ln scale = ln p_base(y)`: the law of the image, for those that say what they are images of.
+/// `ln p(map(y)) + ln scale = ln p_base(y)`: the law of the image, for those that say what they are images
+/// of.
 #[test]
 fn transports_keep_the_law() {
     let graph = Graph::new();

@@ -15,9 +15,10 @@ use std::rc::Rc;
 /// ln p(y) = ln p_base(f⁻¹(y)) − ln |det ∂f/∂x| at x = f⁻¹(y)
 /// ```
 ///
-/// Where `f` acts on vectors or matrices, the last axes of the base's batch that it takes together become axes of the outcome. There is a distribution
-/// function, and a quantile function, where the base has one and `f` is monotone; mean, variance and entropy where `f` moves and stretches. The
-/// reparameterisation [`handlers::Transformed`](ppl_core::handlers::Transformed) samples `x` in place of `y`. Made by
+/// Where `f` acts on vectors or matrices, the last axes of the base's batch that it takes together become
+/// axes of the outcome. There is a distribution function, and a quantile function, where the base has one and
+/// `f` is monotone; mean, variance and entropy where `f` moves and stretches. The reparameterisation
+/// [`handlers::Transformed`](ppl_core::handlers::Transformed) samples `x` in place of `y`. Made by
 /// [`Combine::transformed`](crate::Combine::transformed).
 ///
 /// ```
@@ -187,7 +188,8 @@ impl<'g, D: Distribution<'g> + 'g, B: Bijection<'g> + 'g> Distribution<'g> for T
             return None;
         }
         let direction = self.bijection.direction()?;
-        // Of a decreasing function, P(y ≤ value) is P(x ≥ …), which is 1 − F only where single points have no probability.
+        // Of a decreasing function, P(y ≤ value) is P(x ≥ …), which is 1 − F only where single points have no
+        // probability.
         if direction == Direction::Decreasing && self.base.support().is_discrete() {
             return None;
         }

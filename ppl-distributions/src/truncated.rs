@@ -10,12 +10,13 @@ use ppl_core::{Constraint, Distribution, Error, Noise, Parameter, Result, Shape,
 /// ln p(x) = ln p₀(x) − ln(F₀(high) − F₀(low))        low ≤ x ≤ high, and −∞ outside
 /// ```
 ///
-/// The base needs a [`cdf`](Distribution::cdf), and a [`quantile`](Distribution::quantile) to be drawn from; log densities of a base without one
-/// are NaN, and draws an error. Probabilities are differences of the base's distribution function, so an interval far out in the right
-/// tail loses digits as `1 − F₀(low)` gets small; [`TruncatedNormal`](crate::TruncatedNormal) does not.
+/// The base needs a [`cdf`](Distribution::cdf), and a [`quantile`](Distribution::quantile) to be drawn from;
+/// log densities of a base without one are NaN, and draws an error. Probabilities are differences of the
+/// base's distribution function, so an interval far out in the right tail loses digits as `1 − F₀(low)` gets
+/// small; [`TruncatedNormal`](crate::TruncatedNormal) does not.
 ///
-/// Either end may be an infinite number. If the ends are numbers the support is the set between them, which should lie in that of the base;
-/// otherwise it depends on values of the model.
+/// Either end may be an infinite number. If the ends are numbers the support is the set between them, which
+/// should lie in that of the base; otherwise it depends on values of the model.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};

@@ -4,17 +4,18 @@ use crate::bounds::Bounds;
 use crate::helpers::{LN_SQRT_TAU, at_batch_shape, uniform_noise};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
-/// The normal distribution with mean `loc` and standard deviation `scale` (before it is cut), given that it lies between `low` and
-/// `high`.
+/// The normal distribution with mean `loc` and standard deviation `scale` (before it is cut), given that it
+/// lies between `low` and `high`.
 ///
 /// ```text
 /// ln p(x) = −½ z² − ½ ln 2π − ln scale − ln(Φ(β) − Φ(α))        low ≤ x ≤ high, and −∞ outside
 /// z = (x − loc)/scale,  α = (low − loc)/scale,  β = (high − loc)/scale
 /// ```
 ///
-/// Either end may be an infinite number. If the ends are numbers the support is the set between them; otherwise it depends on values of
-/// the model. All is computed from logarithms of probabilities, so the interval may be narrow, or many standard deviations away:
-/// beyond about 10⁵ of them, the error of a log density (a rounding of α²/2) reaches 10⁻⁶.
+/// Either end may be an infinite number. If the ends are numbers the support is the set between them;
+/// otherwise it depends on values of the model. All is computed from logarithms of probabilities, so the
+/// interval may be narrow, or many standard deviations away: beyond about 10⁵ of them, the error of a log
+/// density (a rounding of α²/2) reaches 10⁻⁶.
 ///
 /// A draw is the quantile of uniform noise; it can be differentiated with respect to all parameters.
 ///
@@ -38,7 +39,8 @@ pub struct TruncatedNormal<'g> {
 }
 
 impl<'g> TruncatedNormal<'g> {
-    /// Mean and standard deviation of the normal that is cut, and the ends; each is a number or an array, broadcast together.
+    /// Mean and standard deviation of the normal that is cut, and the ends; each is a number or an array,
+    /// broadcast together.
     pub fn new(
         loc: impl Into<Value<'g>>,
         scale: impl Into<Value<'g>>,

@@ -10,8 +10,8 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// ln p(x) = −ln(high − low)        low ≤ x ≤ high, and −∞ outside
 /// ```
 ///
-/// Its support is an interval if the ends are numbers, and depends on values of the model otherwise. A draw is
-/// `low + (high − low)·u` with uniform noise `u`.
+/// Its support is an interval if the ends are numbers, and depends on values of the model otherwise. A draw
+/// is `low + (high − low)·u` with uniform noise `u`.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};

@@ -13,11 +13,12 @@ const LN_TAU: f64 = 1.837_877_066_409_345_6;
 /// ln p(x) = κ cos(x − loc) − ln 2π − ln I₀(κ)        −π ≤ x ≤ π, loc real, κ > 0
 /// ```
 ///
-/// The density has period 2π, so any angle may be asked for. [`mean`](Distribution::mean) is the mean direction `loc` and
-/// [`variance`](Distribution::variance) the circular variance `1 − I₁(κ)/I₀(κ)`, as in NumPyro; the arithmetic mean and variance
-/// of the angles are others unless `loc` is 0. [`cdf`](Distribution::cdf) counts from `loc − π` to `loc + π`, and
-/// [`quantile`](Distribution::quantile) is its inverse; a draw is the quantile of uniform noise, turned into the support, with implicit
-/// derivatives in κ.
+/// The density has period 2π, so any angle may be asked for. [`mean`](Distribution::mean) is the mean
+/// direction `loc` and [`variance`](Distribution::variance) the circular variance `1 − I₁(κ)/I₀(κ)`, as in
+/// NumPyro; the arithmetic mean and variance of the angles are others unless `loc` is 0.
+/// [`cdf`](Distribution::cdf) counts from `loc − π` to `loc + π`, and [`quantile`](Distribution::quantile) is
+/// its inverse; a draw is the quantile of uniform noise, turned into the support, with implicit derivatives
+/// in κ.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -38,7 +39,8 @@ pub struct VonMises<'g> {
 }
 
 impl<'g> VonMises<'g> {
-    /// Mean direction in radians, and concentration. Each is a number or an array; they are broadcast together.
+    /// Mean direction in radians, and concentration. Each is a number or an array; they are broadcast
+    /// together.
     pub fn new(loc: impl Into<Value<'g>>, concentration: impl Into<Value<'g>>) -> Self {
         Self { loc: loc.into(), concentration: concentration.into() }
     }

@@ -10,7 +10,8 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// ln p(x) = ln k − ln x + k t − e^(k t)        t = ln(x/scale), k = concentration, x > 0
 /// ```
 ///
-/// A draw is the quantile of uniform noise, so `x/scale` lies between `2^(−53/k)` and `37^(1/k)`; for `k` below 0.05 that is beyond the numbers there are.
+/// A draw is the quantile of uniform noise, so `x/scale` lies between `2^(−53/k)` and `37^(1/k)`; for `k`
+/// below 0.05 that is beyond the numbers there are.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};

@@ -1,5 +1,6 @@
-//! The models for which the paper of d3p has listings (Prediger, Loppi, Kaski, Honkela 2022), and its variational autoencoder, about as long here as there:
-//! log densities and gradients at given values are NumPyro's (`golden/numpyro_listings.py`).
+//! The models for which the paper of d3p has listings (Prediger, Loppi, Kaski, Honkela 2022), and its
+//! variational autoencoder, about as long here as there: log densities and gradients at given values are
+//! NumPyro's (`golden/numpyro_listings.py`).
 
 use ndarray::{Array1, Array2, ArrayD, Axis, IxDyn};
 use ppl_core::handlers::{Constrained, seed};
@@ -22,7 +23,8 @@ fn logistic(ctx: &mut Ctx) -> Result<()> {
     })
 }
 
-// Listing 4, hierarchical logistic regression: weights of groups around what the groups' public traits `gs` say.
+// Listing 4, hierarchical logistic regression: weights of groups around what the groups' public traits `gs`
+// say.
 
 fn hierarchical(gs: ArrayD<f64>) -> impl Fn(&mut Ctx<'_>) -> Result<()> {
     move |ctx| {
@@ -252,7 +254,8 @@ fn an_autoencoder_and_its_guide_agree_with_numpyro() {
     agrees_with_numpyro("encoder", &encoder);
 }
 
-/// Draws of the distribution of one's own: as many of each component as its weight says, each around its centre.
+/// Draws of the distribution of one's own: as many of each component as its weight says, each around its
+/// centre.
 #[test]
 fn a_mixture_of_ones_own_can_be_drawn_from() {
     let count = 20_000;

@@ -1,5 +1,5 @@
-//! The Pólya–gamma distribution of any concentration: densities and derivatives against 60 digits (`golden/polya_gamma.py`), draws against
-//! the Laplace transform.
+//! The Pólya–gamma distribution of any concentration: densities and derivatives against 60 digits
+//! (`golden/polya_gamma.py`), draws against the Laplace transform.
 
 use ppl_core::{
     Constraint, Ctx, Distribution, Graph, Plan, Program, Records, Unconstrained, gradient, simulate, trace,
@@ -34,7 +34,8 @@ fn densities_and_derivatives_agree_with_sixty_digits() {
         // The density is proportional to a small b, and the terms of the integral are not.
         let lost = f64::EPSILON / b;
         assert!((got[0] - value).abs() <= 1e-14 * terms + lost, "{b} {c} {x}: {got:?}, not {value}");
-        // Means over the path of ln cos and of t, of which the largest are 1/b or so and b²/8x², and 3/2x and 1/x at least.
+        // Means over the path of ln cos and of t, of which the largest are 1/b or so and b²/8x², and 3/2x and
+        // 1/x at least.
         let sizes = [1.0 / b + terms + b / x, 2.0 / x + b * b / (x * x) + terms];
         for (got, (expected, size)) in got[1..].iter().zip([by_b, by_x].into_iter().zip(sizes)) {
             let tolerance = 1e-13 * size + 4.0 * lost * (expected.abs() + size);
@@ -61,7 +62,8 @@ fn the_integral_agrees_with_the_series() {
     }
 }
 
-/// `E e^(−sX) = (cosh(c/2)/cosh √(c²/4 + s/2))ᵇ`: means of numbers from 0 to 1, whose standard errors are known from `2s`.
+/// `E e^(−sX) = (cosh(c/2)/cosh √(c²/4 + s/2))ᵇ`: means of numbers from 0 to 1, whose standard errors are
+/// known from `2s`.
 #[test]
 fn draws_have_the_laplace_transform() {
     let count = 40_000;

@@ -5,8 +5,8 @@ use crate::{Budget, Composition, Mechanism, Relation, Result, Sampling};
 
 /// The mu of the Gaussian mechanism that a long composition resembles, if all its events are Gaussian.
 ///
-/// Each subsampled step contributes q² times the variance of its likelihood ratio, e^(1/σ²) - 1 (Bu, Dong, Long and
-/// Su 2020).
+/// Each subsampled step contributes q² times the variance of its likelihood ratio, e^(1/σ²) - 1 (Bu, Dong,
+/// Long and Su 2020).
 fn squared_mu(relation: Relation, composition: &Composition) -> Option<f64> {
     let sensitivity = if relation == Relation::AddRemove { 1.0 } else { 2.0 };
     let mut sum = 0.0;
@@ -27,8 +27,8 @@ fn squared_mu(relation: Relation, composition: &Composition) -> Option<f64> {
     Some(sum)
 }
 
-/// The point between `safe` and `bold` at which the central limit would just keep the budget; `None` where it says
-/// nothing.
+/// The point between `safe` and `bold` at which the central limit would just keep the budget; `None` where it
+/// says nothing.
 pub(super) fn start(
     budget: &Budget,
     safe: f64,

@@ -1,7 +1,7 @@
 //! The parameter that a budget asks for: noise, steps, sampling rate or batch.
 //!
-//! Each search returns a value whose cost was computed as a [`Ledger`](crate::Ledger) computes it and keeps the
-//! budget, or an error that says why none does.
+//! Each search returns a value whose cost was computed as a [`Ledger`](crate::Ledger) computes it and keeps
+//! the budget, or an error that says why none does.
 
 mod guess;
 mod noise;

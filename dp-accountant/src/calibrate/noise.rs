@@ -18,20 +18,21 @@ const LARGEST: f64 = 1e7;
 pub struct Calibrated {
     /// The noise multiplier.
     pub noise_multiplier: f64,
-    /// What the events cost with it, at the budget's delta; its upper end does not exceed the budget's epsilon.
+    /// What the events cost with it, at the budget's delta; its upper end does not exceed the budget's
+    /// epsilon.
     pub epsilon: Certified,
 }
 
 /// The least noise multiplier, to about 5e-5 of it, with which the events that it determines keep a budget.
 ///
 /// # Privacy
-/// The answer is checked before it is returned: `epsilon.upper <= budget.epsilon`, by the same computation that a
-/// [`Ledger`](crate::Ledger) makes when the events are debited.
+/// The answer is checked before it is returned: `epsilon.upper <= budget.epsilon`, by the same computation
+/// that a [`Ledger`](crate::Ledger) makes when the events are debited.
 ///
 /// # Accuracy
-/// The upper end of epsilon is within 1e-4 of the budget, relatively (for budgets below 1e-3 within about 1e-7),
-/// unless the smallest multiplier that is considered, 0.01, already keeps the budget: then it is returned. Epsilon
-/// is computed about five times.
+/// The upper end of epsilon is within 1e-4 of the budget, relatively (for budgets below 1e-3 within about
+/// 1e-7), unless the smallest multiplier that is considered, 0.01, already keeps the budget: then it is
+/// returned. Epsilon is computed about five times.
 ///
 /// # Errors
 /// Those of [`Budget::validate`], of `events`, and of [`Accountant::epsilon`](crate::Accountant::epsilon);
@@ -67,10 +68,11 @@ pub fn calibrate_noise_multiplier(
     Err(Error::Unreachable { largest: LARGEST, epsilon, budget: budget.epsilon, delta })
 }
 
-/// The least noise multiplier, to about 5e-5 of it, with which `steps` uses of the Gaussian mechanism on batches of this sampling keep a
-/// budget: [`calibrate_noise_multiplier`] for the commonest question.
+/// The least noise multiplier, to about 5e-5 of it, with which `steps` uses of the Gaussian mechanism on
+/// batches of this sampling keep a budget: [`calibrate_noise_multiplier`] for the commonest question.
 ///
-/// Steps of shuffled epochs are accounted by whole epochs, so their number has to be a multiple of an epoch's.
+/// Steps of shuffled epochs are accounted by whole epochs, so their number has to be a multiple of an
+/// epoch's.
 ///
 /// # Errors
 /// Those of [`calibrate_noise_multiplier`].

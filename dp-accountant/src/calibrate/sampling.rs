@@ -48,13 +48,13 @@ pub struct CalibratedBatch {
 /// The largest number of steps, from 1 to 2^40, with which the events that it determines keep a budget.
 ///
 /// # Privacy
-/// The answer's cost is computed before it is returned, as a [`Ledger`](crate::Ledger) does: `epsilon.upper <=
-/// budget.epsilon`.
+/// The answer's cost is computed before it is returned, as a [`Ledger`](crate::Ledger) does:
+/// `epsilon.upper <= budget.epsilon`.
 ///
 /// # Accuracy
 /// One step more was seen to exceed the budget, by an interval no wider than
-/// [`DEFAULT_RELATIVE_WIDTH`](crate::DEFAULT_RELATIVE_WIDTH) where engines reach it. The events must cost more with
-/// more steps.
+/// [`DEFAULT_RELATIVE_WIDTH`](crate::DEFAULT_RELATIVE_WIDTH) where engines reach it. The events must cost
+/// more with more steps.
 ///
 /// # Errors
 /// Those of [`Budget::validate`], of `events`, and of [`Accountant::epsilon`](crate::Accountant::epsilon);
@@ -78,14 +78,15 @@ pub fn calibrate_steps(
     Ok(CalibratedSteps { steps: found.0, epsilon: found.1 })
 }
 
-/// The largest batch of a data set of `records` records with which the events that it determines keep a budget.
+/// The largest batch of a data set of `records` records with which the events that it determines keep a
+/// budget.
 ///
 /// # Privacy
 /// As [`calibrate_steps`].
 ///
 /// # Errors
-/// As [`calibrate_steps`], [`Error::NoneKeeps`] if a batch of one record exceeds the budget; [`Error::Batch`] if
-/// there are no records.
+/// As [`calibrate_steps`], [`Error::NoneKeeps`] if a batch of one record exceeds the budget; [`Error::Batch`]
+/// if there are no records.
 ///
 /// ```
 /// use dp_accountant::{Budget, Composition, Event, Mechanism, Relation, Sampling, calibrate_batch};
@@ -117,8 +118,8 @@ pub fn calibrate_batch(
 /// As [`calibrate_steps`].
 ///
 /// # Accuracy
-/// The upper end of epsilon is within 1e-4 of the budget, relatively (for budgets below 1e-3 within about 1e-7),
-/// unless even a rate of 1 keeps the budget: then 1 is returned.
+/// The upper end of epsilon is within 1e-4 of the budget, relatively (for budgets below 1e-3 within about
+/// 1e-7), unless even a rate of 1 keeps the budget: then 1 is returned.
 ///
 /// # Errors
 /// As [`calibrate_steps`], [`Error::NoneKeeps`] if a rate of 1e-12 exceeds the budget.

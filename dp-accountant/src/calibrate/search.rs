@@ -1,8 +1,8 @@
 //! Searches for the boldest parameter that keeps a budget, with few evaluations of epsilon.
 //!
-//! Epsilon is monotone in each parameter and its logarithm is nearly linear in the parameter's, so that secants
-//! converge quickly; a bracket and bisection guard them. What is returned was evaluated at the accountant's default
-//! width, and keeps the budget there.
+//! Epsilon is monotone in each parameter and its logarithm is nearly linear in the parameter's, so that
+//! secants converge quickly; a bracket and bisection guard them. What is returned was evaluated at the
+//! accountant's default width, and keeps the budget there.
 
 use std::cell::Cell;
 
@@ -10,7 +10,8 @@ use crate::{Accountant, Budget, Certified, Composition, DEFAULT_RELATIVE_WIDTH, 
 
 /// The widest interval that is asked for, far from the budget.
 const ROUGH: f64 = 0.02;
-/// How far below the budget epsilon may come out, relative to it; budgets below [`ABSOLUTE_BELOW`] relative to that.
+/// How far below the budget epsilon may come out, relative to it; budgets below [`ABSOLUTE_BELOW`] relative
+/// to that.
 const SLACK: f64 = 1e-4;
 const ABSOLUTE_BELOW: f64 = 1e-3;
 
@@ -43,7 +44,8 @@ impl<'a, E> Question<'a, E> {
         Accountant::new(self.budget.relation).with(&(self.events)(at)?).epsilon(self.budget.delta)
     }
 
-    /// The cost at a width that decides on which side of the budget it is, and whether that is the default width.
+    /// The cost at a width that decides on which side of the budget it is, and whether that is the default
+    /// width.
     fn decided<X: Copy>(&self, at: X, width: f64) -> Result<(Certified, bool)>
     where
         E: Fn(X) -> Result<Composition>,
@@ -69,8 +71,8 @@ impl<'a, E> Question<'a, E> {
         SLACK * (ABSOLUTE_BELOW / self.budget.epsilon).max(1.0)
     }
 
-    /// The boldest x between `safe` and `bold` (epsilon grows from the former to the latter; x is a logarithm), to
-    /// the slack in epsilon or 1e-10 in x. `None` if even `safe` does not keep the budget.
+    /// The boldest x between `safe` and `bold` (epsilon grows from the former to the latter; x is a
+    /// logarithm), to the slack in epsilon or 1e-10 in x. `None` if even `safe` does not keep the budget.
     pub(super) fn boldest(&self, safe: f64, bold: f64, start: f64) -> Result<Option<(f64, Certified)>>
     where
         E: Fn(f64) -> Result<Composition>,
@@ -128,7 +130,8 @@ impl<'a, E> Question<'a, E> {
                 }
             };
         }
-        // The bracket has closed on a jump of epsilon. The best kept point may have been judged by a wider interval.
+        // The bracket has closed on a jump of epsilon. The best kept point may have been judged by a wider
+        // interval.
         let Some((x, _)) = best else { return Ok(None) };
         let mut x = x;
         for back in 0..60 {
@@ -195,7 +198,8 @@ impl<'a, E> Question<'a, E> {
         if settled {
             return Ok(Some((at, cost)));
         }
-        // A wider interval decided. Should the default one come out above the budget, go back until it does not.
+        // A wider interval decided. Should the default one come out above the budget, go back until it does
+        // not.
         let mut back = 1u64;
         while at >= 1 {
             let cost = self.cost(at)?;

@@ -9,10 +9,11 @@ use crate::{Composition, Error, Event, Mechanism, Relation, Result, Sampling};
 /// Which bound gives the epsilon of one unsampled Gaussian step at a delta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StepBound {
-    /// The exact curve: Balle and Wang 2018, "Improving the Gaussian Mechanism for Differential Privacy", Theorem 8.
+    /// The exact curve: Balle and Wang 2018, "Improving the Gaussian Mechanism for Differential Privacy",
+    /// Theorem 8.
     AnalyticGaussian,
-    /// `epsilon = sqrt(2 log(1.25/delta))/σ`: Dwork and Roth 2014, Theorem 3.22. Proven for epsilon < 1 only; for the
-    /// reproduction of published numbers.
+    /// `epsilon = sqrt(2 log(1.25/delta))/σ`: Dwork and Roth 2014, Theorem 3.22. Proven for epsilon < 1 only;
+    /// for the reproduction of published numbers.
     ClassicGaussian,
 }
 
@@ -24,9 +25,9 @@ pub enum Theorem {
     /// `sqrt(2 log(1/δ') Σ ε²) + Σ ε (e^ε - 1)` at `Σ δ + δ'`: Dwork, Rothblum and Vadhan 2010, "Boosting and
     /// Differential Privacy", Theorem III.3, for steps that need not be alike.
     DworkRothblumVadhan,
-    /// The optimal bound from the steps' (ε, δ) alone, of up to a million equal steps; of more or unequal ones
-    /// `sqrt(2 log(1/δ') Σ ε²) + Σ ε (e^ε - 1)/(e^ε + 1)`: Kairouz, Oh and Viswanath 2015, "The Composition Theorem
-    /// for Differential Privacy", Theorems 3.3 and 3.5.
+    /// The optimal bound from the steps' (ε, δ) alone, of up to a million equal steps; of more or unequal
+    /// ones `sqrt(2 log(1/δ') Σ ε²) + Σ ε (e^ε - 1)/(e^ε + 1)`: Kairouz, Oh and Viswanath 2015, "The
+    /// Composition Theorem for Differential Privacy", Theorems 3.3 and 3.5.
     KairouzOhViswanath,
 }
 
@@ -45,7 +46,8 @@ pub struct Advanced {
     pub proven: bool,
 }
 
-/// The epsilon of a composition at `delta`, from one (epsilon, delta) for each step and a composition theorem.
+/// The epsilon of a composition at `delta`, from one (epsilon, delta) for each step and a composition
+/// theorem.
 ///
 /// ```text
 /// each step                 ε₀ at δ₀ = (δ - δ')/(T q), from `step`
@@ -56,13 +58,14 @@ pub struct Advanced {
 /// The slack δ' is chosen by search over (0, δ); every choice gives a valid bound.
 ///
 /// # Privacy
-/// Amplification by sampling holds for Poisson samples under add/remove and for batches without replacement under
-/// replace-one (Balle, Barthe and Gaboardi 2018, "Privacy Amplification by Subsampling", Theorems 8 and 9). Under
-/// replace-one the noise multiplier counts for half, since a replaced record moves the sum by twice the clip norm.
+/// Amplification by sampling holds for Poisson samples under add/remove and for batches without replacement
+/// under replace-one (Balle, Barthe and Gaboardi 2018, "Privacy Amplification by Subsampling", Theorems 8 and
+/// 9). Under replace-one the noise multiplier counts for half, since a replaced record moves the sum by twice
+/// the clip norm.
 ///
 /// # Errors
-/// [`Error::Inapplicable`] for anything else, [`Error::Delta`] unless `0 < delta < 1`, [`Error::NoBound`] if the
-/// bound is not finite.
+/// [`Error::Inapplicable`] for anything else, [`Error::Delta`] unless `0 < delta < 1`, [`Error::NoBound`] if
+/// the bound is not finite.
 ///
 /// ```
 /// use dp_accountant::classical::{StepBound, Theorem, advanced_composition};
@@ -91,8 +94,8 @@ pub fn advanced_composition(
     if theorem == Theorem::Basic {
         return run.at(0.0);
     }
-    // The optimum lies where the slack is neither nearly nothing nor nearly everything; the share is searched on
-    // the logit scale.
+    // The optimum lies where the slack is neither nearly nothing nor nearly everything; the share is searched
+    // on the logit scale.
     let share = |logit: f64| 1.0 / (1.0 + (-logit).exp());
     let at = |logit: f64| run.at(delta * share(logit)).map_or(f64::INFINITY, |found| found.epsilon);
     let coarse = (-12..=6).map(f64::from).map(|logit| (logit, at(logit)));
@@ -125,8 +128,8 @@ pub fn advanced_composition_at(
     Steps::new(relation, composition, delta, theorem, step)?.at(slack)
 }
 
-/// So many equal steps are composed exactly; of more, the sum over outcomes would take seconds, and the closed
-/// bound is used.
+/// This many equal steps are composed exactly; of more, the sum over outcomes would take seconds, and the
+/// closed bound is used.
 const LARGEST_EXACT: f64 = 1e6;
 
 /// The steps of a run, ready for any slack.
@@ -268,8 +271,8 @@ fn optimal_composition(step: f64, count: f64, delta: f64) -> f64 {
     enough
 }
 
-/// The delta at `epsilon` of `count` times randomised response: the loss is (k - 2l) step with l ~ Binomial(k,
-/// 1/(1+e^step)).
+/// The delta at `epsilon` of `count` times randomised response: the loss is (k - 2l) step with l ~
+/// Binomial(k, 1/(1+e^step)).
 ///
 /// ```text
 /// delta = Σ over l with (k - 2l) step > epsilon of C(k,l) p^l (1-p)^(k-l) (1 - e^(epsilon - (k - 2l) step))
@@ -291,7 +294,8 @@ pub(super) fn composed_delta(step: f64, count: f64, epsilon: f64) -> f64 {
     let odds = step.exp();
     let gain = |l: f64| -(epsilon - (count - 2.0 * l) * step).min(0.0).exp_m1();
     let mut sum = 0.0;
-    // Relative to the first term. Its gain may vanish, so that weights decide where to stop, far below any gain.
+    // Relative to the first term. Its gain may vanish, so that weights decide where to stop, far below any
+    // gain.
     let (mut l, mut weight) = (centre, 1.0f64);
     while l >= 0.0 && weight > 1e-40 {
         sum += weight * gain(l);

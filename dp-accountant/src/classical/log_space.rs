@@ -51,8 +51,9 @@ impl LogSum {
     }
 }
 
-/// The best point that golden-section search between `from` and `to` sees, with its value. Any point it returns is
-/// one that was evaluated, so the answer is a valid bound even where the function has several valleys.
+/// The best point that golden-section search between `from` and `to` sees, with its value. Any point it
+/// returns is one that was evaluated, so the answer is a valid bound even where the function has several
+/// valleys.
 pub(super) fn golden_minimum(f: impl Fn(f64) -> f64, from: f64, to: f64, evaluations: usize) -> (f64, f64) {
     const SHARE: f64 = 0.618_033_988_749_894_9;
     let (mut a, mut b) = (from, to);

@@ -1,8 +1,9 @@
-//! The accountants that the field used before certified ones, for comparison and for the reproduction of papers.
+//! The accountants that the field used before certified ones, for comparison and for the reproduction of
+//! papers.
 //!
 //! Each gives an upper bound on epsilon for the pairs of relation and sampling that its theorem covers, and
-//! [`Error::Inapplicable`] for all others. They are evaluated in floating-point arithmetic without a certified
-//! remainder, and are larger than the answer of [`Accountant`], often several times.
+//! [`Error::Inapplicable`] for all others. They are evaluated in floating-point arithmetic without a
+//! certified remainder, and are larger than the answer of [`Accountant`], often several times.
 //!
 //! | accountant | covers |
 //! |---|---|
@@ -71,9 +72,9 @@ pub struct Comparison {
     pub proven: bool,
 }
 
-/// The epsilon of a composition at `delta` by the certified accountant (its upper end) and by all older ones, in
-/// this order: certified, Rényi (tight and classic conversion), moments, zero-concentrated, optimal and advanced
-/// composition of steps, the latter also with the classic Gaussian bound, basic composition.
+/// The epsilon of a composition at `delta` by the certified accountant (its upper end) and by all older ones,
+/// in this order: certified, Rényi (tight and classic conversion), moments, zero-concentrated, optimal and
+/// advanced composition of steps, the latter also with the classic Gaussian bound, basic composition.
 ///
 /// ```
 /// use dp_accountant::{Composition, Event, Mechanism, Relation, Sampling, classical};

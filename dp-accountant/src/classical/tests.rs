@@ -43,10 +43,10 @@ fn divergences_agree_with_integration() {
     assert_eq!(seen, 56);
 }
 
-/// Published for variational Bayes (Park et al. 2020, "Variational Bayes in Private Settings"): sigma 1 on 60,000
-/// images in four batch sizes is said to cost 1.34, 1.74, 2.44 and 3.34 (the last is 3.37 by the paper's own
-/// formula), 20,000 of 400,000 documents at sigma 1.24 cost 2.38. All four columns were also computed with an
-/// independent program in f64 and mpmath.
+/// Published for variational Bayes (Park et al. 2020, "Variational Bayes in Private Settings"): sigma 1 on
+/// 60,000 images in four batch sizes is said to cost 1.34, 1.74, 2.44 and 3.34 (the last is 3.37 by the
+/// paper's own formula), 20,000 of 400,000 documents at sigma 1.24 cost 2.38. All four columns were also
+/// computed with an independent program in f64 and mpmath.
 #[test]
 fn published_batches_without_replacement_are_reproduced() {
     // multiplier, batch, records, steps, delta; classic and tight conversion, Poisson, noise less by sqrt 2.
@@ -93,12 +93,13 @@ fn published_batches_without_replacement_are_reproduced() {
     }
 }
 
-/// The accounting of differentially private ADVI (rate 0.02, delta 1e-3) by advanced composition, the best of five
-/// splits of delta, beside Rényi bounds for the same noise. Computed with an independent program in f64 and mpmath.
+/// The accounting of differentially private ADVI (rate 0.02, delta 1e-3) by advanced composition, the best of
+/// five splits of delta, beside Rényi bounds for the same noise. Computed with an independent program in f64
+/// and mpmath.
 #[test]
 fn advanced_composition_of_private_advi_is_reproduced() {
-    // Steps, multiplier; advanced, without replacement (orders 2 to 50), Poisson with the same noise (orders 2 to
-    // 200).
+    // Steps, multiplier; advanced, without replacement (orders 2 to 50), Poisson with the same noise (orders
+    // 2 to 200).
     let rows = [
         (1_000, 1.0, (2034.0, 0), (6.86, 2), (1.35, 2)),
         (1_000, 2.0, (48.8, 1), (2.80, 2), (0.62, 2)),

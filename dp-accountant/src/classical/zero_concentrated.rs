@@ -8,9 +8,9 @@ use crate::{Composition, Error, Mechanism, Relation, Result, Sampling};
 /// A composition's rho: its Rényi divergence of every order a is at most rho a.
 ///
 /// # Privacy
-/// Holds for events without sampling, under either relation: rho = (sensitivity/σ)²/2 for normal noise and for
-/// discrete normal noise on integers, and rho = ε²/2 for ε-differential privacy, Laplace noise included. Subsampled
-/// events have no finite rho that would reflect the sampling.
+/// Holds for events without sampling, under either relation: rho = (sensitivity/σ)²/2 for normal noise and
+/// for discrete normal noise on integers, and rho = ε²/2 for ε-differential privacy, Laplace noise included.
+/// Subsampled events have no finite rho that would reflect the sampling.
 ///
 /// ```
 /// use dp_accountant::classical::{Conversion, ZeroConcentrated};
@@ -81,8 +81,8 @@ impl ZeroConcentrated {
 
     /// The epsilon that any mechanism with this rho keeps.
     ///
-    /// Classic: `rho + 2 sqrt(rho log(1/delta))`. Tight: the least over a > 1 of `rho a + log(1 - 1/a) - log(a
-    /// delta)/(a-1)`.
+    /// Classic: `rho + 2 sqrt(rho log(1/delta))`. Tight: the least over a > 1 of
+    /// `rho a + log(1 - 1/a) - log(a delta)/(a-1)`.
     ///
     /// # Errors
     /// [`Error::Delta`] unless `0 < delta < 1`.

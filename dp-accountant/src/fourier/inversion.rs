@@ -92,7 +92,8 @@ pub(super) struct Inversion {
     density_tail: f64,
     /// The squared mu of a Gaussian step that was added for its fast decay.
     smoothing: f64,
-    /// The width of the window that repeats, and two tilts whose moments bound the repetitions: `(c', log M(c'))`.
+    /// The width of the window that repeats, and two tilts whose moments bound the repetitions:
+    /// `(c', log M(c'))`.
     window: f64,
     above: (f64, f64),
     below: (f64, f64),
@@ -114,7 +115,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// A plan at this tilt for a delta near `e^log_delta` at `epsilon`, with errors of about `tolerance` relative to it.
+    /// A plan at this tilt for a delta near `e^log_delta` at `epsilon`, with errors of about `tolerance`
+    /// relative to it.
     #[expect(
         clippy::too_many_arguments,
         reason = "called in one place, with numbers that have nothing else in common"
@@ -376,7 +378,8 @@ impl Inversion {
                     (node_error + 8.0 * ROUNDOFF * node.modulus) * (real.abs() + imaginary.abs());
             }
         }
-        // Without the added step delta is smaller, by half its squared mu times the density if that is smooth.
+        // Without the added step delta is smaller, by half its squared mu times the density if that is
+        // smooth.
         let added = self.smoothing
             * (0.125 * self.smoothing).exp()
             * (density + density_error).max(0.0)
@@ -451,8 +454,8 @@ pub(super) fn rotate(re: &mut [f64], im: &mut [f64], turn_re: &[f64], turn_im: &
     sum
 }
 
-/// A bound on the rounding of such a sum of numbers whose moduli add up to 1: each passes through at most a block's worth of
-/// one lane, the lanes and the blocks.
+/// A bound on the rounding of such a sum of numbers whose moduli add up to 1: each passes through at most a
+/// block's worth of one lane, the lanes and the blocks.
 pub(super) fn summation_error(count: usize) -> f64 {
     2.0 * ROUNDOFF * (BLOCK / LANES + LANES + count.div_ceil(BLOCK)) as f64
 }

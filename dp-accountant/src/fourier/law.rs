@@ -1,7 +1,8 @@
-//! One step of the subsampled Gaussian mechanism as a pair of outcome laws, in a form that can be continued analytically.
+//! One step of the subsampled Gaussian mechanism as a pair of outcome laws, in a form that can be continued
+//! analytically.
 //!
-//! With `λ(x) = log(1 - q + q e^((x - 1/2)/σ²))`, the logarithm of `((1-q) N(0) + q N(1)) / N(0)` at an outcome `x`, all three
-//! pairs have losses and densities that are combinations of `λ(x)` and `λ(-x)`:
+//! With `λ(x) = log(1 - q + q e^((x - 1/2)/σ²))`, the logarithm of `((1-q) N(0) + q N(1)) / N(0)` at an
+//! outcome `x`, all three pairs have losses and densities that are combinations of `λ(x)` and `λ(-x)`:
 //!
 //! | direction | loss `L` | `log dP/dN(0)` | `E_P exp(zL)` is the mean under `N(0, σ²)` of |
 //! |---|---|---|---|
@@ -53,8 +54,8 @@ pub(super) struct Outcome {
 impl Law {
     /// `λ(x)` and `σ² λ'(x)`.
     ///
-    /// The exponent carries a relative error of 3u; what follows is first-order propagation through the operations, every library
-    /// function being taken as good to two units in the last place.
+    /// The exponent carries a relative error of 3u; what follows is first-order propagation through the
+    /// operations, every library function being taken as good to two units in the last place.
     fn log_ratio(&self, x: f64) -> (Rounded, f64) {
         const U: f64 = ROUNDOFF;
         let q = self.rate;
@@ -110,8 +111,8 @@ impl Law {
         self.log_ratio(0.0).1
     }
 
-    /// Bounds on where the tilted density can have its modes: `σ²` times its logarithmic derivative is positive below
-    /// the first and negative above the second.
+    /// Bounds on where the tilted density can have its modes: `σ²` times its logarithmic derivative is
+    /// positive below the first and negative above the second.
     pub(super) fn modes(&self, tilt: f64) -> (f64, f64) {
         match self.direction {
             Direction::Remove => (0.0, tilt + 1.0),
@@ -120,7 +121,8 @@ impl Law {
         }
     }
 
-    /// The sum of the negative exponents of mixtures in the tilted density, which grows off the real line with them.
+    /// The sum of the negative exponents of mixtures in the tilted density, which grows off the real line
+    /// with them.
     fn negative_exponents(&self, tilt: f64) -> f64 {
         match self.direction {
             Direction::Remove => 0.0,
@@ -130,8 +132,8 @@ impl Law {
 
     /// A bound on `|Im L(x + iy)|` over all x, for `θ = |y|/σ²` of at most a right angle.
     ///
-    /// The argument of `1 - s + s e^(iθ)` grows with s from 0 to θ. In the replace pair the one of `λ(x)` and `λ(-x)` whose argument is
-    /// negative has at most the posterior at zero.
+    /// The argument of `1 - s + s e^(iθ)` grows with s from 0 to θ. In the replace pair the one of `λ(x)` and
+    /// `λ(-x)` whose argument is negative has at most the posterior at zero.
     fn largest_angle(&self, theta: f64) -> f64 {
         match self.direction {
             Direction::Remove | Direction::Add => theta,
@@ -142,11 +144,12 @@ impl Law {
         }
     }
 
-    /// The logarithm of a bound on the error of the trapezoidal rule with the given spacing for `E_P exp((c+it) L)`, relative
-    /// to the value at `t = 0`.
+    /// The logarithm of a bound on the error of the trapezoidal rule with the given spacing for
+    /// `E_P exp((c+it) L)`, relative to the value at `t = 0`.
     ///
-    /// In the strip `|Im x| <= a` with `θ = a/σ² <= π/2` a mixture `|1-q+q e^(u+iθ)|` lies between `cos(θ/2)` and 1 times its value at
-    /// `θ = 0`, so that the integrand's modulus integrates, along any line of the strip, to at most `C` times the value at `t = 0`:
+    /// In the strip `|Im x| <= a` with `θ = a/σ² <= π/2` a mixture `|1-q+q e^(u+iθ)|` lies between `cos(θ/2)`
+    /// and 1 times its value at `θ = 0`, so that the integrand's modulus integrates, along any line of the
+    /// strip, to at most `C` times the value at `t = 0`:
     ///
     /// ```text
     /// log C = a²/(2σ²) + t |Im L| - (negative exponents) log cos(θ/2),      error <= 2 C / (e^(2πa/h) - 1)
@@ -180,7 +183,8 @@ impl Law {
         None
     }
 
-    /// A bound on the second derivative of the logarithm of the tilted density over the loss's slope, and of the density alone.
+    /// A bound on the second derivative of the logarithm of the tilted density over the loss's slope, and of
+    /// the density alone.
     pub(super) fn curvature(&self, tilt: f64) -> f64 {
         let square = self.sigma * self.sigma;
         // λ'' = s(1-s)/σ⁴ <= 1/(4σ⁴); the logarithm of the slope has a second derivative of at most 2/σ⁴.

@@ -1,34 +1,38 @@
-//! Certified answers by Fourier inversion along a tilted contour: fast, and near machine precision where it applies.
+//! Certified answers by Fourier inversion along a tilted contour: fast, and near machine precision where it
+//! applies.
 //!
-//! With `M(z) = E_P exp(zL)` the moment generating function of the total loss L and `z = c + it`, c > 0, the two-sided
-//! Laplace transform of delta(ε) is `M(z) / (z (z+1))`, so that
+//! With `M(z) = E_P exp(zL)` the moment generating function of the total loss L and `z = c + it`, c > 0, the
+//! two-sided Laplace transform of delta(ε) is `M(z) / (z (z+1))`, so that
 //!
 //! ```text
 //! delta(ε) = (1/π) ∫_0^∞ Re[ M(z) e^(-zε) / (z (z+1)) ] dt
 //! ```
 //!
 //! M is a product of one factor for each step, so T equal steps cost one power. With c near the saddle point
-//! the integrand falls off like that of a normal law and nothing cancels, however small delta is. What separates the sum that is computed from
-//! the truth is bounded, not estimated:
+//! the integrand falls off like that of a normal law and nothing cancels, however small delta is. What
+//! separates the sum that is computed from the truth is bounded, not estimated:
 //!
-//! 1. **Repetition** (trapezoid in t, spacing h). By Poisson's summation formula the full sum is `Σ_n delta(ε + nW) e^(ncW)` with
-//!    `W = 2π/h`: it exceeds delta by terms that are not negative. For n > 0 Chernoff's bound
-//!    `delta(ε') <= c'^c'/(c'+1)^(c'+1) e^(K(c') - c'ε')` with c' > c makes a geometric series, for n < 0 with c' < c (or `delta <= 1`).
-//! 2. **Frequencies left out.** Beyond the last one, t_K, `|M(c+it)| <= M(c) Π ρ_j^(T_j)` with `ρ` of [`table::Decay`], which falls with t;
-//!    `Σ h/t² <= 1/t_K` does the rest.
-//! 3. **Quadrature in x.** The factors are integrals of functions analytic in a strip; the trapezoidal rule errs by a known exponential
-//!    ([`law::Law::log_quadrature_error`]).
-//! 4. **Rounding**, propagated to first order with generous constants: of losses and weights, of the phases that are turned
-//!    from one frequency to the next, of sums, and of the T-th powers, `|Φ' - Φ| <= |Φ| ((1 + η/|φ|)^T - 1)`.
+//! 1. **Repetition** (trapezoid in t, spacing h). By Poisson's summation formula the full sum is
+//!    `Σ_n delta(ε + nW) e^(ncW)` with `W = 2π/h`: it exceeds delta by terms that are not negative. For n > 0
+//!    Chernoff's bound `delta(ε') <= c'^c'/(c'+1)^(c'+1) e^(K(c') - c'ε')` with c' > c makes a geometric
+//!    series, for n < 0 with c' < c (or `delta <= 1`).
+//! 2. **Frequencies left out.** Beyond the last one, t_K, `|M(c+it)| <= M(c) Π ρ_j^(T_j)` with `ρ` of
+//!    [`table::Decay`], which falls with t; `Σ h/t² <= 1/t_K` does the rest.
+//! 3. **Quadrature in x.** The factors are integrals of functions analytic in a strip; the trapezoidal rule
+//!    errs by a known exponential ([`law::Law::log_quadrature_error`]).
+//! 4. **Rounding**, propagated to first order with generous constants: of losses and weights, of the phases
+//!    that are turned from one frequency to the next, of sums, and of the T-th powers,
+//!    `|Φ' - Φ| <= |Φ| ((1 + η/|φ|)^T - 1)`.
 //!
 //!
 //! # Laws that hardly decay
-//! After few steps, or where single steps rarely lose much, `M(c + it)` falls so slowly that too many frequencies would be needed. Then a
-//! Gaussian step of squared mu v is added, which multiplies the integrand by `e^(v z(z+1)/2)`. Its delta, G_v, is an
-//! upper bound, since one more step cannot hide anything. It also is a lower one but for a known amount: differentiating under the
-//! integral, `dG_v/dv` is half the density p_v of the total loss at ε; the density after a step u < v is at most
-//! `√(v/u) e^(v/8)` times that after a step v, because the ratio of the two normal densities
-//! is `√(v/u) exp(-(y²/2)(1/u - 1/v) + (v-u)/8)`; and `∫_0^v √(v/u) du = 2v`. So
+//! After few steps, or where single steps rarely lose much, `M(c + it)` falls so slowly that too many
+//! frequencies would be needed. Then a Gaussian step of squared mu v is added, which multiplies the integrand
+//! by `e^(v z(z+1)/2)`. Its delta, G_v, is an upper bound, since one more step cannot hide anything. It also
+//! is a lower one but for a known amount: differentiating under the integral, `dG_v/dv` is half the density
+//! p_v of the total loss at ε; the density after a step u < v is at most `√(v/u) e^(v/8)` times that after a
+//! step v, because the ratio of the two normal densities is `√(v/u) exp(-(y²/2)(1/u - 1/v) + (v-u)/8)`; and
+//! `∫_0^v √(v/u) du = 2v`. So
 //!
 //! ```text
 //! G_v(ε) - v e^(v/8) p_v(ε)  <=  delta(ε)  <=  G_v(ε)
@@ -36,16 +40,17 @@
 //!
 //! an interval of second order in `√v`, whose density comes from the same terms.
 //!
-//! Losses on several scales at once, such as an almost constant bulk and rare large losses at small sampling rates, have no contour that
-//! suits all of them. They are sorted by the largest step ([`jumps`]), and each class is integrated along its own contour.
+//! Losses on several scales at once, such as an almost constant bulk and rare large losses at small sampling
+//! rates, have no contour that suits all of them. They are sorted by the largest step ([`jumps`]), and each
+//! class is integrated along its own contour.
 //!
 //! Where a bound still cannot be had (absurd tilts, noise far below the sensitivity) there is no answer,
 //! and the loss distribution of [`lattice`](crate::lattice) has to give one.
 //!
 //! # References
-//! Zhu, Dong and Wang 2022, "Optimal Accounting of Differential Privacy via Characteristic Function"; Alghamdi et al. 2023, "The
-//! Saddle-Point Method in Differential Privacy" (the contour); Trefethen and Weideman 2014, "The Exponentially
-//! Convergent Trapezoidal Rule", Theorem 5.1.
+//! Zhu, Dong and Wang 2022, "Optimal Accounting of Differential Privacy via Characteristic Function";
+//! Alghamdi et al. 2023, "The Saddle-Point Method in Differential Privacy" (the contour); Trefethen and
+//! Weideman 2014, "The Exponentially Convergent Trapezoidal Rule", Theorem 5.1.
 
 mod inversion;
 mod jumps;
@@ -64,7 +69,8 @@ use crate::special::ROUNDOFF;
 /// Work (products of a frequency and an outcome) up to which the first plan is good enough.
 const CHEAP: f64 = 1e6;
 
-/// A composition in all its directions, each a list of laws with their counts, and a Gaussian block in common.
+/// A composition in all its directions, each a list of laws with their counts, and a Gaussian block in
+/// common.
 #[derive(Debug, Clone)]
 pub(crate) struct Composition {
     pub(crate) directions: Vec<Vec<(Law, f64)>>,
@@ -136,7 +142,8 @@ impl<'a> Side<'a> {
     /// Whether Chernoff's bound already shows delta at epsilon to be at most `e^log_delta`.
     fn stays_below(&mut self, epsilon: f64, log_delta: f64) -> bool {
         let (mut tilt, sketched) = self.sketch.tilt_at(epsilon);
-        // A smaller tilt that shows it too is kinder to the arithmetic: where epsilon is beyond all losses, the best is infinite.
+        // A smaller tilt that shows it too is kinder to the arithmetic: where epsilon is beyond all losses,
+        // the best is infinite.
         while self.sketch.log_delta_bound(0.5 * tilt, epsilon) < log_delta - 1.0 {
             tilt *= 0.5;
         }
@@ -145,8 +152,8 @@ impl<'a> Side<'a> {
                 .is_some_and(|bound| bound <= log_delta)
     }
 
-    /// The integral at the best of a few tilts, with a Gaussian step of at most the squared mu `smoothing` added where that
-    /// saves work.
+    /// The integral at the best of a few tilts, with a Gaussian step of at most the squared mu `smoothing`
+    /// added where that saves work.
     fn inversion(
         &mut self,
         tilt: f64,
@@ -192,7 +199,8 @@ impl<'a> Side<'a> {
         // The saddle-point approximation, for planning.
         let guess = bound.min(0.0) - (1.0 + cumulants.variance.sqrt() * tilt).ln() - 1.0;
         let tolerance = (0.02 * relative_width).clamp(1e-12, 1e-3);
-        // The density at epsilon is about c (c+1) delta, where it is smooth; where it is not, less of an added step is needed.
+        // The density at epsilon is about c (c+1) delta, where it is smooth; where it is not, less of an
+        // added step is needed.
         let mut smoothing = 0.3 * relative_width / (tilt * (tilt + 1.0));
         let mut best: Option<LogInterval> = None;
         for _ in 0..4 {
@@ -227,8 +235,8 @@ impl<'a> Side<'a> {
         let goal = |found: Interval| relative_width * found.upper.min(bound).max(1e-3);
         let mut smoothing = 0.3;
         let mut best = self.epsilon_at(tilt, guess, bound, log_delta, relative_width, smoothing);
-        // With a better idea of epsilon: less of an added step; and at smaller tilts, because where single steps can lose very
-        // much the best moment lives on such steps and not on the losses in question.
+        // With a better idea of epsilon: less of an added step; and at smaller tilts, because where single
+        // steps can lose very much the best moment lives on such steps and not on the losses in question.
         for share in [1.0, 0.85, 0.6] {
             let Some((found, epsilon)) = best else { break };
             let excess = (found.upper - found.lower) / goal(found);
@@ -246,8 +254,8 @@ impl<'a> Side<'a> {
         best.map(|(found, _)| found)
     }
 
-    /// An interval for epsilon seen from one tilt, planned for a guess of it, and the best guess afterwards. An added step may move
-    /// epsilon by the given share of the goal.
+    /// An interval for epsilon seen from one tilt, planned for a guess of it, and the best guess afterwards.
+    /// An added step may move epsilon by the given share of the goal.
     fn epsilon_at(
         &mut self,
         tilt: f64,
@@ -260,7 +268,8 @@ impl<'a> Side<'a> {
         // An error of delta is one of epsilon times the tilt.
         let goal = relative_width * guess.max(1e-3);
         let tolerance = (0.02 * goal * tilt).clamp(1e-12, 1e-3);
-        // The added step moves epsilon by about (c + 1)/2 times its squared mu, and the bound on that is twice as much.
+        // The added step moves epsilon by about (c + 1)/2 times its squared mu, and the bound on that is
+        // twice as much.
         let smoothing = smoothing * goal / (tilt + 1.0);
         let inversion = self.inversion(tilt, guess, log_delta, tolerance, smoothing)?;
         let (at_zero, _) = inversion.log_delta(0.0);

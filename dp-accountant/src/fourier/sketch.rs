@@ -1,11 +1,12 @@
-//! Quick cumulants, for choosing where to integrate. Nothing here is certified, and nothing certified rests on anything but [`log_peak`].
+//! Quick cumulants, for choosing where to integrate. Nothing here is certified, and nothing certified rests
+//! on anything but [`log_peak`].
 
 use super::law::Law;
 
 /// The logarithm of the largest `(1 - e^-x) e^(-cx)`: `c^c / (c+1)^(c+1)`.
 ///
-/// Bounds rest on this one: it is right to four units of roundoff of `1 + log(1 + c)` for c > 0. The quotient `c/(c+1)` itself would be rounded to
-/// a unit of 1, which a large c multiplies.
+/// Bounds rest on this one: it is right to four units of roundoff of `1 + log(1 + c)` for c > 0. The quotient
+/// `c/(c+1)` itself would be rounded to a unit of 1, which a large c multiplies.
 pub(super) fn log_peak(c: f64) -> f64 {
     let power = if c < 1.0 { c * (c / (c + 1.0)).ln() } else { -c * (1.0 / c).ln_1p() };
     power - c.ln_1p()
@@ -144,7 +145,8 @@ impl Sketch {
         self.log_moment(tilt) - tilt * epsilon + log_peak(tilt)
     }
 
-    /// How far above `epsilon` a window has to reach so that what lies beyond weighs `e^log_goal`, and the tilt that shows it.
+    /// How far above `epsilon` a window has to reach so that what lies beyond weighs `e^log_goal`, and the
+    /// tilt that shows it.
     pub(super) fn reach_above(&mut self, tilt: f64, epsilon: f64, log_goal: f64) -> (f64, f64) {
         let at_tilt = self.log_moment(tilt);
         let (y, width) = minimise(|y| {

@@ -7,7 +7,8 @@ use crate::special::ROUNDOFF;
 /// How far below its largest value the tilted density is cut off, as an exponent.
 const DEPTH: f64 = 55.0;
 
-/// The tilted law on a grid: `E_P exp(zL) = M(c) Σ w_i exp(it d_i) e^(itm)`, with `z = c + it` and `d = L - m`.
+/// The tilted law on a grid: `E_P exp(zL) = M(c) Σ w_i exp(it d_i) e^(itm)`, with `z = c + it` and
+/// `d = L - m`.
 pub(super) struct Table {
     pub(super) spacing: f64,
     /// `log M(c)`, and a bound on its rounding.
@@ -27,18 +28,19 @@ pub(super) struct Table {
     pub(super) decay: Decay,
 }
 
-/// A bound on the characteristic function φ of a tilted loss that holds at a frequency and at all higher ones.
+/// A bound on the characteristic function φ of a tilted loss that holds at a frequency and at all higher
+/// ones.
 ///
-/// Let u be a function below the density v of the tilted loss that rises to one place and falls from there. It is a stack of layers,
-/// uniform on intervals: of mass m and length l each, and a layer's characteristic function is at most `m |sinc(t l/2)|`. What is not in u is
-/// at most its mass, so
+/// Let u be a function below the density v of the tilted loss that rises to one place and falls from there.
+/// It is a stack of layers, uniform on intervals: of mass m and length l each, and a layer's characteristic
+/// function is at most `m |sinc(t l/2)|`. What is not in u is at most its mass, so
 ///
 /// ```text
 /// |φ(t)| <= 1 - Σ m (1 - S(t l/2)),     S(y) = sup_(y' >= y) |sin y'/y'|
 /// ```
 ///
-/// which falls with t. For small t it is `1 - t² Σ m l²/24`, and `Σ m l²/12` is the variance within the layers: all of the
-/// loss's variance if v is symmetric.
+/// which falls with t. For small t it is `1 - t² Σ m l²/24`, and `Σ m l²/12` is the variance within the
+/// layers: all of the loss's variance if v is symmetric.
 #[derive(Debug, Clone)]
 pub(super) struct Decay {
     /// Mass and half the length.
@@ -46,14 +48,15 @@ pub(super) struct Decay {
 }
 
 impl Decay {
-    /// A bound on `log |φ|` that holds at `t` and at all larger ones, where masses, and their total of 1, are right to a relative
-    /// error.
+    /// A bound on `log |φ|` that holds at `t` and at all larger ones, where masses, and their total of 1, are
+    /// right to a relative error.
     pub(super) fn log_bound(&self, t: f64, error: f64) -> f64 {
         let drop: f64 = self.layers.iter().map(|(mass, half)| mass * one_less_sinc(t * half)).sum();
         (error - (drop * (1.0 - 1e-9 - error)).min(1.0 - 1e-12)).ln_1p()
     }
 
-    /// From the least values of v between consecutive points, and how far the losses there are apart, at least.
+    /// From the least values of v between consecutive points, and how far the losses there are apart, at
+    /// least.
     pub(super) fn new(floors: &[f64], lengths: &[f64]) -> Self {
         let floor = |k: usize| floors[k];
         let length = |k: usize| lengths[k];
@@ -63,7 +66,8 @@ impl Decay {
         if cells == 0 {
             return Self { layers };
         }
-        // Neighbours join in the order of their heights, where one behind a lower one counts as no higher than that.
+        // Neighbours join in the order of their heights, where one behind a lower one counts as no higher
+        // than that.
         let (mut below, mut above, mut total) = (mode, mode + 1, length(mode));
         let mut height = floor(mode);
         // The top of the next layer, and the length of what is at least that high.
@@ -161,7 +165,8 @@ impl Table {
         }
         // Rounding of the sum, and what was cut off.
         weight_error += ROUNDOFF * (count as f64 / 32.0 + 40.0) + (-DEPTH).exp() * count as f64;
-        // The density of the tilted loss; between grid points its logarithm lies below the chord by at most an eighth of this.
+        // The density of the tilted loss; between grid points its logarithm lies below the chord by at most
+        // an eighth of this.
         let sag = (-0.125 * law.curvature(tilt) * spacing * spacing).exp();
         let density =
             |k: usize| weights[k] / spacing * square / law.slope(&outcomes[k]).max(f64::MIN_POSITIVE);
@@ -205,8 +210,9 @@ fn log_tilted(law: &Law, tilt: f64, x: f64) -> f64 {
 
 /// The grid indices between which the tilted density is kept.
 ///
-/// Outside the modes the logarithm of the density falls with at least the slope of a normal law around the mode. At a place x
-/// beyond the upper mode m the rest of the grid therefore adds up to at most `f(x) Σ_k e^(-k h (x-m)/σ²)`.
+/// Outside the modes the logarithm of the density falls with at least the slope of a normal law around the
+/// mode. At a place x beyond the upper mode m the rest of the grid therefore adds up to at most
+/// `f(x) Σ_k e^(-k h (x-m)/σ²)`.
 fn range(law: &Law, tilt: f64, spacing: f64, most: f64) -> Option<Range> {
     let (low, high) = law.modes(tilt);
     let square = law.sigma * law.sigma;

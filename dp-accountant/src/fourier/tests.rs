@@ -13,7 +13,8 @@ fn replace(sigma: f64, rate: f64, steps: f64) -> Composition {
     Composition { directions: vec![vec![(law, steps)]], squared_mu: 0.0 }
 }
 
-/// Settings with epsilon from `reference/epsilon.csv`, known to 12 digits: sigma, rate, steps, delta, epsilon.
+/// Settings with epsilon from `reference/epsilon.csv`, known to 12 digits: sigma, rate, steps, delta,
+/// epsilon.
 const KNOWN: [(f64, f64, f64, f64, f64); 8] = [
     (1.0, 0.01, 1e3, 1e-5, 1.828_236_666_516_592),
     (1.5, 128.0 / 60_000.0, 9_380.0, 1.0 / 60_000.0, 0.535_707_278_196_142_3),

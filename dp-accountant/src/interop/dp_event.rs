@@ -1,9 +1,10 @@
 //! Event trees of Google's dp_accounting (`DpEvent`), as JSON.
 //!
-//! The library offers its events as nested named tuples (`to_named_tuple`, `from_named_tuple`) and has no file
-//! format of its own. The form here is those tuples as JSON objects, `module_name` and `class_name` beside the
-//! fields, as `json` writes them after `_asdict()` on every level. `tests/golden/dp_event/generate.py` has both
-//! directions in Python. The command reads this form with `--input`.
+//! The library offers its events as nested named tuples (`to_named_tuple`, `from_named_tuple`) and has no
+//! file format of its own. The form here is those tuples as JSON objects, `module_name` and `class_name`
+//! beside the fields, as `json` writes them after `_asdict()` on every level.
+//! `tests/golden/dp_event/generate.py` has both directions in Python. The command reads this form with
+//! `--input`.
 //!
 //! | dp_accounting 0.6.0 | here |
 //! |---|---|
@@ -14,9 +15,9 @@
 //! | a sampled composition of Gaussians | one Gaussian, since all see the same sample: 1/σ² = Σ 1/σᵢ² |
 //! | `SelfComposedDpEvent`, `ComposedDpEvent` | counts and lines of the composition |
 //!
-//! Everything else is an error that names the node and the way to it. There is no event there for discrete Gaussian
-//! noise, for given (epsilon, delta), or for shuffled batches. Trees do not say under which relation they are
-//! meant: that stays the caller's word.
+//! Everything else is an error that names the node and the way to it. There is no event there for discrete
+//! Gaussian noise, for given (epsilon, delta), or for shuffled batches. Trees do not say under which relation
+//! they are meant: that stays the caller's word.
 
 use serde_json::{Map, Value, json};
 
@@ -29,12 +30,12 @@ const DEEPEST: usize = 100;
 /// The composition that a tree describes.
 ///
 /// # Privacy
-/// Two numbers may be rounded, each by a few units in the last place and to the less private side: the multiplier
-/// of Gaussians that share a sample, and the truth probability of randomised response.
+/// Two numbers may be rounded, each by a few units in the last place and to the less private side: the
+/// multiplier of Gaussians that share a sample, and the truth probability of randomised response.
 ///
 /// # Errors
-/// [`Error::DpEvent`] with the path to the node, such as `$.event.events[2]`; also where an object names a field twice, of which
-/// other readers take the last.
+/// [`Error::DpEvent`] with the path to the node, such as `$.event.events[2]`; also where an object names a
+/// field twice, of which other readers take the last.
 ///
 /// ```
 /// use dp_accountant::{Composition, Event, Mechanism, Sampling, interop::dp_event};
@@ -246,7 +247,8 @@ impl<'a> Node<'a> {
                     return Err(self.error("needs a noise_parameter between 0 and 1 and at least 2 buckets"));
                 }
                 let truth = 1.0 - noise + noise / categories as f64;
-                // To the next number, so that it is not rounded down; at least the probability of a pure guess.
+                // To the next number, so that it is not rounded down; at least the probability of a pure
+                // guess.
                 let truth_probability = if noise == 0.0 { 1.0 } else { truth.next_up().next_up() };
                 Ok(Mechanism::RandomizedResponse { categories, truth_probability })
             }

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A value in which no object names a field twice. By default the last one would count: what a tree costs would then depend on
-/// who reads it.
+/// A value in which no object names a field twice. By default the last one would count: what a tree costs
+/// would then depend on who reads it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Unambiguous(pub(super) Value);
 

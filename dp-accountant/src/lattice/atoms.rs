@@ -46,11 +46,12 @@ impl Atoms {
         Self { list, only: 0.0, beyond: 0.0, mass_error: 8.0 * ROUNDOFF, loss_error, gap }
     }
 
-    /// The pair that every (epsilon, delta)-private mechanism is a processing of: delta of outcomes that only one of the laws can
-    /// produce, and otherwise randomised response.
+    /// The pair that every (epsilon, delta)-private mechanism is a processing of: delta of outcomes that only
+    /// one of the laws can produce, and otherwise randomised response.
     ///
     /// # References
-    /// Kairouz, Oh and Viswanath 2015, "The Composition Theorem for Differential Privacy", Theorem 8 (of its proof).
+    /// Kairouz, Oh and Viswanath 2015, "The Composition Theorem for Differential Privacy", Theorem 8 (of its
+    /// proof).
     pub(crate) fn guarantee(epsilon: f64, delta: f64) -> Self {
         // 1/(1 + e^-epsilon) and 1/(1 + e^epsilon), without overflow.
         let likely = (1.0 - delta) / (1.0 + (-epsilon).exp());
@@ -64,8 +65,8 @@ impl Atoms {
         Self { list, only: delta, beyond: 0.0, mass_error, loss_error, gap }
     }
 
-    /// Discrete normal noise on the integers that hides a shift of `shift`, up to `truncation` times sigma from both
-    /// centres. `None` if that would be more than `limit` integers.
+    /// Discrete normal noise on the integers that hides a shift of `shift`, up to `truncation` times sigma
+    /// from both centres. `None` if that would be more than `limit` integers.
     ///
     /// ```text
     /// p(x) = e^(-(x - s)²/2σ²)/Z,   q(x) = e^(-x²/2σ²)/Z,   loss(x) = s (2x - s)/2σ²

@@ -1,8 +1,9 @@
 //! How much mass the two laws of a step put between consecutive values of the privacy loss.
 //!
-//! The outcomes of a [`Line`] are numbers whose loss increases, so an interval of losses is an interval of outcomes. The
-//! line knows its masses to a relative error that is stated with the table, and the inverse of its loss well enough: how
-//! far the loss at a computed boundary is from where it should be is measured and stated too.
+//! The outcomes of a [`Line`] are numbers whose loss increases, so an interval of losses is an interval of
+//! outcomes. The line knows its masses to a relative error that is stated with the table, and the inverse of
+//! its loss well enough: how far the loss at a computed boundary is from where it should be is measured and
+//! stated too.
 //!
 //! Single outcomes with mass (atoms) are added to the half-cell that contains their loss.
 
@@ -12,15 +13,16 @@ use crate::special::ROUNDOFF;
 /// Masses below this are not trusted to a relative error, because their factors may be subnormal.
 const NEGLIGIBLE: f64 = 1e-290;
 
-/// Positions of a lattice's origin are multiples of the spacing over this number, so that every boundary, an integer
-/// below 2^45 times a number of eight significant bits, is exact.
+/// Positions of a lattice's origin are multiples of the spacing over this number, so that every boundary, an
+/// integer below 2^45 times a number of eight significant bits, is exact.
 const FRACTIONS: i64 = 1 << 20;
 
-/// Masses of P and Q on half-cells `[l_k, l_(k+1))` of the loss with `l_k = origin + k h/2`, k = first, first + 1, …
+/// Masses of P and Q on half-cells `[l_k, l_(k+1))` of the loss with `l_k = origin + k h/2`, k = first, first +
+/// 1, …
 ///
-/// `first` and the number of half-cells are even. The Q masses are stored multiplied by `e^(l_k)`, the likelihood
-/// ratio at the left end: this number is at most the P mass, at least the P mass times `e^(-h/2)`, and
-/// cannot overflow or lose its digits.
+/// `first` and the number of half-cells are even. The Q masses are stored multiplied by `e^(l_k)`, the
+/// likelihood ratio at the left end: this number is at most the P mass, at least the P mass times `e^(-h/2)`,
+/// and cannot overflow or lose its digits.
 #[derive(Debug, Clone)]
 pub(crate) struct Cells {
     pub(crate) spacing: f64,
@@ -55,14 +57,15 @@ fn boundary(origin: i64, k: i64, spacing: f64) -> f64 {
     (origin + k * (FRACTIONS / 2)) as f64 * (spacing / FRACTIONS as f64)
 }
 
-/// The lattice position nearest to a loss from below, as an origin: with it that loss is a lattice point, or less than a
-/// millionth of a cell above one.
+/// The lattice position nearest to a loss from below, as an origin: with it that loss is a lattice point, or
+/// less than a millionth of a cell above one.
 pub(crate) fn origin_at(loss: f64, spacing: f64) -> i64 {
     let cells = loss / spacing;
     ((cells - cells.floor()) * FRACTIONS as f64) as i64
 }
 
-/// The masses of P and Q on an interval of outcomes, Q's multiplied by e^reference, with a bound on their relative error.
+/// The masses of P and Q on an interval of outcomes, Q's multiplied by e^reference, with a bound on their
+/// relative error.
 pub(crate) struct Mass {
     pub(crate) p: f64,
     pub(crate) q_scaled: f64,
@@ -75,12 +78,13 @@ pub(crate) trait Line {
     fn loss(&self, x: f64) -> f64;
     /// A bound on the rounding error of [`Self::loss`] near a loss.
     fn loss_evaluation_error(&self, loss: f64) -> f64;
-    /// An outcome that has about the given loss; the lowest or highest outcome where there is none. `near` is the
-    /// outcome of a loss a little smaller.
+    /// An outcome that has about the given loss; the lowest or highest outcome where there is none. `near` is
+    /// the outcome of a loss a little smaller.
     fn outcome(&self, loss: f64, near: f64) -> f64;
     /// The infimum and the supremum of the losses of all outcomes.
     fn limits(&self) -> (f64, f64);
-    /// The masses between two outcomes, Q's multiplied by `e^reference`, where reference is the loss of the left one.
+    /// The masses between two outcomes, Q's multiplied by `e^reference`, where reference is the loss of the
+    /// left one.
     fn mass(&self, left: f64, right: f64, reference: f64) -> Mass;
     /// The masses of P and Q below an outcome.
     fn below(&self, x: f64) -> (f64, f64);
@@ -133,8 +137,8 @@ impl Cells {
         })
     }
 
-    /// The table of a line. `None` if it would need too many half-cells, or if its parameters are beyond all reason and
-    /// leave the range of f64.
+    /// The table of a line. `None` if it would need too many half-cells, or if its parameters are beyond all
+    /// reason and leave the range of f64.
     pub(crate) fn of_line(line: &impl Line, frame: Frame) -> Option<Self> {
         let mut cells = Self::empty(frame)?;
         cells.symmetric = line.is_symmetric();
@@ -195,8 +199,8 @@ impl Cells {
 
     /// Adds an outcome with its masses and its loss log(p/q), p and the loss known to the given errors.
     ///
-    /// A loss that is a hair below a boundary is taken for the boundary: how far it may lie outside its half-cell is a
-    /// loss error, and harmless, while the lower end would lower it by a whole cell.
+    /// A loss that is a hair below a boundary is taken for the boundary: how far it may lie outside its
+    /// half-cell is a loss error, and harmless, while the lower end would lower it by a whole cell.
     pub(crate) fn add_atom(&mut self, atom: Atom, mass_error: f64, loss_error: f64) {
         let Atom { p, q, loss } = atom;
         let place = ((loss - self.left_end(0)) / (0.5 * self.spacing) + 1e-9).floor();
@@ -283,7 +287,8 @@ impl Cells {
         Box::new(Self { p: Vec::new(), q_scaled: Vec::new(), ..*self })
     }
 
-    /// Adds `weight` times another table of the same lattice: the pair that also shows which of the two was used.
+    /// Adds `weight` times another table of the same lattice: the pair that also shows which of the two was
+    /// used.
     pub(crate) fn add_weighted(&mut self, weight: f64, other: &Self) -> Option<()> {
         if self.origin != other.origin || self.spacing != other.spacing {
             return None;

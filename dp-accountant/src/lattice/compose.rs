@@ -7,29 +7,32 @@
 //! delta(ε) = e^(Tg) Σ_n f_n e^(-c l_n) (1 - e^(ε - l_n))₊   (and the mass at infinite loss)
 //! ```
 //!
-//! With c near the saddle point f is concentrated near ε, so that an error that is small against the largest f_n is
-//! small against delta, however small delta is. Four errors are accounted for:
+//! With c near the saddle point f is concentrated near ε, so that an error that is small against the largest
+//! f_n is small against delta, however small delta is. Four errors are accounted for:
 //!
-//! 1. The w_j are rounded, relative to each by u (|c l_j| + 2 |c l_j - g| + 4) at most: a factor e^±(T ·) on f. The part
-//!    with |c l_j| <= |c l_j - g| + |g| is charged in two places, by the steepest exponent and by Σ T |g|. Where a table
-//!    is longer than the transform, ⌈table / n⌉ of its entries are added up in one place, with a rounding each.
-//! 2. Transforms. A power-of-two transform of n numbers with absolute sum S errs by at most 12 u log2(n) S in each
-//!    output: a radix-2 stage multiplies the bound by 1 + 11u (complex product, sum, and a twiddle factor whose angle
-//!    and whose value are rounded, 7u together), and the moduli of all stages multiply to the matrix of ones; larger
-//!    radices spend fewer twiddle factors. Powers are taken through logarithm and angle, which add less than 12u per
-//!    factor, and 4u more for each of the m distributions whose angles are added up. So with a = |computed coefficient|
-//!    the T-th power errs by at most (a (1 + (14 + 4m) u) + 12u log2 n S)^T - a^T. The mean of these bounds over all frequencies, with the error of the inverse
-//!    transform, bounds the error of every f_n. Both ends of the interval go through one transform, as real and
-//!    imaginary part: S is the sum of both, and taking them apart adds 2u of the result. A frequency at which the bound
-//!    on the power is below e^-100 is set to zero, and all it could be is error.
-//! 3. Wrap-around: f is obtained modulo n. The mass of f outside the window of n points is bounded by Chernoff's
-//!    inequality on the tilted masses. It can only add to the computed f_n, which the lower end subtracts at the place
-//!    where it weighs most; mass above the window counts fully into the upper end at the weight of the window's top.
+//! 1. The w_j are rounded, relative to each by u (|c l_j| + 2 |c l_j - g| + 4) at most: a factor e^±(T ·) on
+//!    f. The part with |c l_j| <= |c l_j - g| + |g| is charged in two places, by the steepest exponent and by
+//!    Σ T |g|. Where a table is longer than the transform, ⌈table / n⌉ of its entries are added up in one
+//!    place, with a rounding each.
+//! 2. Transforms. A power-of-two transform of n numbers with absolute sum S errs by at most 12 u log2(n) S in
+//!    each output: a radix-2 stage multiplies the bound by 1 + 11u (complex product, sum, and a twiddle
+//!    factor whose angle and whose value are rounded, 7u together), and the moduli of all stages multiply to
+//!    the matrix of ones; larger radices spend fewer twiddle factors. Powers are taken through logarithm and
+//!    angle, which add less than 12u per factor, and 4u more for each of the m distributions whose angles are
+//!    added up. So with a = |computed coefficient| the T-th power errs by at most (a (1 + (14 + 4m) u) + 12u
+//!    log2 n S)^T - a^T. The mean of these bounds over all frequencies, with the error of the inverse
+//!    transform, bounds the error of every f_n. Both ends of the interval go through one transform, as real
+//!    and imaginary part: S is the sum of both, and taking them apart adds 2u of the result. A frequency at
+//!    which the bound on the power is below e^-100 is set to zero, and all it could be is error.
+//! 3. Wrap-around: f is obtained modulo n. The mass of f outside the window of n points is bounded by
+//!    Chernoff's inequality on the tilted masses. It can only add to the computed f_n, which the lower end
+//!    subtracts at the place where it weighs most; mass above the window counts fully into the upper end at
+//!    the weight of the window's top.
 //! 4. Sums over the window and the exponents in its weights: a relative error, stated at the end.
 //!
 //! # References
-//! Koskela, Jälkö and Honkela 2020, "Computing Tight Differential Privacy Guarantees Using FFT" (the transform);
-//! Higham 2002, "Accuracy and Stability of Numerical Algorithms", chapter 24 (its rounding).
+//! Koskela, Jälkö and Honkela 2020, "Computing Tight Differential Privacy Guarantees Using FFT" (the
+//! transform); Higham 2002, "Accuracy and Stability of Numerical Algorithms", chapter 24 (its rounding).
 
 use std::sync::Arc;
 
@@ -70,7 +73,7 @@ pub(crate) enum End {
 
 /// The logarithm of Σ m_j e^(c l_j), to a relative error of the sum of 2u (|c l| + points + 900).
 fn log_mgf(distribution: &LossDistribution, spacing: f64, c: f64) -> f64 {
-    /// So many factors in a row come from one exponential, which adds less than 200u.
+    /// This many factors in a row come from one exponential, which adds less than 200u.
     const RUN: usize = 32;
     let exponent = |j: usize| c * (distribution.shift + (distribution.first + j as i64) as f64 * spacing);
     let masses = &distribution.masses;
@@ -103,8 +106,9 @@ fn log_mgf(distribution: &LossDistribution, spacing: f64, c: f64) -> f64 {
 
 /// What has been composed towards one end.
 struct Ledger {
-    /// Per frequency: the sum of T log a, of T angles, and of T log((a (1 + 12u) + error) / a). An angle that is not
-    /// a number marks a frequency that cannot matter; the other two then add up to the logarithm of a bound.
+    /// Per frequency: the sum of T log a, of T angles, and of T log((a (1 + 12u) + error) / a). An angle that
+    /// is not a number marks a frequency that cannot matter; the other two then add up to the logarithm of a
+    /// bound.
     powers: Vec<[f64; 3]>,
     log_scale: f64,
     scale_size: f64,
@@ -136,8 +140,8 @@ pub(crate) struct Composer {
 const NOTHING: f64 = -100.0;
 
 impl Composer {
-    /// Nothing yet of `parts` distributions, to be composed under a tilt on a window of `length` (a power of two)
-    /// points. What that is more than the wanted window is divided between both sides of it.
+    /// Nothing yet of `parts` distributions, to be composed under a tilt on a window of `length` (a power of
+    /// two) points. What that is more than the wanted window is divided between both sides of it.
     pub(crate) fn new(parts: usize, spacing: f64, tilt: f64, length: usize, window: Window) -> Self {
         let mut planner = FftPlanner::<f64>::new();
         let (forward, inverse) = (planner.plan_fft_forward(length), planner.plan_fft_inverse(length));
@@ -185,7 +189,8 @@ impl Composer {
         let transform_error = 12.0 * u * (length as f64).log2();
         let error = (transform_error + u * folded) * (totals[0] + totals[1]) * (1.0 + 1e-9);
         for (end, total) in totals.into_iter().enumerate() {
-            // No coefficient exceeds the sum; and one below `nothing` vanishes when it is raised to the power.
+            // No coefficient exceeds the sum; and one below `nothing` vanishes when it is raised to the
+            // power.
             let most = count * (total * (1.0 + self.power_error) + error).max(1.0).ln();
             let nothing = (1.01 * NOTHING / count).exp() - error;
             let nothing = if nothing > 0.0 { (nothing * (1.0 - self.power_error)).powi(2) } else { -1.0 };
@@ -242,7 +247,8 @@ impl Composer {
                 let exponent = tilt * (distribution.shift + index as f64 * spacing) - g;
                 let far = exponent >= 600.0;
                 let weight = if far { (mass.ln() + exponent).exp() } else { mass * exponent.exp() };
-                // Weights in the subnormal range are lost to any relative error; each is far below the entry error.
+                // Weights in the subnormal range are lost to any relative error; each is far below the entry
+                // error.
                 if weight > 1e-300 {
                     steepest = steepest.max(exponent.abs() + if far { mass.ln().abs() } else { 0.0 });
                 }
@@ -307,8 +313,8 @@ impl Composer {
                 (errors[end] + transform_error * (total + errors[0] + errors[1]) + 2.0 * u * total)
                     * inverse_length
                     * (1.0 + 1e-9);
-            // P[S >= s] <= e^(log_up - up s), P[S <= s] <= e^(log_down + down s), for tilted masses; the 1 that
-            // chernoff_error starts from is a margin for what they fall short of being normalised.
+            // P[S >= s] <= e^(log_up - up s), P[S <= s] <= e^(log_down + down s), for tilted masses; the 1
+            // that chernoff_error starts from is a margin for what they fall short of being normalised.
             let below = (ledger.log_down + window.down * low + ledger.chernoff_error).min(0.0).exp();
             let above = (ledger.log_up - window.up * high + ledger.chernoff_error).min(0.0).exp();
             let finite = entry_error.is_finite()
@@ -341,8 +347,8 @@ impl Composer {
 }
 
 impl Composed {
-    /// Where delta, taken at the given end, crosses the value `delta`: the true epsilon is at most the result for the
-    /// upper end and at least for the lower. `None` if the window does not show it.
+    /// Where delta, taken at the given end, crosses the value `delta`: the true epsilon is at most the result
+    /// for the upper end and at least for the lower. `None` if the window does not show it.
     pub(crate) fn epsilon(&self, delta: f64, end: End, reference: f64) -> Option<f64> {
         let target = delta * self.log_unit(reference)?.exp().recip();
         if !(1e-250..1e250).contains(&target) {
@@ -350,7 +356,8 @@ impl Composed {
         }
         self.walk(end, reference, |index, at, next| {
             if end == End::Upper && at.value(end) > target {
-                // What lies above the window, or at infinity, is too much already: epsilon is beyond the window.
+                // What lies above the window, or at infinity, is too much already: epsilon is beyond the
+                // window.
                 return None;
             }
             if next.value(end) <= target {
@@ -358,8 +365,8 @@ impl Composed {
                 let bottom = end == End::Upper && index == self.first + 1;
                 return bottom.then_some(self.loss(self.first));
             }
-            // On the lattice interval [index - 1, index] the sum is linear in e^ε; the parts that are not (wrap-around)
-            // are taken at the end where they are worse.
+            // On the lattice interval [index - 1, index] the sum is linear in e^ε; the parts that are not
+            // (wrap-around) are taken at the end where they are worse.
             let (low, high) = (next.sum, at.sum);
             let rest = match end {
                 End::Upper => at.extra,
@@ -391,7 +398,8 @@ impl Composed {
         })
     }
 
-    /// Walks down the lattice, handing each pair of neighbouring points with their sums to `visit` until it answers.
+    /// Walks down the lattice, handing each pair of neighbouring points with their sums to `visit` until it
+    /// answers.
     ///
     /// With W_n the weighted entries and B_n = Σ_(m>n) W_m e^(-(m-n)h), delta at l_(n-1) is delta at l_n plus
     /// (B_n + W_n)(1 - e^-h): only positive terms are added.
@@ -441,7 +449,8 @@ impl Composed {
         None
     }
 
-    /// The logarithm of the unit e^(log_scale - c reference) in which a walk adds up, unless it is out of range.
+    /// The logarithm of the unit e^(log_scale - c reference) in which a walk adds up, unless it is out of
+    /// range.
     fn log_unit(&self, reference: f64) -> Option<f64> {
         Some(self.log_scale - self.tilt * reference).filter(|log| log.abs() < 700.0)
     }
@@ -457,7 +466,8 @@ impl Composed {
         self.shift.abs() + last as f64 * self.spacing
     }
 
-    /// A bound on the rounding of losses in the window: of the products, of their sum, and of the sum of shifts.
+    /// A bound on the rounding of losses in the window: of the products, of their sum, and of the sum of
+    /// shifts.
     pub(crate) fn loss_error(&self) -> f64 {
         16.0 * ROUNDOFF * self.largest_loss()
     }
@@ -468,7 +478,8 @@ impl Composed {
     }
 }
 
-/// delta at a lattice point, in units of the walk: the sum over the window, and what is to be added or subtracted.
+/// delta at a lattice point, in units of the walk: the sum over the window, and what is to be added or
+/// subtracted.
 struct Point {
     sum: f64,
     extra: f64,
@@ -536,8 +547,8 @@ mod tests {
                     let upper = above.delta(epsilon, End::Upper).expect("in the window") * slack;
                     let lower = below.delta(epsilon, End::Lower).expect("in the window")
                         / below.relative_error().exp();
-                    // The dense sum of positive terms has a relative error below 1e-13. The upper end counts the
-                    // infinite mass T times, the lower end not at all.
+                    // The dense sum of positive terms has a relative error below 1e-13. The upper end counts
+                    // the infinite mass T times, the lower end not at all.
                     let (least, most) = (truth * (1.0 - 1e-13), truth * (1.0 + 1e-13));
                     assert!(lower <= most && upper >= least, "{tilt} {epsilon}: {lower} {truth} {upper}");
                     assert!(upper - lower <= 1e-9 * truth + 1.1 * count as f64 * infinite, "{lower} {upper}");
@@ -551,7 +562,8 @@ mod tests {
 
     #[test]
     fn the_two_ends_do_not_mix() {
-        // Different masses at the two ends, a second part, and a number of steps at which frequencies are dropped.
+        // Different masses at the two ends, a second part, and a number of steps at which frequencies are
+        // dropped.
         let (one, mut other) = (distribution(0.0), distribution(0.0));
         other.masses = vec![0.3, 0.2, 0.2, 0.1, 0.1, 0.1];
         let window = Window { low: -60.0, high: 90.0, down: 8.0, up: 8.0 };

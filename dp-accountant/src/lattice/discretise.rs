@@ -1,49 +1,52 @@
 //! Two discrete loss distributions on a lattice, one that dominates a pair and one that the pair dominates.
 //!
-//! Write H(P, Q; ε) = ∫ (dP - e^ε dQ)₊ for the divergence whose value at ε is delta. Three facts carry everything;
-//! they hold for finite measures, normalised or not.
+//! Write H(P, Q; ε) = ∫ (dP - e^ε dQ)₊ for the divergence whose value at ε is delta. Three facts carry
+//! everything; they hold for finite measures, normalised or not.
 //!
-//! **Merging is post-processing.** If outcomes of a pair are merged, or an outcome is first split by a coin that does
-//! not look at the data, H does not grow, because (a + b)₊ <= a₊ + b₊. This also holds for one factor of a product, and so for
-//! any composition that contains the pair.
+//! **Merging is post-processing.** If outcomes of a pair are merged, or an outcome is first split by a coin
+//! that does not look at the data, H does not grow, because (a + b)₊ <= a₊ + b₊. This also holds for one
+//! factor of a product, and so for any composition that contains the pair.
 //!
-//! **Raising losses raises delta.** With L the total loss, delta = E_P[(1 - e^(ε - L))₊] grows with L and with P.
-//! Losses of single outcomes may therefore be raised for an upper bound and lowered for a lower one.
+//! **Raising losses raises delta.** With L the total loss, delta = E_P[(1 - e^(ε - L))₊] grows with L and
+//! with P. Losses of single outcomes may therefore be raised for an upper bound and lowered for a lower one.
 //!
-//! **Small relative errors are a shift.** If P <= e^κ P' and Q >= e^-λ Q', then (dP - e^ε dQ)₊ <= e^κ (dP' - e^(ε-κ-λ)
-//! dQ')₊, and over T factors H(P, Q; ε) <= e^(Tκ) H(P', Q'; ε - T(κ+λ)). This turns all rounding in the tables into two
-//! numbers per step. Masses have a relative error within e^±κ. Outcomes at the border of a cell may have a loss outside
-//! it by the boundary error; scaling their Q mass by that much puts them inside. Where the arithmetic below finds a
-//! ratio outside a cell, it is by at most 2κ plus the boundary error, and is clamped; that, too, is a scaling of Q.
-//! With 16 roundings for the arithmetic itself, P is right to κ and Q to 3κ plus twice the boundary error.
+//! **Small relative errors are a shift.** If P <= e^κ P' and Q >= e^-λ Q', then (dP - e^ε dQ)₊ <= e^κ (dP' -
+//! e^(ε-κ-λ) dQ')₊, and over T factors H(P, Q; ε) <= e^(Tκ) H(P', Q'; ε - T(κ+λ)). This turns all rounding in
+//! the tables into two numbers per step. Masses have a relative error within e^±κ. Outcomes at the border of
+//! a cell may have a loss outside it by the boundary error; scaling their Q mass by that much puts them
+//! inside. Where the arithmetic below finds a ratio outside a cell, it is by at most 2κ plus the boundary
+//! error, and is clamped; that, too, is a scaling of Q. With 16 roundings for the arithmetic itself, P is
+//! right to κ and Q to 3κ plus twice the boundary error.
 //!
 //! Lattice points are written jh below; in truth a fixed shift is added to all of them.
 //!
 //! # The upper end: connect the dots
-//! Each outcome of a cell `[jh, (j+1)h)` with masses (p, q) is the merger of two outcomes of losses exactly jh and
-//! (j+1)h, with P masses a + b = p and Q masses a e^-jh + b e^-(j+1)h = q; both are non-negative because the ratio p/q is
-//! in the cell. The split pair dominates, and outcomes of equal ratio can be merged without loss, so a cell needs
+//! Each outcome of a cell `[jh, (j+1)h)` with masses (p, q) is the merger of two outcomes of losses exactly
+//! jh and (j+1)h, with P masses a + b = p and Q masses a e^-jh + b e^-(j+1)h = q; both are non-negative
+//! because the ratio p/q is in the cell. The split pair dominates, and outcomes of equal ratio can be merged
+//! without loss, so a cell needs
 //!
 //! ```text
 //! b = (p - q e^(jh)) / (1 - e^-h),   a = p - b
 //! ```
 //!
-//! Mass above the lattice becomes infinite loss (it is the merger of (p, 0) and (0, q)); mass below is raised to the
-//! lowest point.
+//! Mass above the lattice becomes infinite loss (it is the merger of (p, 0) and (0, q)); mass below is raised
+//! to the lowest point.
 //!
 //! # The lower end: balanced groups
-//! Outcomes are merged into groups whose ratio is exactly e^(jh). Going upwards, the group at jh starts from what is left
-//! over below jh (losses in `[(j-1)h, jh]`), which lacks D = e^(jh) q - p >= 0. It is balanced by outcomes above jh, first the
-//! half-cell up to (j+1/2)h and then the one up to (j+1)h, which have a surplus p - e^(jh) q >= 0; of the last one needed,
-//! a fraction θ (a coin) joins the group and the rest is left over for the group at (j+1)h. If even all of
-//! `[jh, (j+1)h]` does not suffice, it balances a fraction θ of what lies below, and the remainder is lowered to (j-1)h.
-//! Merging and lowering give a true lower bound. Balanced groups conserve P and Q, so that only the spread of the loss
-//! within a group is lost, which is O(h²) a step, where flooring loses h/2. Mass above and below the
-//! lattice is dropped; kept at the top, it would weigh far more in a tilted sum than in delta.
+//! Outcomes are merged into groups whose ratio is exactly e^(jh). Going upwards, the group at jh starts from
+//! what is left over below jh (losses in `[(j-1)h, jh]`), which lacks D = e^(jh) q - p >= 0. It is balanced
+//! by outcomes above jh, first the half-cell up to (j+1/2)h and then the one up to (j+1)h, which have a
+//! surplus p - e^(jh) q >= 0; of the last one needed, a fraction θ (a coin) joins the group and the rest is
+//! left over for the group at (j+1)h. If even all of `[jh, (j+1)h]` does not suffice, it balances a fraction
+//! θ of what lies below, and the remainder is lowered to (j-1)h. Merging and lowering give a true lower
+//! bound. Balanced groups conserve P and Q, so that only the spread of the loss within a group is lost, which
+//! is O(h²) a step, where flooring loses h/2. Mass above and below the lattice is dropped; kept at the top,
+//! it would weigh far more in a tilted sum than in delta.
 //!
 //! # References
-//! Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, "Connect the Dots: Tighter Discrete Approximations of Privacy
-//! Loss Distributions" (the upper end).
+//! Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, "Connect the Dots: Tighter Discrete Approximations
+//! of Privacy Loss Distributions" (the upper end).
 
 use super::cells::Cells;
 use crate::special::ROUNDOFF;
@@ -190,7 +193,8 @@ mod tests {
 
     #[test]
     fn adding_a_record_is_enclosed_too() {
-        // Below epsilon = -log(1 - q) the addition profile is (1 - a(1-q)) H(b), a = e^epsilon, b = a q / (1 - a(1-q)).
+        // Below epsilon = -log(1 - q) the addition profile is (1 - a(1-q)) H(b), a = e^epsilon, b = a q / (1 -
+        // a(1-q)).
         let (sigma, rate, spacing) = (1.0, 0.5, 0.01);
         let cells = table(sigma, rate, spacing).reversed();
         let slack = cells.slack();

@@ -1,4 +1,5 @@
-//! Pairs on the real line beside the subsampled Gaussian step: a replaced record, several copies of a record, Laplace noise.
+//! Pairs on the real line beside the subsampled Gaussian step: a replaced record, several copies of a record,
+//! Laplace noise.
 
 use super::cells::{Line, Mass};
 use super::subsampled::{GAUSS_3, GAUSS_5, amplification_error, amplified, unamplified};
@@ -10,21 +11,21 @@ use crate::special::{ROUNDOFF, density, mills_ratio, upper_tail};
 /// P = (1-q) N(0, σ²) + q N(1, σ²),   Q = (1-q) N(0, σ²) + q N(-1, σ²),   L(x) = λ(x) - λ(-x)
 /// ```
 ///
-/// with λ(x) = log(1 - q + q e^((x - 1/2)/σ²)). L is odd and increasing, and (Q, P) is the mirror image of (P, Q). Solving
-/// e^L (1 - q + q c/u) = 1 - q + q c u with u = e^(x/σ²), c = e^(-1/(2σ²)) gives
+/// with λ(x) = log(1 - q + q e^((x - 1/2)/σ²)). L is odd and increasing, and (Q, P) is the mirror image of
+/// (P, Q). Solving e^L (1 - q + q c/u) = 1 - q + q c u with u = e^(x/σ²), c = e^(-1/(2σ²)) gives
 ///
 /// ```text
 /// x = σ² (L/2 + asinh((1-q)/q · sinh(L/2) · e^(1/(2σ²))))
 /// ```
 ///
-/// Opposite contributions of norm 1 are worst. For contributions g and g' (noise of unit scale, Z normal) H_α is the
-/// expectation of F(e^(⟨g,Z⟩ - |g|²/2), e^(⟨g',Z⟩ - |g'|²/2)) with the convex F(u, v) = ((1-q)(1-α) + q u - α q v)₊, whose mixed
-/// second derivative is not positive. By interpolation between normal vectors (the proof of Kahane's inequality) the
-/// expectation grows with |g| and |g'| and falls with ⟨g, g'⟩.
+/// Opposite contributions of norm 1 are worst. For contributions g and g' (noise of unit scale, Z normal) H_α
+/// is the expectation of F(e^(⟨g,Z⟩ - |g|²/2), e^(⟨g',Z⟩ - |g'|²/2)) with the convex F(u, v) = ((1-q)(1-α) +
+/// q u - α q v)₊, whose mixed second derivative is not positive. By interpolation between normal vectors (the
+/// proof of Kahane's inequality) the expectation grows with |g| and |g'| and falls with ⟨g, g'⟩.
 ///
 /// # References
-/// Lebeda, Regehr, Kamath and Steinke 2024, "Avoiding Pitfalls for Privacy Accounting of Subsampled Mechanisms under
-/// Composition" (the pair dominates).
+/// Lebeda, Regehr, Kamath and Steinke 2024, "Avoiding Pitfalls for Privacy Accounting of Subsampled
+/// Mechanisms under Composition" (the pair dominates).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Replaced {
     pub(crate) sigma: f64,
@@ -101,14 +102,15 @@ impl Line for Replaced {
     }
 }
 
-/// A record that occurs k times with probability b_k: P = Σ b_k N(k, σ²), Q = N(0, σ²), in units of the shift by one copy.
+/// A record that occurs k times with probability b_k: P = Σ b_k N(k, σ²), Q = N(0, σ²), in units of the shift
+/// by one copy.
 ///
 /// ```text
 /// L(x) = log Σ b_k e^((k x - k²/2)/σ²)
 /// ```
 ///
-/// L is convex and increasing; its inverse is found by Newton's method. The logarithms of b_k are concave in k (they
-/// are binomial), so the terms of L are unimodal in k.
+/// L is convex and increasing; its inverse is found by Newton's method. The logarithms of b_k are concave in
+/// k (they are binomial), so the terms of L are unimodal in k.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Copies {
     pub(crate) sigma: f64,
@@ -182,8 +184,9 @@ impl Line for Copies {
         if x == f64::NEG_INFINITY { self.weights[0].ln() } else { self.loss_and_slope(x).0 }
     }
 
-    /// Each term is off by a few u of the size of its parts: log b_k, and kx/σ² and k²/2σ², whose difference is at most
-    /// the loss less log b_k for the terms that matter, and which are at most k (x - k/2)/σ² + k²/2σ² themselves.
+    /// Each term is off by a few u of the size of its parts: log b_k, and kx/σ² and k²/2σ², whose difference
+    /// is at most the loss less log b_k for the terms that matter, and which are at most k (x - k/2)/σ² +
+    /// k²/2σ² themselves.
     fn loss_evaluation_error(&self, loss: f64) -> f64 {
         let last = (self.weights.len() - 1) as f64;
         let largest = self.weights.iter().fold(0.0f64, |largest, weight| largest.max(weight.ln().abs()));
@@ -268,7 +271,8 @@ impl Line for Copies {
     }
 }
 
-/// The part without atoms of Laplace noise of scale 1/`gap` that hides a shift of 1, which happens with probability `rate`.
+/// The part without atoms of Laplace noise of scale 1/`gap` that hides a shift of 1, which happens with
+/// probability `rate`.
 ///
 /// Outcomes are identified with their loss t at rate 1, between -gap and gap, of densities
 ///
@@ -372,7 +376,8 @@ fn far_of(ends: &[f64], spread: f64) -> f64 {
     (far + spread).min(60.0)
 }
 
-/// The relative error of masses as in the subsampled step: positions and densities 40 far² and 64 units, exponents 8 each.
+/// The relative error of masses as in the subsampled step: positions and densities 40 far² and 64 units,
+/// exponents 8 each.
 fn relative_error(far: f64, exponent: f64, reference: f64) -> f64 {
     let exponent = if exponent.is_finite() { exponent.abs() } else { 0.0 };
     ROUNDOFF * (64.0 + 40.0 * far * far + 8.0 * (exponent + reference.abs()))

@@ -21,13 +21,13 @@ pub(crate) use lines::{Copies, Laplace, Replaced};
 pub(crate) use pair::{Pair, Tagged};
 pub(crate) use subsampled::Subsampled;
 
-/// The longest transform and the most half-cells in the table of one step, which bounds memory to about 100 MB and a
-/// level of refinement to about a second.
+/// The longest transform and the most half-cells in the table of one step, which bounds memory to about 100
+/// MB and a level of refinement to about a second.
 const LONGEST_TRANSFORM: usize = 1 << 20;
 const MOST_CELLS: usize = 1 << 20;
 /// Below this epsilon the wanted width is relative to it.
 pub(crate) const SMALLEST_SCALE: f64 = 1e-3;
-/// Tables are kept for the other direction where there are at most so many.
+/// Tables are kept for the other direction where there are at most this many.
 const KEPT_TABLES: usize = 16;
 /// Beyond this many parts transforms and tables are limited further, so that time and memory stay bounded.
 const FEW_PARTS: usize = 16;
@@ -88,9 +88,9 @@ pub(crate) fn certain(parts: &[Part], reversed: bool) -> f64 {
 
 /// The answer to a query, in an interval that is `known` beforehand and comes out no wider.
 ///
-/// The two directions are refined until the relative width of their maximum is at most `relative_width`, or until
-/// transforms reach their size limit. A direction that cannot be the larger one is not refined further. Where only the upper end
-/// is `wanted`, they are refined until that promises to move no further than so.
+/// The two directions are refined until the relative width of their maximum is at most `relative_width`, or
+/// until transforms reach their size limit. A direction that cannot be the larger one is not refined further.
+/// Where only the upper end is `wanted`, they are refined until that promises to move no further than so.
 pub(crate) fn solve(
     steps: &[Part],
     query: Query,
@@ -132,7 +132,8 @@ pub(crate) fn solve(
         let Some(plan) = directions[leader].plan(answer.lower) else {
             break;
         };
-        // A first lattice four times coarser than foreseen tells which direction matters and how wide it comes out.
+        // A first lattice four times coarser than foreseen tells which direction matters and how wide it
+        // comes out.
         let first_look = spacing.is_none();
         let foreseen = spacing.unwrap_or_else(|| 4.0 * plan.spacing(steps, query, relative_width));
         let truncation = active.iter().map(|&d| directions[d].truncation).fold(6.0, f64::max);
@@ -168,8 +169,8 @@ pub(crate) fn solve(
         let mut width = answer.upper - answer.lower;
         let mut previous = before.upper - before.lower;
         if wanted == Ends::Upper {
-            // What is left of the error, after and before this look. It is of second order in the limit and of first on coarse
-            // lattices; between the two is a guess that only decides when to stop.
+            // What is left of the error, after and before this look. It is of second order in the limit and
+            // of first on coarse lattices; between the two is a guess that only decides when to stop.
             let ratio = last.map_or(0.0, |last: f64| (used / last).powf(1.5));
             let moved = before.upper - answer.upper;
             if ratio > 0.0 && ratio < 1.0 {
@@ -178,8 +179,9 @@ pub(crate) fn solve(
         }
         last = Some(used);
         let goal = relative_width * answer.upper.max(scale);
-        // Where single steps can lose very much, the saddle point may be a tilt that lives on such steps and not on the
-        // losses in question. The sign is an interval that is all but empty of information; a smaller tilt then helps.
+        // Where single steps can lose very much, the saddle point may be a tilt that lives on such steps and
+        // not on the losses in question. The sign is an interval that is all but empty of information; a
+        // smaller tilt then helps.
         let mut eased = false;
         for &d in &active {
             let direction = &mut directions[d];
@@ -272,7 +274,8 @@ impl Direction {
             }
         };
         let tilt = self.ease * tilt;
-        // Wrapped mass m is charged at m · e^(K(c) - c ε) (c/(c+1))^c / (c+1); it is to be a small part of delta.
+        // Wrapped mass m is charged at m · e^(K(c) - c ε) (c/(c+1))^c / (c+1); it is to be a small part of
+        // delta.
         let log_delta = match query {
             Query::Epsilon { delta } => delta.ln(),
             Query::Delta { .. } if known.lower > 1e-3 * known.upper => known.lower.ln(),
@@ -297,8 +300,8 @@ impl Direction {
 }
 
 impl Plan {
-    /// The spacing at which the discretisation should cost what is allowed: spreading the loss within cells adds up
-    /// to T h²/6 to its variance, and so (c + 1)/2 times that to epsilon.
+    /// The spacing at which the discretisation should cost what is allowed: spreading the loss within cells
+    /// adds up to T h²/6 to its variance, and so (c + 1)/2 times that to epsilon.
     fn spacing(&self, steps: &[Part], query: Query, relative_width: f64) -> f64 {
         let total: f64 = steps.iter().map(|step| step.count).sum();
         let goal = match query {

@@ -1,16 +1,18 @@
 //! The pairs of laws that a step can be, and what the engine asks of each.
 //!
 //! # Shifts
-//! The pairs below shift normal, Laplace or discrete normal noise by the whole sensitivity in one coordinate. Densities of all three
-//! are log-concave, so that the best tests between a law and its shift are half-lines, and every half-line's advantage grows with
-//! the shift: a smaller one is not worse. Normal noise is the same in all directions. For Laplace noise and a shift
-//! by a vector v, coordinate after coordinate: the test power between the ends of the walk is at most that of the walk's
-//! steps applied to each other, and for half-lines of one law F, F(F⁻¹(1 - x) - a) followed by the same with b is that with
-//! a + b. So a vector is no worse than its 1-norm in one coordinate.
+//! The pairs below shift normal, Laplace or discrete normal noise by the whole sensitivity in one coordinate.
+//! Densities of all three are log-concave, so that the best tests between a law and its shift are half-lines,
+//! and every half-line's advantage grows with the shift: a smaller one is not worse. Normal noise is the same
+//! in all directions. For Laplace noise and a shift by a vector v, coordinate after coordinate: the test
+//! power between the ends of the walk is at most that of the walk's steps applied to each other, and for
+//! half-lines of one law F, F(F⁻¹(1 - x) - a) followed by the same with b is that with a + b. So a vector is
+//! no worse than its 1-norm in one coordinate.
 //!
 //! # Subsampling
-//! Let (P, Q) dominate what replacing (or adding) a record does to a mechanism, in either order. If the record takes part
-//! with probability q, independently of what it is compared with, joint convexity of the hockey-stick divergence H gives
+//! Let (P, Q) dominate what replacing (or adding) a record does to a mechanism, in either order. If the
+//! record takes part with probability q, independently of what it is compared with, joint convexity of the
+//! hockey-stick divergence H gives
 //!
 //! ```text
 //! H_α((1-q) Q' + q P', Q') = q H_(1 + (α-1)/q)(P', Q') <= q H_(1 + (α-1)/q)(P, Q) = H_α((1-q) Q + q P, Q)   (α > 1-q)
@@ -18,35 +20,40 @@
 //!
 //! and 1 - α on both sides otherwise; H_α(A, B) = 1 - α + α H_(1/α)(B, A) gives the reverse.
 //!
-//! *Poisson, add/remove.* Q' is the mechanism on a batch without the record, P' on that batch and the record: the pair is
-//! the mechanism's own under add/remove. *Without replacement, add/remove.* Given the batch S ∪ {y} of the data set
-//! without the record x, the other data set's batch is S ∪ {x} with probability q = m/N and the same otherwise (S and y are
-//! uniform): the pair is the mechanism's under replace-one, of shift 2. All other records at -C and x at C attain it. N
-//! is the larger of the two sizes; the smaller one in its place gives a larger q, an upper bound.
+//! *Poisson, add/remove.* Q' is the mechanism on a batch without the record, P' on that batch and the record:
+//! the pair is the mechanism's own under add/remove. *Without replacement, add/remove.* Given the batch S ∪
+//! {y} of the data set without the record x, the other data set's batch is S ∪ {x} with probability q = m/N
+//! and the same otherwise (S and y are uniform): the pair is the mechanism's under replace-one, of shift 2.
+//! All other records at -C and x at C attain it. N is the larger of the two sizes; the smaller one in its
+//! place gives a larger q, an upper bound.
 //!
-//! *Without replacement, replace-one.* With A the mechanism's mixture over batches without the record and P', Q' with either,
-//! advanced joint convexity bounds H_α((1-q) A + q P', (1-q) A + q Q') for α >= 1 by q H_α' with α' = 1 + (α-1)/q and a
-//! pair (P', a mixture of A and Q'), so by H_α((1-q) Q + q P, Q); for α < 1 by the mirror. As a loss distribution: the
-//! sampled pair where its loss is positive, the mirror image below, and the rest at 0 ([`Pair::Mirrored`]). The sampled
-//! pair itself is attained by A = Q'.
+//! *Without replacement, replace-one.* With A the mechanism's mixture over batches without the record and P',
+//! Q' with either, advanced joint convexity bounds H_α((1-q) A + q P', (1-q) A + q Q') for α >= 1 by q H_α'
+//! with α' = 1 + (α-1)/q and a pair (P', a mixture of A and Q'), so by H_α((1-q) Q + q P, Q); for α < 1 by
+//! the mirror. As a loss distribution: the sampled pair where its loss is positive, the mirror image below,
+//! and the rest at 0 ([`Pair::Mirrored`]). The sampled pair itself is attained by A = Q'.
 //!
 //! # Copies of a record
-//! With replacement a record fills each of m slots with probability 1/N. Add/remove: the slots of the other data set's
-//! batch hold y_1, …, y_m; x takes those in I. Then P is a mixture over I of normal laws at v_I = Σ_I (x - y_i), and Q
-//! is the one at 0, |v_I| <= 2|I|. Kahane's inequality shows that collinear v_I are worst: the likelihood ratios at v_I
-//! are exponentials of normal variables with covariances ⟨v_I, v_J⟩ <= 4 |I| |J| (in units of σ), so that every convex
-//! function of their mixture has at most the expectation of the collinear case. H is such a function in either direction.
-//! Attained by all others at -C, x at C ([`Pair::Copies`]). The inequality also shows that fewer copies are not worse.
+//! With replacement a record fills each of m slots with probability 1/N. Add/remove: the slots of the other
+//! data set's batch hold y_1, …, y_m; x takes those in I. Then P is a mixture over I of normal laws at v_I =
+//! Σ_I (x - y_i), and Q is the one at 0, |v_I| <= 2|I|. Kahane's inequality shows that collinear v_I are
+//! worst: the likelihood ratios at v_I are exponentials of normal variables with covariances ⟨v_I, v_J⟩ <= 4
+//! |I| |J| (in units of σ), so that every convex function of their mixture has at most the expectation of the
+//! collinear case. H is such a function in either direction. Attained by all others at -C, x at C
+//! ([`Pair::Copies`]). The inequality also shows that fewer copies are not worse.
 //!
-//! *With replacement, replace-one.* Given at least one copy, of probability γ = 1 - (1 - 1/N)^m, advanced joint convexity as
-//! above leaves pairs with k copies of x against the same number of others: shifts by at most 2k, of which k is shown to
-//! the adversary ([`Pair::Tagged`]). The mixture of [`Pair::Copies`] is attained.
+//! *With replacement, replace-one.* Given at least one copy, of probability γ = 1 - (1 - 1/N)^m, advanced
+//! joint convexity as above leaves pairs with k copies of x against the same number of others: shifts by at
+//! most 2k, of which k is shown to the adversary ([`Pair::Tagged`]). The mixture of [`Pair::Copies`] is
+//! attained.
 //!
 //! # References
-//! Dong, Roth and Su 2022, "Gaussian Differential Privacy" (test power along a walk); Balle, Barthe and Gaboardi 2018, "Privacy Amplification by Subsampling" (advanced joint convexity, Theorems 9 and 10); Zhu,
-//! Dong and Wang 2022, "Optimal Accounting of Differential Privacy via Characteristic Function" (dominating pairs under
-//! sampling); Kahane 1986, "Une inégalité du type de Slepian et Gordon sur les processus gaussiens"; Choquette-Choo,
-//! Ganesh, Steinke and Thakurta 2024, "Privacy Amplification for Matrix Mechanisms" (mixtures of normal laws).
+//! Dong, Roth and Su 2022, "Gaussian Differential Privacy" (test power along a walk); Balle, Barthe and
+//! Gaboardi 2018, "Privacy Amplification by Subsampling" (advanced joint convexity, Theorems 9 and 10); Zhu,
+//! Dong and Wang 2022, "Optimal Accounting of Differential Privacy via Characteristic Function" (dominating
+//! pairs under sampling); Kahane 1986, "Une inégalité du type de Slepian et Gordon sur les processus
+//! gaussiens"; Choquette-Choo, Ganesh, Steinke and Thakurta 2024, "Privacy Amplification for Matrix
+//! Mechanisms" (mixtures of normal laws).
 
 use std::sync::Arc;
 
@@ -78,8 +85,8 @@ pub(crate) enum Pair {
     Tagged(Arc<Tagged>),
 }
 
-/// Normal noise of standard deviation `sigma`, a record that is replaced in k places at once with a weight w_k given that
-/// it is in any, which has probability `rate`.
+/// Normal noise of standard deviation `sigma`, a record that is replaced in k places at once with a weight
+/// w_k given that it is in any, which has probability `rate`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tagged {
     /// In units of the shift by one copy.
@@ -106,11 +113,13 @@ impl Tagged {
 }
 
 impl Pair {
-    /// The table of the pair, or of its reverse, on a lattice that suits it. `None` if it would need more than `limit` half-cells.
+    /// The table of the pair, or of its reverse, on a lattice that suits it. `None` if it would need more
+    /// than `limit` half-cells.
     pub(crate) fn cells(&self, spacing: f64, truncation: f64, limit: usize, reversed: bool) -> Option<Cells> {
         let (lowest, highest) = self.loss_range(truncation);
         let frame = |origin| Frame { spacing, origin, lowest, highest, limit };
-        // An atom that nothing lies above should be a lattice point: the lower end has nothing to balance it with.
+        // An atom that nothing lies above should be a lattice point: the lower end has nothing to balance it
+        // with.
         let top = if reversed { lowest } else { highest };
         let forwards = match self {
             Pair::Subsampled(line) => Cells::of_line(line, frame(line.origin(spacing)))?,
@@ -252,7 +261,8 @@ impl Pair {
         }
     }
 
-    /// A few hundred losses with the logarithms of their masses: enough to choose a tilt and a window by, and no part of a proof.
+    /// A few hundred losses with the logarithms of their masses: enough to choose a tilt and a window by, and
+    /// no part of a proof.
     pub(crate) fn sketch(&self, truncation: f64, reversed: bool) -> Vec<(f64, f64)> {
         let reversed = reversed && !self.is_symmetric();
         let sign = if reversed { -1.0 } else { 1.0 };
@@ -341,7 +351,8 @@ impl Laplace {
     }
 }
 
-/// The origin that makes a loss a lattice point or puts it a hair above one; for the reversed table a hair below.
+/// The origin that makes a loss a lattice point or puts it a hair above one; for the reversed table a hair
+/// below.
 fn aligned(loss: f64, spacing: f64, reversed: bool) -> i64 {
     if reversed { -origin_at(-loss, spacing) } else { origin_at(loss, spacing) }
 }

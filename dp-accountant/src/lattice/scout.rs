@@ -1,6 +1,7 @@
 //! Rough moment generating functions, from which tilt, window and spacing are chosen.
 //!
-//! Nothing here is part of a proof: any tilt, window and spacing give true bounds, good ones give narrow bounds.
+//! Nothing here is part of a proof: any tilt, window and spacing give true bounds, good ones give narrow
+//! bounds.
 
 use super::Part;
 
@@ -26,7 +27,8 @@ impl Scout {
         self.steps.iter().map(|(nodes, count)| count * one(nodes)).sum()
     }
 
-    /// The tilt under which the mean of the total loss is near `epsilon`, and the bound on log delta it gives.
+    /// The tilt under which the mean of the total loss is near `epsilon`, and the bound on log delta it
+    /// gives.
     pub(crate) fn tilt_at(&self, epsilon: f64) -> (f64, f64) {
         let (log_c, value) = minimise(|log_c| self.log_mgf(log_c.exp()) - log_c.exp() * epsilon, -7.0, 25.0);
         (log_c.exp(), value)
@@ -54,8 +56,8 @@ impl Scout {
         (log_c.exp(), value)
     }
 
-    /// Where the tilted total loss lies but for a mass of about e^-`log_mass` on either side, and the exponents that
-    /// show it.
+    /// Where the tilted total loss lies but for a mass of about e^-`log_mass` on either side, and the
+    /// exponents that show it.
     pub(crate) fn window(&self, c: f64, log_mass: f64) -> Window {
         let at_c = self.log_mgf(c);
         let (up, high) = minimise(|l| (self.log_mgf(c + l.exp()) - at_c + log_mass) / l.exp(), -9.0, 25.0);

@@ -53,10 +53,12 @@ impl Subsampled {
         (x - 0.5) / (self.sigma * self.sigma)
     }
 
-    /// Where the lattice should lie: with a group of all outcomes up to half a cell above the origin balanced there.
+    /// Where the lattice should lie: with a group of all outcomes up to half a cell above the origin balanced
+    /// there.
     ///
-    /// At small rates nearly all outcomes have losses within about q of log(1-q), on the scale of a cell a single point. With that
-    /// point between two lattice points the lower end would have to lower it to the one below. Any origin is valid.
+    /// At small rates nearly all outcomes have losses within about q of log(1-q), on the scale of a cell a
+    /// single point. With that point between two lattice points the lower end would have to lower it to the
+    /// one below. Any origin is valid.
     pub(crate) fn origin(&self, spacing: f64) -> i64 {
         let q = self.rate;
         if q == 1.0 {
@@ -86,7 +88,8 @@ impl Line for Subsampled {
         amplified(self.rate, self.exponent(x))
     }
 
-    /// A bound on the rounding error of [`Self::loss`]: t is off by 3u|t| and L by at most that, times dL/dt <= 1 and
+    /// A bound on the rounding error of [`Self::loss`]: t is off by 3u|t| and L by at most that, times dL/dt
+    /// <= 1 and
     /// |t| e^t <= 1 for negative t; the remaining operations lose a few u of the size of their terms.
     fn loss_evaluation_error(&self, loss: f64) -> f64 {
         amplification_error(self.rate, loss)
@@ -106,14 +109,15 @@ impl Line for Subsampled {
         // An infinite end contributes no error, and beyond 60 nothing is left of the densities.
         let far = z.iter().filter(|z| z.is_finite()).fold(0.0f64, |far, z| far.max(z.abs())).min(60.0);
         let steep = width * (far + 3.0);
-        // Positions carry a relative error of 2u, so a density 2u z² and more from its own evaluation; differences of
-        // tails over a cell with steep > 1/2 cancel by a factor of at most 2.5 (far + 3), which the term in far² covers.
-        // Exponents t and the reference add their own rounding.
+        // Positions carry a relative error of 2u, so a density 2u z² and more from its own evaluation;
+        // differences of tails over a cell with steep > 1/2 cancel by a factor of at most 2.5 (far + 3),
+        // which the term in far² covers. Exponents t and the reference add their own rounding.
         let exponent = self.exponent(if left.is_finite() { left } else { right }).abs();
         let error = ROUNDOFF * (64.0 + 40.0 * far * far + 8.0 * (exponent + reference.abs()));
         if steep <= 0.5 {
-            // Gauss-Legendre with m points errs by at most c_m width^(2m) He_2m, and |He_2m(z)| <= (|z| + 3)^(2m) for
-            // m = 3 and 5 (by the inequality of means over its zeros): below 1e-15 and 1e-16 of the mass.
+            // Gauss-Legendre with m points errs by at most c_m width^(2m) He_2m, and |He_2m(z)| <= (|z| +
+            // 3)^(2m) for m = 3 and 5 (by the inequality of means over its zeros): below 1e-15 and 1e-16 of
+            // the mass.
             let nodes: &[(f64, f64)] = if steep <= 0.02 { &GAUSS_3 } else { &GAUSS_5 };
             let (mut p, mut q_scaled) = (0.0, 0.0);
             let at_reference = reference.exp();
@@ -142,8 +146,8 @@ impl Line for Subsampled {
         let q_scaled = if reference <= 300.0 {
             base * reference.exp()
         } else {
-            // Here N(0) may underflow: e^reference times its tail is e^(reference - t) density of N(1) times the
-            // Mills ratio, whose argument exceeds 24.
+            // Here N(0) may underflow: e^reference times its tail is e^(reference - t) density of N(1) times
+            // the Mills ratio, whose argument exceeds 24.
             let tail = |x: f64| {
                 (reference - self.exponent(x)).exp() * density((x - 1.0) / sigma) * mills_ratio(x / sigma)
             };

@@ -7,16 +7,16 @@ use crate::{Accountant, Composition, Event, Result, Sampling};
 const FIRST_LOOK: f64 = 0.05;
 
 impl Ledger {
-    /// The largest count of an event that [`debit`](Self::debit) would accept now; `u64::MAX` (or the last whole epoch below it)
-    /// if any count would do. Steps of a shuffled run come in whole epochs.
+    /// The largest count of an event that [`debit`](Self::debit) would accept now; `u64::MAX` (or the last
+    /// whole epoch below it) if any count would do. Steps of a shuffled run come in whole epochs.
     ///
     /// # Privacy
     /// As for a debit, the answer is for parameters that are fixed in advance.
     ///
     /// # Accuracy
-    /// The answer has been put to the same test as a debit: its upper end keeps the budget, and that of one more does not.
-    /// Since the true epsilon may lie below its upper end by the accountant's relative width, a few more uses out of a hundred
-    /// thousand might in truth be affordable.
+    /// The answer has been put to the same test as a debit: its upper end keeps the budget, and that of one
+    /// more does not. Since the true epsilon may lie below its upper end by the accountant's relative width,
+    /// a few more uses out of a hundred thousand might in truth be affordable.
     ///
     /// # Errors
     /// [`Error::Unsupported`](crate::Error::Unsupported) for an event without a proven answer.
@@ -68,8 +68,8 @@ impl Ledger {
                 if cost > spent { 1.2 * ((allowed - spent) / (cost - spent)).powi(2) } else { 1024.0 };
             next = ((next as f64 * growth.clamp(2.0, 1024.0)) as u64).min(most);
         };
-        // Between a count that fits and one that does not: aim where a straight line between logarithms crosses the
-        // budget, and halve the gap whenever two aims in a row have not.
+        // Between a count that fits and one that does not: aim where a straight line between logarithms
+        // crosses the budget, and halve the gap whenever two aims in a row have not.
         let mut slow = 0;
         loop {
             if too_many.0 - enough.0 <= 1 {

@@ -14,17 +14,18 @@ use crate::{Budget, Composition, Error, Event, Result};
 /// # Privacy
 /// What [`Ledger`] says holds here too. Besides:
 ///
-/// - [`debit`](Self::debit) returns after the line has been written and the operating system has been asked to bring it to
-///   the disk (`fsync`). A process that is killed at any moment loses no debit that was acknowledged. It may
-///   leave one that was not: that counts as spent.
-/// - The file is locked while it is open, so that two writers cannot both spend the same rest. The lock is the
-///   operating system's for this file, and advisory on Unix: it stops programs that use this type. Network file systems
-///   may not honour it.
-/// - Only a plain file can be a ledger. A file that has been moved, removed or replaced while it was open takes no further debits,
-///   because the next process would not find them at its path. (This is seen on Unix; elsewhere open files cannot be moved.)
-/// - Damage is an error that names the line. Only a last line that was never finished is dropped. See there what the
-///   checksums do not see: forgery, and whole lines that are missing from the end. Do not restore a ledger from a
-///   backup that is older than the last debit.
+/// - [`debit`](Self::debit) returns after the line has been written and the operating system has been asked
+///   to bring it to the disk (`fsync`). A process that is killed at any moment loses no debit that was
+///   acknowledged. It may leave one that was not: that counts as spent.
+/// - The file is locked while it is open, so that two writers cannot both spend the same rest. The lock is
+///   the operating system's for this file, and advisory on Unix: it stops programs that use this type.
+///   Network file systems may not honour it.
+/// - Only a plain file can be a ledger. A file that has been moved, removed or replaced while it was open
+///   takes no further debits, because the next process would not find them at its path. (This is seen on
+///   Unix; elsewhere open files cannot be moved.)
+/// - Damage is an error that names the line. Only a last line that was never finished is dropped. See there
+///   what the checksums do not see: forgery, and whole lines that are missing from the end. Do not restore a
+///   ledger from a backup that is older than the last debit.
 ///
 /// ```
 /// use dp_accountant::{Budget, Event, FileLedger, Mechanism, Relation, Sampling};
@@ -63,9 +64,10 @@ impl FileLedger {
     /// A new file with nothing spent. The folder must exist.
     ///
     /// # Errors
-    /// [`Error::LedgerExists`] if there is a file already, unless it holds nothing but the beginning of a first line for
-    /// this budget (a creation that was interrupted); [`Error::LedgerLocked`] if another process has it open;
-    /// [`Error::LedgerFile`] if the operating system refuses; those of [`Budget::validate`].
+    /// [`Error::LedgerExists`] if there is a file already, unless it holds nothing but the beginning of a
+    /// first line for this budget (a creation that was interrupted); [`Error::LedgerLocked`] if another
+    /// process has it open; [`Error::LedgerFile`] if the operating system refuses; those of
+    /// [`Budget::validate`].
     pub fn create(path: impl AsRef<Path>, budget: Budget) -> Result<Self> {
         let path = path.as_ref();
         let ledger = Ledger::new(budget)?;
@@ -75,7 +77,8 @@ impl FileLedger {
         if !format::is_unfinished_header(&found, &budget)? {
             return Err(Error::LedgerExists { path: shown(path) });
         }
-        // The number of a ledger that never was is not taken over. What is written is appended, so what is there has to go.
+        // The number of a ledger that never was is not taken over. What is written is appended, so what is
+        // there has to go.
         let written = file
             .0
             .set_len(0)
@@ -89,9 +92,9 @@ impl FileLedger {
     /// Opens a file that was created for this budget.
     ///
     /// # Errors
-    /// [`Error::LedgerBudget`] if it was created for another budget or relation, [`Error::LedgerVersion`] if another
-    /// version wrote it, [`Error::LedgerLine`] if it is damaged, [`Error::LedgerLocked`] if another process has it open, and
-    /// [`Error::LedgerFile`] if the operating system refuses.
+    /// [`Error::LedgerBudget`] if it was created for another budget or relation, [`Error::LedgerVersion`] if
+    /// another version wrote it, [`Error::LedgerLine`] if it is damaged, [`Error::LedgerLocked`] if another
+    /// process has it open, and [`Error::LedgerFile`] if the operating system refuses.
     pub fn open(path: impl AsRef<Path>, budget: Budget) -> Result<Self> {
         Self::resume_if(path.as_ref(), |found| match found == budget {
             true => Ok(()),
@@ -133,7 +136,8 @@ impl FileLedger {
     /// What a file says, without opening it for debits and without its lock: a copy in memory.
     ///
     /// # Errors
-    /// [`Error::LedgerVersion`], [`Error::LedgerLine`] and [`Error::LedgerFile`], as for [`open`](Self::open).
+    /// [`Error::LedgerVersion`], [`Error::LedgerLine`] and [`Error::LedgerFile`], as for
+    /// [`open`](Self::open).
     pub fn read(path: impl AsRef<Path>) -> Result<Ledger> {
         let path = path.as_ref();
         refuse_special(path)?;
@@ -144,8 +148,8 @@ impl FileLedger {
     /// As [`Ledger::debit`], and on the disk before it returns.
     ///
     /// # Errors
-    /// Those of [`Ledger::debit`]; [`Error::LedgerFile`] if it could not be written, after which the debit may or may not
-    /// have been stored. Then further debits are refused until the file has been opened anew.
+    /// Those of [`Ledger::debit`]; [`Error::LedgerFile`] if it could not be written, after which the debit
+    /// may or may not have been stored. Then further debits are refused until the file has been opened anew.
     pub fn debit(&mut self, event: Event, count: u64) -> Result<Receipt> {
         self.debit_all(&Composition::single(event, count))
     }
@@ -169,9 +173,11 @@ impl FileLedger {
         Ok(Receipt::for_debit(debit))
     }
 
-    /// Writes a line and brings it to the disk. After a failure no further line may follow: nobody knows what is on the disk.
+    /// Writes a line and brings it to the disk. After a failure no further line may follow: nobody knows what
+    /// is on the disk.
     fn append(&mut self, line: &str) -> Result<()> {
-        // After a failed fsync the operating system may report success for data that it has dropped: never try again.
+        // After a failed fsync the operating system may report success for data that it has dropped: never
+        // try again.
         self.failed = true;
         self.file
             .0
@@ -215,8 +221,8 @@ impl Ledger {
 
 /// A file whose lock ends with this value.
 ///
-/// Closing a file is not enough: a process that another thread starts at the same moment inherits the open file until its
-/// own program begins, and the lock would last as long.
+/// Closing a file is not enough: a process that another thread starts at the same moment inherits the open
+/// file until its own program begins, and the lock would last as long.
 #[derive(Debug)]
 struct Locked(File);
 
@@ -245,8 +251,8 @@ fn open_file(path: &Path, create: bool) -> Result<Locked> {
     Ok(file)
 }
 
-/// Refuses what is no plain file before it is opened: opening a FIFO waits for its other end, a device may have no end, and
-/// neither keeps what is written to it.
+/// Refuses what is no plain file before it is opened: opening a FIFO waits for its other end, a device may
+/// have no end, and neither keeps what is written to it.
 fn refuse_special(path: &Path) -> Result<()> {
     match std::fs::metadata(path).ok().as_ref().and_then(not_plain) {
         Some(reason) => Err(Error::LedgerFile { path: shown(path), reason }),

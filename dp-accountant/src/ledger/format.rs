@@ -6,19 +6,21 @@
 //! 2 [{"event":{…},"count":500}] #…
 //! ```
 //!
-//! The first line has the version of the format, the budget and the ledger's number: 128 random bits that tell it from all others, also from
-//! one with the same budget and the same debits ([`LedgerMark`](super::LedgerMark)). Files of version 1 have no number; they are read and gone on
-//! with as they are. Every further line is one debit: its number, and the events
-//! with their counts. The sixteen digits are a CRC-64 (polynomial of ECMA-182, reflected) of all lines up to and including
-//! this one, checksums left out. So one line that is altered, taken out, repeated or moved breaks its own checksum or the
-//! next: with certainty where the damage spans at most eight neighbouring bytes of one line, otherwise but for one chance in
-//! 2^64. A checksum is no signature: who can write the file can forge it. Nor can a file tell that whole lines
-//! are missing from its end.
+//! The first line has the version of the format, the budget and the ledger's number: 128 random bits that
+//! tell it from all others, also from one with the same budget and the same debits
+//! ([`LedgerMark`](super::LedgerMark)). Files of version 1 have no number; they are read and gone on with as
+//! they are. Every further line is one debit: its number, and the events with their counts. The sixteen
+//! digits are a CRC-64 (polynomial of ECMA-182, reflected) of all lines up to and including this one,
+//! checksums left out. So one line that is altered, taken out, repeated or moved breaks its own checksum or
+//! the next: with certainty where the damage spans at most eight neighbouring bytes of one line, otherwise
+//! but for one chance in 2^64. A checksum is no signature: who can write the file can forge it. Nor can a
+//! file tell that whole lines are missing from its end.
 //!
-//! **A line that was being written** when the process was killed is the beginning of a line, without its end. It holds
-//! printable characters only and stops before or within the checksum. Nobody was told that such a debit succeeded, so it
-//! is dropped. A last line that lacks its end in any other way (say, a complete line whose line break has been altered) may
-//! be a debit that was acknowledged, and is an error. A last line that lacks nothing but its line break counts.
+//! **A line that was being written** when the process was killed is the beginning of a line, without its end.
+//! It holds printable characters only and stops before or within the checksum. Such a debit was never
+//! acknowledged, so it is dropped. A last line that lacks its end in any other way (say, a complete line
+//! whose line break has been altered) may be a debit that was acknowledged, and is an error. A last line that
+//! lacks nothing but its line break counts.
 
 use super::{Ledger, TITLE};
 use crate::{Budget, Composition, Error, Result};
@@ -80,7 +82,8 @@ fn before_the_number(budget: &Budget) -> Result<String> {
     Ok(format!("{TITLE}{VERSION} {} ", in_words(budget)?))
 }
 
-/// Whether a whole file is the beginning of a first line for this budget and nothing more: what a creation leaves that was interrupted.
+/// Whether a whole file is the beginning of a first line for this budget and nothing more: what a creation
+/// leaves that was interrupted.
 pub(super) fn is_unfinished_header(bytes: &[u8], budget: &Budget) -> Result<bool> {
     let known = before_the_number(budget)?;
     let Some(rest) = bytes.strip_prefix(known.as_bytes()) else {
@@ -115,7 +118,8 @@ pub(super) fn debit(number: u64, events: &Composition) -> Result<String> {
 }
 
 fn in_words(value: &impl serde::Serialize) -> Result<String> {
-    // These types have string keys and finite numbers only, so that this cannot fail; nor need anyone rely on it.
+    // These types have string keys and finite numbers only, so that this cannot fail; nor need anyone rely on
+    // it.
     serde_json::to_string(value)
         .map_err(|error| Error::LedgerFile { path: String::new(), reason: error.to_string() })
 }

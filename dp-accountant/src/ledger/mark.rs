@@ -6,13 +6,15 @@ use std::hash::{BuildHasher, RandomState};
 
 /// Where a [`Ledger`] stood at one moment: which ledger it is, how many debits it had, and a digest of them.
 ///
-/// A run that is interrupted keeps the mark of its ledger after its last debit. Before it goes on, [`Ledger::check_mark`] makes sure that what
-/// is to be debited next goes to the same ledger, and that the ledger still has what was debited before.
+/// A run that is interrupted keeps the mark of its ledger after its last debit. Before it goes on,
+/// [`Ledger::check_mark`] makes sure that what is to be debited next goes to the same ledger, and that the
+/// ledger still has what was debited before.
 ///
 /// # Privacy
-/// It says nothing about records: what a ledger holds is public. The digest is no signature, so a forged mark is not noticed, and
-/// neither is a ledger that was forged to match one. What is noticed, but for one chance in 2⁶⁴, are the mistakes that happen: the
-/// ledger of another data set, also where the same debits were made from it, and an old copy that lacks debits.
+/// It says nothing about records: what a ledger holds is public. The digest is no signature, so a forged mark
+/// is not noticed, and neither is a ledger that was forged to match one. What is noticed, but for one chance
+/// in 2⁶⁴, are the mistakes that happen: the ledger of another data set, also where the same debits were made
+/// from it, and an old copy that lacks debits.
 ///
 /// ```
 /// use dp_accountant::{Budget, Error, Event, Ledger, Mechanism, LedgerMark, Relation, Sampling};
@@ -51,7 +53,8 @@ impl LedgerMark {
         self.digest
     }
 
-    /// The mark as bytes, to be stored: the ledger's number, the number of debits and the digest, little-endian.
+    /// The mark as bytes, to be stored: the ledger's number, the number of debits and the digest,
+    /// little-endian.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; 32] {
         let mut bytes = [0; 32];
@@ -72,10 +75,11 @@ impl LedgerMark {
     }
 }
 
-/// A number that no other ledger has: 128 bits that the standard library's hash tables are protected with. It is not secret, and
-/// nothing but the recognition of a ledger depends on it.
+/// A number that no other ledger has: 128 bits that the standard library's hash tables are protected with. It
+/// is not secret, and nothing but the recognition of a ledger depends on it.
 pub(super) fn fresh_number() -> u128 {
-    // Keys are drawn anew for every thread, and each table takes other ones. Zero stands for files without a number.
+    // Keys are drawn anew for every thread, and each table takes other ones. Zero stands for files without a
+    // number.
     let word = |k: u8| u128::from(RandomState::new().hash_one(k));
     ((word(0) << 64) | word(1)).max(1)
 }
@@ -108,7 +112,8 @@ impl Ledger {
 
     /// Makes sure that a mark is this ledger's, and that all debits made before it are still there.
     ///
-    /// A clone in memory has the number of the ledger it is of, and each knows its own debits only. So has a copy of a ledger's file.
+    /// A clone in memory has the number of the ledger it is of, and each knows its own debits only. So has a
+    /// copy of a ledger's file.
     ///
     /// # Errors
     /// [`Error::OtherLedger`] if it is another's; [`Error::LostDebits`] if debits are missing, or are others.

@@ -27,18 +27,19 @@ pub use remaining::Remaining;
 #[cfg(any(feature = "ledger-file", feature = "output"))]
 pub(crate) const TITLE: &str = "dp-accountant ledger ";
 
-/// An account of privacy loss, in memory. `FileLedger` (feature `ledger-file`) keeps one that survives the process.
+/// An account of privacy loss, in memory. `FileLedger` (feature `ledger-file`) keeps one that survives the
+/// process.
 ///
 /// # Privacy
-/// Debit before the mechanism runs. A debit is refused, and nothing recorded, if the upper end of the total at the
-/// budget's delta would exceed the budget's epsilon.
+/// Debit before the mechanism runs. A debit is refused, and nothing recorded, if the upper end of the total
+/// at the budget's delta would exceed the budget's epsilon.
 ///
-/// The total is that of a composition whose parameters are fixed in advance: earlier outputs may decide *what* is
-/// computed, and when to stop, but not the noise, the rate or the number of later events. A ledger is not a
-/// privacy filter: that the composition of the debits made so far keeps the budget is no proof when their parameters were
-/// chosen by looking at outputs. The rule "compose the exact curves and stop when the budget is reached" is known to be
-/// false in general under such choices; rules that hold exist for Rényi differential privacy of one order and for Gaussian
-/// differential privacy, and this is neither.
+/// The total is that of a composition whose parameters are fixed in advance: earlier outputs may decide
+/// *what* is computed, and when to stop, but not the noise, the rate or the number of later events. A ledger
+/// is not a privacy filter: that the composition of the debits made so far keeps the budget is no proof when
+/// their parameters were chosen by looking at outputs. The rule "compose the exact curves and stop when the
+/// budget is reached" is known to be false in general under such choices; rules that hold exist for Rényi
+/// differential privacy of one order and for Gaussian differential privacy, and this is neither.
 ///
 /// # Accuracy
 /// Totals are those of [`Accountant`] at its default width; each is computed once and kept.
@@ -58,12 +59,13 @@ pub(crate) const TITLE: &str = "dp-accountant ledger ";
 /// ```
 ///
 /// # References
-/// Rogers, Roth, Ullman and Vadhan 2016, "Privacy Odometers and Filters: Pay-as-you-Go Composition" (why parameters chosen
-/// along the way are another problem); Feldman and Zrnic 2021, "Individual Privacy Accounting via a Rényi Filter", and
-/// Lécuyer 2021, "Practical Privacy Filters and Odometers with Rényi Differential Privacy" (filters for one Rényi order);
-/// Koskela, Tobaben and Honkela 2022, "Individual Privacy Accounting with Gaussian Differential Privacy" (a Gaussian
-/// filter); "f-Differential Privacy Filters: Validity and Approximate Solutions", 2026, arXiv 2602.06756 (the exact curves
-/// give none in general).
+/// Rogers, Roth, Ullman and Vadhan 2016, "Privacy Odometers and Filters: Pay-as-you-Go Composition" (why
+/// parameters chosen along the way are another problem); Feldman and Zrnic 2021, "Individual Privacy
+/// Accounting via a Rényi Filter", and Lécuyer 2021, "Practical Privacy Filters and Odometers with Rényi
+/// Differential Privacy" (filters for one Rényi order); Koskela, Tobaben and Honkela 2022, "Individual
+/// Privacy Accounting with Gaussian Differential Privacy" (a Gaussian filter); "f-Differential Privacy
+/// Filters: Validity and Approximate Solutions", 2026, arXiv 2602.06756 (the exact curves give none in
+/// general).
 #[derive(Debug, Clone)]
 pub struct Ledger {
     budget: Budget,
@@ -104,8 +106,8 @@ impl Ledger {
     /// Records `count` uses of an event, if the budget allows all of them. A count of zero changes nothing.
     ///
     /// # Errors
-    /// [`Error::BudgetExceeded`] if it does not, and [`Error::Unsupported`] for an event without a proven answer; the
-    /// ledger is then as before.
+    /// [`Error::BudgetExceeded`] if it does not, and [`Error::Unsupported`] for an event without a proven
+    /// answer; the ledger is then as before.
     pub fn debit(&mut self, event: Event, count: u64) -> Result<Receipt> {
         self.debit_all(&Composition::single(event, count))
     }
@@ -163,10 +165,11 @@ impl Ledger {
         Ok(*self.total.get_or_init(|| total))
     }
 
-    /// By how much epsilon could still grow: the budget's epsilon less what is [spent](Self::spent), at the budget's delta.
+    /// By how much epsilon could still grow: the budget's epsilon less what is [spent](Self::spent), at the
+    /// budget's delta.
     ///
-    /// Here `lower` is the safe end: at least that much is left. No mechanism may simply be given this epsilon,
-    /// because epsilons at one delta do not add up; [`Ledger::affordable`] answers what else fits.
+    /// Here `lower` is the safe end: at least that much is left. No mechanism may simply be given this
+    /// epsilon, because epsilons at one delta do not add up; [`Ledger::affordable`] answers what else fits.
     ///
     /// # Errors
     /// Those of [`Ledger::spent`].

@@ -20,9 +20,9 @@ pub struct Reading {
 /// # Privacy
 /// The reading after k events is the exact price of *those* k events with parameters fixed in advance: a true
 /// statement about what had been released by then. It is not an odometer in the sense of Rogers and others
-/// (2016), whose readings hold all at once for parameters that are chosen along the way. In particular, if outputs decide
-/// when to stop, the guarantee for the whole is that of the longest run that was possible, which the budget bounds, and
-/// not the reading at which it happened to stop.
+/// (2016), whose readings hold all at once for parameters that are chosen along the way. In particular, if
+/// outputs decide when to stop, the guarantee for the whole is that of the longest run that was possible,
+/// which the budget bounds, and not the reading at which it happened to stop.
 ///
 /// ```
 /// use dp_accountant::{Budget, Event, Ledger, Mechanism, Relation, Sampling};
@@ -55,8 +55,9 @@ impl Ledger {
         self.odometer_every(u64::MAX)
     }
 
-    /// Epsilon after each block of `block` events of a debit, and at the end of each debit. A block of zero is taken as
-    /// one. A block that ends within an epoch of a shuffled run has no price, and its reading is an error.
+    /// Epsilon after each block of `block` events of a debit, and at the end of each debit. A block of zero
+    /// is taken as one. A block that ends within an epoch of a shuffled run has no price, and its reading is
+    /// an error.
     #[must_use]
     pub fn odometer_every(&self, block: u64) -> Odometer<'_> {
         let block = block.max(1);

@@ -8,8 +8,8 @@ use crate::{Composition, Event, Result};
 /// Something that debits can be made from: a [`Ledger`] in memory, or a `FileLedger` (feature `ledger-file`).
 ///
 /// # Privacy
-/// Only this crate implements it, so a mechanism that is paid from a purse may rely on what [`Ledger`] says of debits: they come before
-/// the release, and the budget cannot be overdrawn.
+/// Only this crate implements it, so a mechanism that is paid from a purse may rely on what [`Ledger`] says
+/// of debits: they come before the release, and the budget cannot be overdrawn.
 ///
 /// ```
 /// use dp_accountant::{Budget, Event, Ledger, Mechanism, Purse, Receipt, Relation, Sampling};
@@ -29,8 +29,8 @@ pub trait Purse: sealed::Sealed {
     /// The account: its budget, what is spent, what is left.
     fn ledger(&self) -> &Ledger;
 
-    /// Whether a debit is on the disk before it is acknowledged, so that it survives the process. What `FileLedger::read`
-    /// returns is a copy in memory, and debits from it never reach the file.
+    /// Whether a debit is on the disk before it is acknowledged, so that it survives the process. What
+    /// `FileLedger::read` returns is a copy in memory, and debits from it never reach the file.
     fn is_stored(&self) -> bool {
         false
     }

@@ -5,8 +5,9 @@ use crate::{Composition, Error, Event, Result};
 
 /// Proof that uses of events have been debited from a ledger.
 ///
-/// Only a debit makes one, and it can be neither copied nor cloned. A mechanism that takes receipts by value, one for each release,
-/// can therefore make no release that was not paid for, and none twice: such a program does not compile.
+/// Only a debit makes one, and it can be neither copied nor cloned. A mechanism that takes receipts by value,
+/// one for each release, can therefore make no release that was not paid for, and none twice: such a program
+/// does not compile.
 ///
 /// ```
 /// use dp_accountant::{Budget, Event, Ledger, Mechanism, Receipt, Relation, Sampling};
@@ -77,13 +78,13 @@ impl Receipt {
 }
 
 impl Ledger {
-    /// A receipt for uses that were debited from this ledger before: for a run that was interrupted between its payment and its
-    /// releases and is resumed by another process.
+    /// A receipt for uses that were debited from this ledger before: for a run that was interrupted between
+    /// its payment and its releases and is resumed by another process.
     ///
     /// # Privacy
-    /// The receipt that was given for the debit must have been lost with its process. A run that is resumed twice from the same
-    /// state makes the same releases with the same random words, and the same release twice tells no more than once. For anything else
-    /// make a new debit.
+    /// The receipt that was given for the debit must have been lost with its process. A run that is resumed
+    /// twice from the same state makes the same releases with the same random words, and the same release
+    /// twice tells no more than once. For anything else make a new debit.
     ///
     /// # Errors
     /// [`Error::NotDebited`] if the ledger has fewer uses of one of the events.

@@ -10,8 +10,9 @@ use crate::{Certified, Engine};
 /// By how much epsilon could still grow before the budget is reached: `0 <= lower <= estimate <= upper`.
 ///
 /// # Privacy
-/// `lower` is what may be relied on: at least that much is left. This is the other way round than in a [`Certified`] cost, whose
-/// upper end is the guarantee; so this is a type of its own, and its text says "at least".
+/// `lower` is what may be relied on: at least that much is left. This is the other way round than in a
+/// [`Certified`] cost, whose upper end is the guarantee; so this is a type of its own, and its text says "at
+/// least".
 ///
 /// ```
 /// use dp_accountant::{Budget, Ledger, Relation};
@@ -24,11 +25,13 @@ use crate::{Certified, Engine};
 #[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct Remaining {
-    /// The proven lower end: at least this much is left. Computed from the upper end of what is spent, and rounded down.
+    /// The proven lower end: at least this much is left. Computed from the upper end of what is spent, and
+    /// rounded down.
     pub lower: f64,
     /// The best guess, between the two ends.
     pub estimate: f64,
-    /// The proven upper end: no more than this is left. Computed from the lower end of what is spent, and rounded up.
+    /// The proven upper end: no more than this is left. Computed from the lower end of what is spent, and
+    /// rounded up.
     pub upper: f64,
     /// Which method proved the lower end.
     pub lower_engine: Engine,
@@ -39,8 +42,8 @@ pub struct Remaining {
 impl Remaining {
     /// The rest of a budget of `epsilon` after `spent`.
     pub(super) fn new(epsilon: f64, spent: Certified) -> Self {
-        // A floating-point difference is the nearest number to the exact one, so its neighbour lies on the safe side. A difference
-        // with zero is exact.
+        // A floating-point difference is the nearest number to the exact one, so its neighbour lies on the
+        // safe side. A difference with zero is exact.
         let less = |amount: f64| epsilon - amount;
         let down = |amount: f64| if amount == 0.0 { less(amount) } else { less(amount).next_down() };
         let up = |amount: f64| if amount == 0.0 { less(amount) } else { less(amount).next_up() };
@@ -82,7 +85,8 @@ mod tests {
                 .expect("ordered")
                 .proven_by(Engine::ClosedForm, Engine::FourierInversion);
             let left = Remaining::new(3.0, spent);
-            // The exact differences: both operands are multiples of 2^-76 and below 2^2, and i128 holds 2^78 of these.
+            // The exact differences: both operands are multiples of 2^-76 and below 2^2, and i128 holds 2^78
+            // of these.
             let exact = |value: f64| (value * 2f64.powi(76)) as i128;
             assert!(exact(left.lower) <= (exact(3.0) - exact(spent.upper)).max(0), "{left:?} {spent:?}");
             assert!(exact(left.upper) >= exact(3.0) - exact(spent.lower), "{left:?} {spent:?}");

@@ -98,7 +98,8 @@ fn destinations_that_cannot_be() {
 fn a_failure_keeps_the_former_file_and_removes_the_new_one() {
     let folder = TestFolder::new();
     let path = folder.with("out.json", b"former");
-    // The former file is exchanged after it was examined: by a file that has not been examined, by a folder, by nothing.
+    // The former file is exchanged after it was examined: by a file that has not been examined, by a folder,
+    // by nothing.
     for exchange in [0, 1, 2] {
         let place = Place::examine(&path).expect("a plain file");
         let mut temporary = Temporary::beside(&place).expect("a temporary file");
@@ -227,7 +228,8 @@ fn a_ledger_stays_whatever_its_state() {
     // Closed.
     refused(&path, "it is a ledger");
     assert_eq!(FileLedger::read(&path).expect("as it was").debits().len(), 2);
-    // Cut off anywhere but before its first byte, and overwritten with zeros at its end or with other bytes at its start.
+    // Cut off anywhere but before its first byte, and overwritten with zeros at its end or with other bytes
+    // at its start.
     let whole = contents(&path);
     for length in 1..whole.len() {
         fs::write(&path, &whole[..length]).expect("written");

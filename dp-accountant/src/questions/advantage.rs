@@ -6,8 +6,8 @@ use crate::{Accountant, Certified, Error, Result};
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
 impl Accountant {
-    /// The largest difference between true and false positive rate that any test of membership reaches: the total
-    /// variation distance, which is delta at epsilon 0.
+    /// The largest difference between true and false positive rate that any test of membership reaches: the
+    /// total variation distance, which is delta at epsilon 0.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for an event without a proven answer.
@@ -28,19 +28,21 @@ impl Accountant {
         self.delta(0.0)
     }
 
-    /// The largest probability with which anyone guesses right which of two neighbouring data sets it was, if they were
-    /// drawn with probabilities `prior` and `1 - prior`.
+    /// The largest probability with which anyone guesses right which of two neighbouring data sets it was, if
+    /// they were drawn with probabilities `prior` and `1 - prior`.
     ///
     /// ```text
     /// success = max(π, 1-π) + min(π, 1-π) δ(ε),    ε = |log(π / (1-π))|
     /// ```
     ///
-    /// because the best guess is right with probability ∫ max(π dP, (1-π) dQ) = (1-π) + π ∫ (dP - e^ε dQ)₊ for
-    /// e^ε = (1-π)/π >= 1, and with P and Q exchanged otherwise; delta is the larger of both orders, so this holds whichever of
-    /// the two data sets has the prior. 1 less this is the Bayes risk. At `prior` 1/2 it is (1 + advantage)/2.
+    /// because the best guess is right with probability ∫ max(π dP, (1-π) dQ) = (1-π) + π ∫ (dP - e^ε dQ)₊
+    /// for e^ε = (1-π)/π >= 1, and with P and Q exchanged otherwise; delta is the larger of both orders, so
+    /// this holds whichever of the two data sets has the prior. 1 less this is the Bayes risk. At `prior` 1/2
+    /// it is (1 + advantage)/2.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless `0 < prior < 1`; [`Error::Unsupported`] for an event without a proven answer.
+    /// [`Error::Parameter`] unless `0 < prior < 1`; [`Error::Unsupported`] for an event without a proven
+    /// answer.
     ///
     /// ```
     /// use dp_accountant::{Accountant, Event, Mechanism, Relation, Sampling};

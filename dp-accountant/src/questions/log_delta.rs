@@ -4,34 +4,38 @@
 //!
 //! **Fourier inversion** works with the logarithm from the start. Where it has no answer:
 //!
-//! **Closed forms.** Without sampling, and for one step, delta = q φ(z) (R(z) - R(z + g)) with φ the normal density and R the
-//! Mills ratio, whose logarithm needs no small number. For z >= 0 the difference lies between g / ((z + g)² + 3) and
-//! g / (z² + 1): -R'(x) = 1 - x R(x) falls in x, and x / (x² + 1) < R(x) < (x² + 2) / (x³ + 3x) are successive convergents of
-//! its continued fraction. Delta falls in z and grows in g, so that the error of the position is taken care of by moving it.
+//! **Closed forms.** Without sampling, and for one step, delta = q φ(z) (R(z) - R(z + g)) with φ the normal
+//! density and R the Mills ratio, whose logarithm needs no small number. For z >= 0 the difference lies
+//! between g / ((z + g)² + 3) and g / (z² + 1): -R'(x) = 1 - x R(x) falls in x, and x / (x² + 1) < R(x) < (x² + 2)
+//! / (x³ + 3x) are successive convergents of its continued fraction. Delta falls in z and grows in g, so that
+//! the error of the position is taken care of by moving it.
 //!
-//! **From above, in general.** With A_α = Σ_k C(α, k) (1-q)^(α-k) q^k e^(k(k-1)/2σ²) for a step, and any integer α >= 2,
+//! **From above, in general.** With A_α = Σ_k C(α, k) (1-q)^(α-k) q^k e^(k(k-1)/2σ²) for a step, and any
+//! integer α >= 2,
 //!
 //! ```text
 //! log delta <= Σ T log A_α - (α - 1) ε - log α + (α - 1) log(1 - 1/α)
 //! ```
 //!
-//! A_α is the α-th moment of the likelihood ratio for removing a record, and no smaller than that for adding one.
+//! A_α is the α-th moment of the likelihood ratio for removing a record, and no smaller than that for adding
+//! one.
 //!
-//! **From below, in general.** Divide the run into m blocks, each with ⌊T/m⌋ of every event, and leave the rest out (less
-//! is released). If each block loses (ε + 1)/m or more, the run loses ε + 1 or more, and delta is the mean of
-//! (1 - e^(ε - L))₊. A block's loss exceeds x with a probability of at least its own delta at x, so
+//! **From below, in general.** Divide the run into m blocks, each with ⌊T/m⌋ of every event, and leave the
+//! rest out (less is released). If each block loses (ε + 1)/m or more, the run loses ε + 1 or more, and delta
+//! is the mean of (1 - e^(ε - L))₊. A block's loss exceeds x with a probability of at least its own delta at
+//! x, so
 //!
 //! ```text
 //! log delta(ε) >= log(1 - 1/e) + m log delta_block((ε + 1)/m)
 //! ```
 //!
-//! where delta_block is that of removing a record. It is the delta of both directions where adding a record cannot lose as
-//! much: beyond -Σ ⌊T/m⌋ log(1 - q).
+//! where delta_block is that of removing a record. It is the delta of both directions where adding a record
+//! cannot lose as much: beyond -Σ ⌊T/m⌋ log(1 - q).
 //!
 //! # References
-//! Mironov, Talwar and Zhang 2019, "Rényi Differential Privacy of the Sampled Gaussian Mechanism" (A_α and the order of
-//! the two directions); Canonne, Kamath and Steinke 2020, "The Discrete Gaussian for Differential Privacy", Proposition 12
-//! (delta from moments).
+//! Mironov, Talwar and Zhang 2019, "Rényi Differential Privacy of the Sampled Gaussian Mechanism" (A_α and
+//! the order of the two directions); Canonne, Kamath and Steinke 2020, "The Discrete Gaussian for
+//! Differential Privacy", Proposition 12 (delta from moments).
 
 use crate::closed_form::{gaussian_position, subsampled_step_position};
 use crate::special::{ROUNDOFF, mills_ratio};
@@ -48,7 +52,8 @@ const LARGEST_ORDER: u32 = 20_000;
 /// The most blocks that a run is divided into.
 const MOST_BLOCKS: u64 = 256;
 
-/// The natural logarithm of a certified number: `lower <= estimate <= upper <= 0`. The lower end may be minus infinity.
+/// The natural logarithm of a certified number: `lower <= estimate <= upper <= 0`. The lower end may be minus
+/// infinity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct CertifiedLog {
@@ -84,12 +89,14 @@ impl CertifiedLog {
 }
 
 impl Accountant {
-    /// The natural logarithm of [`delta`](Self::delta), at depths where delta is no floating-point number any more.
+    /// The natural logarithm of [`delta`](Self::delta), at depths where delta is no floating-point number any
+    /// more.
     ///
     /// # Accuracy
-    /// As that of delta down to about 1e-250. Deeper, without sampling and for a single step, about ten digits at any depth;
-    /// sampled runs by Fourier inversion, and where that has no answer bounded by their moments from above and by their
-    /// parts from below, which may leave a tenth of the logarithm or more between the ends.
+    /// As that of delta down to about 1e-250. Deeper, without sampling and for a single step, about ten
+    /// digits at any depth; sampled runs by Fourier inversion, and where that has no answer bounded by their
+    /// moments from above and by their parts from below, which may leave a tenth of the logarithm or more
+    /// between the ends.
     ///
     /// # Errors
     /// Those of [`delta`](Self::delta).
@@ -142,7 +149,8 @@ impl Accountant {
             Some(shape) => self.by_blocks(shape, epsilon)?,
             None => (f64::NEG_INFINITY, upper.1),
         };
-        // Moments miss delta by the order of its logarithm, blocks by more: the truth is nearer to the upper end.
+        // Moments miss delta by the order of its logarithm, blocks by more: the truth is nearer to the upper
+        // end.
         let estimate = if lower.0.is_finite() { upper.0 - 0.25 * (upper.0 - lower.0) } else { upper.0 };
         Ok(CertifiedLog::new(lower, estimate, upper))
     }
@@ -302,7 +310,8 @@ fn log_moment(noise_multiplier: f64, rate: f64, order: u32) -> f64 {
         log_choose += ((alpha - k) / (k + 1.0)).ln();
     }
     let sum: f64 = exponents.iter().map(|term| (term - top).exp()).sum();
-    // A sum of logarithms has as many roundings as terms, each relative to the largest partial sum. A moment is at least 1.
+    // A sum of logarithms has as many roundings as terms, each relative to the largest partial sum. A moment
+    // is at least 1.
     (top + sum.ln() + ROUNDING * (alpha + 4.0) * (1.0 + alpha.ln() + size / (alpha + 4.0))).max(0.0)
 }
 
@@ -362,7 +371,8 @@ mod tests {
 
     #[test]
     fn both_general_bounds_enclose_what_the_engines_know() {
-        // Settings in which delta is small and yet known: the bounds for greater depths must enclose it there too.
+        // Settings in which delta is small and yet known: the bounds for greater depths must enclose it there
+        // too.
         for (noise_multiplier, rate, count, epsilon) in
             [(1.0, 0.01, 1_000, 12.0), (2.0, 0.05, 500, 10.0), (4.0, 0.01, 10_000, 4.0), (1.0, 0.1, 4, 25.0)]
         {

@@ -1,32 +1,34 @@
 //! The trade-off curve: how few mistakes a test of membership can make.
 //!
-//! A test decides which of two neighbouring data sets an outcome came from. With a false positive rate of α it has a false
-//! negative rate of at least f(α), the trade-off function of f-differential privacy. Its lines of support are the pairs
-//! (ε, δ(ε)):
+//! A test decides which of two neighbouring data sets an outcome came from. With a false positive rate of α
+//! it has a false negative rate of at least f(α), the trade-off function of f-differential privacy. Its lines
+//! of support are the pairs (ε, δ(ε)):
 //!
 //! ```text
 //! f(α) = sup over ε >= 0 of max(0, 1 - δ(ε) - e^ε α, e^-ε (1 - δ(ε) - α))
 //! ```
 //!
-//! Write t = e^ε and g(t) = δ(log t). g is convex and falls, since it is a supremum of ∫ (dP - t dQ)₊ over pairs. What is known
-//! of it are intervals `[l_i, u_i]` at points 1 = t_0 < t_1 < … < t_n.
+//! Write t = e^ε and g(t) = δ(log t). g is convex and falls, since it is a supremum of ∫ (dP - t dQ)₊ over
+//! pairs. What is known of it are intervals `[l_i, u_i]` at points 1 = t_0 < t_1 < … < t_n.
 //!
 //! **f from below.** Each u_i >= g(t_i) gives a valid line, and f is at least the largest of finitely many.
 //!
-//! **f from above.** Here the supremum has to be bounded over all t, so g has to be bounded from below between the points. On
-//! a cell `[t_i, t_(i+1)]` three straight lines lie below g: the constant l_(i+1), because g falls; the line from
-//! (t_(i-1), u_(i-1)) through (t_i, l_i), and the one from (t_(i+2), u_(i+2)) through (t_(i+1), l_(i+1)), each continued into the
-//! cell, because g is convex. To the left of t_0 = 1 both orders of the pair give g(1/t) = 1 - 1/t + g(t)/t, which supplies
-//! the point before the first. Beyond t_n there are the constant 0 and the line continued from the left, up to t = 1/α, from
-//! where on 1 - t α <= 0.
+//! **f from above.** Here the supremum has to be bounded over all t, so g has to be bounded from below
+//! between the points. On a cell `[t_i, t_(i+1)]` three straight lines lie below g: the constant l_(i+1),
+//! because g falls; the line from (t_(i-1), u_(i-1)) through (t_i, l_i), and the one from (t_(i+2), u_(i+2))
+//! through (t_(i+1), l_(i+1)), each continued into the cell, because g is convex. To the left of t_0 = 1 both
+//! orders of the pair give g(1/t) = 1 - 1/t + g(t)/t, which supplies the point before the first. Beyond t_n
+//! there are the constant 0 and the line continued from the left, up to t = 1/α, from where on 1 - t α <= 0.
 //!
-//! With such a line the first form, 1 - g(t) - t α, is at most a straight line in t, and the second, (1 - g(t) - α)/t,
-//! at most a straight line in 1/t. So on each cell f is at most the maximum over an interval of the smallest of three straight lines.
-//! For any weights the weighted mean of lines is no smaller than their minimum, and it is largest at an end of the interval.
-//! This gives a bound whatever the weights, and with the weights that make the mean of two lines level it is that maximum itself.
+//! With such a line the first form, 1 - g(t) - t α, is at most a straight line in t, and the second, (1 -
+//! g(t) - α)/t, at most a straight line in 1/t. So on each cell f is at most the maximum over an interval of
+//! the smallest of three straight lines. For any weights the weighted mean of lines is no smaller than their
+//! minimum, and it is largest at an end of the interval. This gives a bound whatever the weights, and with
+//! the weights that make the mean of two lines level it is that maximum itself.
 //!
 //! # References
-//! Dong, Roth and Su 2022, "Gaussian Differential Privacy", Propositions 2.5 and 2.12 (lines of support, symmetry).
+//! Dong, Roth and Su 2022, "Gaussian Differential Privacy", Propositions 2.5 and 2.12 (lines of support,
+//! symmetry).
 
 use std::fmt;
 
@@ -54,9 +56,10 @@ pub struct Corner {
 /// The trade-off curve of a composition, and what follows from it about any test of membership.
 ///
 /// # Privacy
-/// The truth is the largest symmetric trade-off function f for which the composition is f-differentially private. `lower`
-/// ends of error rates hold against every attack. `upper` ends say that no larger f would be true; where the two directions of a
-/// relation differ, the curve is the convex hull of both, which no single pair of data sets need attain.
+/// The truth is the largest symmetric trade-off function f for which the composition is f-differentially
+/// private. `lower` ends of error rates hold against every attack. `upper` ends say that no larger f would be
+/// true; where the two directions of a relation differ, the curve is the convex hull of both, which no single
+/// pair of data sets need attain.
 ///
 /// ```
 /// use dp_accountant::{Accountant, Event, Mechanism, Relation, Sampling};
@@ -82,7 +85,8 @@ impl Accountant {
     /// The trade-off curve, to about `width` wherever that is possible with a few hundred values of delta.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless `width` lies between 1e-9 and 1; [`Error::Unsupported`] for an event without a proven answer.
+    /// [`Error::Parameter`] unless `width` lies between 1e-9 and 1; [`Error::Unsupported`] for an event
+    /// without a proven answer.
     pub fn trade_off(&self, width: f64) -> Result<TradeOff> {
         if !(1e-9..=1.0).contains(&width) {
             return Err(Error::Parameter {
@@ -130,7 +134,8 @@ impl Accountant {
     /// The trade-off curve as far as delta at some epsilons tells it. Epsilon 0 is always added.
     ///
     /// # Errors
-    /// Those of [`delta`](Self::delta); [`Error::Epsilon`] above 700, where the slope of a line is no number any more.
+    /// Those of [`delta`](Self::delta); [`Error::Epsilon`] above 700, where the slope of a line is no number
+    /// any more.
     pub fn trade_off_at(&self, epsilons: &[f64]) -> Result<TradeOff> {
         if let Some(&value) = epsilons.iter().find(|&&epsilon| epsilon > LARGEST_EPSILON) {
             return Err(Error::Epsilon { value, bound: "at most 700 on a trade-off curve" });
@@ -151,7 +156,8 @@ impl TradeOff {
         &self.corners
     }
 
-    /// The lowest false negative rate (type II error) that any test reaches at a false positive rate (type I error): f(α).
+    /// The lowest false negative rate (type II error) that any test reaches at a false positive rate (type I
+    /// error): f(α).
     ///
     /// # Errors
     /// [`Error::Parameter`] unless the rate lies between 0 and 1.
@@ -183,7 +189,8 @@ impl TradeOff {
         Ok(power.proven_by(missed.upper_engine, missed.lower_engine))
     }
 
-    /// The lowest false positive rate at which any test reaches a true positive rate: f(1 - power), for f is its own inverse.
+    /// The lowest false positive rate at which any test reaches a true positive rate: f(1 - power), for f is
+    /// its own inverse.
     ///
     /// # Errors
     /// [`Error::Parameter`] unless the rate lies between 0 and 1.
@@ -203,9 +210,9 @@ impl TradeOff {
         self.certified(lower, lower + 0.5 * (upper - lower), upper)
     }
 
-    /// The highest share of right answers among the positive answers of any test with a false positive rate, for a record that
-    /// is present with probability `prior`: the positive predictive value, π β / (π β + (1 - π) α) with β the true
-    /// positive rate.
+    /// The highest share of right answers among the positive answers of any test with a false positive rate,
+    /// for a record that is present with probability `prior`: the positive predictive value, π β / (π β + (1 -
+    /// π) α) with β the true positive rate.
     ///
     /// # Errors
     /// [`Error::Parameter`] unless `0 < prior < 1` and the rate lies above 0 and is at most 1.
@@ -235,8 +242,8 @@ impl TradeOff {
         Ok(precision.proven_by(power.lower_engine, power.upper_engine))
     }
 
-    /// An error rate. Its lower end comes from upper ends of delta, its upper end from both; each is credited to the first engine
-    /// but the formula that took part.
+    /// An error rate. Its lower end comes from upper ends of delta, its upper end from both; each is credited
+    /// to the first engine but the formula that took part.
     fn certified(&self, lower: f64, estimate: f64, upper: f64) -> Result<Certified> {
         let other = |mut engines: Box<dyn Iterator<Item = Engine> + '_>| {
             engines.find(|&engine| engine != Engine::ClosedForm).unwrap_or(Engine::ClosedForm)
@@ -255,7 +262,8 @@ impl TradeOff {
             let second = (1.0 - u - alpha - ROUNDING) / t * (1.0 + ROUNDING);
             first.max(if second > 0.0 { second * (1.0 - 2.0 * ROUNDING) } else { 0.0 })
         };
-        // No test does better than the worst of all, so f is at most 1 - α: this only guards against rounding.
+        // No test does better than the worst of all, so f is at most 1 - α: this only guards against
+        // rounding.
         self.corners.iter().map(line).fold(0.0, f64::max).min(1.0 - alpha)
     }
 
@@ -265,7 +273,8 @@ impl TradeOff {
         cells.fold(0.0, f64::max).min(1.0 - alpha)
     }
 
-    /// The point of the curve with the given number, as (t, lower, upper); number -1 is the mirror image of number 1.
+    /// The point of the curve with the given number, as (t, lower, upper); number -1 is the mirror image of
+    /// number 1.
     fn point(&self, number: isize) -> Option<(f64, f64, f64)> {
         let corner = self.corners.get(number.unsigned_abs())?;
         let (t, l, u) = (corner.epsilon.exp(), corner.delta.lower, corner.delta.upper);
@@ -294,7 +303,8 @@ impl TradeOff {
             .filter(|_| width.is_finite())
             .map(|(t, _, u)| (here, continued(t, u, from, here, width)));
         let right = next.zip(self.point(i + 2)).map(|((_, l, _), (t, _, u))| {
-            // To the left of a point with a larger value the line rises; one that would fall is as valid, and useless.
+            // To the left of a point with a larger value the line rises; one that would fall is as valid, and
+            // useless.
             let slope = (l - u) / (t - to);
             (l + slope * width, l)
         });
@@ -440,7 +450,8 @@ mod tests {
 
     #[test]
     fn a_subsampled_step_is_enclosed_by_its_tests() {
-        // Thresholds on the outcome are the best tests of N(0, σ²) against (1-q) N(0, σ²) + q N(1, σ²), either way round.
+        // Thresholds on the outcome are the best tests of N(0, σ²) against (1-q) N(0, σ²) + q N(1, σ²),
+        // either way round.
         let (sigma, rate) = (0.8, 0.2);
         let event = Event::new(Mechanism::Gaussian { noise_multiplier: sigma }, Sampling::Poisson { rate })
             .expect("valid");
@@ -449,8 +460,8 @@ mod tests {
             let x = f64::from(k) / 50.0;
             let base = upper_tail(x / sigma);
             let mixture = (1.0 - rate) * base + rate * upper_tail((x - 1.0) / sigma);
-            // "Present" above x if the record is removed; "absent" below x if it is added. Both are attacks, so that f
-            // must lie below both.
+            // "Present" above x if the record is removed; "absent" below x if it is added. Both are attacks,
+            // so that f must lie below both.
             for (alpha, missed) in [(base, 1.0 - mixture), (1.0 - mixture, base)] {
                 let answer = curve.false_negative_rate(alpha).expect("a probability");
                 assert!(answer.lower <= missed + 1e-13, "{x}: {answer:?} {missed}");

@@ -1,4 +1,5 @@
-//! The bound that needs no table. It decides where counts are not exact as floating-point numbers, and wherever tables end.
+//! The bound that needs no table. It decides where counts are not exact as floating-point numbers, and
+//! wherever tables end.
 
 use super::*;
 use crate::Accountant;
@@ -12,14 +13,16 @@ fn gaussian(noise_multiplier: f64) -> Mechanism {
 }
 
 /// What a mechanism that reveals everything with probability `failing`, and nothing else, adds to a cost:
-/// delta(epsilon) = failing + (1 - failing) delta'(epsilon), exactly. So epsilon at delta is epsilon' at this.
+/// delta(epsilon) = failing + (1 - failing) delta'(epsilon), exactly. So epsilon at delta is epsilon' at
+/// this.
 fn left(delta: f64, failing: f64) -> f64 {
     (delta - failing) / (1.0 - failing)
 }
 
 #[test]
 fn what_approximate_guarantees_may_fail_with_is_taken_from_delta() {
-    // So many releases that their count is no floating-point number, and the table-free bound is the whole answer.
+    // So many releases that their count is no floating-point number, and the table-free bound is the whole
+    // answer.
     let (noise, count) = (1e9, (1u64 << 54) + 1);
     let alone = Accountant::new(Relation::AddRemove).compose(event(gaussian(noise), Sampling::None), count);
     for (uses, each) in [(1, 1e-3), (1_000, 1e-6), (3, 1e-9)] {
@@ -27,7 +30,8 @@ fn what_approximate_guarantees_may_fail_with_is_taken_from_delta() {
         let both = alone.clone().compose(guarantee, uses);
         let failing = -(uses as f64 * (-each).ln_1p()).exp_m1();
         for rest in [1e-9, 1e-6, 1e-3] {
-            // The sum of the deltas is at least the probability that one of them fails, and the bound takes the sum.
+            // The sum of the deltas is at least the probability that one of them fails, and the bound takes
+            // the sum.
             let delta = uses as f64 * each + rest * each;
             let found = both.epsilon(delta).expect("an answer");
             let truth = alone.epsilon(left(delta, failing)).expect("a closed form");
@@ -36,7 +40,8 @@ fn what_approximate_guarantees_may_fail_with_is_taken_from_delta() {
             let certain = alone.epsilon(delta).expect("a closed form");
             assert!(certain.upper < 0.9 * truth.lower, "{certain:?} {truth:?}");
         }
-        // Where they can use up delta on their own, the bound says nothing, and below that there is no epsilon.
+        // Where they can use up delta on their own, the bound says nothing, and below that there is no
+        // epsilon.
         let sum = uses as f64 * each;
         assert!(both.epsilon(sum).is_err() || both.epsilon(sum).is_ok_and(|found| found.upper == f64::MAX));
         assert!(matches!(both.epsilon(0.999 * failing), Err(Error::NoEpsilon { .. })));
@@ -80,8 +85,8 @@ fn the_bound_that_needs_no_table_holds_for_every_mechanism_and_scheme() {
                     assert!(3.0 * 1e-7 >= delta && mechanism == approximate, "{mechanism}");
                     continue;
                 }
-                // Asked for delta, the engines know nothing of this bound. The cases are such that the bound is not much larger
-                // than the truth, so that a part of it that is missing shows.
+                // Asked for delta, the engines know nothing of this bound. The cases are such that the bound
+                // is not much larger than the truth, so that a part of it that is missing shows.
                 let there = run.answer(Query::Delta { epsilon: crude }, 1e-2).expect("an answer");
                 assert!(
                     there.lower <= delta,

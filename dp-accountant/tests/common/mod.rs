@@ -35,7 +35,8 @@ pub(crate) fn event(noise_multiplier: f64) -> Event {
     Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None).expect("valid")
 }
 
-/// The k-th debit of a series in which no two neighbours are alike. Closed forms only, so that they take microseconds.
+/// The k-th debit of a series in which no two neighbours are alike. Closed forms only, so that they take
+/// microseconds.
 pub(crate) fn nth(k: u64) -> (Event, u64) {
     (event(300.0 + (k % 3) as f64 / 7.0), k % 5 + 1)
 }

@@ -1,4 +1,5 @@
-//! The logistic workload's private step as plain loops: what a programmer would write who needs only this model.
+//! The logistic workload's private step as plain loops: what a programmer would write who needs only this
+//! model.
 
 use dp_sampler::{
     GaussianNoise, NoiseSource, Poisson, PoissonSampler, Purpose, Seed, Subsampler, Subsampling,
@@ -126,7 +127,8 @@ mod tests {
         let mut by_hand = ByHand::new(fit.privacy().noise_multiplier.unwrap(), &seed()).unwrap();
         (0..300).for_each(|_| by_hand.step());
         let theirs = fit.posterior().mean("w").unwrap();
-        // The library lowers the clip norm, here 2, by what underflow might hide, a few times 1e-8; the rest is rounding.
+        // The library lowers the clip norm, here 2, by what underflow might hide, a few times 1e-8; the rest
+        // is rounding.
         for (ours, theirs) in by_hand.averaged_means().iter().zip(&theirs) {
             assert!((ours - theirs).abs() < 1e-7 && ours.abs() > 1e-3, "{ours} against {theirs}");
         }

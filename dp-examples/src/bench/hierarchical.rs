@@ -1,4 +1,5 @@
-//! Hierarchical logistic regression: 500 records of 5 features in 3 groups of 3 traits, batches of 50 on average.
+//! Hierarchical logistic regression: 500 records of 5 features in 3 groups of 3 traits, batches of 50 on
+//! average.
 
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Error, Records};

@@ -35,8 +35,9 @@ pub struct Inference<M> {
 }
 
 impl<M: Model + Clone> Inference<M> {
-    /// The settings of a run of this many steps: mean-field guide, one draw a step, flat clipping alone, Adam at a constant rate,
-    /// averaging at every step. The workload stays what it was before there was more to choose from.
+    /// The settings of a run of this many steps: mean-field guide, one draw a step, flat clipping alone, Adam
+    /// at a constant rate, averaging at every step. The workload stays what it was before there was more to
+    /// choose from.
     ///
     /// # Errors
     ///
@@ -54,8 +55,8 @@ impl<M: Model + Clone> Inference<M> {
             .seed(seed()))
     }
 
-    /// Times the private step, the plain one and, where there is one, the same step written by hand, in turns; then the
-    /// parts.
+    /// Times the private step, the plain one and, where there is one, the same step written by hand, in
+    /// turns; then the parts.
     ///
     /// # Errors
     ///

@@ -72,12 +72,14 @@ impl Workload {
     }
 }
 
-/// What was found for one workload. Times are microseconds, medians over blocks unless the name says otherwise.
+/// What was found for one workload. Times are microseconds, medians over blocks unless the name says
+/// otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measurement {
     /// One private step: draw, gather, per-record gradient, clip, sum, exact noise, divide, Adam.
     pub private_us: f64,
-    /// The same step with floating-point noise on floating-point sums ([`PrivacyNoise::Continuous`](dp_vi::PrivacyNoise)).
+    /// The same step with floating-point noise on floating-point sums
+    /// ([`PrivacyNoise::Continuous`](dp_vi::PrivacyNoise)).
     pub continuous_us: f64,
     /// The same step without clipping and noise.
     pub plain_us: f64,
@@ -87,7 +89,8 @@ pub struct Measurement {
     pub continuous_best_us: f64,
     /// The fastest block of plain steps.
     pub plain_best_us: f64,
-    /// A private step at a mirrored pair of draws and with a clip norm that follows a quantile, where `DpVi` makes it.
+    /// A private step at a mirrored pair of draws and with a clip norm that follows a quantile, where `DpVi`
+    /// makes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub private_adaptive_us: Option<f64>,
     /// The same private step written by hand, where there is one.
@@ -101,8 +104,8 @@ pub struct Measurement {
     pub parameters: usize,
     /// Milliseconds to trace the model, differentiate it and plan the per-record program.
     pub prepare_ms: f64,
-    /// Most memory the process held while it prepared and made private steps, beyond what it held with only records and
-    /// initial parameters; megabytes. Where the system tells, and only of the autoencoder.
+    /// Most memory the process held while it prepared and made private steps, beyond what it held with only
+    /// records and initial parameters; megabytes. Where the system tells, and only of the autoencoder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_mb_beside_data: Option<f64>,
 }

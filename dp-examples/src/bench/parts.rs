@@ -16,8 +16,9 @@ const BATCHES: u64 = 64;
 
 /// Microseconds of a private step's parts (medians).
 ///
-/// `gather`, `gradient` and `clip_and_sum` are differences of growing pieces of the same work, and `rest` is what the
-/// whole step takes beyond all parts, so each of them carries the error of its two measurements; none is below zero.
+/// `gather`, `gradient` and `clip_and_sum` are differences of growing pieces of the same work, and `rest` is
+/// what the whole step takes beyond all parts, so each of them carries the error of its two measurements;
+/// none is below zero.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Split {
     /// Which records: Poisson sampling.

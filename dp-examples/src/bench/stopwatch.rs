@@ -44,12 +44,13 @@ impl Stopwatch {
     /// More repetitions than any work is asked for that takes at least half a microsecond.
     #[must_use]
     pub fn most_repetitions(&self) -> u64 {
-        // A warm-up ends within twice its tenth and has come as far again before; the blocks take nine tenths.
+        // A warm-up ends within twice its tenth and has come as far again before; the blocks take nine
+        // tenths.
         ((2.0 * 1.5 * 1e6 * self.seconds) as u64).max(1000)
     }
 
-    /// Times several works. Their blocks alternate, so that what slows the machine down for a while slows down all of
-    /// them and their ratios stay.
+    /// Times several works. Their blocks alternate, so that what slows the machine down for a while slows
+    /// down all of them and their ratios stay.
     ///
     /// # Errors
     ///

@@ -1,7 +1,8 @@
-//! A variational autoencoder 784–400–50 on binary images: 688,884 weights, all at the frontier; batches of 128 on average.
+//! A variational autoencoder 784–400–50 on binary images: 688,884 weights, all at the frontier; batches of
+//! 128 on average.
 //!
-//! Its latent codes are local: each record has its own, and their prior and guide belong to the record's term. So the step
-//! is put together here from [`RecordGradient`], the sampler, the noise and Adam.
+//! Its latent codes are local: each record has its own, and their prior and guide belong to the record's
+//! term. So the step is put together here from [`RecordGradient`], the sampler, the noise and Adam.
 
 use rayon::prelude::*;
 use std::time::Instant;
@@ -122,7 +123,8 @@ enum Noise {
 const LEAST: usize = 1 << 14;
 
 impl Noise {
-    /// Exact noise on sums of this gradient; the argument is that of [`PrivacyNoise`](dp_vi::PrivacyNoise), with sums in `f32`.
+    /// Exact noise on sums of this gradient; the argument is that of [`PrivacyNoise`](dp_vi::PrivacyNoise),
+    /// with sums in `f32`.
     fn exact(gradient: &RecordGradient<f32>) -> Self {
         // Four times the mean batch: a larger one has a probability below 1e-200, and is refused.
         let most_records = 4 * BATCH as u64;

@@ -1,4 +1,5 @@
-//! Times a private step with Poisson batches of one expected size from few records and from many: what the number of records costs.
+//! Times a private step with Poisson batches of one expected size from few records and from many: what the
+//! number of records costs.
 
 use std::error::Error;
 use std::io::Write;
@@ -15,7 +16,8 @@ use dp_vi::{ClipNorm, Correction, DpVi, Draws, RecordWeights, Sensitive, Trainin
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Graph, RecordGradient, Records, Unconstrained, trace};
 
-/// Times a private step of a logistic regression with batches of one expected size, drawn from few records and from many.
+/// Times a private step of a logistic regression with batches of one expected size, drawn from few records
+/// and from many.
 #[derive(Debug, Parser)]
 #[command(name = "scale", version)]
 struct ScaleArguments {

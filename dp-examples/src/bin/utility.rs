@@ -66,7 +66,8 @@ enum Kind {
     Aligned,
     /// Gradients with respect to the guide's parameters, prior and entropy outside
     Vanilla,
-    /// The same, each record with its share of prior and entropy, as in d3p; where a problem states the number of records
+    /// The same, each record with its share of prior and entropy, as in d3p; where a problem states the
+    /// number of records
     VanillaWithPrior,
 }
 

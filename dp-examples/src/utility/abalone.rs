@@ -13,7 +13,8 @@ use crate::logistic::{model, records};
 use crate::split::{accuracy, probabilities, split};
 use crate::table::Table;
 
-/// Columns of measurements with public caps: `[0, cap]` is scaled to `[-1, 1]`, and what lies outside is cut off.
+/// Columns of measurements with public caps: `[0, cap]` is scaled to `[-1, 1]`, and what lies outside is cut
+/// off.
 const MEASUREMENTS: [(&str, f64); 7] = [
     ("length", 1.0),
     ("diameter", 0.8),
@@ -95,7 +96,9 @@ pub fn measure(train: &Path, protocol: &Protocol) -> Result<Outcome, Failure> {
 
 /// Weights are of the order of ten, so Adam needs larger steps than by default.
 const LEARNING_RATE: f64 = 0.4;
-/// More than by default, for the same reason; on full batches they cost time only. Half as many give 0.002 to 0.004 less.
+/// More than by default, for the same reason; on full batches they cost time only. Half as many give 0.002 to
+/// 0.004 less.
 const STEPS: u64 = 800;
-/// As with ranks, the direction of the weights is what counts: below the norm of every row, which is at least √2, and clipped to.
+/// As with ranks, the direction of the weights is what counts: below the norm of every row, which is at least
+/// √2, and clipped to.
 const CLIP_NORM: f64 = 0.5;

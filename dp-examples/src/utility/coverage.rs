@@ -15,9 +15,9 @@ pub const RECORDS: usize = 2_000;
 /// Probability of the intervals.
 const PROBABILITY: f64 = 0.9;
 
-/// Makes a data set for each run, from the logistic regression with the quickstart's weights, fits it with the default
-/// settings, and counts the true weights in the 90 % intervals. Beside it: what the non-private posterior and the guide alone
-/// cover.
+/// Makes a data set for each run, from the logistic regression with the quickstart's weights, fits it with
+/// the default settings, and counts the true weights in the 90 % intervals. Beside it: what the non-private
+/// posterior and the guide alone cover.
 ///
 /// # Errors
 ///

@@ -13,7 +13,8 @@ use super::files::{columns, features_and_labels, indices, others};
 use super::{Failure, Outcome, Protocol, Run};
 use crate::table::Table;
 
-/// With a few hundred records and a metric of ranks only the direction of the weights counts: a small norm, clipped to.
+/// With a few hundred records and a metric of ranks only the direction of the weights counts: a small norm,
+/// clipped to.
 const CLIP_NORM: f64 = 1.0;
 
 /// The model of section 3.3 of Prediger et al. 2022 (d3p), its group weights in the guide and centred.
@@ -39,8 +40,8 @@ pub fn model(traits: &Array2<f64>) -> impl Fn(&mut Ctx<'_>) -> ppl_core::Result<
     }
 }
 
-/// The area under the receiver operating characteristic: the share of pairs of a positive and a negative record that the
-/// scores put in order, ties counting one half. `None` where one kind is missing.
+/// The area under the receiver operating characteristic: the share of pairs of a positive and a negative
+/// record that the scores put in order, ties counting one half. `None` where one kind is missing.
 ///
 /// ```
 /// use dp_examples::utility::hierarchical::area_under_curve;
@@ -64,10 +65,11 @@ pub fn area_under_curve(scores: &[f64], labels: &[f64]) -> Option<f64> {
         .then(|| (ranks - positives * (positives + 1.0) / 2.0) / (positives * negatives))
 }
 
-/// Fits the training file, ranks the records of the test file by their probability, and measures the area under the curve.
+/// Fits the training file, ranks the records of the test file by their probability, and measures the area
+/// under the curve.
 ///
-/// `groups` holds the public traits of each group, a row for each; both other files have features, `group` and `y`. Its
-/// settings are the defaults but for flat clipping to norm 1 without a correction.
+/// `groups` holds the public traits of each group, a row for each; both other files have features, `group`
+/// and `y`. Its settings are the defaults but for flat clipping to norm 1 without a correction.
 ///
 /// # Errors
 ///

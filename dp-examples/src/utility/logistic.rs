@@ -83,9 +83,9 @@ fn inverse(mut a: Array2<f64>) -> Option<Array2<f64>> {
     Some(b)
 }
 
-/// Fits the file's records with the default settings. The metric `error_sd` is the root mean square over weights of the distance
-/// between private and non-private mean, in non-private standard deviations; `sd_ratio` the mean ratio of standard
-/// deviations.
+/// Fits the file's records with the default settings. The metric `error_sd` is the root mean square over
+/// weights of the distance between private and non-private mean, in non-private standard deviations;
+/// `sd_ratio` the mean ratio of standard deviations.
 ///
 /// # Errors
 ///

@@ -93,8 +93,8 @@ pub fn model(ctx: &mut Ctx<'_>) -> CoreResult<()> {
     ctx.each_record(|ctx, record| ctx.observe("x", Mixture { logits, locs, scales }, record.get("x")?))
 }
 
-/// Centres spread over the public range, at random but apart from each other: each is the one of many uniform points that is
-/// farthest from those before it. Component weights are equal, scales a quarter of the range.
+/// Centres spread over the public range, at random but apart from each other: each is the one of many uniform
+/// points that is farthest from those before it. Component weights are equal, scales a quarter of the range.
 fn candidates(width: usize, seed: &Seed) -> Vec<BTreeMap<String, ArrayD<f64>>> {
     let streams = seed.streams(Purpose::Initialisation);
     let candidate = |number: usize| {
@@ -123,7 +123,8 @@ fn candidates(width: usize, seed: &Seed) -> Vec<BTreeMap<String, ArrayD<f64>>> {
     (0..CANDIDATES).map(candidate).collect()
 }
 
-/// Fits the training file and measures the mean log-likelihood of the test file's records at the posterior means.
+/// Fits the training file and measures the mean log-likelihood of the test file's records at the posterior
+/// means.
 ///
 /// Beside the defaults it starts privately, and states the number of training records as public.
 ///
@@ -159,7 +160,7 @@ pub fn measure(train: &Path, test: &Path, protocol: &Protocol) -> Result<Outcome
     })
 }
 
-/// Log-likelihoods of one record between which starting points are told apart.
+/// Log-likelihoods of one record between which starting points are distinguished.
 const LIKELIHOODS: (f64, f64) = (-12.0, -2.0);
 /// Share of ε for the choice.
 const START_SHARE: f64 = 0.2;

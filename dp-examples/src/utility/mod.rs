@@ -10,8 +10,8 @@
 //! | `coverage` | how often intervals hold the true weights |
 //! | `table` | all of them at once |
 //!
-//! Every run has a fixed seed, so that figures can be had again: as a use of real records, none of this would be private.
-//! Settings are the defaults of [`DpVi`](dp_vi::DpVi) unless a problem says otherwise, and why.
+//! Every run has a fixed seed, so that figures can be had again: as a use of real records, none of this would
+//! be private. Settings are the defaults of [`DpVi`](dp_vi::DpVi) unless a problem says otherwise, and why.
 
 pub mod abalone;
 pub mod coverage;

@@ -15,9 +15,9 @@ use crate::{Error, MAX_RECORDS, Purpose, Result, Scheme, Seed, Streams, Subsampl
 ///
 /// # Privacy
 ///
-/// Like Poisson subsampling the other records of a batch say nothing about whether a given one is in it, and like
-/// shuffling each record is used exactly once an epoch. The batches of an epoch depend on each other, so an
-/// accountant must have a theorem for this very scheme. The lengths of batches are secret: divide by
+/// Like Poisson subsampling the other records of a batch say nothing about whether a given one is in it, and
+/// like shuffling each record is used exactly once an epoch. The batches of an epoch depend on each other, so
+/// an accountant must have a theorem for this very scheme. The lengths of batches are secret: divide by
 /// [`expected_batch`](Subsampler::expected_batch).
 ///
 /// ```
@@ -36,8 +36,8 @@ use crate::{Error, MAX_RECORDS, Purpose, Result, Scheme, Seed, Streams, Subsampl
 ///
 /// # References
 ///
-/// Chua, Ghazi, Harrison, Leeman, Kamath, Kumar, Manurangsi, Sinha, Zhang (2025), *Balls-and-bins sampling for
-/// DP-SGD*. Goldreich, Goldwasser, Nussboim (2003), *On the implementation of huge random objects*, for
+/// Chua, Ghazi, Harrison, Leeman, Kamath, Kumar, Manurangsi, Sinha, Zhang (2025), *Balls-and-bins sampling
+/// for DP-SGD*. Goldreich, Goldwasser, Nussboim (2003), *On the implementation of huge random objects*, for
 /// trees of binomial numbers that are evaluated at one leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BallsInBins {
@@ -52,7 +52,7 @@ enum Plan {
 }
 
 impl BallsInBins {
-    /// Epochs of so many steps.
+    /// Epochs of this many steps.
     ///
     /// # Errors
     ///
@@ -68,8 +68,9 @@ impl BallsInBins {
     ///
     /// # Privacy
     ///
-    /// The number of steps is then a function of the number of records, and shows it. Where that number is protected, as
-    /// it is for neighbours that differ by the presence of a record, name the [`bins`](Self::bins) instead.
+    /// The number of steps is then a function of the number of records, and shows it. Where that number is
+    /// protected, as it is for neighbours that differ by the presence of a record, name the
+    /// [`bins`](Self::bins) instead.
     ///
     /// # Errors
     ///
@@ -78,7 +79,8 @@ impl BallsInBins {
         if batch == 0 { Err(Error::EmptyBatch) } else { Ok(Self { plan: Plan::Batch(batch), exact: false }) }
     }
 
-    /// Writes each epoch's order out instead of computing it from a key: exactly uniform for any number of records.
+    /// Writes each epoch's order out instead of computing it from a key: exactly uniform for any number of
+    /// records.
     ///
     /// It takes 16 bytes a record, and entering an epoch takes time in proportion to the records.
     #[must_use]
@@ -133,10 +135,10 @@ impl Subsampling for BallsInBins {
     }
 }
 
-/// What the lengths of the batches of so many steps deviate by.
+/// What the lengths of the batches of this many steps deviate by.
 ///
-/// Each of the K − 1 divisions of an epoch uses 2⁻¹²⁶ for every binary digit of the dividing probability, which are 65 on average at the
-/// most.
+/// Each of the K − 1 divisions of an epoch uses 2⁻¹²⁶ for every binary digit of the dividing probability,
+/// which are 65 on average at the most.
 fn deviation_of_lengths(bins: u64, records: u64, steps: u64) -> f64 {
     if records <= halving::TOSSED || bins <= 1 {
         return 0.0;
@@ -165,16 +167,18 @@ impl Node {
 
 /// Draws the bins of epochs; made by [`BallsInBins`].
 ///
-/// The records are put into a random order, the numbers of records in all bins are multinomial, and a bin is its slice
-/// of the order. The numbers are never written down: a binary tree halves the bins, at each node a binomial number
-/// of its records goes to the first half, and a draw walks down to its own bin. So steps are random access and
-/// take O(batch + log K) time, and the sampler takes O(log K) memory (and a table for up to 1,024 records).
+/// The records are put into a random order, the numbers of records in all bins are multinomial, and a bin is
+/// its slice of the order. The numbers are never written down: a binary tree halves the bins, at each node a
+/// binomial number of its records goes to the first half, and a draw walks down to its own bin. So steps are
+/// random access and take O(batch + log K) time, and the sampler takes O(log K) memory (and a table for up to
+/// 1,024 records).
 ///
 /// # Accuracy
 ///
-/// The division into lengths is within 65 (K − 1) · 2⁻¹²⁶ of exact for an epoch, in total variation (below 2⁻⁵⁶ for every number of
-/// bins, and exact up to 4,096 records); which records are where is as uniform as the [`Permutation`], exactly for up to 1,024 records; above that in part measured instead of proven, unless the
-/// plan is [`exact`](BallsInBins::exact).
+/// The division into lengths is within 65 (K − 1) · 2⁻¹²⁶ of exact for an epoch, in total variation (below
+/// 2⁻⁵⁶ for every number of bins, and exact up to 4,096 records); which records are where is as uniform as
+/// the [`Permutation`], exactly for up to 1,024 records; above that in part measured instead of proven,
+/// unless the plan is [`exact`](BallsInBins::exact).
 pub struct BallsInBinsSampler {
     bins: u64,
     /// What the bins were computed from, for the scheme.

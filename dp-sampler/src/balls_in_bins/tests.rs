@@ -36,7 +36,8 @@ fn plans_name_bins_or_a_batch() {
     assert!(matches!(BallsInBins::bins(1).unwrap().bind(1 << 63, &seed), Err(Error::BatchTooLong { .. })));
 }
 
-/// Where the number of records is protected, a scheme with named bins may be published; one that follows from a batch size says so.
+/// Where the number of records is protected, a scheme with named bins may be published; one that follows from
+/// a batch size says so.
 #[test]
 fn named_bins_say_nothing_of_the_number_of_records() {
     let stated = |plan: BallsInBins, records: u64| {

@@ -57,7 +57,8 @@ mod cuda {
     impl Backend for Cuda {
         fn find() -> Result<CudaDevice> {
             let missing = |reason| Err(Error::NoDevice { backend: "cuda", reason });
-            // SAFETY: these load the libraries if they are there, whose initialisers are the vendor's, and look at nothing else.
+            // SAFETY: these load the libraries if they are there, whose initialisers are the vendor's, and
+            // look at nothing else.
             #[allow(unsafe_code)]
             let (driver, compiler) =
                 unsafe { (cudarc::driver::sys::is_culib_present(), cudarc::nvrtc::sys::is_culib_present()) };

@@ -17,7 +17,7 @@ pub(super) struct Words<R: Backend> {
 }
 
 impl<R: Backend> Words<R> {
-    /// Room for so many words, with anything in it.
+    /// Room for this many words, with anything in it.
     pub(super) fn empty(device: &Device<R>, len: u64) -> Result<Self> {
         let len = checked(device, len)?;
         // A buffer without a word cannot be bound.
@@ -59,7 +59,8 @@ impl<R: Backend> Words<R> {
 
     /// For a kernel that takes words, or floating-point numbers of the same length.
     pub(super) fn argument(&self) -> ArrayArg<R> {
-        // SAFETY: the handle was made by `empty` or `copy_of` for `len` words, and nothing else makes or changes one.
+        // SAFETY: the handle was made by `empty` or `copy_of` for `len` words, and nothing else makes or
+        // changes one.
         #[allow(unsafe_code)]
         unsafe {
             ArrayArg::from_raw_parts(self.handle.clone(), self.len)
@@ -81,7 +82,7 @@ impl<R: Backend> Words<R> {
     }
 }
 
-/// So many words, if they fit into a buffer.
+/// This many words, if they fit into a buffer.
 fn checked<R: Backend>(device: &Device<R>, len: u64) -> Result<usize> {
     let bound = MOST_WORDS.min(device.limits().buffer_bytes / 4);
     if len > bound {
@@ -134,7 +135,7 @@ impl sealed::Number for i64 {
 }
 
 impl<R: Backend, T: Number> Numbers<R, T> {
-    /// Room for so many numbers, with anything in it.
+    /// Room for this many numbers, with anything in it.
     pub(super) fn empty(device: &Device<R>, len: u64) -> Result<Self> {
         let words = Words::empty(device, len.saturating_mul(T::WORDS as u64))?;
         Ok(Self { words, number: PhantomData })
@@ -178,7 +179,8 @@ impl<R: Backend, T: Number> Numbers<R, T> {
 ///
 /// # Privacy
 ///
-/// A batch is secret, and so is the length of a Poisson batch. Both stay on the device until [`read`](Self::read).
+/// A batch is secret, and so is the length of a Poisson batch. Both stay on the device until
+/// [`read`](Self::read).
 pub struct Indices<R: Backend> {
     numbers: Words<R>,
     count: Words<R>,
@@ -191,7 +193,7 @@ fn is_wide(records: u64) -> bool {
 }
 
 impl<R: Backend> Indices<R> {
-    /// Room for so many indices; `count` says how many of them there are.
+    /// Room for this many indices; `count` says how many of them there are.
     pub(super) fn empty(device: &Device<R>, capacity: u64, records: u64, count: Words<R>) -> Result<Self> {
         let words = capacity.saturating_mul(if is_wide(records) { 2 } else { 1 });
         Ok(Self { numbers: Words::empty(device, words)?, count, records })
@@ -221,7 +223,8 @@ impl<R: Backend> Indices<R> {
         self.numbers.len() / if self.is_wide() { 2 } else { 1 }
     }
 
-    /// Whether an index is two words, the low one first: that is so where more than 2³² records are drawn from.
+    /// Whether an index is two words, the low one first: that is so where more than 2³² records are drawn
+    /// from.
     #[must_use]
     pub fn is_wide(&self) -> bool {
         is_wide(self.records)
@@ -239,7 +242,8 @@ impl<R: Backend> Indices<R> {
         self.numbers.device()
     }
 
-    /// For a kernel of your own: the indices, an array of `u32`; what is beyond [`count_argument`](Self::count_argument) means nothing.
+    /// For a kernel of your own: the indices, an array of `u32`; what is beyond
+    /// [`count_argument`](Self::count_argument) means nothing.
     #[must_use]
     pub fn argument(&self) -> ArrayArg<R> {
         self.numbers.argument()
@@ -255,8 +259,8 @@ impl<R: Backend> Indices<R> {
     ///
     /// # Errors
     ///
-    /// [`Error::Device`] when the device refused what was asked of it, and [`Error::BatchOverflow`] when a Poisson batch is longer
-    /// than there is room for, which has a probability below 2⁻¹⁰⁰.
+    /// [`Error::Device`] when the device refused what was asked of it, and [`Error::BatchOverflow`] when a
+    /// Poisson batch is longer than there is room for, which has a probability below 2⁻¹⁰⁰.
     pub fn read(&self) -> Result<Vec<u64>> {
         let count = self.count.read()?.first().map_or(0, |&count| count as usize);
         if count > self.capacity() {

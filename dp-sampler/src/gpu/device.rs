@@ -8,7 +8,8 @@ use crate::{Error, Result};
 /// Units that work together in one cube, where nothing else asks for more or fewer.
 const UNITS: u32 = 64;
 
-/// The most numbers in a buffer: the index of a word has to fit into 32 bits on every device, with room for a last cube.
+/// The most numbers in a buffer: the index of a word has to fit into 32 bits on every device, with room for a
+/// last cube.
 pub(crate) const MOST_WORDS: u64 = 1 << 31;
 
 /// A device that has been found, with a queue of its own work. Cheap to clone: clones share the queue.
@@ -93,7 +94,8 @@ impl<R: Backend> Device<R> {
         cubecl::future::block_on(self.client.sync()).map_err(Error::device)
     }
 
-    /// Sends what was asked for to the device and reports what it refused: a refused launch leaves its results as they were.
+    /// Sends what was asked for to the device and reports what it refused: a refused launch leaves its
+    /// results as they were.
     pub(super) fn flush(&self) -> Result<()> {
         self.client.flush().map_err(Error::device)
     }
@@ -102,7 +104,7 @@ impl<R: Backend> Device<R> {
         &self.client
     }
 
-    /// Cubes for at least so many units, at most [`MOST_WORDS`] and a few more.
+    /// Cubes for at least this many units, at most [`MOST_WORDS`] and a few more.
     pub(super) fn grid(&self, units: usize) -> Result<(CubeCount, CubeDim)> {
         let dim = UNITS.min(self.limits.units).max(1);
         let cubes = (units as u64).div_ceil(dim.into()).max(1);

@@ -10,7 +10,8 @@ use crate::{NOISE_CHUNK, NoiseSource, Result};
 
 /// [`DiscreteGaussianNoise`](crate::DiscreteGaussianNoise) on a device: the same integers.
 ///
-/// So the law is exact here, too. Sixteen values make up a run, which has words of its own, and every unit of the device draws a run.
+/// So the law is exact here, too. Sixteen values make up a run, which has words of its own, and every unit of
+/// the device draws a run.
 ///
 /// ```no_run
 /// # #[cfg(feature = "wgpu")] {
@@ -32,7 +33,8 @@ pub struct DiscreteGaussianNoise<R: Backend> {
 }
 
 impl<R: Backend> DiscreteGaussianNoise<R> {
-    /// Takes the noise over, so that nobody adds the same numbers to something else, and copies its key to the device.
+    /// Takes the noise over, so that nobody adds the same numbers to something else, and copies its key to
+    /// the device.
     ///
     /// # Errors
     ///
@@ -62,8 +64,9 @@ impl<R: Backend> DiscreteGaussianNoise<R> {
     /// # Errors
     ///
     /// [`Error::NoiseChunk`](crate::Error::NoiseChunk) beyond [`MAX_NOISE_CHUNKS`](crate::MAX_NOISE_CHUNKS),
-    /// [`Error::DeviceMemory`](crate::Error::DeviceMemory) and [`Error::DeviceElements`](crate::Error::DeviceElements) for more than
-    /// the device can hold, [`Error::Device`](crate::Error::Device) when it refuses.
+    /// [`Error::DeviceMemory`](crate::Error::DeviceMemory) and
+    /// [`Error::DeviceElements`](crate::Error::DeviceElements) for more than the device can hold,
+    /// [`Error::Device`](crate::Error::Device) when it refuses.
     pub fn fill_chunks(&self, step: u64, first_chunk: u64, count: u64) -> Result<Numbers<R, i64>> {
         check_chunks(first_chunk, count)?;
         let out = Numbers::empty(&self.device, count)?;

@@ -10,16 +10,16 @@ use crate::{Error, MAX_NOISE_CHUNKS, NOISE_CHUNK, NoiseSource, Result};
 ///
 /// # Accuracy
 ///
-/// The words that numbers are made from are those of the CPU, bit for bit, and so are the branches. The arithmetic is not: devices may
-/// contract a multiplication and an addition, round conversions either way, and divide and take roots with errors of 2.5 and 4.5 units.
-/// With ulp = 2⁻²³ and z the number of the CPU,
+/// The words that numbers are made from are those of the CPU, bit for bit, and so are the branches. The
+/// arithmetic is not: devices may contract a multiplication and an addition, round conversions either way,
+/// and divide and take roots with errors of 2.5 and 4.5 units. With ulp = 2⁻²³ and z the number of the CPU,
 ///
 /// ```text
 /// |device − z| ≤ 16 ulp |z| + 2⁻⁶²
 /// ```
 ///
-/// (the last term for numbers so small that a device takes a square for 0). So a number is within 21 ulp |Z| + 2⁻³⁰ R of a true normal
-/// variable, in the words of [`GaussianNoise`](crate::GaussianNoise#accuracy).
+/// (the last term for numbers so small that a device takes a square for 0). So a number is within 21 ulp |Z| +
+/// 2⁻³⁰ R of a true normal variable, in the words of [`GaussianNoise`](crate::GaussianNoise#accuracy).
 pub struct GaussianNoise<R: Backend> {
     device: Device<R>,
     noise: crate::GaussianNoise,
@@ -28,7 +28,8 @@ pub struct GaussianNoise<R: Backend> {
 }
 
 impl<R: Backend> GaussianNoise<R> {
-    /// Takes the noise over, so that nobody adds the same numbers to something else, and copies its keys to the device.
+    /// Takes the noise over, so that nobody adds the same numbers to something else, and copies its keys to
+    /// the device.
     ///
     /// # Errors
     ///
@@ -58,8 +59,8 @@ impl<R: Backend> GaussianNoise<R> {
     ///
     /// # Errors
     ///
-    /// [`Error::NoiseChunk`] beyond [`MAX_NOISE_CHUNKS`], [`Error::DeviceMemory`] and [`Error::DeviceElements`] for more than the device can
-    /// hold, [`Error::Device`] when it refuses.
+    /// [`Error::NoiseChunk`] beyond [`MAX_NOISE_CHUNKS`], [`Error::DeviceMemory`] and
+    /// [`Error::DeviceElements`] for more than the device can hold, [`Error::Device`] when it refuses.
     pub fn fill_chunks(&self, step: u64, first_chunk: u64, count: u64) -> Result<Numbers<R, f32>> {
         check_chunks(first_chunk, count)?;
         let out = Numbers::empty(&self.device, count)?;
@@ -103,7 +104,7 @@ impl<R: Backend> GaussianNoise<R> {
     }
 }
 
-/// Checks that a step has so many numbers from this chunk on.
+/// Checks that a step has this many numbers from this chunk on.
 pub(super) fn check_chunks(first_chunk: u64, count: u64) -> Result<()> {
     let chunks = count.div_ceil(NOISE_CHUNK as u64);
     match first_chunk.checked_add(chunks) {

@@ -40,7 +40,7 @@ impl<R: Backend> Drop for Secret<R> {
         let device = self.words.device();
         if let Ok((cubes, units)) = device.grid(self.words.len()) {
             chacha::wipe::launch::<R>(device.client(), cubes, units, self.argument());
-            // A device that has gone has nobody to be told.
+            // There is nothing to overwrite on a device that is gone.
             let _ = device.flush();
         }
     }

@@ -34,8 +34,8 @@ impl<R: Backend> Matrix<R> {
     ///
     /// # Errors
     ///
-    /// [`Error::Columns`] unless there is a whole number of rows with at least one column, [`Error::DeviceMemory`] for more than
-    /// a buffer holds.
+    /// [`Error::Columns`] unless there is a whole number of rows with at least one column,
+    /// [`Error::DeviceMemory`] for more than a buffer holds.
     pub fn new(device: &Device<R>, elements: &[f32], columns: usize) -> Result<Self> {
         if columns == 0 || !elements.len().is_multiple_of(columns) {
             return Err(Error::Columns { elements: elements.len() as u64, columns: columns as u64 });
@@ -55,12 +55,13 @@ impl<R: Backend> Matrix<R> {
         self.columns
     }
 
-    /// The rows with these numbers, one for each place of `indices`; rows beyond the number of indices are zeros.
+    /// The rows with these numbers, one for each place of `indices`; rows beyond the number of indices are
+    /// zeros.
     ///
     /// # Errors
     ///
-    /// [`Error::Rows`] when the indices are of more records than there are rows, [`Error::DeviceMemory`] and [`Error::DeviceElements`] for
-    /// more than the device can hold, [`Error::Device`] when it refuses.
+    /// [`Error::Rows`] when the indices are of more records than there are rows, [`Error::DeviceMemory`] and
+    /// [`Error::DeviceElements`] for more than the device can hold, [`Error::Device`] when it refuses.
     pub fn gather(&self, indices: &Indices<R>) -> Result<Numbers<R, f32>> {
         if indices.records() > self.rows() as u64 {
             return Err(Error::Rows { rows: self.rows() as u64, records: indices.records() });

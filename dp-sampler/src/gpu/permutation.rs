@@ -60,8 +60,8 @@ impl<R: Backend> Permutation<R> {
     ///
     /// # Errors
     ///
-    /// [`Error::Index`] when the last of them is not below the length, [`Error::DeviceMemory`] and [`Error::DeviceElements`] for more than
-    /// the device can hold, [`Error::Device`] when it refuses.
+    /// [`Error::Index`] when the last of them is not below the length, [`Error::DeviceMemory`] and
+    /// [`Error::DeviceElements`] for more than the device can hold, [`Error::Device`] when it refuses.
     pub fn images(&self, start: u64, count: u64) -> Result<Indices<R>> {
         let last = start.saturating_add(count.saturating_sub(1));
         if count > 0 && last >= self.len() {
@@ -128,8 +128,8 @@ fn walk<R: Backend>(
 
 /// A [`FixedSizeSampler`](crate::FixedSizeSampler) by permutation on a device, with the same batches.
 ///
-/// The keys of a step's network are words of the step's stream, which the device makes itself, so nothing is copied at a step. (Up to
-/// 1,024 records the permutation is a table, which is made on the CPU.)
+/// The keys of a step's network are words of the step's stream, which the device makes itself, so nothing is
+/// copied at a step. (Up to 1,024 records the permutation is a table, which is made on the CPU.)
 pub struct FixedSize<R: Backend> {
     device: Device<R>,
     sampler: crate::FixedSizeSampler,
@@ -142,7 +142,8 @@ impl<R: Backend> FixedSize<R> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotOnDevice`] for batches that are drawn exactly, one record after the other; [`Error::DeviceMemory`] on a device without room.
+    /// [`Error::NotOnDevice`] for batches that are drawn exactly, one record after the other;
+    /// [`Error::DeviceMemory`] on a device without room.
     pub fn new(device: &Device<R>, sampler: crate::FixedSizeSampler) -> Result<Self> {
         let Some(permutation) = sampler.permutation() else {
             return Err(Error::NotOnDevice {
@@ -166,11 +167,13 @@ impl<R: Backend> FixedSize<R> {
         &self.sampler
     }
 
-    /// The batch of a step: the records that [`Subsampler::draw`](crate::Subsampler::draw) gives, in the same order.
+    /// The batch of a step: the records that [`Subsampler::draw`](crate::Subsampler::draw) gives, in the same
+    /// order.
     ///
     /// # Errors
     ///
-    /// [`Error::DeviceMemory`] and [`Error::DeviceElements`] for more than the device can hold, [`Error::Device`] when it refuses.
+    /// [`Error::DeviceMemory`] and [`Error::DeviceElements`] for more than the device can hold,
+    /// [`Error::Device`] when it refuses.
     pub fn draw(&mut self, step: u64) -> Result<Indices<R>> {
         let batch = self.sampler.max_batch_hint() as u64;
         match &self.network {

@@ -62,7 +62,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Seconds for so many elements.
+    /// Seconds for this many elements.
     #[must_use]
     pub fn of(self, count: f64) -> f64 {
         self.fixed + self.each * count
@@ -105,12 +105,14 @@ pub struct Transfer {
 /// device   a′ + b′ n    + download of the result, where it is wanted on the CPU
 /// ```
 ///
-/// The constants are [measured](Self::measure) on the machine at hand, in a fraction of a second on a GPU: no table knows it. A launch
-/// costs from ten microseconds to half a millisecond, in which a CPU makes thousands of numbers, so small batches stay on the CPU. Work that
-/// has not been measured goes to the CPU, as does everything where there is no device.
+/// The constants are [measured](Self::measure) on the machine at hand, in a fraction of a second on a GPU: no
+/// table knows it. A launch costs from ten microseconds to half a millisecond, in which a CPU makes thousands
+/// of numbers, so small batches stay on the CPU. Work that has not been measured goes to the CPU, as does
+/// everything where there is no device.
 ///
 /// The choice makes no difference to integers. Gaussian noise of the two places differs by rounding
-/// ([`GaussianNoise`](super::GaussianNoise#accuracy)), so a run that has to be repeatable to the last bit keeps to one place.
+/// ([`GaussianNoise`](super::GaussianNoise#accuracy)), so a run that has to be repeatable to the last bit
+/// keeps to one place.
 ///
 /// ```
 /// use dp_sampler::gpu::{Cost, Costs, Place, Planner, Transfer, Wanted, Work};
@@ -172,7 +174,8 @@ impl Planner {
         Self::default()
     }
 
-    /// The best device of a backend and a planner that knows it; without a device, one that leaves everything to the CPU.
+    /// The best device of a backend and a planner that knows it; without a device, one that leaves everything
+    /// to the CPU.
     ///
     /// # Errors
     ///
@@ -216,7 +219,7 @@ impl Planner {
         &self.costs
     }
 
-    /// Where so many elements are sooner had.
+    /// Where this many elements are computed sooner.
     #[must_use]
     pub fn choose(&self, work: Work, count: u64, wanted: Wanted) -> Choice {
         let Some(costs) = self.costs.iter().find(|costs| costs.work == work) else {

@@ -13,8 +13,9 @@ use crate::{Error, PoissonSampler, Result, Subsampler};
 
 /// A [`PoissonSampler`] on a device, with the same batches in the same order.
 ///
-/// The law is that of the CPU's batches because they are the same: integers, from the same words. Sixteen blocks of records make
-/// up a run, which has words of its own, and every unit of the device draws a run. How long a batch is stays on the device.
+/// The law is that of the CPU's batches because they are the same: integers, from the same words. Sixteen
+/// blocks of records make up a run, which has words of its own, and every unit of the device draws a run. How
+/// long a batch is stays on the device.
 ///
 /// ```no_run
 /// # #[cfg(feature = "wgpu")] {
@@ -44,7 +45,8 @@ pub struct Poisson<R: Backend> {
 }
 
 impl<R: Backend> Poisson<R> {
-    /// Takes the sampler over, so that nobody draws the same batches for something else, and copies its key and thresholds to the device.
+    /// Takes the sampler over, so that nobody draws the same batches for something else, and copies its key
+    /// and thresholds to the device.
     ///
     /// # Errors
     ///
@@ -90,7 +92,8 @@ impl<R: Backend> Poisson<R> {
     ///
     /// # Errors
     ///
-    /// [`Error::DeviceMemory`] and [`Error::DeviceElements`] for more than the device can hold, [`Error::Device`] when it refuses.
+    /// [`Error::DeviceMemory`] and [`Error::DeviceElements`] for more than the device can hold,
+    /// [`Error::Device`] when it refuses.
     pub fn draw(&self, step: u64) -> Result<Indices<R>> {
         let (device, client) = (&self.device, self.device.client());
         let room = self.sampler.max_batch_hint() as u64;

@@ -27,7 +27,8 @@ fn ties<R: Backend>(device: &Device<R>) {
     for step in 0..20 {
         let mut words = Seed::for_tests(11).streams(Purpose::Subsample).at(step);
         let [first, second] = [(); 2].map(|()| rand_core::Rng::next_u64(&mut words));
-        // The second word decides between no member and one; where the next threshold has the same first word, also between one and two.
+        // The second word decides between no member and one; where the next threshold has the same first
+        // word, also between one and two.
         for (low, next) in [
             ([second, 0], 1),
             ([second.saturating_add(1), 0], 1),
@@ -46,7 +47,8 @@ fn ties<R: Backend>(device: &Device<R>) {
     }
 }
 
-/// `out` = x · y, then x − y with its borrow, then y times the lowest word of x: four words, five, four; of 64 bits, 128 and 96.
+/// `out` = x · y, then x − y with its borrow, then y times the lowest word of x: four words, five, four; of
+/// 64 bits, 128 and 96.
 #[cube(launch)]
 fn arithmetic(x: &Array<u32>, y: &Array<u32>, out: &mut Array<u32>) {
     let a = limbs::Limbs { a: x[0usize], b: x[1usize], c: x[2usize], d: x[3usize] };

@@ -41,8 +41,9 @@ impl<R: Backend> Words<R> {
     ///
     /// # Errors
     ///
-    /// [`Error::DeviceMemory`](crate::Error::DeviceMemory) and [`Error::DeviceElements`](crate::Error::DeviceElements) for more than
-    /// the device can hold, [`Error::Device`](crate::Error::Device) when it refuses.
+    /// [`Error::DeviceMemory`](crate::Error::DeviceMemory) and
+    /// [`Error::DeviceElements`](crate::Error::DeviceElements) for more than the device can hold,
+    /// [`Error::Device`](crate::Error::Device) when it refuses.
     pub fn words(&self, step: u64, first_block: u64, count: u64) -> Result<Numbers<R, u32>> {
         let out = Numbers::empty(&self.device, count)?;
         fill(&self.device, &self.key, out.argument(), out.len(), step, first_block)?;

@@ -1,4 +1,5 @@
-//! The laws that batches have to follow, as statistical tests; and samplers broken on purpose, which must fail them.
+//! The laws that batches have to follow, as statistical tests; and samplers broken on purpose, which must
+//! fail them.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +50,8 @@ pub(crate) fn check_poisson(seen: &Seen, rate: f64) -> std::result::Result<(), S
     if !(5e-7..1.0 - 5e-7).contains(&upper) {
         return Err(format!("inclusion counts: chi-square {statistic} for {records} records"));
     }
-    // The largest deviation of any one record, by Bernstein's inequality and a union bound over records and sides.
+    // The largest deviation of any one record, by Bernstein's inequality and a union bound over records and
+    // sides.
     let t = (2.0 * records / 1e-6).ln();
     let allowed = t / 3.0 + (t * t / 9.0 + 2.0 * t * variance).sqrt();
     if let Some(worst) = deviations.iter().find(|d| d.abs() > allowed) {
@@ -82,8 +84,8 @@ pub(crate) fn check_fixed_size(seen: &Seen, batch: u64) -> Result<(), String> {
     if seen.lengths[batch as usize] != DRAWS {
         return Err(format!("lengths {:?}", seen.lengths));
     }
-    // Σ (count − mean)² / (draws · p(1 − p)) · (N − 1)/N is chi-square with N − 1 degrees of freedom up to the normal
-    // approximation.
+    // Σ (count − mean)² / (draws · p(1 − p)) · (N − 1)/N is chi-square with N − 1 degrees of freedom up to
+    // the normal approximation.
     let p = batch as f64 / records;
     let scale = (records - 1.0) / records / (draws * p * (1.0 - p));
     let statistic = seen.records.iter().map(|&n| (n as f64 - draws * p).powi(2)).sum::<f64>() * scale;
@@ -144,7 +146,8 @@ pub(crate) fn with_replacement_law(batch: u32, records: u64) -> Law {
     law.into_iter().collect()
 }
 
-/// The p-value of the batches of 20,000 pairs of steps against their joint law; 0 where an impossible one is seen.
+/// The p-value of the batches of 20,000 pairs of steps against their joint law; 0 where an impossible one is
+/// seen.
 pub(crate) fn joint_p_value(
     law: &JointLaw,
     steps: impl Fn(u64) -> (u64, u64),

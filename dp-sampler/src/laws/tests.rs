@@ -1,4 +1,5 @@
-//! Every sampler against its law, alpha 1e-6 a statistic; and every kind of broken sampler against the same tests.
+//! Every sampler against its law, alpha 1e-6 a statistic; and every kind of broken sampler against the same
+//! tests.
 
 use super::*;
 use crate::{BallsInBins, FixedSize, Poisson, Seed, Shuffle, Subsampler, Subsampling, WithReplacement};
@@ -77,8 +78,8 @@ fn the_batches_of_an_epoch_divide_it_as_they_should() {
 
 #[test]
 fn many_records_are_included_alike_and_in_pairs() {
-    // Above 1,024 records the network is used. Any one position of an epoch is a batch without replacement, and any
-    // one bin a Poisson batch.
+    // Above 1,024 records the network is used. Any one position of an epoch is a batch without replacement,
+    // and any one bin a Poisson batch.
     for (batch, records, position) in [(30, 1_500, 0), (30, 1_500, 49), (200, 300, 0), (100, 1_024, 5)] {
         let mut sampler = bind(Shuffle::batch(batch), records);
         let steps = sampler.steps_per_epoch();
@@ -175,8 +176,9 @@ fn broken_samplers_fail() {
 
 #[test]
 fn a_rate_rounded_to_23_bits_is_noticed() {
-    // `uniform <= q` with uniforms k/2^23 is true with probability (⌊q 2^23⌋ + 1)/2^23: for q = 2e-7 that is 19 % more.
-    // 100 batches of 10^9 records; the total is Binomial(10^11, q) of standard deviation 141, Bernstein at 1e-6.
+    // `uniform <= q` with uniforms k/2^23 is true with probability (⌊q 2^23⌋ + 1)/2^23: for q = 2e-7 that is
+    // 19 % more. 100 batches of 10^9 records; the total is Binomial(10^11, q) of standard deviation 141,
+    // Bernstein at 1e-6.
     let (rate, records) = (2e-7_f64, 1_000_000_000);
     let quantised = ((rate * 2_f64.powi(23)).floor() + 1.0) / 2_f64.powi(23);
     let total = |rate| {

@@ -6,8 +6,9 @@ use crate::simd::{Work, dispatch};
 
 /// How an item of `WORDS` words becomes an item of `VALUES` numbers.
 ///
-/// Item i of a step is made of the words i · WORDS, … of its stream, so a block holds a whole number of items. Rare items need
-/// more bits than that: they are made anew from their own words and block i of a second stream.
+/// Item i of a step is made of the words i · WORDS, … of its stream, so a block holds a whole number of
+/// items. Rare items need more bits than that: they are made anew from their own words and block i of a
+/// second stream.
 pub(super) trait Transform<const WORDS: usize, const VALUES: usize> {
     type Value: Copy + Default;
 
@@ -17,7 +18,8 @@ pub(super) trait Transform<const WORDS: usize, const VALUES: usize> {
     /// Whether the item needs more bits.
     fn is_rare(words: [u32; WORDS]) -> bool;
 
-    /// Both, and not zero for a rare item. Where the second needs what the first computes, it is computed once.
+    /// Both, and not zero for a rare item. Where the second needs what the first computes, it is computed
+    /// once.
     #[inline(always)]
     fn ordinary_or_rare(words: [u32; WORDS]) -> ([Self::Value; VALUES], u64) {
         (Self::ordinary(words), u64::from(Self::is_rare(words)))
@@ -60,7 +62,7 @@ impl Source {
     }
 }
 
-/// Up to so many blocks are not computed sixteen at once.
+/// Up to this many blocks are not computed sixteen at once.
 const FEW: usize = 4;
 
 struct Fill<'a, T: Transform<WORDS, VALUES>, const WORDS: usize, const VALUES: usize> {
@@ -168,7 +170,8 @@ impl Sources {
     }
 }
 
-/// Labels of the children from which numbers are made. A caller who makes noise from streams of their own leaves these out.
+/// Labels of the children from which numbers are made. A caller who makes noise from streams of their own
+/// leaves these out.
 const DOUBLE: u64 = u64::MAX;
 const SINGLE: u64 = u64::MAX - 1;
 pub(super) const GRID: u64 = u64::MAX - 2;

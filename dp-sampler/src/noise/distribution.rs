@@ -7,8 +7,8 @@ use serde::Serialize;
 /// The distribution of noise, as the noise says itself.
 ///
 /// The guarantee that an accountant may claim depends on this value, so it can only be had from
-/// [`Noise::distribution`](crate::Noise::distribution): outside this crate the variants can be matched (with `..`) but not
-/// built.
+/// [`Noise::distribution`](crate::Noise::distribution): outside this crate the variants can be matched (with
+/// `..`) but not built.
 ///
 /// ```compile_fail
 /// let claimed = dp_sampler::NoiseDistribution::DiscreteLaplace { numerator: 1_000, denominator: 1 };

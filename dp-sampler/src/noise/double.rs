@@ -1,7 +1,7 @@
 //! From uniform words to pairs of normal numbers, in arithmetic that is the same everywhere.
 //!
-//! The loops have no branches and a fixed length, so that compilers turn them into vector instructions. No library
-//! functions are called but the square root, which IEEE 754 rounds correctly.
+//! The loops have no branches and a fixed length, so that compilers turn them into vector instructions. No
+//! library functions are called but the square root, which IEEE 754 rounds correctly.
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, LN_2};
 
@@ -16,7 +16,8 @@ pub(super) struct Laplace;
 /// Folded words below this have too few bits for a number of full precision.
 pub(super) const RARE: u64 = 1 << 52;
 
-/// A word folded to its distance from the nearer end of its range, below 2⁶³, and all ones where that is the upper end.
+/// A word folded to its distance from the nearer end of its range, below 2⁶³, and all ones where that is the
+/// upper end.
 #[inline(always)]
 pub(super) fn fold(word: u64) -> (u64, u64) {
     let upper = (word as i64 >> 63) as u64;
@@ -95,8 +96,9 @@ const COSINE: [f64; 8] = [
     1.0 / 20_922_789_888_000.0,
 ];
 
-/// The first two bits choose a quarter turn, centred on an axis; 52 of the others are an angle in (−π/4, π/4), symmetric about it
-/// and never 0, of which cosine and sine are taken. The first terms left out of the series are below 0.79¹⁸ / 18! = 3·10⁻¹⁸.
+/// The first two bits choose a quarter turn, centred on an axis; 52 of the others are an angle in (−π/4,
+/// π/4), symmetric about it and never 0, of which cosine and sine are taken. The first terms left out of the
+/// series are below 0.79¹⁸ / 18! = 3·10⁻¹⁸.
 #[inline(always)]
 pub(super) fn cos_sin_turns(word: u64) -> [f64; 2] {
     // The middles of 2^52 cells of [-½, ½).
@@ -120,7 +122,8 @@ pub(super) fn cos_sin_turns(word: u64) -> [f64; 2] {
     [f64::from_bits((c ^ difference) ^ flip_cosine), f64::from_bits((s ^ difference) ^ flip_sine)]
 }
 
-/// The nearest double to an integer below 2⁶³, by halves: each is put into the last bits of a double, and the sum rounds once.
+/// The nearest double to an integer below 2⁶³, by halves: each is put into the last bits of a double, and the
+/// sum rounds once.
 #[inline(always)]
 fn to_double(integer: u64) -> f64 {
     const LOW: f64 = 4_503_599_627_370_496.0; // 2^52

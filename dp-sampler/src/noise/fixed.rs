@@ -1,6 +1,8 @@
-//! Non-negative numbers with 256 binary digits behind the point, for the few values whose rounding doubles cannot decide.
+//! Non-negative numbers with 256 binary digits behind the point, for the few values whose rounding doubles
+//! cannot decide.
 //!
-//! Every operation truncates: its result is at most a few units of 2⁻²⁵⁶ below the true one. Nothing here is fast.
+//! Every operation truncates: its result is at most a few units of 2⁻²⁵⁶ below the true one. Nothing here is
+//! fast.
 
 use std::cmp::Ordering;
 
@@ -12,7 +14,8 @@ const POINT: usize = LIMBS - 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fixed([u64; LIMBS]);
 
-/// ln 2 and π/2, truncated. Computed by mpmath 1.3.0: `floor(log(2) * 2**256)` and `floor(pi / 2 * 2**256)` at 400 bits.
+/// ln 2 and π/2, truncated. Computed by mpmath 1.3.0: `floor(log(2) * 2**256)` and `floor(pi / 2 * 2**256)`
+/// at 400 bits.
 const LN_2: Fixed =
     Fixed([0x8a0d_175b_8baa_fa2b, 0x40f3_4326_7298_b62d, 0xc9e3_b398_03f2_f6af, 0xb172_17f7_d1cf_79ab, 0]);
 const HALF_PI: Fixed =
@@ -102,9 +105,11 @@ impl Fixed {
         Self(quotient)
     }
 
-    /// `−ln u` for `0 < u < 1`, by `u = m 2^−e` with `1 ≤ m < 2` and `ln m = 2 atanh s = 2 (s + s³/3 + …)`, `s = (m − 1)/(m + 1)`.
+    /// `−ln u` for `0 < u < 1`, by `u = m 2^−e` with `1 ≤ m < 2` and `ln m = 2 atanh s = 2 (s + s³/3 + …)`,
+    /// `s = (m − 1)/(m + 1)`.
     ///
-    /// The terms left out are below `2 · 3^−169 < 2^−266`, and the others lose a few units each: the error is below 2⁻²⁴⁵.
+    /// The terms left out are below `2 · 3^−169 < 2^−266`, and the others lose a few units each: the error is
+    /// below 2⁻²⁴⁵.
     pub(super) fn negative_ln(self) -> Self {
         let (mut m, mut exponent) = (self, 0);
         while m.0[POINT] == 0 && exponent < 256 {
@@ -121,8 +126,9 @@ impl Fixed {
         LN_2.times(Self([0, 0, 0, 0, exponent])).minus(sum.doubled())
     }
 
-    /// Cosine and sine of `self · π/2` for `0 ≤ self ≤ ½`, by Taylor's series. The terms left out are below 0.79⁶⁰/60! < 2⁻²⁹², and the
-    /// others lose a few units in all, since each partial sum is multiplied by less than a third.
+    /// Cosine and sine of `self · π/2` for `0 ≤ self ≤ ½`, by Taylor's series. The terms left out are below
+    /// 0.79⁶⁰/60! < 2⁻²⁹², and the others lose a few units in all, since each partial sum is multiplied by
+    /// less than a third.
     pub(super) fn cos_sin_of_quarters(self) -> [Self; 2] {
         let angle = self.times(HALF_PI);
         let square = angle.times(angle);

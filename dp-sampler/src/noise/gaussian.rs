@@ -12,8 +12,9 @@ use crate::{Purpose, Seed, Streams};
 /// z₂ᵢ = r cos(2πv),  z₂ᵢ₊₁ = r sin(2πv),  r = √(−2 ln u)          (Box and Muller)
 /// ```
 ///
-/// with (u, v) made from words of 32 bits for `f32` and of 64 bits (low half first) for `f64`. Write W for their length,
-/// S for the purpose's [`Streams`], and count words, blocks of sixteen 32-bit words, and values from 0:
+/// with (u, v) made from words of 32 bits for `f32` and of 64 bits (low half first) for `f64`. Write W for
+/// their length, S for the purpose's [`Streams`], and count words, blocks of sixteen 32-bit words, and values
+/// from 0:
 ///
 /// ```text
 /// source       S.child(2⁶⁴ − 1) for f64, S.child(2⁶⁴ − 2) for f32; its stream of the step
@@ -28,29 +29,32 @@ use crate::{Purpose, Seed, Streams};
 ///              quarter, as the middle of a cell: from −π/4 to π/4
 /// ```
 ///
-/// Only additions, multiplications, divisions and square roots are used, so the same numbers come out on every machine.
+/// Only additions, multiplications, divisions and square roots are used, so the same numbers come out on
+/// every machine.
 ///
 /// # Accuracy
 ///
-/// Let ulp be 2⁻²³ for `f32`, 2⁻⁵² for `f64`. Extending the bits of (u, v) by infinitely many random ones gives a point at
-/// which the exact transform is a true standard normal Z. What comes out is within
+/// Let ulp be 2⁻²³ for `f32`, 2⁻⁵² for `f64`. Extending the bits of (u, v) by infinitely many random ones
+/// gives a point at which the exact transform is a true standard normal Z. What comes out is within
 ///
 /// ```text
 /// |z − Z| ≤ 5 ulp |Z| + g R,     R² = −2 ln u,     g = 2⁻³⁰ (f32), 2⁻⁵² (f64)
 /// ```
 ///
-/// of it: f is known to 2⁻²¹ (2⁻⁵³) of itself at both ends of its range and r to two ulp, the angle to g, and arithmetic is good
-/// to three ulp. So the probability of an interval is the normal one up to what lies that close to its ends: beyond t the relative error is
-/// about 5 ulp t², 4·10⁻⁵ at 8 σ for `f32`. Values reach 13.3 σ; a true normal goes beyond with probability 10⁻⁴⁰. The law
-/// is exactly symmetric. Pairs are made of different words in the same way, so they are exactly independent and of one law; the two values of a pair
-/// are functions of the same words, and independent as real numbers only. Values near 0 are multiples of about 2⁻³⁰ (2⁻⁵²) times a random radius, finer than any mechanism
-/// resolves.
+/// of it: f is known to 2⁻²¹ (2⁻⁵³) of itself at both ends of its range and r to two ulp, the angle to g, and
+/// arithmetic is good to three ulp. So the probability of an interval is the normal one up to what lies that
+/// close to its ends: beyond t the relative error is about 5 ulp t², 4·10⁻⁵ at 8 σ for `f32`. Values reach
+/// 13.3 σ; a true normal goes beyond with probability 10⁻⁴⁰. The law is exactly symmetric. Pairs are made of
+/// different words in the same way, so they are exactly independent and of one law; the two values of a pair
+/// are functions of the same words, and independent as real numbers only. Values near 0 are multiples of
+/// about 2⁻³⁰ (2⁻⁵²) times a random radius, finer than any mechanism resolves.
 ///
 /// # Privacy
 ///
-/// Proofs of the Gaussian mechanism are about real numbers. These are floating-point numbers, whose gaps depend on their
-/// size, and from the last bits of a *sum* of data and noise an attacker may sometimes tell which data could not have
-/// produced it (Mironov 2012). Nothing here closes that hole; [`DiscreteGaussianNoise`](crate::DiscreteGaussianNoise) and
+/// Proofs of the Gaussian mechanism are about real numbers. These are floating-point numbers, whose gaps
+/// depend on their size, and from the last bits of a *sum* of data and noise an attacker may sometimes tell
+/// which data could not have produced it (Mironov 2012). Nothing here closes that hole;
+/// [`DiscreteGaussianNoise`](crate::DiscreteGaussianNoise) and
 /// [`RoundedGaussianNoise`](crate::RoundedGaussianNoise) do.
 ///
 /// ```
@@ -65,8 +69,8 @@ use crate::{Purpose, Seed, Streams};
 ///
 /// # References
 ///
-/// Box, Muller (1958), *A note on the generation of random normal deviates*. Mironov (2012), *On significance of
-/// the least significant bits for differential privacy*.
+/// Box, Muller (1958), *A note on the generation of random normal deviates*. Mironov (2012), *On significance
+/// of the least significant bits for differential privacy*.
 pub struct GaussianNoise {
     sources: Sources,
 }
@@ -84,7 +88,8 @@ impl GaussianNoise {
         Self::from_streams(seed.streams(purpose))
     }
 
-    /// Standard normal numbers from the children 2⁶⁴ − 1 and 2⁶⁴ − 2 of these streams: nothing else may draw from those.
+    /// Standard normal numbers from the children 2⁶⁴ − 1 and 2⁶⁴ − 2 of these streams: nothing else may draw
+    /// from those.
     #[must_use]
     #[allow(clippy::needless_pass_by_value)] // Taken, so that nobody else draws from them.
     pub fn from_streams(streams: Streams) -> Self {

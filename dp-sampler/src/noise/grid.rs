@@ -8,48 +8,54 @@ use super::{Noise, NoiseDistribution};
 use crate::subsampling::{deviations, sealed::Sealed};
 use crate::{Purpose, Seed, Streams};
 
-/// Gaussian noise rounded to integers, with a standard deviation of 2³² steps: as fast as continuous noise, and without its rounding errors.
+/// Gaussian noise rounded to integers, with a standard deviation of 2³² steps: as fast as continuous noise,
+/// and without its rounding errors.
 ///
 /// ```text
 /// X = round(2³² Z),   Z standard normal
 /// P(x) = Φ((x + ½)/2³²) − Φ((x − ½)/2³²)
 /// ```
 ///
-/// To add noise of standard deviation s to a sum, let h = s · 2⁻³² be the step of the grid, write the sum as the nearest multiple of h, add X, and
-/// multiply by h. [`RoundedGaussianNoise`](crate::RoundedGaussianNoise) has the same law for grids of your choice and takes six to forty times
-/// longer; its documentation has the proof of privacy, which holds here too.
+/// To add noise of standard deviation s to a sum, let h = s · 2⁻³² be the step of the grid, write the sum as
+/// the nearest multiple of h, add X, and multiply by h. [`RoundedGaussianNoise`](crate::RoundedGaussianNoise)
+/// has the same law for grids of your choice and takes six to forty times longer; its documentation has the
+/// proof of privacy, which holds here too.
 ///
 /// # Accuracy
 ///
 /// The law of X is within a total variation distance of 2⁻¹²⁰ of the one above, for each value
 /// ([`MAX_DEVIATION`](Self::MAX_DEVIATION)).
 ///
-/// A pair of values is made from uniform numbers u and v of which random binary digits are drawn without end, as far as they are needed:
-/// Z₀ = r cos(2πv) and Z₁ = r sin(2πv) with r = √(−2 ln u) are exactly standard normal (Box and Muller). A double-precision z comes first, for
-/// which |z − Z| ≤ 2⁻⁴⁹ r whatever the digits behind the first ones are. Where 2³² z is farther than 2⁻⁴⁸ · 2³² r from the nearest half of an odd integer,
-/// X is known. Where it is not, about once in 26,000 values, Z² is compared with the square of that number in 256-bit arithmetic, on
-/// 256 digits of u and of v.
+/// A pair of values is made from uniform numbers u and v of which random binary digits are drawn without end,
+/// as far as they are needed: Z₀ = r cos(2πv) and Z₁ = r sin(2πv) with r = √(−2 ln u) are exactly standard
+/// normal (Box and Muller). A double-precision z comes first, for which |z − Z| ≤ 2⁻⁴⁹ r whatever the digits
+/// behind the first ones are. Where 2³² z is farther than 2⁻⁴⁸ · 2³² r from the nearest half of an odd
+/// integer, X is known. Where it is not, about once in 26,000 values, Z² is compared with the square of that
+/// number in 256-bit arithmetic, on 256 digits of u and of v.
 ///
-/// Why |z − Z| ≤ 2⁻⁴⁹ r. Write ε for 2⁻⁵³. The first digits leave u known to ε of the distance to its nearer end, and two conversions
-/// round by ε each: −ln u, whose derivative is at most 1.45 in these units, moves by 4.4 ε of itself. Its evaluation adds 6.1 ε (argument reduction
-/// is exact, the series rounds by 2.1 ε, the product with ln 2 by 1.5 ε, and their sum may cancel half of it). The root halves this and rounds by ε, so r is known
-/// to 6.3 ε of itself. The angle is known to 1.6 ε and rounded by 1.2 ε; its cosine and sine round by 2.2 ε; the last product by
-/// ε. Together |z − Z| ≤ (6.3 + 1.6 + 1.2 + 2.2 + 1) ε r < 2⁻⁴⁹ r. (Where more than 63 first digits of u are alike, which happens with
-/// probability 2⁻⁶³, the next 128 are taken with them. That these are alike too has probability 2⁻¹²⁷.)
+/// Why |z − Z| ≤ 2⁻⁴⁹ r. Write ε for 2⁻⁵³. The first digits leave u known to ε of the distance to its nearer
+/// end, and two conversions round by ε each: −ln u, whose derivative is at most 1.45 in these units, moves by
+/// 4.4 ε of itself. Its evaluation adds 6.1 ε (argument reduction is exact, the series rounds by 2.1 ε, the
+/// product with ln 2 by 1.5 ε, and their sum may cancel half of it). The root halves this and rounds by ε, so
+/// r is known to 6.3 ε of itself. The angle is known to 1.6 ε and rounded by 1.2 ε; its cosine and sine round
+/// by 2.2 ε; the last product by ε. Together |z − Z| ≤ (6.3 + 1.6 + 1.2 + 2.2 + 1) ε r < 2⁻⁴⁹ r. (Where more
+/// than 63 first digits of u are alike, which happens with probability 2⁻⁶³, the next 128 are taken with
+/// them. That these are alike too has probability 2⁻¹²⁷.)
 ///
-/// Why 2⁻¹²⁰. The comparison decides rightly unless Z² is within 2⁻²⁴⁰ of b², b = (n + ½) 2⁻³² for an integer n ≥ 0. Given v, and c
-/// for cosine or sine, r² has a density of at most ½ exp(−r²/2), so that has a probability of at most
-/// Σ_b 2⁻²⁴⁰ c⁻² exp(−b²/(2c²)) ≤ 2⁻²⁴⁰ Σ_b b⁻² < 2⁻¹⁷⁰.
+/// Why 2⁻¹²⁰. The comparison decides rightly unless Z² is within 2⁻²⁴⁰ of b², b = (n + ½) 2⁻³² for an integer
+/// n ≥ 0. Given v, and c for cosine or sine, r² has a density of at most ½ exp(−r²/2), so that has a
+/// probability of at most Σ_b 2⁻²⁴⁰ c⁻² exp(−b²/(2c²)) ≤ 2⁻²⁴⁰ Σ_b b⁻² < 2⁻¹⁷⁰.
 ///
 /// # Privacy
 ///
-/// See [`RoundedGaussianNoise`](crate::RoundedGaussianNoise). The sum must lie on the grid before the noise is added.
+/// See [`RoundedGaussianNoise`](crate::RoundedGaussianNoise). The sum must lie on the grid before the noise
+/// is added.
 ///
 /// # The values
 ///
-/// The words and pairs are those of [`GaussianNoise`](crate::GaussianNoise) for `f64`, from source S.child(2⁶⁴ − 3), where S is the streams of the
-/// purpose. Digits of u behind its word are the 32-bit words 0 to 5 of block i of the second stream, digits of v behind its first 62 are the words
-/// 6 to 12.
+/// The words and pairs are those of [`GaussianNoise`](crate::GaussianNoise) for `f64`, from source
+/// S.child(2⁶⁴ − 3), where S is the streams of the purpose. Digits of u behind its word are the 32-bit words
+/// 0 to 5 of block i of the second stream, digits of v behind its first 62 are the words 6 to 12.
 ///
 /// ```
 /// use dp_sampler::{GridGaussianNoise, NoiseSource, Seed};
@@ -64,8 +70,9 @@ use crate::{Purpose, Seed, Streams};
 ///
 /// # References
 ///
-/// Box, Muller (1958), *A note on the generation of random normal deviates*. Ziv (1991), *Fast evaluation of elementary mathematical functions
-/// with correctly rounded last bit* (more digits only where rounding is undecided).
+/// Box, Muller (1958), *A note on the generation of random normal deviates*. Ziv (1991), *Fast evaluation of
+/// elementary mathematical functions with correctly rounded last bit* (more digits only where rounding is
+/// undecided).
 pub struct GridGaussianNoise {
     source: Source,
     secret: bool,
@@ -95,17 +102,21 @@ impl GridGaussianNoise {
 /// Steps of the grid in a standard deviation.
 const SCALE: f64 = (1_u64 << GridGaussianNoise::BITS) as f64;
 
-/// How close to the half of an odd integer a value is undecided, relative to the radius in steps: twice the bound on the error.
+/// How close to the half of an odd integer a value is undecided, relative to the radius in steps: twice the
+/// bound on the error.
 const GUARD: f64 = 1.0 / (1_u64 << 48) as f64;
 
-/// Adding and subtracting this rounds a smaller number to an integer, which stands in the last digits of the sum.
+/// Adding and subtracting this rounds a smaller number to an integer, which stands in the last digits of the
+/// sum.
 const MAGIC: f64 = 6_755_399_441_055_744.0; // 1.5 · 2^52
 
-/// Pairs of integers from four words, as [`double::Gaussian`](super::double::Gaussian) makes pairs of doubles.
+/// Pairs of integers from four words, as [`double::Gaussian`](super::double::Gaussian) makes pairs of
+/// doubles.
 pub(super) struct Rounded;
 
 impl Rounded {
-    /// The integers nearest to `2³² r (cos, sin)`, and 1 if one of them is undecided, else 0. Below 2³⁷, since r < 17.
+    /// The integers nearest to `2³² r (cos, sin)`, and 1 if one of them is undecided, else 0. Below 2³⁷,
+    /// since r < 17.
     #[inline(always)]
     fn nearest(negative_ln: f64, turn: [f64; 2]) -> ([i64; 2], u64) {
         let radius = SCALE * (negative_ln + negative_ln).sqrt();
@@ -114,7 +125,8 @@ impl Rounded {
         let integers = turn.map(|component| {
             let value = radius * component;
             let shifted = value + MAGIC;
-            // Both differences are exact, and the second is negative where the value is undecided: then its sign is set.
+            // Both differences are exact, and the second is negative where the value is undecided: then its
+            // sign is set.
             let rest = value - (shifted - MAGIC);
             undecided |= (sure - rest.abs()).to_bits() >> 63;
             (shifted.to_bits() as i64).wrapping_sub(MAGIC.to_bits() as i64)
@@ -122,7 +134,8 @@ impl Rounded {
         (integers, undecided)
     }
 
-    /// The integers for the uniform numbers whose digits these are, where the doubles next to them leave a value undecided.
+    /// The integers for the uniform numbers whose digits these are, where the doubles next to them leave a
+    /// value undecided.
     #[cold]
     fn decided(words: [u32; 4], more: &[u32; 16], negative_ln: f64) -> [i64; 2] {
         let [a, b, c, d] = words;
@@ -143,7 +156,8 @@ impl Rounded {
         let components = cos_sin_turns(angle);
         std::array::from_fn(|k| {
             let size = radius * components[k].abs();
-            // The half of an odd integer next to it, (below + ½): the nearest one, if any is as near as the error.
+            // The half of an odd integer next to it, (below + ½): the nearest one, if any is as near as the
+            // error.
             let below = size.floor() as u64;
             let edge = Fixed::ratio(2 * below + 1, GridGaussianNoise::BITS + 1);
             let square = squared_radius.times(exact[k]).times(exact[k]);
@@ -179,7 +193,8 @@ impl Transform<4, 2> for Rounded {
     fn rare(words @ [a, b, c, d]: [u32; 4], more: &[u32; 16]) -> [i64; 2] {
         let (folded, upper) = fold(long(a, b));
         let next = long(more[0], more[1]);
-        // Two words of digits that are not all alike: the ones that follow leave the fraction known to 2⁻⁵³ of itself.
+        // Two words of digits that are not all alike: the ones that follow leave the fraction known to 2⁻⁵³
+        // of itself.
         let (digits, bits) = match folded {
             RARE.. => (None, 64),
             1.. => (Some(u128::from(folded) << 64 | u128::from(next)), 128),
@@ -238,7 +253,8 @@ mod tests {
         found
     }
 
-    /// Two hundred undecided pairs, and what mpmath 1.3.0 makes of their digits with 400 bits (`golden/grid.py`).
+    /// Two hundred undecided pairs, and what mpmath 1.3.0 makes of their digits with 400 bits
+    /// (`golden/grid.py`).
     #[test]
     fn undecided_values_are_those_of_exact_arithmetic() {
         let golden: Vec<i64> =

@@ -12,20 +12,22 @@ use crate::{Purpose, Seed, Streams};
 /// density exp(−|x|) / 2,     z = ± ln u
 /// ```
 ///
-/// Value i takes one word (of 32 or 64 bits), number i of its source: bit 0 is the sign, the others make u just as the radius of
-/// [`GaussianNoise`](crate::GaussianNoise) is made, with W − 1 bits in place of W: the word is folded, its last bit dropped, and
-/// where the folded word is below 2²² (2⁵²) more bits come from block i of the source's child 0.
+/// Value i takes one word (of 32 or 64 bits), number i of its source: bit 0 is the sign, the others make u
+/// just as the radius of [`GaussianNoise`](crate::GaussianNoise) is made, with W − 1 bits in place of W: the
+/// word is folded, its last bit dropped, and where the folded word is below 2²² (2⁵²) more bits come from
+/// block i of the source's child 0.
 ///
 /// # Accuracy
 ///
-/// With ulp 2⁻²³ (2⁻⁵²) there is a true Laplace variable Z, a function of the same bits and further ones, such that
+/// With ulp 2⁻²³ (2⁻⁵²) there is a true Laplace variable Z, a function of the same bits and further ones,
+/// such that
 /// |z − Z| ≤ 5 ulp |Z|, but for 2⁻¹⁰⁰ of all cases: those in which Z is smaller than that, or larger than 69. (Values reach 88.)
 /// The law is exactly symmetric.
 ///
 /// # Privacy
 ///
-/// Scaled by b and added to a real number that one record changes by at most Δ, Laplace noise gives ε = Δ/b, if both
-/// were real numbers. The sum of floating-point numbers shows more than that (Mironov 2012):
+/// Scaled by b and added to a real number that one record changes by at most Δ, Laplace noise gives ε = Δ/b,
+/// if both were real numbers. The sum of floating-point numbers shows more than that (Mironov 2012):
 /// [`DiscreteLaplaceNoise`](crate::DiscreteLaplaceNoise) has no such hole.
 ///
 /// ```
@@ -39,8 +41,8 @@ use crate::{Purpose, Seed, Streams};
 ///
 /// # References
 ///
-/// Dwork, McSherry, Nissim, Smith (2006), *Calibrating noise to sensitivity in private data analysis*. Mironov (2012), *On
-/// significance of the least significant bits for differential privacy*.
+/// Dwork, McSherry, Nissim, Smith (2006), *Calibrating noise to sensitivity in private data analysis*.
+/// Mironov (2012), *On significance of the least significant bits for differential privacy*.
 pub struct LaplaceNoise {
     sources: Sources,
 }
@@ -58,7 +60,8 @@ impl LaplaceNoise {
         Self::from_streams(seed.streams(purpose))
     }
 
-    /// Laplace numbers from the children 2⁶⁴ − 1 and 2⁶⁴ − 2 of these streams: nothing else may draw from those.
+    /// Laplace numbers from the children 2⁶⁴ − 1 and 2⁶⁴ − 2 of these streams: nothing else may draw from
+    /// those.
     #[must_use]
     #[allow(clippy::needless_pass_by_value)] // Taken, so that nobody else draws from them.
     pub fn from_streams(streams: Streams) -> Self {

@@ -31,14 +31,16 @@ pub const MAX_NOISE_CHUNKS: u64 = 1 << 40;
 ///
 /// # Privacy
 ///
-/// A mechanism's proof holds for the distribution its noise really has, so a mechanism takes the distribution from the noise
-/// it will add, and only this crate implements this trait: noise that is tested here cannot be passed off as another.
+/// A mechanism's proof holds for the distribution its noise really has, so a mechanism takes the distribution
+/// from the noise it will add, and only this crate implements this trait: noise that is tested here cannot be
+/// passed off as another.
 pub trait Noise: Sealed {
     /// The distribution of every value; values are independent of each other, and steps are.
     fn distribution(&self) -> NoiseDistribution;
 
-    /// A bound, rounded up, on the total variation distance between this many values, of whatever steps, and as many independent values of exactly the
-    /// stated distribution. It is 1 for floating-point noise, whose distribution is continuous only in name.
+    /// A bound, rounded up, on the total variation distance between this many values, of whatever steps, and
+    /// as many independent values of exactly the stated distribution. It is 1 for floating-point noise, whose
+    /// distribution is continuous only in name.
     ///
     /// | noise | a value | because |
     /// |---|---|---|
@@ -65,9 +67,10 @@ pub trait Noise: Sealed {
 
 /// Independent noise for every step, as numbers of type `T`: `f32`, `f64` or, on a grid, `i64`.
 ///
-/// Value i of a step is a function of the seed, the noise's purpose, the step and i. It does not depend on how much is
-/// asked for, on the number of threads, on the features of this crate or on the machine, so a longer fill begins with
-/// the values of a shorter one. Nothing is allocated. Values of different types are independent.
+/// Value i of a step is a function of the seed, the noise's purpose, the step and i. It does not depend on
+/// how much is asked for, on the number of threads, on the features of this crate or on the machine, so a
+/// longer fill begins with the values of a shorter one. Nothing is allocated. Values of different types are
+/// independent.
 ///
 /// ```
 /// use dp_sampler::{GaussianNoise, NOISE_CHUNK, NoiseSource, Seed};
@@ -86,9 +89,9 @@ pub trait Noise: Sealed {
 ///
 /// # Privacy
 ///
-/// Use each step once, and one source of a kind for each seed (two are the same noise): the difference of two releases that share
-/// their noise is free of it. Sources are no more to be printed, copied or serialised than seeds are; what a fork of the process
-/// means for them is said at [`Seed`](crate::Seed).
+/// Use each step once, and one source of a kind for each seed (two are the same noise): the difference of two
+/// releases that share their noise is free of it. Sources are no more to be printed, copied or serialised
+/// than seeds are; what a fork of the process means for them is said at [`Seed`](crate::Seed).
 pub trait NoiseSource<T = f64>: Noise + sealed::FillFrom<T> {
     /// Overwrites `out` with the first values of this step.
     fn fill(&self, step: u64, out: &mut [T]) {

@@ -1,7 +1,7 @@
 //! From random words to single-precision noise, in arithmetic that is the same everywhere.
 //!
-//! Only additions, multiplications, divisions and square roots, which IEEE 754 rounds correctly; no branches, so that a loop over
-//! lanes becomes vector instructions. `double.rs` is the same in double precision.
+//! Only additions, multiplications, divisions and square roots, which IEEE 754 rounds correctly; no branches,
+//! so that a loop over lanes becomes vector instructions. `double.rs` is the same in double precision.
 
 use std::f32::consts::{FRAC_1_SQRT_2, FRAC_PI_2, LN_2};
 
@@ -13,14 +13,15 @@ pub(super) struct Gaussian;
 /// A Laplace number from one word.
 pub(super) struct Laplace;
 
-/// Folded words below this have too few bits for a Gaussian number of full precision: half a cell is 2⁻²¹ of the fraction, of
-/// which the radius takes the root.
+/// Folded words below this have too few bits for a Gaussian number of full precision: half a cell is 2⁻²¹ of
+/// the fraction, of which the radius takes the root.
 pub(crate) const RARE_RADIUS: u32 = 1 << 20;
 
 /// The same for a Laplace number, before the last bit is dropped: half a cell is 2⁻²² of the fraction.
 const RARE_LAPLACE: u32 = 1 << 22;
 
-/// A word folded to its distance from the nearer end of its range, below 2³¹, and all ones where that is the upper end.
+/// A word folded to its distance from the nearer end of its range, below 2³¹, and all ones where that is the
+/// upper end.
 #[inline(always)]
 fn fold(word: u32) -> (u32, u32) {
     let upper = (word as i32 >> 31) as u32;
@@ -29,8 +30,8 @@ fn fold(word: u32) -> (u32, u32) {
 
 /// ln(1 + g) for 1 + g in [√½, √2): 2 atanh(s) with s = g / (2 + g).
 ///
-/// 2 atanh(s) / s − 2 = 2 (s²/3 + s⁴/5 + …), |s| ≤ (√2 − 1)/(√2 + 1) = 0.1716, so the first term left out is below 0.1716¹⁰ / 11 =
-/// 2·10⁻⁹ relative.
+/// 2 atanh(s) / s − 2 = 2 (s²/3 + s⁴/5 + …), |s| ≤ (√2 − 1)/(√2 + 1) = 0.1716, so the first term left out is
+/// below 0.1716¹⁰ / 11 = 2·10⁻⁹ relative.
 #[inline(always)]
 #[cfg_attr(feature = "gpu", cubecl::cube)]
 pub(crate) fn ln_one_plus(g: f32) -> f32 {
@@ -98,8 +99,9 @@ const COSINE_10: f32 = -1.0 / 3_628_800.0;
 /// Of a word's last thirty bits in the middle of a cell, to an angle.
 pub(crate) const ANGLE_UNIT: f32 = FRAC_PI_2 / 4_294_967_296.0;
 
-/// cos 2πv and sin 2πv for v = (word + ½)-ish / 2³² less an eighth of a turn: the first two bits choose a quarter turn, centred
-/// on an axis; the other thirty are an angle in (−π/4, π/4), symmetric about it and never 0.
+/// cos 2πv and sin 2πv for v = (word + ½)-ish / 2³² less an eighth of a turn: the first two bits choose a
+/// quarter turn, centred on an axis; the other thirty are an angle in (−π/4, π/4), symmetric about it and
+/// never 0.
 #[inline(always)]
 fn cos_sin_turns(word: u32) -> [f32; 2] {
     // The middle of a cell of width 4 on the scale of 2^32 to a quarter turn.
@@ -210,7 +212,8 @@ mod tests {
         (-ln, [libm::cos(angle), libm::sin(angle)])
     }
 
-    /// The largest errors of Gaussian and Laplace numbers, in units of 2⁻²³ of them, against the middles of their cells.
+    /// The largest errors of Gaussian and Laplace numbers, in units of 2⁻²³ of them, against the middles of
+    /// their cells.
     fn worst_errors(first: u64) -> [f64; 2] {
         let mut stream = Seed::for_tests(1).streams(Purpose::Split).at(first);
         let mut worst = [0.0_f64; 2];
@@ -238,8 +241,8 @@ mod tests {
 
     #[test]
     fn arithmetic_is_good_to_three_units() {
-        // The logarithm is good to two units, of which the root leaves one and adds a half; cosine and sine are good to one,
-        // and the product rounds by a half.
+        // The logarithm is good to two units, of which the root leaves one and adds a half; cosine and sine
+        // are good to one, and the product rounds by a half.
         let worst = worst_errors(0);
         assert!(worst[0] < 3.0 && worst[1] < 2.0, "{worst:?}");
     }

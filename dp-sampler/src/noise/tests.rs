@@ -1,4 +1,5 @@
-//! Continuous noise: its law at false-alarm rates of 1e-6, what breaks these tests, and the same numbers by every way to them.
+//! Continuous noise: its law at false-alarm rates of 1e-6, what breaks these tests, and the same numbers by
+//! every way to them.
 
 use proptest::prelude::*;
 use rand_core::Rng;
@@ -20,7 +21,8 @@ fn laplace_cdf(x: f64) -> f64 {
     if x < 0.0 { 0.5 * x.exp() } else { 1.0 - 0.5 * (-x).exp() }
 }
 
-/// The Kolmogorov test at n = 10⁶, 5·10⁵ and alpha 1e-6: all values, those at even and those at odd positions, and sizes alone.
+/// The Kolmogorov test at n = 10⁶, 5·10⁵ and alpha 1e-6: all values, those at even and those at odd
+/// positions, and sizes alone.
 fn has_law(values: &[f64], cdf: impl Fn(f64) -> f64) -> bool {
     let sizes = values.iter().map(|z| z.abs()).collect();
     let parts: [Vec<f64>; 2] = [0, 1].map(|first| values.iter().skip(first).step_by(2).copied().collect());
@@ -30,8 +32,8 @@ fn has_law(values: &[f64], cdf: impl Fn(f64) -> f64) -> bool {
         && kolmogorov(sizes, |x| cdf(x) - cdf(-x)) < kolmogorov_bound()
 }
 
-/// Whether the first moments are right: the mean of 10⁶ values zᵏ has variance (E z²ᵏ − (E zᵏ)²)/10⁶, and 4.9 of its standard
-/// deviations are alpha 1e-6.
+/// Whether the first moments are right: the mean of 10⁶ values zᵏ has variance (E z²ᵏ − (E zᵏ)²)/10⁶, and 4.9
+/// of its standard deviations are alpha 1e-6.
 fn has_moments(values: &[f64], moments: &[(i32, f64, f64)]) -> bool {
     let n = values.len() as f64;
     moments.iter().all(|&(power, mean, square)| {
@@ -107,8 +109,8 @@ fn noise_that_is_wrong_is_noticed() {
     assert!(!has_moments(&change(&normal, |z| z + 0.01), &NORMAL_MOMENTS));
 }
 
-/// Pairs with radii beyond that for u = 2⁻⁴⁰, 7.45 σ, drawn as such: their first 40 bits are zero. Counted from 8 σ on by
-/// intervals; alpha 1e-6 for either side.
+/// Pairs with radii beyond that for u = 2⁻⁴⁰, 7.45 σ, drawn as such: their first 40 bits are zero. Counted
+/// from 8 σ on by intervals; alpha 1e-6 for either side.
 fn has_far_tail(pair: impl Fn(u64, u64, &[u32; 16]) -> [f64; 2]) -> bool {
     const PAIRS: usize = 500_000;
     let mut stream = Seed::for_tests(43).streams(Purpose::Split).at(0);

@@ -1,7 +1,7 @@
 //! Many elements in step through the network, compiled for the instruction set of the machine at hand.
 //!
-//! Integers only, so every machine makes the same ones. What is not inlined is compiled for the machine that the
-//! program was built for, so everything down to the loops is `#[inline(always)]`.
+//! Integers only, so every machine makes the same ones. What is not inlined is compiled for the machine that
+//! the program was built for, so everything down to the loops is `#[inline(always)]`.
 
 use super::network::{Halves, RoundKey, Word};
 

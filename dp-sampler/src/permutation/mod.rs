@@ -18,38 +18,39 @@ const NARROW_LIMIT: u64 = 1 << 32;
 
 /// A random permutation of 0, …, n − 1 that can be evaluated, and inverted, at any one index.
 ///
-/// *Up to 1,024 elements* it is a table made by the Fisher–Yates shuffle with exactly uniform integers: all n!
-/// permutations are equally likely.
+/// *Up to 1,024 elements* it is a table made by the Fisher–Yates shuffle with exactly uniform integers: all
+/// n! permutations are equally likely.
 ///
-/// *Above*, it is a Feistel network on b = ⌈log₂ n⌉ bits in constant memory. Sixteen times, one half is changed by
-/// a keyed function of the other; images at n and above are permuted again until they fall below n.
+/// *Above*, it is a Feistel network on b = ⌈log₂ n⌉ bits in constant memory. Sixteen times, one half is
+/// changed by a keyed function of the other; images at n and above are permuted again until they fall below
+/// n.
 ///
 /// ```text
 /// upper ← upper ⊕ F(lower),  then  lower ← lower ⊕ F(upper),  …
 /// F(x) = the first bits of (a·x + b)·x + c mod 2ʷ       a, b, c: w secret bits each, new every round
 /// ```
 ///
-/// with w = 32 up to 2³² elements and w = 64 above. The halves take turns instead of places, so their widths may
-/// differ by one bit. Many elements go through the rounds side by side, with the vector instructions that the
-/// machine has; the images are the same on every machine.
+/// with w = 32 up to 2³² elements and w = 64 above. The halves take turns instead of places, so their widths
+/// may differ by one bit. Many elements go through the rounds side by side, with the vector instructions that
+/// the machine has; the images are the same on every machine.
 ///
 /// # Accuracy
 ///
-/// *Proven*: it is a bijection. Walking a cycle until it re-enters the first n elements turns a uniformly random
-/// permutation of 2ᵇ elements into one of n (Black and Rogaway), in fewer than two evaluations on average. And any
-/// *two* different inputs of a round give independent uniform outputs: for inputs of u bits and outputs of o, the
-/// first o bits of b·x + c are strongly universal because u + o − 1 ≤ w (Dietzfelbinger), whatever constant is added
-/// to either, here a·x². So in one pass any two elements are mapped exactly as by Luby and Rackoff's network with
-/// truly random functions.
+/// *Proven*: it is a bijection. Walking a cycle until it re-enters the first n elements turns a uniformly
+/// random permutation of 2ᵇ elements into one of n (Black and Rogaway), in fewer than two evaluations on
+/// average. And any *two* different inputs of a round give independent uniform outputs: for inputs of u bits
+/// and outputs of o, the first o bits of b·x + c are strongly universal because u + o − 1 ≤ w
+/// (Dietzfelbinger), whatever constant is added to either, here a·x². So in one pass any two elements are
+/// mapped exactly as by Luby and Rackoff's network with truly random functions.
 ///
-/// *Known*: at exactly 2ᵇ elements nothing walks, and the network then makes even permutations only, half of all.
-/// The images of up to n − 2 elements do not show it.
+/// *Known*: at exactly 2ᵇ elements nothing walks, and the network then makes even permutations only, half of
+/// all. The images of up to n − 2 elements do not show it.
 ///
-/// *Measured*: everything about three and more elements at once, by the tests beside the code: pairs, triples and
-/// quadruples of 8 to 64 elements (over half a million keys 8 rounds fail and 10 pass),
-/// avalanche, serial correlation, birthday spacings. A statistical test that
-/// needs billions of values has not been run, and sixteen times 3w bits of key cannot reach every permutation.
-/// Where a privacy proof has to rest on a uniform order, use [`Permutation::exact`]; on uniform subsets,
+/// *Measured*: everything about three and more elements at once, by the tests beside the code: pairs, triples
+/// and quadruples of 8 to 64 elements (over half a million keys 8 rounds fail and 10 pass), avalanche, serial
+/// correlation, birthday spacings. A statistical test that needs billions of values has not been run, and
+/// sixteen times 3w bits of key cannot reach every permutation. Where a privacy proof has to rest on a
+/// uniform order, use [`Permutation::exact`]; on uniform subsets,
 /// [`FixedSize::batch`](crate::FixedSize::batch) as it is.
 ///
 /// ```
@@ -65,9 +66,9 @@ const NARROW_LIMIT: u64 = 1 << 32;
 ///
 /// # References
 ///
-/// Luby, Rackoff (1988), *How to construct pseudorandom permutations from pseudorandom functions*. Black, Rogaway
-/// (2002), *Ciphers with arbitrary finite domains*. Dietzfelbinger (1996), *Universal hashing and k-wise
-/// independent random variables via integer arithmetic without primes*. Mitchell et al. (2021),
+/// Luby, Rackoff (1988), *How to construct pseudorandom permutations from pseudorandom functions*. Black,
+/// Rogaway (2002), *Ciphers with arbitrary finite domains*. Dietzfelbinger (1996), *Universal hashing and
+/// k-wise independent random variables via integer arithmetic without primes*. Mitchell et al. (2021),
 /// *Bandwidth-optimal random shuffling for GPUs*.
 pub struct Permutation {
     len: u64,
@@ -238,7 +239,8 @@ impl Permutation {
         Images { permutation: self, next: 0, end: self.len, ahead: [0; AHEAD], used: AHEAD }
     }
 
-    /// Replaces the contents of `images` by the images of `start`, …, `start + count − 1`, all below the length.
+    /// Replaces the contents of `images` by the images of `start`, …, `start + count − 1`, all below the
+    /// length.
     pub(crate) fn images_into(&self, start: u64, count: usize, images: &mut Vec<u64>) {
         images.clear();
         images.resize(count, 0);

@@ -11,7 +11,8 @@ fn streams() -> Streams {
     Seed::for_tests(31).streams(Purpose::Subsample)
 }
 
-/// The p-value of the images of the first `tuple` elements over so many keys, under a network of so many rounds.
+/// The p-value of the images of the first `tuple` elements over this many keys, under a network of this many
+/// rounds.
 fn tuples(len: u64, tuple: u32, rounds: usize, keys: u64) -> f64 {
     let streams = streams();
     let mut network = Network::<u32>::with_rounds(len, rounds);
@@ -75,12 +76,12 @@ fn tables_give_every_order_equally_often() {
 
 #[test]
 fn the_network_maps_tuples_uniformly_even_where_it_is_not_used() {
-    // Domains of up to 64 elements are the hardest for a Feistel network: halves of two or three bits. Over 5·10^5
-    // keys 4 rounds failed at every length here and 6 at ten elements to 23 (17 to 111 standard deviations of the
-    // statistic), 8 failed at ten (7) and stood at 16 (4), 10 and more passed everywhere. A linear round function
-    // still failed at ten elements after 10 rounds (15) and showed at 12 (4). The network is used above 1,024
-    // elements, where halves have five bits and more and a pair's bias shrinks by that many bits every other round:
-    // 16 leave a margin. Alpha 1e-6 each.
+    // Domains of up to 64 elements are the hardest for a Feistel network: halves of two or three bits. Over
+    // 5·10^5 keys 4 rounds failed at every length here and 6 at ten elements to 23 (17 to 111 standard
+    // deviations of the statistic), 8 failed at ten (7) and stood at 16 (4), 10 and more passed everywhere. A
+    // linear round function still failed at ten elements after 10 rounds (15) and showed at 12 (4). The
+    // network is used above 1,024 elements, where halves have five bits and more and a pair's bias shrinks by
+    // that many bits every other round: 16 leave a margin. Alpha 1e-6 each.
     for len in [8, 10, 16, 23, 32, 40, 64] {
         assert!(tuples(len, 2, ROUNDS, 200_000) > 1e-6, "pairs of {len}");
     }
@@ -94,8 +95,8 @@ fn the_network_maps_tuples_uniformly_even_where_it_is_not_used() {
 
 #[test]
 fn any_two_inputs_of_a_round_have_independent_uniform_outputs() {
-    // The proof's statement, counted out for words of 7 bits, inputs of u and outputs of o bits, u + o − 1 ≤ 7: over
-    // all b and c, whatever a is, each pair of outputs of two inputs comes up equally often.
+    // The proof's statement, counted out for words of 7 bits, inputs of u and outputs of o bits, u + o − 1 ≤
+    // 7: over all b and c, whatever a is, each pair of outputs of two inputs comes up equally often.
     let (words, mask) = (1_u32 << 7, (1 << 7) - 1);
     for (u, o) in [(4, 4), (3, 5), (5, 3), (1, 7), (3, 4)] {
         for a in [0, 1, 37, 64, 127] {
@@ -170,8 +171,8 @@ fn ten_rounds_of_philox_are_noticed() {
     assert!(tuples(10, 2, ROUNDS, 200_000) > 1e-6);
 }
 
-/// The p-value of the numbers of equal spacings (Marsaglia) among 512 sorted birthdays in a year of 2^24 days, which
-/// are Poisson with mean 512³/2^26 = 2, over so many years.
+/// The p-value of the numbers of equal spacings (Marsaglia) among 512 sorted birthdays in a year of 2^24
+/// days, which are Poisson with mean 512³/2^26 = 2, over that many years.
 fn birthday_spacings(years: u64, mut birthdays: impl FnMut(u64, &mut [u64])) -> f64 {
     let (mut counts, mut days) = (vec![0_u64; 12], [0; 512]);
     for year in 0..years {
@@ -277,8 +278,8 @@ fn flipping_an_index_bit_flips_half_of_the_image() {
 
 #[test]
 fn consecutive_images_are_uncorrelated_under_one_key() {
-    // One key, 10^6 consecutive images of 2^40 elements: a 16 × 16 × 16 table of the first bits of three in a row,
-    // disjoint triples, alpha 1e-6; and of their last bits.
+    // One key, 10^6 consecutive images of 2^40 elements: a 16 × 16 × 16 table of the first bits of three in a
+    // row, disjoint triples, alpha 1e-6; and of their last bits.
     let mut network = Network::<u64>::new(1 << 40);
     network.rekey(&mut streams().at(0));
     let mut images = vec![0; 1_000_000];

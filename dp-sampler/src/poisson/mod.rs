@@ -17,9 +17,9 @@ use thresholds::{MOST_DEVIATION, MOST_TERMS, Thresholds};
 ///
 /// # Privacy
 ///
-/// This is the scheme that amplification theorems for add/remove neighbours assume, because the other records of
-/// a batch say nothing about whether a given one is in it. Batches differ in length, and their length is secret:
-/// divide by [`expected_batch`](Subsampler::expected_batch), never by the length that came out.
+/// This is the scheme that amplification theorems for add/remove neighbours assume, because the other records
+/// of a batch say nothing about whether a given one is in it. Batches differ in length, and their length is
+/// secret: divide by [`expected_batch`](Subsampler::expected_batch), never by the length that came out.
 ///
 /// ```
 /// use dp_sampler::{Poisson, Seed, Subsampler, Subsampling};
@@ -70,8 +70,8 @@ impl Subsampling for Poisson {
             // Every record, whatever the words are.
             return 0.0;
         }
-        // The most blocks that so many records may be cut into, whatever the number of records is in truth: fewer are cut into blocks of the
-        // same length, or are one block.
+        // The most blocks that this many records may be cut into, whatever the number of records is in truth:
+        // fewer are cut into blocks of the same length, or are one block.
         let blocks = ((records.max(1) - 1) >> doublings(self.rate)) + 1;
         deviations(steps, deviations(blocks, MOST_DEVIATION))
     }
@@ -87,20 +87,25 @@ fn doublings(rate: f64) -> u32 {
     doublings
 }
 
-/// Blocks of records that are drawn one after the other from one run of words. Runs can be drawn side by side: few blocks, so that
-/// many units of a device find work; enough for what is left over of a run's last words to be little.
+/// Blocks of records that are drawn one after the other from one run of words. Runs can be drawn side by
+/// side: few blocks, so that many units of a device find work; enough for what is left over of a run's last
+/// words to be little.
 pub(crate) const RUN: u64 = 16;
 
-/// Blocks of words between the beginnings of runs: 2¹⁵ words, of which a run takes about a hundred to a thousand.
+/// Blocks of words between the beginnings of runs: 2¹⁵ words, of which a run takes about a hundred to a
+/// thousand.
 ///
-/// That it needs more has a probability below e⁻⁴⁰⁰⁰, and then it shares words with the next. Proof: a position is drawn again with
-/// probability at most ½ (at most half of a word's 64 records are drawn), or at most 111/2ˢ for blocks of 2ˢ > 64 records and
-/// at most 111 members (`thresholds`). 2¹⁵ words are at least 147,000 positions of up to 7 bits, or 16,000 of up to 63; of these more than
-/// 1,776 = 16 · 111 are not repetitions but with the probability of so few successes of at least 0.13 (7 bits) or 0.56 in as many
-/// tries, which Chernoff's bound puts below e⁻⁴⁰⁰⁰. With at most 2⁶³ records there are at most 2⁵³ runs, so no number of a block exceeds 2⁶⁴.
+/// That it needs more has a probability below e⁻⁴⁰⁰⁰, and then it shares words with the next. Proof: a
+/// position is drawn again with probability at most ½ (at most half of a word's 64 records are drawn), or at
+/// most 111/2ˢ for blocks of 2ˢ > 64 records and at most 111 members (`thresholds`). 2¹⁵ words are at least
+/// 147,000 positions of up to 7 bits, or 16,000 of up to 63; of these more than 1,776 = 16 · 111 are not
+/// repetitions but with the probability of so few successes of at least 0.13 (7 bits) or 0.56 in as many
+/// tries, which Chernoff's bound puts below e⁻⁴⁰⁰⁰. With at most 2⁶³ records there are at most 2⁵³ runs, so
+/// no number of a block exceeds 2⁶⁴.
 pub(crate) const RUN_BLOCKS: u64 = 1 << 11;
 
-/// Blocks of words that are computed at once: what a run of a few small blocks of records takes, so that little is left over.
+/// Blocks of words that are computed at once: what a run of a few small blocks of records takes, so that
+/// little is left over.
 const WORD_LANES: usize = 8;
 
 /// Blocks of up to this many records are sets in one machine word.
@@ -108,22 +113,25 @@ pub(crate) const WORD_DOUBLINGS: u32 = 6;
 
 /// Draws Poisson batches; made by [`Poisson`].
 ///
-/// The records are cut into blocks of M = 2ˢ with about 8 to 16 expected members (64 records where more than an
-/// eighth is drawn). For each block one word, compared with precomputed integers, says how many members it
+/// The records are cut into blocks of M = 2ˢ with about 8 to 16 expected members (64 records where more than
+/// an eighth is drawn). For each block one word, compared with precomputed integers, says how many members it
 /// has; then that many distinct positions are drawn, s bits each, exactly uniformly. The last block is
-/// imagined full and what lies beyond the records is left out, which changes nothing for the others. So a draw
-/// takes O(expected batch + 1) time whatever the number of records, and no floating-point number decides.
+/// imagined full and what lies beyond the records is left out, which changes nothing for the others. So a
+/// draw takes O(expected batch + 1) time whatever the number of records, and no floating-point number
+/// decides.
 ///
 /// # The words
 ///
-/// Sixteen blocks make up a run, and run i takes 64-bit words (low half first) in turn from block 2¹¹ i of the step's stream on. A block
-/// takes one word for the number of its members, and a second one if the first decides nothing; then positions, s bits at a time
-/// from the lowest on, from a word that lasts over the blocks of a run until fewer than s bits are left of it.
+/// Sixteen blocks make up a run, and run i takes 64-bit words (low half first) in turn from block 2¹¹ i of
+/// the step's stream on. A block takes one word for the number of its members, and a second one if the first
+/// decides nothing; then positions, s bits at a time from the lowest on, from a word that lasts over the
+/// blocks of a run until fewer than s bits are left of it.
 ///
 /// # Accuracy
 ///
-/// Only the integer thresholds are rounded; [`deviation`](Subsampler::deviation) bounds what that does to batches: the number of blocks times
-/// (K + 1) · 2⁻¹²⁸, where K ≤ 112 is the length of the threshold table, below 2⁻⁶⁰ for every rate and number of records.
+/// Only the integer thresholds are rounded; [`deviation`](Subsampler::deviation) bounds what that does to
+/// batches: the number of blocks times (K + 1) · 2⁻¹²⁸, where K ≤ 112 is the length of the threshold table,
+/// below 2⁻⁶⁰ for every rate and number of records.
 pub struct PoissonSampler {
     rate: f64,
     records: u64,
@@ -232,7 +240,8 @@ impl PoissonSampler {
         &self.streams
     }
 
-    /// Exchanges the thresholds for two of these first and second words, the second of which has a first word that is larger by `next`.
+    /// Exchanges the thresholds for two of these first and second words, the second of which has a first word
+    /// that is larger by `next`.
     #[cfg(all(test, any(feature = "wgpu", feature = "cuda")))]
     pub(crate) fn set_thresholds(&mut self, first: u64, second: [u64; 2], next: u64) {
         self.thresholds = Thresholds::for_tests([first, first.saturating_add(next)], second);

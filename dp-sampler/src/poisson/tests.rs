@@ -25,7 +25,8 @@ fn slow_draw(rate: f64, records: u64, stream: &mut Stream, batch: &mut Vec<u64>)
 
 #[test]
 fn inclusion_lengths_and_pairs_are_poisson() {
-    // Word blocks (exact fit, ragged, dense), list blocks (one, several, ragged), two runs of either, and the slow path.
+    // Word blocks (exact fit, ragged, dense), list blocks (one, several, ragged), two runs of either, and the
+    // slow path.
     for (rate, records) in [
         (0.5, 64),
         (0.3, 100),
@@ -80,7 +81,8 @@ fn broken_samplers_are_noticed() {
     assert!(check(&fixed, 0.1).is_err());
 }
 
-/// The p-value of the counts of all 2^6 subsets of six records over 20,000 draws, against the product formula.
+/// The p-value of the counts of all 2^6 subsets of six records over 20,000 draws, against the product
+/// formula.
 fn subsets_of_six(rate: f64, mut draw: impl FnMut(u64, &mut Vec<u64>)) -> f64 {
     let probability = |set: u32| {
         let members = set.count_ones() as i32;
@@ -191,7 +193,8 @@ fn the_deviation_is_below_two_to_the_minus_sixty() {
             if rate * (records as f64) < 1e18 {
                 let deviation = sampler(rate, records).deviation(1);
                 assert!(deviation > 0.0 && deviation < 2_f64.powi(-60), "{rate} {records} {deviation:e}");
-                // The plan's bound holds for it, and is not much larger where blocks are as long as they can be.
+                // The plan's bound holds for it, and is not much larger where blocks are as long as they can
+                // be.
                 let plan = Poisson::rate(rate).unwrap();
                 assert!(
                     plan.deviation(records, 1) >= deviation && plan.deviation(records, 1) < 2_f64.powi(-60)

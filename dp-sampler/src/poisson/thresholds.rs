@@ -2,31 +2,33 @@
 //!
 //! # Why the thresholds are right
 //!
-//! Let p(m) be the exact distribution of Binomial(m, q) for the double q, and a(m) what is computed, in units of
-//! u = 2⁻²⁵⁶. Start: a(1) = (1 − q, q), each at most u too small. Doubling: a(2m)ₖ = Σᵢ a(m)ᵢ a(m)ₖ₋ᵢ, each product
-//! rounded down; terms at and above K are never needed for those below it. All rounding is downwards, so a ≤ p,
-//! and the shortfall D(m) = Σ_{k<K} p(m)ₖ − a(m)ₖ obeys
+//! Let p(m) be the exact distribution of Binomial(m, q) for the double q, and a(m) what is computed, in units
+//! of u = 2⁻²⁵⁶. Start: a(1) = (1 − q, q), each at most u too small. Doubling: a(2m)ₖ = Σᵢ a(m)ᵢ a(m)ₖ₋ᵢ,
+//! each product rounded down; terms at and above K are never needed for those below it. All rounding is
+//! downwards, so a ≤ p, and the shortfall D(m) = Σ_{k<K} p(m)ₖ − a(m)ₖ obeys
 //!
 //! ```text
 //! D(1) ≤ 2u,   D(2m) ≤ 2 D(m) + K(K+1)/2 · u      so      D(M) ≤ M (K(K+1)/2 + 2) u
 //! ```
 //!
-//! With M ≤ 2⁶³ and K ≤ 112: D < 2⁶³ · 2¹³ · 2⁻²⁵⁶ = 2⁻¹⁸⁰. The thresholds are Tₖ = ⌊2¹²⁸ Σ_{j≤k} aⱼ⌋, and a uniform
-//! 128-bit integer U gives k = #{j < K − 1 : U ≥ Tⱼ}; the last value takes what is left over. Each cumulative
-//! probability is thus low by less than 2⁻¹²⁸ + D, and
+//! With M ≤ 2⁶³ and K ≤ 112: D < 2⁶³ · 2¹³ · 2⁻²⁵⁶ = 2⁻¹⁸⁰. The thresholds are Tₖ = ⌊2¹²⁸ Σ_{j≤k} aⱼ⌋, and a
+//! uniform 128-bit integer U gives k = #{j < K − 1 : U ≥ Tⱼ}; the last value takes what is left over. Each
+//! cumulative probability is thus low by less than 2⁻¹²⁸ + D, and
 //!
 //! ```text
 //! total variation ≤ (K − 1)(2⁻¹²⁸ + 2⁻¹⁸⁰) + P(Binomial(M, q) ≥ K) ≤ K · 2⁻¹²⁸ + remainder < 2⁻¹²⁰
 //! ```
 //!
-//! where remainder = 1 − Σ_{k<K} aₖ bounds the tail from above. It is below 2⁻¹²⁸ at the latest at K = 112 (unless K exceeds M, when
-//! there is no tail at all), since a block has 64 records at most, or a mean μ below 16, and by Chernoff's bound
+//! where remainder = 1 − Σ_{k<K} aₖ bounds the tail from above. It is below 2⁻¹²⁸ at the latest at K = 112
+//! (unless K exceeds M, when there is no tail at all), since a block has 64 records at most, or a mean μ
+//! below 16, and by Chernoff's bound
 //!
 //! ```text
 //! P(Binomial ≥ 112) ≤ exp(−(112 ln(112/μ) − 112 + μ)) < exp(−121) < 2⁻¹⁷⁴
 //! ```
 //!
-//! So one draw is within (K + 1) · 2⁻¹²⁸ ≤ 113 · 2⁻¹²⁸. (That has room, too, for words that two runs share: see `RUN_BLOCKS`, e⁻⁴⁰⁰⁰.)
+//! So one draw is within (K + 1) · 2⁻¹²⁸ ≤ 113 · 2⁻¹²⁸. (That has room, too, for words that two runs share:
+//! see `RUN_BLOCKS`, e⁻⁴⁰⁰⁰.)
 
 use rand_core::Rng;
 
@@ -34,7 +36,8 @@ use crate::fraction::Fraction;
 
 /// The longest table. Binomials of mean at most 16 have less than 2⁻¹²⁸ beyond it; see the test.
 pub(super) const MOST_TERMS: usize = 112;
-/// The largest bound on the total variation of one draw: K + 1 units of 2⁻¹²⁸, the tail counting for one of them.
+/// The largest bound on the total variation of one draw: K + 1 units of 2⁻¹²⁸, the tail counting for one of
+/// them.
 pub(super) const MOST_DEVIATION: f64 =
     (MOST_TERMS + 1) as f64 / (1_u128 << 64) as f64 / (1_u128 << 64) as f64;
 /// Entries of the guide table: a word's first six bits.
@@ -57,7 +60,8 @@ impl Thresholds {
         let mut masses = binomial(rate, doublings);
         let all_terms = doublings < 63 && masses.len() as u64 == (1 << doublings) + 1;
 
-        // Cumulative sums, as far as they tell anything: once less than 2^-128 is left, the rest is one value.
+        // Cumulative sums, as far as they tell anything: once less than 2^-128 is left, the rest is one
+        // value.
         let mut cumulative = Fraction::ZERO;
         let mut thresholds = Vec::with_capacity(masses.len());
         let mut remainder = Fraction::ALMOST_ONE;
@@ -72,8 +76,8 @@ impl Thresholds {
             }
         }
         let terms = thresholds.len() + 1;
-        // With every term present the last value takes exactly the mass it should; otherwise the tail is cut off,
-        // and `remainder`, rounded up, is more than the tail.
+        // With every term present the last value takes exactly the mass it should; otherwise the tail is cut
+        // off, and `remainder`, rounded up, is more than the tail.
         let tail = if all_terms && terms == last + 1 { 0.0 } else { remainder.top() as f64 + 1.0 };
         let deviation = (terms as f64 + tail) * 2_f64.powi(-128);
 
@@ -89,7 +93,8 @@ impl Thresholds {
         Self { high, low, guide, deviation }
     }
 
-    /// T₀, …, T_{K−2} and the sentinel as four words each, high ones first; then where to start looking, by a word's first six bits.
+    /// T₀, …, T_{K−2} and the sentinel as four words each, high ones first; then where to start looking, by a
+    /// word's first six bits.
     #[cfg(feature = "gpu")]
     pub(crate) fn words(&self) -> (Vec<u32>, &[u8; GUIDES]) {
         let halves = |value: u64| [(value >> 32) as u32, value as u32];
@@ -193,8 +198,8 @@ mod tests {
 
     #[test]
     fn masses_match_the_formula_for_long_blocks() {
-        // The recursion over k in doubles. exp(x) of x = M ln(1 - q), of size up to 16, is good to 16 roundings and
-        // each factor adds four; the fixed-point masses are low by at most D(M).
+        // The recursion over k in doubles. exp(x) of x = M ln(1 - q), of size up to 16, is good to 16
+        // roundings and each factor adds four; the fixed-point masses are low by at most D(M).
         for (rate, doublings) in [(0.01, 10), (1e-5, 20), (1e-9, 33), (2_f64.powi(-60), 63)] {
             let m = 2_f64.powi(doublings as i32);
             let shortfall = m * 2_f64.powi(13 - 256);

@@ -48,11 +48,12 @@ impl Charges {
         Ok(Self { once, step, pricing, relation, rate, steps, deviation })
     }
 
-    /// Makes sure that the steps of a mechanism on these very records are what was priced: their event, how many events the steps are
-    /// and how they are rounded to epochs, and the fraction that sums are divided by.
+    /// Makes sure that the steps of a mechanism on these very records are what was priced: their event, how
+    /// many events the steps are and how they are rounded to epochs, and the fraction that sums are divided
+    /// by.
     ///
-    /// A plan is made without the records, a sampler with them. Where a scheme depends on their number, the two may differ in any of
-    /// these, and only some of that shows in the event.
+    /// A plan is made without the records, a sampler with them. Where a scheme depends on their number, the
+    /// two may differ in any of these, and only some of that shows in the event.
     pub(crate) fn check(&self, event: Event, scheme: &Scheme, rate: f64) -> Result<()> {
         let bound = Pricing::permitted(self.relation, scheme)?;
         if event != self.step {
@@ -78,14 +79,15 @@ impl Charges {
         all
     }
 
-    /// What is released once, and so many steps.
+    /// What is released once, and this many steps.
     pub(crate) fn with_steps(&self, steps: u64) -> Composition {
         let mut all = self.once();
         all.push(self.step, self.pricing.events(steps));
         all
     }
 
-    /// The whole run's ε at the budget's δ, of which a part is for what is not drawn exactly as it is accounted for.
+    /// The whole run's ε at the budget's δ, of which a part is for what is not drawn exactly as it is
+    /// accounted for.
     pub(crate) fn epsilon(&self, budget: Budget) -> Result<Certified> {
         let mut ledger = Ledger::new(self.deviation.less(budget)?)?;
         ledger.debit_all(&self.with_steps(self.steps))?;
@@ -94,7 +96,8 @@ impl Charges {
         if taken == 0.0 {
             return Ok(exact);
         }
-        // What deviates may make a run more private, too: it costs at least what the events cost at a δ that is larger by as much.
+        // What deviates may make a run more private, too: it costs at least what the events cost at a δ that
+        // is larger by as much.
         let accountant = Accountant::new(budget.relation).with(&self.with_steps(self.steps));
         let least = accountant.epsilon((budget.delta + taken).next_up().min(1.0_f64.next_down()))?;
         let lower = least.lower.min(exact.lower);
@@ -143,7 +146,8 @@ mod tests {
         ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(mean, 1.0), record.get("x")?))
     }
 
-    /// What a plan for so many records says of samplers of these numbers of records: whether they are what was priced.
+    /// What a plan for this many records says of samplers of these numbers of records: whether they are what
+    /// was priced.
     fn matches<S: Subsampling + Copy>(
         plan: S,
         relation: Relation,

@@ -4,18 +4,22 @@ use crate::error::{Error, Result};
 use dp_accountant::Budget;
 use dp_sampler::ExponentialChoice;
 
-/// How far the batches, the noise and the choices of a whole run are from those that are accounted for, in total variation: τ.
+/// How far the batches, the noise and the choices of a whole run are from those that are accounted for, in
+/// total variation: τ.
 ///
 /// # From τ to δ
-/// Let M be the run as the accountant takes it, with batches, noise and choices that have exactly their laws, and M′ the run as it is drawn.
+/// Let M be the run as the accountant takes it, with batches, noise and choices that have exactly their laws,
+/// and M′ the run as it is drawn.
 ///
-/// *One draw.* Each draw (a step's batch, a number of noise, a choice) has a law, given everything that was drawn and released before, that is within
-/// τ_k of the one that is accounted for: that is what [`Subsampler::deviation`](dp_sampler::Subsampler::deviation) and
-/// [`Noise::deviation`](dp_sampler::Noise::deviation) state, and it does not depend on the data nor on what came before. (Words of different draws are
-/// different ones.)
+/// *One draw.* Each draw (a step's batch, a number of noise, a choice) has a law, given everything that was
+/// drawn and released before, that is within τ_k of the one that is accounted for: that is what
+/// [`Subsampler::deviation`](dp_sampler::Subsampler::deviation) and
+/// [`Noise::deviation`](dp_sampler::Noise::deviation) state, and it does not depend on the data nor on what
+/// came before. (Words of different draws are different ones.)
 ///
-/// *All of them.* Exchange the draws one after the other: the k-th exchange changes the law of everything together by at most τ_k in total variation,
-/// since what comes after is the same function of it, so M′(D) is within τ = Σ_k τ_k of M(D), for every D.
+/// *All of them.* Exchange the draws one after the other: the k-th exchange changes the law of everything
+/// together by at most τ_k in total variation, since what comes after is the same function of it, so M′(D) is
+/// within τ = Σ_k τ_k of M(D), for every D.
 ///
 /// *Neighbours.* If M is (ε, δ)-differentially private, then for neighbours D, D′ and every set S
 ///
@@ -23,8 +27,9 @@ use dp_sampler::ExponentialChoice;
 /// P(M′(D) ∈ S)  ≤  P(M(D) ∈ S) + τ  ≤  e^ε P(M(D′) ∈ S) + δ + τ  ≤  e^ε P(M′(D′) ∈ S) + δ + (1 + e^ε) τ
 /// ```
 ///
-/// So M′ is (ε, δ + (1 + e^ε) τ)-differentially private. For a budget (ε, δ), the events of a run are calibrated to (ε, δ − (1 + e^ε) τ). Where that would
-/// take more than half of δ, they are calibrated to a smaller ε₀ < ε with (1 + e^ε₀) τ = δ/2 instead, and keep the budget all the more.
+/// So M′ is (ε, δ + (1 + e^ε) τ)-differentially private. For a budget (ε, δ), the events of a run are
+/// calibrated to (ε, δ − (1 + e^ε) τ). Where that would take more than half of δ, they are calibrated to a
+/// smaller ε₀ < ε with (1 + e^ε₀) τ = δ/2 instead, and keep the budget all the more.
 ///
 /// All of these numbers are rounded up, and what is left of δ down.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,8 +39,9 @@ impl Deviation {
     /// Everything is exact.
     pub(crate) const NONE: Self = Self(0.0);
 
-    /// That of a run of so many steps, whose batches deviate by `batches` and whose releases are made with noise that deviates by `noise` each;
-    /// one release may come after the steps. `choice`: whether a start is chosen.
+    /// That of a run of this many steps, whose batches deviate by `batches` and whose releases are made with
+    /// noise that deviates by `noise` each; one release may come after the steps. `choice`: whether a start
+    /// is chosen.
     pub(crate) fn of_run(steps: u64, batches: f64, noise: f64, choice: bool) -> Result<Self> {
         // Not below: nothing is proven of a total variation distance that is 1.
         if batches >= 1.0 {
@@ -120,7 +126,8 @@ mod tests {
     /// A run that is drawn as it is accounted for with probability 1 − τ, and otherwise shows everything.
     #[test]
     fn the_bound_is_needed_up_to_its_factor() {
-        // P = (1 − τ) P₀ + τ [shown], Q = (1 − τ) Q₀ + τ [shown otherwise]: δ grows by τ (1 − δ), at most (1 + e^ε) τ.
+        // P = (1 − τ) P₀ + τ [shown], Q = (1 − τ) Q₀ + τ [shown otherwise]: δ grows by τ (1 − δ), at most (1 +
+        // e^ε) τ.
         let (tau, epsilon, delta) = (1e-3, 1.0_f64, 1e-2);
         let least = delta + tau * (1.0 - delta);
         let bound = delta + Deviation(tau).delta(epsilon);
@@ -128,7 +135,8 @@ mod tests {
     }
 
     proptest! {
-        /// What events keep, with what deviates, keeps the budget: in exact arithmetic as far as doubles can tell.
+        /// What events keep, with what deviates, keeps the budget: in exact arithmetic as far as doubles can
+        /// tell.
         #[test]
         fn the_budget_is_kept(
             (epsilon, delta, tau) in (-3.0..6.0_f64, -40.0..-2.0_f64, -700.0..-3.0_f64),

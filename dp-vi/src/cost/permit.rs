@@ -3,7 +3,8 @@
 use crate::error::{Error, Result};
 use dp_accountant::{Event, Receipt};
 
-/// The rights to make the next releases of one mechanism, which have been debited from a ledger: an iterator of [`Permit`]s.
+/// The rights to make the next releases of one mechanism, which have been debited from a ledger: an iterator
+/// of [`Permit`]s.
 ///
 /// Only [`PrivateGradient::pay`](crate::PrivateGradient::pay) makes them.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,9 +15,11 @@ pub struct Permits {
     end: u64,
 }
 
-/// The right to make one release of one mechanism: that of a certain number, which chooses its batch and its noise.
+/// The right to make one release of one mechanism: that of a certain number, which chooses its batch and its
+/// noise.
 ///
-/// A permit is consumed by the release and cannot be cloned, so that no release is made without one, and none twice.
+/// A permit is consumed by the release and cannot be cloned, so that no release is made without one, and none
+/// twice.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Permit {
     mechanism: u64,

@@ -17,13 +17,15 @@ use dp_sampler::Scheme;
 /// | balls in bins, for a batch size | no sampling, once an epoch | replace-one | the same |
 ///
 /// # Privacy
-/// *Add/remove.* A sum is divided by the fraction that is drawn. Where that is `B/N`, or `1/⌈N/B⌉` as for balls in bins with a batch size, a
-/// release would show `N` whatever its noise, so these schemes are refused.
+/// *Add/remove.* A sum is divided by the fraction that is drawn. Where that is `B/N`, or `1/⌈N/B⌉` as for
+/// balls in bins with a batch size, a release would show `N` whatever its noise, so these schemes are
+/// refused.
 ///
-/// *Balls in bins.* Each record chooses one release of an epoch for itself, whatever the data are. Given that choice and those of the others,
-/// the epoch's releases on two neighbouring data sets differ in one of them, by a Gaussian mechanism on full batches: the others
-/// are the same functions of the same records and of earlier releases. The choice has the same law for both, and mixtures of pairs with the
-/// same weights are no easier to tell apart than the worst of them. So an epoch costs no more than one release without sampling.
+/// *Balls in bins.* Each record chooses one release of an epoch for itself, whatever the data are. Given that
+/// choice and those of the others, the epoch's releases on two neighbouring data sets differ in one of them,
+/// by a Gaussian mechanism on full batches: the others are the same functions of the same records and of
+/// earlier releases. The choice has the same law for both, and mixtures of pairs with the same weights are no
+/// easier to tell apart than the worst of them. So an epoch costs no more than one release without sampling.
 /// This claims no amplification: a scheme of the accountant's own would cost less.
 ///
 /// *Shuffled epochs* are paid for as a whole, so a run that ends within one has paid for all of it.
@@ -81,12 +83,12 @@ impl Pricing {
         event(noise_multiplier, self.sampling)
     }
 
-    /// The fewest releases, at least so many, that can be paid for.
+    /// The fewest releases, at least this many, that can be paid for.
     pub(crate) fn rounded(&self, releases: u64) -> u64 {
         releases.div_ceil(self.releases).saturating_mul(self.releases)
     }
 
-    /// The number of events that so many releases are.
+    /// The number of events that this many releases are.
     pub(crate) fn events(&self, releases: u64) -> u64 {
         releases.div_ceil(self.releases).saturating_mul(self.events)
     }
@@ -102,7 +104,8 @@ pub(crate) fn choice_event(epsilon: f64) -> dp_accountant::Result<Event> {
     Event::new(Mechanism::PureDp { epsilon }, Sampling::None)
 }
 
-/// The fraction of records a scheme takes on average, over an epoch if it has any; above 1 where records are drawn more than once.
+/// The fraction of records a scheme takes on average, over an epoch if it has any; above 1 where records are
+/// drawn more than once.
 pub(crate) fn sampling_rate(scheme: &Scheme) -> Result<f64> {
     match *scheme {
         Scheme::Full => Ok(1.0),
@@ -116,7 +119,8 @@ pub(crate) fn sampling_rate(scheme: &Scheme) -> Result<f64> {
     }
 }
 
-/// The variance of a batch's estimate of a sum, over the sum of squares: what sampling adds to the noise of one release.
+/// The variance of a batch's estimate of a sum, over the sum of squares: what sampling adds to the noise of
+/// one release.
 pub(crate) fn sampling_variance(scheme: &Scheme, rate: f64) -> f64 {
     match scheme {
         // Independent draws: B of them, each worth N/B.

@@ -6,46 +6,54 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// A model whose records have latent values of their own, with a guide that draws them: a model of shared values again, as every guide of
-/// shared values serves.
+/// A model whose records have latent values of their own, with a guide that draws them: a model of shared
+/// values again, as every guide of shared values serves.
 ///
 /// ```text
 /// ln p(x_i | θ)  ≥  E[ ln p(x_i, z_i | θ) − ln q(z_i | x_i, φ) ],    z_i = g_φ(x_i, ε_i),  ε_i ~ N(0, I)
 /// ```
 ///
-/// The guide is a function like the model, run before it. In [`each_record`](Ctx::each_record) it samples the latent values that the model
-/// samples there, by the same names, from distributions that may depend on the record (*amortised*: no number is kept for any record).
-/// Its parameters ([`Ctx::param`]) are parameters of the whole, optimised beside those of the model and read from the posterior under
-/// their names. Each record's term has a fresh ε_i at every step.
+/// The guide is a function like the model, run before it. In [`each_record`](Ctx::each_record) it samples the
+/// latent values that the model samples there, by the same names, from distributions that may depend on the
+/// record (*amortised*: no number is kept for any record). Its parameters ([`Ctx::param`]) are parameters of
+/// the whole, optimised beside those of the model and read from the posterior under their names. Each
+/// record's term has a fresh ε_i at every step.
 ///
 /// # Privacy
-/// A record's term is a function of this record, of shared values and of the ε_i of its step, which is neither released nor used again, and comes from
-/// streams of the secret seed that nothing else draws from. Clipping and noise protect the record as ever, the gradients of φ being clipped
-/// together with the others. The proof, step by step:
+/// A record's term is a function of this record, of shared values and of the ε_i of its step, which is
+/// neither released nor used again, and comes from streams of the secret seed that nothing else draws from.
+/// Clipping and noise protect the record as ever, the gradients of φ being clipped together with the others.
+/// The proof, step by step:
 ///
-/// 1. *Noise goes with the place in the batch.* In step t the record at place j of the batch gets the noise e_tj. All e_tj are independent of each other, of
-///    the batches and of the mechanism's noise, and have the same law: each place takes random words of its own, of which numbers are
-///    made in the same way. (Exactly, in floating point too: normals are made in pairs, and no pair is shared by two places.)
-/// 2. *It might as well be the record's.* Whom a place belongs to depends on who else is in the batch. But given all batches, the noises of the
-///    records that are drawn are independent and have that law, whichever places they are at. So a step's release, given all that was released before
-///    and the batches, has the law that it would have if each record i had noise E_ti of its own, drawn for it whether it is in the batch or not (one for each
-///    time that it is drawn, where it may be drawn more than once). Hence the whole run has that law, for batches of any scheme: full,
-///    independent from step to step, or parts of an epoch.
-/// 3. *Given the noise of all records, it is an ordinary run.* Fix all E_ti, those of a record that only one of two neighbours has among them. Then a
-///    record's contribution at step t is a function of its row and of what was released before, of norm at most C, so the run is what the
-///    accountant takes it for: for neighbours D, D′ and every ε, with H the hockey-stick divergence of order e^ε,
+/// 1. *Noise goes with the place in the batch.* In step t the record at place j of the batch gets the noise
+///    e_tj. All e_tj are independent of each other, of the batches and of the mechanism's noise, and have the
+///    same law: each place takes random words of its own, of which numbers are made in the same way.
+///    (Exactly, in floating point too: normals are made in pairs, and no pair is shared by two places.)
+/// 2. *It might as well be the record's.* Whom a place belongs to depends on who else is in the batch. But
+///    given all batches, the noises of the records that are drawn are independent and have that law,
+///    whichever places they are at. So a step's release, given all that was released before and the batches,
+///    has the law that it would have if each record i had noise E_ti of its own, drawn for it whether it is
+///    in the batch or not (one for each time that it is drawn, where it may be drawn more than once). Hence
+///    the whole run has that law, for batches of any scheme: full, independent from step to step, or parts of
+///    an epoch.
+/// 3. *Given the noise of all records, it is an ordinary run.* Fix all E_ti, those of a record that only one
+///    of two neighbours has among them. Then a record's contribution at step t is a function of its row and
+///    of what was released before, of norm at most C, so the run is what the accountant takes it for: for
+///    neighbours D, D′ and every ε, with H the hockey-stick divergence of order e^ε,
 ///    `H(M_E(D) ‖ M_E(D′)) ≤ δ(ε)`.
 /// 4. *And so it is without.* E has the same law for D and D′, and H is jointly convex, so
 ///    `H(M(D) ‖ M(D′)) = H(𝔼 M_E(D) ‖ 𝔼 M_E(D′)) ≤ 𝔼 H(M_E(D) ‖ M_E(D′)) ≤ δ(ε)`.
 ///
-/// Step 2 is where the places matter: with noises that were not of one law, or not independent, a further record would change the joint law of the
-/// others' noise by pushing them to other places, and 4 would not apply.
+/// Step 2 is where the places matter: with noises that were not of one law, or not independent, a further
+/// record would change the joint law of the others' noise by pushing them to other places, and 4 would not
+/// apply.
 ///
 /// Drawing z_i for a record with the released φ is a function of the record, and as sensitive as it is.
 ///
 /// # Errors
-/// Running it fails if guide and model have not the same latent values of records, with the same shapes and supports, if the guide samples
-/// outside `each_record` (shared values have a guide of their own) or observes, or if a distribution's draws have no derivative.
+/// Running it fails if guide and model have not the same latent values of records, with the same shapes and
+/// supports, if the guide samples outside `each_record` (shared values have a guide of their own) or
+/// observes, or if a distribution's draws have no derivative.
 ///
 /// # References
 /// Kingma, Welling 2014, arXiv 1312.6114 (auto-encoding variational Bayes).
@@ -161,7 +169,8 @@ impl<'g> Handler<'g> for Encoder<'g> {
                     );
                 }
                 under_way = Some(message.name.clone());
-                // A term of the record's, with a minus; under a name of its own, since the model has a site of this one.
+                // A term of the record's, with a minus; under a name of its own, since the model has a site
+                // of this one.
                 message.name = format!("guide/{}", message.name);
                 message.kind = SiteKind::Observed;
                 if message.drawing == Drawing::No {
@@ -258,9 +267,9 @@ mod tests {
         (Sensitive::new(Records::from_columns([("x", x)]).unwrap()), moments)
     }
 
-    /// With a linear encoder the bound is tight, so its maximum is that of the likelihood, which is known (Tipping, Bishop 1999): with
-    /// (λ, u) the largest eigenvalue of the second moments and its vector, `w = u √(λ − s²)`, and the encoder `wᵀx/(‖w‖² + s²)` with
-    /// variance `s²/(‖w‖² + s²)`.
+    /// With a linear encoder the bound is tight, so its maximum is that of the likelihood, which is known
+    /// (Tipping, Bishop 1999): with (λ, u) the largest eigenvalue of the second moments and its vector,
+    /// `w = u √(λ − s²)`, and the encoder `wᵀx/(‖w‖² + s²)` with variance `s²/(‖w‖² + s²)`.
     #[test]
     fn a_linear_encoder_finds_the_principal_component() {
         let (records, [a, b, c]) = records();
@@ -275,7 +284,8 @@ mod tests {
         let norm = (lambda - 0.25).sqrt();
         let w = [b / length * norm, (lambda - a) / length * norm];
         let found = |name: &str| fit.posterior().mean(name).unwrap();
-        // The maximum has a mirror image; what is left is the noise of the draws in averages over 1,500 steps.
+        // The maximum has a mirror image; what is left is the noise of the draws in averages over 1,500
+        // steps.
         let side = found("w")[0].signum() * w[0].signum();
         for k in 0..2 {
             let (w, slope) = (side * w[k], side * w[k] / lambda);
@@ -307,8 +317,8 @@ mod tests {
         }
     }
 
-    /// One record whose gradient is its noise, far from the clip norm: what is released less the noise of the mechanism is
-    /// the record's.
+    /// One record whose gradient is its noise, far from the clip norm: what is released less the noise of the
+    /// mechanism is the record's.
     ///
     /// n = 40,000; standard errors 1/√n and √(2/n); four comparisons at 5.5 standard errors, α < 2e-7.
     #[test]

@@ -12,12 +12,14 @@ use ppl_core::{Noise, SiteKind};
 /// unconstrained():  maximises ln p(T(u)) + ln |T′(u)| + Σ_i ln p(x_i|T(u)):   the density of the unconstrained values
 /// ```
 ///
-/// A mode moves with the coordinates. The first is what NumPyro's `AutoDelta` finds; around the second one an approximation by a normal makes sense.
-/// In the bound the point has no entropy, but for `−ln |T′(u)|` in the first case, which takes the Jacobian out of the prior again.
+/// A mode moves with the coordinates. The first is what NumPyro's `AutoDelta` finds; around the second one an
+/// approximation by a normal makes sense. In the bound the point has no entropy, but for `−ln |T′(u)|` in the
+/// first case, which takes the Jacobian out of the prior again.
 ///
-/// Its intervals have no width. With a [correction](crate::Correction) the posterior of what records touch is a normal around the mode, with the
-/// released curvature and the privacy noise in it: the private form of Laplace's approximation. The draws of a mirrored pair are
-/// equal, so [`Draws::Single`](crate::Draws) does half the work for the same result.
+/// Its intervals have no width. With a [correction](crate::Correction) the posterior of what records touch is
+/// a normal around the mode, with the released curvature and the privacy noise in it: the private form of
+/// Laplace's approximation. The draws of a mirrored pair are equal, so [`Draws::Single`](crate::Draws) does
+/// half the work for the same result.
 ///
 /// ```
 /// # use dp_sampler::FullBatch;

@@ -13,7 +13,8 @@ pub struct GuideSite {
     pub name: String,
     /// Shape of its value.
     pub shape: Shape,
-    /// Shape of the unconstrained array that its value is mapped from; another one for sets of vectors and matrices.
+    /// Shape of the unconstrained array that its value is mapped from; another one for sets of vectors and
+    /// matrices.
     pub unconstrained_shape: Shape,
     /// Where its value lies.
     pub support: Constraint,
@@ -44,7 +45,8 @@ impl GuideSite {
     /// The unconstrained array of a value, which must have the site's shape and lie inside its support.
     ///
     /// # Errors
-    /// If it does not, or lies on the boundary, which no unconstrained number is mapped to. `what` says in words what the value is.
+    /// If it does not, or lies on the boundary, which no unconstrained number is mapped to. `what` says in
+    /// words what the value is.
     pub(crate) fn unconstrain(&self, value: &ArrayD<f64>, what: &str) -> Result<ArrayD<f64>> {
         if value.shape() != self.shape.dims() {
             let told =
@@ -125,8 +127,8 @@ pub struct GuideProgram<'g> {
     pub parameters: Vec<GuideParameter<'g>>,
     /// For each site, in order, its unconstrained value as a function of parameters and noise.
     pub values: Vec<Var<'g>>,
-    /// Entropy of the distribution of the unconstrained latent values, as a function of the parameters; or a function of the draw whose mean it
-    /// is, `−ln q(u)`. Its gradient is taken through the draw as well.
+    /// Entropy of the distribution of the unconstrained latent values, as a function of the parameters; or a
+    /// function of the draw whose mean it is, `−ln q(u)`. Its gradient is taken through the draw as well.
     pub entropy: Var<'g>,
 }
 
@@ -204,14 +206,16 @@ impl Marginal {
 
 /// A family of distributions over the unconstrained values of a model's sites.
 ///
-/// A draw is a function of the parameters and of standard noise, so gradients flow through it. The noise is normal, or uniform; of a mirrored
-/// pair of draws one has `z` or `u`, the other `−z` or `1 − u`, which is noise of the same distribution: the mean over both is right for any guide.
+/// A draw is a function of the parameters and of standard noise, so gradients flow through it. The noise is
+/// normal, or uniform; of a mirrored pair of draws one has `z` or `u`, the other `−z` or `1 − u`, which is
+/// noise of the same distribution: the mean over both is right for any guide.
 ///
-/// There are [`AutoNormal`](crate::guides::AutoNormal), [`AutoMultivariateNormal`](crate::guides::AutoMultivariateNormal),
-/// [`AutoLowRankMultivariateNormal`](crate::guides::AutoLowRankMultivariateNormal), [`AutoDelta`](crate::guides::AutoDelta) and
-/// [`AutoLaplace`](crate::guides::AutoLaplace), made from the model;
-/// [`AutoGuideList`](crate::guides::AutoGuideList), which splits the sites between several; and [`HandWritten`](crate::guides::HandWritten), a function like
-/// the model.
+/// There are [`AutoNormal`](crate::guides::AutoNormal),
+/// [`AutoMultivariateNormal`](crate::guides::AutoMultivariateNormal),
+/// [`AutoLowRankMultivariateNormal`](crate::guides::AutoLowRankMultivariateNormal),
+/// [`AutoDelta`](crate::guides::AutoDelta) and [`AutoLaplace`](crate::guides::AutoLaplace), made from the
+/// model; [`AutoGuideList`](crate::guides::AutoGuideList), which splits the sites between several; and
+/// [`HandWritten`](crate::guides::HandWritten), a function like the model.
 ///
 /// # Privacy
 /// A guide is a public function of released values. It never sees a record.
@@ -222,8 +226,9 @@ pub trait Guide {
     /// If it cannot serve one of the sites.
     fn build<'g>(&self, target: GuideTarget<'_, 'g>, noise: &mut Noise<'g>) -> Result<GuideProgram<'g>>;
 
-    /// For each site, in order, the distribution of its unconstrained value under the optimised parameters, if it is normal element by element
-    /// (whatever the correlations). `None`, as it stands for all sites here, means that it is found by simulation.
+    /// For each site, in order, the distribution of its unconstrained value under the optimised parameters,
+    /// if it is normal element by element (whatever the correlations). `None`, as it stands for all sites
+    /// here, means that it is found by simulation.
     fn marginals(&self, sites: &[GuideSite], _parameters: ParameterValues<'_>) -> Vec<Option<Marginal>> {
         vec![None; sites.len()]
     }
@@ -233,7 +238,8 @@ pub trait Guide {
         true
     }
 
-    /// Whether the posterior is a normal around where this guide ends, with the curvature there; see [`AutoLaplace`](crate::guides::AutoLaplace).
+    /// Whether the posterior is a normal around where this guide ends, with the curvature there; see
+    /// [`AutoLaplace`](crate::guides::AutoLaplace).
     fn wants_curvature(&self) -> bool {
         false
     }

@@ -10,21 +10,23 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-/// A guide that is a function like the model: `ctx.param` for what is optimised, `ctx.sample` for the latent values, by the names, shapes and supports
-/// that they have in the model.
+/// A guide that is a function like the model: `ctx.param` for what is optimised, `ctx.sample` for the latent
+/// values, by the names, shapes and supports that they have in the model.
 ///
 /// ```text
 /// entropy = E[−ln q(θ) − ln |T′(u)|],   θ = T(u)
 /// ```
 ///
-/// at the draw, gradients flowing through it; where the value is unconstrained and the distribution knows its entropy, that is taken instead of
-/// `−ln q(θ)`. A value may depend on others that were sampled before.
+/// at the draw, gradients flowing through it; where the value is unconstrained and the distribution knows its
+/// entropy, that is taken instead of `−ln q(θ)`. A value may depend on others that were sampled before.
 ///
-/// - Distributions must be reparameterised ([`Distribution::reparameterised`](ppl_core::Distribution::reparameterised)): the draw moves
-///   smoothly with the parameters.
-/// - Parameters of the model that the guide does not declare are points, as in other guides; one that it declares under the same name *is* the
-///   model's.
-/// - A guide cannot observe, sum values out, or mask and scale a site; whatever of it is hidden must not be random, for its entropy would not be known.
+/// - Distributions must be reparameterised
+///   ([`Distribution::reparameterised`](ppl_core::Distribution::reparameterised)): the draw moves smoothly
+///   with the parameters.
+/// - Parameters of the model that the guide does not declare are points, as in other guides; one that it
+///   declares under the same name *is* the model's.
+/// - A guide cannot observe, sum values out, or mask and scale a site; whatever of it is hidden must not be
+///   random, for its entropy would not be known.
 ///
 /// The posterior's means, standard deviations and intervals are found by simulation.
 ///
@@ -70,7 +72,8 @@ fn input_name(name: &str) -> String {
     format!("guide/{name}")
 }
 
-/// Stands outermost while the guide is traced: parameters become inputs, latent sites are drawn, entropies written down.
+/// Stands outermost while the guide is traced: parameters become inputs, latent sites are drawn, entropies
+/// written down.
 struct Writer<'g> {
     noise: RefCell<Noise<'g>>,
     parameters: RefCell<Vec<GuideParameter<'g>>>,

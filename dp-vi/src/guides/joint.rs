@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::guides::guide::{GuideProgram, GuideSite, Marginal, ParameterValues};
 use ppl_core::{SiteKind, Var};
 
-/// The unconstrained values of the latent sites one after the other, `n` elements. Parameters of the model are points beside it.
+/// The unconstrained values of the latent sites one after the other, `n` elements. Parameters of the model
+/// are points beside it.
 pub(super) struct Joint<'a> {
     sites: &'a [GuideSite],
 }

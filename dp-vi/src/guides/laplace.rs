@@ -5,18 +5,20 @@ use crate::error::Result;
 use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
 use ppl_core::Noise;
 
-/// Laplace's approximation, made from the model: a normal around the mode of the unconstrained latent values, with the curvature there;
-/// parameters of the model are points.
+/// Laplace's approximation, made from the model: a normal around the mode of the unconstrained latent values,
+/// with the curvature there; parameters of the model are points.
 ///
 /// ```text
 /// û = argmax ln p(T(u)) + ln |T′(u)| + Σ_i ln p(x_i|T(u))          by the steps, as AutoDelta::unconstrained
 /// u ~ N(û, H⁻¹),   H = minus the second derivatives there           at the end
 /// ```
 ///
-/// Without privacy `H` is taken from all records, once, when the run [ends](crate::Training::finish). With a budget second derivatives have to be paid
-/// for: `H` is then that of the [correction](crate::Correction), which also knows of the privacy noise, so the run needs one, and
-/// records must touch every latent value. What has no correction (a likelihood that is no generalised linear term, say) is refused, and so is a
-/// value that no record touches: give it a guide of its own in an [`AutoGuideList`](crate::guides::AutoGuideList), with
+/// Without privacy `H` is taken from all records, once, when the run [ends](crate::Training::finish). With a
+/// budget second derivatives have to be paid for: `H` is then that of the [correction](crate::Correction),
+/// which also knows of the privacy noise, so the run needs one, and records must touch every latent value.
+/// What has no correction (a likelihood that is no generalised linear term, say) is refused, and so is a
+/// value that no record touches: give it a guide of its own in an
+/// [`AutoGuideList`](crate::guides::AutoGuideList), with
 /// [`AutoDelta::unconstrained`](crate::guides::AutoDelta::unconstrained) for the others.
 ///
 /// [`Fit::uncorrected`](crate::Fit::uncorrected) has the points.

@@ -4,7 +4,8 @@ use crate::error::{Error, Result};
 use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
 use ppl_core::Noise;
 
-/// Sites split between several guides, which are independent of each other: some by name, the rest to one guide.
+/// Sites split between several guides, which are independent of each other: some by name, the rest to one
+/// guide.
 ///
 /// ```text
 /// q(u) = Π_k q_k(u_k)         entropy = Σ_k entropy_k

@@ -8,8 +8,8 @@ use ndarray::Array2;
 use ppl_core::{Noise, NoiseKind};
 use std::f64::consts::PI;
 
-/// One normal for all unconstrained latent values together, correlated through `r` common factors, made from the model; parameters of the model are
-/// points.
+/// One normal for all unconstrained latent values together, correlated through `r` common factors, made from
+/// the model; parameters of the model are points.
 ///
 /// ```text
 /// u = loc + e^log_scale ∘ (z + V z′),   z ~ N(0, I_n), z′ ~ N(0, I_r)          V: [n, r]
@@ -17,8 +17,9 @@ use std::f64::consts::PI;
 /// entropy = Σ log_scale + ½ ln det(I_r + Vᵀ V) + ½ n ln(2πe)                   by the determinant lemma
 /// ```
 ///
-/// A step costs `O(n r + r³)` beside the work on the records, where [`AutoMultivariateNormal`](crate::guides::AutoMultivariateNormal) costs `O(n²)`. It starts
-/// with small factors, a tenth of the scales: at `V = 0` the gradient with respect to `V` vanishes.
+/// A step costs `O(n r + r³)` beside the work on the records, where
+/// [`AutoMultivariateNormal`](crate::guides::AutoMultivariateNormal) costs `O(n²)`. It starts with small
+/// factors, a tenth of the scales: at `V = 0` the gradient with respect to `V` vanishes.
 ///
 /// The form is that of NumPyro's guide of this name.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,7 +32,8 @@ pub struct AutoLowRankMultivariateNormal {
 const INITIAL_FACTOR: f64 = 0.1;
 
 impl AutoLowRankMultivariateNormal {
-    /// As many factors as the square root of the number of elements, rounded up; standard deviation 0.1 at the start.
+    /// As many factors as the square root of the number of elements, rounded up; standard deviation 0.1 at
+    /// the start.
     #[must_use]
     pub fn new() -> Self {
         Self { rank: None, initial_scale: INITIAL_SCALE }

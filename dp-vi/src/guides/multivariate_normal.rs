@@ -7,20 +7,23 @@ use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal
 use ndarray::Array2;
 use ppl_core::{Graph, Noise, NoiseKind, Var};
 
-/// One normal for all unconstrained latent values together, with all of their correlations ("full rank"), made from the model; parameters of the
-/// model are points.
+/// One normal for all unconstrained latent values together, with all of their correlations ("full rank"),
+/// made from the model; parameters of the model are points.
 ///
 /// ```text
 /// u = loc + L z,   L = diag(e^log_scale) (I + K),   z ~ N(0, I)      K: [n, n], strictly lower triangular
 /// covariance L Lᵀ                                                     entropy = Σ log_scale + ½ n ln(2πe)
 /// ```
 ///
-/// Every covariance has one such `L`. Since `K` is relative to the scales, one learning rate serves values of any size. The nearer correlations come to
-/// ±1, the more steps it takes. With six values and Adam's default rate: where independent normals are 1.6 times too narrow, all of these standard
-/// deviations are right within a factor of 1.25 after 300 steps and of 1.05 after 4,000; where they are 5 times too narrow, of 2.3 and of 1.24.
+/// Every covariance has one such `L`. Since `K` is relative to the scales, one learning rate serves values of
+/// any size. The nearer correlations come to ±1, the more steps it takes. With six values and Adam's default
+/// rate: where independent normals are 1.6 times too narrow, all of these standard deviations are right
+/// within a factor of 1.25 after 300 steps and of 1.05 after 4,000; where they are 5 times too narrow, of 2.3
+/// and of 1.24.
 ///
-/// Where values depend on each other a posteriori, independent normals come out too narrow; this does not. The work of a step grows with `n²`
-/// beside that on the records, and not the privacy noise: it has one element for each element of `u`, whatever the guide.
+/// Where values depend on each other a posteriori, independent normals come out too narrow; this does not.
+/// The work of a step grows with `n²` beside that on the records, and not the privacy noise: it has one
+/// element for each element of `u`, whatever the guide.
 ///
 /// ```
 /// # use dp_sampler::FullBatch;
@@ -86,7 +89,8 @@ impl Guide for AutoMultivariateNormal {
         let turned = match n {
             1 => z,
             _ => {
-                // All of the matrix, though half of it does nothing: gathering its elements from a shorter vector takes five times as long.
+                // All of the matrix, though half of it does nothing: gathering its elements from a shorter
+                // vector takes five times as long.
                 let below = program.parameter(joint.name_of("below"), [n, n], vec![0.0; n * n])?;
                 z + (below * strictly_lower(noise.graph(), n)).matvec(z)
             }

@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
 use ppl_core::{Noise, NoiseKind, SiteKind};
 
-/// Independent normals for all unconstrained latent values ("mean field"), made from the model; parameters of the model
-/// are points.
+/// Independent normals for all unconstrained latent values ("mean field"), made from the model; parameters of
+/// the model are points.
 ///
 /// ```text
 /// u = loc + e^log_scale ∘ z,   z ~ N(0, I)        entropy = Σ log_scale + ½ ln(2πe) each

@@ -34,7 +34,8 @@ fn records() -> Records {
     .unwrap()
 }
 
-/// Sites of every kind: numbers, vectors and matrices with sets of their own, latent and parameters, touched by records and not.
+/// Sites of every kind: numbers, vectors and matrices with sets of their own, latent and parameters, touched
+/// by records and not.
 fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
     let spread = ctx.sample("spread", HalfNormal::new(2.0))?;
     let w = ctx.sample("w", Normal::new(0.0, spread).iid(2))?;
@@ -54,7 +55,8 @@ fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
     })
 }
 
-/// As a person would write it: other families, a value that depends on another, a parameter of the model under its own name.
+/// As a person would write it: other families, a value that depends on another, a parameter of the model
+/// under its own name.
 fn written(ctx: &mut Ctx) -> ppl_core::Result<()> {
     let shape = ctx.param("spread shape", 2.0, Constraint::Positive)?;
     let spread = ctx.sample("spread", Gamma::new(shape, 1.5))?;
@@ -204,7 +206,8 @@ fn the_gradient_of_the_bound_is_a_finite_difference_for_every_guide() {
                     }
                 };
                 let slope = (at(h) - at(-h)) / (2.0 * h);
-                // The difference quotient is off by h² times a third derivative, and by ε/h of the bound's size (about 30).
+                // The difference quotient is off by h² times a third derivative, and by ε/h of the bound's
+                // size (about 30).
                 assert!(
                     (slope - got[k]).abs() <= 2e-7 * (1.0 + slope.abs()),
                     "guide {which}, {draws:?}, parameter {k}: {slope} against {}",
@@ -318,8 +321,8 @@ fn low_rank_is_full_rank_with_the_same_covariance() {
     assert!((slow.entropy() - low_slow.entropy()).abs() < 1e-12);
 }
 
-/// The mean of `−ln q(u)` over draws, for families whose entropy is known. n = 40,000 draws; its standard error is `sd/200`, and 5.2 of them
-/// are the two-sided 2e-7.
+/// The mean of `−ln q(u)` over draws, for families whose entropy is known. n = 40,000 draws; its standard
+/// error is `sd/200`, and 5.2 of them are the two-sided 2e-7.
 #[test]
 fn entropies_of_hand_written_guides_are_those_of_the_unconstrained_values() {
     fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
@@ -347,8 +350,8 @@ fn entropies_of_hand_written_guides_are_those_of_the_unconstrained_values() {
     }
     let mean = sum / n as f64;
     let error = ((squares / n as f64 - mean * mean) / n as f64).sqrt();
-    // ln a is normal with standard deviation 0.3, and c with 2. Of a beta distribution: ln B(2, 3) − ψ(2) − 2ψ(3) + 3ψ(5), and
-    // E ln(x(1 − x)) = ψ(2) + ψ(3) − 2ψ(5) is the Jacobian's.
+    // ln a is normal with standard deviation 0.3, and c with 2. Of a beta distribution: ln B(2, 3) − ψ(2) −
+    // 2ψ(3) + 3ψ(5), and E ln(x(1 − x)) = ψ(2) + ψ(3) − 2ψ(5) is the Jacobian's.
     let euler = 0.577_215_664_901_532_9;
     let psi = |n: u32| (1..n).map(|k| 1.0 / f64::from(k)).sum::<f64>() - euler;
     let beta = -(12.0_f64.ln()) - psi(2) - 2.0 * psi(3) + 3.0 * psi(5);

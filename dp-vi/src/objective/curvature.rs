@@ -28,8 +28,8 @@ pub(crate) const NOT_LINEAR: Error = Error::Conflict(
     "the curvature is released for generalised linear terms only, and this likelihood is not recognised as one",
 );
 
-/// A program whose per-record *gradient* is one record's curvature: the derivative of `⟨M, H⟩` by `M` is `H`. For `H = κ d dᵀ` it is a
-/// product of vectors, so it is contracted like any other.
+/// A program whose per-record *gradient* is one record's curvature: the derivative of `⟨M, H⟩` by `M` is `H`.
+/// For `H = κ d dᵀ` it is a product of vectors, so it is contracted like any other.
 pub(crate) fn curvature_program<'g>(
     traced: &Traced<'g>,
     term: &LinearPredictor<'g>,

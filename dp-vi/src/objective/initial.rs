@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 /// Where latent values start, before the first step.
 ///
 /// # Privacy
-/// None of these looks at the records. A [`PrivateStart`](crate::PrivateStart) does, and comes after: what it chooses replaces what is said here.
+/// None of these looks at the records. A [`PrivateStart`](crate::PrivateStart) does, and comes after: what it
+/// chooses replaces what is said here.
 ///
 /// ```
 /// use dp_vi::guides::AutoNormal;
@@ -28,9 +29,11 @@ pub enum Start {
     /// Where the unconstrained values are 0: at 0, 1, ½, equal shares, the identity matrix, ….
     #[default]
     Feasible,
-    /// At the median of the prior, element by element of the unconstrained values, from 201 draws that are always the same.
+    /// At the median of the prior, element by element of the unconstrained values, from 201 draws that are
+    /// always the same.
     PriorMedian,
-    /// At these values of latent sites or parameters, by name and in their supports; the others are where they would be otherwise.
+    /// At these values of latent sites or parameters, by name and in their supports; the others are where
+    /// they would be otherwise.
     Values(BTreeMap<String, ArrayD<f64>>),
 }
 
@@ -76,7 +79,8 @@ pub(crate) fn unconstrained(
     values.iter().map(one).collect()
 }
 
-/// The median of the prior of each latent site: a site's prior given the others does not matter, only what it looks like on the whole.
+/// The median of the prior of each latent site: a site's prior given the others does not matter, only what it
+/// looks like on the whole.
 fn prior_medians(
     model: &impl Model,
     schema: &Schema,

@@ -12,7 +12,8 @@ pub(crate) struct NoiseFeed {
 }
 
 impl NoiseFeed {
-    /// For each input of the noise, its place in a program. One that the program does not use takes its part of the normals all the same.
+    /// For each input of the noise, its place in a program. One that the program does not use takes its part
+    /// of the normals all the same.
     pub(crate) fn all(plan: &Plan<f64>, inputs: &[(String, NoiseKind, Shape)]) -> Vec<Self> {
         let mut at = 0;
         let feed = |(name, kind, shape): &(String, NoiseKind, Shape)| {
@@ -48,7 +49,8 @@ fn uniform(z: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// `Φ` from tables (Abramowitz and Stegun 26.2, 10 digits), its mirror image, and its ends, which are neither 0 nor 1.
+    /// `Φ` from tables (Abramowitz and Stegun 26.2, 10 digits), its mirror image, and its ends, which are
+    /// neither 0 nor 1.
     #[test]
     fn uniform_noise_is_the_normals_rank() {
         for (z, p) in [(0.0, 0.5), (0.5, 0.691_462_461_3), (1.0, 0.841_344_746_1), (2.0, 0.977_249_868_1)] {

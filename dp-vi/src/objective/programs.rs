@@ -1,4 +1,5 @@
-//! The evidence lower bound as array programs: a per-record part behind the wall, and a shared part in front of it.
+//! The evidence lower bound as array programs: a per-record part behind the wall, and a shared part in front
+//! of it.
 
 use super::frontier::latent::{Latent, LatentPlace};
 use super::frontier::{Estimator, Frontier, parameters};
@@ -102,8 +103,8 @@ fn check_guide(
 }
 
 impl Objective {
-    /// Traces the model and the guide and plans all programs. `check` is given the model's trace before anything else is done with it: whether
-    /// records fit it is found behind the wall.
+    /// Traces the model and the guide and plans all programs. `check` is given the model's trace before
+    /// anything else is done with it: whether records fit it is found behind the wall.
     pub(crate) fn new(
         model: &impl Model,
         guide: &impl Guide,
@@ -327,7 +328,8 @@ mod tests {
 
     /// The bound for one draw, computed the slow way: guide by its formula, model by `log_density`.
     fn bound(parameters: &[f64], noise: &[f64], data: &Records) -> f64 {
-        // Order of the guide's parameters: spread (loc, log scale), w (2 loc, 2 log scale), slope, noise (loc, log scale).
+        // Order of the guide's parameters: spread (loc, log scale), w (2 loc, 2 log scale), slope, noise
+        // (loc, log scale).
         let u =
             |loc: usize, log_scale: usize, z: usize| parameters[loc] + parameters[log_scale].exp() * noise[z];
         let (spread, w, slope, sigma) = (u(0, 1, 0), [u(2, 4, 1), u(3, 5, 2)], parameters[6], u(7, 8, 3));

@@ -7,7 +7,8 @@ use crate::optimiser::ParameterLayout;
 use ppl_core::{InputId, Plan};
 use std::ops::Range;
 
-/// Where one site's numbers lie: in the vector of all unconstrained values, and in the inputs of the programs.
+/// Where one site's numbers lie: in the vector of all unconstrained values, and in the inputs of the
+/// programs.
 pub(super) struct SitePlace {
     pub(super) range: Range<usize>,
     pub(super) prior_input: Option<InputId>,
@@ -125,8 +126,9 @@ impl Shared {
         }
     }
 
-    /// The gradient of the bound with respect to the guide's parameters, at the draws that were made last. `noise` is that of the draws;
-    /// `add` adds the gradient of the log-likelihood at a draw by a site, both given by their number, to that of the prior.
+    /// The gradient of the bound with respect to the guide's parameters, at the draws that were made last.
+    /// `noise` is that of the draws; `add` adds the gradient of the log-likelihood at a draw by a site, both
+    /// given by their number, to that of the prior.
     pub(super) fn pull_back(
         &mut self,
         noise: &[f64],

@@ -8,21 +8,24 @@ pub(crate) type WeightFunction = Box<dyn for<'g> Fn(Record<'g>) -> ppl_core::Res
 
 /// What each record's log-likelihood is multiplied by before its gradient is taken and clipped.
 ///
-/// Clipping shortens long gradients, and which gradients are long depends on the outcome: the sum has an expectation of zero
-/// somewhere else than at the truth. A weight that depends on the *features* only does not have this fault: if the model holds,
-/// the score of every record has expectation zero at the truth given its features, and so has the weighted one.
+/// Clipping shortens long gradients, and which gradients are long depends on the outcome: the sum has an
+/// expectation of zero somewhere else than at the truth. A weight that depends on the *features* only does
+/// not have this fault: if the model holds, the score of every record has expectation zero at the truth given
+/// its features, and so has the weighted one.
 ///
-/// For a generalised linear term `ℓ = f(η)`, `η = η₀ + ⟨d, u⟩`, whose slope is bounded by `L` (logistic regression: `d = x`, `L = 1`),
+/// For a generalised linear term `ℓ = f(η)`, `η = η₀ + ⟨d, u⟩`, whose slope is bounded by `L` (logistic
+/// regression: `d = x`, `L = 1`),
 ///
 /// ```text
 /// w = min(1, C/(L‖d‖))          ‖w ∂ℓ/∂u‖ = w |f′(η)| ‖d‖ ≤ min(‖d‖L, C) ≤ C
 /// ```
 ///
-/// With an antithetic pair the stacked gradient `w (f′(η₊) d, f′(η₋) d)/√2` has norm `w ‖d‖ √((f′(η₊)² + f′(η₋)²)/2) ≤ C` too.
+/// With an antithetic pair the stacked gradient `w (f′(η₊) d, f′(η₋) d)/√2` has norm
+/// `w ‖d‖ √((f′(η₊)² + f′(η₋)²)/2) ≤ C` too.
 ///
 /// # Privacy
-/// The weighted gradient is clipped to `C` all the same, so no guarantee rests on the recognition of a term, on `L`, or on rounding.
-/// A weight depends on its own record alone.
+/// The weighted gradient is clipped to `C` all the same, so no guarantee rests on the recognition of a term,
+/// on `L`, or on rounding. A weight depends on its own record alone.
 #[non_exhaustive]
 pub enum RecordWeights {
     /// The weight above where the likelihood is recognised as a generalised linear term

@@ -13,7 +13,8 @@ use ppl_core::Scalar;
 ///              η ← η · min(max(√(τ/e), α_min), α_max)                      go to θ₂, or back to θ if e > τ
 /// ```
 ///
-/// It is a whole optimiser: nothing that needs a learning rate goes after it. The tolerance `τ` grows with the noise that is put up with.
+/// It is a whole optimiser: nothing that needs a learning rate goes after it. The tolerance `τ` grows with
+/// the noise that is put up with.
 ///
 /// # Privacy
 /// Rates and decisions depend on released gradients alone: post-processing.
@@ -33,9 +34,9 @@ use ppl_core::Scalar;
 /// ```
 ///
 /// # References
-/// Koskela, Honkela 2020, "Learning rate adaptation for federated and differentially private learning" (arXiv 1809.03832), algorithm 2.
-/// The absolute value in `max(1, |θ₁|)` is the paper's; d3p leaves it out, which weighs errors of negative parameters
-/// differently from those of positive ones.
+/// Koskela, Honkela 2020, "Learning rate adaptation for federated and differentially private learning" (arXiv
+/// 1809.03832), algorithm 2. The absolute value in `max(1, |θ₁|)` is the paper's; d3p leaves it out, which
+/// weighs errors of negative parameters differently from those of positive ones.
 #[derive(Clone, Debug)]
 pub struct AdaDp<T = f64> {
     start: f64,
@@ -50,7 +51,8 @@ pub struct AdaDp<T = f64> {
 }
 
 impl<T: Scalar> AdaDp<T> {
-    /// ADADP that starts with learning rate `rate` and tolerance `τ`; in one pair of steps the rate changes by factors from 0.9 to 1.1.
+    /// ADADP that starts with learning rate `rate` and tolerance `τ`; in one pair of steps the rate changes
+    /// by factors from 0.9 to 1.1.
     ///
     /// # Errors
     /// If one is not positive and finite.

@@ -51,8 +51,8 @@ impl ParameterLayout {
 
 /// Multiplies the updates of single parameters: rates of their own.
 ///
-/// A parameter gets the factor of the longest name in the list that it begins with, and 1 without one. The guide's parameters
-/// for a site `w` are called `guide/w/loc`, `guide/w/log_scale` and so on.
+/// A parameter gets the factor of the longest name in the list that it begins with, and 1 without one. The
+/// guide's parameters for a site `w` are called `guide/w/loc`, `guide/w/log_scale` and so on.
 ///
 /// ```
 /// use dp_vi::optimiser::{ParameterLayout, ScaleByName, StepIndex, Transformation};

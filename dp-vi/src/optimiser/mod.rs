@@ -40,19 +40,22 @@ pub struct StepIndex {
     pub steps: u64,
 }
 
-/// One stage on the way from a gradient to a step *uphill*: it rewrites the update and may remember something.
+/// One stage on the way from a gradient to a step *uphill*: it rewrites the update and may remember
+/// something.
 ///
 /// ```text
 /// u₀ = gradient,   u₁ = first(u₀),   u₂ = second(u₁), …        parameters += the last
 /// ```
 ///
-/// A stage alone is an optimiser, and so is a chain of them: `scale_by_adam.then(scale_by_schedule)`. `T` is the number type of the
-/// parameters. What a stage remembers is a list of numbers that can be saved and restored, so that a run can be interrupted.
+/// A stage alone is an optimiser, and so is a chain of them: `scale_by_adam.then(scale_by_schedule)`. `T` is
+/// the number type of the parameters. What a stage remembers is a list of numbers that can be saved and
+/// restored, so that a run can be interrupted.
 ///
 /// # Privacy
-/// A stage is given released gradients and the parameters made of them, so whatever it does is post-processing. It must be a
-/// *function* of what it is given and of what it remembers: a run that is resumed repeats steps with the same noise, and the
-/// guarantee takes it that their updates are then the same, too. A stage with randomness, a clock or hidden memory breaks that.
+/// A stage is given released gradients and the parameters made of them, so whatever it does is
+/// post-processing. It must be a *function* of what it is given and of what it remembers: a run that is
+/// resumed repeats steps with the same noise, and the guarantee takes it that their updates are then the
+/// same, too. A stage with randomness, a clock or hidden memory breaks that.
 ///
 /// # An optimiser of one's own
 /// The sign of every element, times a rate:
@@ -104,8 +107,8 @@ pub trait Transformation<T: Scalar = f64> {
     /// If there are too few numbers.
     fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()>;
 
-    /// The stage and all its settings, in words. Two stages that act differently must differ here: a run is resumed only by an
-    /// optimiser of the same description.
+    /// The stage and all its settings, in words. Two stages that act differently must differ here: a run is
+    /// resumed only by an optimiser of the same description.
     fn describe(&self) -> String;
 
     /// This stage, then another.
@@ -116,7 +119,8 @@ pub trait Transformation<T: Scalar = f64> {
         Chain { first: self, second: next }
     }
 
-    /// One whole step: turns the gradient into an update and adds it to the parameters. The gradient is overwritten.
+    /// One whole step: turns the gradient into an update and adds it to the parameters. The gradient is
+    /// overwritten.
     fn ascend(&mut self, parameters: &mut [T], gradient: &mut [T], at: StepIndex) {
         let mut update = Update::new(gradient);
         self.transform(&mut update, parameters, at);

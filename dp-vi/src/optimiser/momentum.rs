@@ -13,7 +13,8 @@ use ppl_core::Scalar;
 /// ```
 ///
 /// # References
-/// Polyak 1964; Sutskever, Martens, Dahl, Hinton 2013, "On the importance of initialization and momentum in deep learning".
+/// Polyak 1964; Sutskever, Martens, Dahl, Hinton 2013, "On the importance of initialization and momentum in
+/// deep learning".
 #[derive(Clone, Debug)]
 pub struct Momentum<T = f64> {
     decay: f64,

@@ -42,7 +42,7 @@ pub enum Schedule {
         /// Steps on the way up, w.
         steps: u64,
     },
-    /// Multiplied by a factor every so many steps.
+    /// Multiplied by a factor at intervals of this many steps.
     Step {
         /// The rate at first, η.
         rate: f64,
@@ -53,7 +53,8 @@ pub enum Schedule {
     },
 }
 
-/// `½ (1 + cos(πx))`. The library's cosine and not the platform's, so that a run has the same bits everywhere.
+/// `½ (1 + cos(πx))`. The library's cosine and not the platform's, so that a run has the same bits
+/// everywhere.
 fn falling(x: f64) -> f64 {
     0.5 * (1.0 + libm::cos(std::f64::consts::PI * x))
 }

@@ -27,10 +27,10 @@ impl<'a> SavedState<'a> {
         Self { rest: numbers, taken: 0 }
     }
 
-    /// The next so many numbers.
+    /// The next numbers, this many.
     ///
     /// # Errors
-    /// If there are not so many left.
+    /// If there are not that many left.
     pub fn take(&mut self, count: usize) -> Result<&'a [f64]> {
         let Some((taken, rest)) = self.rest.split_at_checked(count) else {
             return Err(self.wrong_length(self.taken.saturating_add(count)));
@@ -43,7 +43,7 @@ impl<'a> SavedState<'a> {
     /// Overwrites a list with the next numbers.
     ///
     /// # Errors
-    /// If there are not so many left.
+    /// If there are not that many left.
     pub fn copy_to<T: Scalar>(&mut self, list: &mut [T]) -> Result<()> {
         let numbers = self.take(list.len())?;
         list.iter_mut().zip(numbers).for_each(|(to, &from)| *to = T::of(from));

@@ -3,7 +3,8 @@
 use ppl_core::Scalar;
 use rayon::prelude::*;
 
-/// Parameters from which on several threads share a loop. The results are the same, for nothing is added up across elements.
+/// Parameters from which on several threads share a loop. The results are the same, for nothing is added up
+/// across elements.
 const PARALLEL: usize = 1 << 16;
 const CHUNK: usize = PARALLEL / 4;
 

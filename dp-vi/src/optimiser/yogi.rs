@@ -44,7 +44,8 @@ impl<T: Scalar> ScaleByYogi<T> {
     /// Yogi with these settings.
     ///
     /// # Errors
-    /// If `β₁` or `β₂` is not at least 0 and below 1, `ε` not positive and finite, or `v₀` negative or not finite.
+    /// If `β₁` or `β₂` is not at least 0 and below 1, `ε` not positive and finite, or `v₀` negative or not
+    /// finite.
     pub fn with(first_decay: f64, second_decay: f64, floor: f64, start: f64) -> Result<Self> {
         let decays = [
             check_decay("Yogi's first decay", first_decay)?,

@@ -15,7 +15,8 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The approximate posterior: [corrected for the noise](Self::noise_aware) where that was planned, else the guide's.
+    /// The approximate posterior: [corrected for the noise](Self::noise_aware) where that was planned, else
+    /// the guide's.
     #[must_use]
     pub fn posterior(&self) -> &Posterior {
         &self.posterior
@@ -27,15 +28,16 @@ impl Fit {
         &self.uncorrected
     }
 
-    /// The corrected posterior with all covariances, of the sites that records touch. `None` where none was planned, or where it came out
-    /// without being a posterior (then [`posterior`](Self::posterior) is the guide's).
+    /// The corrected posterior with all covariances, of the sites that records touch. `None` where none was
+    /// planned, or where it came out without being a posterior (then [`posterior`](Self::posterior) is the
+    /// guide's).
     #[must_use]
     pub fn noise_aware(&self) -> Option<&NoiseAware> {
         self.noise_aware.as_ref()
     }
 
-    /// The guide's parameters by name, row-major, as they were found: averaged over the run's tail. Those of a hand-written guide are
-    /// called `guide/` and their own name, and are unconstrained.
+    /// The guide's parameters by name, row-major, as they were found: averaged over the run's tail. Those of
+    /// a hand-written guide are called `guide/` and their own name, and are unconstrained.
     pub fn parameters(&self) -> impl Iterator<Item = (&str, &[f64])> {
         self.parameters.iter().map(|(name, values)| (name.as_str(), values.as_slice()))
     }

@@ -14,13 +14,15 @@ use std::sync::Arc;
 /// After a private fit this is released: it may be shown, stored and computed on without further cost.
 ///
 /// # Accuracy
-/// That of [`Fit::uncorrected`](crate::Fit::uncorrected) is the variational family at the released parameters: its intervals describe
-/// uncertainty given the data and do **not** include the noise that was added for privacy. Where the posterior has been
-/// [corrected](crate::NoiseAware) they do, for the sites that records touch.
+/// That of [`Fit::uncorrected`](crate::Fit::uncorrected) is the variational family at the released
+/// parameters: its intervals describe uncertainty given the data and do **not** include the noise that was
+/// added for privacy. Where the posterior has been [corrected](crate::NoiseAware) they do, for the sites that
+/// records touch.
 ///
-/// Means, standard deviations and intervals are exact where the unconstrained value is normal and mapped number by number. Of vectors and matrices with a
-/// set of their own, and of hand-written guides, they are found from 10,000 draws (5,000 and their mirror images, always the same): a mean is
-/// then off by about a hundredth of the standard deviation, or less.
+/// Means, standard deviations and intervals are exact where the unconstrained value is normal and mapped
+/// number by number. Of vectors and matrices with a set of their own, and of hand-written guides, they are
+/// found from 10,000 draws (5,000 and their mirror images, always the same): a mean is then off by about a
+/// hundredth of the standard deviation, or less.
 #[derive(Clone, Debug)]
 pub struct Posterior {
     sites: Arc<[(GuideSite, Option<Marginal>)]>,
@@ -84,8 +86,9 @@ impl Posterior {
     /// Posterior means of all sites, by name: a point for [`log_density`](ppl_core::log_density) or
     /// [`Summaries::log_likelihood`](crate::summaries::Summaries::log_likelihood).
     ///
-    /// The mean of a site with a set of its own (a simplex, say) is found number by number. Where the set is not convex, such as that of the
-    /// Cholesky factors of correlation matrices, it need not be one of its points.
+    /// The mean of a site with a set of its own (a simplex, say) is found number by number. Where the set is
+    /// not convex, such as that of the Cholesky factors of correlation matrices, it need not be one of its
+    /// points.
     ///
     /// # Errors
     /// As [`mean`](Posterior::mean).
@@ -111,7 +114,8 @@ impl Posterior {
             return Err(Error::OutOfRange { what, requirement, value: probability });
         }
         let z = normal_quantile(0.5 + 0.5 * probability);
-        // A bijection of numbers is monotone, so quantiles map to quantiles; of a decreasing one, to the other end.
+        // A bijection of numbers is monotone, so quantiles map to quantiles; of a decreasing one, to the
+        // other end.
         let end = |side: f64| {
             let of_normal = |support: Constraint, loc, scale: f64| {
                 let side = if matches!(support, Constraint::LessThan(_)) { -side } else { side };
@@ -122,10 +126,12 @@ impl Posterior {
         Ok((end(-1.0)?, end(1.0)?))
     }
 
-    /// Independent draws of all sites together, correlations included: arrays by name, whose first axis counts the draws. They go into
-    /// [`Predictive::posterior`](ppl_core::Predictive::posterior), and into tables with `ppl_core::export`.
+    /// Independent draws of all sites together, correlations included: arrays by name, whose first axis
+    /// counts the draws. They go into [`Predictive::posterior`](ppl_core::Predictive::posterior), and into
+    /// tables with `ppl_core::export`.
     ///
-    /// In a corrected posterior the sites that records touch are drawn together, and independently of the others.
+    /// In a corrected posterior the sites that records touch are drawn together, and independently of the
+    /// others.
     ///
     /// # Errors
     /// If there are more numbers than can be addressed.
@@ -198,7 +204,8 @@ fn quantile_of(draws: &mut [f64], p: f64) -> f64 {
     if share == 0.0 { at(below) } else { at(below) * (1.0 - share) + at(below + 1) * share }
 }
 
-/// Mean and standard deviation of `f(loc + scale·z)`, `z` standard normal and `f` the bijection of the support.
+/// Mean and standard deviation of `f(loc + scale·z)`, `z` standard normal and `f` the bijection of the
+/// support.
 ///
 /// The trapezoid rule over ±12 standard deviations converges exponentially for these analytic integrands.
 fn moments(support: Constraint, loc: f64, scale: f64) -> (f64, f64) {
@@ -267,9 +274,9 @@ mod tests {
         of_sites(vec![site("s", support, 1)], vec![marginal], true)
     }
 
-    /// Simulated against exact, for numbers; n = 10,000, half of them mirror images. A mean's standard error is at most sd/70 (that of 5,000
-    /// independent ones), a standard deviation's with kurtosis up to 10 sd √(9/(4·5000)) = sd/47, the 5 % quantile's √(0.0475/5000)/density;
-    /// 5.2 of each: α = 2e-7.
+    /// Simulated against exact, for numbers; n = 10,000, half of them mirror images. A mean's standard error
+    /// is at most sd/70 (that of 5,000 independent ones), a standard deviation's with kurtosis up to 10 sd
+    /// √(9/(4·5000)) = sd/47, the 5 % quantile's √(0.0475/5000)/density; 5.2 of each: α = 2e-7.
     #[test]
     fn what_is_simulated_is_what_is_known() {
         for support in [
@@ -296,7 +303,8 @@ mod tests {
         }
     }
 
-    /// Vectors and matrices against closed forms. Tolerances as above, 5.2 standard errors of at most sd/70 and sd/40.
+    /// Vectors and matrices against closed forms. Tolerances as above, 5.2 standard errors of at most sd/70
+    /// and sd/40.
     #[test]
     fn sets_of_vectors_are_simulated() {
         let sites = vec![
@@ -346,7 +354,8 @@ mod tests {
         assert_eq!(draws, posterior.draws(50, &Seed::for_tests(4)).unwrap());
     }
 
-    /// n = 20,000 draws: a covariance has standard error at most √2 sd sd/141, and 5.2 of them are 0.053 sd sd: α = 2e-7.
+    /// n = 20,000 draws: a covariance has standard error at most √2 sd sd/141, and 5.2 of them are 0.053 sd
+    /// sd: α = 2e-7.
     #[test]
     fn a_corrected_posterior_is_drawn_with_its_covariances() {
         let sites = vec![

@@ -39,8 +39,8 @@ impl Simulation {
         Self { draw, noise, corrected: None }
     }
 
-    /// The same, with the corrected posterior for the sites at these places; those that do not vary (parameters) are at its mean. `None` if
-    /// its covariance is not positive definite.
+    /// The same, with the corrected posterior for the sites at these places; those that do not vary
+    /// (parameters) are at its mean. `None` if its covariance is not positive definite.
     pub(crate) fn corrected(
         mut self,
         found: &NoiseAware,
@@ -52,8 +52,8 @@ impl Simulation {
         Some(self)
     }
 
-    /// Hands out the unconstrained values of so many draws, site by site: `take(site, values)`, for the sites that are wanted. Mirrored, each
-    /// second draw is the mirror image of the one before.
+    /// Hands out the unconstrained values of this many draws, site by site: `take(site, values)`, for the
+    /// sites that are wanted. Mirrored, each second draw is the mirror image of the one before.
     pub(crate) fn run(
         &self,
         draws: usize,

@@ -38,13 +38,13 @@ const RATES: [f64; 13] = [1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01, 
 /// Largest number of elements whose full curvature is released by default.
 const MOST_FULL_CURVATURE: usize = 64;
 
-/// Whether a part of the budget is spent on the likelihood's curvature, from which a posterior is made that knows of the
-/// noise ([`NoiseAware`](crate::NoiseAware)).
+/// Whether a part of the budget is spent on the likelihood's curvature, from which a posterior is made that
+/// knows of the noise ([`NoiseAware`](crate::NoiseAware)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Correction {
-    /// Where the likelihood is recognised as a generalised linear term with recognised weights: all of the curvature up to 64
-    /// elements, its diagonal above.
+    /// Where the likelihood is recognised as a generalised linear term with recognised weights: all of the
+    /// curvature up to 64 elements, its diagonal above.
     #[default]
     Recognised,
     /// No: the posterior is the guide's.
@@ -53,9 +53,9 @@ pub enum Correction {
     Full,
     /// Yes, with its diagonal.
     Diagonal,
-    /// Yes, with a curvature that is read off the noisy gradients of the run and takes nothing of the budget: for any likelihood, up to 64
-    /// elements. Where the run says too little of it, the posterior is the guide's; with fewer than some thousand records a
-    /// released curvature is better.
+    /// Yes, with a curvature that is read off the noisy gradients of the run and takes nothing of the budget:
+    /// for any likelihood, up to 64 elements. Where the run says too little of it, the posterior is the
+    /// guide's; with fewer than some thousand records a released curvature is better.
     TraceRegression,
 }
 
@@ -147,7 +147,8 @@ pub struct PrivacyPlan {
     /// The noise multiplier of a step, and the ε of all releases together; `None` without privacy.
     pub calibrated: Option<Calibrated>,
     pub(crate) deviation: Deviation,
-    /// What the noise of all steps together is, over that of the same number of full batches at this budget: 1 is best.
+    /// What the noise of all steps together is, over that of the same number of full batches at this budget:
+    /// 1 is best.
     pub waste: Option<f64>,
     pub(crate) public_records: Option<u64>,
     reasons: Vec<String>,
@@ -156,7 +157,7 @@ pub struct PrivacyPlan {
 /// How batches are drawn.
 struct Drawn<'a> {
     scheme: Scheme,
-    /// By how much the batches of so many steps deviate from the scheme, in total variation.
+    /// By how much the batches of this many steps deviate from the scheme, in total variation.
     deviation: Box<dyn Fn(u64) -> f64 + 'a>,
 }
 
@@ -178,7 +179,7 @@ impl Spending {
         Deviation::of_run(steps, (drawn.deviation)(steps), self.noise.deviation(), self.choice)
     }
 
-    /// The noise that makes so many steps keep the budget, with what is not drawn exactly.
+    /// The noise that makes this many steps keep the budget, with what is not drawn exactly.
     fn calibrate(&self, drawn: &Drawn<'_>, steps: u64) -> Result<Calibrated> {
         let pricing = Pricing::permitted(self.budget.relation, &drawn.scheme)?;
         let budget = self.deviation(drawn, steps)?.less(self.budget)?;
@@ -195,7 +196,8 @@ impl Spending {
             / (sampling_rate(&drawn.scheme)? * (steps as f64).sqrt() * self.single))
     }
 
-    /// The fewest steps, from those of a full batch on, at which sampling wastes no more than the rule allows; and what they waste.
+    /// The fewest steps, from those of a full batch on, at which sampling wastes no more than the rule
+    /// allows; and what they waste.
     fn enough_steps(&self, drawn: &Drawn<'_>, most: u64) -> Result<(u64, f64)> {
         let price = |steps: u64| self.waste(drawn, steps, &self.calibrate(drawn, steps)?);
         let mut high = FULL_BATCH_STEPS.min(most);
@@ -298,7 +300,8 @@ impl Settings {
         }
     }
 
-    /// Decides everything that was left open. `schemes` is the number of records that schemes which need one are asked for.
+    /// Decides everything that was left open. `schemes` is the number of records that schemes which need one
+    /// are asked for.
     pub(crate) fn plan<S: Subsampling>(
         &self,
         survey: Survey,
@@ -313,7 +316,8 @@ impl Settings {
         ClipNorm::new(clip_norm, elements * self.draws.number())?;
         let (clipping, weighted) = self.clipping(survey, budget, &mut reasons)?;
         let shape = self.curvature_shape(survey, weighted, budget, &mut reasons)?;
-        // Under add/remove a bound for any number of records, which is protected there; a stated one may be wrong.
+        // Under add/remove a bound for any number of records, which is protected there; a stated one may be
+        // wrong.
         let bound = match budget {
             Some(Budget { relation: Relation::ReplaceOne, .. }) => schemes,
             _ => MAX_RECORDS,
@@ -352,11 +356,13 @@ impl Settings {
         };
         if let Some(budget) = budget {
             let mut beside = Composition::new();
-            // A large ε may be more than can be made use of: what is released beside the steps keeps to what they will be calibrated to.
+            // A large ε may be more than can be made use of: what is released beside the steps keeps to what
+            // they will be calibrated to.
             let most_steps = self.steps.unwrap_or(MOST_PROPOSED);
-            // Where a rate below 1 may be chosen, no other deviates more than one half does: all blocks of records are as short as they get.
+            // Where a rate below 1 may be chosen, no other deviates more than one half does: all blocks of
+            // records are as short as they get.
             let batches = drawn(if self.compute_limit.is_some() { 0.5 } else { 1.0 })?;
-            // That a scheme is not for this relation is told before anything else.
+            // A scheme that is not for this relation is refused before anything else.
             Pricing::permitted(budget.relation, &batches.scheme)?;
             let most = Deviation::of_run(
                 most_steps,
@@ -598,9 +604,9 @@ impl PrivacyPlan {
         Charges::new(once, budget.relation, &self.scheme, sigma, run).map(Some)
     }
 
-    /// The part of δ that is not left to events, because batches, noise and choices are not drawn exactly as they are accounted for: a bound,
-    /// `(1 + e^ε) τ` for a total variation distance τ. The noise multiplier is calibrated to what is left. `None` where all is exact, or nothing is
-    /// private.
+    /// The part of δ that is not left to events, because batches, noise and choices are not drawn exactly as
+    /// they are accounted for: a bound, `(1 + e^ε) τ` for a total variation distance τ. The noise multiplier
+    /// is calibrated to what is left. `None` where all is exact, or nothing is private.
     #[must_use]
     pub fn delta_of_deviations(&self) -> Option<f64> {
         self.budget.map(|budget| self.deviation.taken_of(&budget)).filter(|&delta| delta > 0.0)

@@ -31,12 +31,12 @@ use std::path::PathBuf;
 ///             φ ← Adam(φ, ½ Σ± (∂u±/∂φ)ᵀ (√2 S±/q + ∂ ln p(θ±)/∂u) + ∂H/∂φ)      prior and entropy exact
 /// ```
 ///
-/// Only the likelihood of the records is clipped and noised, and only where records meet shared values; guide, prior and
-/// entropy are public functions of what has been released. The noise has one element for each element of `u`, not one
-/// for each parameter of the guide.
+/// Only the likelihood of the records is clipped and noised, and only where records meet shared values;
+/// guide, prior and entropy are public functions of what has been released. The noise has one element for
+/// each element of `u`, not one for each parameter of the guide.
 ///
-/// A model, a guide and a budget are enough: everything else has a default that does not depend on the records, and that
-/// [`plan`](DpVi::plan) tells before any of them is touched.
+/// A model, a guide and a budget are enough: everything else has a default that does not depend on the
+/// records, and that [`plan`](DpVi::plan) states before any of them is read.
 ///
 /// | part | default | by hand |
 /// |---|---|---|
@@ -53,19 +53,22 @@ use std::path::PathBuf;
 /// | noise `σ` | what the budget leaves | |
 ///
 /// # Privacy
-/// `σ` is calibrated so that all releases together stay within the budget; the events come from the sampler and the
-/// mechanism themselves, and are debited from a ledger before the first step. See [`PrivacyReport`](crate::PrivacyReport).
+/// `σ` is calibrated so that all releases together stay within the budget; the events come from the sampler
+/// and the mechanism themselves, and are debited from a ledger before the first step. See
+/// [`PrivacyReport`](crate::PrivacyReport).
 ///
-/// Batches, noise and choices that are not drawn exactly as they are accounted for, but within a proven total variation distance τ of it, take
-/// `(1 + e^ε) τ` of δ, and `σ` is calibrated to the rest ([`PrivacyPlan::delta_of_deviations`]). Samplers of which nothing is proven are
-/// refused: orders of more than 1,024 records that are computed from a key.
+/// Batches, noise and choices that are not drawn exactly as they are accounted for, but within a proven total
+/// variation distance τ of it, take `(1 + e^ε) τ` of δ, and `σ` is calibrated to the rest
+/// ([`PrivacyPlan::delta_of_deviations`]). Samplers of which nothing is proven are refused: orders of more
+/// than 1,024 records that are computed from a key.
 ///
-/// One fit is one spending of its budget: what several fits on the same records cost together is the sum of their
-/// events. Whether the records fit the model at all (an observation outside its support does not) is an error for whoever
-/// holds them, and not covered.
+/// One fit is one spending of its budget: what several fits on the same records cost together is the sum of
+/// their events. Whether the records fit the model at all (an observation outside its support does not) is an
+/// error for those who hold them, and not covered.
 ///
 /// # References
-/// Jälkö, Dikmen, Honkela 2017 (DP-VI); Jälkö, Prediger, Honkela, Kaski 2022 (aligned gradients); Kingma & Ba 2015 (Adam).
+/// Jälkö, Dikmen, Honkela 2017 (DP-VI); Jälkö, Prediger, Honkela, Kaski 2022 (aligned gradients); Kingma & Ba
+/// 2015 (Adam).
 pub struct DpVi<M, G, S> {
     pub(super) model: M,
     pub(super) guide: G,
@@ -122,35 +125,37 @@ impl<M, G, S> DpVi<M, G, S> {
         DpVi { model, guide, subsampling: Chosen::Named(subsampling), settings, execution }
     }
 
-    /// Number of steps. By default 300, or, where batches are samples, as many more as it takes until sampling adds at most
-    /// 5 % to the noise of all steps together.
+    /// Number of steps. By default 300, or, where batches are samples, as many more as it takes until
+    /// sampling adds at most 5 % to the noise of all steps together.
     #[must_use]
     pub fn steps(mut self, steps: u64) -> Self {
         self.settings.steps = Some(steps);
         self
     }
 
-    /// A number of records that is public knowledge, such as the rounded size of a survey. It sets scales, and no guarantee depends on
-    /// it being right. Under add/remove the true number is somebody's secret: do not count the records for it.
+    /// A number of records that is public knowledge, such as the rounded size of a survey. It sets scales,
+    /// and no guarantee depends on it being right. Under add/remove the true number is somebody's secret: do
+    /// not count the records for it.
     #[must_use]
     pub fn public_records(mut self, records: u64) -> Self {
         self.settings.public_records = Some(records);
         self
     }
 
-    /// The most per-record gradients that the run may take, over all its steps; the sampling rate follows from it. Needs
-    /// [`public_records`](Self::public_records).
+    /// The most per-record gradients that the run may take, over all its steps; the sampling rate follows
+    /// from it. Needs [`public_records`](Self::public_records).
     #[must_use]
     pub fn compute_limit(mut self, gradients: f64) -> Self {
         self.settings.compute_limit = Some(gradients);
         self
     }
 
-    /// Largest norm `C` of one record's gradient. By default `√D` for `D` elements at the frontier, which suits a
-    /// generalised linear model with standardised features: the typical norm of a record's features is best.
+    /// Largest norm `C` of one record's gradient. By default `√D` for `D` elements at the frontier, which
+    /// suits a generalised linear model with standardised features: the typical norm of a record's features
+    /// is best.
     ///
-    /// A smaller `C` needs less noise, but clipping to it biases the posterior and weights lose records' information; it must be chosen
-    /// without looking at the data.
+    /// A smaller `C` needs less noise, but clipping to it biases the posterior and weights lose records'
+    /// information; it must be chosen without looking at the data.
     #[must_use]
     pub fn clip_norm(mut self, norm: f64) -> Self {
         self.settings.clip_norm = Some(norm);
@@ -178,15 +183,16 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// With respect to what a record's gradient is taken and clipped: by default to the latent values. The others are for comparisons.
+    /// With respect to what a record's gradient is taken and clipped: by default to the latent values. The
+    /// others are for comparisons.
     #[must_use]
     pub fn gradients(mut self, gradients: Gradients) -> Self {
         self.settings.gradients = gradients;
         self
     }
 
-    /// How noise is added; by default exactly, so that no rounding error stands between the proof and what is computed.
-    /// [`PrivacyNoise::Continuous`] is for comparisons.
+    /// How noise is added; by default exactly, so that no rounding error stands between the proof and what is
+    /// computed. [`PrivacyNoise::Continuous`] is for comparisons.
     #[must_use]
     pub fn noise(mut self, noise: PrivacyNoise) -> Self {
         self.settings.noise = noise;
@@ -221,7 +227,8 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// Adam's learning rate over the run; by default 0.05, held for half of it and lowered to zero along a cosine.
+    /// Adam's learning rate over the run; by default 0.05, held for half of it and lowered to zero along a
+    /// cosine.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.settings.schedule = Some(schedule);
@@ -235,20 +242,20 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// Fraction of the run, at its end, over which the guide's parameters are averaged; by default one half. Zero takes
-    /// the last value.
+    /// Fraction of the run, at its end, over which the guide's parameters are averaged; by default one half.
+    /// Zero takes the last value.
     #[must_use]
     pub fn average_tail(mut self, fraction: f64) -> Self {
         self.settings.average = fraction;
         self
     }
 
-    /// Puts into the privacy statement that something which was read from the records is treated as public: categories that were found in a
-    /// column, say. It may be called several times.
+    /// Puts into the privacy statement that something which was read from the records is treated as public:
+    /// categories that were found in a column, say. It may be called several times.
     ///
     /// # Privacy
-    /// The guarantee does not cover what is stated here: it holds for data sets that agree in it. This method changes nothing but what the
-    /// statement says.
+    /// The guarantee does not cover what is stated here: it holds for data sets that agree in it. This method
+    /// changes nothing but what the statement says.
     ///
     /// ```
     /// # use dp_accountant::{Budget, Relation};
@@ -284,12 +291,12 @@ impl<M, G, S> DpVi<M, G, S> {
 impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     /// What a run on records of these columns will do and what it will cost; no record is touched.
     ///
-    /// Under add/remove nothing depends on the number of records, unless one was [stated](Self::public_records); a run makes
-    /// the same plan again.
+    /// Under add/remove nothing depends on the number of records, unless one was
+    /// [stated](Self::public_records); a run makes the same plan again.
     ///
     /// # Errors
-    /// If something is missing or out of range, the model is wrong, no noise multiplier meets the budget, or no bound is
-    /// known for this kind of sampling.
+    /// If something is missing or out of range, the model is wrong, no noise multiplier meets the budget, or
+    /// no bound is known for this kind of sampling.
     ///
     /// ```
     /// use dp_accountant::{Budget, Relation};
@@ -328,12 +335,12 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         self.settings.plan(survey, &sampler, number)
     }
 
-    /// Prepares a run, and debits all of its releases from a ledger that holds just the budget. A private start is
-    /// chosen here.
+    /// Prepares a run, and debits all of its releases from a ledger that holds just the budget. A private
+    /// start is chosen here.
     ///
     /// # Errors
-    /// If something is missing or out of range, the model is wrong, the records do not fit it, or the budget cannot be
-    /// met.
+    /// If something is missing or out of range, the model is wrong, the records do not fit it, or the budget
+    /// cannot be met.
     pub fn start<'r>(mut self, records: &'r Sensitive<Records>) -> Result<Training<'r, G, S::Sampler>> {
         let seed = self.execution.take_seed()?;
         let mut ledger = self.settings.required_budget()?.map(Ledger::new).transpose()?;

@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 /// How far a run has come.
 ///
 /// # Privacy
-/// The rate depends on how long the batches were, and running time is not private: for whoever holds the records.
+/// The rate depends on how long the batches were, and running time is not private: show it to those who hold
+/// the records only.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -92,11 +93,12 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// Leaves a checkpoint in this file every so many steps, from which [`resume`](DpVi::resume) goes on.
+    /// Leaves a checkpoint in this file at intervals of this many steps, from which [`resume`](DpVi::resume)
+    /// goes on.
     ///
-    /// Steps are then paid for block by block, each before its first step. A run that is stopped for good has paid for the blocks that
-    /// it began. Its report states the cost of *all* steps that were planned, for whether to stop may have been decided
-    /// by looking at what was released.
+    /// Steps are then paid for block by block, each before its first step. A run that is stopped for good has
+    /// paid for the blocks that it began. Its report states the cost of *all* steps that were planned, for
+    /// whether to stop may have been decided by looking at what was released.
     ///
     /// **The file is as secret as the data**: see [`Checkpoint`].
     #[must_use]
@@ -119,54 +121,62 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     /// Runs inference, paid from a ledger that holds just the budget.
     ///
     /// # Errors
-    /// As [`DpVi::start`]; [`Error::CheckpointExists`] if there is a file already where the checkpoint is to be.
+    /// As [`DpVi::start`]; [`Error::CheckpointExists`] if there is a file already where the checkpoint is to
+    /// be.
     pub fn fit(self, records: &Sensitive<Records>) -> Result<Fit> {
         self.run(records, None, From::Start)
     }
 
     /// Runs inference, paid from a ledger that other mechanisms share: in memory, or in a file.
     ///
-    /// The [budget](DpVi::budget) named is this fit's and shapes its noise; the ledger's own bounds what all who pay from it cost together.
+    /// The [budget](DpVi::budget) named is this fit's and shapes its noise; the ledger's own bounds what all
+    /// who pay from it cost together.
     ///
     /// # Privacy
-    /// A ledger composes events as if batches and noise were drawn exactly. The report's [part of
-    /// δ](crate::PrivacyReport::delta_of_deviations) for what is not is in this fit's statement, and not in the ledger's: what the ledger says
-    /// holds for its δ and these parts of all who paid from it together, for ε up to the smallest budget among theirs, and with `(1 + e^ε)` in
-    /// the place of `1 + e^(budget)` beyond.
+    /// A ledger composes events as if batches and noise were drawn exactly. The report's
+    /// [part of δ](crate::PrivacyReport::delta_of_deviations) for what is not is in this fit's statement, and
+    /// not in the ledger's: what the ledger says holds for its δ and these parts of all who paid from it
+    /// together, for ε up to the smallest budget among theirs, and with `(1 + e^ε)` in the place of
+    /// `1 + e^(budget)` beyond.
     ///
     /// # Errors
-    /// As [`DpVi::fit`]; if the ledger has another relation, or its budget does not allow all steps. Then nothing is debited.
+    /// As [`DpVi::fit`]; if the ledger has another relation, or its budget does not allow all steps. Then
+    /// nothing is debited.
     pub fn fit_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
         self.run(records, Some(purse), From::Start)
     }
 
-    /// Goes on with a run that was begun with [`DpVi::fit`] and left its checkpoint, with the seed from there. A run that was complete is
-    /// not repeated.
+    /// Goes on with a run that was begun with [`DpVi::fit`] and left its checkpoint, with the seed from
+    /// there. A run that was complete is not repeated.
     ///
-    /// Everything else has to be as it was, and the result is that of the run that was never interrupted, bit for bit. What was paid
-    /// for is not paid for again.
+    /// Everything else has to be as it was, and the result is that of the run that was never interrupted, bit
+    /// for bit. What was paid for is not paid for again.
     ///
     /// # Errors
-    /// As [`DpVi::fit`]; [`Error::Checkpoint`] if the file cannot be read or is damaged; [`Error::CheckpointOfAnother`] if it is of
-    /// another run or other records; [`Error::CheckpointPaidFrom`] if it was begun with [`DpVi::fit_from`], so that the rest has to be
-    /// paid from the same ledger with [`DpVi::resume_from`]. Nothing is debited then.
+    /// As [`DpVi::fit`]; [`Error::Checkpoint`] if the file cannot be read or is damaged;
+    /// [`Error::CheckpointOfAnother`] if it is of another run or other records; [`Error::CheckpointPaidFrom`]
+    /// if it was begun with [`DpVi::fit_from`], so that the rest has to be paid from the same ledger with
+    /// [`DpVi::resume_from`]. Nothing is debited then.
     pub fn resume(self, records: &Sensitive<Records>) -> Result<Fit> {
         self.run(records, None, From::Checkpoint)
     }
 
-    /// As [`DpVi::resume`], for a run that was begun with [`DpVi::fit_from`]: paid from the ledger that the run was paid from before.
+    /// As [`DpVi::resume`], for a run that was begun with [`DpVi::fit_from`]: paid from the ledger that the
+    /// run was paid from before.
     ///
     /// # Errors
-    /// As [`DpVi::resume`]; [`Error::CheckpointPaidFrom`] if this is another ledger, if it lacks debits that had been made from it, or if the
-    /// run was paid from a ledger of its own; [`Error::ForeignLedger`] if it does not know of what the run has paid for.
+    /// As [`DpVi::resume`]; [`Error::CheckpointPaidFrom`] if this is another ledger, if it lacks debits that
+    /// had been made from it, or if the run was paid from a ledger of its own; [`Error::ForeignLedger`] if it
+    /// does not know of what the run has paid for.
     pub fn resume_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
         self.run(records, Some(purse), From::Checkpoint)
     }
 
-    /// What a run that left its checkpoint has found so far: no step is made and nothing is paid. For runs that will not go on.
+    /// What a run that left its checkpoint has found so far: no step is made and nothing is paid. For runs
+    /// that will not go on.
     ///
-    /// The posterior is the guide's, for the release that corrects it belongs to the end of the run. Only what has been released before
-    /// enters.
+    /// The posterior is the guide's, for the release that corrects it belongs to the end of the run. Only
+    /// what has been released before enters.
     ///
     /// # Errors
     /// As [`DpVi::resume`].
@@ -269,17 +279,18 @@ fn stored(place: Option<&(PathBuf, u64)>, from: From) -> Result<Option<(Checkpoi
     }
 }
 
-/// Debits what a run releases once, if all the rest is affordable, too: not a step is made of a run that could not be finished.
+/// Debits what a run releases once, if all the rest is affordable, too: not a step is made of a run that
+/// could not be finished.
 fn pay_once(charges: &Charges, purse: &mut dyn Purse) -> Result<Receipt> {
     purse.ledger().clone().debit_all(&charges.with_steps(charges.steps))?;
     Ok(purse.debit_all(&charges.once())?)
 }
 
-/// The receipt for everything that a resumed run has paid for, which its ledger has to have. A ledger of the run's own is a new one, and
-/// is debited.
+/// The receipt for everything that a resumed run has paid for, which its ledger has to have. A ledger of the
+/// run's own is a new one, and is debited.
 ///
-/// Whether the rest is affordable shows block by block: after a kill between payment and checkpoint it may not be, and what can be had is
-/// still had then.
+/// Whether the rest is affordable shows block by block: after a kill between payment and checkpoint it may
+/// not be, and what can be had is still had then.
 fn paid_before(charges: &Charges, purse: &mut dyn Purse, steps: u64, shared: bool) -> Result<Receipt> {
     let paid = charges.with_steps(steps);
     if !shared {
@@ -311,7 +322,8 @@ fn drive<G: Guide, S: Subsampler>(
 ) -> Result<Fit> {
     let (steps, begun) = (training.steps(), training.done());
     let block = keeper.map_or(steps, |keeper| keeper.every);
-    // The next step before which a checkpoint is due. Where steps are paid for block by block, that is where a block ends.
+    // The next step before which a checkpoint is due. Where steps are paid for block by block, that is where
+    // a block ends.
     let mut due = begun;
     let every = (steps / 200).max(1);
     let started = Instant::now();
@@ -367,8 +379,8 @@ fn drive<G: Guide, S: Subsampler>(
     match keeper {
         Some(keeper) => {
             keeper.keep(&training, paid_from(purse.as_deref(), shared))?;
-            // A run that may be resumed must not release the curvature here: it would do so again at its end, at other parameters and
-            // with the same noise.
+            // A run that may be resumed must not release the curvature here: it would do so again at its end,
+            // at other parameters and with the same noise.
             Ok(training.fit())
         }
         None => training.finish(),

@@ -1,4 +1,5 @@
-//! From what was said to a run that has not begun: plan, programs, releases. Nothing is paid for or released here but a private start.
+//! From what was said to a run that has not begun: plan, programs, releases. Nothing is paid for or released
+//! here but a private start.
 
 use super::checkpoint::described;
 use super::dp_vi::{Chosen, DpVi};
@@ -64,8 +65,8 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     ) -> Result<Prepared<'r, M, G, S::Sampler>> {
         let budget = self.settings.required_budget()?;
         let optimiser = self.execution.take_optimiser(self.settings.schedule)?;
-        // Under add/remove found without the records' number, which is nobody's business there; a scheme that depends on it is
-        // refused. Replacing a record leaves it as it is.
+        // Under add/remove found without the records' number, which is nobody's business there; a scheme that
+        // depends on it is refused. Replacing a record leaves it as it is.
         let number = budget.map_or(Some(MAX_RECORDS), |budget| records.public_number(budget.relation));
         let number = number.or(self.settings.public_records).unwrap_or(MAX_RECORDS);
         let plan = self.plan_for(records.schema(), number)?;
@@ -157,7 +158,8 @@ impl<'r, M: Model, G: Guide, S: Subsampler> Prepared<'r, M, G, S> {
         self.plan.steps
     }
 
-    /// Everything that the run's releases depend on besides records and seed, in words: what a checkpoint is bound to.
+    /// Everything that the run's releases depend on besides records and seed, in words: what a checkpoint is
+    /// bound to.
     pub(super) fn description(&self) -> String {
         let Self { guide, settings, plan, records, estimator, steps, optimiser, .. } = self;
         let columns = records.schema();
@@ -171,8 +173,8 @@ impl<'r, M: Model, G: Guide, S: Subsampler> Prepared<'r, M, G, S> {
 
     /// Begins the run with a receipt for what is released once, and hands back what is left of the receipt.
     ///
-    /// A private start is chosen here, but not without `choosing`: for runs that are complete, where it does not matter any more. Without a
-    /// receipt no curvature will be released.
+    /// A private start is chosen here, but not without `choosing`: for runs that are complete, where it does
+    /// not matter any more. Without a receipt no curvature will be released.
     pub(super) fn begin(
         mut self,
         mut receipt: Option<Receipt>,
@@ -319,7 +321,8 @@ fn check_prices<S: Subsampler>(
     }
 }
 
-/// Where sites start, unconstrained, as far as that was said. Whether a private start can be made is checked too, before it is paid for.
+/// Where sites start, unconstrained, as far as that was said. Whether a private start can be made is checked
+/// too, before it is paid for.
 fn initial_values(
     model: &impl Model,
     guide: &impl Guide,
@@ -344,8 +347,8 @@ fn initial_values(
     start.resolve(model, schema, &sites)
 }
 
-/// The second derivatives that a guide wants: those of all records without privacy, else nothing but a check that the correction brings
-/// them.
+/// The second derivatives that a guide wants: those of all records without privacy, else nothing but a check
+/// that the correction brings them.
 fn curvature_for_the_guide(
     model: &impl Model,
     guide: &impl Guide,

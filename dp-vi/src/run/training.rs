@@ -24,7 +24,8 @@ use ppl_core::{Records, SiteKind, Unconstrained};
 use std::ops::Range;
 use std::path::Path;
 
-/// A run, step by step. Each [`step`](Training::step) makes one release that was paid for; nothing is allocated.
+/// A run, step by step. Each [`step`](Training::step) makes one release that was paid for; nothing is
+/// allocated.
 ///
 /// [`DpVi::fit`](crate::DpVi::fit) runs all steps; this is for those who want to hold the loop themselves.
 pub struct Training<'r, G, S> {
@@ -105,8 +106,9 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         Ok(())
     }
 
-    /// The posterior so far: the guide at the average of the parameters, without a correction. It is made of what has been released, so
-    /// looking at it costs nothing; what is computed from it *and the records* does.
+    /// The posterior so far: the guide at the average of the parameters, without a correction. It is made of
+    /// what has been released, so looking at it costs nothing; what is computed from it *and the records*
+    /// does.
     #[must_use]
     pub fn posterior(&self) -> Posterior {
         let found = self.average.mean(&self.parameters);
@@ -157,7 +159,8 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         Checkpoint { seed, secret, done, paid, paid_from, settings: settings.to_owned(), records, numbers }
     }
 
-    /// Goes on where a checkpoint was written. What it has paid for, by the receipt, is available again; without a receipt no step is.
+    /// Goes on where a checkpoint was written. What it has paid for, by the receipt, is available again;
+    /// without a receipt no step is.
     pub(crate) fn restore(
         &mut self,
         checkpoint: &Checkpoint,
@@ -195,7 +198,8 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         self.correction.as_ref().is_some_and(|correction| correction.curvature.is_none() && !correction.trace)
     }
 
-    /// Releases the curvature at the parameters that have been found, if that was planned and has not been done.
+    /// Releases the curvature at the parameters that have been found, if that was planned and has not been
+    /// done.
     ///
     /// Without privacy the second derivatives are found here, if the guide wants them.
     pub(crate) fn release_curvature(&mut self) -> Result<()> {
@@ -225,8 +229,8 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         Ok(())
     }
 
-    /// Ends the run where it is. The report still states the cost of all releases that were planned. The curvature is released
-    /// here, if that was planned.
+    /// Ends the run where it is. The report still states the cost of all releases that were planned. The
+    /// curvature is released here, if that was planned.
     ///
     /// # Errors
     /// If the records do not fit the curvature's program.
@@ -235,7 +239,8 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         Ok(self.fit())
     }
 
-    /// What has been found so far, from what has been released: without the correction, if its curvature has not been.
+    /// What has been found so far, from what has been released: without the correction, if its curvature has
+    /// not been.
     pub(crate) fn fit(mut self) -> Fit {
         let found = self.average.mean(&self.parameters);
         let (marginals, simulation) = (
@@ -324,7 +329,8 @@ fn correct(
     }
 }
 
-/// The guide's posterior, with those sites replaced that have a place in what was found. Parameters keep a standard deviation of zero.
+/// The guide's posterior, with those sites replaced that have a place in what was found. Parameters keep a
+/// standard deviation of zero.
 fn corrected(
     shared: &Shared,
     mut marginals: Vec<Option<Marginal>>,

@@ -1,4 +1,5 @@
-//! Audits of the summaries from outside: do their outcomes tell two neighbours apart as well as the ledger was told, no better?
+//! Audits of the summaries from outside: do their outcomes tell two neighbours apart as well as the ledger
+//! states, no better?
 
 use super::{Range, Summaries};
 use crate::wall::sensitive::Sensitive;
@@ -20,7 +21,7 @@ fn column(values: &[f64]) -> Sensitive<Records> {
     Sensitive::new(Records::from_columns([("x", Column::from(values.to_vec()))]).unwrap())
 }
 
-/// A number for each of many outcomes, and the advantage that the ledger was told.
+/// A number for each of many outcomes, and the advantage that the ledger states.
 fn outcomes(
     relation: Relation,
     values: &[f64],
@@ -55,8 +56,9 @@ fn advantage(a: &[f64], b: &[f64]) -> f64 {
     a.iter().step_by(16).map(|&t| (below(&a, t) - below(&b, t)).abs()).fold(0.0, f64::max)
 }
 
-/// The observed advantage is the one stated, within its error: an empirical distribution of n outcomes is nowhere further from the true one
-/// than √(ln(2/α)/2n) = 2.84/√n, but for a probability of α = 2e-7 (Dvoretzky, Kiefer, Wolfowitz; Massart), and there are two.
+/// The observed advantage is the one stated, within its error: an empirical distribution of n outcomes is
+/// nowhere further from the true one than √(ln(2/α)/2n) = 2.84/√n, but for a probability of α = 2e-7
+/// (Dvoretzky, Kiefer, Wolfowitz; Massart), and there are two.
 fn agrees(a: &(Vec<f64>, f64), b: &(Vec<f64>, f64)) {
     let (observed, told) = (advantage(&a.0, &b.0), a.1);
     let error = 2.0 * 2.84 / (N as f64).sqrt();
@@ -95,7 +97,8 @@ fn a_histogram_tells_what_it_costs() {
 
 #[test]
 fn a_mean_tells_what_it_costs() {
-    // The sum and the count come back from the mean and the count that are told, where neither bound is reached.
+    // The sum and the count come back from the mean and the count that are released, where neither bound is
+    // reached.
     let both = |s: &mut Summaries<'_>, l: &mut Ledger| {
         let mean = s.mean("x", (-1.0, 1.0), SIGMA, l).unwrap();
         mean.value * mean.count + mean.count
@@ -122,12 +125,14 @@ fn a_comparison_of_ranks_has_the_noise_it_says() {
             let (found, told) = outcomes(relation, &values, 11, up);
             let share = found.iter().filter(|value| **value == 0.75).count() as f64 / N as f64;
             let rank: f64 = values.iter().map(|x| f64::from(u8::from(*x < 0.5)) - p).sum();
-            // One record moves the sum by max(p, 1 − p) or by 1, and twice the clip norm is moved by in the second case.
+            // One record moves the sum by max(p, 1 − p) or by 1, and twice the clip norm is moved by in the
+            // second case.
             let deviation = SIGMA * if relation == Relation::AddRemove { p.max(1.0 - p) } else { 0.5 };
             let expected = normal_cdf(-rank / deviation);
             let error = STANDARD_ERRORS * (expected * (1.0 - expected) / N as f64).sqrt();
             assert!((share - expected).abs() < error, "{share} {expected}");
-            // And the price is that of noise SIGMA: 2Φ(1/2σ) − 1, or 2Φ(1/σ) − 1 where a sum moves by twice its clip norm.
+            // And the price is that of noise SIGMA: 2Φ(1/2σ) − 1, or 2Φ(1/σ) − 1 where a sum moves by twice
+            // its clip norm.
             let shift = if relation == Relation::AddRemove { 0.5 } else { 1.0 };
             assert!((told - (2.0 * normal_cdf(shift / SIGMA) - 1.0)).abs() < 1e-6, "{told}");
         }

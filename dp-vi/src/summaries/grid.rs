@@ -14,7 +14,8 @@ pub(super) const BITS: u32 = 40;
 pub(super) struct Unit(u64);
 
 impl Unit {
-    /// The finest unit for which the noise is at least `noise_multiplier` times a norm of `reach` contributions of one.
+    /// The finest unit for which the noise is at least `noise_multiplier` times a norm of `reach`
+    /// contributions of one.
     pub(super) fn new(noise_multiplier: f64, reach: f64) -> Result<Self> {
         if !(1e-3..=1e6).contains(&noise_multiplier) {
             let (what, requirement) = ("noise multiplier of a summary", "between 1e-3 and 1e6");
@@ -43,7 +44,8 @@ impl Unit {
     }
 }
 
-/// The event of adding noise with this distribution to integer sums of neighbours that differ by at most `difference` in norm.
+/// The event of adding noise with this distribution to integer sums of neighbours that differ by at most
+/// `difference` in norm.
 fn event(noise: NoiseDistribution, relation: Relation, difference: f64) -> Result<Event> {
     let NoiseDistribution::RoundedGaussian { bits, .. } = noise else {
         return Err(Error::Conflict("a summary's noise is rounded Gaussian, and no other has an event here"));
@@ -64,7 +66,8 @@ pub(super) struct Paid {
 }
 
 impl Summaries<'_> {
-    /// Debits `releases` releases of sums that neighbours change by at most this norm, in steps of the grid and rounded up.
+    /// Debits `releases` releases of sums that neighbours change by at most this norm, in steps of the grid
+    /// and rounded up.
     pub(super) fn pay(
         &self,
         purse: &mut (impl Purse + ?Sized),
@@ -124,7 +127,8 @@ mod tests {
             prop_assert!(unit.of(x).abs() <= unit.steps());
             prop_assert_eq!(unit.of(1.0), unit.steps());
             prop_assert_eq!(unit.of(-1.0), -unit.steps());
-            // Half a step, and half an epsilon each for the product, the quotient, and what the difference loses.
+            // Half a step, and half an epsilon each for the product, the quotient, and what the difference
+            // loses.
             let bound = 0.5 / unit.steps() as f64 + 1.5 * f64::EPSILON;
             prop_assert!((unit.number(unit.of(x).into()) - x.clamp(-1.0, 1.0)).abs() <= bound);
         }

@@ -41,16 +41,17 @@ fn difference(relation: Relation, unit: Unit) -> f64 {
 }
 
 impl Summaries<'_> {
-    /// How many records lie between each two neighbouring edges. For categories numbered from 0 take the edges 0, 1, 2, ….
-    /// Values outside are in no bin.
+    /// How many records lie between each two neighbouring edges. For categories numbered from 0 take the
+    /// edges 0, 1, 2, …. Values outside are in no bin.
     ///
     /// # Privacy
-    /// Under add/remove one record changes one count by 1: the noise of each has standard deviation `noise_multiplier`. Under replace-one it
-    /// changes two by 1, so the norm of the change is √2, and the standard deviation is `noise_multiplier/√2`.
+    /// Under add/remove one record changes one count by 1: the noise of each has standard deviation
+    /// `noise_multiplier`. Under replace-one it changes two by 1, so the norm of the change is √2, and the
+    /// standard deviation is `noise_multiplier/√2`.
     ///
     /// # Errors
-    /// If there are not at least two finite, increasing edges, no such field, a value that is not a number, a noise multiplier not between
-    /// 1e-3 and 1e6, or the budget does not allow it; then nothing is debited.
+    /// If there are not at least two finite, increasing edges, no such field, a value that is not a number, a
+    /// noise multiplier not between 1e-3 and 1e6, or the budget does not allow it; then nothing is debited.
     pub fn histogram(
         &mut self,
         field: impl Into<Field>,

@@ -7,16 +7,18 @@ use dp_accountant::Purse;
 use ppl_core::{Model, Values};
 
 impl Summaries<'_> {
-    /// The mean over all records of `ln p(x_i | θ)`, each term clipped to the bounds: a loss, up to its sign, that is paid for.
+    /// The mean over all records of `ln p(x_i | θ)`, each term clipped to the bounds: a loss, up to its sign,
+    /// that is paid for.
     ///
     /// ```text
     /// ℓ_i = clip(ln p(x_i | θ), lower, upper),    released like the mean of a column
     /// ```
     ///
     /// # Privacy
-    /// `values` must be public: [`Posterior::means`](crate::Posterior::means) of what has been released, say. The price is that of
-    /// [`mean`](Summaries::mean) with the same noise multiplier, each time it is asked for; asking at each step of a run costs that many
-    /// releases. Bounds must be chosen without looking at the data. A term that is not a number counts as the lower bound, as does `ln 0`.
+    /// `values` must be public: [`Posterior::means`](crate::Posterior::means) of what has been released, say.
+    /// The price is that of [`mean`](Summaries::mean) with the same noise multiplier, each time it is asked
+    /// for; asking at each step of a run costs that many releases. Bounds must be chosen without looking at
+    /// the data. A term that is not a number counts as the lower bound, as does `ln 0`.
     ///
     /// ```
     /// use dp_accountant::{Budget, Ledger, Relation};
@@ -45,8 +47,8 @@ impl Summaries<'_> {
     /// ```
     ///
     /// # Errors
-    /// As [`mean`](Summaries::mean), if `values` are not those of the model's sites, or the records do not fit the model; then nothing is
-    /// debited.
+    /// As [`mean`](Summaries::mean), if `values` are not those of the model's sites, or the records do not
+    /// fit the model; then nothing is debited.
     pub fn log_likelihood(
         &mut self,
         model: &(impl Model + ?Sized),

@@ -57,11 +57,12 @@ impl Summaries<'_> {
     /// replace-one:  S + σz,              mean = m + h S̃/N             one record changes S by at most 2
     /// ```
     ///
-    /// The number of records is part of the release and of its price; under replace-one it is public. The mean is put between the bounds again.
+    /// The number of records is part of the release and of its price; under replace-one it is public. The
+    /// mean is put between the bounds again.
     ///
     /// # Errors
-    /// If the bounds are not finite and in order, there is no such field, a value is not a number, the noise multiplier is not between
-    /// 1e-3 and 1e6, or the budget does not allow it; then nothing is debited.
+    /// If the bounds are not finite and in order, there is no such field, a value is not a number, the noise
+    /// multiplier is not between 1e-3 and 1e6, or the budget does not allow it; then nothing is debited.
     pub fn mean(
         &mut self,
         field: impl Into<Field>,

@@ -1,4 +1,5 @@
-//! Private summaries: counts, histograms, means and quantiles of single columns, for preprocessing; the mean log-likelihood.
+//! Private summaries: counts, histograms, means and quantiles of single columns, for preprocessing; the mean
+//! log-likelihood.
 
 mod count;
 mod field;
@@ -42,22 +43,27 @@ use ppl_core::Records;
 /// ```
 ///
 /// # The noise multiplier
-/// Each release costs what one release of the Gaussian mechanism costs with the noise multiplier that is named, without sampling; larger
-/// is more private. [`dp_accountant::calibrate_noise_multiplier`] finds one for a budget.
+/// Each release costs what one release of the Gaussian mechanism costs with the noise multiplier that is
+/// named, without sampling; larger is more private. [`dp_accountant::calibrate_noise_multiplier`] finds one
+/// for a budget.
 ///
 /// # Privacy
-/// Bounds, edges and ranges must be chosen without looking at the data: the smallest and the largest value of a column are somebody's.
+/// Bounds, edges and ranges must be chosen without looking at the data: the smallest and the largest value of
+/// a column are somebody's.
 ///
-/// *No number is a floating-point sum.* What a record contributes is rounded to integers, the integers are added up exactly, and the noise
-/// is [`RoundedGaussianNoise`]: the outcome is then a function of what the Gaussian mechanism would give, whose event is debited. The
-/// sensitivity is that of the rounded contributions. Each number of noise has its law up to a total variation distance of 2⁻²⁴⁰, which adds
+/// *No number is a floating-point sum.* What a record contributes is rounded to integers, the integers are
+/// added up exactly, and the noise is [`RoundedGaussianNoise`]: the outcome is then a function of what the
+/// Gaussian mechanism would give, whose event is debited. The sensitivity is that of the rounded
+/// contributions. Each number of noise has its law up to a total variation distance of 2⁻²⁴⁰, which adds
 /// `(1 + e^ε) 2⁻²⁴⁰` a number to the ledger's δ: with fewer than 2⁶⁴ numbers and ε ≤ 50, less than 10⁻³¹.
 ///
-/// *Relations.* The ledger's budget says which. With `Δ` the largest Euclidean norm by which the integer sums of two neighbours differ and
-/// `s` the noise's standard deviation, the event's noise multiplier is `s/Δ` under add/remove and `2s/Δ` under replace-one, for there the
-/// accountant takes a sum to move by twice the clip norm. It is rounded down.
+/// *Relations.* The ledger's budget says which. With `Δ` the largest Euclidean norm by which the integer sums
+/// of two neighbours differ and `s` the noise's standard deviation, the event's noise multiplier is `s/Δ`
+/// under add/remove and `2s/Δ` under replace-one, for there the accountant takes a sum to move by twice the
+/// clip norm. It is rounded down.
 ///
-/// Under replace-one the number of records is public. Values that are not numbers (NaN) are an error, for whoever holds the data.
+/// Under replace-one the number of records is public. A NaN is an error, which is for those who hold the
+/// data.
 pub struct Summaries<'r> {
     records: &'r Sensitive<Records>,
     noise: RoundedGaussianNoise,

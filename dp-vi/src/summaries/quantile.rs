@@ -83,19 +83,20 @@ impl Summaries<'_> {
     /// S(t) = Σ_i (1{x_i < t} − p) + noise       below 0: the quantile is above t
     /// ```
     ///
-    /// Values outside the range count, and the answer lies in it. No number of records is needed or told.
+    /// Values outside the range count, and the answer lies in it. No number of records is needed or released.
     ///
     /// # Privacy
-    /// One record changes `S` by at most `max(p, 1−p)` under add/remove, by 1 under replace-one. There are as many releases as
-    /// halvings, whatever the data; each has √halvings times the noise multiplier, so that all together cost what one release costs with
-    /// `noise_multiplier`.
+    /// One record changes `S` by at most `max(p, 1−p)` under add/remove, by 1 under replace-one. There are as
+    /// many releases as halvings, whatever the data; each has √halvings times the noise multiplier, so that
+    /// all together cost what one release costs with `noise_multiplier`.
     ///
     /// # Accuracy
     /// A comparison errs by about `rank_noise` records; the value is wrong by however far apart those are.
     ///
     /// # Errors
-    /// If `probability` is not strictly between 0 and 1, there is no such field, a value is not a number, the noise multiplier times
-    /// √halvings is not between 1e-3 and 1e6, or the budget does not allow it; then nothing is debited.
+    /// If `probability` is not strictly between 0 and 1, there is no such field, a value is not a number, the
+    /// noise multiplier times √halvings is not between 1e-3 and 1e6, or the budget does not allow it; then
+    /// nothing is debited.
     pub fn quantile(
         &mut self,
         field: impl Into<Field>,

@@ -41,8 +41,8 @@ pub(crate) struct Continuous {
     standard: Vec<f64>,
 }
 
-/// What a release is about: its number, which chooses its random words; the norm `C` of a contribution; the fraction that the sum is
-/// divided by.
+/// What a release is about: its number, which chooses its random words; the norm `C` of a contribution; the
+/// fraction that the sum is divided by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReleaseScale {
     pub(crate) number: u64,
@@ -51,9 +51,9 @@ pub(crate) struct ReleaseScale {
 }
 
 impl Adder {
-    /// Noise for `elements` numbers that makes a release as private as Gaussian noise of this multiplier. `program` forms the sums. With
-    /// `count`, a centred count is released beside them, and shares the multiplier with them as at
-    /// [`Quantile`](crate::Quantile).
+    /// Noise for `elements` numbers that makes a release as private as Gaussian noise of this multiplier.
+    /// `program` forms the sums. With `count`, a centred count is released beside them, and shares the
+    /// multiplier with them as at [`Quantile`](crate::Quantile).
     pub(crate) fn new(
         noise: PrivacyNoise,
         (of, seed): (NoiseOf, &Seed),
@@ -84,7 +84,8 @@ impl Adder {
         }
     }
 
-    /// Writes the sum of a batch's contributions under a rule, whose norm is this, as precisely as the noise needs it.
+    /// Writes the sum of a batch's contributions under a rule, whose norm is this, as precisely as the noise
+    /// needs it.
     pub(crate) fn sum(
         &mut self,
         (rule, norm): (&Rule, f64),
@@ -115,7 +116,8 @@ impl Adder {
                 };
                 let deviation = multiplier * norm;
                 for ((out, &sum), z) in out.iter_mut().zip(sum).zip(standard.iter()) {
-                    // Terms of norm C add up to a finite sum; should one not, it must not show that it was there.
+                    // Terms of norm C add up to a finite sum; should one not, it must not show that it was
+                    // there.
                     let sum = if sum.is_finite() { sum } else { 0.0 };
                     *out = (sum + deviation * z) / rate;
                 }

@@ -23,8 +23,8 @@ impl<'r, S: Subsampler> Batches<'r, S> {
         records: &'r Sensitive<Records>,
         (seed, record_noise): (&Seed, &[String]),
     ) -> Result<Self> {
-        // No sampler draws from nothing. Where there is no record, its draws are thrown away: whether there is one must
-        // not show.
+        // No sampler draws from nothing. Where there is no record, its draws are thrown away: whether there
+        // is one must not show.
         let sampler = subsampling.bind(records.behind_the_wall().len().max(1) as u64, seed)?;
         Ok(Self {
             rate: sampling_rate(&sampler.scheme())?,
@@ -43,7 +43,7 @@ impl<'r, S: Subsampler> Batches<'r, S> {
         self.sampler.scheme()
     }
 
-    /// By how much the batches of so many releases deviate from the scheme, in total variation.
+    /// By how much the batches of this many releases deviate from the scheme, in total variation.
     pub(crate) fn deviation(&self, releases: u64) -> f64 {
         self.sampler.deviation(releases)
     }

@@ -20,17 +20,19 @@ use ppl_core::{RecordGradient, Records};
 /// ```
 ///
 /// # Privacy
-/// One record adds a symmetric matrix of Frobenius norm at most `K`. What is released of a symmetric matrix is the vector
+/// One record adds a symmetric matrix of Frobenius norm at most `K`. What is released of a symmetric matrix
+/// is the vector
 ///
 /// ```text
 /// v(S) = (S_jj for all j,  √2 S_jk for j < k)          ‖v(S)‖² = Σ_j S_jj² + 2 Σ_{j<k} S_jk² = ‖S‖_F²
 /// ```
 ///
-/// so `v` is an isometry: sums of `v(H_i)` have terms of norm at most `K`, and noise of standard deviation `σK` on every element of `v` is the
-/// Gaussian mechanism with multiplier `σ`, without sampling. Dividing the off-diagonal elements by `√2` again is
-/// post-processing, and leaves noise of standard deviation `σK/√2` on them. (Equal noise `σK` on the upper triangle as it stands is private too, since
-/// that triangle's norm is at most the Frobenius norm, but has twice the variance off the diagonal for nothing.) The diagonal alone is a
-/// vector of norm at most `K` likewise.
+/// so `v` is an isometry: sums of `v(H_i)` have terms of norm at most `K`, and noise of standard deviation
+/// `σK` on every element of `v` is the Gaussian mechanism with multiplier `σ`, without sampling. Dividing the
+/// off-diagonal elements by `√2` again is post-processing, and leaves noise of standard deviation `σK/√2` on
+/// them. (Equal noise `σK` on the upper triangle as it stands is private too, since that triangle's norm is
+/// at most the Frobenius norm, but has twice the variance off the diagonal for nothing.) The diagonal alone
+/// is a vector of norm at most `K` likewise.
 ///
 /// A record whose curvature is not finite adds nothing. Raising eigenvalues afterwards is post-processing.
 ///

@@ -8,8 +8,8 @@ use ppl_core::{ColumnData, Records};
 /// The Mersenne prime 2⁶¹ − 1.
 const PRIME: u64 = (1 << 61) - 1;
 
-/// A polynomial in a random point modulo a prime, whose coefficients are the words: two different texts of `n` words have the same
-/// value for at most `n` of all points.
+/// A polynomial in a random point modulo a prime, whose coefficients are the words: two different texts of
+/// `n` words have the same value for at most `n` of all points.
 struct Polynomial {
     point: u64,
     value: u64,
@@ -19,7 +19,8 @@ impl Polynomial {
     #[inline]
     fn feed(&mut self, word: u32) {
         let product = u128::from(self.value) * u128::from(self.point);
-        // Below 2¹²², so both parts are at most 2⁶¹. One more than the word, so that zeros at the front count.
+        // Below 2¹²², so both parts are at most 2⁶¹. One more than the word, so that zeros at the front
+        // count.
         let folded = (product as u64 & PRIME) + (product >> 61) as u64 + u64::from(word) + 1;
         self.value = folded % PRIME;
     }
@@ -31,7 +32,8 @@ impl Polynomial {
 pub(crate) fn fingerprint_of_records(records: &Sensitive<Records>, seed: &Seed) -> [u64; 3] {
     let records = records.behind_the_wall();
     let mut stream = seed.streams(Purpose::Custom("fingerprint of records")).at(0);
-    // Two independent points below the prime; 2⁶⁴ is so close to a multiple of it that none is preferred by more than 2⁻⁶¹.
+    // Two independent points below the prime; 2⁶⁴ is so close to a multiple of it that none is preferred by
+    // more than 2⁻⁶¹.
     let mut both = [(); 2].map(|()| Polynomial { point: stream.next_u64() % PRIME, value: 0 });
     let mut short = |word: u32| both.iter_mut().for_each(|polynomial| polynomial.feed(word));
     let mut long = |word: u64| {

@@ -15,7 +15,8 @@ use dp_sampler::{Scheme, Seed, Subsampler, Subsampling};
 use ppl_core::{RecordGradient, Records};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The Gaussian mechanism on a sum of vectors of norm at most `C`: adds noise of standard deviation `σC` to each element.
+/// The Gaussian mechanism on a sum of vectors of norm at most `C`: adds noise of standard deviation `σC` to
+/// each element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaussianSum {
     clip: ClipNorm,
@@ -59,12 +60,12 @@ impl GaussianSum {
         Sensitivity::of_terms(self.clip.norm())
     }
 
-    /// The privacy event of one release on records chosen by this scheme; with [balls in bins](dp_sampler::BallsInBins), of the releases of a
-    /// whole epoch.
+    /// The privacy event of one release on records chosen by this scheme; with
+    /// [balls in bins](dp_sampler::BallsInBins), of the releases of a whole epoch.
     ///
     /// # Privacy
-    /// One record changes the sum by at most `C` if it is added or removed, `2C` if it is replaced; the accountant knows
-    /// the relation and takes `σ` as the ratio of noise to `C`.
+    /// One record changes the sum by at most `C` if it is added or removed, `2C` if it is replaced; the
+    /// accountant knows the relation and takes `σ` as the ratio of noise to `C`.
     ///
     /// # Errors
     /// If there is no event for such a scheme.
@@ -79,16 +80,17 @@ impl GaussianSum {
 /// u = ( Σ_{i ∈ batch} clip(v_i) + σC·z ) / q        z ~ N(0, I),  q = sampling rate
 /// ```
 ///
-/// The divisor is the *expected* fraction: dividing by the size the batch happened to have would give that size away. An
-/// empty batch is released with its noise like any other, also where there is no record at all.
+/// The divisor is the *expected* fraction: dividing by the size the batch happened to have would give that
+/// size away. An empty batch is released with its noise like any other, also where there is no record at all.
 ///
 /// Batches and noise come from one seed that this mechanism owns, so no other mechanism can repeat them.
 ///
 /// # Privacy
-/// Each release is one event, which the mechanism and the sampler state themselves. [`pay`](PrivateGradient::pay) debits releases from a
-/// [`Ledger`](dp_accountant::Ledger) and returns a permit for each; a release consumes a permit, whose number chooses its batch and its
-/// noise. So there is no release that was not paid for, and no two releases share a batch or noise: such programs do not compile. With a seed for
-/// tests nothing is private: [`is_secret`](PrivateGradient::is_secret) says which it is.
+/// Each release is one event, which the mechanism and the sampler state themselves.
+/// [`pay`](PrivateGradient::pay) debits releases from a [`Ledger`](dp_accountant::Ledger) and returns a
+/// permit for each; a release consumes a permit, whose number chooses its batch and its noise. So there is no
+/// release that was not paid for, and no two releases share a batch or noise: such programs do not compile.
+/// With a seed for tests nothing is private: [`is_secret`](PrivateGradient::is_secret) says which it is.
 ///
 /// ```
 /// use dp_accountant::{Budget, Ledger, Relation};
@@ -148,11 +150,12 @@ fn fresh_number() -> u64 {
 }
 
 impl<'r, S: Subsampler> PrivateGradient<'r, S> {
-    /// Releases of `gradient` over batches of `records`, each record's part clipped to `clip_norm`, with exact noise of standard
-    /// deviation `noise_multiplier · clip_norm`.
+    /// Releases of `gradient` over batches of `records`, each record's part clipped to `clip_norm`, with
+    /// exact noise of standard deviation `noise_multiplier · clip_norm`.
     ///
-    /// Make the gradient by [`RecordGradient::with_bounded_sums`]. From another constructor the mechanism is as private, but where an array is used in several
-    /// ways it has to add up single records in all but the smallest batches, which takes some ten times longer.
+    /// Make the gradient by [`RecordGradient::with_bounded_sums`]. From another constructor the mechanism is
+    /// as private, but where an array is used in several ways it has to add up single records in all but the
+    /// smallest batches, which takes some ten times longer.
     ///
     /// # Errors
     /// If clip norm or noise multiplier are out of range, or the records cannot be sampled like that.
@@ -168,7 +171,8 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         Self::with_noise(gradient, (clip_norm, noise_multiplier), noise, subsampling, records, seed)
     }
 
-    /// As [`new`](Self::new), with noise of a kind of your choice; clip norm and noise multiplier are a pair here.
+    /// As [`new`](Self::new), with noise of a kind of your choice; clip norm and noise multiplier are a pair
+    /// here.
     ///
     /// ```
     /// # use dp_sampler::{Poisson, Seed};
@@ -211,8 +215,8 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
 
     /// The sampling scheme, as the sampler states it.
     ///
-    /// A scheme that uses the number of records states it, or what follows from it. Such a scheme can be paid for under replace-one
-    /// only, where that number is public.
+    /// A scheme that uses the number of records states it, or what follows from it. Such a scheme can be paid
+    /// for under replace-one only, where that number is public.
     #[must_use]
     pub fn scheme(&self) -> Scheme {
         self.batches.scheme()
@@ -238,24 +242,25 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         self.mechanism().event(&self.scheme())
     }
 
-    /// By how much so many releases deviate from those that the [event](Self::event) stands for, in total variation: a bound τ, for batches that are
-    /// not drawn exactly from their scheme and exact noise that is not drawn exactly from its law. (Floating-point noise is taken for real
-    /// numbers.)
+    /// By how much this many releases deviate from those that the [event](Self::event) stands for, in total
+    /// variation: a bound τ, for batches that are not drawn exactly from their scheme and exact noise that is
+    /// not drawn exactly from its law. (Floating-point noise is treated as real numbers.)
     ///
     /// # Privacy
-    /// What a ledger says of these releases holds for δ + (1 + e^ε) τ: see [`Subsampler::deviation`]. [`DpVi`](crate::DpVi) has this in
-    /// its δ; a program that pays from a ledger by itself adds it.
+    /// What a ledger says of these releases holds for δ + (1 + e^ε) τ: see [`Subsampler::deviation`].
+    /// [`DpVi`](crate::DpVi) has this in its δ; a program that pays from a ledger by itself adds it.
     #[must_use]
     pub fn deviation(&self, releases: u64) -> f64 {
         let both = self.batches.deviation(releases) + releases as f64 * self.sum.noise().deviation();
         (both * (1.0 + 4.0 * f64::EPSILON)).min(1.0)
     }
 
-    /// Pays for a number of releases, or for a few more: shuffled records and balls in bins are paid for by whole epochs. Returns a permit
-    /// for each.
+    /// Pays for a number of releases, or for a few more: shuffled records and balls in bins are paid for by
+    /// whole epochs. Returns a permit for each.
     ///
     /// # Errors
-    /// If the ledger's budget does not allow them, or nothing is proven of how the sampler [draws](Self::deviation); then nothing is debited.
+    /// If the ledger's budget does not allow them, or nothing is proven of how the sampler
+    /// [draws](Self::deviation); then nothing is debited.
     pub fn pay(&mut self, purse: &mut (impl Purse + ?Sized), releases: u64) -> Result<Permits> {
         // Refuses what nothing is proven of.
         Deviation::of_run(releases, self.deviation(releases), 0.0, false)?;
@@ -269,8 +274,8 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         Permits::new(self.number, (before, paid), &receipt, (event, uses))
     }
 
-    /// The permits that are left of a run that had made `done` of the `paid` releases which the receipt is for. The run's seed must be this
-    /// mechanism's.
+    /// The permits that are left of a run that had made `done` of the `paid` releases which the receipt is
+    /// for. The run's seed must be this mechanism's.
     pub(crate) fn go_on(&mut self, done: u64, paid: u64, receipt: &Receipt) -> Result<Permits> {
         let (event, pricing) = (self.event()?, Pricing::new(&self.scheme())?);
         self.paid = paid.max(done);
@@ -316,10 +321,12 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         self.batches.rate()
     }
 
-    /// Makes one release into `out`, which is written only when the noise has been added. Nothing is allocated.
+    /// Makes one release into `out`, which is written only when the noise has been added. Nothing is
+    /// allocated.
     ///
     /// # Errors
-    /// If the permit is another mechanism's, `out` has not the gradient's dimension, or the records do not fit it.
+    /// If the permit is another mechanism's, `out` has not the gradient's dimension, or the records do not
+    /// fit it.
     pub fn release(&mut self, permit: Permit, out: &mut [f64]) -> Result<()> {
         if out.len() != self.dimension() {
             let (what, requirement) = ("length of a release", "that of the gradient");
@@ -355,7 +362,8 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         self.sum.clip().norm()
     }
 
-    /// Makes the release of the next number without a permit, for tests that make far more of them than any budget would pay for.
+    /// Makes the release of the next number without a permit, for tests that make far more of them than any
+    /// budget would pay for.
     #[cfg(test)]
     pub(crate) fn release_unpaid(&mut self, out: &mut [f64]) -> Result<()> {
         self.paid += 1;

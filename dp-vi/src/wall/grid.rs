@@ -11,8 +11,9 @@ use std::fmt;
 /// How noise is added to a sum.
 ///
 /// # Exact noise
-/// The sum of the clipped gradients is rounded to a grid, and the noise is an integer number of its steps, drawn from a law that is known
-/// to 2⁻¹²⁰. The guarantee then needs nothing of floating-point arithmetic but proven error bounds. With the step `h = σC(1 + c) 2⁻³²`:
+/// The sum of the clipped gradients is rounded to a grid, and the noise is an integer number of its steps,
+/// drawn from a law that is known to 2⁻¹²⁰. The guarantee then needs nothing of floating-point arithmetic but
+/// proven error bounds. With the step `h = σC(1 + c) 2⁻³²`:
 ///
 /// ```text
 /// Ŝ = the sum as floating-point arithmetic gives it          ‖Ŝ − Σ_i clip_C(v_i)‖ ≤ ρ n C
@@ -20,35 +21,46 @@ use std::fmt;
 /// u = M h / q
 /// ```
 ///
-/// 1. *Each record has one contribution.* What is computed for a record, its clipped gradient `clip_C(v_i)` included, is a function of its own row
-///    and of what was released before, to the last bit, whichever other records are in the batch
-///    ([`RecordGradient::summation_error`]; property tests of `ppl-core`). (Where records have latent values of their own, it is a function of their noise too,
-///    which has the same law whichever other records are there: see [`Amortised`](crate::guides::Amortised).) Its norm is at most `C` ([`ClipNorm`](crate::ClipNorm)). So the
-///    sums `S` of neighbours in real numbers differ by at most `C` (a record added or removed) or `2C` (replaced).
-/// 2. *The computed sum is near that one*, within `2⁻¹⁵ C`, however it is formed. `ρ` bounds what the additions round, in any order and for any number of threads,
-///    for each record of a batch of `n`. Batches of `n ≤ L = 2⁻¹⁶/ρ` are summed in tiles. `L` is a hundred million to two billion where each
-///    array is used once, and less for arrays used at many positions. In larger batches every record's gradient is computed by itself, written in units of `2⁻⁸⁰ C`, and added up in
-///    integers, which takes longer. Let the terms of `S` be these gradients by themselves, each of which is within `ρC` of what enters a sum in tiles: then
-///    a sum in tiles is within `2ρLC = 2⁻¹⁵ C` of `S`, and a sum of integers within `2⁻⁴⁹ √P C`. So neighbours' computed sums differ by at most `2⁻¹⁴ C` more than the real
-///    ones, also if one is formed in one way and one in the other.
+/// 1. *Each record has one contribution.* What is computed for a record, its clipped gradient `clip_C(v_i)`
+///    included, is a function of its own row and of what was released before, to the last bit, whichever
+///    other records are in the batch ([`RecordGradient::summation_error`]; property tests of `ppl-core`).
+///    (Where records have latent values of their own, it is a function of their noise too, which has the same
+///    law whichever other records are there: see [`Amortised`](crate::guides::Amortised).) Its norm is at
+///    most `C` ([`ClipNorm`](crate::ClipNorm)). So the sums `S` of neighbours in real numbers differ by at
+///    most `C` (a record added or removed) or `2C` (replaced).
+/// 2. *The computed sum is near that one*, within `2⁻¹⁵ C`, however it is formed. `ρ` bounds what the
+///    additions round, in any order and for any number of threads, for each record of a batch of `n`. Batches
+///    of `n ≤ L = 2⁻¹⁶/ρ` are summed in tiles. `L` is a hundred million to two billion where each array is
+///    used once, and less for arrays used at many positions. In larger batches every record's gradient is
+///    computed by itself, written in units of `2⁻⁸⁰ C`, and added up in integers, which takes longer. Let the
+///    terms of `S` be these gradients by themselves, each of which is within `ρC` of what enters a sum in
+///    tiles: then a sum in tiles is within `2ρLC = 2⁻¹⁵ C` of `S`, and a sum of integers within `2⁻⁴⁹ √P C`.
+///    So neighbours' computed sums differ by at most `2⁻¹⁴ C` more than the real ones, also if one is formed
+///    in one way and one in the other.
 /// 3. *Rounding moves each of `P` elements by at most half a step*, and so neighbours by at most `h √P` more.
-/// 4. *The charge.* With `c = 2⁻¹⁴ + 1.07 · 2⁻³² σ √P`, rounded sums of neighbours are integer vectors that differ by at most `C(1 + c)/h` steps, or `2C(1 + c)/h`
-///    where a record is replaced.
-/// 5. *The noise is post-processing of the Gaussian mechanism.* Rounding commutes with adding integers: `m + round(2³² Z) = round(m + 2³² Z)`. The right-hand side is a
-///    function of what the Gaussian mechanism gives for the integer vector `m`, with a noise multiplier of `2³² h/(C(1 + c)) ≥ σ`. So its event, on
-///    batches of any scheme, is sound for `M`, and no accounting of discrete noise is needed. The distance of the noise's law from the exact one is part of δ.
+/// 4. *The charge.* With `c = 2⁻¹⁴ + 1.07 · 2⁻³² σ √P`, rounded sums of neighbours are integer vectors that
+///    differ by at most `C(1 + c)/h` steps, or `2C(1 + c)/h` where a record is replaced.
+/// 5. *The noise is post-processing of the Gaussian mechanism.* Rounding commutes with adding integers:
+///    `m + round(2³² Z) = round(m + 2³² Z)`. The right-hand side is a function of what the Gaussian mechanism
+///    gives for the integer vector `m`, with a noise multiplier of `2³² h/(C(1 + c)) ≥ σ`. So its event, on
+///    batches of any scheme, is sound for `M`, and no accounting of discrete noise is needed. The distance of
+///    the noise's law from the exact one is part of δ.
 /// 6. `u` is computed from `M`, which is post-processing too.
 ///
-/// The noise is `1 + c` times as large as continuous noise of the same event, which is 0.006 % more. Steps take about as long.
+/// The noise is `1 + c` times as large as continuous noise of the same event, which is 0.006 % more. Steps
+/// take about as long.
 ///
 /// # Continuous noise
-/// Gaussian noise in floating point is added to the floating-point sum. The proof takes both for real numbers, and they are not: which numbers `sum + noise`
-/// can be depends on the sum in its last digits. **This has a working attack.** With one full-batch step and plain gradient descent, all
-/// released numbers for one of two neighbouring data sets are of the form `fl(σz)`; for the other, a twentieth of them are not, at any ε. A claimed
-/// `δ` of `1e-5` was really above 0.03. Use it to compare with, or where the released numbers are rounded before they are published.
+/// Gaussian noise in floating point is added to the floating-point sum. The proof takes both for real
+/// numbers, and they are not: which numbers `sum + noise` can be depends on the sum in its last digits.
+/// **This has a working attack.** With one full-batch step and plain gradient descent, all released numbers
+/// for one of two neighbouring data sets are of the form `fl(σz)`; for the other, a twentieth of them are
+/// not, at any ε. A claimed `δ` of `1e-5` was really above 0.03. Use it to compare with, or where the
+/// released numbers are rounded before they are published.
 ///
 /// # References
-/// Mironov 2012, "On significance of the least significant bits for differential privacy"; Canonne, Kamath, Steinke 2020 (noise on integers).
+/// Mironov 2012, "On significance of the least significant bits for differential privacy"; Canonne, Kamath,
+/// Steinke 2020 (noise on integers).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -64,8 +76,9 @@ pub enum PrivacyNoise {
 const MOST_NUMBERS: f64 = ((1_u64 << 32) + 1) as f64;
 
 impl PrivacyNoise {
-    /// A bound on the total variation distance of the noise of one release from that of the mechanism that is accounted for. Noise that is taken
-    /// for real numbers has none: that it is so taken is among what a report assumes.
+    /// A bound on the total variation distance of the noise of one release from that of the mechanism that is
+    /// accounted for. Noise that is taken for real numbers has none: that it is so taken is among what a
+    /// report assumes.
     pub(crate) fn deviation(self) -> f64 {
         match self {
             Self::Continuous => 0.0,
@@ -83,7 +96,8 @@ const OF_SUMS: f64 = 1.0 / 16_384.0;
 /// The largest charge that is accepted: more noise than that for nothing means that the grid is too coarse.
 const MOST_CHARGED: f64 = 1.0 / 16.0;
 
-/// `c`: by what part of the norm `C` rounding may move neighbouring sums of `elements` elements apart, for noise of this multiplier.
+/// `c`: by what part of the norm `C` rounding may move neighbouring sums of `elements` elements apart, for
+/// noise of this multiplier.
 fn charge(noise_multiplier: f64, elements: usize) -> f64 {
     // √P 2⁻³² σ (1 + c) with c ≤ 1/16, and the rounding of this line.
     OF_SUMS + 1.07 * noise_multiplier * (elements as f64).sqrt() / DEVIATION
@@ -132,8 +146,9 @@ impl fmt::Debug for Grid {
 }
 
 impl Grid {
-    /// Noise for `elements` elements that makes them as private as Gaussian noise of this multiplier on real numbers. `gradient` forms the sums. With `count`,
-    /// a centred count is released beside them, as in [`Quantile`](crate::Quantile). Nothing else may draw from the streams.
+    /// Noise for `elements` elements that makes them as private as Gaussian noise of this multiplier on real
+    /// numbers. `gradient` forms the sums. With `count`, a centred count is released beside them, as in
+    /// [`Quantile`](crate::Quantile). Nothing else may draw from the streams.
     pub(crate) fn new(
         streams: Streams,
         elements: usize,
@@ -165,8 +180,9 @@ impl Grid {
         }
     }
 
-    /// A lower bound on the multiplier of the Gaussian mechanism that all of a release is a function of, by what the noise says of itself: in
-    /// standard deviations of the noise, a record moves the gradient by `C(1 + c)/(2^bits h)` and the count by `half/2^bits`.
+    /// A lower bound on the multiplier of the Gaussian mechanism that all of a release is a function of, by
+    /// what the noise says of itself: in standard deviations of the noise, a record moves the gradient by
+    /// `C(1 + c)/(2^bits h)` and the count by `half/2^bits`.
     fn accounted(&self, elements: usize) -> Result<f64> {
         let NoiseDistribution::RoundedGaussian { bits, .. } = self.noise.distribution() else {
             return Err(Error::Conflict("exact noise is rounded Gaussian, and no other has an event here"));
@@ -183,7 +199,8 @@ impl Grid {
         self.multiplier * norm
     }
 
-    /// Writes the sum of a batch's gradients under a rule, whose norm is this, near enough to the real one for [`add_noise`](Self::add_noise).
+    /// Writes the sum of a batch's gradients under a rule, whose norm is this, near enough to the real one
+    /// for [`add_noise`](Self::add_noise).
     pub(crate) fn sum(
         &mut self,
         (rule, norm): (&Rule, f64),
@@ -222,7 +239,8 @@ impl Grid {
         norm * (self.multiplier / DEVIATION)
     }
 
-    /// Writes a rounded sum with the noise of this number, times `factor`, for the norm that the sum was made with.
+    /// Writes a rounded sum with the noise of this number, times `factor`, for the norm that the sum was made
+    /// with.
     pub(crate) fn add_noise(
         &mut self,
         sum: &[f64],

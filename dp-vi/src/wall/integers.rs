@@ -8,8 +8,9 @@ use ppl_core::{Plan, Records};
 
 /// *Records → an integer vector of each → their sum → exact noise, or a choice → public.*
 ///
-/// The sums are exact, and nothing reads them but noise and choices, which consume them with a receipt. How much one record can change
-/// them is a property of the function that makes the vectors; the event of the receipt has to be for that.
+/// The sums are exact, and nothing reads them but noise and choices, which consume them with a receipt. How
+/// much one record can change them is a property of the function that makes the vectors; the event of the
+/// receipt has to be for that.
 pub(crate) struct IntegerSums(Vec<i128>);
 
 impl IntegerSums {
@@ -24,8 +25,8 @@ impl IntegerSums {
         Self(sums)
     }
 
-    /// The sums with noise, for a receipt of one release of this event. Noise of the same number is the same each time, so a number must
-    /// be used once.
+    /// The sums with noise, for a receipt of one release of this event. Noise of the same number is the same
+    /// each time, so a number must be used once.
     pub(crate) fn with_noise(
         self,
         (receipt, event): (Receipt, Event),
@@ -50,8 +51,8 @@ impl IntegerSums {
 pub(crate) struct Utilities(Vec<u128>);
 
 impl Utilities {
-    /// For each candidate, which `set` puts into a program, the sum of the records' terms in units. A term is computed for its record
-    /// alone, so that it is the same whichever other records there are.
+    /// For each candidate, which `set` puts into a program, the sum of the records' terms in units. A term is
+    /// computed for its record alone, so that it is the same whichever other records there are.
     pub(crate) fn new<T>(
         program: &mut Plan<f64>,
         records: &Sensitive<Records>,
@@ -101,15 +102,16 @@ fn require(receipt: Receipt, event: Event) -> Result<()> {
     }
 }
 
-/// Hands out the first output of a program for each record, computed for that record alone: whatever is computed side by side, rounding may
-/// depend on how many records there are.
+/// Hands out the first output of a program for each record, computed for that record alone: whatever is
+/// computed side by side, rounding may depend on how many records there are.
 pub(crate) fn each_alone(plan: &mut Plan<f64>, records: &Records, mut take: impl FnMut(f64)) -> Result<()> {
     plan.run();
     for record in 0..records.len() as u64 {
         plan.run_records(records, &[record])?;
         match plan.record_output(0) {
             [term] => take(*term),
-            // The program's output is no value that it computes for records: a column as it is, or the same for all of them.
+            // The program's output is no value that it computes for records: a column as it is, or the same
+            // for all of them.
             _ => take(plan.evaluate(records, &[record], 0)?[[0, 0]]),
         }
     }

@@ -4,12 +4,15 @@ use crate::error::Result;
 use dp_sampler::{GaussianNoise, NOISE_CHUNK, NoiseSource, Streams};
 use ppl_core::RecordGradient;
 
-/// Standard normals for each record of a batch, drawn anew for each release. It is no noise for privacy, and comes from streams of its own.
+/// Standard normals for each record of a batch, drawn anew for each release. It is no noise for privacy, and
+/// comes from streams of its own.
 ///
-/// The noise goes with the place that a record has in its batch, and that place depends on who else is there. Why this is as good as noise that
-/// belongs to the record is said at [`Amortised`](crate::guides::Amortised); it takes that the noises of all places are independent and have the same
-/// law, *exactly*, not only as real numbers: each place takes random words of its own, and makes its numbers of them in the same way. Normals are
-/// made in pairs, so a place has an even number of them, of which the last may be left over.
+/// The noise goes with the place that a record has in its batch, and that place depends on who else is there.
+/// Why this is as good as noise that belongs to the record is said at
+/// [`Amortised`](crate::guides::Amortised); it takes that the noises of all places are independent and have
+/// the same law, *exactly*, not only as real numbers: each place takes random words of its own, and makes its
+/// numbers of them in the same way. Normals are made in pairs, so a place has an even number of them, of
+/// which the last may be left over.
 pub(crate) struct RecordNoise {
     inputs: Vec<Input>,
 }
@@ -37,7 +40,7 @@ impl RecordNoise {
         Self { inputs: names.iter().enumerate().map(input).collect() }
     }
 
-    /// Writes the noise of a step for so many records.
+    /// Writes the noise of a step for this many records.
     pub(crate) fn fill(
         &mut self,
         step: u64,
@@ -51,7 +54,7 @@ impl RecordNoise {
                 source.fill(step, values);
                 continue;
             }
-            // So many records at a time that what is drawn for them begins a chunk.
+            // This many records at a time that what is drawn for them begins a chunk.
             let drawn = elements.next_multiple_of(TOGETHER);
             let group = NOISE_CHUNK >> drawn.trailing_zeros().min(NOISE_CHUNK.trailing_zeros());
             let chunks = (group * drawn / NOISE_CHUNK) as u64;
@@ -78,7 +81,7 @@ mod tests {
         Seed::for_tests(5).streams(Purpose::Custom("latent values of records"))
     }
 
-    /// The noise of so many records, a row each, for an input of so many elements.
+    /// The noise of this many records, a row each, for an input of this many elements.
     fn rows(noise: &mut RecordNoise, elements: usize, step: u64, records: usize) -> Vec<Vec<f64>> {
         let graph = Graph::new();
         let a = graph.input("a", elements).unwrap();
@@ -89,8 +92,8 @@ mod tests {
         values.chunks(elements.max(1)).map(<[f64]>::to_vec).collect()
     }
 
-    /// No two places have numbers that are made of the same pair of words, whatever the number of elements: numbers number 2k and 2k + 1 of a
-    /// step belong together.
+    /// No two places have numbers that are made of the same pair of words, whatever the number of elements:
+    /// numbers number 2k and 2k + 1 of a step belong together.
     #[test]
     fn each_place_has_words_of_its_own() {
         for elements in [1, 2, 3, 4, 5, 7, 64, 255, 256, 257] {
@@ -114,7 +117,8 @@ mod tests {
         }
     }
 
-    /// A place has the noise that it has in a smaller batch, in another step another one, and another input another.
+    /// A place has the noise that it has in a smaller batch, in another step another one, and another input
+    /// another.
     #[test]
     fn noise_depends_on_step_place_and_input_alone() {
         for elements in [1, 2, 3] {

@@ -11,9 +11,9 @@ use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 /// *Records → a bounded contribution of each → their sum → noise → public.*
 ///
-/// The contribution of a record is the gradient of a per-record program, whose norm a rule bounds by `C`; the adder's noise has a
-/// standard deviation of `σC`, or what makes rounded numbers as private. One release of the Gaussian mechanism with multiplier `σ`,
-/// whatever the program, the rule and the adder.
+/// The contribution of a record is the gradient of a per-record program, whose norm a rule bounds by `C`; the
+/// adder's noise has a standard deviation of `σC`, or what makes rounded numbers as private. One release of
+/// the Gaussian mechanism with multiplier `σ`, whatever the program, the rule and the adder.
 ///
 /// Who may make a release is decided by those who own one: they take a permit or a receipt for each.
 pub(crate) struct NoisySum {
@@ -42,7 +42,8 @@ impl std::fmt::Debug for NoisySum {
 pub(crate) enum Released {
     /// All of it.
     All,
-    /// The sum is a symmetric matrix with this number of rows, of which each element is released once: an isometry of it.
+    /// The sum is a symmetric matrix with this number of rows, of which each element is released once: an
+    /// isometry of it.
     Symmetric(usize),
 }
 
@@ -78,8 +79,8 @@ impl Released {
 }
 
 impl NoisySum {
-    /// Sums of `program`'s gradients. `clip` is the norm of the whole gradient under the rule. The noise is drawn from the seed's streams
-    /// for `of`; nothing else may draw from them.
+    /// Sums of `program`'s gradients. `clip` is the norm of the whole gradient under the rule. The noise is
+    /// drawn from the seed's streams for `of`; nothing else may draw from them.
     pub(crate) fn new(
         program: RecordGradient<f64>,
         (rule, clip): (Rule, ClipNorm),
@@ -139,8 +140,9 @@ impl NoisySum {
         Ok(())
     }
 
-    /// Makes the release of this number over a batch into `out`, divided by the rate, and returns the standard deviation of the noise in each of
-    /// its elements. Nothing is allocated. The noise of a number is the same each time, so a number must be used once.
+    /// Makes the release of this number over a batch into `out`, divided by the rate, and returns the
+    /// standard deviation of the noise in each of its elements. Nothing is allocated. The noise of a number
+    /// is the same each time, so a number must be used once.
     pub(super) fn release(
         &mut self,
         number: u64,

@@ -7,13 +7,14 @@ use ppl_core::{ColumnData, Graph, Model, Records, Schema, Trace, Values, log_den
 
 /// Sensitive data behind a wall.
 ///
-/// What is inside cannot be printed, compared, cloned, serialised or reached; the mechanisms of this crate compute on it
-/// and let noisy results out.
+/// What is inside cannot be printed, compared, cloned, serialised or reached; the mechanisms of this crate
+/// compute on it and let noisy results out.
 ///
 /// # Privacy
-/// Names and shapes of columns are public. Values, and under [`AddRemove`](dp_accountant::Relation::AddRemove) the number
-/// of records, are not. An error of this crate may say *that* records do not fit a model, so errors are for whoever holds
-/// the records; it does not say which record, or quote a value.
+/// Names and shapes of columns are public. Values, and under
+/// [`AddRemove`](dp_accountant::Relation::AddRemove) the number of records, are not. An error of this crate
+/// may say *that* records do not fit a model, so errors are for those who hold the records; it does not say
+/// which record, or quote a value.
 ///
 /// ```
 /// use dp_vi::Sensitive;
@@ -80,7 +81,8 @@ impl Sensitive<Records> {
         graph.check_indices(&self.0).map_err(without_the_value)
     }
 
-    /// Sums of integers over all records: `add` adds what one value of a column's element contributes to `numbers` sums.
+    /// Sums of integers over all records: `add` adds what one value of a column's element contributes to
+    /// `numbers` sums.
     pub(crate) fn sums_of_column(
         &self,
         (column, element): (&str, usize),
@@ -118,7 +120,7 @@ impl Sensitive<Records> {
         IntegerSums::of_values(one, 1, |_, sums| sums[0] += i128::from(units))
     }
 
-    /// Checks that no number is NaN. An observation or a feature that is none would silently leave its record out.
+    /// Checks that no number is NaN. With a NaN observation or feature a record would silently be left out.
     pub(crate) fn check_numbers(&self) -> Result<()> {
         for (index, (name, _)) in self.0.schema().columns().enumerate() {
             let missing = match self.0.column(index) {

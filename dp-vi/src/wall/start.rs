@@ -21,29 +21,33 @@ use std::collections::BTreeMap;
 /// ```
 ///
 /// # Privacy
-/// *Add/remove.* A further record raises every `u_c` by something in [0, 1]: the weight `exp(s u_c)` grows by a factor in `[1, e^s]`, and so does the sum of
-/// the weights. Their ratio changes by a factor between `e^−s` and `e^s`: `ε₀ = s`, half of what it would be if some utilities could fall
-/// while others rise.
+/// *Add/remove.* A further record raises every `u_c` by something in [0, 1]: the weight `exp(s u_c)` grows by
+/// a factor in `[1, e^s]`, and so does the sum of the weights. Their ratio changes by a factor between `e^−s`
+/// and `e^s`: `ε₀ = s`, half of what it would be if some utilities could fall while others rise.
 ///
-/// *Replace-one.* Each `u_c` changes by something in [−1, 1], weight and sum by factors in `[e^−s, e^s]`, their ratio by one in `[e^−2s, e^2s]`: `ε₀ = 2s`.
+/// *Replace-one.* Each `u_c` changes by something in [−1, 1], weight and sum by factors in `[e^−s, e^s]`,
+/// their ratio by one in `[e^−2s, e^2s]`: `ε₀ = 2s`.
 ///
-/// *No number is a floating-point sum.* A record's term is computed by itself, so it is, bit for bit, a function of the record and the candidate;
-/// it is rounded to an integer before anything is added up, and the choice is made from the integer sums
-/// [exactly](dp_sampler::ExponentialChoice): the proof holds for what is computed.
+/// *No number is a floating-point sum.* A record's term is computed by itself, so it is, bit for bit, a
+/// function of the record and the candidate; it is rounded to an integer before anything is added up, and the
+/// choice is made from the integer sums [exactly](dp_sampler::ExponentialChoice): the proof holds for what is
+/// computed.
 ///
-/// The candidates and the range `[a, b]` must not depend on the data; they may depend on public bounds of the columns. A
-/// likelihood that is no number counts as `a`. One event of pure ε₀ in the ledger.
+/// The candidates and the range `[a, b]` must not depend on the data; they may depend on public bounds of the
+/// columns. A likelihood that is no number counts as `a`. One event of pure ε₀ in the ledger.
 ///
 /// # References
 /// McSherry, Talwar 2007, "Mechanism Design via Differential Privacy".
 #[derive(Clone, Debug)]
 pub struct PrivateStart {
-    /// The starting points: for each, values of latent sites or parameters by name, in their supports. Sites that are not named are taken to
-    /// be at 0 unconstrained, parameters at their initial values, and start where they would otherwise.
+    /// The starting points: for each, values of latent sites or parameters by name, in their supports. Sites
+    /// that are not named are taken to be at 0 unconstrained, parameters at their initial values, and start
+    /// where they would otherwise.
     pub candidates: Vec<BTreeMap<String, ArrayD<f64>>>,
-    /// `a` and `b`, the log-likelihoods of one record between which candidates are told apart.
+    /// `a` and `b`, the log-likelihoods of one record between which candidates are distinguished.
     pub range: (f64, f64),
-    /// The share of the budget's ε that is spent on the choice, strictly between 0 and 1; 0.2 served a mixture well.
+    /// The share of the budget's ε that is spent on the choice, strictly between 0 and 1; 0.2 served a
+    /// mixture well.
     pub share: f64,
 }
 
@@ -73,8 +77,8 @@ impl PrivateStart {
         Ok(())
     }
 
-    /// Makes the choice: unconstrained values by site. Private, with a receipt for its event, ε and the relation; without, nothing is private and
-    /// the best candidate is taken.
+    /// Makes the choice: unconstrained values by site. Private, with a receipt for its event, ε and the
+    /// relation; without, nothing is private and the best candidate is taken.
     pub(crate) fn choose(
         &self,
         model: &impl Model,
@@ -90,8 +94,8 @@ impl PrivateStart {
                     Relation::AddRemove => epsilon,
                     Relation::ReplaceOne => 0.5 * epsilon,
                 };
-                // Both factors are exact, and converting rounds down: less is spent than was paid for, if anything. Utilities and slope
-                // are in units of 2^-32 each.
+                // Both factors are exact, and converting rounds down: less is spent than was paid for, if
+                // anything. Utilities and slope are in units of 2^-32 each.
                 let slope = (slope * UNIT) as u64;
                 let streams = seed.streams(Purpose::Custom("private start"));
                 let choice = ExponentialChoice::from_streams(streams, slope, 2 * UNIT_BITS)?;
@@ -138,7 +142,8 @@ impl PrivateStart {
     /// A record's term in units, from 0 to 2³².
     fn units(&self, term: f64) -> u64 {
         let (a, b) = self.range;
-        // NaN becomes `a`: `max` prefers the number. The quotient is at most 1, for rounding does not change an order.
+        // NaN becomes `a`: `max` prefers the number. The quotient is at most 1, for rounding does not change
+        // an order.
         ((term.max(a).min(b) - a) / (b - a) * UNIT) as u64
     }
 }
@@ -163,7 +168,8 @@ mod tests {
     }
 
     proptest! {
-        /// Between nothing and one unit, whatever the likelihood and the range; and within a unit of the quotient.
+        /// Between nothing and one unit, whatever the likelihood and the range; and within a unit of the
+        /// quotient.
         #[test]
         fn a_records_term_is_between_zero_and_one(
             term in prop_oneof![any::<f64>(), -100.0..100.0_f64],
@@ -185,7 +191,8 @@ mod tests {
         }
     }
 
-    /// Utilities as integers: a data set's is that of the others and what the record adds, exactly, in any order and number.
+    /// Utilities as integers: a data set's is that of the others and what the record adds, exactly, in any
+    /// order and number.
     #[test]
     fn a_record_moves_utilities_by_its_own_integer_and_nothing_else() {
         fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {

@@ -41,8 +41,8 @@ fn uniform(k: u64) -> f64 {
     (((z ^ (z >> 32)) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
 }
 
-/// A data set of a logistic regression with these weights, its features uniform in a square, so that no record is much longer than the
-/// clip norm.
+/// A data set of a logistic regression with these weights, its features uniform in a square, so that no
+/// record is much longer than the clip norm.
 pub(crate) fn in_a_square(set: usize, count: usize, truth: [f64; 2]) -> Sensitive<Records> {
     let at = |i: usize, j: usize| uniform(((set * count + i) * 3 + j) as u64);
     let x = Array2::from_shape_fn((count, 2), |(i, j)| 4.0 * at(i, j) - 2.0);

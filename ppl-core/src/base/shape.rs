@@ -5,7 +5,8 @@ use std::fmt;
 
 /// The lengths of an array's axes; no axis at all is a scalar.
 ///
-/// Shapes never hold a batch axis: a value that differs from record to record has the shape of *one* record's value.
+/// Shapes never hold a batch axis: a value that differs from record to record has the shape of *one* record's
+/// value.
 ///
 /// ```
 /// use ppl_core::Shape;
@@ -48,8 +49,8 @@ impl Shape {
         self.0.is_empty()
     }
 
-    /// This shape, if it has at most 2³¹ elements, empty axes counted as if they were of length 1: parts of the other axes are
-    /// multiplied here and there.
+    /// This shape, if it has at most 2³¹ elements, empty axes counted as if they were of length 1: parts of
+    /// the other axes are multiplied here and there.
     ///
     /// # Errors
     /// [`Error::TooLarge`] otherwise.
@@ -67,7 +68,8 @@ impl Shape {
         Shape(self.0.iter().chain(&other.0).copied().collect())
     }
 
-    /// The shape two arrays take together: axes are aligned at the last one, and an axis of length 1 stretches.
+    /// The shape two arrays take together: axes are aligned at the last one, and an axis of length 1
+    /// stretches.
     ///
     /// ```
     /// use ppl_core::Shape;

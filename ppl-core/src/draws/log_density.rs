@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct LogDensity {
     /// Everything outside `each_record`: priors, public observations and factors.
     pub prior: f64,
-    /// Everything inside `each_record`, for each record: its log-likelihood, and the prior of latent values of its own.
+    /// Everything inside `each_record`, for each record: its log-likelihood, and the prior of latent values
+    /// of its own.
     pub likelihood: Array1<f64>,
 }
 
@@ -66,18 +67,21 @@ pub(crate) fn check_values(site: &Site<'_>, values: &ArrayD<f64>, leading: &[usi
     Ok(())
 }
 
-/// The log density of `model` on `records`, with its latent sites and parameters at `values` (in their supports).
+/// The log density of `model` on `records`, with its latent sites and parameters at `values` (in their
+/// supports).
 ///
 /// ```text
 /// ln p(θ, z, x) = ln p(θ) + Σ_i ln p(x_i, z_i | θ)
 /// ```
 ///
-/// A latent value of each record (`z_i`) takes an array with an axis more, the first, that counts the records. Discrete sites of
-/// [`Ctx::enumerate`](crate::Ctx::enumerate) are summed out unless they are given a value.
+/// A latent value of each record (`z_i`) takes an array with an axis more, the first, that counts the
+/// records. Discrete sites of [`Ctx::enumerate`](crate::Ctx::enumerate) are summed out unless they are given
+/// a value.
 ///
 /// # Errors
-/// If a value is missing, left over, of the wrong shape, or outside its support; if an observed column holds a value
-/// outside its site's support (an observation computed from columns is not checked); or if the model itself is wrong.
+/// If a value is missing, left over, of the wrong shape, or outside its support; if an observed column holds
+/// a value outside its site's support (an observation computed from columns is not checked); or if the model
+/// itself is wrong.
 pub fn log_density(
     model: &(impl Model + ?Sized),
     records: &Records,

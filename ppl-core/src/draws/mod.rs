@@ -1,4 +1,5 @@
-//! What is computed of a whole model: log densities at given values, simulations, predictions, and summaries and files of draws.
+//! What is computed of a whole model: log densities at given values, simulations, predictions, and summaries
+//! and files of draws.
 
 #[cfg(any(feature = "csv", feature = "parquet"))]
 pub mod export;

@@ -28,18 +28,19 @@ const BLOCK: usize = 64;
 /// | what data does it expect after inference? | [`posterior`](Self::posterior), then [`run`](Self::run) |
 /// | how well does it predict each record? | [`posterior`](Self::posterior), then [`log_predictive_density`](Self::log_predictive_density) |
 ///
-/// Draws of a posterior are arrays by name of the site, the first axis counting the draws. A latent site that has none is drawn from its
-/// prior given the others, a site of each record among them, and a parameter takes its initial value.
+/// Draws of a posterior are arrays by name of the site, the first axis counting the draws. A latent site that
+/// has none is drawn from its prior given the others, a site of each record among them, and a parameter takes
+/// its initial value.
 ///
-/// A draw's noise is a function of the key, the site's name, the draw's number and the record's, so results depend neither on the number of
-/// threads nor on which other records there are.
+/// A draw's noise is a function of the key, the site's name, the draw's number and the record's, so results
+/// depend neither on the number of threads nor on which other records there are.
 ///
 /// NumPyro's `Predictive`, and `log_likelihood`.
 ///
 /// # Privacy
-/// Shared values at draws from a private posterior are post-processing, and free. Whatever is computed *for records* is a function of these
-/// records: predictions from their features and densities of their outcomes are as sensitive as they are, on training
-/// records above all.
+/// Shared values at draws from a private posterior are post-processing, and free. Whatever is computed *for
+/// records* is a function of these records: predictions from their features and densities of their outcomes
+/// are as sensitive as they are, on training records above all.
 ///
 /// ```
 /// # use ndarray::array;
@@ -105,14 +106,14 @@ impl<'g> Handler<'g> for At {
 }
 
 impl<'m, M: Model + ?Sized> Predictive<'m, M> {
-    /// So many draws from the prior.
+    /// This many draws from the prior.
     #[must_use]
     pub fn prior(model: &'m M, draws: usize) -> Self {
         Self { model, values: Values::new(), draws, key: Key::from(0), only: None, schema: None }
     }
 
-    /// One prediction at each draw of a posterior. The arrays' first axes count the draws; that of a latent value of each record has an axis of
-    /// the records next.
+    /// One prediction at each draw of a posterior. The arrays' first axes count the draws; that of a latent
+    /// value of each record has an axis of the records next.
     ///
     /// # Errors
     /// If the arrays do not agree in the number of draws, or there is none.
@@ -136,26 +137,29 @@ impl<'m, M: Model + ?Sized> Predictive<'m, M> {
         self
     }
 
-    /// Predicts these sites only; otherwise all of the model's but parameters and factors, and but those whose draws were given.
+    /// Predicts these sites only; otherwise all of the model's but parameters and factors, and but those
+    /// whose draws were given.
     #[must_use]
     pub fn only<N: Into<String>>(mut self, sites: impl IntoIterator<Item = N>) -> Self {
         self.only = Some(sites.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Traces the model with the columns it was trained on. Records to predict for may then lack columns that the predictions do not read,
-    /// such as the outcome itself.
+    /// Traces the model with the columns it was trained on. Records to predict for may then lack columns that
+    /// the predictions do not read, such as the outcome itself.
     #[must_use]
     pub fn schema(mut self, schema: &Arc<Schema>) -> Self {
         self.schema = Some(Arc::clone(schema));
         self
     }
 
-    /// The predictions, by name of the site: arrays of `[draws, …site]`, or of `[draws, records, …site]` for a site inside `each_record`.
+    /// The predictions, by name of the site: arrays of `[draws, …site]`, or of `[draws, records, …site]` for
+    /// a site inside `each_record`.
     ///
     /// # Errors
-    /// If draws were given for a site that the model does not have, or of another shape, or outside its support; if a site to predict is not
-    /// the model's; if records lack a column that is read; if the model is wrong.
+    /// If draws were given for a site that the model does not have, or of another shape, or outside its
+    /// support; if a site to predict is not the model's; if records lack a column that is read; if the model
+    /// is wrong.
     pub fn run(&self, records: &Records) -> Result<Values> {
         let graph = Graph::new();
         let trace = self.trace(&graph, records, true)?;
@@ -182,8 +186,9 @@ impl<'m, M: Model + ?Sized> Predictive<'m, M> {
         Ok(simulator.named(outputs, &[self.draws], records.len()))
     }
 
-    /// The log-likelihood of each record at each draw, `[draws, records]`: what WAIC and cross-validation by importance sampling start from.
-    /// Latent values of each record are given, or drawn from their prior; those of [`Ctx::enumerate`] are summed out.
+    /// The log-likelihood of each record at each draw, `[draws, records]`: what WAIC and cross-validation by
+    /// importance sampling start from. Latent values of each record are given, or drawn from their prior;
+    /// those of [`Ctx::enumerate`] are summed out.
     ///
     /// # Errors
     /// As [`Predictive::run`], and if an observed column holds a value outside its site's support.
@@ -196,11 +201,11 @@ impl<'m, M: Model + ?Sized> Predictive<'m, M> {
             .map_err(|error| Error::Values(error.to_string()))
     }
 
-    /// The log predictive density of each record, `ln (1/S) Σ_s p(record | draw s)`, in nats. Its sum over held-back records tells models apart; that over
-    /// the training records is optimistic, and not private.
+    /// The log predictive density of each record, `ln (1/S) Σ_s p(record | draw s)`, in nats. Its sum over
+    /// held-back records tells models apart; that over the training records is optimistic, and not private.
     ///
-    /// A latent value of each record that is not given is drawn once for each draw, so its part of the integral is a Monte Carlo estimate, and the
-    /// logarithm of an average is on average too small.
+    /// A latent value of each record that is not given is drawn once for each draw, so its part of the
+    /// integral is a Monte Carlo estimate, and the logarithm of an average is on average too small.
     ///
     /// # Errors
     /// As [`Predictive::log_likelihood`], and if there is no draw.

@@ -14,19 +14,20 @@ use crate::run::plan::{InputId, Plan, RecordInputId};
 use ndarray::{Array1, ArrayD, IxDyn};
 use std::collections::BTreeMap;
 
-/// Values of sites by name. Those of a site inside `each_record` have an axis more, the first, that counts the records; predictions have
-/// one before that, which counts the draws.
+/// Values of sites by name. Those of a site inside `each_record` have an axis more, the first, that counts
+/// the records; predictions have one before that, which counts the draws.
 pub type Values = BTreeMap<String, ArrayD<f64>>;
 
 /// Records that are run together: per-record inputs are filled for this many.
 const SPAN: usize = 4096;
 
-/// The values of all sites of a model whose latent sites have values: drawn ([`seed`](crate::handlers::seed)), given
-/// ([`condition`](crate::handlers::condition), [`substitute`](crate::handlers::substitute)), or replayed. Parameters have their initial
-/// values otherwise.
+/// The values of all sites of a model whose latent sites have values: drawn
+/// ([`seed`](crate::handlers::seed)), given ([`condition`](crate::handlers::condition),
+/// [`substitute`](crate::handlers::substitute)), or replayed. Parameters have their initial values otherwise.
 ///
-/// Every site is there by its full name: factors with their terms, sites that were summed out with their distribution given everything
-/// else. What is inside `each_record` depends on the records, so it is as sensitive as they are.
+/// Every site is there by its full name: factors with their terms, sites that were summed out with their
+/// distribution given everything else. What is inside `each_record` depends on the records, so it is as
+/// sensitive as they are.
 ///
 /// ```
 /// # use ppl_core::{Constraint, Ctx, Records, simulate};
@@ -51,8 +52,9 @@ impl Trace<'_> {
     /// The values of all sites; as [`simulate`], for a model that was traced already.
     ///
     /// # Errors
-    /// If the program has inputs that nothing fills (those of [`Unconstrained`](crate::handlers::Unconstrained), say), or
-    /// the records have not the columns of the trace.
+    /// If the program has inputs that nothing fills (those of
+    /// [`Unconstrained`](crate::handlers::Unconstrained), say), or the records have not the columns of the
+    /// trace.
     pub fn simulate(&self, records: &Records) -> Result<Values> {
         let mut simulator = Simulator::of_sites(self, |_| true)?;
         let values = simulator.values(records, &Fill { values: &Values::new(), draw: 0 })?;
@@ -253,13 +255,15 @@ impl Simulator {
         }
     }
 
-    /// Numbers as arrays under their sites' names, with `leading` axes before those of the records and the sites.
+    /// Numbers as arrays under their sites' names, with `leading` axes before those of the records and the
+    /// sites.
     pub(crate) fn named(&self, values: Vec<Vec<f64>>, leading: &[usize], records: usize) -> Values {
         let array = |(output, values): (&ProgramOutput, Vec<f64>)| {
             let mut shape = leading.to_vec();
             shape.extend(output.per_record.then_some(records));
             shape.extend_from_slice(&output.shape);
-            // The lengths agree by construction; if they did not, the numbers themselves would be the best answer.
+            // The lengths agree by construction; if they did not, the numbers themselves would be the best
+            // answer.
             let array = ArrayD::from_shape_vec(IxDyn(&shape), values)
                 .unwrap_or_else(|_| ArrayD::from_elem(IxDyn(&shape), f64::NAN));
             (output.name.clone(), array)

@@ -1,6 +1,7 @@
 //! Summaries of draws: moments, quantiles, intervals.
 //!
-//! The first axis of an array counts the draws, in any order; all functions work element by element over the others.
+//! The first axis of an array counts the draws, in any order; all functions work element by element over the
+//! others.
 
 use crate::base::{Error, Result};
 use crate::draws::simulate::Values;
@@ -24,8 +25,8 @@ pub fn standard_deviation(draws: &ArrayD<f64>) -> Result<ArrayD<f64>> {
     each(draws, 2, |values| moments(values).1)
 }
 
-/// A quantile of the draws, by linear interpolation between the order statistics at `(n − 1)·probability` (NumPy's default; type 7 of
-/// Hyndman and Fan 1996). NaN where a draw is NaN.
+/// A quantile of the draws, by linear interpolation between the order statistics at `(n − 1)·probability`
+/// (NumPy's default; type 7 of Hyndman and Fan 1996). NaN where a draw is NaN.
 ///
 /// ```
 /// use ndarray::{arr0, array};
@@ -46,8 +47,9 @@ pub fn quantile(draws: &ArrayD<f64>, probability: f64) -> Result<ArrayD<f64>> {
     each(draws, 1, |values| of_sorted(&sorted(values), probability))
 }
 
-/// The shortest interval that holds a share of the draws (*highest posterior density interval*): among `[x₍ᵢ₎, x₍ᵢ₊ₖ₎]` with
-/// `k = ⌊share · n⌋`, the narrowest, the first of equals. NumPyro's `hpdi` and ArviZ's `hdi` (unimodal) are this.
+/// The shortest interval that holds a share of the draws (*highest posterior density interval*): among
+/// `[x₍ᵢ₎, x₍ᵢ₊ₖ₎]` with `k = ⌊share · n⌋`, the narrowest, the first of equals. NumPyro's `hpdi` and ArviZ's
+/// `hdi` (unimodal) are this.
 ///
 /// ```
 /// use ndarray::{arr0, array};
@@ -96,7 +98,8 @@ pub struct Summary {
     pub sites: BTreeMap<String, SiteSummary>,
 }
 
-/// Mean, standard deviation, median and shortest interval of every site's draws, the first axis of each array counting them.
+/// Mean, standard deviation, median and shortest interval of every site's draws, the first axis of each array
+/// counting them.
 ///
 /// ```
 /// use ndarray::array;

@@ -36,8 +36,9 @@ impl<'g> Handler<'g> for Block {
     }
 }
 
-/// The model with the sites of these names hidden: handlers further out do not see them, they are not in the trace, and their terms are
-/// not in its log density. A hidden site needs its value from a handler further in.
+/// The model with the sites of these names hidden: handlers further out do not see them, they are not in the
+/// trace, and their terms are not in its log density. A hidden site needs its value from a handler further
+/// in.
 ///
 /// NumPyro's `block(hide=…)`. Here a name that the model does not have is an error.
 ///

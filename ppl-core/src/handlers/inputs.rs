@@ -7,8 +7,9 @@ use crate::model::message::Message;
 use crate::model::trace::SiteKind;
 use crate::op::Var;
 
-/// Makes every latent site and parameter without a value an input of unconstrained numbers, named as [`Unconstrained::input_name`] says,
-/// and mapped into the support. Inside `each_record` it is a per-record input.
+/// Makes every latent site and parameter without a value an input of unconstrained numbers, named as
+/// [`Unconstrained::input_name`] says, and mapped into the support. Inside `each_record` it is a per-record
+/// input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unconstrained;
 
@@ -54,8 +55,9 @@ impl<'g> Handler<'g> for Unconstrained {
     }
 }
 
-/// Makes every latent site and parameter without a value an input of numbers in its support, named as [`Constrained::input_name`] says.
-/// Inside `each_record` it is a per-record input. Nothing checks that what is put there lies in the support.
+/// Makes every latent site and parameter without a value an input of numbers in its support, named as
+/// [`Constrained::input_name`] says. Inside `each_record` it is a per-record input. Nothing checks that what
+/// is put there lies in the support.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Constrained;
 

@@ -6,7 +6,8 @@ use crate::model::context::{Ctx, Model};
 use crate::model::message::Message;
 use crate::op::Value;
 
-/// Leaves elements of the sites' log densities out where the mask is 0; made by [`mask`] and [`Ctx::mask`](crate::Ctx::mask).
+/// Leaves elements of the sites' log densities out where the mask is 0; made by [`mask`] and
+/// [`Ctx::mask`](crate::Ctx::mask).
 #[derive(Clone, Copy, Debug)]
 pub struct Mask<V>(V);
 
@@ -36,15 +37,17 @@ impl<'g, V: Into<Value<'g>> + Copy> Handler<'g> for Mask<V> {
     }
 }
 
-/// The model with no term of its log density left (`counts` false), or as it is (true): priors, observations and factors alike.
+/// The model with no term of its log density left (`counts` false), or as it is (true): priors, observations
+/// and factors alike.
 ///
-/// NumPyro's `mask`. To leave out some elements, or some records, put [`Ctx::mask`](crate::Ctx::mask) around statements, with a value of
-/// the model.
+/// NumPyro's `mask`. To leave out some elements, or some records, put [`Ctx::mask`](crate::Ctx::mask) around
+/// statements, with a value of the model.
 ///
 /// # Privacy
-/// A mask may depend on the record inside `each_record`: a record's term that does not count is zero, and clipped like any other.
-/// A record whose masked element is not finite (a missing value, say) still has a gradient that is NaN, so that all of it is
-/// left out; choose a harmless value there, as with [`Var::select`](crate::Var::select). A mask outside `each_record` is public.
+/// A mask may depend on the record inside `each_record`: a record's term that does not count is zero, and
+/// clipped like any other. A record whose masked element is not finite (a missing value, say) still has a
+/// gradient that is NaN, so that all of it is left out; choose a harmless value there, as with
+/// [`Var::select`](crate::Var::select). A mask outside `each_record` is public.
 ///
 /// ```
 /// # use ppl_core::{Ctx, Graph, Schema, trace};
@@ -60,8 +63,9 @@ pub fn mask<M: Model>(model: M, counts: bool) -> Handled<M, Mask<f64>> {
 }
 
 impl<'g> Ctx<'g> {
-    /// Statements whose elements count in the log density where the mask is not 0: a number, or a value of the model that broadcasts to the
-    /// sites' batch shapes. See [`handlers::mask`](mask()) for what that means for privacy.
+    /// Statements whose elements count in the log density where the mask is not 0: a number, or a value of
+    /// the model that broadcasts to the sites' batch shapes. See [`handlers::mask`](mask()) for what that
+    /// means for privacy.
     ///
     /// # Errors
     /// Whatever a statement inside found wrong, or if the mask does not broadcast.

@@ -1,11 +1,12 @@
 //! Handlers: composable values that change what the statements of a model mean.
 //!
-//! Every statement sends a [`Message`](crate::Message) through the handlers around it, from the innermost outwards. Each may read and change it, give it a
-//! value, or [stop](crate::Message::stop) it. A site that has no value then is drawn, if a handler wants that, or is an error. Finally
-//! the handlers see the message again, from the outermost inwards, and the site is written into the [`Trace`](crate::Trace).
+//! Every statement sends a [`Message`](crate::Message) through the handlers around it, from the innermost
+//! outwards. Each may read and change it, give it a value, or [stop](crate::Message::stop) it. A site that
+//! has no value then is drawn, if a handler wants that, or is an error. Finally the handlers see the message
+//! again, from the outermost inwards, and the site is written into the [`Trace`](crate::Trace).
 //!
-//! A handler is put around a whole model, which gives a model again, or around some statements within one, with
-//! [`Ctx::with`](crate::Ctx::with):
+//! A handler is put around a whole model, which gives a model again, or around some statements within one,
+//! with [`Ctx::with`](crate::Ctx::with):
 //!
 //! ```
 //! # use ndarray::{array, arr0};

@@ -52,11 +52,11 @@ impl<'g> Handler<'g> for Reparam {
     }
 }
 
-/// The model with sites sampled by way of simpler ones: the same law of all that the model had, other latent values. A site `w` becomes
-/// deterministic, a function of the new latent site `w_decentered` or `w_base`.
+/// The model with sites sampled by way of simpler ones: the same law of all that the model had, other latent
+/// values. A site `w` becomes deterministic, a function of the new latent site `w_decentered` or `w_base`.
 ///
-/// NumPyro's `reparam(config=…)`. What it is for: in `w ~ Normal(0, s)` with `s` latent, a mean-field guide of `w` cannot follow `s`; of
-/// `w_decentered ~ Normal(0, 1)`, `w = s·w_decentered`, it need not.
+/// NumPyro's `reparam(config=…)`. What it is for: in `w ~ Normal(0, s)` with `s` latent, a mean-field guide
+/// of `w` cannot follow `s`; of `w_decentered ~ Normal(0, 1)`, `w = s·w_decentered`, it need not.
 ///
 /// A distribution says in [`Distribution::transport`] what it is an image of.
 ///
@@ -119,7 +119,8 @@ fn transport<'g>(message: &Message<'g>) -> Result<(Rc<dyn Distribution<'g> + 'g>
     }
 }
 
-/// A location–scale family `x = loc + scale·y`, sampled at a place between the site itself and its standard form; NumPyro's `LocScaleReparam`.
+/// A location–scale family `x = loc + scale·y`, sampled at a place between the site itself and its standard
+/// form; NumPyro's `LocScaleReparam`.
 ///
 /// ```text
 /// x_decentered ~ law of  c·loc + scale^c·y,     x = loc + scale^(1−c)·(x_decentered − c·loc)
@@ -193,8 +194,8 @@ impl Reparameterisation for Transformed {
     }
 }
 
-/// The law of `loc + scale·y`, where `loc` and `scale` broadcast to the base's shape. The map keeps the support: all real numbers, or what a
-/// positive factor keeps.
+/// The law of `loc + scale·y`, where `loc` and `scale` broadcast to the base's shape. The map keeps the
+/// support: all real numbers, or what a positive factor keeps.
 struct Affine<'g> {
     base: Rc<dyn Distribution<'g> + 'g>,
     loc: Value<'g>,

@@ -31,9 +31,9 @@ impl<'g> Handler<'g> for Replay {
     }
 }
 
-/// The model with its latent sites at the values they had in another run, as [`simulate`](crate::simulate) returns them. Values of other
-/// sites are passed over: observed ones keep theirs, parameters are not replayed, and a value for a site that the model
-/// does not have is not used.
+/// The model with its latent sites at the values they had in another run, as [`simulate`](crate::simulate)
+/// returns them. Values of other sites are passed over: observed ones keep theirs, parameters are not
+/// replayed, and a value for a site that the model does not have is not used.
 ///
 /// NumPyro's `replay`, whose trace holds numbers; see [`ReplayTrace`] for one that holds symbols.
 ///
@@ -63,8 +63,9 @@ pub fn replay<M: Model, N: Into<String>, V: Into<Initial>>(
     Handled::new(model, Replay::new(values))
 }
 
-/// Gives latent sites of a model the symbolic values of another trace on the same graph: those of a guide's draw, so that the model's log
-/// density is a function of the guide's parameters and noise. To be put outermost when the model is traced.
+/// Gives latent sites of a model the symbolic values of another trace on the same graph: those of a guide's
+/// draw, so that the model's log density is a function of the guide's parameters and noise. To be put
+/// outermost when the model is traced.
 ///
 /// ```
 /// # use ppl_core::{Constraint, Ctx, Graph, Schema, trace};

@@ -36,14 +36,15 @@ impl<'g, V: Into<Value<'g>> + Copy> Handler<'g> for Scale<V> {
     }
 }
 
-/// The model with all terms of its log density multiplied by a positive number: priors, observations and factors. Jacobians are not, and
-/// scales inside scales multiply. NumPyro's `scale`.
+/// The model with all terms of its log density multiplied by a positive number: priors, observations and
+/// factors. Jacobians are not, and scales inside scales multiply. NumPyro's `scale`.
 ///
 /// # Privacy
-/// The scale of a record's terms is public, and applied *before* that record's gradient is clipped: a record's influence stays within
-/// the bound whatever the scale is, and noise follows from the bound. A scale chosen by looking at the data (their number, under
-/// add/remove, among it) is a leak like any other such number. [`Ctx::scale`](crate::Ctx::scale) takes a value of the record too (a weight that is a
-/// column): that one is the record's own, and as protected as the rest of it.
+/// The scale of a record's terms is public, and applied *before* that record's gradient is clipped: a
+/// record's influence stays within the bound whatever the scale is, and noise follows from the bound. A scale
+/// chosen by looking at the data (their number, under add/remove, among it) is a leak like any other such
+/// number. [`Ctx::scale`](crate::Ctx::scale) takes a value of the record too (a weight that is a column):
+/// that one is the record's own, and as protected as the rest of it.
 ///
 /// ```
 /// # use ppl_core::{Ctx, Graph, Schema, trace};
@@ -61,11 +62,13 @@ pub fn scale<M: Model>(model: M, factor: f64) -> Handled<M, Scale<f64>> {
 }
 
 impl<'g> Ctx<'g> {
-    /// Statements whose log densities are multiplied by a positive number, or by a value of the model that broadcasts to the sites' batch
-    /// shapes. See [`handlers::scale`](scale()) for what that means for privacy.
+    /// Statements whose log densities are multiplied by a positive number, or by a value of the model that
+    /// broadcasts to the sites' batch shapes. See [`handlers::scale`](scale()) for what that means for
+    /// privacy.
     ///
     /// # Errors
-    /// Whatever a statement inside found wrong, or if the scale is known and not positive, or does not broadcast.
+    /// Whatever a statement inside found wrong, or if the scale is known and not positive, or does not
+    /// broadcast.
     pub fn scale<R>(
         &mut self,
         factor: impl Into<Value<'g>>,

@@ -10,10 +10,11 @@ pub struct Scoped<M> {
     prefix: String,
 }
 
-/// The model with `prefix/` before the name of every site, so that one model can stand in another, several times.
+/// The model with `prefix/` before the name of every site, so that one model can stand in another, several
+/// times.
 ///
-/// Handlers further in see the names without the prefix, handlers further out and the trace with it. NumPyro's `scope`. Within a model,
-/// [`Ctx::scope`](crate::Ctx::scope) does the same.
+/// Handlers further in see the names without the prefix, handlers further out and the trace with it.
+/// NumPyro's `scope`. Within a model, [`Ctx::scope`](crate::Ctx::scope) does the same.
 ///
 /// ```
 /// # use ppl_core::{Constraint, Ctx, Graph, Model, Schema, trace};

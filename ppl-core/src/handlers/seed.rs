@@ -39,16 +39,19 @@ impl<'g> Handler<'g> for Seed {
 
 /// The model with its latent sites drawn from their distributions, with noise from a key of 256 bits.
 ///
-/// The noise of a site is a function of the key and of the *site's full name*, so that another site, or another order, changes no draw. That
-/// of a site inside `each_record` is also one of the record's number, so a record's draws do not depend on how many there are. A model is
-/// run once, on symbols, so a seeded model is a program with inputs of standard noise; [`simulate`](crate::simulate) and
-/// [`Predictive`](crate::Predictive) run it and fill them, with the same numbers on every machine and any number of threads.
+/// The noise of a site is a function of the key and of the *site's full name*, so that another site, or
+/// another order, changes no draw. That of a site inside `each_record` is also one of the record's number, so
+/// a record's draws do not depend on how many there are. A model is run once, on symbols, so a seeded model
+/// is a program with inputs of standard noise; [`simulate`](crate::simulate) and
+/// [`Predictive`](crate::Predictive) run it and fill them, with the same numbers on every machine and any
+/// number of threads.
 ///
-/// NumPyro's `seed` splits one key along the order of the sites instead. As there, a site that has a value keeps it, and an inner seed
-/// comes before an outer one.
+/// NumPyro's `seed` splits one key along the order of the sites instead. As there, a site that has a value
+/// keeps it, and an inner seed comes before an outer one.
 ///
 /// # Privacy
-/// For predictions and tests. A seed that a reader can guess is no secret, so noise that protects data is never drawn here.
+/// For predictions and tests. A seed that a reader can guess is no secret, so noise that protects data is
+/// never drawn here.
 ///
 /// ```
 /// # use ppl_core::{Constraint, Ctx, Distribution, Noise, NoiseKind, Parameter, Records, Result, Shape, Var, simulate};
@@ -76,8 +79,9 @@ pub fn seed<M: Model>(model: M, key: impl Into<Key>) -> Handled<M, Seed> {
     Handled::new(model, Seed::new(key))
 }
 
-/// Has latent sites without a value drawn from inputs of standard noise, which the runner of the program fills
-/// ([`Trace::noise`](crate::Trace::noise) lists them). For guides, whose noise may have to come from a secret.
+/// Has latent sites without a value drawn from inputs of standard noise, which the runner of the program
+/// fills ([`Trace::noise`](crate::Trace::noise) lists them). For guides, whose noise may have to come from a
+/// secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Draws;
 

@@ -36,11 +36,11 @@ impl<'g> Handler<'g> for Substitute {
     }
 }
 
-/// The model with latent sites and parameters at given values, which lie in the sites' supports. The sites stay what they are: a latent
-/// one is latent in the trace, with a known value.
+/// The model with latent sites and parameters at given values, which lie in the sites' supports. The sites
+/// stay what they are: a latent one is latent in the trace, with a known value.
 ///
-/// NumPyro's `substitute(data=…)`; here observed sites keep their values, and a name that the model does not have is an error. Values
-/// of sites inside `each_record` are as [`condition`](super::condition) takes them.
+/// NumPyro's `substitute(data=…)`; here observed sites keep their values, and a name that the model does not
+/// have is an error. Values of sites inside `each_record` are as [`condition`](super::condition) takes them.
 ///
 /// ```
 /// # use ppl_core::{Constraint, Ctx, Graph, Schema, trace};

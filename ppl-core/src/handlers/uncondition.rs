@@ -20,10 +20,11 @@ impl<'g> Handler<'g> for Uncondition {
     }
 }
 
-/// The model with its observations forgotten: observed sites are latent, to be drawn (under [`seed`](super::seed)) or given other values.
+/// The model with its observations forgotten: observed sites are latent, to be drawn (under
+/// [`seed`](super::seed)) or given other values.
 ///
-/// Where NumPyro's models leave `obs=None` to their caller, a model here always observes, and this takes it back. What the statement
-/// observed is not read by the program any more.
+/// Where NumPyro's models leave `obs=None` to their caller, a model here always observes, and this takes it
+/// back. What the statement observed is not read by the program any more.
 pub fn uncondition<M: Model>(model: M) -> Handled<M, Uncondition> {
     Handled::new(model, Uncondition)
 }

@@ -1,4 +1,5 @@
-//! The machine at hand: number types, vectors of an instruction set that is chosen at run time, and memory fetched ahead of its use.
+//! The machine at hand: number types, vectors of an instruction set that is chosen at run time, and memory
+//! fetched ahead of its use.
 
 pub(crate) mod prefetch;
 mod scalar;

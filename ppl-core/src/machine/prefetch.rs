@@ -1,12 +1,14 @@
 //! Prefetching: memory is requested some time before it is read.
 //!
-//! A batch's records lie anywhere in a table, so the processor cannot guess which comes next; the list of them says.
+//! A batch's records lie anywhere in a table, so the processor cannot guess which comes next; the list of
+//! them says.
 
 /// Bytes of a cache line.
 #[cfg(target_arch = "x86_64")]
 const LINE: usize = 64;
 
-/// Prefetches numbers that will be read soon: a hint, which changes no result. Does nothing where there is no such instruction.
+/// Prefetches numbers that will be read soon: a hint, which changes no result. Does nothing where there is no
+/// such instruction.
 #[inline(always)]
 pub(crate) fn prefetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]

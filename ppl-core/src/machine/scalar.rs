@@ -32,8 +32,8 @@ pub trait Scalar:
     /// The same value in `f64`.
     fn as_f64(self) -> f64;
 
-    /// `eˣ`. This and the functions below are those that programs run: they vectorise, and give the same bits on every
-    /// machine (the functions of [`Float`] do not promise either).
+    /// `eˣ`. This and the functions below are those that programs run: they vectorise, and give the same bits
+    /// on every machine (the functions of [`Float`] do not promise either).
     fn exponential(self) -> Self;
     /// `eˣ − 1`
     fn exponential_minus_1(self) -> Self;

@@ -1,7 +1,8 @@
 //! Work compiled for the instruction set of the machine at hand, chosen at run time.
 //!
-//! The functions that do the work must be `#[inline(always)]` down to their loops: what is not inlined is compiled for the
-//! machine that the program was built for. Results do not depend on the instruction set, except those of matrix products.
+//! The functions that do the work must be `#[inline(always)]` down to their loops: what is not inlined is
+//! compiled for the machine that the program was built for. Results do not depend on the instruction set,
+//! except those of matrix products.
 
 pub(crate) use pulp::NullaryFnOnce as Job;
 

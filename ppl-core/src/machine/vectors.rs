@@ -1,4 +1,5 @@
-//! Number types as vectors of an instruction set, for the loops that a compiler does not vectorise well by itself.
+//! Number types as vectors of an instruction set, for the loops that a compiler does not vectorise well by
+//! itself.
 
 use pulp::Simd;
 

@@ -10,7 +10,8 @@ fn erf_centre<T: Real>(x: T) -> T {
     x + x * T::erf_rest(x * x)
 }
 
-/// erfc(a) for a ≥ ½: e^(−a²) Q(t)/(1 + 2a) with t = (a − 4)/(a + 4) (the variable of Shepherd and Laframboise, Math. Comp. 36, 1981).
+/// erfc(a) for a ≥ ½: e^(−a²) Q(t)/(1 + 2a) with t = (a − 4)/(a + 4) (the variable of Shepherd and
+/// Laframboise, Math. Comp. 36, 1981).
 ///
 /// −a² is carried in two words: with h the leading half of a, h² is exact and a² = h² + (a − h)(a + h).
 #[inline(always)]

@@ -63,7 +63,8 @@ pub(crate) fn expm1<T: Real>(x: T) -> T {
     select(x.magnitude() < T::TINY, x, expm1_normal(x))
 }
 
-/// With q = e^(−2|x|) − 1 and the sign of x: tanh |x| = −q/(q + 2), or 1 − 2(q + 1)/(q + 2) where the result exceeds ½.
+/// With q = e^(−2|x|) − 1 and the sign of x: tanh |x| = −q/(q + 2), or 1 − 2(q + 1)/(q + 2) where the result
+/// exceeds ½.
 ///
 /// Measured maximum error: 2.01 ulp in `f64`, 2.20 ulp in `f32`.
 #[inline(always)]

@@ -1,7 +1,8 @@
 //! ln |Γ| and its first two derivatives. `f32` goes through `f64`.
 //!
-//! From 8 upwards the asymptotic series serve (NIST DLMF 5.11.1, 5.11.2 and its derivative), below 8 the recurrence (5.5.1, 5.5.2),
-//! and below 0 the reflection (5.5.3, 5.5.4). All of it is computed for every argument and selected at the end.
+//! From 8 upwards the asymptotic series serve (NIST DLMF 5.11.1, 5.11.2 and its derivative), below 8 the
+//! recurrence (5.5.1, 5.5.2), and below 0 the reflection (5.5.3, 5.5.4). All of it is computed for every
+//! argument and selected at the end.
 
 use super::coefficients::{DIGAMMA, LGAMMA_64, STIRLING, TRIGAMMA};
 use super::logarithm::ln;
@@ -31,7 +32,8 @@ fn nearest_of_any(v: f64) -> f64 {
 
 /// ln Γ(x) for x ≥ 0.
 ///
-/// Below 8 the argument is brought to 2 + z with |z| ≤ ½, where ln Γ = z P(z); z is exact near the roots 1 and 2.
+/// Below 8 the argument is brought to 2 + z with |z| ≤ ½, where ln Γ = z P(z); z is exact near the roots 1
+/// and 2.
 #[inline(always)]
 fn lgamma_positive(x: f64) -> f64 {
     let mut y = x;
@@ -56,8 +58,8 @@ fn lgamma_positive(x: f64) -> f64 {
 
 /// ln |Γ(x)|; ∞ at 0, at the negative integers and at ±∞.
 ///
-/// Measured maximum error: 5.4 in `f64`, in ulp and, where the result is below 1 in magnitude, in units of 2⁻⁵²; 0.51 ulp in `f32`
-/// against the `f64` result.
+/// Measured maximum error: 5.4 in `f64`, in ulp and, where the result is below 1 in magnitude, in units of
+/// 2⁻⁵²; 0.51 ulp in `f32` against the `f64` result.
 #[inline(always)]
 pub(crate) fn lgamma<T: Real>(x: T) -> T {
     let x = x.wide();
@@ -73,8 +75,8 @@ pub(crate) fn lgamma<T: Real>(x: T) -> T {
 
 /// ψ(x) = d ln Γ(x)/dx; ∓∞ at ±0, NaN at the negative integers.
 ///
-/// Measured maximum error: 9.2 in `f64`, in ulp and, where the result is below 1 in magnitude, in units of 2⁻⁵²; 0.51 ulp in `f32`
-/// against the `f64` result.
+/// Measured maximum error: 9.2 in `f64`, in ulp and, where the result is below 1 in magnitude, in units of
+/// 2⁻⁵²; 0.51 ulp in `f32` against the `f64` result.
 #[inline(always)]
 pub(crate) fn digamma<T: Real>(x: T) -> T {
     let x = x.wide();

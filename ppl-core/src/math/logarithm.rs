@@ -5,7 +5,8 @@ use super::real::{Real, select};
 
 /// k ln 2 + ln(1 + f) + correction, for 1 + f in \[√½, √2\].
 ///
-/// With s = f/(2 + f): ln(1 + f) = 2 atanh(s) = f − f²/2 + s (f²/2 + s² R(s²)), so that f, the largest term, is exact.
+/// With s = f/(2 + f): ln(1 + f) = 2 atanh(s) = f − f²/2 + s (f²/2 + s² R(s²)), so that f, the largest term,
+/// is exact.
 #[inline(always)]
 fn ln_parts<T: Real>(f: T, k: T, correction: T) -> T {
     let s = f / (T::of(2.0) + f);
@@ -69,7 +70,8 @@ pub(crate) fn softplus<T: Real>(x: T) -> T {
 
 /// ln(p/(1 − p)), relatively accurate near p = ½ too; ∓∞ at 0 and 1, NaN outside.
 ///
-/// It is ±ln(1 + y) with y = |1 − 2p|/min(p, 1 − p), whose numerator is exact unless p < ¼; and ln p for tiny p.
+/// It is ±ln(1 + y) with y = |1 − 2p|/min(p, 1 − p), whose numerator is exact unless p < ¼; and ln p for tiny
+/// p.
 ///
 /// Measured maximum error: 1.12 ulp in `f64`, 1.49 ulp in `f32`.
 #[inline(always)]

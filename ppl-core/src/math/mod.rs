@@ -1,7 +1,8 @@
 //! Elementary and special functions that compilers can vectorise.
 //!
-//! Every function is straight-line arithmetic with selects: no branch, table, call or fused multiply–add. A plain loop over slices
-//! therefore becomes SIMD code when it is compiled for an instruction set, which `pulp::Arch::dispatch` chooses at run time:
+//! Every function is straight-line arithmetic with selects: no branch, table, call or fused multiply–add. A
+//! plain loop over slices therefore becomes SIMD code when it is compiled for an instruction set, which
+//! `pulp::Arch::dispatch` chooses at run time:
 //!
 //! ```text
 //! struct Exp<'a> { x: &'a [f64], out: &'a mut [f64] }
@@ -17,15 +18,18 @@
 //! pulp::Arch::new().dispatch(Exp { x, out });
 //! ```
 //!
-//! The loop must end up inside the function that carries the instruction set. A closure given to `dispatch` in the place of `Exp` goes
-//! through a `FnOnce` shim that knows nothing of `#[inline(always)]`: a long body stays behind, compiled for SSE2. Hence the struct.
+//! The loop must end up inside the function that carries the instruction set. A closure given to `dispatch`
+//! in the place of `Exp` goes through a `FnOnce` shim that knows nothing of `#[inline(always)]`: a long body
+//! stays behind, compiled for SSE2. Hence the struct.
 //!
-//! Because only +, −, ×, ÷, √ and bit operations are used, each rounded as IEEE 754 says, **results are the same bits on every instruction
-//! set** and at every vector length. (Which NaN comes out is not part of the promise.)
+//! Because only +, −, ×, ÷, √ and bit operations are used, each rounded as IEEE 754 says, **results are the
+//! same bits on every instruction set** and at every vector length. (Which NaN comes out is not part of the
+//! promise.)
 //!
-//! Errors are stated in units in the last place (ulp) of the result: for `f64` the maximum over 250,000 golden values of 50 digits (3000
-//! for each range in `tests/golden/math.py`; the tests run 24), for `f32` the maximum over every 263rd bit pattern against the `f64`
-//! function (the tests run every 16,411th). They are measurements, not proofs.
+//! Errors are stated in units in the last place (ulp) of the result: for `f64` the maximum over 250,000
+//! golden values of 50 digits (3000 for each range in `tests/golden/math.py`; the tests run 24), for `f32`
+//! the maximum over every 263rd bit pattern against the `f64` function (the tests run every 16,411th). They
+//! are measurements, not proofs.
 //!
 //! √x and 1/x are instructions already.
 

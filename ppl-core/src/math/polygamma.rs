@@ -1,4 +1,5 @@
-//! Derivatives of the digamma function of any order. Not branch-free: second derivatives of densities are where it is used.
+//! Derivatives of the digamma function of any order. Not branch-free: second derivatives of densities are
+//! where it is used.
 
 use std::f64::consts::PI;
 
@@ -16,11 +17,12 @@ const BERNOULLI: [f64; 10] = [
     -174_611.0 / 802_857_662_698_291_200_000.0,
 ];
 
-/// ψ⁽ⁿ⁾(x), the n-th derivative of digamma; at 0, ∞ for odd n and −∞ (+0) or ∞ (−0) for even n; at the negative integers, ∞ for odd n
-/// and NaN for even n, where the two sides differ in sign.
+/// ψ⁽ⁿ⁾(x), the n-th derivative of digamma; at 0, ∞ for odd n and −∞ (+0) or ∞ (−0) for even n; at the
+/// negative integers, ∞ for odd n and NaN for even n, where the two sides differ in sign.
 ///
-/// ψ⁽ⁿ⁾(x) = (−1)ⁿ⁺¹ n! ζ(n + 1, x) (NIST DLMF 25.11.12), the Hurwitz zeta function by the formula of Euler and Maclaurin (25.11.28)
-/// from n + 10 upwards and its recurrence (25.11.3) before; below 0 the reflection (5.15.6).
+/// ψ⁽ⁿ⁾(x) = (−1)ⁿ⁺¹ n! ζ(n + 1, x) (NIST DLMF 25.11.12), the Hurwitz zeta function by the formula of Euler
+/// and Maclaurin (25.11.28) from n + 10 upwards and its recurrence (25.11.3) before; below 0 the reflection
+/// (5.15.6).
 pub(crate) fn polygamma(order: u8, x: f64) -> f64 {
     if order == 0 {
         return super::digamma(x);

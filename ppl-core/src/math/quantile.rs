@@ -1,8 +1,9 @@
 //! Distribution functions of counts, and their inverses over the integers.
 //!
-//! The quantile is the smallest integer whose distribution function is at least u. It is searched from a guess outwards, and found where the
-//! distribution function says so, not where an approximation does: probabilities of draws are exact up to the rounding of that function.
-//! Above the median it is the other tail that is compared, with 1 − u, which is exact there; so both tails keep their digits.
+//! The quantile is the smallest integer whose distribution function is at least u. It is searched from a
+//! guess outwards, and found where the distribution function says so, not where an approximation does:
+//! probabilities of draws are exact up to the rounding of that function. Above the median it is the other
+//! tail that is compared, with 1 − u, which is exact there; so both tails keep their digits.
 #![allow(
     clippy::neg_cmp_op_on_partial_ord,
     reason = "a comparison with NaN is false, and its negation is meant"
@@ -118,7 +119,8 @@ fn normal_guess(mean: f64, deviation: f64, skewness: f64, u: f64) -> f64 {
     (mean + deviation * (z + skewness * (z * z - 1.0) / 6.0) - 0.5).ceil()
 }
 
-/// The smallest integer from 0 to `last` of which the distribution function is at least u; `probabilities` gives it and what lies above.
+/// The smallest integer from 0 to `last` of which the distribution function is at least u; `probabilities`
+/// gives it and what lies above.
 fn quantile(
     u: f64,
     last: f64,

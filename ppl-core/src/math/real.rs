@@ -1,4 +1,5 @@
-//! What the algorithms need of `f32` and `f64`: bit operations, limits, and the polynomials of the right length.
+//! What the algorithms need of `f32` and `f64`: bit operations, limits, and the polynomials of the right
+//! length.
 
 use super::coefficients as c;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -9,7 +10,8 @@ pub(super) fn select<T>(condition: bool, yes: T, no: T) -> T {
     if condition { yes } else { no }
 }
 
-/// Σ coefficients\[i\] xⁱ: one, two or four interleaved Horner chains, which shorten the wait for each result.
+/// Σ coefficients\[i\] xⁱ: one, two or four interleaved Horner chains, which shorten the wait for each
+/// result.
 #[inline(always)]
 pub(super) fn polynomial<T: Real, const N: usize>(coefficients: &[T; N], x: T) -> T {
     interleaved(coefficients, 0, x)

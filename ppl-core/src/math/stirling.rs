@@ -1,9 +1,10 @@
 //! What Stirling's formulas for ln Γ and ψ leave out, where their leading terms cancel.
 //!
-//! Each comes in two forms, for one subtracts from the other what the first must not lose: with ½ ln(2πx), or 1/x, or without. ln x! − x ln x + x
-//! is 0 at 0, where the other form is infinite; ln Γ(x) − (x − ½) ln x + x − ½ ln 2π goes to 0 at infinity, where the first form grows. Both
-//! are made of the same three pieces: from 8 upwards the asymptotic series, from 3/2 a polynomial in 1/x for the same quantity, and below the definition
-//! itself, in which nothing cancels there. `f32` goes through `f64`.
+//! Each comes in two forms, for one subtracts from the other what the first must not lose: with ½ ln(2πx), or
+//! 1/x, or without. ln x! − x ln x + x is 0 at 0, where the other form is infinite; ln Γ(x) − (x − ½) ln x +
+//! x − ½ ln 2π goes to 0 at infinity, where the first form grows. Both are made of the same three pieces:
+//! from 8 upwards the asymptotic series, from 3/2 a polynomial in 1/x for the same quantity, and below the
+//! definition itself, in which nothing cancels there. `f32` goes through `f64`.
 
 use super::coefficients::{DIGAMMA, DIGAMMA_REMAINDER_64, LGAMMA_64, LOG_FACTORIAL_64, STIRLING};
 use super::gamma::digamma;
@@ -19,7 +20,8 @@ const SMALL: f64 = 1.5;
 /// From here on the asymptotic series are taken.
 const LARGE: f64 = 8.0;
 
-/// ln Γ(x) − ((x − ½) ln x − x + ½ ln 2π) for x of 3/2 and more, by Stirling's series (NIST DLMF 5.11.1) or a polynomial.
+/// ln Γ(x) − ((x − ½) ln x − x + ½ ln 2π) for x of 3/2 and more, by Stirling's series (NIST DLMF 5.11.1) or a
+/// polynomial.
 #[inline(always)]
 fn stirling_tail(x: f64) -> f64 {
     let inverse = 1.0 / x;
@@ -37,7 +39,8 @@ fn small_log_factorial(x: f64, log: f64) -> f64 {
     log_gamma + x * (1.0 - log)
 }
 
-/// ψ(x + 1) − ln x for x of 3/2 and more, without 1/(2x), of either sign: (series from 8 on, polynomial with that part below).
+/// ψ(x + 1) − ln x for x of 3/2 and more, without 1/(2x), of either sign: (series from 8 on, polynomial with
+/// that part below).
 #[inline(always)]
 fn digamma_tails(x: f64) -> (f64, f64) {
     let inverse = 1.0 / x;
@@ -58,7 +61,8 @@ pub(crate) fn log_factorial_remainder<T: Real>(x: T) -> T {
     T::of(select(x > 0.0, result, edge))
 }
 
-/// ψ(x + 1) − ln x for x > 0, the derivative of [`log_factorial_remainder`]: near 1/(2x) where x is large, ∞ at 0, NaN below.
+/// ψ(x + 1) − ln x for x > 0, the derivative of [`log_factorial_remainder`]: near 1/(2x) where x is large, ∞
+/// at 0, NaN below.
 ///
 /// Measured maximum error: 24 ulp in `f64` (below 3/2; 2 above), 0.51 ulp in `f32` against the `f64` result.
 #[inline(always)]
@@ -71,8 +75,8 @@ pub(crate) fn digamma_remainder<T: Real>(x: T) -> T {
     T::of(select(x > 0.0, result, edge))
 }
 
-/// δ(x) = ln Γ(x) − ((x − ½) ln x − x + ½ ln 2π), the error of Stirling's formula (NIST DLMF 5.11.1), for x > 0: about 1/(12x) where x is large, ∞ at
-/// 0, NaN below. It is [`log_factorial_remainder`] without ½ ln(2πx).
+/// δ(x) = ln Γ(x) − ((x − ½) ln x − x + ½ ln 2π), the error of Stirling's formula (NIST DLMF 5.11.1), for x >
+/// 0: about 1/(12x) where x is large, ∞ at 0, NaN below. It is [`log_factorial_remainder`] without ½ ln(2πx).
 ///
 /// Relative error below 2e-14 in `f64`; rounded from `f64` in `f32`.
 #[inline(always)]
@@ -85,7 +89,8 @@ pub(crate) fn stirling_error<T: Real>(x: T) -> T {
     T::of(select(x > 0.0, result, edge))
 }
 
-/// ψ(x) − ln x for x > 0: about −1/(2x) where x is large, −∞ at 0, NaN below. It is [`digamma_remainder`] without 1/x.
+/// ψ(x) − ln x for x > 0: about −1/(2x) where x is large, −∞ at 0, NaN below. It is [`digamma_remainder`]
+/// without 1/x.
 ///
 /// Relative error below 2e-14 in `f64`; rounded from `f64` in `f32`.
 #[inline(always)]

@@ -93,18 +93,19 @@ impl<'g> Ctx<'g> {
         self.graph
     }
 
-    /// What is known of the records while tracing: names and shapes of the columns, not their values or number.
+    /// What is known of the records while tracing: names and shapes of the columns, not their values or
+    /// number.
     #[must_use]
     pub fn records(&self) -> &'g Schema {
         self.schema
     }
 
-    /// A latent value with a prior distribution. Inside [`each_record`](Self::each_record) every record has one of its own, and its prior
-    /// belongs to the record's part of the log density.
+    /// A latent value with a prior distribution. Inside [`each_record`](Self::each_record) every record has
+    /// one of its own, and its prior belongs to the record's part of the log density.
     ///
     /// # Errors
-    /// If the name is taken, a parameter is outside its domain, shapes do not go together, the distribution of a shared value depends on a
-    /// record, or no handler has a value for the site.
+    /// If the name is taken, a parameter is outside its domain, shapes do not go together, the distribution
+    /// of a shared value depends on a record, or no handler has a value for the site.
     #[track_caller]
     pub fn sample(&mut self, name: &str, distribution: impl Distribution<'g> + 'g) -> Result<Var<'g>> {
         self.refuse_in_enumerate(name, "a latent value")?;
@@ -115,7 +116,8 @@ impl<'g> Ctx<'g> {
     /// A shared value to be optimised, without a prior. It has the shape of its initial value, in plates too.
     ///
     /// # Errors
-    /// If the name is taken, the initial value lies outside the constraint, or the statement stands inside `each_record`.
+    /// If the name is taken, the initial value lies outside the constraint, or the statement stands inside
+    /// `each_record`.
     #[track_caller]
     pub fn param(&mut self, name: &str, initial: impl Into<Initial>, support: Constraint) -> Result<Var<'g>> {
         self.refuse_in_enumerate(name, "a parameter")?;
@@ -137,8 +139,8 @@ impl<'g> Ctx<'g> {
     /// Conditions on a value: of the record at hand inside `each_record`, of a public constant outside.
     ///
     /// # Errors
-    /// If the name is taken, a parameter is outside its domain, shapes do not go together, or a value of a record is
-    /// observed outside `each_record`.
+    /// If the name is taken, a parameter is outside its domain, shapes do not go together, or a value of a
+    /// record is observed outside `each_record`.
     #[track_caller]
     pub fn observe(
         &mut self,
@@ -180,10 +182,11 @@ impl<'g> Ctx<'g> {
         self.settle(message).map(|_| ())
     }
 
-    /// Gives a computed value a name in the trace: of the record at hand inside `each_record`, of shared values outside.
+    /// Gives a computed value a name in the trace: of the record at hand inside `each_record`, of shared
+    /// values outside.
     ///
-    /// It returns the value. Nothing of the log density changes; predictions have it under its name. A value of a record is as sensitive as
-    /// the record is.
+    /// It returns the value. Nothing of the log density changes; predictions have it under its name. A value
+    /// of a record is as sensitive as the record is.
     ///
     /// # Errors
     /// If the name is taken, or a value of a record is named outside `each_record`.
@@ -205,8 +208,9 @@ impl<'g> Ctx<'g> {
         self.settle(message)
     }
 
-    /// Adds a term to the log density: to the record's part inside `each_record`, to that of the shared values outside. In plates the term is
-    /// one for each element. It may be anything; whether the result is still a density is for the model to say.
+    /// Adds a term to the log density: to the record's part inside `each_record`, to that of the shared
+    /// values outside. In plates the term is one for each element. It may be anything; whether the result is
+    /// still a density is for the model to say.
     ///
     /// # Errors
     /// If the name is taken, or a term of a record is added outside `each_record`.
@@ -240,8 +244,8 @@ impl<'g> Ctx<'g> {
         self.settle(message).map(|_| ())
     }
 
-    /// What holds for each record, given everything declared so far. Records are independent of each other; the function
-    /// sees one of them, so it cannot mix two.
+    /// What holds for each record, given everything declared so far. Records are independent of each other;
+    /// the function sees one of them, so it cannot mix two.
     ///
     /// # Errors
     /// Whatever a statement inside found wrong, or a plate of records inside a plate.
@@ -262,12 +266,14 @@ impl<'g> Ctx<'g> {
         result.and_then(|()| self.graph.check())
     }
 
-    /// Statements of independent values along a named axis, of shared values or, inside `each_record`, within one record.
+    /// Statements of independent values along a named axis, of shared values or, inside `each_record`, within
+    /// one record.
     ///
-    /// As in NumPyro, axes are counted from the right: the outermost plate's axis is the last of a distribution's batch shape,
-    /// the one inside it is the one before, and so on. A distribution whose batch shape has length 1 there, or no such axis, is
-    /// copied along the plate; another length than the plate's is an error. Values have the plates' axes, and after them those of one
-    /// outcome. A plate may be opened several times, always with the same size.
+    /// As in NumPyro, axes are counted from the right: the outermost plate's axis is the last of a
+    /// distribution's batch shape, the one inside it is the one before, and so on. A distribution whose batch
+    /// shape has length 1 there, or no such axis, is copied along the plate; another length than the plate's
+    /// is an error. Values have the plates' axes, and after them those of one outcome. A plate may be opened
+    /// several times, always with the same size.
     ///
     /// There is no subsampling of plates: what is subsampled are records.
     ///
@@ -347,7 +353,8 @@ impl<'g> Ctx<'g> {
         Ok(result)
     }
 
-    /// Statements whose sites have `prefix/` before their names; see [`handlers::scope`](crate::handlers::scope).
+    /// Statements whose sites have `prefix/` before their names; see
+    /// [`handlers::scope`](crate::handlers::scope).
     ///
     /// # Errors
     /// Whatever a statement inside found wrong.

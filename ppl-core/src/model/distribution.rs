@@ -44,9 +44,9 @@ impl Parameter<'_> {
 /// As in NumPyro, the shape of a value is `batch_shape` (one independent distribution for each element of the
 /// parameters, broadcast together) followed by `event_shape` (the shape of one outcome).
 ///
-/// Everything a distribution computes is written into the graph its parameters and values live on; it draws by
-/// transforming standard noise, so a draw can be differentiated with respect to the parameters where the transformation
-/// is smooth.
+/// Everything a distribution computes is written into the graph its parameters and values live on; it draws
+/// by transforming standard noise, so a draw can be differentiated with respect to the parameters where the
+/// transformation is smooth.
 pub trait Distribution<'g> {
     /// The distribution's name.
     fn name(&self) -> &'static str;
@@ -86,45 +86,49 @@ pub trait Distribution<'g> {
     /// If the shapes of the parameters do not go together, or this distribution cannot be drawn from.
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>>;
 
-    /// Whether the derivative of a draw with respect to the parameters is that of the draw's expectation, as pathwise (reparameterised or
-    /// implicit) gradients are. By default it is, but for discrete supports.
+    /// Whether the derivative of a draw with respect to the parameters is that of the draw's expectation, as
+    /// pathwise (reparameterised or implicit) gradients are. By default it is, but for discrete supports.
     fn reparameterised(&self) -> bool {
         !self.support().is_discrete()
     }
 
-    /// The simpler distribution that this one is an image of, if it is one: for handlers that sample the simpler one instead
-    /// ([`handlers::LocScale`](crate::handlers::LocScale), [`handlers::Transformed`](crate::handlers::Transformed)).
+    /// The simpler distribution that this one is an image of, if it is one: for handlers that sample the
+    /// simpler one instead ([`handlers::LocScale`](crate::handlers::LocScale),
+    /// [`handlers::Transformed`](crate::handlers::Transformed)).
     fn transport(&self) -> Option<Transport<'g>> {
         None
     }
 
-    /// Mean, of shape `batch_shape ++ event_shape`; infinite or NaN where the distribution has none, `None` where no formula is known.
+    /// Mean, of shape `batch_shape ++ event_shape`; infinite or NaN where the distribution has none, `None`
+    /// where no formula is known.
     #[track_caller]
     fn mean(&self, _graph: &'g Graph) -> Option<Var<'g>> {
         None
     }
 
-    /// Variance of each element, of shape `batch_shape ++ event_shape`; infinite or NaN where the distribution has none, `None` where no
-    /// formula is known.
+    /// Variance of each element, of shape `batch_shape ++ event_shape`; infinite or NaN where the
+    /// distribution has none, `None` where no formula is known.
     #[track_caller]
     fn variance(&self, _graph: &'g Graph) -> Option<Var<'g>> {
         None
     }
 
-    /// Entropy in nats (differential entropy for a density), of `batch_shape`; `None` where no formula is known.
+    /// Entropy in nats (differential entropy for a density), of `batch_shape`; `None` where no formula is
+    /// known.
     #[track_caller]
     fn entropy(&self, _graph: &'g Graph) -> Option<Var<'g>> {
         None
     }
 
-    /// Probability of an outcome of at most `value`, for distributions of single numbers; `None` where no formula is known.
+    /// Probability of an outcome of at most `value`, for distributions of single numbers; `None` where no
+    /// formula is known.
     #[track_caller]
     fn cdf(&self, _value: Var<'g>) -> Option<Var<'g>> {
         None
     }
 
-    /// The smallest outcome whose [`cdf`](Self::cdf) is at least `probability`, for distributions of single numbers; `None` where no
-    /// formula is known.
+    /// The smallest outcome whose [`cdf`](Self::cdf) is at least `probability`, for distributions of single
+    /// numbers; `None` where no formula is known.
     #[track_caller]
     fn quantile(&self, _probability: Var<'g>) -> Option<Var<'g>> {
         None
@@ -333,8 +337,9 @@ behind!(Box<D>, Rc<D>, &D);
 pub enum NoiseKind {
     /// Normal, mean 0, variance 1.
     StandardNormal,
-    /// Uniform strictly between 0 and 1. Whoever fills it never gives 0 or 1, of which quantiles may be infinite: for random bits, `(k + ½)/2⁵²` with
-    /// `k` from 0 to `2⁵² − 1` in `f64` and `(k + ½)/2²³` in `f32` are exact. A number rounded from `f64` to `f32` may be 1.
+    /// Uniform strictly between 0 and 1. Whoever fills it never gives 0 or 1, of which quantiles may be
+    /// infinite: for random bits, `(k + ½)/2⁵²` with `k` from 0 to `2⁵² − 1` in `f64` and `(k + ½)/2²³` in
+    /// `f32` are exact. A number rounded from `f64` to `f32` may be 1.
     Uniform,
 }
 

@@ -14,24 +14,28 @@ use std::rc::Rc;
 const MOST_VALUES: f64 = 1024.0;
 
 impl<'g> Ctx<'g> {
-    /// A discrete latent value of a small finite support, and the statements that depend on it. It is *summed out*, exactly:
+    /// A discrete latent value of a small finite support, and the statements that depend on it. It is *summed
+    /// out*, exactly:
     ///
     /// ```text
     /// ln Σ_k p(z = k) Π p(statements given z = k)
     /// ```
     ///
-    /// `each` is run once for each value `k`. A site of a batch or in plates is summed out element by element, so
-    /// the statements inside must have its batch shape as the last axes of theirs. Inside may stand observations, factors, deterministic values and
-    /// further sums, but no `sample` and `param`: these come before.
+    /// `each` is run once for each value `k`. A site of a batch or in plates is summed out element by
+    /// element, so the statements inside must have its batch shape as the last axes of theirs. Inside may
+    /// stand observations, factors, deterministic values and further sums, but no `sample` and `param`: these
+    /// come before.
     ///
-    /// If a handler gives the site a value (`seed` draws it, `condition` observes it), `each` is run once with that value, and nothing is
-    /// summed. Otherwise the site is [`SiteKind::Marginalised`] in the trace, and its value there is the distribution of `z` given everything
-    /// else, an array of `[values, …batch]`. Sites inside then have no term of their own.
+    /// If a handler gives the site a value (`seed` draws it, `condition` observes it), `each` is run once
+    /// with that value, and nothing is summed. Otherwise the site is [`SiteKind::Marginalised`] in the trace,
+    /// and its value there is the distribution of `z` given everything else, an array of `[values, …batch]`.
+    /// Sites inside then have no term of their own.
     ///
     /// NumPyro's `infer={"enumerate": "parallel"}`, with the scope of the sum written out.
     ///
     /// # Errors
-    /// If the support is not finite, or has more than 1,024 values; if an outcome is not one number; whatever a statement inside found wrong.
+    /// If the support is not finite, or has more than 1,024 values; if an outcome is not one number; whatever
+    /// a statement inside found wrong.
     ///
     /// ```
     /// # use ppl_core::{Constraint, Ctx, Distribution, Noise, NoiseKind, Parameter, Records, Result, Shape, Value, Var, log_density};

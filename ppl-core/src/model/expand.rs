@@ -7,8 +7,8 @@ use crate::model::transport::Transport;
 use crate::op::{Graph, Kind, Var};
 use std::rc::Rc;
 
-/// Independent copies of a distribution that fill up a batch shape, to which its own must broadcast; made by [`Distribution::expand`], or
-/// of a borrowed distribution by [`Expanded::new`].
+/// Independent copies of a distribution that fill up a batch shape, to which its own must broadcast; made by
+/// [`Distribution::expand`], or of a borrowed distribution by [`Expanded::new`].
 #[derive(Clone, Debug)]
 pub struct Expanded<D> {
     base: D,
@@ -66,7 +66,8 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Expanded<D> {
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let log_prob = self.base.log_prob(value);
-        // A value with fewer axes than the batch stands for all copies. One that does not go with it fails here.
+        // A value with fewer axes than the batch stands for all copies. One that does not go with it fails
+        // here.
         let together = log_prob.shape().broadcast(&self.batch);
         log_prob.broadcast_to(together.unwrap_or_else(|| self.batch.clone()))
     }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 /// Something that sees the statements of a model and may change what they mean.
 ///
-/// A handler holds no values of a graph, as a rule, and then serves any: write `impl<'g> Handler<'g> for Mine`.
+/// A handler holds no values of a graph, as a rule, and then serves any: write
+/// `impl<'g> Handler<'g> for Mine`.
 pub trait Handler<'g> {
     /// Sees a message on its way out, before the site has its final value.
     ///
@@ -25,7 +26,8 @@ pub trait Handler<'g> {
         Ok(())
     }
 
-    /// Names of sites that must pass, or the model and the handler do not fit: a misspelt name is an error, not silence.
+    /// Names of sites that must pass, or the model and the handler do not fit: a misspelt name is an error,
+    /// not silence.
     fn expects(&self) -> Vec<String> {
         Vec::new()
     }

@@ -17,10 +17,12 @@ use std::fmt;
 /// named(k, name)   = child(… child(child(k, length of the name), its first 8 bytes) …, its last 8 bytes)
 /// ```
 ///
-/// The length goes first, so the path of one name never begins with that of another. The noise of a site is a stream under
-/// `child(named(key, site), which of its inputs)`, with the number of the draw as its stream number.
+/// The length goes first, so the path of one name never begins with that of another. The noise of a site is a
+/// stream under `child(named(key, site), which of its inputs)`, with the number of the draw as its stream
+/// number.
 ///
-/// For predictions and tests: a key made from a small number can be guessed, and nothing wipes it from memory.
+/// For predictions and tests: a key made from a small number can be guessed, and nothing wipes it from
+/// memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Key([u8; 32]);
 
@@ -63,8 +65,9 @@ impl Key {
     /// z = √(−2 ln u₁) cos(2π u₂)                                 standard normal (Box and Muller 1958), |z| < 8.6
     /// ```
     ///
-    /// Each number takes two words (16 bytes) of the stream, of whatever kind it is, so the `k`-th is found without those before it. Logarithm
-    /// and cosine are this crate's, which give the same bits on every machine.
+    /// Each number takes two words (16 bytes) of the stream, of whatever kind it is, so the `k`-th is found
+    /// without those before it. Logarithm and cosine are this crate's, which give the same bits on every
+    /// machine.
     pub(crate) fn fill(&self, kind: NoiseKind, draw: u64, first: u64, out: &mut [f64]) -> Result<()> {
         let mut stream = self.stream(draw);
         stream.set_word_pos(u128::from(first) * 4);

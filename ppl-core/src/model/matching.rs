@@ -4,8 +4,9 @@ use crate::base::{Error, Result};
 use crate::model::trace::{Site, SiteKind, Trace};
 
 impl Trace<'_> {
-    /// Checks that a guide, traced as a model of its own, samples just the latent sites of this model: every one, no other, with the same
-    /// shapes and supports, those of each record inside `each_record`. Parameters may be anywhere.
+    /// Checks that a guide, traced as a model of its own, samples just the latent sites of this model: every
+    /// one, no other, with the same shapes and supports, those of each record inside `each_record`.
+    /// Parameters may be anywhere.
     ///
     /// # Errors
     /// [`Error::Guide`], which names the site, both shapes or supports, and what to do.
@@ -35,7 +36,8 @@ impl Trace<'_> {
         self.check_guide_of(guide, |_| true)
     }
 
-    /// As [`check_guide`](Self::check_guide), for a guide of some of this model's latent sites: those whose names are `covered`.
+    /// As [`check_guide`](Self::check_guide), for a guide of some of this model's latent sites: those whose
+    /// names are `covered`.
     ///
     /// # Errors
     /// As [`check_guide`](Self::check_guide).

@@ -26,8 +26,9 @@ pub enum Drawing {
 
 /// One statement on its way through the stack of [handlers](crate::handlers), innermost first.
 ///
-/// A handler reads and changes the fields; what is left when all have seen it is what the statement means. A fresh message of `sample`
-/// and `param` has no value, one of `observe`, `deterministic` and `factor` has one.
+/// A handler reads and changes the fields; what is left when all have seen it is what the statement means. A
+/// fresh message of `sample` and `param` has no value, one of `observe`, `deterministic` and `factor` has
+/// one.
 pub struct Message<'g> {
     graph: &'g Graph,
     /// Name of the site, with the scopes that the message has left so far.
@@ -155,7 +156,8 @@ impl<'g> Message<'g> {
         Ok(())
     }
 
-    /// Makes known numbers the site's value. Inside `each_record` they may have one more axis, the first, which counts the records.
+    /// Makes known numbers the site's value. Inside `each_record` they may have one more axis, the first,
+    /// which counts the records.
     ///
     /// # Errors
     /// If they are of another shape, or lie outside the support.
@@ -184,8 +186,8 @@ impl<'g> Message<'g> {
         Ok(())
     }
 
-    /// Makes the site a function of another one, `<name>_<suffix>`, which is declared instead: `map` of a value of `base`. The other site
-    /// goes through all handlers as any does; this one becomes deterministic.
+    /// Makes the site a function of another one, `<name>_<suffix>`, which is declared instead: `map` of a
+    /// value of `base`. The other site goes through all handlers as any does; this one becomes deterministic.
     pub fn replace_by(&mut self, suffix: &'static str, base: Rc<dyn Distribution<'g> + 'g>, map: Map<'g>) {
         self.replacement = Some(Replacement { suffix, base, map });
     }

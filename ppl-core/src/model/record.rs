@@ -30,10 +30,12 @@ impl<'g> Record<'g> {
 
     /// The record's value in a column of integers, as an index for [`Var::gather`].
     ///
-    /// Integers reach a program as floating-point numbers: every one that may be an index (below 2²⁴) exactly, in `f32` too.
+    /// Integers reach a program as floating-point numbers: every one that may be an index (below 2²⁴)
+    /// exactly, in `f32` too.
     ///
     /// # Errors
-    /// [`Error::UnknownColumn`], or [`Error::Records`] if the column's numbers are not integers by their type.
+    /// [`Error::UnknownColumn`], or [`Error::Records`] if the column's numbers are not integers by their
+    /// type.
     ///
     /// ```
     /// use ppl_core::{Column, Graph, Record, Records, Shape};

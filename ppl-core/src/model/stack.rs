@@ -67,8 +67,8 @@ impl<'g> Ctx<'g> {
         self.write_down(answer)
     }
 
-    /// Sends a message through the handlers, gives it a value if it has none, and sends it back. Only a site that can be summed out may come
-    /// back without one.
+    /// Sends a message through the handlers, gives it a value if it has none, and sends it back. Only a site
+    /// that can be summed out may come back without one.
     #[track_caller]
     pub(crate) fn send(&mut self, mut message: Message<'g>) -> Result<Answer<'g>> {
         let (local, full, line) = (message.name.clone(), self.full_name(&message.name), message.source_line);

@@ -25,7 +25,8 @@ pub enum SiteKind {
     Deterministic,
     /// A term of the log density; its value is the term, before mask and scale.
     Factor,
-    /// A discrete latent value that was summed out; its value is its distribution given everything else, `[values, …batch]`.
+    /// A discrete latent value that was summed out; its value is its distribution given everything else,
+    /// `[values, …batch]`.
     Marginalised,
 }
 
@@ -37,7 +38,8 @@ pub struct Site<'g> {
     pub name: String,
     /// What it is.
     pub kind: SiteKind,
-    /// Whether it stands inside `each_record`: each record has its own value, and its term belongs to the record.
+    /// Whether it stands inside `each_record`: each record has its own value, and its term belongs to the
+    /// record.
     pub per_record: bool,
     /// Name of its distribution, if it has one.
     pub distribution: Option<&'static str>,
@@ -49,7 +51,8 @@ pub struct Site<'g> {
     pub value: Var<'g>,
     /// What the value was mapped from, if it was.
     pub unconstrained: Option<Var<'g>>,
-    /// Its term of the log density, masked, scaled and summed over the elements. None for a site whose term is in a sum over a discrete value.
+    /// Its term of the log density, masked, scaled and summed over the elements. None for a site whose term
+    /// is in a sum over a discrete value.
     pub log_prob: Option<Var<'g>>,
     /// Log Jacobian of the mapping, if it has one.
     pub log_jacobian: Option<Var<'g>>,
@@ -77,7 +80,8 @@ pub struct NoiseInput {
     pub site: String,
     /// Whether it is a per-record input.
     pub per_record: bool,
-    /// Whether the runner fills it from a key ([`handlers::seed`](crate::handlers::seed)), so that a reader of the key knows it.
+    /// Whether the runner fills it from a key ([`handlers::seed`](crate::handlers::seed)), so that a reader
+    /// of the key knows it.
     pub from_key: bool,
 }
 
@@ -97,8 +101,9 @@ pub struct Trace<'g> {
     fillings: Vec<Filling>,
 }
 
-/// Runs a model on symbolic values, with a handler outermost: [`Unconstrained`](crate::handlers::Unconstrained) makes latent
-/// sites inputs. Anything that is no error in a model without handlers goes with `()`, which does nothing.
+/// Runs a model on symbolic values, with a handler outermost:
+/// [`Unconstrained`](crate::handlers::Unconstrained) makes latent sites inputs. Anything that is no error in
+/// a model without handlers goes with `()`, which does nothing.
 ///
 /// ```
 /// use ppl_core::{Ctx, Graph, Schema, Unconstrained, trace};
@@ -162,8 +167,9 @@ impl<'g> Trace<'g> {
         self.fillings.iter().flat_map(|filling| &filling.noise)
     }
 
-    /// Names of the inputs that only [`simulate`](crate::simulate) and [`Predictive`](crate::Predictive) fill: noise of sites that are drawn,
-    /// and values given for each record. Whoever runs the program otherwise has to fill them, or to refuse the model.
+    /// Names of the inputs that only [`simulate`](crate::simulate) and [`Predictive`](crate::Predictive)
+    /// fill: noise of sites that are drawn, and values given for each record. Whoever runs the program
+    /// otherwise has to fill them, or to refuse the model.
     pub fn inputs_to_fill(&self) -> impl Iterator<Item = &str> {
         self.fillings.iter().flat_map(|filling| {
             let noise = filling.noise.iter().map(|input| input.name.as_str());
@@ -175,7 +181,8 @@ impl<'g> Trace<'g> {
         &self.fillings
     }
 
-    /// Log density of everything that stands outside `each_record`: priors, public observations and factors. No Jacobian.
+    /// Log density of everything that stands outside `each_record`: priors, public observations and factors.
+    /// No Jacobian.
     #[must_use]
     pub fn log_prior(&self) -> Var<'g> {
         let shared = self.sites.iter().filter(|site| !site.per_record);
@@ -188,15 +195,15 @@ impl<'g> Trace<'g> {
         self.total(self.sites.iter().filter(|site| !site.per_record).filter_map(|site| site.log_jacobian))
     }
 
-    /// Log-likelihood of one record given all latent values, its own among them: the sum over observations, factors and sums over
-    /// discrete values inside `each_record`; `None` if there are none.
+    /// Log-likelihood of one record given all latent values, its own among them: the sum over observations,
+    /// factors and sums over discrete values inside `each_record`; `None` if there are none.
     #[must_use]
     pub fn record_log_likelihood(&self) -> Option<Var<'g>> {
         self.record_terms(|kind| kind != SiteKind::Latent)
     }
 
-    /// Everything that stands inside `each_record`: the log-likelihood of one record and the prior of its own latent values; `None` if there
-    /// is nothing. No Jacobian.
+    /// Everything that stands inside `each_record`: the log-likelihood of one record and the prior of its own
+    /// latent values; `None` if there is nothing. No Jacobian.
     #[must_use]
     pub fn record_log_density(&self) -> Option<Var<'g>> {
         self.record_terms(|_| true)
@@ -221,8 +228,8 @@ impl<'g> Trace<'g> {
     /// Checks that every observed column lies in its site's support.
     ///
     /// # Errors
-    /// [`Error::OutsideSupport`] with the site, the record and the value. The message quotes the data: it is for the person who
-    /// holds the records, and not private.
+    /// [`Error::OutsideSupport`] with the site, the record and the value. The message quotes the data: it is
+    /// for the person who holds the records, and not private.
     pub fn check_observations(&self, records: &Records) -> Result<()> {
         for site in self.sites.iter().filter(|site| site.kind == SiteKind::Observed && site.per_record) {
             let Op::Input(Input::Column { index, name }) = self.graph.node(site.value.id()).op else {

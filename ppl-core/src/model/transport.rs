@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 /// How a distribution is made from a simpler one: it is the law of `map(y)` for `y` distributed as `base`.
 ///
-/// The batch shape of `base` broadcasts to that of the distribution; its event shape is the same, unless the map changes it. The map takes arrays
-/// with more axes in front.
+/// The batch shape of `base` broadcasts to that of the distribution; its event shape is the same, unless the
+/// map changes it. The map takes arrays with more axes in front.
 #[derive(Clone)]
 pub struct Transport<'g> {
     /// The simpler distribution.

@@ -19,12 +19,14 @@ rows! { ($) unary
             g * (x.i0e() - quotient - x.sign() * y)
         },
     },
-    /// `I₁(x)/I₀(x)`, the mean resultant length of a von Mises variable with concentration `x`. Relative error below 3e-15.
+    /// `I₁(x)/I₀(x)`, the mean resultant length of a von Mises variable with concentration `x`. Relative
+    /// error below 3e-15.
     BesselRatio, pub fn bessel_ratio(x) -> y {
         value: T::of(math::bessel_ratio(x.as_f64())),
         pullback(g): g * bessel::ratio_derivative(x, 1.0 - y.abs()),
     },
-    /// `1 − I₁(x)/I₀(x)` for `x ≥ 0`, the circular variance of a von Mises variable with concentration `x`. Relative error below 3e-14.
+    /// `1 − I₁(x)/I₀(x)` for `x ≥ 0`, the circular variance of a von Mises variable with concentration `x`.
+    /// Relative error below 3e-14.
     BesselRatioComplement, pub fn bessel_ratio_complement(x) -> y {
         value: T::of(math::bessel_ratio_complement(x.as_f64())),
         pullback(g): -(g * bessel::ratio_derivative(x, y)),
@@ -32,8 +34,9 @@ rows! { ($) unary
 }
 
 rows! { ($) special
-    /// The probability of an angle from `−π` to `d` under the von Mises distribution around 0 with concentration `κ = self ≥ 0`; 0 below
-    /// `−π`, 1 above `π`. Relative error below 1e-14 for negative angles.
+    /// The probability of an angle from `−π` to `d` under the von Mises distribution around 0 with
+    /// concentration `κ = self ≥ 0`; 0 below `−π`, 1 above `π`. Relative error below 1e-14 for negative
+    /// angles.
     VonMisesCdf, pub fn von_mises_cdf([concentration], angle) -> y {
         value: math::von_mises_cdf(concentration, angle),
         slopes: [
@@ -41,7 +44,8 @@ rows! { ($) special
             bessel::von_mises_density(concentration, angle),
         ],
     },
-    /// The angle between `−π` and `π` below which lies the probability `p`, for `κ = self`. Differentiated implicitly.
+    /// The angle between `−π` and `π` below which lies the probability `p`, for `κ = self`. Differentiated
+    /// implicitly.
     VonMisesCdfInverse, pub fn von_mises_cdf_inverse([concentration], p) -> angle {
         value: math::von_mises_cdf_inverse(concentration, p),
         slopes: [
@@ -49,8 +53,8 @@ rows! { ($) special
             bessel::von_mises_density(concentration, angle).reciprocal(),
         ],
     },
-    /// `∂d/∂κ` at constant probability, for `κ = self`: how a von Mises variable moves with its concentration. Relative error below 1e-13.
-    /// It has no derivative in `κ` here.
+    /// `∂d/∂κ` at constant probability, for `κ = self`: how a von Mises variable moves with its
+    /// concentration. Relative error below 1e-13. It has no derivative in `κ` here.
     VonMisesSlope, pub fn von_mises_slope([concentration], angle) -> y {
         value: math::von_mises_slope(concentration, angle),
         slopes: [

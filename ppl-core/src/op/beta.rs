@@ -1,13 +1,15 @@
-//! The incomplete beta function with its inverse, and the distribution function of Student's t that is made of it.
+//! The incomplete beta function with its inverse, and the distribution function of Student's t that is made
+//! of it.
 
 use super::Var;
 use super::normal::LN_SQRT_TAU;
 
 rows! { ($) special
-    /// `I(x; a, b)` for `a = self > 0`, `b > 0` and `0 ≤ x ≤ 1`: the regularised incomplete beta function (NIST DLMF 8.17.2), which is
-    /// the distribution function of a beta variable.
+    /// `I(x; a, b)` for `a = self > 0`, `b > 0` and `0 ≤ x ≤ 1`: the regularised incomplete beta function
+    /// (NIST DLMF 8.17.2), which is the distribution function of a beta variable.
     ///
-    /// Relative error below 1e-14 (1 − ln I). First derivatives exist in all arguments, second ones where one of the two is in `x`.
+    /// Relative error below 1e-14 (1 − ln I). First derivatives exist in all arguments, second ones where one
+    /// of the two is in `x`.
     ///
     /// ```
     /// # use ppl_core::{Graph, Plan, Program};
@@ -28,14 +30,16 @@ rows! { ($) special
             a.log_beta_density(b, x.logit()).exp() / (x * (1.0 - x)),
         ],
     },
-    /// The log-odds `ln(x/(1 − x))` of the `x` with `I(x; a, b) = p`, for `a = self`: finite where `x` rounds to 0 or 1. −∞ at `p = 0`, ∞ at 1,
-    /// NaN outside. Error below 1e-14 (1 + p/D) with D the density of the log-odds. Differentiated implicitly.
+    /// The log-odds `ln(x/(1 − x))` of the `x` with `I(x; a, b) = p`, for `a = self`: finite where `x` rounds
+    /// to 0 or 1. −∞ at `p = 0`, ∞ at 1, NaN outside. Error below 1e-14 (1 + p/D) with D the density of the
+    /// log-odds. Differentiated implicitly.
     LogitBetaIInverse, pub fn logit_beta_i_inverse([a], b, p) -> y {
         value: math::logit_beta_i_inverse(a, b, p),
         slopes: [a.beta_slope_a(b, y), a.beta_slope_b(b, y), (-a.log_beta_density(b, y)).exp()],
     },
-    /// `a ln x + b ln(1 − x) − ln B(a, b)`, the logarithm of `∂I/∂ logit x`, for `a = self` and `x` of these log-odds: the log density of a
-    /// beta variable's log-odds, without the cancellation of large terms for large `a` and `b`.
+    /// `a ln x + b ln(1 − x) − ln B(a, b)`, the logarithm of `∂I/∂ logit x`, for `a = self` and `x` of these
+    /// log-odds: the log density of a beta variable's log-odds, without the cancellation of large terms for
+    /// large `a` and `b`.
     LogBetaDensity, pub fn log_beta_density([a], b, log_odds) -> y {
         value: math::log_beta_density(a, b, log_odds),
         slopes: [
@@ -44,19 +48,20 @@ rows! { ($) special
             beta::fall(a, b, log_odds),
         ],
     },
-    /// `∂ logit(x)/∂a` at constant `I(x; a, b)`, for `a = self` and `x` of these log-odds. Relative error below 1e-10. It has no
-    /// derivatives in `a` and `b` here.
+    /// `∂ logit(x)/∂a` at constant `I(x; a, b)`, for `a = self` and `x` of these log-odds. Relative error
+    /// below 1e-10. It has no derivatives in `a` and `b` here.
     BetaSlopeA, pub fn beta_slope_a([a], b, log_odds) -> y {
         value: math::beta_slope_a(a, b, log_odds),
         slopes: [
             Special::BetaSlopeA.unavailable(y, "its first two arguments"),
             Special::BetaSlopeA.unavailable(y, "its first two arguments"),
-            // With s the log-odds and D their density: ∂y/∂s = −(∂ ln D/∂a) − y ∂ ln D/∂s, as for the gamma function.
+            // With s the log-odds and D their density: ∂y/∂s = −(∂ ln D/∂a) − y ∂ ln D/∂s, as for the gamma
+            // function.
             beta::mean_log(a, a, b) + (-log_odds).softplus() - y * beta::fall(a, b, log_odds),
         ],
     },
-    /// `∂ logit(x)/∂b` at constant `I(x; a, b)`, for `a = self` and `x` of these log-odds. Relative error below 1e-10. It has no
-    /// derivatives in `a` and `b` here.
+    /// `∂ logit(x)/∂b` at constant `I(x; a, b)`, for `a = self` and `x` of these log-odds. Relative error
+    /// below 1e-10. It has no derivatives in `a` and `b` here.
     BetaSlopeB, pub fn beta_slope_b([a], b, log_odds) -> y {
         value: math::beta_slope_b(a, b, log_odds),
         slopes: [
@@ -65,8 +70,8 @@ rows! { ($) special
             beta::mean_log(b, a, b) + log_odds.softplus() - y * beta::fall(a, b, log_odds),
         ],
     },
-    /// Distribution function of Student's t with `ν = self` degrees of freedom, relatively accurate in the left tail. First derivatives exist
-    /// in both arguments, second ones in `z`.
+    /// Distribution function of Student's t with `ν = self` degrees of freedom, relatively accurate in the
+    /// left tail. First derivatives exist in both arguments, second ones in `z`.
     StudentTCdf, pub fn student_t_cdf([df], z) -> y {
         value: math::student_t_cdf(df, z),
         slopes: [

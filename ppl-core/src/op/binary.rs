@@ -1,4 +1,5 @@
-//! Functions of two arguments that work element by element. The functions themselves are rows in the files of their subjects.
+//! Functions of two arguments that work element by element. The functions themselves are rows in the files of
+//! their subjects.
 
 use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Value, Var, Work, counting, elementary};
 use crate::base::{Error, Shape, Source};
@@ -18,8 +19,9 @@ macro_rules! method {
     ([$($documentation:tt)*] [] $variant:ident $other:ident) => {};
 }
 
-/// Makes the family of its rows. A row is as in the family of one argument, and its pull-back is a pair: the cotangents of the first
-/// and of the second argument. Both have the shape of the result; the family adds up over the elements that one number was used for.
+/// Makes the family of its rows. A row is as in the family of one argument, and its pull-back is a pair: the
+/// cotangents of the first and of the second argument. Both have the shape of the result; the family adds up
+/// over the elements that one number was used for.
 macro_rules! family {
     ($(
         $(#[$documentation:meta])*
@@ -28,7 +30,8 @@ macro_rules! family {
             $(pullback($cotangent:ident): [$first:expr, $second:expr],)?
         },
     )*) => {
-        /// A function of two arguments, element by element. One argument may be a single number for all elements.
+        /// A function of two arguments, element by element. One argument may be a single number for all
+        /// elements.
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -36,8 +39,8 @@ macro_rules! family {
             $($(#[$documentation])* $variant,)*
         }
 
-        /// `out = f(a, b)` for the pairs that an iterator gives; each function has a loop of its own. Not a function: what is called with an
-        /// iterator may not be compiled for the instruction set at hand.
+        /// `out = f(a, b)` for the pairs that an iterator gives; each function has a loop of its own. Not a
+        /// function: what is called with an iterator may not be compiled for the instruction set at hand.
         macro_rules! each {
             ($function:expr, $out:expr, $pairs:expr) => {
                 match $function {
@@ -145,7 +148,8 @@ impl Primitive for Binary {
         cotangent: Var<'g>,
         which: usize,
     ) -> Option<Cotangent<'g>> {
-        // First of all, whether the rule uses it or not: the place of a constant in a program is part of the program's fingerprint.
+        // First of all, whether the rule uses it or not: the place of a constant in a program is part of the
+        // program's fingerprint.
         let _ = cotangent.constant(0.0);
         let value = self.rule(args[0], args[1], result, cotangent, which == 0)?;
         Some(Cotangent::Value(value.sum_to(args[which].shape())))

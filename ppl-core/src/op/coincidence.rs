@@ -1,13 +1,15 @@
-//! Rows added up over equal indices: what inner products of rows scattered into one table need, without the table.
+//! Rows added up over equal indices: what inner products of rows scattered into one table need, without the
+//! table.
 
 use super::{Cotangent, Misfit, Op, Primitive, Row, Var, Work};
 use crate::base::Shape;
 use crate::machine::Scalar;
 
-/// `out[t, k] = Σ_{s : j_s = i_t} rows[s, k]` for indices `i` and `j` and rows that belong to `j`; arguments in this order.
+/// `out[t, k] = Σ_{s : j_s = i_t} rows[s, k]` for indices `i` and `j` and rows that belong to `j`; arguments
+/// in this order.
 ///
-/// It is the product `gather(scatter_add(rows, j), i)` whatever the number of rows of the table; an index that is NaN is
-/// equal to none.
+/// It is the product `gather(scatter_add(rows, j), i)` whatever the number of rows of the table; an index
+/// that is NaN is equal to none.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Coincidence;
@@ -70,8 +72,9 @@ impl Primitive for Coincidence {
     }
 }
 
-/// `out += row` in the lanes where `equal` is not 0. It is a choice and not a product: what one record's row holds where its
-/// indices differ must not show, for whether it is looked at at all depends on the other records of the tile.
+/// `out += row` in the lanes where `equal` is not 0. It is a choice and not a product: what one record's row
+/// holds where its indices differ must not show, for whether it is looked at at all depends on the other
+/// records of the tile.
 #[inline(always)]
 fn add_where<T: Scalar>(out: &mut [T], equal: &[T], row: Row<'_, T>) {
     let chosen = |equal: T, x: T| if equal == T::zero() { T::zero() } else { x };
@@ -100,7 +103,8 @@ mod tests {
     #[test]
     fn a_record_does_not_show_whether_another_record_has_equal_indices() {
         use crate::{Column, Record, Records};
-        // The first record has an infinite row where its indices differ; the second record's indices are equal.
+        // The first record has an infinite row where its indices differ; the second record's indices are
+        // equal.
         let records = Records::from_columns([
             ("at", Column::from(ndarray::array![[0.0], [1.0]])),
             ("own", Column::from(ndarray::array![[1.0], [1.0]])),

@@ -1,5 +1,6 @@
-//! Convolution in two dimensions. Image, kernel and result meet in one sum of products of three, and each of the three
-//! operations is the derivative of that sum with respect to one of them; so the derivatives of each are the other two.
+//! Convolution in two dimensions. Image, kernel and result meet in one sum of products of three, and each of
+//! the three operations is the derivative of that sum with respect to one of them; so the derivatives of each
+//! are the other two.
 
 use super::linear::accumulate;
 use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Var, Work};
@@ -17,8 +18,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window of `size` that moves by `stride` over an image with `padding` zeros at each of its edges; `None` if a size or
-    /// stride is 0, or the window is larger than the padded image.
+    /// A window of `size` that moves by `stride` over an image with `padding` zeros at each of its edges;
+    /// `None` if a size or stride is 0, or the window is larger than the padded image.
     #[must_use]
     pub fn new(image: [usize; 2], size: [usize; 2], stride: [usize; 2], padding: [usize; 2]) -> Option<Self> {
         let fits = (0..2).all(|axis| {
@@ -59,7 +60,8 @@ impl Window {
         self.padding
     }
 
-    /// The places, along an axis, for which this offset in the window lies on the image and not in the padding.
+    /// The places, along an axis, for which this offset in the window lies on the image and not in the
+    /// padding.
     #[inline(always)]
     fn reach(&self, axis: usize, offset: usize) -> Range<usize> {
         let (padding, stride) = (self.padding[axis], self.stride[axis]);
@@ -68,8 +70,8 @@ impl Window {
         padding.saturating_sub(offset).div_ceil(stride).min(end)..end
     }
 
-    /// Calls `f(place, offset, pixel)` with the row-major positions of each place, offset in the window, and the pixel there;
-    /// not for offsets that lie in the padding.
+    /// Calls `f(place, offset, pixel)` with the row-major positions of each place, offset in the window, and
+    /// the pixel there; not for offsets that lie in the padding.
     #[inline(always)]
     pub(crate) fn visit(&self, mut f: impl FnMut(usize, usize, usize)) {
         for place in 0..self.places().iter().product() {
@@ -111,8 +113,8 @@ pub enum Role {
     Places,
 }
 
-/// The derivative of `Σ y_oij k_ocuv x_c,si+u−p,tj+v−q` with respect to one of `x`, `k` and `y`, from the other two
-/// (in this order).
+/// The derivative of `Σ y_oij k_ocuv x_c,si+u−p,tj+v−q` with respect to one of `x`, `k` and `y`, from the
+/// other two (in this order).
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Convolution {
@@ -266,7 +268,8 @@ impl Primitive for Convolution {
     }
 }
 
-/// `out_to+k·step += factor · from_from+k·step` for `count` rows, each side with a first row and a step of its own.
+/// `out_to+k·step += factor · from_from+k·step` for `count` rows, each side with a first row and a step of
+/// its own.
 #[inline(always)]
 fn add_rows<T: Scalar>(
     out: &mut [T],
@@ -294,15 +297,16 @@ fn add_rows<T: Scalar>(
 
 /// Convolutions; each fails softly, as [`Graph`](crate::Graph) says.
 impl<'g> Var<'g> {
-    /// Convolution in two dimensions, as networks have it (a cross-correlation: the kernel is not turned round).
+    /// Convolution in two dimensions, as networks have it (a cross-correlation: the kernel is not turned
+    /// round).
     ///
     /// ```text
     /// y_oij = Σ_cuv k_ocuv x_c, si+u−p, tj+v−q        (x is 0 beyond its edges)
     /// ```
     ///
     /// Shapes: image `[channels, h, w]`, kernel `[results, channels, r, c]`, result
-    /// `[results, ⌊(h + 2p − r)/s⌋ + 1, ⌊(w + 2q − c)/t⌋ + 1]` for a stride `[s, t]` and a padding `[p, q]`. Source: Dumoulin and Visin,
-    /// arXiv:1603.07285.
+    /// `[results, ⌊(h + 2p − r)/s⌋ + 1, ⌊(w + 2q − c)/t⌋ + 1]` for a stride `[s, t]` and a padding `[p, q]`.
+    /// Source: Dumoulin and Visin, arXiv:1603.07285.
     ///
     /// ```
     /// # use ppl_core::{Graph, Plan, Program, Shape};
@@ -339,15 +343,16 @@ impl<'g> Var<'g> {
         }
     }
 
-    /// The transpose of [`Var::conv2d`]: what a convolution with the same kernel, stride and padding pulls back to its image.
+    /// The transpose of [`Var::conv2d`]: what a convolution with the same kernel, stride and padding pulls
+    /// back to its image.
     ///
     /// ```text
     /// x_cyx = Σ k_ocuv y_oij   over all o, i, j, u, v with si + u − p = y and tj + v − q = x
     /// ```
     ///
-    /// Shapes: `[results, h, w]`, kernel `[results, channels, r, c]` (as for the convolution it transposes), result
-    /// `[channels, (h − 1)s + r − 2p + e, (w − 1)t + c − 2q + f]`, where the extra rows and columns `[e, f]`, less than the stride,
-    /// choose among the image sizes that a convolution brings to `h × w`.
+    /// Shapes: `[results, h, w]`, kernel `[results, channels, r, c]` (as for the convolution it transposes),
+    /// result `[channels, (h − 1)s + r − 2p + e, (w − 1)t + c − 2q + f]`, where the extra rows and columns
+    /// `[e, f]`, less than the stride, choose among the image sizes that a convolution brings to `h × w`.
     ///
     /// ```
     /// # use ppl_core::{Graph, Shape};

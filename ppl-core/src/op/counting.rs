@@ -1,6 +1,8 @@
-//! Functions that probabilities of counts are made of, the distribution functions of counts, and their inverses.
+//! Functions that probabilities of counts are made of, the distribution functions of counts, and their
+//! inverses.
 //!
-//! Distribution functions and their inverses are not fused: each number is a search, or a quadrature, of its own.
+//! Distribution functions and their inverses are not fused: each number is a search, or a quadrature, of its
+//! own.
 
 use super::several::{stretched, zero};
 use super::{Cotangent, Misfit, Op, Primitive, Value, Var, Work};
@@ -9,9 +11,11 @@ use crate::machine::Scalar;
 use crate::math;
 
 rows! { ($) unary
-    /// `ln Γ(x + 1) − x ln x + x`: what `ln x!` has beside its leading terms, for `x ≥ 0`. It is 0 at 0 and grows like `½ ln(2πx)`.
+    /// `ln Γ(x + 1) − x ln x + x`: what `ln x!` has beside its leading terms, for `x ≥ 0`. It is 0 at 0 and
+    /// grows like `½ ln(2πx)`.
     ///
-    /// With [`Var::deviance`] it makes log probabilities of counts that lose no digits where counts are large:
+    /// With [`Var::deviance`] it makes log probabilities of counts that lose no digits where counts are
+    /// large:
     ///
     /// ```text
     /// ln (m^k e^−m / k!) = −log_factorial_remainder(k) − deviance(k, m)
@@ -20,7 +24,8 @@ rows! { ($) unary
         value: x.log_factorial_remainder(),
         pullback(g): g * x.digamma_remainder(),
     },
-    /// `ψ(x + 1) − ln x`, the derivative of [`Var::log_factorial_remainder`]; near `1/(2x)` where `x` is large, ∞ at 0.
+    /// `ψ(x + 1) − ln x`, the derivative of [`Var::log_factorial_remainder`]; near `1/(2x)` where `x` is
+    /// large, ∞ at 0.
     DigammaRemainder, pub fn digamma_remainder(x) -> y {
         value: x.digamma_remainder(),
         pullback(g): g * ((x + 1.0).trigamma() - x.reciprocal()),
@@ -28,8 +33,9 @@ rows! { ($) unary
 }
 
 rows! { ($) binary
-    /// `x ln(x/m) + m − x` of `x = self`, for `x, m ≥ 0`: how far a count lies from its expectation `m`. Never negative, and relatively
-    /// accurate where `x` is close to `m`; `m` at `x = 0`, and ∞ at `m = 0 < x`.
+    /// `x ln(x/m) + m − x` of `x = self`, for `x, m ≥ 0`: how far a count lies from its expectation `m`.
+    /// Never negative, and relatively accurate where `x` is close to `m`; `m` at `x = 0`, and ∞ at
+    /// `m = 0 < x`.
     ///
     /// ```
     /// # use ppl_core::{Graph, Plan, Program};
@@ -60,12 +66,14 @@ pub(super) fn log_ratio<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
 }
 
 several! {
-    /// A distribution function of counts, or its inverse. Arguments have the shape of the result, or are single numbers.
+    /// A distribution function of counts, or its inverse. Arguments have the shape of the result, or are
+    /// single numbers.
     enum Counting
-    /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and a Poisson variable `K` of this rate ≥ 0.
+    /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and a Poisson variable `K`
+    /// of this rate ≥ 0.
     ///
-    /// Exact up to the rounding of the distribution function, in both tails and for rates from 0 to 10¹⁵; derivative 0. 0 at `u = 0`, ∞ (as far as the number type
-    /// goes) at `u = 1`, NaN outside.
+    /// Exact up to the rounding of the distribution function, in both tails and for rates from 0 to 10¹⁵;
+    /// derivative 0. 0 at `u = 0`, ∞ (as far as the number type goes) at `u = 1`, NaN outside.
     ///
     /// ```
     /// # use ppl_core::{Graph, Plan, Program};
@@ -81,38 +89,41 @@ several! {
         value: math::poisson_quantile(rate, u),
         slopes: [zero(), zero()],
     },
-    /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and the number `K` of successes among `total_count` trials that
-    /// succeed with log-odds `logits`.
+    /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and the number `K` of
+    /// successes among `total_count` trials that succeed with log-odds `logits`.
     ///
-    /// Exact up to the rounding of the distribution function, in both tails; derivative 0. The log-odds may be infinite.
+    /// Exact up to the rounding of the distribution function, in both tails; derivative 0. The log-odds may
+    /// be infinite.
     BinomialQuantile, pub fn binomial_quantile(total_count, logits, [u]) -> y {
         value: math::binomial_quantile(total_count, logits, u),
         slopes: [zero(), zero(), zero()],
     },
-    /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and the number `K` of successes with log-odds `logits` before failure
-    /// number `total_count`, which is positive and need not be an integer.
+    /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and the number `K` of
+    /// successes with log-odds `logits` before failure number `total_count`, which is positive and need not
+    /// be an integer.
     ///
-    /// Exact up to the rounding of the distribution function, in both tails; derivative 0. A count that the number type cannot hold is the largest that
-    /// it can.
+    /// Exact up to the rounding of the distribution function, in both tails; derivative 0. A count that the
+    /// number type cannot hold is the largest that it can.
     NegativeBinomialQuantile, pub fn negative_binomial_quantile(total_count, logits, [u]) -> y {
         value: math::negative_binomial_quantile(total_count, logits, u),
         slopes: [zero(), zero(), zero()],
     },
-    /// `P(K ≤ k)` for `k = self` and a Poisson variable `K` of this rate: `Q(k + 1, rate)` (NIST DLMF 8.4.10). Its derivative is that with respect to the
-    /// rate.
+    /// `P(K ≤ k)` for `k = self` and a Poisson variable `K` of this rate: `Q(k + 1, rate)` (NIST DLMF
+    /// 8.4.10). Its derivative is that with respect to the rate.
     PoissonCdf, pub fn poisson_cdf([k], rate) -> y {
         value: math::poisson_probabilities(k.floor(), rate).0,
         slopes: [zero(), poisson_slope(k.floor(), rate)],
     },
-    /// `P(K ≤ k)` for `k = self` and the number `K` of successes among `total_count` trials with log-odds `logits`: `I(1 − p; n − k, k + 1)` (NIST DLMF
-    /// 8.17.5), with all digits of both `p` and `1 − p`. Its derivative is that with respect to the log-odds; others are 0.
+    /// `P(K ≤ k)` for `k = self` and the number `K` of successes among `total_count` trials with log-odds
+    /// `logits`: `I(1 − p; n − k, k + 1)` (NIST DLMF 8.17.5), with all digits of both `p` and `1 − p`. Its
+    /// derivative is that with respect to the log-odds; others are 0.
     BinomialCdf, pub fn binomial_cdf([k], total_count, logits) -> y {
         value: math::binomial_probabilities(k.floor(), total_count, logits).0,
         slopes: [zero(), zero(), binomial_slope(k.floor(), total_count, logits)],
     },
-    /// `P(K ≤ k)` for `k = self` and the number `K` of successes with log-odds `logits` before failure number `total_count`:
-    /// `I(1 − p; r, k + 1)` (NIST DLMF 8.17.24). It has derivatives with
-    /// respect to both, but no second one with respect to `total_count` (NaN).
+    /// `P(K ≤ k)` for `k = self` and the number `K` of successes with log-odds `logits` before failure number
+    /// `total_count`: `I(1 − p; r, k + 1)` (NIST DLMF 8.17.24). It has derivatives with respect to both, but
+    /// no second one with respect to `total_count` (NaN).
     NegativeBinomialCdf, pub fn negative_binomial_cdf([k], total_count, logits) -> y {
         value: math::negative_binomial_probabilities(k.floor(), total_count, logits).0,
         slopes: [
@@ -137,8 +148,8 @@ fn binomial_slope<'g>(k: Var<'g>, count: Var<'g>, logit: Var<'g>) -> Var<'g> {
     inside.select(-(rest * logit.sigmoid()) * log_binomial(k, rest, logit).exp(), 0.0)
 }
 
-/// Minus the density of the log-odds of a beta variable, which is `(k + 1) p(k + 1)`: `r p/(1 − p)` times the probability of `k` for
-/// `r + 1`; times how the log-odds move.
+/// Minus the density of the log-odds of a beta variable, which is `(k + 1) p(k + 1)`: `r p/(1 − p)` times the
+/// probability of `k` for `r + 1`; times how the log-odds move.
 fn negative_binomial_slope<'g>(
     k: Var<'g>,
     count: Var<'g>,
@@ -216,7 +227,8 @@ impl Primitive for Counting {
         cotangent: Var<'g>,
         which: usize,
     ) -> Option<Cotangent<'g>> {
-        // First of all, whether the rule uses it or not: the order of a program's operations is part of its fingerprint.
+        // First of all, whether the rule uses it or not: the order of a program's operations is part of its
+        // fingerprint.
         let _ = args[0].floor();
         let slope = self.slope(args, result, which)?;
         Some(Cotangent::Value((cotangent * slope).sum_to(args[which].shape())))

@@ -66,7 +66,8 @@ impl Primitive for Decomposition {
         }
     }
 
-    /// The inverse eliminates in a copy of its matrix, and has three rows beside: the pivot's size, its row, and a factor.
+    /// The inverse eliminates in a copy of its matrix, and has three rows beside: the pivot's size, its row,
+    /// and a factor.
     fn scratch_rows(&self, args: &[Shape], _shape: &Shape) -> usize {
         match self {
             Decomposition::Inverse => {
@@ -120,9 +121,10 @@ impl Primitive for Decomposition {
         let batch = matrix.rank() - 2;
         let product = |subscripts: &str, a: Var<'g>, b: Var<'g>| a.batched_einsum(subscripts, b, batch);
         let value = match *self {
-            // With L̄ the cotangent and Φ the lower triangle with half its diagonal: S = L⁻ᵀ Φ(Lᵀ L̄) L⁻¹, Ā = Φ(S + Sᵀ)
-            // (Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527, eq. 10; his symmetric Σ̄ is half of
-            // S + Sᵀ, and an element below the diagonal stands for two of a symmetric matrix).
+            // With L̄ the cotangent and Φ the lower triangle with half its diagonal: S = L⁻ᵀ Φ(Lᵀ L̄) L⁻¹, Ā
+            // = Φ(S + Sᵀ) (Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527, eq. 10;
+            // his symmetric Σ̄ is half of S + Sᵀ, and an element below the diagonal stands for two of a
+            // symmetric matrix).
             Decomposition::Cholesky => {
                 let inner = product("ki,kj->ij", result, cotangent).part(MatrixPart::LowerHalfDiagonal);
                 let half = result.solve_lower_transposed(inner);
@@ -203,7 +205,8 @@ fn divide<T: Scalar>(target: &mut [T], divisor: Row<'_, T>) {
     }
 }
 
-/// `Lᵢⱼ = (Aᵢⱼ − Σₖ Lᵢₖ Lⱼₖ) / Lⱼⱼ`, column by column. A lane whose matrix is not positive definite gets NaN in the whole triangle.
+/// `Lᵢⱼ = (Aᵢⱼ − Σₖ Lᵢₖ Lⱼₖ) / Lⱼⱼ`, column by column. A lane whose matrix is not positive definite gets NaN
+/// in the whole triangle.
 #[inline(always)]
 fn cholesky<T: Scalar>(out: &mut [T], a: MatrixRows<'_, T>, n: usize) {
     let lanes = a.lanes;
@@ -240,7 +243,8 @@ fn cholesky<T: Scalar>(out: &mut [T], a: MatrixRows<'_, T>, n: usize) {
     }
 }
 
-/// Substitution in place, forward where the matrix that stands on the left is lower triangular, else backward.
+/// Substitution in place, forward where the matrix that stands on the left is lower triangular, else
+/// backward.
 #[inline(always)]
 fn solve<T: Scalar>(
     x: &mut [T],
@@ -268,7 +272,8 @@ fn solve<T: Scalar>(
     }
 }
 
-/// Gauss–Jordan elimination with partial pivoting, each lane with pivots of its own. A singular matrix gives NaN.
+/// Gauss–Jordan elimination with partial pivoting, each lane with pivots of its own. A singular matrix gives
+/// NaN.
 #[inline(always)]
 fn invert<T: Scalar>(out: &mut [T], a: MatrixRows<'_, T>, n: usize, scratch: &mut [T]) {
     let lanes = a.lanes;
@@ -350,11 +355,12 @@ impl<'g> Var<'g> {
         self.graph().apply(Op::Decomposition(op), &[self, right])
     }
 
-    /// The Cholesky factor of a symmetric positive definite matrix: the lower triangular `L` with positive diagonal and `L Lᵀ = A`;
-    /// `[…, n, n] → […, n, n]`.
+    /// The Cholesky factor of a symmetric positive definite matrix: the lower triangular `L` with positive
+    /// diagonal and `L Lᵀ = A`; `[…, n, n] → […, n, n]`.
     ///
-    /// Only the lower triangle of `A` is read, and gets a cotangent. Where `A` is not positive definite the lower triangle of
-    /// the result is NaN. Golub and Van Loan, Matrix Computations, section 4.2; derivative: Murray (2016), arXiv:1602.07527.
+    /// Only the lower triangle of `A` is read, and gets a cotangent. Where `A` is not positive definite the
+    /// lower triangle of the result is NaN. Golub and Van Loan, Matrix Computations, section 4.2; derivative:
+    /// Murray (2016), arXiv:1602.07527.
     ///
     /// ```
     /// # use ppl_core::{Graph, Plan, Program};
@@ -380,8 +386,8 @@ impl<'g> Var<'g> {
 
     /// `X` with `L X = B`, where `L` is the lower triangle of `self`.
     ///
-    /// Shapes: `[…, n, n]`, and for the right side `[…, n]` (a vector for each matrix) or `[…, n, m]`. A zero on the diagonal gives
-    /// infinities or NaN. The same holds for the three that follow.
+    /// Shapes: `[…, n, n]`, and for the right side `[…, n]` (a vector for each matrix) or `[…, n, m]`. A zero
+    /// on the diagonal gives infinities or NaN. The same holds for the three that follow.
     #[must_use]
     #[track_caller]
     pub fn solve_lower(self, right: Var<'g>) -> Var<'g> {
@@ -424,7 +430,8 @@ impl<'g> Var<'g> {
         2.0 * logs.sum_axis(logs.shape().rank().saturating_sub(1))
     }
 
-    /// `ln det A` of a symmetric positive definite matrix, by its Cholesky factor; NaN for any other. `[…, n, n] → […]`.
+    /// `ln det A` of a symmetric positive definite matrix, by its Cholesky factor; NaN for any other.
+    /// `[…, n, n] → […]`.
     #[must_use]
     #[track_caller]
     pub fn log_determinant(self) -> Var<'g> {
@@ -433,7 +440,8 @@ impl<'g> Var<'g> {
 
     /// `A⁻¹`, by elimination with partial pivoting; NaN where a pivot is 0. `[…, n, n] → […, n, n]`.
     ///
-    /// For a positive definite matrix, [`Var::cholesky_solve`] is more accurate and cheaper than a product with the inverse.
+    /// For a positive definite matrix, [`Var::cholesky_solve`] is more accurate and cheaper than a product
+    /// with the inverse.
     ///
     /// ```
     /// # use ppl_core::{Graph, Plan, Program};

@@ -52,11 +52,12 @@ pub struct MatrixProduct {
 }
 
 impl Einsum {
-    /// Reads subscripts: one letter for each axis, a comma between operands (one or two), an arrow before the result.
+    /// Reads subscripts: one letter for each axis, a comma between operands (one or two), an arrow before the
+    /// result.
     ///
     /// # Errors
-    /// If there is no arrow, an index is not a letter or appears twice in one term, the result has an index that no operand
-    /// has, or there are more than two operands or 16 different indices.
+    /// If there is no arrow, an index is not a letter or appears twice in one term, the result has an index
+    /// that no operand has, or there are more than two operands or 16 different indices.
     #[track_caller]
     pub fn new(subscripts: &str) -> Result<Self> {
         let source = Source::caller();
@@ -112,8 +113,9 @@ impl Einsum {
         (0..highest).filter(|index| !self.out.contains(index)).collect()
     }
 
-    /// The contraction as a product of matrices, if it is one for operands of these shapes: no index belongs to one operand
-    /// alone, and each array has the axes of the batch, of the rows, of the columns and of the sums next to each other, in one order.
+    /// The contraction as a product of matrices, if it is one for operands of these shapes: no index belongs
+    /// to one operand alone, and each array has the axes of the batch, of the rows, of the columns and of the
+    /// sums next to each other, in one order.
     #[must_use]
     pub fn matrix_product(&self, shapes: &[Shape]) -> Option<MatrixProduct> {
         let right = self.right.as_ref()?;
@@ -369,14 +371,15 @@ impl Einsum {
 
 /// Contractions; each fails softly, as [`Graph`](crate::Graph) says.
 impl<'g> Var<'g> {
-    /// The contraction of two arrays by subscripts: one letter for each axis; letters that the result lacks are summed over.
+    /// The contraction of two arrays by subscripts: one letter for each axis; letters that the result lacks
+    /// are summed over.
     ///
     /// ```text
     /// a.einsum("ij,jk->ik", b)ᵢₖ = Σⱼ aᵢⱼ bⱼₖ
     /// ```
     ///
-    /// An index belongs to at most one axis of an operand (no traces), and axes do not stretch. Source of the notation: Einstein
-    /// (1916), with the arrow of NumPy's `einsum`.
+    /// An index belongs to at most one axis of an operand (no traces), and axes do not stretch. Source of the
+    /// notation: Einstein (1916), with the arrow of NumPy's `einsum`.
     ///
     /// ```
     /// # use ppl_core::{Graph, Plan, Program, Shape};

@@ -200,8 +200,8 @@ pub(super) fn indicator<T: Scalar>(holds: bool) -> T {
     if holds { T::one() } else { T::zero() }
 }
 
-/// `cotangent · other`, the cotangent of `target` in the product of the two. Where one number was used for all elements, it is their
-/// inner product, without the array of products in between.
+/// `cotangent · other`, the cotangent of `target` in the product of the two. Where one number was used for
+/// all elements, it is their inner product, without the array of products in between.
 pub(super) fn product<'g>(cotangent: Var<'g>, other: Var<'g>, target: Var<'g>) -> Var<'g> {
     if target.shape() == cotangent.shape() { cotangent * other } else { cotangent.inner(other) }
 }

@@ -47,8 +47,8 @@ rows! { ($) unary
         value: T::of(math::lgamma_of_1_plus(x.as_f64())),
         pullback(g): g * (1.0 + x).digamma(),
     },
-    /// `ln Γ(x) − ((x − ½) ln x − x + ½ ln 2π)` for `x > 0`: the error of Stirling's formula (NIST DLMF 5.11.1), which tends to
-    /// `1/(12x)`. Relative error below 1e-14. See [`Var::deviance`].
+    /// `ln Γ(x) − ((x − ½) ln x − x + ½ ln 2π)` for `x > 0`: the error of Stirling's formula (NIST DLMF
+    /// 5.11.1), which tends to `1/(12x)`. Relative error below 1e-14. See [`Var::deviance`].
     StirlingError, pub fn stirling_error(x) -> y {
         value: x.stirling_error(),
         pullback(g): g * (x.digamma_minus_log() + 0.5 / x),
@@ -61,8 +61,8 @@ rows! { ($) unary
 }
 
 rows! { ($) special
-    /// `P(a, x) = γ(a, x)/Γ(a)` for `a = self > 0` and `x ≥ 0`: the lower regularised incomplete gamma function (NIST DLMF 8.2.4), which is
-    /// the distribution function of a gamma variable.
+    /// `P(a, x) = γ(a, x)/Γ(a)` for `a = self > 0` and `x ≥ 0`: the lower regularised incomplete gamma
+    /// function (NIST DLMF 8.2.4), which is the distribution function of a gamma variable.
     ///
     /// Relative error below 1e-14 (1 − ln P). First and second derivatives exist in both arguments.
     ///
@@ -85,16 +85,18 @@ rows! { ($) special
         value: math::gamma_p(a, x),
         slopes: [gamma::p_in_shape(a, x), gamma::p_in_x(a, x)],
     },
-    /// `Q(a, x) = Γ(a, x)/Γ(a) = 1 − P(a, x)` for `a = self`, relatively accurate where it is small; see [`Var::gamma_p`].
+    /// `Q(a, x) = Γ(a, x)/Γ(a) = 1 − P(a, x)` for `a = self`, relatively accurate where it is small; see
+    /// [`Var::gamma_p`].
     GammaQ, pub fn gamma_q([a], x) -> y {
         value: math::gamma_q(a, x),
         slopes: [-gamma::p_in_shape(a, x), -gamma::p_in_x(a, x)],
     },
-    /// The `l` with `P(a, eˡ) = p`, for `a = self`: the logarithm of a gamma variable's quantile, which is finite where the quantile
-    /// underflows. −∞ at `p = 0`, ∞ at 1, NaN outside.
+    /// The `l` with `P(a, eˡ) = p`, for `a = self`: the logarithm of a gamma variable's quantile, which is
+    /// finite where the quantile underflows. −∞ at `p = 0`, ∞ at 1, NaN outside.
     ///
-    /// Error below 1e-14 (1 + p/D) with D the density of `l`. Differentiated implicitly, so gamma variables made of uniform noise have
-    /// gradients with respect to `a`; first and second derivatives exist in both arguments.
+    /// Error below 1e-14 (1 + p/D) with D the density of `l`. Differentiated implicitly, so gamma variables
+    /// made of uniform noise have gradients with respect to `a`; first and second derivatives exist in both
+    /// arguments.
     ///
     /// ```
     /// # use ppl_core::{Graph, Plan, Program};
@@ -111,19 +113,20 @@ rows! { ($) special
         value: math::log_gamma_p_inverse(a, p),
         slopes: [a.gamma_slope(l), (-a.log_gamma_density(l)).exp()],
     },
-    /// The `l` with `Q(a, eˡ) = q`, for `a = self`; ∞ at `q = 0`, −∞ at 1, NaN outside. See [`Var::log_gamma_p_inverse`].
+    /// The `l` with `Q(a, eˡ) = q`, for `a = self`; ∞ at `q = 0`, −∞ at 1, NaN outside. See
+    /// [`Var::log_gamma_p_inverse`].
     LogGammaQInverse, pub fn log_gamma_q_inverse([a], q) -> l {
         value: math::log_gamma_q_inverse(a, q),
         slopes: [a.gamma_slope(l), -(-a.log_gamma_density(l)).exp()],
     },
-    /// `al − eˡ − ln Γ(a)` for `a = self`, the logarithm of `∂P(a, eˡ)/∂l`: the log density of the logarithm of a gamma variable, without the
-    /// cancellation of large terms for large `a`.
+    /// `al − eˡ − ln Γ(a)` for `a = self`, the logarithm of `∂P(a, eˡ)/∂l`: the log density of the logarithm
+    /// of a gamma variable, without the cancellation of large terms for large `a`.
     LogGammaDensity, pub fn log_gamma_density([a], l) -> y {
         value: math::log_gamma_density(a, l),
         slopes: [l - a.digamma(), a - l.exp()],
     },
-    /// `∂l/∂a` at constant `P(a, eˡ)`, for `a = self`: how the logarithm of a gamma variable moves with its shape, as a function of
-    /// where it is. Relative error below 1e-13 (1 + |l| √a).
+    /// `∂l/∂a` at constant `P(a, eˡ)`, for `a = self`: how the logarithm of a gamma variable moves with its
+    /// shape, as a function of where it is. Relative error below 1e-13 (1 + |l| √a).
     GammaSlope, pub fn gamma_slope([a], l) -> y {
         value: math::gamma_slope(a, l),
         // With D the density of l: ∂y/∂l = −(l − ψ(a)) − y (a − eˡ).
@@ -163,7 +166,8 @@ impl<'g> Var<'g> {
         }
     }
 
-    /// The `x` with `P(a, x) = p`, for `a = self`; 0 at `p = 0`, ∞ at 1, NaN outside. See [`Var::log_gamma_p_inverse`].
+    /// The `x` with `P(a, x) = p`, for `a = self`; 0 at `p = 0`, ∞ at 1, NaN outside. See
+    /// [`Var::log_gamma_p_inverse`].
     #[must_use]
     #[track_caller]
     pub fn gamma_p_inverse(self, p: impl Into<Value<'g>>) -> Var<'g> {

@@ -1,22 +1,24 @@
 //! Rows of a table by integer index, and their transpose: adding rows up where they came from.
 //!
-//! An index is an ordinary value whose numbers are integers. A number that is not an integer from 0 to the number of rows
-//! − 1 (NaN among them) is *bad*. It interrupts nothing: it makes the record at hand NaN, and a record that is not finite
-//! contributes nothing to a private sum.
+//! An index is an ordinary value whose numbers are integers. A number that is not an integer from 0 to the
+//! number of rows − 1 (NaN among them) is *bad*. It interrupts nothing: it makes the record at hand NaN, and
+//! a record that is not finite contributes nothing to a private sum.
 
 use super::shaping::{add, copy};
 use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Value, Var, Work};
 use crate::base::{Error, Origin, Shape, Source};
 use crate::machine::Scalar;
 
-/// An operation on rows that an index chooses. Its arguments are the table, or the rows to add up, and the index.
+/// An operation on rows that an index chooses. Its arguments are the table, or the rows to add up, and the
+/// index.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Gather {
     /// `out[i…, k…] = table[index[i…], k…]`; NaN where the index is bad.
     Rows,
-    /// `out[r, k…] = Σ_{i… : index[i…] = r} values[i…, k…]`. A bad index makes row 0 NaN, so that no norm misses it.
+    /// `out[r, k…] = Σ_{i… : index[i…] = r} values[i…, k…]`. A bad index makes row 0 NaN, so that no norm
+    /// misses it.
     ScatterAdd {
         /// Rows of the result.
         rows: usize,
@@ -224,9 +226,10 @@ impl<'g> Var<'g> {
     /// ```
     ///
     /// The index's numbers are integers from 0 to rows − 1; a column of integers comes from
-    /// [`Record::index`](crate::Record::index). Any other number gives NaN for the record at hand, and so does its
-    /// derivative ([`Var::scatter_add`]): such a record contributes nothing to a private sum. An index known while
-    /// tracing is checked then. A table has at most 2²⁴ rows, because `f32` counts no further.
+    /// [`Record::index`](crate::Record::index). Any other number gives NaN for the record at hand, and so
+    /// does its derivative ([`Var::scatter_add`]): such a record contributes nothing to a private sum. An
+    /// index known while tracing is checked then. A table has at most 2²⁴ rows, because `f32` counts no
+    /// further.
     ///
     /// ```
     /// use ndarray::array;
@@ -255,8 +258,8 @@ impl<'g> Var<'g> {
     /// out[r, k…] = Σ_{i… : index[i…] = r} self[i…, k…]      self [i…, k…], index [i…] → [rows, k…]
     /// ```
     ///
-    /// A number of the index that is no row of the result makes all of row 0 NaN for the record at hand: a record whose
-    /// index is bad must not be taken for one with a small derivative.
+    /// A number of the index that is no row of the result makes all of row 0 NaN for the record at hand: a
+    /// record whose index is bad must not count as one with a small derivative.
     #[must_use]
     #[track_caller]
     pub fn scatter_add(self, index: impl Into<Value<'g>>, rows: usize) -> Var<'g> {

@@ -29,17 +29,17 @@ pub struct Node {
     pub(crate) source: Origin,
 }
 
-/// What makes two operations the same: the operation, its arguments (in rising order where their order does not matter),
-/// and the shape of its result.
+/// What makes two operations the same: the operation, its arguments (in rising order where their order does
+/// not matter), and the shape of its result.
 type Identity = (Op, Vec<u32>, Shape);
 
 /// An arena of operations on arrays.
 ///
-/// A graph only ever grows, and an operation refers to earlier ones only, so the order of the nodes is an order of
-/// evaluation. The same operation on the same arguments is stored once.
+/// A graph only ever grows, and an operation refers to earlier ones only, so the order of the nodes is an
+/// order of evaluation. The same operation on the same arguments is stored once.
 ///
-/// A mistake in an expression (shapes that do not go together, say) does not interrupt the expression: the first one is
-/// kept, and [`Graph::check`] — which every statement of a model calls — returns it.
+/// A mistake in an expression (shapes that do not go together, say) does not interrupt the expression: the
+/// first one is kept, and [`Graph::check`] — which every statement of a model calls — returns it.
 ///
 /// ```
 /// use ppl_core::{Graph, Plan, Program, gradient};
@@ -82,8 +82,8 @@ impl Graph {
         self.leaf(Input::Shared(name.into()), shape.into().checked()?, Kind::Shared)
     }
 
-    /// A per-record input, found again by its name: numbers for each record of a batch that the runner of the program supplies,
-    /// such as noise that is drawn anew for each record.
+    /// A per-record input, found again by its name: numbers for each record of a batch that the runner of the
+    /// program supplies, such as noise that is drawn anew for each record.
     ///
     /// # Errors
     /// If the name was used before with another shape, or the shape is too large.
@@ -159,8 +159,8 @@ impl Graph {
         *self.attribution.borrow_mut() = origin;
     }
 
-    /// Operations recorded from now on belong to this site and come from this line, until the answer is dropped. (A distribution behind a
-    /// pointer does not know who called it.)
+    /// Operations recorded from now on belong to this site and come from this line, until the answer is
+    /// dropped. (A distribution behind a pointer does not know who called it.)
     pub(crate) fn enter_site(&self, name: &str, line: Source) -> InSite<'_> {
         let outer = self.site.replace(Some(name.into()));
         InSite { graph: self, outer, outer_line: self.line.replace(Some(line)) }
@@ -225,7 +225,8 @@ impl Graph {
         Var::new(self, id)
     }
 
-    /// Records an operation on `args`; its own rule says whether their shapes suit it. What is known now is computed now.
+    /// Records an operation on `args`; its own rule says whether their shapes suit it. What is known now is
+    /// computed now.
     #[track_caller]
     pub(crate) fn apply<'g>(&'g self, op: Op, args: &[Var<'g>]) -> Var<'g> {
         if let Some(error) = args.iter().find_map(|arg| arg.require_on(self, op.name()).err()) {

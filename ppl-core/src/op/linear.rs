@@ -124,7 +124,8 @@ pub(crate) fn accumulate<T: Scalar>(out: &mut [T], a: Row<T>, b: Row<T>) {
     }
 }
 
-/// `Σ_lane x y`, added up in a fixed number of partial sums so that the order, and with it the result, never changes.
+/// `Σ_lane x y`, added up in a fixed number of partial sums so that the order, and with it the result, never
+/// changes.
 #[inline(always)]
 pub(crate) fn lane_product<T: Scalar>(x: &[T], y: &[T]) -> T {
     let (mut wide, mut narrow, mut four) = ([T::zero(); 32], [T::zero(); 8], [T::zero(); 4]);
@@ -140,8 +141,8 @@ pub(crate) fn lane_product<T: Scalar>(x: &[T], y: &[T]) -> T {
 fn total<T: Scalar>(wide: [T; 16], narrow: [T; 8], four: [T; 4], rest: T) -> T {
     let mut eight = CacheLine(halved(&wide));
     eight.0.iter_mut().zip(narrow).for_each(|(sum, more)| *sum += more);
-    // Eight numbers that are written side by side, the compiler computes side by side, and what they are made of too; from their
-    // sum alone it would work backwards in pairs.
+    // Eight numbers that are written side by side, the compiler computes side by side, and what they are made
+    // of too; from their sum alone it would work backwards in pairs.
     let [a, b, c, d, e, f, g, h] = std::hint::black_box(eight).0;
     let sum = (((a + e) + four[0]) + ((c + g) + four[2])) + (((b + f) + four[1]) + ((d + h) + four[3]));
     sum + rest

@@ -52,7 +52,8 @@ struct Matmul {
     shape: Vec<usize>,
 }
 
-/// NumPy's rules. An axis of the batch that one operand lacks, or has once, is left out of it rather than repeated.
+/// NumPy's rules. An axis of the batch that one operand lacks, or has once, is left out of it rather than
+/// repeated.
 fn product_of(left: &[usize], right: &[usize]) -> Option<Matmul> {
     const ROW: u8 = 0;
     const INNER: u8 = 1;

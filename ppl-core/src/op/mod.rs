@@ -1,5 +1,5 @@
-//! The primitives. Each keeps all of its rules side by side: the shape of its result, its value, its derivative, and the method of
-//! [`Var`] that models write.
+//! The primitives. Each keeps all of its rules side by side: the shape of its result, its value, its
+//! derivative, and the method of [`Var`] that models write.
 //!
 //! A function that works element by element is one row in the file of its subject:
 //!
@@ -11,8 +11,8 @@
 //! | `bessel` | modified Bessel functions, the von Mises distribution |
 //! | `counting` | what probabilities of counts are made of, distribution functions of counts, and their inverses |
 //!
-//! The files `unary`, `binary`, `special` and `counting` make a family of such rows, with the macros of `rows` and `several`. The other
-//! primitives are a family a file:
+//! The files `unary`, `binary`, `special` and `counting` make a family of such rows, with the macros of
+//! `rows` and `several`. The other primitives are a family a file:
 //!
 //! | file | primitives |
 //! |---|---|
@@ -28,8 +28,8 @@
 //! | `triangle`, `decomposition` | parts of matrices; Cholesky factors, triangular systems, inverses |
 //! | `convolution`, `pooling` | windows that move over images |
 //!
-//! A rule for derivatives returns a `Cotangent`, which may be a *product* that has not been multiplied out: that is what lets
-//! per-record gradients be contracted instead of stored.
+//! A rule for derivatives returns a `Cotangent`, which may be a *product* that has not been multiplied out:
+//! that is what lets per-record gradients be contracted instead of stored.
 
 #[macro_use]
 mod rows;

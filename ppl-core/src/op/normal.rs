@@ -1,4 +1,5 @@
-//! The error function, and probabilities, quantiles and moments of the normal distribution in tails however far.
+//! The error function, and probabilities, quantiles and moments of the normal distribution in tails however
+//! far.
 
 use super::Var;
 
@@ -24,24 +25,26 @@ rows! { ($) unary
         value: x.erfinv(),
         pullback(g): g * (y.square().exp() / FRAC_2_SQRT_PI),
     },
-    /// `ln Φ(x)`, the logarithm of a standard normal probability, in tails however far. Relative error below 2e-15, times `1 + x²` right of
-    /// 0.
+    /// `ln Φ(x)`, the logarithm of a standard normal probability, in tails however far. Relative error below
+    /// 2e-15, times `1 + x²` right of 0.
     LogNdtr, pub fn log_ndtr(x) -> y {
         value: T::of(math::log_ndtr(x.as_f64())),
         pullback(g): g * x.inverse_mills(),
     },
-    /// `φ(x)/Φ(x)` of the standard normal distribution, the derivative of [`Var::log_ndtr`]. Relative error below 2e-15, times `1 + x²`
-    /// right of −1.
+    /// `φ(x)/Φ(x)` of the standard normal distribution, the derivative of [`Var::log_ndtr`]. Relative error
+    /// below 2e-15, times `1 + x²` right of −1.
     InverseMills, pub fn inverse_mills(x) -> y {
         value: T::of(math::inverse_mills(x.as_f64())),
         pullback(g): -(g * (y * (x + y))),
     },
-    /// The `x` with `Φ(x) = p`, a standard normal quantile; ∓∞ at 0 and 1, NaN outside. Relative error below 4e-15.
+    /// The `x` with `Φ(x) = p`, a standard normal quantile; ∓∞ at 0 and 1, NaN outside. Relative error below
+    /// 4e-15.
     Ndtri, pub fn ndtri(p) -> x {
         value: T::of(math::ndtri(p.as_f64())),
         pullback(g): g * (normal::SQRT_TAU * (0.5 * x.square()).exp()),
     },
-    /// The `x` with `ln Φ(x) = l`, a quantile in tails however far; −∞ at −∞, ∞ at 0, NaN above. Relative error below 4e-15.
+    /// The `x` with `ln Φ(x) = l`, a quantile in tails however far; −∞ at −∞, ∞ at 0, NaN above. Relative
+    /// error below 4e-15.
     NdtriExp, pub fn ndtri_exp(l) -> x {
         value: T::of(math::ndtri_exp(l.as_f64())),
         pullback(g): g / x.inverse_mills(),
@@ -49,13 +52,14 @@ rows! { ($) unary
 }
 
 rows! { ($) special
-    /// `ln(Φ(b) − Φ(a))` for `a = self < b`: the logarithm of a standard normal probability, of intervals however narrow or far out.
-    /// −∞ where the ends are equal, NaN where they are the wrong way round.
+    /// `ln(Φ(b) − Φ(a))` for `a = self < b`: the logarithm of a standard normal probability, of intervals
+    /// however narrow or far out. −∞ where the ends are equal, NaN where they are the wrong way round.
     LogNdtrDifference, pub fn log_ndtr_difference([a], b) -> y {
         value: math::log_ndtr_difference(a, b),
         slopes: [-normal::at_end(a, y, |_| y.constant(1.0)), normal::at_end(b, y, |_| y.constant(1.0))],
     },
-    /// Mean of a standard normal variable that is known to lie between `a = self` and `b`, `a < b`; either may be infinite.
+    /// Mean of a standard normal variable that is known to lie between `a = self` and `b`, `a < b`; either
+    /// may be infinite.
     NormalIntervalMean, pub fn normal_interval_mean([a], b) -> y {
         value: math::normal_interval_moments(a, b).0,
         slopes: [
@@ -63,8 +67,8 @@ rows! { ($) special
             normal::at_end(b, a.log_ndtr_difference(b), |end| end - y),
         ],
     },
-    /// Variance of a standard normal variable that is known to lie between `a = self` and `b`, `a < b`; either may be infinite. Relative error
-    /// below 1e-14 in intervals however narrow or far out.
+    /// Variance of a standard normal variable that is known to lie between `a = self` and `b`, `a < b`;
+    /// either may be infinite. Relative error below 1e-14 in intervals however narrow or far out.
     NormalIntervalVariance, pub fn normal_interval_variance([a], b) -> y {
         value: math::normal_interval_moments(a, b).1,
         slopes: [
@@ -74,9 +78,9 @@ rows! { ($) special
     },
 }
 
-/// How the expectation of `g(X)` moves with an end of the interval in which a standard normal variable `X` is known to lie. With the
-/// upper end it moves as `φ(b)/(Φ(b) − Φ(a)) (g(b) − E g)`, and with the lower one as the negative of the same at `a`; `gained` is the last factor. An infinite
-/// end does not count.
+/// How the expectation of `g(X)` moves with an end of the interval in which a standard normal variable `X` is
+/// known to lie. With the upper end it moves as `φ(b)/(Φ(b) − Φ(a)) (g(b) − E g)`, and with the lower one as
+/// the negative of the same at `a`; `gained` is the last factor. An infinite end does not count.
 pub(super) fn at_end<'g>(
     end: Var<'g>,
     log_probability: Var<'g>,

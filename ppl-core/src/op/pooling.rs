@@ -6,16 +6,17 @@ use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Var, Work};
 use crate::base::Shape;
 use crate::machine::Scalar;
 
-/// A reduction over the pixels of a window, channel by channel, or the transpose of one. Images are `[channels, h, w]`.
+/// A reduction over the pixels of a window, channel by channel, or the transpose of one. Images are
+/// `[channels, h, w]`.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Pooling {
-    /// Of two images: the second's pixel where the first is largest in the window, the first such pixel at ties (a NaN counts
-    /// as largest). With one image twice it is max-pooling.
+    /// Of two images: the second's pixel where the first is largest in the window, the first such pixel at
+    /// ties (a NaN counts as largest). With one image twice it is max-pooling.
     Pick(Window),
-    /// The transpose of [`Pooling::Pick`] in its second argument: of an image and an array over the places, each number of the array
-    /// goes to the pixel where the image is largest.
+    /// The transpose of [`Pooling::Pick`] in its second argument: of an image and an array over the places,
+    /// each number of the array goes to the pixel where the image is largest.
     Route(Window),
     /// `1/(window's size) Σ` over the window, where pixels of the padding are zeros.
     Average(Window),
@@ -201,8 +202,9 @@ fn find_largest<T: Scalar>(
 impl<'g> Var<'g> {
     /// The largest pixel of each place of a window, channel by channel; padding never is the largest.
     ///
-    /// Shapes: `[channels, h, w] → [channels, ⌊(h + 2p − r)/s⌋ + 1, ⌊(w + 2q − c)/t⌋ + 1]` for a window `[r, c]`, a stride `[s, t]`
-    /// and a padding `[p, q]`, which is less than the window. The derivative goes to the first of several largest pixels.
+    /// Shapes: `[channels, h, w] → [channels, ⌊(h + 2p − r)/s⌋ + 1, ⌊(w + 2q − c)/t⌋ + 1]` for a window
+    /// `[r, c]`, a stride `[s, t]` and a padding `[p, q]`, which is less than the window. The derivative goes
+    /// to the first of several largest pixels.
     ///
     /// ```
     /// # use ppl_core::{Graph, Plan, Program};
@@ -225,7 +227,8 @@ impl<'g> Var<'g> {
         }
     }
 
-    /// The mean over each place of a window, channel by channel, where padding counts as zeros; shapes as at [`Var::max_pool2d`].
+    /// The mean over each place of a window, channel by channel, where padding counts as zeros; shapes as at
+    /// [`Var::max_pool2d`].
     #[must_use]
     #[track_caller]
     pub fn average_pool2d(self, size: [usize; 2], stride: [usize; 2], padding: [usize; 2]) -> Var<'g> {

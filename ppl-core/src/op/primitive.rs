@@ -28,7 +28,8 @@ pub(crate) trait Primitive {
     /// Computes the result. Writes every element of `work.out`, allocates nothing, and does not panic.
     fn run<T: Scalar>(&self, work: Work<'_, T>);
 
-    /// The cotangent of argument `which`, given that of the result; `None` where the derivative is zero everywhere.
+    /// The cotangent of argument `which`, given that of the result; `None` where the derivative is zero
+    /// everywhere.
     fn pullback<'g>(
         &self,
         args: &[Var<'g>],
@@ -75,7 +76,8 @@ impl<'g> Cotangent<'g> {
     }
 }
 
-/// What an operation is run on: a result to write, arguments to read, all with `lanes` numbers for each element.
+/// What an operation is run on: a result to write, arguments to read, all with `lanes` numbers for each
+/// element.
 pub(crate) struct Work<'a, T> {
     /// Numbers for each element: the records of a tile, or one in the shared part of a program.
     pub(crate) lanes: usize,
@@ -93,8 +95,8 @@ pub(crate) struct Work<'a, T> {
     pub(crate) scratch: &'a mut [T],
 }
 
-/// An argument of a kernel: rows of `lanes` numbers, one row per element of the array; or one number per element,
-/// the same in every lane.
+/// An argument of a kernel: rows of `lanes` numbers, one row per element of the array; or one number per
+/// element, the same in every lane.
 #[derive(Clone, Copy)]
 pub(crate) enum Operand<'a, T> {
     Rows(&'a [T]),
@@ -173,7 +175,8 @@ impl<'a, T: Scalar> Operand<'a, T> {
         }
     }
 
-    /// The number of one element in one lane: slow and obvious, for operations that look at elements one by one.
+    /// The number of one element in one lane: slow and obvious, for operations that look at elements one by
+    /// one.
     #[inline]
     pub(crate) fn at(&self, index: usize, lane: usize, lanes: usize) -> T {
         match self {

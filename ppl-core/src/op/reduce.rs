@@ -1,6 +1,7 @@
 //! Primitives that reduce an axis, or normalise along it.
 //!
-//! Sums and means are built from `sum_to`, products from slices multiplied in pairs; both have their derivatives from there.
+//! Sums and means are built from `sum_to`, products from slices multiplied in pairs; both have their
+//! derivatives from there.
 
 use super::structure::{Along, no_axis};
 use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Var, Work};
@@ -43,7 +44,8 @@ pub enum Reduce {
     Softmax {
         /// The axis.
         axis: usize,
-        /// Whether the result is 0 instead of NaN where all elements are −∞, as the derivative of a log-sum-exp is.
+        /// Whether the result is 0 instead of NaN where all elements are −∞, as the derivative of a
+        /// log-sum-exp is.
         zero_of_none: bool,
     },
     /// `x_k − ln Σ_j e^{x_j}`
@@ -272,7 +274,8 @@ impl<'a, T: Scalar> AxisLine<'a, T> {
         }
     }
 
-    /// The Euclidean norm. Where squares would leave the range of the type, elements are divided by the largest first.
+    /// The Euclidean norm. Where squares would leave the range of the type, elements are divided by the
+    /// largest first.
     fn norm(&self, out: &mut [T], largest: &mut [T]) {
         out.fill(T::zero());
         for k in 0..self.length {
@@ -355,8 +358,9 @@ fn two_rows<T>(out: &mut [T], from: usize, to: usize, lanes: usize) -> (&[T], &m
     }
 }
 
-/// Reductions; each fails softly, as [`Graph`](crate::Graph) says. With `_axis` they reduce one axis, which is then gone; without,
-/// all elements. They reduce the elements of one record; nothing reduces over records but the engine.
+/// Reductions; each fails softly, as [`Graph`](crate::Graph) says. With `_axis` they reduce one axis, which
+/// is then gone; without, all elements. They reduce the elements of one record; nothing reduces over records
+/// but the engine.
 impl<'g> Var<'g> {
     #[track_caller]
     fn reduce(self, op: Reduce) -> Var<'g> {
@@ -423,8 +427,8 @@ impl<'g> Var<'g> {
         }
     }
 
-    /// `max_k x_k` along an axis, NaN if an element is NaN. The derivative goes to the first of the largest elements. Of nothing
-    /// there is none: an empty axis is a mistake.
+    /// `max_k x_k` along an axis, NaN if an element is NaN. The derivative goes to the first of the largest
+    /// elements. Of nothing there is none: an empty axis is a mistake.
     #[must_use]
     #[track_caller]
     pub fn max_axis(self, axis: usize) -> Var<'g> {
@@ -454,8 +458,8 @@ impl<'g> Var<'g> {
 
     /// `Π_k x_k` along an axis; 1 of nothing.
     ///
-    /// Elements are multiplied in pairs, pairs of pairs and so on, and so are their derivatives: nothing is divided by `x_k`, and the
-    /// derivative is right where elements are zero.
+    /// Elements are multiplied in pairs, pairs of pairs and so on, and so are their derivatives: nothing is
+    /// divided by `x_k`, and the derivative is right where elements are zero.
     ///
     /// ```
     /// # use ppl_core::{Graph, Plan, Program, gradient};
@@ -516,8 +520,8 @@ impl<'g> Var<'g> {
         self.reduce(Reduce::CumulativeSum { axis, from_end: false })
     }
 
-    /// `√(Σ_k x_k²)` along an axis, without overflow or underflow in between; 0 of nothing. Where it is 0, its derivative is taken
-    /// to be 0.
+    /// `√(Σ_k x_k²)` along an axis, without overflow or underflow in between; 0 of nothing. Where it is 0,
+    /// its derivative is taken to be 0.
     #[must_use]
     #[track_caller]
     pub fn norm_axis(self, axis: usize) -> Var<'g> {
@@ -533,9 +537,9 @@ impl<'g> Var<'g> {
 
     /// `ln Σ_k e^{x_k} = m + ln Σ_k e^{x_k − m}` with `m = max_k x_k`, along an axis: never an overflow.
     ///
-    /// Elements of −∞ (terms of probability zero) add nothing and get a derivative of 0. If all are −∞, or there are none, the result is −∞; its
-    /// derivative `e^{x_k} / Σ_j e^{x_j}` is then 0/0 and taken to be 0, so that a branch of probability zero does not make
-    /// the whole of a nested sum NaN.
+    /// Elements of −∞ (terms of probability zero) add nothing and get a derivative of 0. If all are −∞, or
+    /// there are none, the result is −∞; its derivative `e^{x_k} / Σ_j e^{x_j}` is then 0/0 and taken to be
+    /// 0, so that a branch of probability zero does not make the whole of a nested sum NaN.
     ///
     /// ```
     /// # use ppl_core::{Graph, Plan, Program};
@@ -566,8 +570,8 @@ impl<'g> Var<'g> {
         self.reduce(Reduce::Softmax { axis, zero_of_none: false })
     }
 
-    /// `x_k − ln Σ_j e^{x_j}` along an axis, which stays: the log of [`Var::softmax`], without its underflow to `ln 0`; NaN where all
-    /// elements are −∞.
+    /// `x_k − ln Σ_j e^{x_j}` along an axis, which stays: the log of [`Var::softmax`], without its underflow
+    /// to `ln 0`; NaN where all elements are −∞.
     #[must_use]
     #[track_caller]
     pub fn log_softmax(self, axis: usize) -> Var<'g> {

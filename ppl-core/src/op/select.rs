@@ -5,7 +5,8 @@ use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Value, Var, Work};
 use crate::base::{Error, Shape, Source};
 use crate::machine::Scalar;
 
-/// `if condition ≠ 0 { a } else { b }`, element by element. Any argument may be a single number for all elements.
+/// `if condition ≠ 0 { a } else { b }`, element by element. Any argument may be a single number for all
+/// elements.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Select;
@@ -64,8 +65,9 @@ impl Primitive for Select {
 impl<'g> Var<'g> {
     /// `a` where `self ≠ 0`, else `b`, element by element.
     ///
-    /// The branch not taken gets a cotangent of zero. Where its own derivative is infinite there (`√x` at `x < 0`), zero
-    /// times that is NaN: choose a harmless argument for it too, as in `c.select(c.select(x, 1.0).sqrt(), 0.0)`.
+    /// The branch not taken gets a cotangent of zero. Where its own derivative is infinite there (`√x` at
+    /// `x < 0`), zero times that is NaN: choose a harmless argument for it too, as in
+    /// `c.select(c.select(x, 1.0).sqrt(), 0.0)`.
     #[must_use]
     #[track_caller]
     pub fn select(self, a: impl Into<Value<'g>>, b: impl Into<Value<'g>>) -> Var<'g> {

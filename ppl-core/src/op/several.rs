@@ -3,7 +3,8 @@
 use super::{Graph, Op, Var};
 use crate::base::{Error, Shape, Source};
 
-/// Makes the enum of a family, its names, values and derivatives, and the methods of [`Var`], of rows. A row is
+/// Makes the enum of a family, its names, values and derivatives, and the methods of [`Var`], of rows. A row
+/// is
 ///
 /// ```text
 /// /// `P(a, x)`                                          its documentation, of the variant and of the method

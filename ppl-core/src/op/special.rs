@@ -1,5 +1,6 @@
-//! Special functions of two and three arguments, element by element: regularised incomplete integrals, their inverses, and how the
-//! inverses move with the parameters. The functions themselves are rows in the files of their subjects.
+//! Special functions of two and three arguments, element by element: regularised incomplete integrals, their
+//! inverses, and how the inverses move with the parameters. The functions themselves are rows in the files of
+//! their subjects.
 
 use super::binary::together;
 use super::several::stretched;
@@ -11,11 +12,12 @@ use crate::math;
 macro_rules! family {
     ($($rows:tt)*) => {
         several! {
-            /// A special function of two or three arguments, element by element, computed in `f64`. Any argument may be a single number for all
-            /// elements.
+            /// A special function of two or three arguments, element by element, computed in `f64`. Any
+            /// argument may be a single number for all elements.
             ///
-            /// Inverses are differentiated implicitly: where `F(θ, x) = p`, `∂x/∂θ = −(∂F/∂θ)/(∂F/∂x)`. That quotient is a function of its
-            /// own here (a *slope*), for it keeps its digits where numerator and denominator are too small to be represented.
+            /// Inverses are differentiated implicitly: where `F(θ, x) = p`, `∂x/∂θ = −(∂F/∂θ)/(∂F/∂x)`. That
+            /// quotient is a function of its own here (a *slope*), for it keeps its digits where numerator
+            /// and denominator are too small to be represented.
             enum Special
             $($rows)*
         }
@@ -95,8 +97,8 @@ mod tests {
     use super::*;
     use crate::{Graph, Plan, Program, gradient};
 
-    /// The golden values seen through the engine, which shows that names, arguments and functions belong together; `math` holds each
-    /// function to its own bound.
+    /// The golden values seen through the engine, which shows that names, arguments and functions belong
+    /// together; `math` holds each function to its own bound.
     fn through_the_engine<T: Scalar>(tolerance: f64) {
         let mut count = 0;
         for line in include_str!("../../tests/golden/special.csv").lines() {

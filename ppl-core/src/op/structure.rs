@@ -24,7 +24,8 @@ pub enum Structure {
         /// Number of elements.
         length: usize,
     },
-    /// The transpose of a slice: the argument's elements at `start, start + step, …` of an axis of `length`, zeros elsewhere.
+    /// The transpose of a slice: the argument's elements at `start, start + step, …` of an axis of `length`,
+    /// zeros elsewhere.
     Spread {
         /// The axis.
         axis: usize,

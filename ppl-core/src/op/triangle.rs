@@ -5,7 +5,8 @@ use super::{Cotangent, Misfit, Op, Primitive, Row, Var, Work};
 use crate::base::Shape;
 use crate::machine::Scalar;
 
-/// A part of a square matrix (of each matrix, where there are leading axes). What is left out is 0, whatever stood there.
+/// A part of a square matrix (of each matrix, where there are leading axes). What is left out is 0, whatever
+/// stood there.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -100,7 +101,8 @@ impl Primitive for MatrixPart {
     }
 }
 
-/// Parts of square matrices; each fails softly, as [`Graph`](crate::Graph) says. Leading axes hold several matrices.
+/// Parts of square matrices; each fails softly, as [`Graph`](crate::Graph) says. Leading axes hold several
+/// matrices.
 impl<'g> Var<'g> {
     #[track_caller]
     pub(crate) fn part(self, part: MatrixPart) -> Var<'g> {

@@ -1,4 +1,5 @@
-//! Functions of one argument that work element by element. The functions themselves are rows in the files of their subjects.
+//! Functions of one argument that work element by element. The functions themselves are rows in the files of
+//! their subjects.
 
 use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Var, Work, bessel, elementary, normal};
 use crate::base::Shape;
@@ -29,9 +30,10 @@ macro_rules! method {
 /// },
 /// ```
 ///
-/// `far if test => value` is another value for numbers of which the vectorised one does not hold: where there is such a number among
-/// those at hand, each is tested. A function with a parameter says its type and an example, `Polygamma[order: u8 = 2]`, and has a method
-/// written by hand; `as name` stands for a method written by hand, too.
+/// `far if test => value` is another value for numbers of which the vectorised one does not hold: where there
+/// is such a number among those at hand, each is tested. A function with a parameter says its type and an
+/// example, `Polygamma[order: u8 = 2]`, and has a method written by hand; `as name` stands for a method
+/// written by hand, too.
 macro_rules! family {
     ($(
         $(#[$documentation:meta])*
@@ -51,13 +53,15 @@ macro_rules! family {
         }
 
         impl Unary {
-            /// Every function of this family, for tests that go through all of them; of the polygamma functions, one.
+            /// Every function of this family, for tests that go through all of them; of the polygamma
+            /// functions, one.
             pub const ALL: [Unary; [$(stringify!($variant)),*].len()] = [$(Unary::$variant $(($example))?),*];
 
             /// `out = f(x)`
             #[inline(always)]
             pub(crate) fn sweep<T: Scalar>(self, out: &mut [T], x: &[T]) {
-                // Not closures: what is called through one may not be compiled for the instruction set at hand.
+                // Not closures: what is called through one may not be compiled for the instruction set at
+                // hand.
                 macro_rules! each {
                     ($number:ident => $result:expr) => {
                         for (out, &$number) in out.iter_mut().zip(x) {

@@ -4,7 +4,8 @@ use super::{Instruction, Program};
 use std::fmt::{self, Write};
 
 impl Program {
-    /// The first difference between two programs, in words; `None` if they are the same but for source lines and sites.
+    /// The first difference between two programs, in words; `None` if they are the same but for source lines
+    /// and sites.
     ///
     /// ```
     /// # use ppl_core::{Graph, Program};
@@ -34,17 +35,18 @@ impl Program {
         })
     }
 
-    /// Whether both compute the same outputs by the same operations in the same order. Source lines and sites do not count.
+    /// Whether both compute the same outputs by the same operations in the same order. Source lines and sites
+    /// do not count.
     #[must_use]
     pub fn same_as(&self, other: &Self) -> bool {
         self.difference(other).is_none()
     }
 
-    /// A hash of what the program computes: equal for programs that are [the same](Program::same_as), on every machine and in
-    /// every run of this version of the crate.
+    /// A hash of what the program computes: equal for programs that are [the same](Program::same_as), on
+    /// every machine and in every run of this version of the crate.
     ///
-    /// It tells apart programs that were made in good faith; it is no defence against somebody who looks for two programs
-    /// with one hash (128-bit FNV-1a).
+    /// It tells apart programs that were made in good faith; it is no defence against somebody who looks for
+    /// two programs with one hash (128-bit FNV-1a).
     #[must_use]
     pub fn fingerprint(&self) -> u128 {
         let mut hash = Fnv(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
@@ -97,7 +99,8 @@ impl fmt::Write for Fnv {
 mod tests {
     use super::*;
 
-    /// The empty text hashes to the offset basis; "a" and "foobar" are test vectors of the algorithm's authors.
+    /// The empty text hashes to the offset basis; "a" and "foobar" are test vectors of the algorithm's
+    /// authors.
     #[test]
     fn the_hash_is_the_published_one() {
         for (text, expected) in [

@@ -48,13 +48,15 @@ fn check_indices(operations: &[Operation<'_>], records: &Records) -> Result<()> 
 }
 
 impl Graph {
-    /// Checks that every column used as an index by [`Var::gather`](crate::Var::gather) holds rows of the table only.
+    /// Checks that every column used as an index by [`Var::gather`](crate::Var::gather) holds rows of the
+    /// table only.
     ///
     /// An index that is computed from columns is not checked; where it is bad, its record is NaN.
     ///
     /// # Errors
-    /// [`Error::Index`] with the column, the record, its number, the rows there are, and the line of the model; or
-    /// [`Error::SchemaMismatch`]. The message quotes the data: it is for the holder of the records, and not private.
+    /// [`Error::Index`] with the column, the record, its number, the rows there are, and the line of the
+    /// model; or [`Error::SchemaMismatch`]. The message quotes the data: it is for the holder of the records,
+    /// and not private.
     ///
     /// ```
     /// use ppl_core::{Column, Graph, Record, Records};

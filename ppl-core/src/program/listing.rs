@@ -41,7 +41,8 @@ fn shown(constant: &Constant) -> String {
 }
 
 impl Program {
-    /// An argument as the listing names it: an input by its name, a single number by its value, anything else by position.
+    /// An argument as the listing names it: an input by its name, a single number by its value, anything else
+    /// by position.
     fn named(&self, position: usize) -> String {
         match &self.instructions[position].op {
             Op::Constant(constant) if constant.as_scalar().is_some() => shown(constant),
@@ -63,8 +64,8 @@ impl Program {
     }
 }
 
-/// One line for each operation: position, whether it is done once or for each record, shape, operation and arguments, and
-/// where it was written. The last line names the outputs.
+/// One line for each operation: position, whether it is done once or for each record, shape, operation and
+/// arguments, and where it was written. The last line names the outputs.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = |kind: Kind| if kind == Kind::Shared { "shared" } else { "record" };

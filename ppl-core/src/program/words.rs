@@ -1,4 +1,5 @@
-//! The parameters of operations in words: those that follow neither from the arguments nor from the shape of the result.
+//! The parameters of operations in words: those that follow neither from the arguments nor from the shape of
+//! the result.
 
 use crate::op::{Op, Pooling, Reduce, Structure, Unary, Window};
 

@@ -1,8 +1,9 @@
 //! Programs written down, and read back with suspicion.
 //!
-//! Operations are written by their own derived rules, under the names of their variants; what needs more than that is here. Numbers of
-//! constants are text, because JSON has neither infinities nor NaN, and not every reader of JSON reads a number to the last bit. What is
-//! read is checked as if it came from an enemy: every shape and kind must follow from the arguments.
+//! Operations are written by their own derived rules, under the names of their variants; what needs more than
+//! that is here. Numbers of constants are text, because JSON has neither infinities nor NaN, and not every
+//! reader of JSON reads a number to the last bit. What is read is checked as if it came from an enemy: every
+//! shape and kind must follow from the arguments.
 
 use super::{Instruction, Program};
 use crate::base::{Error, Origin, Result, Shape};
@@ -19,7 +20,8 @@ const MOST_AXES: usize = 32;
 const MOST_ELEMENTS: usize = 1 << 31;
 /// Largest number of a window that is read: the places of the window are multiplied.
 const LARGEST_OF_WINDOW: usize = 1 << 15;
-/// Highest order of a polygamma function that is read: 170! is the largest factorial in `f64`, and a derivative may follow.
+/// Highest order of a polygamma function that is read: 170! is the largest factorial in `f64`, and a
+/// derivative may follow.
 const HIGHEST_ORDER: u8 = 169;
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -102,7 +104,8 @@ impl Program {
     /// The program that [`Program::to_json`] wrote; needs the feature `serde`.
     ///
     /// # Errors
-    /// If the text is no program, or one of another version, or not every shape and kind follows from the arguments.
+    /// If the text is no program, or one of another version, or not every shape and kind follows from the
+    /// arguments.
     pub fn from_json(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|error| Error::Values(format!("a program from JSON: {error}")))
     }
@@ -219,8 +222,8 @@ impl<'de> Deserialize<'de> for Window {
     }
 }
 
-/// Numbers with a space between them. Rust writes as many digits as it takes to read the same bits; a NaN other than the usual
-/// one is written as its bits.
+/// Numbers with a space between them. Rust writes as many digits as it takes to read the same bits; a NaN
+/// other than the usual one is written as its bits.
 fn write_numbers(constant: &Constant) -> String {
     let number = |value: f64| match value {
         nan if nan.is_nan() && nan.to_bits() != f64::NAN.to_bits() => format!("NaN:{:016x}", nan.to_bits()),

@@ -45,8 +45,8 @@ impl<T: Scalar> simd::Job for Direct<'_, T> {
     }
 }
 
-/// `sums_k += Σ_i s_i v_ik` over arrays that lie record after record, perhaps in a column, where a record that was taken out is
-/// what it is: those without weight `c_i` are passed over.
+/// `sums_k += Σ_i s_i v_ik` over arrays that lie record after record, perhaps in a column, where a record
+/// that was taken out is what it is: those without weight `c_i` are passed over.
 struct AddRecords<'a, T> {
     sums: &'a mut [T],
     weights: &'a [T],
@@ -70,8 +70,8 @@ impl<T: Scalar> VectorJob for AddRecords<'_, T> {
     }
 }
 
-/// Does so for the last columns, `COUNT` vectors of them at a time, whose sums stay in registers; returns those that are left
-/// over.
+/// Does so for the last columns, `COUNT` vectors of them at a time, whose sums stay in registers; returns
+/// those that are left over.
 #[inline(always)]
 fn add_vectors<'s, T: Scalar, S: Simd, const COUNT: usize>(
     simd: S,
@@ -103,7 +103,8 @@ fn add_vectors<'s, T: Scalar, S: Simd, const COUNT: usize>(
     sums
 }
 
-/// Does so for the last columns, `WIDTH` at a time, whose sums stay in registers; returns those that are left over.
+/// Does so for the last columns, `WIDTH` at a time, whose sums stay in registers; returns those that are left
+/// over.
 #[inline(always)]
 fn add_columns<'s, T: Scalar, const WIDTH: usize>(
     sums: &'s mut [T],
@@ -274,14 +275,15 @@ pub(super) fn positions<T: Scalar>(
     }
 }
 
-/// The row of a table of `count` rows that a number says. A number that is no row stands for row 0, where the NaN of its record
-/// shows.
+/// The row of a table of `count` rows that a number says. A number that is no row stands for row 0, where the
+/// NaN of its record shows.
 pub(super) fn row_of<T: Scalar>(number: T, count: usize) -> usize {
     let row = number.as_f64() as usize;
     if row < count { row } else { 0 }
 }
 
-/// `sums[index_t, k] += Σ_i c_i Σ_t v_itk` for rows `v_it` of `width` elements; `scratch` holds a number for each record.
+/// `sums[index_t, k] += Σ_i c_i Σ_t v_itk` for rows `v_it` of `width` elements; `scratch` holds a number for
+/// each record.
 pub(super) fn scatter<T: Scalar>(
     sums: &mut [T],
     weights: &[T],
@@ -316,8 +318,9 @@ pub(super) fn scatter<T: Scalar>(
     }
 }
 
-/// Most rows of a table that are each gone through with all records: an inner product with the records of the other rows silenced
-/// takes an eighth of an instruction a record and element, and does not wait for the last record of the same row.
+/// Most rows of a table that are each gone through with all records: an inner product with the records of the
+/// other rows silenced takes an eighth of an instruction a record and element, and does not wait for the last
+/// record of the same row.
 const FEW_ROWS: usize = 8;
 
 struct ScatterToFew<'a, T> {
@@ -377,8 +380,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Each column's sum is formed record by record, whatever the vectors of the machine: bit for bit what a plain loop gives. A record
-        /// without weight adds nothing, finite or not.
+        /// Each column's sum is formed record by record, whatever the vectors of the machine: bit for bit
+        /// what a plain loop gives. A record without weight adds nothing, finite or not.
         #[test]
         fn every_instruction_set_adds_records_alike(
             (width, lanes) in (1..260_usize, 1..40_usize),
@@ -413,8 +416,8 @@ mod tests {
             }
         }
 
-        /// Few rows or many: what a plain loop adds up, also where an index is no row, and a record without weight adds nothing. What is
-        /// not finite stays in its own row.
+        /// Few rows or many: what a plain loop adds up, also where an index is no row, and a record without
+        /// weight adds nothing. What is not finite stays in its own row.
         #[test]
         fn rows_are_added_up_where_they_belong(
             (count, width, lanes) in (1..2 * FEW_ROWS, 1..6_usize, 1..80_usize),

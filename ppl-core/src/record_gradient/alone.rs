@@ -9,19 +9,22 @@ use crate::run::plan::Workspace;
 use rayon::prelude::*;
 
 impl<T: Scalar> RecordGradient<T> {
-    /// Computes the weighted gradient `c_i v_i` of every record of `batch` by itself and hands it to `take`, the frontier arrays one
-    /// after the other. `weigh` is that of [`weighted_sum`](RecordGradient::weighted_sum).
+    /// Computes the weighted gradient `c_i v_i` of every record of `batch` by itself and hands it to `take`,
+    /// the frontier arrays one after the other. `weigh` is that of
+    /// [`weighted_sum`](RecordGradient::weighted_sum).
     ///
-    /// In a [`weighted_sum`](RecordGradient::weighted_sum) numbers are added up in floating point, so the last digits of a sum depend on who is in
-    /// the batch and where. Here nothing is added up: what `take` gets is, bit for bit, a function of the record's row and of the shared
-    /// inputs, whichever other records are in the batch. So a caller who rounds it to a grid can add up exactly. A tile of one record uses no vector
-    /// instructions over records, so it takes longer than a sum; the gradient is multiplied out, in memory for one record
-    /// (each thread).
+    /// In a [`weighted_sum`](RecordGradient::weighted_sum) numbers are added up in floating point, so the
+    /// last digits of a sum depend on who is in the batch and where. Here nothing is added up: what `take`
+    /// gets is, bit for bit, a function of the record's row and of the shared inputs, whichever other records
+    /// are in the batch. So a caller who rounds it to a grid can add up exactly. A tile of one record uses no
+    /// vector instructions over records, so it takes longer than a sum; the gradient is multiplied out, in
+    /// memory for one record (each thread).
     ///
-    /// The records are shared among `takers`: one after the other to the first of them, or, where there is much to do, in as many parts as
-    /// there are takers and threads, each part to its own. Which records a taker gets depends on both, so only what does not depend on
-    /// the order should be made of them, like sums of integers. A record that is not finite, or that has been lost to underflow, gives
-    /// zeros. Nothing is allocated on one thread.
+    /// The records are shared among `takers`: one after the other to the first of them, or, where there is
+    /// much to do, in as many parts as there are takers and threads, each part to its own. Which records a
+    /// taker gets depends on both, so only what does not depend on the order should be made of them, like
+    /// sums of integers. A record that is not finite, or that has been lost to underflow, gives zeros.
+    /// Nothing is allocated on one thread.
     ///
     /// ```
     /// use ndarray::array;

@@ -1,15 +1,16 @@
 //! The backward pass of one record's value, up to the shared arrays of a frontier.
 //!
-//! It is reverse mode with one difference: a product that arrives at a node goes on, not multiplied out, through every
-//! operation whose derivative is diagonal and shared by all records. So `x·(μ + s∘ε)` sends `g ⊗ x` to `μ` and
-//! `(s'∘ε) ∘ (g ⊗ x)` to the array that `s` was made from, and neither is built.
+//! It is reverse mode with one difference: a product that arrives at a node goes on, not multiplied out,
+//! through every operation whose derivative is diagonal and shared by all records. So `x·(μ + s∘ε)` sends
+//! `g ⊗ x` to `μ` and `(s'∘ε) ∘ (g ⊗ x)` to the array that `s` was made from, and neither is built.
 
 use super::contribution::{Contribution, add, total};
 use crate::base::{Result, Shape};
 use crate::op::{Binary, Graph, Kind, Op, Shaping, Var};
 use crate::transform::before_differentiation;
 
-/// For each array of the frontier, what a record adds to the gradient with respect to it: one contribution for each use.
+/// For each array of the frontier, what a record adds to the gradient with respect to it: one contribution
+/// for each use.
 pub(super) fn contributions<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Vec<Vec<Contribution<'g>>>> {
     let graph = value.graph();
     // As a gradient does: what is differentiated is simplified first.
@@ -75,7 +76,8 @@ impl<'g> Here<'g> {
         sent.map(Contribution::from).into_iter().collect()
     }
 
-    /// The same, each contribution by itself, where there are products and none of them needs multiplying out.
+    /// The same, each contribution by itself, where there are products and none of them needs multiplying
+    /// out.
     fn through(&self, which: usize) -> Option<Vec<Contribution<'g>>> {
         if self.contributions.iter().all(Contribution::is_direct) {
             return None;

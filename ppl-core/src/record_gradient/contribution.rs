@@ -12,8 +12,8 @@ pub(crate) enum Core<'g> {
     Product { left: Var<'g>, right: Var<'g> },
     /// `Σ_t left_t ⊗ right_t` over the positions at which a matrix was used.
     Positions { left: Factor<'g>, right: Factor<'g> },
-    /// Rows `[places, width]` of a table `[count, width]`, added up at the places that an index `[places]` says. A bad index has
-    /// made its record's rows NaN.
+    /// Rows `[places, width]` of a table `[count, width]`, added up at the places that an index `[places]`
+    /// says. A bad index has made its record's rows NaN.
     Scatter { rows: Var<'g>, index: Var<'g>, count: usize },
 }
 
@@ -42,7 +42,8 @@ impl<'g> Factor<'g> {
     }
 }
 
-/// `D ∘ core`, where `D` is shared by all records: the derivative of what lies between a shared array and its use.
+/// `D ∘ core`, where `D` is shared by all records: the derivative of what lies between a shared array and its
+/// use.
 #[derive(Clone)]
 pub(crate) struct Contribution<'g> {
     pub(crate) core: Core<'g>,
@@ -167,7 +168,8 @@ impl<'g> Contribution<'g> {
         }
     }
 
-    /// The sum over the elements that a broadcast from `target` to `shape` repeats, where it needs no multiplying out.
+    /// The sum over the elements that a broadcast from `target` to `shape` repeats, where it needs no
+    /// multiplying out.
     pub(crate) fn summed_to(&self, shape: &Shape, target: &Shape) -> Option<Self> {
         if let (Core::Scatter { rows, .. }, true) = (&self.core, target.is_scalar()) {
             return Some(Cotangent::Value(rows.sum()).into());

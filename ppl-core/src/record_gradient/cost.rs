@@ -1,4 +1,5 @@
-//! What it costs to take the squared norm and the weighted sum of contributions, and the choice between two ways.
+//! What it costs to take the squared norm and the weighted sum of contributions, and the choice between two
+//! ways.
 
 use super::contribution::{Contribution, Core};
 use std::fmt;
@@ -169,7 +170,8 @@ fn inner(one: &Contribution<'_>, other: &Contribution<'_>) -> Cost {
     }
 }
 
-/// The contributions left apart. A sum over positions that is rescaled has no norm but that of the array it makes.
+/// The contributions left apart. A sum over positions that is rescaled has no norm but that of the array it
+/// makes.
 pub(super) fn apart(contributions: &[Contribution<'_>]) -> Costs {
     let mut costs = Costs::default();
     for (k, one) in contributions.iter().enumerate() {
@@ -194,7 +196,8 @@ pub(super) fn built(contributions: &[Contribution<'_>]) -> Costs {
     for (k, each) in contributions.iter().enumerate() {
         let products = factors(each).map_or(u64::from(scattered(each).is_some()), |(t, ..)| t)
             + u64::from(each.scale.is_some());
-        // Elementwise steps in a row are one sweep: each contribution is written once, where it is multiplied out.
+        // Elementwise steps in a row are one sweep: each contribution is written once, where it is multiplied
+        // out.
         arrays += u64::from(!each.is_direct());
         norm = norm + Cost::work(n * (products + u64::from(k > 0)));
     }

@@ -6,7 +6,8 @@ use crate::base::Shape;
 use crate::run::plan::Explanation;
 use std::fmt;
 
-/// How the per-record gradients with respect to each frontier array are contracted, and what is run for it; print it.
+/// How the per-record gradients with respect to each frontier array are contracted, and what is run for it;
+/// print it.
 #[derive(Clone, Debug)]
 pub struct GradientExplanation {
     pub(super) arrays: Vec<ArrayExplanation>,

@@ -10,10 +10,11 @@ use crate::run::plan::Plan;
 use crate::transform::gradient;
 use ndarray::Array2;
 
-/// Per-record gradients as a matrix: the slow, obvious form that [`RecordGradient`](crate::RecordGradient) is tested
-/// against.
+/// Per-record gradients as a matrix: the slow, obvious form that [`RecordGradient`](crate::RecordGradient) is
+/// tested against.
 ///
-/// It takes (records × dimension) numbers of memory, and does not treat records that are not finite in any special way.
+/// It takes (records × dimension) numbers of memory, and does not treat records that are not finite in any
+/// special way.
 #[derive(Clone, Debug)]
 pub struct MaterialisedGradient<T> {
     plan: Plan<T>,
@@ -40,7 +41,8 @@ impl<T: Scalar> MaterialisedGradient<T> {
         if self.plan.input(name).is_ok() { self.plan.set(name, values) } else { Ok(()) }
     }
 
-    /// The gradients of the records of `batch`: a row for each record, the frontier arrays one after the other.
+    /// The gradients of the records of `batch`: a row for each record, the frontier arrays one after the
+    /// other.
     ///
     /// # Errors
     /// As [`Plan::run_records`].

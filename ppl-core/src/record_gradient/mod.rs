@@ -44,14 +44,15 @@ use tiles::{Team, Tiles, Weighing};
 
 /// Weighted sums of per-record gradients, with the gradients themselves never stored.
 ///
-/// For a number `ℓ_i` of each record `i` and shared arrays `w` (the *frontier*, where records meet shared values),
+/// For a number `ℓ_i` of each record `i` and shared arrays `w` (the *frontier*, where records meet shared
+/// values),
 ///
 /// ```text
 /// v_i = ∂ℓ_i/∂w          n_i = ‖v_i‖²          S = Σ_i c(n_i) v_i
 /// ```
 ///
-/// where the weight `c` is any function of the squared norm (1 for an ordinary gradient, `min(1, C/√n_i)` for a clipped
-/// one). What a record adds to a shared array is kept in factors, one contribution for each use:
+/// where the weight `c` is any function of the squared norm (1 for an ordinary gradient, `min(1, C/√n_i)` for
+/// a clipped one). What a record adds to a shared array is kept in factors, one contribution for each use:
 ///
 /// | use of `w` | contribution of record `i` | squared norm |
 /// |---|---|---|
@@ -62,19 +63,21 @@ use tiles::{Team, Tiles, Weighing};
 /// | element by element | the array `g_i` | `‖g_i‖²` |
 /// | several | their sum | squares and inner products, or built, whichever costs less |
 ///
-/// and the sum is one weighted product of the factors (or the sum of several), rescaled by `D` where there is one. The
-/// forward and backward pass run once. [`explain`](RecordGradient::explain) tells what was chosen for each array.
+/// and the sum is one weighted product of the factors (or the sum of several), rescaled by `D` where there is
+/// one. The forward and backward pass run once. [`explain`](RecordGradient::explain) tells what was chosen
+/// for each array.
 ///
-/// A record whose squared norm is not a finite number (a NaN in the data, an overflow) contributes nothing, nor does one
-/// that has a factor so small that its squared norm has lost digits to underflow. (The plain [`sum`](RecordGradient::sum)
-/// knows no norms and takes every record as it is.)
+/// A record whose squared norm is not a finite number (a NaN in the data, an overflow) contributes nothing,
+/// nor does one that has a factor so small that its squared norm has lost digits to underflow. (The plain
+/// [`sum`](RecordGradient::sum) knows no norms and takes every record as it is.)
 ///
 /// # Accuracy
-/// The norm is that of the computed factors up to a relative rounding error of about `(k + 4)·u` for `k` factor elements
-/// and unit round-off `u`. Where inner products of several contributions may cancel their squares, a bound on all rounding
-/// errors is added, so that the squared norm is never too small; it is at most `1/512` of the contributions' own squared
-/// norms too large, and in `f64` about `1e-12` of them. A factor whose squares all underflow to zero counts as zero; in `f64` that hides a
-/// contribution of at most `2e-8·√k` (of `5e-4·√k` in `f32`, for which a clip norm must be larger).
+/// The norm is that of the computed factors up to a relative rounding error of about `(k + 4)·u` for `k`
+/// factor elements and unit round-off `u`. Where inner products of several contributions may cancel their
+/// squares, a bound on all rounding errors is added, so that the squared norm is never too small; it is at
+/// most `1/512` of the contributions' own squared norms too large, and in `f64` about `1e-12` of them. A
+/// factor whose squares all underflow to zero counts as zero; in `f64` that hides a contribution of at most
+/// `2e-8·√k` (of `5e-4·√k` in `f32`, for which a clip norm must be larger).
 ///
 /// ```
 /// use ndarray::array;
@@ -96,8 +99,8 @@ use tiles::{Team, Tiles, Weighing};
 /// ```
 ///
 /// # References
-/// Goodfellow 2015 (norms of outer products); Bu, Wang, Zha, Karypis 2022, arXiv 2210.00038 (one backward pass); Li, Tramèr, Liang,
-/// Hashimoto 2021, arXiv 2110.05679 (inner products of several uses).
+/// Goodfellow 2015 (norms of outer products); Bu, Wang, Zha, Karypis 2022, arXiv 2210.00038 (one backward
+/// pass); Li, Tramèr, Liang, Hashimoto 2021, arXiv 2110.05679 (inner products of several uses).
 #[derive(Clone, Debug)]
 pub struct RecordGradient<T> {
     plan: Plan<T>,
@@ -121,17 +124,19 @@ struct Plain<T> {
 }
 
 impl<T: Scalar> RecordGradient<T> {
-    /// Plans the gradients of `value`, one number for each record, with respect to the shared arrays `frontier`.
+    /// Plans the gradients of `value`, one number for each record, with respect to the shared arrays
+    /// `frontier`.
     ///
     /// # Errors
-    /// If `value` is not one number for each record, an array of `frontier` is not shared, or an expression failed.
+    /// If `value` is not one number for each record, an array of `frontier` is not shared, or an expression
+    /// failed.
     #[track_caller]
     pub fn new(value: Var<'_>, frontier: &[Var<'_>]) -> Result<Self> {
         Self::grouped(value, frontier, &vec![0; frontier.len()])
     }
 
-    /// As [`RecordGradient::new`], with norms for each group of arrays: `groups` holds a group's number, counted from 0,
-    /// for each array of `frontier`.
+    /// As [`RecordGradient::new`], with norms for each group of arrays: `groups` holds a group's number,
+    /// counted from 0, for each array of `frontier`.
     ///
     /// ```
     /// use ndarray::array;
@@ -191,7 +196,8 @@ impl<T: Scalar> RecordGradient<T> {
         self.tiles.norms.len()
     }
 
-    /// Whether the records touch the frontier array at this position at all; if not, its part of every sum is zero.
+    /// Whether the records touch the frontier array at this position at all; if not, its part of every sum is
+    /// zero.
     #[must_use]
     pub fn is_touched(&self, position: usize) -> bool {
         self.explanation.arrays.get(position).is_some_and(|array| array.form() != Form::Untouched)
@@ -228,8 +234,8 @@ impl<T: Scalar> RecordGradient<T> {
         if self.input(name).is_none() { Ok(()) } else { self.plan.set(name, values) }
     }
 
-    /// The memory of a per-record input for a batch of this many records, record after record; `None` if the gradient does
-    /// not depend on it. It must be requested before each batch of another size.
+    /// The memory of a per-record input for a batch of this many records, record after record; `None` if the
+    /// gradient does not depend on it. It must be requested before each batch of another size.
     pub fn record_input_mut(&mut self, name: &str, records: usize) -> Option<&mut [T]> {
         let (_, input, written) = self.record_inputs.iter_mut().find(|(known, ..)| known == name)?;
         *written = records;
@@ -238,8 +244,9 @@ impl<T: Scalar> RecordGradient<T> {
 
     /// Writes `Σ_i c_i v_i` over the records of `batch` into `sums`, the frontier arrays one after the other.
     ///
-    /// `weigh` gets the squared norms of some records and writes their weights. It is called for each tile, possibly
-    /// several at a time, so it must treat each record by itself. An empty batch gives zeros. Nothing is allocated.
+    /// `weigh` gets the squared norms of some records and writes their weights. It is called for each tile,
+    /// possibly several at a time, so it must treat each record by itself. An empty batch gives zeros.
+    /// Nothing is allocated.
     ///
     /// # Errors
     /// If the records do not fit the program, an index is out of range, or `sums` has the wrong length.
@@ -253,8 +260,8 @@ impl<T: Scalar> RecordGradient<T> {
         self.sum_weighted(records, batch, Weighing::Together, weigh, sums)
     }
 
-    /// As [`RecordGradient::weighted_sum`] with a weight for each group and record: `weigh` gets, for some records, the
-    /// squared norms of one group after the other, and writes as many weights.
+    /// As [`RecordGradient::weighted_sum`] with a weight for each group and record: `weigh` gets, for some
+    /// records, the squared norms of one group after the other, and writes as many weights.
     ///
     /// A record that has a norm or weight that is not finite in one group contributes nothing to any.
     ///
@@ -292,9 +299,11 @@ impl<T: Scalar> RecordGradient<T> {
         result
     }
 
-    /// Writes `Σ_i v_i` over the records of `batch` into `sums`: an ordinary gradient, by a program that computes no norms.
+    /// Writes `Σ_i v_i` over the records of `batch` into `sums`: an ordinary gradient, by a program that
+    /// computes no norms.
     ///
-    /// Every record is taken as it is: one that is not finite makes the sum so. The first call plans that program.
+    /// Every record is taken as it is: one that is not finite makes the sum so. The first call plans that
+    /// program.
     ///
     /// ```
     /// # use ndarray::array;
@@ -340,8 +349,9 @@ impl<T: Scalar> RecordGradient<T> {
         tiles.sum(plan, team, (records, batch), weigh, sums)
     }
 
-    /// Writes the squared norms `‖v_i‖²` of the records of `batch`: one group after the other, in each a number for each
-    /// record. A record that a weighted sum would leave out has a NaN or an infinity among its norms.
+    /// Writes the squared norms `‖v_i‖²` of the records of `batch`: one group after the other, in each a
+    /// number for each record. A record that a weighted sum would leave out has a NaN or an infinity among
+    /// its norms.
     ///
     /// # Errors
     /// As [`RecordGradient::weighted_sum`]; `norms` holds (groups × records) numbers.
@@ -355,8 +365,8 @@ impl<T: Scalar> RecordGradient<T> {
         self.tiles.squared_norms(&mut self.plan, &mut self.team, (records, batch), norms)
     }
 
-    /// The gradients `v_i` themselves, multiplied out from the same factors: a row for each record of `batch`, the frontier
-    /// arrays one after the other. It takes (records × dimension) numbers of memory.
+    /// The gradients `v_i` themselves, multiplied out from the same factors: a row for each record of
+    /// `batch`, the frontier arrays one after the other. It takes (records × dimension) numbers of memory.
     ///
     /// # Errors
     /// As [`RecordGradient::weighted_sum`].

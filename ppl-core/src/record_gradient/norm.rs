@@ -9,16 +9,17 @@
 //! ```
 //!
 //! # Never too small
-//! The inner products may cancel the squares. With `m` roundings in the longest of these terms, `k` contributions and unit
-//! round-off `u`, all terms together are off by at most `γ (Σ_t ‖c_t‖)² ≤ γ k Σ_t ‖c_t‖²`, `γ = (m + k(k+1)/2 + 2) u` to
-//! first order (Cauchy–Schwarz for each inner product; Higham 2002, chapter 3, for sums in any order). Twice that is added
-//! to the squared norm, so that it is at least the true one, and covers the rounding of the weighted sum too. The
-//! result exceeds the truth by at most `4 γ k Σ_t ‖c_t‖²`. For a sum over positions, which cancels within itself,
-//! `‖G‖²‖A‖² ≥ (Σ_t ‖g_t‖‖a_t‖)²` takes the place of its squared norm in the bound, and for `T` rows scattered into a table
-//! `T ‖G‖² ≥ (Σ_t ‖g_t‖)²`.
+//! The inner products may cancel the squares. With `m` roundings in the longest of these terms, `k`
+//! contributions and unit round-off `u`, all terms together are off by at most
+//! `γ (Σ_t ‖c_t‖)² ≤ γ k Σ_t ‖c_t‖²`, `γ = (m + k(k+1)/2 + 2) u` to first order (Cauchy–Schwarz for each
+//! inner product; Higham 2002, chapter 3, for sums in any order). Twice that is added to the squared norm, so
+//! that it is at least the true one, and covers the rounding of the weighted sum too. The result exceeds the
+//! truth by at most `4 γ k Σ_t ‖c_t‖²`. For a sum over positions, which cancels within itself,
+//! `‖G‖²‖A‖² ≥ (Σ_t ‖g_t‖‖a_t‖)²` takes the place of its squared norm in the bound, and for `T` rows
+//! scattered into a table `T ‖G‖² ≥ (Σ_t ‖g_t‖)²`.
 //!
-//! Squares that underflow inside `(g²)ᵀ(D²)(a²)` could be multiplied with something huge; each of the three factors is
-//! raised by the smallest normal number, which is more than it can have lost.
+//! Squares that underflow inside `(g²)ᵀ(D²)(a²)` could be multiplied with something huge; each of the three
+//! factors is raised by the smallest normal number, which is more than it can have lost.
 
 use super::contribution::{Contribution, Core, Factor};
 use crate::base::Shape;
@@ -33,7 +34,8 @@ pub(crate) fn square(x: Var<'_>) -> Var<'_> {
     if x.shape().is_scalar() { x.square() } else { x.inner(x) }
 }
 
-/// What is added to the sum of squared norms, relative to it, for the rounding errors of a sum of several contributions.
+/// What is added to the sum of squared norms, relative to it, for the rounding errors of a sum of several
+/// contributions.
 ///
 /// `None` if numbers of type `T` are too coarse for this many terms.
 pub(super) fn excess<T: Scalar>(contributions: &[Contribution<'_>]) -> Option<f64> {

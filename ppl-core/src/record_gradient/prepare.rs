@@ -49,7 +49,8 @@ struct Decided<'g> {
     rounding: Rounding,
 }
 
-/// `least_excess` is the least part of the contributions' own squared norms that is added where they may cancel each other.
+/// `least_excess` is the least part of the contributions' own squared norms that is added where they may
+/// cancel each other.
 pub(super) fn prepare<'g, T: Scalar>(
     value: Var<'g>,
     frontier: &[Var<'g>],

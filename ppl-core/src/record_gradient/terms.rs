@@ -148,8 +148,8 @@ impl Terms {
         self.terms.iter().map(|term| term.scratch_rows).max().unwrap_or(0)
     }
 
-    /// Adds the weighted sums of a tile, whose outputs `output` finds, with the number of its records; `weights` holds the
-    /// weights of one group after the other.
+    /// Adds the weighted sums of a tile, whose outputs `output` finds, with the number of its records;
+    /// `weights` holds the weights of one group after the other.
     pub(super) fn accumulate<'a, T: Scalar>(
         &self,
         output: impl Fn(usize) -> (Operand<'a, T>, usize),

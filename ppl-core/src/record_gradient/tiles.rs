@@ -1,7 +1,8 @@
-//! One tile of records after the other, or several side by side: norms, weights, and the weighted sums of each tile.
+//! One tile of records after the other, or several side by side: norms, weights, and the weighted sums of
+//! each tile.
 //!
-//! Tiles are taken in *spans*. Every span has sums of its own, which are added up in the order of the spans, whichever thread made
-//! them: results do not depend on the number of threads.
+//! Tiles are taken in *spans*. Every span has sums of its own, which are added up in the order of the spans,
+//! whichever thread made them: results do not depend on the number of threads.
 
 use super::terms::Terms;
 use crate::base::Result;
@@ -24,7 +25,8 @@ const SPAN: usize = 1024;
 /// Numbers that one thread's buffers hold, where several spans have so few: 128 KiB in `f64`.
 const BUFFERED: usize = 1 << 14;
 
-/// Records of a span: a whole number of tiles. A large tile, or one of a program with large products, is a span of its own.
+/// Records of a span: a whole number of tiles. A large tile, or one of a program with large products, is a
+/// span of its own.
 pub(super) fn span(tile: usize) -> usize {
     if tile >= 64 { tile } else { SPAN / tile * tile }
 }
@@ -72,7 +74,8 @@ pub(super) struct Tiles {
     pub(super) dimension: usize,
 }
 
-/// The members of a team: memory for one span each, at least one of them, and the sums of parts over all tiles.
+/// The members of a team: memory for one span each, at least one of them, and the sums of parts over all
+/// tiles.
 #[derive(Clone, Debug)]
 pub(super) struct Team<T> {
     pub(super) members: Vec<Buffers<T>>,
@@ -103,7 +106,8 @@ impl Tiles {
         Team { members: vec![self.buffers(tile)], totals }
     }
 
-    /// Outputs that may lie record after record: those that are only added up, as they are or as right factors.
+    /// Outputs that may lie record after record: those that are only added up, as they are or as right
+    /// factors.
     pub(super) fn outputs_by_record(&self) -> Vec<usize> {
         let mut outputs = self.terms.outputs_by_record();
         outputs.retain(|output| !self.norms.contains(&Some(*output)) && !self.factor_norms.contains(output));
@@ -123,25 +127,27 @@ impl Tiles {
         }
     }
 
-    /// Runs a batch: `work` on each tile, on several threads where there is much to do, and then `collect` on what the tiles left
-    /// behind.
+    /// Runs a batch: `work` on each tile, on several threads where there is much to do, and then `collect` on
+    /// what the tiles left behind.
     ///
-    /// Three sizes nest. A *tile* is what the plan runs at a time. A *span* is some tiles in a row, and the unit that sums are
-    /// formed over: the tiles of a span are run one after the other by one thread, and add to the same buffers. A *wave* is a number
-    /// of spans in a row that are run at the same time, each with a member of the team for its buffers; after each wave, `collect`
-    /// receives the members in the order of their spans, and the next wave uses the same members again.
+    /// Three sizes nest. A *tile* is what the plan runs at a time. A *span* is some tiles in a row, and the
+    /// unit that sums are formed over: the tiles of a span are run one after the other by one thread, and add
+    /// to the same buffers. A *wave* is a number of spans in a row that are run at the same time, each with a
+    /// member of the team for its buffers; after each wave, `collect` receives the members in the order of
+    /// their spans, and the next wave uses the same members again.
     ///
-    /// Results do not depend on the number of threads: where spans begin follows from the size of a tile, within a span the order is
-    /// that of the batch, and between spans `collect` sets the order. Only the size of a wave depends on the number of threads,
-    /// and nothing is added up over a wave.
+    /// Results do not depend on the number of threads: where spans begin follows from the size of a tile,
+    /// within a span the order is that of the batch, and between spans `collect` sets the order. Only the
+    /// size of a wave depends on the number of threads, and nothing is added up over a wave.
     ///
-    /// A wave ends when its slowest thread does, and its end costs a synchronisation. So each thread gets several spans of a wave,
-    /// up to all of them, where the buffers of a span are small. Where they are large (many parameters), one span a thread is
-    /// enough work, and more would only cost memory: the team holds as many buffers as a wave has spans.
+    /// A wave ends when its slowest thread does, and its end costs a synchronisation. So each thread gets
+    /// several spans of a wave, up to all of them, where the buffers of a span are small. Where they are
+    /// large (many parameters), one span a thread is enough work, and more would only cost memory: the team
+    /// holds as many buffers as a wave has spans.
     ///
-    /// `work` receives the tile, the buffers of its span, and the position of the tile's first record within the span (0 marks
-    /// the first tile, which must clear the buffers). `collect` receives the number of the wave's first span, the totals of
-    /// the batch, and the members.
+    /// `work` receives the tile, the buffers of its span, and the position of the tile's first record within
+    /// the span (0 marks the first tile, which must clear the buffers). `collect` receives the number of the
+    /// wave's first span, the totals of the batch, and the members.
     ///
     /// The first error ends the batch; what was collected until then is not a result.
     fn waves<T: Scalar>(
@@ -187,7 +193,8 @@ impl Tiles {
             Ok(())
         };
         let wave = threads * spans_each;
-        // One span needs no other thread. Otherwise each thread takes `each` spans in a row, with a workspace of its own.
+        // One span needs no other thread. Otherwise each thread takes `each` spans in a row, with a workspace
+        // of its own.
         for first in (0..spans).step_by(wave) {
             let members = &mut team.members[..wave.min(spans - first)];
             if let [member] = members {
@@ -257,7 +264,8 @@ impl Tiles {
         Ok(())
     }
 
-    /// Writes the squared norms of a batch, those of one group after the other; NaN where a factor has underflowed.
+    /// Writes the squared norms of a batch, those of one group after the other; NaN where a factor has
+    /// underflowed.
     pub(super) fn squared_norms<T: Scalar>(
         &self,
         plan: &mut Plan<T>,
@@ -325,9 +333,9 @@ impl Tiles {
         }
     }
 
-    /// Weights of a tile's records; those whose norm or weight is not finite are taken out of the factors, since a weight
-    /// of zero does not undo a NaN. (Arrays that stay record after record belong to somebody else; sums of them pass over records
-    /// without weight.)
+    /// Weights of a tile's records; those whose norm or weight is not finite are taken out of the factors,
+    /// since a weight of zero does not undo a NaN. (Arrays that stay record after record belong to somebody
+    /// else; sums of them pass over records without weight.)
     pub(super) fn weigh<T: Scalar>(
         &self,
         done: &mut Done<'_, T>,
@@ -406,8 +414,8 @@ impl<T: Scalar> Done<'_, T> {
     }
 }
 
-/// Spans up to which sums are added up as they are. More would make the rounding error grow with the number of records, so what each addition
-/// loses is added up beside the sum.
+/// Spans up to which sums are added up as they are. More would make the rounding error grow with the number
+/// of records, so what each addition loses is added up beside the sum.
 pub(super) const FEW_SPANS: usize = 64;
 
 /// `sums += more`, and what was lost to rounding: `sum + x = fl(sum + x) + lost`, exactly (Knuth's two-sum).

@@ -116,8 +116,8 @@ impl ColumnData {
         T::slice_of(self)
     }
 
-    /// The numbers as programs see them before they are rounded to the type the program runs in: the nearest `f64`, which is exact but for
-    /// integers beyond 2⁵³.
+    /// The numbers as programs see them before they are rounded to the type the program runs in: the nearest
+    /// `f64`, which is exact but for integers beyond 2⁵³.
     pub fn numbers(&self) -> impl ExactSizeIterator<Item = f64> {
         (0..self.len()).map(|index| with_numbers!(self, values => values[index].number()))
     }
@@ -181,8 +181,9 @@ column_number! {
 
 /// One column: a value of one shape for each record, stored record after record.
 ///
-/// Made from an array whose first axis counts the records, or from a vector of one number for each. The numbers' memory is
-/// taken over, not copied, where the array is in row-major order; a column of integers may serve as an index.
+/// Made from an array whose first axis counts the records, or from a vector of one number for each. The
+/// numbers' memory is taken over, not copied, where the array is in row-major order; a column of integers may
+/// serve as an index.
 ///
 /// ```
 /// use ndarray::array;

@@ -7,7 +7,8 @@ pub(crate) use column::with_numbers;
 pub use column::{Column, ColumnData, ColumnNumber, ColumnType};
 use std::sync::Arc;
 
-/// Names, shapes and number types of the columns of a table of records; what a model may know of the data while it is traced.
+/// Names, shapes and number types of the columns of a table of records; what a model may know of the data
+/// while it is traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
     columns: Vec<(String, Shape)>,
@@ -15,8 +16,8 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// A schema of these columns; a shape is that of one record's value. Columns hold `f64` unless [`Schema::with_type`] says
-    /// otherwise.
+    /// A schema of these columns; a shape is that of one record's value. Columns hold `f64` unless
+    /// [`Schema::with_type`] says otherwise.
     ///
     /// # Errors
     /// If two columns share a name, or a shape is too large.
@@ -146,7 +147,8 @@ impl Records {
         Ok(Self { schema: Arc::new(schema), columns, records })
     }
 
-    /// The same records with the columns of another schema, in its order. Columns that these records have not are zeros, if nothing reads them.
+    /// The same records with the columns of another schema, in its order. Columns that these records have not
+    /// are zeros, if nothing reads them.
     pub(crate) fn arranged(&self, schema: &Schema, read: &[String]) -> Result<Self> {
         let mut schema = schema.clone();
         let mut columns = Vec::with_capacity(schema.columns.len());

@@ -1,7 +1,7 @@
 //! A program run for one record, one operation after the other, in f64: no plan, no fusion, no tiles.
 //!
-//! It is what the fast executor is tested against, and it keeps every intermediate value, so it can say where a number
-//! stopped being finite.
+//! It is what the fast executor is tested against, and it keeps every intermediate value, so it can say where
+//! a number stopped being finite.
 
 use crate::base::{Error, Result, Shape};
 use crate::op::gather::is_row;
@@ -14,8 +14,8 @@ use std::fmt;
 impl Program {
     /// The outputs for one record (row-major, one array for each output), computed the slow and obvious way.
     ///
-    /// `inputs` holds the shared inputs and, under their own names, the per-record inputs of this record; `record` says
-    /// which record the columns are read from, and may be absent where the program reads none.
+    /// `inputs` holds the shared inputs and, under their own names, the per-record inputs of this record;
+    /// `record` says which record the columns are read from, and may be absent where the program reads none.
     ///
     /// ```
     /// # use ppl_core::{Graph, Program};
@@ -30,7 +30,8 @@ impl Program {
     /// ```
     ///
     /// # Errors
-    /// If an input is missing or has another length, or the record or its columns are not what the program was made for.
+    /// If an input is missing or has another length, or the record or its columns are not what the program
+    /// was made for.
     pub fn interpret(
         &self,
         inputs: &BTreeMap<String, Vec<f64>>,
@@ -40,12 +41,11 @@ impl Program {
         Ok(self.outputs.iter().map(|&output| values[output].clone()).collect())
     }
 
-    /// The first operation that makes a number that is not finite, or is given an index that chooses no row, though all its
-    /// arguments are finite; or the first input,
-    /// column or constant that holds one.
+    /// The first operation that makes a number that is not finite, or is given an index that chooses no row,
+    /// though all its arguments are finite; or the first input, column or constant that holds one.
     ///
-    /// Infinities may be meant (`−∞` as a log density, say); whether a fault is one is for the reader to say. A fault
-    /// quotes values of the record, so it is for readers who may see the records.
+    /// Infinities may be meant (`−∞` as a log density, say); whether a fault is one is for the reader to say.
+    /// A fault quotes values of the record, so it is for readers who may see the records.
     ///
     /// ```
     /// # use ppl_core::{Graph, Program};

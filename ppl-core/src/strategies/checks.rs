@@ -1,5 +1,5 @@
-//! What must hold of every program, as functions of a stream of bytes: property tests and the fuzz target call the same ones.
-//! Each panics if what it checks does not hold.
+//! What must hold of every program, as functions of a stream of bytes: property tests and the fuzz target
+//! call the same ones. Each panics if what it checks does not hold.
 
 use super::programs::{Choices, Menu, grow};
 use crate::base::Shape;
@@ -85,8 +85,9 @@ fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
 }
 
-/// Which values contain inner products of a wide column, or are made of them. A plan may add the terms of these in another order
-/// than the interpreter, so that they agree to rounding only: the tests of `plan::dots` bound the difference.
+/// Which values contain inner products of a wide column, or are made of them. A plan may add the terms of
+/// these in another order than the interpreter, so that they agree to rounding only: the tests of
+/// `plan::dots` bound the difference.
 fn reordered(program: &Program) -> Vec<bool> {
     let count = program.instructions.len();
     let (mut wide, mut reordered) = (vec![false; count], vec![false; count]);
@@ -102,8 +103,9 @@ fn reordered(program: &Program) -> Vec<bool> {
     reordered
 }
 
-/// The plan and the interpreter give the same numbers (but for inner products of wide columns), a record gives the same alone and in a batch, exact simplification
-/// changes no bit, a listing has a line for each operation, and a program that was written down is the same when it is read.
+/// The plan and the interpreter give the same numbers (but for inner products of wide columns), a record
+/// gives the same alone and in a batch, exact simplification changes no bit, a listing has a line for each
+/// operation, and a program that was written down is the same when it is read.
 ///
 /// # Panics
 /// If one of these does not hold.
@@ -120,7 +122,8 @@ pub fn values(bytes: &[u8]) {
     outputs.extend(known.iter().rev().take(4));
     let program = program(&graph, &outputs);
     let exact = program.simplified_exactly();
-    // Work that moved in front of a broadcast may leave two broadcasts where there was one; real work never grows.
+    // Work that moved in front of a broadcast may leave two broadcasts where there was one; real work never
+    // grows.
     let work = |program: &Program| {
         let steps = program.instructions.iter().filter(|step| !step.args.is_empty());
         steps.filter(|step| !matches!(step.op, Op::Shaping(_))).count()
@@ -176,7 +179,8 @@ fn written(program: &Program) {
     assert_eq!(program.to_string(), read.to_string());
 }
 
-/// Gradients, Jacobian–vector and Hessian–vector products are what finite differences say, and stay so in simplified programs.
+/// Gradients, Jacobian–vector and Hessian–vector products are what finite differences say, and stay so in
+/// simplified programs.
 ///
 /// # Panics
 /// If they are not.
@@ -221,8 +225,9 @@ pub fn derivatives(bytes: &[u8]) {
         let (up, down) = (at(h), at(-h));
         up[output].iter().zip(&down[output]).map(|(up, down)| (up - down) / (2.0 * h)).collect()
     };
-    // A fourth-order formula from two of second order; how far those are apart bounds its error where the function is smooth on the
-    // scale of the step, and the last term is rounding. Near a pole it is not: of three steps the one counts whose formulas agree best.
+    // A fourth-order formula from two of second order; how far those are apart bounds its error where the
+    // function is smooth on the scale of the step, and the last term is rounding. Near a pole it is not: of
+    // three steps the one counts whose formulas agree best.
     const STEPS: [f64; 3] = [1e-3, 1e-4, 1e-5];
     let check = |output: usize, expected: &[f64], what: &str| {
         let slopes = STEPS.map(|h| (slope(h, output), slope(0.5 * h, output)));
@@ -254,7 +259,8 @@ pub fn derivatives(bytes: &[u8]) {
     }
 }
 
-/// What contraction says of per-record gradients, their norms and clipped sums, is what the matrix of gradients says.
+/// What contraction says of per-record gradients, their norms and clipped sums, is what the matrix of
+/// gradients says.
 ///
 /// # Panics
 /// If it is not.
@@ -293,7 +299,8 @@ pub fn contraction(bytes: &[u8]) {
     let mut expected = vec![0.0; sum.len()];
     for (record, (row, &squared)) in (0..).zip(matrix.rows().into_iter().zip(&norms)) {
         if !squared.is_finite() {
-            // A square may overflow where the norm does not. Then some step of the program did, and the record is left out.
+            // A square may overflow where the norm does not. Then some step of the program did, and the
+            // record is left out.
             let fault = fast.program().first_non_finite(&leaves.inputs, Some((&leaves.records, record)));
             assert!(fault.expect("all is given").is_some(), "squared norm {squared} of finite values");
             continue;
@@ -308,7 +315,8 @@ pub fn contraction(bytes: &[u8]) {
     }
 }
 
-/// Widths of batches in which a record is computed: one, those around the lengths of vectors and of their tails, and several tiles.
+/// Widths of batches in which a record is computed: one, those around the lengths of vectors and of their
+/// tails, and several tiles.
 const WIDTHS: [usize; 12] = [1, 2, 3, 7, 8, 9, 15, 17, 33, 64, 71, 200];
 
 /// A batch of this width in which records repeat, beginning with another one for each width.
@@ -316,8 +324,8 @@ fn repeated(width: usize) -> Vec<u64> {
     (0..width).map(|lane| ((lane * 3 + width) % RECORDS) as u64).collect()
 }
 
-/// What is computed for a record is the same to the last bit in whatever company: values of a program, squared norms and factors of
-/// gradients, in batches that are wider than any vector.
+/// What is computed for a record is the same to the last bit in whatever company: values of a program,
+/// squared norms and factors of gradients, in batches that are wider than any vector.
 ///
 /// # Panics
 /// If it is not.
@@ -440,7 +448,8 @@ pub fn mistakes(bytes: &[u8]) {
     interpreted(&program.simplified(), &leaves.inputs, Some((&leaves.records, 0)));
 }
 
-/// A written program with damage is an error, or a program that can be listed, simplified and run; never a panic.
+/// A written program with damage is an error, or a program that can be listed, simplified and run; never a
+/// panic.
 ///
 /// # Panics
 /// If reading panics, or lets a program through that cannot run.
@@ -458,7 +467,8 @@ pub fn damage(bytes: &[u8]) {
     for (place, how) in damages {
         let place = place % text.len();
         match how {
-            // Digits and letters are replaced by such, so that much of the damage is not found by the reader of JSON.
+            // Digits and letters are replaced by such, so that much of the damage is not found by the reader
+            // of JSON.
             0..100 => text[place] = b"0123456789"[how % 10],
             100..160 => text[place] = b"abcdefghijklmnopqrstuvwxyz"[how % 26],
             160..200 => text.insert(place, b'9'),

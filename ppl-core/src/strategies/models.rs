@@ -1,4 +1,5 @@
-//! Random models: statements of every kind, in and outside `each_record`, in plates, masks, scales and scopes.
+//! Random models: statements of every kind, in and outside `each_record`, in plates, masks, scales and
+//! scopes.
 
 use crate::base::{Result, Shape};
 use crate::model::constraint::Constraint;
@@ -76,8 +77,8 @@ struct Statement {
     scope: bool,
 }
 
-/// A model of random statements: `a0`, `a1`, … outside `each_record`, `b0`, `b1`, … inside (in the scope `part` some of them), all of
-/// normal distributions. It reads the scalar column `y`.
+/// A model of random statements: `a0`, `a1`, … outside `each_record`, `b0`, `b1`, … inside (in the scope
+/// `part` some of them), all of normal distributions. It reads the scalar column `y`.
 #[derive(Clone, Debug)]
 pub struct RandomModel {
     shared: Vec<Statement>,
@@ -207,7 +208,7 @@ pub fn model() -> impl Strategy<Value = RandomModel> {
     (shared, inside).prop_map(|(shared, inside)| RandomModel { shared, inside, extra: None })
 }
 
-/// Values with the first axis cut to so many.
+/// Values with the first axis cut to this many.
 #[must_use]
 pub fn first_rows(values: &ArrayD<f64>, rows: usize) -> ArrayD<f64> {
     values.slice_axis(ndarray::Axis(0), ndarray::Slice::from(..rows)).to_owned()

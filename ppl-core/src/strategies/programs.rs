@@ -1,5 +1,5 @@
-//! Random array programs from a stream of bytes, over all families of primitives and shapes of up to four axes. Tests and
-//! fuzzing read the same stream, so what one finds the other can replay.
+//! Random array programs from a stream of bytes, over all families of primitives and shapes of up to four
+//! axes. Tests and fuzzing read the same stream, so what one finds the other can replay.
 
 use crate::base::Shape;
 use crate::op::{
@@ -13,7 +13,8 @@ const MOST_ELEMENTS: usize = 48;
 /// Which operations a random program is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Menu {
-    /// Functions with several derivatives, on arguments where those are of moderate size: for finite differences.
+    /// Functions with several derivatives, on arguments where those are of moderate size: for finite
+    /// differences.
     Smooth,
     /// All operations, on any numbers: for what must hold bit for bit.
     Everything,
@@ -94,7 +95,8 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// Adds operations to `values` until the choices have run out or there are `most` of them, and says what came last, as one number.
+/// Adds operations to `values` until the choices have run out or there are `most` of them, and says what came
+/// last, as one number.
 pub fn grow<'g>(
     choices: &mut Choices<'_>,
     values: &mut Vec<Var<'g>>,
@@ -105,8 +107,8 @@ pub fn grow<'g>(
     let (begin, leaves) = (graph.len(), values.len());
     while !choices.is_empty() && graph.len() < begin + most {
         if let Some(value) = step(choices, graph, values, menu) {
-            // Squashed, so that long chains of products stay in a range where finite differences mean something.
-            // Nothing has no mean, and the log of its sum is infinite.
+            // Squashed, so that long chains of products stay in a range where finite differences mean
+            // something. Nothing has no mean, and the log of its sum is infinite.
             match menu {
                 Menu::Smooth if value.shape().elements() > 0 => values.push(value.tanh()),
                 Menu::Smooth => {}
@@ -118,7 +120,8 @@ pub fn grow<'g>(
     Some(last.unwrap_or_else(|| values[0].sum()))
 }
 
-/// `x` in another shape: the same, broadcast, reshaped or summed where that is possible, and else its sum repeated.
+/// `x` in another shape: the same, broadcast, reshaped or summed where that is possible, and else its sum
+/// repeated.
 fn fit<'g>(x: Var<'g>, shape: &Shape) -> Var<'g> {
     let from = x.shape();
     if from.broadcast(shape).as_ref() == Some(shape) {
@@ -363,7 +366,8 @@ fn linear<'g>(choices: &mut Choices<'_>, graph: &'g Graph, a: Var<'g>, b: Var<'g
 fn einsum<'g>(choices: &mut Choices<'_>, graph: &'g Graph, a: Var<'g>, b: Var<'g>) -> Option<Var<'g>> {
     let dims = a.shape().dims().to_vec();
     let left: Vec<usize> = (0..dims.len()).collect();
-    // The other operand has some of the first one's axes, turned around now and then, and perhaps one of its own.
+    // The other operand has some of the first one's axes, turned around now and then, and perhaps one of its
+    // own.
     let mut right: Vec<usize> = left.iter().copied().filter(|_| choices.below(2) == 0).collect();
     if choices.below(2) == 0 {
         right.reverse();

@@ -1,12 +1,13 @@
 //! Differentiation, backwards and forwards: from a program to a program.
 //!
-//! The derivative is written into the same graph, out of the same primitives, so it can be differentiated or contracted
-//! again, and work it shares with the value is done once. What is differentiated is simplified first, so that the
-//! derivative of `log(1 + exp x)` is that of a softplus and is finite wherever it should be.
+//! The derivative is written into the same graph, out of the same primitives, so it can be differentiated or
+//! contracted again, and work it shares with the value is done once. What is differentiated is simplified
+//! first, so that the derivative of `log(1 + exp x)` is that of a softplus and is finite wherever it should
+//! be.
 //!
-//! Only the backward rules are written down. A vector–Jacobian product is linear in its vector, and the transpose of that linear
-//! map is the Jacobian–vector product: a dummy vector is pulled back, and the tangent is pulled back through what that wrote.
-//! The dummy is gone from the result.
+//! Only the backward rules are written down. A vector–Jacobian product is linear in its vector, and the
+//! transpose of that linear map is the Jacobian–vector product: a dummy vector is pulled back, and the
+//! tangent is pulled back through what that wrote. The dummy is gone from the result.
 
 use crate::base::{Error, Result, Source};
 use crate::op::{Cotangent, Kind, Var};
@@ -18,8 +19,9 @@ use crate::transform::simplify::before_differentiation;
 /// gradient(y, [x₁, …])ₖ = ∂y/∂xₖ        (shape of xₖ)
 /// ```
 ///
-/// If `output` is per record, so are the gradients: one array for each record. That is the *materialised* form, which
-/// costs (records × parameters) numbers; training contracts instead, see [`RecordGradient`](crate::RecordGradient).
+/// If `output` is per record, so are the gradients: one array for each record. That is the *materialised*
+/// form, which costs (records × parameters) numbers; training contracts instead, see
+/// [`RecordGradient`](crate::RecordGradient).
 ///
 /// # Errors
 /// If `output` is not a scalar, or an expression of the graph has failed before.
@@ -93,14 +95,15 @@ pub fn value_and_gradient<'g>(output: Var<'g>, wrt: &[Var<'g>]) -> Result<(Var<'
     Ok((value, gradients))
 }
 
-/// The Jacobian–vector product `Σₖ ∂y/∂xₖ · tₖ` for each output `y`: how `y` changes when each `xₖ` moves along `tₖ`.
+/// The Jacobian–vector product `Σₖ ∂y/∂xₖ · tₖ` for each output `y`: how `y` changes when each `xₖ` moves
+/// along `tₖ`.
 ///
-/// Shapes: that of `tₖ` is that of `xₖ`; results have those of the outputs. The work is a small multiple of that of the
-/// outputs, whatever their size and number.
+/// Shapes: that of `tₖ` is that of `xₖ`; results have those of the outputs. The work is a small multiple of
+/// that of the outputs, whatever their size and number.
 ///
 /// # Errors
-/// If there are not as many tangents as arrays, a tangent has another shape than its array, or an expression of the graph
-/// has failed before.
+/// If there are not as many tangents as arrays, a tangent has another shape than its array, or an expression
+/// of the graph has failed before.
 ///
 /// ```
 /// # use ppl_core::{Graph, Plan, Program, jacobian_vector};
@@ -144,8 +147,8 @@ pub fn jacobian_vector<'g>(
     Ok(forward)
 }
 
-/// The product of the matrix of second derivatives with vectors, `Σₗ ∂²y/∂xₖ∂xₗ · vₗ` for each of `wrt`: how the gradient
-/// changes when each `xₗ` moves along `vₗ` (forward over reverse).
+/// The product of the matrix of second derivatives with vectors, `Σₗ ∂²y/∂xₖ∂xₗ · vₗ` for each of `wrt`: how
+/// the gradient changes when each `xₗ` moves along `vₗ` (forward over reverse).
 ///
 /// The work is a small multiple of that of the gradient; the matrix is never built.
 ///
@@ -202,7 +205,8 @@ pub(crate) fn total<'g>(cotangents: &[Cotangent<'g>]) -> Option<Var<'g>> {
     cotangents.iter().map(|cotangent| cotangent.value()).reduce(|sum, next| sum + next)
 }
 
-/// One backward pass. For each of `wrt`, the cotangents that reach it, one for each use, products not multiplied out.
+/// One backward pass. For each of `wrt`, the cotangents that reach it, one for each use, products not
+/// multiplied out.
 pub(crate) fn reverse<'g>(
     outputs: &[(Var<'g>, Var<'g>)],
     wrt: &[Var<'g>],

@@ -1,4 +1,5 @@
-//! Finds out whether a record's value is a generalised linear term: a function of bounded slope of one linear predictor.
+//! Finds out whether a record's value is a generalised linear term: a function of bounded slope of one linear
+//! predictor.
 
 use crate::base::Result;
 use crate::op::{Binary, Op, Shaping, Unary, Var};
@@ -33,14 +34,15 @@ pub struct LinearPredictor<'g> {
     pub design: Vec<Var<'g>>,
 }
 
-/// How a value depends on the arrays, read backwards from it: a chain of operations on single numbers, at the end of which
-/// stands the predictor.
+/// How a value depends on the arrays, read backwards from it: a chain of operations on single numbers, at the
+/// end of which stands the predictor.
 ///
-/// What is recognised: negation, sums with and products by what depends on no array, and the softplus (so also `log_sigmoid`), whose
-/// slope lies between 0 and 1. Everything else ends the chain.
+/// What is recognised: negation, sums with and products by what depends on no array, and the softplus (so
+/// also `log_sigmoid`), whose slope lies between 0 and 1. Everything else ends the chain.
 ///
 /// # Errors
-/// If `value` is not one number for each record, an array belongs to another graph, or an expression has failed.
+/// If `value` is not one number for each record, an array belongs to another graph, or an expression has
+/// failed.
 #[track_caller]
 pub fn linear_predictor<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Option<LinearPredictor<'g>>> {
     require_per_record_scalar(value)?;

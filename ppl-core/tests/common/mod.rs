@@ -1,5 +1,6 @@
-//! One test for every primitive: values against a reference, derivatives of first and second order against finite differences,
-//! any choice of shared and per-record arguments against all of them shared, `f32` against `f64`.
+//! One test for every primitive: values against a reference, derivatives of first and second order against
+//! finite differences, any choice of shared and per-record arguments against all of them shared, `f32`
+//! against `f64`.
 
 use ndarray::ArrayD;
 use ppl_core::{Column, Graph, InputId, Plan, Program, Record, Records, Scalar, Shape, Var, gradient};
@@ -113,7 +114,8 @@ fn assert_close(told: &str, got: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-/// The whole test. `reference` is the value of `f` by another way; `single` bounds the relative error of `f32`.
+/// The whole test. `reference` is the value of `f` by another way; `single` bounds the relative error of
+/// `f32`.
 pub(crate) fn check(
     name: &str,
     args: &[Argument],

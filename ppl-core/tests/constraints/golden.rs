@@ -35,7 +35,8 @@ fn bijections_and_jacobians_agree_with_their_definitions() {
             _ => 0.0,
         };
         for (&got, &expected) in got.iter().zip(&expected) {
-            // An exponential of a sum of n logarithms: each is off by a unit in the last place of the largest partial sum.
+            // An exponential of a sum of n logarithms: each is off by a unit in the last place of the largest
+            // partial sum.
             let logarithm = if expected == 0.0 { 0.0 } else { expected.abs().ln().abs() };
             let bound = 4.0 * f64::EPSILON * n * (expected.abs() * (1.0 + logarithm) + largest);
             assert!((got - expected).abs() <= bound, "{line}: {got} against {expected}");

@@ -41,7 +41,8 @@ fn the_first_outcome_at_fault_is_told() {
     assert_eq!(definite(array![[-1.0]].into_dyn()), Some((0, -1.0)));
 }
 
-/// What is computed in single precision is a member, whether divided by its sum or made by the bijection; what is ten tolerances off is not.
+/// What is computed in single precision is a member, whether divided by its sum or made by the bijection;
+/// what is ten tolerances off is not.
 #[test]
 fn rounding_to_single_precision_is_tolerated_and_no_more() {
     let mut state = 1_u32;
@@ -98,7 +99,8 @@ fn bijections_in_single_precision_make_members() {
         for size in [0.1, 2.0, 12.0] {
             let mut plan = ppl_core::Plan::<f32>::new(&program);
             let input = plan.input("u").unwrap();
-            // Steps of an ordered vector that are too small for single precision are no fault of the bijection.
+            // Steps of an ordered vector that are too small for single precision are no fault of the
+            // bijection.
             let size =
                 if matches!(set, Constraint::Ordered | Constraint::PositiveDefinite) { 2.0 } else { size };
             plan.input_mut(input).iter_mut().for_each(|slot| *slot = size * next());

@@ -50,8 +50,8 @@ proptest! {
         prop_assert_eq!(set.unconstrained_shape(&shape).unwrap(), Shape::from(u.shape()));
         prop_assert_eq!(set.constrained_shape(&Shape::from(u.shape())).unwrap(), shape.clone());
         let back = set.unconstrain_array(&value).unwrap();
-        // The inverse magnifies a relative rounding of an element by up to what the element is smaller than the largest by; of a
-        // Cholesky factor by the condition number of the matrix.
+        // The inverse magnifies a relative rounding of an element by up to what the element is smaller than
+        // the largest by; of a Cholesky factor by the condition number of the matrix.
         let (least, most) = numbers.iter().filter(|x| **x != 0.0).fold((f64::INFINITY, 1.0_f64), |(least, most), x| (least.min(x.abs()), most.max(x.abs())));
         let steps = if set == Constraint::Ordered { numbers.windows(2).map(|pair| pair[1] - pair[0]).fold(least, f64::min) } else { least };
         let n = shape.dims()[0] as f64;
@@ -84,7 +84,8 @@ proptest! {
             free.iter().map(|&place| (up[place] - down[place]) / (2.0 * h)).collect()
         }).collect();
         let (expected, inverse) = log_determinant(columns);
-        // Each difference quotient is off by h²/6 of the third derivative, at most 8 (that of e^{2u}) times the largest number, and by its rounding.
+        // Each difference quotient is off by h²/6 of the third derivative, at most 8 (that of e^{2u}) times
+        // the largest number, and by its rounding.
         let largest = value.iter().fold(1.0_f64, |largest, x| largest.max(x.abs()));
         let each = largest * (8.0 * h * h / 6.0 * 1.1 + 4.0 * f64::EPSILON / h);
         let bound = 1.1 * u.len() as f64 * inverse * each + 1e-13 * (1.0 + expected.abs());
@@ -112,7 +113,8 @@ proptest! {
 
     #[test]
     fn derivatives_are_finite_and_the_inverse_undoes_them((set, _, u) in strategies::vector_set(30.0)) {
-        // d/du of Σ (unconstrain(constrain(u)))² is 2u where nothing has been rounded away, and finite wherever the value is a member.
+        // d/du of Σ (unconstrain(constrain(u)))² is 2u where nothing has been rounded away, and finite
+        // wherever the value is a member.
         let u: ArrayD<f64> = Array1::from(u).into_dyn();
         let slopes = run(&u, |u| {
             let inputs = [u];

@@ -276,7 +276,8 @@ fn a_reparameterised_site_keeps_its_plates_and_its_records() {
     );
 }
 
-/// The bound that variational inference differentiates: the model's density at the guide's draw, on one graph.
+/// The bound that variational inference differentiates: the model's density at the guide's draw, on one
+/// graph.
 #[test]
 fn a_model_is_replayed_at_a_guides_draw() {
     let guide = |ctx: &mut Ctx<'_>| {

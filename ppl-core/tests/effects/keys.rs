@@ -55,7 +55,8 @@ fn streams_are_pinned() {
     assert_ne!(Key::from(1), Key::new([1; 32]));
 }
 
-/// By tests/golden/keys.py, a ChaCha20 in plain Python: two uniforms, two normals, and the normals of the first two records and the last.
+/// By tests/golden/keys.py, a ChaCha20 in plain Python: two uniforms, two normals, and the normals of the
+/// first two records and the last.
 const PINNED: [u64; 7] = [
     4_606_012_546_340_485_205,  // 0.8701180659552487
     4_606_022_974_314_726_673,  // 0.8712758036655562
@@ -97,7 +98,8 @@ fn noise_has_its_law() {
     assert!(drawn["u"].iter().all(|&u| u > 0.0 && u < 1.0));
 }
 
-/// Means of products of 100,000 independent normals: beyond 4.9 standard errors with probability 1e-6 each, of three.
+/// Means of products of 100,000 independent normals: beyond 4.9 standard errors with probability 1e-6 each,
+/// of three.
 #[test]
 fn sites_draws_and_keys_are_independent() {
     let (one, other) = (draws(100, 5), draws(100, 6));

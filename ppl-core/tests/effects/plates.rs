@@ -57,7 +57,8 @@ fn a_plate_within_a_record() {
     assert!(run["own"].axis_iter(Axis(0)).all(|row| row[[0]] != row[[1]]));
 }
 
-/// Copies along an axis of length 1 are independent, and in the right place: their means are those of their row.
+/// Copies along an axis of length 1 are independent, and in the right place: their means are those of their
+/// row.
 #[test]
 fn a_stretched_axis_is_drawn_anew_and_in_its_place() {
     let loc = array![[[0.0], [100.0]], [[200.0], [300.0]], [[400.0], [500.0]]].into_dyn();

@@ -84,7 +84,8 @@ fn log_predictive_densities_do_not_underflow() {
     assert!((density - expected).abs() < 1e-14 * expected.abs(), "{density} and {expected}");
 }
 
-/// The marginal of the outcome is normal with variance `x² + 0.3² + E[noise²]`; its mean and variance over draws of the prior.
+/// The marginal of the outcome is normal with variance `x² + 0.3² + E[noise²]`; its mean and variance over
+/// draws of the prior.
 #[test]
 fn prior_predictions_have_the_moments_of_the_model() {
     let draws = 20_000;
@@ -101,7 +102,8 @@ fn prior_predictions_have_the_moments_of_the_model() {
     let fourth = 3.0 * (4.09_f64.powi(2) + 2.0 * 4.09 * 0.5_f64.exp() + 2.0_f64.exp());
     let error = ((fourth - variance * variance) / n).sqrt();
     let got = squares.iter().sum::<f64>() / n;
-    // The tails of y² are heavier than normal ones, so no false-alarm rate is claimed for its six standard errors; the seed is fixed.
+    // The tails of y² are heavier than normal ones, so no false-alarm rate is claimed for its six standard
+    // errors; the seed is fixed.
     assert!((got - variance).abs() < 6.0 * error, "{got} and {variance}");
 }
 

@@ -1,5 +1,5 @@
-//! Checks of one function of arrays against a reference in f64 and against finite differences, with every choice of which
-//! arguments are shared and which differ from record to record, in both number types.
+//! Checks of one function of arrays against a reference in f64 and against finite differences, with every
+//! choice of which arguments are shared and which differ from record to record, in both number types.
 
 use ndarray::{ArrayD, IxDyn};
 use ppl_core::{Column, Graph, Plan, Program, Record, Records, Scalar, Schema, Shape, Var, gradient};
@@ -12,7 +12,8 @@ const RECORDS: usize = 3;
 pub(crate) struct Case<F, R> {
     function: F,
     reference: R,
-    /// Each argument: its value for each of [`RECORDS`] records, of which the first is used where it is shared.
+    /// Each argument: its value for each of [`RECORDS`] records, of which the first is used where it is
+    /// shared.
     arguments: Vec<[ArrayD<f64>; RECORDS]>,
     /// Arguments to differentiate by; the others are indices.
     smooth: Vec<usize>,
@@ -41,7 +42,8 @@ fn weigh(value: Var<'_>) -> Var<'_> {
     value.inner(value.graph().array(&weights))
 }
 
-/// Traces value, weighed value, gradient, weighed gradient and gradient of that; bit `k` of `mask` makes argument `k` per record.
+/// Traces value, weighed value, gradient, weighed gradient and gradient of that; bit `k` of `mask` makes
+/// argument `k` per record.
 fn traced<F: for<'g> Fn(&[Var<'g>]) -> Var<'g>, R>(case: &Case<F, R>, mask: usize) -> Traced {
     let schema_arguments: Vec<usize> =
         (0..case.arguments.len()).filter(|&index| mask >> index & 1 == 1).collect();
@@ -195,7 +197,8 @@ where
         self.arguments.iter().enumerate().map(|(index, values)| values[choose(index)].clone()).collect()
     }
 
-    /// Output `value` (a scalar) by central differences of fourth order against the outputs from `gradients` on.
+    /// Output `value` (a scalar) by central differences of fourth order against the outputs from `gradients`
+    /// on.
     fn differences(&self, traced: &Traced, value: usize, gradients: usize) {
         let analytic = run::<f64>(traced, &self.arguments);
         for (position, &index) in self.smooth.iter().enumerate() {

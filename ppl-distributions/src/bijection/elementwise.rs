@@ -146,7 +146,8 @@ impl<'g> Bijection<'g> for Negation {
     }
 }
 
-/// `y = xᵖ` of positive numbers, for an exponent `p` that is positive, or a negative number known while tracing.
+/// `y = xᵖ` of positive numbers, for an exponent `p` that is positive, or a negative number known while
+/// tracing.
 ///
 /// ```
 /// use ppl_core::{Constraint, Distribution};

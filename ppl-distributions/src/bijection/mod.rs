@@ -31,7 +31,8 @@ impl Direction {
 
 /// A smooth bijection between sets of numbers, vectors or matrices, as an array program.
 ///
-/// Implement it to transform distributions by a bijection of your own; five methods suffice for one of numbers.
+/// Implement it to transform distributions by a bijection of your own; five methods suffice for one of
+/// numbers.
 ///
 /// ```
 /// use ppl_core::{Constraint, Distribution, Graph, Plan, Program, Var};
@@ -65,7 +66,8 @@ pub trait Bijection<'g> {
     /// Its name.
     fn name(&self) -> &'static str;
 
-    /// Its parameters, with their domains; their shapes broadcast with that of an argument whose outcomes are numbers.
+    /// Its parameters, with their domains; their shapes broadcast with that of an argument whose outcomes are
+    /// numbers.
     fn parameters(&self) -> Vec<Parameter<'g>> {
         Vec::new()
     }
@@ -89,7 +91,8 @@ pub trait Bijection<'g> {
         Ok(shape.clone())
     }
 
-    /// Shape of the argument of a result of this shape: the reverse of [`forward_shape`](Self::forward_shape).
+    /// Shape of the argument of a result of this shape: the reverse of
+    /// [`forward_shape`](Self::forward_shape).
     ///
     /// # Errors
     /// If there is no result of such a shape.
@@ -106,7 +109,8 @@ pub trait Bijection<'g> {
     #[track_caller]
     fn inverse(&self, y: Var<'g>) -> Var<'g>;
 
-    /// Log of the Jacobian determinant's size at `x`, of the shape of its leading axes; `None` where it is 0 everywhere.
+    /// Log of the Jacobian determinant's size at `x`, of the shape of its leading axes; `None` where it is 0
+    /// everywhere.
     #[track_caller]
     fn log_jacobian(&self, x: Var<'g>) -> Option<Var<'g>>;
 
@@ -123,7 +127,8 @@ pub trait Bijection<'g> {
         None
     }
 
-    /// The factor `b`, where the bijection is `x ↦ a + b x` for each number: then means and variances are known too.
+    /// The factor `b`, where the bijection is `x ↦ a + b x` for each number: then means and variances are
+    /// known too.
     #[track_caller]
     fn factor(&self, _graph: &'g Graph) -> Option<Var<'g>> {
         None
@@ -163,7 +168,8 @@ pub trait Bijection<'g> {
     }
 }
 
-/// The image of a set of numbers that is an interval, under a monotone function of its ends; [`Constraint::Dependent`] of another set.
+/// The image of a set of numbers that is an interval, under a monotone function of its ends;
+/// [`Constraint::Dependent`] of another set.
 pub(crate) fn interval_image(domain: Constraint, function: impl Fn(f64) -> f64) -> Constraint {
     let ends = match domain {
         Constraint::Real => (f64::NEG_INFINITY, f64::INFINITY),

@@ -9,7 +9,8 @@ const LN_TAU: f64 = 1.837_877_066_409_345_6;
 /// Where the two series for `b = 1` are equally fast: `e^(−1/x) = e^(−4π²x)`.
 const MIDDLE: f64 = 1.0 / TAU;
 
-/// For `b = 1`. With the first term of each series taken out, three more leave an error below 10⁻¹⁸ of the density.
+/// For `b = 1`. With the first term of each series taken out, three more leave an error below 10⁻¹⁸ of the
+/// density.
 #[track_caller]
 pub(super) fn of_one<'g>(x: Var<'g>) -> Var<'g> {
     let left = x.less(MIDDLE);
@@ -41,11 +42,14 @@ const PIECES: usize = 48;
 /// p(x) = 1/(2πi) ∫ e^(K(t) − tx) dt        t = t₀ + iℓτ + τ²/2x,   τ from −∞ to ∞
 /// ```
 ///
-/// along a parabola around all branch points, which lie on the real axis from `π²/2` on. It begins at about the saddle point, where `K′ = x`, but not nearer
-/// to the first branch point than `1/x`; `ℓ` is about a standard deviation there, `K″^(−½)`, and the bend is that of the steepest descent for
-/// small `x`, when `PG` is inverse Gaussian. The integrand then falls like `e^(−τ²/2)` or faster and is analytic at least `|Im τ| < 0.7`, so the trapezoidal rule
-/// converges geometrically: with 24 pieces it is wrong by 2·10⁻⁸ at most, with 32 by 10⁻¹⁰, with 40 by 5·10⁻¹³ (for `b` from 10⁻⁴ to 200 and `x/b` from
-/// 0.01 to 1000), with 48 by rounding alone. Below `x = (1 + b)/100` only the first term of the alternating series counts, for the next is `(2 + b) e⁻⁵⁰` of it.
+/// along a parabola around all branch points, which lie on the real axis from `π²/2` on. It begins at about
+/// the saddle point, where `K′ = x`, but not nearer to the first branch point than `1/x`; `ℓ` is about a
+/// standard deviation there, `K″^(−½)`, and the bend is that of the steepest descent for small `x`, when `PG`
+/// is inverse Gaussian. The integrand then falls like `e^(−τ²/2)` or faster and is analytic at least
+/// `|Im τ| < 0.7`, so the trapezoidal rule converges geometrically: with 24 pieces it is wrong by 2·10⁻⁸ at
+/// most, with 32 by 10⁻¹⁰, with 40 by 5·10⁻¹³ (for `b` from 10⁻⁴ to 200 and `x/b` from 0.01 to 1000), with 48
+/// by rounding alone. Below `x = (1 + b)/100` only the first term of the alternating series counts, for the
+/// next is `(2 + b) e⁻⁵⁰` of it.
 ///
 /// The integral does not depend on the path, so for derivatives the path stays where it is.
 #[track_caller]
@@ -70,7 +74,8 @@ struct Complex<'g> {
 
 /// Where the path begins, and `ℓ`.
 fn path<'g>(b: Var<'g>, x: Var<'g>) -> (Var<'g>, Var<'g>) {
-    // K′ = x is tan(z)/z = r for z² = t/2, r = 4x/b: approximations that are right in both limits and at r = 1, where t = 0.
+    // K′ = x is tan(z)/z = r for z² = t/2, r = 4x/b: approximations that are right in both limits and at r =
+    // 1, where t = 0.
     let r = 4.0 * x / b;
     let below = r.less(1.0);
     let (small, large) = (below.select(r, 0.5).square(), below.select(1.0, r));
@@ -78,7 +83,8 @@ fn path<'g>(b: Var<'g>, x: Var<'g>) -> (Var<'g>, Var<'g>) {
     let positive = BRANCH - 1.0 / (0.25 * (large - 1.0) + 1.0 / BRANCH);
     let start = below.select(negative, positive).min(BRANCH - x.reciprocal());
     let room = BRANCH - start;
-    // K″ is b/(π²/2 − t)² near the branch point; on the other side, with w² = −t/2, between b/24 at 0 and b/16w³ far out.
+    // K″ is b/(π²/2 − t)² near the branch point; on the other side, with w² = −t/2, between b/24 at 0 and
+    // b/16w³ far out.
     let w2 = (-0.5 * start).max(0.0);
     let far = 24.0_f64.sqrt() * (0.75 * (0.763 * w2).log1p()).exp();
     let deviation = start.less(0.0).select(far, room) / b.sqrt();
@@ -87,7 +93,8 @@ fn path<'g>(b: Var<'g>, x: Var<'g>) -> (Var<'g>, Var<'g>) {
 
 /// `ln cos √(t/2)` for `t` of the upper half-plane, or of the real axis below the first branch point.
 ///
-/// As `−iz − ln 2 + ln(1 + e^(2iz))`, where the exponential is at most 1 in size: the branch that is continuous along the path.
+/// As `−iz − ln 2 + ln(1 + e^(2iz))`, where the exponential is at most 1 in size: the branch that is
+/// continuous along the path.
 fn log_cosine(t: Complex<'_>) -> Complex<'_> {
     let (re, im) = (0.5 * t.re, 0.5 * t.im);
     let size = (re.square() + im.square()).sqrt();

@@ -10,25 +10,27 @@ use std::f64::consts::{LN_2, PI};
 /// Gamma variables that a draw adds up one by one.
 const TERMS: usize = 16;
 
-/// The Pólya–gamma distribution `PG(b, c)`, with which a logistic likelihood (`b = 1`) or that of a binomial or negative binomial count is a mixture of
-/// normals (Polson, Scott and Windle, *Bayesian inference for logistic models using Pólya–gamma latent variables*, 2013).
+/// The Pólya–gamma distribution `PG(b, c)`, with which a logistic likelihood (`b = 1`) or that of a binomial
+/// or negative binomial count is a mixture of normals (Polson, Scott and Windle, *Bayesian inference for
+/// logistic models using Pólya–gamma latent variables*, 2013).
 ///
 /// ```text
 /// p(x) = coshᵇ(c/2) e^(−c²x/2) 2ᵇ⁻¹/Γ(b) Σ (−1)ⁿ Γ(n + b)/n! (2n + b) e^(−(2n+b)²/(8x)) / √(2πx³)        x > 0, c = tilting real
 /// X    = (1/2π²) Σ gₖ / ((k − ½)² + c²/4π²),  k ≥ 1, gₖ gamma of concentration b and rate 1
 /// ```
 ///
-/// For `b = 1`, known while tracing, the density is computed by this series below `x = 1/2π` and by another above (Jacobi's theta function), four terms of
-/// each: to rounding. For any other `b` the series loses all digits for large `x`; then it is an integral along a path in the complex plane, of 49
-/// terms that work for all `b` and `x`.
+/// For `b = 1`, known while tracing, the density is computed by this series below `x = 1/2π` and by another
+/// above (Jacobi's theta function), four terms of each: to rounding. For any other `b` the series loses all
+/// digits for large `x`; then it is an integral along a path in the complex plane, of 49 terms that work for
+/// all `b` and `x`.
 ///
-/// A draw adds up 16 terms of the sum and replaces the rest of it by a gamma variable of the same mean and variance. The rest has at most a
-/// standard deviation of 5·10⁻⁴ √b, and its third cumulant is wrong by at most 3·10⁻¹¹ b; so the distribution function of draws at `b = 1`, `c = 0` is
-/// wrong by less than 10⁻⁷.
+/// A draw adds up 16 terms of the sum and replaces the rest of it by a gamma variable of the same mean and
+/// variance. The rest has at most a standard deviation of 5·10⁻⁴ √b, and its third cumulant is wrong by at
+/// most 3·10⁻¹¹ b; so the distribution function of draws at `b = 1`, `c = 0` is wrong by less than 10⁻⁷.
 ///
 /// # Accuracy
-/// Of the log density, absolute: a few units of rounding of its terms for `b = 1`; else 10⁻¹⁴ (1 + b + x + |log density|) + 2·10⁻¹⁶/b, measured for `b` from 10⁻⁴ to
-/// 1000 against 60 digits.
+/// Of the log density, absolute: a few units of rounding of its terms for `b = 1`; else 10⁻¹⁴ (1 + b + x +
+/// |log density|) + 2·10⁻¹⁶/b, measured for `b` from 10⁻⁴ to 1000 against 60 digits.
 ///
 /// ```
 /// use ppl_core::{Distribution, Graph, Plan, Program};
@@ -82,7 +84,8 @@ impl<'g> PolyaGamma<'g> {
         (b * mean, b * variance)
     }
 
-    /// Those of `b = 1`: `tanh(c/2)/(2c)` and `(2 tanh(c/2) − c sech²(c/2))/(4c³)`, by their Taylor series around 0.
+    /// Those of `b = 1`: `tanh(c/2)/(2c)` and `(2 tanh(c/2) − c sech²(c/2))/(4c³)`, by their Taylor series
+    /// around 0.
     fn moments_of_one(&self, graph: &'g Graph) -> (Var<'g>, Var<'g>) {
         let c = self.tilting.on(graph).abs();
         let small = c.less(0.5);
@@ -92,8 +95,8 @@ impl<'g> PolyaGamma<'g> {
         let polynomial = |coefficients: &[f64]| {
             coefficients.iter().rev().fold(graph.constant(0.0), |sum, &coefficient| sum * near + coefficient)
         };
-        // tanh(c/2)/(2c) = (sinh c/c) sech²(c/2)/4, and the variance is (sinh c − c)/c³ · sech²(c/2)/4: quotients of series whose
-        // terms have one sign.
+        // tanh(c/2)/(2c) = (sinh c/c) sech²(c/2)/4, and the variance is (sinh c − c)/c³ · sech²(c/2)/4:
+        // quotients of series whose terms have one sign.
         let squared_cosh =
             polynomial(&[1.0, 1.0 / 4.0, 1.0 / 48.0, 1.0 / 1440.0, 1.0 / 80_640.0, 1.0 / 7_257_600.0]);
         let sinh =

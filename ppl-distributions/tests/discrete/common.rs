@@ -1,4 +1,5 @@
-//! All discrete distributions by name, so that a test goes through them: adding one is a line of [`build`] and one of [`CASES`].
+//! All discrete distributions by name, so that a test goes through them: adding one is a line of [`build`]
+//! and one of [`CASES`].
 
 use ndarray::ArrayD;
 use ppl_core::{Distribution, Graph, Plan, Program, Scalar, Value, Var};
@@ -7,7 +8,8 @@ use ppl_distributions::{
     NegativeBinomial, OrderedLogistic, Poisson,
 };
 
-/// Distributions, as the golden file names them, with parameters of moderate size. Those at the places named last are continuous.
+/// Distributions, as the golden file names them, with parameters of moderate size. Those at the places named
+/// last are continuous.
 pub(crate) const CASES: [(&str, &[f64], &[usize]); 17] = [
     ("bernoulli_probs", &[0.3], &[0]),
     ("bernoulli_logits", &[-0.8], &[0]),
@@ -37,7 +39,8 @@ fn vector<'g>(graph: &'g Graph, values: &[Value<'g>]) -> Var<'g> {
     }
 }
 
-/// The distribution of this name with these parameters; parameters that are vectors come last, one number after the other.
+/// The distribution of this name with these parameters; parameters that are vectors come last, one number
+/// after the other.
 pub(crate) fn build<'g>(name: &str, graph: &'g Graph, p: &[Value<'g>]) -> Box<dyn Distribution<'g> + 'g> {
     match name {
         "bernoulli_probs" => Box::new(Bernoulli::from_probs(p[0])),
@@ -74,7 +77,8 @@ pub(crate) fn set<T: Scalar>(plan: &mut Plan<T>, name: &str, values: &[f64]) {
     }
 }
 
-/// The numbers of an array that is made of a distribution, its parameters and an input `x` of the numbers given; nothing where `f` has no formula.
+/// The numbers of an array that is made of a distribution, its parameters and an input `x` of the numbers
+/// given; nothing where `f` has no formula.
 pub(crate) fn evaluate<T: Scalar>(
     name: &str,
     numbers: &[f64],

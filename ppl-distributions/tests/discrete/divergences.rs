@@ -26,7 +26,8 @@ where
     [found[0], found[1]]
 }
 
-/// The sum's terms are of this size together, so it is wrong by some roundings of it; and so is the closed form.
+/// The sum's terms are of this size together, so it is wrong by some roundings of it; and so is the closed
+/// form.
 fn agree([closed, sum]: [f64; 2], size: f64) -> bool {
     (closed - sum).abs() <= 1e-13 * (1.0 + size) && closed >= 0.0
 }
@@ -59,7 +60,8 @@ proptest! {
     }
 }
 
-/// Of laws that are nearly the same the divergence is half the squared distance in standard deviations: no digits are lost to `ln p − ln q`.
+/// Of laws that are nearly the same the divergence is half the squared distance in standard deviations: no
+/// digits are lost to `ln p − ln q`.
 #[test]
 fn divergences_of_close_laws_keep_their_digits() {
     let graph = Graph::new();
@@ -76,7 +78,8 @@ fn divergences_of_close_laws_keep_their_digits() {
     );
     let trial = 0.5 * step * step / (p * (1.0 - p));
     for (got, expected) in found.iter().zip([trial, 10.0 * trial, trial / p, 0.5 * step * step / rate]) {
-        // The next term is `step` times as large, relatively, with a factor of at most 2 (1 − 2p)/(3p (1 − p)).
+        // The next term is `step` times as large, relatively, with a factor of at most 2 (1 − 2p)/(3p (1 −
+        // p)).
         assert!((got / expected - 1.0).abs() < 4.0 * step, "{got}, {expected}");
     }
 }

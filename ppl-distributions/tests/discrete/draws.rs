@@ -1,4 +1,5 @@
-//! Draws: the distribution they have, the support they lie in, and that quantiles are the smallest integers they say.
+//! Draws: the distribution they have, the support they lie in, and that quantiles are the smallest integers
+//! they say.
 
 use super::common::{CASES, build, evaluate, parameters, set};
 use ppl_core::{Graph, Noise, NoiseKind, Plan, Program, Shape};
@@ -41,8 +42,9 @@ fn draw(name: &str, numbers: &[f64], n: usize, seed: u64) -> Vec<Vec<f64>> {
     plan.output(0).chunks_exact(width).map(<[f64]>::to_vec).collect()
 }
 
-/// Pearson's statistic of 40,000 draws against the probabilities that `log_prob` gives, in cells of 30 expected draws at least. For a χ² variable with `k`
-/// degrees of freedom P(X ≥ k + 2√(kx) + 2x) ≤ e⁻ˣ (Laurent and Massart, 2000, lemma 1): with x = ln 10⁷, α = 1e-7 for each case.
+/// Pearson's statistic of 40,000 draws against the probabilities that `log_prob` gives, in cells of 30
+/// expected draws at least. For a χ² variable with `k` degrees of freedom P(X ≥ k + 2√(kx) + 2x) ≤ e⁻ˣ
+/// (Laurent and Massart, 2000, lemma 1): with x = ln 10⁷, α = 1e-7 for each case.
 #[test]
 fn draws_have_the_probabilities_that_densities_say() {
     let n = 40_000;

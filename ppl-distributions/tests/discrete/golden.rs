@@ -41,9 +41,10 @@ fn value<T: Scalar>(row: &Row, parameters: &[f64], known: bool) -> Option<f64> {
     Some(values[which.parse::<usize>().unwrap()])
 }
 
-/// How far a value may be off: 1e-10 of it; or what 16 roundings of every parameter make of it, where that is more. A logarithm of a probability near 1 is small beside
-/// the terms that it is a sum of: 16 roundings of those. They are the remainders of Stirling's formula, `½ ln(2πN)` for the largest number `N` in play, where both counts
-/// and concentrations have such, and logarithms of factorials for small totals.
+/// How far a value may be off: 1e-10 of it; or what 16 roundings of every parameter make of it, where that is
+/// more. A logarithm of a probability near 1 is small beside the terms that it is a sum of: 16 roundings of
+/// those. They are the remainders of Stirling's formula, `½ ln(2πN)` for the largest number `N` in play,
+/// where both counts and concentrations have such, and logarithms of factorials for small totals.
 fn tolerance(row: &Row, epsilon: f64) -> f64 {
     let relative = (1e-10_f64).max(32.0 * epsilon) * row.value.abs();
     let parameters = 16.0 * epsilon * row.sensitivity;

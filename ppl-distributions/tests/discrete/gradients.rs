@@ -51,7 +51,8 @@ fn compare(
         let h = 1e-3 * size;
         let mut slope = |h: f64| (at(h) - at(-h)) / (2.0 * h);
         let (coarse, fine) = (slope(h), slope(0.5 * h));
-        // The error of the fine one is a third of the difference, up to higher orders; and rounding of terms of the size of f.
+        // The error of the fine one is a third of the difference, up to higher orders; and rounding of terms
+        // of the size of f.
         let allowed = (fine - coarse).abs() + 1e-13 * (1.0 + here.abs()) / h;
         prop_assert!(
             (analytic - fine).abs() <= allowed,
@@ -100,7 +101,8 @@ proptest! {
             for &i in continuous {
                 numbers[i] *= if name == "ordered_logistic" { 1.0 + 0.1 * (factors[i] - 1.0) } else { factors[i] };
             }
-            // Counts inside the support, away from its ends, where log probabilities continue between the integers.
+            // Counts inside the support, away from its ends, where log probabilities continue between the
+            // integers.
             let total = match name {
                 "binomial_probs" | "binomial_logits" => numbers[0],
                 "beta_binomial" => numbers[2],

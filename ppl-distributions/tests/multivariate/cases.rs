@@ -29,7 +29,7 @@ impl Axes {
         }
     }
 
-    /// The shape of so many numbers.
+    /// The shape of this many numbers.
     pub(crate) fn shape_of(self, numbers: usize, n: usize) -> Shape {
         match self {
             Axes::Number => Shape::scalar(),

@@ -211,8 +211,8 @@ proptest! {
     }
 }
 
-/// Densities of vectors and matrices pushed through the bijections of constraints: the Jacobian has the sign and the shape it should, for the
-/// unconstrained density is the base's again.
+/// Densities of vectors and matrices pushed through the bijections of constraints: the Jacobian has the sign
+/// and the shape it should, for the unconstrained density is the base's again.
 #[test]
 fn onto_sets_of_vectors_and_matrices() {
     for set in Constraint::ALL.into_iter().filter(|set| set.event_rank() > 0 && set.has_bijection()) {
@@ -236,7 +236,8 @@ fn onto_sets_of_vectors_and_matrices() {
         assert_eq!(draw.shape(), Shape::from([4, 2]).concat(&distribution.event_shape()));
         assert!(distribution.cdf(u).is_none() && distribution.mean(&graph).is_none());
     }
-    // A chain from numbers to vectors: the Jacobian of the first part is summed over the elements of the second.
+    // A chain from numbers to vectors: the Jacobian of the first part is summed over the elements of the
+    // second.
     let graph = Graph::new();
     let chain = || Affine::new(0.5, 2.0).then(Onto(Constraint::Ordered));
     let u = graph.input("u", [4, 3]).unwrap();
@@ -389,7 +390,8 @@ fn zero_inflated_counts() {
     );
 }
 
-/// What a distribution says it is an image of has its law: the densities differ by the map's stretching, and the noise of draws is the same.
+/// What a distribution says it is an image of has its law: the densities differ by the map's stretching, and
+/// the noise of draws is the same.
 #[test]
 fn transports_keep_the_law_of_vectors_and_images() {
     let graph = Graph::new();

@@ -1,5 +1,5 @@
-//! Draws have the distribution they say, lie in its support, and their derivatives are those of expectations. Seeds are fixed; each test states the number of
-//! draws and its rate of false alarms.
+//! Draws have the distribution they say, lie in its support, and their derivatives are those of expectations.
+//! Seeds are fixed; each test states the number of draws and its rate of false alarms.
 
 use super::cases::{FAMILIES, Family, family, parameters};
 use super::run;
@@ -54,8 +54,9 @@ fn drawn<'g>(distribution: &dyn Distribution<'g>, graph: &'g Graph, count: usize
     plan.output(0).to_vec()
 }
 
-/// Kolmogorov–Smirnov: the largest distance between the distribution function of the draws and `cdf` of them, which must have been found for the sorted
-/// draws. A false alarm has probability `2 e^(−2λ²) = 2e-9` at λ = 3.22, and there are fewer than 100 such tests here.
+/// Kolmogorov–Smirnov: the largest distance between the distribution function of the draws and `cdf` of them,
+/// which must have been found for the sorted draws. A false alarm has probability `2 e^(−2λ²) = 2e-9` at λ =
+/// 3.22, and there are fewer than 100 such tests here.
 fn agrees(cdf_of_sorted: &[f64]) -> bool {
     let n = cdf_of_sorted.len() as f64;
     let distance = cdf_of_sorted.iter().enumerate().fold(0.0_f64, |largest, (i, p)| {
@@ -194,8 +195,9 @@ fn correlations_are_beta_distributed() {
     }
 }
 
-/// Whether the mean of independent numbers is what it should be: a deviation of 6.5 standard errors has a probability below 1e-9 for 200 normal
-/// numbers and more (Student's t), and there are fewer than 1000 such comparisons here.
+/// Whether the mean of independent numbers is what it should be: a deviation of 6.5 standard errors has a
+/// probability below 1e-9 for 200 normal numbers and more (Student's t), and there are fewer than 1000 such
+/// comparisons here.
 fn mean_agrees(numbers: &[f64], expected: f64) -> bool {
     let n = numbers.len() as f64;
     let mean = numbers.iter().sum::<f64>() / n;

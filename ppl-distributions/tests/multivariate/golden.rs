@@ -1,4 +1,5 @@
-//! Densities and moments against values of 60 digits (`tests/golden/multivariate.csv`, made by `multivariate.py` beside it).
+//! Densities and moments against values of 60 digits (`tests/golden/multivariate.csv`, made by
+//! `multivariate.py` beside it).
 
 use super::cases::{Boxed, family};
 use super::run;
@@ -52,15 +53,15 @@ fn densities_and_moments_agree_with_sixty_digits() {
         let fields: Vec<&str> = line.split(',').collect();
         let (got, expected, sensitivities) = (quantity(&fields), numbers(fields[4]), numbers(fields[5]));
         assert_eq!(got.len(), expected.len(), "{line}");
-        // Terms of size 1, such as ln 2π, are added to logarithms; and a variance of an element of a factor of correlations is taken from its mean square,
-        // at most 1.
+        // Terms of size 1, such as ln 2π, are added to logarithms; and a variance of an element of a factor
+        // of correlations is taken from its mean square, at most 1.
         let terms = match (fields[0], fields[1]) {
             (_, "log_prob" | "entropy") | ("lkj_cholesky", "variance") => 1.0,
             _ => 0.0,
         };
         for ((&got, &expected), &sensitivity) in got.iter().zip(&expected).zip(&sensitivities) {
-            // What a relative change of the value, of all inputs and of the constants by 64 units of rounding does: for a well-conditioned value about
-            // 1e-14 of it, far below the 1e-10 that is promised.
+            // What a relative change of the value, of all inputs and of the constants by 64 units of rounding
+            // does: for a well-conditioned value about 1e-14 of it, far below the 1e-10 that is promised.
             let bound = 64.0 * f64::EPSILON * (expected.abs() + sensitivity + terms);
             let error = (got - expected).abs();
             assert!(

@@ -4,7 +4,8 @@ use super::cases::{Boxed, FAMILIES, Family};
 use ppl_core::{Constraint, Graph, Plan, Program, Var, gradient};
 use proptest::prelude::*;
 
-/// The log density as a function of one vector of unconstrained numbers, parameters first: value and gradient.
+/// The log density as a function of one vector of unconstrained numbers, parameters first: value and
+/// gradient.
 fn density_and_gradient(
     family: Family,
     n: usize,
@@ -91,8 +92,9 @@ proptest! {
         for k in 0..here.len() {
             let at = &values[1 + 4 * k..];
             let (fine, coarse) = ((at[0] - at[1]) / (2.0 * h), (at[2] - at[3]) / (4.0 * h));
-            // The step's error is that of h², nearly; without it an h⁴ is left, less than a fiftieth of the difference of the two for derivatives that
-            // grow by less than a hundredfold from order to order; and rounding.
+            // The step's error is that of h², nearly; without it an h⁴ is left, less than a fiftieth of the
+            // difference of the two for derivatives that grow by less than a hundredfold from order to order;
+            // and rounding.
             let extrapolated = (4.0 * fine - coarse) / 3.0;
             let size = values[0].abs() + at[..4].iter().fold(1.0_f64, |largest, value| largest.max(value.abs()));
             let bound = 0.02 * (fine - coarse).abs() + 64.0 * f64::EPSILON * size / h + 1e-9 * size * h;
@@ -101,7 +103,8 @@ proptest! {
     }
 }
 
-/// At the boundary of a simplex where the concentration is 1, the density is finite, and so are its derivatives.
+/// At the boundary of a simplex where the concentration is 1, the density is finite, and so are its
+/// derivatives.
 #[test]
 fn a_power_of_zero_has_derivatives() {
     use ppl_core::Distribution;

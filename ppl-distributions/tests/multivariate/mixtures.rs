@@ -100,7 +100,8 @@ fn impossible_components_do_no_harm() {
     assert!(close(found[2][0], normal(2.0, 1.0, 1.0).ln(), 8.0));
 }
 
-/// Draws go to components as their weights say, and not one to a component of weight 0: uniform numbers on a grid, so there is no chance in it.
+/// Draws go to components as their weights say, and not one to a component of weight 0: uniform numbers on a
+/// grid, so there is no chance in it.
 #[test]
 fn choices_are_as_often_as_their_weights() {
     let n = 1 << 16;
@@ -176,7 +177,8 @@ fn wrong_mixtures_are_told() {
     );
 }
 
-/// The Gaussian mixture of d3p (Prediger et al. 2022, listings 5 and 6), with its priors but that of the scales.
+/// The Gaussian mixture of d3p (Prediger et al. 2022, listings 5 and 6), with its priors but that of the
+/// scales.
 fn gaussian_mixture(ctx: &mut Ctx) -> Result<()> {
     let (k, d) = (3, ctx.records().dim("xs")?);
     let identity = ctx.graph().array(&Array2::eye(d).into_dyn());

@@ -31,7 +31,8 @@ proptest! {
             normal.log_prob(x), normal.entropy(&graph).unwrap(), normal.variance(&graph).unwrap(), normal.covariance(), normal.scale_tril(),
         ]).collect();
         let found = run(&graph, &outputs, &[]);
-        // κ(Σ) units of rounding from the inverse; with |u| ≤ 1 it is at most about (n e²)ⁿ, and 1e5 is seldom reached.
+        // κ(Σ) units of rounding from the inverse; with |u| ≤ 1 it is at most about (n e²)ⁿ, and 1e5 is
+        // seldom reached.
         for other in [1, 2] {
             for k in 0..5 {
                 for (a, b) in found[k].iter().zip(&found[5 * other + k]) {
@@ -100,7 +101,8 @@ fn a_divergence_is_its_integral() {
     let integrate = |f: &dyn Fn(f64, f64) -> f64| {
         h * h * found[0].iter().zip(&found[1]).map(|(&p, &q)| f(p, q)).sum::<f64>()
     };
-    // The trapezoid rule converges faster than any power of h for a density that is analytic: with h = 1/20, beyond rounding.
+    // The trapezoid rule converges faster than any power of h for a density that is analytic: with h = 1/20,
+    // beyond rounding.
     assert!((integrate(&|p, _| p.exp()) - 1.0).abs() < 1e-12);
     assert!((integrate(&|p, q| p.exp() * (p - q)) - found[2][0]).abs() < 1e-11);
 }

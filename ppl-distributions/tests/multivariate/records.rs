@@ -1,4 +1,5 @@
-//! In models of records: parameters and outcomes of each record, missing values, and gradients of records, contracted and one by one.
+//! In models of records: parameters and outcomes of each record, missing values, and gradients of records,
+//! contracted and one by one.
 
 use super::close;
 use ndarray::{Array1, Array2, array};

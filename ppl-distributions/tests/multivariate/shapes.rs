@@ -169,7 +169,8 @@ fn wrong_parameters_are_named() {
     );
 }
 
-/// A value that is no category has no probability, in a batch too, where it must not reach the weights of another place.
+/// A value that is no category has no probability, in a batch too, where it must not reach the weights of
+/// another place.
 #[test]
 fn what_is_no_category_is_not_a_number() {
     let graph = Graph::new();

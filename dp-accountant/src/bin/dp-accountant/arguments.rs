@@ -43,7 +43,8 @@ pub(crate) struct EpsilonOf {
     /// The probability with which the guarantee may fail
     #[arg(long, required_unless_present = "batch", allow_hyphen_values = true)]
     delta: Option<f64>,
-    /// A CSV file (- for the standard input) with the columns noise_multiplier, sampling, steps and, unless given here, delta and relation; one answer a line
+    /// A CSV file (- for the standard input) with the columns noise_multiplier, sampling, steps and, unless
+    /// given here, delta and relation; one answer a line
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "noise_multiplier", "mechanism", "sampling", "steps", "input"])]
     pub(crate) batch: Option<PathBuf>,
     /// Print JSON
@@ -245,7 +246,8 @@ pub(crate) struct Events {
     /// How many steps
     #[arg(long, required_unless_present = "input")]
     steps: Option<u64>,
-    /// A JSON file of events, or - for the standard input: what --json prints, the list in it, or a dp_accounting event tree
+    /// A JSON file of events, or - for the standard input: what --json prints, the list in it, or a
+    /// dp_accounting event tree
     #[arg(long, value_name = "FILE", conflicts_with_all = ["noise_multiplier", "mechanism", "sampling", "steps"])]
     input: Option<PathBuf>,
 }
@@ -264,7 +266,8 @@ pub(crate) struct EventsOrBatch {
     /// How many steps
     #[arg(long, required_unless_present_any = ["input", "batch"])]
     steps: Option<u64>,
-    /// A JSON file of events, or - for the standard input: what --json prints, the list in it, or a dp_accounting event tree
+    /// A JSON file of events, or - for the standard input: what --json prints, the list in it, or a
+    /// dp_accounting event tree
     #[arg(long, value_name = "FILE", conflicts_with_all = ["noise_multiplier", "mechanism", "sampling", "steps"])]
     input: Option<PathBuf>,
 }
@@ -322,8 +325,8 @@ fn event(noise_multiplier: Option<f64>, mechanism: Option<Mechanism>, sampling: 
     Ok(Event::new(mechanism, sampling)?)
 }
 
-/// A sampling scheme in words. It is put together in its stored form, so that a new scheme of the library needs no more than
-/// its name here.
+/// A sampling scheme in words. It is put together in its stored form, so that a new scheme of the library
+/// needs no more than its name here.
 pub(crate) fn sampling(text: &str) -> Result<Sampling, String> {
     let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
     let name = match name {

@@ -11,8 +11,8 @@ use serde::de::IgnoredAny;
 
 use crate::failure::{Failure, Outcome};
 
-/// The most bytes of a file of events. An event takes about a hundred, and compositions of more than a few thousand different
-/// ones have no answer; so this is enough, and nonsense is refused at once.
+/// The most bytes of a file of events. An event takes about a hundred, and compositions of more than a few
+/// thousand different ones have no answer; so this is enough, and nonsense is refused at once.
 const MOST_BYTES: u64 = 4 << 20;
 
 /// Events, and the relation under which they were stated, where that is known.
@@ -41,8 +41,8 @@ impl From<Composition> for Stated {
 impl Stated {
     /// The events, to be accounted under this relation.
     ///
-    /// Noise and sampling mean the same under both relations. A guarantee does not: it holds under the relation that it was
-    /// stated for.
+    /// Noise and sampling mean the same under both relations. A guarantee does not: it holds under the
+    /// relation that it was stated for.
     pub(crate) fn under(self, relation: Relation) -> Outcome<Composition> {
         if let Some((stated, file)) = self.relation.filter(|(stated, _)| *stated != relation) {
             let guarantee = self.events.iter().find(|(event, _)| {
@@ -68,8 +68,8 @@ pub(crate) fn read(file: &Path) -> Outcome<Stated> {
     if text.starts_with("dp-accountant ledger ") {
         return Err(nonsense("this is a ledger; give what \"ledger show --json\" prints about it".into()));
     }
-    // Each form is read from the text and not from a tree of values, which would drop all but the last of a field's repetitions
-    // and forget where in the file an error is.
+    // Each form is read from the text and not from a tree of values, which would drop all but the last of a
+    // field's repetitions and forget where in the file an error is.
     match form(text).map_err(nonsense)? {
         Form::List => {
             let events: Composition =
@@ -125,7 +125,8 @@ fn form(text: &str) -> Result<Form, String> {
 pub(crate) fn bytes(file: &Path, most: u64) -> Outcome<Vec<u8>> {
     let failed = |error: std::io::Error| Failure::Other(format!("{}: {error}", shown(file)));
     let mut read = Vec::new();
-    // One byte more, to see whether there is one. The size that the operating system states is that of plain files only.
+    // One byte more, to see whether there is one. The size that the operating system states is that of plain
+    // files only.
     let taken = match file.to_str() {
         Some("-") => std::io::stdin().lock().take(most + 1).read_to_end(&mut read),
         _ => File::open(file).and_then(|opened| opened.take(most + 1).read_to_end(&mut read)),

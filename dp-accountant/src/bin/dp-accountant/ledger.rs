@@ -15,7 +15,8 @@ pub(crate) fn run(command: &LedgerCommand) -> Outcome<String> {
             state(ledger.ledger())?.print(file.json)
         }
         LedgerCommand::Debit { file, events } => {
-            // The events are read first: a ledger that is open is locked, and the standard input may take its time.
+            // The events are read first: a ledger that is open is locked, and the standard input may take its
+            // time.
             let stated = events.stated()?;
             let mut ledger = FileLedger::resume(&file.file)?;
             let relation = ledger.ledger().budget().relation;

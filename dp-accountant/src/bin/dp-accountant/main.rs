@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         },
         Err(failure) => failure,
     };
-    // If nobody can be told, the exit code still says it.
+    // If the message cannot be written, the exit code still says it.
     let _ = writeln!(std::io::stderr().lock(), "error: {failure}");
     failure.code()
 }

@@ -8,7 +8,8 @@ use plotters::prelude::*;
 use crate::failure::{Failure, Outcome};
 
 const SIZE: (u32, u32) = (760, 360);
-/// Colours that stay apart in grey and for the colour-blind; the text is readable on a light and on a dark page.
+/// Colours that stay apart in grey and for the colour-blind; the text is readable on a light and on a dark
+/// page.
 const CURVE: RGBColor = RGBColor(0, 114, 178);
 const CHANCE: RGBColor = RGBColor(150, 150, 150);
 const TEXT: RGBColor = RGBColor(110, 110, 110);
@@ -103,7 +104,7 @@ fn profile(area: &Area<'_>, curve: &TradeOff) -> Outcome<()> {
     band(&mut chart, points)
 }
 
-/// The area between both ends, and its border: a line where they cannot be told apart.
+/// The area between both ends, and its border: a line where they cannot be distinguished.
 fn band<Y: Ranged<ValueType = f64>>(
     chart: &mut ChartContext<'_, SVGBackend<'_>, Cartesian2d<RangedCoordf64, Y>>,
     points: Vec<(f64, f64, f64)>,

@@ -21,8 +21,8 @@ const FARTHEST_SAMPLED: f64 = 16_384.0;
 pub enum Conversion {
     /// `epsilon = R(a) + log(1/delta)/(a-1)`: Mironov 2017, "Rényi Differential Privacy", Proposition 3.
     Classic,
-    /// `epsilon = R(a) + log(1 - 1/a) - log(a delta)/(a-1)`: Canonne, Kamath and Steinke 2020, "The Discrete Gaussian
-    /// for Differential Privacy", Proposition 12. Never worse than the classic one.
+    /// `epsilon = R(a) + log(1 - 1/a) - log(a delta)/(a-1)`: Canonne, Kamath and Steinke 2020, "The Discrete
+    /// Gaussian for Differential Privacy", Proposition 12. Never worse than the classic one.
     Tight,
 }
 
@@ -48,10 +48,10 @@ pub struct Optimum {
 /// The Rényi curve of a composition: an upper bound on its divergence at every order above 1.
 ///
 /// # Privacy
-/// The bound holds for the Gaussian mechanism (and the discrete one) without sampling under either relation, with
-/// Poisson sampling under add/remove, and on batches without replacement under replace-one. It is evaluated in
-/// floating-point arithmetic, good to about eleven digits, and not certified: [`Accountant`](crate::Accountant)
-/// gives the certified, and smaller, answer.
+/// The bound holds for the Gaussian mechanism (and the discrete one) without sampling under either relation,
+/// with Poisson sampling under add/remove, and on batches without replacement under replace-one. It is
+/// evaluated in floating-point arithmetic, good to about eleven digits, and not certified:
+/// [`Accountant`](crate::Accountant) gives the certified, and smaller, answer.
 ///
 /// ```
 /// use dp_accountant::classical::{Conversion, Renyi};
@@ -103,7 +103,8 @@ impl Renyi {
             let count = count as f64;
             let multiplier = match event.mechanism() {
                 Mechanism::Gaussian { noise_multiplier } => noise_multiplier / sensitivity,
-                // Its divergences are at most those of normal noise (Canonne, Kamath and Steinke 2020, Theorem 4).
+                // Its divergences are at most those of normal noise (Canonne, Kamath and Steinke 2020,
+                // Theorem 4).
                 Mechanism::DiscreteGaussian { sigma, sensitivity: bound }
                     if event.sampling() == Sampling::None =>
                 {
@@ -227,10 +228,10 @@ impl Renyi {
 
     /// The minimum of a converted bound over the orders.
     ///
-    /// Without batches of fixed size `log_moment` is convex, each converted bound has a single valley, and one
-    /// search over log(order - 1) finds it. The bound for batches of fixed size is a chain of chords: the valley of
-    /// a coarse list of integers is searched again, integer by integer and then between them. Every order gives a
-    /// valid bound.
+    /// Without batches of fixed size `log_moment` is convex, each converted bound has a single valley, and
+    /// one search over log(order - 1) finds it. The bound for batches of fixed size is a chain of chords: the
+    /// valley of a coarse list of integers is searched again, integer by integer and then between them. Every
+    /// order gives a valid bound.
     fn minimum(&self, at: impl Fn(f64) -> f64) -> Optimum {
         let search = |from: f64, to: f64, evaluations| {
             let (log_order, value) =

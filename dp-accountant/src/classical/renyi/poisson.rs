@@ -11,10 +11,10 @@ const INTEGRATED: f64 = 128.0;
 /// A(order) = E over x ~ N(0, σ²) of (1 - q + q e^t)^order,    t = (2x - 1)/(2σ²)
 /// ```
 ///
-/// This direction (removal) costs at least as much as the other at every order. At integers the binomial theorem
-/// gives A - 1 = Σ_k C(order, k) (1-q)^(order-k) q^k (e^(k(k-1)/(2σ²)) - 1), a sum of positive terms without the 1
-/// that would swallow their digits. log A is convex in the order, so that between far integers a chord bounds it
-/// from above.
+/// This direction (removal) costs at least as much as the other at every order. At integers the binomial
+/// theorem gives A - 1 = Σ_k C(order, k) (1-q)^(order-k) q^k (e^(k(k-1)/(2σ²)) - 1), a sum of positive terms
+/// without the 1 that would swallow their digits. log A is convex in the order, so that between far integers
+/// a chord bounds it from above.
 ///
 /// # References
 /// Mironov, Talwar and Zhang 2019, "Rényi Differential Privacy of the Sampled Gaussian Mechanism".
@@ -48,14 +48,14 @@ fn at_integer(multiplier: f64, rate: f64, order: f64) -> f64 {
     log_one_plus_exp(sum.value())
 }
 
-/// The trapezoid rule for A - 1, the mean of f(u) = (1 + u)^order - 1 - order u at u = q (e^t - 1), which is never
-/// negative; the mean of u is 0.
+/// The trapezoid rule for A - 1, the mean of f(u) = (1 + u)^order - 1 - order u at u = q (e^t - 1), which is
+/// never negative; the mean of u is 0.
 ///
 /// # Accuracy
-/// The integrand is analytic for |Im x| < πσ² and there at most e^((Im x)²/(2σ²)) times a majorant with |u| <= q
-/// (e^t + 1). By the classical bound the error of a step h is e^(d²/(2σ²) - 2πd/h) of the majorant's integral for
-/// any d in that strip; the step makes this e^-60, and the majorant exceeds the integral by a factor of about 4σ² +
-/// 4, which the step covers too.
+/// The integrand is analytic for |Im x| < πσ² and there at most e^((Im x)²/(2σ²)) times a majorant with |u|
+/// <= q (e^t + 1). By the classical bound the error of a step h is e^(d²/(2σ²) - 2πd/h) of the majorant's
+/// integral for any d in that strip; the step makes this e^-60, and the majorant exceeds the integral by a
+/// factor of about 4σ² + 4, which the step covers too.
 fn by_integration(multiplier: f64, rate: f64, order: f64) -> f64 {
     use std::f64::consts::PI;
     let variance = multiplier * multiplier;
@@ -92,7 +92,8 @@ fn log_excess(rate: f64, order: f64, t: f64) -> f64 {
     };
     let power = order * log_base;
     if power > 40.0 {
-        // u is below e^(power / order), so that 1 + order u is small beside (1 + u)^order unless order is near 1.
+        // u is below e^(power / order), so that 1 + order u is small beside (1 + u)^order unless order is
+        // near 1.
         let linear = (order.ln() + log_base - power).exp();
         return if linear < 0.5 { power + (-linear).ln_1p() } else { power };
     }

@@ -9,9 +9,11 @@ use super::poisson;
 /// Orders above this are not considered: the terms of the bound are computed up to it.
 pub(super) const LARGEST_ORDER: usize = 1_024;
 
-/// The bound of one event at all integer orders: the logarithms of its terms without their binomial coefficients.
+/// The bound of one event at all integer orders: the logarithms of its terms without their binomial
+/// coefficients.
 ///
-/// With e(j) = j/(2σ²) the Rényi divergence of the unsampled mechanism (σ over the *replace-one* sensitivity):
+/// With e(j) = j/(2σ²) the Rényi divergence of the unsampled mechanism (σ over the *replace-one*
+/// sensitivity):
 ///
 /// ```text
 /// (a-1) R(a) <= log{ 1 + q² C(a,2) min[4 (e^e(2) - 1), 2 e^e(2)] + Σ_{j=3..a} q^j C(a,j) t_j }
@@ -20,10 +22,10 @@ pub(super) const LARGEST_ORDER: usize = 1_024;
 /// ```
 ///
 /// # References
-/// Wang, Balle and Kasiviswanathan 2019, "Subsampled Rényi Differential Privacy and Analytical Moments Accountant",
-/// Theorem 9 (plain terms) and Theorem 27 (tight terms). The constant 4 was checked numerically for Gaussians: for
-/// centres of r, p and q on an equilateral triangle or a line, no farther apart than the sensitivity, E_r ((p -
-/// q)/r)^j was at most 2 B(j) for even j from 2 to 16 and σ from 0.3 to 10.
+/// Wang, Balle and Kasiviswanathan 2019, "Subsampled Rényi Differential Privacy and Analytical Moments
+/// Accountant", Theorem 9 (plain terms) and Theorem 27 (tight terms). The constant 4 was checked numerically
+/// for Gaussians: for centres of r, p and q on an equilateral triangle or a line, no farther apart than the
+/// sensitivity, E_r ((p - q)/r)^j was at most 2 B(j) for even j from 2 to 16 and σ from 0.3 to 10.
 #[derive(Debug, Clone)]
 pub(super) struct WithoutReplacement {
     /// `terms[j]` is the logarithm of q^j t_j; the first two are unused.
@@ -35,7 +37,8 @@ impl WithoutReplacement {
         let precision = 1.0 / multiplier / multiplier;
         let plain = |j: usize| LN_2 + (j * (j - 1)) as f64 * 0.5 * precision;
         let second = (2.0 * LN_2 + log_exp_minus_one(precision)).min(LN_2 + precision);
-        // B at even arguments, where it can matter at all; infinite elsewhere, so that the plain term is taken.
+        // B at even arguments, where it can matter at all; infinite elsewhere, so that the plain term is
+        // taken.
         let tight: Vec<f64> =
             (0..=LARGEST_ORDER / 2 + 1)
                 .map(|half| {
@@ -78,14 +81,14 @@ impl WithoutReplacement {
 
 /// `log B(l)` for even `l`, or infinity where the plain term is smaller anyway.
 ///
-/// The alternating sum Σ (-1)^i C(l,i) e^(i(i-1)/(2σ²)) loses all digits for l above about 20. Here B is integrated
-/// instead: (e^t - 1)^l is never negative for even l, so that nothing cancels.
+/// The alternating sum Σ (-1)^i C(l,i) e^(i(i-1)/(2σ²)) loses all digits for l above about 20. Here B is
+/// integrated instead: (e^t - 1)^l is never negative for even l, so that nothing cancels.
 ///
 /// # Accuracy
-/// The integrand is entire, and on the line Im x = d at most e^(d²/(2σ²)) times the integrand of G = E (1 + e^t)^l.
-/// The trapezoid rule of step h then errs by at most 2 e^(-2π²σ²/h²) G (with d = 2πσ²/h). The step makes that 1e-17
-/// of B, with B(l) >= B(2)^(l/2) by the inequality of power means. On either side of its zero the integrand is
-/// log-concave, so that the sum may stop where it has fallen far below its peak.
+/// The integrand is entire, and on the line Im x = d at most e^(d²/(2σ²)) times the integrand of G = E (1 +
+/// e^t)^l. The trapezoid rule of step h then errs by at most 2 e^(-2π²σ²/h²) G (with d = 2πσ²/h). The step
+/// makes that 1e-17 of B, with B(l) >= B(2)^(l/2) by the inequality of power means. On either side of its
+/// zero the integrand is log-concave, so that the sum may stop where it has fallen far below its peak.
 fn log_b(multiplier: f64, l: usize) -> f64 {
     let precision = 1.0 / multiplier / multiplier;
     let power = l as f64;

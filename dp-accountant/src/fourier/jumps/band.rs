@@ -41,8 +41,8 @@ pub(super) fn between(lower: &Cut, upper: &Cut, u: f64) -> f64 {
     weight.max(0.0)
 }
 
-/// A bound on its relative error, in units of roundoff. The centres are at least five widths apart, so that the smaller tail is less
-/// than a tenth of the larger one.
+/// A bound on its relative error, in units of roundoff. The centres are at least five widths apart, so that
+/// the smaller tail is less than a tenth of the larger one.
 pub(super) fn between_units(lower: &Cut, upper: &Cut, u: f64) -> f64 {
     let units =
         if 2.0 * u < lower.centre + upper.centre { lower.units(u, true) } else { upper.units(u, false) };
@@ -76,7 +76,7 @@ impl<'a> Band<'a> {
         Self { weights, range: (first, self.range.1), ..*self }
     }
 
-    /// `E[…e^(G + cL)]` from every so many points, for planning.
+    /// `E[…e^(G + cL)]` from every few points, for planning.
     pub(super) fn rough(&self, tilt: f64, stride: usize) -> f64 {
         let points = self.outline.points[self.range.0..].iter();
         let sum: f64 =
@@ -87,8 +87,9 @@ impl<'a> Band<'a> {
     pub(super) fn tilted(&self, tilt: f64) -> Tilted {
         let outline = self.outline;
         let strip = Strip::new(outline, Some(&self.lower), &self.upper, tilt, self.range);
-        // Below the second point u_1 the logarithm of ω g has a slope of at least (m - u_1)/w² - (u_1 + v/2)/v, since that of Φ(-x) is at
-        // most -x; e^(G + cL) times what the strip adds to it is at most e^((c+1) (λ + 1.39 q)) there.
+        // Below the second point u_1 the logarithm of ω g has a slope of at least (m - u_1)/w² - (u_1 +
+        // v/2)/v, since that of Φ(-x) is at most -x; e^(G + cL) times what the strip adds to it is at most
+        // e^((c+1) (λ + 1.39 q)) there.
         let second = &outline.points[self.range.0 + 1];
         let slope = (self.lower.centre - second.u) / (self.lower.width * self.lower.width)
             - (second.u + 0.5 * outline.v) / outline.v;

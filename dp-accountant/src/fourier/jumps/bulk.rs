@@ -1,25 +1,28 @@
 //! Steps with small losses only: their moment generating function less 1.
 //!
-//! Most of a step's outcomes lose next to nothing, and there are many steps: what counts is the *difference* of `M_s(z) = E_0[κ f]`,
-//! `f = e^(G + zL)`, from 1, which may be a millionth of a millionth and has to be right relative to itself. With the linear function
-//! `l(z) = (z+1) ρ`, `-zρ` or `(z+1) ρ - zρ'` for the three directions, whose mean under `N(0, σ²)` is 0,
+//! Most of a step's outcomes lose next to nothing, and there are many steps: what counts is the *difference*
+//! of `M_s(z) = E_0[κ f]`, `f = e^(G + zL)`, from 1, which may be a millionth of a millionth and has to be
+//! right relative to itself. With the linear function `l(z) = (z+1) ρ`, `-zρ` or `(z+1) ρ - zρ'` for the
+//! three directions, whose mean under `N(0, σ²)` is 0,
 //!
 //! ```text
 //! M_s(z) - 1 = E_0[κ (f - 1 - l)] - E_0[ω (1 + l)]
 //! ```
 //!
-//! The first integrand is of second order in the losses and is evaluated as such: with `y = G + cL` it is `(e^y - 1 - y) + (y - l(c))` at
-//! `t = 0`, where `y - l` is a combination of `ρ - λ` and its mirror image. The second has a closed form. Along the contour
+//! The first integrand is of second order in the losses and is evaluated as such: with `y = G + cL` it is
+//! `(e^y - 1 - y) + (y - l(c))` at `t = 0`, where `y - l` is a combination of `ρ - λ` and its mirror image.
+//! The second has a closed form. Along the contour
 //!
 //! ```text
 //! M_s(c + it) - 1 = [M_s(c) - 1] + it D + E_0[κ e^y (e^(itL) - 1 - itL)],    D = E_0[κ (e^y L - l')] - E_0[ω l'],   l' = dl/dz
 //! ```
 //!
-//! and the last part is summed as a power series where `|tL| <= 1/2` and from phases elsewhere, where `1 - cos tL` is not small
-//! ([`super::waves`]). Rounding is therefore relative to `|z|² E L²`, which T steps multiply to the order of `log M^T`, and not to 1.
+//! and the last part is summed as a power series where `|tL| <= 1/2` and from phases elsewhere, where
+//! `1 - cos tL` is not small ([`super::waves`]). Rounding is therefore relative to `|z|² E L²`, which T steps
+//! multiply to the order of `log M^T`, and not to 1.
 //!
-//! `κ` ends hard at h. What that leaves out of the first integral of `-(1 + l)` is charged; what it leaves out of that of f is no part
-//! of the law ([`super::grid`]).
+//! `κ` ends hard at h. What that leaves out of the first integral of `-(1 + l)` is charged; what it leaves
+//! out of that of f is no part of the law ([`super::grid`]).
 
 use super::Rounded;
 use super::grid::Cut;
@@ -88,7 +91,7 @@ impl<'a> Bulk<'a> {
         }
     }
 
-    /// `M_s(c) - 1` from every so many points, for planning.
+    /// `M_s(c) - 1` from every few points, for planning.
     pub(super) fn rough(&self, tilt: f64, stride: usize) -> f64 {
         let (own, mirrored) = self.factors(tilt);
         let mut sum = 0.0;
@@ -174,9 +177,10 @@ impl<'a> Bulk<'a> {
 
     /// How fast the characteristic function of the tilted loss falls, at least.
     ///
-    /// The logarithm of the loss's density is that of `κ g e^(G + cL)` less that of `dL/du`. Between grid points it lies below the chord by at
-    /// most an eighth of the spacing's square times its second derivative, of which `κ`, g and negative multiples of λ have none that
-    /// is positive; `λ'' = s (1-s)`, and `-(log L')''` is that too, and at most 2 for the replace pair.
+    /// The logarithm of the loss's density is that of `κ g e^(G + cL)` less that of `dL/du`. Between grid
+    /// points it lies below the chord by at most an eighth of the spacing's square times its second
+    /// derivative, of which `κ`, g and negative multiples of λ have none that is positive; `λ'' = s (1-s)`,
+    /// and `-(log L')''` is that too, and at most 2 for the replace pair.
     pub(super) fn decay(&self, tilt: f64, tilted: &Tilted) -> Decay {
         let outline = self.outline;
         let points = &outline.points[1..=self.cut.last];
@@ -206,13 +210,14 @@ impl<'a> Bulk<'a> {
         Decay::new(&floors, &lengths)
     }
 
-    /// What the grid misses of `E_0[κ (f - 1 - l)]` at `t = 0`, and of D, as the sizes of a linear function: the outcomes below the second
-    /// point, those beyond the cut's end, and the error of quadrature. Its values are f and `f |L|` below the second point.
+    /// What the grid misses of `E_0[κ (f - 1 - l)]` at `t = 0`, and of D, as the sizes of a linear function:
+    /// the outcomes below the second point, those beyond the cut's end, and the error of quadrature. Its
+    /// values are f and `f |L|` below the second point.
     fn left_out(&self, tilt: f64, strip: &Strip) -> Linear {
         let outline = self.outline;
         let (q, v, tau) = (outline.rate, outline.v, outline.tau);
-        // Below, e^(G + cL) is at most (1 - q)^-c for the reversed pair and 1 for the others, whose mirrored ratio is above 1 there.
-        // -log(1 - q) is at most 1.39 q for rates up to a half.
+        // Below, e^(G + cL) is at most (1 - q)^-c for the reversed pair and 1 for the others, whose mirrored
+        // ratio is above 1 there. -log(1 - q) is at most 1.39 q for rates up to a half.
         let most = if outline.direction == Direction::Add { (1.39 * tilt * q).exp() } else { 1.0 };
         let start = outline.points[1].u;
         let below = [0.5, -0.5, 1.5].map(|shift| upper_tail(-(start + shift * v) / tau) * (1.0 + 1e-9));
@@ -226,8 +231,8 @@ impl<'a> Bulk<'a> {
             strip.quadrature_error(spacing, 0.0, all, false),
             strip.quadrature_error(spacing, 0.0, all, true),
         );
-        // κ (1 + l) and κ l': on a contour of constant height y e^u and e^u' have mean 1 under N(0, σ²); at both ends the
-        // contour's weight falls at least like e^(-y full/2).
+        // κ (1 + l) and κ l': on a contour of constant height y e^u and e^u' have mean 1 under N(0, σ²); at
+        // both ends the contour's weight falls at least like e^(-y full/2).
         let penalty = 0.5 / v + 0.5 / (self.cut.width * self.cut.width);
         let full = 2.0 * std::f64::consts::PI / spacing;
         let y = (0.5 * full / penalty).min(1.0);

@@ -1,26 +1,28 @@
 //! One step on a grid of outcomes, with everything that does not depend on the tilt.
 //!
-//! Outcomes are measured by `u = (x - 1/2)/σ²`, the logarithm of the likelihood ratio of the two centres: under `N(0, σ²)` it is
-//! normal with mean `-v/2` and variance `v = 1/σ²`, and under `N(1, σ²)` with mean `v/2`. With `ρ(u) = q (e^u - 1)` the mixture's
-//! likelihood ratio is `1 + ρ`, and `λ = log(1 + ρ)`. The mirror image `-x` of an outcome has `u' = -u - v`.
+//! Outcomes are measured by `u = (x - 1/2)/σ²`, the logarithm of the likelihood ratio of the two centres:
+//! under `N(0, σ²)` it is normal with mean `-v/2` and variance `v = 1/σ²`, and under `N(1, σ²)` with mean
+//! `v/2`. With `ρ(u) = q (e^u - 1)` the mixture's likelihood ratio is `1 + ρ`, and `λ = log(1 + ρ)`. The
+//! mirror image `-x` of an outcome has `u' = -u - v`.
 //!
 //! # Cuts
 //! Where a step's losses are cut into small and large ones: softly, and hard where next to nothing is left.
 //!
-//! The cut at a centre m weighs an outcome as small by `κ(u) = Φ((m - u)/w)` up to an end h about nine widths above m and by 0
-//! beyond. The part between two cuts weighs `ω(u) - ω̃(u)` with `ω = 1 - κ`, but for what the hard end of the lower cut adds, which is charged as an
-//! error of its weights: `Φ(-9)`, where the upper cut, `log 4 >= 6.9 w` further up, still weighs `Φ(-2.1)`, so less than 1e-17 of them.
+//! The cut at a centre m weighs an outcome as small by `κ(u) = Φ((m - u)/w)` up to an end h about nine widths
+//! above m and by 0 beyond. The part between two cuts weighs `ω(u) - ω̃(u)` with `ω = 1 - κ`, but for what
+//! the hard end of the lower cut adds, which is charged as an error of its weights: `Φ(-9)`, where the upper
+//! cut, `log 4 >= 6.9 w` further up, still weighs `Φ(-2.1)`, so less than 1e-17 of them.
 //!
-//! `Φ` is entire, and `|Φ(-(x+iy))| = |∫_0^∞ φ(x+r+iy) dr| <= e^(y²/2) Φ(-x)`. The same holds for differences of two windows, which
-//! are integrals of the same density over an interval.
+//! `Φ` is entire, and `|Φ(-(x+iy))| = |∫_0^∞ φ(x+r+iy) dr| <= e^(y²/2) Φ(-x)`. The same holds for differences
+//! of two windows, which are integrals of the same density over an interval.
 
 use crate::fourier::{Direction, Law};
 use crate::special::{ROUNDOFF, upper_tail};
 
 /// No rate above this is taken: then `1 + ρ` stays above a half, and every error below is relative.
 const LARGEST_RATE: f64 = 0.5;
-/// Losses of smaller noise spread over very many orders of magnitude, and those of larger noise hardly spread at all: one contour or a
-/// discretised distribution is as good for them.
+/// Losses of smaller noise spread over very many orders of magnitude, and those of larger noise hardly spread
+/// at all: one contour or a discretised distribution is as good for them.
 const SMALLEST_SIGMA: f64 = 0.3;
 const LARGEST_SIGMA: f64 = 1e4;
 /// The most points of a grid.
@@ -35,7 +37,8 @@ pub(super) struct Point {
     pub(super) loss_error: f64,
     /// The logarithm of P's density over `N(0, σ²)`'s; its error is at most that of the loss.
     pub(super) gain: f64,
-    /// `ρ - λ` at the outcome and, for the replace pair, at its mirror image; the errors are relative, but for `mirror_error`.
+    /// `ρ - λ` at the outcome and, for the replace pair, at its mirror image; the errors are relative, but
+    /// for `mirror_error`.
     pub(super) curve: f64,
     pub(super) mirrored_curve: f64,
     pub(super) mirror_error: f64,
@@ -48,7 +51,8 @@ pub(super) struct Point {
     pub(super) density_error: f64,
 }
 
-/// A step and its points on a grid whose spacing is a power of two. The grid points are the multiples of the spacing.
+/// A step and its points on a grid whose spacing is a power of two. The grid points are the multiples of the
+/// spacing.
 #[derive(Debug, Clone)]
 pub(super) struct Outline {
     pub(super) direction: Direction,
@@ -71,9 +75,10 @@ pub(super) const CURVE_UNITS: f64 = 48.0;
 
 /// `ρ - log(1 + ρ)` for ρ >= -1/2.
 ///
-/// With `s = ρ/(2 + ρ)` it is `2s²/(1-s) - 2s³ (1/3 + s²/5 + …)`, whose second part is at most an eighth of the first for the arguments of the
-/// series. As a function of ρ it multiplies relative errors by `ρ²/((1+ρ)(ρ - log(1+ρ)))`, at most 4 on either side; with the 4 units
-/// that ρ comes with and the rounding here (at most 24 units for the series, 34 for the difference), [`CURVE_UNITS`] hold.
+/// With `s = ρ/(2 + ρ)` it is `2s²/(1-s) - 2s³ (1/3 + s²/5 + …)`, whose second part is at most an eighth of
+/// the first for the arguments of the series. As a function of ρ it multiplies relative errors by
+/// `ρ²/((1+ρ)(ρ - log(1+ρ)))`, at most 4 on either side; with the 4 units that ρ comes with and the rounding
+/// here (at most 24 units for the series, 34 for the difference), [`CURVE_UNITS`] hold.
 fn curve(ratio: f64) -> f64 {
     if ratio.abs() > 0.25 {
         return ratio - ratio.ln_1p();
@@ -104,7 +109,8 @@ pub(super) fn exp_second(y: f64) -> f64 {
     if y.abs() > 0.5 {
         return y.exp_m1() - y;
     }
-    // Horner's scheme for y²/2 (1 + y/3 (1 + y/4 (…))); what is left out is below y^14/16!, or y^6/8!, of the sum.
+    // Horner's scheme for y²/2 (1 + y/3 (1 + y/4 (…))); what is left out is below y^14/16!, or y^6/8!, of the
+    // sum.
     let inverses = if y.abs() < 2e-3 { &INVERSES[..5] } else { &INVERSES };
     let sum = inverses.iter().rev().fold(1.0, |sum, inverse| 1.0 + y * inverse * sum);
     0.5 * y * y * sum
@@ -116,8 +122,8 @@ impl Outline {
         law.rate <= LARGEST_RATE && (SMALLEST_SIGMA..=LARGEST_SIGMA).contains(&law.sigma)
     }
 
-    /// The points between which all but a mass of about e^-`log_mass` of either law lies. `None` for parameters that leave the
-    /// range in which the errors are bounded.
+    /// The points between which all but a mass of about e^-`log_mass` of either law lies. `None` for
+    /// parameters that leave the range in which the errors are bounded.
     pub(super) fn new(law: &Law, count: f64, log_mass: f64) -> Option<Self> {
         let Law { direction, sigma, .. } = *law;
         if !Self::suits(law) {
@@ -125,8 +131,8 @@ impl Outline {
         }
         let tau = 1.0 / sigma;
         let v = tau * tau;
-        // The quadrature error of a smooth integrand is e^(y² Q - 2πy/h) at height y, with Q of the density and of a window; at its best
-        // it is e^-(2π/h)²/4Q, here e^-78.
+        // The quadrature error of a smooth integrand is e^(y² Q - 2πy/h) at height y, with Q of the density
+        // and of a window; at its best it is e^-(2π/h)²/4Q, here e^-78.
         let penalty = 0.5 / v + 0.5 / width(tau).powi(2);
         let most = 2.0 * std::f64::consts::PI / (4.0 * 78.0 * penalty).sqrt();
         let spacing = 2f64.powf(most.log2().floor()).min(0.0625);
@@ -154,8 +160,9 @@ impl Outline {
 
     /// What the step says of the outcome u, which is taken to be exact.
     ///
-    /// `ρ` has a relative error of 4 units (of `expm1` and the product). As `dλ = dρ/(1+ρ)`, `ρ/(1+ρ) <= λ` above and `1 + ρ >= 1/2` below zero,
-    /// that of `λ` is at most 8 and 2 of its own. The mirror image is known to `u |u'| + 3uv` absolutely.
+    /// `ρ` has a relative error of 4 units (of `expm1` and the product). As `dλ = dρ/(1+ρ)`, `ρ/(1+ρ) <= λ`
+    /// above and `1 + ρ >= 1/2` below zero, that of `λ` is at most 8 and 2 of its own. The mirror image is
+    /// known to `u |u'| + 3uv` absolutely.
     pub(super) fn point(&self, u: f64) -> Point {
         const U: f64 = ROUNDOFF;
         let (q, v) = (self.rate, self.v);
@@ -216,15 +223,16 @@ impl Outline {
     }
 }
 
-/// The width w of a window: at most a fifth of an e-fold of small losses, and less for outcomes whose density falls so fast that a wider window
-/// would let pass what lies far below it.
+/// The width w of a window: at most a fifth of an e-fold of small losses, and less for outcomes whose density
+/// falls so fast that a wider window would let pass what lies far below it.
 pub(super) fn width(tau: f64) -> f64 {
     0.2 * (1.5 * tau).min(1.0)
 }
 
 /// How many widths above its centre a window ends.
 const REACH: f64 = 9.0;
-/// What the hard end of the lower cut adds to weights between two cuts, relatively: `Φ(-9)/Φ(-2.1)` is 6.4e-18.
+/// What the hard end of the lower cut adds to weights between two cuts, relatively: `Φ(-9)/Φ(-2.1)` is
+/// 6.4e-18.
 pub(super) const HARD_END_UNITS: f64 = 1.0;
 
 /// The normal law's mass above z, quickly where it is 1.
@@ -244,7 +252,8 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// The cut where `q e^u` is the given number: a loss of about that, if it is small, and otherwise its logarithm.
+    /// The cut where `q e^u` is the given number: a loss of about that, if it is small, and otherwise its
+    /// logarithm.
     pub(super) fn new(outline: &Outline, odds: f64) -> Self {
         Self::at(outline, (odds / outline.rate).ln())
     }
@@ -280,10 +289,11 @@ impl Cut {
         if z < -9.0 { 2.0 } else { 5.0 * (z * z + 1.0) + 6.0 }
     }
 
-    /// `E_0[ω]`, `E_0[ω e^u]` and, for the mirror image, `E_0[ω e^u']`, with a bound on their relative errors.
+    /// `E_0[ω]`, `E_0[ω e^u]` and, for the mirror image, `E_0[ω e^u']`, with a bound on their relative
+    /// errors.
     ///
-    /// A normal u with mean m' and variance v has `E Φ((u - m)/w) = Φ((m' - m)/√(v + w²))`; the factors `e^u` and `e^u'` move the
-    /// mean from `-v/2` to `v/2` and to `-3v/2`.
+    /// A normal u with mean m' and variance v has `E Φ((u - m)/w) = Φ((m' - m)/√(v + w²))`; the factors `e^u`
+    /// and `e^u'` move the mean from `-v/2` to `v/2` and to `-3v/2`.
     pub(super) fn moments(&self, outline: &Outline) -> ([f64; 3], f64) {
         if self.centre == f64::INFINITY {
             return ([0.0; 3], 0.0);

@@ -1,13 +1,15 @@
 //! Fourier inversion for losses on several scales: an almost constant bulk and rare large losses.
 //!
-//! At small sampling rates q a step of the Gaussian mechanism loses about q with overwhelming probability and, rarely, very much more. The
-//! characteristic function of the sum then hardly falls, and no single tilt suits both the bulk and the tail. This module sorts the outcomes
-//! of a composition by their largest step, and inverts each class along a contour of its own.
+//! At small sampling rates q a step of the Gaussian mechanism loses about q with overwhelming probability
+//! and, rarely, very much more. The characteristic function of the sum then hardly falls, and no single tilt
+//! suits both the bulk and the tail. This module sorts the outcomes of a composition by their largest step,
+//! and inverts each class along a contour of its own.
 //!
 //! # Method
-//! **Coordinates** ([`grid`]). With `v = 1/σ²` and `u = (x - 1/2) v`, the outcome is normal with mean `-v/2` and variance v under `N(0, σ²)`,
-//! whose expectation is written `E_0`. `ρ = q (e^u - 1)` is the likelihood ratio of the mixture less 1 and `λ = log(1 + ρ)`; `u' = -u - v`, ρ' and
-//! λ' belong to the mirror image `-x`. The loss L and the logarithm G of P's density over `N(0, σ²)` are
+//! **Coordinates** ([`grid`]). With `v = 1/σ²` and `u = (x - 1/2) v`, the outcome is normal with mean `-v/2`
+//! and variance v under `N(0, σ²)`, whose expectation is written `E_0`. `ρ = q (e^u - 1)` is the likelihood
+//! ratio of the mixture less 1 and `λ = log(1 + ρ)`; `u' = -u - v`, ρ' and λ' belong to the mirror image
+//! `-x`. The loss L and the logarithm G of P's density over `N(0, σ²)` are
 //!
 //! | direction | L | G |
 //! |---|---|---|
@@ -15,33 +17,36 @@
 //! | add | `-λ` | 0 |
 //! | replace | `λ - λ'` | `λ` |
 //!
-//! **Decomposition** ([`side`]). Cuts at `q e^u = o_0 < o_1 = 4 o_0 < …` weigh an outcome as small by smooth windows `κ_0 <= κ_1 <= …`, each ending
-//! hard where it is almost 0. Over the steps i of the composition
+//! **Decomposition** ([`side`]). Cuts at `q e^u = o_0 < o_1 = 4 o_0 < …` weigh an outcome as small by smooth
+//! windows `κ_0 <= κ_1 <= …`, each ending hard where it is almost 0. Over the steps i of the composition
 //!
 //! ```text
 //! 1 = Π κ_0(u_i) + Σ_j [Π κ_(j+1)(u_i) - Π κ_j(u_i)] + [1 - Π κ_J(u_i)]
 //! ```
 //!
-//! and every bracket is between 0 and 1, so that each is a measure of its own: all losses small; the largest loss between two cuts;
-//! and the rest. Since delta is the expectation of `(1 - e^(ε-L))_+ <= 1`, it is the sum of the delta of the measures. The add direction's losses
-//! are at most `-log(1-q)` and are not cut.
+//! and every bracket is between 0 and 1, so that each is a measure of its own: all losses small; the largest
+//! loss between two cuts; and the rest. Since delta is the expectation of `(1 - e^(ε-L))_+ <= 1`, it is the
+//! sum of the delta of the measures. The add direction's losses are at most `-log(1-q)` and are not cut.
 //!
-//! **Inversion** ([`parts`]). A measure with the moment generating function `H(z) = E e^(zL)` has, for any c > 0 and `z = c + it`,
+//! **Inversion** ([`parts`]). A measure with the moment generating function `H(z) = E e^(zL)` has, for any c >
+//! 0 and `z = c + it`,
 //!
 //! ```text
 //! delta(ε) = (1/π) ∫_0^∞ Re[ H(z) e^(-zε) / (z (z+1)) ] dt
 //! ```
 //!
-//! Here `H = Π b^T`, or `Π (b + m)^T - Π b^T`, of the steps' moments `b = E_0[κ_j e^(G+zL)]` and `m = E_0[(κ_(j+1) - κ_j) e^(G+zL)]`, times
-//! `e^(μ² z(z+1)/2)` for unsampled Gaussian steps of a total squared μ². Each class has a tilt c near its own saddle point. Taking the difference
-//! of powers as `b^T ((1 + m/b)^T - 1)` costs no digits where jumps are rare.
+//! Here `H = Π b^T`, or `Π (b + m)^T - Π b^T`, of the steps' moments `b = E_0[κ_j e^(G+zL)]` and
+//! `m = E_0[(κ_(j+1) - κ_j) e^(G+zL)]`, times `e^(μ² z(z+1)/2)` for unsampled Gaussian steps of a total
+//! squared μ². Each class has a tilt c near its own saddle point. Taking the difference of powers as
+//! `b^T ((1 + m/b)^T - 1)` costs no digits where jumps are rare.
 //!
-//! **Small losses** ([`bulk`]). T may be 10⁷ and `b - 1` a millionth of a millionth; that difference is what is computed, by integrands
-//! of second order in the loss, so that its rounding is relative.
+//! **Small losses** ([`bulk`]). T may be 10⁷ and `b - 1` a millionth of a millionth; that difference is what
+//! is computed, by integrands of second order in the loss, so that its rounding is relative.
 //!
 //! # Errors
-//! The upper end of delta is the sum of the upper ends of all classes, and the lower end that of the lower ends of those that were integrated;
-//! the others are not negative. What separates a class's sum from the truth, and the code that adds it:
+//! The upper end of delta is the sum of the upper ends of all classes, and the lower end that of the lower
+//! ends of those that were integrated; the others are not negative. What separates a class's sum from the
+//! truth, and the code that adds it:
 //!
 //! | error | bound | direction | added in |
 //! |---|---|---|---|
@@ -58,17 +63,18 @@
 //! | rounding of the sum over frequencies | its number of terms times the sum of moduli, and the phases' | both | [`snapshot::Group::at`] |
 //! | rounding of logarithms and units | units times their size | outwards | [`snapshot::Group::at`], [`snapshot::Snapshot::at`] |
 //!
-//! Epsilon is found by Newton's method on the estimates, which proves nothing; its ends are points at which the bounds on delta themselves are
-//! on the right side of the given one ([`snapshot::Snapshot::certify`]), since delta falls with ε. Plans (tilts, windows, spacings, goals) are made
-//! from rough sums: a bad plan makes intervals wide, not wrong.
+//! Epsilon is found by Newton's method on the estimates, which proves nothing; its ends are points at which
+//! the bounds on delta themselves are on the right side of the given one ([`snapshot::Snapshot::certify`]),
+//! since delta falls with ε. Plans (tilts, windows, spacings, goals) are made from rough sums: a bad plan
+//! makes intervals wide, not wrong.
 //!
 //! # What is needed for an answer
-//! Rates up to 1/2 (`1 + ρ >= 1/2` keeps errors relative), σ from 0.3 to 10⁴, at most 12 laws, tilts up to 10⁶⁰ and delta above `e^-500`, or `e^-120` for fewer
-//! than 1,000 steps. Otherwise there is no answer.
+//! Rates up to 1/2 (`1 + ρ >= 1/2` keeps errors relative), σ from 0.3 to 10⁴, at most 12 laws, tilts up to
+//! 10⁶⁰ and delta above `e^-500`, or `e^-120` for fewer than 1,000 steps. Otherwise there is no answer.
 //!
 //! # References
-//! The inversion is that of the [parent module](super). Sorting a compound sum by its largest term is the usual treatment of rare
-//! events, e.g. Asmussen and Glynn 2007, "Stochastic Simulation", chapter VI.
+//! The inversion is that of the [parent module](super). Sorting a compound sum by its largest term is the
+//! usual treatment of rare events, e.g. Asmussen and Glynn 2007, "Stochastic Simulation", chapter VI.
 
 mod band;
 mod bulk;

@@ -68,7 +68,7 @@ impl Parts<'_> {
         self.steps.iter().all(|(_, band)| band.is_none())
     }
 
-    /// The logarithm of the moment, from every so many points: for planning.
+    /// The logarithm of the moment, from every few points: for planning.
     pub(super) fn rough(&self, tilt: f64, stride: usize) -> f64 {
         let mut log = 0.5 * tilt * (tilt + 1.0) * self.squared_mu;
         let mut jumps = 0.0;
@@ -104,7 +104,8 @@ impl Parts<'_> {
         let mut jumps = 0.0;
         for (bulk, band) in &self.steps {
             let count = bulk.outline.count;
-            // The moment is a sum of products of single steps' moments and grows with each: the largest possible bound it.
+            // The moment is a sum of products of single steps' moments and grows with each: the largest
+            // possible bound it.
             let most = log_most(bulk.tilted(tilt).excess);
             log += count * most;
             size += count * most.abs();
@@ -126,7 +127,7 @@ impl Parts<'_> {
         Moment { tilt: 0.0, log: mass.min(1.0).ln() }
     }
 
-    /// Every so many points are enough to plan by: about four in a standard deviation and in an e-fold.
+    /// Every few points are enough to plan by: about four in a standard deviation and in an e-fold.
     pub(super) fn stride(&self) -> usize {
         let of = |(bulk, _): &Step<'_>| {
             let outline = bulk.outline;
@@ -153,7 +154,8 @@ impl Parts<'_> {
         let mut plan =
             Plan { parts: self, tilt, log_moment, log_share: 0.0, window, last: 0.0, tilted, decays };
         plan.last = last_frequency(window.width, log_goal - 1.0, |t| plan.log_beyond(t))?;
-        // The integral of the kernel's modulus is about 1/(c + 1): relative errors of transforms count for that much less.
+        // The integral of the kernel's modulus is about 1/(c + 1): relative errors of transforms count for
+        // that much less.
         plan.log_share = (log_goal + tilt.ln_1p()).clamp(LOG_FINEST, -3.0) - 16f64.ln();
         Some(plan)
     }
@@ -237,10 +239,11 @@ impl Plan<'_> {
         })
     }
 
-    /// The logarithm of a bound on the modulus of the transform at t and beyond, over `e^of_steps` and the unsampled part's moment.
+    /// The logarithm of a bound on the modulus of the transform at t and beyond, over `e^of_steps` and the
+    /// unsampled part's moment.
     ///
-    /// With jumps it is that of the polynomial (see [`Transform`]) at moduli that are not exceeded: of the small losses that at t = 0,
-    /// of the band one that falls with t.
+    /// With jumps it is that of the polynomial (see [`Transform`]) at moduli that are not exceeded: of the
+    /// small losses that at t = 0, of the band one that falls with t.
     fn log_beyond(&self, t: f64) -> f64 {
         let of_steps = self.logs().1;
         let mut log = -0.5 * t * t * self.parts.squared_mu * (1.0 - 2.0 * BLOCK_ERROR) - of_steps;
@@ -264,8 +267,8 @@ impl Plan<'_> {
         log + self.parts.log_jumps(jumps) + 1e-9
     }
 
-    /// The steps' sums at `count` frequencies, on grids whose errors are small against the share of the part that is planned for. `None` if that is too much
-    /// work.
+    /// The steps' sums at `count` frequencies, on grids whose errors are small against the share of the part
+    /// that is planned for. `None` if that is too much work.
     fn along(&self, h: f64, count: usize) -> Option<Vec<Along>> {
         let (tilt, share) = (self.tilt, self.log_share.exp());
         let past = count as f64 * h;
@@ -290,7 +293,8 @@ impl Plan<'_> {
             let weight = |u: f64| Rounded { value: cut.small(u), error: ROUNDOFF * cut.units(u, false) };
             let waves = Waves::new(outline, weight, tilt, strip.ends(range), spacing);
             afford(&waves)?;
-            // Of e^y (e^(itL) - 1 - itL) term by term; and of what the grid leaves out, on and below the strip.
+            // Of e^y (e^(itL) - 1 - itL) term by term; and of what the grid leaves out, on and below the
+            // strip.
             let small_quadrature = dropped
                 + 2.0 * small.below.0
                 + past * small.below.1
@@ -350,13 +354,14 @@ impl Plan<'_> {
     }
 }
 
-/// The logarithm of the largest moment that an interval about `moment - 1` leaves possible. No moment is taken to be below roundoff, which
-/// is an upper bound as well.
+/// The logarithm of the largest moment that an interval about `moment - 1` leaves possible. No moment is
+/// taken to be below roundoff, which is an upper bound as well.
 fn log_most(excess: Rounded) -> f64 {
     (excess.value + excess.error).max(ROUNDOFF - 1.0).ln_1p()
 }
 
-/// The frequency beyond which the integrand adds up to less than `e^log_goal`, in factors of 1.05. `None` if it is too far.
+/// The frequency beyond which the integrand adds up to less than `e^log_goal`, in factors of 1.05. `None` if
+/// it is too far.
 fn last_frequency(window: f64, log_goal: f64, log_beyond: impl Fn(f64) -> f64) -> Option<f64> {
     let far_enough = |t: f64| log_beyond(t) - (std::f64::consts::PI * t).ln() <= log_goal;
     let mut last = 4.0 * std::f64::consts::PI / window;
@@ -375,7 +380,8 @@ fn last_frequency(window: f64, log_goal: f64, log_beyond: impl Fn(f64) -> f64) -
     Some(last)
 }
 
-/// Golden-section search for the minimum of a unimodal function on an interval, to a few per cent of it; its place and its value.
+/// Golden-section search for the minimum of a unimodal function on an interval, to a few per cent of it; its
+/// place and its value.
 pub(super) fn minimise(mut f: impl FnMut(f64) -> f64, mut low: f64, mut high: f64) -> (f64, f64) {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     let mut f = |x: f64| Some(f(x)).filter(|y| y.is_finite()).unwrap_or(f64::MAX);
@@ -412,8 +418,9 @@ mod tests {
         modulus(sum).ln()
     }
 
-    /// Without jumps the bound on what lies beyond a frequency is the product of bounds for the steps, and holds at all higher frequencies. It is
-    /// also near the truth where that begins to fall: half of it is exceeded there.
+    /// Without jumps the bound on what lies beyond a frequency is the product of bounds for the steps, and
+    /// holds at all higher frequencies. It is also near the truth where that begins to fall: half of it is
+    /// exceeded there.
     #[test]
     fn small_losses_are_bounded_beyond_a_frequency() {
         for (direction, sigma, rate, tilt, odds, count, squared_mu) in [
@@ -456,8 +463,8 @@ mod tests {
         }
     }
 
-    /// Where the transform hardly falls, all that lies beyond the last frequency has one sign at epsilon = 0, and comes near its bound. The truth
-    /// is the distance of the two laws, in closed form.
+    /// Where the transform hardly falls, all that lies beyond the last frequency has one sign at epsilon = 0,
+    /// and comes near its bound. The truth is the distance of the two laws, in closed form.
     #[test]
     fn frequencies_beyond_the_last_are_bounded() {
         for (sigma, rate) in [(1.0f64, 1e-5), (0.5, 1e-6), (2.0, 1e-4)] {
@@ -482,8 +489,8 @@ mod tests {
         }
     }
 
-    /// A moment and its derivative that are off by as much as is stated move the sum by no more than what is added for it, and in some of
-    /// the settings by more than half of that.
+    /// A moment and its derivative that are off by as much as is stated move the sum by no more than what is
+    /// added for it, and in some of the settings by more than half of that.
     #[test]
     fn errors_of_the_moment_and_its_derivative_are_covered() {
         let mut seen = [0, 0];

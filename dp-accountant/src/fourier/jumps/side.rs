@@ -11,14 +11,14 @@ use crate::fourier::sketch::log_peak;
 use crate::fourier::{Direction, Law, LogInterval};
 use crate::special::ROUNDOFF;
 
-/// How fast `cL` may grow with u at a cut, and how much faster for each e-fold by which the density falls there: under a tilt that is
-/// larger the rarest of the small losses would be the likeliest.
+/// How fast `cL` may grow with u at a cut, and how much faster for each e-fold by which the density falls
+/// there: under a tilt that is larger the rarest of the small losses would be the likeliest.
 const STEEPNESS: f64 = 3.0;
 const STEEPNESS_OF_FALL: f64 = 0.5;
 /// The largest odds of a first cut, and the ratio of consecutive cuts.
 const MOST_ODDS: f64 = 32.0;
 const RATIO: f64 = 4.0;
-/// So many large losses may be expected where small ones are looked at, unless there are few steps anyway.
+/// This many large losses may be expected where small ones are looked at, unless there are few steps anyway.
 const MOST_JUMPS: f64 = 4.0;
 const FEW_STEPS: f64 = 64.0;
 /// The most bands, and the most laws.
@@ -32,8 +32,8 @@ const STEPS_IN_THE_DEEP: f64 = 1_000.0;
 /// The most places at which delta is taken apart in the search for epsilon.
 const ROUNDS: usize = 8;
 
-/// A tilt under which to look at small losses, the odds from which losses are large (none in the reversed direction, whose losses are
-/// bounded), and roughly the logarithm of the small ones' moment.
+/// A tilt under which to look at small losses, the odds from which losses are large (none in the reversed
+/// direction, whose losses are bounded), and roughly the logarithm of the small ones' moment.
 #[derive(Debug, Clone, Copy)]
 struct Rung {
     tilt: f64,
@@ -68,7 +68,8 @@ impl Side {
             && laws.iter().all(|(law, _)| Outline::suits(law))
     }
 
-    /// The direction, prepared for values of delta down to a logarithm and for relative errors of about `width`.
+    /// The direction, prepared for values of delta down to a logarithm and for relative errors of about
+    /// `width`.
     pub(super) fn new(laws: &[(Law, f64)], squared_mu: f64, log_delta: f64, width: f64) -> Option<Self> {
         if !Self::suits(laws, log_delta) {
             return None;
@@ -122,7 +123,8 @@ impl Side {
         STEEPNESS + STEEPNESS_OF_FALL * least.min(60.0)
     }
 
-    /// A bound on the expected number of losses that are large by a cut: on the mass of all outcomes with one.
+    /// A bound on the expected number of losses that are large by a cut: on the mass of all outcomes with
+    /// one.
     fn larger(&self, cut: impl Fn(&Outline) -> Cut) -> f64 {
         let of = |outline: &Outline| outline.count * cut(outline).large_mass(outline);
         self.outlines.iter().map(of).sum::<f64>() * (1.0 + 1e-9)
@@ -172,8 +174,8 @@ impl Side {
         ladder
     }
 
-    /// The rung from which to look at small losses for an epsilon, and Chernoff's bound there: the first one that shows them not to matter, or
-    /// the one with the best bound.
+    /// The rung from which to look at small losses for an epsilon, and Chernoff's bound there: the first one
+    /// that shows them not to matter, or the one with the best bound.
     fn cut(&self, epsilon: f64, log_goal: f64) -> Option<(Rung, f64)> {
         let mut best: Option<(Rung, f64)> = None;
         for &rung in &self.ladder {
@@ -188,7 +190,8 @@ impl Side {
         best
     }
 
-    /// Whether Chernoff's bound already shows delta at epsilon to be at most `e^log_delta`. Only asked of directions without large losses.
+    /// Whether Chernoff's bound already shows delta at epsilon to be at most `e^log_delta`. Only asked of
+    /// directions without large losses.
     pub(super) fn stays_below(&self, epsilon: f64, log_delta: f64) -> bool {
         let Some((rung, bound)) = self.cut(epsilon, log_delta - 1.0).filter(|_| self.is_reversed) else {
             return false;
@@ -242,7 +245,8 @@ impl Side {
         None
     }
 
-    /// An interval for the logarithm of delta at this epsilon, or how small it may be if that is smaller than the direction was prepared for.
+    /// An interval for the logarithm of delta at this epsilon, or how small it may be if that is smaller than
+    /// the direction was prepared for.
     pub(super) fn log_delta(&self, epsilon: f64) -> Option<LogInterval> {
         let mut guess = self.guess(epsilon);
         let mut best: Option<LogInterval> = None;
@@ -325,7 +329,8 @@ impl Side {
 }
 
 impl Snapshot {
-    /// Adds a part, integrated under a tilt or, where the bound shows it to be too small to matter, only bounded.
+    /// Adds a part, integrated under a tilt or, where the bound shows it to be too small to matter, only
+    /// bounded.
     fn add(
         &mut self,
         parts: &Parts<'_>,

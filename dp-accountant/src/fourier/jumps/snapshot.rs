@@ -34,7 +34,8 @@ pub(super) struct Window {
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) tilt: f64,
-    /// A number near the logarithm of the part's moment, and a bound on how far the unit of the nodes is from its exponential.
+    /// A number near the logarithm of the part's moment, and a bound on how far the unit of the nodes is from
+    /// its exponential.
     pub(super) unit: Rounded,
     pub(super) nodes: Vec<Node>,
     /// What the frequencies beyond the last add up to at most.
@@ -177,7 +178,8 @@ impl Snapshot {
         Some(Place::Here(epsilon))
     }
 
-    /// An interval for epsilon about the place where the estimate of log delta is the given one. `margin` bounds the error of that.
+    /// An interval for epsilon about the place where the estimate of log delta is the given one. `margin`
+    /// bounds the error of that.
     pub(super) fn certify(&self, epsilon: f64, log_delta: f64, margin: f64) -> Interval {
         let (at, slope) = self.at(epsilon);
         let mut found = Interval { lower: 0.0, upper: f64::MAX };

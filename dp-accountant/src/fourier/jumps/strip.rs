@@ -1,32 +1,36 @@
-//! Bounds on a step's tilted density off the real line: how well sums on a grid stand for integrals, and how fast they decay.
+//! Bounds on a step's tilted density off the real line: how well sums on a grid stand for integrals, and how
+//! fast they decay.
 //!
-//! Let `F(u) = κ(u) g(u) e^(G + zL)` be a weighted, tilted density, `z = c + it`, with g the normal density of u. With
-//! `s = q e^u/(1+ρ)` one has `1 + ρ(u + iy) = (1 + ρ)(1 - s + s e^(iy))`, and for `0 <= y <= 1`
+//! Let `F(u) = κ(u) g(u) e^(G + zL)` be a weighted, tilted density, `z = c + it`, with g the normal density
+//! of u. With `s = q e^u/(1+ρ)` one has `1 + ρ(u + iy) = (1 + ρ)(1 - s + s e^(iy))`, and for `0 <= y <= 1`
 //!
-//! - `|1 - s + s e^(iy)| <= 1`, and its reciprocal is at most `exp(2/3 s (1-s) y²)`, because its square is `1 - X` with
-//!   `X = 2 s (1-s) (1 - cos y) <= s (1-s) y² <= 1/4` and `-log(1 - X) <= X/(1 - X)`;
-//! - its argument A lies between `s sin y` (it grows with s by `sin y/|1 - s + s e^(iy)|²`) and `a y`, with a = s up to s = 1/2 (where
-//!   it is concave in y) and a = 1 above;
-//! - `|g(u + iy)| = g(u) e^(y²/2v)`, and a window grows by `e^(y²/2w²)` at most ([`super::grid`]); where that times ω is below 1, by 2.
+//! - `|1 - s + s e^(iy)| <= 1`, and its reciprocal is at most `exp(2/3 s (1-s) y²)`, because its square is
+//!   `1 - X` with `X = 2 s (1-s) (1 - cos y) <= s (1-s) y² <= 1/4` and `-log(1 - X) <= X/(1 - X)`;
+//! - its argument A lies between `s sin y` (it grows with s by `sin y/|1 - s + s e^(iy)|²`) and `a y`, with a
+//!   = s up to s = 1/2 (where it is concave in y) and a = 1 above;
+//! - `|g(u + iy)| = g(u) e^(y²/2v)`, and a window grows by `e^(y²/2w²)` at most ([`super::grid`]); where that
+//!   times ω is below 1, by 2.
 //!
-//! Together `log |F(u + iy)| <= E + y t a + y² Q` with numbers that are constant on a cell between two grid points: factors that are
-//! monotone in u are taken at the worse end.
+//! Together `log |F(u + iy)| <= E + y t a + y² Q` with numbers that are constant on a cell between two grid
+//! points: factors that are monotone in u are taken at the worse end.
 //!
 //! # Sums for integrals
-//! Let F be analytic above and below `[b, h]`, the grid spaced η, and both ends half a spacing away from grid points. With
-//! `m(u) = 1/(1 - e^(-2πi (u - h - η/2)/η))`, whose residue at grid points is `η/2πi`, the sum is a contour integral of `F m` around the
-//! interval, and the integral itself that of F along its lower half. On a contour at heights ±y(u) therefore
+//! Let F be analytic above and below `[b, h]`, the grid spaced η, and both ends half a spacing away from grid
+//! points. With `m(u) = 1/(1 - e^(-2πi (u - h - η/2)/η))`, whose residue at grid points is `η/2πi`, the sum
+//! is a contour integral of `F m` around the interval, and the integral itself that of F along its lower
+//! half. On a contour at heights ±y(u) therefore
 //!
 //! ```text
 //! |sum - integral| <= 2 ∫ |F(u + iy)| e^(-2πy/η)/(1 - e^(-2πy/η)) |d(u + iy)| + 2 ∫_ends |F| /(1 + e^(2πy/η)) dy
 //! ```
 //!
-//! since at the ends `e^(-2πi (u-h-η/2)/η) = -e^(2πy/η)`. The heights are chosen cell by cell: where F turns too fast for the grid they are low,
-//! and what is lost there is small if F itself is. Between cells of different heights the contour is vertical.
+//! since at the ends `e^(-2πi (u-h-η/2)/η) = -e^(2πy/η)`. The heights are chosen cell by cell: where F turns
+//! too fast for the grid they are low, and what is lost there is small if F itself is. Between cells of
+//! different heights the contour is vertical.
 //!
 //! # Decay
-//! Moving the path up by θ multiplies F by at most `e^(θ²Q - t s sin θ)`. That falls with t, and exponentially where F lives on
-//! losses of one order of magnitude.
+//! Moving the path up by θ multiplies F by at most `e^(θ²Q - t s sin θ)`. That falls with t, and
+//! exponentially where F lives on losses of one order of magnitude.
 
 use super::grid::Cut;
 use super::grid::{Outline, Point};
@@ -63,7 +67,8 @@ pub(super) struct Strip {
 pub(super) type Range = (usize, usize);
 
 impl Strip {
-    /// The cells from the first grid point on, of losses that are small by `upper` and, if it is given, large by `lower`.
+    /// The cells from the first grid point on, of losses that are small by `upper` and, if it is given, large
+    /// by `lower`.
     pub(super) fn new(outline: &Outline, lower: Option<&Cut>, upper: &Cut, tilt: f64, range: Range) -> Self {
         let (v, q) = (outline.v, outline.rate);
         let window = 0.5 / (upper.width * upper.width);
@@ -120,8 +125,8 @@ impl Strip {
         Self { cells }
     }
 
-    /// A bound on what a sum on a grid of this spacing differs by from the integral over some cells, at all frequencies up to t: of F, or
-    /// of `F L`.
+    /// A bound on what a sum on a grid of this spacing differs by from the integral over some cells, at all
+    /// frequencies up to t: of F, or of `F L`.
     ///
     /// The grid may begin anywhere in the first of the cells; it ends with the last.
     pub(super) fn quadrature_error(&self, spacing: f64, t: f64, (first, last): Range, losses: bool) -> f64 {
@@ -140,7 +145,8 @@ impl Strip {
             let room = full - t * cell.growth;
             let y = (0.5 * room / cell.penalty).clamp(0.25 * spacing, HIGHEST);
             total += 2.0 * cell.width * at(cell, y) / -(-full * y).exp_m1();
-            // The point belongs to both cells; the exponent is convex in y, and so largest at one of the ends.
+            // The point belongs to both cells; the exponent is convex in y, and so largest at one of the
+            // ends.
             let vertical = |cell: &Cell, below: f64| at(cell, below).max(at(cell, y));
             total += 2.0
                 * match before {
@@ -165,8 +171,9 @@ impl Strip {
         cells.map(|cell| cell.width * cell.log_sup.exp() * (2.0 + t * cell.real_loss)).sum()
     }
 
-    /// The cells that a grid has to reach into and to cover, so that what it leaves out weighs at most the given share on either side
-    /// ([`Self::weight`]), and the weight of what it may leave out: everything outside, and all of the first cell.
+    /// The cells that a grid has to reach into and to cover, so that what it leaves out weighs at most the
+    /// given share on either side ([`Self::weight`]), and the weight of what it may leave out: everything
+    /// outside, and all of the first cell.
     pub(super) fn range(&self, t: f64, share: f64) -> (Range, f64) {
         let (mut first, mut last) = (0, self.cells.len() - 1);
         let (mut below, mut above) = (self.weight(t, 0..1), 0.0);
@@ -198,7 +205,8 @@ impl Strip {
         (0, self.cells.len() - 1)
     }
 
-    /// A bound on the modulus of the integral at all frequencies from t on; `left_over` is F's integral below the first cell.
+    /// A bound on the modulus of the integral at all frequencies from t on; `left_over` is F's integral below
+    /// the first cell.
     pub(super) fn decay(&self, t: f64, left_over: f64) -> f64 {
         let mut best = f64::INFINITY;
         // In units in which the density and its window grow by e^(1/2).

@@ -1,14 +1,18 @@
-//! Each piece against the slow, obvious computation, and with the terms of its error made so large that a missing one is seen.
+//! Each piece against the slow, obvious computation, and with the terms of its error made so large that a
+//! missing one is seen.
 //!
-//! Some terms cannot be seen to be missing, because what they bound is far smaller than other terms that are added besides:
+//! Some terms cannot be seen to be missing, because what they bound is far smaller than other terms that are
+//! added besides:
 //!
-//! - what the hard end of a class's lower window adds (`HARD_END_UNITS`, a relative `Φ(-9)/Φ(-2.1) = 6.4e-18`), what the power series in `waves` leaves
-//!   out (`2^-13/15!`), and `LEAST` in `transform` (an absolute 1e-30);
-//! - one of several terms of a triangle inequality that are about equal, where the others cover the whole: `lost` and `low` in
-//!   `Bulk::left_out` (f and `1 + l` agree to second order), `high`, `own`, `shrunk` and `edges` there, the three quadrature errors of small losses in
-//!   `Plan::along`. All of them together are seen;
-//! - the quadrature error of a band in `Plan::along`, because the grid of a plan is always so fine that it is near roundoff. The number itself is
-//!   checked on coarse grids;
+//! - what the hard end of a class's lower window adds (`HARD_END_UNITS`, a relative
+//!   `Φ(-9)/Φ(-2.1) = 6.4e-18`), what the power series in `waves` leaves out (`2^-13/15!`), and `LEAST` in
+//!   `transform` (an absolute 1e-30);
+//! - one of several terms of a triangle inequality that are about equal, where the others cover the whole:
+//!   `lost` and `low` in `Bulk::left_out` (f and `1 + l` agree to second order), `high`, `own`, `shrunk` and
+//!   `edges` there, the three quadrature errors of small losses in `Plan::along`. All of them together are
+//!   seen;
+//! - the quadrature error of a band in `Plan::along`, because the grid of a plan is always so fine that it is
+//!   near roundoff. The number itself is checked on coarse grids;
 //! - the rounding of sums and powers by itself, where the reference is rounded as much.
 
 use super::band::Band;
@@ -32,8 +36,9 @@ fn law(direction: Direction, sigma: f64, rate: f64) -> Law {
     Law { direction, sigma, rate }
 }
 
-/// A grid with a coarser spacing and fewer points at its lower end, and one so fine that its errors are only rounding. The odd ratio keeps
-/// places half a spacing above a coarse grid point half a spacing above a fine one.
+/// A grid with a coarser spacing and fewer points at its lower end, and one so fine that its errors are only
+/// rounding. The odd ratio keeps places half a spacing above a coarse grid point half a spacing above a fine
+/// one.
 fn grids(law: &Law, coarser: f64, lowest: f64) -> (Outline, Outline) {
     let good = Outline::new(law, 1.0, 60.0).expect("an outline");
     let (low, high) = (good.points[0].u, good.points[good.points.len() - 1].u);
@@ -113,7 +118,8 @@ fn the_moment_less_one_is_that_of_a_closed_form() {
     }
 }
 
-/// Terms one by one: quadrature by a coarse grid, what is below its first point, what the hard end leaves out.
+/// Terms one by one: quadrature by a coarse grid, what is below its first point, what the hard end leaves
+/// out.
 #[test]
 fn the_moment_less_one_is_enclosed_however_coarse_the_grid() {
     for direction in DIRECTIONS {
@@ -194,7 +200,8 @@ fn sums_along_the_contour_are_enclosed() {
             let count = 200;
             let weight = |u: f64| Rounded { value: cut.small(u), error: ROUNDOFF * cut.units(u, false) };
             for coarser in [1.0, 4.0, 8.0, 16.0] {
-                // The grid's spacing may be larger than that of the cells here: then it begins further in than the first cell.
+                // The grid's spacing may be larger than that of the cells here: then it begins further in
+                // than the first cell.
                 let ends = strip.ends(strip.all());
                 let spacing = outline.spacing * coarser;
                 let start = ends.1 - ((ends.1 - ends.0) / spacing).floor() * spacing;
@@ -222,7 +229,8 @@ fn sums_along_the_contour_are_enclosed() {
                     let error = off(rest.values[k], direct_rest);
                     let bound = rest.errors[k] + quadrature(t) + quadrature(0.0) + t * lines + left_out;
                     assert!(error <= bound + slip, "{law:?} {coarser} {k}: {error:e} {bound:e}");
-                    // Small differences are right relative to themselves, at the last frequency that shares a bound.
+                    // Small differences are right relative to themselves, at the last frequency that shares a
+                    // bound.
                     let small = modulus(direct_rest);
                     assert!(coarser > 1.0 || k != 63 || rest.errors[k] <= 1e-9 * small, "{law:?} {small:e}");
                 }
@@ -233,7 +241,8 @@ fn sums_along_the_contour_are_enclosed() {
 
 #[test]
 fn rounding_of_phases_is_bounded_and_seen() {
-    // The same sums from other frequencies' rotations: they differ by rounding, which the errors have to cover.
+    // The same sums from other frequencies' rotations: they differ by rounding, which the errors have to
+    // cover.
     let outline = Outline::new(&law(Direction::Remove, 1.0, 1e-3), 1.0, 60.0).expect("an outline");
     let cut = Cut::new(&outline, 2.0);
     let strip = Strip::new(&outline, None, &cut, 4.0, (0, cut.last));
@@ -506,7 +515,8 @@ fn what_is_not_integrated_is_bounded() {
         }
     }
     assert!(seen > 0, "{seen}");
-    // The mass beyond the last cut is far below delta, because cuts are a factor of four apart; it counts in full.
+    // The mass beyond the last cut is far below delta, because cuts are a factor of four apart; it counts in
+    // full.
     let nothing = Moment { tilt: 2.0, log: -100.0 };
     let snapshot = Snapshot { rest: 1e-3, bounded: vec![nothing], groups: Vec::new() };
     let found = log_at(&snapshot, 1.0).upper;
@@ -539,7 +549,8 @@ fn ends_of_epsilon_are_on_the_right_sides_of_delta() {
     }
 }
 
-/// The integral of a Gaussian mechanism, whose delta has a closed form, with windows so narrow that repetitions on either side are seen.
+/// The integral of a Gaussian mechanism, whose delta has a closed form, with windows so narrow that
+/// repetitions on either side are seen.
 #[test]
 fn repetitions_of_the_window_are_bounded() {
     let (mu, epsilon) = (1.0f64, 1.5);
@@ -605,7 +616,8 @@ fn tiny_rates_have_no_upper_end_below_the_truth() {
                 directions: vec![vec![(law(direction, sigma, rate), 1_000.0)]],
                 squared_mu: 0.0,
             };
-            // One step's delta at 0 is the distance of its two laws, `q` times that of normal laws 1 or 2 apart.
+            // One step's delta at 0 is the distance of its two laws, `q` times that of normal laws 1 or 2
+            // apart.
             let distance = if direction == Direction::Replace { 2.0 } else { 1.0 };
             let one = rate * (1.0 - 2.0 * crate::special::upper_tail(0.5 * distance / sigma));
             let relation =

@@ -1,4 +1,5 @@
-//! What the steps' moments make up at one frequency: powers and their difference, with bounds on their errors.
+//! What the steps' moments make up at one frequency: powers and their difference, with bounds on their
+//! errors.
 
 use crate::special::ROUNDOFF;
 
@@ -8,7 +9,8 @@ pub(super) type Complex = [f64; 2];
 /// So much is added to errors of moments, and no modulus is taken to be smaller.
 const LEAST: f64 = 1e-30;
 
-/// `log(1 + z)` for z = x + iy; finite for -1. Its real part is right to a few units of `|z|` where that is small.
+/// `log(1 + z)` for z = x + iy; finite for -1. Its real part is right to a few units of `|z|` where that is
+/// small.
 fn log_one_plus([x, y]: Complex) -> Complex {
     let size = modulus([1.0 + x, y]);
     let log =
@@ -39,7 +41,7 @@ struct Log {
 }
 
 impl Log {
-    /// Adds a logarithm that is itself rounded to so many units.
+    /// Adds a logarithm that is itself rounded to this many units.
     fn add(&mut self, count: f64, log: Complex, units: f64) {
         self.value[0] += count * log[0];
         self.value[1] += count * log[1];
@@ -64,15 +66,17 @@ pub(super) struct Known {
 
 /// The transform of a part at one frequency, to which steps are added one by one.
 ///
-/// With small moments b and moments m of the band, each step's moment up to the upper cut is `b + m`, and the part is
-/// `H = Π (b + m)^T - Π b^T`, a polynomial in all b and m whose coefficients are not negative. If they are known to errors e and e',
-/// H is therefore right to what it grows by when all moduli grow by so much:
+/// With small moments b and moments m of the band, each step's moment up to the upper cut is `b + m`, and the
+/// part is `H = Π (b + m)^T - Π b^T`, a polynomial in all b and m whose coefficients are not negative. If
+/// they are known to errors e and e', H is therefore right to what it grows by when all moduli grow by so
+/// much:
 ///
 /// ```text
 /// |H' - H| <= Π (|b| + e + |m| + e')^T - Π (|b| + e)^T - Π (|b| + |m|)^T + Π |b|^T
 /// ```
 ///
-/// This grows with |b|, so that one next to 0 may be taken to be larger. Without bands H is `Π b^T`, and the bound its growth.
+/// This grows with |b|, so that one next to 0 may be taken to be larger. Without bands H is `Π b^T`, and the
+/// bound its growth.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Transform {
     /// Of `T log b`, `T log(b + m)` and `T log(1 + m/b)`.
@@ -93,7 +97,8 @@ impl Transform {
         let b = [1.0 + excess.value[0], excess.value[1]];
         let off = modulus(excess.value);
         let band_size = band.map_or(0.0, |band| modulus(band.value));
-        // Sums are rounded absolutely, and their logarithms relatively: to the difference from 1, where that is small.
+        // Sums are rounded absolutely, and their logarithms relatively: to the difference from 1, where that
+        // is small.
         let error = excess.error + 4.0 * U * (off + band_size) + LEAST;
         let size = modulus(b).max(LEAST);
         let log = log_one_plus(excess.value);

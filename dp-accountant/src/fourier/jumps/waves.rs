@@ -1,4 +1,5 @@
-//! Sums of phases over a grid that resolves them: `Σ w e^(itL)` and, where only the difference from a line counts, `Σ w (e^(itL) - 1 - itL)`.
+//! Sums of phases over a grid that resolves them: `Σ w e^(itL)` and, where only the difference from a line
+//! counts, `Σ w (e^(itL) - 1 - itL)`.
 
 use super::Rounded;
 use super::grid::Outline;
@@ -10,7 +11,8 @@ use crate::special::ROUNDOFF;
 const RESTART: usize = 64;
 /// A complex product with a factor that is itself rounded errs by less than this many units.
 const TURN_UNITS: f64 = 8.0;
-/// Up to this `|tL|` the power series is used, with this many terms. What it leaves out is below `2^-13/15!` of its first term.
+/// Up to this `|tL|` the power series is used, with this many terms. What it leaves out is below `2^-13/15!`
+/// of its first term.
 const SERIES_REACH: f64 = 0.5;
 const TERMS: usize = 14;
 /// `1/n` from n = 2 on.
@@ -41,7 +43,8 @@ pub(super) struct Sums {
     pub(super) errors: Vec<f64>,
 }
 
-/// A spacing at which a grid's quadrature error over a range of cells is at most `error`, of few bits and at most that of the cells.
+/// A spacing at which a grid's quadrature error over a range of cells is at most `error`, of few bits and at
+/// most that of the cells.
 pub(super) fn spacing_for(strip: &Strip, outline: &Outline, range: Range, t: f64, error: f64) -> Option<f64> {
     for halvings in 0..8 {
         for share in [1.0, 0.8125, 0.6875, 0.5625] {
@@ -125,7 +128,8 @@ impl Waves {
         })
     }
 
-    /// What rounding adds to `Σ w e^(itL)` over some of the grid, and to the sum less its line, at frequencies up to t.
+    /// What rounding adds to `Σ w e^(itL)` over some of the grid, and to the sum less its line, at
+    /// frequencies up to t.
     fn phase_error(&self, range: std::ops::Range<usize>, t: f64, length: usize) -> f64 {
         const U: f64 = ROUNDOFF;
         let turned = U * (40.0 + TURN_UNITS * length as f64) + 4.0 * summation_error(range.len());
@@ -220,7 +224,8 @@ impl Waves {
 mod tests {
     use super::*;
 
-    /// `e^(itL) - 1 - itL` changes by up to 2t with L, and `e^(itL)` by t: most at tL = π and everywhere. Weights count in all three terms.
+    /// `e^(itL) - 1 - itL` changes by up to 2t with L, and `e^(itL)` by t: most at tL = π and everywhere.
+    /// Weights count in all three terms.
     #[test]
     fn errors_of_losses_and_weights_are_covered() {
         for (turn, loss_error, weight_error) in [

@@ -34,8 +34,8 @@ impl Stored {
         self.ledger.as_mut().expect("open")
     }
 
-    /// Every further debit is refused, with nothing written or recorded, although the disk would take it again; after the file
-    /// has been opened anew, debits go on.
+    /// Every further debit is refused, with nothing written or recorded, although the disk would take it
+    /// again; after the file has been opened anew, debits go on.
     fn refuses_until_it_is_opened_anew(mut self) {
         let before = std::fs::read(&self.path).expect("readable");
         for _ in 0..3 {

@@ -2,7 +2,7 @@
 //!
 //! # Why they are right
 //!
-//! *Up to 4,096 tosses of a fair coin* are tossed: the ones among so many random bits are counted.
+//! *Up to 4,096 tosses of a fair coin* are tossed: the ones among as many random bits are counted.
 //!
 //! *More*, 2m of them (an odd one is tossed for itself), are m + d heads with probability proportional to
 //!
@@ -10,20 +10,21 @@
 //! r(d) = C(2m, m + d) / C(2m, m) = Π_{k=1}^{|d|} (1 − |d|/(m + k)) ≤ exp(−d²/(m + |d|))
 //! ```
 //!
-//! With w = ⌈√m⌉ and |d| = i·w + j, 0 ≤ j < w, that is at most 2⁻ⁱ: for i ≥ 1, d²/(m + d) grows with d, and at d = i·w
-//! it is at least i²/(1 + i/w) ≥ i ln 2 because 1 ≤ i ≤ m/w ≤ w. So a proposal with a fair sign, i geometric and j
-//! uniform, accepted with probability A = 2ⁱ·r(d), has the right distribution (d = 0 has two signs; one is turned
-//! away). That accepts at least four proposals in ten.
+//! With w = ⌈√m⌉ and |d| = i·w + j, 0 ≤ j < w, that is at most 2⁻ⁱ: for i ≥ 1, d²/(m + d) grows with d, and
+//! at d = i·w it is at least i²/(1 + i/w) ≥ i ln 2 because 1 ≤ i ≤ m/w ≤ w. So a proposal with a fair sign, i
+//! geometric and j uniform, accepted with probability A = 2ⁱ·r(d), has the right distribution (d = 0 has two
+//! signs; one is turned away). That accepts at least four proposals in ten.
 //!
 //! A proposal with i ≥ 12 is always turned away: |d| ≥ 12w happens with probability below 2·exp(−144) < 2⁻²⁰⁶
-//! (Hoeffding). A random word of 128 bits is compared with ⌊2¹²⁸ A⌋, and 256-bit fractions give A to 2⁻²²⁰, so the
-//! total variation is at most (2⁻¹²⁸ + 2⁻²²⁰)/0.4 + 2⁻²⁰⁶ < 2⁻¹²⁶. Nearly always the comparison is decided by the first
-//! 64 bits and a double within 2⁻⁴⁰ of A: a relative error of 10·2⁻⁵³ of ln r changes A by at most that times
-//! A·|ln r| = A·(|ln A| + i ln 2) ≤ 1/e + 11 ln 2 < 8.1, sixty times less.
+//! (Hoeffding). A random word of 128 bits is compared with ⌊2¹²⁸ A⌋, and 256-bit fractions give A to 2⁻²²⁰,
+//! so the total variation is at most (2⁻¹²⁸ + 2⁻²²⁰)/0.4 + 2⁻²⁰⁶ < 2⁻¹²⁶. Nearly always the comparison is
+//! decided by the first 64 bits and a double within 2⁻⁴⁰ of A: a relative error of 10·2⁻⁵³ of ln r changes A
+//! by at most that times A·|ln r| = A·(|ln A| + i ln 2) ≤ 1/e + 11 ln 2 < 8.1, sixty times less.
 //!
-//! *A coin that is not fair* shows heads with probability p = a/b: those whose uniform number is below p. The first binary
-//! digits of all n numbers are n fair tosses; where p has a one, those with a zero are below for certain, where it
-//! has a zero, those with a one are above; the rest goes on to the next digit. On average log₂ n + 2 digits.
+//! *A coin that is not fair* shows heads with probability p = a/b: those whose uniform number is below p. The
+//! first binary digits of all n numbers are n fair tosses; where p has a one, those with a zero are below for
+//! certain, where it has a zero, those with a one are above; the rest goes on to the next digit. On average
+//! log₂ n + 2 digits.
 
 use rand_core::Rng;
 
@@ -134,8 +135,8 @@ fn log_ratio(m: f64, d: f64) -> f64 {
 
 /// The same series in 256-bit fractions, and its exponential times 2ⁱ: A to 2⁻²²⁰.
 ///
-/// Logarithms are kept as 2⁻⁸ of themselves: −ln r < 152 there. Series end where a term rounds to zero, Stirling's
-/// after sixteen terms (what is left out is below the next one, 2⁻³⁰⁰ for n ≥ 1,480).
+/// Logarithms are kept as 2⁻⁸ of themselves: −ln r < 152 there. Series end where a term rounds to zero,
+/// Stirling's after sixteen terms (what is left out is below the next one, 2⁻³⁰⁰ for n ≥ 1,480).
 fn exact_ratio(half: u64, distance: u64, i: u32) -> Fraction {
     let (m, d) = (u128::from(half), u128::from(distance));
     let x = Fraction::ratio(d * d, m * m);

@@ -16,8 +16,8 @@ fn product(half: u64, distance: u64) -> Fraction {
 
 #[test]
 fn ratios_match_their_definition() {
-    // Products of up to 5,000 fractions are low by less than 2^-243, the series as derived: the first 128 bits agree
-    // up to the last.
+    // Products of up to 5,000 fractions are low by less than 2^-243, the series as derived: the first 128
+    // bits agree up to the last.
     for half in [2_048, 2_049, 5_000, 100_003, 170_000] {
         let width = Width::new(half).0;
         for i in 0..12 {
@@ -96,7 +96,8 @@ fn numbers_of_heads_are_binomial() {
 
 #[test]
 fn large_numbers_of_heads_follow_the_normal_limit() {
-    // From 2^40 trials on the normal limit is wrong by less than 1e-6; 40,000 numbers in 20 cells, alpha 1e-6.
+    // From 2^40 trials on the normal limit is wrong by less than 1e-6; 40,000 numbers in 20 cells, alpha
+    // 1e-6.
     for (trials, numerator, denominator) in
         [(1_u64 << 40, 1_u64, 2), ((1 << 63) - 1, 1, 2), (1 << 63, 1, 3), (1 << 50, 255, 256)]
     {

@@ -1,7 +1,8 @@
-//! Exact Gaussian noise on the integers: `crate::noise::discrete::gaussian` on a device, one unit a run of sixteen values.
+//! Exact Gaussian noise on the integers: `crate::noise::discrete::gaussian` on a device, one unit a run of
+//! sixteen values.
 //!
-//! The nested loops of the CPU are one loop here, of which every turn takes one word. So the units that work in step all want
-//! their next block of words at the same turn, and the rounds of ChaCha20 are compiled once.
+//! The nested loops of the CPU are one loop here, of which every turn takes one word. So the units that work
+//! in step all want their next block of words at the same turn, and the rounds of ChaCha20 are compiled once.
 
 use cubecl::prelude::*;
 
@@ -25,7 +26,8 @@ const REST: u32 = 5;
 
 /// Draws values, of two words each in `out`, the low one first; run `first_run` and on.
 ///
-/// `scale` is t, a power of two below 2³¹; `unit` d t, `variance` n and `divisor` 2 n d t² of σ² = n/d, in words, low ones first.
+/// `scale` is t, a power of two below 2³¹; `unit` d t, `variance` n and `divisor` 2 n d t² of σ² = n/d, in
+/// words, low ones first.
 #[cube(launch)]
 #[allow(clippy::too_many_arguments)] // A launch takes scalars one by one.
 pub(crate) fn draw(
@@ -109,7 +111,8 @@ pub(crate) fn draw(
                     weighing = true;
                 }
             } else {
-                // coin(a/b): 2³² a ≤ w b is false, 2³² a ≥ (w + 1) b is true, and otherwise the difference goes on.
+                // coin(a/b): 2³² a ≤ w b is false, 2³² a ≥ (w + 1) b is true, and otherwise the difference
+                // goes on.
                 let shifted = Limbs { a: 0u32, b: numerator.a, c: numerator.b, d: numerator.c };
                 let difference = minus(shifted, times_word(denominator, word));
                 let above = minus(difference.limbs, denominator);

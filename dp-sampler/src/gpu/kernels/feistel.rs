@@ -59,7 +59,8 @@ fn wide_round(keys: &Array<u32>, key: usize, x: u32, discarded: u32) -> u32 {
     high >> (discarded - 32u32)
 }
 
-/// The same for more than 2³² elements: halves of at most 32 bits, and images as two words, the low one first.
+/// The same for more than 2³² elements: halves of at most 32 bits, and images as two words, the low one
+/// first.
 #[cube(launch)]
 #[allow(clippy::too_many_arguments)] // A launch takes scalars one by one.
 pub(crate) fn wide(

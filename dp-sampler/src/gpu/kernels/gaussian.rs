@@ -18,7 +18,8 @@ const TO_MINUS_64: f32 = TO_MINUS_32 * TO_MINUS_32;
 #[cube]
 fn negative_ln(f: f32, shift: f32, upper: bool) -> f32 {
     let bits = u32::reinterpret(f);
-    // (1 + g) · 2^exponent with 1 + g in [√½, √2); an arithmetic shift of the difference, because the exponent is at most 0 here.
+    // (1 + g) · 2^exponent with 1 + g in [√½, √2); an arithmetic shift of the difference, because the
+    // exponent is at most 0 here.
     let steps = i32::reinterpret(bits - SQRT_HALF_BITS) >> 23i32;
     let mut g = f32::reinterpret(bits - (u32::reinterpret(steps) << 23u32)) - 1.0f32;
     let mut exponent = f32::cast_from(steps) - shift;

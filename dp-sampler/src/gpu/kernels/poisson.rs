@@ -1,6 +1,7 @@
 //! Poisson batches: `crate::poisson` on a device, one unit a run of sixteen blocks of records.
 //!
-//! Runs are of unknown length, so they are drawn into room for their longest first, then counted up (`scan`), then moved together.
+//! Runs are of unknown length, so they are drawn into room for their longest first, then counted up (`scan`),
+//! then moved together.
 
 use cubecl::prelude::*;
 
@@ -11,8 +12,8 @@ use crate::poisson::{RUN, RUN_BLOCKS};
 /// Where the first words of thresholds are looked for, by the first six bits of a word.
 pub(crate) const GUIDES: u32 = 64;
 
-/// The number of the first threshold that (high, low) does not exceed. Thresholds are four words each, high ones first, and begin at
-/// `GUIDES` of `table`.
+/// The number of the first threshold that (high, low) does not exceed. Thresholds are four words each, high
+/// ones first, and begin at `GUIDES` of `table`.
 #[cube]
 fn search(table: &Array<u32>, low: u32, high: u32) -> u32 {
     let mut k = table[(high >> 26u32) as usize];
@@ -24,7 +25,8 @@ fn search(table: &Array<u32>, low: u32, high: u32) -> u32 {
     k
 }
 
-/// Goes on from threshold k, whose first word equals the one that was drawn, with a second word; up to the sentinel `last`.
+/// Goes on from threshold k, whose first word equals the one that was drawn, with a second word; up to the
+/// sentinel `last`.
 #[cube]
 fn search_second(table: &Array<u32>, first: u32, last: u32, second_low: u32, second_high: u32) -> u32 {
     let from = (GUIDES + 4u32 * first) as usize;
@@ -48,11 +50,13 @@ fn search_second(table: &Array<u32>, first: u32, last: u32, second_low: u32, sec
     k
 }
 
-/// Draws every run into `slots` places of its own in `drawn` and writes how many of its records there are into `counts`.
+/// Draws every run into `slots` places of its own in `drawn` and writes how many of its records there are
+/// into `counts`.
 ///
-/// `last` is the number of the sentinel among the thresholds, `doublings` the logarithm of a block's length, at most 63. A record is one
-/// word, or where `wide` two, the low one first. Blocks of up to 64 records are drawn as `sets`, of which the smaller of the members and
-/// the others is drawn, longer ones as lists. Every turn of the loop uses up one word of 64 bits or some bits of the last one.
+/// `last` is the number of the sentinel among the thresholds, `doublings` the logarithm of a block's length,
+/// at most 63. A record is one word, or where `wide` two, the low one first. Blocks of up to 64 records are
+/// drawn as `sets`, of which the smaller of the members and the others is drawn, longer ones as lists. Every
+/// turn of the loop uses up one word of 64 bits or some bits of the last one.
 #[cube(launch)]
 #[allow(clippy::too_many_arguments)] // A launch takes scalars one by one.
 pub(crate) fn draw(

@@ -4,8 +4,8 @@ use cubecl::prelude::*;
 
 /// `starts[i]` = the sum of `counts[..i]`, and `total[0]` the sum of all: one cube, of `units` units.
 ///
-/// Each unit adds up a stretch of its own; the sums of stretches are added up in shared memory, doubling the distance
-/// log₂ units times; then each unit goes over its stretch again.
+/// Each unit adds up a stretch of its own; the sums of stretches are added up in shared memory, doubling the
+/// distance log₂ units times; then each unit goes over its stretch again.
 #[cube(launch)]
 pub(crate) fn exclusive(
     counts: &Array<u32>,

@@ -1,4 +1,5 @@
-//! The words of a run, in turn: the `Words` of the discrete noise and of Poisson batches on a device, one unit a run.
+//! The words of a run, in turn: the `Words` of the discrete noise and of Poisson batches on a device, one
+//! unit a run.
 
 use cubecl::prelude::*;
 
@@ -26,7 +27,8 @@ impl Words {
         Words { block: Array::<u32>::new(16usize), place }
     }
 
-    /// Makes sure that there is a word to take. To be called at one place of a kernel: the rounds are written out at every call.
+    /// Makes sure that there is a word to take. To be called at one place of a kernel: the rounds are written
+    /// out at every call.
     pub(crate) fn provide(&mut self, key: &Array<u32>) {
         if self.place[0usize] == 16u32 {
             let low = self.place[1usize];

@@ -1,7 +1,7 @@
 //! Coins with exact probabilities, from integers only.
 //!
-//! A coin with probability p is "a uniform real number U is below p", and U has infinitely many random digits, of which as many
-//! are drawn as it takes to know.
+//! A coin with probability p is "a uniform real number U is below p", and U has infinitely many random
+//! digits, of which as many are drawn as it takes to know.
 
 use super::words::Words;
 
@@ -12,8 +12,8 @@ impl Words {
     /// U = (w + U′) / 2³²:   U < a/b   ⟺   U′ < (2³² a − w b) / b
     /// ```
     ///
-    /// which is certain if the right-hand side is at most 0 or at least 1, and the same question again otherwise, once in b
-    /// of 2³² times and less.
+    /// which is certain if the right-hand side is at most 0 or at least 1, and the same question again
+    /// otherwise, once in b of 2³² times and less.
     #[inline(always)]
     pub(super) fn ratio(&mut self, numerator: u128, denominator: u128) -> bool {
         let mut numerator = numerator as i128;
@@ -50,9 +50,9 @@ impl Words {
 
     /// True with probability exp(−γ), where `gamma` is a coin with probability γ, in [0, 1].
     ///
-    /// Let K be the first k = 1, 2, … at which a coin with probability γ/k shows false. P(K > k) = γᵏ/k!, so K is odd with
-    /// probability 1 − γ + γ²/2! − … = exp(−γ). The coin for γ/k is true when those for γ and 1/k both are.
-    /// (Canonne, Kamath, Steinke 2020, algorithm 1, case γ ≤ 1.)
+    /// Let K be the first k = 1, 2, … at which a coin with probability γ/k shows false. P(K > k) = γᵏ/k!, so
+    /// K is odd with probability 1 − γ + γ²/2! − … = exp(−γ). The coin for γ/k is true when those for γ and
+    /// 1/k both are. (Canonne, Kamath, Steinke 2020, algorithm 1, case γ ≤ 1.)
     #[inline(always)]
     pub(super) fn exp_minus(&mut self, mut gamma: impl FnMut(&mut Self) -> bool) -> bool {
         let mut k = 1;
@@ -95,8 +95,8 @@ impl Words {
         true
     }
 
-    /// How many coins with probability exp(−1) are true in a row: V with P(V ≥ v) = exp(−v). `None` from 2¹⁶ on, which has
-    /// probability exp(−65,536).
+    /// How many coins with probability exp(−1) are true in a row: V with P(V ≥ v) = exp(−v). `None` from 2¹⁶
+    /// on, which has probability exp(−65,536).
     #[inline(always)]
     pub(super) fn geometric(&mut self) -> Option<u64> {
         let mut count = 0;

@@ -13,29 +13,32 @@ use crate::{Error, Noise, NoiseDistribution, Purpose, Result, Seed, Streams};
 /// P(x) = e^{−x²/(2σ²)} / Σ_y e^{−y²/(2σ²)},     x an integer, σ² = n / d
 /// ```
 ///
-/// The variance is at most σ², and differs from it by less than 10⁻⁶ of it from σ = 1 on. For a grid of spacing h, multiply by h:
-/// the data must lie on the same grid, and σ is counted in steps of it.
+/// The variance is at most σ², and differs from it by less than 10⁻⁶ of it from σ = 1 on. For a grid of
+/// spacing h, multiply by h: the data must lie on the same grid, and σ is counted in steps of it.
 ///
 /// # Accuracy
 ///
-/// Exact: integers only, and every comparison of a random real number with a ratio is carried on until it is decided. (Counts that
-/// have probability exp(−65,536) are drawn again, so that no integer overflows.)
+/// Exact: integers only, and every comparison of a random real number with a ratio is carried on until it is
+/// decided. (Counts that have probability exp(−65,536) are drawn again, so that no integer overflows.)
 ///
 /// # Privacy
 ///
-/// Added to integers that one record changes by at most Δ in the ℓ₂ norm, the noise gives Δ²/(2σ²)-zero-concentrated differential
-/// privacy, what a real Gaussian of variance σ² gives real numbers, in any number of dimensions: the Rényi divergence of order α
-/// between x and x + m is at most α m²/(2σ²) in each coordinate (Canonne, Kamath, Steinke 2020, theorem 4), and divergences of
-/// independent coordinates add up. There is no floating-point number whose last bits could tell more. Values are below
-/// 2⁴⁰ in size; a sum with `i64` data can still overflow, which the caller has to rule out or check.
+/// Added to integers that one record changes by at most Δ in the ℓ₂ norm, the noise gives
+/// Δ²/(2σ²)-zero-concentrated differential privacy, what a real Gaussian of variance σ² gives real numbers,
+/// in any number of dimensions: the Rényi divergence of order α between x and x + m is at most α m²/(2σ²) in
+/// each coordinate (Canonne, Kamath, Steinke 2020, theorem 4), and divergences of independent coordinates add
+/// up. There is no floating-point number whose last bits could tell more. Values are below 2⁴⁰ in size; a sum
+/// with `i64` data can still overflow, which the caller has to rule out or check.
 ///
-/// Where several parties add noise, the sum of N discrete Gaussians is not one itself; Kairouz, Liu, Steinke (2021) bound what that
-/// costs by τ = 10 Σ_{k=1}^{N−1} exp(−2π²σ² k/(k+1)) for each coordinate: 10⁻¹⁶ for two parties with σ = 2.
+/// Where several parties add noise, the sum of N discrete Gaussians is not one itself; Kairouz, Liu, Steinke
+/// (2021) bound what that costs by τ = 10 Σ_{k=1}^{N−1} exp(−2π²σ² k/(k+1)) for each coordinate: 10⁻¹⁶ for
+/// two parties with σ = 2.
 ///
 /// # The values
 ///
-/// Words, runs and coins are those of [`DiscreteLaplaceNoise`](crate::DiscreteLaplaceNoise). With t the smallest power of two for which
-/// 2 t² ≥ σ² (so t is within a factor √2 of σ, unless that is below 1), one value is
+/// Words, runs and coins are those of [`DiscreteLaplaceNoise`](crate::DiscreteLaplaceNoise). With t the
+/// smallest power of two for which 2 t² ≥ σ² (so t is within a factor √2 of σ, unless that is below 1), one
+/// value is
 ///
 /// ```text
 /// 1    U, V as there, with n = t;  y = U + t V
@@ -46,9 +49,9 @@ use crate::{Error, Noise, NoiseDistribution, Purpose, Result, Seed, Streams};
 ///
 /// # Method
 ///
-/// ±y has the discrete Laplace law of scale t, and e^{−y/t} times the probability of step 3 is e^{−y²/(2σ²)} times a constant.
-/// (The authors take t = ⌊σ⌋ + 1; any positive integer does. With this one U takes plain bits, and at least 65 of 100
-/// tries succeed for large σ.)
+/// ±y has the discrete Laplace law of scale t, and e^{−y/t} times the probability of step 3 is e^{−y²/(2σ²)}
+/// times a constant. (The authors take t = ⌊σ⌋ + 1; any positive integer does. With this one U takes plain
+/// bits, and at least 65 of 100 tries succeed for large σ.)
 ///
 /// ```
 /// use dp_sampler::{DiscreteGaussianNoise, NoiseSource, Seed};
@@ -63,8 +66,9 @@ use crate::{Error, Noise, NoiseDistribution, Purpose, Result, Seed, Streams};
 ///
 /// # References
 ///
-/// Canonne, Kamath, Steinke (2020), *The discrete Gaussian for differential privacy*, algorithm 3. Kairouz, Liu, Steinke (2021),
-/// *The distributed discrete Gaussian mechanism for federated learning with secure aggregation*.
+/// Canonne, Kamath, Steinke (2020), *The discrete Gaussian for differential privacy*, algorithm 3. Kairouz,
+/// Liu, Steinke (2021), *The distributed discrete Gaussian mechanism for federated learning with secure
+/// aggregation*.
 pub struct DiscreteGaussianNoise {
     numerator: u64,
     denominator: u64,
@@ -136,7 +140,8 @@ impl DiscreteGaussianNoise {
     /// Step 3 for a value of this size.
     #[inline(always)]
     fn keeps(&self, y: u64, words: &mut Words) -> bool {
-        // (y − σ²/t)²/(2σ²) = (y d t − n)²/(2 n d t²). The difference is below 2^16 · 2^47, its square below 2^126.
+        // (y − σ²/t)²/(2σ²) = (y d t − n)²/(2 n d t²). The difference is below 2^16 · 2^47, its square below
+        // 2^126.
         let product = u128::from(y) * (u128::from(self.denominator) * u128::from(self.scale));
         let difference = product.abs_diff(u128::from(self.numerator));
         let square = difference * difference;

@@ -12,23 +12,25 @@ use crate::{Noise, NoiseDistribution, Purpose, Result, Seed, Streams};
 /// P(x) = (e^{1/b} − 1)/(e^{1/b} + 1) · e^{−|x|/b},     x an integer, b = numerator / denominator
 /// ```
 ///
-/// For a grid of spacing h, multiply by h: the data must lie on the same grid, and b is counted in steps of it.
+/// For a grid of spacing h, multiply by h: the data must lie on the same grid, and b is counted in steps of
+/// it.
 ///
 /// # Accuracy
 ///
-/// Exact: integers only, and every comparison of a random real number with a ratio is carried on until it is decided. (Counts that
-/// have probability exp(−65,536) are drawn again, so that no integer overflows.)
+/// Exact: integers only, and every comparison of a random real number with a ratio is carried on until it is
+/// decided. (Counts that have probability exp(−65,536) are drawn again, so that no integer overflows.)
 ///
 /// # Privacy
 ///
-/// Added to an integer that one record changes by at most Δ, the noise gives ε = Δ/b exactly; for vectors Δ is the ℓ₁ norm of
-/// the change. A sum with `i64` data can overflow, which the caller has to rule out or check: |x| < 2⁶³ − 2⁴⁶ always.
+/// Added to an integer that one record changes by at most Δ, the noise gives ε = Δ/b exactly; for vectors Δ
+/// is the ℓ₁ norm of the change. A sum with `i64` data can overflow, which the caller has to rule out or
+/// check: |x| < 2⁶³ − 2⁴⁶ always.
 ///
 /// # The values
 ///
-/// Value i of a step belongs to run ⌊i/16⌋, whose words are those of the blocks from 2²⁰⌊i/16⌋ on in the step's stream of the
-/// purpose's [`Streams`]; a run's values take words in turn. With the coins below, each from one word w unless the next is needed to
-/// decide, one value is
+/// Value i of a step belongs to run ⌊i/16⌋, whose words are those of the blocks from 2²⁰⌊i/16⌋ on in the
+/// step's stream of the purpose's [`Streams`]; a run's values take words in turn. With the coins below, each
+/// from one word w unless the next is needed to decide, one value is
 ///
 /// ```text
 /// coin(a/b)         2³² a ≤ w b: false;  2³² a ≥ (w + 1) b: true;  otherwise coin((2³² a − w b)/b) with the next word
@@ -55,8 +57,8 @@ use crate::{Noise, NoiseDistribution, Purpose, Result, Seed, Streams};
 ///
 /// # References
 ///
-/// Ghosh, Roughgarden, Sundararajan (2009), *Universally utility-maximizing privacy mechanisms*. Canonne, Kamath, Steinke (2020),
-/// *The discrete Gaussian for differential privacy*, algorithm 2.
+/// Ghosh, Roughgarden, Sundararajan (2009), *Universally utility-maximizing privacy mechanisms*. Canonne,
+/// Kamath, Steinke (2020), *The discrete Gaussian for differential privacy*, algorithm 2.
 pub struct DiscreteLaplaceNoise {
     numerator: u64,
     denominator: u64,

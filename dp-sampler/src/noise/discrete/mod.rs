@@ -23,7 +23,8 @@ pub(crate) use words::Words;
 use super::NOISE_CHUNK;
 use crate::{Error, Result, Streams};
 
-/// Bound on the total variation distance of an exact value from its law, 2⁻¹⁰⁰⁰: see [`Noise::deviation`](crate::Noise::deviation).
+/// Bound on the total variation distance of an exact value from its law, 2⁻¹⁰⁰⁰: see
+/// [`Noise::deviation`](crate::Noise::deviation).
 pub(crate) const DEVIATION: f64 = f64::from_bits((1023 - 1000) << 52);
 
 /// How one value is drawn from words.

@@ -13,29 +13,32 @@ use crate::{Error, Noise, NoiseDistribution, Purpose, Result, Seed, Streams};
 /// P(x) = Φ((x + ½)/2^bits) − Φ((x − ½)/2^bits)
 /// ```
 ///
-/// Choose the grid by the noise: with a standard deviation σ to be had, h = σ · 2^−bits. Round every record's contribution to
-/// multiples of h first (and take the sensitivity of what is rounded), add the integers up, add X, multiply by h.
+/// Choose the grid by the noise: with a standard deviation σ to be had, h = σ · 2^−bits. Round every record's
+/// contribution to multiples of h first (and take the sensitivity of what is rounded), add the integers up,
+/// add X, multiply by h.
 ///
 /// # Accuracy
 ///
-/// The law of X is exact up to a total variation distance of 2⁻²⁴⁰ for a value: the noise is not a rounded floating-point number but has
-/// its digits drawn one after the other by comparisons of random real numbers, of which ever more digits are drawn until they
-/// differ, up to 256 bits. (Counts that have probability exp(−32,768) are drawn again, so that no integer overflows.)
+/// The law of X is exact up to a total variation distance of 2⁻²⁴⁰ for a value: the noise is not a rounded
+/// floating-point number but has its digits drawn one after the other by comparisons of random real numbers,
+/// of which ever more digits are drawn until they differ, up to 256 bits. (Counts that have probability
+/// exp(−32,768) are drawn again, so that no integer overflows.)
 ///
 /// # Privacy
 ///
-/// The loss is at most that of the Gaussian mechanism with standard deviation σ, under every notion that allows
-/// post-processing. Proof: let s be a sum on the grid, in steps of h. Rounding to the nearest integer commutes with adding an
-/// integer, so s + round(Z′) = round(s + Z′) wherever Z′ is not half an odd integer, which has probability 0. The
-/// right-hand side is a function of s + Z′, the output of the Gaussian mechanism on s. In many dimensions this holds for each
-/// coordinate, with independent noise. It needs s on the grid: for sums of real numbers that are not, it says nothing. Sums of such noises
-/// are roundings of nothing in particular; the exact statement is for one noise and one sum.
+/// The loss is at most that of the Gaussian mechanism with standard deviation σ, under every notion that
+/// allows post-processing. Proof: let s be a sum on the grid, in steps of h. Rounding to the nearest integer
+/// commutes with adding an integer, so s + round(Z′) = round(s + Z′) wherever Z′ is not half an odd integer,
+/// which has probability 0. The right-hand side is a function of s + Z′, the output of the Gaussian mechanism
+/// on s. In many dimensions this holds for each coordinate, with independent noise. It needs s on the grid:
+/// for sums of real numbers that are not, it says nothing. Sums of such noises are roundings of nothing in
+/// particular; the exact statement is for one noise and one sum.
 ///
 /// # The values
 ///
-/// Words, runs and coins are those of [`DiscreteLaplaceNoise`](crate::DiscreteLaplaceNoise). Let x be a real number in [0, 1) whose 32-bit
-/// digits are words, each drawn when it is first needed; coin(x) compares x with another such number, digit by digit, and is true where
-/// that is smaller. One value is
+/// Words, runs and coins are those of [`DiscreteLaplaceNoise`](crate::DiscreteLaplaceNoise). Let x be a real
+/// number in [0, 1) whose 32-bit digits are words, each drawn when it is first needed; coin(x) compares x
+/// with another such number, digit by digit, and is true where that is smaller. One value is
 ///
 /// ```text
 /// 1    k = the number of coin(exp −½) that are true in a row, in which coin(½) is the coin that is called coin(γ)
@@ -47,8 +50,8 @@ use crate::{Error, Noise, NoiseDistribution, Purpose, Result, Seed, Streams};
 ///
 /// # Method
 ///
-/// This is the method of Karney (2016) with coins in place of his series: k + x has density ∝ e^{−k/2} e^{−k(k−1)/2}
-/// e^{−kx} e^{−x²/2} = e^{−(k+x)²/2}.
+/// This is the method of Karney (2016) with coins in place of his series: k + x has density ∝ e^{−k/2}
+/// e^{−k(k−1)/2} e^{−kx} e^{−x²/2} = e^{−(k+x)²/2}.
 ///
 /// ```
 /// use dp_sampler::{NoiseSource, RoundedGaussianNoise, Seed};
@@ -70,7 +73,7 @@ pub struct RoundedGaussianNoise {
 }
 
 impl RoundedGaussianNoise {
-    /// The finest grid has so many binary digits in a standard deviation.
+    /// The finest grid has this many binary digits in a standard deviation.
     pub const MAX_BITS: u32 = 40;
 
     /// A bound on the total variation distance of a value from its law, 2⁻²⁴⁰: see [`Noise::deviation`].
@@ -121,7 +124,8 @@ impl Lazy {
         self.digits[index]
     }
 
-    /// Whether another such number is smaller. That none of the 256 bits differs has probability 2⁻²⁵⁶; then it counts as not.
+    /// Whether another such number is smaller. That none of the 256 bits differs has probability 2⁻²⁵⁶; then
+    /// it counts as not.
     #[inline(always)]
     fn exceeds_another(&mut self, words: &mut Words) -> bool {
         for index in 0..DIGITS {
@@ -163,7 +167,8 @@ impl Draw for RoundedGaussianNoise {
             }) {
                 continue;
             }
-            // The first 64 bits of x hold bits + 1 digits behind the point; k + x < 2^16, so this is below 2^57.
+            // The first 64 bits of x hold bits + 1 digits behind the point; k + x < 2^16, so this is below
+            // 2^57.
             let high = u64::from(x.digit(0, words)) << 32 | u64::from(x.digit(1, words));
             let twice = k << (self.bits + 1) | high >> (63 - self.bits);
             let magnitude = twice.div_ceil(2) as i64;

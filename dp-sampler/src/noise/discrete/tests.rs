@@ -13,8 +13,8 @@ fn sample(noise: &impl NoiseSource<i64>, step: u64) -> Vec<i64> {
     values
 }
 
-/// The p-value of 10⁶ values against the mass of the cells [least + i · width, least + (i + 1) · width); the rest of
-/// both sides is two more cells.
+/// The p-value of 10⁶ values against the mass of the cells [least + i · width, least + (i + 1) · width); the
+/// rest of both sides is two more cells.
 fn fit(values: &[i64], least: i64, width: i64, masses: &[f64]) -> f64 {
     let mut counts = vec![0; masses.len() + 2];
     for &value in values {
@@ -58,7 +58,8 @@ fn discrete_gaussians_have_their_probabilities() {
 
 #[test]
 fn wide_discrete_gaussians_have_theirs() {
-    // Cells of σ/16 against the integral: a sum over integers differs from it by less than 2 exp(−2π²σ²) of itself.
+    // Cells of σ/16 against the integral: a sum over integers differs from it by less than 2 exp(−2π²σ²) of
+    // itself.
     for (n, d) in [(1 << 40, 1), ((1 << 46) - 3, 5)] {
         let sigma = (n as f64 / d as f64).sqrt();
         let width = (sigma / 16.0) as i64;
@@ -81,7 +82,8 @@ fn wide_discrete_gaussians_have_theirs() {
 
 #[test]
 fn discrete_gaussians_that_are_wrong_are_noticed() {
-    // A variance that is 2 % off where that shows in 10^6 values: its estimate has a standard error of 0.14 %.
+    // A variance that is 2 % off where that shows in 10^6 values: its estimate has a standard error of 0.14
+    // %.
     let (reach, masses) = gaussian_masses(12.5);
     assert!(fit(&gaussian(61, 51, 4), -reach, 1, &masses) < 1e-6);
     assert!(fit(&gaussian(61, 49, 4), -reach, 1, &masses) < 1e-6);
@@ -153,7 +155,8 @@ fn rounded_gaussians_have_their_probabilities() {
 
 #[test]
 fn coins_are_decided_by_exact_comparison() {
-    // 10^-9 · 2^32 = 4.29…: words below 4 are heads, above 4 tails, and after 4 the next one decides at 0.2949… · 2^32.
+    // 10^-9 · 2^32 = 4.29…: words below 4 are heads, above 4 tails, and after 4 the next one decides at
+    // 0.2949… · 2^32.
     let next = ((u128::from(1_u64 << 32) * (1 << 32)) / 1_000_000_000 - (4 << 32)) as u32;
     type Coin = fn(&mut Words) -> bool;
     let exact = |coin: Coin| {
@@ -247,7 +250,8 @@ fn a_standard_deviation_is_rounded_up() {
         else {
             panic!("a discrete Gaussian says it is one");
         };
-        // σ² as an exact integer over 2^104 (its 53 bits squared, exponents from −8 to 22), and the ratio beside it.
+        // σ² as an exact integer over 2^104 (its 53 bits squared, exponents from −8 to 22), and the ratio
+        // beside it.
         let digits = (sigma * 2_f64.powi(60)) as u128;
         let variance = numerator as f64 / denominator as f64;
         assert!(digits as f64 == sigma * 2_f64.powi(60) && denominator.is_power_of_two());

@@ -3,13 +3,14 @@
 use crate::chacha::LANES;
 use crate::{Streams, words};
 
-/// Values that are drawn one after the other from one run of words. Few, so that many threads of a GPU find work; enough to use
-/// up what sixteen blocks side by side give.
+/// Values that are drawn one after the other from one run of words. Few, so that many threads of a GPU find
+/// work; enough to use up what sixteen blocks side by side give.
 pub(crate) const RUN: usize = 16;
 
-/// The blocks of a run: its number times this, and on. A value takes about one block. That a run needs a million has a probability below
-/// e⁻³⁹⁰⁰: wherever a run is, its present value is done within 64 words with a probability far above 1/64 (a try takes about ten words, and
-/// at least one in six succeeds), and fewer than 16 successes in 2¹⁸ tries of that probability are as unlikely as that.
+/// The blocks of a run: its number times this, and on. A value takes about one block. That a run needs a
+/// million has a probability below e⁻³⁹⁰⁰: wherever a run is, its present value is done within 64 words with
+/// a probability far above 1/64 (a try takes about ten words, and at least one in six succeeds), and fewer
+/// than 16 successes in 2¹⁸ tries of that probability are as unlikely as that.
 pub(crate) const RUN_BLOCKS: u64 = 1 << 20;
 
 /// The words of runs of one step, in turn. Wiped when dropped.
@@ -43,10 +44,12 @@ impl Words {
         self.word() >> 31 == 1
     }
 
-    /// An exactly uniform integer below `bound`, by Lemire's rejection on one word where `bound` ≤ 2³¹, on two above; below 2⁶³.
+    /// An exactly uniform integer below `bound`, by Lemire's rejection on one word where `bound` ≤ 2³¹, on
+    /// two above; below 2⁶³.
     #[inline(always)]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        // The high half of word · bound is uniform once the (2^32 or 2^64 mod bound) smallest low halves are turned away.
+        // The high half of word · bound is uniform once the (2^32 or 2^64 mod bound) smallest low halves are
+        // turned away.
         if bound <= 1 << 31 {
             loop {
                 let product = u64::from(self.word()) * bound;

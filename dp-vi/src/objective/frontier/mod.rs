@@ -1,4 +1,5 @@
-//! Where records meet shared values: what a step feeds into the records' program, and what it makes of the sum that comes back.
+//! Where records meet shared values: what a step feeds into the records' program, and what it makes of the
+//! sum that comes back.
 
 pub(crate) mod latent;
 pub(crate) mod parameters;
@@ -17,7 +18,8 @@ pub(crate) enum Frontier {
     Parameters(Parameters),
 }
 
-/// The gradient of the bound: how the draws of a step reach the records' program, and what is made of a released sum.
+/// The gradient of the bound: how the draws of a step reach the records' program, and what is made of a
+/// released sum.
 pub(crate) struct Estimator {
     pub(crate) shared: Shared,
     pub(crate) frontier: Frontier,
@@ -32,7 +34,8 @@ impl Frontier {
         }
     }
 
-    /// The gradient of the bound with respect to the guide's parameters, given what was released. `noise` is that of the draws.
+    /// The gradient of the bound with respect to the guide's parameters, given what was released. `noise` is
+    /// that of the draws.
     fn pull_back(&self, shared: &mut Shared, noise: &[f64], released: &[f64], out: &mut [f64]) {
         match self {
             Self::Latent(latent) => latent.pull_back(shared, noise, released, out),
@@ -48,7 +51,8 @@ impl Estimator {
         self.frontier.feed(&self.shared, parameters, noise, program);
     }
 
-    /// The gradient of the bound with respect to the guide's parameters, given what was released at the draws that were made last.
+    /// The gradient of the bound with respect to the guide's parameters, given what was released at the draws
+    /// that were made last.
     pub(crate) fn pull_back(&mut self, noise: &[f64], released: &[f64], out: &mut [f64]) {
         self.frontier.pull_back(&mut self.shared, noise, released, out);
     }

@@ -37,7 +37,8 @@ impl<'g> Handler<'g> for Guided<'g> {
     }
 }
 
-/// One of the guide's parameters: its place among all, its input of the record's program, its part of a release.
+/// One of the guide's parameters: its place among all, its input of the record's program, its part of a
+/// release.
 struct Place {
     range: Range<usize>,
     input: Option<InputId>,
@@ -62,7 +63,8 @@ fn ranges<T>(all: impl Iterator<Item = (T, usize)>) -> impl Iterator<Item = (T, 
     })
 }
 
-/// The per-record program, and what feeds it. `build` writes the guide into the graph with noise of this name.
+/// The per-record program, and what feeds it. `build` writes the guide into the graph with noise of this
+/// name.
 pub(in crate::objective) fn program<'g>(
     model: &impl Model,
     (graph, schema): (&'g Graph, &'g Schema),
@@ -146,7 +148,8 @@ impl Parameters {
         }
     }
 
-    /// Prior and entropy are pulled back, unless the records brought them; what was released is a gradient with respect to the parameters already.
+    /// Prior and entropy are pulled back, unless the records brought them; what was released is a gradient
+    /// with respect to the parameters already.
     pub(super) fn pull_back(&self, shared: &mut Shared, noise: &[f64], released: &[f64], out: &mut [f64]) {
         match self.with_prior {
             true => out.fill(0.0),

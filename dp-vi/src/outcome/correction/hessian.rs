@@ -13,8 +13,8 @@ use ppl_core::{
 };
 use std::ops::Range;
 
-/// Minus the second derivatives of `ln p(T(u)) + ln |T′(u)| + Σ_i ln p(x_i|T(u))` by the unconstrained latent values, a product with a vector at a
-/// time; parameters of the model are held.
+/// Minus the second derivatives of `ln p(T(u)) + ln |T′(u)| + Σ_i ln p(x_i|T(u))` by the unconstrained latent
+/// values, a product with a vector at a time; parameters of the model are held.
 ///
 /// **Not private**: for runs without privacy only.
 pub(crate) struct Hessian {

@@ -23,8 +23,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) prior_curvature: &'a [f64],
 }
 
-/// A released curvature with eigenvalues raised to what the noise alone may reach: `σK√D` for a full matrix, `σK` for a diagonal.
-/// Post-processing.
+/// A released curvature with eigenvalues raised to what the noise alone may reach: `σK√D` for a full matrix,
+/// `σK` for a diagonal. Post-processing.
 pub(crate) fn raised(released: NoisyCurvature) -> Vec<f64> {
     let NoisyCurvature { mut matrix, rows: n, shape, deviation } = released;
     match shape {
@@ -50,9 +50,10 @@ pub(crate) fn raised(released: NoisyCurvature) -> Vec<f64> {
 /// S_n = (σC/q)²/n I + (1 − q)/(q n) S       over the n last steps
 /// ```
 ///
-/// `P₀ m₀ = ∇ ln p(t̄) + P₀ t̄` for a prior that is quadratic around `t̄`. Without noise it is the Laplace approximation; with much it is the prior. With
-/// weights `w ≤ 1` the score's variance is at most `S`, so the intervals are on the careful side. The second part of `S_n`
-/// bounds what Poisson sampling adds: a step's gradient has variance `(1 − q)/q Σ_i v_i v_iᵀ`, and `Σ v_i v_iᵀ` is about `S`.
+/// `P₀ m₀ = ∇ ln p(t̄) + P₀ t̄` for a prior that is quadratic around `t̄`. Without noise it is the Laplace
+/// approximation; with much it is the prior. With weights `w ≤ 1` the score's variance is at most `S`, so the
+/// intervals are on the careful side. The second part of `S_n` bounds what Poisson sampling adds: a step's
+/// gradient has variance `(1 − q)/q Σ_i v_i v_iᵀ`, and `Σ v_i v_iᵀ` is about `S`.
 ///
 /// # References
 /// Bernstein, Sheldon 2019 (posteriors from noisy sufficient statistics); Räisä, Jälkö, Honkela 2024 and

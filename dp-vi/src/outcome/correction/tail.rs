@@ -35,8 +35,8 @@ impl GradientTail {
         }
     }
 
-    /// Takes a step (counted from 0). The noise in an element of the mean gradient over a mirrored pair, `(S₊ + S₋)/(√2 q)`, has the
-    /// standard deviation of an element of the release.
+    /// Takes a step (counted from 0). The noise in an element of the mean gradient over a mirrored pair,
+    /// `(S₊ + S₋)/(√2 q)`, has the standard deviation of an element of the release.
     pub(crate) fn take(&mut self, step: u64, estimator: &Estimator, released: &[f64], noise: f64) {
         let Some(latent) = estimator.latent().filter(|_| step >= self.from) else { return };
         let shared = &estimator.shared;

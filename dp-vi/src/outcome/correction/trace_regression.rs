@@ -1,4 +1,5 @@
-//! The curvature read off the trace: a regression of the noisy gradients on the draws at which they were taken.
+//! The curvature read off the trace: a regression of the noisy gradients on the draws at which they were
+//! taken.
 
 use crate::error::Result;
 use crate::optimiser::SavedState;
@@ -6,7 +7,8 @@ use crate::outcome::correction::linear_algebra::{compose, eigen, product, transp
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 
-/// Most elements of the frontier for which it is done: half a million numbers at each step beyond would be more than a batch takes.
+/// Most elements of the frontier for which it is done: half a million numbers at each step beyond would be
+/// more than a batch takes.
 pub(crate) const MOST_ELEMENTS: usize = 64;
 
 /// Curvatures drawn from what the regression leaves possible.
@@ -15,7 +17,8 @@ const DRAWS: u64 = 200;
 /// Share of them that has to be positive definite for the trace to say what the curvature is.
 const ENOUGH: f64 = 0.9;
 
-/// Sums over the last part of a run, from which the slope of the gradient is found. Everything in them has been released.
+/// Sums over the last part of a run, from which the slope of the gradient is found. Everything in them has
+/// been released.
 ///
 /// ```text
 /// the log-likelihood is nearly quadratic:  ∇ℓ(u) = g₀ − S (u − ū)
@@ -25,21 +28,23 @@ const ENOUGH: f64 = 0.9;
 /// with U = V Λ Vᵀ, S = V S′ Vᵀ:             S′_jk = −(M′_jk + M′_kj)/(λ_j + λ_k)
 /// ```
 ///
-/// The errors of the `S′_jk`, `j ≤ k`, are independent, normal, of variance `1/(λ_j + λ_k)`, and `1/λ_j` on the diagonal: `M′_jk` has an error of
-/// variance `λ_k`, independent of `M′_kj`'s. They are independent of the error of `Ḡ` too. Where the residuals are larger than
-/// the privacy noise accounts for (batches are samples, the likelihood is not quite quadratic), all variances grow by as much: by
-/// the largest of the elements' mean squared residuals, if it is above 1.
+/// The errors of the `S′_jk`, `j ≤ k`, are independent, normal, of variance `1/(λ_j + λ_k)`, and `1/λ_j` on
+/// the diagonal: `M′_jk` has an error of variance `λ_k`, independent of `M′_kj`'s. They are independent of
+/// the error of `Ḡ` too. Where the residuals are larger than the privacy noise accounts for (batches are
+/// samples, the likelihood is not quite quadratic), all variances grow by as much: by the largest of the
+/// elements' mean squared residuals, if it is above 1.
 ///
-/// The posterior is a mixture: for each of 200 curvatures drawn from this law that of [`NoiseAware`], pooled to one mean and one covariance. So
-/// it is wide where the trace says little; and where less than nine tenths of the drawn curvatures are positive definite the
-/// trace does not say what the curvature is, and there is none.
+/// The posterior is a mixture: for each of 200 curvatures drawn from this law that of [`NoiseAware`], pooled
+/// to one mean and one covariance. So it is wide where the trace says little; and where less than nine tenths
+/// of the drawn curvatures are positive definite the trace does not say what the curvature is, and there is
+/// none.
 ///
-/// The draws of a run spread as the guide does, by about `S^{−½}`; a run on `n` draws tells the curvature to within a relative error of
-/// about `√(v/(n S))`. So it takes no budget, but many records.
+/// The draws of a run spread as the guide does, by about `S^{−½}`; a run on `n` draws tells the curvature to
+/// within a relative error of about `√(v/(n S))`. So it takes no budget, but many records.
 ///
 /// # References
-/// Alrawajfeh, Jälkö, Honkela 2025, arXiv 2410.19371 (the optimum and the curvature from the gradients' trace). The least squares under symmetry
-/// and the mixture are derived here.
+/// Alrawajfeh, Jälkö, Honkela 2025, arXiv 2410.19371 (the optimum and the curvature from the gradients'
+/// trace). The least squares under symmetry and the mixture are derived here.
 #[derive(Clone, Debug)]
 pub(crate) struct TraceSums {
     /// Close to all values, so that little is lost when the sums are centred.
@@ -80,7 +85,8 @@ impl TraceSums {
         }
     }
 
-    /// Takes a draw: the frontier's values there, the noisy gradient, and the variance of the noise in each element.
+    /// Takes a draw: the frontier's values there, the noisy gradient, and the variance of the noise in each
+    /// element.
     pub(crate) fn take(&mut self, values: &[f64], gradients: &[f64], variance: f64) {
         let (n, weight) = (self.origin.len(), 1.0 / variance);
         if self.draws == 0 {
@@ -149,7 +155,8 @@ impl TraceSums {
                 errors[j * n + k] = if j == k { 1.0 / eigenvalues[j] } else { 1.0 / both };
             }
         }
-        // Residuals of each element j, whose slopes are the row S_j: Σ w (G + S u)² = Σ w G² + 2 S_j·M_j + S_j U S_jᵀ, centred.
+        // Residuals of each element j, whose slopes are the row S_j: Σ w (G + S u)² = Σ w G² + 2 S_j·M_j +
+        // S_j U S_jᵀ, centred.
         let curvature = compose(&symmetric, &vectors, n);
         let shifted = product(&curvature, &spread, n);
         let worst = (0..n)
@@ -166,10 +173,12 @@ impl TraceSums {
         Some(Slopes { symmetric, errors, vectors })
     }
 
-    /// The posterior that knows of the noise, with all curvatures that the trace leaves possible. The evidence's own curvature is not used.
+    /// The posterior that knows of the noise, with all curvatures that the trace leaves possible. The
+    /// evidence's own curvature is not used.
     pub(crate) fn posterior(&self, sites: &[String], evidence: &Evidence<'_>) -> Option<NoiseAware> {
         let n = self.origin.len();
-        // No secret: a fixed sequence to estimate an integral with, so that a run that is read again says the same.
+        // No secret: a fixed sequence to estimate an integral with, so that a run that is read again says the
+        // same.
         let noise = GaussianNoise::with_purpose(&Seed::for_tests(0), Purpose::Custom("trace regression"));
         let Slopes { symmetric, errors, vectors } = self.slopes()?;
         let mut standard = vec![0.0; n * n];
@@ -238,7 +247,8 @@ mod tests {
     const CURVATURE: [f64; 9] = [900.0, 200.0, 0.0, 200.0, 600.0, -100.0, 0.0, -100.0, 400.0];
     const PRIOR: f64 = 1.0 / 16.0;
 
-    /// A trace of mirrored pairs around `centre`, of a likelihood with this optimum: draws spread as the posterior does.
+    /// A trace of mirrored pairs around `centre`, of a likelihood with this optimum: draws spread as the
+    /// posterior does.
     fn trace(
         normals: &mut Normals,
         optimum: &[f64],
@@ -273,13 +283,15 @@ mod tests {
         let Slopes { symmetric, errors, vectors } = sums.slopes().unwrap();
         let curvature = compose(&symmetric, &vectors, N);
         for (found, truth) in curvature.iter().zip(CURVATURE) {
-            // Gradients of about 30 over values of 0.04, all to within a few hundred roundings, and errors of 1e-10/(0.03 √80).
+            // Gradients of about 30 over values of 0.04, all to within a few hundred roundings, and errors of
+            // 1e-10/(0.03 √80).
             assert!((found - truth).abs() < 1e-6, "{found} against {truth}");
         }
         assert!(errors.iter().all(|error| *error < 1e-3));
     }
 
-    /// The errors stated are those that are made: mean squares of 300 standardised errors lie within 1 ± 5.2 √(2/300), α = 2e-7 each of six.
+    /// The errors stated are those that are made: mean squares of 300 standardised errors lie within 1 ± 5.2
+    /// √(2/300), α = 2e-7 each of six.
     #[test]
     fn the_errors_of_the_curvature_are_as_stated() {
         let (mut normals, count) = (Normals::new(2), 300);
@@ -293,7 +305,8 @@ mod tests {
                 *square += ((symmetric[at] - truth[at]) / errors[at]).powi(2) / f64::from(count);
             }
         }
-        // Inflation by the largest of three mean squared residuals, each 1 ± √(2/116): at most 1.6 of the variance, mostly 1.1.
+        // Inflation by the largest of three mean squared residuals, each 1 ± √(2/116): at most 1.6 of the
+        // variance, mostly 1.1.
         let slack = 5.2 * (2.0 / f64::from(count)).sqrt();
         for j in 0..N {
             for k in j..N {
@@ -324,13 +337,14 @@ mod tests {
         assert!(still.slopes().is_none());
     }
 
-    /// 90 % intervals for the truth, where the optimum is as far from it as the likelihood's own curvature says.
+    /// 90 % intervals for the truth, where the optimum is as far from it as the likelihood's own curvature
+    /// says.
     ///
-    /// Measured: 0.90 with the smaller noise, none refused; 0.99 with the larger one, with which a drawn curvature is often not positive definite and
-    /// 122 of 300 runs are refused.
+    /// Measured: 0.90 with the smaller noise, none refused; 0.99 with the larger one, with which a drawn
+    /// curvature is often not positive definite and 122 of 300 runs are refused.
     ///
-    /// n = 300 runs for each of two amounts of noise, first element. A share below 0.9 − 5.2 √(0.09/300) = 0.81 has a probability of 1e-7 where
-    /// the coverage is 0.9.
+    /// n = 300 runs for each of two amounts of noise, first element. A share below 0.9 − 5.2 √(0.09/300) =
+    /// 0.81 has a probability of 1e-7 where the coverage is 0.9.
     #[test]
     fn intervals_cover_the_truth_as_often_as_they_say() {
         let lower = cholesky(&CURVATURE, N).unwrap();

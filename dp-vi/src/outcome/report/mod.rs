@@ -11,8 +11,9 @@ use serde::Serialize;
 
 /// What was done, and what it guarantees.
 ///
-/// Printed, it is the statement in words and numbers. It says "NOT PRIVATE" whenever that is the case: without clipping
-/// and noise, or with a seed that others may know. It can be serialised, and is text in JSON with the feature `json`.
+/// Printed, it is the statement in words and numbers. It says "NOT PRIVATE" whenever that is the case:
+/// without clipping and noise, or with a seed that others may know. It can be serialised, and is text in JSON
+/// with the feature `json`.
 ///
 /// ```
 /// # use dp_accountant::{Budget, Relation};
@@ -41,8 +42,9 @@ pub struct PrivacyReport {
     pub budget: Option<Budget>,
     /// The ε of all planned releases together at the budget's δ, as an interval that holds the true value.
     pub epsilon: Option<Certified>,
-    /// The part of the budget's δ that covers batches, noise and choices which are not drawn exactly as they are accounted for: ε is that of the
-    /// events at what is left. `None` where all is exact, or taken for real numbers.
+    /// The part of the budget's δ that covers batches, noise and choices which are not drawn exactly as they
+    /// are accounted for: ε is that of the events at what is left. `None` where all is exact, or treated as
+    /// real numbers.
     pub delta_of_deviations: Option<f64>,
     /// By how much true and false positive rate of any test for a record differ at most.
     pub advantage: Option<Certified>,
@@ -116,8 +118,9 @@ impl PrivacyReport {
         self.budget.is_some() && self.epsilon.is_some() && self.secret_seed
     }
 
-    /// The largest probability with which anyone guesses right which of two neighbouring data sets it was, both being equally likely
-    /// before: `(1 + advantage)/2`. For other priors see [`dp_accountant::Accountant::success`].
+    /// The largest probability with which anyone guesses right which of two neighbouring data sets it was,
+    /// both being equally likely before: `(1 + advantage)/2`. For other priors see
+    /// [`dp_accountant::Accountant::success`].
     #[must_use]
     pub fn attack_success(&self) -> Option<f64> {
         // A sum and a half are rounded once.

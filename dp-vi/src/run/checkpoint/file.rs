@@ -30,7 +30,8 @@ pub(super) fn read(path: &Path) -> Result<Checkpoint> {
     format::decode(&bytes).map_err(|reason| Error::Checkpoint { path: shown(path), reason })
 }
 
-/// Where the file is written before it is renamed: in the same folder, for a file is not renamed across file systems.
+/// Where the file is written before it is renamed: in the same folder, for a file is not renamed across file
+/// systems.
 fn part(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
@@ -63,7 +64,8 @@ pub(super) fn write(path: &Path, checkpoint: &Checkpoint) -> Result<()> {
         Ok(())
     };
     let written = written().map_err(|error| failure(path, &error));
-    // Closing is not enough: a process that another thread starts at this moment inherits the open file, and with it the lock.
+    // Closing is not enough: a process that another thread starts at this moment inherits the open file, and
+    // with it the lock.
     let _ = file.unlock();
     written
 }

@@ -1,9 +1,10 @@
-//! What a checkpoint is bound to besides records and settings: the versions of crates, and the arithmetic of the machine.
+//! What a checkpoint is bound to besides records and settings: the versions of crates, and the arithmetic of
+//! the machine.
 
 use ndarray::Array2;
 
-/// The crates of this workspace that decide the digits of a run, with their versions. Distributions are written into the programs of
-/// model and guide, which are compared as they are.
+/// The crates of this workspace that decide the digits of a run, with their versions. Distributions are
+/// written into the programs of model and guide, which are compared as they are.
 pub(crate) const VERSIONS: [(&str, &str); 4] = [
     ("dp-vi", env!("CARGO_PKG_VERSION")),
     ("dp-sampler", dp_sampler::VERSION),
@@ -11,8 +12,9 @@ pub(crate) const VERSIONS: [(&str, &str); 4] = [
     ("ppl-core", ppl_core::VERSION),
 ];
 
-/// What else decides the last digits of a run: the machine's instructions, for matrix products use fused multiply–add where there is one;
-/// and the libraries that compute products and functions, of which some digits are tried.
+/// What else decides the last digits of a run: the machine's instructions, for matrix products use fused
+/// multiply–add where there is one; and the libraries that compute products and functions, of which some
+/// digits are tried.
 pub(crate) fn arithmetic() -> String {
     let mut told = std::env::consts::ARCH.to_owned();
     #[cfg(target_arch = "x86_64")]
@@ -27,8 +29,8 @@ pub(crate) fn arithmetic() -> String {
     format!("{told}, digits {:016x}", digits())
 }
 
-/// The bits of products and function values, hashed (FNV-1a): another library, or another version of one that changes what it computes, is
-/// told by them, as far as what is tried here shows it.
+/// The bits of products and function values, hashed (FNV-1a): another library, or another version of one that
+/// changes what it computes, is told by them, as far as what is tried here shows it.
 fn digits() -> u64 {
     // Of full length, and exactly the same everywhere: one division each.
     let number = |k: usize| ((k * 7919 + 13) % 4001) as f64 / 4001.0 - 0.5;

@@ -14,8 +14,8 @@
 //! u64                          CRC-64 (polynomial of ECMA-182, reflected) of everything before
 //! ```
 //!
-//! All numbers are little-endian. A CRC-64 notices every damage that spans at most eight neighbouring bytes, and any other but for one
-//! chance in 2⁶⁴.
+//! All numbers are little-endian. A CRC-64 notices every damage that spans at most eight neighbouring bytes,
+//! and any other but for one chance in 2⁶⁴.
 
 use super::{Checkpoint, PaidFrom};
 use dp_sampler::Seed;

@@ -1,7 +1,8 @@
 //! Runs that survive the process: everything a run needs to go on, in one file.
 //!
-//! Between two steps a run is its seed, the number of steps done and paid for and from which ledger, the guide's parameters, what the optimiser remembers and
-//! the sum of the tail average. Samplers and noise are functions of seed and step, so nothing else has to be kept.
+//! Between two steps a run is its seed, the number of steps done and paid for and from which ledger, the
+//! guide's parameters, what the optimiser remembers and the sum of the tail average. Samplers and noise are
+//! functions of seed and step, so nothing else has to be kept.
 
 mod file;
 mod fingerprint;
@@ -20,40 +21,44 @@ use std::path::Path;
 /// What a checkpoint's file says.
 ///
 /// # The file
-/// It is written beside its place and renamed into it after the operating system has been asked to bring it to the disk, so a process that
-/// is killed leaves the old one or the new one. It has a version and a CRC-64 over all of it: a file with any byte changed, or cut off
-/// anywhere, is an error.
+/// It is written beside its place and renamed into it after the operating system has been asked to bring it
+/// to the disk, so a process that is killed leaves the old one or the new one. It has a version and a CRC-64
+/// over all of it: a file with any byte changed, or cut off anywhere, is an error.
 ///
 /// # Privacy
-/// **The file is as secret as the data.** It holds the seed, with which the noise of all releases can be subtracted, and
-/// parameters made of releases that are not published. On Unix it is readable by its owner only (mode 0600); elsewhere it inherits the
-/// folder's rights. The seed is left out of the checkpoint of a run that is complete. A checksum is no signature: whoever can write
-/// the file can forge it.
+/// **The file is as secret as the data.** It holds the seed, with which the noise of all releases can be
+/// subtracted, and parameters made of releases that are not published. On Unix it is readable by its owner
+/// only (mode 0600); elsewhere it inherits the folder's rights. The seed is left out of the checkpoint of a
+/// run that is complete. A checksum is no signature: who can write the file can forge it.
 ///
-/// *Resuming* repeats nothing but what was done before. From one checkpoint any number of resumed runs make the same releases, bit for
-/// bit, and the same release twice tells no more than once. That rests on the runs being the same: the same noise on sums over other
-/// data, or for other parameters, would let the noise be subtracted. So a checkpoint is resumed only
+/// *Resuming* repeats nothing but what was done before. From one checkpoint any number of resumed runs make
+/// the same releases, bit for bit, and the same release twice tells no more than once. That rests on the runs
+/// being the same: the same noise on sums over other data, or for other parameters, would let the noise be
+/// subtracted. So a checkpoint is resumed only
 ///
-/// - with the records it was written with: their number and a fingerprint of all values, taken with a key from the seed (two independent
-///   polynomials modulo 2⁶¹ − 1; other data go unnoticed with a probability of at most (words/2⁶¹)², 10⁻¹⁸ for 10⁹ numbers);
+/// - with the records it was written with: their number and a fingerprint of all values, taken with a key
+///   from the seed (two independent polynomials modulo 2⁶¹ − 1; other data go unnoticed with a probability of
+///   at most (words/2⁶¹)², 10⁻¹⁸ for 10⁹ numbers);
 /// - for the model, guide, optimiser, sampling, budget, noise and settings that it was written with;
-/// - by the same versions of this crate, `dp-sampler`, `dp-accountant` and `ppl-core`, on a machine with the same instructions for multiplying
-///   matrices, and with libraries that compute the same digits (products and functions are tried at some numbers): last digits that
-///   differ are enough to make two releases of one. Distributions are part of the model's program, which is compared.
+/// - by the same versions of this crate, `dp-sampler`, `dp-accountant` and `ppl-core`, on a machine with the
+///   same instructions for multiplying matrices, and with libraries that compute the same digits (products
+///   and functions are tried at some numbers): last digits that differ are enough to make two releases of
+///   one. Distributions are part of the model's program, which is compared.
 ///
 /// What a user-written guide or optimiser does is known by its description only.
 ///
-/// *Payment.* Every block of steps is debited before its first step, and what is paid for is written down before it, too, with a mark of the
-/// ledger ([`dp_accountant::LedgerMark`]). A run that was paid from a ledger that others share goes on with that ledger only, with
-/// [`resume_from`](crate::DpVi::resume_from): another one, and an old copy of it that lacks debits, is refused, and so is
-/// [`resume`](crate::DpVi::resume), which would pay for the rest from nothing. (A ledger in memory and its clones cannot be told apart; a ledger
-/// in a file and a copy in memory are.) A run that is
-/// killed between these two pays for the block again when it is resumed: a ledger may count up to one block too many,
-/// and never too few. A ledger whose budget is exactly the run's then has no room for the last block; the steps before it are made all the
-/// same, and [`conclude`](crate::DpVi::conclude) ends the run with them.
+/// *Payment.* Every block of steps is debited before its first step, and what is paid for is written down
+/// before it, too, with a mark of the ledger ([`dp_accountant::LedgerMark`]). A run that was paid from a
+/// ledger that others share goes on with that ledger only, with [`resume_from`](crate::DpVi::resume_from):
+/// another one, and an old copy of it that lacks debits, is refused, and so is
+/// [`resume`](crate::DpVi::resume), which would pay for the rest from nothing. (A ledger in memory and its
+/// clones cannot be distinguished; a ledger in a file and a copy in memory are.) A run that is killed between
+/// these two pays for the block again when it is resumed: a ledger may count up to one block too many, and
+/// never too few. A ledger whose budget is exactly the run's then has no room for the last block; the steps
+/// before it are made all the same, and [`conclude`](crate::DpVi::conclude) ends the run with them.
 ///
-/// *What else is left.* A process that is killed while it writes leaves the file's name with `.part` behind it, which is as secret; the next
-/// checkpoint overwrites it. Nothing here wipes disks.
+/// *What else is left.* A process that is killed while it writes leaves the file's name with `.part` behind
+/// it, which is as secret; the next checkpoint overwrites it. Nothing here wipes disks.
 pub struct Checkpoint {
     pub(crate) seed: Option<Seed>,
     pub(crate) secret: bool,
@@ -103,8 +108,9 @@ impl Checkpoint {
         self.paid
     }
 
-    /// Whether the run was paid from a ledger that others may share. It goes on with [`resume_from`](crate::DpVi::resume_from) and
-    /// that ledger then, otherwise with [`resume`](crate::DpVi::resume).
+    /// Whether the run was paid from a ledger that others may share. It goes on with
+    /// [`resume_from`](crate::DpVi::resume_from) and that ledger then, otherwise with
+    /// [`resume`](crate::DpVi::resume).
     #[must_use]
     pub fn is_paid_from_a_shared_ledger(&self) -> bool {
         matches!(self.paid_from, PaidFrom::Shared(_) | PaidFrom::Stored(_))
@@ -138,7 +144,7 @@ impl Checkpoint {
     /// Checks that the settings are those of the run that is to be resumed.
     pub(crate) fn check_settings(&self, path: &Path, here: &str) -> Result<()> {
         let (mut found, mut wanted) = (self.settings.lines(), here.lines());
-        // Both begin with the versions, of which those that differ are told by name.
+        // Both begin with the versions, of which those that differ are named.
         loop {
             let (found, here) = match (found.next(), wanted.next()) {
                 (None, None) => return Ok(()),

@@ -13,7 +13,8 @@ pub(crate) enum PaidFrom {
     Own,
     /// A ledger in memory that others may share, with its mark for everything that had been debited by then.
     Shared(LedgerMark),
-    /// The same, in a file. A copy of it in memory would do for the mark, but what is debited from the copy never reaches the file.
+    /// The same, in a file. A copy of it in memory would do for the mark, but what is debited from the copy
+    /// never reaches the file.
     Stored(LedgerMark),
 }
 
@@ -55,9 +56,11 @@ impl PaidFrom {
         }
     }
 
-    /// Makes sure that a run with this checkpoint may go on, paid from this purse; `None` stands for a ledger of its own.
+    /// Makes sure that a run with this checkpoint may go on, paid from this purse; `None` stands for a ledger
+    /// of its own.
     ///
-    /// Steps that are paid from another ledger than those before would leave both with less than was spent on the records.
+    /// Steps that are paid from another ledger than those before would leave both with less than was spent on
+    /// the records.
     pub(crate) fn check(self, path: &Path, is_private: bool, shared: Option<&dyn Purse>) -> Result<()> {
         let refuse =
             |reason: String| Err(Error::CheckpointPaidFrom { path: path.display().to_string(), reason });

@@ -7,8 +7,8 @@ use crate::wall::start::PrivateStart;
 use ppl_core::Schema;
 use std::fmt::{self, Write};
 
-/// What a checkpoint is bound to, as lines of `name: value`, which it stores and compares: the columns, guide and optimiser; settings and
-/// plan; programs; what is done to sums.
+/// What a checkpoint is bound to, as lines of `name: value`, which it stores and compares: the columns, guide
+/// and optimiser; settings and plan; programs; what is done to sums.
 pub(crate) fn described(
     (schema, guide, optimiser): (&Schema, &str, &str),
     (settings, plan): (&Settings, &PrivacyPlan),

@@ -1,5 +1,6 @@
-//! Audits of what is not a flat clip: adaptive and per-site norms, record weights, the curvature, the private start. With a
-//! canary present and absent, releases tell the two data sets apart as well as claimed, no better and not much worse.
+//! Audits of what is not a flat clip: adaptive and per-site norms, record weights, the curvature, the private
+//! start. With a canary present and absent, releases tell the two data sets apart as well as claimed, no
+//! better and not much worse.
 
 use crate::cost::pricing::choice_event;
 use crate::cost::pricing::event;
@@ -38,7 +39,8 @@ fn holds((lower, upper): (f64, f64), claimed: &Certified) -> bool {
     lower <= claimed.upper && claimed.lower <= upper
 }
 
-/// Records of two columns whose gradients with respect to `a` and `b` are their own `x` and `y`; the canary is far longer than any norm here.
+/// Records of two columns whose gradients with respect to `a` and `b` are their own `x` and `y`; the canary
+/// is far longer than any norm here.
 pub(crate) fn records(canary: bool) -> Sensitive<Records> {
     let rows = if canary { 3 } else { 2 };
     let (mut x, mut y) = (Array2::zeros((rows, 2)), Array2::zeros((rows, 3)));
@@ -56,7 +58,8 @@ pub(crate) fn gradient(records: &Sensitive<Records>, groups: [usize; 2]) -> Reco
     RecordGradient::grouped(value, &[a, b], &groups).unwrap()
 }
 
-/// Values of the best statistic between the data sets when sites are clipped by themselves: the direction of the canary's part.
+/// Values of the best statistic between the data sets when sites are clipped by themselves: the direction of
+/// the canary's part.
 fn per_site(actual: f64, canary: bool, n: u64) -> Vec<f64> {
     let (norm, sizes) = (0.7, [2, 3]);
     let records = records(canary);
@@ -91,8 +94,8 @@ fn sites_clipped_by_themselves_cost_what_is_claimed() {
     assert!(!holds(audit(1.1 * SIGMA), &claimed), "too much noise went unnoticed");
 }
 
-/// The best statistic of both releases of a step with an adaptive norm: the noisy sum in units of its norm, and the count, which
-/// is read off from how the norm moved.
+/// The best statistic of both releases of a step with an adaptive norm: the noisy sum in units of its norm,
+/// and the count, which is read off from how the norm moved.
 fn adaptive(actual: f64, canary: bool, n: u64) -> Vec<f64> {
     // So large an expected batch that the norm hardly moves; a target of ½, around which it stays.
     let (expected, quantile) = (1e5, Quantile { target: 0.5, rate: 1.0 });
@@ -119,8 +122,8 @@ fn adaptive(actual: f64, canary: bool, n: u64) -> Vec<f64> {
         let after = mechanism.clip_norm();
         let count = -(after / before).ln() * expected;
         let along = (direction[0] * out[0] + direction[1] * out[3]) / before;
-        // The canary adds (1, −½), the noise is (σ_grad, σ_b): project what is whitened on the difference, of length 1/σ. The two
-        // other records add 1 to the count in either case.
+        // The canary adds (1, −½), the noise is (σ_grad, σ_b): project what is whitened on the difference, of
+        // length 1/σ. The two other records add 1 to the count in either case.
         SIGMA * (along / gradient_noise.powi(2) - 0.5 * (count - 1.0) / count_noise.powi(2))
     };
     (0..n).map(release).collect()
@@ -136,7 +139,8 @@ fn an_adaptive_norm_and_its_count_cost_one_release() {
     assert!(!holds(audit(1.1 * SIGMA), &claimed), "too much noise went unnoticed");
 }
 
-/// The noise of a step with an adaptive norm: each element of the sum `σ_grad C`, the count `5σ`, all independent.
+/// The noise of a step with an adaptive norm: each element of the sum `σ_grad C`, the count `5σ`, all
+/// independent.
 ///
 /// n = 20,000; relative standard errors √(2/n) and 1/√n; 21 comparisons at α = 2e-7 each.
 #[test]
@@ -217,7 +221,8 @@ fn objective(records: &Sensitive<Records>, weights: &RecordWeights, clip_norm: f
     Objective::new(&logistic, &AutoNormal::new(), records.schema(), &options, |_, _| Ok(())).unwrap()
 }
 
-/// The best statistic for a canary whose curvature is clipped to norm `K`: the inner product with it, in the isometric form.
+/// The best statistic for a canary whose curvature is clipped to norm `K`: the inner product with it, in the
+/// isometric form.
 fn curvatures(actual: f64, shape: CurvatureShape, canary: bool, n: u64) -> Vec<f64> {
     let mut rows = vec![[0.0, 0.0], [0.0, 0.0]];
     if canary {
@@ -277,7 +282,8 @@ fn a_released_curvature_costs_what_is_claimed() {
 
 /// The exponential mechanism by its outcomes: three candidates, one canary that only one of them fits.
 ///
-/// n = 20,000 each; the logarithm of a share p has standard error √((1−p)/(pn)); six comparisons at α = 2e-7 each.
+/// n = 20,000 each; the logarithm of a share p has standard error √((1−p)/(pn)); six comparisons at α = 2e-7
+/// each.
 #[test]
 fn a_private_start_costs_what_is_claimed() {
     fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
@@ -395,8 +401,8 @@ proptest! {
         check!(f32);
     }
 
-    /// A recognised weight keeps the stacked gradient of a pair of draws within `C`, without any clipping, up to rounding; and it
-    /// does not depend on the outcome.
+    /// A recognised weight keeps the stacked gradient of a pair of draws within `C`, without any clipping, up
+    /// to rounding; and it does not depend on the outcome.
     #[test]
     fn weights_bound_the_gradient_by_themselves(
         norm in 0.05..20.0_f64,
@@ -427,8 +433,8 @@ proptest! {
         }
     }
 
-    /// One record's curvature is the weighted second derivative, and never longer than `K` once clipped; the form in which it
-    /// is released keeps lengths.
+    /// One record's curvature is the weighted second derivative, and never longer than `K` once clipped; the
+    /// form in which it is released keeps lengths.
     #[test]
     fn no_record_adds_more_curvature_than_the_norm(
         x in proptest::collection::vec(adversarial(), 2),

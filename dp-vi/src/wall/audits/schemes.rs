@@ -1,5 +1,5 @@
-//! Audits of sampling schemes that are accounted by more than "each release by itself": how often a record counts, what an epoch is, and
-//! what that tells of a canary.
+//! Audits of sampling schemes that are accounted by more than "each release by itself": how often a record
+//! counts, what an epoch is, and what that tells of a canary.
 
 use crate::DpVi;
 use crate::guides::AutoNormal;
@@ -55,7 +55,8 @@ fn budget(relation: Relation) -> Budget {
     Budget { epsilon: 100.0, delta: 1e-5, relation }
 }
 
-/// The sensitivity that a mechanism states is by how much the sums of neighbours differ, and its ratio to the noise is what is priced.
+/// The sensitivity that a mechanism states is by how much the sums of neighbours differ, and its ratio to the
+/// noise is what is priced.
 #[test]
 fn sensitivity_is_the_change_between_neighbours_and_what_is_priced() {
     let sum = |signs: &[f64]| CLIP * sums(1e-6, &FullBatch, signs, 1, 1)[0];
@@ -106,8 +107,8 @@ fn normal_tail(z: f64) -> f64 {
     0.5 * libm::erfc(z / std::f64::consts::SQRT_2)
 }
 
-/// The best test between a canary that replaces another record and that record, all others being as far from the canary as can be: its δ lies in
-/// the interval that the accountant states.
+/// The best test between a canary that replaces another record and that record, all others being as far from
+/// the canary as can be: its δ lies in the interval that the accountant states.
 #[test]
 fn delta_of_a_batch_with_replacement_is_the_one_claimed() {
     let (sigma, epsilon, n) = (2.0, 0.4, 200_000_u64);
@@ -142,16 +143,17 @@ fn delta_of_a_batch_with_replacement_is_the_one_claimed() {
     assert!(off < -error, "too much noise went unnoticed: {off} {error}");
 }
 
-/// The best test that sees a whole shuffled epoch, between a canary that replaces another record and that record, all others being as far
-/// from the canary as can be. Four records by two: the canary is in one of two batches, and nobody is told in which.
+/// The best test that sees a whole shuffled epoch, between a canary that replaces another record and that
+/// record, all others being as far from the canary as can be. Four records by two: the canary is in one of
+/// two batches, and nobody is told in which.
 ///
 /// ```text
 /// without   (X, Y) ~ N((−2, −2), σ²I)
 /// with      half each of N((0, −2), σ²I) and N((−2, 0), σ²I)         in units of the clip norm
 /// ```
 ///
-/// Its δ is known by a quadrature, lies in the interval that the accountant states for the epoch, and is what is observed:
-/// n = 150,000 epochs on either side, 5.2 standard errors (α = 2e-7).
+/// Its δ is known by a quadrature, lies in the interval that the accountant states for the epoch, and is what
+/// is observed: n = 150,000 epochs on either side, 5.2 standard errors (α = 2e-7).
 #[test]
 fn delta_of_a_shuffled_epoch_is_the_one_claimed() {
     let (sigma, epsilon, n) = (2.0_f64, 0.4_f64, 150_000_u64);
@@ -162,7 +164,8 @@ fn delta_of_a_shuffled_epoch_is_the_one_claimed() {
     let _permits = mechanism(sigma, &plan, &data, 1).pay(&mut ledger, 2).unwrap();
     let stated = Accountant::new(Relation::ReplaceOne).with(ledger.events()).delta(epsilon).unwrap();
 
-    // The likelihood ratio of sums above −2, and where it passes e^ε for one of them given: at no number, where the other is enough.
+    // The likelihood ratio of sums above −2, and where it passes e^ε for one of them given: at no number,
+    // where the other is enough.
     let variance = sigma * sigma;
     let ratio =
         |x: f64, y: f64| 0.5 * (((2.0 * x - 2.0) / variance).exp() + ((2.0 * y - 2.0) / variance).exp());
@@ -170,7 +173,8 @@ fn delta_of_a_shuffled_epoch_is_the_one_claimed() {
         let rest = 2.0 * epsilon.exp() - ((2.0 * x - 2.0) / variance).exp();
         if rest > 0.0 { 0.5 * variance * rest.ln() + 1.0 } else { f64::NEG_INFINITY }
     };
-    // The probability of a ratio above e^ε where the sums have these means, by the trapezoidal rule: for a smooth density, exact.
+    // The probability of a ratio above e^ε where the sums have these means, by the trapezoidal rule: for a
+    // smooth density, exact.
     let above = |mean_x: f64, mean_y: f64| {
         let step = sigma / 400.0;
         let all = (-4000..=4000).map(|k| {
@@ -201,7 +205,8 @@ fn delta_of_a_shuffled_epoch_is_the_one_claimed() {
     assert!(off > error, "too little noise went unnoticed: {off} {error}");
     let (off, error) = observe(1.1 * sigma);
     assert!(off < -error, "too much noise went unnoticed: {off} {error}");
-    // And so is an order that is the same in every epoch, or that is told: then the canary's batch alone is looked at.
+    // And so is an order that is the same in every epoch, or that is told: then the canary's batch alone is
+    // looked at.
     let alone = normal_tail((variance * epsilon / 2.0 + 1.0 - 2.0) / sigma)
         - epsilon.exp() * normal_tail((variance * epsilon / 2.0 + 1.0) / sigma);
     assert!(alone > exact + error, "{alone} {exact} {error}");
@@ -223,8 +228,8 @@ fn an_epoch_counts_every_record_once() {
     check(sums(1e-6, &BallsInBins::bins(3).unwrap(), &signs, 42, 1), 3);
 }
 
-/// The sum over an epoch tells as much of a canary as one release with √K times the noise: no more than what was paid for, one release with the noise of
-/// a step.
+/// The sum over an epoch tells as much of a canary as one release with √K times the noise: no more than what
+/// was paid for, one release with the noise of a step.
 #[test]
 fn an_epoch_of_balls_in_bins_costs_no_more_than_one_release() {
     let (sigma, bins, n) = (1.0, 3, 90_000_u64);
@@ -261,8 +266,9 @@ fn an_epoch_of_balls_in_bins_costs_no_more_than_one_release() {
     }
 }
 
-/// The noise that a run adds and the norms it clips to are those of its plan, down to what an audit of outcomes is too coarse for: half of a
-/// percent for the count beside an adaptive norm, and a margin of 1e-15 for each element whose square is rounded.
+/// The noise that a run adds and the norms it clips to are those of its plan, down to what an audit of
+/// outcomes is too coarse for: half of a percent for the count beside an adaptive norm, and a margin of 1e-15
+/// for each element whose square is rounded.
 #[test]
 fn a_run_clips_and_adds_noise_as_planned() {
     fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {

@@ -1,5 +1,5 @@
-//! Audits of the mechanism from outside: with a canary record present and absent, do many noisy sums tell the two data
-//! sets apart exactly as well as the accountant says — no better, and not much worse?
+//! Audits of the mechanism from outside: with a canary record present and absent, do many noisy sums tell the
+//! two data sets apart exactly as well as the accountant says — no better, and not much worse?
 
 use crate::cost::pricing::event;
 use crate::guides::AutoNormal;
@@ -18,8 +18,8 @@ use proptest::prelude::*;
 
 const CLIP: f64 = 0.7;
 
-/// Records whose gradient is their own `x`; the canary, if present, lies along one axis and is far longer than the clip
-/// norm.
+/// Records whose gradient is their own `x`; the canary, if present, lies along one axis and is far longer
+/// than the clip norm.
 fn records(canary: Option<usize>) -> Sensitive<Records> {
     let mut x = Array2::zeros((3, 2));
     match canary {
@@ -86,8 +86,8 @@ fn normal_quantile(p: f64) -> f64 {
 /// Two-sided false-alarm rate of a deviation this many standard errors wide: 2Φ(−5.2) = 2.0e-7.
 pub(crate) const STANDARD_ERRORS: f64 = 5.2;
 
-/// Two sets of values of a normal statistic with standard deviation 1: the interval of ε at δ = 1e-5 that their observed separation
-/// leaves, at confidence 1 − 2e-7. `threshold` lies about in the middle.
+/// Two sets of values of a normal statistic with standard deviation 1: the interval of ε at δ = 1e-5 that
+/// their observed separation leaves, at confidence 1 − 2e-7. `threshold` lies about in the middle.
 pub(crate) fn separated_epsilon(present: &[f64], absent: &[f64], threshold: f64) -> (f64, f64) {
     let n = present.len().min(absent.len()) as f64;
     let (hits, alarms) = (share_above(present, threshold), share_above(absent, threshold));
@@ -135,8 +135,8 @@ fn epsilon_of_a_full_batch_is_the_one_claimed() {
     }
 }
 
-/// With Poisson subsampling: the best test between the two data sets at level ε, `P(S) − e^ε Q(S)` for the event `S` on
-/// which the likelihood ratio exceeds `e^ε`. Returns the observed value and its standard error.
+/// With Poisson subsampling: the best test between the two data sets at level ε, `P(S) − e^ε Q(S)` for the
+/// event `S` on which the likelihood ratio exceeds `e^ε`. Returns the observed value and its standard error.
 fn observed_delta(actual: f64, rate: f64, claimed: f64, epsilon: f64, n: u64) -> (f64, f64) {
     let plan = Poisson::rate(rate).unwrap();
     let present = sums(actual, &plan, rate, (1, true), n, 21);
@@ -176,10 +176,11 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / a.len() as f64
 }
 
-/// Each element of the noise has the stated size, whatever the batch came to, and is independent of all others.
+/// Each element of the noise has the stated size, whatever the batch came to, and is independent of all
+/// others.
 ///
-/// n = 20,000; a mean square of normals has relative standard error √(2/n), a mean product 1/√n. Twelve comparisons at
-/// α = 2e-7 each.
+/// n = 20,000; a mean square of normals has relative standard error √(2/n), a mean product 1/√n. Twelve
+/// comparisons at α = 2e-7 each.
 #[test]
 fn noise_is_independent_over_elements_steps_and_batches() {
     let n = 20_000_u64;
@@ -309,7 +310,8 @@ fn the_divisor_is_the_expected_batch() {
     assert!(matches!(mechanism.scheme(), Scheme::Poisson { rate: 0.4, .. }));
 }
 
-/// A public constant that overflows in the program must not make the sum NaN just when somebody is in the batch.
+/// A public constant that overflows in the program must not make the sum NaN just when somebody is in the
+/// batch.
 #[test]
 fn an_overflowing_shared_value_does_not_show_who_is_there() {
     let records = records(Some(0));

@@ -5,7 +5,8 @@ use dp_accountant::Relation;
 use ppl_core::{RecordGradient, Records, Scalar};
 use serde::Serialize;
 
-/// Smallest clip norm accepted: far above what squares that underflow can hide of a norm (see [`RecordGradient`]).
+/// Smallest clip norm accepted: far above what squares that underflow can hide of a norm (see
+/// [`RecordGradient`]).
 pub const SMALLEST_CLIP_NORM: f64 = 1e-4;
 
 /// Scales gradients down to a largest norm.
@@ -15,10 +16,10 @@ pub const SMALLEST_CLIP_NORM: f64 = 1e-4;
 /// ```
 ///
 /// # Accuracy
-/// The bound holds in floating point too. For `k` elements and the machine epsilon `ε` of the number type, `C` is lowered by a
-/// relative margin of `(k + 16)·ε`, which covers the rounding of the norm and of the product, and by `√(k m M / 2)`, which
-/// covers what squares below half the smallest number `m` can hide behind factors as large as the largest number `M` allows:
-/// `2.1e-8·√k` in `f64`, `4.9e-4·√k` in `f32`.
+/// The bound holds in floating point too. For `k` elements and the machine epsilon `ε` of the number type,
+/// `C` is lowered by a relative margin of `(k + 16)·ε`, which covers the rounding of the norm and of the
+/// product, and by `√(k m M / 2)`, which covers what squares below half the smallest number `m` can hide
+/// behind factors as large as the largest number `M` allows: `2.1e-8·√k` in `f64`, `4.9e-4·√k` in `f32`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClipNorm {
     norm: f64,
@@ -62,8 +63,8 @@ impl ClipNorm {
         self.norm
     }
 
-    /// The norm that is clipped to, lower than `C` by what rounding and underflow in numbers of type `T` may add; zero if `T`
-    /// is too coarse for so many elements.
+    /// The norm that is clipped to, lower than `C` by what rounding and underflow in numbers of type `T` may
+    /// add; zero if `T` is too coarse for this many elements.
     fn target<T: Scalar>(&self) -> f64 {
         let elements = self.elements as f64;
         let (epsilon, largest) = (T::epsilon().as_f64(), T::max_value().as_f64());
@@ -77,7 +78,7 @@ impl ClipNorm {
         let target = T::of(self.target::<T>());
         for (weight, &squared_norm) in weights.iter_mut().zip(squared_norms) {
             let factor = target / squared_norm.sqrt();
-            // C/0 is infinite, and `min` would swallow the NaN of a norm that is none.
+            // C/0 is infinite, and `min` would turn a norm that is NaN into a factor of 1.
             *weight = if factor > T::one() { T::one() } else { factor };
         }
     }
@@ -126,15 +127,17 @@ impl Sensitivity {
     }
 }
 
-/// How the gradient of one record is bounded. Whatever the choice, its norm is at most `C` when it enters the sum.
+/// How the gradient of one record is bounded. Whatever the choice, its norm is at most `C` when it enters the
+/// sum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Clipping {
     /// The whole gradient is scaled down to norm `C`: keeps its direction.
     Flat,
-    /// Each site's part is scaled down by itself, to `C_s = C √(D_s/D)` for `D_s` of the `D` elements: a site with large
-    /// gradients takes nothing from the others. `Σ_s C_s² = C²`, so the noise is that of [`Clipping::Flat`].
+    /// Each site's part is scaled down by itself, to `C_s = C √(D_s/D)` for `D_s` of the `D` elements: a site
+    /// with large gradients takes nothing from the others. `Σ_s C_s² = C²`, so the noise is that of
+    /// [`Clipping::Flat`].
     PerSite,
     /// `C` follows a quantile of the norms, see [`Quantile`](crate::Quantile).
     Quantile(crate::Quantile),
@@ -149,9 +152,9 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
-    /// Clips each group of arrays, of so many elements each, to its share of the norm `C`.
+    /// Clips each group of arrays, of this many elements each, to its share of the norm `C`.
     ///
-    /// A group holds a site's part at each of so many draws.
+    /// A group holds a site's part at each of this many draws.
     pub(crate) fn per_site(norm: f64, elements: &[usize], draws: usize) -> Result<Self> {
         let all: usize = elements.iter().sum();
         // Lowered, so that the squares of the rounded norms do not add up to more than C².
@@ -163,7 +166,8 @@ impl Rule {
             .map(Self::PerSite)
     }
 
-    /// Writes the weights of some records: of one group after the other, where sites are clipped by themselves.
+    /// Writes the weights of some records: of one group after the other, where sites are clipped by
+    /// themselves.
     #[inline(always)]
     fn weigh<T: Scalar>(&self, squared: &[T], weights: &mut [T]) {
         match self {

@@ -15,29 +15,32 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// G   = Σ_{i ∈ batch} clip_C(v_i) + σ_grad C z,   σ_grad = (σ⁻² − (2σ_b)⁻²)^(−½) = σ/√(1 − 1/100)
 /// ```
 ///
-/// `N₀` is a public statement of the number of records ([`DpVi::public_records`](crate::DpVi::public_records)): a wrong one slows the
-/// rule down or makes it settle on another quantile, and costs no privacy.
+/// `N₀` is a public statement of the number of records
+/// ([`DpVi::public_records`](crate::DpVi::public_records)): a wrong one slows the rule down or makes it
+/// settle on another quantile, and costs no privacy.
 ///
 /// # Privacy
-/// Both releases of a step together are *one* Gaussian release of multiplier `σ`. Divide each coordinate by the standard deviation
-/// of its noise: a record then adds the vector `(clip_C(v)/(σ_grad C), ±½/σ_b)` to a sum with standard normal noise, and the
-/// square of its norm is at most
+/// Both releases of a step together are *one* Gaussian release of multiplier `σ`. Divide each coordinate by
+/// the standard deviation of its noise: a record then adds the vector `(clip_C(v)/(σ_grad C), ±½/σ_b)` to a
+/// sum with standard normal noise, and the square of its norm is at most
 ///
 /// ```text
 /// σ_grad⁻² + (2σ_b)⁻² = σ⁻²
 /// ```
 ///
-/// So under add/remove the pair is a Gaussian mechanism on terms of norm 1 with multiplier `σ`, and under replace-one the
-/// difference of two such terms has norm at most `2/σ`: what the accountant takes for a multiplier `σ` under either relation. It
-/// holds for each record whatever the others are, so it is amplified by sampling as one release is. `C` is a function of
-/// earlier releases only. A record whose gradient is no number counts as one of `±½` and adds nothing else.
+/// So under add/remove the pair is a Gaussian mechanism on terms of norm 1 with multiplier `σ`, and under
+/// replace-one the difference of two such terms has norm at most `2/σ`: what the accountant takes for a
+/// multiplier `σ` under either relation. It holds for each record whatever the others are, so it is amplified
+/// by sampling as one release is. `C` is a function of earlier releases only. A record whose gradient is no
+/// number counts as one of `±½` and adds nothing else.
 ///
 /// # References
-/// Andrew, Thakkar, McMahan, Ramaswamy 2021, "Differentially Private Learning with Adaptive Clipping" (the rule, and the split of `σ`).
+/// Andrew, Thakkar, McMahan, Ramaswamy 2021, "Differentially Private Learning with Adaptive Clipping" (the
+/// rule, and the split of `σ`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Quantile {
-    /// Share of the gradients that should not be clipped, strictly between 0 and 1. The customary 0.5 biases posteriors
-    /// badly.
+    /// Share of the gradients that should not be clipped, strictly between 0 and 1. The customary 0.5 biases
+    /// posteriors badly.
     pub target: f64,
     /// How fast `C` moves, above 0 and at most 1.
     pub rate: f64,

@@ -44,7 +44,8 @@ proptest! {
         prop_assert!(more > OF_SUMS && more < OF_SUMS + 1.6 * asked / DEVIATION + 1e-14, "{more}");
     }
 
-    /// Sums that are `shift` apart are, once rounded, integer vectors that are no farther apart than is charged for; small ones and large ones.
+    /// Sums that are `shift` apart are, once rounded, integer vectors that are no farther apart than is
+    /// charged for; small ones and large ones.
     #[test]
     fn rounding_moves_neighbours_no_farther_than_is_charged_for(
         pairs in proptest::collection::vec((-1.0..1.0_f64, -1.0..1.0_f64), 1..40),
@@ -93,9 +94,9 @@ fn normal_cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
 }
 
-/// The claim of the proof, by brute force on a coarse grid, where rounding matters most: rounded noise on integer vectors is no easier to see
-/// through than the Gaussian mechanism that is accounted for, sampled or not, in one dimension and in two; and where noise spans
-/// several steps it is all but as hard.
+/// The claim of the proof, by brute force on a coarse grid, where rounding matters most: rounded noise on
+/// integer vectors is no easier to see through than the Gaussian mechanism that is accounted for, sampled or
+/// not, in one dimension and in two; and where noise spans several steps it is all but as hard.
 #[test]
 fn rounded_noise_on_integers_reveals_no_more_than_the_event_that_is_accounted() {
     const REACH: i64 = 60;
@@ -210,7 +211,8 @@ fn statistics((rule, way): (&dyn Fn() -> Rule, Way), actual: f64, canary: bool, 
 
 const EXPECTED: f64 = 1e5;
 
-/// A canary on sums clipped as a whole, site by site, and to a norm that follows a quantile together with its count.
+/// A canary on sums clipped as a whole, site by site, and to a norm that follows a quantile together with its
+/// count.
 #[test]
 fn exact_releases_cost_what_is_claimed_however_they_are_clipped() {
     let clip = || ClipNorm::new(NORM, 5).unwrap();
@@ -262,8 +264,8 @@ fn exact_noise_is_independent_over_elements_and_steps() {
     }
 }
 
-/// Summed as integers: with a record removed, the sum differs by what that record adds by itself, whatever the order and number of the
-/// others. Summed in tiles it is the same up to the bound on the rounding error.
+/// Summed as integers: with a record removed, the sum differs by what that record adds by itself, whatever
+/// the order and number of the others. Summed in tiles it is the same up to the bound on the rounding error.
 #[test]
 fn a_record_moves_the_sum_by_its_own_gradient_and_nothing_else() {
     let row = |k: usize, j: usize| ((k * 31 + j * 17) as f64 * 0.7).sin() * 3.0;
@@ -300,10 +302,12 @@ fn a_record_moves_the_sum_by_its_own_gradient_and_nothing_else() {
     assert!(in_tiles.iter().zip(&whole).all(|(a, b)| (a - b).abs() <= 2.0 * bound), "{in_tiles:?} {whole:?}");
 }
 
-/// An attack on floating-point noise, for one step on all records: where all gradients are zero, whatever is released is `fl(σC z)` for some double
-/// `z`. Where one is not, other numbers are released too, and each of them gives that record away at any ε.
+/// An attack on floating-point noise, for one step on all records: where all gradients are zero, whatever is
+/// released is `fl(σC z)` for some double `z`. Where one is not, other numbers are released too, and each of
+/// them gives that record away at any ε.
 ///
-/// With exact noise, whatever is released is an integer number of steps as a double, whoever is there.
+/// With exact noise, whatever is released is an integer number of steps as a double, whichever records there
+/// are.
 #[test]
 fn released_numbers_do_not_tell_by_which_numbers_they_can_be() {
     let n = 3_000;
@@ -386,9 +390,9 @@ fn the_curvature_on_the_grid_is_the_curvature() {
     }
 }
 
-/// Where a batch is just small enough to be summed in floating point and its neighbour is not, what is released before the noise must be as near
-/// as for any other neighbours. Each record but the last has elements of 0.49 steps: rounded by themselves they vanish, and their sum does
-/// not.
+/// Where a batch is just small enough to be summed in floating point and its neighbour is not, what is
+/// released before the noise must be as near as for any other neighbours. Each record but the last has
+/// elements of 0.49 steps: rounded by themselves they vanish, and their sum does not.
 #[test]
 fn neighbours_that_are_summed_in_different_ways_are_no_farther_apart_than_is_charged_for() {
     let (sigma, count) = (4_096.0, 2_000_usize);

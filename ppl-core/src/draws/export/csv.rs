@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-/// Writes draws as comma-separated values, a head line first. Numbers are written with the fewest digits that give them back.
+/// Writes draws as comma-separated values, a head line first. Numbers are written with the fewest digits that
+/// give them back.
 ///
 /// ```
 /// use ndarray::array;

@@ -1,10 +1,12 @@
 //! Draws as tables that other programs read: CSV (feature `csv`) and Parquet (feature `parquet`).
 //!
-//! A row is a draw, a column an element of a site. Columns have the names that CmdStan gives them: `w.1`, `w.2`, `m.2.3` (row 2, column 3,
-//! counted from 1, the first index moving fastest), and just the site's name for a number. ArviZ reads such a CSV file as it is
-//! (`arviz.from_cmdstan("draws.csv")`) and puts the arrays back together; pandas reads both kinds (`read_csv`, `read_parquet`).
+//! A row is a draw, a column an element of a site. Columns have the names that CmdStan gives them: `w.1`,
+//! `w.2`, `m.2.3` (row 2, column 3, counted from 1, the first index moving fastest), and just the site's name
+//! for a number. ArviZ reads such a CSV file as it is (`arviz.from_cmdstan("draws.csv")`) and puts the arrays
+//! back together; pandas reads both kinds (`read_csv`, `read_parquet`).
 //!
-//! Draws of a posterior, of a prior, and predictive draws are written alike: an array a site, whose first axis counts the draws.
+//! Draws of a posterior, of a prior, and predictive draws are written alike: an array a site, whose first
+//! axis counts the draws.
 
 #[cfg(feature = "csv")]
 mod csv;
@@ -30,7 +32,8 @@ pub struct Columns {
     pub numbers: Vec<Vec<f64>>,
 }
 
-/// The columns of a table of draws: sites in the order of their names, the elements of each with the first index moving fastest.
+/// The columns of a table of draws: sites in the order of their names, the elements of each with the first
+/// index moving fastest.
 ///
 /// A point in a site's name becomes `_`, since points stand before indices.
 ///
@@ -49,7 +52,8 @@ pub struct Columns {
 /// ```
 ///
 /// # Errors
-/// [`Error::Values`] if a site has no axis that counts draws, another number of draws than the others, or the name of another.
+/// [`Error::Values`] if a site has no axis that counts draws, another number of draws than the others, or the
+/// name of another.
 pub fn columns(draws: &BTreeMap<String, ArrayD<f64>>) -> Result<Columns> {
     let mut columns = Columns { names: Vec::new(), numbers: Vec::new() };
     let mut names = BTreeSet::new();

@@ -2,11 +2,12 @@
 
 use std::f64::consts::TAU;
 
-/// From here on the asymptotic series (NIST DLMF 10.40.1) reaches its best term below one unit in the last place.
+/// From here on the asymptotic series (NIST DLMF 10.40.1) reaches its best term below one unit in the last
+/// place.
 const LARGE: f64 = 20.0;
 
-/// The series Σ tₖ with t₀ = 1 and tₖ = tₖ₋₁ ((2k − 1)² − 4ν²)/(8kx), of which I_ν(x) is e^x/√(2πx) times, and that of order 0 less
-/// that of order 1.
+/// The series Σ tₖ with t₀ = 1 and tₖ = tₖ₋₁ ((2k − 1)² − 4ν²)/(8kx), of which I_ν(x) is e^x/√(2πx) times,
+/// and that of order 0 less that of order 1.
 fn asymptotic(x: f64) -> (f64, f64, f64) {
     let (mut zero, mut one) = (1.0, 1.0);
     let (mut sum_zero, mut sum_one, mut difference) = (1.0, 1.0, 0.0);

@@ -1,7 +1,7 @@
 //! The regularised incomplete beta function, its inverse and its derivatives with respect to the parameters.
 //!
-//! Everything is seen over the log-odds s = ln(x/y), y = 1 − x, where the beta density D(s) = xᵃ yᵇ/B(a, b) is log-concave. From
-//! a point below the mode (x (a + b) ≤ a)
+//! Everything is seen over the log-odds s = ln(x/y), y = 1 − x, where the beta density D(s) = xᵃ yᵇ/B(a, b)
+//! is log-concave. From a point below the mode (x (a + b) ≤ a)
 //!
 //! ```text
 //! I = D ∫₀^∞ exp(−av − (a + b) ln(1 − x(1 − e⁻ᵛ))) dv
@@ -68,12 +68,14 @@ impl Point {
         Self { a: self.b, b: self.a, x: self.y, y: self.x, log: (self.log.1, self.log.0) }
     }
 
-    /// Which side is integrated: that beyond x as seen from the mode. A parameter below 1 though puts nearly everything on its own side, far out:
-    /// then the other side is, as long as the density hardly rises (by e^0.7) on the way over the mode.
+    /// Which side is integrated: that beyond x as seen from the mode. A parameter below 1 though puts nearly
+    /// everything on its own side, far out: then the other side is, as long as the density hardly rises (by
+    /// e^0.7) on the way over the mode.
     fn is_upper(self) -> bool {
         let Self { a, b, x, y, log } = self;
         let beyond = (log.0 - log.1) - (ln(a) - ln(b));
-        // By the slope that the integral begins with: rounding may leave log-odds and slope on different sides of a narrow mode.
+        // By the slope that the integral begins with: rounding may leave log-odds and slope on different
+        // sides of a narrow mode.
         if b * x > a * y {
             b >= a || b > 1.0 || b * beyond > 0.7
         } else {
@@ -81,8 +83,8 @@ impl Point {
         }
     }
 
-    /// ln D. The large terms of a ln x + b ln y − ln B(a, b) are taken out by Stirling's formula: what is left of them is the
-    /// distance from the mean, twice.
+    /// ln D. The large terms of a ln x + b ln y − ln B(a, b) are taken out by Stirling's formula: what is
+    /// left of them is the distance from the mean, twice.
     fn log_density(self) -> f64 {
         let Self { a, b, x, y, log } = self;
         let sum = a + b;
@@ -103,7 +105,8 @@ impl Point {
         fall + stirling + 0.5 * (ln(a) + log_ratio(b, sum)) - HALF_LN_TWO_PI
     }
 
-    /// (h, c, v + c) for c = ln(1 − x(1 − e⁻ᵛ)) and h = av + (a + b)c. Where x is near 1, v + c = ln(1 + y(eᵛ − 1)) is the small one.
+    /// (h, c, v + c) for c = ln(1 − x(1 − e⁻ᵛ)) and h = av + (a + b)c. Where x is near 1, v + c = ln(1 + y(eᵛ
+    /// − 1)) is the small one.
     #[inline(always)]
     fn fall(self, v: f64) -> (f64, f64, f64) {
         let Self { a, b, x, y, log } = self;
@@ -142,7 +145,8 @@ impl Point {
         let start = (2.0 * CUT / (sum * x * y).max(f64::MIN_POSITIVE)).sqrt().min(CUT / a + odds + 6.0);
         let to = reach(start, |v| (self.fall(v).0, self.steepness(v)));
         if !(to > 0.0) {
-            // The tail is narrower than roundings of h leave to be seen: an exponential one, or half a normal one at the mode.
+            // The tail is narrower than roundings of h leave to be seen: an exponential one, or half a normal
+            // one at the mode.
             let fall = self.steepness(0.0).max(0.0) + (FRAC_2_PI * (sum * x * y)).sqrt();
             return weight(0.0, 0.0) / fall;
         }
@@ -193,14 +197,16 @@ impl Point {
 
 /// The pieces of [0, to] over which exp(−h) is integrated.
 ///
-/// With s the log-odds of x, exp(−h) = e^(bv) (1 + e^(v−s))^−(a+b) but for a constant. It is a power of eᵛ on either side of the place where it turns:
-/// v = s or, if a + b is large, where (a + b) e^(v−s) = 1. In units of the distance from there, pieces are long, and so are they where a power is all
-/// that is left at 40 from there (e⁻⁴⁰ is nothing beside 1); near there their length is 4, on which it is smooth: its
-/// singularities lie at v = s ± iπ.
+/// With s the log-odds of x, exp(−h) = e^(bv) (1 + e^(v−s))^−(a+b) but for a constant. It is a power of eᵛ on
+/// either side of the place where it turns: v = s or, if a + b is large, where (a + b) e^(v−s) = 1. In units
+/// of the distance from there, pieces are long, and so are they where a power is all that is left at 40 from
+/// there (e⁻⁴⁰ is nothing beside 1); near there their length is 4, on which it is smooth: its singularities
+/// lie at v = s ± iπ.
 ///
-/// There are at most 1100 pieces: up to 40 before the turn it is one, then each leaves a quarter of the way or goes 4; behind the turn a piece is
-/// 4 long or longer, and at least as long as the distance from the turn, so from the second or third on that doubles, until it
-/// is 2¹⁰²⁴ at most. There are rarely more than ten, for a power e^(−av) is taken 16/a at a time and ends about 38/a behind the turn.
+/// There are at most 1100 pieces: up to 40 before the turn it is one, then each leaves a quarter of the way
+/// or goes 4; behind the turn a piece is 4 long or longer, and at least as long as the distance from the
+/// turn, so from the second or third on that doubles, until it is 2¹⁰²⁴ at most. There are rarely more than
+/// ten, for a power e^(−av) is taken 16/a at a time and ends about 38/a behind the turn.
 struct Panels {
     a: f64,
     turn: f64,
@@ -263,7 +269,8 @@ fn positive(a: f64, b: f64) -> bool {
     a > 0.0 && b > 0.0 && a < f64::INFINITY && b < f64::INFINITY
 }
 
-/// (I, 1 − I) for positive finite parameters, at the x with finite log-odds: both x and 1 − x with all their digits.
+/// (I, 1 − I) for positive finite parameters, at the x with finite log-odds: both x and 1 − x with all their
+/// digits.
 pub(crate) fn log_odds_probabilities(a: f64, b: f64, odds: f64) -> (f64, f64) {
     Point::at(a, b, odds).probabilities()
 }
@@ -325,8 +332,8 @@ pub(crate) fn student_t_slope(df: f64, z: f64) -> f64 {
     0.5 * z * (df.recip() - 0.5 * Point::at(0.5 * df, 0.5, odds).slope(false))
 }
 
-/// ln(a B(a, b)), which is 0 at a = 0. By Stirling's formula, of which the large terms cancel; a small parameter's gamma function is taken
-/// as that of 1 more, so that nothing is left of the order of ln a.
+/// ln(a B(a, b)), which is 0 at a = 0. By Stirling's formula, of which the large terms cancel; a small
+/// parameter's gamma function is taken as that of 1 more, so that nothing is left of the order of ln a.
 fn log_a_beta(a: f64, b: f64) -> f64 {
     let sum = a + b;
     if a >= 0.5 {
@@ -350,10 +357,11 @@ fn log_a_beta(a: f64, b: f64) -> f64 {
 
 /// The log-odds of the x with I(x; a, b) = p, for 0 < p < 1.
 ///
-/// Where they are so far out that I or 1 − I is a power, they have a formula. Else they lie between two bounds, and Halley's steps on the logarithm of the
-/// nearer probability that would lead out of what is known are replaced by halving; and so are those of more than 1 after the eighth, for where the logarithm
-/// is a power of the odds each step only gains about 1. The bounds are at most 1470 apart, so eleven halvings leave less than 1: there are at
-/// most 100 steps, each of one integral.
+/// Where they are so far out that I or 1 − I is a power, they have a formula. Else they lie between two
+/// bounds, and Halley's steps on the logarithm of the nearer probability that would lead out of what is known
+/// are replaced by halving; and so are those of more than 1 after the eighth, for where the logarithm is a
+/// power of the odds each step only gains about 1. The bounds are at most 1470 apart, so eleven halvings
+/// leave less than 1: there are at most 100 steps, each of one integral.
 fn log_odds(a: f64, b: f64, p: f64) -> f64 {
     // I = xᵃ/(a B(a, b)) where x is so small that neither x nor bx counts beside 1, and 1 − I likewise.
     let (from_left, from_right) = ((ln(p) + log_a_beta(a, b)) / a, -(ln1p(-p) + log_a_beta(b, a)) / b);

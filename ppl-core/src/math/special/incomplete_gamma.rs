@@ -1,14 +1,14 @@
 //! Regularised incomplete gamma functions, their inverse, and how the inverse moves with the parameter.
 //!
-//! Everything is seen over l = ln x, where the gamma density D(l) = e^(al − eˡ)/Γ(a) is log-concave. From a point below the mode
-//! (x < a) and above it,
+//! Everything is seen over l = ln x, where the gamma density D(l) = e^(al − eˡ)/Γ(a) is log-concave. From a
+//! point below the mode (x < a) and above it,
 //!
 //! ```text
 //! P = D ∫₀^∞ exp(−av + x(1 − e⁻ᵛ)) dv        Q = D ∫₀^∞ exp(av − x(eᵛ − 1)) dv
 //! ```
 //!
-//! and derivatives with respect to a are the same integrals with the score ln t − ψ(a) as a weight. Below a = 10 the first
-//! integral is the series of NIST DLMF 8.7.1.
+//! and derivatives with respect to a are the same integrals with the score ln t − ψ(a) as a weight. Below a =
+//! 10 the first integral is the series of NIST DLMF 8.7.1.
 
 use super::near_one::lgamma_of_1_plus;
 use super::normal::ndtri;
@@ -82,7 +82,8 @@ fn log_density(a: f64, x: f64, l: f64) -> f64 {
     }
 }
 
-/// ln D for l = ln x, whether or not x can be represented: the log density of the logarithm of a gamma variable.
+/// ln D for l = ln x, whether or not x can be represented: the log density of the logarithm of a gamma
+/// variable.
 ///
 /// Absolute error below 1e-15 (1 + |l| √a + |ln D|).
 pub(crate) fn log_gamma_density(a: f64, l: f64) -> f64 {
@@ -134,8 +135,8 @@ fn upper(a: f64, x: f64, weight: impl Fn(f64) -> f64) -> f64 {
     panel(0.0, to, |v| exp(a * v - x * expm1(v)) * weight(v))
 }
 
-/// Q for a < 1 and x up to about 2, where it may be as small as a: P = e^w (1 + aσ) with e^w = xᵃ/Γ(1 + a) and
-/// σ = Σ (−x)ⁿ/((a + n) n!), n ≥ 1.
+/// Q for a < 1 and x up to about 2, where it may be as small as a: P = e^w (1 + aσ) with e^w = xᵃ/Γ(1 + a)
+/// and σ = Σ (−x)ⁿ/((a + n) n!), n ≥ 1.
 fn small_upper(a: f64, x: f64, l: f64) -> f64 {
     let w = a * l - lgamma_of_1_plus(a);
     let (mut term, mut sum) = (1.0, 0.0);
@@ -187,7 +188,8 @@ pub(crate) fn gamma_q(a: f64, x: f64) -> f64 {
 
 /// (∂ ln x/∂a at constant P, its derivative with respect to a at constant x) for x = eˡ.
 ///
-/// −∂P/∂a = D · (the first), where D is the density of ln X, so neither the density nor the probability has to be representable.
+/// −∂P/∂a = D · (the first), where D is the density of ln X, so neither the density nor the probability has
+/// to be representable.
 fn slope(a: f64, l: f64, second: bool) -> (f64, f64) {
     if !(a > 0.0 && a < f64::INFINITY && l < f64::INFINITY && l > f64::NEG_INFINITY) {
         return (f64::NAN, f64::NAN);
@@ -275,7 +277,8 @@ fn inverse(a: f64, p: f64, q: f64) -> f64 {
         };
         let newton = (value - target) / slope;
         let bend = 1.0 - 0.5 * newton * ((a - x) - slope);
-        // Both functions are concave: Newton's method converges from anywhere, unless it is thrown far out where they are flat.
+        // Both functions are concave: Newton's method converges from anywhere, unless it is thrown far out
+        // where they are flat.
         let step = (newton / bend.max(0.5)).clamp(-1.0, 3.0);
         l -= step;
         if !(step.abs() * unit > 3e-6) {
@@ -285,7 +288,8 @@ fn inverse(a: f64, p: f64, q: f64) -> f64 {
     l
 }
 
-/// A first guess, good to a few thousandths for moderate a: the normal approximation to the cube root of Wilson and Hilferty.
+/// A first guess, good to a few thousandths for moderate a: the normal approximation to the cube root of
+/// Wilson and Hilferty.
 fn start(a: f64, normal: f64, power: f64) -> f64 {
     if a < 0.7 {
         return power;

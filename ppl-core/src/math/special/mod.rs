@@ -1,5 +1,5 @@
-//! Special functions of which a program computes one number after the other: branches, series that stop when they may, and Newton
-//! steps. All in `f64`; programs in `f32` go through it.
+//! Special functions of which a program computes one number after the other: branches, series that stop when
+//! they may, and Newton steps. All in `f64`; programs in `f32` go through it.
 //!
 //! | file | functions |
 //! |---|---|
@@ -9,16 +9,16 @@
 //! | `bessel`, `von_mises` | modified Bessel functions, and the distribution function on the circle made of them |
 //! | `nodes`, `tail` | quadrature of log-concave tails |
 //!
-//! Incomplete functions are integrals of log-concave densities (over the logarithm or the log-odds of the variable). Seen from
-//! a point on the near side of the mode, the rest of the tail is
+//! Incomplete functions are integrals of log-concave densities (over the logarithm or the log-odds of the
+//! variable). Seen from a point on the near side of the mode, the rest of the tail is
 //!
 //! ```text
 //! ∫₀^∞ exp(−h(v)) w(v) dv        h convex, h(0) = 0,
 //! ```
 //!
-//! a smooth integrand of one sign that needs a few dozen nodes whatever the parameters are. Derivatives with respect to the
-//! parameters are the same integral with another weight `w`, so they keep their digits where differences of distribution
-//! functions lose them.
+//! a smooth integrand of one sign that needs a few dozen nodes whatever the parameters are. Derivatives with
+//! respect to the parameters are the same integral with another weight `w`, so they keep their digits where
+//! differences of distribution functions lose them.
 //!
 //! Errors are stated relative to the result, measured on the golden values of `tests/golden/special.csv`.
 #![allow(

@@ -6,8 +6,8 @@ use crate::math::{lgamma, ln1p};
 
 /// ln(1 + x) − x; −∞ at −1, NaN below.
 ///
-/// With s = x/(2 + x): ln(1 + x) = 2 atanh s and x − 2s = sx, so the difference is −sx + s³ R(s²), of which the first term
-/// is more than ten times the second.
+/// With s = x/(2 + x): ln(1 + x) = 2 atanh s and x − 2s = sx, so the difference is −sx + s³ R(s²), of which
+/// the first term is more than ten times the second.
 ///
 /// Relative error below 1e-15.
 #[inline(always)]

@@ -12,7 +12,8 @@ const SQRT_2_OVER_PI: f64 = 0.797_884_560_802_865_4;
 /// ln √(2π)
 const LN_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
 
-/// e^(a²) erfc(a) for a ≥ ½: the polynomial of erfc up to 28, and the asymptotic series (NIST DLMF 7.12.1) above.
+/// e^(a²) erfc(a) for a ≥ ½: the polynomial of erfc up to 28, and the asymptotic series (NIST DLMF 7.12.1)
+/// above.
 #[inline(always)]
 fn erfcx<T: Real>(a: T) -> T {
     let four = T::of(4.0);
@@ -93,7 +94,8 @@ pub(crate) fn ndtri_exp(l: f64) -> f64 {
         let newton = (log_ndtr(x) - l) / m;
         let step = newton / (1.0 + 0.5 * newton * (x + m));
         x -= step;
-        // The error left is about (step)³/6 at most, for the third derivative is below 1 relative to the first.
+        // The error left is about (step)³/6 at most, for the third derivative is below 1 relative to the
+        // first.
         if step.abs() <= 1e-6 * x.abs() {
             break;
         }
@@ -124,8 +126,8 @@ pub(crate) fn log_ndtr_difference(a: f64, b: f64) -> f64 {
     upper + ln1p(-exp(lower - upper))
 }
 
-/// (end, direction, reach): of the interval from a to b the part that matters, as distances from the end where the density is highest,
-/// or from the left end where 0 is inside.
+/// (end, direction, reach): of the interval from a to b the part that matters, as distances from the end
+/// where the density is highest, or from the left end where 0 is inside.
 fn seen_from_the_mode(a: f64, b: f64) -> (f64, f64, f64) {
     let (end, direction, width) =
         if b <= 0.0 { (b, -1.0, b - a) } else { (a.max(-10.0), 1.0, b - a.max(-10.0)) };
@@ -135,7 +137,8 @@ fn seen_from_the_mode(a: f64, b: f64) -> (f64, f64, f64) {
     (end, direction, width.min(reach))
 }
 
-/// ∫ w(v) exp(−v²/2 − sv) dv over distances v of `seen_from_the_mode`, in panels of three standard deviations.
+/// ∫ w(v) exp(−v²/2 − sv) dv over distances v of `seen_from_the_mode`, in panels of three standard
+/// deviations.
 fn interval_integral((end, direction, reach): (f64, f64, f64), weight: impl Fn(f64) -> f64) -> f64 {
     let s = end * direction;
     // Relative to the height at the mode, which may be inside.
@@ -150,10 +153,11 @@ fn interval_integral((end, direction, reach): (f64, f64, f64), weight: impl Fn(f
     total
 }
 
-/// Mean and variance of a standard normal variable that is known to lie between a and b, a < b; NaN otherwise.
+/// Mean and variance of a standard normal variable that is known to lie between a and b, a < b; NaN
+/// otherwise.
 ///
-/// By quadrature from the near end, so that nothing cancels in narrow intervals or far tails. Relative error of the variance and
-/// of the distance of the mean from the near end below 1e-14.
+/// By quadrature from the near end, so that nothing cancels in narrow intervals or far tails. Relative error
+/// of the variance and of the distance of the mean from the near end below 1e-14.
 pub(crate) fn normal_interval_moments(a: f64, b: f64) -> (f64, f64) {
     if !(a < b) {
         return (f64::NAN, f64::NAN);

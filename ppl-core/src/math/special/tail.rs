@@ -16,7 +16,8 @@ pub(super) fn panel(from: f64, to: f64, f: impl Fn(f64) -> f64) -> f64 {
     width * values.iter().sum::<f64>()
 }
 
-/// The `v > 0` with `h(v) = CUT`, or a little more, for a convex increasing `h` with `h(0) = 0`; `h_and_slope` gives `h` and `h′`.
+/// The `v > 0` with `h(v) = CUT`, or a little more, for a convex increasing `h` with `h(0) = 0`;
+/// `h_and_slope` gives `h` and `h′`.
 ///
 /// Newton's method on a convex function comes from above after its first step, wherever it starts.
 #[inline(always)]

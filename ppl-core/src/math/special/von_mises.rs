@@ -1,7 +1,8 @@
-//! The von Mises distribution function on (−π, π], its inverse, and how the inverse moves with the concentration.
+//! The von Mises distribution function on (−π, π], its inverse, and how the inverse moves with the
+//! concentration.
 //!
-//! The density is e^(−2κ sin²(d/2)) / (2π e^(−κ) I₀(κ)). Below the mode the integral from −π is taken in steps away from d,
-//! where the density falls.
+//! The density is e^(−2κ sin²(d/2)) / (2π e^(−κ) I₀(κ)). Below the mode the integral from −π is taken in
+//! steps away from d, where the density falls.
 
 use super::bessel::{bessel_ratio_complement, i0e};
 use super::normal::ndtri;
@@ -15,12 +16,15 @@ fn relative(concentration: f64, t: f64, d: f64) -> f64 {
     exp(-2.0 * concentration * sin(0.5 * (t - d)) * sin(0.5 * (t + d)))
 }
 
-/// ∫ over v from 0 to π + d of the density at d − v relative to that at d, times a weight of d − v; for −π ≤ d ≤ 0.
+/// ∫ over v from 0 to π + d of the density at d − v relative to that at d, times a weight of d − v; for −π ≤
+/// d ≤ 0.
 #[inline(always)]
 fn lower(concentration: f64, d: f64, weight: impl Fn(f64) -> f64) -> f64 {
-    // cos d − cos(d − v) ≥ (2/π²)·v(v + 2|d|)·… is at least (2/π²) v²/… ; the density is cut where it has certainly fallen enough.
+    // cos d − cos(d − v) ≥ (2/π²)·v(v + 2|d|)·… is at least (2/π²) v²/… ; the density is cut where it has
+    // certainly fallen enough.
     let needed = CUT / (2.0 * concentration);
-    // sin(v/2) sin(v/2 + |d|) = needed, by steps from above; sin is at least 2/π of its argument on the first half.
+    // sin(v/2) sin(v/2 + |d|) = needed, by steps from above; sin is at least 2/π of its argument on the first
+    // half.
     let whole = PI + d;
     let mut to = whole;
     let height = |v: f64| sin(0.5 * v) * sin(0.5 * v - d);
@@ -93,7 +97,8 @@ pub(crate) fn von_mises_slope(concentration: f64, d: f64) -> f64 {
     if score(d) < 0.0 {
         -lower(concentration, d, score)
     } else {
-        // From the mode outwards the score is positive; narrow, for the score changes sign within a standard deviation or so.
+        // From the mode outwards the score is positive; narrow, for the score changes sign within a standard
+        // deviation or so.
         panel(d, 0.0, |t| relative(concentration, t, d) * score(t))
     }
 }

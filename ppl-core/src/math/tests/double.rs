@@ -24,7 +24,8 @@ fn rows() -> Vec<Row> {
         .collect()
 }
 
-/// The error in units in the last place; near a root of ln|Γ| and ψ, where the result is small, in units of `f64::EPSILON`.
+/// The error in units in the last place; near a root of ln|Γ| and ψ, where the result is small, in units of
+/// `f64::EPSILON`.
 fn error(row: &Row, result: f64) -> f64 {
     if row.value.is_infinite() || result.is_infinite() {
         return if row.value == result { 0.0 } else { f64::INFINITY };

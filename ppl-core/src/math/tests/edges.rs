@@ -134,7 +134,8 @@ fn denormals_go_in_and_come_out() {
             assert_eq!((function.single)(-x).to_bits(), (-x).to_bits(), "{name}");
         }
     }
-    // The last arguments on either side of each threshold: ln of half the least denormal, and of the overflow bound.
+    // The last arguments on either side of each threshold: ln of half the least denormal, and of the overflow
+    // bound.
     assert_eq!((exp(-745.133_219_101_941_1), exp(-745.133_219_101_941_3)), (least, 0.0));
     assert_eq!((exp(-103.972_08_f32), exp(-103.972_09_f32)), (least_single, 0.0));
     assert!(exp(709.782_712_893_383_9_f64).is_finite() && exp(709.782_712_893_384_1) == INF);
@@ -174,7 +175,8 @@ fn powers_follow_the_rules_of_ieee_754() {
     ];
     for x in values {
         for y in values {
-            // The standard library's pow keeps these rules; only where the result is not an edge may the last bits differ.
+            // The standard library's pow keeps these rules; only where the result is not an edge may the last
+            // bits differ.
             let (expected, found) = (x.powf(y), powf(x, y));
             let close = (found / expected - 1.0).abs() <= 2.0 * f64::EPSILON;
             assert!(same(found, expected) || close, "{x:?}^{y:?} = {found:?}, not {expected:?}");

@@ -16,8 +16,8 @@ fn rows() -> impl Iterator<Item = Row> {
     })
 }
 
-/// The value, the condition number of the problem (how many times a relative rounding of an argument shows in the result), and
-/// the error that the documentation states.
+/// The value, the condition number of the problem (how many times a relative rounding of an argument shows in
+/// the result), and the error that the documentation states.
 fn computed(name: &str, [x, y, z]: [f64; 3], value: f64) -> (f64, f64, f64) {
     match name {
         "log1p_minus_x" => (log1p_minus_x(x), 1.0, 1e-15),
@@ -36,7 +36,8 @@ fn computed(name: &str, [x, y, z]: [f64; 3], value: f64) -> (f64, f64, f64) {
         "i1e" => (i1e(x), 1.0, 3e-15),
         "bessel_ratio" => (bessel_ratio(x), 1.0, 3e-15),
         "bessel_ratio_complement" => (bessel_ratio_complement(x), 1.0, 3e-14),
-        // ln P and ln Q are of moderate size, or large in the tails, where their roundings are those of the exponent.
+        // ln P and ln Q are of moderate size, or large in the tails, where their roundings are those of the
+        // exponent.
         "gamma_p" => (gamma_p(x, y), 1.0 - value.ln(), 1e-14),
         "gamma_q" => (gamma_q(x, y), 1.0 - value.ln(), 1e-14),
         // They change over distances of a standard deviation, 1/√a, of the logarithm y.
@@ -142,7 +143,8 @@ impl Stream {
     }
 }
 
-/// Inverses over many orders of magnitude: the probability comes back to rounding, that of the quantile included.
+/// Inverses over many orders of magnitude: the probability comes back to rounding, that of the quantile
+/// included.
 #[test]
 fn inverses_invert() {
     let mut stream = Stream(1);
@@ -185,8 +187,9 @@ fn inverses_invert() {
     }
 }
 
-/// Over all sizes of parameters and probabilities the log-odds are found, grow with the probability and are those of the other end; and those found give
-/// the probability back, as well as the numbers between which they lie allow.
+/// Over all sizes of parameters and probabilities the log-odds are found, grow with the probability and are
+/// those of the other end; and those found give the probability back, as well as the numbers between which
+/// they lie allow.
 #[test]
 fn log_odds_of_extreme_parameters_are_found() {
     let sizes =
@@ -203,8 +206,8 @@ fn log_odds_of_extreme_parameters_are_found() {
             for &p in &probabilities {
                 let odds = logit_beta_i_inverse(a, b, p);
                 assert!(!odds.is_nan(), "{a} {b} {p}");
-                // The density is at most √(ab/2π(a + b)).
-                // How far I moves at most when the log-odds are rounded (beside 1, as x is), and the logarithms that it is made of are.
+                // The density is at most √(ab/2π(a + b)). How far I moves at most when the log-odds are
+                // rounded (beside 1, as x is), and the logarithms that it is made of are.
                 let density = log_beta_density(a, b, odds).exp();
                 let logs = 1.0 + a.ln().abs() + b.ln().abs() - p.ln();
                 let highest = (0.16 * a.min(b)).sqrt();

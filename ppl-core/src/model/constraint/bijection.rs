@@ -67,15 +67,17 @@ impl Constraint {
         }
     }
 
-    /// Log of the bijection's Jacobian determinant, summed over all outcomes of the array; `None` where it is 0 everywhere.
+    /// Log of the bijection's Jacobian determinant, summed over all outcomes of the array; `None` where it is
+    /// 0 everywhere.
     #[must_use]
     #[track_caller]
     pub fn log_jacobian(self, unconstrained: Var<'_>) -> Option<Var<'_>> {
         self.log_jacobians(unconstrained).map(Var::sum)
     }
 
-    /// Log of the bijection's Jacobian determinant for each outcome of the array: of the shape of the unconstrained array, less its last axis if the
-    /// set is one of vectors or matrices. `None` where it is 0 everywhere.
+    /// Log of the bijection's Jacobian determinant for each outcome of the array: of the shape of the
+    /// unconstrained array, less its last axis if the set is one of vectors or matrices. `None` where it is 0
+    /// everywhere.
     #[must_use]
     #[track_caller]
     pub fn log_jacobians(self, unconstrained: Var<'_>) -> Option<Var<'_>> {
@@ -99,8 +101,8 @@ impl Constraint {
         }
     }
 
-    /// The bijection of one number. On a set of vectors or matrices, or without a bijection, it is the identity: see
-    /// [`constrain_array`](Self::constrain_array).
+    /// The bijection of one number. On a set of vectors or matrices, or without a bijection, it is the
+    /// identity: see [`constrain_array`](Self::constrain_array).
     #[must_use]
     pub fn constrain_number(self, unconstrained: f64) -> f64 {
         match self {
@@ -113,8 +115,8 @@ impl Constraint {
         }
     }
 
-    /// The inverse of the bijection of one number; NaN outside the set. On a set of vectors or matrices it is the identity: see
-    /// [`unconstrain_array`](Self::unconstrain_array).
+    /// The inverse of the bijection of one number; NaN outside the set. On a set of vectors or matrices it is
+    /// the identity: see [`unconstrain_array`](Self::unconstrain_array).
     #[must_use]
     pub fn unconstrain(self, value: f64) -> f64 {
         let logit = |x: f64| x.ln() - (-x).ln_1p();
@@ -192,7 +194,8 @@ mod tests {
 
                 prop_assert!(set.contains(x), "{set:?} {x}");
                 prop_assert!((set.constrain_number(u) - x).abs() <= 4.0 * f64::EPSILON * (1.0 + x.abs()));
-                // Beside a bound the inverse is ill-conditioned: du = dx / f′(u), and x is rounded as 1 and the bounds are.
+                // Beside a bound the inverse is ill-conditioned: du = dx / f′(u), and x is rounded as 1 and
+                // the bounds are.
                 let condition = 8.0 * (1.0 + x.abs()) / slope.min(1.0);
                 prop_assert!((set.unconstrain(x) - u).abs() <= 4.0 * f64::EPSILON * (condition + u.abs()), "{set:?}");
                 // The logarithm of the derivative through the sigmoid loses digits as 1 − x does.

@@ -9,8 +9,9 @@ use crate::op::Var;
 use ndarray::Array2;
 use std::f64::consts::LN_2;
 
-/// How far from 1 the squared length of a row of an `n × n` factor may be: as far as rounding in `f32` takes it. The squares are the elements of a
-/// simplex, made like those, with logarithms that are doubled and hyperbolic tangents of up to two units squared.
+/// How far from 1 the squared length of a row of an `n × n` factor may be: as far as rounding in `f32` takes
+/// it. The squares are the elements of a simplex, made like those, with logarithms that are doubled and
+/// hyperbolic tangents of up to two units squared.
 fn tolerance(n: usize) -> f64 {
     2.0 * rounding(n)
 }
@@ -27,8 +28,8 @@ fn log_sech(x: Var<'_>) -> Var<'_> {
     LN_2 - x - (-2.0 * x).softplus()
 }
 
-/// A stick of length 1 broken for each row, in squares: `Lᵢⱼ = tanh(xᵢⱼ) Π_{k<j} sech(xᵢₖ)` below the diagonal, `Lᵢᵢ = Π_{k<i} sech(xᵢₖ)`,
-/// where `x` is `u` laid out below the diagonal, row after row.
+/// A stick of length 1 broken for each row, in squares: `Lᵢⱼ = tanh(xᵢⱼ) Π_{k<j} sech(xᵢₖ)` below the
+/// diagonal, `Lᵢᵢ = Π_{k<i} sech(xᵢₖ)`, where `x` is `u` laid out below the diagonal, row after row.
 #[track_caller]
 pub(super) fn constrain(u: Var<'_>, n: usize) -> Var<'_> {
     let axis = u.shape().rank();
@@ -36,14 +37,15 @@ pub(super) fn constrain(u: Var<'_>, n: usize) -> Var<'_> {
     (lower_triangle_of(u.tanh(), n) + u.graph().array(&Array2::eye(n).into_dyn())) * left
 }
 
-/// With respect to the elements below the diagonal. The derivative is triangular with `sech²(xᵢⱼ) Π_{k<j} sech(xᵢₖ)` on its diagonal, so
-/// each `sech(xᵢⱼ)` is there `i − j + 1` times.
+/// With respect to the elements below the diagonal. The derivative is triangular with
+/// `sech²(xᵢⱼ) Π_{k<j} sech(xᵢₖ)` on its diagonal, so each `sech(xᵢⱼ)` is there `i − j + 1` times.
 #[track_caller]
 pub(super) fn log_jacobian(u: Var<'_>, n: usize) -> Var<'_> {
     weighted_sum_last(log_sech(u), below_diagonal(n).map(|(i, j)| (i - j + 1) as f64))
 }
 
-/// `sinh xᵢⱼ = Lᵢⱼ / √(Σ_{k>j} Lᵢₖ²)`: sums from the diagonal on lose no digits where differences from 1 would.
+/// `sinh xᵢⱼ = Lᵢⱼ / √(Σ_{k>j} Lᵢₖ²)`: sums from the diagonal on lose no digits where differences from 1
+/// would.
 #[track_caller]
 pub(super) fn unconstrain(l: Var<'_>) -> Var<'_> {
     let axis = l.shape().rank() - 1;
@@ -52,8 +54,8 @@ pub(super) fn unconstrain(l: Var<'_>) -> Var<'_> {
     asinh(elements_below_diagonal(l) / elements_below_diagonal(after).sqrt())
 }
 
-/// The inverse of the hyperbolic sine: of numbers up to 1 by `½ ln((1 + r)/(1 − r))` with `r = a/√(1 + a²)`, which keeps the digits of small
-/// ones; of larger ones by `ln(|a| + √(1 + a²))`.
+/// The inverse of the hyperbolic sine: of numbers up to 1 by `½ ln((1 + r)/(1 − r))` with `r = a/√(1 + a²)`,
+/// which keeps the digits of small ones; of larger ones by `ln(|a| + √(1 + a²))`.
 #[track_caller]
 fn asinh(a: Var<'_>) -> Var<'_> {
     let small = a.abs().less_equal(1.0);

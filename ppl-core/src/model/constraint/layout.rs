@@ -22,8 +22,8 @@ pub(super) fn order_of_triangle(elements: usize) -> Option<usize> {
     order_below_diagonal(elements).map(|n| n - 1).filter(|n| n * (n + 1) / 2 == elements)
 }
 
-/// The matrix `[…, n, n]` whose elements below the diagonal are those of a vector `[…, n(n−1)/2]`, row after row, and whose other
-/// elements are 0; where the vector has `n` elements more, they are the diagonal.
+/// The matrix `[…, n, n]` whose elements below the diagonal are those of a vector `[…, n(n−1)/2]`, row after
+/// row, and whose other elements are 0; where the vector has `n` elements more, they are the diagonal.
 #[track_caller]
 pub(super) fn lower_triangle_of(vector: Var<'_>, n: usize) -> Var<'_> {
     let (shape, below) = (vector.shape(), n * n.saturating_sub(1) / 2);
@@ -65,7 +65,8 @@ fn take_last<'g>(x: Var<'g>, places: &[usize]) -> Var<'g> {
     taken.reshape(leading.iter().copied().chain([places.len()]).collect::<Vec<_>>())
 }
 
-/// `0, x₀, x₀ + x₁, …`: sums of what stands before each element along the last axis, and as the last one the sum of all.
+/// `0, x₀, x₀ + x₁, …`: sums of what stands before each element along the last axis, and as the last one the
+/// sum of all.
 #[track_caller]
 pub(super) fn sums_before(x: Var<'_>) -> Var<'_> {
     let axis = x.shape().rank() - 1;

@@ -26,9 +26,9 @@ use std::fmt;
 /// | `Boolean`, `NonNegativeInteger`, `IntegerInterval(a, b)`, `DependentInteger`, `Counts(n)` | none: discrete | |
 /// | `Dependent` | none: its bounds are values of the model | |
 ///
-/// Sets of single numbers act on each element of an array. A set of vectors or matrices ([`event_rank`](Self::event_rank) 1 or 2) acts on
-/// the last one or two axes, and the unconstrained array may be of another shape
-/// ([`unconstrained_shape`](Self::unconstrained_shape)):
+/// Sets of single numbers act on each element of an array. A set of vectors or matrices
+/// ([`event_rank`](Self::event_rank) 1 or 2) acts on the last one or two axes, and the unconstrained array
+/// may be of another shape ([`unconstrained_shape`](Self::unconstrained_shape)):
 ///
 /// | set | value, unconstrained | bijection | Jacobian |
 /// |---|---|---|---|
@@ -38,11 +38,13 @@ use std::fmt;
 /// | `CorrelationCholesky` | `[n, n]`, `[n(n−1)/2]` | `L_ij = tanh(u_ij) Π_{k<j} sech(u_ik)`, `L_ii = Π_{k<i} sech(u_ik)`, row after row | `Π_{j<i} sech(u_ij)^(i−j+1)` |
 /// | `PositiveDefinite` | `[n, n]`, `[n(n+1)/2]` | `L Lᵀ` with `L` as for `LowerCholesky` | `2ⁿ Π_i L_ii^(n−i+1)` |
 ///
-/// These are the conventions of NumPyro (and, but for the order of elements, of Stan), so that unconstrained densities agree. Indices count from 0.
-/// Jacobians are taken with respect to the first `n − 1` elements of a simplex, and the free elements of the lower triangle of a matrix.
+/// These are the conventions of NumPyro (and, but for the order of elements, of Stan), so that unconstrained
+/// densities agree. Indices count from 0. Jacobians are taken with respect to the first `n − 1` elements of a
+/// simplex, and the free elements of the lower triangle of a matrix.
 ///
-/// Whether a vector sums to 1, a row has length 1 and a matrix is symmetric is decided with the tolerance that values computed in `f32` need, which grows
-/// with their number: `(n + 4)(2 + ln n) 2⁻²⁴`, twice that (of the squared length), and `2n 2⁻²⁴ √(a_ii a_jj)`.
+/// Whether a vector sums to 1, a row has length 1 and a matrix is symmetric is decided with the tolerance
+/// that values computed in `f32` need, which grows with their number: `(n + 4)(2 + ln n) 2⁻²⁴`, twice that
+/// (of the squared length), and `2n 2⁻²⁴ √(a_ii a_jj)`.
 ///
 /// ```
 /// use ppl_core::Constraint;
@@ -144,8 +146,9 @@ impl Constraint {
         }
     }
 
-    /// The first element at fault in an array (row-major) of values that should lie in the set: its place and value. For a set of
-    /// vectors or matrices the place is that of the first element of the outcome at fault, or of the element that no outcome may have.
+    /// The first element at fault in an array (row-major) of values that should lie in the set: its place and
+    /// value. For a set of vectors or matrices the place is that of the first element of the outcome at
+    /// fault, or of the element that no outcome may have.
     #[must_use]
     pub fn violation(self, values: &[f64], shape: &Shape) -> Option<(usize, f64)> {
         let at = |place: usize| (place, values.get(place).copied().unwrap_or(f64::NAN));
@@ -239,7 +242,8 @@ impl Constraint {
         }
     }
 
-    /// Rows of the matrix that a vector of this many unconstrained numbers is mapped to; 0 for sets that are not of matrices.
+    /// Rows of the matrix that a vector of this many unconstrained numbers is mapped to; 0 for sets that are
+    /// not of matrices.
     fn order(self, unconstrained: &Shape) -> Option<usize> {
         let last = unconstrained.dims().last().copied();
         match self {

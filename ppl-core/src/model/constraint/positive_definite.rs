@@ -4,8 +4,8 @@ use super::{layout::weighted_sum_last, lower_cholesky};
 use crate::op::Var;
 use std::f64::consts::LN_2;
 
-/// Two elements that should be equal may differ by `2n u √(aᵢᵢ aⱼⱼ)` with `u = 2⁻²⁴`, as those of a product `B Bᵀ` of `n` columns computed in
-/// `f32` may: each is off by up to `n u Σₖ |bᵢₖ bⱼₖ|`.
+/// Two elements that should be equal may differ by `2n u √(aᵢᵢ aⱼⱼ)` with `u = 2⁻²⁴`, as those of a product
+/// `B Bᵀ` of `n` columns computed in `f32` may: each is off by up to `n u Σₖ |bᵢₖ bⱼₖ|`.
 fn symmetric(matrix: &[f64], n: usize) -> bool {
     let at = |i: usize, j: usize| matrix[i * n + j];
     let tolerance = 2.0 * n as f64 * 2.0_f64.powi(-24);
@@ -37,8 +37,9 @@ pub(super) fn constrain(u: Var<'_>, n: usize) -> Var<'_> {
     l.matmul(l.matrix_transposed())
 }
 
-/// With respect to the lower triangle of `A`: `Πᵢ Lᵢᵢ` from the logarithms of the diagonal, and `2ⁿ Πᵢ Lᵢᵢ^(n − i)`, `i = 0 … n − 1`, from the
-/// product (Muirhead, Aspects of Multivariate Statistical Theory, 1982, theorem 2.1.9).
+/// With respect to the lower triangle of `A`: `Πᵢ Lᵢᵢ` from the logarithms of the diagonal, and
+/// `2ⁿ Πᵢ Lᵢᵢ^(n − i)`, `i = 0 … n − 1`, from the product (Muirhead, Aspects of Multivariate Statistical
+/// Theory, 1982, theorem 2.1.9).
 #[track_caller]
 pub(super) fn log_jacobian(u: Var<'_>, n: usize) -> Var<'_> {
     let exponents = (0..n).map(|i| (n - i + 1) as f64);

@@ -1,4 +1,5 @@
-//! Inner products of a column whose records lie one after the other, each record read once for two of them and its norm.
+//! Inner products of a column whose records lie one after the other, each record read once for two of them
+//! and its norm.
 
 use crate::machine::Scalar;
 use crate::machine::prefetch::prefetch;
@@ -9,8 +10,8 @@ use crate::records::Records;
 use crate::run::plan::layout::{Dot, Dots};
 use pulp::Simd;
 
-/// Bytes of records that are prefetched ahead of their use, and the most and fewest records. The fewest are a multiple of how many are
-/// taken together.
+/// Bytes of records that are prefetched ahead of their use, and the most and fewest records. The fewest are a
+/// multiple of how many are taken together.
 const AHEAD_BYTES: usize = 6_400;
 const MOST_AHEAD: usize = 64;
 const FEWEST_AHEAD: usize = 4;
@@ -92,7 +93,8 @@ impl<T: Scalar> EachRecord<'_, T> {
         products: [&mut [T]; ARRAYS],
         squares: &mut [T],
     ) {
-        // Side by side, so that one record's sums are computed while another's wait: as many as there are registers for.
+        // Side by side, so that one record's sums are computed while another's wait: as many as there are
+        // registers for.
         match T::lanes::<S>() * size_of::<T>() {
             64 => self.together::<S, ARRAYS, 4>(simd, arrays, products, squares),
             _ => self.together::<S, ARRAYS, 2>(simd, arrays, products, squares),
@@ -153,8 +155,8 @@ impl<'a, T> LookAhead<'a, T> {
 
     /// To be called before this record is read, if its lane is a multiple of [`FEWEST_AHEAD`].
     ///
-    /// It prefetches several at once: where each lies on a page of its own, finding the pages takes longer than anything else, and a
-    /// processor looks for several only if they are requested in a row.
+    /// It prefetches several at once: where each lies on a page of its own, finding the pages takes longer
+    /// than anything else, and a processor looks for several only if they are requested in a row.
     #[inline(always)]
     fn ask(&self, lane: usize) {
         if lane.is_multiple_of(self.distance) {
@@ -176,8 +178,9 @@ impl<'a, T> LookAhead<'a, T> {
     }
 }
 
-/// `Σ_k x_k y_k` for each array and `Σ_k x_k²`, of some records at once. Every sum is made of as many partial sums as a line of 64 bytes
-/// has numbers, added up by halves, whatever the vectors of the machine: the order, and with it the result, never changes.
+/// `Σ_k x_k y_k` for each array and `Σ_k x_k²`, of some records at once. Every sum is made of as many partial
+/// sums as a line of 64 bytes has numbers, added up by halves, whatever the vectors of the machine: the
+/// order, and with it the result, never changes.
 #[inline(always)]
 fn side_by_side<T: Scalar, S: Simd, const COUNT: usize, const ARRAYS: usize>(
     simd: S,
@@ -368,7 +371,8 @@ mod tests {
             agree(&single(&record), [&single(&one), &single(&two)]);
         }
 
-        /// Partial sums differ from a sum one after the other by rounding: at most `n ε Σ|x y|` each, with `ε` half a unit.
+        /// Partial sums differ from a sum one after the other by rounding: at most `n ε Σ|x y|` each, with
+        /// `ε` half a unit.
         #[test]
         fn partial_sums_are_the_sum(
             numbers in proptest::collection::vec((-1e3..1e3_f64, -1e3..1e3_f64), 1..150),

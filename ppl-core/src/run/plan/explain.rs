@@ -19,7 +19,8 @@ pub struct Explanation {
     pub shared_bytes: usize,
     /// Bytes of per-record values of one tile.
     pub tile_bytes: usize,
-    /// Per-record numbers that would be kept for each record if no memory were used twice and nothing were fused.
+    /// Per-record numbers that would be kept for each record if no memory were used twice and nothing were
+    /// fused.
     pub record_numbers_without_reuse: usize,
     /// Per-record numbers that are kept for each record.
     pub record_numbers: usize,
@@ -29,13 +30,13 @@ pub struct Explanation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StepExplanation {
-    /// The instructions of the program that it computes, by their position; of a [`Plan`](crate::Plan)'s program, as
-    /// [`simplified_exactly`](Program::simplified_exactly).
+    /// The instructions of the program that it computes, by their position; of a [`Plan`](crate::Plan)'s
+    /// program, as [`simplified_exactly`](Program::simplified_exactly).
     pub instructions: Vec<usize>,
     /// What it does.
     pub what: String,
-    /// Elementary operations it takes, for each record in the per-record part: one for each result of an elementwise operation,
-    /// one for each multiply-add.
+    /// Elementary operations it takes, for each record in the per-record part: one for each result of an
+    /// elementwise operation, one for each multiply-add.
     pub operations: u64,
 }
 

@@ -1,8 +1,9 @@
 //! Groups of elementwise operations, run in one sweep over chunks that stay in the first-level cache.
 //!
-//! A group is a small program of its own: each operation reads chunks of values in memory, numbers, or *registers* (short
-//! buffers that hold one chunk) and writes a register or a result. What only the group uses lives in registers only. A match
-//! per operation and chunk chooses the loop; the loops themselves are compiled for each instruction set.
+//! A group is a small program of its own: each operation reads chunks of values in memory, numbers, or
+//! *registers* (short buffers that hold one chunk) and writes a register or a result. What only the group
+//! uses lives in registers only. A match per operation and chunk chooses the loop; the loops themselves are
+//! compiled for each instruction set.
 
 use crate::machine::Scalar;
 use crate::op::{Binary, Op, Row, Special, Unary};
@@ -11,8 +12,8 @@ use crate::run::plan::place::Place;
 /// Numbers in a chunk.
 pub(crate) const CHUNK: usize = 256;
 
-/// Numbers of the shared memory that are computed for this many elements: whole vectors. What lies behind the last element is
-/// unused, and computing it costs less than computing the last few one by one.
+/// Numbers of the shared memory that are computed for this many elements: whole vectors. What lies behind the
+/// last element is unused, and computing it costs less than computing the last few one by one.
 pub(crate) fn padded(elements: usize) -> usize {
     elements.next_multiple_of(8)
 }
@@ -83,9 +84,11 @@ pub(crate) struct Fused {
 
 /// The memory a group reads and writes.
 pub(crate) struct Memory<'a, T> {
-    /// Slots of the phase that is running: of the shared memory in the shared phase, else of the record memory.
+    /// Slots of the phase that is running: of the shared memory in the shared phase, else of the record
+    /// memory.
     pub(crate) slots: &'a mut [Vec<T>],
-    /// The shared memory in the record phase; nothing in the shared phase, where [`ReadFrom::Number`] refers to `slots`.
+    /// The shared memory in the record phase; nothing in the shared phase, where [`ReadFrom::Number`] refers
+    /// to `slots`.
     pub(crate) shared: Option<&'a [Vec<T>]>,
     pub(crate) registers: &'a mut [Vec<T>],
 }
@@ -164,7 +167,8 @@ impl ChunkPlace {
 impl Micro {
     #[inline(always)]
     fn run<T: Scalar>(&self, place: ChunkPlace, memory: &mut Memory<'_, T>) {
-        // The result is taken out, so that the rest can be read meanwhile; no argument lives in the same buffer.
+        // The result is taken out, so that the rest can be read meanwhile; no argument lives in the same
+        // buffer.
         let (mut buffer, offset) = match self.to {
             WriteTo::Register(register) => (std::mem::take(&mut memory.registers[register]), 0),
             WriteTo::Slot(slot) => (std::mem::take(&mut memory.slots[slot]), place.at),

@@ -6,16 +6,18 @@ use crate::records::ColumnNumber;
 
 /// Elements of a record that are moved together: as many as a cache line holds.
 const BLOCK: usize = 8;
-/// Records that are moved together, so that each is read from end to end and rows are written by whole cache lines.
+/// Records that are moved together, so that each is read from end to end and rows are written by whole cache
+/// lines.
 const RECORDS: usize = 16;
 
-/// Bytes of a record that are prefetched ahead of its turn: what follows them, the processor has guessed by then.
+/// Bytes of a record that are prefetched ahead of its turn: what follows them, the processor has guessed by
+/// then.
 const AHEAD_BYTES: usize = 512;
 /// Bytes of a column from which on its records are prefetched: a smaller one stays in a second-level cache.
 const LARGE_COLUMN: usize = 1 << 20;
 
-/// Asks for records some time before they are copied, so that they wait for memory side by side and not one after the other. Their indices
-/// need not have been checked.
+/// Asks for records some time before they are copied, so that they wait for memory side by side and not one
+/// after the other. Their indices need not have been checked.
 pub(crate) fn ask<U: ColumnNumber>(values: &[U], width: usize, batch: &[u64]) {
     if size_of_val(values) < LARGE_COLUMN {
         return;
@@ -29,8 +31,8 @@ pub(crate) fn ask<U: ColumnNumber>(values: &[U], width: usize, batch: &[u64]) {
     }
 }
 
-/// Copies the records of `batch` (`width` numbers each) into rows, one row for each element, transposing on the way. Every index
-/// must be that of a record in `values`.
+/// Copies the records of `batch` (`width` numbers each) into rows, one row for each element, transposing on
+/// the way. Every index must be that of a record in `values`.
 pub(crate) fn gather<T: Scalar, U: ColumnNumber>(rows: &mut [T], values: &[U], width: usize, batch: &[u64]) {
     let lanes = batch.len();
     if lanes == 0 || width == 0 {

@@ -1,16 +1,16 @@
 //! Which elementwise operations run together in one sweep.
 //!
-//! Operations join a group when they work on as many elements, and when computing the group at one point in time is possible:
-//! no value may be needed by the group and made from it by an operation outside. Values that only the group itself uses
-//! never reach memory.
+//! Operations join a group when they work on as many elements, and when computing the group at one point in
+//! time is possible: no value may be needed by the group and made from it by an operation outside. Values
+//! that only the group itself uses never reach memory.
 
 use crate::program::Program;
 
 /// Most operations of one group: more would need more intermediate values than fit the first-level cache.
 const LARGEST: usize = 48;
 
-/// The groups of a program in an order in which they can be computed; each a list of instructions, in order. Instructions that
-/// are not elementwise stand alone. Instructions for which `skip` holds are in no group.
+/// The groups of a program in an order in which they can be computed; each a list of instructions, in order.
+/// Instructions that are not elementwise stand alone. Instructions for which `skip` holds are in no group.
 pub(crate) fn groups(program: &Program, skip: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
     let count = program.instructions.len();
     // The group of each instruction; a group is named by a member, and members are found through `members`.
@@ -55,8 +55,8 @@ pub(crate) fn groups(program: &Program, skip: impl Fn(usize) -> bool) -> Vec<Vec
 
 /// Whether group `from` depends on group `to` by a path through a third group.
 ///
-/// All groups on the way are looked at: that one stands before another in the program says nothing, for it may depend on an early
-/// member of a group that has late members too.
+/// All groups on the way are looked at: that one stands before another in the program says nothing, for it
+/// may depend on an early member of a group that has late members too.
 fn passes_outside(
     program: &Program,
     group_of: &[usize],
@@ -84,8 +84,8 @@ fn passes_outside(
     false
 }
 
-/// Groups in an order of evaluation that stays near the program's own; `None` if there is none, because some depend on each
-/// other.
+/// Groups in an order of evaluation that stays near the program's own; `None` if there is none, because some
+/// depend on each other.
 fn order(
     program: &Program,
     group_of: &[usize],

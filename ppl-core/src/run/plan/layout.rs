@@ -1,7 +1,7 @@
 //! From a program to steps and memory.
 //!
-//! The shared part of a program and its per-record part are laid out one after the other by the same rules: instructions are
-//! grouped, groups become steps, and each value gets a slot from its first step to its last.
+//! The shared part of a program and its per-record part are laid out one after the other by the same rules:
+//! instructions are grouped, groups become steps, and each value gets a slot from its first step to its last.
 
 use crate::base::Shape;
 use crate::machine::Scalar;
@@ -121,7 +121,8 @@ pub(crate) struct Layout<T> {
 }
 
 impl<T: Scalar> Layout<T> {
-    /// Lays a program out. Columns that `by_record` allows, and that are used in inner products only, stay record after record.
+    /// Lays a program out. Columns that `by_record` allows, and that are used in inner products only, stay
+    /// record after record.
     pub(crate) fn new(program: &Program, by_record: &[usize]) -> Self {
         let mut builder = Builder::new(program, by_record);
         let mut shared_slots = Slots::default();
@@ -189,7 +190,8 @@ struct Builder<'p> {
     /// The value an instruction stands for: itself, or what it only gives another shape.
     root: Vec<usize>,
     places: Vec<Option<Place>>,
-    /// Values that must last until the end of a run: leaves that are not computed, outputs, and shared values that records use.
+    /// Values that must last until the end of a run: leaves that are not computed, outputs, and shared values
+    /// that records use.
     lasting: Vec<bool>,
     /// Columns that stay record after record.
     by_record: Vec<bool>,
@@ -341,8 +343,8 @@ impl<'p> Builder<'p> {
         })
     }
 
-    /// Puts all inner products of such a column where the first of them is, so that its numbers are read once: they wait for
-    /// nothing, since shared values are there before the first record.
+    /// Puts all inner products of such a column where the first of them is, so that its numbers are read
+    /// once: they wait for nothing, since shared values are there before the first record.
     fn gather_inner_products(&self, order: &mut Vec<Vec<usize>>) {
         let mut first_of: Vec<(RecordsPlace, usize)> = Vec::new();
         for position in 0..order.len() {
@@ -379,25 +381,30 @@ impl<'p> Builder<'p> {
         Step::Dots(Dots { column, square, with })
     }
 
-    /// Makes a group of elementwise operations one step, a list of [`Micro`] operations with a place for each value.
+    /// Makes a group of elementwise operations one step, a list of [`Micro`] operations with a place for each
+    /// value.
     ///
-    /// The step runs chunk by chunk: all operations on the first chunk of elements, then all on the second, and so on. A value that
-    /// only the group uses therefore never exists as a whole array. It lives in a *register*, a buffer of one chunk, from the
-    /// operation that makes it to the last one that reads it; then the register is free for another value, so that a long group
-    /// needs few of them and they stay in the first-level cache. A value that leaves the group, because a later group or the
-    /// caller reads it, gets a slot, and the group reads it from there, too.
+    /// The step runs chunk by chunk: all operations on the first chunk of elements, then all on the second,
+    /// and so on. A value that only the group uses therefore never exists as a whole array. It lives in a
+    /// *register*, a buffer of one chunk, from the operation that makes it to the last one that reads it;
+    /// then the register is free for another value, so that a long group needs few of them and they stay in
+    /// the first-level cache. A value that leaves the group, because a later group or the caller reads it,
+    /// gets a slot, and the group reads it from there, too.
     ///
-    /// A result may take over the slot of an argument instead of a new one, which saves memory and the cache lines of a second
-    /// array. This is sound under four conditions, which the search for a candidate checks:
+    /// A result may take over the slot of an argument instead of a new one, which saves memory and the cache
+    /// lines of a second array. This is sound under four conditions, which the search for a candidate checks:
     ///
     /// - the argument is not made by this group, and nothing reads it after this group;
-    /// - it has as many elements, so that every chunk of the result overwrites just the same chunk of the argument;
+    /// - it has as many elements, so that every chunk of the result overwrites just the same chunk of the
+    ///   argument;
     /// - no other result has taken the slot;
-    /// - all operations of this group that read the argument see its old numbers. Within a chunk the result may be written before
-    ///   they have read, so the chunk is first copied into a register ([`Function::Load`]), and they read the register.
+    /// - all operations of this group that read the argument see its old numbers. Within a chunk the result
+    ///   may be written before they have read, so the chunk is first copied into a register
+    ///   ([`Function::Load`]), and they read the register.
     ///
-    /// The remaining arguments are read where they lie. [`ReadFrom`] says how an argument stretches over elements and records:
-    /// a single shared number, a shared number for each element, a number for each record, or an array like the result.
+    /// The remaining arguments are read where they lie. [`ReadFrom`] says how an argument stretches over
+    /// elements and records: a single shared number, a shared number for each element, a number for each
+    /// record, or an array like the result.
     fn fuse(
         &mut self,
         kind: Kind,
@@ -409,7 +416,8 @@ impl<'p> Builder<'p> {
     ) -> Step {
         let program = self.program;
         let elements = program.instructions[group[0]].shape.elements();
-        // A value leaves the group if it lasts, or if a later group reads it. (`last_use` holds the last group that does.)
+        // A value leaves the group if it lasts, or if a later group reads it. (`last_use` holds the last
+        // group that does.)
         let leaves =
             |value: usize| self.lasting[value] || last_use[value].is_some_and(|last| last != position);
         let mut micros = Vec::with_capacity(group.len());
@@ -417,8 +425,8 @@ impl<'p> Builder<'p> {
         // Values of this group, and arguments that were loaded, that are in registers.
         let mut in_register: Vec<(usize, usize)> = Vec::new();
         let mut taken_over: Vec<usize> = Vec::new();
-        // First the places of all results, before anything is computed: a chunk that is going to be overwritten must be in a register
-        // before the first operation writes.
+        // First the places of all results, before anything is computed: a chunk that is going to be
+        // overwritten must be in a register before the first operation writes.
         let results: Vec<usize> = group.iter().copied().filter(|&index| leaves(index)).collect();
         for &result in &results {
             let candidate =
@@ -478,8 +486,8 @@ impl<'p> Builder<'p> {
                 }
             };
             micros.push(Micro { function, args, to });
-            // Registers whose value no later operation of the group reads are free from here on. Only now: an operation does not write
-            // the register that it reads.
+            // Registers whose value no later operation of the group reads are free from here on. Only now: an
+            // operation does not write the register that it reads.
             let read_later = |value: usize| {
                 group[step + 1..]
                     .iter()
@@ -499,7 +507,8 @@ impl<'p> Builder<'p> {
     }
 }
 
-/// Fewest elements for which a result takes over an argument's memory: the copy of a chunk costs more than a short slot.
+/// Fewest elements for which a result takes over an argument's memory: the copy of a chunk costs more than a
+/// short slot.
 const IN_PLACE: usize = 8;
 
 /// Hands out registers.
@@ -533,8 +542,8 @@ fn new_place(kind: Kind, elements: usize, slots: &mut Slots) -> Place {
     }
 }
 
-/// Which columns stay record after record: wide ones that are used in inner products with shared arrays and with themselves
-/// only, and are either no output or one that may lie like that.
+/// Which columns stay record after record: wide ones that are used in inner products with shared arrays and
+/// with themselves only, and are either no output or one that may lie like that.
 fn by_record(program: &Program, root: &[usize], outputs: &[usize]) -> Vec<bool> {
     let mut stays: Vec<bool> = program
         .instructions

@@ -1,8 +1,9 @@
 //! A program with its memory laid out: made once, run many times, allocating nothing while it runs.
 //!
-//! Per-record values are stored with the record index innermost: an array of `k` elements over a tile of `n` records is
-//! `k` rows of `n` numbers, so that whatever the shape of the array, an elementwise operation is one sweep. Shared values
-//! are stored once. A plan runs its shared part once a run and its per-record part once a tile.
+//! Per-record values are stored with the record index innermost: an array of `k` elements over a tile of `n`
+//! records is `k` rows of `n` numbers, so that whatever the shape of the array, an elementwise operation is
+//! one sweep. Shared values are stored once. A plan runs its shared part once a run and its per-record part
+//! once a tile.
 //!
 //! | file | what happens there |
 //! |---|---|
@@ -116,17 +117,20 @@ impl<T: Scalar> Workspace<T> {
 }
 
 impl<T: Scalar> Plan<T> {
-    /// Lays a program out, as [`Program::simplified_exactly`] has it: with fewer operations and the same results, bit for bit.
+    /// Lays a program out, as [`Program::simplified_exactly`] has it: with fewer operations and the same
+    /// results, bit for bit.
     #[must_use]
     pub fn new(program: &Program) -> Self {
         Self::with_outputs_by_record(&program.simplified_exactly(), &[])
     }
 
-    /// As [`Plan::new`], for a program that is run as it is; the outputs named may be left record after record, as [`Operand::Records`].
+    /// As [`Plan::new`], for a program that is run as it is; the outputs named may be left record after
+    /// record, as [`Operand::Records`].
     pub(crate) fn with_outputs_by_record(program: &Program, outputs: &[usize]) -> Self {
         let layout = Layout::new(program, outputs);
         let rows: usize = layout.record_rows.iter().sum();
-        // Columns that stay record after record are read several times: from the first-level cache, if a tile fits there.
+        // Columns that stay record after record are read several times: from the first-level cache, if a tile
+        // fits there.
         let by_record = layout.columns.iter().any(|column| column.by_record);
         let bytes = if by_record { FIRST_LEVEL_BYTES } else { TILE_BYTES };
         let fits = bytes / (rows.max(1) * size_of::<T>());
@@ -157,7 +161,8 @@ impl<T: Scalar> Plan<T> {
         found.map(InputId).ok_or_else(|| no_such("input", name, inputs.iter().map(|slot| &slot.name)))
     }
 
-    /// The memory of a shared input, to be written before a run; row-major. Nothing for an input of another plan.
+    /// The memory of a shared input, to be written before a run; row-major. Nothing for an input of another
+    /// plan.
     pub fn input_mut(&mut self, input: InputId) -> &mut [T] {
         match self.layout.inputs.get(input.0) {
             Some(slot) => &mut self.layout.shared[slot.slot][..slot.len],
@@ -192,8 +197,8 @@ impl<T: Scalar> Plan<T> {
             .ok_or_else(|| no_such("per-record input", name, inputs.iter().map(|slot| &slot.name)))
     }
 
-    /// The memory of a per-record input for a batch of this many records, to be written before the batch is run: record after
-    /// record, each row-major. It allocates only when a batch is larger than any before.
+    /// The memory of a per-record input for a batch of this many records, to be written before the batch is
+    /// run: record after record, each row-major. It allocates only when a batch is larger than any before.
     pub fn record_input_mut(&mut self, input: RecordInputId, records: usize) -> &mut [T] {
         let (Some(values), Some(slot)) =
             (self.record_inputs.get_mut(input.0), self.layout.record_inputs.get(input.0))
@@ -229,8 +234,8 @@ impl<T: Scalar> Plan<T> {
     /// Gathers the records of `batch` (at most [`Plan::tile`] of them) and runs the per-record part on them.
     ///
     /// # Errors
-    /// If the records have other columns than the program, an index is out of range, there are too many, or a per-record
-    /// input holds values for another number of records.
+    /// If the records have other columns than the program, an index is out of range, there are too many, or a
+    /// per-record input holds values for another number of records.
     pub fn run_records(&mut self, records: &Records, batch: &[u64]) -> Result<()> {
         self.run_tile(records, batch, 0, batch.len())
     }
@@ -300,7 +305,8 @@ impl<T: Scalar> Plan<T> {
         }
     }
 
-    /// The `index`-th output, where it is per record: for each element a row with the values of the last tile's records.
+    /// The `index`-th output, where it is per record: for each element a row with the values of the last
+    /// tile's records.
     #[must_use]
     pub fn record_output(&self, index: usize) -> &[T] {
         match self.layout.outputs.get(index) {
@@ -398,8 +404,8 @@ impl<T> Clone for Runner<'_, T> {
 impl<T> Copy for Runner<'_, T> {}
 
 impl<T: Scalar> Runner<'_, T> {
-    /// As [`Plan::run_tile`], for records that have been checked to have the plan's columns. The first `lanes` indices are those of
-    /// the tile; records behind them are prefetched.
+    /// As [`Plan::run_tile`], for records that have been checked to have the plan's columns. The first
+    /// `lanes` indices are those of the tile; records behind them are prefetched.
     pub(crate) fn run(
         &self,
         workspace: &mut Workspace<T>,

@@ -1,8 +1,8 @@
 //! Where values live while a program runs, and who uses which memory when.
 //!
-//! Memory is a set of numbered *slots*. A value gets a slot when it is computed and gives it back after its last use, so a
-//! slot serves many values in turn. A slot of shared values holds one number for each element; a slot of per-record values
-//! holds a row of numbers for each element, one for each record of the tile.
+//! Memory is a set of numbered *slots*. A value gets a slot when it is computed and gives it back after its
+//! last use, so a slot serves many values in turn. A slot of shared values holds one number for each element;
+//! a slot of per-record values holds a row of numbers for each element, one for each record of the tile.
 
 use crate::machine::Scalar;
 use crate::op::ByRecord;

@@ -1,10 +1,12 @@
-//! Matrix products, by the library that `ndarray` uses (blocked, packed, and compiled for the instruction set at hand).
+//! Matrix products, by the library that `ndarray` uses (blocked, packed, and compiled for the instruction set
+//! at hand).
 
 use crate::machine::Scalar;
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder};
 
-/// Multiply-adds for each record from which on products of arrays, and weighted sums of them, go to the library.
+/// Multiply-adds for each record from which on products of arrays, and weighted sums of them, go to the
+/// library.
 pub(crate) const LARGE_PRODUCT: usize = 512;
 
 /// A matrix in a slice: lengths and strides of rows and columns.
@@ -34,8 +36,8 @@ impl<'a, T> Matrix<'a, T> {
 
 /// `out ← keep · out + left · right` for a row-major `out`; `keep` is 0 or 1.
 ///
-/// A multiplication by zero is a multiplication: what is not finite shows in the result. If the shapes do not go together,
-/// which no plan lets happen, the result is NaN.
+/// A multiplication by zero is a multiplication: what is not finite shows in the result. If the shapes do not
+/// go together, which no plan lets happen, the result is NaN.
 pub(crate) fn multiply<T: Scalar>(keep: bool, left: Matrix<'_, T>, right: Matrix<'_, T>, out: &mut [T]) {
     let shape = (left.shape.0, right.shape.1);
     if shape.0 * shape.1 == 0 {

@@ -1,4 +1,5 @@
-//! Identities of arithmetic that hold for every floating-point number, bit for bit (but for which NaN a NaN is).
+//! Identities of arithmetic that hold for every floating-point number, bit for bit (but for which NaN a NaN
+//! is).
 
 use super::pattern::Pattern;
 use crate::op::{Binary, Op, Unary, Var};
@@ -84,8 +85,8 @@ fn product<'g>(see: &Pattern<'g, '_>, x: Var<'g>, c: Var<'g>) -> Option<Var<'g>>
     Some(see.make_binary(Binary::Mul, y, see.graph.constant(-number)))
 }
 
-/// `1/c`, where dividing by `c` and multiplying with `1/c` round alike: for powers of two whose reciprocal is a normal number,
-/// in single precision too.
+/// `1/c`, where dividing by `c` and multiplying with `1/c` round alike: for powers of two whose reciprocal is
+/// a normal number, in single precision too.
 fn exact_reciprocal(c: f64) -> Option<f64> {
     let power_of_two = c.is_normal() && c.to_bits() << 12 == 0;
     let reciprocal = c.recip();

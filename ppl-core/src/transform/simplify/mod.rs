@@ -1,8 +1,8 @@
 //! Simplification: the same results from fewer operations, or better results from stabler ones.
 //!
-//! A program is written anew, operation by operation, into an empty graph. That alone stores equal operations once,
-//! computes what is known and drops what no output needs; on the way *rules* look at each operation with its
-//! arguments and may put a better expression in its place.
+//! A program is written anew, operation by operation, into an empty graph. That alone stores equal operations
+//! once, computes what is known and drops what no output needs; on the way *rules* look at each operation
+//! with its arguments and may put a better expression in its place.
 //!
 //! | file | rules | results |
 //! |---|---|---|
@@ -10,12 +10,12 @@
 //! | `shapes` | chains of reshapes, broadcasts, permutations; work before a broadcast instead of after | the same, bit for bit |
 //! | `stable`, `sums` | `log(1 + x)`, `log(sigmoid x)`, `log Σ exp x`, … | more accurate; finite where the original overflows |
 //!
-//! "Bit for bit" leaves out which NaN a NaN is. An identity of the reals that fails for some floating-point numbers is no rule:
-//! `0·x` is NaN at an infinite `x`, and `x + 0` is not `x` at `−0`.
+//! "Bit for bit" leaves out which NaN a NaN is. An identity of the reals that fails for some floating-point
+//! numbers is no rule: `0·x` is NaN at an infinite `x`, and `x + 0` is not `x` at `−0`.
 //!
-//! Derivatives profit because [`gradient`](crate::gradient) simplifies what it differentiates first. A rule looks through
-//! intermediate values, and a gradient may be taken with respect to one of those; so the arrays a gradient is taken with
-//! respect to are opaque to the rules.
+//! Derivatives profit because [`gradient`](crate::gradient) simplifies what it differentiates first. A rule
+//! looks through intermediate values, and a gradient may be taken with respect to one of those; so the arrays
+//! a gradient is taken with respect to are opaque to the rules.
 
 mod identities;
 mod pattern;
@@ -37,8 +37,9 @@ const EXACT: &[Rule] = &[identities::rule, shapes::rule];
 const ALL: &[Rule] = &[stable::rule, identities::rule, shapes::rule];
 
 impl Program {
-    /// An equal program with fewer or stabler operations: equal expressions once, known values computed, chains of
-    /// reshapes merged, and expressions that overflow or cancel replaced by ones that do not (`log(1 + exp x)` is a softplus).
+    /// An equal program with fewer or stabler operations: equal expressions once, known values computed,
+    /// chains of reshapes merged, and expressions that overflow or cancel replaced by ones that do not
+    /// (`log(1 + exp x)` is a softplus).
     ///
     /// Results may differ from the original's by rounding, and where the original is inaccurate.
     ///
@@ -57,7 +58,8 @@ impl Program {
         rewritten(self, ALL)
     }
 
-    /// As [`Program::simplified`], but with those rules only that keep every bit of every result (but for which NaN a NaN is).
+    /// As [`Program::simplified`], but with those rules only that keep every bit of every result (but for
+    /// which NaN a NaN is).
     #[must_use]
     pub fn simplified_exactly(&self) -> Self {
         rewritten(self, EXACT)
@@ -70,7 +72,8 @@ const ROUNDS: usize = 4;
 fn rewritten(program: &Program, rules: &[Rule]) -> Program {
     let mut current = program.clone();
     for _ in 0..ROUNDS {
-        // What an earlier program could do, its copy can do: an error here means that a rule is wrong, and then none is used.
+        // What an earlier program could do, its copy can do: an error here means that a rule is wrong, and
+        // then none is used.
         let Ok(next) = rewritten_once(&current, rules) else {
             return current;
         };
@@ -106,8 +109,8 @@ fn rewritten_once(program: &Program, rules: &[Rule]) -> Result<Program> {
 
 /// The operation on these arguments, or what a rule puts in its place.
 fn apply<'g>(pattern: &Pattern<'g, '_>, op: &Op, args: &[Var<'g>], rules: &[Rule]) -> Var<'g> {
-    // An operand that was left out may have been the one with the larger shape, or the only one that is per record: then the
-    // next rule may know better.
+    // An operand that was left out may have been the one with the larger shape, or the only one that is per
+    // record: then the next rule may know better.
     let shapes: Vec<_> = args.iter().map(|arg| arg.shape()).collect();
     let kind = args.iter().map(|arg| arg.kind()).max();
     let shape = op.shape(&shapes).ok();
@@ -166,7 +169,8 @@ mod tests {
     fn a_rule_that_does_not_fit_leaves_room_for_the_next() {
         let graph = Graph::new();
         let x = graph.input("x", 3).unwrap();
-        // `1 · c = c` has another shape than three ones times `c`; but that is three times `c`, and `c` will do next to `x`.
+        // `1 · c = c` has another shape than three ones times `c`; but that is three times `c`, and `c` will
+        // do next to `x`.
         let y = graph.constant(1.0).broadcast_to(3) * -0.5 * x;
         assert!(program(&graph, &[y]).simplified_exactly().same_as(&program(&graph, &[-0.5 * x])));
     }

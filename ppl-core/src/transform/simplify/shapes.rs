@@ -1,7 +1,9 @@
-//! Chains of reshapes, of broadcasts and of permuted axes become one, and elementwise work is done before a broadcast instead of after.
+//! Chains of reshapes, of broadcasts and of permuted axes become one, and elementwise work is done before a
+//! broadcast instead of after.
 //!
-//! Every element is computed from the same numbers by the same operation as before, so results are the same bit for bit. Sums are
-//! left alone: adding up in two steps rounds differently from adding up in one, and the sum of a single −0 is 0.
+//! Every element is computed from the same numbers by the same operation as before, so results are the same
+//! bit for bit. Sums are left alone: adding up in two steps rounds differently from adding up in one, and the
+//! sum of a single −0 is 0.
 
 use super::pattern::{Pattern, largest};
 use crate::base::Shape;
@@ -34,7 +36,8 @@ fn broadcast<'g>(see: &Pattern<'g, '_>, to: &Shape, x: Var<'g>) -> Option<Var<'g
     same.then(|| x.reshape(to.clone()))
 }
 
-/// Axes permuted twice are permuted once, an axis turned round twice is as it was, and a slice of everything is everything.
+/// Axes permuted twice are permuted once, an axis turned round twice is as it was, and a slice of everything
+/// is everything.
 fn structural<'g>(see: &Pattern<'g, '_>, structure: &Structure, x: Var<'g>) -> Option<Var<'g>> {
     match structure {
         Structure::Permute(order) => {
@@ -64,7 +67,8 @@ fn structural<'g>(see: &Pattern<'g, '_>, structure: &Structure, x: Var<'g>) -> O
     }
 }
 
-/// `f(broadcast a, broadcast b) = broadcast f(a, b)`, and an array of one number repeated next to another array is that number.
+/// `f(broadcast a, broadcast b) = broadcast f(a, b)`, and an array of one number repeated next to another
+/// array is that number.
 fn elementwise<'g>(see: &Pattern<'g, '_>, op: &Op, args: &[Var<'g>]) -> Option<Var<'g>> {
     let inside: Vec<Option<Var<'g>>> = args.iter().map(|&arg| see.broadcast(arg)).collect();
     if inside.iter().all(Option::is_none) {

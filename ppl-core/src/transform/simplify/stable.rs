@@ -85,7 +85,8 @@ mod tests {
 
     type Expression = fn(Var<'_>) -> Var<'_>;
 
-    /// An expression, what it becomes, where the original is accurate, where it fails, and what the result must be there.
+    /// An expression, what it becomes, where the original is accurate, where it fails, and what the result
+    /// must be there.
     struct Case(Expression, &'static str, &'static [f64], &'static [(f64, f64)]);
 
     const CASES: &[Case] = &[

@@ -6,8 +6,8 @@ use std::f64::consts::{PI, TAU};
 
 /// Draws of each test.
 const DRAWS: usize = 20_000;
-/// The distance between two distribution functions that `DRAWS` draws exceed with probability 1e-8 (Massart's bound: twice
-/// e^(−2nd²)); with fewer than a hundred tests, a false alarm has a probability below 1e-6.
+/// The distance between two distribution functions that `DRAWS` draws exceed with probability 1e-8 (Massart's
+/// bound: twice e^(−2nd²)); with fewer than a hundred tests, a false alarm has a probability below 1e-6.
 const DISTANCE: f64 = 0.021_86;
 
 /// Sorted draws, and the distribution function at each.
@@ -104,7 +104,8 @@ fn polya_gamma_draws_have_their_density() {
             let place = ((x - 1e-5) / top * cells as f64).clamp(0.0, cells as f64 - 1e-9);
             let (k, rest) = (place as usize, place.fract());
             let p = cdf[k] + rest * (cdf[k + 1] - cdf[k]);
-            // A cell holds at most 1 % of the probability, of which the straight line between its ends misses a fraction.
+            // A cell holds at most 1 % of the probability, of which the straight line between its ends misses
+            // a fraction.
             assert!((p - i as f64 / n).abs() < DISTANCE + 1e-3, "{tilting}: {x}");
         }
     }

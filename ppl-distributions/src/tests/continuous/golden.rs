@@ -51,8 +51,9 @@ fn quantity<'g>(
     }
 }
 
-/// Errors in units of `1e-10 |value| + 16 ε condition`: ten digits, but for what a handful of roundings of the arguments move. With
-/// parameters as numbers, and as values of the graph that nobody knows while tracing.
+/// Errors in units of `1e-10 |value| + 16 ε condition`: ten digits, but for what a handful of roundings of
+/// the arguments move. With parameters as numbers, and as values of the graph that nobody knows while
+/// tracing.
 #[test]
 fn ten_digits_everywhere() {
     let mut worst: BTreeMap<(&str, &str, bool), (f64, String)> = BTreeMap::new();
@@ -115,7 +116,8 @@ fn moments_that_do_not_exist_are_infinite_or_nan() {
     assert_eq!(moments(&graph, Pareto::new(1.0, 0.5)), (infinity, infinity));
 }
 
-/// The distribution function of a quantile is the probability, to rounding: of the quantile (times the density) and of both functions.
+/// The distribution function of a quantile is the probability, to rounding: of the quantile (times the
+/// density) and of both functions.
 #[test]
 fn quantiles_invert_distribution_functions() {
     let probabilities: Vec<f64> =
@@ -133,7 +135,8 @@ fn quantiles_invert_distribution_functions() {
         let size: f64 = row.parameters.iter().map(|p| if p.is_finite() { p.abs() } else { 0.0 }).sum();
         for (k, &p) in probabilities.iter().enumerate() {
             let (quantile, back, density) = (found[0][k], found[1][k], found[2][k]);
-            // The quantile is rounded, and before that ln x or the log-odds were, which are up to a few hundred.
+            // The quantile is rounded, and before that ln x or the log-odds were, which are up to a few
+            // hundred.
             let moved =
                 density * (1.0 + quantile.abs().ln().abs()) + density * size / quantile.abs().max(1e-300);
             let tolerance = 1e-11 * p + 16.0 * f64::EPSILON * (1.0 + moved);

@@ -28,7 +28,8 @@ fn point(case: &Case, parameters: &[f64], u: f64) -> f64 {
     run::<f64>(&graph, &[draw], &inputs)[0][0]
 }
 
-/// Value and gradient with respect to the point and all parameters that are not fixed, at arguments (point first).
+/// Value and gradient with respect to the point and all parameters that are not fixed, at arguments (point
+/// first).
 fn value_and_slopes(
     case: &Case,
     arguments: &[f64],
@@ -50,8 +51,9 @@ fn value_and_slopes(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Central differences of fourth order with steps of a thousandth: they err by about h⁴/30 times the fifth derivative, which for
-    /// these densities is at most a few hundred units of the largest derivative, and by 1.5 ε|f|/h.
+    /// Central differences of fourth order with steps of a thousandth: they err by about h⁴/30 times the
+    /// fifth derivative, which for these densities is at most a few hundred units of the largest derivative,
+    /// and by 1.5 ε|f|/h.
     #[test]
     fn gradients_of_log_densities_are_finite_differences(choices in proptest::array::uniform5(0.0..1.0_f64), u in 0.05..0.95_f64) {
         for case in CASES {

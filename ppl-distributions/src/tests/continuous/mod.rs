@@ -1,5 +1,5 @@
-//! Tests that go over all continuous distributions of single numbers. A distribution takes part in all of them with one row of
-//! [`CASES`].
+//! Tests that go over all continuous distributions of single numbers. A distribution takes part in all of
+//! them with one row of [`CASES`].
 
 mod divergences;
 mod draws;
@@ -24,8 +24,8 @@ enum Domain {
     Fixed(f64),
 }
 
-/// A distribution of single numbers: its name in the golden file, how it is built, its parameters' domains, and parameters of moderate
-/// size with a few moments.
+/// A distribution of single numbers: its name in the golden file, how it is built, its parameters' domains,
+/// and parameters of moderate size with a few moments.
 struct Case {
     name: &'static str,
     build: Build,
@@ -91,7 +91,8 @@ fn run<T: Scalar>(graph: &Graph, outputs: &[Var<'_>], inputs: &[(String, Vec<f64
     (0..outputs.len()).map(|k| plan.output(k).iter().map(|x| x.as_f64()).collect()).collect()
 }
 
-/// A stream of uniform numbers strictly inside (0, 1), of 52 bits: the generator of Steele, Lea and Flood (SplitMix, 2014).
+/// A stream of uniform numbers strictly inside (0, 1), of 52 bits: the generator of Steele, Lea and Flood
+/// (SplitMix, 2014).
 struct Stream(u64);
 
 impl Stream {

@@ -5,8 +5,8 @@ use ppl_core::{Noise, Shape, gradient};
 
 /// Draws for each distribution.
 const DRAWS: usize = 20_000;
-/// Standard deviations that the mean of the gradients may be off: P(|Z| > 6.5) is below 1e-10, and there are some hundred means, so that
-/// even with tails a little heavier than normal a false alarm is far below 1e-6.
+/// Standard deviations that the mean of the gradients may be off: P(|Z| > 6.5) is below 1e-10, and there are
+/// some hundred means, so that even with tails a little heavier than normal a false alarm is far below 1e-6.
 const DEVIATIONS: f64 = 6.5;
 
 /// Mean and its standard deviation.
@@ -72,8 +72,8 @@ fn gradients_of_draws_are_those_of_moments() {
     }
 }
 
-/// Where a draw is the quantile of one uniform number `u`, the distribution function of the draw is `u` whatever the parameters are: its
-/// gradient through draw and parameters is 0.
+/// Where a draw is the quantile of one uniform number `u`, the distribution function of the draw is `u`
+/// whatever the parameters are: its gradient through draw and parameters is 0.
 #[test]
 fn draws_by_quantiles_stay_at_their_probability() {
     let n = 200;

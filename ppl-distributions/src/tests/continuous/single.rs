@@ -3,7 +3,8 @@
 use super::*;
 use ppl_core::{Noise, Shape};
 
-/// Log densities, distribution functions and draws of moderate parameters against `f64`, at arguments that both types hold.
+/// Log densities, distribution functions and draws of moderate parameters against `f64`, at arguments that
+/// both types hold.
 #[test]
 fn programs_in_single_precision_agree_to_six_digits() {
     for (seed, case) in CASES.iter().enumerate() {

@@ -126,7 +126,8 @@ fn so_they_are_with_a_guide_that_draws_by_quantiles() {
 #[test]
 fn all_touched_parameters_of_the_guide_are_released() {
     let dimension = |gradients| objective(gradients, Draws::Antithetic).gradient.dimension();
-    // w, slope and noise at two draws; the same as locations and log scales; the spread's as well, where the prior comes along.
+    // w, slope and noise at two draws; the same as locations and log scales; the spread's as well, where the
+    // prior comes along.
     assert_eq!(dimension(Gradients::Aligned), 2 * 4);
     assert_eq!(dimension(Gradients::Vanilla), 4 + 1 + 2);
     assert_eq!(dimension(Gradients::VanillaWithPrior), 4 + 1 + 2 + 2);
@@ -141,14 +142,15 @@ fn location(ctx: &mut Ctx) -> ppl_core::Result<()> {
 const NORM: f64 = 0.7;
 const SIGMA: f64 = 1.0;
 
-/// The best statistic for a canary that is far away: the direction of its gradient with respect to location and log scale.
+/// The best statistic for a canary that is far away: the direction of its gradient with respect to location
+/// and log scale.
 fn statistics(gradients: Gradients, actual: f64, canary: bool, n: u64) -> Vec<f64> {
     let (loc, log_scale, z) = (0.3, -0.2_f64, 1.1);
     let at = loc + log_scale.exp() * z;
     // Two records whose likelihood has no gradient there.
     let y = if canary { vec![at, at, 1e4] } else { vec![at, at] };
     let records = Sensitive::new(Records::from_columns([("y", Array1::from(y))]).unwrap());
-    // So many records stated that their shares of the prior vanish beside the norm.
+    // So many records are stated that their shares of the prior vanish beside the norm.
     let options = options(gradients, Draws::Single, 1e9);
     let objective =
         Objective::new(&location, &AutoNormal::new(), records.schema(), &options, |_, _| Ok(())).unwrap();

@@ -1,7 +1,7 @@
 //! The count that moves an adaptive norm has its noise, whatever kind of noise the sums get.
 //!
-//! An audit of both releases of a step together hardly sees the count: it carries one hundredth of the squared distance between
-//! neighbours. So the count is audited by itself here.
+//! An audit of both releases of a step together hardly sees the count: it carries one hundredth of the
+//! squared distance between neighbours. So the count is audited by itself here.
 
 use super::{Adaptive, COUNT_NOISE, Quantile};
 use crate::PrivacyNoise;
@@ -49,8 +49,8 @@ fn released_count<S: dp_sampler::Subsampler>(
     -(mechanism.clip_norm() / before).ln() * EXPECTED
 }
 
-/// Counts of full batches with or without a canary, whose gradient is longer than the norm: it adds −½ to two others' 1. In units of the
-/// noise `5σ` that is accounted for, and so that the canary makes them larger.
+/// Counts of full batches with or without a canary, whose gradient is longer than the norm: it adds −½ to two
+/// others' 1. In units of the noise `5σ` that is accounted for, and so that the canary makes them larger.
 fn counts(noise: PrivacyNoise, (claimed, actual): (f64, f64), canary: bool, n: u64) -> Vec<f64> {
     let records = records(canary);
     let mut mechanism = mechanism(noise, actual, &FullBatch, &records, 60 + u64::from(canary));
@@ -58,7 +58,8 @@ fn counts(noise: PrivacyNoise, (claimed, actual): (f64, f64), canary: bool, n: u
     (0..n).map(|_| (1.0 - released_count(&mut mechanism, &mut out)) / (COUNT_NOISE * claimed)).collect()
 }
 
-/// At σ = 0.1 a canary moves the count by one standard deviation of its noise: by itself the count is a Gaussian mechanism of multiplier 1.
+/// At σ = 0.1 a canary moves the count by one standard deviation of its noise: by itself the count is a
+/// Gaussian mechanism of multiplier 1.
 ///
 /// n = 60,000 releases a data set; the interval of ε holds with probability 1 − 2e-7 for each of six audits.
 #[test]
@@ -79,10 +80,11 @@ fn the_count_by_itself_costs_what_is_claimed() {
     }
 }
 
-/// The noise of a step with an adaptive norm, where nobody is there: each element of the sum `σ_grad C`, the count `5σ`, all
-/// independent of each other and of the step before.
+/// The noise of a step with an adaptive norm, where nobody is there: each element of the sum `σ_grad C`, the
+/// count `5σ`, all independent of each other and of the step before.
 ///
-/// n = 20,000 releases for each kind of noise; relative standard errors √(2/n) and 1/√n; 27 comparisons each at α = 2e-7.
+/// n = 20,000 releases for each kind of noise; relative standard errors √(2/n) and 1/√n; 27 comparisons each
+/// at α = 2e-7.
 #[test]
 fn the_count_has_noise_of_its_own_also_when_nobody_is_there() {
     let (n, sigma, rate) = (20_000_u64, 2.0, 0.5);
