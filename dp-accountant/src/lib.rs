@@ -53,6 +53,7 @@ mod error;
 mod event;
 mod fourier;
 mod gaussian;
+mod golden;
 pub mod guide;
 #[cfg(feature = "json")]
 pub mod interop;

@@ -2,6 +2,7 @@
 //! on anything but [`log_peak`].
 
 use super::law::Law;
+use crate::golden::{self, ROUGHLY};
 
 /// The logarithm of the largest `(1 - e^-x) e^(-cx)`: `c^c / (c+1)^(c+1)`.
 ///
@@ -170,7 +171,6 @@ impl Sketch {
 
 /// The place of the minimum of a unimodal function of a positive number, to a few per cent, and the minimum.
 fn minimise(mut f: impl FnMut(f64) -> f64) -> (f64, f64) {
-    const GOLDEN: f64 = 0.618_033_988_749_894_9;
     let mut f = |x: f64| Some(f(x.exp())).filter(|y| y.is_finite()).unwrap_or(f64::MAX);
     // Walk in factors of e from 1 towards smaller values until it goes up again.
     let (mut middle, mut at_middle) = (0.0, f(0.0));
@@ -186,22 +186,9 @@ fn minimise(mut f: impl FnMut(f64) -> f64) -> (f64, f64) {
         high = middle + direction;
         next = f(high);
     }
-    let (mut low, mut high) = (f64::min(low, high), f64::max(low, high));
-    let (mut a, mut b) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
-    let (mut fa, mut fb) = (f(a), f(b));
-    for _ in 0..8 {
-        if fa <= fb {
-            (high, b, fb) = (b, a, fa);
-            a = high - GOLDEN * (high - low);
-            fa = f(a);
-        } else {
-            (low, a, fa) = (a, b, fb);
-            b = low + GOLDEN * (high - low);
-            fb = f(b);
-        }
-    }
-    let best = [(a, fa), (b, fb), (middle, at_middle)];
-    let best = best.into_iter().fold((middle, f64::INFINITY), |m, p| if p.1 < m.1 { p } else { m });
+    let (low, high) = (f64::min(low, high), f64::max(low, high));
+    let found = golden::minimise(f, (low, high), ROUGHLY);
+    let best = if at_middle < found.1 { (middle, at_middle) } else { found };
     (best.0.exp(), best.1)
 }
 

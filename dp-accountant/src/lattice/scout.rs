@@ -4,6 +4,10 @@
 //! bounds.
 
 use super::Part;
+use crate::golden::minimise;
+
+/// Rounds of a search, to about a hundredth in the argument.
+const ROUNDS: u32 = 17;
 
 /// The loss of a composition, each step reduced to a few hundred outcomes.
 pub(crate) struct Scout {
@@ -30,7 +34,8 @@ impl Scout {
     /// The tilt under which the mean of the total loss is near `epsilon`, and the bound on log delta it
     /// gives.
     pub(crate) fn tilt_at(&self, epsilon: f64) -> (f64, f64) {
-        let (log_c, value) = minimise(|log_c| self.log_mgf(log_c.exp()) - log_c.exp() * epsilon, -7.0, 25.0);
+        let (log_c, value) =
+            minimise(|log_c| self.log_mgf(log_c.exp()) - log_c.exp() * epsilon, (-7.0, 25.0), ROUNDS);
         (log_c.exp(), value)
     }
 
@@ -52,7 +57,7 @@ impl Scout {
     /// The tilt at which the moments bound epsilon best for a given delta, and that bound.
     pub(crate) fn tilt_for(&self, delta: f64) -> (f64, f64) {
         let bound = |c: f64| (self.log_mgf(c) - delta.ln() + c * (c / (c + 1.0)).ln() - c.ln_1p()) / c;
-        let (log_c, value) = minimise(|log_c| bound(log_c.exp()), -7.0, 25.0);
+        let (log_c, value) = minimise(|log_c| bound(log_c.exp()), (-7.0, 25.0), ROUNDS);
         (log_c.exp(), value)
     }
 
@@ -60,8 +65,10 @@ impl Scout {
     /// exponents that show it.
     pub(crate) fn window(&self, c: f64, log_mass: f64) -> Window {
         let at_c = self.log_mgf(c);
-        let (up, high) = minimise(|l| (self.log_mgf(c + l.exp()) - at_c + log_mass) / l.exp(), -9.0, 25.0);
-        let (down, low) = minimise(|l| (self.log_mgf(c - l.exp()) - at_c + log_mass) / l.exp(), -9.0, 25.0);
+        let (up, high) =
+            minimise(|l| (self.log_mgf(c + l.exp()) - at_c + log_mass) / l.exp(), (-9.0, 25.0), ROUNDS);
+        let (down, low) =
+            minimise(|l| (self.log_mgf(c - l.exp()) - at_c + log_mass) / l.exp(), (-9.0, 25.0), ROUNDS);
         Window { low: -low, high, down: down.exp(), up: up.exp() }
     }
 }
@@ -73,26 +80,4 @@ pub(crate) struct Window {
     pub(crate) high: f64,
     pub(crate) down: f64,
     pub(crate) up: f64,
-}
-
-/// Golden-section search for the minimum of a unimodal function, to about a hundredth in the argument.
-fn minimise(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> (f64, f64) {
-    const GOLDEN: f64 = 0.618_033_988_749_894_9;
-    // Infinite or undefined values are as bad as can be.
-    let f = |x: f64| Some(f(x)).filter(|y| y.is_finite()).unwrap_or(f64::MAX);
-    let (mut a, mut b) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
-    let (mut fa, mut fb) = (f(a), f(b));
-    for _ in 0..17 {
-        // On a plateau of the worst value move to smaller arguments, where exponents are tame.
-        if fa <= fb {
-            (high, b, fb) = (b, a, fa);
-            a = high - GOLDEN * (high - low);
-            fa = f(a);
-        } else {
-            (low, a, fa) = (a, b, fb);
-            b = low + GOLDEN * (high - low);
-            fb = f(b);
-        }
-    }
-    if fa <= fb { (a, fa) } else { (b, fb) }
 }

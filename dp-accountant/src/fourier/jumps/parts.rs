@@ -9,6 +9,7 @@ use super::waves::{Sums, Waves, spacing_for};
 use crate::fourier::inversion::BLOCK_ERROR;
 use crate::fourier::sketch::log_peak;
 use crate::fourier::table::Decay;
+use crate::golden::{ROUGHLY, minimise};
 use crate::special::ROUNDOFF;
 
 /// The most frequencies, and the most products of one with an outcome.
@@ -170,8 +171,11 @@ impl Parts<'_> {
                 / (tilt - other.tilt).abs()
         };
         let rough = |tilt: f64| Moment { tilt, log: self.rough(tilt, stride) };
-        let (log, foreseen) =
-            minimise(|log| width(rough(tilt + log.exp())), (0.05 * reach).ln(), (2.0 * reach).ln());
+        let (log, foreseen) = minimise(
+            |log| width(rough(tilt + log.exp())),
+            ((0.05 * reach).ln(), (2.0 * reach).ln()),
+            ROUGHLY,
+        );
         // Few points miss how steeply the moment rises in the end.
         let mut above: Option<Moment> = None;
         for share in [1.0, 0.6, 0.35, 0.2] {
@@ -185,7 +189,7 @@ impl Parts<'_> {
         }
         let above = above?;
         let share = |log: f64| tilt / (1.0 + log.exp());
-        let (log, down) = minimise(|log| width(rough(share(log))), -3.0, 3.0);
+        let (log, down) = minimise(|log| width(rough(share(log))), (-3.0, 3.0), ROUGHLY);
         let mut below = self.mass();
         if down < width(below) {
             let found = self.moment(share(log))?;
@@ -378,27 +382,6 @@ fn last_frequency(window: f64, log_goal: f64, log_beyond: impl Fn(f64) -> f64) -
         }
     }
     Some(last)
-}
-
-/// Golden-section search for the minimum of a unimodal function on an interval, to a few per cent of it; its
-/// place and its value.
-pub(super) fn minimise(mut f: impl FnMut(f64) -> f64, mut low: f64, mut high: f64) -> (f64, f64) {
-    const GOLDEN: f64 = 0.618_033_988_749_894_9;
-    let mut f = |x: f64| Some(f(x)).filter(|y| y.is_finite()).unwrap_or(f64::MAX);
-    let (mut a, mut b) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
-    let (mut fa, mut fb) = (f(a), f(b));
-    for _ in 0..8 {
-        if fa <= fb {
-            (high, b, fb) = (b, a, fa);
-            a = high - GOLDEN * (high - low);
-            fa = f(a);
-        } else {
-            (low, a, fa) = (a, b, fb);
-            b = low + GOLDEN * (high - low);
-            fb = f(b);
-        }
-    }
-    if fa <= fb { (a, fa) } else { (b, fb) }
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@ use super::band::Band;
 use super::bulk::Bulk;
 use super::grid::Cut;
 use super::grid::Outline;
-use super::parts::{Aim, Parts, Plan, minimise};
+use super::parts::{Aim, Parts, Plan};
 use super::snapshot::{Place, Snapshot};
 use crate::closed_form::Interval;
 use crate::fourier::sketch::log_peak;
 use crate::fourier::{Direction, Law, LogInterval};
+use crate::golden::{ROUGHLY, minimise};
 use crate::special::ROUNDOFF;
 
 /// How fast `cL` may grow with u at a cut, and how much faster for each e-fold by which the density falls
@@ -238,7 +239,7 @@ impl Side {
                 let c = log.exp();
                 parts.rough(c, stride) - c * epsilon + log_peak(c)
             };
-            let (log_tilt, bound) = minimise(bound_at, most.ln() - 6.0, most.ln());
+            let (log_tilt, bound) = minimise(bound_at, (most.ln() - 6.0, most.ln()), ROUGHLY);
             snapshot.add(&parts, log_tilt.exp(), most, bound, aim, &adjust)?;
             odds = next;
         }
