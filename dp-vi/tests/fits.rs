@@ -432,3 +432,18 @@ fn replacing_a_record_needs_twice_the_noise_of_removing_one() {
     // Each is calibrated to within about 1e-4.
     assert!((ratio - 2.0).abs() < 1e-3, "{ratio}");
 }
+
+#[test]
+fn a_run_without_privacy_ends_with_its_steps_too() {
+    let model = |ctx: &mut Ctx<'_>| {
+        let mean = ctx.sample("mean", Normal::new(0.0, 1.0))?;
+        ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(mean, 1.0), record.get("x")?))
+    };
+    let records = Sensitive::new(Records::from_columns([("x", vec![0.5; 10])]).unwrap());
+    let vi = DpVi::new(model, AutoNormal::new()).without_privacy().steps(3);
+    let mut training = vi.start(&records).unwrap();
+    (0..3).for_each(|_| training.step().unwrap());
+    assert_eq!(training.left(), 0);
+    assert!(training.step().unwrap_err().to_string().contains("no release left: 3"));
+    assert_eq!(training.done(), 3);
+}

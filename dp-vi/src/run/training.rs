@@ -92,6 +92,9 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     /// # Errors
     /// If all steps have been made.
     pub fn step(&mut self) -> Result<()> {
+        if self.left() == 0 {
+            return Err(Error::NotPaid { paid: self.done });
+        }
         self.draws.fill(self.done, &mut self.noise);
         self.estimator.draw(&self.parameters, &self.noise, self.gradient.program_mut());
         self.gradient.make(self.done, &mut self.released)?;
