@@ -9,7 +9,7 @@ use crate::objective::programs::{Objective, Options};
 use crate::objective::traced::Traced;
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::ParameterLayout;
-use crate::outcome::correction::linear_algebra::cholesky;
+use nalgebra::DMatrix;
 use ndarray::{Array1, Array2, ArrayD, arr1, arr2};
 use ppl_core::{
     Column, Constraint, Ctx, Distribution, Graph, Noise, NoiseKind, Plan, Program, Records, SiteKind,
@@ -66,6 +66,11 @@ fn written(ctx: &mut Ctx) -> ppl_core::Result<()> {
     let concentration = ctx.param("concentration", arr1(&[2.0, 1.5, 3.0]), Constraint::Positive)?;
     ctx.sample("shares", Dirichlet::new(concentration))?;
     ctx.param("slope", 1.5, Constraint::Positive).map(|_| ())
+}
+
+fn cholesky(matrix: &Array2<f64>) -> DMatrix<f64> {
+    let (rows, columns) = matrix.dim();
+    DMatrix::from_fn(rows, columns, |i, j| matrix[[i, j]]).cholesky().unwrap().unpack()
 }
 
 fn every_guide() -> Vec<Box<dyn Guide>> {
@@ -259,8 +264,8 @@ fn entropies_and_marginals_are_those_of_the_covariance() {
         let n = covariance.nrows();
         // 1 + 2 + 2 + 2 + 3 latent elements.
         assert_eq!(n, 10);
-        let lower = cholesky(covariance.as_standard_layout().as_slice().unwrap(), n).unwrap();
-        let half: f64 = (0..n).map(|i| lower[i * n + i].ln()).sum();
+        let lower = cholesky(&covariance);
+        let half: f64 = (0..n).map(|i| lower[(i, i)].ln()).sum();
         let entropy = half + 0.5 * n as f64 * (2.0 * std::f64::consts::PI * std::f64::consts::E).ln();
         assert!(
             (slow.entropy() - entropy).abs() < 1e-12,
@@ -298,7 +303,7 @@ fn low_rank_is_full_rank_with_the_same_covariance() {
     let low_parameters = parameters_of(&low_slow, 900);
     let wanted = covariance(&mut low_slow, &low_parameters);
     let n = wanted.nrows();
-    let lower = cholesky(wanted.as_standard_layout().as_slice().unwrap(), n).unwrap();
+    let lower = cholesky(&wanted);
     let full = AutoMultivariateNormal::new();
     let mut slow = Slow::new(&model, &full, &data);
     let mut parameters = slow.initial.clone();
@@ -307,10 +312,10 @@ fn low_rank_is_full_rank_with_the_same_covariance() {
         match name.rsplit('/').next().unwrap() {
             "loc" => part
                 .copy_from_slice(ParameterValues::new(&low_slow.layout, &low_parameters).unwrap().get(name)),
-            "log_scale" => (0..n).for_each(|i| part[i] = lower[i * n + i].ln()),
+            "log_scale" => (0..n).for_each(|i| part[i] = lower[(i, i)].ln()),
             _ => {
                 let below = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
-                below.for_each(|(i, j)| part[i * n + j] = lower[i * n + j] / lower[i * n + i]);
+                below.for_each(|(i, j)| part[i * n + j] = lower[(i, j)] / lower[(i, i)]);
             }
         }
     }

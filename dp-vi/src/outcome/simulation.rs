@@ -2,8 +2,10 @@
 
 use crate::objective::noise_feed::NoiseFeed;
 use crate::objective::shared::Shared;
+use crate::outcome::correction::linear_algebra::{cholesky, square};
 use crate::outcome::correction::noise_aware::NoiseAware;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
+use nalgebra::{DMatrix, DVector, DVectorView};
 use ppl_core::Plan;
 use std::ops::Range;
 
@@ -21,9 +23,9 @@ pub(crate) struct Simulation {
 /// A normal for some sites together.
 #[derive(Clone, Debug)]
 struct Corrected {
-    mean: Vec<f64>,
+    mean: DVector<f64>,
     /// Lower Cholesky factor of the covariance.
-    lower: Vec<f64>,
+    lower: DMatrix<f64>,
     /// For each site, its elements, and whether it varies.
     places: Vec<Option<(Range<usize>, bool)>>,
 }
@@ -46,9 +48,9 @@ impl Simulation {
         found: &NoiseAware,
         places: Vec<Option<(Range<usize>, bool)>>,
     ) -> Option<Self> {
-        let lower =
-            crate::outcome::correction::linear_algebra::cholesky(&found.covariance, found.mean.len())?;
-        self.corrected = Some(Corrected { mean: found.mean.clone(), lower, places });
+        let lower = cholesky(square(&found.covariance, found.mean.len()))?.unpack();
+        let mean = DVector::from_column_slice(&found.mean);
+        self.corrected = Some(Corrected { mean, lower, places });
         Some(self)
     }
 
@@ -66,7 +68,7 @@ impl Simulation {
         let source = GaussianNoise::from_streams(seed.streams(Purpose::Custom("posterior draws")));
         let own = self.noise.last().map_or(0, |feed| feed.range.end);
         let joint = self.corrected.as_ref().map_or(0, |corrected| corrected.mean.len());
-        let (mut normals, mut vector) = (vec![0.0; own + joint], vec![0.0; joint]);
+        let (mut normals, mut vector) = (vec![0.0; own + joint], DVector::zeros(joint));
         for number in 0..draws {
             let (step, sign) = match (mirrored, number % 2) {
                 (true, 0) => (number / 2, 1.0),
@@ -79,16 +81,14 @@ impl Simulation {
             self.noise.iter().for_each(|feed| feed.fill(&mut plan, &normals, sign));
             plan.run();
             if let Some(Corrected { mean, lower, .. }) = &self.corrected {
-                let z = &normals[own..];
-                for (i, (value, mean)) in vector.iter_mut().zip(mean).enumerate() {
-                    let moved: f64 = lower[i * joint..][..=i].iter().zip(z).map(|(l, z)| l * z).sum();
-                    *value = mean + sign * moved;
-                }
+                vector.copy_from(mean);
+                vector.gemv(sign, lower, &DVectorView::from_slice(&normals[own..], joint), 1.0);
             }
             for site in (0..plan.outputs()).filter(|&site| wanted(site)) {
                 let place = self.corrected.as_ref().and_then(|corrected| {
                     let (range, varies) = corrected.places.get(site)?.as_ref()?;
-                    Some(if *varies { &vector[range.clone()] } else { &corrected.mean[range.clone()] })
+                    let values = if *varies { &vector } else { &corrected.mean };
+                    Some(&values.as_slice()[range.clone()])
                 });
                 take(site, place.unwrap_or_else(|| plan.output(site)));
             }

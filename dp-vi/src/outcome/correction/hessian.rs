@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::objective::prior::tangent_name;
 use crate::objective::traced::Traced;
-use crate::outcome::correction::linear_algebra::{cholesky, inverse};
+use crate::outcome::correction::linear_algebra::{cholesky, inverse, square, symmetrized};
 use crate::outcome::correction::noise_aware::NoiseAware;
 use crate::wall::sensitive::Sensitive;
 use crate::wall::unprotected::sum_over_all;
@@ -86,17 +86,14 @@ impl Hessian {
         values: &[Vec<f64>],
         records: &Sensitive<Records>,
     ) -> Result<Option<NoiseAware>> {
-        let n = self.elements;
-        let matrix = self.at(values, records)?;
+        let matrix = square(&self.at(values, records)?, self.elements);
         // Symmetric but for rounding.
-        let symmetric: Vec<f64> =
-            (0..n * n).map(|at| 0.5 * (matrix[at] + matrix[at % n * n + at / n])).collect();
-        let Some(lower) = cholesky(&symmetric, n) else { return Ok(None) };
+        let Some(factorization) = cholesky(symmetrized(&matrix)) else { return Ok(None) };
         let latent = || self.sites.iter().zip(values).filter(|((_, range), _)| range.is_some());
         Ok(Some(NoiseAware {
             sites: latent().map(|((name, _), _)| name.clone()).collect(),
             mean: latent().flat_map(|(_, values)| values.iter().copied()).collect(),
-            covariance: inverse(&lower, n),
+            covariance: inverse(&factorization).as_slice().to_vec(),
         }))
     }
 

@@ -1,8 +1,9 @@
 //! A posterior that knows of the noise: linear-Gaussian inference from what was released.
 
 use crate::objective::curvature::CurvatureShape;
-use crate::outcome::correction::linear_algebra::{apply, cholesky, inverse, map_eigenvalues, product, solve};
+use crate::outcome::correction::linear_algebra::{cholesky, inverse, map_eigenvalues, square, symmetrized};
 use crate::wall::curvature::NoisyCurvature;
+use nalgebra::{DMatrix, DVector, DVectorView};
 
 /// What the correction is made from; all of it has been released.
 #[derive(Clone, Copy)]
@@ -30,7 +31,9 @@ pub(crate) fn raised(released: NoisyCurvature) -> Vec<f64> {
     match shape {
         CurvatureShape::Full => {
             let floor = deviation * (n as f64).sqrt();
-            map_eigenvalues(&matrix, n, |x| x.max(floor))
+            // One that is not finite stays as it is: no posterior comes of it.
+            let raised = map_eigenvalues(square(&matrix, n), |x| x.max(floor));
+            raised.map_or(matrix, |raised| raised.as_slice().to_vec())
         }
         CurvatureShape::Diagonal => {
             (0..n).for_each(|j| matrix[j * n + j] = matrix[j * n + j].max(deviation));
@@ -73,33 +76,25 @@ impl NoiseAware {
     /// `None` where the posterior would not be one: `A S + P₀` is not positive definite.
     pub(crate) fn new(sites: Vec<String>, evidence: &Evidence<'_>) -> Option<Self> {
         let n = evidence.values.len();
-        let s = evidence.curvature;
-        let mut noisy: Vec<f64> = s.iter().map(|x| x * (1.0 + evidence.sampling)).collect();
-        (0..n).for_each(|j| noisy[j * n + j] += evidence.noise_variance);
-        let lower = cholesky(&noisy, n)?;
+        let s = square(evidence.curvature, n);
+        let prior = symmetrized(&square(evidence.prior_curvature, n));
+        let at = DVectorView::from_slice(evidence.values, n);
+        let noise = DMatrix::from_diagonal_element(n, n, evidence.noise_variance);
+        let noisy = cholesky(&s * (1.0 + evidence.sampling) + noise)?;
         // A = S (S + S_n)⁻¹, and A S made symmetric again.
-        let a = product(s, &inverse(&lower, n), n);
-        let information = product(&a, s, n);
-        let mut precision = vec![0.0; n * n];
-        for i in 0..n {
-            for j in 0..n {
-                let likelihood = 0.5 * (information[i * n + j] + information[j * n + i]);
-                let prior = 0.5 * (evidence.prior_curvature[i * n + j] + evidence.prior_curvature[j * n + i]);
-                precision[i * n + j] = likelihood + prior;
-            }
-        }
-        let shifted = apply(s, evidence.values);
-        let b: Vec<f64> = evidence.gradients.iter().zip(&shifted).map(|(g, shift)| g + shift).collect();
-        let pulled = apply(evidence.prior_curvature, evidence.values);
-        let mut mean = apply(&a, &b);
-        for ((mean, pulled), gradient) in mean.iter_mut().zip(&pulled).zip(evidence.prior_gradient) {
-            *mean += pulled + gradient;
-        }
-        let lower = cholesky(&precision, n)?;
-        solve(&lower, n, &mut mean);
-        let covariance = inverse(&lower, n);
+        let a = &s * inverse(&noisy);
+        let precision = symmetrized(&(&a * &s)) + &prior;
+        let b = DVectorView::from_slice(evidence.gradients, n) + &s * at;
+        let pulled = prior * at + DVectorView::from_slice(evidence.prior_gradient, n);
+        let precision = cholesky(precision)?;
+        let mean: DVector<f64> = precision.solve(&(a * b + pulled));
+        let covariance = inverse(&precision);
         let sound = mean.iter().chain(&covariance).all(|x| x.is_finite());
-        sound.then_some(Self { sites, mean, covariance })
+        sound.then(|| Self {
+            sites,
+            mean: mean.as_slice().to_vec(),
+            covariance: covariance.as_slice().to_vec(),
+        })
     }
 }
 
@@ -149,8 +144,7 @@ mod tests {
             prior_curvature: &[1.0, 0.0, 0.0, 1.0],
         };
         let laplace = NoiseAware::new(Vec::new(), &evidence(1e-12)).unwrap();
-        let lower = cholesky(&[4.0, 1.0, 1.0, 3.0], 2).unwrap();
-        let expected = inverse(&lower, 2);
+        let expected = inverse(&cholesky(square(&[4.0, 1.0, 1.0, 3.0], 2)).unwrap());
         assert!(laplace.covariance.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-9));
         let prior = NoiseAware::new(Vec::new(), &evidence(1e12)).unwrap();
         assert!(prior.mean.iter().all(|x| x.abs() < 1e-9) && (prior.covariance[0] - 1.0).abs() < 1e-9);

@@ -3,9 +3,11 @@
 
 use crate::error::Result;
 use crate::optimiser::SavedState;
-use crate::outcome::correction::linear_algebra::{compose, eigen, product, transposed};
+use crate::outcome::correction::linear_algebra::{cholesky, compose, eigen, square, symmetrized};
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
+use nalgebra::linalg::SymmetricEigen;
+use nalgebra::{DMatrix, DVectorView};
 
 /// Most elements of the frontier for which it is done: half a million numbers at each step beyond would be
 /// more than a batch takes.
@@ -63,11 +65,11 @@ pub(crate) struct TraceSums {
 /// What the sums say of the curvature.
 struct Slopes {
     /// `S′`
-    symmetric: Vec<f64>,
+    symmetric: DMatrix<f64>,
     /// Standard errors of its elements.
-    errors: Vec<f64>,
+    errors: DMatrix<f64>,
     /// `V`
-    vectors: Vec<f64>,
+    vectors: DMatrix<f64>,
 }
 
 impl TraceSums {
@@ -133,39 +135,31 @@ impl TraceSums {
         if !(degrees >= 1.0 && self.weight > 0.0) {
             return None;
         }
-        let centred = |sums: &[f64], left: &[f64]| -> Vec<f64> {
-            let shift = |at: usize| left[at / n] * self.values[at % n] / self.weight;
-            sums.iter().enumerate().map(|(at, sum)| sum - shift(at)).collect()
+        let centred = |sums: &[f64], left: &[f64]| {
+            let (left, right) = (DVectorView::from_slice(left, n), DVectorView::from_slice(&self.values, n));
+            square(sums, n) - left * right.transpose() / self.weight
         };
         let (spread, crossed) =
             (centred(&self.products, &self.values), centred(&self.crossed, &self.gradients));
-        let (eigenvalues, vectors) = eigen(&spread, n);
+        let SymmetricEigen { eigenvalues, eigenvectors: vectors } = eigen(spread.clone())?;
         let smallest = eigenvalues.iter().copied().fold(f64::INFINITY, f64::min);
         let largest = eigenvalues.iter().copied().fold(0.0, f64::max);
         if !(smallest > 1e-10 * largest && largest.is_finite()) {
             return None;
         }
-        let turned = product(&product(&transposed(&vectors, n), &crossed, n), &vectors, n);
-        let mut symmetric = vec![0.0; n * n];
-        let mut errors = vec![0.0; n * n];
-        for j in 0..n {
-            for k in 0..n {
-                let both = eigenvalues[j] + eigenvalues[k];
-                symmetric[j * n + k] = -(turned[j * n + k] + turned[k * n + j]) / both;
-                errors[j * n + k] = if j == k { 1.0 / eigenvalues[j] } else { 1.0 / both };
-            }
-        }
+        let turned = symmetrized(&(vectors.transpose() * &crossed * &vectors));
+        let mean = |j: usize, k: usize| 0.5 * (eigenvalues[j] + eigenvalues[k]);
+        let symmetric = DMatrix::from_fn(n, n, |j, k| -turned[(j, k)] / mean(j, k));
+        let mut errors =
+            DMatrix::from_fn(n, n, |j, k| if j == k { 1.0 / eigenvalues[j] } else { 0.5 / mean(j, k) });
         // Residuals of each element j, whose slopes are the row S_j: Σ w (G + S u)² = Σ w G² + 2 S_j·M_j +
         // S_j U S_jᵀ, centred.
-        let curvature = compose(&symmetric, &vectors, n);
-        let shifted = product(&curvature, &spread, n);
+        let curvature = compose(&symmetric, &vectors);
+        let shifted = 2.0 * crossed + &curvature * spread;
         let worst = (0..n)
             .map(|j| {
-                let row = j * n..(j + 1) * n;
                 let square = self.squares[j] - self.gradients[j] * self.gradients[j] / self.weight;
-                let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-                let slopes = &curvature[row.clone()];
-                square + 2.0 * dot(slopes, &crossed[row.clone()]) + dot(slopes, &shifted[row])
+                square + curvature.row(j).dot(&shifted.row(j))
             })
             .fold(0.0, f64::max);
         let inflation = (worst / degrees).max(1.0);
@@ -188,20 +182,16 @@ impl TraceSums {
             let mut drawn = symmetric.clone();
             for j in 0..n {
                 for k in j..n {
-                    drawn[j * n + k] += errors[j * n + k] * standard[j * n + k];
-                    drawn[k * n + j] = drawn[j * n + k];
+                    drawn[(j, k)] += errors[(j, k)] * standard[j * n + k];
+                    drawn[(k, j)] = drawn[(j, k)];
                 }
             }
-            let (eigenvalues, _) = eigen(&drawn, n);
-            // Written so that NaN fails.
-            if !eigenvalues.iter().all(|&x| x > 0.0) {
+            let curvature = compose(&drawn, &vectors);
+            if cholesky(drawn).is_none() {
                 continue;
             }
-            let curvature = compose(&drawn, &vectors, n);
-            let Some(found) = NoiseAware::new(Vec::new(), &Evidence { curvature: &curvature, ..*evidence })
-            else {
-                continue;
-            };
+            let evidence = Evidence { curvature: curvature.as_slice(), ..*evidence };
+            let Some(found) = NoiseAware::new(Vec::new(), &evidence) else { continue };
             covariance.iter_mut().zip(&found.covariance).for_each(|(sum, x)| *sum += x);
             means.push(found.mean);
         }
@@ -224,7 +214,7 @@ impl TraceSums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::correction::linear_algebra::{apply, cholesky};
+    use nalgebra::DVector;
 
     /// Standard normals, one after the other.
     struct Normals(GaussianNoise, u64);
@@ -263,10 +253,9 @@ mod tests {
                 let e = normals.vector(N);
                 let u: Vec<f64> =
                     (0..N).map(|j| 0.01 * j as f64 + sign * z[j] / CURVATURE[4 * j].sqrt()).collect();
-                let away: Vec<f64> = u.iter().zip(optimum).map(|(u, optimum)| optimum - u).collect();
-                let g: Vec<f64> =
-                    apply(&CURVATURE, &away).iter().zip(&e).map(|(g, e)| g + variance.sqrt() * e).collect();
-                sums.take(&u, &g, variance);
+                let away = DVectorView::from_slice(optimum, N) - DVectorView::from_slice(&u, N);
+                let g = square(&CURVATURE, N) * away + variance.sqrt() * DVector::from(e);
+                sums.take(&u, g.as_slice(), variance);
                 (0..N).for_each(|j| {
                     values[j] += u[j] / (2 * pairs) as f64;
                     gradients[j] += g[j] / (2 * pairs) as f64;
@@ -281,7 +270,7 @@ mod tests {
         let mut normals = Normals::new(1);
         let (sums, ..) = trace(&mut normals, &[0.1, -0.2, 0.3], 40, 1e-20);
         let Slopes { symmetric, errors, vectors } = sums.slopes().unwrap();
-        let curvature = compose(&symmetric, &vectors, N);
+        let curvature = compose(&symmetric, &vectors);
         for (found, truth) in curvature.iter().zip(CURVATURE) {
             // Gradients of about 30 over values of 0.04, all to within a few hundred roundings, and errors of
             // 1e-10/(0.03 √80).
@@ -299,8 +288,7 @@ mod tests {
         for _ in 0..count {
             let (sums, ..) = trace(&mut normals, &[0.1, -0.2, 0.3], 60, 2e3);
             let Slopes { symmetric, errors, vectors } = sums.slopes().unwrap();
-            let back = transposed(&vectors, N);
-            let truth = product(&product(&back, &CURVATURE, N), &vectors, N);
+            let truth = vectors.transpose() * square(&CURVATURE, N) * &vectors;
             for (at, square) in squares.iter_mut().enumerate() {
                 *square += ((symmetric[at] - truth[at]) / errors[at]).powi(2) / f64::from(count);
             }
@@ -347,7 +335,7 @@ mod tests {
     /// 0.81 has a probability of 1e-7 where the coverage is 0.9.
     #[test]
     fn intervals_cover_the_truth_as_often_as_they_say() {
-        let lower = cholesky(&CURVATURE, N).unwrap();
+        let lower = cholesky(square(&CURVATURE, N)).unwrap().unpack();
         for (number, variance) in [(10, 2e3), (11, 2e4)] {
             let mut normals = Normals::new(number);
             let (count, pairs) = (300, 225);
@@ -355,11 +343,7 @@ mod tests {
             for _ in 0..count {
                 let truth = normals.vector(N).iter().map(|z| 0.02 * z).collect::<Vec<f64>>();
                 // û ~ N(u*, S⁻¹): L⁻ᵀ z.
-                let mut away = normals.vector(N);
-                for i in (0..N).rev() {
-                    let rest: f64 = (i + 1..N).map(|k| lower[k * N + i] * away[k]).sum();
-                    away[i] = (away[i] - rest) / lower[i * N + i];
-                }
+                let away = lower.tr_solve_lower_triangular(&DVector::from(normals.vector(N))).unwrap();
                 let optimum: Vec<f64> = truth.iter().zip(&away).map(|(a, b)| a + b).collect();
                 let (sums, values, gradients) = trace(&mut normals, &optimum, pairs, variance);
                 let prior = [PRIOR, 0.0, 0.0, 0.0, PRIOR, 0.0, 0.0, 0.0, PRIOR];
