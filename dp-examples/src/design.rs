@@ -469,5 +469,4 @@ fn inferred_categories(table: &Table, bounds: &Bounds, column: &str) -> Result<V
 }
 
 #[cfg(test)]
-#[path = "design_tests.rs"]
 mod tests;

@@ -57,6 +57,8 @@
 mod cost;
 mod error;
 pub mod guides;
+#[cfg(test)]
+mod made_up;
 #[doc = include_str!("../docs/design.md")]
 pub mod design {}
 #[doc = include_str!("../docs/migration.md")]

@@ -19,6 +19,8 @@ use ppl_distributions::{Bernoulli, HalfNormal, Normal};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use crate::common::logistic;
+
 struct Counting;
 
 thread_local! {
@@ -57,13 +59,6 @@ fn network(ctx: &mut Ctx) -> Result<()> {
     ctx.each_record(|ctx, record| {
         let hidden = w1.dot(record.get("x")?).tanh();
         ctx.observe("y", Bernoulli::from_logit(w2.dot(hidden)), record.get("y")?)
-    })
-}
-
-fn logistic(ctx: &mut Ctx) -> Result<()> {
-    let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(ctx.records().dim("x")?))?;
-    ctx.each_record(|ctx, record| {
-        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
     })
 }
 

@@ -6,33 +6,20 @@ use dp_vi::guides::AutoNormal;
 use dp_vi::optimiser::Schedule;
 use dp_vi::{DpVi, Fit, Sensitive};
 use ndarray::{Array1, Array2};
-use ppl_core::{Column, Constraint, Ctx, Distribution, Records, Result};
+use ppl_core::{Column, Constraint, Ctx, Records, Result};
 use ppl_distributions::{Bernoulli, HalfNormal, Normal};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-fn logistic(ctx: &mut Ctx) -> Result<()> {
-    let d = ctx.records().dim("x")?;
-    let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(d))?;
-    ctx.each_record(|ctx, record| {
-        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
-    })
-}
-
-/// A reproducible number in (0, 1), good enough to make data with.
-fn uniform(k: usize) -> f64 {
-    let mut z = (k as u64).wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 31)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    ((z ^ (z >> 29)) >> 11) as f64 / (1u64 << 53) as f64
-}
+use crate::common::{fraction, logistic};
 
 const TRUTH: [f64; 3] = [1.0, -2.0, 0.5];
 
 fn people(count: usize) -> Sensitive<Records> {
-    let x = Array2::from_shape_fn((count, 3), |(i, j)| 4.0 * uniform(3 * i + j) - 2.0);
+    let x = Array2::from_shape_fn((count, 3), |(i, j)| 4.0 * fraction(3 * i + j) - 2.0);
     let y = Array1::from_shape_fn(count, |i| {
         let logit: f64 = (0..3).map(|j| x[[i, j]] * TRUTH[j]).sum();
-        f64::from(uniform(1_000_003 + i) < 1.0 / (1.0 + (-logit).exp()))
+        f64::from(fraction(1_000_003 + i) < 1.0 / (1.0 + (-logit).exp()))
     });
     Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap())
 }
@@ -53,10 +40,10 @@ fn private(records: &Sensitive<Records>, seed: u64) -> Fit {
 
 /// Newton's method on the log posterior, and the curvature there: what the guide should find without privacy.
 fn laplace(count: usize) -> (Vec<f64>, Vec<f64>) {
-    let x = Array2::from_shape_fn((count, 3), |(i, j)| 4.0 * uniform(3 * i + j) - 2.0);
+    let x = Array2::from_shape_fn((count, 3), |(i, j)| 4.0 * fraction(3 * i + j) - 2.0);
     let y = |i: usize| {
         let logit: f64 = (0..3).map(|j| x[[i, j]] * TRUTH[j]).sum();
-        f64::from(uniform(1_000_003 + i) < 1.0 / (1.0 + (-logit).exp()))
+        f64::from(fraction(1_000_003 + i) < 1.0 / (1.0 + (-logit).exp()))
     };
     let mut w = [0.0; 3];
     let mut h = [[0.0; 3]; 3];
@@ -190,7 +177,7 @@ fn constrained_latents_and_parameters_are_fitted() {
     }
     let n = 4000;
     let values: Vec<f64> =
-        (0..n).map(|i| 1.0 + 2.0 * ((0..12).map(|k| uniform(12 * i + k)).sum::<f64>() - 6.0)).collect();
+        (0..n).map(|i| 1.0 + 2.0 * ((0..12).map(|k| fraction(12 * i + k)).sum::<f64>() - 6.0)).collect();
     let records = Sensitive::new(Records::from_columns([("v", values)]).unwrap());
     let fit = DpVi::new(model, AutoNormal::new())
         .without_privacy()

@@ -16,18 +16,13 @@ use ppl_distributions::{
 };
 use std::collections::BTreeMap;
 
-/// A reproducible number in (0, 1), good enough to make data with.
-fn uniform(k: usize) -> f64 {
-    let mut z = (k as u64).wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 31)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    ((z ^ (z >> 29)) >> 11) as f64 / (1u64 << 53) as f64
-}
+use crate::common::fraction;
 
 fn features(count: usize) -> Array2<f64> {
     // The second and third column have most of the first one in them.
     Array2::from_shape_fn((count, 3), |(i, j)| {
-        let own = 2.0 * uniform(3 * i + j) - 1.0;
-        if j == 0 { own } else { 0.8 * (2.0 * uniform(3 * i) - 1.0) + 0.6 * own }
+        let own = 2.0 * fraction(3 * i + j) - 1.0;
+        if j == 0 { own } else { 0.8 * (2.0 * fraction(3 * i) - 1.0) + 0.6 * own }
     })
 }
 
@@ -46,7 +41,7 @@ fn regression(ctx: &mut Ctx) -> Result<()> {
 fn regression_records(count: usize) -> Records {
     let x = features(count);
     let y = Array1::from_shape_fn(count, |i| {
-        x[[i, 0]] - 0.5 * x[[i, 1]] + 0.3 * x[[i, 2]] + NOISE * (uniform(900 + i) - 0.5) * 3.0
+        x[[i, 0]] - 0.5 * x[[i, 1]] + 0.3 * x[[i, 2]] + NOISE * (fraction(900 + i) - 0.5) * 3.0
     });
     Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap()
 }
@@ -156,10 +151,10 @@ fn by_hand(ctx: &mut Ctx) -> Result<()> {
 }
 
 fn people(count: usize) -> Records {
-    let x = Array2::from_shape_fn((count, 2), |(i, j)| 2.0 * uniform(2 * i + j) - 1.0);
+    let x = Array2::from_shape_fn((count, 2), |(i, j)| 2.0 * fraction(2 * i + j) - 1.0);
     let y = Array1::from_shape_fn(count, |i| {
         let logit = 1.5 * x[[i, 0]] - x[[i, 1]] + 0.5;
-        f64::from(uniform(77_777 + i) < 1.0 / (1.0 + (-logit).exp()))
+        f64::from(fraction(77_777 + i) < 1.0 / (1.0 + (-logit).exp()))
     });
     Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap()
 }
@@ -496,8 +491,8 @@ fn covariance_factors_are_inferred() {
         })
     }
     let x = Array2::from_shape_fn((200, 2), |(i, j)| {
-        let own = 3.0 * (uniform(2 * i + j) - 0.5);
-        if j == 0 { own } else { own + 1.5 * (uniform(2 * i) - 0.5) }
+        let own = 3.0 * (fraction(2 * i + j) - 0.5);
+        if j == 0 { own } else { own + 1.5 * (fraction(2 * i) - 0.5) }
     });
     let moments = x.t().dot(&x) / 200.0;
     let records = Sensitive::new(Records::from_columns([("x", Column::from(x))]).unwrap());

@@ -3,6 +3,7 @@
 //! One program, because each program is linked with everything that the crate depends on.
 
 mod allocations;
+mod amortised;
 mod checkpoint_killed;
 mod checkpoints;
 mod common;
@@ -19,4 +20,5 @@ mod payments;
 mod plans;
 mod report;
 mod streams;
+mod summaries;
 mod trace_regression;

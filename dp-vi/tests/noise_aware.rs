@@ -5,21 +5,13 @@ use dp_accountant::{Budget, Relation};
 use dp_sampler::{Poisson, Seed};
 use dp_vi::guides::AutoNormal;
 use dp_vi::{Correction, DpVi, Fit, Posterior, Sensitive};
-use ppl_core::{Ctx, Distribution, Records, Result};
-use ppl_distributions::{Bernoulli, Normal};
+use ppl_core::Records;
 
-use crate::common::in_a_square;
+use crate::common::{in_a_square, logistic_near_zero as logistic};
 
 const TRUTH: [f64; 2] = [1.0, -0.5];
 const RECORDS: usize = 400;
 const SETS: usize = 300;
-
-fn logistic(ctx: &mut Ctx) -> Result<()> {
-    let w = ctx.sample("w", Normal::new(0.0, 2.0).iid(2))?;
-    ctx.each_record(|ctx, record| {
-        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
-    })
-}
 
 fn people(set: usize) -> Sensitive<Records> {
     in_a_square(set, RECORDS, TRUTH)

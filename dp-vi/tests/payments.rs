@@ -9,37 +9,20 @@ use dp_sampler::{BallsInBins, FixedSize, FullBatch, Poisson, Seed, Shuffle, Subs
 use dp_vi::guides::AutoNormal;
 use dp_vi::{Correction, DpVi, Fit, PrivateGradient, PrivateStart, Progress, Sensitive};
 use ndarray::arr0;
-use ppl_core::{Column, Ctx, Distribution, Graph, Record, RecordGradient, Records, Result};
-use ppl_distributions::{Bernoulli, Normal};
+use ppl_core::{Column, Graph, Record, RecordGradient, Records};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use crate::common::Folder;
+use crate::common::{Folder, budget, location, logistic};
 
 const DELTA: f64 = 1e-5;
-
-fn logistic(ctx: &mut Ctx) -> Result<()> {
-    let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(2))?;
-    ctx.each_record(|ctx, record| {
-        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
-    })
-}
-
-fn location(ctx: &mut Ctx) -> Result<()> {
-    let m = ctx.sample("m", Normal::new(0.0, 10.0))?;
-    ctx.each_record(|ctx, record| ctx.observe("y", Normal::new(m, 1.0), record.get("y")?))
-}
 
 fn people(count: u64) -> Sensitive<Records> {
     let x =
         ndarray::Array2::from_shape_fn((count as usize, 2), |(i, j)| ((i * (3 + j)) % 9) as f64 / 4.0 - 1.0);
     let y: Vec<f64> = (0..count).map(|i| f64::from(u8::from(i % 3 == 0))).collect();
     Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap())
-}
-
-fn budget(epsilon: f64, relation: Relation) -> Budget {
-    Budget { epsilon, delta: DELTA, relation }
 }
 
 /// Every sampler, by every one of its constructors.

@@ -8,28 +8,13 @@ use dp_vi::{
     Sensitive,
 };
 use ndarray::{Array1, Array2, arr0};
-use ppl_core::{Column, Ctx, Distribution, Records, Result, Schema, Shape};
-use ppl_distributions::{Bernoulli, Normal};
+use ppl_core::{Column, Records, Schema, Shape};
 use std::collections::BTreeMap;
 
-fn logistic(ctx: &mut Ctx) -> Result<()> {
-    let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(ctx.records().dim("x")?))?;
-    ctx.each_record(|ctx, record| {
-        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
-    })
-}
-
-fn location(ctx: &mut Ctx) -> Result<()> {
-    let m = ctx.sample("m", Normal::new(0.0, 10.0))?;
-    ctx.each_record(|ctx, record| ctx.observe("y", Normal::new(m, 1.0), record.get("y")?))
-}
+use crate::common::{budget, location, logistic};
 
 fn schema(width: usize) -> Schema {
     Schema::new([("x", Shape::from(width)), ("y", Shape::scalar())]).unwrap()
-}
-
-fn budget(epsilon: f64, relation: Relation) -> Budget {
-    Budget { epsilon, delta: 1e-5, relation }
 }
 
 fn add_remove() -> Budget {

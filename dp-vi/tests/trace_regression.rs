@@ -4,21 +4,13 @@ use dp_accountant::{Budget, Relation};
 use dp_sampler::{FullBatch, Seed};
 use dp_vi::guides::AutoNormal;
 use dp_vi::{Correction, DpVi, Error, Fit, Gradients, PrivacyNoise, Sensitive};
-use ppl_core::{Ctx, Distribution, Records, Result, Schema, Shape};
-use ppl_distributions::{Bernoulli, Normal};
+use ppl_core::{Ctx, Records, Result, Schema, Shape};
 use std::ops::ControlFlow;
 
-use crate::common::{Folder, in_a_square};
+use crate::common::{Folder, in_a_square, logistic_near_zero as logistic};
 
 const TRUTH: [f64; 2] = [1.0, -0.5];
 const RECORDS: usize = 3000;
-
-fn logistic(ctx: &mut Ctx) -> Result<()> {
-    let w = ctx.sample("w", Normal::new(0.0, 2.0).iid(ctx.records().dim("x")?))?;
-    ctx.each_record(|ctx, record| {
-        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
-    })
-}
 
 fn people(set: usize) -> Sensitive<Records> {
     in_a_square(set, RECORDS, TRUTH)

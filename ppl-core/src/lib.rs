@@ -79,13 +79,13 @@ pub mod model;
 pub mod op;
 pub mod prelude;
 pub mod program;
-#[cfg(test)]
-mod property_tests;
 pub mod record_gradient;
 pub mod records;
 pub mod run;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
+#[cfg(test)]
+mod tests;
 pub mod transform;
 
 pub use base::{Error, Origin, Result, Shape, Source};

@@ -229,93 +229,12 @@ impl<'g> Handler<'g> for Decoder<'g> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::guides::AutoNormal;
+    use crate::wall::bound::clip::{ClipNorm, Rule};
     use crate::wall::gradient::PrivateGradient;
-    use crate::{DpVi, Gradients, PrivacyNoise, Sensitive};
-    use dp_accountant::{Budget, Relation};
+    use crate::wall::grid::PrivacyNoise;
+    use crate::wall::sensitive::Sensitive;
     use dp_sampler::{FullBatch, Seed};
-    use ndarray::{Array1, Array2};
-    use ppl_core::{Column, Graph, RecordGradient, Records};
-    use ppl_distributions::{Bernoulli, LogNormal, Normal};
-
-    /// Two features of each record, made by one hidden number: `x = w z + 0.5 ε`.
-    fn model(ctx: &mut Ctx<'_>) -> Result<()> {
-        let w = ctx.param("w", Array1::from(vec![1.0, 0.0]), Constraint::Real)?;
-        ctx.each_record(|ctx, record| {
-            let z = ctx.sample("z", Normal::new(0.0, 1.0))?;
-            ctx.observe("x", Normal::new(w * z, 0.5), record.get("x")?)
-        })
-    }
-
-    fn guide(ctx: &mut Ctx<'_>) -> Result<()> {
-        let slope = ctx.param("slope", Array1::from(vec![0.5, 0.0]), Constraint::Real)?;
-        let scale = ctx.param("scale", 1.0, Constraint::Positive)?;
-        ctx.each_record(|ctx, record| {
-            ctx.sample("z", Normal::new(slope.dot(record.get("x")?), scale)).map(|_| ())
-        })
-    }
-
-    /// Records, and the second moments of their features.
-    fn records() -> (Sensitive<Records>, [f64; 3]) {
-        let x = Array2::from_shape_fn((400, 2), |(i, j)| {
-            let (a, b) = ((i as f64 * 0.618_034).fract() - 0.5, (i as f64 * 0.414_214).fract() - 0.5);
-            if j == 0 { 4.0 * a + b } else { 3.0 * a - 1.5 * b }
-        });
-        let moment = |j: usize, k: usize| x.column(j).dot(&x.column(k)) / 400.0;
-        let moments = [moment(0, 0), moment(0, 1), moment(1, 1)];
-        (Sensitive::new(Records::from_columns([("x", x)]).unwrap()), moments)
-    }
-
-    /// With a linear encoder the bound is tight, so its maximum is that of the likelihood, which is known
-    /// (Tipping, Bishop 1999): with (λ, u) the largest eigenvalue of the second moments and its vector,
-    /// `w = u √(λ − s²)`, and the encoder `wᵀx/(‖w‖² + s²)` with variance `s²/(‖w‖² + s²)`.
-    #[test]
-    fn a_linear_encoder_finds_the_principal_component() {
-        let (records, [a, b, c]) = records();
-        let fit = DpVi::new(Amortised::new(model, guide), AutoNormal::new())
-            .without_privacy()
-            .steps(3000)
-            .seed(Seed::for_tests(3))
-            .fit(&records)
-            .unwrap();
-        let lambda = 0.5 * (a + c) + (0.25 * (a - c).powi(2) + b * b).sqrt();
-        let length = (b * b + (lambda - a).powi(2)).sqrt();
-        let norm = (lambda - 0.25).sqrt();
-        let w = [b / length * norm, (lambda - a) / length * norm];
-        let found = |name: &str| fit.posterior().mean(name).unwrap();
-        // The maximum has a mirror image; what is left is the noise of the draws in averages over 1,500
-        // steps.
-        let side = found("w")[0].signum() * w[0].signum();
-        for k in 0..2 {
-            let (w, slope) = (side * w[k], side * w[k] / lambda);
-            assert!((found("w")[k] - w).abs() < 0.02 * norm, "{} {w}", found("w")[k]);
-            assert!((found("slope")[k] - slope).abs() < 0.02 / norm, "{} {slope}", found("slope")[k]);
-        }
-        let scale = (0.25 / lambda).sqrt();
-        assert!((found("scale")[[]] - scale).abs() < 0.02 * scale, "{} {scale}", found("scale")[[]]);
-    }
-
-    #[test]
-    fn a_private_run_repeats_with_its_seed_and_differs_without() {
-        let (records, _) = records();
-        let budget = Budget { epsilon: 2.0, delta: 1e-4, relation: Relation::AddRemove };
-        for (noise, gradients) in [
-            (PrivacyNoise::Continuous, Gradients::Aligned),
-            (PrivacyNoise::Exact, Gradients::Aligned),
-            (PrivacyNoise::Continuous, Gradients::Vanilla),
-        ] {
-            let fit = |seed| {
-                let vi = DpVi::new(Amortised::new(model, guide), AutoNormal::new()).budget(budget).steps(50);
-                let vi = vi.noise(noise).gradients(gradients).seed(Seed::for_tests(seed));
-                let fit = vi.fit(&records).unwrap();
-                assert!(fit.privacy().epsilon.as_ref().unwrap().upper <= 2.0);
-                fit.posterior().mean("w").unwrap()
-            };
-            assert_eq!(fit(1), fit(1));
-            assert_ne!(fit(1), fit(2));
-        }
-    }
+    use ppl_core::{Graph, RecordGradient, Records};
 
     /// One record whose gradient is its noise, far from the clip norm: what is released less the noise of the
     /// mechanism is the record's.
@@ -331,9 +250,9 @@ mod tests {
         let gradient = RecordGradient::new(value, &[a]).unwrap();
         let names = ["own".to_owned()];
         let seed = Seed::for_tests(41);
-        let clip = crate::ClipNorm::new(100.0, 1).unwrap();
-        let bound = (crate::wall::bound::clip::Rule::Flat(clip), clip);
-        let noise = crate::PrivacyNoise::Continuous;
+        let clip = ClipNorm::new(100.0, 1).unwrap();
+        let bound = (Rule::Flat(clip), clip);
+        let noise = PrivacyNoise::Continuous;
         let mut mechanism =
             PrivateGradient::under_rule(gradient, bound, 0.01, noise, &FullBatch, &records, (&seed, &names));
         let (mut own, mut noise) = (Vec::with_capacity(n), Vec::with_capacity(n));
@@ -349,67 +268,5 @@ mod tests {
         assert!((mean(&|k| own[k] * own[k]) - 1.0).abs() < bound * 2.0_f64.sqrt());
         assert!(mean(&|k| own[k] * own[k - 1]).abs() < bound, "noise of one step in the next");
         assert!(mean(&|k| own[k] * noise[k]).abs() < bound, "the mechanism's noise");
-    }
-
-    fn told(model: impl Model, guide: impl Model) -> String {
-        let records = Records::from_columns([
-            ("x", Column::from(Array2::<f64>::zeros((3, 2)))),
-            ("y", Column::from(vec![0.0; 3])),
-        ]);
-        let vi = DpVi::new(Amortised::new(model, guide), AutoNormal::new()).without_privacy();
-        vi.fit(&Sensitive::new(records.unwrap())).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn guides_that_do_not_go_with_the_model_are_told_so() {
-        let nothing = |_: &mut Ctx<'_>| Ok(());
-        let message = told(model, nothing);
-        assert!(
-            message.contains("no latent value 'z' of shape []") && message.contains("each_record"),
-            "{message}"
-        );
-
-        let two = |ctx: &mut Ctx<'_>| {
-            ctx.each_record(|ctx, _| {
-                ctx.sample("z", ppl_core::Distribution::iid(Normal::new(0.0, 1.0), 2)).map(|_| ())
-            })
-        };
-        let message = told(model, two);
-        assert!(message.contains("'z' is of shape []") && message.contains("of shape [2]"), "{message}");
-
-        let positive = |ctx: &mut Ctx<'_>| {
-            ctx.each_record(|ctx, _| ctx.sample("z", LogNormal::new(0.0, 1.0)).map(|_| ()))
-        };
-        let message = told(model, positive);
-        assert!(message.contains("must be finite") && message.contains("positive"), "{message}");
-
-        let other = |ctx: &mut Ctx<'_>| {
-            guide(ctx)?;
-            ctx.each_record(|ctx, _| ctx.sample("t", Normal::new(0.0, 1.0)).map(|_| ()))
-        };
-        let message = told(model, other);
-        assert!(
-            message.contains("'t'") && message.contains("no latent value inside each_record"),
-            "{message}"
-        );
-
-        let shared = |ctx: &mut Ctx<'_>| ctx.sample("s", Normal::new(0.0, 1.0)).map(|_| ());
-        let message = told(model, shared);
-        assert!(message.contains("'s'") && message.contains("shared by all records"), "{message}");
-
-        let observes = |ctx: &mut Ctx<'_>| {
-            ctx.each_record(|ctx, record| ctx.observe("y", Normal::new(0.0, 1.0), record.get("y")?))
-        };
-        let message = told(model, observes);
-        assert!(message.contains("move this statement to the model"), "{message}");
-
-        let discrete = |ctx: &mut Ctx<'_>| {
-            ctx.each_record(|ctx, _| ctx.sample("z", Bernoulli::from_logit(0.0)).map(|_| ()))
-        };
-        let message = told(model, discrete);
-        assert!(message.contains("no derivative") && message.contains("enumerate"), "{message}");
-
-        let message = told(model, ppl_core::handlers::seed(guide, 1));
-        assert!(message.contains("seed"), "{message}");
     }
 }

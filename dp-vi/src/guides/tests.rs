@@ -2,37 +2,22 @@
 
 use super::*;
 use crate::guides::guide::{Guide, GuideTarget, ParameterValues};
+use crate::made_up::{self, number, records};
 use crate::objective::draws::Draws;
-use crate::objective::gradients::Gradients;
 use crate::objective::noise_feed::NoiseFeed;
 use crate::objective::programs::{Objective, Options};
 use crate::objective::traced::Traced;
-use crate::objective::weights::RecordWeights;
 use crate::optimiser::ParameterLayout;
 use nalgebra::DMatrix;
-use ndarray::{Array1, Array2, ArrayD, arr1, arr2};
+use ndarray::{Array2, ArrayD, arr1, arr2};
 use ppl_core::{
-    Column, Constraint, Ctx, Distribution, Graph, Noise, NoiseKind, Plan, Program, Records, SiteKind,
-    log_density,
+    Constraint, Ctx, Distribution, Graph, Noise, NoiseKind, Plan, Program, Records, SiteKind, log_density,
 };
 use ppl_distributions::{
     Bernoulli, Beta, Dirichlet, Gamma, HalfNormal, ImproperUniform, LKJCholesky, LogNormal,
     MultivariateNormal, Normal,
 };
 use std::collections::BTreeMap;
-
-fn number(k: usize) -> f64 {
-    ((k as f64 * 78.233 + 1.7).sin() * 43758.5453).fract()
-}
-
-fn records() -> Records {
-    Records::from_columns([
-        ("x", Column::from(Array2::from_shape_fn((7, 2), |(i, j)| number(2 * i + j)))),
-        ("y", Column::from(Array1::from_shape_fn(7, |i| number(i + 50)))),
-        ("z", Column::from(Array1::from_shape_fn(7, |i| f64::from(number(i + 90) > 0.0)))),
-    ])
-    .unwrap()
-}
 
 /// Sites of every kind: numbers, vectors and matrices with sets of their own, latent and parameters, touched
 /// by records and not.
@@ -165,21 +150,10 @@ impl Slow {
 
 #[test]
 fn the_gradient_of_the_bound_is_a_finite_difference_for_every_guide() {
-    let data = records();
+    let data = records(7);
     for (which, guide) in every_guide().iter().enumerate() {
         for draws in [Draws::Single, Draws::Antithetic] {
-            let weights = RecordWeights::None;
-            let options = Options {
-                draws,
-                weights: &weights,
-                gradients: Gradients::Aligned,
-                stated_records: 1.0,
-                clip_norm: 1.0,
-                per_site: false,
-                curvature: None,
-                trace: false,
-                initial: BTreeMap::new(),
-            };
+            let options = Options { draws, ..made_up::options() };
             let objective = Objective::new(&model, guide, data.schema(), &options, |_, _| Ok(())).unwrap();
             let Objective { mut gradient, mut estimator, .. } = objective;
             let mut slow = Slow::new(&model, guide.as_ref(), &data);
@@ -248,7 +222,7 @@ fn covariance(slow: &mut Slow, parameters: &[f64]) -> Array2<f64> {
 
 #[test]
 fn entropies_and_marginals_are_those_of_the_covariance() {
-    let data = records();
+    let data = records(7);
     let guides: [Box<dyn Guide>; 4] = [
         Box::new(AutoNormal::new()),
         Box::new(AutoMultivariateNormal::new()),
@@ -297,7 +271,7 @@ fn entropies_and_marginals_are_those_of_the_covariance() {
 /// A low-rank guide's covariance, given to the other guide: the same entropy and the same marginals.
 #[test]
 fn low_rank_is_full_rank_with_the_same_covariance() {
-    let data = records();
+    let data = records(7);
     let low = AutoLowRankMultivariateNormal::new().rank(3).unwrap();
     let mut low_slow = Slow::new(&model, &low, &data);
     let low_parameters = parameters_of(&low_slow, 900);
@@ -341,7 +315,7 @@ fn entropies_of_hand_written_guides_are_those_of_the_unconstrained_values() {
         ctx.sample("a", LogNormal::new(c, 0.3))?;
         ctx.sample("b", Beta::new(2.0, 3.0)).map(|_| ())
     }
-    let mut slow = Slow::new(&model, &HandWritten::new(guide), &records());
+    let mut slow = Slow::new(&model, &HandWritten::new(guide), &records(7));
     let n = 40_000;
     let elements = slow.noise_elements();
     let source = dp_sampler::GaussianNoise::new(&dp_sampler::Seed::for_tests(5));
@@ -379,7 +353,7 @@ fn settings_are_checked() {
     }
     assert!(told(AutoLowRankMultivariateNormal::new().rank(0).err().unwrap()).contains("at least 1, got 0"));
     let graph = Graph::new();
-    let data = records();
+    let data = records(7);
     let traced = Traced::new(&model, &graph, data.schema()).unwrap();
     let refused = |guide: &dyn Guide| {
         let graph = Graph::new();

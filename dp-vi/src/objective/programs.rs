@@ -280,51 +280,11 @@ fn record_programs<'g>(
 mod tests {
     use super::*;
     use crate::guides::AutoNormal;
-    use ndarray::{Array1, Array2, ArrayD};
-    use ppl_core::{Column, Constraint, Ctx, Distribution, Records, log_density};
-    use ppl_distributions::{Bernoulli, HalfNormal, Normal};
+    use crate::made_up::{model, number, options, records};
+    use ndarray::{Array1, ArrayD};
+    use ppl_core::{Constraint, Ctx, Records, log_density};
+    use ppl_distributions::Normal;
     use std::collections::BTreeMap;
-
-    /// Every kind of site: mapped, shared by another prior, touched by records and not, and a parameter.
-    fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
-        let spread = ctx.sample("spread", HalfNormal::new(2.0))?;
-        let w = ctx.sample("w", Normal::new(0.0, spread).iid(2))?;
-        let slope = ctx.param("slope", 1.5, Constraint::Positive)?;
-        let noise = ctx.sample("noise", HalfNormal::new(1.0))?;
-        ctx.each_record(|ctx, record| {
-            let fit = record.get("x")?.dot(w) * slope;
-            ctx.observe("y", Normal::new(fit, noise), record.get("y")?)?;
-            ctx.observe("z", Bernoulli::from_logit(fit), record.get("z")?)
-        })
-    }
-
-    /// One draw, no weights, nothing besides.
-    fn plain() -> Options<'static> {
-        Options {
-            draws: Draws::Single,
-            weights: &RecordWeights::None,
-            gradients: Gradients::Aligned,
-            stated_records: 1.0,
-            clip_norm: 1.0,
-            per_site: false,
-            curvature: None,
-            trace: false,
-            initial: BTreeMap::new(),
-        }
-    }
-
-    fn number(k: usize) -> f64 {
-        ((k as f64 * 78.233 + 1.7).sin() * 43758.5453).fract()
-    }
-
-    fn records() -> Records {
-        Records::from_columns([
-            ("x", Column::from(Array2::from_shape_fn((8, 2), |(i, j)| number(2 * i + j)))),
-            ("y", Column::from(Array1::from_shape_fn(8, |i| number(i + 50)))),
-            ("z", Column::from(Array1::from_shape_fn(8, |i| f64::from(number(i + 90) > 0.0)))),
-        ])
-        .unwrap()
-    }
 
     /// The bound for one draw, computed the slow way: guide by its formula, model by `log_density`.
     fn bound(parameters: &[f64], noise: &[f64], data: &Records) -> f64 {
@@ -348,7 +308,7 @@ mod tests {
     #[test]
     fn what_the_objective_would_get_wrong_is_refused_with_the_site() {
         fn told(model: &impl Model) -> String {
-            match Objective::new(model, &AutoNormal::new(), records().schema(), &plain(), |_, _| Ok(())) {
+            match Objective::new(model, &AutoNormal::new(), records(8).schema(), &options(), |_, _| Ok(())) {
                 Ok(_) => panic!("the model should have been refused"),
                 Err(error) => error.to_string(),
             }
@@ -385,8 +345,7 @@ mod tests {
 
     #[test]
     fn the_gradient_of_the_bound_is_a_finite_difference() {
-        let data = records();
-        let options = plain();
+        let (data, options) = (records(8), options());
         let Objective { mut gradient, mut estimator, .. } =
             Objective::new(&model, &AutoNormal::new(), data.schema(), &options, |_, _| Ok(())).unwrap();
         assert_eq!((estimator.shared.initial.len(), estimator.shared.noise_elements), (9, 4));

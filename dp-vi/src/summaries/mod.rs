@@ -99,6 +99,3 @@ fn check_bounds(lower: f64, upper: f64) -> Result<()> {
         false => Err(Error::Bounds { lower, upper }),
     }
 }
-
-#[cfg(test)]
-mod audit_tests;

@@ -22,6 +22,24 @@ pub(crate) fn logistic(ctx: &mut Ctx) -> Result<()> {
     })
 }
 
+/// The same with a prior of half the width.
+pub(crate) fn logistic_near_zero(ctx: &mut Ctx) -> Result<()> {
+    let w = ctx.sample("w", Normal::new(0.0, 2.0).iid(ctx.records().dim("x")?))?;
+    ctx.each_record(|ctx, record| {
+        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+    })
+}
+
+/// The mean of one number of each record.
+pub(crate) fn location(ctx: &mut Ctx) -> Result<()> {
+    let m = ctx.sample("m", Normal::new(0.0, 10.0))?;
+    ctx.each_record(|ctx, record| ctx.observe("y", Normal::new(m, 1.0), record.get("y")?))
+}
+
+pub(crate) fn budget(epsilon: f64, relation: Relation) -> Budget {
+    Budget { epsilon, delta: BUDGET.delta, relation }
+}
+
 /// Columns of made-up people; `changed` alters one number in one of them.
 pub(crate) fn people(count: usize, changed: bool) -> Sensitive<Records> {
     let mut x =
@@ -39,6 +57,13 @@ fn uniform(k: u64) -> f64 {
     z = (z ^ (z >> 31)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z = (z ^ (z >> 29)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     (((z ^ (z >> 32)) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+}
+
+/// Another one in [0, 1), by a shorter recipe.
+pub(crate) fn fraction(k: usize) -> f64 {
+    let mut z = (k as u64).wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 31)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    ((z ^ (z >> 29)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// A data set of a logistic regression with these weights, its features uniform in a square, so that no

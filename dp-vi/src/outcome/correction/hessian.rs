@@ -107,6 +107,7 @@ impl Hessian {
 mod tests {
     use super::*;
     use crate::guides::{AutoGuideList, AutoLaplace, AutoNormal};
+    use crate::made_up::number;
     use crate::{Correction, DpVi, Draws};
     use dp_accountant::{Budget, Relation};
     use dp_sampler::Seed;
@@ -114,10 +115,6 @@ mod tests {
     use ppl_core::{Column, Constraint, Ctx, Distribution, log_density};
     use ppl_distributions::{Bernoulli, HalfNormal, Normal};
     use std::collections::BTreeMap;
-
-    fn number(k: usize) -> f64 {
-        ((k as f64 * 78.233 + 1.7).sin() * 43_758.545_3).fract()
-    }
 
     fn data() -> Records {
         let x = Array2::from_shape_fn((300, 2), |(i, j)| 2.0 * number(2 * i + j));

@@ -5,9 +5,9 @@
 use crate::cost::pricing::choice_event;
 use crate::cost::pricing::event;
 use crate::guides::AutoNormal;
+use crate::made_up;
 use crate::objective::curvature::CurvatureShape;
 use crate::objective::draws::Draws;
-use crate::objective::gradients::Gradients;
 use crate::objective::programs::{Objective, Options};
 use crate::strategies;
 use crate::wall::audits::steps::{STANDARD_ERRORS, separated_epsilon};
@@ -19,7 +19,7 @@ use crate::wall::grid::PrivacyNoise;
 use crate::wall::sensitive::Sensitive;
 use crate::{PrivateStart, RecordWeights};
 use dp_accountant::{Accountant, Budget, Certified, Ledger, Relation, Sampling};
-use dp_sampler::{FullBatch, Poisson, Seed};
+use dp_sampler::{FullBatch, Poisson, Seed, Subsampling};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Graph, Record, RecordGradient, Records};
 use ppl_distributions::{Bernoulli, Normal};
@@ -58,23 +58,36 @@ pub(crate) fn gradient(records: &Sensitive<Records>, groups: [usize; 2]) -> Reco
     RecordGradient::grouped(value, &[a, b], &groups).unwrap()
 }
 
+/// Releases of those gradients, bounded by a rule.
+pub(crate) fn mechanism<'r, S: Subsampling>(
+    (rule, clip): (Rule, ClipNorm),
+    noise_multiplier: f64,
+    noise: PrivacyNoise,
+    subsampling: &S,
+    records: &'r Sensitive<Records>,
+    seed: u64,
+) -> PrivateGradient<'r, S::Sampler> {
+    let groups = if matches!(rule, Rule::PerSite(_)) { [0, 1] } else { [0, 0] };
+    let (gradient, seed) = (gradient(records, groups), Seed::for_tests(seed));
+    let bound = (rule, clip);
+    PrivateGradient::under_rule(gradient, bound, noise_multiplier, noise, subsampling, records, (&seed, &[]))
+}
+
+/// A norm that follows a quantile and hardly moves: of so large an expected batch, and with a target of ½,
+/// around which it stays.
+pub(crate) fn steady(expected: f64) -> (Rule, ClipNorm) {
+    let (clip, quantile) = (ClipNorm::new(0.7, 5).unwrap(), Quantile { target: 0.5, rate: 1.0 });
+    (Rule::Quantile(Adaptive::new(quantile, clip, 5, expected).unwrap()), clip)
+}
+
 /// Values of the best statistic between the data sets when sites are clipped by themselves: the direction of
 /// the canary's part.
 fn per_site(actual: f64, canary: bool, n: u64) -> Vec<f64> {
     let (norm, sizes) = (0.7, [2, 3]);
     let records = records(canary);
-    let rule = Rule::per_site(norm, &sizes, 1).unwrap();
-    let (bound, multiplier) = ((rule, ClipNorm::new(norm, 5).unwrap()), actual);
-    let seed = Seed::for_tests(70 + u64::from(canary));
-    let mut mechanism = PrivateGradient::under_rule(
-        gradient(&records, [0, 1]),
-        bound,
-        multiplier,
-        PrivacyNoise::Continuous,
-        &FullBatch,
-        &records,
-        (&seed, &[]),
-    );
+    let bound = (Rule::per_site(norm, &sizes, 1).unwrap(), ClipNorm::new(norm, 5).unwrap());
+    let seed = 70 + u64::from(canary);
+    let mut mechanism = mechanism(bound, actual, PrivacyNoise::Continuous, &FullBatch, &records, seed);
     let mut out = [0.0; 5];
     let release = |_| {
         mechanism.release_unpaid(&mut out).unwrap();
@@ -97,22 +110,10 @@ fn sites_clipped_by_themselves_cost_what_is_claimed() {
 /// The best statistic of both releases of a step with an adaptive norm: the noisy sum in units of its norm,
 /// and the count, which is read off from how the norm moved.
 fn adaptive(actual: f64, canary: bool, n: u64) -> Vec<f64> {
-    // So large an expected batch that the norm hardly moves; a target of ½, around which it stays.
-    let (expected, quantile) = (1e5, Quantile { target: 0.5, rate: 1.0 });
-    let records = records(canary);
-    let clip = ClipNorm::new(0.7, 5).unwrap();
-    let rule = Rule::Quantile(Adaptive::new(quantile, clip, 5, expected).unwrap());
-    let (bound, multiplier) = ((rule, clip), actual);
-    let seed = Seed::for_tests(80 + u64::from(canary));
-    let mut mechanism = PrivateGradient::under_rule(
-        gradient(&records, [0, 0]),
-        bound,
-        multiplier,
-        PrivacyNoise::Continuous,
-        &FullBatch,
-        &records,
-        (&seed, &[]),
-    );
+    let (expected, records) = (1e5, records(canary));
+    let seed = 80 + u64::from(canary);
+    let mut mechanism =
+        mechanism(steady(expected), actual, PrivacyNoise::Continuous, &FullBatch, &records, seed);
     let (gradient_noise, count_noise) = (Adaptive::gradient_multiplier(SIGMA), 5.0 * SIGMA);
     let direction = [40.0 / 6500.0_f64.sqrt(), -70.0 / 6500.0_f64.sqrt()];
     let mut out = [0.0; 5];
@@ -154,21 +155,8 @@ fn adaptive_norms_get_all_their_noise_also_when_nobody_is_there() {
         ])
         .unwrap(),
     );
-    let clip = ClipNorm::new(0.7, 5).unwrap();
-    let quantile = Quantile { target: 0.5, rate: 1.0 };
-    let rule = Rule::Quantile(Adaptive::new(quantile, clip, 5, expected).unwrap());
-    let (bound, multiplier) = ((rule, clip), sigma);
     let plan = Poisson::rate(0.5).unwrap();
-    let seed = Seed::for_tests(9);
-    let mut mechanism = PrivateGradient::under_rule(
-        gradient(&records, [0, 0]),
-        bound,
-        multiplier,
-        PrivacyNoise::Continuous,
-        &plan,
-        &records,
-        (&seed, &[]),
-    );
+    let mut mechanism = mechanism(steady(expected), sigma, PrivacyNoise::Continuous, &plan, &records, 9);
     let mut columns = vec![Vec::new(); 6];
     let mut out = [0.0; 5];
     for _ in 0..n {
@@ -206,18 +194,7 @@ fn people(rows: &[[f64; 2]]) -> Sensitive<Records> {
 
 fn objective(records: &Sensitive<Records>, weights: &RecordWeights, clip_norm: f64) -> Objective {
     let curvature = Some(CurvatureShape::Full);
-    let (draws, initial) = (Draws::Antithetic, BTreeMap::new());
-    let options = Options {
-        draws,
-        weights,
-        gradients: Gradients::Aligned,
-        stated_records: 1.0,
-        clip_norm,
-        per_site: false,
-        curvature,
-        trace: false,
-        initial,
-    };
+    let options = Options { draws: Draws::Antithetic, weights, clip_norm, curvature, ..made_up::options() };
     Objective::new(&logistic, &AutoNormal::new(), records.schema(), &options, |_, _| Ok(())).unwrap()
 }
 
@@ -229,17 +206,7 @@ fn curvatures(actual: f64, shape: CurvatureShape, canary: bool, n: u64) -> Vec<f
         rows.push([30.0, -40.0]);
     }
     let (records, norm) = (people(&rows), 0.3);
-    let options = Options {
-        draws: Draws::Single,
-        weights: &RecordWeights::None,
-        gradients: Gradients::Aligned,
-        stated_records: 1.0,
-        clip_norm: 1.0,
-        per_site: false,
-        curvature: Some(shape),
-        trace: false,
-        initial: BTreeMap::new(),
-    };
+    let options = Options { curvature: Some(shape), ..made_up::options() };
     let mut objective =
         Objective::new(&logistic, &AutoNormal::new(), records.schema(), &options, |_, _| Ok(())).unwrap();
     let program = objective.curvature.take().unwrap();

@@ -159,33 +159,4 @@ impl Adaptive {
 }
 
 #[cfg(test)]
-mod audit_tests;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_two_releases_make_up_one() {
-        for sigma in [0.3, 1.0, 64.0] {
-            let (gradient, count) = (Adaptive::gradient_multiplier(sigma), COUNT_NOISE * sigma);
-            let joint = (gradient.powi(-2) + (2.0 * count).powi(-2)).powf(-0.5);
-            assert!((joint / sigma - 1.0).abs() < 1e-14, "{joint} {sigma}");
-        }
-    }
-
-    #[test]
-    fn the_norm_moves_towards_the_quantile() {
-        let first = ClipNorm::new(1.0, 2).unwrap();
-        let mut rule = Adaptive::new(Quantile::default(), first, 2, 100.0).unwrap();
-        // 50 of 100 below where 90 should be: C grows by exp(0.2 · 0.4).
-        *rule.below.get_mut() = 50;
-        rule.adapt(100, 1.0, 0.0).unwrap();
-        assert!((rule.clip().norm() - 0.08_f64.exp()).abs() < 1e-12);
-        *rule.below.get_mut() = 100;
-        rule.adapt(100, 1.0, 0.0).unwrap();
-        assert!((rule.clip().norm() - 0.06_f64.exp()).abs() < 1e-12);
-        assert!(Quantile { target: 1.0, ..Quantile::default() }.validate().is_err());
-        assert!(Quantile { rate: f64::NAN, ..Quantile::default() }.validate().is_err());
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::cost::pricing::event;
 use crate::objective::curvature::CurvatureShape;
-use crate::wall::audits::modes::{gradient, records};
+use crate::wall::audits::modes::{self, gradient, records};
 use crate::wall::audits::steps::{STANDARD_ERRORS, separated_epsilon};
 use crate::wall::bound::clip::ClipNorm;
 use crate::wall::bound::quantile::Quantile;
@@ -164,20 +164,9 @@ fn mechanism<'r, S: Subsampling>(
     records: &'r Sensitive<Records>,
     seed: u64,
 ) -> PrivateGradient<'r, S::Sampler> {
-    let groups = if matches!(rule, Rule::PerSite(_)) { [0, 1] } else { [0, 0] };
-    let seed = Seed::for_tests(seed);
-    let gradient = gradient(records, groups);
     let bound = (rule, ClipNorm::new(NORM, 5).unwrap());
-    let exact = PrivacyNoise::Exact;
-    let mut mechanism = PrivateGradient::under_rule(
-        gradient,
-        bound,
-        noise_multiplier,
-        exact,
-        subsampling,
-        records,
-        (&seed, &[]),
-    );
+    let mut mechanism =
+        modes::mechanism(bound, noise_multiplier, PrivacyNoise::Exact, subsampling, records, seed);
     if let Way::RecordByRecord = way {
         mechanism.sum_mut().adder_mut().limit_tiles_to(0);
     }

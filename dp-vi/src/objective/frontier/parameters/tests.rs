@@ -1,63 +1,27 @@
 use super::*;
 use crate::cost::pricing::event;
 use crate::guides::{AutoNormal, HandWritten};
+use crate::made_up::{self, model, number, records};
 use crate::objective::draws::Draws;
 use crate::objective::programs::Objective;
-use crate::objective::weights::RecordWeights;
 use crate::wall::audits::steps::separated_epsilon;
 use crate::wall::gradient::PrivateGradient;
 use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Accountant, Relation, Sampling};
 use dp_sampler::{FullBatch, Seed};
-use ndarray::{Array1, Array2};
-use ppl_core::{Column, Constraint, Ctx, Distribution, Records};
-use ppl_distributions::{Bernoulli, HalfNormal, Logistic, Normal};
-
-/// Sites of every kind: mapped, in another's prior, touched by records and not, and a parameter.
-fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
-    let spread = ctx.sample("spread", HalfNormal::new(2.0))?;
-    let w = ctx.sample("w", Normal::new(0.0, spread).iid(2))?;
-    let slope = ctx.param("slope", 1.5, Constraint::Positive)?;
-    let noise = ctx.sample("noise", HalfNormal::new(1.0))?;
-    ctx.each_record(|ctx, record| {
-        let fit = record.get("x")?.dot(w) * slope;
-        ctx.observe("y", Normal::new(fit, noise), record.get("y")?)?;
-        ctx.observe("z", Bernoulli::from_logit(fit), record.get("z")?)
-    })
-}
+use ndarray::Array1;
+use ppl_core::{Constraint, Ctx, Records};
+use ppl_distributions::{Logistic, Normal};
 
 const RECORDS: usize = 8;
 
-fn number(k: usize) -> f64 {
-    ((k as f64 * 78.233 + 1.7).sin() * 43_758.545_3).fract()
-}
-
-fn records() -> Records {
-    Records::from_columns([
-        ("x", Column::from(Array2::from_shape_fn((RECORDS, 2), |(i, j)| number(2 * i + j)))),
-        ("y", Column::from(Array1::from_shape_fn(RECORDS, |i| number(i + 50)))),
-        ("z", Column::from(Array1::from_shape_fn(RECORDS, |i| f64::from(number(i + 90) > 0.0)))),
-    ])
-    .unwrap()
-}
-
 fn options(gradients: Gradients, draws: Draws, stated_records: f64) -> Options<'static> {
-    Options {
-        draws,
-        weights: &RecordWeights::None,
-        gradients,
-        stated_records,
-        clip_norm: 1.0,
-        per_site: false,
-        curvature: None,
-        trace: false,
-        initial: BTreeMap::new(),
-    }
+    Options { draws, gradients, stated_records, ..made_up::options() }
 }
 
 fn objective(gradients: Gradients, draws: Draws) -> Objective {
     let options = options(gradients, draws, RECORDS as f64);
-    let data = records();
+    let data = records(RECORDS);
     Objective::new(&model, &AutoNormal::new(), data.schema(), &options, |_, _| Ok(())).unwrap()
 }
 
@@ -69,7 +33,7 @@ fn update(gradients: Gradients, draws: Draws) -> Vec<f64> {
     estimator.draw(&parameters, &noise, &mut gradient);
     let all: Vec<u64> = (0..RECORDS as u64).collect();
     let mut released = vec![0.0; gradient.dimension()];
-    gradient.sum(&records(), &all, &mut released).unwrap();
+    gradient.sum(&records(RECORDS), &all, &mut released).unwrap();
     let mut update = vec![f64::NAN; 9];
     estimator.pull_back(&noise, &released, &mut update);
     update
@@ -103,12 +67,12 @@ fn so_they_are_with_a_guide_that_draws_by_quantiles() {
     for draws in [Draws::Single, Draws::Antithetic] {
         let update = |gradients| {
             let options = options(gradients, draws, RECORDS as f64);
-            let (data, guide) = (records(), HandWritten::new(guide));
+            let (data, guide) = (records(RECORDS), HandWritten::new(guide));
             let objective = Objective::new(&location, &guide, data.schema(), &options, |_, _| Ok(()));
             let Objective { mut gradient, mut estimator, .. } = objective.unwrap();
             let mut released = vec![0.0; gradient.dimension()];
             estimator.draw(&[0.3, -0.4], &[0.8], &mut gradient);
-            gradient.sum(&records(), &(0..RECORDS as u64).collect::<Vec<_>>(), &mut released).unwrap();
+            gradient.sum(&records(RECORDS), &(0..RECORDS as u64).collect::<Vec<_>>(), &mut released).unwrap();
             let mut update = [f64::NAN; 2];
             estimator.pull_back(&[0.8], &released, &mut update);
             update

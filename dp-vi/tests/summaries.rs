@@ -1,10 +1,10 @@
 //! Audits of the summaries from outside: do their outcomes tell two neighbours apart as well as the ledger
 //! states, no better?
 
-use super::{Range, Summaries};
-use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Accountant, Budget, Ledger, Mechanism, Relation};
 use dp_sampler::Seed;
+use dp_vi::Sensitive;
+use dp_vi::summaries::{Field, Range, Summaries};
 use ppl_core::{Column, Records};
 
 const N: u64 = 40_000;
@@ -182,7 +182,7 @@ fn what_cannot_be_is_refused_and_nothing_is_debited() {
         summaries.mean("x", (0.0, 1.0), 100.0, &mut ledger).unwrap_err().to_string(),
         summaries.mean("z", (0.0, 1.0), 100.0, &mut ledger).unwrap_err().to_string(),
         summaries.mean("y", (1.0, 0.0), 100.0, &mut ledger).unwrap_err().to_string(),
-        summaries.mean(super::Field::new("y", 4), (0.0, 1.0), 100.0, &mut ledger).unwrap_err().to_string(),
+        summaries.mean(Field::new("y", 4), (0.0, 1.0), 100.0, &mut ledger).unwrap_err().to_string(),
         summaries.histogram("y", &[0.0], 100.0, &mut ledger).unwrap_err().to_string(),
         summaries.histogram("y", &[0.0, 2.0, 1.0], 100.0, &mut ledger).unwrap_err().to_string(),
         summaries.quantile("y", 1.0, range, 100.0, &mut ledger).unwrap_err().to_string(),

@@ -3,20 +3,17 @@
 //! An audit of both releases of a step together hardly sees the count: it carries one hundredth of the
 //! squared distance between neighbours. So the count is audited by itself here.
 
-use super::{Adaptive, COUNT_NOISE, Quantile};
+use super::*;
 use crate::PrivacyNoise;
 use crate::cost::pricing::event;
-use crate::wall::audits::modes::{gradient, records};
+use crate::wall::audits::modes::{self, records};
 use crate::wall::audits::steps::{STANDARD_ERRORS, separated_epsilon};
-use crate::wall::bound::clip::{ClipNorm, Rule};
 use crate::wall::gradient::PrivateGradient;
 use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Accountant, Relation, Sampling};
-use dp_sampler::{FullBatch, Poisson, Seed, Subsampling};
+use dp_sampler::{FullBatch, Poisson, Subsampling};
 use ndarray::Array2;
 use ppl_core::{Column, Records};
-
-const NORM: f64 = 0.7;
 
 /// So large an expected batch that the norm hardly moves, with a target around which it stays.
 const EXPECTED: f64 = 1e5;
@@ -30,13 +27,7 @@ fn mechanism<'r, S: Subsampling>(
     records: &'r Sensitive<Records>,
     seed: u64,
 ) -> PrivateGradient<'r, S::Sampler> {
-    let clip = ClipNorm::new(NORM, 5).unwrap();
-    let quantile = Quantile { target: 0.5, rate: 1.0 };
-    let rule = Rule::Quantile(Adaptive::new(quantile, clip, 5, EXPECTED).unwrap());
-    let seed = Seed::for_tests(seed);
-    let gradient = gradient(records, [0, 0]);
-    let bound = (rule, clip);
-    PrivateGradient::under_rule(gradient, bound, noise_multiplier, noise, subsampling, records, (&seed, &[]))
+    modes::mechanism(modes::steady(EXPECTED), noise_multiplier, noise, subsampling, records, seed)
 }
 
 /// Makes a release and returns the noisy centred count, read off from how the norm moved.
@@ -112,4 +103,28 @@ fn the_count_has_noise_of_its_own_also_when_nobody_is_there() {
             }
         }
     }
+}
+
+#[test]
+fn the_two_releases_make_up_one() {
+    for sigma in [0.3, 1.0, 64.0] {
+        let (gradient, count) = (Adaptive::gradient_multiplier(sigma), COUNT_NOISE * sigma);
+        let joint = (gradient.powi(-2) + (2.0 * count).powi(-2)).powf(-0.5);
+        assert!((joint / sigma - 1.0).abs() < 1e-14, "{joint} {sigma}");
+    }
+}
+
+#[test]
+fn the_norm_moves_towards_the_quantile() {
+    let first = ClipNorm::new(1.0, 2).unwrap();
+    let mut rule = Adaptive::new(Quantile::default(), first, 2, 100.0).unwrap();
+    // 50 of 100 below where 90 should be: C grows by exp(0.2 · 0.4).
+    *rule.below.get_mut() = 50;
+    rule.adapt(100, 1.0, 0.0).unwrap();
+    assert!((rule.clip().norm() - 0.08_f64.exp()).abs() < 1e-12);
+    *rule.below.get_mut() = 100;
+    rule.adapt(100, 1.0, 0.0).unwrap();
+    assert!((rule.clip().norm() - 0.06_f64.exp()).abs() < 1e-12);
+    assert!(Quantile { target: 1.0, ..Quantile::default() }.validate().is_err());
+    assert!(Quantile { rate: f64::NAN, ..Quantile::default() }.validate().is_err());
 }
