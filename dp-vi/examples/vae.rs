@@ -10,7 +10,7 @@ use dp_accountant::{Budget, Relation};
 use dp_sampler::Poisson;
 use dp_vi::guides::{Amortised, AutoNormal};
 use dp_vi::optimiser::Schedule;
-use dp_vi::{DpVi, Draws, Sensitive};
+use dp_vi::{DpVi, DrawScheme, Sensitive};
 use ndarray::{Array1, Array2, ArrayD, ArrayView1, Axis};
 use ppl_core::handlers::{seed, uncondition};
 use ppl_core::{Column, Constraint, Ctx, Distribution, Predictive, Records, Var};
@@ -92,7 +92,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
         .subsample(Poisson::rate(0.05)?)
         .steps(600)
         .clip_norm(1.0)
-        .draws(Draws::Single)
+        .draw_scheme(DrawScheme::Single)
         .schedule(Schedule::HoldThenCosine(0.02))
         .fit(&records)?;
 

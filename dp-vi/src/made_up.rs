@@ -1,6 +1,6 @@
 //! What unit tests share: made-up numbers, a model with sites of every kind, records for it, and settings.
 
-use crate::objective::draws::Draws;
+use crate::objective::draws::DrawScheme;
 use crate::objective::gradients::Gradients;
 use crate::objective::programs::Options;
 use crate::objective::weights::RecordWeights;
@@ -40,7 +40,7 @@ pub(crate) fn records(count: usize) -> Records {
 /// One draw, no weights, nothing besides.
 pub(crate) fn options() -> Options<'static> {
     Options {
-        draws: Draws::Single,
+        draws: DrawScheme::Single,
         weights: &RecordWeights::None,
         gradients: Gradients::Aligned,
         stated_records: 1.0,

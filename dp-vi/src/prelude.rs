@@ -25,8 +25,8 @@ pub use crate::guides::{
 };
 pub use crate::summaries::{Range, Summaries};
 pub use crate::{
-    Clipping, Correction, DpVi, Draws, Fit, Posterior, PrivacyNoise, PrivacyPlan, PrivacyReport,
-    PrivateStart, RecordWeights, Sensitive, Start,
+    Clipping, Correction, DpVi, DrawScheme, Fit, InitialValues, Posterior, PrivacyNoise, PrivacyPlan,
+    PrivacyReport, PrivateStart, RecordWeights, Sensitive,
 };
 pub use dp_accountant::{Budget, Ledger, Purse, Relation};
 pub use dp_sampler::{BallsInBins, FixedSize, FullBatch, Poisson, Seed, Shuffle, WithReplacement};

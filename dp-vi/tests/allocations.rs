@@ -12,7 +12,7 @@ use dp_vi::optimiser::{
     AdaDp, ScaleByName, ScaleBySchedule, Schedule, Transformation, ada_grad, adam, momentum, rms_prop, sgd,
     yogi,
 };
-use dp_vi::{Clipping, DpVi, Draws, PrivacyNoise, Quantile, Sensitive};
+use dp_vi::{Clipping, DpVi, DrawScheme, PrivacyNoise, Quantile, Sensitive};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Constraint, Ctx, Distribution, Records, Result};
 use ppl_distributions::{Bernoulli, HalfNormal, Normal};
@@ -71,7 +71,7 @@ fn a_step_allocates_nothing_whatever_is_switched_on() {
         Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap());
     let noises = [PrivacyNoise::Continuous, PrivacyNoise::Exact];
     let clippings = [Clipping::Flat, Clipping::PerSite, Clipping::Quantile(Quantile::default())];
-    let draws = [Draws::Single, Draws::Antithetic];
+    let draws = [DrawScheme::Single, DrawScheme::Antithetic];
     for (clipping, draws, noise) in clippings
         .into_iter()
         .flat_map(|clipping| draws.map(|draws| (clipping, draws)))
@@ -80,7 +80,7 @@ fn a_step_allocates_nothing_whatever_is_switched_on() {
         let mut training = DpVi::new(logistic, AutoNormal::new())
             .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
             .clipping(clipping)
-            .draws(draws)
+            .draw_scheme(draws)
             .noise(noise)
             .public_records(500)
             .steps(60)

@@ -6,7 +6,7 @@ use dp_sampler::{BallsInBins, FullBatch, Poisson, Seed, Shuffle, Subsampling, Wi
 use dp_vi::guides::AutoNormal;
 use dp_vi::optimiser::{AdaDp, Schedule, adam, momentum, yogi};
 use dp_vi::{
-    Checkpoint, Clipping, Correction, DpVi, Draws, Error, Fit, PrivateStart, Progress, Quantile,
+    Checkpoint, Clipping, Correction, DpVi, DrawScheme, Error, Fit, PrivateStart, Progress, Quantile,
     RecordWeights, Sensitive,
 };
 use ndarray::{Array1, Array2};
@@ -123,7 +123,7 @@ fn clip_norms_starts_and_corrections_are_resumed() {
             },
             Box::new(|run| run.clipping(Clipping::PerSite)),
         ),
-        (|run| run.draws(Draws::Single), Box::new(move |run| run.start_from(candidates()))),
+        (|run| run.draw_scheme(DrawScheme::Single), Box::new(move |run| run.private_start(candidates()))),
     ];
     let (records, folder) = (people(60, false), Folder::new());
     for (k, (with, other)) in settings.into_iter().enumerate() {

@@ -41,7 +41,7 @@ fn exact_noise_costs_what_continuous_noise_costs_and_the_report_says_what_it_cov
     // Nor does a private start add anything that is left to rounding.
     let w = |x: f64| BTreeMap::from([("w".to_owned(), Array1::from(vec![x, -x, 0.5]).into_dyn())]);
     let start = PrivateStart { candidates: vec![w(0.0), w(1.0)], range: (-3.0, 0.0), share: 0.2 };
-    assert!(!open(&self::exact().start_from(start).fit(&records).unwrap()));
+    assert!(!open(&self::exact().private_start(start).fit(&records).unwrap()));
     let plan = self::exact().plan(records.schema()).unwrap();
     assert!(plan.noise == PrivacyNoise::Exact && plan.explain().contains("noise: exact"));
 }

@@ -7,7 +7,7 @@ use dp_vi::guides::{
     HandWritten,
 };
 use dp_vi::optimiser::Schedule;
-use dp_vi::{DpVi, Draws, PrivateStart, Sensitive, Start};
+use dp_vi::{DpVi, DrawScheme, InitialValues, PrivateStart, Sensitive};
 use ndarray::{Array1, Array2, ArrayD, arr0, arr1, arr2};
 use ppl_core::{Column, Constraint, Ctx, Distribution, Predictive, Records, Result};
 use ppl_distributions::{
@@ -236,7 +236,7 @@ fn points_are_the_modes() {
         let fit = DpVi::new(counts, guide)
             .without_privacy()
             .subsample(FullBatch)
-            .draws(Draws::Single)
+            .draw_scheme(DrawScheme::Single)
             .steps(2000)
             .average_tail(0.1)
             .fit(&Sensitive::new(records.clone()))
@@ -363,14 +363,14 @@ fn starts(ctx: &mut Ctx) -> Result<()> {
 }
 
 /// Where a run is before its first step, as good as.
-fn start_of(start: Start) -> dp_vi::Result<BTreeMap<String, ArrayD<f64>>> {
+fn start_of(start: InitialValues) -> dp_vi::Result<BTreeMap<String, ArrayD<f64>>> {
     let records = Sensitive::new(Records::from_columns([("x", vec![0.5; 10])])?);
     let fit = DpVi::new(starts, AutoDelta::new())
         .without_privacy()
         .subsample(FullBatch)
         .steps(1)
         .schedule(Schedule::Constant(1e-13))
-        .start_at(start)
+        .initial_values(start)
         .fit(&records)?;
     ["scale", "share", "mixture", "slope"]
         .into_iter()
@@ -383,12 +383,12 @@ fn runs_start_where_they_are_told() {
     let near = |got: &ArrayD<f64>, wanted: &[f64], tolerance: f64| {
         assert!(got.iter().zip(wanted).all(|(a, b)| (a - b).abs() < tolerance), "{got} {wanted:?}");
     };
-    let zero = start_of(Start::Feasible).unwrap();
+    let zero = start_of(InitialValues::Feasible).unwrap();
     near(&zero["scale"], &[1.0], 1e-12);
     near(&zero["share"], &[0.5], 1e-12);
     near(&zero["mixture"], &[1.0 / 3.0; 3], 1e-12);
     near(&zero["slope"], &[0.5], 1e-12);
-    let median = start_of(Start::PriorMedian).unwrap();
+    let median = start_of(InitialValues::PriorMedian).unwrap();
     // The median of 201 has standard error 1/(2 √201 density): of ln scale √(π/2)/√201 · ½ = 0.044; of the
     // share 1/(2 √201 · 1.5) = 0.024; 5.2 of each. Medians of a mixture's unconstrained elements are those of
     // logarithms of ratios, symmetric between the last two.
@@ -396,13 +396,13 @@ fn runs_start_where_they_are_told() {
     near(&median["share"], &[0.5], 5.2 * 0.024);
     assert!((median["mixture"].sum() - 1.0).abs() < 1e-12);
     assert_eq!(median["slope"], zero["slope"]);
-    assert_eq!(median, start_of(Start::PriorMedian).unwrap());
+    assert_eq!(median, start_of(InitialValues::PriorMedian).unwrap());
     let said = [
         ("scale", arr0(7.0).into_dyn()),
         ("mixture", arr1(&[0.5, 0.4, 0.1]).into_dyn()),
         ("slope", arr0(-3.0).into_dyn()),
     ];
-    let told = start_of(Start::values(said)).unwrap();
+    let told = start_of(InitialValues::values(said)).unwrap();
     near(&told["scale"], &[7.0], 1e-10);
     near(&told["mixture"], &[0.5, 0.4, 0.1], 1e-10);
     near(&told["slope"], &[-3.0], 1e-10);
@@ -411,8 +411,9 @@ fn runs_start_where_they_are_told() {
 
 #[test]
 fn starts_that_cannot_be_are_errors() {
-    let told =
-        |name: &str, value: ArrayD<f64>| start_of(Start::values([(name, value)])).err().unwrap().to_string();
+    let told = |name: &str, value: ArrayD<f64>| {
+        start_of(InitialValues::values([(name, value)])).err().unwrap().to_string()
+    };
     let unknown = told("size", arr0(1.0).into_dyn());
     assert!(unknown.contains("'size'") && unknown.contains("[scale, share, mixture, slope]"), "{unknown}");
     let shape = told("mixture", arr1(&[0.5, 0.5]).into_dyn());
@@ -435,8 +436,10 @@ fn starts_that_cannot_be_are_errors() {
         ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(mean, 1.0), record.get("x")?))
     }
     let records = Sensitive::new(Records::from_columns([("x", vec![0.5; 10])]).unwrap());
-    let flat =
-        DpVi::new(flat, AutoNormal::new()).without_privacy().start_at(Start::PriorMedian).fit(&records);
+    let flat = DpVi::new(flat, AutoNormal::new())
+        .without_privacy()
+        .initial_values(InitialValues::PriorMedian)
+        .fit(&records);
     assert!(flat.err().unwrap().to_string().contains("site 'mean'"));
 }
 
@@ -453,13 +456,17 @@ fn a_private_start_that_cannot_be_costs_nothing() {
     };
     let mut ledger = dp_accountant::Ledger::new(budget).unwrap();
     let vi = || DpVi::new(logistic, AutoNormal::new()).budget(budget).steps(5);
-    let refused = vi().start_from(start("c")).fit_from(&records, &mut ledger).err().unwrap().to_string();
+    let refused = vi().private_start(start("c")).fit_from(&records, &mut ledger).err().unwrap().to_string();
     assert!(refused.contains("'c'"), "{refused}");
     let by_hand = DpVi::new(logistic, HandWritten::new(by_hand)).budget(budget).steps(5);
-    let refused = by_hand.start_from(start("b")).fit_from(&records, &mut ledger).err().unwrap().to_string();
+    let refused =
+        by_hand.private_start(start("b")).fit_from(&records, &mut ledger).err().unwrap().to_string();
     assert!(refused.contains("hand-written"), "{refused}");
     assert!(ledger.debits().is_empty());
-    vi().start_from(start("b")).start_at(Start::PriorMedian).fit_from(&records, &mut ledger).unwrap();
+    vi().private_start(start("b"))
+        .initial_values(InitialValues::PriorMedian)
+        .fit_from(&records, &mut ledger)
+        .unwrap();
     assert!(!ledger.debits().is_empty());
 }
 

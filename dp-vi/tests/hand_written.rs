@@ -2,7 +2,7 @@
 
 use dp_sampler::{FullBatch, Seed};
 use dp_vi::guides::{AutoGuideList, AutoNormal, HandWritten};
-use dp_vi::{DpVi, Sensitive, Start};
+use dp_vi::{DpVi, InitialValues, Sensitive};
 use ndarray::arr1;
 use ppl_core::{Constraint, Ctx, Distribution, Model, Records, Result, handlers};
 use ppl_distributions::{
@@ -120,7 +120,8 @@ fn every_mistake_has_its_message() {
     let integer = with(true, true, |ctx| ctx.param("n", 1.0, Constraint::NonNegativeInteger).map(|_| ()));
     says(told(integer), &["site 'n'", "cannot be optimised"]);
     // A start of its own.
-    let start = DpVi::new(model, HandWritten::new(good)).without_privacy().start_at(Start::PriorMedian);
+    let start =
+        DpVi::new(model, HandWritten::new(good)).without_privacy().initial_values(InitialValues::PriorMedian);
     says(
         start.fit(&records()).err().unwrap().to_string(),
         &["hand-written", "initial values of its parameters"],

@@ -51,7 +51,7 @@ fn settings() -> Vec<(&'static str, Set)> {
             }),
         ),
         ("sites by themselves", Box::new(|run| run.weights(RecordWeights::None).clipping(Clipping::PerSite))),
-        ("a start", Box::new(move |run| run.start_from(start()))),
+        ("a start", Box::new(move |run| run.private_start(start()))),
     ]
 }
 

@@ -196,7 +196,7 @@ fn make(
         Beside::Curvature => run,
         Beside::Start => {
             let at = |m: f64| BTreeMap::from([("m".to_owned(), arr0(m).into_dyn())]);
-            run.start_from(PrivateStart {
+            run.private_start(PrivateStart {
                 candidates: vec![at(-1.0), at(1.0)],
                 range: (-5.0, 0.0),
                 share: 0.2,

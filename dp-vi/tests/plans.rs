@@ -4,8 +4,8 @@ use dp_accountant::{Budget, Ledger, Relation};
 use dp_sampler::{FixedSize, Poisson, Scheme, Seed};
 use dp_vi::guides::AutoNormal;
 use dp_vi::{
-    Clipping, Correction, CurvatureShape, DpVi, Draws, PrivacyPlan, PrivateStart, Quantile, RecordWeights,
-    Sensitive,
+    Clipping, Correction, CurvatureShape, DpVi, DrawScheme, PrivacyPlan, PrivateStart, Quantile,
+    RecordWeights, Sensitive,
 };
 use ndarray::{Array1, Array2, arr0};
 use ppl_core::{Column, Records, Schema, Shape};
@@ -43,7 +43,10 @@ fn a_budget_is_enough() {
                 .budget(budget(epsilon, relation))
                 .plan(&schema(5))
                 .unwrap();
-            assert_eq!((plan.steps, plan.draws, plan.clipping), (300, Draws::Antithetic, Clipping::Flat));
+            assert_eq!(
+                (plan.steps, plan.draws, plan.clipping),
+                (300, DrawScheme::Antithetic, Clipping::Flat)
+            );
             assert!(matches!(plan.scheme, Scheme::Poisson { rate: 1.0, .. }), "{:?}", plan.scheme);
             assert!(plan.weighted && keeps(&plan, epsilon));
             assert_eq!(plan.clip_norm, 5.0_f64.sqrt());
@@ -147,14 +150,14 @@ fn nonsense_is_refused() {
     for share in [0.0, 1.0, -0.1, f64::NAN] {
         assert!(vi().curvature_share(share).plan(&schema(5)).is_err(), "{share}");
         let start = PrivateStart { candidates: vec![BTreeMap::new()], range: (-1.0, 0.0), share };
-        assert!(vi().start_from(start).plan(&schema(5)).is_err(), "{share}");
+        assert!(vi().private_start(start).plan(&schema(5)).is_err(), "{share}");
     }
     for range in [(0.0, 0.0), (1.0, -1.0), (f64::NAN, 1.0), (0.0, f64::INFINITY)] {
         let start = PrivateStart { candidates: vec![BTreeMap::new()], range, share: 0.2 };
-        assert!(vi().start_from(start).plan(&schema(5)).is_err(), "{range:?}");
+        assert!(vi().private_start(start).plan(&schema(5)).is_err(), "{range:?}");
     }
     let none = PrivateStart { candidates: Vec::new(), range: (-1.0, 0.0), share: 0.2 };
-    assert!(vi().start_from(none).plan(&schema(5)).is_err());
+    assert!(vi().private_start(none).plan(&schema(5)).is_err());
     assert!(vi().public_records(0).plan(&schema(5)).is_err());
     assert!(vi().clip_norm(f64::NAN).plan(&schema(5)).is_err());
     let target = Quantile { target: 1.0, ..Quantile::default() };
@@ -165,7 +168,7 @@ fn nonsense_is_refused() {
     let mut told = |name: &str, values: ndarray::ArrayD<f64>| {
         let candidates = vec![BTreeMap::from([(name.to_owned(), values)])];
         let start = PrivateStart { candidates, range: (-1.0, 0.0), share: 0.2 };
-        let run = vi().start_from(start).seed(Seed::for_tests(1));
+        let run = vi().private_start(start).seed(Seed::for_tests(1));
         let told = run.fit_from(&records, &mut ledger).err().unwrap().to_string();
         assert!(ledger.debits().is_empty());
         told
@@ -221,7 +224,7 @@ fn a_private_start_is_paid_for() {
                 // Too slow to get anywhere, so that the outcome tells the start.
                 .schedule(dp_vi::optimiser::Schedule::Constant(1e-6))
                 .steps(5)
-                .start_from(start)
+                .private_start(start)
                 .seed(Seed::for_tests(6))
                 .fit(&Sensitive::new(records))
                 .unwrap();
@@ -245,13 +248,13 @@ fn a_private_start_is_paid_for() {
 fn every_combination_runs() {
     let clippings = [Clipping::Flat, Clipping::PerSite, Clipping::Quantile(Quantile::default())];
     for clipping in clippings {
-        for draws in [Draws::Single, Draws::Antithetic] {
+        for draws in [DrawScheme::Single, DrawScheme::Antithetic] {
             for rate in [1.0, 0.3] {
                 for count in [1, 300] {
                     let fit = DpVi::new(logistic, AutoNormal::new())
                         .budget(add_remove())
                         .clipping(clipping)
-                        .draws(draws)
+                        .draw_scheme(draws)
                         .public_records(300)
                         .subsample(Poisson::rate(rate).unwrap())
                         .steps(30)

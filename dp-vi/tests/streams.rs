@@ -13,7 +13,7 @@ use dp_sampler::{
 use dp_vi::guides::{Amortised, AutoNormal};
 use dp_vi::summaries::{Histogram, Summaries};
 use dp_vi::{
-    Clipping, Correction, DpVi, Draws, PrivacyNoise, PrivateStart, Quantile, RecordWeights, Sensitive,
+    Clipping, Correction, DpVi, DrawScheme, PrivacyNoise, PrivateStart, Quantile, RecordWeights, Sensitive,
 };
 use ndarray::Array1;
 use ppl_core::{Constraint, Ctx, Records, Result};
@@ -175,13 +175,15 @@ fn modes() -> [(&'static str, With); 6] {
     [
         ("no correction", |run| run.correction(Correction::None)),
         ("curvature", |run| run.correction(Correction::Full)),
-        ("diagonal, single draws", |run| run.correction(Correction::Diagonal).draws(Draws::Single)),
+        ("diagonal, single draws", |run| {
+            run.correction(Correction::Diagonal).draw_scheme(DrawScheme::Single)
+        }),
         ("quantile", |run| {
             let run = run.weights(RecordWeights::None).correction(Correction::None).public_records(60);
             run.clipping(Clipping::Quantile(Quantile::default()))
         }),
         ("site by site", |run| run.clipping(Clipping::PerSite)),
-        ("private start and curvature", |run| run.start_from(candidates())),
+        ("private start and curvature", |run| run.private_start(candidates())),
     ]
 }
 

@@ -7,7 +7,7 @@ use dp_accountant::{Budget, Relation};
 use dp_sampler::{FullBatch, Seed};
 use dp_vi::guides::AutoNormal;
 use dp_vi::optimiser::Schedule;
-use dp_vi::{Clipping, DpVi, Draws, Quantile, Sensitive};
+use dp_vi::{Clipping, DpVi, DrawScheme, Quantile, Sensitive};
 use libfuzzer_sys::fuzz_target;
 use ndarray::Array2;
 use ppl_core::{Column, Ctx, Distribution, Records, Result};
@@ -53,7 +53,7 @@ fuzz_target!(|data: &[u8]| {
     let (clip, rate, scale) = (bytes.number(), bytes.number(), bytes.number());
     let (rows, width, steps) =
         (usize::from(bytes.byte() % 6), usize::from(bytes.byte() % 4), u64::from(bytes.byte() % 8));
-    let draws = if bytes.byte() % 2 == 0 { Draws::Antithetic } else { Draws::Single };
+    let draws = if bytes.byte() % 2 == 0 { DrawScheme::Antithetic } else { DrawScheme::Single };
     let clipping = match bytes.byte() % 4 {
         0 => Clipping::PerSite,
         1 => Clipping::Quantile(Quantile { target: bytes.number(), rate: bytes.number() }),
@@ -74,7 +74,7 @@ fuzz_target!(|data: &[u8]| {
         .steps(steps)
         .clip_norm(clip)
         .clipping(clipping)
-        .draws(draws)
+        .draw_scheme(draws)
         .public_records(stated)
         .schedule(Schedule::Constant(rate))
         .seed(Seed::for_tests(1))

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ppl_core::{Distribution, Graph, Plan, Program, gradient};
+use ppl_core::{Distribution, Graph, ExecutionPlan, Program, gradient};
 use ppl_distributions::{Bernoulli, HalfNormal, Normal};
 
 fn number(data: &mut &[u8]) -> f64 {
@@ -24,7 +24,8 @@ fn run<'g>(graph: &'g Graph, distribution: impl Distribution<'g>, x: f64) -> Opt
     let value = graph.input("x", ()).expect("a fresh input");
     let log_prob = distribution.log_prob(value);
     let slope = gradient(log_prob, &[value]).expect("a scalar")[0];
-    let mut plan = Plan::<f64>::new(&Program::new(graph, &[log_prob, slope]).expect("a sound program"));
+    let program = Program::new(graph, &[log_prob, slope]).expect("a sound program");
+    let mut plan = ExecutionPlan::<f64>::new(&program);
     plan.set("x", &[x]).expect("one number");
     plan.run();
     Some((plan.output(0)[0], plan.output(1)[0]))

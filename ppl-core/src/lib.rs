@@ -108,7 +108,9 @@ pub use record_gradient::{
     ArrayExplanation, Cost, Costs, Form, GradientExplanation, MaterialisedGradient, RecordGradient,
 };
 pub use records::{Column, ColumnData, ColumnNumber, ColumnType, Records, Schema};
-pub use run::{Argument, Explanation, Fault, InputId, Plan, RecordInputId, StepExplanation, Trouble};
+pub use run::{
+    Argument, ExecutionPlan, Explanation, Fault, InputId, RecordInputId, StepExplanation, Trouble,
+};
 pub use transform::{
     LinearPredictor, gradient, hessian_vector, jacobian_vector, linear_predictor, value_and_gradient,
     vector_jacobian,

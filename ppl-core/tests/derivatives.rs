@@ -1,8 +1,8 @@
 //! Every primitive's gradient against finite differences in f64, and second derivatives too.
 
 use ppl_core::{
-    Binary, Error, Graph, Linear, Plan, Program, Record, Records, Shape, Special, Unary, Var, gradient,
-    hessian_vector, jacobian_vector, vector_jacobian,
+    Binary, Error, ExecutionPlan, Graph, Linear, Program, Record, Records, Shape, Special, Unary, Var,
+    gradient, hessian_vector, jacobian_vector, vector_jacobian,
 };
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn check<'g>(
     let scalar = value.inner(weights);
     let mut outputs = vec![scalar];
     outputs.extend(gradient(scalar, &vars).unwrap());
-    let mut plan = Plan::<f64>::new(&Program::new(graph, &outputs).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(graph, &outputs).unwrap());
     let mut run = |values: &[Vec<f64>], output: usize| -> Vec<f64> {
         for ((input, _, _), values) in inputs.iter().zip(values) {
             if let Ok(id) = plan.input(&format!("{name}/{input}")) {
@@ -286,7 +286,7 @@ fn seeds_scale_the_derivative() {
     let x = graph.input("x", [2]).unwrap();
     let seed = graph.input("seed", [2]).unwrap();
     let pulled = vector_jacobian(&[(x.exp(), seed), (x.sum(), graph.constant(10.0))], &[x]).unwrap();
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &pulled).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &pulled).unwrap());
     plan.set("x", &[0.0, 1.0]).unwrap();
     plan.set("seed", &[2.0, -1.0]).unwrap();
     plan.run();
@@ -305,7 +305,7 @@ fn a_harmless_argument_keeps_the_branch_not_taken_finite() {
     let safe = x.greater(0.0).select(x, 1.0);
     let root = x.greater(0.0).select(safe.sqrt(), 0.0);
     let slope = gradient(root, &[x]).unwrap()[0];
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &[slope]).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[slope]).unwrap());
     plan.set("x", &[-4.0]).unwrap();
     plan.run();
     assert_eq!(plan.output(0), [0.0]);
@@ -316,7 +316,7 @@ fn what_does_not_depend_has_a_zero_gradient_of_its_shape() {
     let graph = Graph::new();
     let (x, y) = (graph.input("x", [2]).unwrap(), graph.input("y", [3]).unwrap());
     let gradients = gradient(x.sum(), &[x, y]).unwrap();
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &gradients).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &gradients).unwrap());
     plan.run();
     assert_eq!((plan.output(0), plan.output(1)), (&[1.0, 1.0][..], &[0.0, 0.0, 0.0][..]));
 }
@@ -327,7 +327,7 @@ fn known_exponents_have_derivatives_at_zero() {
     let x = graph.input("x", ()).unwrap();
     let powers = [x.pow(0.0), x.pow(1.0), x.pow(2.0), x.pow(3.0)];
     let slopes: Vec<Var<'_>> = powers.iter().map(|power| gradient(*power, &[x]).unwrap()[0]).collect();
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &slopes).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &slopes).unwrap());
     plan.set("x", &[0.0]).unwrap();
     plan.run();
     assert_eq!([0, 1, 2, 3].map(|k| plan.output(k)[0]), [0.0, 1.0, 0.0, 0.0]);
@@ -501,7 +501,7 @@ fn a_jacobian_vector_product_of_records_is_one_for_each_record() {
     let (w, t) = (graph.input("w", 2).unwrap(), graph.input("t", 2).unwrap());
     let x = Record::new(&graph, records.schema()).get("x").unwrap();
     let change = jacobian_vector(&[w.square().inner(x)], &[w], &[t]).unwrap();
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &change).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &change).unwrap());
     plan.set("w", &[0.5, 2.0]).unwrap();
     plan.set("t", &[1.0, 10.0]).unwrap();
     assert_eq!(plan.evaluate(&records, &[0, 1], 0).unwrap(), ndarray::array![[81.0], [-37.0]]);

@@ -2,7 +2,7 @@
 //! edges.
 
 use crate::common::{Argument, check, spread, value};
-use ppl_core::{Einsum, Error, Graph, Plan, Program, Shape, Var, gradient};
+use ppl_core::{Einsum, Error, ExecutionPlan, Graph, Program, Shape, Var, gradient};
 use proptest::prelude::*;
 
 /// Sums over every assignment of the indices.
@@ -361,7 +361,7 @@ fn the_gradient_of_a_log_determinant_is_the_inverse() {
     let slope = |v: &[Var<'_>]| -> Vec<f64> {
         let graph = v[0].graph();
         let slope = gradient(v[0].log_determinant(), v).unwrap()[0];
-        let mut plan = Plan::<f64>::new(&Program::new(graph, &[slope]).unwrap());
+        let mut plan = ExecutionPlan::<f64>::new(&Program::new(graph, &[slope]).unwrap());
         plan.set("a", &args[0].values[0]).unwrap();
         plan.run();
         plan.output(0).to_vec()
@@ -536,7 +536,7 @@ fn a_bad_matrix_stays_with_its_record() {
     let graph = Graph::new();
     let a = Record::new(&graph, records.schema()).get("a").unwrap();
     let outputs = [a.cholesky(), a.inverse()];
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
     let l = plan.evaluate(&records, &[0, 1, 2], 0).unwrap();
     assert_eq!(l.row(0).to_vec(), [2.0, 0.0, 1.0, 2.0]);
     assert!(l[[1, 0]].is_nan() && l[[1, 2]].is_nan() && l[[1, 3]].is_nan());

@@ -1,7 +1,9 @@
 //! Per-record gradients of models that are made of matrices, convolutions and special functions.
 
 use ndarray::ArrayD;
-use ppl_core::{Column, Graph, MaterialisedGradient, Plan, Program, Record, RecordGradient, Records, Var};
+use ppl_core::{
+    Column, ExecutionPlan, Graph, MaterialisedGradient, Program, Record, RecordGradient, Records, Var,
+};
 
 const COUNT: usize = 19;
 
@@ -143,7 +145,7 @@ fn programs_of_matrices_run_on_no_record() {
         x.average_pool2d([2, 2], [1, 1], [0, 0]),
         x.lgamma(),
     ];
-    let mut plan = Plan::<f32>::new(&Program::new(&graph, &outputs).unwrap());
+    let mut plan = ExecutionPlan::<f32>::new(&Program::new(&graph, &outputs).unwrap());
     for output in 0..outputs.len() {
         assert_eq!(plan.evaluate(&records, &[], output).unwrap().nrows(), 0);
     }
@@ -156,7 +158,7 @@ fn zero_times_nan_is_nan_in_every_product() {
     let image = graph.input("image", [1, 2, 2]).unwrap();
     let outputs =
         [a.matmul(b), a.einsum("ij,kj->i", b), image.conv2d(a.reshape([1, 1, 2, 2]), [1, 1], [0, 0])];
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
     plan.set("a", &[0.0, 0.0, 1.0, 1.0]).unwrap();
     plan.set("b", &[f64::NAN, 1.0, 1.0, 1.0]).unwrap();
     plan.set("image", &[f64::INFINITY, 1.0, 1.0, 1.0]).unwrap();

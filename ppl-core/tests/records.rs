@@ -2,7 +2,8 @@
 
 use ndarray::{Array1, Array2, Array3, ArrayD, array};
 use ppl_core::{
-    Column, ColumnType, Error, Graph, Plan, Program, Record, RecordGradient, Records, Scalar, Schema, Shape,
+    Column, ColumnType, Error, ExecutionPlan, Graph, Program, Record, RecordGradient, Records, Scalar,
+    Schema, Shape,
 };
 use proptest::prelude::*;
 
@@ -11,7 +12,7 @@ fn seen<T: Scalar>(records: &Records, batch: &[u64]) -> Array2<T> {
     let graph = Graph::new();
     let (name, _) = records.schema().columns().next().unwrap();
     let x = Record::new(&graph, records.schema()).get(name).unwrap();
-    Plan::<T>::new(&Program::new(&graph, &[x]).unwrap()).evaluate(records, batch, 0).unwrap()
+    ExecutionPlan::<T>::new(&Program::new(&graph, &[x]).unwrap()).evaluate(records, batch, 0).unwrap()
 }
 
 fn types() -> Vec<(Records, ColumnType)> {

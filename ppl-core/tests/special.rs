@@ -1,7 +1,7 @@
 //! Elementwise functions beyond arithmetic: golden values, derivatives, comparisons, and the edges.
 
 use crate::common::{Argument, check, value};
-use ppl_core::{Binary, Graph, Plan, Program, Scalar, Unary, Var, gradient};
+use ppl_core::{Binary, ExecutionPlan, Graph, Program, Scalar, Unary, Var, gradient};
 
 /// A function of every element of one shared vector.
 fn map<T: Scalar>(function: Unary, x: &[f64]) -> Vec<f64> {
@@ -198,7 +198,7 @@ fn the_gradient_stops_where_it_is_told() {
     let y = x.stop_gradient().exp() * x.sin() + x.is_finite() + x.less(1.0);
     let slope = gradient(y.sum(), &[x]).unwrap()[0];
     let none = gradient(x.square().stop_gradient().sum(), &[x]).unwrap()[0];
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &[slope, none]).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[slope, none]).unwrap());
     plan.set("x", &[0.5, 2.0]).unwrap();
     plan.run();
     for (got, x) in plan.output(0).iter().zip([0.5_f64, 2.0]) {

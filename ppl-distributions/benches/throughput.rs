@@ -2,7 +2,9 @@
 //! rand_distr's, one by one. `peers/compare` runs this and NumPyro, and prints both in one table.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ppl_core::{Distribution, Graph, InputId, Noise, NoiseKind, Plan, Program, Shape, Value, Var, gradient};
+use ppl_core::{
+    Distribution, ExecutionPlan, Graph, InputId, Noise, NoiseKind, Program, Shape, Value, Var, gradient,
+};
 use ppl_distributions::*;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -53,9 +55,9 @@ const CASES: [(&str, Build, &[f64]); 22] = [
     ("Bernoulli", |_, p| Box::new(Bernoulli::from_logit(p[0])), &[0.4]),
     ("Poisson, rate 3.5", |_, p| Box::new(Poisson::new(p[0])), &[3.5]),
     ("Poisson, rate 200", |_, p| Box::new(Poisson::new(p[0])), &[200.0]),
-    ("Binomial, n 20", |_, p| Box::new(Binomial::from_logits(20.0, p[0])), &[-0.4]),
-    ("Binomial, n 1000", |_, p| Box::new(Binomial::from_logits(1000.0, p[0])), &[-0.4]),
-    ("Geometric", |_, p| Box::new(Geometric::from_logits(p[0])), &[-0.4]),
+    ("Binomial, n 20", |_, p| Box::new(Binomial::from_logit(20.0, p[0])), &[-0.4]),
+    ("Binomial, n 1000", |_, p| Box::new(Binomial::from_logit(1000.0, p[0])), &[-0.4]),
+    ("Geometric", |_, p| Box::new(Geometric::from_logit(p[0])), &[-0.4]),
     ("Categorical, 5", |g, p| Box::new(Categorical::from_logits(vector(g, p))), &[0.4, 0.3, -1.0, 0.5, 1.2]),
     ("Dirichlet, 3", |g, p| Box::new(Dirichlet::new(vector(g, p))), &[0.7, 2.5, 1.2]),
     (
@@ -77,7 +79,7 @@ fn fill(kind: NoiseKind, generator: &mut ChaCha8Rng, out: &mut [f64]) {
 
 /// A plan that draws, with the inputs of its noise.
 struct Drawing {
-    plan: Plan<f64>,
+    plan: ExecutionPlan<f64>,
     inputs: Vec<(InputId, NoiseKind)>,
     event: Shape,
 }
@@ -89,7 +91,7 @@ impl Drawing {
         let mut named = Noise::new(&graph, "x");
         let distribution = build(&graph, &known);
         let draw = distribution.draw(&Shape::from(COUNT), &mut named).expect("shapes go together");
-        let plan = Plan::new(&Program::new(&graph, &[draw]).expect("no mistakes"));
+        let plan = ExecutionPlan::new(&Program::new(&graph, &[draw]).expect("no mistakes"));
         let input = |(name, kind, _): &(String, NoiseKind, Shape)| (plan.input(name).expect("used"), *kind);
         let inputs = named.inputs().iter().map(input).collect();
         Self { plan, inputs, event: distribution.event_shape() }
@@ -126,7 +128,7 @@ fn densities(criterion: &mut Criterion) {
                 true => vec![log_prob],
                 false => gradient(log_prob.sum(), &vars).expect("a scalar"),
             };
-            let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs).expect("no mistakes"));
+            let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).expect("no mistakes"));
             plan.set("x", &points).expect("as many numbers");
             for (i, &p) in parameters.iter().enumerate() {
                 if plan.input(&format!("p{i}")).is_ok() {

@@ -15,11 +15,12 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// comparison with uniform noise: exact, with derivative 0.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Bernoulli;
 /// let graph = Graph::new();
 /// let (logit, y) = (graph.input("logit", ())?, graph.input("y", ())?);
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Bernoulli::from_logit(logit).log_prob(y)])?);
+/// let program = Program::new(&graph, &[Bernoulli::from_logit(logit).log_prob(y)])?;
+/// let mut plan = ExecutionPlan::<f64>::new(&program);
 /// plan.set("logit", &[-800.0])?;
 /// plan.set("y", &[1.0])?;
 /// plan.run();

@@ -31,11 +31,11 @@ pub(crate) fn peak<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
 /// to the parameters are those of the gamma variables.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Beta;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Beta::new(2.0, 3.0).log_prob(x)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[Beta::new(2.0, 3.0).log_prob(x)])?);
 /// plan.set("x", &[0.5])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - ((12.0 * 0.125_f64).ln())).abs() < 1e-14);

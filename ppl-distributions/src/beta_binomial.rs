@@ -25,11 +25,12 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// most 256, and `None` otherwise.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::BetaBinomial;
 /// let graph = Graph::new();
 /// let k = graph.input("k", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[BetaBinomial::new(1.0, 1.0, 9.0).log_prob(k)])?);
+/// let program = Program::new(&graph, &[BetaBinomial::new(1.0, 1.0, 9.0).log_prob(k)])?;
+/// let mut plan = ExecutionPlan::<f64>::new(&program);
 /// plan.set("k", &[4.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] + 10.0_f64.ln()).abs() < 1e-14); // a uniform probability: all counts are equally likely

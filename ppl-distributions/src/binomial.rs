@@ -22,11 +22,12 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// and `None` otherwise.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Binomial;
 /// let graph = Graph::new();
 /// let k = graph.input("k", 2)?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Binomial::from_probs(2.0, 0.5).log_prob(k)])?);
+/// let program = Program::new(&graph, &[Binomial::from_probs(2.0, 0.5).log_prob(k)])?;
+/// let mut plan = ExecutionPlan::<f64>::new(&program);
 /// plan.set("k", &[0.0, 1.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - 0.25_f64.ln()).abs() < 1e-15 && (plan.output(0)[1] - 0.5_f64.ln()).abs() < 1e-15);
@@ -48,7 +49,7 @@ impl<'g> Binomial<'g> {
     }
 
     /// Number of trials, and the log-odds of a success; numbers or arrays.
-    pub fn from_logits(total_count: impl Into<Value<'g>>, logits: impl Into<Value<'g>>) -> Self {
+    pub fn from_logit(total_count: impl Into<Value<'g>>, logits: impl Into<Value<'g>>) -> Self {
         Self { total_count: total_count.into(), odds: Odds::Logits(logits.into()) }
     }
 }

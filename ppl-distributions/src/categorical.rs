@@ -18,11 +18,12 @@ use ppl_core::{
 /// no category is NaN.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Categorical;
 /// let graph = Graph::new();
 /// let (logits, y) = (graph.input("logits", 3)?, graph.input("y", ())?);
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Categorical::from_logits(logits).log_prob(y)])?);
+/// let program = Program::new(&graph, &[Categorical::from_logits(logits).log_prob(y)])?;
+/// let mut plan = ExecutionPlan::<f64>::new(&program);
 /// plan.set("logits", &[0.0, 2.0_f64.ln(), 0.0])?;
 /// plan.set("y", &[1.0])?;
 /// plan.run();

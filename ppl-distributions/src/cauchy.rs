@@ -16,11 +16,11 @@ const LN_PI: f64 = 1.144_729_885_849_400_2;
 /// It has no mean and no variance: both are NaN. A draw is the quantile of uniform noise.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Cauchy;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Cauchy::new(1.0, 2.0).log_prob(x)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[Cauchy::new(1.0, 2.0).log_prob(x)])?);
 /// plan.set("x", &[3.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - (-2.0_f64.ln() - (2.0 * std::f64::consts::PI).ln())).abs() < 1e-14);

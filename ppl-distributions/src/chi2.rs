@@ -12,11 +12,11 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// Accuracy and draws are those of [`Gamma`].
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Chi2;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Chi2::new(2.0).log_prob(x)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[Chi2::new(2.0).log_prob(x)])?);
 /// plan.set("x", &[3.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - (-1.5 - 2.0_f64.ln())).abs() < 1e-15);

@@ -13,11 +13,11 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// transformation that the value came from leaves over. All derivatives with respect to `x` are 0.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Delta;
 /// let graph = Graph::new();
 /// let x = graph.input("x", 2)?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Delta::new(3.0).log_prob(x)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[Delta::new(3.0).log_prob(x)])?);
 /// plan.set("x", &[3.0, 2.9])?;
 /// plan.run();
 /// assert_eq!(plan.output(0), [0.0, f64::NEG_INFINITY]);

@@ -17,12 +17,13 @@ use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result,
 /// derivatives.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Dirichlet;
 /// let graph = Graph::new();
 /// let concentration = graph.array(&ndarray::array![1.0, 2.0, 1.0].into_dyn());
 /// let x = graph.input("x", 3)?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Dirichlet::new(concentration).log_prob(x)])?);
+/// let program = Program::new(&graph, &[Dirichlet::new(concentration).log_prob(x)])?;
+/// let mut plan = ExecutionPlan::<f64>::new(&program);
 /// plan.set("x", &[0.25, 0.5, 0.25])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - 3.0_f64.ln()).abs() < 1e-14); // Γ(4) · ½

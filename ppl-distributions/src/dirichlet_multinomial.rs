@@ -29,12 +29,13 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// The entropy has no closed form.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::DirichletMultinomial;
 /// let graph = Graph::new();
 /// let concentration = graph.array(&ndarray::array![1.0, 1.0, 1.0].into_dyn());
 /// let x = graph.input("x", 3)?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[DirichletMultinomial::new(concentration, 4.0).log_prob(x)])?);
+/// let program = Program::new(&graph, &[DirichletMultinomial::new(concentration, 4.0).log_prob(x)])?;
+/// let mut plan = ExecutionPlan::<f64>::new(&program);
 /// plan.set("x", &[1.0, 3.0, 0.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] + 15.0_f64.ln()).abs() < 1e-14); // one of 6!/(4! 2!) ways, all equally likely

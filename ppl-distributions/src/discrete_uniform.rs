@@ -16,11 +16,12 @@ const LARGEST: f64 = 9_007_199_254_740_992.0;
 /// probabilities are off by less than the spacing of the noise.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::DiscreteUniform;
 /// let graph = Graph::new();
 /// let k = graph.input("k", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[DiscreteUniform::new(1.0, 6.0).log_prob(k)])?);
+/// let program = Program::new(&graph, &[DiscreteUniform::new(1.0, 6.0).log_prob(k)])?;
+/// let mut plan = ExecutionPlan::<f64>::new(&program);
 /// plan.set("k", &[5.0])?;
 /// plan.run();
 /// assert_eq!(plan.output(0), [-6.0_f64.ln()]);

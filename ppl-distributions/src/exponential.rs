@@ -12,11 +12,11 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// A draw is the quantile of uniform noise, `−ln(1 − u)/rate`.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Exponential;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Exponential::new(2.0).log_prob(x)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[Exponential::new(2.0).log_prob(x)])?);
 /// plan.set("x", &[3.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - (2.0_f64.ln() - 6.0)).abs() < 1e-14);

@@ -32,11 +32,11 @@ pub(crate) fn unit_entropy(concentration: Var<'_>) -> Var<'_> {
 /// reparameterization gradients*, 2018).
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Gamma;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Gamma::new(2.0, 3.0).log_prob(x)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[Gamma::new(2.0, 3.0).log_prob(x)])?);
 /// plan.set("x", &[0.5])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - (9.0_f64.ln() + 0.5_f64.ln() - 1.5)).abs() < 1e-14);

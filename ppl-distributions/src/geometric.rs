@@ -16,13 +16,13 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// derivative 0.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Geometric;
 /// let graph = Graph::new();
 /// let k = graph.input("k", ())?;
 /// let geometric = Geometric::from_probs(0.25);
 /// let outputs = [geometric.log_prob(k), geometric.mean(&graph).expect("it has one")];
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs)?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs)?);
 /// plan.set("k", &[1.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - (0.75_f64 * 0.25).ln()).abs() < 1e-15);
@@ -41,7 +41,7 @@ impl<'g> Geometric<'g> {
     }
 
     /// Log-odds of a success; a number or an array.
-    pub fn from_logits(logits: impl Into<Value<'g>>) -> Self {
+    pub fn from_logit(logits: impl Into<Value<'g>>) -> Self {
         Self { odds: Odds::Logits(logits.into()) }
     }
 }

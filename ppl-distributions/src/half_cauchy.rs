@@ -18,11 +18,11 @@ const LN_TAU: f64 = 1.837_877_066_409_345_6;
 /// Mean and variance are infinite. A draw is the quantile of uniform noise.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::HalfCauchy;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[HalfCauchy::new(2.0).log_prob(x)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[HalfCauchy::new(2.0).log_prob(x)])?);
 /// plan.set("x", &[2.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - (-(2.0 * std::f64::consts::PI).ln())).abs() < 1e-14);

@@ -21,11 +21,11 @@ const LN_SQRT_2_OVER_PI: f64 = -0.225_791_352_644_727_44;
 /// A draw is `scale·|z|` with `z` standard normal.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::HalfNormal;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[HalfNormal::new(2.0).log_prob(x)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[HalfNormal::new(2.0).log_prob(x)])?);
 /// plan.set("x", &[1.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - (0.5 * (2.0 / std::f64::consts::PI).ln() - 2.0_f64.ln() - 0.125)).abs() < 1e-14);

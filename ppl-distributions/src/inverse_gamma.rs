@@ -14,11 +14,12 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// [`Gamma`](crate::Gamma).
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::InverseGamma;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[InverseGamma::new(2.0, 3.0).log_prob(x)])?);
+/// let program = Program::new(&graph, &[InverseGamma::new(2.0, 3.0).log_prob(x)])?;
+/// let mut plan = ExecutionPlan::<f64>::new(&program);
 /// plan.set("x", &[0.5])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - (9.0_f64.ln() - 3.0 * 0.5_f64.ln() - 6.0)).abs() < 1e-14);

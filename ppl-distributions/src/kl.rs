@@ -20,11 +20,11 @@ use ppl_core::{Distribution, Expanded, Graph, Iid, Result, Shape, Var};
 /// so through `t − ln(1 + t)` of what it differs from 1 by.
 ///
 /// ```
-/// use ppl_core::{Graph, Plan, Program};
+/// use ppl_core::{ExecutionPlan, Graph, Program};
 /// use ppl_distributions::{KullbackLeibler, Normal};
 /// let graph = Graph::new();
 /// let divergence = Normal::new(1.0, 2.0).kl_divergence(&Normal::new(0.0, 2.0), &graph);
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[divergence])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[divergence])?);
 /// plan.run();
 /// assert!((plan.output(0)[0] - 0.125).abs() < 1e-15);
 /// # Ok::<(), ppl_core::Error>(())

@@ -25,11 +25,12 @@ fn log_of_rest(t: Var<'_>) -> Var<'_> {
 /// A draw is the quantile of uniform noise, kept at least 2⁻⁵³ away from 1 and above 0.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Kumaraswamy;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Kumaraswamy::new(2.0, 3.0).log_prob(x)])?);
+/// let program = Program::new(&graph, &[Kumaraswamy::new(2.0, 3.0).log_prob(x)])?;
+/// let mut plan = ExecutionPlan::<f64>::new(&program);
 /// plan.set("x", &[0.5])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - ((6.0 * 0.5 * 0.75 * 0.75_f64).ln())).abs() < 1e-14);

@@ -13,11 +13,11 @@ use std::f64::consts::LN_2;
 /// A draw is the quantile of uniform noise.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Laplace;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Laplace::new(1.0, 2.0).log_prob(x)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[Laplace::new(1.0, 2.0).log_prob(x)])?);
 /// plan.set("x", &[3.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - (-1.0 - 4.0_f64.ln())).abs() < 1e-14);

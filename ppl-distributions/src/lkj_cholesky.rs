@@ -25,11 +25,12 @@ use std::f64::consts::{LN_2, PI};
 /// onion method, section 3.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::LKJCholesky;
 /// let graph = Graph::new();
 /// let factor = graph.input("factor", [2, 2])?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[LKJCholesky::new(2, 1.0).log_prob(factor)])?);
+/// let program = Program::new(&graph, &[LKJCholesky::new(2, 1.0).log_prob(factor)])?;
+/// let mut plan = ExecutionPlan::<f64>::new(&program);
 /// plan.set("factor", &[1.0, 0.0, 0.6, 0.8])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] + 2.0_f64.ln()).abs() < 1e-14); // a correlation uniform between −1 and 1

@@ -22,7 +22,7 @@ use ppl_core::{
 ///
 /// ```
 /// use ndarray::array;
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::{LowRankMultivariateNormal, MultivariateNormal};
 /// let graph = Graph::new();
 /// let factor = graph.array(&array![[1.0], [2.0]].into_dyn());
@@ -33,7 +33,7 @@ use ppl_core::{
 ///     LowRankMultivariateNormal::new(0.0, factor, diagonal).log_prob(x),
 ///     MultivariateNormal::from_covariance(0.0, covariance).log_prob(x),
 /// ];
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs)?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs)?);
 /// plan.set("x", &[0.3, -1.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - plan.output(1)[0]).abs() < 1e-14);

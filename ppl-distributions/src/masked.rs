@@ -18,12 +18,12 @@ use ppl_core::{
 /// moments are those of the base. Made by [`Combine::masked`](crate::Combine::masked).
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::{Combine, Normal};
 /// let graph = Graph::new();
 /// let (x, there) = (graph.input("x", 2)?, graph.input("there", 2)?);
 /// let log_prob = Normal::new(0.0, 1.0).masked(there).log_prob(x);
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[log_prob])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[log_prob])?);
 /// plan.set("x", &[f64::NAN, 0.0])?;
 /// plan.set("there", &[0.0, 1.0])?;
 /// plan.run();

@@ -20,14 +20,14 @@ use std::rc::Rc;
 ///
 /// ```
 /// use ndarray::array;
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::{Categorical, Combine, HalfNormal, Mixture, Normal, Exp};
 /// let graph = Graph::new();
 /// let weights = Categorical::from_probs(graph.array(&array![0.25, 0.75].into_dyn()));
 /// let mixture = Mixture::new(weights).of(HalfNormal::new(1.0)).of(Normal::new(0.0, 1.0).transformed(Exp));
 /// mixture.validate()?;
 /// let x = graph.input("x", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[mixture.log_prob(x).exp()])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[mixture.log_prob(x).exp()])?);
 /// plan.set("x", &[1.0])?;
 /// plan.run();
 /// let root = (2.0 * std::f64::consts::PI).sqrt();

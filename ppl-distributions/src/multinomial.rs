@@ -19,12 +19,13 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// closed form.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Multinomial;
 /// let graph = Graph::new();
 /// let probs = graph.array(&ndarray::array![0.5, 0.25, 0.25].into_dyn());
 /// let x = graph.input("x", 3)?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Multinomial::from_probs(2.0, probs).log_prob(x)])?);
+/// let program = Program::new(&graph, &[Multinomial::from_probs(2.0, probs).log_prob(x)])?;
+/// let mut plan = ExecutionPlan::<f64>::new(&program);
 /// plan.set("x", &[1.0, 1.0, 0.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - 0.25_f64.ln()).abs() < 1e-15); // 2 · ½ · ¼

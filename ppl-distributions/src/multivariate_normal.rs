@@ -23,13 +23,13 @@ use std::rc::Rc;
 ///
 /// ```
 /// use ndarray::array;
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::MultivariateNormal;
 /// let graph = Graph::new();
 /// let covariance = graph.array(&array![[4.0, 2.0], [2.0, 5.0]].into_dyn()); // L = [[2, 0], [1, 2]]
 /// let x = graph.input("x", 2)?;
 /// let log_prob = MultivariateNormal::from_covariance(0.0, covariance).log_prob(x);
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[log_prob])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[log_prob])?);
 /// plan.set("x", &[2.0, 3.0])?;
 /// plan.run();
 /// let expected = -0.5 * (1.0 + 1.0) - 4.0_f64.ln() - (2.0 * std::f64::consts::PI).ln();
@@ -158,12 +158,12 @@ impl<'g> MultivariateNormal<'g> {
     /// are lost than the parameters have in common.
     ///
     /// ```
-    /// use ppl_core::{Graph, Plan, Program};
+    /// use ppl_core::{ExecutionPlan, Graph, Program};
     /// use ppl_distributions::MultivariateNormal;
     /// let graph = Graph::new();
     /// let identity = graph.array(&ndarray::Array2::eye(3).into_dyn());
     /// let (p, q) = (MultivariateNormal::from_cholesky(1.0, identity), MultivariateNormal::from_cholesky(0.0, identity));
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[p.kl_divergence(&q, &graph)])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[p.kl_divergence(&q, &graph)])?);
     /// plan.run();
     /// assert_eq!(plan.output(0), [1.5]);
     /// # Ok::<(), ppl_core::Error>(())

@@ -21,13 +21,13 @@ use std::f64::consts::{LN_2, PI};
 /// `df > 2` (∞ for `1 < df ≤ 2`, else NaN).
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::MultivariateStudentT;
 /// let graph = Graph::new();
 /// let identity = graph.array(&ndarray::Array2::eye(2).into_dyn());
 /// let x = graph.input("x", 2)?;
 /// let log_prob = MultivariateStudentT::new(2.0, 0.0, identity).log_prob(x);
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[log_prob])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[log_prob])?);
 /// plan.set("x", &[1.0, 1.0])?;
 /// plan.run();
 /// // 1/(2π) (1 + ‖x‖²/2)⁻²

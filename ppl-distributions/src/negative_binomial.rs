@@ -9,7 +9,7 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// p(k) = Γ(k + r)/(k! Γ(r)) (1 − p)ʳ pᵏ        k ∈ {0, 1, 2, …},   r > 0
 /// ```
 ///
-/// By [`from_probs`](Self::from_probs) and [`from_logits`](Self::from_logits), `r = total_count` and
+/// By [`from_probs`](Self::from_probs) and [`from_logit`](Self::from_logit), `r = total_count` and
 /// `p = probs = 1/(1 + e^−logits)`: successes before failure number `r`, as in PyTorch and NumPyro. By
 /// [`from_mean`](Self::from_mean), `r = concentration` and `p = mean/(mean + concentration)`, so that the
 /// variance is `mean + mean²/concentration` (NumPyro's `NegativeBinomial2`).
@@ -21,11 +21,12 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// form.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::NegativeBinomial;
 /// let graph = Graph::new();
 /// let k = graph.input("k", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[NegativeBinomial::from_mean(2.0, 2.0).log_prob(k)])?);
+/// let program = Program::new(&graph, &[NegativeBinomial::from_mean(2.0, 2.0).log_prob(k)])?;
+/// let mut plan = ExecutionPlan::<f64>::new(&program);
 /// plan.set("k", &[1.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - 0.25_f64.ln()).abs() < 1e-15); // 2 · ½² · ½
@@ -54,7 +55,7 @@ impl<'g> NegativeBinomial<'g> {
 
     /// Number of failures that are waited for (positive, not necessarily an integer), and the log-odds of a
     /// success; numbers or arrays.
-    pub fn from_logits(total_count: impl Into<Value<'g>>, logits: impl Into<Value<'g>>) -> Self {
+    pub fn from_logit(total_count: impl Into<Value<'g>>, logits: impl Into<Value<'g>>) -> Self {
         Self { by: By::Odds { total_count: total_count.into(), odds: Odds::Logits(logits.into()) } }
     }
 

@@ -18,11 +18,11 @@ use std::rc::Rc;
 /// parameters.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Normal;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Normal::new(1.0, 2.0).log_prob(x)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[Normal::new(1.0, 2.0).log_prob(x)])?);
 /// plan.set("x", &[3.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - (-0.5 - 2.0_f64.ln() - 0.5 * (2.0 * std::f64::consts::PI).ln())).abs() < 1e-14);

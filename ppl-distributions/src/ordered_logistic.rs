@@ -19,12 +19,13 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// with those of the predictor.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::OrderedLogistic;
 /// let graph = Graph::new();
 /// let cutpoints = graph.array(&ndarray::array![-1.0, 1.0].into_dyn());
 /// let k = graph.input("k", 3)?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[OrderedLogistic::new(0.0, cutpoints).log_prob(k)])?);
+/// let program = Program::new(&graph, &[OrderedLogistic::new(0.0, cutpoints).log_prob(k)])?;
+/// let mut plan = ExecutionPlan::<f64>::new(&program);
 /// plan.set("k", &[0.0, 1.0, 2.0])?;
 /// plan.run();
 /// let total: f64 = plan.output(0).iter().map(|x| x.exp()).sum();

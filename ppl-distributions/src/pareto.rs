@@ -15,11 +15,11 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// `scale·(1 − u)^(−1/α)`, above `scale` by one rounding at least.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Pareto;
 /// let graph = Graph::new();
 /// let x = graph.input("x", 2)?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Pareto::new(1.0, 3.0).log_prob(x)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[Pareto::new(1.0, 3.0).log_prob(x)])?);
 /// plan.set("x", &[2.0, 0.5])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - (3.0 / 16.0_f64).ln()).abs() < 1e-15);

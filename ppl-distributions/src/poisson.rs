@@ -16,11 +16,11 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// has no closed form.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Poisson;
 /// let graph = Graph::new();
 /// let k = graph.input("k", 2)?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Poisson::new(3.0).log_prob(k)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[Poisson::new(3.0).log_prob(k)])?);
 /// plan.set("k", &[0.0, 2.0])?;
 /// plan.run();
 /// assert_eq!(plan.output(0)[0], -3.0);

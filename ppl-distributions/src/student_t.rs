@@ -25,11 +25,12 @@ fn gamma_ratio(df: Var<'_>) -> Var<'_> {
 /// logarithms; its derivative with respect to `ν` is the implicit one of the gamma variable.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::StudentT;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[StudentT::new(1.0, 0.0, 2.0).log_prob(x)])?);
+/// let program = Program::new(&graph, &[StudentT::new(1.0, 0.0, 2.0).log_prob(x)])?;
+/// let mut plan = ExecutionPlan::<f64>::new(&program);
 /// plan.set("x", &[2.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - (-(4.0 * std::f64::consts::PI).ln())).abs() < 1e-14);

@@ -5,7 +5,7 @@ mod continuous;
 use crate::{Bernoulli, HalfNormal, Normal, strategies};
 use ndarray::ArrayD;
 use ppl_core::{
-    Constraint, Distribution, Graph, Noise, NoiseKind, Plan, Program, Shape, Value, Var, gradient,
+    Constraint, Distribution, ExecutionPlan, Graph, Noise, NoiseKind, Program, Shape, Value, Var, gradient,
 };
 use proptest::prelude::*;
 
@@ -42,7 +42,8 @@ impl Case {
     fn log_prob(self, points: &[f64]) -> Vec<f64> {
         let graph = Graph::new();
         let x = graph.input("x", points.len()).unwrap();
-        let mut plan = Plan::<f64>::new(&Program::new(&graph, &[self.known().log_prob2(x)]).unwrap());
+        let mut plan =
+            ExecutionPlan::<f64>::new(&Program::new(&graph, &[self.known().log_prob2(x)]).unwrap());
         plan.set("x", points).unwrap();
         plan.run();
         plan.output(0).to_vec()
@@ -137,7 +138,7 @@ proptest! {
             let log_prob = case.with(&parameters).log_prob2(vars[0]);
             let mut outputs = gradient(log_prob, &vars).unwrap();
             outputs.push(log_prob);
-            let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+            let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
             let mut run = |values: &[f64]| -> Vec<f64> {
                 for ((name, _), value) in inputs.iter().zip(values) { plan.set(name, &[*value]).unwrap(); }
                 plan.run();
@@ -193,7 +194,7 @@ fn draws_have_the_distribution_they_say() {
         let draw = distribution.draw2(&Shape::from(n), &mut noise);
         assert_eq!(draw.shape(), Shape::from(n));
         let [(name, kind, _)] = noise.inputs() else { panic!("one noise input is enough") };
-        let mut plan = Plan::<f64>::new(&Program::new(&graph, &[draw]).unwrap());
+        let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[draw]).unwrap());
         plan.set(name, &grid(*kind, n)).unwrap();
         plan.run();
         let mut draws = plan.output(0).to_vec();
@@ -266,7 +267,7 @@ fn transports_keep_the_law() {
         let transport = family.transport().unwrap();
         let image = family.log_prob(transport.map.apply(y)) + scale.ln();
         let gap = (image - transport.base.log_prob(y)).abs().max_all();
-        let mut plan = Plan::<f64>::new(&Program::new(&graph, &[gap]).unwrap());
+        let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[gap]).unwrap());
         plan.run();
         // The difference to loc loses a few roundings of loc / scale.
         assert!(plan.output(0)[0] < 32.0 * f64::EPSILON * 4.0, "{}", family.name());

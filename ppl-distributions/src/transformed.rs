@@ -22,12 +22,12 @@ use std::rc::Rc;
 /// [`Combine::transformed`](crate::Combine::transformed).
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::{Combine, Exp, Normal};
 /// let graph = Graph::new();
 /// let y = graph.input("y", ())?;
 /// let log_prob = Normal::new(0.0, 1.0).transformed(Exp).log_prob(y);
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[log_prob])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[log_prob])?);
 /// plan.set("y", &[2.0])?;
 /// plan.run();
 /// let log = 2.0_f64.ln();

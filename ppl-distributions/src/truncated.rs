@@ -19,13 +19,13 @@ use ppl_core::{Constraint, Distribution, Error, Noise, Parameter, Result, Shape,
 /// should lie in that of the base; otherwise it depends on values of the model.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::{Exponential, Truncated};
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
 /// // An exponential variable forgets where it began.
 /// let log_prob = Truncated::new(Exponential::new(2.0), 1.0, f64::INFINITY).log_prob(x);
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[log_prob])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[log_prob])?);
 /// plan.set("x", &[1.5])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - (2.0_f64.ln() - 1.0)).abs() < 1e-14);

@@ -20,13 +20,13 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// A draw is the quantile of uniform noise; it can be differentiated with respect to all parameters.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::TruncatedNormal;
 /// let graph = Graph::new();
 /// // Forty standard deviations out, it is all but exponential with rate 40.
 /// let distribution = TruncatedNormal::new(0.0, 1.0, 40.0, f64::INFINITY);
 /// let mean = distribution.mean(&graph).expect("a formula");
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[mean])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[mean])?);
 /// plan.run();
 /// assert!((plan.output(0)[0] - (40.0 + 1.0 / 40.0 - 2.0 / 40.0_f64.powi(3))).abs() < 1e-6);
 /// # Ok::<(), ppl_core::Error>(())

@@ -14,11 +14,11 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// is `low + (high − low)·u` with uniform noise `u`.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Uniform;
 /// let graph = Graph::new();
 /// let x = graph.input("x", 2)?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Uniform::new(-1.0, 3.0).log_prob(x)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[Uniform::new(-1.0, 3.0).log_prob(x)])?);
 /// plan.set("x", &[0.0, 5.0])?;
 /// plan.run();
 /// assert_eq!(plan.output(0), [-4.0_f64.ln(), f64::NEG_INFINITY]);

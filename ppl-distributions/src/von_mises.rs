@@ -21,12 +21,12 @@ const LN_TAU: f64 = 1.837_877_066_409_345_6;
 /// in κ.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::VonMises;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
 /// let cdf = VonMises::new(0.5, 3.0).cdf(x).expect("a formula");
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[cdf])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[cdf])?);
 /// plan.set("x", &[0.5])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - 0.5).abs() < 1e-14);

@@ -14,11 +14,11 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// below 0.05 that is beyond the numbers there are.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Weibull;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[Weibull::new(2.0, 3.0).log_prob(x)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[Weibull::new(2.0, 3.0).log_prob(x)])?);
 /// plan.set("x", &[2.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - (3.0_f64.ln() - 2.0_f64.ln() - 1.0)).abs() < 1e-14);

@@ -15,12 +15,12 @@ use ppl_core::{
 /// Draws are exact. The gate may be given by its log-odds.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::{Bernoulli, ZeroInflated};
 /// let graph = Graph::new();
 /// let y = graph.input("y", 2)?;
 /// let log_prob = ZeroInflated::from_probs(Bernoulli::from_logit(0.0), 0.5).log_prob(y);
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[log_prob.exp()])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[log_prob.exp()])?);
 /// plan.set("y", &[0.0, 1.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - 0.75).abs() < 1e-15 && (plan.output(0)[1] - 0.25).abs() < 1e-15);
@@ -40,7 +40,7 @@ impl<'g, D: Distribution<'g>> ZeroInflated<'g, D> {
     }
 
     /// Counts of `base`, and the log-odds that a 0 is put in their place.
-    pub fn from_logits(base: D, gate_logits: impl Into<Value<'g>>) -> Self {
+    pub fn from_logit(base: D, gate_logits: impl Into<Value<'g>>) -> Self {
         Self { base, gate: gate_logits.into(), logarithmic: true }
     }
 

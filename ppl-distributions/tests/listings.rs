@@ -5,8 +5,8 @@
 use ndarray::{Array1, Array2, ArrayD, Axis, IxDyn};
 use ppl_core::handlers::{Constrained, seed};
 use ppl_core::{
-    Column, Constraint, Ctx, Distribution, Graph, Model, Noise, Parameter, Plan, Program, RecordGradient,
-    Records, Result, Shape, Values, Var, gradient, log_density, simulate, trace,
+    Column, Constraint, Ctx, Distribution, ExecutionPlan, Graph, Model, Noise, Parameter, Program,
+    RecordGradient, Records, Result, Shape, Values, Var, gradient, log_density, simulate, trace,
 };
 use ppl_distributions::{
     Bernoulli, Categorical, Combine, Dirichlet, InverseGamma, MultivariateNormal, Normal,
@@ -201,7 +201,7 @@ fn agrees_with_numpyro(name: &str, model: &impl Model) {
     let sites: Vec<(&str, Var<'_>)> = trace.latents().map(|site| (site.name.as_str(), site.value)).collect();
     let vars: Vec<Var<'_>> = sites.iter().map(|(_, var)| *var).collect();
     let of_prior = gradient(trace.log_prior(), &vars).unwrap();
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &of_prior).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &of_prior).unwrap());
     let mut of_records = RecordGradient::<f64>::new(trace.record_log_density().unwrap(), &vars).unwrap();
     for (site, value) in &golden.values {
         let (input, numbers) = (Constrained::input_name(site), value.iter().copied().collect::<Vec<_>>());

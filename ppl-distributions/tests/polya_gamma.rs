@@ -2,7 +2,8 @@
 //! (`golden/polya_gamma.py`), draws against the Laplace transform.
 
 use ppl_core::{
-    Constraint, Ctx, Distribution, Graph, Plan, Program, Records, Unconstrained, gradient, simulate, trace,
+    Constraint, Ctx, Distribution, ExecutionPlan, Graph, Program, Records, Unconstrained, gradient, simulate,
+    trace,
 };
 use ppl_distributions::PolyaGamma;
 
@@ -23,7 +24,7 @@ fn densities_and_derivatives_agree_with_sixty_digits() {
     let log_prob = PolyaGamma::with_concentration(b, c).log_prob(x);
     let mut outputs = vec![log_prob];
     outputs.extend(gradient(log_prob.sum(), &[b, x]).unwrap());
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
     for (which, name) in ["b", "c", "x"].into_iter().enumerate() {
         plan.set(name, &rows.iter().map(|row| row[which]).collect::<Vec<_>>()).unwrap();
     }
@@ -51,7 +52,7 @@ fn the_integral_agrees_with_the_series() {
     let (b, x) = (graph.input("b", ()).unwrap(), graph.input("x", 600).unwrap());
     let series = PolyaGamma::new(0.7).log_prob(x);
     let integral = PolyaGamma::with_concentration(b, 0.7).log_prob(x);
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &[series, integral]).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[series, integral]).unwrap());
     let points: Vec<f64> = (0..600).map(|k| (-5.0 + 0.015 * f64::from(k)).exp()).collect();
     plan.set("b", &[1.0]).unwrap();
     plan.set("x", &points).unwrap();

@@ -6,11 +6,11 @@ use dp_accountant::{Budget, Relation};
 use dp_sampler::Poisson;
 use dp_vi::guides::AutoNormal;
 use dp_vi::optimiser::Schedule;
-use dp_vi::{Clipping, Correction, DpVi, Draws, PrivacyNoise, Quantile, RecordWeights, Sensitive};
+use dp_vi::{Clipping, Correction, DpVi, DrawScheme, PrivacyNoise, Quantile, RecordWeights, Sensitive};
 use ppl_core::{Ctx, Graph, Model, RecordGradient, Records, Unconstrained, trace};
 
 use super::data::{normals, seed};
-use super::parts::Parts;
+use super::parts::StepParts;
 use super::{Failure, Measurement, Stopwatch};
 
 /// Learning rate of Adam.
@@ -47,7 +47,7 @@ impl<M: Model + Clone> Inference<M> {
             .subsample(Poisson::rate(self.rate)?)
             .steps(steps)
             .clip_norm(self.clip_norm)
-            .draws(Draws::Single)
+            .draw_scheme(DrawScheme::Single)
             .weights(RecordWeights::None)
             .correction(Correction::None)
             .schedule(Schedule::Constant(LEARNING_RATE))
@@ -98,13 +98,13 @@ impl<M: Model + Clone> Inference<M> {
         };
         let mut adaptive = self
             .settings(steps)?
-            .draws(Draws::Antithetic)
+            .draw_scheme(DrawScheme::Antithetic)
             .clipping(Clipping::Quantile(Quantile::default()))
             .public_records(self.records.len() as u64)
             .budget(BUDGET)
             .start(&behind)?;
         let [adaptive] = stopwatch.compare([&mut || Ok(adaptive.step()?)])?;
-        let parts = Parts {
+        let parts = StepParts {
             records: &self.records,
             gradient: prepared.gradient,
             record_inputs: &[],

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use dp_sampler::{GaussianNoise, NoiseSource, Poisson, Subsampler, Subsampling};
 use dp_vi::ClipNorm;
 use dp_vi::optimiser::{ParameterLayout, ScaleByAdam, StepIndex, Transformation};
-use ppl_core::{Graph, Plan, Program, Record, RecordGradient, Records, Scalar};
+use ppl_core::{ExecutionPlan, Graph, Program, Record, RecordGradient, Records, Scalar};
 use serde::Serialize;
 
 use super::data::{normals, seed};
@@ -50,7 +50,7 @@ impl Split {
 }
 
 /// What a step consists of.
-pub struct Parts<'a, T> {
+pub struct StepParts<'a, T> {
     /// The records.
     pub records: &'a Records,
     /// The per-record gradient, its inputs set.
@@ -78,7 +78,7 @@ impl<'b> Round<'b> {
     }
 }
 
-impl<T: Scalar> Parts<'_, T>
+impl<T: Scalar> StepParts<'_, T>
 where
     GaussianNoise: NoiseSource<T>,
 {
@@ -166,11 +166,11 @@ where
     }
 
     /// A plan that gathers all columns and does nothing else.
-    fn columns(&self) -> ppl_core::Result<Plan<T>> {
+    fn columns(&self) -> ppl_core::Result<ExecutionPlan<T>> {
         let graph = Graph::new();
         let record = Record::new(&graph, self.records.schema());
         let names = self.records.schema().columns();
         let columns = names.map(|(name, _)| record.get(name)).collect::<ppl_core::Result<Vec<_>>>()?;
-        Ok(Plan::new(&Program::new(&graph, &columns)?))
+        Ok(ExecutionPlan::new(&Program::new(&graph, &columns)?))
     }
 }

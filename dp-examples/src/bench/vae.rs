@@ -20,7 +20,7 @@ use ppl_core::{Column, Graph, InputId, Record, RecordGradient, Records, Scalar, 
 use super::data::{normals, seed};
 use super::inference::LEARNING_RATE;
 use super::memory::{forget_peak, held_mb, peak_mb};
-use super::parts::Parts;
+use super::parts::StepParts;
 use super::{Failure, Measurement, Stopwatch};
 
 const RECORDS: usize = 10_000;
@@ -298,7 +298,7 @@ pub fn measure(stopwatch: &Stopwatch) -> Result<Measurement, Failure> {
     }
     let parameters = gradient.dimension();
     let rate = BATCH / RECORDS as f64;
-    let parts = Parts {
+    let parts = StepParts {
         records: &records,
         gradient,
         record_inputs: &[NOISE],

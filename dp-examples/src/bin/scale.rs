@@ -12,7 +12,7 @@ use dp_examples::logistic::model;
 use dp_examples::program::run;
 use dp_sampler::{Poisson, Seed, Subsampler, Subsampling};
 use dp_vi::guides::AutoNormal;
-use dp_vi::{ClipNorm, Correction, DpVi, Draws, RecordWeights, Sensitive, Training};
+use dp_vi::{ClipNorm, Correction, DpVi, DrawScheme, RecordWeights, Sensitive, Training};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Graph, RecordGradient, Records, Unconstrained, trace};
 
@@ -97,7 +97,7 @@ impl<'r> Table<'r> {
         };
         let training = inference()?.start(behind)?;
         let plain = inference()?
-            .draws(Draws::Single)
+            .draw_scheme(DrawScheme::Single)
             .weights(RecordWeights::None)
             .correction(Correction::None)
             .start(behind)?;

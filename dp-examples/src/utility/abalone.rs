@@ -8,7 +8,7 @@ use dp_vi::optimiser::Schedule;
 use dp_vi::{Clipping, Correction, DpVi, RecordWeights};
 use ndarray::{Array1, Array2, Axis};
 
-use super::{Failure, Outcome, Protocol, Run};
+use super::{Failure, Outcome, Protocol, RunOutcome};
 use crate::logistic::{model, records};
 use crate::split::{accuracy, probabilities, split};
 use crate::table::Table;
@@ -90,7 +90,7 @@ pub fn measure(train: &Path, protocol: &Protocol) -> Result<Outcome, Failure> {
         let w = fit.posterior().mean("w")?;
         let w: Vec<f64> = w.iter().copied().collect();
         let right = accuracy(probabilities(test_x.view(), ndarray::aview1(&w))?.view(), test_y.view())?;
-        Run::new(right, fit.privacy())
+        RunOutcome::new(right, fit.privacy())
     })
 }
 

@@ -5,7 +5,7 @@ use dp_vi::DpVi;
 use dp_vi::guides::AutoNormal;
 
 use super::logistic::Reference;
-use super::{Failure, Outcome, Protocol, Run};
+use super::{Failure, Outcome, Protocol, RunOutcome};
 use crate::logistic::{model, records};
 use crate::population::{Population, WEIGHTS};
 
@@ -42,7 +42,7 @@ pub fn measure(protocol: &Protocol) -> Result<Outcome, Failure> {
                 .filter(|(w, (low, high))| *low <= *w && *w <= *high);
             Ok(inside.count() as f64 / d)
         };
-        let mut run = Run::new(covered(fit.posterior())?, fit.privacy())?;
+        let mut run = RunOutcome::new(covered(fit.posterior())?, fit.privacy())?;
         run.more.insert("coverage_uncorrected", covered(fit.uncorrected())?);
         // Φ⁻¹(0.95)
         let z = 1.644_853_626_951_472_2;

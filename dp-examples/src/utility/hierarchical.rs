@@ -10,7 +10,7 @@ use ppl_core::{Column, Ctx, Distribution, Records};
 use ppl_distributions::{Bernoulli, Normal};
 
 use super::files::{columns, features_and_labels, indices, others};
-use super::{Failure, Outcome, Protocol, Run};
+use super::{Failure, Outcome, Protocol, RunOutcome};
 use crate::table::Table;
 
 /// With a few hundred records and a metric of ranks only the direction of the weights counts: a small norm,
@@ -118,6 +118,6 @@ pub fn measure(train: &Path, test: &Path, groups: &Path, protocol: &Protocol) ->
             .map(|(x, &group)| x.iter().enumerate().map(|(j, x)| x * w[[group as usize, j]]).sum())
             .collect();
         let area = area_under_curve(&scores, &test_y).ok_or("nothing to rank")?;
-        Run::new(area, fit.privacy())
+        RunOutcome::new(area, fit.privacy())
     })
 }

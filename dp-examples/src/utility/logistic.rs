@@ -8,7 +8,7 @@ use dp_vi::guides::AutoNormal;
 use ndarray::{Array1, Array2};
 
 use super::files::features_and_labels;
-use super::{Failure, Outcome, Protocol, Run};
+use super::{Failure, Outcome, Protocol, RunOutcome};
 use crate::logistic::{PRIOR_SCALE, model, records};
 
 /// Means and standard deviations of the posterior without privacy, by Laplace's approximation.
@@ -104,7 +104,7 @@ pub fn measure(train: &Path, protocol: &Protocol) -> Result<Outcome, Failure> {
         let d = reference.mean.len() as f64;
         let squares =
             mean.iter().zip(&reference.mean).zip(&reference.sd).map(|((m, r), sd)| ((m - r) / sd).powi(2));
-        let mut run = Run::new((squares.sum::<f64>() / d).sqrt(), fit.privacy())?;
+        let mut run = RunOutcome::new((squares.sum::<f64>() / d).sqrt(), fit.privacy())?;
         let ratio =
             |sd: &ndarray::ArrayD<f64>| sd.iter().zip(&reference.sd).map(|(sd, r)| sd / r).sum::<f64>() / d;
         run.more.insert("sd_ratio", ratio(&sd));

@@ -15,7 +15,7 @@ use ppl_distributions::{HalfNormal, Normal};
 use rand_core::Rng;
 
 use super::files::{columns, others};
-use super::{Failure, Outcome, Protocol, Run};
+use super::{Failure, Outcome, Protocol, RunOutcome};
 use crate::table::Table;
 
 /// Number of components.
@@ -147,7 +147,7 @@ pub fn measure(train: &Path, test: &Path, protocol: &Protocol) -> Result<Outcome
             .gradients(protocol.gradients)
             .public_records(count as u64)
             .clipping(Clipping::Quantile(Quantile::default()))
-            .start_from(start)
+            .private_start(start)
             .seed(seed)
             .fit(&records)?;
         let posterior = fit.posterior();
@@ -156,7 +156,7 @@ pub fn measure(train: &Path, test: &Path, protocol: &Protocol) -> Result<Outcome
             .map(|name| Ok((name.to_owned(), posterior.mean(name)?)))
             .collect::<dp_vi::Result<BTreeMap<_, _>>>()?;
         let likelihood = log_density(&model, &test, &means)?.likelihood;
-        Run::new(likelihood.mean().unwrap_or(f64::NAN), fit.privacy())
+        RunOutcome::new(likelihood.mean().unwrap_or(f64::NAN), fit.privacy())
     })
 }
 

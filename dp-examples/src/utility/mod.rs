@@ -60,17 +60,17 @@ impl Protocol {
     pub fn measure(
         &self,
         metric: &'static str,
-        run: impl Fn(u64) -> Result<Run, Failure> + Sync,
+        run: impl Fn(u64) -> Result<RunOutcome, Failure> + Sync,
     ) -> Result<Outcome, Failure> {
         // Failures need not be fit to travel between threads, their words are.
-        let runs: Vec<Result<Run, String>> = (0..self.runs)
+        let runs: Vec<Result<RunOutcome, String>> = (0..self.runs)
             .into_par_iter()
             .map(|number| {
                 run(self.first_seed.wrapping_add(number))
                     .map_err(|error| crate::program::error_line(error.as_ref()))
             })
             .collect();
-        let runs: Vec<Run> = runs
+        let runs: Vec<RunOutcome> = runs
             .into_iter()
             .collect::<Result<_, String>>()
             .map_err(|line| line.strip_prefix("error: ").unwrap_or(&line).to_owned())?;
@@ -100,7 +100,7 @@ impl Protocol {
 
 /// What one run came to.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct RunOutcome {
     /// The metric.
     pub value: f64,
     /// Upper end of the ε that was spent, from the ledger.
@@ -109,7 +109,7 @@ pub struct Run {
     pub more: BTreeMap<&'static str, f64>,
 }
 
-impl Run {
+impl RunOutcome {
     /// A run of this value.
     ///
     /// # Errors

@@ -41,12 +41,12 @@ use crate::{Error, MAX_RECORDS, Purpose, Result, Scheme, Seed, Streams, Subsampl
 /// trees of binomial numbers that are evaluated at one leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BallsInBins {
-    plan: Plan,
+    division: Division,
     exact: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Plan {
+enum Division {
     Bins(u64),
     Batch(u64),
 }
@@ -61,7 +61,7 @@ impl BallsInBins {
         if !(1..=MAX_RECORDS).contains(&bins) {
             return Err(Error::Bins(bins));
         }
-        Ok(Self { plan: Plan::Bins(bins), exact: false })
+        Ok(Self { division: Division::Bins(bins), exact: false })
     }
 
     /// As many steps as batches of this size would need, ⌈N/B⌉.
@@ -76,7 +76,11 @@ impl BallsInBins {
     ///
     /// [`Error::EmptyBatch`] for 0.
     pub fn batch(batch: u64) -> Result<Self> {
-        if batch == 0 { Err(Error::EmptyBatch) } else { Ok(Self { plan: Plan::Batch(batch), exact: false }) }
+        if batch == 0 {
+            Err(Error::EmptyBatch)
+        } else {
+            Ok(Self { division: Division::Batch(batch), exact: false })
+        }
     }
 
     /// Writes each epoch's order out instead of computing it from a key: exactly uniform for any number of
@@ -90,17 +94,17 @@ impl BallsInBins {
 
     fn bins_for(self, records: u64) -> Result<u64> {
         check_records(records)?;
-        match self.plan {
-            Plan::Bins(bins) => Ok(bins),
-            Plan::Batch(batch) if batch > records => Err(Error::BatchExceedsRecords { batch, records }),
-            Plan::Batch(batch) => Ok(records.div_ceil(batch)),
+        match self.division {
+            Division::Bins(bins) => Ok(bins),
+            Division::Batch(batch) if batch > records => Err(Error::BatchExceedsRecords { batch, records }),
+            Division::Batch(batch) => Ok(records.div_ceil(batch)),
         }
     }
 
     fn batch_named(&self) -> Option<u64> {
-        match self.plan {
-            Plan::Bins(_) => None,
-            Plan::Batch(batch) => Some(batch),
+        match self.division {
+            Division::Bins(_) => None,
+            Division::Batch(batch) => Some(batch),
         }
     }
 }
@@ -127,9 +131,9 @@ impl Subsampling for BallsInBins {
     }
 
     fn deviation(&self, records: u64, steps: u64) -> f64 {
-        let bins = match self.plan {
-            Plan::Bins(bins) => bins,
-            Plan::Batch(batch) => records.div_ceil(batch),
+        let bins = match self.division {
+            Division::Bins(bins) => bins,
+            Division::Batch(batch) => records.div_ceil(batch),
         };
         deviation_of_order(records, self.exact).max(deviation_of_lengths(bins, records, steps))
     }

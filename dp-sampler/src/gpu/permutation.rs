@@ -4,7 +4,7 @@ use super::kernels::{chacha::KEY_WORDS, feistel};
 use super::key::Secret;
 use super::words::{fill, halves};
 use super::{Backend, Device, Indices, Place, Planner, Wanted, Work};
-use crate::permutation::{Parts, Shape};
+use crate::permutation::{PermutationParts, Shape};
 use crate::subsampling::check_batch_length;
 use crate::{Error, Result, Subsampler};
 
@@ -40,8 +40,10 @@ impl<R: Backend> Permutation<R> {
     /// [`Error::DeviceMemory`] on a device without room.
     pub fn new(device: &Device<R>, permutation: &crate::Permutation) -> Result<Self> {
         let kind = match permutation.parts() {
-            Parts::Table(images) => Kind::Table(images.to_vec().into()),
-            Parts::Network { shape, keys } => Kind::Network { shape, keys: Secret::copy_of(device, &keys)? },
+            PermutationParts::Table(images) => Kind::Table(images.to_vec().into()),
+            PermutationParts::Network { shape, keys } => {
+                Kind::Network { shape, keys: Secret::copy_of(device, &keys)? }
+            }
         };
         Ok(Self { device: device.clone(), kind })
     }
@@ -152,8 +154,8 @@ impl<R: Backend> FixedSize<R> {
             });
         };
         let network = match permutation.parts() {
-            Parts::Table(_) => None,
-            Parts::Network { shape, keys } => {
+            PermutationParts::Table(_) => None,
+            PermutationParts::Network { shape, keys } => {
                 let key = Secret::of_streams(device, sampler.streams())?;
                 Some((shape, key, Secret::empty(device, keys.len() as u64)?))
             }

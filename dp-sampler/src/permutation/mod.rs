@@ -83,7 +83,7 @@ enum Kind {
 
 /// What a permutation is made of.
 #[cfg(feature = "gpu")]
-pub(crate) enum Parts<'a> {
+pub(crate) enum PermutationParts<'a> {
     /// All images.
     Table(&'a [u64]),
     /// A network and the words of its keys, low halves first.
@@ -255,11 +255,15 @@ impl Permutation {
 
     /// What the permutation is made of, for a device.
     #[cfg(feature = "gpu")]
-    pub(crate) fn parts(&self) -> Parts<'_> {
+    pub(crate) fn parts(&self) -> PermutationParts<'_> {
         match &self.kind {
-            Kind::Table(table) => Parts::Table(&table.images),
-            Kind::Narrow(network) => Parts::Network { shape: network.shape(), keys: network.key_words() },
-            Kind::Wide(network) => Parts::Network { shape: network.shape(), keys: network.key_words() },
+            Kind::Table(table) => PermutationParts::Table(&table.images),
+            Kind::Narrow(network) => {
+                PermutationParts::Network { shape: network.shape(), keys: network.key_words() }
+            }
+            Kind::Wide(network) => {
+                PermutationParts::Network { shape: network.shape(), keys: network.key_words() }
+            }
         }
     }
 

@@ -18,13 +18,13 @@ use ppl_core::{Noise, SiteKind};
 ///
 /// Its intervals have no width. With a [correction](crate::Correction) the posterior of what records touch is
 /// a normal around the mode, with the released curvature and the privacy noise in it: the private form of
-/// Laplace's approximation. The draws of a mirrored pair are equal, so [`Draws::Single`](crate::Draws) does
-/// half the work for the same result.
+/// Laplace's approximation. The draws of a mirrored pair are equal, so
+/// [`DrawScheme::Single`](crate::DrawScheme) does half the work for the same result.
 ///
 /// ```
 /// # use dp_sampler::FullBatch;
 /// # use dp_vi::guides::AutoDelta;
-/// # use dp_vi::{DpVi, Draws, Sensitive};
+/// # use dp_vi::{DpVi, DrawScheme, Sensitive};
 /// # use ppl_core::{Ctx, Records};
 /// # use ppl_distributions::Normal;
 /// fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
@@ -32,7 +32,8 @@ use ppl_core::{Noise, SiteKind};
 ///     ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(mean, 1.0), record.get("x")?))
 /// }
 /// let records = Sensitive::new(Records::from_columns([("x", vec![1.0; 9])])?);
-/// let fit = DpVi::new(model, AutoDelta::new()).without_privacy().subsample(FullBatch).draws(Draws::Single).fit(&records)?;
+/// let vi = DpVi::new(model, AutoDelta::new()).without_privacy().subsample(FullBatch);
+/// let fit = vi.draw_scheme(DrawScheme::Single).fit(&records)?;
 /// assert!((fit.posterior().mean("mean")?[[]] - 0.9).abs() < 0.01);
 /// assert_eq!(fit.posterior().sd("mean")?[[]], 0.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

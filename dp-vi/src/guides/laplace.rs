@@ -25,7 +25,7 @@ use ppl_core::Noise;
 ///
 /// ```
 /// # use dp_vi::guides::AutoLaplace;
-/// # use dp_vi::{DpVi, Draws, Sensitive};
+/// # use dp_vi::{DpVi, DrawScheme, Sensitive};
 /// # use ppl_core::{Ctx, Records};
 /// # use ppl_distributions::Normal;
 /// fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
@@ -33,7 +33,8 @@ use ppl_core::Noise;
 ///     ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(mean, 1.0), record.get("x")?))
 /// }
 /// let records = Sensitive::new(Records::from_columns([("x", vec![1.0; 9])])?);
-/// let fit = DpVi::new(model, AutoLaplace::new()).without_privacy().draws(Draws::Single).fit(&records)?;
+/// let vi = DpVi::new(model, AutoLaplace::new()).without_privacy();
+/// let fit = vi.draw_scheme(DrawScheme::Single).fit(&records)?;
 /// assert!((fit.posterior().mean("mean")?[[]] - 0.9).abs() < 0.01);
 /// assert!((fit.posterior().sd("mean")?[[]] - 0.1_f64.sqrt()).abs() < 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -3,7 +3,7 @@
 use super::*;
 use crate::guides::guide::{Guide, GuideTarget, ParameterValues};
 use crate::made_up::{self, number, records};
-use crate::objective::draws::Draws;
+use crate::objective::draws::DrawScheme;
 use crate::objective::noise_feed::NoiseFeed;
 use crate::objective::programs::{Objective, Options};
 use crate::objective::traced::Traced;
@@ -11,7 +11,8 @@ use crate::optimiser::ParameterLayout;
 use nalgebra::DMatrix;
 use ndarray::{Array2, ArrayD, arr1, arr2};
 use ppl_core::{
-    Constraint, Ctx, Distribution, Graph, Noise, NoiseKind, Plan, Program, Records, SiteKind, log_density,
+    Constraint, Ctx, Distribution, ExecutionPlan, Graph, Noise, NoiseKind, Program, Records, SiteKind,
+    log_density,
 };
 use ppl_distributions::{
     Bernoulli, Beta, Dirichlet, Gamma, HalfNormal, ImproperUniform, LKJCholesky, LogNormal,
@@ -83,7 +84,7 @@ struct Slow {
     sites: Vec<GuideSite>,
     layout: ParameterLayout,
     initial: Vec<f64>,
-    plan: Plan<f64>,
+    plan: ExecutionPlan<f64>,
     feeds: Vec<NoiseFeed>,
     noise: Vec<(String, NoiseKind, ppl_core::Shape)>,
 }
@@ -105,7 +106,7 @@ impl Slow {
             }
         }
         outputs.extend([jacobian, program.entropy]);
-        let plan = Plan::new(&Program::new(&guide_graph, &outputs).unwrap());
+        let plan = ExecutionPlan::new(&Program::new(&guide_graph, &outputs).unwrap());
         let layout =
             ParameterLayout::new(program.parameters.iter().map(|p| (p.name.clone(), p.initial.len())));
         let initial = program.parameters.iter().flat_map(|p| p.initial.clone()).collect();
@@ -152,7 +153,7 @@ impl Slow {
 fn the_gradient_of_the_bound_is_a_finite_difference_for_every_guide() {
     let data = records(7);
     for (which, guide) in every_guide().iter().enumerate() {
-        for draws in [Draws::Single, Draws::Antithetic] {
+        for draws in [DrawScheme::Single, DrawScheme::Antithetic] {
             let options = Options { draws, ..made_up::options() };
             let objective = Objective::new(&model, guide, data.schema(), &options, |_, _| Ok(())).unwrap();
             let Objective { mut gradient, mut estimator, .. } = objective;
@@ -177,8 +178,8 @@ fn the_gradient_of_the_bound_is_a_finite_difference_for_every_guide() {
                     let mut moved = parameters.clone();
                     moved[k] += delta;
                     match draws {
-                        Draws::Single => slow.bound(&moved, &noise, 1.0, &data),
-                        Draws::Antithetic => {
+                        DrawScheme::Single => slow.bound(&moved, &noise, 1.0, &data),
+                        DrawScheme::Antithetic => {
                             0.5 * (slow.bound(&moved, &noise, 1.0, &data)
                                 + slow.bound(&moved, &noise, -1.0, &data))
                         }

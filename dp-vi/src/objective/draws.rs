@@ -16,7 +16,7 @@
 /// `‖v‖² = (‖∇ℓ(θ₊)‖² + ‖∇ℓ(θ₋)‖²)/2`: the stacked vector has norm at most `C` where both gradients have, and
 /// it is clipped to `C` in any case: one release as with one draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Draws {
+pub enum DrawScheme {
     /// One draw.
     Single,
     /// A draw and its mirror image: twice the work on a record, less noise in the standard deviations.
@@ -24,7 +24,7 @@ pub enum Draws {
     Antithetic,
 }
 
-impl Draws {
+impl DrawScheme {
     /// How many draws a step takes.
     #[must_use]
     pub fn number(self) -> usize {

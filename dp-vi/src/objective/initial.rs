@@ -5,8 +5,8 @@ use crate::guides::guide::GuideSite;
 use crate::objective::noise_feed::NoiseFeed;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use ndarray::ArrayD;
-use ppl_core::handlers::Draws;
-use ppl_core::{Graph, Model, Plan, Program, Schema, SiteKind, trace};
+use ppl_core::handlers::NoiseInputs;
+use ppl_core::{ExecutionPlan, Graph, Model, Program, Schema, SiteKind, trace};
 use std::collections::BTreeMap;
 
 /// Where latent values start, before the first step.
@@ -17,15 +17,16 @@ use std::collections::BTreeMap;
 ///
 /// ```
 /// use dp_vi::guides::AutoNormal;
-/// use dp_vi::{DpVi, Start};
+/// use dp_vi::{DpVi, InitialValues};
 /// use ndarray::arr1;
 /// # fn model(_: &mut ppl_core::Ctx) -> ppl_core::Result<()> { Ok(()) }
-/// let vi = DpVi::new(model, AutoNormal::new()).start_at(Start::values([("w", arr1(&[0.5, -0.5]).into_dyn())]));
+/// let start = InitialValues::values([("w", arr1(&[0.5, -0.5]).into_dyn())]);
+/// let vi = DpVi::new(model, AutoNormal::new()).initial_values(start);
 /// # let _ = vi;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub enum Start {
+pub enum InitialValues {
     /// Where the unconstrained values are 0: at 0, 1, ½, equal shares, the identity matrix, ….
     #[default]
     Feasible,
@@ -40,7 +41,7 @@ pub enum Start {
 /// Draws of the prior behind a median; odd.
 const DRAWS: usize = 201;
 
-impl Start {
+impl InitialValues {
     /// At these values.
     pub fn values<N: Into<String>>(values: impl IntoIterator<Item = (N, ArrayD<f64>)>) -> Self {
         Self::Values(values.into_iter().map(|(name, value)| (name.into(), value)).collect())
@@ -87,7 +88,7 @@ fn prior_medians(
     sites: &[GuideSite],
 ) -> Result<BTreeMap<String, ArrayD<f64>>> {
     let graph = Graph::new();
-    let trace = trace(model, &graph, schema, Draws)?;
+    let trace = trace(model, &graph, schema, NoiseInputs)?;
     let (mut wanted, mut values) = (Vec::new(), Vec::new());
     for site in sites.iter().filter(|site| site.kind == SiteKind::Latent) {
         if let Some(drawn) = trace.site(&site.name) {
@@ -96,7 +97,7 @@ fn prior_medians(
         }
     }
     graph.check()?;
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &values)?);
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &values)?);
     let inputs: Vec<_> = trace
         .noise()
         .filter(|input| !input.per_record)

@@ -1,6 +1,6 @@
 //! Standard normals, and the inputs of a guide's programs that they go to.
 
-use ppl_core::{InputId, NoiseKind, Plan, Shape};
+use ppl_core::{ExecutionPlan, InputId, NoiseKind, Shape};
 use std::ops::Range;
 
 /// A range of standard normals and the input of a guide's program that it goes to.
@@ -14,7 +14,7 @@ pub(crate) struct NoiseFeed {
 impl NoiseFeed {
     /// For each input of the noise, its place in a program. One that the program does not use takes its part
     /// of the normals all the same.
-    pub(crate) fn all(plan: &Plan<f64>, inputs: &[(String, NoiseKind, Shape)]) -> Vec<Self> {
+    pub(crate) fn all(plan: &ExecutionPlan<f64>, inputs: &[(String, NoiseKind, Shape)]) -> Vec<Self> {
         let mut at = 0;
         let feed = |(name, kind, shape): &(String, NoiseKind, Shape)| {
             at += shape.elements();
@@ -24,7 +24,7 @@ impl NoiseFeed {
     }
 
     /// Fills the input with noise of its kind, from standard normals times a sign.
-    pub(crate) fn fill(&self, plan: &mut Plan<f64>, normals: &[f64], sign: f64) {
+    pub(crate) fn fill(&self, plan: &mut ExecutionPlan<f64>, normals: &[f64], sign: f64) {
         let Some(input) = self.input else { return };
         fill(plan.input_mut(input), self.kind, &normals[self.range.clone()], sign);
     }

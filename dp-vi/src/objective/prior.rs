@@ -2,13 +2,13 @@
 
 use crate::error::Result;
 use crate::objective::traced::Traced;
-use ppl_core::{Graph, Plan, Program, Unconstrained, gradient, hessian_vector};
+use ppl_core::{ExecutionPlan, Graph, Program, Unconstrained, gradient, hessian_vector};
 use std::ops::Range;
 
 /// Minus the second derivatives of the log prior at the frontier, the other sites held where they are.
 pub(crate) struct PriorCurvature {
-    product: Plan<f64>,
-    gradient: Plan<f64>,
+    product: ExecutionPlan<f64>,
+    gradient: ExecutionPlan<f64>,
 }
 
 /// Where a site is.
@@ -30,9 +30,9 @@ pub(crate) fn prior_programs<'g>(
     graph: &'g Graph,
     traced: &Traced<'g>,
     curvature: bool,
-) -> Result<(Plan<f64>, Option<PriorCurvature>)> {
+) -> Result<(ExecutionPlan<f64>, Option<PriorCurvature>)> {
     let log_density = traced.trace.log_prior() + traced.trace.log_jacobian();
-    let prior = Plan::new(&Program::new(graph, &gradient(log_density, &traced.inputs)?)?);
+    let prior = ExecutionPlan::new(&Program::new(graph, &gradient(log_density, &traced.inputs)?)?);
     if !curvature {
         return Ok((prior, None));
     }
@@ -42,8 +42,8 @@ pub(crate) fn prior_programs<'g>(
         .map(|(site, _)| graph.input(tangent_name(&site.name), site.unconstrained_shape.clone()))
         .collect::<Result<_, _>>()?;
     let product = hessian_vector(log_density, &frontier, &tangents)?;
-    let product = Plan::new(&Program::new(graph, &product)?);
-    let gradient = Plan::new(&Program::new(graph, &gradient(log_density, &frontier)?)?);
+    let product = ExecutionPlan::new(&Program::new(graph, &product)?);
+    let gradient = ExecutionPlan::new(&Program::new(graph, &gradient(log_density, &frontier)?)?);
     Ok((prior, Some(PriorCurvature { product, gradient })))
 }
 
@@ -58,8 +58,9 @@ impl PriorCurvature {
                 }
             }
         }
-        let flat =
-            |plan: &Plan<f64>| (0..plan.outputs()).flat_map(|output| plan.output(output).to_vec()).collect();
+        let flat = |plan: &ExecutionPlan<f64>| {
+            (0..plan.outputs()).flat_map(|output| plan.output(output).to_vec()).collect()
+        };
         self.gradient.run();
         let gradient: Vec<f64> = flat(&self.gradient);
         let mut curvature = Vec::with_capacity(gradient.len() * gradient.len());

@@ -7,7 +7,7 @@ use super::shared::{Drawn, Feed, NoiseFeeds, Shared, SitePlace};
 use crate::error::{Error, Result};
 use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget};
 use crate::objective::curvature::{CurvatureShape, NOT_LINEAR, curvature_program};
-use crate::objective::draws::Draws;
+use crate::objective::draws::DrawScheme;
 use crate::objective::gradients::Gradients;
 use crate::objective::noise_feed::NoiseFeed;
 use crate::objective::prior::{PriorCurvature, prior_programs};
@@ -16,7 +16,7 @@ use crate::objective::weights::RecordWeights;
 use crate::optimiser::ParameterLayout;
 use ndarray::ArrayD;
 use ppl_core::{
-    Graph, Model, Noise, NoiseKind, Plan, Program, Record, RecordGradient, Schema, SiteKind, Trace,
+    ExecutionPlan, Graph, Model, Noise, NoiseKind, Program, Record, RecordGradient, Schema, SiteKind, Trace,
     Unconstrained, Var, trace, vector_jacobian,
 };
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub(crate) struct Objective {
 
 /// What goes into the objective beside model, guide and the columns of the records.
 pub(crate) struct Options<'a> {
-    pub(crate) draws: Draws,
+    pub(crate) draws: DrawScheme,
     pub(crate) weights: &'a RecordWeights,
     pub(crate) gradients: Gradients,
     /// `N₀`, for gradients with a share of the prior.
@@ -140,7 +140,7 @@ impl Objective {
         let target = GuideTarget::new(&traced.sites, schema, &traced.trace);
         let program = guide.build(target, &mut noise)?;
         check_guide(guide, &traced.sites, &program, &noise)?;
-        let draw = Plan::new(&Program::new(&guide_graph, &program.values)?);
+        let draw = ExecutionPlan::new(&Program::new(&guide_graph, &program.values)?);
         let density = [traced.log_likelihood, traced.trace.log_prior() + traced.trace.log_jacobian()];
         let guide_values: Vec<_> = program.values.iter().copied().chain([program.entropy]).collect();
         let fingerprint = format!(
@@ -157,7 +157,8 @@ impl Objective {
             ));
         }
         let variables: Vec<_> = program.parameters.iter().map(|parameter| parameter.var).collect();
-        let pullback = Plan::new(&Program::new(&guide_graph, &vector_jacobian(&pairs, &variables)?)?);
+        let pullback =
+            ExecutionPlan::new(&Program::new(&guide_graph, &vector_jacobian(&pairs, &variables)?)?);
 
         let (mut places, mut latent) = (Vec::new(), Vec::new());
         let (mut at, mut frontier_at) = (0, 0);
@@ -249,7 +250,7 @@ fn record_programs<'g>(
     let weighted = |value: Var<'g>| weight.map_or(value, |weight| weight * value);
     let mut value = traced.log_likelihood;
     let mut arrays = frontier.clone();
-    if options.draws == Draws::Antithetic {
+    if options.draws == DrawScheme::Antithetic {
         let mirrored = trace(model, graph, schema, Mirrored)?;
         let Some(other) = mirrored.record_log_likelihood() else {
             return Err(Error::NothingToInfer("observes nothing inside each_record when it is run again"));

@@ -1,10 +1,10 @@
 //! Guide, prior and entropy: public functions of released values.
 
-use super::draws::Draws;
+use super::draws::DrawScheme;
 use super::noise_feed::NoiseFeed;
 use crate::guides::guide::{Guide, GuideSite, Marginal, ParameterValues};
 use crate::optimiser::ParameterLayout;
-use ppl_core::{InputId, Plan};
+use ppl_core::{ExecutionPlan, InputId};
 use std::ops::Range;
 
 /// Where one site's numbers lie: in the vector of all unconstrained values, and in the inputs of the
@@ -30,7 +30,7 @@ pub(super) struct NoiseFeeds {
 
 /// Unconstrained values of all sites at one draw of the guide, or at a mirrored pair.
 pub(crate) struct Drawn {
-    pub(super) draws: Draws,
+    pub(super) draws: DrawScheme,
     /// Of one draw after the other.
     pub(super) values: Vec<f64>,
 }
@@ -54,9 +54,9 @@ pub(crate) struct Shared {
     /// Names of the guide's parameters, in the order of `initial`.
     pub(crate) layout: ParameterLayout,
     pub(crate) noise_elements: usize,
-    pub(super) draw: Plan<f64>,
-    pub(super) prior: Plan<f64>,
-    pub(super) pullback: Plan<f64>,
+    pub(super) draw: ExecutionPlan<f64>,
+    pub(super) prior: ExecutionPlan<f64>,
+    pub(super) pullback: ExecutionPlan<f64>,
     pub(super) places: Vec<SitePlace>,
     pub(super) parameters: Vec<Feed>,
     pub(super) noise: Vec<NoiseFeeds>,
@@ -69,19 +69,19 @@ impl Shared {
     /// The sign of the noise in each draw.
     const SIGNS: [f64; 2] = [1.0, -1.0];
 
-    fn feed(plan: &mut Plan<f64>, input: Option<InputId>, values: &[f64]) {
+    fn feed(plan: &mut ExecutionPlan<f64>, input: Option<InputId>, values: &[f64]) {
         if let Some(input) = input {
             plan.input_mut(input).copy_from_slice(values);
         }
     }
 
     /// The draws of a step.
-    pub(crate) fn draws(&self) -> Draws {
+    pub(crate) fn draws(&self) -> DrawScheme {
         self.drawn.draws
     }
 
     /// The guide's program with parameters that have been found, and what feeds its noise.
-    pub(crate) fn drawing(&self, parameters: &[f64]) -> (Plan<f64>, Vec<NoiseFeed>) {
+    pub(crate) fn drawing(&self, parameters: &[f64]) -> (ExecutionPlan<f64>, Vec<NoiseFeed>) {
         let mut draw = self.draw.clone();
         for feed in &self.parameters {
             Self::feed(&mut draw, feed.draw_input, &parameters[feed.range.clone()]);

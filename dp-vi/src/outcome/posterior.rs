@@ -246,7 +246,7 @@ mod tests {
     use crate::objective::noise_feed::NoiseFeed;
     use crate::outcome::correction::noise_aware::NoiseAware;
     use ndarray::arr1;
-    use ppl_core::{Graph, Noise, NoiseKind, Plan, Program, Shape, SiteKind};
+    use ppl_core::{ExecutionPlan, Graph, Noise, NoiseKind, Program, Shape, SiteKind};
 
     /// Sites whose unconstrained elements are independent normals.
     fn of_sites(sites: Vec<GuideSite>, marginals: Vec<Marginal>, known: bool) -> Posterior {
@@ -259,7 +259,7 @@ mod tests {
             array(&marginal.loc) + array(&marginal.scale) * z
         };
         let values: Vec<_> = sites.iter().zip(&marginals).map(draw).collect();
-        let plan = Plan::new(&Program::new(&graph, &values).unwrap());
+        let plan = ExecutionPlan::new(&Program::new(&graph, &values).unwrap());
         let simulation = Simulation::new(plan.clone(), NoiseFeed::all(&plan, noise.inputs()));
         let marginals = marginals.into_iter().map(|marginal| known.then_some(marginal)).collect();
         Posterior::new(&sites, marginals, simulation)

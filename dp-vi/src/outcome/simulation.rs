@@ -6,7 +6,7 @@ use crate::outcome::correction::linear_algebra::{cholesky, square};
 use crate::outcome::correction::noise_aware::NoiseAware;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use nalgebra::{DMatrix, DVector, DVectorView};
-use ppl_core::Plan;
+use ppl_core::ExecutionPlan;
 use std::ops::Range;
 
 /// Draws behind a number that is found by simulation: half as many and their mirror images.
@@ -15,7 +15,7 @@ pub(crate) const SIMULATED: usize = 10_000;
 /// The guide's program with its parameters in place; for some sites a normal in its stead.
 #[derive(Clone, Debug)]
 pub(crate) struct Simulation {
-    draw: Plan<f64>,
+    draw: ExecutionPlan<f64>,
     noise: Vec<NoiseFeed>,
     corrected: Option<Corrected>,
 }
@@ -37,7 +37,7 @@ impl Simulation {
         Self::new(draw, noise)
     }
 
-    pub(crate) fn new(draw: Plan<f64>, noise: Vec<NoiseFeed>) -> Self {
+    pub(crate) fn new(draw: ExecutionPlan<f64>, noise: Vec<NoiseFeed>) -> Self {
         Self { draw, noise, corrected: None }
     }
 

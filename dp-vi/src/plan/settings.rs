@@ -5,9 +5,9 @@ use crate::cost::deviation::Deviation;
 use crate::cost::pricing::{Pricing, choice_event, event, sampling_rate};
 use crate::error::{Error, Result};
 use crate::objective::curvature::{CurvatureShape, NOT_LINEAR};
-use crate::objective::draws::Draws;
+use crate::objective::draws::DrawScheme;
 use crate::objective::gradients::Gradients;
-use crate::objective::initial::Start;
+use crate::objective::initial::InitialValues;
 use crate::objective::traced::Survey;
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::Schedule;
@@ -66,7 +66,7 @@ pub(crate) struct Settings {
     pub(crate) steps: Option<u64>,
     pub(crate) clip_norm: Option<f64>,
     pub(crate) clipping: Option<Clipping>,
-    pub(crate) draws: Draws,
+    pub(crate) draws: DrawScheme,
     pub(crate) noise: PrivacyNoise,
     pub(crate) gradients: Gradients,
     pub(crate) correction: Correction,
@@ -76,7 +76,7 @@ pub(crate) struct Settings {
     pub(crate) public_records: Option<u64>,
     pub(crate) compute_limit: Option<f64>,
     pub(crate) start: Option<PrivateStart>,
-    pub(crate) start_at: Start,
+    pub(crate) initial_values: InitialValues,
     pub(crate) weights: RecordWeights,
 }
 
@@ -88,7 +88,7 @@ impl Default for Settings {
             steps: None,
             clip_norm: None,
             clipping: None,
-            draws: Draws::Antithetic,
+            draws: DrawScheme::Antithetic,
             noise: PrivacyNoise::default(),
             gradients: Gradients::Aligned,
             correction: Correction::Recognised,
@@ -98,7 +98,7 @@ impl Default for Settings {
             public_records: None,
             compute_limit: None,
             start: None,
-            start_at: Start::Feasible,
+            initial_values: InitialValues::Feasible,
             weights: RecordWeights::Recognised,
         }
     }
@@ -133,7 +133,7 @@ pub struct PrivacyPlan {
     /// Whether records are weighted so that clipping does nothing, by recognition of the likelihood.
     pub weighted: bool,
     /// The draws of a step.
-    pub draws: Draws,
+    pub draws: DrawScheme,
     /// With respect to what gradients are taken.
     pub gradients: Gradients,
     /// What kind of numbers the noise is added to.
@@ -657,8 +657,8 @@ impl PrivacyPlan {
             )),
         }
         match self.draws {
-            Draws::Single => line(format_args!("draws: one a step, shared by all records")),
-            Draws::Antithetic => {
+            DrawScheme::Single => line(format_args!("draws: one a step, shared by all records")),
+            DrawScheme::Antithetic => {
                 line(format_args!("draws: a mirrored pair a step, shared by all records, clipped as one"))
             }
         }

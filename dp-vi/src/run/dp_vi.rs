@@ -4,9 +4,9 @@ use super::drive::Callback;
 use super::training::Training;
 use crate::error::{Error, Result};
 use crate::guides::guide::Guide;
-use crate::objective::draws::Draws;
+use crate::objective::draws::DrawScheme;
 use crate::objective::gradients::Gradients;
-use crate::objective::initial::Start;
+use crate::objective::initial::InitialValues;
 use crate::objective::traced::Survey;
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::{Schedule, Transformation, adam};
@@ -44,11 +44,11 @@ use std::path::PathBuf;
 /// | steps | 300, more where sampling needs them | [`steps`](DpVi::steps) |
 /// | clip norm `C` | `√D` for `D` elements at the frontier | [`clip_norm`](DpVi::clip_norm) |
 /// | bound on gradients | weights for generalised linear terms; else a quantile where a number of records is stated; else clipping | [`weights`](DpVi::weights), [`clipping`](DpVi::clipping) |
-/// | draws | a mirrored pair | [`draws`](DpVi::draws) |
+/// | draws | a mirrored pair | [`draw_scheme`](DpVi::draw_scheme) |
 /// | gradients | with respect to latent values; or to the guide's parameters, for comparison | [`gradients`](DpVi::gradients) |
 /// | noise | exact, on a grid; or in floating point, for comparison | [`noise`](DpVi::noise) |
 /// | posterior | corrected for the noise where there are weights, for 15 % of the budget | [`correction`](DpVi::correction) |
-/// | start | where unconstrained values are 0 | [`start_at`](DpVi::start_at), [`start_from`](DpVi::start_from) |
+/// | start | where unconstrained values are 0 | [`initial_values`](DpVi::initial_values), [`private_start`](DpVi::private_start) |
 /// | optimiser | Adam at rate 0.05, held and lowered | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
 /// | noise `σ` | what the budget leaves | |
 ///
@@ -178,7 +178,7 @@ impl<M, G, S> DpVi<M, G, S> {
 
     /// At which draws of the guide a step takes the gradient; by default at a mirrored pair.
     #[must_use]
-    pub fn draws(mut self, draws: Draws) -> Self {
+    pub fn draw_scheme(mut self, draws: DrawScheme) -> Self {
         self.settings.draws = draws;
         self
     }
@@ -215,15 +215,15 @@ impl<M, G, S> DpVi<M, G, S> {
 
     /// Candidates to start from, one of which is chosen privately.
     #[must_use]
-    pub fn start_from(mut self, start: PrivateStart) -> Self {
+    pub fn private_start(mut self, start: PrivateStart) -> Self {
         self.settings.start = Some(start);
         self
     }
 
     /// Where latent values start; by default where the unconstrained values are 0.
     #[must_use]
-    pub fn start_at(mut self, start: Start) -> Self {
-        self.settings.start_at = start;
+    pub fn initial_values(mut self, start: InitialValues) -> Self {
+        self.settings.initial_values = start;
         self
     }
 

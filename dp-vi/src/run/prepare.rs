@@ -3,13 +3,13 @@
 
 use super::checkpoint::described;
 use super::dp_vi::{Chosen, DpVi};
-use super::training::{Correction, Laplace, Training};
+use super::training::{CorrectionState, Laplace, Training};
 use crate::cost::charges::Charges;
 use crate::cost::pricing::{choice_event, sampling_rate};
 use crate::error::{Error, Result};
 use crate::guides::guide::Guide;
 use crate::objective::frontier::Estimator;
-use crate::objective::initial::Start;
+use crate::objective::initial::InitialValues;
 use crate::objective::prior::PriorCurvature;
 use crate::objective::programs::{Objective, Options};
 use crate::objective::traced::Traced;
@@ -194,7 +194,7 @@ impl<'r, M: Model, G: Guide, S: Subsampler> Prepared<'r, M, G, S> {
         let corrects = plan.curvature.is_some() || plan.trace_regression;
         let correction = prior.filter(|_| corrects).map(|prior| {
             let tail = GradientTail::new(estimator.latent_elements(), plan.steps, plan.trace_regression);
-            Correction { tail, release: curvature, curvature: None, trace: plan.trace_regression, prior }
+            CorrectionState { tail, release: curvature, curvature: None, trace: plan.trace_regression, prior }
         });
         let parameters = estimator.shared.initial.clone();
         let training = Training {
@@ -329,8 +329,8 @@ fn initial_values(
     settings: &Settings,
     schema: &Schema,
 ) -> Result<BTreeMap<String, ArrayD<f64>>> {
-    let (start, private) = (&settings.start_at, &settings.start);
-    if *start == Start::Feasible && private.is_none() {
+    let (start, private) = (&settings.initial_values, &settings.start);
+    if *start == InitialValues::Feasible && private.is_none() {
         return Ok(BTreeMap::new());
     }
     if !guide.takes_initial() {

@@ -35,7 +35,7 @@ pub struct Training<'r, G, S> {
     pub(super) draws: GaussianNoise,
     pub(super) optimiser: Box<dyn Transformation>,
     pub(super) average: TailAverage,
-    pub(super) correction: Option<Correction>,
+    pub(super) correction: Option<CorrectionState>,
     pub(super) laplace: Option<Laplace>,
     pub(super) records: &'r Sensitive<Records>,
     pub(super) report: PrivacyReport,
@@ -53,7 +53,7 @@ pub(super) struct Laplace {
 }
 
 /// What the corrected posterior is made of.
-pub(super) struct Correction {
+pub(super) struct CorrectionState {
     pub(super) tail: GradientTail,
     /// Taken by the one release there is, with its receipt.
     pub(super) release: Option<(CurvatureRelease, Receipt)>,
@@ -98,7 +98,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         self.draws.fill(self.done, &mut self.noise);
         self.estimator.draw(&self.parameters, &self.noise, self.gradient.program_mut());
         self.gradient.make(self.done, &mut self.released)?;
-        if let Some(Correction { tail, .. }) = &mut self.correction {
+        if let Some(CorrectionState { tail, .. }) = &mut self.correction {
             tail.take(self.done, &self.estimator, &self.released, self.gradient.noise_added());
         }
         self.estimator.pull_back(&self.noise, &self.released, &mut self.update);
@@ -151,7 +151,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         self.average.save(&mut numbers);
         self.optimiser.save(&mut numbers);
         self.gradient.save(&mut numbers);
-        if let Some(Correction { tail, curvature, .. }) = &self.correction {
+        if let Some(CorrectionState { tail, curvature, .. }) = &self.correction {
             tail.save(&mut numbers);
             let released = curvature.as_deref().unwrap_or_default();
             numbers.push(released.len() as f64);
@@ -177,7 +177,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             self.average.restore(&mut state)?;
             self.optimiser.restore(&mut state)?;
             self.gradient.restore(&mut state)?;
-            if let Some(Correction { tail, curvature, .. }) = &mut self.correction {
+            if let Some(CorrectionState { tail, curvature, .. }) = &mut self.correction {
                 tail.restore(&mut state)?;
                 let released = state.take(1)?[0] as usize;
                 *curvature = match released {
@@ -219,7 +219,9 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
                 return Err(Error::Guide { guide: self.guide.describe(), problem: problem.to_owned() });
             }
         }
-        let Some(Correction { tail, release, curvature, .. }) = &mut self.correction else { return Ok(()) };
+        let Some(CorrectionState { tail, release, curvature, .. }) = &mut self.correction else {
+            return Ok(());
+        };
         if tail.steps() == 0 {
             return Ok(());
         }
@@ -295,7 +297,7 @@ fn locations(marginals: &[Option<Marginal>], simulation: &Simulation) -> Vec<Vec
 fn correct(
     estimator: &Estimator,
     locations: &[Vec<f64>],
-    Correction { tail, curvature, trace, mut prior, .. }: Correction,
+    CorrectionState { tail, curvature, trace, mut prior, .. }: CorrectionState,
     sampling: f64,
 ) -> Option<NoiseAware> {
     let curvature = match &curvature {

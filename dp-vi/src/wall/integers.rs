@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Event, Receipt};
 use dp_sampler::{ExponentialChoice, NoiseSource, RoundedGaussianNoise};
-use ppl_core::{Plan, Records};
+use ppl_core::{ExecutionPlan, Records};
 
 /// *Records → an integer vector of each → their sum → exact noise, or a choice → public.*
 ///
@@ -54,10 +54,10 @@ impl Utilities {
     /// For each candidate, which `set` puts into a program, the sum of the records' terms in units. A term is
     /// computed for its record alone, so that it is the same whichever other records there are.
     pub(crate) fn new<T>(
-        program: &mut Plan<f64>,
+        program: &mut ExecutionPlan<f64>,
         records: &Sensitive<Records>,
         candidates: &[T],
-        set: impl Fn(&T, &mut Plan<f64>),
+        set: impl Fn(&T, &mut ExecutionPlan<f64>),
         units: impl Fn(f64) -> u64,
     ) -> Result<Self> {
         let mut utilities = Vec::with_capacity(candidates.len());
@@ -104,7 +104,11 @@ fn require(receipt: Receipt, event: Event) -> Result<()> {
 
 /// Hands out the first output of a program for each record, computed for that record alone: whatever is
 /// computed side by side, rounding may depend on how many records there are.
-pub(crate) fn each_alone(plan: &mut Plan<f64>, records: &Records, mut take: impl FnMut(f64)) -> Result<()> {
+pub(crate) fn each_alone(
+    plan: &mut ExecutionPlan<f64>,
+    records: &Records,
+    mut take: impl FnMut(f64),
+) -> Result<()> {
     plan.run();
     for record in 0..records.len() as u64 {
         plan.run_records(records, &[record])?;

@@ -10,7 +10,7 @@ use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Receipt, Relation};
 use dp_sampler::{ExponentialChoice, Purpose, Seed};
 use ndarray::ArrayD;
-use ppl_core::{Graph, Model, Plan, Program, Records, Unconstrained};
+use ppl_core::{ExecutionPlan, Graph, Model, Program, Records, Unconstrained};
 use std::collections::BTreeMap;
 
 /// Starting points to choose from, by how well they fit the records: the exponential mechanism.
@@ -123,8 +123,8 @@ impl PrivateStart {
         let graph = Graph::new();
         let traced = Traced::new(model, &graph, records.schema())?;
         let candidates = self.unconstrained(&traced.sites)?;
-        let mut program = Plan::<f64>::new(&Program::new(&graph, &[traced.log_likelihood])?);
-        let set = |candidate: &Values, program: &mut Plan<f64>| {
+        let mut program = ExecutionPlan::<f64>::new(&Program::new(&graph, &[traced.log_likelihood])?);
+        let set = |candidate: &Values, program: &mut ExecutionPlan<f64>| {
             for site in &traced.sites {
                 let values: Vec<f64> = match candidate.get(&site.name).or(site.initial.as_ref()) {
                     Some(values) => values.iter().copied().collect(),
@@ -243,7 +243,7 @@ mod tests {
             (record.get("x").unwrap().dot(w), x.rows().into_iter().map(|x| x[0] + 2.0 * x[1]).collect()),
             (record.get("y").unwrap(), y),
         ] {
-            let mut plan = Plan::<f64>::new(&Program::new(&graph, &[output]).unwrap());
+            let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[output]).unwrap());
             if let Ok(input) = plan.input("w") {
                 plan.input_mut(input).copy_from_slice(&[1.0, 2.0, 0.0]);
             }

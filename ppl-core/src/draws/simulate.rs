@@ -10,7 +10,7 @@ use crate::model::trace::{Site, Trace, trace};
 use crate::op::{Graph, Input, Op, Var};
 use crate::program::Program;
 use crate::records::Records;
-use crate::run::plan::{InputId, Plan, RecordInputId};
+use crate::run::plan::{ExecutionPlan, InputId, RecordInputId};
 use ndarray::{Array1, ArrayD, IxDyn};
 use std::collections::BTreeMap;
 
@@ -116,7 +116,7 @@ pub(crate) struct Fill<'a> {
 /// A trace as a plan, with what its inputs are filled from.
 #[derive(Clone)]
 pub(crate) struct Simulator {
-    plan: Plan<f64>,
+    plan: ExecutionPlan<f64>,
     slots: Vec<ProgramInput>,
     outputs: Vec<ProgramOutput>,
     /// Names of the columns it reads.
@@ -160,7 +160,7 @@ impl Simulator {
     fn new(trace: &Trace<'_>, outputs: Vec<(Var<'_>, ProgramOutput)>) -> Result<Self> {
         let vars: Vec<Var<'_>> = outputs.iter().map(|(var, _)| *var).collect();
         let program = Program::new(trace.graph(), &vars)?;
-        let plan = Plan::<f64>::new(&program);
+        let plan = ExecutionPlan::<f64>::new(&program);
         let mut sources: BTreeMap<String, Numbers> = BTreeMap::new();
         for filling in trace.fillings() {
             for (which, input) in filling.noise.iter().enumerate() {

@@ -57,14 +57,14 @@
 //! | [`scale`] | terms of the log density count more, or less |
 //! | [`reparam`] | sites are sampled by way of simpler ones |
 //! | [`scope`] | names get a prefix |
-//! | [`Unconstrained`], [`Constrained`], [`Draws`] | outermost: latent sites are inputs of the program, or made from noise |
+//! | [`Unconstrained`], [`Constrained`], [`NoiseInputs`] | outermost: latent sites are inputs of the program, or made from noise |
 //!
 //! # A handler of your own
 //!
 //! ```
 //! use ppl_core::{Ctx, Error, Message, Model, Result, SiteKind};
 //! use ppl_core::handlers::{Handled, Handler};
-//! # use ppl_core::{Constraint, Graph, Schema, trace, handlers::Unconstrained};
+//! # use ppl_core::{Constraint, Graph, Schema, handlers::Unconstrained, trace};
 //!
 //! /// Tempers a likelihood: observations count with weight `1/temperature`, priors as they are.
 //! struct Temper { temperature: f64 }
@@ -120,7 +120,7 @@ pub use reparam::{LocScale, Reparam, Reparameterisation, Transformed, reparam};
 pub use replay::{Replay, ReplayTrace, replay};
 pub use scale::{Scale, scale};
 pub use scope::{Scoped, scope};
-pub use seed::{Draws, Seed, seed};
+pub use seed::{NoiseInputs, Seed, seed};
 pub use substitute::{Substitute, substitute};
 pub use uncondition::{Uncondition, uncondition};
 

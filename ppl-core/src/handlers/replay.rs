@@ -80,10 +80,10 @@ pub fn replay<M: Model, N: Into<String>, V: Into<Initial>>(
 /// #         noise.draw(NoiseKind::Uniform, prefix.clone())
 /// #     }
 /// # }
-/// use ppl_core::handlers::{Draws, ReplayTrace};
+/// use ppl_core::handlers::{NoiseInputs, ReplayTrace};
 /// let model = |ctx: &mut Ctx<'_>| ctx.sample("a", Uniform).map(|_| ());
 /// let (graph, schema) = (Graph::new(), Schema::new([("x", 3)])?);
-/// let guide = trace(&model, &graph, &schema, Draws)?;
+/// let guide = trace(&model, &graph, &schema, NoiseInputs)?;
 /// let trace = trace(&model, &graph, &schema, ReplayTrace::new(&guide))?;
 /// assert!(trace.sites()[0].value.is(guide.sites()[0].value));
 /// # Ok::<(), ppl_core::Error>(())

@@ -83,9 +83,9 @@ pub fn seed<M: Model>(model: M, key: impl Into<Key>) -> Handled<M, Seed> {
 /// fills ([`Trace::noise`](crate::Trace::noise) lists them). For guides, whose noise may have to come from a
 /// secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Draws;
+pub struct NoiseInputs;
 
-impl<'g> Handler<'g> for Draws {
+impl<'g> Handler<'g> for NoiseInputs {
     fn process(&self, message: &mut Message<'g>) -> Result<()> {
         if message.drawing == Drawing::No && message.wants_value() {
             message.drawing = Drawing::Inputs;

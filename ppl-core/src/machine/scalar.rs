@@ -8,7 +8,7 @@ use num_traits::Float;
 use std::fmt::{Debug, Display};
 use std::ops::{AddAssign, MulAssign};
 
-/// A floating-point type a [`Plan`](crate::Plan) can run in: `f32` or `f64`.
+/// A floating-point type an [`ExecutionPlan`](crate::ExecutionPlan) can run in: `f32` or `f64`.
 pub trait Scalar:
     Float
     + ColumnNumber

@@ -23,12 +23,13 @@ impl Trace<'_> {
     /// #         noise.draw(NoiseKind::Uniform, prefix.clone())
     /// #     }
     /// # }
-    /// # use ppl_core::handlers::{Draws, Unconstrained};
+    /// # use ppl_core::handlers::{NoiseInputs, Unconstrained};
     /// let model = |ctx: &mut Ctx<'_>| ctx.sample("weights", Uniform.iid(3)).map(|_| ());
     /// let guide = |ctx: &mut Ctx<'_>| ctx.sample("weights", Uniform.iid(2)).map(|_| ());
     /// let (graph, schema) = (Graph::new(), Schema::new([("x", 3)])?);
     /// let model = trace(&model, &graph, &schema, Unconstrained)?;
-    /// let message = model.check_guide(&trace(&guide, &graph, &schema, Draws)?).unwrap_err().to_string();
+    /// let guide = trace(&guide, &graph, &schema, NoiseInputs)?;
+    /// let message = model.check_guide(&guide).unwrap_err().to_string();
     /// assert!(message.contains("'weights'") && message.contains("[3]") && message.contains("[2]"));
     /// # Ok::<(), ppl_core::Error>(())
     /// ```

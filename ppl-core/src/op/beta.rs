@@ -12,10 +12,10 @@ rows! { ($) special
     /// of the two is in `x`.
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program};
     /// let graph = Graph::new();
     /// let value = graph.constant(2.0).beta_i(1.0, graph.input("x", ())?);
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[value])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[value])?);
     /// plan.set("x", &[0.3])?;
     /// plan.run();
     /// assert!((plan.output(0)[0] - 0.09).abs() < 1e-15); // x²

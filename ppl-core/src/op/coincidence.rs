@@ -98,7 +98,7 @@ impl<'g> Var<'g> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Graph, Plan, Program, gradient};
+    use crate::{ExecutionPlan, Graph, Program, gradient};
 
     #[test]
     fn a_record_does_not_show_whether_another_record_has_equal_indices() {
@@ -115,7 +115,7 @@ mod tests {
         let record = Record::new(&graph, records.schema());
         let get = |name: &str| record.get(name).unwrap();
         let met = get("rows").coincidence(get("own"), get("at"));
-        let mut plan = Plan::<f64>::new(&Program::new(&graph, &[met]).unwrap());
+        let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[met]).unwrap());
         let alone = plan.evaluate(&records, &[0], 0).unwrap()[[0, 0]];
         let together = plan.evaluate(&records, &[0, 1], 0).unwrap();
         assert_eq!((alone, together[[0, 0]], together[[1, 0]]), (0.0, 0.0, 2.0));
@@ -128,7 +128,7 @@ mod tests {
         let rows = graph.input("rows", [3, 2]).unwrap();
         let met = rows.coincidence(own, at);
         let slope = gradient((met * met).sum(), &[rows]).unwrap()[0];
-        let mut plan = Plan::<f64>::new(&Program::new(&graph, &[met, slope]).unwrap());
+        let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[met, slope]).unwrap());
         plan.set("at", &[1.0, 4.0]).unwrap();
         plan.set("own", &[4.0, 1.0, 4.0]).unwrap();
         plan.set("rows", &[1.0, 2.0, 10.0, 20.0, 100.0, 200.0]).unwrap();

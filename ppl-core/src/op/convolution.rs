@@ -309,10 +309,11 @@ impl<'g> Var<'g> {
     /// Source: Dumoulin and Visin, arXiv:1603.07285.
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program, Shape};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program, Shape};
     /// let graph = Graph::new();
     /// let (image, kernel) = (graph.input("image", [1, 3, 3])?, graph.input("kernel", [1, 1, 2, 2])?);
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[image.conv2d(kernel, [1, 1], [0, 0])])?);
+    /// let program = Program::new(&graph, &[image.conv2d(kernel, [1, 1], [0, 0])])?;
+    /// let mut plan = ExecutionPlan::<f64>::new(&program);
     /// plan.set("image", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])?;
     /// plan.set("kernel", &[1.0, 0.0, 0.0, 10.0])?;
     /// plan.run();

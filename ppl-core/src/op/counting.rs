@@ -38,10 +38,10 @@ rows! { ($) binary
     /// `m = 0 < x`.
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program};
     /// let graph = Graph::new();
     /// let x = graph.input("x", 2)?;
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[x.deviance(1e15)])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[x.deviance(1e15)])?);
     /// plan.set("x", &[1e15 + 1.0, 0.0])?;
     /// plan.run();
     /// assert!((plan.output(0)[0] / 0.5e-15 - 1.0).abs() < 1e-14); // (x − m)²/(2m), and nothing lost
@@ -76,10 +76,10 @@ several! {
     /// derivative 0. 0 at `u = 0`, ∞ (as far as the number type goes) at `u = 1`, NaN outside.
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program};
     /// let graph = Graph::new();
     /// let u = graph.input("u", 3)?;
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[u.poisson_quantile(2.0)])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[u.poisson_quantile(2.0)])?);
     /// plan.set("u", &[0.1, 0.5, 0.999])?;
     /// plan.run();
     /// assert_eq!(plan.output(0), [0.0, 2.0, 8.0]);

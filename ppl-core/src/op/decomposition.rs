@@ -363,13 +363,13 @@ impl<'g> Var<'g> {
     /// Murray (2016), arXiv:1602.07527.
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program};
     /// let graph = Graph::new();
     /// let a = graph.input("a", [2, 2])?;
     /// let l = a.cholesky();
     /// let x = l.cholesky_solve(graph.input("b", 2)?); // A⁻¹ b
     /// let outputs = [l, x, l.cholesky_log_determinant()];
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs)?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs)?);
     /// plan.set("a", &[4.0, 2.0, 2.0, 5.0])?;
     /// plan.set("b", &[16.0, 16.0])?;
     /// plan.run();
@@ -444,10 +444,10 @@ impl<'g> Var<'g> {
     /// with the inverse.
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program};
     /// let graph = Graph::new();
     /// let a = graph.input("a", [2, 2])?;
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[a.inverse()])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[a.inverse()])?);
     /// plan.set("a", &[0.0, 2.0, 4.0, 0.0])?;
     /// plan.run();
     /// assert_eq!(plan.output(0), [0.0, 0.25, 0.5, 0.0]);

@@ -382,12 +382,12 @@ impl<'g> Var<'g> {
     /// notation: Einstein (1916), with the arrow of NumPy's `einsum`.
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program, Shape};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program, Shape};
     /// let graph = Graph::new();
     /// let (a, b) = (graph.input("a", [2, 3])?, graph.input("b", [2, 3])?);
     /// let rows = a.einsum("ij,ij->i", b); // the inner product of each row of a with the same row of b
     /// assert_eq!(rows.shape(), Shape::from([2]));
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[rows])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[rows])?);
     /// plan.set("a", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
     /// plan.set("b", &[1.0, 0.0, 1.0, 0.0, 10.0, 0.0])?;
     /// plan.run();

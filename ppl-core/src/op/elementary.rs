@@ -107,11 +107,11 @@ rows! { ($) unary
     /// The same number, which derivatives treat as a constant.
     ///
     /// ```
-    /// # use ppl_core::{Graph, gradient, Plan, Program};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program, gradient};
     /// let graph = Graph::new();
     /// let x = graph.input("x", ())?;
     /// let slope = gradient(x.stop_gradient() * x, &[x])?[0]; // x, not 2x
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[slope])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[slope])?);
     /// plan.set("x", &[3.0])?;
     /// plan.run();
     /// assert_eq!(plan.output(0), [3.0]);

@@ -8,12 +8,12 @@ rows! { ($) unary
     /// Its derivatives of every order exist:
     ///
     /// ```
-    /// # use ppl_core::{Graph, gradient, Plan, Program};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program, gradient};
     /// let graph = Graph::new();
     /// let x = graph.input("x", ())?;
     /// let slope = gradient(x.lgamma(), &[x])?[0];
     /// let curvature = gradient(slope, &[x])?[0];
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[slope, curvature])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[slope, curvature])?);
     /// plan.set("x", &[1.0])?;
     /// plan.run();
     /// assert!((plan.output(0)[0] + 0.577_215_664_901_532_9).abs() < 1e-14); // −γ
@@ -67,12 +67,12 @@ rows! { ($) special
     /// Relative error below 1e-14 (1 − ln P). First and second derivatives exist in both arguments.
     ///
     /// ```
-    /// # use ppl_core::{Graph, gradient, Plan, Program};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program, gradient};
     /// let graph = Graph::new();
     /// let (a, x) = (graph.input("a", ())?, graph.input("x", ())?);
     /// let p = a.gamma_p(x);
     /// let slope = gradient(p, &[a, x])?;
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[p, slope[0], slope[1]])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[p, slope[0], slope[1]])?);
     /// plan.set("a", &[1.0])?;
     /// plan.set("x", &[2.0])?;
     /// plan.run();
@@ -99,10 +99,10 @@ rows! { ($) special
     /// arguments.
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program};
     /// let graph = Graph::new();
     /// let l = graph.constant(0.001).log_gamma_p_inverse(graph.input("u", ())?);
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[l])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[l])?);
     /// plan.set("u", &[0.1])?;
     /// plan.run();
     /// // x ≈ (u Γ(1 + a))^(1/a), far below the least number

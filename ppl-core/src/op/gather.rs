@@ -233,12 +233,12 @@ impl<'g> Var<'g> {
     ///
     /// ```
     /// use ndarray::array;
-    /// use ppl_core::{Column, Graph, Plan, Program, Record, Records};
+    /// use ppl_core::{Column, ExecutionPlan, Graph, Program, Record, Records};
     /// let records = Records::from_columns([("group", Column::from(array![2.0, 0.0, 2.0]))])?;
     /// let graph = Graph::new();
     /// let effects = graph.input("effects", [3])?;
     /// let effect = effects.gather(Record::new(&graph, records.schema()).get("group")?);
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[effect])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[effect])?);
     /// plan.set("effects", &[0.5, 1.5, 2.5])?;
     /// plan.run();
     /// plan.run_records(&records, &[0, 1, 2])?;

@@ -42,12 +42,12 @@ type Identity = (Op, Vec<u32>, Shape);
 /// first one is kept, and [`Graph::check`] — which every statement of a model calls — returns it.
 ///
 /// ```
-/// use ppl_core::{Graph, Plan, Program, gradient};
+/// use ppl_core::{ExecutionPlan, Graph, Program, gradient};
 /// let graph = Graph::new();
 /// let x = graph.input("x", [2])?;
 /// let y = (x * x).sum();
 /// let dy = gradient(y, &[x])?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[y, dy[0]])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[y, dy[0]])?);
 /// plan.set("x", &[3.0, 4.0])?;
 /// plan.run();
 /// assert_eq!(plan.output(0), [25.0]);

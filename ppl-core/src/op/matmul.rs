@@ -16,12 +16,12 @@ impl<'g> Var<'g> {
     /// | `[…, m, k] · […, k, n]` | `[…, m, n]`: a product for each position of the leading axes, which broadcast |
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program, Shape};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program, Shape};
     /// let graph = Graph::new();
     /// let (a, b) = (graph.input("a", [2, 2])?, graph.input("b", [2, 2])?);
     /// let stack = graph.input("stack", [5, 1, 3, 2])?;
     /// assert_eq!(stack.matmul(a).shape(), Shape::from([5, 1, 3, 2]));
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[a.matmul(b)])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[a.matmul(b)])?);
     /// plan.set("a", &[1.0, 2.0, 3.0, 4.0])?;
     /// plan.set("b", &[0.0, 1.0, 1.0, 0.0])?;
     /// plan.run();

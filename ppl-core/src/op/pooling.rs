@@ -207,11 +207,11 @@ impl<'g> Var<'g> {
     /// to the first of several largest pixels.
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program};
     /// let graph = Graph::new();
     /// let image = graph.input("image", [1, 2, 4])?;
     /// let pooled = [image.max_pool2d([2, 2], [2, 2], [0, 0]), image.average_pool2d([2, 2], [2, 2], [0, 0])];
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &pooled)?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &pooled)?);
     /// plan.set("image", &[1.0, 2.0, 3.0, 4.0, 5.0, 0.0, -6.0, -1.0])?;
     /// plan.run();
     /// assert_eq!(plan.output(0), [5.0, 4.0]);

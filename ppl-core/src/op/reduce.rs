@@ -396,10 +396,10 @@ impl<'g> Var<'g> {
     /// `Σ_k x_k` along an axis; 0 of nothing.
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program};
     /// let graph = Graph::new();
     /// let x = graph.array(&ndarray::array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]].into_dyn());
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[x.sum_axis(0), x.max_axis(1)])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[x.sum_axis(0), x.max_axis(1)])?);
     /// plan.run();
     /// assert_eq!(plan.output(0), [5.0, 7.0, 9.0]);
     /// assert_eq!(plan.output(1), [3.0, 6.0]);
@@ -462,11 +462,11 @@ impl<'g> Var<'g> {
     /// divided by `x_k`, and the derivative is right where elements are zero.
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program, gradient};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program, gradient};
     /// let graph = Graph::new();
     /// let x = graph.input("x", 3)?;
     /// let slopes = gradient(x.prod(), &[x])?;
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &slopes)?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &slopes)?);
     /// plan.set("x", &[2.0, 0.0, 5.0])?;
     /// plan.run();
     /// assert_eq!(plan.output(0), [0.0, 10.0, 0.0]);
@@ -506,10 +506,10 @@ impl<'g> Var<'g> {
     /// `out_k = Σ_{j ≤ k} x_j` along an axis.
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program};
     /// let graph = Graph::new();
     /// let x = graph.array(&ndarray::array![1.0, 2.0, 4.0].into_dyn());
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[x.cumsum(0)])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[x.cumsum(0)])?);
     /// plan.run();
     /// assert_eq!(plan.output(0), [1.0, 3.0, 7.0]);
     /// # Ok::<(), ppl_core::Error>(())
@@ -542,10 +542,10 @@ impl<'g> Var<'g> {
     /// 0, so that a branch of probability zero does not make the whole of a nested sum NaN.
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program};
     /// let graph = Graph::new();
     /// let x = graph.array(&ndarray::array![1000.0, 1000.0, f64::NEG_INFINITY].into_dyn());
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[x.log_sum_exp()])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[x.log_sum_exp()])?);
     /// plan.run();
     /// assert_eq!(plan.output(0), [1000.0 + 2.0_f64.ln()]);
     /// # Ok::<(), ppl_core::Error>(())

@@ -95,7 +95,7 @@ impl Primitive for Special {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Graph, Plan, Program, gradient};
+    use crate::{ExecutionPlan, Graph, Program, gradient};
 
     /// The golden values seen through the engine, which shows that names, arguments and functions belong
     /// together; `math` holds each function to its own bound.
@@ -114,7 +114,7 @@ mod tests {
             let inputs: Vec<Var<'_>> =
                 (0..function.arity()).map(|i| graph.input(format!("x{i}"), 1).expect("fresh")).collect();
             let value = stretched(&graph, Op::Special(function), &inputs);
-            let mut plan = Plan::<T>::new(&Program::new(&graph, &[value]).expect("no mistakes"));
+            let mut plan = ExecutionPlan::<T>::new(&Program::new(&graph, &[value]).expect("no mistakes"));
             for (i, &argument) in arguments.iter().enumerate() {
                 plan.set(&format!("x{i}"), &[T::of(argument)]).expect("one number");
             }

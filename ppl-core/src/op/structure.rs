@@ -325,10 +325,10 @@ impl<'g> Var<'g> {
     /// A part of an axis: `out[…, k, …] = x[…, start + k, …]`.
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program};
     /// let graph = Graph::new();
     /// let x = graph.array(&ndarray::array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]].into_dyn());
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[x.slice(1, 1..)])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[x.slice(1, 1..)])?);
     /// plan.run();
     /// assert_eq!(plan.output(0), [2.0, 3.0, 5.0, 6.0]);
     /// # Ok::<(), ppl_core::Error>(())

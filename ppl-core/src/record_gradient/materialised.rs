@@ -6,7 +6,7 @@ use crate::machine::Scalar;
 use crate::op::Var;
 use crate::program::Program;
 use crate::records::Records;
-use crate::run::plan::Plan;
+use crate::run::plan::ExecutionPlan;
 use crate::transform::gradient;
 use ndarray::Array2;
 
@@ -17,7 +17,7 @@ use ndarray::Array2;
 /// special way.
 #[derive(Clone, Debug)]
 pub struct MaterialisedGradient<T> {
-    plan: Plan<T>,
+    plan: ExecutionPlan<T>,
     widths: Vec<usize>,
 }
 
@@ -30,7 +30,7 @@ impl<T: Scalar> MaterialisedGradient<T> {
         check_frontier(value, frontier)?;
         let gradients = gradient(value, frontier)?;
         let widths = gradients.iter().map(|gradient| gradient.shape().elements()).collect();
-        Ok(Self { plan: Plan::new(&Program::new(value.graph(), &gradients)?), widths })
+        Ok(Self { plan: ExecutionPlan::new(&Program::new(value.graph(), &gradients)?), widths })
     }
 
     /// Sets a shared input by name; one that the gradient does not depend on is passed over.
@@ -45,7 +45,7 @@ impl<T: Scalar> MaterialisedGradient<T> {
     /// other.
     ///
     /// # Errors
-    /// As [`Plan::run_records`].
+    /// As [`ExecutionPlan::run_records`].
     pub fn rows(&mut self, records: &Records, batch: &[u64]) -> Result<Array2<T>> {
         let mut matrix = Array2::from_elem((batch.len(), self.widths.iter().sum()), T::zero());
         let mut column = 0;

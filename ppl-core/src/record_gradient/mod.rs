@@ -36,7 +36,7 @@ use crate::machine::Scalar;
 use crate::op::{Input, Op, Var};
 use crate::program::Program;
 use crate::records::Records;
-use crate::run::plan::{InputId, Plan, RecordInputId};
+use crate::run::plan::{ExecutionPlan, InputId, RecordInputId};
 use ndarray::Array2;
 use prepare::{Prepared, check_frontier};
 use rounding::Rounding;
@@ -103,7 +103,7 @@ use tiles::{Team, Tiles, Weighing};
 /// pass); Li, Tramèr, Liang, Hashimoto 2021, arXiv 2110.05679 (inner products of several uses).
 #[derive(Clone, Debug)]
 pub struct RecordGradient<T> {
-    plan: Plan<T>,
+    plan: ExecutionPlan<T>,
     program: Program,
     tiles: Tiles,
     team: Team<T>,
@@ -120,7 +120,7 @@ struct Plain<T> {
     program: Program,
     tiles: Tiles,
     /// Made when first needed.
-    plan: Option<Box<(Plan<T>, Team<T>)>>,
+    plan: Option<Box<(ExecutionPlan<T>, Team<T>)>>,
 }
 
 impl<T: Scalar> RecordGradient<T> {
@@ -165,7 +165,7 @@ impl<T: Scalar> RecordGradient<T> {
         let Prepared { program, terms, mut explanation, dimension, norms, factor_norms, roundings, plain } =
             prepare::prepare::<T>(value, frontier, groups, least_excess)?;
         let tiles = Tiles { norms, factor_norms, terms, dimension };
-        let plan = Plan::with_outputs_by_record(&program, &tiles.outputs_by_record());
+        let plan = ExecutionPlan::with_outputs_by_record(&program, &tiles.outputs_by_record());
         explanation.plan = Some(plan.explain());
         let team = tiles.team(plan.tile());
         let record_inputs = program
@@ -329,7 +329,7 @@ impl<T: Scalar> RecordGradient<T> {
         }
         let Plain { program, tiles, plan } = &mut self.plain;
         let (plan, team) = &mut **plan.get_or_insert_with(|| {
-            let plan = Plan::with_outputs_by_record(program, &tiles.outputs_by_record());
+            let plan = ExecutionPlan::with_outputs_by_record(program, &tiles.outputs_by_record());
             let team = tiles.team(plan.tile());
             Box::new((plan, team))
         });

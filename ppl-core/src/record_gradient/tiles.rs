@@ -10,7 +10,7 @@ use crate::machine::Scalar;
 use crate::machine::simd::{self, dispatch};
 use crate::op::Operand;
 use crate::records::Records;
-use crate::run::plan::{Plan, Runner, Workspace};
+use crate::run::plan::{ExecutionPlan, Runner, Workspace};
 use rayon::prelude::*;
 
 /// Squares below this multiple of the smallest normal number have lost digits to underflow.
@@ -152,7 +152,7 @@ impl Tiles {
     /// The first error ends the batch; what was collected until then is not a result.
     fn waves<T: Scalar>(
         &self,
-        plan: &mut Plan<T>,
+        plan: &mut ExecutionPlan<T>,
         team: &mut Team<T>,
         (records, batch): (&Records, &[u64]),
         work: impl Fn(&mut Done<'_, T>, &mut Buffers<T>, usize) + Sync,
@@ -217,7 +217,7 @@ impl Tiles {
     /// With no `weigh` all weights are 1 and records are taken as they are.
     pub(super) fn sum<T: Scalar, W: Fn(&[T], &mut [T]) + Sync>(
         &self,
-        plan: &mut Plan<T>,
+        plan: &mut ExecutionPlan<T>,
         team: &mut Team<T>,
         batch: (&Records, &[u64]),
         weigh: Option<(Weighing, &W)>,
@@ -268,7 +268,7 @@ impl Tiles {
     /// underflowed.
     pub(super) fn squared_norms<T: Scalar>(
         &self,
-        plan: &mut Plan<T>,
+        plan: &mut ExecutionPlan<T>,
         team: &mut Team<T>,
         (records, batch): (&Records, &[u64]),
         norms: &mut [T],

@@ -4,4 +4,4 @@ mod interpret;
 pub(crate) mod plan;
 
 pub use interpret::{Argument, Fault, Trouble};
-pub use plan::{Explanation, InputId, Plan, RecordInputId, StepExplanation};
+pub use plan::{ExecutionPlan, Explanation, InputId, RecordInputId, StepExplanation};

@@ -8,7 +8,7 @@ use crate::op::{Graph, Input, Kind, Linear, Op, Shaping, Var};
 use crate::program::Program;
 use crate::record_gradient::{MaterialisedGradient, RecordGradient};
 use crate::records::{Column, Records};
-use crate::run::plan::{Plan, WIDE_COLUMN};
+use crate::run::plan::{ExecutionPlan, WIDE_COLUMN};
 use crate::transform::{gradient, hessian_vector, jacobian_vector};
 use ndarray::{ArrayD, IxDyn};
 use std::collections::BTreeMap;
@@ -135,7 +135,7 @@ pub fn values(bytes: &[u8]) {
     let better = program.simplified();
     #[cfg(feature = "serde")]
     written(&program);
-    let mut plan = Plan::<f64>::new(&program);
+    let mut plan = ExecutionPlan::<f64>::new(&program);
     for (name, values) in &leaves.inputs {
         if plan.input(name).is_ok() {
             plan.set(name, values).expect("as many numbers as the input takes");
@@ -345,7 +345,7 @@ pub fn company(bytes: &[u8]) {
         let mut outputs = vec![last];
         outputs.extend(known.iter().rev().take(4));
         let program = program(&graph, &outputs);
-        let mut plan = Plan::<f64>::new(&program);
+        let mut plan = ExecutionPlan::<f64>::new(&program);
         for (name, values) in &leaves.inputs {
             if plan.input(name).is_ok() {
                 plan.set(name, values).expect("as many numbers as the input takes");
@@ -490,7 +490,7 @@ pub fn damage(bytes: &[u8]) {
             program.inputs().map(|(name, shape)| (name.to_owned(), vec![0.5; shape.elements()])).collect();
         interpreted(&program, &given, None);
         interpreted(&program.simplified(), &given, None);
-        let mut plan = Plan::<f64>::new(&program);
+        let mut plan = ExecutionPlan::<f64>::new(&program);
         plan.run();
     }
 }

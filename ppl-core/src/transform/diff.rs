@@ -27,12 +27,12 @@ use crate::transform::simplify::before_differentiation;
 /// If `output` is not a scalar, or an expression of the graph has failed before.
 ///
 /// ```
-/// # use ppl_core::{Graph, gradient, Plan, Program};
+/// # use ppl_core::{ExecutionPlan, Graph, Program, gradient};
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
 /// let dy = gradient((x * x).exp(), &[x])?[0];
 /// let ddy = gradient(dy, &[x])?[0]; // and again
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[dy, ddy])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[dy, ddy])?);
 /// plan.set("x", &[1.0])?;
 /// plan.run();
 /// let e = 1.0_f64.exp();
@@ -106,11 +106,11 @@ pub fn value_and_gradient<'g>(output: Var<'g>, wrt: &[Var<'g>]) -> Result<(Var<'
 /// of the graph has failed before.
 ///
 /// ```
-/// # use ppl_core::{Graph, Plan, Program, jacobian_vector};
+/// # use ppl_core::{ExecutionPlan, Graph, Program, jacobian_vector};
 /// let graph = Graph::new();
 /// let (x, t) = (graph.input("x", [2])?, graph.input("t", [2])?);
 /// let change = jacobian_vector(&[x.square()], &[x], &[t])?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &change)?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &change)?);
 /// plan.set("x", &[3.0, 4.0])?;
 /// plan.set("t", &[1.0, 10.0])?;
 /// plan.run();
@@ -156,11 +156,11 @@ pub fn jacobian_vector<'g>(
 /// As [`gradient`] and [`jacobian_vector`].
 ///
 /// ```
-/// # use ppl_core::{Graph, Plan, Program, hessian_vector};
+/// # use ppl_core::{ExecutionPlan, Graph, Program, hessian_vector};
 /// let graph = Graph::new();
 /// let (x, v) = (graph.input("x", [2])?, graph.input("v", [2])?);
 /// let product = hessian_vector(x.square().square().sum(), &[x], &[v])?; // Σ x⁴
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &product)?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &product)?);
 /// plan.set("x", &[1.0, 2.0])?;
 /// plan.set("v", &[1.0, 1.0])?;
 /// plan.run();

@@ -103,7 +103,7 @@ fn depends(last: Var<'_>, arrays: &[Var<'_>]) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Graph, Plan, Program, Record, Records};
+    use crate::{ExecutionPlan, Graph, Program, Record, Records};
     use ndarray::array;
 
     fn schema() -> Records {
@@ -129,7 +129,7 @@ mod tests {
         let found = linear_predictor(value, &[w, b, table]).unwrap().unwrap();
         assert!(found.predictor.is(linear), "an offset belongs to the function");
         let outputs = [found.slope_bound, found.design[0], found.design[1], found.design[2]];
-        let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+        let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
         let all = [0, 1];
         assert_eq!(plan.evaluate(&records, &all, 0).unwrap(), array![[1.0], [1.0]]);
         assert_eq!(plan.evaluate(&records, &all, 1).unwrap(), array![[1.0, -2.0], [0.5, 3.0]]);

@@ -3,7 +3,9 @@
 //! against `f64`.
 
 use ndarray::ArrayD;
-use ppl_core::{Column, Graph, InputId, Plan, Program, Record, Records, Scalar, Shape, Var, gradient};
+use ppl_core::{
+    Column, ExecutionPlan, Graph, InputId, Program, Record, Records, Scalar, Shape, Var, gradient,
+};
 
 /// Records that per-record arguments have values for.
 pub(crate) const RECORDS: usize = 3;
@@ -58,7 +60,7 @@ fn outputs<'g>(args: &[Var<'g>], f: &dyn for<'a> Fn(&[Var<'a>]) -> Var<'a>) -> V
 
 /// A plan whose arguments are all shared.
 struct SharedPlan<T> {
-    plan: Plan<T>,
+    plan: ExecutionPlan<T>,
     inputs: Vec<Option<InputId>>,
 }
 
@@ -67,7 +69,7 @@ impl<T: Scalar> SharedPlan<T> {
         let graph = Graph::new();
         let vars: Vec<Var<'_>> =
             (0..args.len()).map(|k| graph.input(format!("x{k}"), args[k].shape.clone()).unwrap()).collect();
-        let plan = Plan::new(&Program::new(&graph, &outputs(&vars, f)).unwrap());
+        let plan = ExecutionPlan::new(&Program::new(&graph, &outputs(&vars, f)).unwrap());
         let inputs = (0..args.len()).map(|k| plan.input(&format!("x{k}")).ok()).collect();
         Self { plan, inputs }
     }
@@ -94,7 +96,7 @@ pub(crate) fn value<T: Scalar>(args: &[Argument], f: impl for<'a> Fn(&[Var<'a>])
         (0..args.len()).map(|k| graph.input(format!("x{k}"), args[k].shape.clone()).unwrap()).collect();
     let value = f(&vars);
     graph.check().unwrap();
-    let mut plan = Plan::<T>::new(&Program::new(&graph, &[value]).unwrap());
+    let mut plan = ExecutionPlan::<T>::new(&Program::new(&graph, &[value]).unwrap());
     for (k, arg) in args.iter().enumerate() {
         if let Ok(input) = plan.input(&format!("x{k}")) {
             let slots = plan.input_mut(input).iter_mut();
@@ -169,7 +171,7 @@ fn per_record<T: Scalar>(
         .collect::<Result<_, _>>()
         .unwrap();
     let outputs = outputs(&vars, f);
-    let mut plan = Plan::<T>::new(&Program::new(&graph, &outputs).unwrap());
+    let mut plan = ExecutionPlan::<T>::new(&Program::new(&graph, &outputs).unwrap());
     for (k, arg) in args.iter().enumerate() {
         if let Ok(input) = plan.input(&format!("x{k}")) {
             let slots = plan.input_mut(input).iter_mut();

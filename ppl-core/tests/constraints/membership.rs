@@ -97,7 +97,7 @@ fn bijections_in_single_precision_make_members() {
         let u = graph.input("u", set.unconstrained_shape(&shape).unwrap()).unwrap();
         let program = ppl_core::Program::new(&graph, &[set.constrain(u)]).unwrap();
         for size in [0.1, 2.0, 12.0] {
-            let mut plan = ppl_core::Plan::<f32>::new(&program);
+            let mut plan = ppl_core::ExecutionPlan::<f32>::new(&program);
             let input = plan.input("u").unwrap();
             // Steps of an ordered vector that are too small for single precision are no fault of the
             // bijection.

@@ -5,14 +5,14 @@ mod membership;
 mod properties;
 
 use ndarray::ArrayD;
-use ppl_core::{Constraint, Graph, Plan, Program, Shape, Var};
+use ppl_core::{Constraint, ExecutionPlan, Graph, Program, Shape, Var};
 
 /// What a function of one array makes of numbers.
 fn run(argument: &ArrayD<f64>, function: impl for<'g> Fn(Var<'g>) -> Vec<Var<'g>>) -> Vec<Vec<f64>> {
     let graph = Graph::new();
     let outputs = function(graph.input("u", Shape::from(argument.shape())).unwrap());
     graph.check().unwrap();
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
     if let Ok(input) = plan.input("u") {
         plan.input_mut(input).iter_mut().zip(argument).for_each(|(slot, &number)| *slot = number);
     }

@@ -4,8 +4,8 @@ use super::common::{Choice, Coin, Normal, failure, normal_log_density, records};
 use ndarray::{ArrayD, array};
 use ppl_core::handlers::{Seed, Unconstrained, condition, uncondition};
 use ppl_core::{
-    Ctx, Distribution, Graph, Plan, Predictive, Program, Result, SiteKind, Values, gradient, log_density,
-    simulate, trace,
+    Ctx, Distribution, ExecutionPlan, Graph, Predictive, Program, Result, SiteKind, Values, gradient,
+    log_density, simulate, trace,
 };
 
 const WEIGHTS: [f64; 3] = [0.2, 0.5, 0.3];
@@ -90,7 +90,7 @@ fn the_gradient_of_a_sum_is_a_finite_difference() {
     let value = trace.record_log_likelihood().unwrap();
     let centres = trace.site("centres").unwrap().unconstrained.unwrap();
     let slope = gradient(value, &[centres]).unwrap()[0];
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &[value, slope]).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[value, slope]).unwrap());
     let mut at = |shift: [f64; 3]| {
         let centres = [-1.0 + shift[0], 0.3 + shift[1], 1.2 + shift[2]];
         plan.set("unconstrained/centres", &centres).unwrap();

@@ -3,12 +3,12 @@
 use super::common::{Coin, LogNormal, Normal, normal_log_density, number, records, schema};
 use ndarray::array;
 use ppl_core::handlers::{
-    Constrained, Draws, Handled, Handler, LocScale, Reparam, ReplayTrace, Transformed, Unconstrained, block,
-    block_all_but, condition, reparam, seed, substitute, uncondition,
+    Constrained, Handled, Handler, LocScale, NoiseInputs, Reparam, ReplayTrace, Transformed, Unconstrained,
+    block, block_all_but, condition, reparam, seed, substitute, uncondition,
 };
 use ppl_core::{
-    Constraint, Ctx, Distribution, Graph, Message, Model, Plan, Program, Result, Shape, SiteKind, Value,
-    Values, gradient, log_density, simulate, trace,
+    Constraint, Ctx, Distribution, ExecutionPlan, Graph, Message, Model, Program, Result, Shape, SiteKind,
+    Value, Values, gradient, log_density, simulate, trace,
 };
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -291,7 +291,7 @@ fn a_model_is_replayed_at_a_guides_draw() {
         fn process(&self, message: &mut Message<'g>) -> Result<()> {
             match message.kind {
                 SiteKind::Param => Unconstrained.process(message),
-                _ => Draws.process(message),
+                _ => NoiseInputs.process(message),
             }
         }
     }
@@ -302,7 +302,7 @@ fn a_model_is_replayed_at_a_guides_draw() {
     let replayed = trace(&model, &graph, &schema, ReplayTrace::new(&drawn)).unwrap();
     let loc = drawn.site("loc").unwrap().unconstrained.unwrap();
     let slope = gradient(replayed.log_prior(), &[loc]).unwrap()[0];
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &[slope]).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[slope]).unwrap());
     plan.set("unconstrained/loc", &[0.5]).unwrap();
     plan.set("draw/centre/noise/0", &[2.0]).unwrap();
     plan.run();
@@ -321,7 +321,7 @@ fn a_parameter_has_no_jacobian() {
     let trace = trace(&model, &graph, &schema, Unconstrained).unwrap();
     assert!(trace.site("rate").unwrap().unconstrained.is_some());
     assert!(trace.site("rate").unwrap().log_jacobian.is_none());
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &[trace.log_jacobian()]).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[trace.log_jacobian()]).unwrap());
     plan.set("unconstrained/spread", &[0.25]).unwrap();
     plan.run();
     assert_eq!(plan.output(0), [0.25]);

@@ -1,7 +1,7 @@
 //! Guides that go with their models, and guides that do not.
 
 use super::common::{LogNormal, Normal, records};
-use ppl_core::handlers::{Draws, ReplayTrace, Unconstrained};
+use ppl_core::handlers::{NoiseInputs, ReplayTrace, Unconstrained};
 use ppl_core::{Constraint, Ctx, Distribution, Graph, Result, trace};
 
 fn model(ctx: &mut Ctx) -> Result<()> {
@@ -15,7 +15,7 @@ fn model(ctx: &mut Ctx) -> Result<()> {
 fn told(guide: impl Fn(&mut Ctx<'_>) -> Result<()>) -> String {
     let (graph, data) = (Graph::new(), records(1));
     let model = trace(&model, &graph, data.schema(), Unconstrained).unwrap();
-    let guide = trace(&guide, &graph, data.schema(), Draws).unwrap();
+    let guide = trace(&guide, &graph, data.schema(), NoiseInputs).unwrap();
     model.check_guide(&guide).map_or_else(|error| error.to_string(), |()| "it goes with it".to_owned())
 }
 
@@ -44,7 +44,7 @@ fn a_guide_that_goes_with_its_model() {
 fn a_guide_of_a_part_goes_with_that_part() {
     let (graph, data) = (Graph::new(), records(1));
     let model = trace(&model, &graph, data.schema(), Unconstrained).unwrap();
-    let guide = trace(&spread, &graph, data.schema(), Draws).unwrap();
+    let guide = trace(&spread, &graph, data.schema(), NoiseInputs).unwrap();
     assert!(model.check_guide(&guide).is_err());
     model.check_guide_of(&guide, |name| name == "spread").unwrap();
     let told = model.check_guide_of(&guide, |name| name == "own").unwrap_err().to_string();
@@ -111,7 +111,7 @@ fn a_guide_that_does_not_is_told_the_site_both_shapes_and_what_to_do() {
 #[test]
 fn a_records_value_cannot_be_replayed_as_a_shared_one() {
     let (graph, data) = (Graph::new(), records(1));
-    let guide = trace(&own, &graph, data.schema(), Draws).unwrap();
+    let guide = trace(&own, &graph, data.schema(), NoiseInputs).unwrap();
     let shared = |ctx: &mut Ctx<'_>| ctx.sample("own", Normal::new(0.0, 1.0).iid(2)).map(|_| ());
     let told = trace(&shared, &graph, data.schema(), ReplayTrace::new(&guide)).unwrap_err().to_string();
     assert!(

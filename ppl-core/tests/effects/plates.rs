@@ -4,8 +4,8 @@ use super::common::{Normal, failure, normal_log_density, records, schema};
 use ndarray::{ArrayD, Axis, array};
 use ppl_core::handlers::{Unconstrained, seed};
 use ppl_core::{
-    Ctx, Distribution, Graph, Noise, Plan, Predictive, Program, Result, Shape, Values, log_density, simulate,
-    trace,
+    Ctx, Distribution, ExecutionPlan, Graph, Noise, Predictive, Program, Result, Shape, Values, log_density,
+    simulate, trace,
 };
 
 #[test]
@@ -71,7 +71,7 @@ fn a_stretched_axis_is_drawn_anew_and_in_its_place() {
     assert_eq!(drawn.shape(), Shape::from([2, 5, 3, 2, 4]));
     let (name, _, shape) = noise.inputs()[0].clone();
     assert_eq!(shape.elements(), 240);
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &[drawn]).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[drawn]).unwrap());
     let z: Vec<f64> = (0..240).map(|k| f64::from(k) / 240.0).collect();
     plan.set(&name, &z).unwrap();
     plan.run();

@@ -2,7 +2,9 @@
 //! choice of which arguments are shared and which differ from record to record, in both number types.
 
 use ndarray::{ArrayD, IxDyn};
-use ppl_core::{Column, Graph, Plan, Program, Record, Records, Scalar, Schema, Shape, Var, gradient};
+use ppl_core::{
+    Column, ExecutionPlan, Graph, Program, Record, Records, Scalar, Schema, Shape, Var, gradient,
+};
 use proptest::prelude::*;
 
 /// Records that per-record arguments are given for.
@@ -85,7 +87,7 @@ fn run<T: Scalar>(traced: &Traced, arguments: &[[ArrayD<f64>; RECORDS]]) -> Vec<
     }
     columns.push(("nothing".to_owned(), Column::from(vec![0.0; RECORDS])));
     let records = Records::from_columns(columns).unwrap();
-    let mut plan = Plan::<T>::new(&traced.program);
+    let mut plan = ExecutionPlan::<T>::new(&traced.program);
     for (index, values) in arguments.iter().enumerate() {
         if plan.input(&argument_name(index)).is_ok() {
             let values: Vec<T> = values[0].iter().map(|&x| T::of(x)).collect();

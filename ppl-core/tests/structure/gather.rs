@@ -3,7 +3,8 @@
 use super::common::{Case, distinct, shape_of};
 use ndarray::{Array1, ArrayD, IxDyn, array};
 use ppl_core::{
-    Column, Error, Graph, MaterialisedGradient, Plan, Program, Record, RecordGradient, Records, Shape,
+    Column, Error, ExecutionPlan, Graph, MaterialisedGradient, Program, Record, RecordGradient, Records,
+    Shape,
 };
 use proptest::prelude::*;
 
@@ -81,7 +82,7 @@ fn a_bad_index_makes_its_record_nan_and_no_other() {
     let table = graph.input("table", [3, 2]).unwrap();
     let index = Record::new(&graph, records.schema()).get("index").unwrap();
     let program = Program::new(&graph, &[table.gather(index)]).unwrap();
-    let mut plan = Plan::<f64>::new(&program);
+    let mut plan = ExecutionPlan::<f64>::new(&program);
     plan.set("table", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
     let all: Vec<u64> = (0..records.len() as u64).collect();
     let rows = plan.evaluate(&records, &all, 0).unwrap();
@@ -118,7 +119,7 @@ fn a_shared_bad_index_is_nan_too() {
     let graph = Graph::new();
     let (table, index) = (graph.input("table", [2]).unwrap(), graph.input("index", [2]).unwrap());
     let program = Program::new(&graph, &[table.gather(index), table.scatter_add(index, 2)]).unwrap();
-    let mut plan = Plan::<f32>::new(&program);
+    let mut plan = ExecutionPlan::<f32>::new(&program);
     plan.set("table", &[1.0, 2.0]).unwrap();
     plan.set("index", &[1.0, 2.0]).unwrap();
     plan.run();
@@ -168,7 +169,7 @@ fn empty_axes_are_empty_results_or_zeros() {
         nothing.scatter_add(nothing, 2),
     ];
     assert_eq!(outputs.map(|output| output.shape()), [[0].into(), [0, 2].into(), Shape::from([2])]);
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
     plan.run();
     assert_eq!((plan.output(0).len(), plan.output(1).len(), plan.output(2)), (0, 0, &[0.0, 0.0][..]));
 }

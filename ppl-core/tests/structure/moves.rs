@@ -2,7 +2,7 @@
 
 use super::common::{Case, distinct, shape_and_axis};
 use ndarray::{ArrayD, Axis, IxDyn, Slice, concatenate, stack};
-use ppl_core::{Graph, Plan, Program, Shape, Var};
+use ppl_core::{ExecutionPlan, Graph, Program, Shape, Var};
 use proptest::prelude::*;
 
 fn moved() -> impl Strategy<Value = ([ArrayD<f64>; 3], usize)> {
@@ -130,7 +130,7 @@ proptest! {
 }
 
 fn run(graph: &Graph, outputs: &[Var<'_>]) -> Vec<Vec<f64>> {
-    let mut plan = Plan::<f64>::new(&Program::new(graph, outputs).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(graph, outputs).unwrap());
     plan.run();
     (0..outputs.len()).map(|output| plan.output(output).to_vec()).collect()
 }
@@ -153,7 +153,7 @@ fn split_and_concat_are_inverse() {
     let x = graph.input("x", [2, 5]).unwrap();
     let parts = x.split(1, &[2, 0, 3]);
     assert_eq!([0, 1, 2].map(|k| parts[k].shape()), [[2, 2].into(), [2, 0].into(), Shape::from([2, 3])]);
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &[graph.concat(&parts, 1)]).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[graph.concat(&parts, 1)]).unwrap());
     let numbers: Vec<f64> = (0..10).map(f64::from).collect();
     plan.set("x", &numbers).unwrap();
     plan.run();
@@ -191,7 +191,7 @@ fn moving_keeps_every_number_as_it_is() {
     let graph = Graph::new();
     let x = graph.input("x", [2, 2]).unwrap();
     let outputs = [x.transpose(), x.flip(0), graph.concat(&[x, x], 0), x.slice(0, 1..)];
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
     plan.set("x", &numbers).unwrap();
     plan.run();
     let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();

@@ -2,7 +2,7 @@
 
 use super::common::{Case, distinct, shape_and_axis};
 use ndarray::{ArrayD, ArrayView1, Axis, arr0};
-use ppl_core::{Graph, Plan, Program, Shape, Var, gradient};
+use ppl_core::{ExecutionPlan, Graph, Program, Shape, Var, gradient};
 use proptest::prelude::*;
 
 fn arrays() -> impl Strategy<Value = ([ArrayD<f64>; 3], usize)> {
@@ -119,7 +119,7 @@ fn at(x: &[f64], function: impl for<'g> Fn(Var<'g>) -> Var<'g>) -> (Vec<f64>, Ve
     let input = graph.input("x", x.len()).unwrap();
     let value = function(input);
     let slope = gradient(value.sum(), &[input]).unwrap()[0];
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &[value, slope]).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[value, slope]).unwrap());
     if plan.input("x").is_ok() {
         plan.set("x", x).unwrap();
     }
@@ -168,7 +168,7 @@ fn products_with_zeros_have_exact_derivatives() {
     let x = graph.input("x", 4).unwrap();
     let slope = gradient(x.prod(), &[x]).unwrap()[0];
     let rows: Vec<Var<'_>> = (0..4).map(|k| gradient(slope.element(0, k), &[x]).unwrap()[0]).collect();
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &rows).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &rows).unwrap());
     plan.set("x", &[2.0, 0.0, 5.0, 0.0]).unwrap();
     plan.run();
     let hessian: Vec<Vec<f64>> = (0..4).map(|k| plan.output(k).to_vec()).collect();
@@ -241,7 +241,7 @@ fn reductions_of_nothing() {
     let x = graph.input("x", [3, 0]).unwrap();
     let outputs = [x.sum_axis(1), x.prod_axis(1), x.norm_axis(1), x.log_sum_exp_axis(1), x.max_axis(0)];
     assert_eq!(outputs.map(|output| output.shape().elements()), [3, 3, 3, 3, 0]);
-    let mut plan = Plan::<f32>::new(&Program::new(&graph, &outputs).unwrap());
+    let mut plan = ExecutionPlan::<f32>::new(&Program::new(&graph, &outputs).unwrap());
     plan.run();
     assert_eq!(plan.output(0), [0.0; 3]);
     assert_eq!(plan.output(1), [1.0; 3]);

@@ -35,7 +35,7 @@ impl Direction {
 /// numbers.
 ///
 /// ```
-/// use ppl_core::{Constraint, Distribution, Graph, Plan, Program, Var};
+/// use ppl_core::{Constraint, Distribution, ExecutionPlan, Graph, Program, Var};
 /// use ppl_distributions::{Bijection, Combine, Direction, Normal};
 ///
 /// /// The hyperbolic sine.
@@ -54,7 +54,7 @@ impl Direction {
 /// let graph = Graph::new();
 /// let y = graph.input("y", ())?;
 /// let log_prob = Normal::new(0.0, 1.0).transformed(Sinh).log_prob(y);
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[log_prob])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[log_prob])?);
 /// plan.set("y", &[0.75])?; // sinh(ln 2)
 /// plan.run();
 /// let x = 2.0_f64.ln();

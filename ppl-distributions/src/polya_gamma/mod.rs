@@ -33,11 +33,11 @@ const TERMS: usize = 16;
 /// |log density|) + 2·10⁻¹⁶/b, measured for `b` from 10⁻⁴ to 1000 against 60 digits.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Plan, Program};
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::PolyaGamma;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[PolyaGamma::new(0.0).log_prob(x)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[PolyaGamma::new(0.0).log_prob(x)])?);
 /// plan.set("x", &[2.0])?;
 /// plan.run();
 /// let first = (2.0 * std::f64::consts::PI).ln() - std::f64::consts::PI.powi(2);
@@ -59,11 +59,11 @@ impl<'g> PolyaGamma<'g> {
     /// `PG(b, c)` of this concentration `b > 0` and tilting `c`; numbers or arrays.
     ///
     /// ```
-    /// use ppl_core::{Distribution, Graph, Plan, Program};
+    /// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
     /// use ppl_distributions::PolyaGamma;
     /// let graph = Graph::new();
     /// let mean = PolyaGamma::with_concentration(2.5, 0.0).mean(&graph).expect("it has one");
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[mean])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[mean])?);
     /// plan.run();
     /// assert_eq!(plan.output(0), [2.5 / 4.0]);
     /// # Ok::<(), ppl_core::Error>(())

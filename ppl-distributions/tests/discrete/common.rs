@@ -2,7 +2,7 @@
 //! and one of [`CASES`].
 
 use ndarray::ArrayD;
-use ppl_core::{Distribution, Graph, Plan, Program, Scalar, Value, Var};
+use ppl_core::{Distribution, ExecutionPlan, Graph, Program, Scalar, Value, Var};
 use ppl_distributions::{
     Bernoulli, BetaBinomial, Binomial, DirichletMultinomial, DiscreteUniform, Geometric, Multinomial,
     NegativeBinomial, OrderedLogistic, Poisson,
@@ -46,13 +46,13 @@ pub(crate) fn build<'g>(name: &str, graph: &'g Graph, p: &[Value<'g>]) -> Box<dy
         "bernoulli_probs" => Box::new(Bernoulli::from_probs(p[0])),
         "bernoulli_logits" => Box::new(Bernoulli::from_logit(p[0])),
         "binomial_probs" => Box::new(Binomial::from_probs(p[0], p[1])),
-        "binomial_logits" => Box::new(Binomial::from_logits(p[0], p[1])),
+        "binomial_logits" => Box::new(Binomial::from_logit(p[0], p[1])),
         "poisson" => Box::new(Poisson::new(p[0])),
         "negative_binomial_probs" => Box::new(NegativeBinomial::from_probs(p[0], p[1])),
-        "negative_binomial_logits" => Box::new(NegativeBinomial::from_logits(p[0], p[1])),
+        "negative_binomial_logits" => Box::new(NegativeBinomial::from_logit(p[0], p[1])),
         "negative_binomial_mean" => Box::new(NegativeBinomial::from_mean(p[0], p[1])),
         "geometric_probs" => Box::new(Geometric::from_probs(p[0])),
-        "geometric_logits" => Box::new(Geometric::from_logits(p[0])),
+        "geometric_logits" => Box::new(Geometric::from_logit(p[0])),
         "discrete_uniform" => Box::new(DiscreteUniform::new(p[0], p[1])),
         "beta_binomial" => Box::new(BetaBinomial::new(p[0], p[1], p[2])),
         "ordered_logistic" => Box::new(OrderedLogistic::new(p[0], vector(graph, &p[1..]))),
@@ -71,7 +71,7 @@ pub(crate) fn parameters<'g>(graph: &'g Graph, numbers: &[f64], known: bool) -> 
 }
 
 /// Sets an input, if the program has it.
-pub(crate) fn set<T: Scalar>(plan: &mut Plan<T>, name: &str, values: &[f64]) {
+pub(crate) fn set<T: Scalar>(plan: &mut ExecutionPlan<T>, name: &str, values: &[f64]) {
     if let Ok(input) = plan.input(name) {
         plan.input_mut(input).iter_mut().zip(values).for_each(|(slot, &value)| *slot = T::of(value));
     }
@@ -93,7 +93,7 @@ pub(crate) fn evaluate<T: Scalar>(
         more => graph.input("x", more.len()).unwrap(),
     };
     let result = f(&*distribution, &graph, input)?;
-    let mut plan = Plan::<T>::new(&Program::new(&graph, &[result]).unwrap());
+    let mut plan = ExecutionPlan::<T>::new(&Program::new(&graph, &[result]).unwrap());
     set(&mut plan, "x", x);
     for (i, &number) in numbers.iter().enumerate() {
         set(&mut plan, &format!("p{i}"), &[number]);

@@ -1,14 +1,14 @@
 //! Kullback–Leibler divergences of counts and categories against their definition, summed over the outcomes.
 
 use ndarray::{Array1, ArrayD};
-use ppl_core::{Distribution, Graph, Plan, Program, Var};
+use ppl_core::{Distribution, ExecutionPlan, Graph, Program, Var};
 use ppl_distributions::{
     Bernoulli, Binomial, Categorical, Combine, Geometric, KullbackLeibler, Normal, Poisson,
 };
 use proptest::prelude::*;
 
 fn run(graph: &Graph, outputs: &[Var<'_>]) -> Vec<f64> {
-    let mut plan = Plan::<f64>::new(&Program::new(graph, outputs).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(graph, outputs).unwrap());
     plan.run();
     (0..outputs.len()).map(|k| plan.output(k)[0]).collect()
 }
@@ -45,11 +45,11 @@ proptest! {
         ] {
             prop_assert!(agree(both(&graph, &first, &second, 2), (a - b).abs()));
         }
-        let (first, second) = (Binomial::from_logits(n, a), Binomial::from_probs(n, q));
+        let (first, second) = (Binomial::from_logit(n, a), Binomial::from_probs(n, q));
         prop_assert!(agree(both(&graph, &first, &second, n as usize + 1), n * (a - b).abs() + 100.0));
         // Up to where less than e^(−60) is left.
         let count = (60.0 / -(-p).ln_1p()) as usize + 10;
-        let pair = both(&graph, &Geometric::from_probs(p), &Geometric::from_logits(b), count);
+        let pair = both(&graph, &Geometric::from_probs(p), &Geometric::from_logit(b), count);
         prop_assert!(agree(pair, (a - b).abs() / p), "{pair:?}");
         let pair = both(&graph, &Poisson::new(c), &Poisson::new(d), 400);
         prop_assert!(agree(pair, 100.0 + c + d), "{pair:?}");

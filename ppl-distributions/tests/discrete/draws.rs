@@ -2,7 +2,7 @@
 //! they say.
 
 use super::common::{CASES, build, evaluate, parameters, set};
-use ppl_core::{Graph, Noise, NoiseKind, Plan, Program, Shape};
+use ppl_core::{ExecutionPlan, Graph, Noise, NoiseKind, Program, Shape};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ fn draw(name: &str, numbers: &[f64], n: usize, seed: u64) -> Vec<Vec<f64>> {
     let drawn = distribution.draw(&Shape::from(n), &mut noise).unwrap();
     assert_eq!(drawn.shape(), Shape::from(n).concat(&distribution.event_shape()));
     assert!(!distribution.reparameterised());
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &[drawn]).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[drawn]).unwrap());
     let mut uniforms = Uniforms(seed);
     for (input, kind, shape) in noise.inputs() {
         assert_eq!(*kind, NoiseKind::Uniform);

@@ -1,7 +1,7 @@
 //! Derivatives of log probabilities and distribution functions, against finite differences.
 
 use super::common::{CASES, build, parameters, set};
-use ppl_core::{Graph, Plan, Program, Value, Var, gradient};
+use ppl_core::{ExecutionPlan, Graph, Program, Value, Var, gradient};
 use proptest::prelude::*;
 
 /// Values of `f` and its derivatives, analytic and by differences, with what the differences may be off by.
@@ -36,7 +36,7 @@ fn compare(
     wanted.push(input);
     let mut outputs = gradient(result, &wanted).unwrap();
     outputs.push(result);
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
     let mut run = |numbers: &[f64], x: &[f64], output: usize| {
         set(&mut plan, "x", x);
         for (i, &number) in numbers.iter().enumerate() {
@@ -164,7 +164,7 @@ fn derivatives_at_the_ends_are_finite() {
         let x_input = graph.input("x", ()).unwrap();
         let wanted: Vec<Var<'_>> = values.iter().map(|value| value.on(&graph)).collect();
         let slopes = gradient(distribution.log_prob(x_input), &wanted).unwrap();
-        let mut plan = Plan::<f64>::new(&Program::new(&graph, &slopes).unwrap());
+        let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &slopes).unwrap());
         set(&mut plan, "x", &[x]);
         for (i, &number) in numbers.iter().enumerate() {
             set(&mut plan, &format!("p{i}"), &[number]);

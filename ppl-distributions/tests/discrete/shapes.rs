@@ -2,7 +2,7 @@
 
 use super::common::{CASES, build, evaluate, parameters};
 use ndarray::{ArrayD, array};
-use ppl_core::{Constraint, Distribution, Graph, Noise, Plan, Program, Shape, Value};
+use ppl_core::{Constraint, Distribution, ExecutionPlan, Graph, Noise, Program, Shape, Value};
 use ppl_distributions::{
     BetaBinomial, Binomial, DirichletMultinomial, DiscreteUniform, Multinomial, NegativeBinomial,
     OrderedLogistic, Poisson,
@@ -133,7 +133,7 @@ fn batches_are_distributions_one_by_one() {
         all.entropy(&graph).unwrap(),
         all.cdf(values).unwrap(),
     ];
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
     plan.run();
     for i in 0..2 {
         let mut numbers = vec![etas[i]];

@@ -329,7 +329,7 @@ fn zero_inflated_counts() {
     let gate = 0.4_f64;
     let counts = || Categorical::from_probs(graph.array(&p.clone().into_dyn()));
     let logit = (gate / (1.0 - gate)).ln();
-    for inflated in [ZeroInflated::from_probs(counts(), gate), ZeroInflated::from_logits(counts(), logit)] {
+    for inflated in [ZeroInflated::from_probs(counts(), gate), ZeroInflated::from_logit(counts(), logit)] {
         inflated.validate().unwrap();
         let outputs = [
             inflated.log_prob(y),

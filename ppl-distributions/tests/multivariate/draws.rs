@@ -4,7 +4,7 @@
 use super::cases::{FAMILIES, Family, family, parameters};
 use super::run;
 use ndarray::{Array1, ArrayD, array};
-use ppl_core::{Distribution, Graph, Noise, NoiseKind, Plan, Program, Shape, Var, gradient};
+use ppl_core::{Distribution, ExecutionPlan, Graph, Noise, NoiseKind, Program, Shape, Var, gradient};
 use ppl_distributions::{
     Categorical, Combine, LowRankMultivariateNormal, MixtureSameFamily, MultivariateNormal, Normal,
 };
@@ -31,7 +31,7 @@ impl Random {
         length * angle.cos()
     }
 
-    fn fill(&mut self, plan: &mut Plan<f64>, inputs: &[(String, NoiseKind, Shape)]) {
+    fn fill(&mut self, plan: &mut ExecutionPlan<f64>, inputs: &[(String, NoiseKind, Shape)]) {
         for (name, kind, shape) in inputs {
             let numbers: Vec<f64> = (0..shape.elements())
                 .map(|_| if *kind == NoiseKind::Uniform { self.uniform() } else { self.normal() })
@@ -48,7 +48,7 @@ fn drawn<'g>(distribution: &dyn Distribution<'g>, graph: &'g Graph, count: usize
     let mut noise = Noise::new(graph, format!("draw {seed}"));
     let draw = distribution.draw(&Shape::from(count), &mut noise).unwrap();
     graph.check().unwrap();
-    let mut plan = Plan::<f64>::new(&Program::new(graph, &[draw]).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(graph, &[draw]).unwrap());
     Random(seed).fill(&mut plan, noise.inputs());
     plan.run();
     plan.output(0).to_vec()
@@ -277,7 +277,7 @@ fn check_moments(family: Family, n: usize, at: &[ArrayD<f64>]) {
     let mut outputs = vec![expected, sampled];
     outputs.extend(gradient(expected, differentiated).unwrap());
     outputs.extend(gradient(sampled, differentiated).unwrap());
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
     for (k, array) in at.iter().enumerate() {
         if plan.input(&format!("p{k}")).is_ok() {
             plan.set(&format!("p{k}"), &array.iter().copied().collect::<Vec<_>>()).unwrap();

@@ -1,7 +1,7 @@
 //! Derivatives of log densities with respect to outcome and parameters, against differences.
 
 use super::cases::{Boxed, FAMILIES, Family};
-use ppl_core::{Constraint, Graph, Plan, Program, Var, gradient};
+use ppl_core::{Constraint, ExecutionPlan, Graph, Program, Var, gradient};
 use proptest::prelude::*;
 
 /// The log density as a function of one vector of unconstrained numbers, parameters first: value and
@@ -34,7 +34,7 @@ fn density_and_gradient(
     let log_prob = distribution.log_prob(value);
     let mut outputs = gradient(log_prob, &inputs).unwrap();
     outputs.push(log_prob);
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
     let mut values = Vec::new();
     let mut gradients = Vec::new();
     for point in at {

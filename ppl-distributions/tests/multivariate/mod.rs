@@ -12,12 +12,12 @@ mod records;
 mod shapes;
 mod single_precision;
 
-use ppl_core::{Graph, Plan, Program, Var};
+use ppl_core::{ExecutionPlan, Graph, Program, Var};
 
 /// Runs a graph whose inputs have these numbers.
 fn run(graph: &Graph, outputs: &[Var<'_>], inputs: &[(&str, &[f64])]) -> Vec<Vec<f64>> {
     graph.check().unwrap();
-    let mut plan = Plan::<f64>::new(&Program::new(graph, outputs).unwrap());
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(graph, outputs).unwrap());
     for (name, numbers) in inputs {
         // An input that nothing depends on is not there.
         if plan.input(name).is_ok() {

@@ -1,7 +1,7 @@
 //! Plans in single precision.
 
 use super::cases::{FAMILIES, parameters};
-use ppl_core::{Graph, Plan, Program, Shape, Var};
+use ppl_core::{ExecutionPlan, Graph, Program, Shape, Var};
 
 #[test]
 fn single_precision_agrees_with_double() {
@@ -24,7 +24,8 @@ fn single_precision_agrees_with_double() {
         };
         let outputs = [distribution.log_prob(x), distribution.entropy(&graph).unwrap()];
         let program = Program::new(&graph, &outputs).unwrap();
-        let (mut double, mut single) = (Plan::<f64>::new(&program), Plan::<f32>::new(&program));
+        let (mut double, mut single) =
+            (ExecutionPlan::<f64>::new(&program), ExecutionPlan::<f32>::new(&program));
         for (k, array) in parameters(family, n, &numbers).iter().enumerate() {
             let name = format!("p{k}");
             double.set(&name, &array.iter().copied().collect::<Vec<_>>()).unwrap();

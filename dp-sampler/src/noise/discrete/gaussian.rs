@@ -157,7 +157,7 @@ impl DiscreteGaussianNoise {
 
 /// What a value is drawn with, for a device.
 #[cfg(feature = "gpu")]
-pub(crate) struct Parts<'a> {
+pub(crate) struct GaussianParts<'a> {
     /// n of σ² = n/d.
     pub(crate) variance: u64,
     /// t, below 2³¹.
@@ -171,8 +171,8 @@ pub(crate) struct Parts<'a> {
 
 #[cfg(feature = "gpu")]
 impl DiscreteGaussianNoise {
-    pub(crate) fn parts(&self) -> Parts<'_> {
-        Parts {
+    pub(crate) fn parts(&self) -> GaussianParts<'_> {
+        GaussianParts {
             variance: self.numerator,
             // At most 2^23, as n is at most 2^46.
             scale: self.scale as u32,

@@ -39,7 +39,7 @@ impl<'g> Handler<'g> for Guided<'g> {
 
 /// One of the guide's parameters: its place among all, its input of the record's program, its part of a
 /// release.
-struct Place {
+struct ParameterPlace {
     range: Range<usize>,
     input: Option<InputId>,
     /// `None` where no record touches it.
@@ -48,7 +48,7 @@ struct Place {
 
 /// The frontier at the guide's parameters.
 pub(crate) struct Parameters {
-    parameters: Vec<Place>,
+    parameters: Vec<ParameterPlace>,
     /// The guide's noise: its place and kind, and its inputs at both draws.
     noise: Vec<(Range<usize>, NoiseKind, [Option<InputId>; 2])>,
     /// Whether records bring the prior and the entropy with them.
@@ -114,7 +114,7 @@ pub(in crate::objective) fn program<'g>(
     let elements = |k: usize| variables[k].shape().elements();
     let mut released = ranges((0..variables.len()).filter(|&k| touched[k]).map(|k| (k, elements(k))));
     let parameters = ranges((0..variables.len()).map(|k| (k, elements(k))))
-        .map(|(k, range)| Place {
+        .map(|(k, range)| ParameterPlace {
             range,
             input: gradient.input(&first.parameters[k].name),
             released: if touched[k] { released.next().map(|(_, range)| range) } else { None },
@@ -134,7 +134,7 @@ pub(in crate::objective) fn program<'g>(
 impl Parameters {
     /// Hands parameters and noise to the record's program.
     pub(super) fn feed(&self, parameters: &[f64], noise: &[f64], gradient: &mut RecordGradient<f64>) {
-        for Place { range, input, .. } in &self.parameters {
+        for ParameterPlace { range, input, .. } in &self.parameters {
             if let Some(input) = *input {
                 gradient.input_mut(input).copy_from_slice(&parameters[range.clone()]);
             }
@@ -160,7 +160,7 @@ impl Parameters {
 
     /// Adds what was released to the gradient with respect to the parameters.
     fn add(&self, released: &[f64], out: &mut [f64]) {
-        for Place { range, released: part, .. } in &self.parameters {
+        for ParameterPlace { range, released: part, .. } in &self.parameters {
             if let Some(part) = part {
                 let out = &mut out[range.clone()];
                 out.iter_mut().zip(&released[part.clone()]).for_each(|(out, x)| *out += x);

@@ -8,8 +8,8 @@ use crate::outcome::correction::noise_aware::NoiseAware;
 use crate::wall::sensitive::Sensitive;
 use crate::wall::unprotected::sum_over_all;
 use ppl_core::{
-    Graph, Model, Plan, Program, RecordGradient, Records, Schema, SiteKind, Unconstrained, hessian_vector,
-    jacobian_vector,
+    ExecutionPlan, Graph, Model, Program, RecordGradient, Records, Schema, SiteKind, Unconstrained,
+    hessian_vector, jacobian_vector,
 };
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use std::ops::Range;
 pub(crate) struct Hessian {
     /// Each record's share of a product.
     likelihood: RecordGradient<f64>,
-    prior: Plan<f64>,
+    prior: ExecutionPlan<f64>,
     /// Names of all sites and, for latent ones, their elements.
     sites: Vec<(String, Option<Range<usize>>)>,
     elements: usize,
@@ -44,7 +44,7 @@ impl Hessian {
         let slope = jacobian_vector(&[traced.log_likelihood], &inputs, &tangents)?;
         let likelihood = RecordGradient::new(slope[0], &inputs)?;
         let density = traced.trace.log_prior() + traced.trace.log_jacobian();
-        let prior = Plan::new(&Program::new(&graph, &hessian_vector(density, &inputs, &tangents)?)?);
+        let prior = ExecutionPlan::new(&Program::new(&graph, &hessian_vector(density, &inputs, &tangents)?)?);
         Ok(Self { likelihood, prior, sites, elements })
     }
 
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::guides::{AutoGuideList, AutoLaplace, AutoNormal};
     use crate::made_up::number;
-    use crate::{Correction, DpVi, Draws};
+    use crate::{Correction, DpVi, DrawScheme};
     use dp_accountant::{Budget, Relation};
     use dp_sampler::Seed;
     use ndarray::{Array1, Array2};
@@ -181,7 +181,7 @@ mod tests {
         let records = records();
         let fit = DpVi::new(model, AutoLaplace::new())
             .without_privacy()
-            .draws(Draws::Single)
+            .draw_scheme(DrawScheme::Single)
             .steps(2000)
             .seed(Seed::for_tests(1))
             .fit(&records)

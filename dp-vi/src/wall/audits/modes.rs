@@ -7,7 +7,7 @@ use crate::cost::pricing::event;
 use crate::guides::AutoNormal;
 use crate::made_up;
 use crate::objective::curvature::CurvatureShape;
-use crate::objective::draws::Draws;
+use crate::objective::draws::DrawScheme;
 use crate::objective::programs::{Objective, Options};
 use crate::strategies;
 use crate::wall::audits::steps::{STANDARD_ERRORS, separated_epsilon};
@@ -194,7 +194,8 @@ fn people(rows: &[[f64; 2]]) -> Sensitive<Records> {
 
 fn objective(records: &Sensitive<Records>, weights: &RecordWeights, clip_norm: f64) -> Objective {
     let curvature = Some(CurvatureShape::Full);
-    let options = Options { draws: Draws::Antithetic, weights, clip_norm, curvature, ..made_up::options() };
+    let options =
+        Options { draws: DrawScheme::Antithetic, weights, clip_norm, curvature, ..made_up::options() };
     Objective::new(&logistic, &AutoNormal::new(), records.schema(), &options, |_, _| Ok(())).unwrap()
 }
 

@@ -3,7 +3,7 @@
 
 use crate::DpVi;
 use crate::guides::AutoNormal;
-use crate::objective::draws::Draws;
+use crate::objective::draws::DrawScheme;
 use crate::wall::bound::clip::{ClipNorm, Clipping, Rule};
 use crate::wall::bound::quantile::Quantile;
 use crate::wall::gradient::{GaussianSum, PrivateGradient};
@@ -284,13 +284,13 @@ fn a_run_clips_and_adds_noise_as_planned() {
     let (norm, rate) = (1.5, 0.3);
     for noise in [PrivacyNoise::Continuous, PrivacyNoise::Exact] {
         for clipping in [Clipping::Flat, Clipping::PerSite, Clipping::Quantile(Quantile::default())] {
-            for draws in [Draws::Single, Draws::Antithetic] {
+            for draws in [DrawScheme::Single, DrawScheme::Antithetic] {
                 let run = || {
                     let run = DpVi::new(model, AutoNormal::new())
                         .budget(Budget { epsilon: 1.0, ..budget(Relation::AddRemove) })
                         .subsample(Poisson::rate(rate).unwrap())
                         .public_records(20);
-                    run.steps(3).noise(noise).clipping(clipping).clip_norm(norm).draws(draws)
+                    run.steps(3).noise(noise).clipping(clipping).clip_norm(norm).draw_scheme(draws)
                 };
                 let sigma = run().plan(records.schema()).unwrap().calibrated.unwrap().noise_multiplier;
                 let mut training = run().seed(Seed::for_tests(1)).start(&records).unwrap();

@@ -5,7 +5,7 @@ use crate::base::{Error, Result, Shape};
 use crate::machine::Scalar;
 use crate::op::{Graph, Var};
 use crate::program::Program;
-use crate::run::plan::Plan;
+use crate::run::plan::ExecutionPlan;
 use ndarray::ArrayD;
 
 /// The bijection, its inverse and its Jacobian.
@@ -35,11 +35,11 @@ impl Constraint {
     /// The inverse of the bijection as an array program; infinite or NaN outside the set.
     ///
     /// ```
-    /// use ppl_core::{Constraint, Graph, Plan, Program};
+    /// use ppl_core::{Constraint, ExecutionPlan, Graph, Program};
     /// let graph = Graph::new();
     /// let x = graph.input("x", 3)?;
     /// let again = Constraint::Ordered.constrain(Constraint::Ordered.unconstrain_var(x));
-    /// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[again])?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[again])?);
     /// plan.set("x", &[-1.0, 0.5, 4.0])?;
     /// plan.run();
     /// assert!(plan.output(0).iter().zip([-1.0, 0.5, 4.0]).all(|(a, b)| (a - b).abs() < 1e-14));
@@ -161,7 +161,7 @@ fn map_array(argument: &ArrayD<f64>, function: impl for<'g> Fn(Var<'g>) -> Var<'
     let graph = Graph::new();
     let result = function(graph.input("argument", Shape::from(argument.shape()))?);
     graph.check()?;
-    let mut plan = Plan::<f64>::new(&Program::new(&graph, &[result])?);
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[result])?);
     if let Ok(input) = plan.input("argument") {
         plan.input_mut(input).iter_mut().zip(argument).for_each(|(slot, &number)| *slot = number);
     }
@@ -187,7 +187,7 @@ mod tests {
                 let slope = gradient(value, &[input]).unwrap()[0].abs();
                 let log_jacobian = set.log_jacobian(input).unwrap_or_else(|| graph.constant(0.0));
                 let outputs = [value, slope, slope.log(), log_jacobian];
-                let mut plan = Plan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+                let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
                 if let Ok(id) = plan.input("u") { plan.input_mut(id)[0] = u; }
                 plan.run();
                 let [x, slope, log_slope, log_jacobian] = [0, 1, 2, 3].map(|output| plan.output(output)[0]);

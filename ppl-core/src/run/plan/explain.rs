@@ -5,7 +5,7 @@ use crate::program::Program;
 use crate::run::plan::layout::Step;
 use std::fmt;
 
-/// What a [`Plan`](crate::Plan) does, step by step, with its memory; to be printed.
+/// What an [`ExecutionPlan`](crate::ExecutionPlan) does, step by step, with its memory; to be printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -30,8 +30,8 @@ pub struct Explanation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StepExplanation {
-    /// The instructions of the program that it computes, by their position; of a [`Plan`](crate::Plan)'s
-    /// program, as [`simplified_exactly`](Program::simplified_exactly).
+    /// The instructions of the program that it computes, by their position; of an
+    /// [`ExecutionPlan`](crate::ExecutionPlan)'s program, as [`simplified_exactly`](Program::simplified_exactly).
     pub instructions: Vec<usize>,
     /// What it does.
     pub what: String,

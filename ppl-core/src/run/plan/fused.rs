@@ -7,7 +7,7 @@
 
 use crate::machine::Scalar;
 use crate::op::{Binary, Op, Row, Special, Unary};
-use crate::run::plan::place::Place;
+use crate::run::plan::storage::Storage;
 
 /// Numbers in a chunk.
 pub(crate) const CHUNK: usize = 256;
@@ -79,7 +79,7 @@ pub(crate) struct Fused {
     pub(crate) elements: usize,
     pub(crate) micros: Vec<Micro>,
     /// Results, for printing.
-    pub(crate) results: Vec<Place>,
+    pub(crate) results: Vec<Storage>,
 }
 
 /// The memory a group reads and writes.

@@ -10,8 +10,8 @@ use crate::program::Program;
 use crate::run::plan::explain::{StepExplanation, without_reuse};
 use crate::run::plan::fused::{Function, Fused, Micro, ReadFrom, WriteTo, padded};
 use crate::run::plan::group::groups;
-use crate::run::plan::place::{Place, RecordsPlace, Slots};
 use crate::run::plan::product::LARGE_PRODUCT;
+use crate::run::plan::storage::{RecordsStorage, Slots, Storage};
 use std::sync::Arc;
 
 /// One thing to do.
@@ -31,8 +31,8 @@ pub(crate) enum Step {
 #[derive(Clone, Debug)]
 pub(crate) struct Single {
     pub(crate) op: Op,
-    pub(crate) out: Place,
-    pub(crate) args: Vec<Place>,
+    pub(crate) out: Storage,
+    pub(crate) args: Vec<Storage>,
     pub(crate) shapes: Vec<Shape>,
     pub(crate) shape: Shape,
     pub(crate) table: Vec<u32>,
@@ -42,7 +42,7 @@ pub(crate) struct Single {
 /// Inner products of a column, whose records lie one after the other, with shared arrays and with itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Dots {
-    pub(crate) column: RecordsPlace,
+    pub(crate) column: RecordsStorage,
     /// A slot of one row for the products with itself.
     pub(crate) square: Option<usize>,
     pub(crate) with: Vec<Dot>,
@@ -60,9 +60,9 @@ pub(crate) struct Dot {
 /// A shared matrix times a vector of each record.
 #[derive(Clone, Debug)]
 pub(crate) struct Product {
-    pub(crate) out: Place,
+    pub(crate) out: Storage,
     pub(crate) matrix: usize,
-    pub(crate) vector: Place,
+    pub(crate) vector: Storage,
     /// Shape of the matrix as it lies in memory.
     pub(crate) rows: usize,
     pub(crate) columns: usize,
@@ -109,7 +109,7 @@ pub(crate) struct Layout<T> {
     pub(crate) inputs: Vec<InputSlot>,
     pub(crate) columns: Vec<ColumnSlot>,
     pub(crate) record_inputs: Vec<RecordInputSlot>,
-    pub(crate) outputs: Vec<Place>,
+    pub(crate) outputs: Vec<Storage>,
     /// Numbers of scratch memory: for the shared part, and rows for the record part.
     pub(crate) shared_scratch: usize,
     pub(crate) record_scratch_rows: usize,
@@ -146,18 +146,18 @@ impl<T: Scalar> Layout<T> {
         };
         for (index, instruction) in program.instructions.iter().enumerate() {
             match (&instruction.op, builder.places[index]) {
-                (Op::Input(Input::Shared(name)), Some(Place::Shared { slot, len })) => {
+                (Op::Input(Input::Shared(name)), Some(Storage::Shared { slot, len })) => {
                     layout.inputs.push(InputSlot { name: name.clone(), slot, len });
                 }
                 (Op::Input(Input::Column { index, name }), Some(place)) => {
                     let (name, shape, slot) = (name.clone(), instruction.shape.clone(), place.slot());
-                    let by_record = matches!(place, Place::Records(_));
+                    let by_record = matches!(place, Storage::Records(_));
                     layout.columns.push(ColumnSlot { index: *index, name, shape, slot, by_record });
                 }
-                (Op::Input(Input::PerRecord(name)), Some(Place::Rows { slot, rows })) => {
+                (Op::Input(Input::PerRecord(name)), Some(Storage::Rows { slot, rows })) => {
                     layout.record_inputs.push(RecordInputSlot { name: name.clone(), elements: rows, slot });
                 }
-                (Op::Constant(constant), Some(Place::Shared { slot, len })) => {
+                (Op::Constant(constant), Some(Storage::Shared { slot, len })) => {
                     layout.shared[slot][..len].copy_from_slice(&constant_values(constant));
                 }
                 _ => {}
@@ -189,7 +189,7 @@ struct Builder<'p> {
     program: &'p Program,
     /// The value an instruction stands for: itself, or what it only gives another shape.
     root: Vec<usize>,
-    places: Vec<Option<Place>>,
+    places: Vec<Option<Storage>>,
     /// Values that must last until the end of a run: leaves that are not computed, outputs, and shared values
     /// that records use.
     lasting: Vec<bool>,
@@ -221,8 +221,8 @@ impl<'p> Builder<'p> {
     }
 
     /// The place of a value that has been laid out, under whatever shape.
-    fn place(&self, index: usize) -> Place {
-        self.places[self.root[index]].unwrap_or(Place::Shared { slot: 0, len: 0 })
+    fn place(&self, index: usize) -> Storage {
+        self.places[self.root[index]].unwrap_or(Storage::Shared { slot: 0, len: 0 })
     }
 
     /// Lays one part of the program out.
@@ -235,7 +235,7 @@ impl<'p> Builder<'p> {
                 let width = instruction.shape.elements();
                 self.places[index] = Some(match instruction.op {
                     Op::Input(Input::Column { index: column, .. }) if self.by_record[index] => {
-                        Place::Records(RecordsPlace { slot: slots.take(width), width, column })
+                        Storage::Records(RecordsStorage { slot: slots.take(width), width, column })
                     }
                     _ => new_place(kind, width, slots),
                 });
@@ -309,12 +309,12 @@ impl<'p> Builder<'p> {
     }
 
     fn slot(&self, index: usize) -> Option<usize> {
-        self.places[index].map(Place::slot)
+        self.places[index].map(Storage::slot)
     }
 
     fn single(&mut self, kind: Kind, index: usize, slots: &mut Slots) -> Step {
         let instruction = &self.program.instructions[index];
-        let args: Vec<Place> = instruction.args.iter().map(|&arg| self.place(arg)).collect();
+        let args: Vec<Storage> = instruction.args.iter().map(|&arg| self.place(arg)).collect();
         let shapes: Vec<Shape> =
             instruction.args.iter().map(|&arg| self.program.instructions[arg].shape.clone()).collect();
         let out = new_place(kind, instruction.shape.elements(), slots);
@@ -335,10 +335,10 @@ impl<'p> Builder<'p> {
     }
 
     /// The column that stays record after record and of which this is an inner product.
-    fn wide_column(&self, index: usize) -> Option<RecordsPlace> {
+    fn wide_column(&self, index: usize) -> Option<RecordsStorage> {
         let args = &self.program.instructions[index].args;
         args.iter().find_map(|&arg| match self.places[self.root[arg]] {
-            Some(Place::Records(place)) => Some(place),
+            Some(Storage::Records(place)) => Some(place),
             _ => None,
         })
     }
@@ -346,7 +346,7 @@ impl<'p> Builder<'p> {
     /// Puts all inner products of such a column where the first of them is, so that its numbers are read
     /// once: they wait for nothing, since shared values are there before the first record.
     fn gather_inner_products(&self, order: &mut Vec<Vec<usize>>) {
-        let mut first_of: Vec<(RecordsPlace, usize)> = Vec::new();
+        let mut first_of: Vec<(RecordsStorage, usize)> = Vec::new();
         for position in 0..order.len() {
             let index = order[position][0];
             let Some(column) = self.wide_column(index) else {
@@ -363,14 +363,14 @@ impl<'p> Builder<'p> {
         order.retain(|group| !group.is_empty());
     }
 
-    fn dots(&mut self, column: RecordsPlace, group: &[usize], slots: &mut Slots) -> Step {
+    fn dots(&mut self, column: RecordsStorage, group: &[usize], slots: &mut Slots) -> Step {
         let (mut square, mut with) = (None, Vec::with_capacity(group.len()));
         for &index in group {
             let out = new_place(Kind::PerRecord, 1, slots);
             self.places[index] = Some(out);
             let args = &self.program.instructions[index].args;
             let shared = args.iter().find_map(|&arg| match self.place(arg) {
-                Place::Shared { slot, .. } => Some(slot),
+                Storage::Shared { slot, .. } => Some(slot),
                 _ => None,
             });
             match shared {
@@ -467,13 +467,13 @@ impl<'p> Builder<'p> {
                 let held = in_register.iter().find(|(held, _)| *held == value);
                 *slot = match (held, self.place(value)) {
                     (Some(&(_, register)), _) => ReadFrom::Register(register),
-                    (None, Place::Shared { slot, len: 1 }) if elements != 1 || kind == Kind::PerRecord => {
+                    (None, Storage::Shared { slot, len: 1 }) if elements != 1 || kind == Kind::PerRecord => {
                         ReadFrom::Number(slot)
                     }
-                    (None, Place::Shared { slot, .. }) if kind == Kind::PerRecord => {
+                    (None, Storage::Shared { slot, .. }) if kind == Kind::PerRecord => {
                         ReadFrom::PerElement(slot)
                     }
-                    (None, Place::Rows { slot, rows: 1 }) if elements != 1 => ReadFrom::OneRow(slot),
+                    (None, Storage::Rows { slot, rows: 1 }) if elements != 1 => ReadFrom::OneRow(slot),
                     (None, place) => ReadFrom::Same(place.slot()),
                 };
             }
@@ -535,10 +535,10 @@ fn is_leaf(op: &Op) -> bool {
     matches!(op, Op::Input(_) | Op::Constant(_))
 }
 
-fn new_place(kind: Kind, elements: usize, slots: &mut Slots) -> Place {
+fn new_place(kind: Kind, elements: usize, slots: &mut Slots) -> Storage {
     match kind {
-        Kind::Shared => Place::Shared { slot: slots.take(padded(elements)), len: elements },
-        Kind::PerRecord => Place::Rows { slot: slots.take(elements), rows: elements },
+        Kind::Shared => Storage::Shared { slot: slots.take(padded(elements)), len: elements },
+        Kind::PerRecord => Storage::Rows { slot: slots.take(elements), rows: elements },
     }
 }
 
@@ -570,14 +570,14 @@ fn by_record(program: &Program, root: &[usize], outputs: &[usize]) -> Vec<bool> 
 }
 
 /// The operation as a product of a shared matrix with the records' vectors, if it is a large one.
-fn product(op: &Op, out: Place, args: &[Place], shapes: &[Shape]) -> Option<Product> {
+fn product(op: &Op, out: Storage, args: &[Storage], shapes: &[Shape]) -> Option<Product> {
     let (matrix, vector, shape, transposed) = match op {
         Op::Linear(Linear::MatVec) => (args[0], args[1], &shapes[0], false),
         Op::Linear(Linear::VecMat) => (args[1], args[0], &shapes[1], true),
         _ => return None,
     };
     match (out, matrix, vector, shape.dims()) {
-        (Place::Rows { .. }, Place::Shared { slot, .. }, Place::Rows { .. }, &[rows, columns])
+        (Storage::Rows { .. }, Storage::Shared { slot, .. }, Storage::Rows { .. }, &[rows, columns])
             if rows * columns >= LARGE_PRODUCT =>
         {
             Some(Product { out, matrix: slot, vector, rows, columns, transposed })

@@ -22,9 +22,9 @@ mod fused;
 mod gather;
 mod group;
 mod layout;
-mod place;
 mod product;
 mod step;
+mod storage;
 
 use crate::base::{Error, Result};
 use crate::machine::Scalar;
@@ -40,11 +40,11 @@ use gather::{ask, gather, gather_all, gather_records};
 pub(crate) use layout::WIDE_COLUMN;
 use layout::{Layout, Step};
 use ndarray::Array2;
-use place::Place;
 pub(crate) use product::{LARGE_PRODUCT, Matrix, multiply};
 use std::ops::Range;
 use std::sync::Arc;
 use step::{RunFused, RunSingle};
+use storage::Storage;
 
 /// Bytes of per-record values a tile may take: about half of a common second-level cache.
 const TILE_BYTES: usize = 256 * 1024;
@@ -57,11 +57,11 @@ const TILE_RECORDS: Range<usize> = 16..1024;
 /// Fewest records in a tile of a program with large matrix products, which are slow on narrow ones.
 const WIDE_TILE_RECORDS: usize = 64;
 
-/// A shared input's place, found once by name with [`Plan::input`].
+/// A shared input's place, found once by name with [`ExecutionPlan::input`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InputId(usize);
 
-/// A per-record input's place, found once by name with [`Plan::record_input`].
+/// A per-record input's place, found once by name with [`ExecutionPlan::record_input`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordInputId(usize);
 
@@ -69,12 +69,12 @@ pub struct RecordInputId(usize);
 ///
 /// ```
 /// use ndarray::array;
-/// use ppl_core::{Graph, Plan, Program, Record, Records};
+/// use ppl_core::{ExecutionPlan, Graph, Program, Record, Records};
 /// let records = Records::from_columns([("x", array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])])?;
 /// let graph = Graph::new();
 /// let w = graph.input("w", [2])?;
 /// let x = Record::new(&graph, records.schema()).get("x")?;
-/// let mut plan = Plan::<f64>::new(&Program::new(&graph, &[x.dot(w)])?);
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[x.dot(w)])?);
 /// plan.set("w", &[10.0, 1.0])?;
 /// plan.run();
 /// plan.run_records(&records, &[2, 0])?;     // any records, in any order
@@ -82,14 +82,14 @@ pub struct RecordInputId(usize);
 /// # Ok::<(), ppl_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Plan<T> {
+pub struct ExecutionPlan<T> {
     layout: Layout<T>,
     /// Memory for tiles: one, or one for each thread.
     workspaces: Vec<Workspace<T>>,
     /// Values of each per-record input, record after record of a whole batch.
     record_inputs: Vec<Vec<T>>,
     tile: usize,
-    /// Elementary operations for each record, as [`Plan::explain`] counts them.
+    /// Elementary operations for each record, as [`ExecutionPlan::explain`] counts them.
     operations: u64,
     /// The last schema that was found to have the plan's columns.
     fits: Option<Arc<Schema>>,
@@ -116,7 +116,7 @@ impl<T: Scalar> Workspace<T> {
     }
 }
 
-impl<T: Scalar> Plan<T> {
+impl<T: Scalar> ExecutionPlan<T> {
     /// Lays a program out, as [`Program::simplified_exactly`] has it: with fewer operations and the same
     /// results, bit for bit.
     #[must_use]
@@ -124,8 +124,8 @@ impl<T: Scalar> Plan<T> {
         Self::with_outputs_by_record(&program.simplified_exactly(), &[])
     }
 
-    /// As [`Plan::new`], for a program that is run as it is; the outputs named may be left record after
-    /// record, as [`Operand::Records`].
+    /// As [`ExecutionPlan::new`], for a program that is run as it is; the outputs named may be left record
+    /// after record, as [`Operand::Records`].
     pub(crate) fn with_outputs_by_record(program: &Program, outputs: &[usize]) -> Self {
         let layout = Layout::new(program, outputs);
         let rows: usize = layout.record_rows.iter().sum();
@@ -145,7 +145,7 @@ impl<T: Scalar> Plan<T> {
         Self { layout, workspaces, record_inputs, tile, operations, fits: None }
     }
 
-    /// Most records one call of [`Plan::run_records`] takes.
+    /// Most records one call of [`ExecutionPlan::run_records`] takes.
     #[must_use]
     pub fn tile(&self) -> usize {
         self.tile
@@ -231,7 +231,8 @@ impl<T: Scalar> Plan<T> {
         }
     }
 
-    /// Gathers the records of `batch` (at most [`Plan::tile`] of them) and runs the per-record part on them.
+    /// Gathers the records of `batch` (at most [`ExecutionPlan::tile`] of them) and runs the per-record part
+    /// on them.
     ///
     /// # Errors
     /// If the records have other columns than the program, an index is out of range, there are too many, or a
@@ -240,7 +241,7 @@ impl<T: Scalar> Plan<T> {
         self.run_tile(records, batch, 0, batch.len())
     }
 
-    /// As [`Plan::run_records`] for the part of a batch of `whole` records that begins at `start`.
+    /// As [`ExecutionPlan::run_records`] for the part of a batch of `whole` records that begins at `start`.
     pub(crate) fn run_tile(
         &mut self,
         records: &Records,
@@ -267,7 +268,7 @@ impl<T: Scalar> Plan<T> {
         }
     }
 
-    /// Elementary operations for each record, as [`Plan::explain`] counts them.
+    /// Elementary operations for each record, as [`ExecutionPlan::explain`] counts them.
     pub(crate) fn operations(&self) -> u64 {
         self.operations
     }
@@ -300,7 +301,7 @@ impl<T: Scalar> Plan<T> {
     #[must_use]
     pub fn output(&self, index: usize) -> &[T] {
         match self.layout.outputs.get(index) {
-            Some(&Place::Shared { slot, len }) => &self.layout.shared[slot][..len],
+            Some(&Storage::Shared { slot, len }) => &self.layout.shared[slot][..len],
             _ => &[],
         }
     }
@@ -310,7 +311,7 @@ impl<T: Scalar> Plan<T> {
     #[must_use]
     pub fn record_output(&self, index: usize) -> &[T] {
         match self.layout.outputs.get(index) {
-            Some(&Place::Rows { slot, rows }) => {
+            Some(&Storage::Rows { slot, rows }) => {
                 let workspace = &self.workspaces[0];
                 &workspace.record[slot][..rows * workspace.lanes]
             }
@@ -331,11 +332,11 @@ impl<T: Scalar> Plan<T> {
     /// What the plan does, step by step, with its memory.
     ///
     /// ```
-    /// # use ppl_core::{Graph, Plan, Program, Record, Schema};
+    /// # use ppl_core::{ExecutionPlan, Graph, Program, Record, Schema};
     /// let (graph, schema) = (Graph::new(), Schema::new([("x", 2)])?);
     /// let w = graph.input("w", 2)?;
     /// let value = Record::new(&graph, &schema).get("x")?.dot(w).sigmoid().log();
-    /// let plan = Plan::<f64>::new(&Program::new(&graph, &[value])?);
+    /// let plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[value])?);
     /// assert!(plan.explain().to_string().contains("sigmoid, log")); // two operations, one sweep
     /// # Ok::<(), ppl_core::Error>(())
     /// ```
@@ -364,7 +365,7 @@ impl<T: Scalar> Plan<T> {
     /// Runs both parts over the records of `batch` and returns one output as a matrix, a row for each record.
     ///
     /// # Errors
-    /// As [`Plan::run_records`].
+    /// As [`ExecutionPlan::run_records`].
     pub fn evaluate(&mut self, records: &Records, batch: &[u64], output: usize) -> Result<Array2<T>> {
         let Some(place) = self.layout.outputs.get(output).copied() else {
             let count = self.layout.outputs.len();
@@ -404,8 +405,8 @@ impl<T> Clone for Runner<'_, T> {
 impl<T> Copy for Runner<'_, T> {}
 
 impl<T: Scalar> Runner<'_, T> {
-    /// As [`Plan::run_tile`], for records that have been checked to have the plan's columns. The first
-    /// `lanes` indices are those of the tile; records behind them are prefetched.
+    /// As [`ExecutionPlan::run_tile`], for records that have been checked to have the plan's columns. The
+    /// first `lanes` indices are those of the tile; records behind them are prefetched.
     pub(crate) fn run(
         &self,
         workspace: &mut Workspace<T>,
@@ -489,9 +490,9 @@ impl<T: Scalar> Runner<'_, T> {
         Self: 'w,
     {
         let operand = match self.layout.outputs[index] {
-            Place::Shared { slot, len } => Operand::Shared(&self.layout.shared[slot][..len]),
-            Place::Rows { slot, rows } => Operand::Rows(&workspace.record[slot][..rows * workspace.lanes]),
-            Place::Records(place) => Operand::Records(place.find(&workspace.record[place.slot], batch)),
+            Storage::Shared { slot, len } => Operand::Shared(&self.layout.shared[slot][..len]),
+            Storage::Rows { slot, rows } => Operand::Rows(&workspace.record[slot][..rows * workspace.lanes]),
+            Storage::Records(place) => Operand::Records(place.find(&workspace.record[place.slot], batch)),
         };
         (operand, workspace.lanes)
     }
@@ -499,8 +500,8 @@ impl<T: Scalar> Runner<'_, T> {
     /// An output that is shared; row-major.
     pub(crate) fn shared_output(&self, index: usize) -> &[T] {
         match self.layout.outputs[index] {
-            Place::Shared { slot, len } => &self.layout.shared[slot][..len],
-            Place::Rows { .. } | Place::Records(_) => &[],
+            Storage::Shared { slot, len } => &self.layout.shared[slot][..len],
+            Storage::Rows { .. } | Storage::Records(_) => &[],
         }
     }
 
@@ -509,12 +510,12 @@ impl<T: Scalar> Runner<'_, T> {
         let lanes = workspace.lanes;
         for &output in &self.layout.outputs {
             match output {
-                Place::Rows { slot, rows } => {
+                Storage::Rows { slot, rows } => {
                     for row in workspace.record[slot][..rows * lanes].chunks_exact_mut(lanes) {
                         row[lane] = T::zero();
                     }
                 }
-                Place::Shared { .. } | Place::Records(_) => {}
+                Storage::Shared { .. } | Storage::Records(_) => {}
             }
         }
     }

@@ -5,8 +5,8 @@ use crate::machine::simd;
 use crate::op::{MOST_ARGUMENTS, Operand, Work};
 use crate::run::plan::fused::{Fused, Memory};
 use crate::run::plan::layout::{Product, Single};
-use crate::run::plan::place::Place;
 use crate::run::plan::product::{Matrix, multiply};
+use crate::run::plan::storage::Storage;
 
 pub(super) struct RunFused<'a, T> {
     pub(super) fused: &'a Fused,
@@ -35,15 +35,15 @@ impl<T: Scalar> simd::Job for RunSingle<'_, T> {
     #[inline(always)]
     fn call(self) {
         let Self { single, lanes, slots, shared, scratch } = self;
-        let Place::Rows { slot, rows } = single.out else {
+        let Storage::Rows { slot, rows } = single.out else {
             return;
         };
         let mut out = std::mem::take(&mut slots[slot]);
-        let operand = |place: Place| match place {
-            Place::Shared { slot, len } => Operand::Shared(&shared[slot][..len]),
-            Place::Rows { slot, rows } => Operand::Rows(&slots[slot][..rows * lanes]),
+        let operand = |place: Storage| match place {
+            Storage::Shared { slot, len } => Operand::Shared(&shared[slot][..len]),
+            Storage::Rows { slot, rows } => Operand::Rows(&slots[slot][..rows * lanes]),
             // Inner products only are taken of these.
-            Place::Records(_) => Operand::Shared(&[]),
+            Storage::Records(_) => Operand::Shared(&[]),
         };
         single.run(lanes, &mut out[..rows * lanes], operand, scratch);
         slots[slot] = out;
@@ -52,13 +52,13 @@ impl<T: Scalar> simd::Job for RunSingle<'_, T> {
 
 impl Single {
     pub(super) fn run_shared<T: Scalar>(&self, slots: &mut [Vec<T>], scratch: &mut [T]) {
-        let Place::Shared { slot, len } = self.out else {
+        let Storage::Shared { slot, len } = self.out else {
             return;
         };
         let mut out = std::mem::take(&mut slots[slot]);
-        let operand = |place: Place| match place {
-            Place::Shared { slot, len } => Operand::Rows(&slots[slot][..len]),
-            Place::Rows { .. } | Place::Records(_) => Operand::Shared(&[]),
+        let operand = |place: Storage| match place {
+            Storage::Shared { slot, len } => Operand::Rows(&slots[slot][..len]),
+            Storage::Rows { .. } | Storage::Records(_) => Operand::Shared(&[]),
         };
         self.run(1, &mut out[..len], operand, scratch);
         slots[slot] = out;
@@ -69,7 +69,7 @@ impl Single {
         &self,
         lanes: usize,
         out: &mut [T],
-        operand: impl Fn(Place) -> Operand<'a, T>,
+        operand: impl Fn(Storage) -> Operand<'a, T>,
         scratch: &mut [T],
     ) {
         let mut args = [Operand::Shared(&[][..]); MOST_ARGUMENTS];
@@ -90,7 +90,7 @@ impl Single {
 
 impl Product {
     pub(super) fn run<T: Scalar>(&self, lanes: usize, slots: &mut [Vec<T>], shared: &[Vec<T>]) {
-        let (Place::Rows { slot, rows }, Place::Rows { slot: vector, rows: length }) =
+        let (Storage::Rows { slot, rows }, Storage::Rows { slot: vector, rows: length }) =
             (self.out, self.vector)
         else {
             return;

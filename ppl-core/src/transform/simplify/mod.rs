@@ -159,7 +159,7 @@ pub(crate) fn before_differentiation<'g>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Plan;
+    use crate::ExecutionPlan;
 
     fn program<'g>(graph: &'g Graph, outputs: &[Var<'g>]) -> Program {
         Program::new(graph, outputs).unwrap()
@@ -215,7 +215,7 @@ mod tests {
         let inner = 1.0 + x.exp();
         let outer = inner.log();
         let slopes = crate::gradient(outer, &[inner, x]).unwrap();
-        let mut plan = Plan::<f64>::new(&program(&graph, &slopes));
+        let mut plan = ExecutionPlan::<f64>::new(&program(&graph, &slopes));
         plan.set("x", &[0.0]).unwrap();
         plan.run();
         assert_eq!((plan.output(0)[0], plan.output(1)[0]), (0.5, 0.5));
@@ -226,7 +226,7 @@ mod tests {
         let graph = Graph::new();
         let x = graph.input("x", 2).unwrap();
         let slope = crate::gradient((1.0 + x.exp()).log().sum(), &[x]).unwrap()[0];
-        let mut plan = Plan::<f64>::new(&program(&graph, &[slope]));
+        let mut plan = ExecutionPlan::<f64>::new(&program(&graph, &[slope]));
         plan.set("x", &[1000.0, -1000.0]).unwrap();
         plan.run();
         assert_eq!(plan.output(0), [1.0, 0.0]);

@@ -80,7 +80,7 @@ fn quotient<'g>(see: &Pattern<'g, '_>, above: Var<'g>, below: Var<'g>) -> Option
 
 #[cfg(test)]
 mod tests {
-    use crate::{Graph, Plan, Program, Var, gradient};
+    use crate::{ExecutionPlan, Graph, Program, Var, gradient};
     use std::f64::consts::LN_2;
 
     type Expression = fn(Var<'_>) -> Var<'_>;
@@ -158,7 +158,7 @@ mod tests {
             let graph = Graph::new();
             let x = graph.input("x", 2).unwrap();
             let slope = gradient(expression(x).sum(), &[x]).unwrap()[0];
-            let mut plan = Plan::<f64>::new(&Program::new(&graph, &[slope]).unwrap());
+            let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[slope]).unwrap());
             for &(at, _) in *failing {
                 // The derivative of log(exp x) is a number.
                 if plan.input("x").is_ok() {

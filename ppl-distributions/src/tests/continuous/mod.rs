@@ -11,7 +11,7 @@ mod single;
 mod support;
 
 use crate::*;
-use ppl_core::{Distribution, Graph, Plan, Program, Scalar, Value, Var};
+use ppl_core::{Distribution, ExecutionPlan, Graph, Program, Scalar, Value, Var};
 
 type Build = for<'g> fn(&[Value<'g>]) -> Box<dyn Distribution<'g> + 'g>;
 
@@ -80,7 +80,7 @@ fn known<'g>(parameters: &[f64]) -> Vec<Value<'g>> {
 
 /// Outputs of a program whose inputs are all given, by name.
 fn run<T: Scalar>(graph: &Graph, outputs: &[Var<'_>], inputs: &[(String, Vec<f64>)]) -> Vec<Vec<f64>> {
-    let mut plan = Plan::<T>::new(&Program::new(graph, outputs).expect("no mistakes"));
+    let mut plan = ExecutionPlan::<T>::new(&Program::new(graph, outputs).expect("no mistakes"));
     for (name, values) in inputs {
         let values: Vec<T> = values.iter().map(|&x| T::of(x)).collect();
         if plan.input(name).is_ok() {

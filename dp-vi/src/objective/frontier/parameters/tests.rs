@@ -2,7 +2,7 @@ use super::*;
 use crate::cost::pricing::event;
 use crate::guides::{AutoNormal, HandWritten};
 use crate::made_up::{self, model, number, records};
-use crate::objective::draws::Draws;
+use crate::objective::draws::DrawScheme;
 use crate::objective::programs::Objective;
 use crate::wall::audits::steps::separated_epsilon;
 use crate::wall::gradient::PrivateGradient;
@@ -15,18 +15,18 @@ use ppl_distributions::{Logistic, Normal};
 
 const RECORDS: usize = 8;
 
-fn options(gradients: Gradients, draws: Draws, stated_records: f64) -> Options<'static> {
+fn options(gradients: Gradients, draws: DrawScheme, stated_records: f64) -> Options<'static> {
     Options { draws, gradients, stated_records, ..made_up::options() }
 }
 
-fn objective(gradients: Gradients, draws: Draws) -> Objective {
+fn objective(gradients: Gradients, draws: DrawScheme) -> Objective {
     let options = options(gradients, draws, RECORDS as f64);
     let data = records(RECORDS);
     Objective::new(&model, &AutoNormal::new(), data.schema(), &options, |_, _| Ok(())).unwrap()
 }
 
 /// The gradient of the bound at one draw, nothing clipped and no noise.
-fn update(gradients: Gradients, draws: Draws) -> Vec<f64> {
+fn update(gradients: Gradients, draws: DrawScheme) -> Vec<f64> {
     let Objective { mut gradient, mut estimator, .. } = objective(gradients, draws);
     let parameters: Vec<f64> = (0..9).map(|k| 0.4 * number(k + 300)).collect();
     let noise: Vec<f64> = (0..4).map(|k| 1.3 * number(k + 400)).collect();
@@ -41,7 +41,7 @@ fn update(gradients: Gradients, draws: Draws) -> Vec<f64> {
 
 #[test]
 fn without_clipping_and_noise_all_gradients_are_the_same() {
-    for draws in [Draws::Single, Draws::Antithetic] {
+    for draws in [DrawScheme::Single, DrawScheme::Antithetic] {
         let aligned = update(Gradients::Aligned, draws);
         assert!(aligned.iter().all(|x| x.is_finite() && *x != 0.0));
         for gradients in [Gradients::Vanilla, Gradients::VanillaWithPrior] {
@@ -64,7 +64,7 @@ fn so_they_are_with_a_guide_that_draws_by_quantiles() {
         let scale = ctx.param("scale", 0.7, Constraint::Positive)?;
         ctx.sample("m", Logistic::new(loc, scale)).map(|_| ())
     };
-    for draws in [Draws::Single, Draws::Antithetic] {
+    for draws in [DrawScheme::Single, DrawScheme::Antithetic] {
         let update = |gradients| {
             let options = options(gradients, draws, RECORDS as f64);
             let (data, guide) = (records(RECORDS), HandWritten::new(guide));
@@ -89,7 +89,7 @@ fn so_they_are_with_a_guide_that_draws_by_quantiles() {
 
 #[test]
 fn all_touched_parameters_of_the_guide_are_released() {
-    let dimension = |gradients| objective(gradients, Draws::Antithetic).gradient.dimension();
+    let dimension = |gradients| objective(gradients, DrawScheme::Antithetic).gradient.dimension();
     // w, slope and noise at two draws; the same as locations and log scales; the spread's as well, where the
     // prior comes along.
     assert_eq!(dimension(Gradients::Aligned), 2 * 4);
@@ -115,7 +115,7 @@ fn statistics(gradients: Gradients, actual: f64, canary: bool, n: u64) -> Vec<f6
     let y = if canary { vec![at, at, 1e4] } else { vec![at, at] };
     let records = Sensitive::new(Records::from_columns([("y", Array1::from(y))]).unwrap());
     // So many records are stated that their shares of the prior vanish beside the norm.
-    let options = options(gradients, Draws::Single, 1e9);
+    let options = options(gradients, DrawScheme::Single, 1e9);
     let objective =
         Objective::new(&location, &AutoNormal::new(), records.schema(), &options, |_, _| Ok(())).unwrap();
     let Objective { gradient, mut estimator, .. } = objective;

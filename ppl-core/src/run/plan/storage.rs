@@ -11,18 +11,18 @@ use std::cmp::Reverse;
 
 /// Where a value lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Storage {
     /// A slot of the shared memory, with a number for each element.
     Shared { slot: usize, len: usize },
     /// A slot of the record memory, with a row for each element.
     Rows { slot: usize, rows: usize },
     /// The array of one record after the other.
-    Records(RecordsPlace),
+    Records(RecordsStorage),
 }
 
 /// Where a column stays record after record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RecordsPlace {
+pub(crate) struct RecordsStorage {
     /// Where this column of the records lies already, if it holds numbers of the plan's type,
     pub(crate) column: usize,
     /// and else a slot of the record memory.
@@ -31,26 +31,26 @@ pub(crate) struct RecordsPlace {
     pub(crate) width: usize,
 }
 
-impl Place {
+impl Storage {
     /// Number of elements.
     pub(crate) fn elements(self) -> usize {
         match self {
-            Place::Shared { len, .. } => len,
-            Place::Rows { rows, .. } => rows,
-            Place::Records(RecordsPlace { width, .. }) => width,
+            Storage::Shared { len, .. } => len,
+            Storage::Rows { rows, .. } => rows,
+            Storage::Records(RecordsStorage { width, .. }) => width,
         }
     }
 
     /// The slot, of whichever memory.
     pub(crate) fn slot(self) -> usize {
         match self {
-            Place::Shared { slot, .. } | Place::Rows { slot, .. } => slot,
-            Place::Records(RecordsPlace { slot, .. }) => slot,
+            Storage::Shared { slot, .. } | Storage::Rows { slot, .. } => slot,
+            Storage::Records(RecordsStorage { slot, .. }) => slot,
         }
     }
 }
 
-impl RecordsPlace {
+impl RecordsStorage {
     /// The tile's arrays: where they lie in the records, or copied into the slot.
     #[inline(always)]
     pub(crate) fn find<'a, T: Scalar>(
