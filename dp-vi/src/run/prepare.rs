@@ -194,7 +194,12 @@ impl<'r, M: Model, G: Guide, S: Subsampler> Prepared<'r, M, G, S> {
         let corrects = plan.curvature.is_some() || plan.trace_regression;
         let correction = prior.filter(|_| corrects).map(|prior| {
             let tail = GradientTail::new(estimator.latent_elements(), plan.steps, plan.trace_regression);
-            CorrectionState { tail, release: curvature, curvature: None, trace: plan.trace_regression, prior }
+            let law = plan.curvature.map(|planned| {
+                let noise = planned.noise_multiplier * planned.clip_norm;
+                (planned.shape, noise)
+            });
+            let trace = plan.trace_regression;
+            CorrectionState { tail, release: curvature, curvature: None, law, trace, prior }
         });
         let parameters = estimator.shared.initial.clone();
         let training = Training {

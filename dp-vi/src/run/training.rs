@@ -3,13 +3,15 @@
 use crate::cost::pricing::sampling_variance;
 use crate::error::{Error, Result};
 use crate::guides::guide::{Guide, Marginal};
+use crate::objective::curvature::CurvatureShape;
 use crate::objective::frontier::Estimator;
 use crate::objective::prior::{PriorCurvature, SiteAt};
 use crate::objective::shared::Shared;
 use crate::optimiser::{SavedState, StepIndex, TailAverage, Transformation};
 use crate::outcome::correction::hessian::Hessian;
-use crate::outcome::correction::noise_aware::{Evidence, NoiseAware, raised};
+use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
 use crate::outcome::correction::tail::GradientTail;
+use crate::outcome::correction::unknown_curvature::{self, ReleasedCurvature};
 use crate::outcome::fit::Fit;
 use crate::outcome::posterior::Posterior;
 use crate::outcome::report::PrivacyReport;
@@ -57,8 +59,10 @@ pub(super) struct CorrectionState {
     pub(super) tail: GradientTail,
     /// Taken by the one release there is, with its receipt.
     pub(super) release: Option<(CurvatureRelease, Receipt)>,
-    /// What was released.
+    /// What was released, row by row.
     pub(super) curvature: Option<Vec<f64>>,
+    /// Shape of what is released, and the noise's standard deviation on its diagonal.
+    pub(super) law: Option<(CurvatureShape, f64)>,
     /// Whether the curvature is read off the trace instead.
     pub(super) trace: bool,
     pub(super) prior: PriorCurvature,
@@ -230,7 +234,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             release.set(&Unconstrained::input_name(&site.name), location)?;
         }
         let noisy = release.release(receipt, self.records)?;
-        *curvature = Some(raised(noisy));
+        *curvature = Some(noisy);
         Ok(())
     }
 
@@ -297,14 +301,12 @@ fn locations(marginals: &[Option<Marginal>], simulation: &Simulation) -> Vec<Vec
 fn correct(
     estimator: &Estimator,
     locations: &[Vec<f64>],
-    CorrectionState { tail, curvature, trace, mut prior, .. }: CorrectionState,
+    CorrectionState { tail, curvature, law, trace, mut prior, .. }: CorrectionState,
     sampling: f64,
 ) -> Option<NoiseAware> {
-    let curvature = match &curvature {
-        Some(curvature) => curvature.as_slice(),
-        None if trace && tail.steps() > 0 => &[],
-        None => return None,
-    };
+    if tail.steps() == 0 || (curvature.is_none() && !trace) {
+        return None;
+    }
     let (values, gradients) = tail.means();
     let sites: Vec<_> = estimator.shared.sites.iter().zip(locations).zip(estimator.ranges()).collect();
     // Touched sites where gradients were taken, the others where the guide has them.
@@ -320,7 +322,7 @@ fn correct(
         sites.iter().filter(|(_, frontier)| frontier.is_some()).map(|((site, _), _)| site.name.clone());
     let touched: Vec<String> = touched.collect();
     let evidence = Evidence {
-        curvature,
+        curvature: &[],
         values: &values,
         gradients: &gradients,
         noise_variance: tail.noise_variance(),
@@ -328,9 +330,12 @@ fn correct(
         prior_gradient: &prior_gradient,
         prior_curvature: &prior_curvature,
     };
-    match tail.trace() {
-        Some(sums) => sums.posterior(&touched, &evidence),
-        None => NoiseAware::new(touched, &evidence),
+    match (tail.trace(), &curvature, law) {
+        (Some(sums), ..) => sums.posterior(&touched, &evidence),
+        (None, Some(matrix), Some((shape, deviation))) => {
+            unknown_curvature::posterior(touched, &evidence, &ReleasedCurvature { matrix, shape, deviation })
+        }
+        _ => None,
     }
 }
 

@@ -34,7 +34,7 @@ use ppl_core::{RecordGradient, Records};
 /// at most the Frobenius norm, but has twice the variance off the diagonal for nothing.) The diagonal alone
 /// is a vector of norm at most `K` likewise.
 ///
-/// A record whose curvature is not finite adds nothing. Raising eigenvalues afterwards is post-processing.
+/// A record whose curvature is not finite adds nothing. What is inferred from it afterwards is post-processing.
 ///
 /// # References
 /// Dwork, Talwar, Thakurta, Zhang 2014, "Analyze Gauss" (noisy second moments).
@@ -42,16 +42,6 @@ pub(crate) struct CurvatureRelease {
     sum: NoisySum,
     shape: CurvatureShape,
     elements: usize,
-}
-
-/// What was released.
-pub(crate) struct NoisyCurvature {
-    /// Row by row.
-    pub(crate) matrix: Vec<f64>,
-    pub(crate) rows: usize,
-    pub(crate) shape: CurvatureShape,
-    /// Standard deviation of the noise on the diagonal; off it, it is smaller by √2.
-    pub(crate) deviation: f64,
 }
 
 impl CurvatureRelease {
@@ -83,19 +73,16 @@ impl CurvatureRelease {
         Ok(self.sum.program_mut().set(input, values)?)
     }
 
-    /// Makes the release, for a receipt of its event.
-    pub(crate) fn release(
-        mut self,
-        receipt: Receipt,
-        records: &Sensitive<Records>,
-    ) -> Result<NoisyCurvature> {
+    /// Makes the release, for a receipt of its event: the noisy matrix, row by row.
+    ///
+    /// The noise's standard deviation on the diagonal is the noise multiplier times the clip norm; off it, it
+    /// is smaller by √2. A diagonal has zeros elsewhere, without noise.
+    pub(crate) fn release(mut self, receipt: Receipt, records: &Sensitive<Records>) -> Result<Vec<f64>> {
         if !receipt.is_for(self.event()?, 1) {
             return Err(Error::Conflict("the receipt is not for a release of this curvature"));
         }
         drop(receipt);
-        let matrix = self.noisy(records, 0)?;
-        let deviation = self.sum.noise_multiplier() * self.sum.clip().norm();
-        Ok(NoisyCurvature { matrix, rows: self.elements, shape: self.shape, deviation })
+        self.noisy(records, 0)
     }
 
     /// The noisy matrix with the noise of this number: 0 for the one release there is, others for tests.

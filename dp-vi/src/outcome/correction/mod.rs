@@ -5,3 +5,4 @@ pub(crate) mod linear_algebra;
 pub(crate) mod noise_aware;
 pub(crate) mod tail;
 pub(crate) mod trace_regression;
+pub(crate) mod unknown_curvature;

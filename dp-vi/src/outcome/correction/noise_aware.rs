@@ -1,8 +1,6 @@
 //! A posterior that knows of the noise: linear-Gaussian inference from what was released.
 
-use crate::objective::curvature::CurvatureShape;
-use crate::outcome::correction::linear_algebra::{cholesky, inverse, map_eigenvalues, square, symmetrized};
-use crate::wall::curvature::NoisyCurvature;
+use crate::outcome::correction::linear_algebra::{cholesky, inverse, square, symmetrized};
 use nalgebra::{DMatrix, DVector, DVectorView};
 
 /// What the correction is made from; all of it has been released.
@@ -22,24 +20,6 @@ pub(crate) struct Evidence<'a> {
     pub(crate) prior_gradient: &'a [f64],
     /// `P₀`, minus its second derivatives.
     pub(crate) prior_curvature: &'a [f64],
-}
-
-/// A released curvature with eigenvalues raised to what the noise alone may reach: `σK√D` for a full matrix,
-/// `σK` for a diagonal. Post-processing.
-pub(crate) fn raised(released: NoisyCurvature) -> Vec<f64> {
-    let NoisyCurvature { mut matrix, rows: n, shape, deviation } = released;
-    match shape {
-        CurvatureShape::Full => {
-            let floor = deviation * (n as f64).sqrt();
-            // One that is not finite stays as it is: no posterior comes of it.
-            let raised = map_eigenvalues(square(&matrix, n), |x| x.max(floor));
-            raised.map_or(matrix, |raised| raised.as_slice().to_vec())
-        }
-        CurvatureShape::Diagonal => {
-            (0..n).for_each(|j| matrix[j * n + j] = matrix[j * n + j].max(deviation));
-            matrix
-        }
-    }
 }
 
 /// A normal posterior over all values at the frontier, privacy noise included.
