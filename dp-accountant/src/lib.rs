@@ -64,6 +64,7 @@ pub mod output;
 #[cfg(test)]
 mod properties;
 mod questions;
+mod run;
 #[cfg(feature = "sampler")]
 mod sampler;
 #[cfg(test)]
