@@ -595,6 +595,40 @@ fn an_account_lives_in_a_file() {
 }
 
 #[test]
+fn an_account_says_when_and_for_what_it_was_spent() {
+    let folder = Folder::new();
+    folder.text("ledger new --file spent.ledger --epsilon 2 --delta 1e-5 --relation add-remove");
+    let debit = "ledger debit --file spent.ledger --noise-multiplier 20 --sampling none --steps 1";
+    let debited = |label: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dp-accountant"));
+        command.current_dir(&folder.0).args(debit.split_whitespace()).arg("--label").arg(label);
+        command.output().expect("started")
+    };
+    assert!(debited("the mean, Zürich #2").status.success());
+    folder.text(debit);
+    let text = folder.text("ledger show --file spent.ledger");
+    let line = |debit: usize| {
+        let name = format!("after debit {debit} ");
+        text.lines().find(|line| line.starts_with(&name)).unwrap_or_else(|| panic!("{text}"))
+    };
+    assert!(line(1).ends_with("Z; the mean, Zürich #2"), "{text}");
+    let time = line(2).rsplit("; ").next().expect("a time");
+    assert!(time.parse::<dp_accountant::Timestamp>().is_ok(), "{text}");
+    let shown = folder.json("ledger show --file spent.ledger");
+    assert_eq!(shown["odometer"][0]["label"], "the mean, Zürich #2");
+    assert_eq!(shown["odometer"][1]["label"], Value::Null);
+    assert_eq!(shown["odometer"][1]["time"], time);
+    // Labels that would break the line or are too long are refused, and nothing is spent.
+    for (label, word) in
+        [("two\nlines", "U+000A as character 4"), ("", "got 0"), (&"x".repeat(201), "got 201")]
+    {
+        let (code, message) = folder.failed(label, debited(label));
+        assert!(code == 2 && message.contains(word), "{code} {message}");
+    }
+    assert_eq!(folder.json("ledger show --file spent.ledger")["debits"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
 fn a_file_of_questions_gets_a_file_of_answers() {
     let folder = Folder::new();
     let write = |text: &str| fs::write(folder.0.join("in.csv"), text).expect("written");

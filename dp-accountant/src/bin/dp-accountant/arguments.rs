@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use dp_accountant::{Budget, Composition, Event, Mechanism, Relation, Sampling};
+use dp_accountant::{Budget, Composition, Event, Label, Mechanism, Relation, Sampling};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -169,8 +169,11 @@ pub(crate) enum LedgerCommand {
         file: LedgerFile,
         #[command(flatten)]
         events: Events,
+        /// The purpose, in at most 200 characters; it is stored in plain text
+        #[arg(long, value_name = "TEXT")]
+        label: Option<Label>,
     },
-    /// What was spent by which debit, and what is left
+    /// What was spent by which debit, when and for what, and what is left
     Show {
         #[command(flatten)]
         file: LedgerFile,
