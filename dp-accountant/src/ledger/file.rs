@@ -74,7 +74,7 @@ impl FileLedger {
     pub fn create(path: impl AsRef<Path>, budget: Budget) -> Result<Self> {
         let path = path.as_ref();
         let ledger = Ledger::new(budget)?;
-        let (header, chain) = Chain::START.seal(&format::header(&ledger)?);
+        let (header, chain) = Chain::start().seal(&format::header(&ledger)?);
         let mut file = open_file(path, true)?;
         let found = read_all(&mut file.0, path)?;
         if !format::is_unfinished_header(&found, &budget)? {

@@ -17,7 +17,7 @@
 //! build appends to such a file has the form of version 3; an older build then refuses the file and names the
 //! line.
 //!
-//! The sixteen digits are a CRC-64 (polynomial of ECMA-182, reflected) of all lines up to and including this one,
+//! The sixteen digits are a CRC-64/XZ (polynomial of ECMA-182, reflected) of all lines up to this one included,
 //! checksums left out. So one line that is altered, taken out, repeated or moved breaks its own checksum or
 //! the next: with certainty where the damage spans at most eight neighbouring bytes of one line, otherwise
 //! but for one chance in 2^64. A checksum is no signature: who can write the file can forge it. Nor can a
@@ -29,10 +29,11 @@
 //! whose line break has been altered) may be a debit that was acknowledged, and is an error. A last line that
 //! lacks nothing but its line break counts.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use super::{DebitNote, Label, Ledger, TITLE, Timestamp};
 use crate::{Budget, Composition, Error, Result};
+use crc::{CRC_64_XZ, Crc, Digest};
 use serde::{Deserialize, Serialize};
 
 /// The format version that this build writes; it reads all up to this one.
@@ -40,45 +41,38 @@ pub(super) const VERSION: u32 = 3;
 /// A blank, a number sign and sixteen hexadecimal digits.
 const SEAL: usize = 18;
 
-/// A running CRC-64: the remainder of everything that was fed to it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Chain(u64);
+static CRC: Crc<u64> = Crc::<u64>::new(&CRC_64_XZ);
 
-const TABLE: [u64; 256] = {
-    let mut table = [0u64; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut value = byte as u64;
-        let mut bit = 0;
-        while bit < 8 {
-            value = if value & 1 == 1 { (value >> 1) ^ 0xC96C_5795_D787_0F42 } else { value >> 1 };
-            bit += 1;
-        }
-        table[byte] = value;
-        byte += 1;
-    }
-    table
-};
+/// A running CRC-64: the remainder of everything that was fed to it.
+#[derive(Clone)]
+pub(super) struct Chain(Digest<'static, u64>);
 
 impl Chain {
-    pub(super) const START: Self = Self(!0);
-
-    fn feed(self, bytes: &[u8]) -> Self {
-        Self(
-            bytes.iter().fold(self.0, |state, byte| {
-                TABLE[((state ^ u64::from(*byte)) & 0xFF) as usize] ^ (state >> 8)
-            }),
-        )
+    /// The chain before the first line.
+    pub(super) fn start() -> Self {
+        Self(CRC.digest())
     }
 
-    fn digits(self) -> String {
-        format!("{:016x}", !self.0)
+    fn fed(&self, parts: [&[u8]; 2]) -> Self {
+        let mut digest = self.0.clone();
+        parts.into_iter().for_each(|bytes| digest.update(bytes));
+        Self(digest)
+    }
+
+    fn digits(&self) -> String {
+        format!("{:016x}", self.0.clone().finalize())
     }
 
     /// A line with its seal and line break, and the chain after it.
-    pub(super) fn seal(self, body: &str) -> (String, Self) {
-        let next = self.feed(body.as_bytes()).feed(b"\n");
+    pub(super) fn seal(&self, body: &str) -> (String, Self) {
+        let next = self.fed([body.as_bytes(), b"\n"]);
         (format!("{body} #{}\n", next.digits()), next)
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Chain({})", self.digits())
     }
 }
 
@@ -199,7 +193,7 @@ pub(super) fn read(bytes: &[u8], path: &str) -> Result<Stored> {
         reason,
         found: excerpt(what),
     };
-    let mut chain = Chain::START;
+    let mut chain = Chain::start();
     let mut ledger: Option<Ledger> = None;
     let mut complete = 0;
     let mut unbroken = false;
@@ -215,7 +209,7 @@ pub(super) fn read(bytes: &[u8], path: &str) -> Result<Stored> {
         {
             return Err(Error::LedgerVersion { path: path.into(), found, supported: VERSION });
         }
-        let Some((body, next)) = unseal(chain, line) else {
+        let Some((body, next)) = unseal(&chain, line) else {
             if end.is_none() && number > 1 && is_unfinished(line) {
                 break;
             }
@@ -258,7 +252,7 @@ fn version(line: &[u8]) -> Option<u32> {
 }
 
 /// What a line says if its seal is right, and the chain after it.
-fn unseal(chain: Chain, line: &[u8]) -> Option<(&str, Chain)> {
+fn unseal<'l>(chain: &Chain, line: &'l [u8]) -> Option<(&'l str, Chain)> {
     let (body, _) = line.split_at_checked(line.len().checked_sub(SEAL)?)?;
     let body = std::str::from_utf8(body).ok()?;
     let (sealed, next) = chain.seal(body);
@@ -296,7 +290,7 @@ mod tests {
     /// A whole file with these lines, each sealed.
     fn file(bodies: &[String]) -> String {
         let ledger = Ledger::numbered(BUDGET, 7).expect("valid");
-        let (mut text, mut chain) = Chain::START.seal(&header(&ledger).expect("written"));
+        let (mut text, mut chain) = Chain::start().seal(&header(&ledger).expect("written"));
         for body in bodies {
             let (line, next) = chain.seal(body);
             (text, chain) = (text + &line, next);
@@ -371,12 +365,12 @@ mod tests {
     #[test]
     fn the_checksum_is_crc_64_xz() {
         // The check value of the catalogue of parametrised CRC algorithms for CRC-64/XZ.
-        assert_eq!(Chain::START.feed(b"123456789").digits(), "995dc9bbdf1939fa");
+        assert_eq!(Chain::start().fed([b"1234", b"56789"]).digits(), "995dc9bbdf1939fa");
     }
 
     #[test]
     fn every_beginning_of_a_line_is_unfinished_and_no_whole_line_is() {
-        let (line, _) = Chain::START.seal("1 [{\"count\":3}]");
+        let (line, _) = Chain::start().seal("1 [{\"count\":3}]");
         let line = line.trim_end();
         for length in 0..line.len() {
             assert!(is_unfinished(&line.as_bytes()[..length]), "{length}");
