@@ -1,7 +1,7 @@
 //! The bytes of a checkpoint.
 //!
 //! ```text
-//! dp-vi checkpoint 2⏎          the version
+//! dp-vi checkpoint 3⏎          the version
 //! u64                          bytes of what follows, up to the checksum
 //! u8, 33 bytes                 1 and the seed as dp-sampler exposes it; 0 and zeros in a complete run
 //! u8                           whether the seed is secret
@@ -23,10 +23,14 @@ use dp_sampler::Seed;
 use zeroize::Zeroizing;
 
 /// The version that this build reads and writes.
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 /// What the first version lacks, and why that matters.
 const WITHOUT_A_RECEIPT: &str = "it has format version 1, which does not say what ledger the run was paid from, so its steps could be paid for \
-    twice or not at all; this build reads version 2: begin the run anew, and count what it has spent";
+    twice or not at all; this build reads version 3: begin the run anew, and count what it has spent";
+/// What this build cannot recompute of the second version.
+const ANOTHER_FINGERPRINT: &str = "it has format version 2, whose fingerprint of the records this build does not compute, so it cannot tell \
+    whether they are the same; this build reads version 3: resume with the build that wrote it, or begin the run anew and count what it \
+    has spent";
 const TITLE: &str = "dp-vi checkpoint ";
 /// Everything of fixed length between the first line and the checksum.
 const FIXED: usize = 8 + 34 + 1 + 16 + PaidFrom::LENGTH + 24 + 8 + 8;
@@ -74,6 +78,9 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Checkpoint, String> {
     let version = std::str::from_utf8(&rest[..end]).map_err(|_| damaged())?;
     if version == "1" {
         return Err(WITHOUT_A_RECEIPT.to_owned());
+    }
+    if version == "2" {
+        return Err(ANOTHER_FINGERPRINT.to_owned());
     }
     if version != VERSION {
         let told = version.escape_debug();
@@ -189,8 +196,10 @@ mod tests {
         let told = |bytes: &[u8]| decode(bytes).err().unwrap();
         assert_eq!(told(b"epsilon,delta\n1,1e-5\n"), "this is not a checkpoint");
         assert_eq!(told(b""), "this is not a checkpoint");
-        let newer = [b"dp-vi checkpoint 3\n".as_slice(), &[0; 80]].concat();
-        assert_eq!(told(&newer), "it has format version 3, this build reads version 2");
+        let newer = [b"dp-vi checkpoint 4\n".as_slice(), &[0; 80]].concat();
+        assert_eq!(told(&newer), "it has format version 4, this build reads version 3");
+        let second = [b"dp-vi checkpoint 2\n".as_slice(), &[0; 80]].concat();
+        assert!(told(&second).starts_with("it has format version 2, whose fingerprint of the records"));
         let older = [b"dp-vi checkpoint 1\n".as_slice(), &[0; 80]].concat();
         assert!(
             told(&older)
@@ -200,7 +209,7 @@ mod tests {
         altered[60] ^= 1;
         assert!(told(&altered).contains("does not match its checksum"));
         // A right checksum over nonsense.
-        let mut nonsense = b"dp-vi checkpoint 2\n????????".to_vec();
+        let mut nonsense = b"dp-vi checkpoint 3\n????????".to_vec();
         nonsense.extend(checksum(&nonsense).to_le_bytes());
         assert!(told(&nonsense).contains("makes no sense"));
     }
@@ -221,7 +230,7 @@ mod tests {
         /// Whatever comes after a first line, with a right checksum or without: an answer, never a panic.
         #[test]
         fn nonsense_is_never_a_panic(mut body in proptest::collection::vec(any::<u8>(), 0..300), sealed: bool, short: bool) {
-            let mut bytes = b"dp-vi checkpoint 2\n".to_vec();
+            let mut bytes = b"dp-vi checkpoint 3\n".to_vec();
             if short {
                 bytes.extend((body.len() as u64).to_le_bytes());
             }
