@@ -2,7 +2,8 @@
 
 use crate::fourier::{LogInterval, Patience};
 use crate::lattice::Query;
-use crate::{Certified, Composition, Error, Event, Relation, Result, gaussian, schemes};
+use crate::run::Run;
+use crate::{Certified, Composition, Error, Event, Relation, Result};
 
 /// The relative width `(upper - lower) / upper` that an accountant aims at for epsilon; below an epsilon of
 /// 0.001 it aims at this share of 0.001. For delta, which falls exponentially in epsilon, it aims at fifty
@@ -115,12 +116,7 @@ impl Accountant {
         if !(delta > 0.0 && delta < 1.0) {
             return Err(Error::Delta { value: delta });
         }
-        if schemes::Run::is_needed(self.relation, &self.composition) {
-            let run = schemes::Run::new(self.relation, &self.composition)?;
-            return run.answer(Query::Epsilon { delta }, self.relative_width);
-        }
-        gaussian::Run::new(self.relation, &self.composition)?
-            .answer(Query::Epsilon { delta }, self.relative_width)
+        self.run()?.answer(Query::Epsilon { delta }, self.relative_width)
     }
 
     /// The smallest delta for which the composition is (epsilon, delta)-differentially private.
@@ -135,21 +131,17 @@ impl Accountant {
         if !(epsilon >= 0.0 && epsilon.is_finite()) {
             return Err(Error::Epsilon { value: epsilon, bound: "not negative" });
         }
-        if schemes::Run::is_needed(self.relation, &self.composition) {
-            let run = schemes::Run::new(self.relation, &self.composition)?;
-            return run.answer(Query::Delta { epsilon }, self.relative_width);
-        }
-        gaussian::Run::new(self.relation, &self.composition)?
-            .answer(Query::Delta { epsilon }, self.relative_width)
+        self.run()?.answer(Query::Delta { epsilon }, self.relative_width)
     }
 
     /// The logarithm of delta from the engine that needs no delta for it, where that engine has an answer.
     pub(crate) fn inverted_log_delta(&self, epsilon: f64) -> Result<Option<LogInterval>> {
-        let profile = if schemes::Run::is_needed(self.relation, &self.composition) {
-            schemes::Run::new(self.relation, &self.composition)?.profile()
-        } else {
-            gaussian::Run::new(self.relation, &self.composition)?.profile()
-        };
+        let profile = self.run()?.profile();
         Ok(profile.and_then(|profile| profile.log_delta(epsilon, LOG_WIDTH, Patience::Much)))
+    }
+
+    /// The composition in the form in which it is asked about.
+    fn run(&self) -> Result<Run> {
+        Run::new(self.relation, &self.composition)
     }
 }

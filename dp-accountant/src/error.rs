@@ -277,6 +277,31 @@ pub enum Error {
         /// The budget that was named.
         wanted: Budget,
     },
+    /// A debit's label is empty or too long.
+    #[error("a label must have 1 to {most} characters, got {found}")]
+    LabelLength {
+        /// How many characters it has.
+        found: usize,
+        /// How many it may have.
+        most: usize,
+    },
+    /// A debit's label has a character that could break a line or disguise a listing.
+    #[error(
+        "a label must have no control characters, line separators or characters that change the direction of text, got \
+         U+{code:04X} as character {position}"
+    )]
+    LabelCharacter {
+        /// The character's number in Unicode.
+        code: u32,
+        /// Which character it is, from 1.
+        position: usize,
+    },
+    /// A text names no moment.
+    #[error("a time must have the form 2024-02-29T12:30:05Z and lie between the years 1970 and 9999, got \"{}\"", found.escape_debug())]
+    Timestamp {
+        /// The beginning of the text.
+        found: String,
+    },
     /// A mark is another ledger's.
     #[error("this is not the ledger that was paid from, but another one")]
     OtherLedger,

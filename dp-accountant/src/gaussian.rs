@@ -2,11 +2,10 @@
 //! take elsewhere.
 
 use crate::closed_form::{Interval, gaussian_delta, invert, subsampled_step_delta};
-use crate::engines::{self, Proven};
-use crate::fourier;
-use crate::lattice::{Ends, Pair, Part, Query, Subsampled};
+use crate::lattice::{Pair, Part, Query, Subsampled};
+use crate::run::{Formulas, Run};
 use crate::special::ROUNDOFF;
-use crate::{Certified, Composition, Engine, Error, Mechanism, Relation, Result, Sampling};
+use crate::{Composition, Mechanism, Relation, Sampling};
 
 /// `count` uses of the Gaussian mechanism under Poisson sampling, or, at rate 1, without sampling.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,7 +17,7 @@ struct Step {
 
 /// A composition sorted into what the formulas take: one Gaussian block and a list of subsampled steps.
 #[derive(Debug)]
-pub(crate) struct Run {
+struct Steps {
     /// Sum over unsampled steps of (sensitivity / noise multiplier)², its square root being the block's mu.
     squared_mu: f64,
     /// The same sum over all steps as if none were sampled.
@@ -29,8 +28,21 @@ pub(crate) struct Run {
     relative_error: f64,
 }
 
-impl Run {
-    pub(crate) fn new(relation: Relation, composition: &Composition) -> Result<Self> {
+/// The run, where all of it is Gaussian steps that the formulas cover.
+pub(crate) fn run(relation: Relation, composition: &Composition) -> Option<Run> {
+    let steps = Steps::new(relation, composition)?;
+    Some(Run {
+        upper: steps.parts(),
+        lower: Vec::new(),
+        exact_counts: steps.has_exact_counts(),
+        invertible: !steps.is_exact(),
+        formulas: Box::new(steps),
+    })
+}
+
+impl Steps {
+    /// `None` for a composition with anything but Gaussian steps that the formulas cover.
+    fn new(relation: Relation, composition: &Composition) -> Option<Self> {
         let mut unsampled: Vec<Step> = Vec::new();
         let mut subsampled: Vec<Step> = Vec::new();
         for (event, count) in composition.iter() {
@@ -45,10 +57,7 @@ impl Run {
                 {
                     subsampled.push(Step { noise_multiplier, rate, count });
                 }
-                _ => {
-                    let instead = "this formula is for Gaussian steps";
-                    return Err(Error::UnsupportedEvent { relation, event, instead });
-                }
+                _ => return None,
             }
         }
         let order = |a: &Step, b: &Step| {
@@ -67,7 +76,7 @@ impl Run {
         };
         let sum = squared_mu(&unsampled);
         let lines = (unsampled.len() + subsampled.len()) as f64;
-        Ok(Self {
+        Some(Self {
             squared_mu: sum,
             squared_mu_unsampled: sum + squared_mu(&subsampled),
             subsampled,
@@ -126,24 +135,17 @@ impl Run {
         let block = (self.squared_mu > 0.0).then(|| part(1.0 / self.squared_mu.sqrt(), 1.0, 1.0));
         steps.chain(block).collect()
     }
+}
 
-    /// The composition as Fourier inversion takes it, where closed forms are not the answer.
-    pub(crate) fn profile(&self) -> Option<fourier::Composition> {
-        (!self.is_exact() && self.has_exact_counts()).then(|| engines::profile(&self.parts())).flatten()
+impl Formulas for Steps {
+    fn exact(&self, _: &[Part], query: Query) -> Option<Interval> {
+        self.is_exact().then(|| self.enclose(query))
     }
 
-    /// The answer to a query: by closed forms where they are the whole answer, otherwise by the engines.
-    pub(crate) fn answer(&self, query: Query, relative_width: f64) -> Result<Certified> {
-        let closed = || {
-            let interval = match query {
-                Query::Epsilon { delta } => invert(|epsilon| self.enclose_delta(epsilon), delta),
-                Query::Delta { epsilon } => self.enclose_delta(epsilon),
-            };
-            Proven::new(interval, Engine::ClosedForm)
-        };
-        if self.is_exact() || !self.has_exact_counts() {
-            return closed().certify();
+    fn enclose(&self, query: Query) -> Interval {
+        match query {
+            Query::Epsilon { delta } => invert(|epsilon| self.enclose_delta(epsilon), delta),
+            Query::Delta { epsilon } => self.enclose_delta(epsilon),
         }
-        engines::answer(&self.parts(), query, closed, relative_width, Ends::Both).certify()
     }
 }

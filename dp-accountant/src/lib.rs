@@ -64,6 +64,7 @@ pub mod output;
 #[cfg(test)]
 mod properties;
 mod questions;
+mod run;
 #[cfg(feature = "sampler")]
 mod sampler;
 #[cfg(test)]
@@ -85,7 +86,9 @@ pub use error::{Error, Result};
 pub use event::{Event, Mechanism, Relation, Sampling};
 #[cfg(feature = "ledger-file")]
 pub use ledger::FileLedger;
-pub use ledger::{Ledger, LedgerMark, Odometer, Purse, Reading, Receipt, Remaining};
+pub use ledger::{
+    DebitNote, Label, Ledger, LedgerMark, Odometer, Purse, Reading, Receipt, Remaining, Timestamp,
+};
 pub use questions::{CertifiedLog, Corner, TradeOff};
 
 /// This crate's version. Runs that have to be repeated bit for bit are bound to it.

@@ -15,28 +15,23 @@
 use std::sync::Arc;
 
 use crate::closed_form::{Interval, gaussian_delta, invert, subsampled_step_delta};
-use crate::engines::{self, Proven};
-use crate::fourier;
-use crate::lattice::{self, Atoms, Copies, Ends, Laplace, Pair, Part, Query, Replaced, Subsampled, Tagged};
+use crate::lattice::{self, Atoms, Copies, Laplace, Pair, Part, Query, Replaced, Subsampled, Tagged};
+use crate::run::{Formulas, Run};
 use crate::special::ROUNDOFF;
-use crate::{Certified, Composition, Engine, Error, Event, Mechanism, Relation, Result, Sampling};
+use crate::{Composition, Error, Event, Mechanism, Relation, Result, Sampling};
 
 /// The most integers of a discrete normal law, and the most copies of a record.
 const MOST_ATOMS: usize = 1 << 20;
 const MOST_COPIES: usize = 2_000;
 
-/// A composition as lists of pairs.
+/// What the formulas need to know of a composition.
 #[derive(Debug)]
-pub(crate) struct Run {
-    upper: Vec<Part>,
-    /// Concrete runs whose largest cost bounds the composition's from below; empty where `upper` is attained.
-    lower: Vec<Vec<Part>>,
+struct Totals {
     /// Without any sampling: Σ (sensitivity/σ)²/2 of normal noise, continuous or discrete, and what
     /// guarantees promise.
     concentrated: f64,
     pure: f64,
     failing: f64,
-    exact_counts: bool,
     /// A bound on the relative error of a sum over all events.
     relative_error: f64,
 }
@@ -51,73 +46,55 @@ struct Bounds {
     count: u64,
 }
 
-impl Run {
-    /// Whether the older description by Gaussian steps suffices.
-    pub(crate) fn is_needed(relation: Relation, composition: &Composition) -> bool {
-        composition.iter().any(|(event, _)| {
-            let gaussian = matches!(event.mechanism(), Mechanism::Gaussian { .. });
-            let steps = match event.sampling() {
-                Sampling::None => true,
-                Sampling::Poisson { rate } => rate == 1.0 || relation == Relation::AddRemove,
-                _ => false,
-            };
-            !(gaussian && steps)
-        })
+/// The run of any composition.
+pub(crate) fn run(relation: Relation, composition: &Composition) -> Result<Run> {
+    let mut lines: Vec<(Event, u64)> = composition.iter().collect();
+    // The order in which events were composed must not change a bit of the answer.
+    lines.sort_by_cached_key(|(event, count)| (format!("{event:?}"), *count));
+    let relative_error = (lines.len() as f64 + 8.0) * ROUNDOFF;
+    let mut totals = Totals { concentrated: 0.0, pure: 0.0, failing: 0.0, relative_error };
+    let (mut dominating, mut attacks) = (Vec::new(), [Vec::new(), Vec::new()]);
+    let (mut attained, mut exact_counts) = (true, true);
+    // Normal noise without sampling adds up to one step: the sums of (1/σ)² from above and from below.
+    let mut blocks = [0.0f64; 3];
+    let add = |parts: &mut Vec<Part>, block: &mut f64, pair: Pair, count: u64| match pair {
+        Pair::Subsampled(line) if line.rate == 1.0 => *block += count as f64 / (line.sigma * line.sigma),
+        pair => parts.push(Part { pair, count: count as f64 }),
+    };
+    for (event, count) in lines {
+        let Bounds { upper, lower, count } = bounds(relation, event, count)?;
+        totals.add(relation, event, count);
+        exact_counts &= count <= 1 << 53;
+        attained &= lower.is_none();
+        for (k, parts) in attacks.iter_mut().enumerate() {
+            let pair = lower.as_ref().map_or(&upper, |pairs| &pairs[k]).clone();
+            add(parts, &mut blocks[k + 1], pair, count);
+        }
+        add(&mut dominating, &mut blocks[0], upper, count);
     }
-
-    pub(crate) fn new(relation: Relation, composition: &Composition) -> Result<Self> {
-        let mut lines: Vec<(Event, u64)> = composition.iter().collect();
-        // The order in which events were composed must not change a bit of the answer.
-        lines.sort_by_cached_key(|(event, count)| (format!("{event:?}"), *count));
-        let mut run = Self {
-            upper: Vec::new(),
-            lower: vec![Vec::new(), Vec::new()],
-            concentrated: 0.0,
-            pure: 0.0,
-            failing: 0.0,
-            exact_counts: true,
-            relative_error: (lines.len() as f64 + 8.0) * ROUNDOFF,
-        };
-        let mut attained = true;
-        // Normal noise without sampling adds up to one step: the sums of (1/σ)² from above and from below.
-        let mut blocks = [0.0f64; 3];
-        let add = |parts: &mut Vec<Part>, block: &mut f64, pair: Pair, count: u64| match pair {
-            Pair::Subsampled(line) if line.rate == 1.0 => *block += count as f64 / (line.sigma * line.sigma),
-            pair => parts.push(Part { pair, count: count as f64 }),
-        };
-        for (event, count) in lines {
-            let Bounds { upper, lower, count } = bounds(relation, event, count)?;
-            run.note_crude(relation, event, count);
-            run.exact_counts &= count <= 1 << 53;
-            attained &= lower.is_none();
-            for k in 0..2 {
-                let pair = lower.as_ref().map_or(&upper, |pairs| &pairs[k]).clone();
-                add(&mut run.lower[k], &mut blocks[k + 1], pair, count);
-            }
-            add(&mut run.upper, &mut blocks[0], upper, count);
-        }
-        let [second, first] = [run.lower.pop(), run.lower.pop()].map(Option::unwrap_or_default);
-        run.lower = if attained {
-            Vec::new()
-        } else if first == second && blocks[1] == blocks[2] {
-            vec![first]
-        } else {
-            vec![first, second]
-        };
-        let lists = std::iter::once(&mut run.upper).chain(&mut run.lower);
-        for (parts, squared) in lists.zip(blocks).filter(|(_, squared)| *squared > 0.0) {
-            let line = Subsampled { sigma: 1.0 / squared.sqrt(), rate: 1.0 };
-            parts.push(Part { pair: Pair::Subsampled(line), count: 1.0 });
-        }
-        let found = run.upper.len();
-        if found > lattice::MOST_PARTS {
-            return Err(Error::TooManyEvents { found, most: lattice::MOST_PARTS });
-        }
-        Ok(run)
+    let [first, second] = attacks;
+    let mut lower = if attained {
+        Vec::new()
+    } else if first == second && blocks[1] == blocks[2] {
+        vec![first]
+    } else {
+        vec![first, second]
+    };
+    let lists = std::iter::once(&mut dominating).chain(&mut lower);
+    for (parts, squared) in lists.zip(blocks).filter(|(_, squared)| *squared > 0.0) {
+        let line = Subsampled { sigma: 1.0 / squared.sqrt(), rate: 1.0 };
+        parts.push(Part { pair: Pair::Subsampled(line), count: 1.0 });
     }
+    let found = dominating.len();
+    if found > lattice::MOST_PARTS {
+        return Err(Error::TooManyEvents { found, most: lattice::MOST_PARTS });
+    }
+    Ok(Run { upper: dominating, lower, exact_counts, invertible: true, formulas: Box::new(totals) })
+}
 
-    /// Adds an event to the bounds that need no table.
-    fn note_crude(&mut self, relation: Relation, event: Event, count: u64) {
+impl Totals {
+    /// Adds an event.
+    fn add(&mut self, relation: Relation, event: Event, count: u64) {
         let count = count as f64;
         let shift = match (relation, event.sampling()) {
             (Relation::AddRemove, Sampling::None | Sampling::Poisson { .. }) => 1.0,
@@ -158,9 +135,11 @@ impl Run {
         let epsilon = rho + 2.0 * (rho * -left.ln()).max(0.0).sqrt() + self.pure;
         (epsilon * (1.0 + 1e-9)).min(f64::MAX)
     }
+}
 
+impl Formulas for Totals {
     /// The answer where all is one release with normal noise, or one sampled one.
-    fn closed_form(&self, parts: &[Part], query: Query) -> Option<Interval> {
+    fn exact(&self, parts: &[Part], query: Query) -> Option<Interval> {
         let [Part { pair, count: 1.0 }] = parts else { return None };
         let line = match pair {
             Pair::Subsampled(line) => *line,
@@ -181,42 +160,11 @@ impl Run {
         })
     }
 
-    /// The answer to a query about the composition.
-    pub(crate) fn answer(&self, query: Query, relative_width: f64) -> Result<Certified> {
-        let known = match query {
-            Query::Epsilon { delta } => {
-                let certain = |reversed| lattice::certain(&self.upper, reversed);
-                let catastrophe = certain(false).max(certain(true));
-                if delta <= catastrophe * (1.0 + 1e-12) {
-                    return Err(Error::NoEpsilon { delta, catastrophe });
-                }
-                Interval { lower: 0.0, upper: self.crude_epsilon(delta) }
-            }
+    fn enclose(&self, query: Query) -> Interval {
+        match query {
+            Query::Epsilon { delta } => Interval { lower: 0.0, upper: self.crude_epsilon(delta) },
             Query::Delta { .. } => Interval { lower: 0.0, upper: 1.0 },
-        };
-        let known = Proven::new(known, Engine::ClosedForm);
-        let solve = |parts: &[Part], wanted| match self.closed_form(parts, query) {
-            Some(interval) => Proven::new(interval, Engine::ClosedForm),
-            None if self.exact_counts => engines::answer(parts, query, || known, relative_width, wanted),
-            None => known,
-        };
-        let wanted = if self.lower.is_empty() { Ends::Both } else { Ends::Upper };
-        let mut found = solve(&self.upper, wanted);
-        if !self.lower.is_empty() {
-            let attacks = self.lower.iter().map(|parts| solve(parts, Ends::Both));
-            let strongest = attacks.reduce(|a, b| if b.interval.lower > a.interval.lower { b } else { a });
-            if let Some(attack) = strongest {
-                found.interval.lower = attack.interval.lower;
-                found.lower = attack.lower;
-                found.interval.upper = found.interval.upper.max(attack.interval.lower);
-            }
         }
-        found.certify()
-    }
-
-    /// The composition as Fourier inversion takes it, where one pair bounds it from both sides.
-    pub(crate) fn profile(&self) -> Option<fourier::Composition> {
-        (self.exact_counts && self.lower.is_empty()).then(|| engines::profile(&self.upper)).flatten()
     }
 }
 

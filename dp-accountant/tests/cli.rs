@@ -595,6 +595,141 @@ fn an_account_lives_in_a_file() {
 }
 
 #[test]
+fn several_runs_are_composed() {
+    let folder = Folder::new();
+    folder.text("ledger new --file spent.ledger --epsilon 2 --delta 1e-5 --relation add-remove");
+    folder.text("ledger debit --file spent.ledger --noise-multiplier 1 --sampling poisson:0.01 --steps 500");
+    let before = fs::read(folder.0.join("spent.ledger")).expect("readable");
+    let run = "--noise-multiplier 1 --sampling poisson:0.01 --steps 300 --relation add-remove";
+    let answer = folder.text(&format!("epsilon {run} --delta 1e-3 --json"));
+    fs::write(folder.0.join("run.json"), answer).expect("written");
+    // The same thousand steps in three parts cost what they cost together.
+    let compose = "compose --ledger spent.ledger --input run.json \
+                   --event gaussian:noise-multiplier=1@poisson:0.01@200 --relation add-remove";
+    let answer = folder.json(&format!("{compose} --delta 1e-5 --epsilon 2"));
+    assert_eq!(answer["epsilon"], folder.json(&format!("epsilon {RUN} --delta 1e-5"))["epsilon"]);
+    let delta = folder.json(&format!("delta {RUN} --epsilon 2"));
+    assert_eq!((&answer["delta"], &answer["log_delta"]), (&delta["delta"], &delta["log_delta"]));
+    assert_eq!(answer["events"], delta["events"]);
+    assert_eq!((&answer["at_delta"], &answer["at_epsilon"]), (&Value::from(1e-5), &Value::from(2.0)));
+    let sources = answer["sources"].as_array().expect("a list");
+    let counts: Vec<_> = sources.iter().map(|source| source["events"][0]["count"].as_u64()).collect();
+    assert_eq!(counts, [Some(200), Some(300), Some(500)]);
+    // Each question alone; the answer is read back; and the account was only read.
+    let one = folder.json(&format!("{compose} --epsilon 2"));
+    assert!(one["delta"] == delta["delta"] && one.get("epsilon").is_none(), "{one}");
+    fs::write(folder.0.join("all.json"), answer.to_string()).expect("written");
+    let again = folder.json("compose --input all.json --relation add-remove --delta 1e-5");
+    assert_eq!(again["epsilon"], answer["epsilon"]);
+    assert_eq!(fs::read(folder.0.join("spent.ledger")).expect("readable"), before);
+    // What is named twice counts twice; different mechanisms and files of dp_accounting go together.
+    let twice =
+        folder.json("compose --ledger spent.ledger --ledger spent.ledger --relation add-remove --delta 1e-5");
+    assert_eq!(twice["epsilon"], answer["epsilon"]);
+    fs::write(folder.0.join("tree.json"), include_str!("golden/dp_event/training.json")).expect("written");
+    let mixed = folder
+        .json("compose --input tree.json --event laplace:scale=9@none@2 --relation add-remove --delta 1e-5");
+    assert!(number(&mixed["epsilon"]["lower"]) > number(&answer["epsilon"]["upper"]), "{mixed}");
+    let text = folder.text(&format!("{compose} --delta 1e-5 --epsilon 2"));
+    assert!(
+        text.contains("spent.ledger (500 events)") && text.contains("epsilon     at most 1.8282"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_cannot_be_composed_is_refused() {
+    let folder = Folder::new();
+    folder.text("ledger new --file spent.ledger --epsilon 20 --delta 1e-5 --relation replace-one");
+    folder.text("ledger debit --file spent.ledger --mechanism pure-dp:epsilon=0.1 --sampling none --steps 4");
+    fs::write(folder.0.join("bad.ledger"), "nonsense\n").expect("written");
+    fs::write(folder.0.join("bad.json"), "{").expect("written");
+    let event = "--event laplace:scale=4@none@3";
+    for (line, expected, word) in [
+        ("compose --relation add-remove --delta 1e-5".into(), 2, "--event"),
+        (format!("compose {event} --relation add-remove"), 2, "--delta"),
+        (format!("compose {event} --delta 1e-5"), 2, "--relation"),
+        (format!("compose {event} --relation add-remove --delta 2"), 2, "got 2"),
+        (format!("compose {event} --relation add-remove --epsilon -1"), 2, "got -1"),
+        (format!("compose {event}@4 --relation add-remove --delta 1e-5"), 2, "MECHANISM@SAMPLING@STEPS"),
+        (
+            "compose --event laplace:scale=4 --relation add-remove --delta 1e-5".into(),
+            2,
+            "MECHANISM@SAMPLING@STEPS",
+        ),
+        ("compose --event laplace:scale=-4@none@3 --relation add-remove --delta 1e-5".into(), 2, "got -4"),
+        ("compose --event cauchy:scale=4@none@3 --relation add-remove --delta 1e-5".into(), 2, "cauchy"),
+        (
+            "compose --event laplace:scale=4@some@3 --relation add-remove --delta 1e-5".into(),
+            2,
+            "poisson:RATE",
+        ),
+        ("compose --event laplace:scale=4@none@-3 --relation add-remove --delta 1e-5".into(), 2, "-3"),
+        (format!("compose {event} --input none.json --relation add-remove --delta 1e-5"), 1, "none.json"),
+        (format!("compose {event} --input bad.json --relation add-remove --delta 1e-5"), 2, "bad.json"),
+        (format!("compose {event} --input spent.ledger --relation add-remove --delta 1e-5"), 2, "--ledger"),
+        (
+            format!("compose {event} --ledger none.ledger --relation add-remove --delta 1e-5"),
+            1,
+            "none.ledger",
+        ),
+        (format!("compose {event} --ledger bad.ledger --relation add-remove --delta 1e-5"), 1, "line 1"),
+        // A guarantee that was stated under the other relation.
+        ("compose --ledger spent.ledger --relation add-remove --delta 1e-5".into(), 2, "was stated under"),
+        // Two halves of different epochs are not one epoch.
+        (
+            "compose --event gaussian:noise-multiplier=9@shuffle:250/1000@2 \
+             --event gaussian:noise-multiplier=9@shuffle:250/1000@2 --relation replace-one --delta 1e-5"
+                .into(),
+            2,
+            "round up to 4",
+        ),
+    ] {
+        let (code, message) = folder.failure(&line);
+        assert!(code == expected && message.contains(word), "{line}: {code} {message}");
+    }
+    folder.text("compose --ledger spent.ledger --relation replace-one --delta 1e-5");
+    folder.text(
+        "compose --event gaussian:noise-multiplier=9@shuffle:250/1000@4 \
+         --event gaussian:noise-multiplier=9@shuffle:250/1000@8 --relation replace-one --delta 1e-5",
+    );
+}
+
+#[test]
+fn an_account_says_when_and_for_what_it_was_spent() {
+    let folder = Folder::new();
+    folder.text("ledger new --file spent.ledger --epsilon 2 --delta 1e-5 --relation add-remove");
+    let debit = "ledger debit --file spent.ledger --noise-multiplier 20 --sampling none --steps 1";
+    let debited = |label: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dp-accountant"));
+        command.current_dir(&folder.0).args(debit.split_whitespace()).arg("--label").arg(label);
+        command.output().expect("started")
+    };
+    assert!(debited("the mean, Zürich #2").status.success());
+    folder.text(debit);
+    let text = folder.text("ledger show --file spent.ledger");
+    let line = |debit: usize| {
+        let name = format!("after debit {debit} ");
+        text.lines().find(|line| line.starts_with(&name)).unwrap_or_else(|| panic!("{text}"))
+    };
+    assert!(line(1).ends_with("Z; the mean, Zürich #2"), "{text}");
+    let time = line(2).rsplit("; ").next().expect("a time");
+    assert!(time.parse::<dp_accountant::Timestamp>().is_ok(), "{text}");
+    let shown = folder.json("ledger show --file spent.ledger");
+    assert_eq!(shown["odometer"][0]["label"], "the mean, Zürich #2");
+    assert_eq!(shown["odometer"][1]["label"], Value::Null);
+    assert_eq!(shown["odometer"][1]["time"], time);
+    // Labels that would break the line or are too long are refused, and nothing is spent.
+    for (label, word) in
+        [("two\nlines", "U+000A as character 4"), ("", "got 0"), (&"x".repeat(201), "got 201")]
+    {
+        let (code, message) = folder.failed(label, debited(label));
+        assert!(code == 2 && message.contains(word), "{code} {message}");
+    }
+    assert_eq!(folder.json("ledger show --file spent.ledger")["debits"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
 fn a_file_of_questions_gets_a_file_of_answers() {
     let folder = Folder::new();
     let write = |text: &str| fs::write(folder.0.join("in.csv"), text).expect("written");

@@ -2,10 +2,12 @@
 #![cfg(feature = "ledger-file")]
 
 use dp_accountant::{
-    Budget, Composition, Error, Event, FileLedger, Ledger, LedgerMark, Mechanism, Relation, Sampling,
+    Budget, Composition, DebitNote, Error, Event, FileLedger, Label, Ledger, LedgerMark, Mechanism, Relation,
+    Sampling,
 };
 use std::fs;
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::common::{BUDGET, Folder, event, nth};
 
@@ -32,18 +34,79 @@ fn the_format_is_pinned() {
     let folder = Folder::new();
     let path = folder.file();
     let mut ledger = FileLedger::create(&path, BUDGET).expect("created");
-    ledger.debit(event(300.5), 7).expect("affordable");
+    let seven = Composition::single(event(300.5), 7);
+    let label = Label::new("step #1: \"é\"").expect("valid");
+    ledger.debit_labelled(&seven, label.clone()).expect("affordable");
+    ledger.debit(event(300.5), 1).expect("affordable");
     drop(ledger);
     let text = fs::read_to_string(&path).expect("text");
     let lines: Vec<&str> = text.lines().collect();
-    let header = r#"dp-accountant ledger 2 {"epsilon":50.0,"delta":0.00001,"relation":"add_remove"}"#;
-    let debit = r#"1 [{"event":{"version":1,"mechanism":{"gaussian":{"noise_multiplier":300.5}},"sampling":"none"},"count":7}]"#;
+    let header = r#"dp-accountant ledger 3 {"epsilon":50.0,"delta":0.00001,"relation":"add_remove"}"#;
+    let read = FileLedger::read(&path).expect("readable");
+    let [first_note, second_note] = read.notes() else { panic!("two debits") };
+    assert_eq!((first_note.label.as_ref(), second_note.label.as_ref()), (Some(&label), None));
+    let [time, later] = [first_note, second_note].map(|note| note.time.expect("this machine has a clock"));
+    let events = |count: u64| {
+        format!(
+            r#""events":[{{"event":{{"version":1,"mechanism":{{"gaussian":{{"noise_multiplier":300.5}}}},"sampling":"none"}},"count":{count}}}]"#
+        )
+    };
+    let debits = [
+        format!(r#"1 {{"time":"{time}","label":"step \u00231: \"\u00e9\"",{}}}"#, events(7)),
+        format!(r#"2 {{"time":"{later}",{}}}"#, events(1)),
+    ];
     let first = lines[0].replace("1e-5", "0.00001");
     let (said, number) = first.split(" #").next().and_then(|body| body.rsplit_once(' ')).expect("a number");
     assert_eq!(said, header);
     assert!(number.len() == 32 && number.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')));
-    assert_eq!(lines[1].split(" #").next(), Some(debit));
-    assert_eq!(lines.len(), 2);
+    for (line, debit) in lines[1..].iter().zip(&debits) {
+        assert_eq!(line.split(" #").next(), Some(debit.as_str()));
+    }
+    assert_eq!(lines.len(), 3);
+}
+
+#[test]
+fn the_time_of_a_debit_is_that_of_the_clock() {
+    let folder = Folder::new();
+    let seconds = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    let before = seconds();
+    let mut ledger = FileLedger::create(folder.file(), BUDGET).expect("created");
+    ledger.debit(event(300.5), 1).expect("affordable");
+    let noted = ledger.ledger().notes()[0].time.expect("a time").seconds();
+    assert!((before..=seconds()).contains(&noted), "{before} {noted}");
+    // In memory no clock is read.
+    let mut in_memory = Ledger::new(BUDGET).expect("valid");
+    in_memory.debit(event(300.5), 1).expect("affordable");
+    assert_eq!(in_memory.notes(), [DebitNote::default()]);
+}
+
+/// What the second version wrote, with its checksums.
+const SECOND_VERSION: &str = concat!(
+    r#"dp-accountant ledger 2 {"epsilon":50.0,"delta":1e-5,"relation":"add_remove"} 00112233445566778899aabbccddeeff #b57989e87cabc8fb"#,
+    "\n",
+    r#"1 [{"event":{"version":1,"mechanism":{"gaussian":{"noise_multiplier":300.5}},"sampling":"none"},"count":7}] #9d55cdecdf131549"#,
+    "\n"
+);
+
+#[test]
+fn files_of_older_versions_have_no_notes_and_are_extended_with_them() {
+    for old in [FIRST_VERSION, SECOND_VERSION] {
+        let folder = Folder::new();
+        let path = folder.file();
+        fs::write(&path, old).expect("written");
+        assert_eq!(FileLedger::read(&path).expect("readable").notes(), [DebitNote::default()]);
+        let mut ledger = FileLedger::open(&path, BUDGET).expect("opened");
+        let mark = ledger.ledger().mark();
+        let label = Label::new("later").expect("valid");
+        ledger.debit_labelled(&Composition::single(event(300.5), 1), label.clone()).expect("affordable");
+        drop(ledger);
+        assert!(fs::read_to_string(&path).expect("text").starts_with(old));
+        let ledger = FileLedger::open(&path, BUDGET).expect("opened");
+        ledger.ledger().check_mark(&mark).expect("its own");
+        let [none, noted] = ledger.ledger().notes() else { panic!("two debits") };
+        assert_eq!(*none, DebitNote::default());
+        assert!(noted.time.is_some() && noted.label.as_ref() == Some(&label), "{noted:?}");
+    }
 }
 
 /// What the first version wrote, with its checksums.
@@ -206,7 +269,7 @@ fn damage_is_told_with_its_line() {
     fs::write(&path, text.replacen("\"count\":2", "\"count\":1", 1)).expect("written");
     let error = FileLedger::open(&path, BUDGET).unwrap_err();
     assert!(matches!(error, Error::LedgerLine { line: 3, .. }), "{error}");
-    assert!(error.to_string().contains("line 3") && error.to_string().contains("2 [{"), "{error}");
+    assert!(error.to_string().contains("line 3") && error.to_string().contains("2 {"), "{error}");
 }
 
 #[test]
@@ -235,11 +298,11 @@ fn another_budget_relation_or_version_is_refused() {
         assert!(error.to_string().contains("epsilon 50"), "{error}");
     }
     assert_eq!(*FileLedger::resume(&path).expect("opened").ledger().budget(), BUDGET);
-    let text = String::from_utf8(bytes).expect("text").replacen("ledger 2", "ledger 3", 1);
+    let text = String::from_utf8(bytes).expect("text").replacen("ledger 3", "ledger 4", 1);
     fs::write(&path, text).expect("written");
     assert!(matches!(
         FileLedger::open(&path, BUDGET),
-        Err(Error::LedgerVersion { found: 3, supported: 2, .. })
+        Err(Error::LedgerVersion { found: 4, supported: 3, .. })
     ));
     for (path, bytes) in [(folder.0.join("empty"), ""), (folder.0.join("other"), "epsilon,delta\n1,2\n")] {
         fs::write(&path, bytes).expect("written");
@@ -391,7 +454,7 @@ fn the_text_alone_is_enough_to_verify_the_account() {
         }
         assert_eq!(digits, format!("{:016x}", !remainder));
         if lines == 0 {
-            let header = body.strip_prefix("dp-accountant ledger 2 ").expect("the title and the version");
+            let header = body.strip_prefix("dp-accountant ledger 3 ").expect("the title and the version");
             let (header, number) = header.rsplit_once(' ').expect("the ledger's number");
             assert!(number.len() == 32 && number.bytes().all(|byte| byte.is_ascii_hexdigit()));
             let stated: serde_json::Value = serde_json::from_str(header).expect("JSON");
@@ -402,8 +465,8 @@ fn the_text_alone_is_enough_to_verify_the_account() {
         } else {
             let (number, debit) = body.split_once(' ').expect("a number and events");
             assert_eq!(number, lines.to_string());
-            let debit: Vec<serde_json::Value> = serde_json::from_str(debit).expect("JSON");
-            events.extend(debit);
+            let debit: serde_json::Value = serde_json::from_str(debit).expect("JSON");
+            events.extend(debit["events"].as_array().expect("a list").iter().cloned());
         }
         lines += 1;
     }

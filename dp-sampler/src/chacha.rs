@@ -3,6 +3,11 @@
 //! [`Stream`](crate::Stream) hands out words in turn and leaves the work to the `chacha20` crate. Noise wants
 //! blocks by number and many at once. The function is the same (RFC 8439, section 2.3, with the 64-bit
 //! counter and 64-bit stream number of the original design), and tests hold both to the same words.
+//!
+//! Neither is the crate `rand_chacha`, although its words are the same, which a test confirms. It gives no
+//! blocks side by side in the order that vectorised noise needs. For words in turn, version 0.10 takes 1.5 to 1.6
+//! times as long as `chacha20` 0.10 (x86-64: 3.6 against 2.3 ns for a word of 32 bits), and it does
+//! not wipe the key when it is dropped.
 
 use zeroize::ZeroizeOnDrop;
 
@@ -120,7 +125,8 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use rand_core::Rng;
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::{Rng, SeedableRng};
 
     use super::*;
     use crate::simd::{Work, dispatch};
@@ -166,6 +172,33 @@ mod tests {
     }
 
     proptest! {
+        /// A second implementation gives the same words for every key, stream and block number: those of
+        /// numbered blocks, those side by side, and from the first block on those of a stream.
+        #[test]
+        fn the_words_are_those_of_rand_chacha(
+            key in any::<[u8; 32]>(), number in any::<u64>(), near in 0..20_u64,
+            first in prop_oneof![Just(0_u64), Just(1 << 32), Just(u64::MAX), any::<u64>()],
+        ) {
+            let mut other = ChaCha20Rng::from_seed(key);
+            other.set_stream(number);
+            let mut stream = crate::Stream::new(&key, number);
+            for _ in 0..100 {
+                prop_assert_eq!(stream.next_u32(), other.next_u32());
+            }
+            // From shortly before a place where the counter carries.
+            let first = first.wrapping_sub(near);
+            let blocks = Blocks::new(&key, number);
+            let mut sliced = [[0; LANES]; 16];
+            dispatch(Slice(&blocks, first, &mut sliced));
+            for lane in 0..LANES {
+                let block = first.wrapping_add(lane as u64);
+                other.set_word_pos(u128::from(block) * 16);
+                let expected: [u32; 16] = std::array::from_fn(|_| other.next_u32());
+                prop_assert_eq!(blocks.block(block), expected);
+                prop_assert_eq!(sliced.map(|words| words[lane]), expected);
+            }
+        }
+
         #[test]
         fn blocks_are_those_of_the_stream(
             number in strategies::seed_number(), purpose in strategies::purpose(), step in any::<u64>(),

@@ -1,4 +1,4 @@
-//! The inversion integral of one direction at a fixed tilt, with its ledger of errors.
+//! The inversion integral of one direction at a fixed tilt, with bounds on all of its errors.
 
 use super::law::Law;
 use super::sketch::{Sketch, log_peak};

@@ -1,4 +1,4 @@
-//! Composition of loss distributions by a tilted Fourier transform, with a ledger of every error.
+//! Composition of loss distributions by a tilted Fourier transform, with a tally of every error.
 //!
 //! With masses m_j at losses l_j = jh, a tilt c and numbers g close to log Σ m_j e^(c l_j), the tilted masses
 //! w_j = m_j e^(c l_j - g) add up to about 1, and if f is the T-fold convolution of w,
@@ -105,7 +105,7 @@ fn log_mgf(distribution: &LossDistribution, spacing: f64, c: f64) -> f64 {
 }
 
 /// What has been composed towards one end.
-struct Ledger {
+struct Tally {
     /// Per frequency: the sum of T log a, of T angles, and of T log((a (1 + 12u) + error) / a). An angle that
     /// is not a number marks a frequency that cannot matter; the other two then add up to the logarithm of a
     /// bound.
@@ -133,7 +133,7 @@ pub(crate) struct Composer {
     scratch: Vec<Complex<f64>>,
     buffer: Vec<Complex<f64>>,
     /// For the upper and the lower end.
-    ledgers: [Ledger; 2],
+    tallies: [Tally; 2],
 }
 
 /// Logarithms of powers below this count as nothing.
@@ -146,7 +146,7 @@ impl Composer {
         let mut planner = FftPlanner::<f64>::new();
         let (forward, inverse) = (planner.plan_fft_forward(length), planner.plan_fft_inverse(length));
         let scratch = forward.get_inplace_scratch_len().max(inverse.get_inplace_scratch_len());
-        let ledger = || Ledger {
+        let tally = || Tally {
             powers: vec![[0.0f64; 3]; length / 2 + 1],
             log_scale: 0.0,
             scale_size: 0.0,
@@ -168,7 +168,7 @@ impl Composer {
             inverse,
             scratch: vec![Complex::new(0.0, 0.0); scratch],
             buffer: vec![Complex::new(0.0, 0.0); length],
-            ledgers: [ledger(), ledger()],
+            tallies: [tally(), tally()],
         }
     }
 
@@ -181,7 +181,7 @@ impl Composer {
         for (end, distribution) in [upper, lower].into_iter().enumerate() {
             match self.place(end, distribution, count) {
                 Some(total) => totals[end] = total,
-                None => self.ledgers[end].is_possible = false,
+                None => self.tallies[end].is_possible = false,
             }
         }
         self.forward.process_with_scratch(&mut self.buffer, &mut self.scratch);
@@ -194,7 +194,7 @@ impl Composer {
             let most = count * (total * (1.0 + self.power_error) + error).max(1.0).ln();
             let nothing = (1.01 * NOTHING / count).exp() - error;
             let nothing = if nothing > 0.0 { (nothing * (1.0 - self.power_error)).powi(2) } else { -1.0 };
-            let powers = &mut self.ledgers[end].powers;
+            let powers = &mut self.tallies[end].powers;
             for (k, power) in powers.iter_mut().enumerate() {
                 if power[1].is_nan() {
                     power[0] += most;
@@ -222,7 +222,7 @@ impl Composer {
     /// Puts the tilted masses of one distribution into the buffer and notes what it costs; their sum.
     fn place(&mut self, end: usize, distribution: &LossDistribution, count: f64) -> Option<f64> {
         let (u, spacing, tilt, window) = (ROUNDOFF, self.spacing, self.tilt, self.window);
-        let ledger = &mut self.ledgers[end];
+        let tally = &mut self.tallies[end];
         let g = log_mgf(distribution, spacing, tilt);
         if !g.is_finite() {
             return None;
@@ -233,12 +233,12 @@ impl Composer {
         let points = distribution.masses.len() as f64;
         let furthest = distribution.shift.abs() + (distribution.first.abs() as f64 + points) * spacing;
         let steepest = tilt + window.up + window.down;
-        ledger.chernoff_error += count * 4.0 * u * (steepest * furthest + points + 900.0);
-        ledger.log_up += count * up;
-        ledger.log_down += count * down;
-        ledger.log_scale += count * g;
-        ledger.scale_size += (count * g).abs();
-        ledger.infinite += count * distribution.infinite;
+        tally.chernoff_error += count * 4.0 * u * (steepest * furthest + points + 900.0);
+        tally.log_up += count * up;
+        tally.log_down += count * down;
+        tally.log_scale += count * g;
+        tally.scale_size += (count * g).abs();
+        tally.infinite += count * distribution.infinite;
         let (mut total, mut steepest) = (0.0, 0.0f64);
         let mut at = distribution.first.rem_euclid(self.length as i64) as usize;
         for (j, &mass) in distribution.masses.iter().enumerate() {
@@ -264,7 +264,7 @@ impl Composer {
                 at = 0;
             }
         }
-        ledger.relative_error += count * 2.0 * u * (steepest + 4.0);
+        tally.relative_error += count * 2.0 * u * (steepest + 4.0);
         Some(total)
     }
 
@@ -276,8 +276,8 @@ impl Composer {
         let first = ((window.low - shift) / spacing - 0.5 * spare).floor() as i64;
         self.buffer.fill(Complex::new(0.0, 0.0));
         let (mut total, mut errors) = (0.0, [0.0; 2]);
-        for (end, ledger) in self.ledgers.iter().enumerate().filter(|(_, ledger)| ledger.is_possible) {
-            for (k, &[log_modulus, angle, log_error]) in ledger.powers.iter().enumerate() {
+        for (end, tally) in self.tallies.iter().enumerate().filter(|(_, tally)| tally.is_possible) {
+            for (k, &[log_modulus, angle, log_error]) in tally.powers.iter().enumerate() {
                 let both_signs = if k == 0 || k == half { 1.0 } else { 2.0 };
                 // A coefficient that cannot matter is set to zero, and all it could be is error.
                 if log_modulus < NOTHING || angle.is_nan() {
@@ -298,8 +298,8 @@ impl Composer {
                 }
             }
         }
-        for ledger in &mut self.ledgers {
-            ledger.powers = Vec::new();
+        for tally in &mut self.tallies {
+            tally.powers = Vec::new();
         }
         self.inverse.process_with_scratch(&mut self.buffer, &mut self.scratch);
         self.scratch = Vec::new();
@@ -308,20 +308,20 @@ impl Composer {
         let (low, high) = (shift + first as f64 * spacing, shift + (first + length as i64) as f64 * spacing);
         let inverse_length = 1.0 / length as f64;
         [0, 1].map(|end| {
-            let ledger = &self.ledgers[end];
+            let tally = &self.tallies[end];
             let entry_error =
                 (errors[end] + transform_error * (total + errors[0] + errors[1]) + 2.0 * u * total)
                     * inverse_length
                     * (1.0 + 1e-9);
             // P[S >= s] <= e^(log_up - up s), P[S <= s] <= e^(log_down + down s), for tilted masses; the 1
             // that chernoff_error starts from is a margin for what they fall short of being normalised.
-            let below = (ledger.log_down + window.down * low + ledger.chernoff_error).min(0.0).exp();
-            let above = (ledger.log_up - window.up * high + ledger.chernoff_error).min(0.0).exp();
+            let below = (tally.log_down + window.down * low + tally.chernoff_error).min(0.0).exp();
+            let above = (tally.log_up - window.up * high + tally.chernoff_error).min(0.0).exp();
             let finite = entry_error.is_finite()
-                && ledger.log_scale.is_finite()
+                && tally.log_scale.is_finite()
                 && below.is_finite()
                 && above.is_finite();
-            if !(finite && ledger.is_possible) {
+            if !(finite && tally.is_possible) {
                 return None;
             }
             let start = first.rem_euclid(length as i64) as usize;
@@ -336,11 +336,11 @@ impl Composer {
                 entry_error,
                 below,
                 above,
-                log_scale: ledger.log_scale,
-                relative_error: ledger.relative_error
-                    + 4.0 * u * (4.0 + ledger.scale_size)
+                log_scale: tally.log_scale,
+                relative_error: tally.relative_error
+                    + 4.0 * u * (4.0 + tally.scale_size)
                     + 16.0 * u * length as f64,
-                infinite: ledger.infinite,
+                infinite: tally.infinite,
             })
         })
     }

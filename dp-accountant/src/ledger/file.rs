@@ -5,11 +5,14 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::format::{self, Chain};
-use super::{Allowed, Ledger, Receipt};
+use super::{Allowed, DebitNote, Label, Ledger, Receipt, Timestamp};
 use crate::disk::{folder_of, is_at, not_plain, sync_folder};
 use crate::{Budget, Composition, Error, Event, Result};
 
 /// A [`Ledger`] in a text file, one line a debit, that survives the process (feature `ledger-file`).
+///
+/// Each line has the time at which the debit was made, and its [`Label`] if it has one: see
+/// [`Ledger::notes`]. The time is what the clock of the machine says, and nothing depends on it.
 ///
 /// # Privacy
 /// What [`Ledger`] says holds here too. Besides:
@@ -71,7 +74,7 @@ impl FileLedger {
     pub fn create(path: impl AsRef<Path>, budget: Budget) -> Result<Self> {
         let path = path.as_ref();
         let ledger = Ledger::new(budget)?;
-        let (header, chain) = Chain::START.seal(&format::header(&ledger)?);
+        let (header, chain) = Chain::start().seal(&format::header(&ledger)?);
         let mut file = open_file(path, true)?;
         let found = read_all(&mut file.0, path)?;
         if !format::is_unfinished_header(&found, &budget)? {
@@ -159,6 +162,18 @@ impl FileLedger {
     /// # Errors
     /// Those of [`debit`](Self::debit).
     pub fn debit_all(&mut self, debit: &Composition) -> Result<Receipt> {
+        self.debit_noted(debit, None)
+    }
+
+    /// As [`Ledger::debit_labelled`], and on the disk before it returns.
+    ///
+    /// # Errors
+    /// Those of [`debit`](Self::debit).
+    pub fn debit_labelled(&mut self, debit: &Composition, label: Label) -> Result<Receipt> {
+        self.debit_noted(debit, Some(label))
+    }
+
+    fn debit_noted(&mut self, debit: &Composition, label: Option<Label>) -> Result<Receipt> {
         if self.failed {
             let reason = "an earlier write failed; open the file anew to see what was stored".into();
             return Err(Error::LedgerFile { path: shown(&self.path), reason });
@@ -166,10 +181,11 @@ impl FileLedger {
         let Some(allowed) = self.ledger.check(debit)? else { return Ok(Receipt::for_debit(debit)) };
         self.require_place()?;
         let number = self.ledger.debits().len() as u64 + 1;
-        let (line, chain) = self.chain.seal(&format::debit(number, debit)?);
+        let note = DebitNote { time: Timestamp::now(), label };
+        let (line, chain) = self.chain.seal(&format::debit(number, debit, &note)?);
         self.append(&line)?;
         self.chain = chain;
-        self.ledger.record(debit.clone(), allowed);
+        self.ledger.record(debit.clone(), note, allowed);
         Ok(Receipt::for_debit(debit))
     }
 
@@ -212,10 +228,10 @@ impl FileLedger {
 
 impl Ledger {
     /// Enters a debit that was accepted when it was stored.
-    pub(super) fn restore(&mut self, debit: Composition) {
+    pub(super) fn restore(&mut self, debit: Composition, note: DebitNote) {
         let mut total = self.events.clone();
         total.extend(debit.iter());
-        self.record(debit, Allowed { total, price: None });
+        self.record(debit, note, Allowed { total, price: None });
     }
 }
 

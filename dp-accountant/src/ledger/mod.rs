@@ -6,6 +6,7 @@ mod file;
 #[cfg(feature = "ledger-file")]
 mod format;
 mod mark;
+mod note;
 mod odometer;
 mod purse;
 mod receipt;
@@ -18,6 +19,7 @@ use crate::{Accountant, Budget, Certified, Composition, Error, Event, Result};
 #[cfg(feature = "ledger-file")]
 pub use file::FileLedger;
 pub use mark::LedgerMark;
+pub use note::{DebitNote, Label, Timestamp};
 pub use odometer::{Odometer, Reading};
 pub use purse::Purse;
 pub use receipt::Receipt;
@@ -73,6 +75,8 @@ pub struct Ledger {
     number: u128,
     events: Composition,
     debits: Vec<Composition>,
+    /// When and for what each debit was made.
+    notes: Vec<DebitNote>,
     /// The digest after each debit.
     digests: Vec<u64>,
     /// What `events` cost at the budget's delta, once somebody has asked.
@@ -99,8 +103,9 @@ impl Ledger {
     /// As [`new`](Self::new), with the number that it had before.
     fn numbered(budget: Budget, number: u128) -> Result<Self> {
         budget.validate()?;
-        let (events, debits, digests) = (Composition::new(), Vec::new(), Vec::new());
-        Ok(Self { budget, number, events, debits, digests, total: OnceLock::new() })
+        let events = Composition::new();
+        let (debits, notes, digests) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { budget, number, events, debits, notes, digests, total: OnceLock::new() })
     }
 
     /// Records `count` uses of an event, if the budget allows all of them. A count of zero changes nothing.
@@ -117,8 +122,30 @@ impl Ledger {
     /// # Errors
     /// Those of [`Ledger::debit`].
     pub fn debit_all(&mut self, debit: &Composition) -> Result<Receipt> {
+        self.debit_noted(debit, DebitNote::default())
+    }
+
+    /// As [`debit_all`](Self::debit_all), with the purpose of the debit.
+    ///
+    /// # Errors
+    /// Those of [`Ledger::debit`].
+    ///
+    /// ```
+    /// use dp_accountant::{Budget, Composition, Event, Label, Ledger, Mechanism, Relation, Sampling};
+    ///
+    /// let mut ledger = Ledger::new(Budget { epsilon: 2.0, delta: 1e-5, relation: Relation::AddRemove })?;
+    /// let release = Event::new(Mechanism::Gaussian { noise_multiplier: 20.0 }, Sampling::None)?;
+    /// ledger.debit_labelled(&Composition::single(release, 3), Label::new("three means")?)?;
+    /// assert_eq!(ledger.notes()[0].label.as_ref().map(Label::as_str), Some("three means"));
+    /// # Ok::<(), dp_accountant::Error>(())
+    /// ```
+    pub fn debit_labelled(&mut self, debit: &Composition, label: Label) -> Result<Receipt> {
+        self.debit_noted(debit, DebitNote { time: None, label: Some(label) })
+    }
+
+    fn debit_noted(&mut self, debit: &Composition, note: DebitNote) -> Result<Receipt> {
         if let Some(allowed) = self.check(debit)? {
-            self.record(debit.clone(), allowed);
+            self.record(debit.clone(), note, allowed);
         }
         Ok(Receipt::for_debit(debit))
     }
@@ -140,11 +167,12 @@ impl Ledger {
     }
 
     /// Enters a debit that has been allowed, or that was allowed when it was stored.
-    fn record(&mut self, debit: Composition, allowed: Allowed) {
+    fn record(&mut self, debit: Composition, note: DebitNote, allowed: Allowed) {
         self.events = allowed.total;
         let before = self.mark().digest();
         self.digests.push(mark::next_digest(before, &debit));
         self.debits.push(debit);
+        self.notes.push(note);
         self.total = allowed.price.map_or_else(OnceLock::new, OnceLock::from);
     }
 
@@ -202,6 +230,11 @@ impl Ledger {
     /// The debits, in the order in which they were made.
     pub fn debits(&self) -> &[Composition] {
         &self.debits
+    }
+
+    /// When and for what the debits were made: one note for each of [`debits`](Self::debits), in the same order.
+    pub fn notes(&self) -> &[DebitNote] {
+        &self.notes
     }
 }
 

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "ledger-file")]
 use super::FileLedger;
-use super::{Ledger, Receipt};
+use super::{Label, Ledger, Receipt};
 use crate::{Composition, Event, Result};
 
 /// Something that debits can be made from: a [`Ledger`] in memory, or a `FileLedger` (feature `ledger-file`).
@@ -41,6 +41,12 @@ pub trait Purse: sealed::Sealed {
     /// Those of [`Ledger::debit_all`], and for a ledger in a file those of writing it.
     fn debit_all(&mut self, debit: &Composition) -> Result<Receipt>;
 
+    /// As [`debit_all`](Self::debit_all), with the purpose of the debit.
+    ///
+    /// # Errors
+    /// Those of [`debit_all`](Self::debit_all).
+    fn debit_labelled(&mut self, debit: &Composition, label: Label) -> Result<Receipt>;
+
     /// Records `count` uses of an event, if the budget allows all of them.
     ///
     /// # Errors
@@ -58,6 +64,10 @@ impl Purse for Ledger {
     fn debit_all(&mut self, debit: &Composition) -> Result<Receipt> {
         Ledger::debit_all(self, debit)
     }
+
+    fn debit_labelled(&mut self, debit: &Composition, label: Label) -> Result<Receipt> {
+        Ledger::debit_labelled(self, debit, label)
+    }
 }
 
 #[cfg(feature = "ledger-file")]
@@ -73,6 +83,10 @@ impl Purse for FileLedger {
     fn debit_all(&mut self, debit: &Composition) -> Result<Receipt> {
         FileLedger::debit_all(self, debit)
     }
+
+    fn debit_labelled(&mut self, debit: &Composition, label: Label) -> Result<Receipt> {
+        FileLedger::debit_labelled(self, debit, label)
+    }
 }
 
 impl<P: Purse + ?Sized> Purse for &mut P {
@@ -86,6 +100,10 @@ impl<P: Purse + ?Sized> Purse for &mut P {
 
     fn debit_all(&mut self, debit: &Composition) -> Result<Receipt> {
         (**self).debit_all(debit)
+    }
+
+    fn debit_labelled(&mut self, debit: &Composition, label: Label) -> Result<Receipt> {
+        (**self).debit_labelled(debit, label)
     }
 }
 

@@ -77,9 +77,9 @@ fn the_bound_that_needs_no_table_holds_for_every_mechanism_and_scheme() {
     ] {
         for relation in [Relation::AddRemove, Relation::ReplaceOne] {
             let composition = Composition::single(event(mechanism, sampling), count);
-            let Ok(run) = Run::new(relation, &composition) else { continue };
+            let Ok(run) = run(relation, &composition) else { continue };
             for delta in [1e-3, 1e-6, 1e-12] {
-                let crude = run.crude_epsilon(delta);
+                let crude = run.formulas.enclose(Query::Epsilon { delta }).upper;
                 if crude == f64::MAX {
                     // Said only where the guarantees may fail with that probability.
                     assert!(3.0 * 1e-7 >= delta && mechanism == approximate, "{mechanism}");

@@ -1,60 +1,76 @@
 //! A fingerprint of records, by which a run that is resumed recognises them.
 
 use crate::wall::sensitive::Sensitive;
+use blake3::Hasher;
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{Purpose, Seed};
 use ppl_core::{ColumnData, Records};
+use zeroize::{Zeroize, Zeroizing};
 
-/// The Mersenne prime 2⁶¹ − 1.
-const PRIME: u64 = (1 << 61) - 1;
-
-/// A polynomial in a random point modulo a prime, whose coefficients are the words: two different texts of
-/// `n` words have the same value for at most `n` of all points.
-struct Polynomial {
-    point: u64,
-    value: u64,
+/// Numbers on their way to the hash, which takes long pieces much faster than short ones.
+struct Words {
+    hasher: Hasher,
+    /// Little-endian words; wiped, because they are the records' own numbers.
+    waiting: Zeroizing<Vec<u8>>,
 }
 
-impl Polynomial {
+impl Words {
+    const PIECE: usize = 8192;
+
+    fn new(key: &[u8; 32]) -> Self {
+        let waiting = Zeroizing::new(Vec::with_capacity(Self::PIECE));
+        Self { hasher: Hasher::new_keyed(key), waiting }
+    }
+
     #[inline]
-    fn feed(&mut self, word: u32) {
-        let product = u128::from(self.value) * u128::from(self.point);
-        // Below 2¹²², so both parts are at most 2⁶¹. One more than the word, so that zeros at the front
-        // count.
-        let folded = (product as u64 & PRIME) + (product >> 61) as u64 + u64::from(word) + 1;
-        self.value = folded % PRIME;
+    fn feed(&mut self, word: u64) {
+        if self.waiting.len() == Self::PIECE {
+            self.flush();
+        }
+        self.waiting.extend_from_slice(&word.to_le_bytes());
+    }
+
+    fn flush(&mut self) {
+        self.hasher.update(&self.waiting);
+        self.waiting.clear();
+    }
+
+    /// The first 128 bits of the hash of all words.
+    fn finish(mut self) -> [u64; 2] {
+        self.flush();
+        let hash = self.hasher.finalize();
+        self.hasher.zeroize();
+        let (words, _) = hash.as_bytes().as_chunks::<8>();
+        [u64::from_le_bytes(words[0]), u64::from_le_bytes(words[1])]
     }
 }
 
-/// The number of records, and two polynomials of all their numbers in points that only the seed knows.
+/// The number of records, and 128 bits of the keyed BLAKE3 hash of all their numbers, column by column, each
+/// after its length. The key is derived from the seed: without it, the hash says nothing about records that
+/// could be guessed, and nobody can look for other records with the same hash.
 ///
 /// As secret as the records: their number is in it.
 pub(crate) fn fingerprint_of_records(records: &Sensitive<Records>, seed: &Seed) -> [u64; 3] {
     let records = records.behind_the_wall();
-    let mut stream = seed.streams(Purpose::Custom("fingerprint of records")).at(0);
-    // Two independent points below the prime; 2⁶⁴ is so close to a multiple of it that none is preferred by
-    // more than 2⁻⁶¹.
-    let mut both = [(); 2].map(|()| Polynomial { point: stream.next_u64() % PRIME, value: 0 });
-    let mut short = |word: u32| both.iter_mut().for_each(|polynomial| polynomial.feed(word));
-    let mut long = |word: u64| {
-        short(word as u32);
-        short((word >> 32) as u32);
-    };
+    let mut key = Zeroizing::new([0; 32]);
+    seed.streams(Purpose::Custom("fingerprint of records")).at(0).fill_bytes(&mut *key);
+    let mut words = Words::new(&key);
     for index in 0..records.schema().columns().count() {
         let column = records.column(index);
-        long(column.len() as u64);
+        words.feed(column.len() as u64);
         match column {
-            ColumnData::F64(values) => values.iter().for_each(|value| long(value.to_bits())),
-            ColumnData::I64(values) => values.iter().for_each(|value| long(*value as u64)),
-            ColumnData::F32(values) => values.iter().for_each(|value| long(value.to_bits().into())),
-            ColumnData::U8(values) => values.iter().for_each(|value| long((*value).into())),
-            ColumnData::U32(values) => values.iter().for_each(|value| long((*value).into())),
-            ColumnData::I32(values) => values.iter().for_each(|value| long(*value as u64)),
+            ColumnData::F64(values) => values.iter().for_each(|value| words.feed(value.to_bits())),
+            ColumnData::I64(values) => values.iter().for_each(|value| words.feed(*value as u64)),
+            ColumnData::F32(values) => values.iter().for_each(|value| words.feed(value.to_bits().into())),
+            ColumnData::U8(values) => values.iter().for_each(|value| words.feed((*value).into())),
+            ColumnData::U32(values) => values.iter().for_each(|value| words.feed((*value).into())),
+            ColumnData::I32(values) => values.iter().for_each(|value| words.feed(*value as u64)),
             // A type of a later version: as programs see it.
-            other => other.numbers().for_each(|value| long(value.to_bits())),
+            other => other.numbers().for_each(|value| words.feed(value.to_bits())),
         }
     }
-    [records.len() as u64, both[0].value, both[1].value]
+    let [first, second] = words.finish();
+    [records.len() as u64, first, second]
 }
 
 #[cfg(test)]
@@ -112,14 +128,27 @@ mod tests {
     }
 
     proptest! {
-        /// The recurrence is the polynomial, computed with wide integers.
+        /// However many words there are, the hash is that of all their bytes at once.
         #[test]
-        fn the_value_is_the_polynomials(words in proptest::collection::vec(any::<u32>(), 0..20), point in 0..PRIME) {
-            let mut polynomial = Polynomial { point, value: 0 };
-            words.iter().for_each(|word| polynomial.feed(*word));
-            let power = |n: usize| (0..n).fold(1_u128, |power, _| power * u128::from(point) % u128::from(PRIME));
-            let terms = words.iter().rev().enumerate().map(|(n, word)| (u128::from(*word) + 1) * power(n) % u128::from(PRIME));
-            prop_assert_eq!(u128::from(polynomial.value), terms.sum::<u128>() % u128::from(PRIME));
+        fn pieces_do_not_matter(words in proptest::collection::vec(any::<u64>(), 0..3_000), key: [u8; 32]) {
+            let mut pieces = Words::new(&key);
+            words.iter().for_each(|word| pieces.feed(*word));
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let whole = blake3::keyed_hash(&key, &bytes);
+            let found = pieces.finish().map(u64::to_le_bytes).concat();
+            prop_assert_eq!(&found[..], &whole.as_bytes()[..16]);
         }
+    }
+
+    /// What a checkpoint holds must be computed in the same way by every build. The value is that of PyPI's
+    /// blake3 1.0.11 for the words 2, 1.0 and 2.0.
+    #[test]
+    fn the_value_is_pinned() {
+        let mut words = Words::new(&[7; 32]);
+        [2, 1.0_f64.to_bits(), 2.0_f64.to_bits()].into_iter().for_each(|word| words.feed(word));
+        assert_eq!(words.finish(), [0x7b65_bca9_b0ec_39a2, 0x617b_41e6_e448_4da4]);
+        // And of nothing, by the published test vectors of BLAKE3.
+        let nothing = Words::new(b"whats the Elvish word for friend").finish();
+        assert_eq!(nothing.map(u64::swap_bytes), [0x92b2_b756_04ed_3c76, 0x1f9d_6f62_392c_8a92]);
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
-use dp_accountant::{Budget, Composition, Event, Mechanism, Relation, Sampling};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use dp_accountant::{Budget, Composition, Event, Label, Mechanism, Relation, Sampling};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Epsilon(EpsilonOf),
     /// Delta at an epsilon
     Delta(DeltaOf),
+    /// What several runs on the same records cost together
+    Compose(Compose),
     /// The noise, the number of steps, the rate or the batch that a budget allows
     Calibrate(Calibrate),
     /// What each accountant of the field says about one run
@@ -85,6 +87,63 @@ pub(crate) struct DeltaOf {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    group(ArgGroup::new("sources").required(true).multiple(true).args(["events", "inputs", "ledgers"])),
+    group(ArgGroup::new("questions").required(true).multiple(true).args(["delta", "epsilon"])),
+    after_help = COMPOSE_EXAMPLE
+)]
+pub(crate) struct Compose {
+    /// A mechanism, how records were chosen, and how many steps; may be repeated
+    #[arg(long = "event", value_name = "MECHANISM@SAMPLING@STEPS", value_parser = counted)]
+    pub(crate) events: Vec<Counted>,
+    /// A JSON file of events, or - for the standard input: what --json prints, the list in it, or a
+    /// dp_accounting event tree; may be repeated
+    #[arg(long = "input", value_name = "FILE")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// An account's file, of which all debits count; may be repeated, and is only read
+    #[arg(long = "ledger", value_name = "FILE")]
+    pub(crate) ledgers: Vec<PathBuf>,
+    /// Which data sets are neighbours
+    #[arg(long, value_enum)]
+    pub(crate) relation: RelationName,
+    /// Print epsilon at this delta: the probability with which the guarantee may fail
+    #[arg(long, allow_hyphen_values = true)]
+    pub(crate) delta: Option<f64>,
+    /// Print delta at this epsilon: the bound on the privacy loss
+    #[arg(long, allow_hyphen_values = true)]
+    pub(crate) epsilon: Option<f64>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const COMPOSE_EXAMPLE: &str = "\
+Example: two training runs, one of them on record in an account, and a release of counts
+
+  dp-accountant compose --ledger spent.ledger --input run.json \\
+    --event laplace:scale=4@none@3 --relation add-remove --delta 1e-5 --epsilon 2
+
+Everything that is named counts, and counts twice if it is named twice.";
+
+/// Equal steps in words.
+#[derive(Debug, Clone)]
+pub(crate) struct Counted {
+    pub(crate) text: String,
+    pub(crate) event: Event,
+    pub(crate) count: u64,
+}
+
+fn counted(text: &str) -> Result<Counted, String> {
+    let parts: Vec<&str> = text.split('@').collect();
+    let [kind, scheme, steps] = parts[..] else {
+        return Err("expected MECHANISM@SAMPLING@STEPS, as in laplace:scale=4@none@3".into());
+    };
+    let event = Event::new(mechanism(kind)?, sampling(scheme)?).map_err(|error| error.to_string())?;
+    let count = steps.parse().map_err(|_| format!("expected a whole number of steps, got \"{steps}\""))?;
+    Ok(Counted { text: text.into(), event, count })
 }
 
 /// What to look for.
@@ -169,8 +228,11 @@ pub(crate) enum LedgerCommand {
         file: LedgerFile,
         #[command(flatten)]
         events: Events,
+        /// The purpose, in at most 200 characters; it is stored in plain text
+        #[arg(long, value_name = "TEXT")]
+        label: Option<Label>,
     },
-    /// What was spent by which debit, and what is left
+    /// What was spent by which debit, when and for what, and what is left
     Show {
         #[command(flatten)]
         file: LedgerFile,

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use dp_accountant::interop::dp_event;
-use dp_accountant::{Budget, Composition, Mechanism, Relation};
+use dp_accountant::{Budget, Composition, FileLedger, Mechanism, Relation};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -66,7 +66,7 @@ pub(crate) fn read(file: &Path) -> Outcome<Stated> {
     let text = std::str::from_utf8(&text).map_err(|error| nonsense(format!("this is no text: {error}")))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_start();
     if text.starts_with("dp-accountant ledger ") {
-        return Err(nonsense("this is a ledger; give what \"ledger show --json\" prints about it".into()));
+        return Err(nonsense("this is a ledger; name it with compose --ledger, or give what \"ledger show --json\" prints about it".into()));
     }
     // Each form is read from the text and not from a tree of values, which would drop all but the last of a
     // field's repetitions and forget where in the file an error is.
@@ -84,6 +84,12 @@ pub(crate) fn read(file: &Path) -> Outcome<Stated> {
         }
         Form::Tree => Ok(dp_event::from_json(text).map_err(|error| nonsense(error.to_string()))?.into()),
     }
+}
+
+/// Reads all that was debited from a ledger.
+pub(crate) fn read_ledger(file: &Path) -> Outcome<Stated> {
+    let ledger = FileLedger::read(file)?;
+    Ok(Stated { events: ledger.events().clone(), relation: Some((ledger.budget().relation, shown(file))) })
 }
 
 /// How events are written down.

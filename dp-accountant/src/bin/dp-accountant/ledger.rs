@@ -1,6 +1,6 @@
 //! An account in a file.
 
-use dp_accountant::{Budget, FileLedger, Ledger};
+use dp_accountant::{Budget, FileLedger, Label, Ledger};
 use serde_json::json;
 
 use crate::answer::Answer;
@@ -14,26 +14,35 @@ pub(crate) fn run(command: &LedgerCommand) -> Outcome<String> {
             let ledger = FileLedger::create(&file.file, Budget::from(budget))?;
             state(ledger.ledger())?.print(file.json)
         }
-        LedgerCommand::Debit { file, events } => {
+        LedgerCommand::Debit { file, events, label } => {
             // The events are read first: a ledger that is open is locked, and the standard input may take its
             // time.
             let stated = events.stated()?;
             let mut ledger = FileLedger::resume(&file.file)?;
             let relation = ledger.ledger().budget().relation;
-            ledger.debit_all(&stated.under(relation)?)?;
+            let events = stated.under(relation)?;
+            match label {
+                Some(label) => ledger.debit_labelled(&events, label.clone())?,
+                None => ledger.debit_all(&events)?,
+            };
             state(ledger.ledger())?.print(file.json)
         }
         LedgerCommand::Show { file } => {
             let ledger = FileLedger::read(&file.file)?;
             let mut answer = state(&ledger)?;
             let mut readings = Vec::new();
-            for reading in ledger.odometer() {
+            for (reading, note) in ledger.odometer().zip(ledger.notes()) {
                 let reading = reading?;
-                answer = answer.remark(
-                    &format!("after debit {}", reading.debits),
-                    format!("epsilon {}", reading.epsilon),
-                );
-                readings.push(json!({ "events": reading.events, "epsilon": reading.epsilon }));
+                let mut text = format!("epsilon {}", reading.epsilon);
+                for part in
+                    [note.time.map(|time| time.to_string()), note.label.as_ref().map(Label::to_string)]
+                {
+                    text.extend(part.iter().flat_map(|part| ["; ", part.as_str()]));
+                }
+                answer = answer.remark(&format!("after debit {}", reading.debits), text);
+                readings.push(json!({
+                    "events": reading.events, "epsilon": reading.epsilon, "time": note.time, "label": note.label,
+                }));
             }
             answer.hidden("odometer", readings).hidden("debits", ledger.debits()).print(file.json)
         }

@@ -5,6 +5,7 @@ mod arguments;
 mod batch;
 mod calibrate;
 mod compare;
+mod compose;
 mod curve;
 mod failure;
 mod input;
@@ -50,6 +51,7 @@ fn run(command: Command) -> Outcome<String> {
     match command {
         Command::Epsilon(arguments) => epsilon(&arguments),
         Command::Delta(arguments) => delta(&arguments),
+        Command::Compose(arguments) => compose::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Curve(arguments) => curve::run(&arguments),

@@ -1,7 +1,7 @@
 //! The bytes of a checkpoint.
 //!
 //! ```text
-//! dp-vi checkpoint 2⏎          the version
+//! dp-vi checkpoint 3⏎          the version
 //! u64                          bytes of what follows, up to the checksum
 //! u8, 33 bytes                 1 and the seed as dp-sampler exposes it; 0 and zeros in a complete run
 //! u8                           whether the seed is secret
@@ -11,45 +11,34 @@
 //! 3 × u64                      number of records, fingerprint
 //! u64, bytes                   length of the settings, settings (UTF-8)
 //! u64, f64 …                   how many numbers, numbers
-//! u64                          CRC-64 (polynomial of ECMA-182, reflected) of everything before
+//! u64                          CRC-64/XZ (polynomial of ECMA-182, reflected) of everything before
 //! ```
 //!
 //! All numbers are little-endian. A CRC-64 notices every damage that spans at most eight neighbouring bytes,
 //! and any other but for one chance in 2⁶⁴.
 
 use super::{Checkpoint, PaidFrom};
+use crc::{CRC_64_XZ, Crc};
 use dp_sampler::Seed;
 use zeroize::Zeroizing;
 
 /// The version that this build reads and writes.
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 /// What the first version lacks, and why that matters.
 const WITHOUT_A_RECEIPT: &str = "it has format version 1, which does not say what ledger the run was paid from, so its steps could be paid for \
-    twice or not at all; this build reads version 2: begin the run anew, and count what it has spent";
+    twice or not at all; this build reads version 3: begin the run anew, and count what it has spent";
+/// What this build cannot recompute of the second version.
+const ANOTHER_FINGERPRINT: &str = "it has format version 2, whose fingerprint of the records this build does not compute, so it cannot tell \
+    whether they are the same; this build reads version 3: resume with the build that wrote it, or begin the run anew and count what it \
+    has spent";
 const TITLE: &str = "dp-vi checkpoint ";
 /// Everything of fixed length between the first line and the checksum.
 const FIXED: usize = 8 + 34 + 1 + 16 + PaidFrom::LENGTH + 24 + 8 + 8;
 
-const TABLE: [u64; 256] = {
-    let mut table = [0u64; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut value = byte as u64;
-        let mut bit = 0;
-        while bit < 8 {
-            value = if value & 1 == 1 { (value >> 1) ^ 0xC96C_5795_D787_0F42 } else { value >> 1 };
-            bit += 1;
-        }
-        table[byte] = value;
-        byte += 1;
-    }
-    table
-};
+static CRC: Crc<u64> = Crc::<u64>::new(&CRC_64_XZ);
 
 fn checksum(bytes: &[u8]) -> u64 {
-    !bytes
-        .iter()
-        .fold(!0, |state: u64, byte| TABLE[((state ^ u64::from(*byte)) & 0xFF) as usize] ^ (state >> 8))
+    CRC.checksum(bytes)
 }
 
 pub(super) fn encode(checkpoint: &Checkpoint) -> Zeroizing<Vec<u8>> {
@@ -89,6 +78,9 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Checkpoint, String> {
     let version = std::str::from_utf8(&rest[..end]).map_err(|_| damaged())?;
     if version == "1" {
         return Err(WITHOUT_A_RECEIPT.to_owned());
+    }
+    if version == "2" {
+        return Err(ANOTHER_FINGERPRINT.to_owned());
     }
     if version != VERSION {
         let told = version.escape_debug();
@@ -204,8 +196,10 @@ mod tests {
         let told = |bytes: &[u8]| decode(bytes).err().unwrap();
         assert_eq!(told(b"epsilon,delta\n1,1e-5\n"), "this is not a checkpoint");
         assert_eq!(told(b""), "this is not a checkpoint");
-        let newer = [b"dp-vi checkpoint 3\n".as_slice(), &[0; 80]].concat();
-        assert_eq!(told(&newer), "it has format version 3, this build reads version 2");
+        let newer = [b"dp-vi checkpoint 4\n".as_slice(), &[0; 80]].concat();
+        assert_eq!(told(&newer), "it has format version 4, this build reads version 3");
+        let second = [b"dp-vi checkpoint 2\n".as_slice(), &[0; 80]].concat();
+        assert!(told(&second).starts_with("it has format version 2, whose fingerprint of the records"));
         let older = [b"dp-vi checkpoint 1\n".as_slice(), &[0; 80]].concat();
         assert!(
             told(&older)
@@ -215,16 +209,28 @@ mod tests {
         altered[60] ^= 1;
         assert!(told(&altered).contains("does not match its checksum"));
         // A right checksum over nonsense.
-        let mut nonsense = b"dp-vi checkpoint 2\n????????".to_vec();
+        let mut nonsense = b"dp-vi checkpoint 3\n????????".to_vec();
         nonsense.extend(checksum(&nonsense).to_le_bytes());
         assert!(told(&nonsense).contains("makes no sense"));
     }
 
     proptest! {
+        /// Files that were written before must be read for ever, so the checksum is also held to its definition,
+        /// bit by bit.
+        #[test]
+        fn the_checksum_is_the_remainder_of_the_polynomial(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let remainder = bytes.iter().fold(!0_u64, |state, byte| {
+                (0..8).fold(state ^ u64::from(*byte), |state, _| {
+                    (state >> 1) ^ if state & 1 == 1 { 0xC96C_5795_D787_0F42 } else { 0 }
+                })
+            });
+            prop_assert_eq!(checksum(&bytes), !remainder);
+        }
+
         /// Whatever comes after a first line, with a right checksum or without: an answer, never a panic.
         #[test]
         fn nonsense_is_never_a_panic(mut body in proptest::collection::vec(any::<u8>(), 0..300), sealed: bool, short: bool) {
-            let mut bytes = b"dp-vi checkpoint 2\n".to_vec();
+            let mut bytes = b"dp-vi checkpoint 3\n".to_vec();
             if short {
                 bytes.extend((body.len() as u64).to_le_bytes());
             }
