@@ -3,7 +3,8 @@
 use crate::wall::sensitive::Sensitive;
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{Purpose, Seed};
-use ppl_core::{ColumnData, Records};
+use ppl_core::Records;
+use ppl_core::records::ColumnData;
 
 /// The Mersenne prime 2⁶¹ − 1.
 const PRIME: u64 = (1 << 61) - 1;
