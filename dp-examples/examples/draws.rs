@@ -11,7 +11,8 @@ use dp_accountant::{Budget, Relation};
 use dp_vi::guides::AutoNormal;
 use dp_vi::{DpVi, Sensitive};
 use ndarray::{Array1, Array2, array};
-use ppl_core::{Column, Ctx, Distribution, Predictive, Records, Values, export};
+use ppl_core::draws::export;
+use ppl_core::{Column, Ctx, Distribution, Predictive, Records, Values};
 use ppl_distributions::{Bernoulli, Normal};
 use std::path::{Path, PathBuf};
 
@@ -69,7 +70,7 @@ pub(crate) fn export(folder: &Path) -> Result<(Values, Values), Box<dyn std::err
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("."), PathBuf::from);
     let (draws, _) = export(&folder)?;
-    println!("{}", ppl_core::summary::summarise(&draws, 0.9)?);
+    println!("{}", ppl_core::draws::summary::summarise(&draws, 0.9)?);
     println!("draws.csv and predictions.csv were written to {}", folder.display());
     Ok(())
 }

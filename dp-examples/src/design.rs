@@ -335,7 +335,7 @@ impl Columns {
     }
 }
 
-/// The columns to predict from, in the order asked for.
+/// The columns to predict from, in the requested order.
 fn feature_columns<'a>(
     table: &'a Table,
     condition: &Condition,

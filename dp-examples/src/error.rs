@@ -110,7 +110,7 @@ pub enum Error {
     MissingColumn {
         /// The file as the user named it.
         file: String,
-        /// The column asked for.
+        /// The requested column.
         column: String,
         /// The columns there are.
         columns: Vec<String>,

@@ -24,8 +24,8 @@ const SEED: [u8; 32] = *b"dp-examples population version 1";
 ///
 /// # Privacy
 ///
-/// The seed is public and the records are nobody's, so there is nothing to protect: they stand in for a
-/// sensitive file. The seed has nothing to do with the secret randomness of a fit.
+/// The seed is public and the records describe no real person, so there is nothing to protect: they stand in
+/// for a sensitive file. The seed has nothing to do with the secret randomness of a fit.
 ///
 /// # Examples
 ///

@@ -16,7 +16,7 @@ pub const BAD_INPUT: u8 = 2;
 /// Why a program ends before its work begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
-    /// Help or the version was asked for: this is it.
+    /// The user asked for help or the version: this is the text.
     Asked(String),
     /// The options are wrong: a single line.
     Wrong(String),

@@ -23,9 +23,9 @@ pub struct Split {
 ///
 /// Independent draws keep neighbours apart from one another: a record added to the data goes to one side and
 /// moves no other record, as it would if a fixed number were drawn. So a guarantee for the training set under
-/// add/remove is one for the whole file. With `rng` a secret stream nobody can tell which side a record is
-/// on. What is *computed from the test set* is another matter: an accuracy on it is exact, and is covered by
-/// no guarantee.
+/// add/remove is one for the whole file. If `rng` is a secret stream, an outsider cannot tell which side a
+/// record is on. What is *computed from the test set* is another matter: an accuracy on it is exact, and is
+/// covered by no guarantee.
 ///
 /// # Errors
 ///

@@ -29,7 +29,7 @@ fn draws_are_written_as_tables() {
         let text = std::fs::read_to_string(folder.0.join(file)).unwrap();
         let mut lines = text.lines();
         assert_eq!(lines.next(), Some(head));
-        let columns = ppl_core::export::columns(values).unwrap();
+        let columns = ppl_core::draws::export::columns(values).unwrap();
         let mut rows = 0;
         for (row, line) in lines.enumerate() {
             let numbers: Vec<f64> = line.split(',').map(|cell| cell.parse().unwrap()).collect();

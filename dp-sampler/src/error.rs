@@ -13,7 +13,7 @@ pub enum Error {
     /// Record numbers have to fit into 63 bits.
     #[error("number of records must be at most {bound}, got {records}", bound = crate::MAX_RECORDS)]
     TooManyRecords {
-        /// The number of records that was asked for.
+        /// The number of records requested.
         records: u64,
     },
     /// A batch without records estimates nothing.
@@ -25,7 +25,7 @@ pub enum Error {
     /// Without replacement, a batch cannot exceed the data.
     #[error("batch size must be at most the number of records {records}, got {batch}")]
     BatchExceedsRecords {
-        /// The batch size that was asked for.
+        /// The batch size requested.
         batch: u64,
         /// How many records there are.
         records: u64,
@@ -47,7 +47,7 @@ pub enum Error {
     /// An index outside the domain of a permutation.
     #[error("index must be below {len}, got {index}")]
     Index {
-        /// The index that was asked for.
+        /// The index requested.
         index: u64,
         /// The number of elements that are permuted.
         len: u64,
@@ -55,9 +55,9 @@ pub enum Error {
     /// Noise beyond the values that a step has.
     #[error("a step has {bound} chunks of noise, got {chunks} from number {first_chunk} on", bound = crate::MAX_NOISE_CHUNKS)]
     NoiseChunk {
-        /// The first chunk that was asked for.
+        /// The first chunk requested.
         first_chunk: u64,
-        /// How many were asked for.
+        /// How many were requested.
         chunks: u64,
     },
     /// The parameter of discrete noise is not a positive ratio of integers that the exact arithmetic has room
@@ -78,7 +78,7 @@ pub enum Error {
     /// The standard deviation cannot be written as such a ratio.
     #[error("standard deviation must be from {least} to {most} steps of the grid, got {value}")]
     StandardDeviation {
-        /// The standard deviation that was asked for.
+        /// The standard deviation requested.
         value: f64,
         /// The smallest one.
         least: f64,
@@ -88,13 +88,13 @@ pub enum Error {
     /// A grid finer than the arithmetic has room for.
     #[error("the standard deviation must be 2^0 to 2^{most} steps of the grid, got 2^{bits}", most = crate::RoundedGaussianNoise::MAX_BITS)]
     GridBits {
-        /// The logarithm that was asked for.
+        /// The logarithm requested.
         bits: u32,
     },
     /// A finer slope than the arithmetic has room for.
     #[error("the exponent of the slope's denominator must be at most {most}, got {bits}", most = crate::ExponentialChoice::MAX_BITS)]
     SlopeBits {
-        /// The exponent that was asked for.
+        /// The exponent requested.
         bits: u32,
     },
     /// There is nothing to choose from.
@@ -104,7 +104,7 @@ pub enum Error {
     #[cfg(feature = "gpu")]
     #[error("no device for {backend}: {reason}")]
     NoDevice {
-        /// The backend that was asked for.
+        /// The backend requested.
         backend: &'static str,
         /// What is missing.
         reason: &'static str,
@@ -117,7 +117,7 @@ pub enum Error {
     #[cfg(feature = "gpu")]
     #[error("a buffer on this device has at most {bound} bytes, got {bytes}")]
     DeviceMemory {
-        /// The length that was asked for.
+        /// The length requested.
         bytes: u64,
         /// The longest on this device.
         bound: u64,
@@ -126,7 +126,7 @@ pub enum Error {
     #[cfg(feature = "gpu")]
     #[error("at most {bound} elements can be computed at once on this device, got {elements}")]
     DeviceElements {
-        /// The number that was asked for.
+        /// The number requested.
         elements: u64,
         /// The most on this device.
         bound: u64,
@@ -135,7 +135,7 @@ pub enum Error {
     #[cfg(feature = "gpu")]
     #[error("{sampler} cannot be drawn on a device; {instead} can")]
     NotOnDevice {
-        /// What was asked for.
+        /// What was requested.
         sampler: &'static str,
         /// What there is instead.
         instead: &'static str,
@@ -155,7 +155,7 @@ pub enum Error {
     Columns {
         /// How many numbers there are.
         elements: u64,
-        /// The length of a row that was asked for.
+        /// The length of a row requested.
         columns: u64,
     },
     /// A Poisson batch beyond the room that was made for it.

@@ -11,11 +11,11 @@ use crate::{Result, Stream};
 ///
 /// # Privacy
 ///
-/// Differential privacy holds against everybody who does not know the seed. Whoever learns it can repeat the
-/// subsampling and subtract the noise, so a seed cannot be printed, serialised or cloned, and leaves memory
-/// when it is dropped (copies that the compiler spills to the stack are out of reach). What rests on it: the
-/// outputs of ChaCha20 under an unknown key cannot be distinguished from random words with bounded computing
-/// power, so the guarantee is the computational one that every implementation on a computer has.
+/// Differential privacy holds against everyone who does not know the seed. Anyone who learns it can repeat
+/// the subsampling and subtract the noise, so a seed cannot be printed, serialised or cloned, and leaves
+/// memory when it is dropped (copies that the compiler spills to the stack are out of reach). What rests on
+/// it: the outputs of ChaCha20 under an unknown key cannot be distinguished from random words with bounded
+/// computing power, so the guarantee is the computational one that every implementation on a computer has.
 ///
 /// *Use a seed once.* Two runs with one seed share their noise, and the difference of their results is then
 /// nearly free of it. A process that forks copies its seeds into the child: nothing here is reseeded behind
@@ -54,7 +54,7 @@ impl Seed {
     /// A fixed seed for tests. **Not private**: everybody can guess it.
     ///
     /// Everything made from it reports `is_secret() == false`, so that a report can say that the run protects
-    /// nobody.
+    /// no one.
     ///
     /// ```
     /// assert!(!dp_sampler::Seed::for_tests(7).is_secret());
@@ -99,7 +99,7 @@ impl Seed {
     }
 
     /// The seed that [`expose`](Self::expose) gave away. The bytes are believed: made of anything else, a
-    /// seed that calls itself secret protects nobody.
+    /// seed that calls itself secret protects no one.
     ///
     /// # Errors
     ///

@@ -150,7 +150,7 @@ pub trait Subsampling: sealed::Sealed {
 ///
 /// # Privacy
 ///
-/// A batch is secret: the amplification that accountants claim holds only while nobody sees which records
+/// A batch is secret: the amplification that accountants claim holds only while no one sees which records
 /// were drawn, nor how many under Poisson subsampling. How long a draw takes depends on the batch; an
 /// attacker who can time single steps is outside what is promised here.
 pub trait Subsampler: sealed::Sealed {

@@ -163,7 +163,7 @@ pub enum Error {
     /// A rate for parameters that the guide does not have.
     #[error("no parameter's name begins with '{name}'; there are {known}")]
     UnknownParameter {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The names there are.
         known: String,
@@ -171,7 +171,7 @@ pub enum Error {
     /// A site the posterior does not have.
     #[error("the posterior has no site '{name}'; it has {known}")]
     UnknownSite {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The names there are.
         known: String,

@@ -89,32 +89,19 @@ mod tests;
 pub mod transform;
 
 pub use base::{Error, Origin, Result, Shape, Source};
-#[cfg(any(feature = "csv", feature = "parquet"))]
-pub use draws::export;
-pub use draws::{LogDensity, Predictive, Values, log_density, simulate, summary};
+pub use draws::{LogDensity, Predictive, Values, log_density, simulate};
 pub use handlers::Unconstrained;
 pub use machine::Scalar;
 pub use model::{
-    Constraint, Ctx, Distribution, Drawing, Expanded, Iid, Initial, Key, Map, Message, Model, Noise,
-    NoiseInput, NoiseKind, Parameter, Plate, Record, Site, SiteKind, Trace, Transport, trace,
+    Constraint, Ctx, Distribution, Expanded, Key, Message, Model, Noise, NoiseKind, Parameter, Record,
+    SiteKind, Trace, Transport, trace,
 };
-pub use op::{
-    Binary, Coincidence, Constant, Convolution, Counting, Decomposition, Einsum, Gather, Graph, Input, Kind,
-    Linear, MatrixPart, MatrixProduct, Node, Op, Pooling, Reduce, Role, Select, Shaping, Special, Structure,
-    Unary, Value, Var, Window,
-};
-pub use program::{Instruction, Program};
-pub use record_gradient::{
-    ArrayExplanation, Cost, Costs, Form, GradientExplanation, MaterialisedGradient, RecordGradient,
-};
-pub use records::{Column, ColumnData, ColumnNumber, ColumnType, Records, Schema};
-pub use run::{
-    Argument, ExecutionPlan, Explanation, Fault, InputId, RecordInputId, StepExplanation, Trouble,
-};
-pub use transform::{
-    LinearPredictor, gradient, hessian_vector, jacobian_vector, linear_predictor, value_and_gradient,
-    vector_jacobian,
-};
+pub use op::{Graph, Value, Var};
+pub use program::Program;
+pub use record_gradient::{MaterialisedGradient, RecordGradient};
+pub use records::{Column, Records, Schema};
+pub use run::{ExecutionPlan, InputId};
+pub use transform::{gradient, hessian_vector, jacobian_vector, value_and_gradient, vector_jacobian};
 
 /// This crate's version. Runs that have to be repeated bit for bit are bound to it.
 ///

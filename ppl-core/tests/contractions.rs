@@ -7,7 +7,8 @@
 //! differ by rounding in proportion to `S`.
 
 use ndarray::{Array1, Array2};
-use ppl_core::{Column, Form, Graph, MaterialisedGradient, Record, RecordGradient, Records, Scalar, Var};
+use ppl_core::record_gradient::Form;
+use ppl_core::{Column, Graph, MaterialisedGradient, Record, RecordGradient, Records, Scalar, Var};
 use proptest::prelude::*;
 use std::cell::RefCell;
 

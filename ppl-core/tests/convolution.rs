@@ -1,7 +1,8 @@
 //! Convolution and pooling: values, derivatives, both kinds of arguments, both number types, and the edges.
 
 use crate::common::{Argument, check, value};
-use ppl_core::{Error, Graph, Shape, Var, Window};
+use ppl_core::op::Window;
+use ppl_core::{Error, Graph, Shape, Var};
 use proptest::prelude::*;
 
 /// Sizes of a convolution.

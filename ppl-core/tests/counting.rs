@@ -2,7 +2,8 @@
 //! derivatives, edges, shapes.
 
 use crate::common::{Argument, check, spread, value};
-use ppl_core::{Counting, Error, Graph, Var};
+use ppl_core::op::Counting;
+use ppl_core::{Error, Graph, Var};
 
 /// Numbers between `low` and `high`, irregular.
 fn between(seed: u64, shape: &[usize], low: f64, high: f64) -> Argument {

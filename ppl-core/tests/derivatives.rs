@@ -1,8 +1,9 @@
 //! Every primitive's gradient against finite differences in f64, and second derivatives too.
 
+use ppl_core::op::{Binary, Linear, Special, Unary};
 use ppl_core::{
-    Binary, Error, ExecutionPlan, Graph, Linear, Program, Record, Records, Shape, Special, Unary, Var,
-    gradient, hessian_vector, jacobian_vector, vector_jacobian,
+    Error, ExecutionPlan, Graph, Program, Record, Records, Shape, Var, gradient, hessian_vector,
+    jacobian_vector, vector_jacobian,
 };
 use std::collections::BTreeMap;
 

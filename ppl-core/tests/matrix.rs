@@ -2,7 +2,8 @@
 //! edges.
 
 use crate::common::{Argument, check, spread, value};
-use ppl_core::{Einsum, Error, ExecutionPlan, Graph, Program, Shape, Var, gradient};
+use ppl_core::op::Einsum;
+use ppl_core::{Error, ExecutionPlan, Graph, Program, Shape, Var, gradient};
 use proptest::prelude::*;
 
 /// Sums over every assignment of the indices.

@@ -1,9 +1,10 @@
 //! Programs on paper: listed, compared, written down and read; and where a number stopped being finite.
 
 use ndarray::array;
+use ppl_core::run::Trouble;
 use ppl_core::{
     Constraint, Ctx, Distribution, Graph, Noise, Parameter, Program, Record, Records, Result, Schema, Shape,
-    Trouble, Unconstrained, Value, Var, trace,
+    Unconstrained, Value, Var, trace,
 };
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! Columns of every number type: what programs see of them, and their use as indices.
 
 use ndarray::{Array1, Array2, Array3, ArrayD, array};
+use ppl_core::records::ColumnType;
 use ppl_core::{
-    Column, ColumnType, Error, ExecutionPlan, Graph, Program, Record, RecordGradient, Records, Scalar,
-    Schema, Shape,
+    Column, Error, ExecutionPlan, Graph, Program, Record, RecordGradient, Records, Scalar, Schema, Shape,
 };
 use proptest::prelude::*;
 

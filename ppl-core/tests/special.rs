@@ -1,7 +1,8 @@
 //! Elementwise functions beyond arithmetic: golden values, derivatives, comparisons, and the edges.
 
 use crate::common::{Argument, check, value};
-use ppl_core::{Binary, ExecutionPlan, Graph, Program, Scalar, Unary, Var, gradient};
+use ppl_core::op::{Binary, Unary};
+use ppl_core::{ExecutionPlan, Graph, Program, Scalar, Var, gradient};
 
 /// A function of every element of one shared vector.
 fn map<T: Scalar>(function: Unary, x: &[f64]) -> Vec<f64> {

@@ -37,7 +37,7 @@ pub(crate) fn counts_support(total: Value<'_>) -> Constraint {
 }
 
 /// The log probability of counts along the last axis; −∞ where they do not sum to a total that is a value of
-/// the model, which nobody else checks.
+/// the model, which nothing else checks.
 #[track_caller]
 pub(crate) fn if_total<'g>(total: Value<'g>, counts: Var<'g>, log_prob: Var<'g>) -> Var<'g> {
     if total.known().is_some() {
@@ -48,7 +48,7 @@ pub(crate) fn if_total<'g>(total: Value<'g>, counts: Var<'g>, log_prob: Var<'g>)
 }
 
 /// A log probability of `value` given it and the rest to the total; −∞ above a total that is a value of the
-/// model, which nobody else checks.
+/// model, which nothing else checks.
 #[track_caller]
 pub(crate) fn by_support<'g>(
     total: Value<'g>,

@@ -1,9 +1,8 @@
 //! The half-normal distribution.
 
 use crate::helpers::{at_batch_shape, normal_noise};
-use ppl_core::{
-    Constraint, Distribution, Graph, Map, Noise, Parameter, Result, Shape, Transport, Value, Var,
-};
+use ppl_core::model::Map;
+use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Transport, Value, Var};
 use std::f64::consts::{PI, SQRT_2};
 use std::rc::Rc;
 

@@ -1,9 +1,9 @@
 //! Axes of a batch as axes of one outcome.
 
 use crate::arrays::{last, leading, sum_last};
+use ppl_core::op::Kind;
 use ppl_core::{
-    Constraint, Distribution, Error, Expanded, Graph, Kind, Noise, Parameter, Result, Shape, Source,
-    Transport, Var,
+    Constraint, Distribution, Error, Expanded, Graph, Noise, Parameter, Result, Shape, Source, Transport, Var,
 };
 use std::rc::Rc;
 

@@ -7,7 +7,8 @@ use crate::{
     Beta, Cauchy, Chi2, Exponential, Gamma, Gumbel, HalfCauchy, HalfNormal, Independent, InverseGamma,
     Laplace, LogNormal, Normal, Pareto, Uniform, VonMises, Weibull,
 };
-use ppl_core::{Distribution, Expanded, Graph, Iid, Result, Shape, Var};
+use ppl_core::model::Iid;
+use ppl_core::{Distribution, Expanded, Graph, Result, Shape, Var};
 
 /// The Kullback–Leibler divergence from `self` to another distribution, where there is a formula.
 ///

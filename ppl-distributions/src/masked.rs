@@ -2,9 +2,8 @@
 
 use crate::arrays::{together, whole_shape};
 use ndarray::ArrayD;
-use ppl_core::{
-    Constraint, Distribution, Expanded, Graph, Kind, Noise, Parameter, Result, Shape, Value, Var,
-};
+use ppl_core::op::Kind;
+use ppl_core::{Constraint, Distribution, Expanded, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// A distribution whose log density is 0 where a mask is 0, whatever the outcome there: for missing values,
 /// say.

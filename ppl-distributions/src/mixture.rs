@@ -3,8 +3,9 @@
 use crate::arrays::together;
 use crate::categorical::Categorical;
 use crate::mixture_same_family::{chosen, log_mixture, weighted_sum};
+use ppl_core::op::Kind;
 use ppl_core::{
-    Constraint, Distribution, Error, Expanded, Graph, Kind, Noise, Parameter, Result, Shape, Source, Var,
+    Constraint, Distribution, Error, Expanded, Graph, Noise, Parameter, Result, Shape, Source, Var,
 };
 use std::rc::Rc;
 

@@ -2,8 +2,9 @@
 
 use crate::arrays::{column, counting, last, leading, sum_last, together};
 use crate::categorical::Categorical;
+use ppl_core::op::Kind;
 use ppl_core::{
-    Constraint, Distribution, Error, Expanded, Graph, Kind, Noise, Parameter, Result, Shape, Source, Var,
+    Constraint, Distribution, Error, Expanded, Graph, Noise, Parameter, Result, Shape, Source, Var,
 };
 
 /// A mixture of `K` distributions of one family, which stand along the last axis of a batch.

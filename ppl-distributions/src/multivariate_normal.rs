@@ -4,8 +4,9 @@ use crate::Normal;
 use crate::arrays::{
     LOG_2PI, batch_of, identity, last, solve_vectors, sum_last, transposed, vectors_times, whole_shape,
 };
+use ppl_core::model::Map;
 use ppl_core::{
-    Constraint, Distribution, Graph, Map, Noise, NoiseKind, Parameter, Result, Shape, Transport, Value, Var,
+    Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Transport, Value, Var,
 };
 use std::rc::Rc;
 

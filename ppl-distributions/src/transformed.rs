@@ -3,9 +3,10 @@
 use crate::Independent;
 use crate::arrays::{last, leading, sum_last, together};
 use crate::bijection::{Bijection, Direction};
+use ppl_core::model::Map;
+use ppl_core::op::Kind;
 use ppl_core::{
-    Constraint, Distribution, Error, Expanded, Graph, Kind, Map, Noise, Parameter, Result, Shape, Source,
-    Transport, Var,
+    Constraint, Distribution, Error, Expanded, Graph, Noise, Parameter, Result, Shape, Source, Transport, Var,
 };
 use std::rc::Rc;
 

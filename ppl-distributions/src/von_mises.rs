@@ -13,7 +13,7 @@ const LN_TAU: f64 = 1.837_877_066_409_345_6;
 /// ln p(x) = κ cos(x − loc) − ln 2π − ln I₀(κ)        −π ≤ x ≤ π, loc real, κ > 0
 /// ```
 ///
-/// The density has period 2π, so any angle may be asked for. [`mean`](Distribution::mean) is the mean
+/// The density has period 2π, so any angle is allowed. [`mean`](Distribution::mean) is the mean
 /// direction `loc` and [`variance`](Distribution::variance) the circular variance `1 − I₁(κ)/I₀(κ)`, as in
 /// NumPyro; the arithmetic mean and variance of the angles are others unless `loc` is 0.
 /// [`cdf`](Distribution::cdf) counts from `loc − π` to `loc + π`, and [`quantile`](Distribution::quantile) is

@@ -1,9 +1,10 @@
 //! Counts with more zeros than their distribution has.
 
 use crate::arrays::{column, together};
+use ppl_core::op::Kind;
 use ppl_core::{
-    Constraint, Distribution, Error, Expanded, Graph, Kind, Noise, NoiseKind, Parameter, Result, Shape,
-    Source, Value, Var,
+    Constraint, Distribution, Error, Expanded, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source,
+    Value, Var,
 };
 
 /// 0 with probability `gate`, and else an outcome of a discrete distribution of numbers.

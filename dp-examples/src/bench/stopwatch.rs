@@ -41,7 +41,7 @@ impl Stopwatch {
         Self { seconds }
     }
 
-    /// More repetitions than any work is asked for that takes at least half a microsecond.
+    /// An upper bound on the repetitions of work that takes at least half a microsecond.
     #[must_use]
     pub fn most_repetitions(&self) -> u64 {
         // A warm-up ends within twice its tenth and has come as far again before; the blocks take nine

@@ -162,7 +162,7 @@ fn text_columns_without_a_list_are_refused() {
          which texts occur, so add to b.toml a line like `sex = [\"A\", \"B\"]`, or say that they are public: \
          --public-categories"
     );
-    // Nothing of the texts is told: the message does not depend on which there are, nor on how many.
+    // The message reveals nothing of the texts: it does not depend on which there are, nor on how many.
     for csv in
         [&b"sex,length,rings\nX,0.5,15\nX,0.25,7\n"[..], b"sex,length,rings\nA,0.5,15\nB,0.25,7\nC,1,8\n"]
     {

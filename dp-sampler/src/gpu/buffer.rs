@@ -76,7 +76,7 @@ impl<R: Backend> Words<R> {
         self.device.flush()?;
         let bytes = self.device.client().read_one(self.handle.clone()).map_err(Error::device)?;
         let words = bytes.as_chunks::<4>().0.get(..self.len).ok_or_else(|| {
-            Error::device(format!("{} bytes came back, {} were asked for", bytes.len(), self.len * 4))
+            Error::device(format!("{} bytes came back, {} were requested", bytes.len(), self.len * 4))
         })?;
         Ok(words.iter().map(|&bytes| u32::from_ne_bytes(bytes)).collect())
     }

@@ -5,7 +5,7 @@ use cubecl::prelude::*;
 use super::Backend;
 use crate::{Error, Result};
 
-/// Units that work together in one cube, where nothing else asks for more or fewer.
+/// Units that work together in one cube, unless a kernel needs more or fewer.
 const UNITS: u32 = 64;
 
 /// The most numbers in a buffer: the index of a word has to fit into 32 bits on every device, with room for a
@@ -94,7 +94,7 @@ impl<R: Backend> Device<R> {
         cubecl::future::block_on(self.client.sync()).map_err(Error::device)
     }
 
-    /// Sends what was asked for to the device and reports what it refused: a refused launch leaves its
+    /// Sends the queued launches to the device and reports what it refused: a refused launch leaves its
     /// results as they were.
     pub(super) fn flush(&self) -> Result<()> {
         self.client.flush().map_err(Error::device)

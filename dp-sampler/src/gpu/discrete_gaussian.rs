@@ -33,8 +33,8 @@ pub struct DiscreteGaussianNoise<R: Backend> {
 }
 
 impl<R: Backend> DiscreteGaussianNoise<R> {
-    /// Takes the noise over, so that nobody adds the same numbers to something else, and copies its key to
-    /// the device.
+    /// Takes ownership of the noise, so that the same numbers cannot be added to anything else, and copies
+    /// its key to the device.
     ///
     /// # Errors
     ///

@@ -28,8 +28,8 @@ pub struct GaussianNoise<R: Backend> {
 }
 
 impl<R: Backend> GaussianNoise<R> {
-    /// Takes the noise over, so that nobody adds the same numbers to something else, and copies its keys to
-    /// the device.
+    /// Takes ownership of the noise, so that the same numbers cannot be added to anything else, and copies
+    /// its keys to the device.
     ///
     /// # Errors
     ///

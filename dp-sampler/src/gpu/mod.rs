@@ -3,7 +3,7 @@
 //!
 //! A training loop whose records and gradients live on a GPU should not wait for a CPU to draw its batch and
 //! its noise. The types here take over a sampler or a source of noise from the root of this crate and do its
-//! work on a [`Device`]; results stay there until somebody reads them.
+//! work on a [`Device`]; results stay there until they are read.
 //!
 //! ```no_run
 //! # #[cfg(feature = "wgpu")] {

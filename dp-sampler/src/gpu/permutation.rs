@@ -140,7 +140,7 @@ pub struct FixedSize<R: Backend> {
 }
 
 impl<R: Backend> FixedSize<R> {
-    /// Takes the sampler over, so that nobody draws the same batches for something else.
+    /// Takes ownership of the sampler, so that the same batches cannot be drawn for anything else.
     ///
     /// # Errors
     ///

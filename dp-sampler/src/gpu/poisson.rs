@@ -45,8 +45,8 @@ pub struct Poisson<R: Backend> {
 }
 
 impl<R: Backend> Poisson<R> {
-    /// Takes the sampler over, so that nobody draws the same batches for something else, and copies its key
-    /// and thresholds to the device.
+    /// Takes ownership of the sampler, so that the same batches cannot be drawn for anything else, and copies
+    /// its key and thresholds to the device.
     ///
     /// # Errors
     ///

@@ -91,7 +91,7 @@ impl GaussianNoise {
     /// Standard normal numbers from the children 2⁶⁴ − 1 and 2⁶⁴ − 2 of these streams: nothing else may draw
     /// from those.
     #[must_use]
-    #[allow(clippy::needless_pass_by_value)] // Taken, so that nobody else draws from them.
+    #[allow(clippy::needless_pass_by_value)] // Taken by value, so that nothing else can draw from them.
     pub fn from_streams(streams: Streams) -> Self {
         Self { sources: Sources::new(&streams) }
     }

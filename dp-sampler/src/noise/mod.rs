@@ -68,7 +68,7 @@ pub trait Noise: Sealed {
 /// Independent noise for every step, as numbers of type `T`: `f32`, `f64` or, on a grid, `i64`.
 ///
 /// Value i of a step is a function of the seed, the noise's purpose, the step and i. It does not depend on
-/// how much is asked for, on the number of threads, on the features of this crate or on the machine, so a
+/// how much is requested, on the number of threads, on the features of this crate or on the machine, so a
 /// longer fill begins with the values of a shorter one. Nothing is allocated. Values of different types are
 /// independent.
 ///
@@ -136,7 +136,7 @@ pub trait NoiseSource<T = f64>: Noise + sealed::FillFrom<T> {
 
 impl<T, N: Noise + sealed::FillFrom<T>> NoiseSource<T> for N {}
 
-/// What the kinds of noise differ in; private, so that nobody else makes any.
+/// What the kinds of noise differ in; private, so that other crates cannot implement it.
 mod sealed {
     pub trait FillFrom<T> {
         /// Overwrites `out` with the values of a step from one on that begins a chunk.

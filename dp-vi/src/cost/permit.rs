@@ -89,7 +89,7 @@ impl Permit {
         }
     }
 
-    /// One that nobody has paid for, for tests that make far more releases than any budget would pay for.
+    /// An unpaid permit, for tests that make far more releases than any budget would pay for.
     #[cfg(test)]
     pub(crate) fn for_tests(mechanism: u64, number: u64) -> Self {
         Self { mechanism, number }

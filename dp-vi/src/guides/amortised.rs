@@ -1,7 +1,8 @@
 //! Latent values of single records, drawn by a guide that sees the record.
 
 use ppl_core::handlers::Handler;
-use ppl_core::{Constraint, Ctx, Drawing, Error, Message, Model, Result, Shape, SiteKind, Source, Var};
+use ppl_core::model::Drawing;
+use ppl_core::{Constraint, Ctx, Error, Message, Model, Result, Shape, SiteKind, Source, Var};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -20,12 +20,12 @@ pub struct GuideSite {
     pub support: Constraint,
     /// Latent value or parameter.
     pub kind: SiteKind,
-    /// Where to start, unconstrained; of a latent value only if somebody has said so.
+    /// Where to start, unconstrained; `None` for a latent value without a given start.
     pub initial: Option<ArrayD<f64>>,
 }
 
 impl GuideSite {
-    /// A site that nobody has said where to start.
+    /// A site without a given start.
     ///
     /// # Errors
     /// If no value of the set has this shape.

@@ -52,7 +52,7 @@ fn check_scale(scale: f64) -> Result<f64> {
     }
 }
 
-/// Where a site starts: as somebody has said, or at 0.
+/// Where a site starts: at its given value, or at 0.
 fn start(site: &GuideSite) -> Vec<f64> {
     match &site.initial {
         Some(initial) => initial.iter().copied().collect(),

@@ -2,7 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::objective::traced::Traced;
-use ppl_core::{LinearPredictor, RecordGradient, Var, gradient};
+use ppl_core::transform::LinearPredictor;
+use ppl_core::{RecordGradient, Var, gradient};
 
 /// Which elements of the curvature are released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,7 +31,7 @@ use serde::Serialize;
 /// d3p draws `θ` anew for every record; here all records of a step share a draw (or a mirrored pair), as with
 /// aligned gradients. Its prior and entropy go into every record's gradient, as in `VanillaWithPrior`, where
 /// its `−ln q(θ)` has the gradient of the entropy for normal guides. It takes the number of records for `N₀`.
-/// Here `N₀` is [stated](crate::DpVi::public_records): under add/remove the true number is somebody's secret,
+/// Here `N₀` is [stated](crate::DpVi::public_records): under add/remove the true number is protected,
 /// and a wrong one costs accuracy only, for prior and entropy then enter `N/N₀` times.
 ///
 /// # References

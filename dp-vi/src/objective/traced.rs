@@ -3,10 +3,9 @@
 use crate::error::{Error, Result};
 use crate::guides::guide::GuideSite;
 use ppl_core::handlers::Handler;
-use ppl_core::{
-    Graph, LinearPredictor, Message, Model, NoiseInput, NoiseKind, RecordGradient, Schema, Site, Trace,
-    Unconstrained, Var, linear_predictor, trace,
-};
+use ppl_core::model::{NoiseInput, Site};
+use ppl_core::transform::{LinearPredictor, linear_predictor};
+use ppl_core::{Graph, Message, Model, NoiseKind, RecordGradient, Schema, Trace, Unconstrained, Var, trace};
 
 /// Names the inputs of a model's second run, at the mirrored draw.
 pub(crate) struct Mirrored;

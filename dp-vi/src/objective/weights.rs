@@ -1,7 +1,8 @@
 //! Public weights of records, which bound a gradient without bending it.
 
 use crate::error::Result;
-use ppl_core::{Graph, LinearPredictor, Record, Var};
+use ppl_core::transform::LinearPredictor;
+use ppl_core::{Graph, Record, Var};
 
 /// A weight as an expression of one record's columns.
 pub(crate) type WeightFunction = Box<dyn for<'g> Fn(Record<'g>) -> ppl_core::Result<Var<'g>>>;
@@ -29,7 +30,7 @@ pub(crate) type WeightFunction = Box<dyn for<'g> Fn(Record<'g>) -> ppl_core::Res
 #[non_exhaustive]
 pub enum RecordWeights {
     /// The weight above where the likelihood is recognised as a generalised linear term
-    /// ([`linear_predictor`](ppl_core::linear_predictor)), else none.
+    /// ([`linear_predictor`](ppl_core::transform::linear_predictor)), else none.
     Recognised,
     /// No weights: clipping alone bounds gradients.
     None,

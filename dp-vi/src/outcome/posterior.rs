@@ -128,7 +128,7 @@ impl Posterior {
 
     /// Independent draws of all sites together, correlations included: arrays by name, whose first axis
     /// counts the draws. They go into [`Predictive::posterior`](ppl_core::Predictive::posterior), and into
-    /// tables with `ppl_core::export`.
+    /// tables with `ppl_core::draws::export`.
     ///
     /// In a corrected posterior the sites that records touch are drawn together, and independently of the
     /// others.

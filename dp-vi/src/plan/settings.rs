@@ -300,8 +300,8 @@ impl Settings {
         }
     }
 
-    /// Decides everything that was left open. `schemes` is the number of records that schemes which need one
-    /// are asked for.
+    /// Decides everything that was left open. `schemes` is the number of records for schemes that
+    /// need one.
     pub(crate) fn plan<S: Subsampling>(
         &self,
         survey: Survey,

@@ -134,7 +134,7 @@ impl<M, G, S> DpVi<M, G, S> {
     }
 
     /// A number of records that is public knowledge, such as the rounded size of a survey. It sets scales,
-    /// and no guarantee depends on it being right. Under add/remove the true number is somebody's secret: do
+    /// and no guarantee depends on it being right. Under add/remove the true number is protected: do
     /// not count the records for it.
     #[must_use]
     pub fn public_records(mut self, records: u64) -> Self {

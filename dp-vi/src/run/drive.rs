@@ -201,7 +201,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             None => self.execution.take_seed()?,
         };
         let mut own = None;
-        // Without privacy nobody pays.
+        // Without privacy there is nothing to pay.
         let mut purse: Option<&mut dyn Purse> = match (purse, budget) {
             (_, None) => None,
             (Some(purse), Some(budget)) => {

@@ -1,4 +1,4 @@
-//! Runs: what was asked for, one run step by step, and runs that survive the process.
+//! Runs: their settings, one run step by step, and runs that survive the process.
 
 pub(crate) mod checkpoint;
 pub(crate) mod dp_vi;

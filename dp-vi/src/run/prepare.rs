@@ -65,7 +65,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     ) -> Result<Prepared<'r, M, G, S::Sampler>> {
         let budget = self.settings.required_budget()?;
         let optimiser = self.execution.take_optimiser(self.settings.schedule)?;
-        // Under add/remove found without the records' number, which is nobody's business there; a scheme that
+        // Under add/remove found without the number of records, which is protected there; a scheme that
         // depends on it is refused. Replacing a record leaves it as it is.
         let number = budget.map_or(Some(MAX_RECORDS), |budget| records.public_number(budget.relation));
         let number = number.or(self.settings.public_records).unwrap_or(MAX_RECORDS);

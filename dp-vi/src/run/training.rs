@@ -143,7 +143,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         self.report.ledger_spent = Some(spent);
     }
 
-    /// All that is needed to go on in another process. Without a seed nobody can.
+    /// All that is needed to continue in another process, together with the seed.
     pub(crate) fn checkpoint(
         &self,
         seed: Option<Seed>,

@@ -110,7 +110,7 @@ mod tests {
     }
 
     proptest! {
-        /// At least the noise that was asked for, and hardly more.
+        /// At least the requested noise, and hardly more.
         #[test]
         fn the_event_has_the_noise_that_was_asked_for(logarithm in -6.9..13.8_f64, reach in 0.5..2.0_f64) {
             let asked = logarithm.exp();

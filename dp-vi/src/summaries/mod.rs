@@ -49,7 +49,7 @@ use ppl_core::Records;
 ///
 /// # Privacy
 /// Bounds, edges and ranges must be chosen without looking at the data: the smallest and the largest value of
-/// a column are somebody's.
+/// a column each belong to a record.
 ///
 /// *No number is a floating-point sum.* What a record contributes is rounded to integers, the integers are
 /// added up exactly, and the noise is [`RoundedGaussianNoise`]: the outcome is then a function of what the
@@ -84,7 +84,7 @@ impl<'r> Summaries<'r> {
         Ok(Self { records, noise, next: 0, secret })
     }
 
-    /// Whether the seed came from the operating system, so that nobody knows the noise.
+    /// Whether the seed came from the operating system, so that the noise is secret.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         self.secret

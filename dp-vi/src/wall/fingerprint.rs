@@ -4,7 +4,8 @@ use crate::wall::sensitive::Sensitive;
 use blake3::Hasher;
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{Purpose, Seed};
-use ppl_core::{ColumnData, Records};
+use ppl_core::Records;
+use ppl_core::records::ColumnData;
 use zeroize::{Zeroize, Zeroizing};
 
 /// Numbers on their way to the hash, which takes long pieces much faster than short ones.

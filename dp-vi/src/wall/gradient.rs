@@ -222,7 +222,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         self.batches.scheme()
     }
 
-    /// Whether the seed came from the operating system, so that nobody knows the noise.
+    /// Whether the seed came from the operating system, so that the noise is secret.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         self.secret

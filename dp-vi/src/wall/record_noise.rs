@@ -30,7 +30,7 @@ const TOGETHER: usize = 2;
 
 impl RecordNoise {
     /// For inputs by name, each with noise from streams below these: none shares its words with another.
-    #[allow(clippy::needless_pass_by_value)] // Taken, so that nobody else draws from them.
+    #[allow(clippy::needless_pass_by_value)] // Taken by value, so that nothing else can draw from them.
     pub(crate) fn new(names: &[String], streams: Streams) -> Self {
         let input = |(place, name): (usize, &String)| Input {
             name: name.clone(),

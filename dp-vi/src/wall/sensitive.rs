@@ -3,7 +3,8 @@
 use super::integers::IntegerSums;
 use crate::error::{Error, Result, without_the_value};
 use dp_accountant::Relation;
-use ppl_core::{ColumnData, Graph, Model, Records, Schema, Trace, Values, log_density};
+use ppl_core::records::ColumnData;
+use ppl_core::{Graph, Model, Records, Schema, Trace, Values, log_density};
 
 /// Sensitive data behind a wall.
 ///

@@ -300,7 +300,7 @@ impl ProgramInput {
             Numbers::OfRun => fill.values.get(&self.name),
         };
         let Some(from) = from else {
-            return Err(Error::Values(format!("nobody fills the input '{}'", self.name)));
+            return Err(Error::Values(format!("nothing fills the input '{}'", self.name)));
         };
         if from.len() != of * self.elements {
             let (got, name) = (from.len(), &self.name);

@@ -30,7 +30,7 @@ pub fn standard_deviation(draws: &ArrayD<f64>) -> Result<ArrayD<f64>> {
 ///
 /// ```
 /// use ndarray::{arr0, array};
-/// use ppl_core::summary::quantile;
+/// use ppl_core::draws::summary::quantile;
 /// let draws = array![4.0, 1.0, 2.0, 3.0].into_dyn();
 /// assert_eq!(quantile(&draws, 0.5)?, arr0(2.5).into_dyn());
 /// # Ok::<(), ppl_core::Error>(())
@@ -53,7 +53,7 @@ pub fn quantile(draws: &ArrayD<f64>, probability: f64) -> Result<ArrayD<f64>> {
 ///
 /// ```
 /// use ndarray::{arr0, array};
-/// use ppl_core::summary::shortest_interval;
+/// use ppl_core::draws::summary::shortest_interval;
 /// let draws = array![0.0, 10.0, 10.5, 11.0, 30.0].into_dyn();
 /// let [low, high] = shortest_interval(&draws, 0.5)?;
 /// assert_eq!((low, high), (arr0(10.0).into_dyn(), arr0(11.0).into_dyn()));
@@ -105,7 +105,7 @@ pub struct Summary {
 /// use ndarray::array;
 /// use std::collections::BTreeMap;
 /// let draws = BTreeMap::from([("w".to_owned(), array![[1.0, -1.0], [2.0, -2.0], [3.0, -3.0]].into_dyn())]);
-/// let summary = ppl_core::summary::summarise(&draws, 0.9)?;
+/// let summary = ppl_core::draws::summary::summarise(&draws, 0.9)?;
 /// assert_eq!(summary.sites["w"].mean, array![2.0, -2.0].into_dyn());
 /// assert!(summary.to_string().contains("w[1]"));
 /// # Ok::<(), ppl_core::Error>(())

@@ -61,7 +61,9 @@ impl<'g> Handler<'g> for Reparam {
 /// A distribution says in [`Distribution::transport`] what it is an image of.
 ///
 /// ```
-/// # use ppl_core::{Constraint, Ctx, Distribution, Graph, Map, Noise, NoiseKind, Parameter, Result, Schema, Shape, Transport, Value, Var, trace};
+/// # use ppl_core::model::Map;
+/// # use ppl_core::{Constraint, Ctx, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Schema, Shape};
+/// # use ppl_core::{Transport, Value, Var, trace};
 /// # struct Normal<'g>(Value<'g>, Value<'g>);
 /// # impl<'g> Distribution<'g> for Normal<'g> {
 /// #     fn name(&self) -> &'static str { "Normal" }

@@ -170,7 +170,7 @@ impl<'g> Ctx<'g> {
             return Err(told(misfit));
         }
         if let (true, Some(distribution)) = (expected != got, message.distribution.clone()) {
-            // Independent copies, should somebody draw them. One outcome does not stretch.
+            // Independent copies, in case they are drawn. One outcome does not stretch.
             let batch = got.rank().saturating_sub(distribution.event_shape().rank());
             let copies = Expanded::new(distribution, Shape::from(&got.dims()[..batch]));
             message.distribution = Some(Rc::new(copies));

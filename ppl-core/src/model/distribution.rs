@@ -337,7 +337,7 @@ behind!(Box<D>, Rc<D>, &D);
 pub enum NoiseKind {
     /// Normal, mean 0, variance 1.
     StandardNormal,
-    /// Uniform strictly between 0 and 1. Whoever fills it never gives 0 or 1, of which quantiles may be
+    /// Uniform strictly between 0 and 1. The code that fills it never gives 0 or 1, of which quantiles may be
     /// infinite: for random bits, `(k + ½)/2⁵²` with `k` from 0 to `2⁵² − 1` in `f64` and `(k + ½)/2²³` in
     /// `f32` are exact. A number rounded from `f64` to `f32` may be 1.
     Uniform,

@@ -15,7 +15,7 @@ use std::rc::Rc;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Drawing {
-    /// It is not drawn: somebody must give it a value.
+    /// It is not drawn: a handler must give it a value.
     #[default]
     No,
     /// From inputs of standard noise that the runner of the program fills.
@@ -37,7 +37,7 @@ pub struct Message<'g> {
     pub kind: SiteKind,
     /// Its distribution, stretched over the plates; `None` for parameters, deterministic values and factors.
     pub distribution: Option<Rc<dyn Distribution<'g> + 'g>>,
-    /// Its value, as soon as somebody has given it one.
+    /// Its value, once it has one.
     pub value: Option<Var<'g>>,
     /// What the value was mapped from, if it was.
     pub unconstrained: Option<Var<'g>>,

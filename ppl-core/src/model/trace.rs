@@ -168,7 +168,7 @@ impl<'g> Trace<'g> {
     }
 
     /// Names of the inputs that only [`simulate`](crate::simulate) and [`Predictive`](crate::Predictive)
-    /// fill: noise of sites that are drawn, and values given for each record. Whoever runs the program
+    /// fill: noise of sites that are drawn, and values given for each record. Code that runs the program
     /// otherwise has to fill them, or to refuse the model.
     pub fn inputs_to_fill(&self) -> impl Iterator<Item = &str> {
         self.fillings.iter().flat_map(|filling| {

@@ -14,7 +14,8 @@ pub(super) const MOST_INDICES: usize = 16;
 /// Indices are numbered as they appear, so two texts that differ in letters only are one contraction.
 ///
 /// ```
-/// use ppl_core::{Einsum, Shape};
+/// use ppl_core::op::Einsum;
+/// use ppl_core::Shape;
 /// let product = Einsum::new("ij,jk->ik")?;
 /// assert_eq!(product, Einsum::new("a b, b c -> a c")?);
 /// assert_eq!(product.to_string(), "ab,bc->ac");

@@ -45,8 +45,8 @@ impl Program {
     /// A hash of what the program computes: equal for programs that are [the same](Program::same_as), on
     /// every machine and in every run of this version of the crate.
     ///
-    /// It tells apart programs that were made in good faith; it is no defence against somebody who looks for
-    /// two programs with one hash (128-bit FNV-1a).
+    /// It tells apart programs that were made in good faith; it is no defence against an attacker who looks
+    /// for two programs with one hash (128-bit FNV-1a).
     #[must_use]
     pub fn fingerprint(&self) -> u128 {
         let mut hash = Fnv(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);

@@ -334,8 +334,8 @@ impl Tiles {
     }
 
     /// Weights of a tile's records; those whose norm or weight is not finite are taken out of the factors,
-    /// since a weight of zero does not undo a NaN. (Arrays that stay record after record belong to somebody
-    /// else; sums of them pass over records without weight.)
+    /// since a weight of zero does not undo a NaN. (Arrays that stay record after record are borrowed; sums
+    /// of them pass over records without weight.)
     pub(super) fn weigh<T: Scalar>(
         &self,
         done: &mut Done<'_, T>,

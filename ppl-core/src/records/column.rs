@@ -187,7 +187,8 @@ column_number! {
 ///
 /// ```
 /// use ndarray::array;
-/// use ppl_core::{Column, ColumnType, Records};
+/// use ppl_core::records::ColumnType;
+/// use ppl_core::{Column, Records};
 /// let records = Records::from_columns([
 ///     ("x", Column::from(array![[0.5_f32, 1.5], [2.5, 3.5]])),
 ///     ("group", Column::from(vec![7_u32, 2])),

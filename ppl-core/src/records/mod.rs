@@ -40,7 +40,8 @@ impl Schema {
     /// If there is no such column.
     ///
     /// ```
-    /// use ppl_core::{ColumnType, Graph, Record, Schema};
+    /// use ppl_core::records::ColumnType;
+    /// use ppl_core::{Graph, Record, Schema};
     /// let schema = Schema::new([("x", 3), ("group", 1)])?.with_type("group", ColumnType::I64)?;
     /// let graph = Graph::new();
     /// let record = Record::new(&graph, &schema);

@@ -87,7 +87,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// A shape of up to three short axes, of length 1 often, empty only where that is asked for.
+    /// A shape of up to three short axes, of length 1 often, empty only where that is allowed.
     pub fn shape(&mut self, empty: bool) -> Shape {
         let lengths: &[usize] = if empty { &[1, 2, 3, 1, 2, 3, 1, 0] } else { &[1, 2, 3, 2, 3, 1] };
         let rank = self.below(4);

@@ -14,7 +14,8 @@ use crate::transform::{gradient, require_per_record_scalar};
 /// `η₀`, `d_s` and `L` depend on the record but on none of the arrays `u_s`.
 ///
 /// ```
-/// use ppl_core::{Distribution, Graph, Record, Schema, linear_predictor};
+/// use ppl_core::transform::linear_predictor;
+/// use ppl_core::{Distribution, Graph, Record, Schema};
 /// let (graph, schema) = (Graph::new(), Schema::new([("x", 3)])?);
 /// let w = graph.input("w", [3])?;
 /// let logit = Record::new(&graph, &schema).get("x")?.dot(w);

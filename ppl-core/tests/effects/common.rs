@@ -1,8 +1,9 @@
 //! Distributions and helpers that several tests need.
 
 use ndarray::{ArrayD, arr0};
+use ppl_core::model::Map;
 use ppl_core::{
-    Constraint, Ctx, Distribution, Graph, Map, Noise, NoiseKind, Parameter, Records, Result, Schema, Shape,
+    Constraint, Ctx, Distribution, Graph, Noise, NoiseKind, Parameter, Records, Result, Schema, Shape,
     Transport, Unconstrained, Value, Values, Var, trace,
 };
 use std::rc::Rc;

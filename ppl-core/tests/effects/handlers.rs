@@ -241,7 +241,7 @@ fn a_partly_centred_site_keeps_its_support() {
             Ok(self.0.on(noise.graph()) - self.1.on(noise.graph()) * u.log())
         }
         fn transport(&self) -> Option<ppl_core::Transport<'g>> {
-            let map = ppl_core::Map::Affine { loc: self.0, scale: self.1 };
+            let map = ppl_core::model::Map::Affine { loc: self.0, scale: self.1 };
             Some(ppl_core::Transport { base: Rc::new(HalfLine(0.0.into(), 1.0.into())), map })
         }
     }
@@ -341,7 +341,7 @@ fn each_record_has_latent_values_of_its_own() {
     let trace = trace(&model, &graph, &schema, Unconstrained).unwrap();
     let own = trace.site("own").unwrap();
     assert!(own.per_record && own.shape == Shape::from([2]));
-    assert_eq!(own.unconstrained.unwrap().kind(), ppl_core::Kind::PerRecord);
+    assert_eq!(own.unconstrained.unwrap().kind(), ppl_core::op::Kind::PerRecord);
     assert!(trace.record_log_jacobian().is_some());
     assert_eq!(trace.latents().map(|site| site.name.as_str()).collect::<Vec<_>>(), ["spread"]);
 

@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, ArrayD, arr0, array};
 use ppl_core::Values;
-use ppl_core::summary::{mean, quantile, shortest_interval, standard_deviation, summarise};
+use ppl_core::draws::summary::{mean, quantile, shortest_interval, standard_deviation, summarise};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,8 @@
 
 use super::{Bijection, Direction};
 use crate::arrays::sum_last;
-use ppl_core::{Constraint, Graph, Kind, Parameter, Result, Shape, Var};
+use ppl_core::op::Kind;
+use ppl_core::{Constraint, Graph, Parameter, Result, Shape, Var};
 
 /// One bijection after another, made by [`Bijection::then`].
 ///

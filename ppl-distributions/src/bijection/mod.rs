@@ -10,7 +10,8 @@ pub use compose::{Inverse, Then};
 pub use elementwise::{Exp, Negation, Power, Sigmoid, Tanh};
 pub use onto::Onto;
 
-use ppl_core::{Constraint, Graph, Kind, Parameter, Result, Shape, Var};
+use ppl_core::op::Kind;
+use ppl_core::{Constraint, Graph, Parameter, Result, Shape, Var};
 
 /// Whether a bijection of numbers keeps their order or reverses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use super::{close, run};
 use ndarray::{Array1, Array2, ArrayD, array};
+use ppl_core::op::Kind;
 use ppl_core::{
-    Column, Constraint, Ctx, Distribution, Graph, Kind, Noise, Records, Result, Shape, Var, gradient,
-    log_density,
+    Column, Constraint, Ctx, Distribution, Graph, Noise, Records, Result, Shape, Var, gradient, log_density,
 };
 use ppl_distributions::{
     Affine, Bernoulli, Categorical, Combine, Dirichlet, Exp, HalfNormal, Mixture, MixtureSameFamily,

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::objective::prior::tangent_name;
 use crate::objective::traced::Traced;
-use crate::outcome::correction::linear_algebra::{cholesky, inverse, square, symmetrized};
+use crate::outcome::correction::linear_algebra::{cholesky, inverse, square, symmetrised};
 use crate::outcome::correction::noise_aware::NoiseAware;
 use crate::wall::sensitive::Sensitive;
 use crate::wall::unprotected::sum_over_all;
@@ -88,12 +88,12 @@ impl Hessian {
     ) -> Result<Option<NoiseAware>> {
         let matrix = square(&self.at(values, records)?, self.elements);
         // Symmetric but for rounding.
-        let Some(factorization) = cholesky(symmetrized(&matrix)) else { return Ok(None) };
+        let Some(factorisation) = cholesky(symmetrised(&matrix)) else { return Ok(None) };
         let latent = || self.sites.iter().zip(values).filter(|((_, range), _)| range.is_some());
         Ok(Some(NoiseAware {
             sites: latent().map(|((name, _), _)| name.clone()).collect(),
             mean: latent().flat_map(|(_, values)| values.iter().copied()).collect(),
-            covariance: inverse(&factorization).as_slice().to_vec(),
+            covariance: inverse(&factorisation).as_slice().to_vec(),
         }))
     }
 

@@ -1,4 +1,4 @@
-//! Small dense symmetric matrices: nalgebra's factorizations, which fail where a number is not finite.
+//! Small dense symmetric matrices: nalgebra's factorisations, which fail where a number is not finite.
 
 use nalgebra::linalg::{Cholesky, SymmetricEigen};
 use nalgebra::{DMatrix, DVector, Dyn};
@@ -8,7 +8,7 @@ pub(crate) fn square(elements: &[f64], n: usize) -> DMatrix<f64> {
     DMatrix::from_row_slice(n, n, elements)
 }
 
-/// The Cholesky factorization of a symmetric matrix, or `None` if it is not finite or not positive definite.
+/// The Cholesky factorisation of a symmetric matrix, or `None` if it is not finite or not positive definite.
 pub(crate) fn cholesky(matrix: DMatrix<f64>) -> Option<Cholesky<f64, Dyn>> {
     if all_finite(&matrix) { Cholesky::new(matrix) } else { None }
 }
@@ -34,18 +34,18 @@ fn all_finite(matrix: &DMatrix<f64>) -> bool {
 }
 
 /// `(A + Aᵀ)/2`, symmetric to the last bit.
-pub(crate) fn symmetrized(matrix: &DMatrix<f64>) -> DMatrix<f64> {
+pub(crate) fn symmetrised(matrix: &DMatrix<f64>) -> DMatrix<f64> {
     (matrix + matrix.transpose()) * 0.5
 }
 
-/// The inverse of the factorized matrix, symmetric to the last bit.
-pub(crate) fn inverse(factorization: &Cholesky<f64, Dyn>) -> DMatrix<f64> {
-    symmetrized(&factorization.inverse())
+/// The inverse of the factorised matrix, symmetric to the last bit.
+pub(crate) fn inverse(factorisation: &Cholesky<f64, Dyn>) -> DMatrix<f64> {
+    symmetrised(&factorisation.inverse())
 }
 
 /// `V A Vᵀ` for a symmetric `A`, symmetric to the last bit.
 pub(crate) fn compose(a: &DMatrix<f64>, v: &DMatrix<f64>) -> DMatrix<f64> {
-    symmetrized(&(v * a * v.transpose()))
+    symmetrised(&(v * a * v.transpose()))
 }
 
 #[cfg(test)]
@@ -57,18 +57,18 @@ mod tests {
             let k = i * n + j;
             ((k * k * 7 + 3 * k) as f64 * 0.37).sin()
         });
-        symmetrized(&(&b * b.transpose())) + 0.5 * DMatrix::identity(n, n)
+        symmetrised(&(&b * b.transpose())) + 0.5 * DMatrix::identity(n, n)
     }
 
     #[test]
     fn inverse_and_solutions() {
         for n in [1, 2, 7, 20, 150] {
             let a = example(n);
-            let factorization = cholesky(a.clone()).unwrap();
-            let found = inverse(&factorization);
+            let factorisation = cholesky(a.clone()).unwrap();
+            let found = inverse(&factorisation);
             assert!(found == found.transpose());
             assert!((&a * found - DMatrix::identity(n, n)).amax() < 1e-9);
-            let x = factorization.solve(&DVector::from_element(n, 1.0));
+            let x = factorisation.solve(&DVector::from_element(n, 1.0));
             assert!((&a * x).iter().all(|one| (one - 1.0).abs() < 1e-9));
         }
     }

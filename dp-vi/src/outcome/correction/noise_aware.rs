@@ -1,6 +1,6 @@
 //! A posterior that knows of the noise: linear-Gaussian inference from what was released.
 
-use crate::outcome::correction::linear_algebra::{cholesky, inverse, square, symmetrized};
+use crate::outcome::correction::linear_algebra::{cholesky, inverse, square, symmetrised};
 use nalgebra::{DMatrix, DVector, DVectorView};
 
 /// What the correction is made from; all of it has been released.
@@ -57,13 +57,13 @@ impl NoiseAware {
     pub(crate) fn new(sites: Vec<String>, evidence: &Evidence<'_>) -> Option<Self> {
         let n = evidence.values.len();
         let s = square(evidence.curvature, n);
-        let prior = symmetrized(&square(evidence.prior_curvature, n));
+        let prior = symmetrised(&square(evidence.prior_curvature, n));
         let at = DVectorView::from_slice(evidence.values, n);
         let noise = DMatrix::from_diagonal_element(n, n, evidence.noise_variance);
         let noisy = cholesky(&s * (1.0 + evidence.sampling) + noise)?;
         // A = S (S + S_n)⁻¹, and A S made symmetric again.
         let a = &s * inverse(&noisy);
-        let precision = symmetrized(&(&a * &s)) + &prior;
+        let precision = symmetrised(&(&a * &s)) + &prior;
         let b = DVectorView::from_slice(evidence.gradients, n) + &s * at;
         let pulled = prior * at + DVectorView::from_slice(evidence.prior_gradient, n);
         let precision = cholesky(precision)?;

@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 use crate::optimiser::SavedState;
-use crate::outcome::correction::linear_algebra::{cholesky, compose, eigen, square, symmetrized};
+use crate::outcome::correction::linear_algebra::{cholesky, compose, eigen, square, symmetrised};
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use nalgebra::linalg::SymmetricEigen;
@@ -147,7 +147,7 @@ impl TraceSums {
         if !(smallest > 1e-10 * largest && largest.is_finite()) {
             return None;
         }
-        let turned = symmetrized(&(vectors.transpose() * &crossed * &vectors));
+        let turned = symmetrised(&(vectors.transpose() * &crossed * &vectors));
         let mean = |j: usize, k: usize| 0.5 * (eigenvalues[j] + eigenvalues[k]);
         let symmetric = DMatrix::from_fn(n, n, |j, k| -turned[(j, k)] / mean(j, k));
         let mut errors =

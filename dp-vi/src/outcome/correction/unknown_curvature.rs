@@ -1,7 +1,7 @@
 //! The posterior given a noisy gradient and a noisy curvature, with the curvature integrated out.
 
 use crate::objective::curvature::CurvatureShape;
-use crate::outcome::correction::linear_algebra::{cholesky, compose, eigen, square, symmetrized};
+use crate::outcome::correction::linear_algebra::{cholesky, compose, eigen, square, symmetrised};
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use nalgebra::{DMatrix, DVector, DVectorView};
@@ -84,7 +84,7 @@ impl CurvatureLaw {
     /// `negligible` is a curvature from which nothing can be learned. `None` if the release is not finite.
     fn new(released: &ReleasedCurvature<'_>, n: usize, negligible: f64) -> Option<Self> {
         let s = released.deviation;
-        let matrix = symmetrized(&square(released.matrix, n));
+        let matrix = symmetrised(&square(released.matrix, n));
         let edge_squared = 2.0 * n as f64 * s * s;
         let found = eigen(matrix.clone())?;
         let mut standing_out = DMatrix::zeros(n, n);
@@ -107,8 +107,8 @@ impl CurvatureLaw {
         let mean = log_uniform_mean(mean, s / (rest.max(1) as f64).sqrt(), negligible);
         let single = |j: usize| positive_mean(projected[(j, j)] / left[j] - s * s / mean, s);
         let others = DMatrix::from_diagonal(&DVector::from_fn(n, |j, _| single(j)));
-        let centre = standing_out + symmetrized(&(&projection * others * &projection));
-        let found = eigen(symmetrized(&centre))?;
+        let centre = standing_out + symmetrised(&(&projection * others * &projection));
+        let found = eigen(symmetrised(&centre))?;
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by(|&a, &b| found.eigenvalues[b].total_cmp(&found.eigenvalues[a]));
         let basis = DMatrix::from_fn(n, n, |j, k| found.eigenvectors[(j, order[k])]);
@@ -151,7 +151,7 @@ impl CurvatureLaw {
             let (mean, deviation) = self.diagonal[k];
             lower[(k, k)] = (0.5 * (mean + deviation * standard.next().copied().unwrap_or(0.0))).exp();
         }
-        symmetrized(&(&lower * lower.transpose()))
+        symmetrised(&(&lower * lower.transpose()))
     }
 }
 
@@ -187,10 +187,10 @@ impl Known {
     /// Mean and covariance of the values, given `S`.
     fn posterior(&self, s: &DMatrix<f64>) -> Option<(DVector<f64>, DMatrix<f64>)> {
         // S and the noise commute.
-        let a = symmetrized(&cholesky(self.noise(s))?.solve(s));
-        let precision = cholesky(symmetrized(&(&a * s)) + &self.prior)?;
+        let a = symmetrised(&cholesky(self.noise(s))?.solve(s));
+        let precision = cholesky(symmetrised(&(&a * s)) + &self.prior)?;
         let mean = precision.solve(&(a * &self.gradient + &self.prior * &self.prior_mean));
-        Some((mean, symmetrized(&precision.inverse())))
+        Some((mean, symmetrised(&precision.inverse())))
     }
 }
 
@@ -225,7 +225,7 @@ pub(crate) fn posterior(
     if n == 0 {
         return None;
     }
-    let prior = eigen(symmetrized(&square(evidence.prior_curvature, n)))?;
+    let prior = eigen(symmetrised(&square(evidence.prior_curvature, n)))?;
     let largest = prior.eigenvalues.iter().copied().fold(0.0, f64::max);
     let scale = released.matrix.iter().fold(largest.max(released.deviation), |max, x| max.max(x.abs()));
     let floor = 1e-6 * if largest > 0.0 { largest } else { scale };
@@ -303,7 +303,7 @@ fn integrate(law: &CurvatureLaw, known: &Known) -> Option<(DVector<f64>, DMatrix
         let away = one - &mean;
         covariance.ger(1.0, &away, &away, 1.0);
     }
-    Some((mean, symmetrized(&covariance) / count))
+    Some((mean, symmetrised(&covariance) / count))
 }
 
 /// The mean of a positive `x` with a uniform prior, of which `N(x, s²)` was read: of a normal cut at zero.

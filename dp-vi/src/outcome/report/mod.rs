@@ -31,14 +31,15 @@ use serde::Serialize;
 /// let report = fit.privacy();
 /// assert!(report.is_private() && report.epsilon.unwrap().upper <= 1.0);
 /// assert!(report.to_string().contains("one row of the records"));
-/// // Whoever has to guess whether a record was there, with even odds before, is right in fewer than 70 of 100 cases.
+/// // An attacker who guesses whether a record was there, with even odds before, is right in fewer than 70 of
+/// // 100 cases.
 /// assert!(report.attack_success().unwrap() < 0.7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PrivacyReport {
-    /// The budget asked for, with the relation of neighbours; `None` for a fit without privacy.
+    /// The requested budget, with the relation of neighbours; `None` for a fit without privacy.
     pub budget: Option<Budget>,
     /// The ε of all planned releases together at the budget's δ, as an interval that holds the true value.
     pub epsilon: Option<Certified>,
@@ -70,7 +71,7 @@ pub struct PrivacyReport {
     pub steps_done: u64,
     /// Everything that was planned to be released: events and how often.
     pub releases: Vec<Release>,
-    /// Whether the seed came from the operating system and is known to nobody.
+    /// Whether the seed came from the operating system and is known to no one.
     pub secret_seed: bool,
     /// What the guide is.
     pub guide: &'static str,
@@ -85,10 +86,10 @@ pub struct PrivacyReport {
 
 /// What [`PrivacyReport::record`] says.
 pub(crate) const RECORD: &str =
-    "one row of the records: somebody with several rows is protected for each, not for all of them";
+    "one row of the records: a person with several rows is protected for each row, not for all together";
 
 const CHOSEN_BLINDLY: &str = "settings, bounds and models were chosen without looking at the data";
-const SECRET: &str = "nobody knows the seed, nor sees checkpoints";
+const SECRET: &str = "no one knows the seed or sees the checkpoints";
 const COMPUTATION: &str = "random numbers by ChaCha20: against attackers with bounded computing power";
 
 /// What [`PrivacyReport::assumes`] says.

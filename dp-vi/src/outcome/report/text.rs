@@ -52,7 +52,7 @@ impl fmt::Display for PrivacyReport {
         if let (Some(advantage), Some(success)) = (&self.advantage, self.attack_success()) {
             writeln!(
                 f,
-                "Whoever guesses {} and had even odds before is right with a",
+                "An attacker who guesses {} and had even odds before is right with a",
                 guess(budget.relation)
             )?;
             writeln!(

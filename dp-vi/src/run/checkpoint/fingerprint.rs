@@ -29,8 +29,8 @@ pub(crate) fn arithmetic() -> String {
     format!("{told}, digits {:016x}", digits())
 }
 
-/// The bits of products and function values, hashed (FNV-1a): another library, or another version of one that
-/// changes what it computes, is told by them, as far as what is tried here shows it.
+/// The bits of products and function values, hashed (FNV-1a): they differ for another library, or another
+/// version of one that computes other values, as far as these inputs show it.
 fn digits() -> u64 {
     // Of full length, and exactly the same everywhere: one division each.
     let number = |k: usize| ((k * 7919 + 13) % 4001) as f64 / 4001.0 - 0.5;

@@ -145,7 +145,7 @@ fn an_adaptive_norm_and_its_count_cost_one_release() {
 ///
 /// n = 20,000; relative standard errors √(2/n) and 1/√n; 21 comparisons at α = 2e-7 each.
 #[test]
-fn adaptive_norms_get_all_their_noise_also_when_nobody_is_there() {
+fn adaptive_norms_get_all_their_noise_also_without_records() {
     let n = 20_000_u64;
     let (expected, sigma) = (1e5, 2.0);
     let records = Sensitive::new(

@@ -145,7 +145,7 @@ fn delta_of_a_batch_with_replacement_is_the_one_claimed() {
 
 /// The best test that sees a whole shuffled epoch, between a canary that replaces another record and that
 /// record, all others being as far from the canary as can be. Four records by two: the canary is in one of
-/// two batches, and nobody is told in which.
+/// two batches, and the attacker does not know in which.
 ///
 /// ```text
 /// without   (X, Y) ~ N((−2, −2), σ²I)
@@ -205,7 +205,7 @@ fn delta_of_a_shuffled_epoch_is_the_one_claimed() {
     assert!(off > error, "too little noise went unnoticed: {off} {error}");
     let (off, error) = observe(1.1 * sigma);
     assert!(off < -error, "too much noise went unnoticed: {off} {error}");
-    // And so is an order that is the same in every epoch, or that is told: then the canary's batch alone is
+    // And so is an order that is the same in every epoch, or that is known: then the canary's batch alone is
     // looked at.
     let alone = normal_tail((variance * epsilon / 2.0 + 1.0 - 2.0) / sigma)
         - epsilon.exp() * normal_tail((variance * epsilon / 2.0 + 1.0) / sigma);

@@ -187,9 +187,9 @@ fn noise_is_independent_over_elements_steps_and_batches() {
     let (square_error, product_error) =
         (STANDARD_ERRORS * (2.0 / n as f64).sqrt(), STANDARD_ERRORS / (n as f64).sqrt());
     // A rate at which practically every batch is empty, and no record at all.
-    let nobody = Records::from_columns([("x", Column::from(Array2::<f64>::zeros((0, 3))))]).unwrap();
-    let someone = Records::from_columns([("x", Column::from(Array2::<f64>::zeros((4, 3))))]).unwrap();
-    for (records, rate) in [(nobody, 0.5), (someone, 1e-7)] {
+    let none = Records::from_columns([("x", Column::from(Array2::<f64>::zeros((0, 3))))]).unwrap();
+    let some = Records::from_columns([("x", Column::from(Array2::<f64>::zeros((4, 3))))]).unwrap();
+    for (records, rate) in [(none, 0.5), (some, 1e-7)] {
         let records = Sensitive::new(records);
         let plan = Poisson::rate(rate).unwrap();
         let mut mechanism =
@@ -310,8 +310,8 @@ fn the_divisor_is_the_expected_batch() {
     assert!(matches!(mechanism.scheme(), Scheme::Poisson { rate: 0.4, .. }));
 }
 
-/// A public constant that overflows in the program must not make the sum NaN just when somebody is in the
-/// batch.
+/// A public constant that overflows in the program must not make the sum NaN just when a certain record is in
+/// the batch.
 #[test]
 fn an_overflowing_shared_value_does_not_show_who_is_there() {
     let records = records(Some(0));

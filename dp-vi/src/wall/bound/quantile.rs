@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// ```
 ///
 /// So under add/remove the pair is a Gaussian mechanism on terms of norm 1 with multiplier `σ`, and under
-/// replace-one the difference of two such terms has norm at most `2/σ`: what the accountant takes for a
+/// replace-one the difference of two such terms has norm at most `2/σ`: what the accountant assumes of a
 /// multiplier `σ` under either relation. It holds for each record whatever the others are, so it is amplified
 /// by sampling as one release is. `C` is a function of earlier releases only. A record whose gradient is no
 /// number counts as one of `±½` and adds nothing else.

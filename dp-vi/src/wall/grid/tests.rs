@@ -223,7 +223,7 @@ fn exact_releases_cost_what_is_claimed_however_they_are_clipped() {
     }
 }
 
-/// Each element has its noise, independent of the others and of the last step's, also where nobody is there.
+/// Each element has its noise, independent of the others and of the last step's, also without any records.
 ///
 /// n = 20,000; relative standard errors √(2/n) and 1/√n; 20 comparisons at α = 2e-7 each.
 #[test]

@@ -15,7 +15,7 @@ use std::path::Path;
 /// use std::collections::BTreeMap;
 /// let draws = BTreeMap::from([("w".to_owned(), array![[1.0, 0.25], [3.0, -1e300]].into_dyn())]);
 /// let mut text = Vec::new();
-/// ppl_core::export::write_csv(&draws, &mut text)?;
+/// ppl_core::draws::export::write_csv(&draws, &mut text)?;
 /// assert_eq!(String::from_utf8_lossy(&text), "w.1,w.2\n1,0.25\n3,-1e300\n");
 /// # Ok::<(), ppl_core::Error>(())
 /// ```

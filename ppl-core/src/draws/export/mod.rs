@@ -45,7 +45,7 @@ pub struct Columns {
 ///     ("w".to_owned(), array![[1.0, 2.0], [3.0, 4.0]].into_dyn()),
 ///     ("spread".to_owned(), array![0.5, 0.6].into_dyn()),
 /// ]);
-/// let columns = ppl_core::export::columns(&draws)?;
+/// let columns = ppl_core::draws::export::columns(&draws)?;
 /// assert_eq!(columns.names, ["spread", "w.1", "w.2"]);
 /// assert_eq!(columns.numbers[2], [2.0, 4.0]);
 /// # Ok::<(), ppl_core::Error>(())

@@ -155,7 +155,7 @@ fn inverses_invert() {
     for _ in 0..20_000 {
         let (a, p) = (stream.spread(1e-9, 1e13), stream.probability());
         let l = log_gamma_p_inverse(a, p);
-        // Below, the quantile is not a number that P could be asked for.
+        // Below, the quantile is not a number at which P can be evaluated.
         if l > -700.0 {
             let (found, p) = if p <= 0.5 { (gamma_p(a, l.exp()), p) } else { (gamma_q(a, l.exp()), 1.0 - p) };
             let tolerance = allowed(p, log_gamma_density(a, l).exp(), l);
@@ -166,7 +166,7 @@ fn inverses_invert() {
         let (a, b, p) = (stream.spread(1e-6, 1e9), stream.spread(1e-6, 1e9), stream.probability());
         let odds = logit_beta_i_inverse(a, b, p);
         assert!(odds.is_finite(), "beta {a} {b} {p}: {odds}");
-        // Beyond, x or 1 − x is not a number that I could be asked for.
+        // Beyond, x or 1 − x is not a number at which I can be evaluated.
         if odds.abs() < 36.0 {
             // From the end that is nearer, where the point is exact.
             let (found, p) = if odds < 0.0 {

@@ -135,7 +135,7 @@ impl<T: Scalar> EachRecord<'_, T> {
     }
 }
 
-/// Asks for records some time before they are read.
+/// Prefetches records some time before they are read.
 struct LookAhead<'a, T> {
     column: &'a [T],
     batch: &'a [u64],

@@ -16,7 +16,7 @@ const AHEAD_BYTES: usize = 512;
 /// Bytes of a column from which on its records are prefetched: a smaller one stays in a second-level cache.
 const LARGE_COLUMN: usize = 1 << 20;
 
-/// Asks for records some time before they are copied, so that they wait for memory side by side and not one
+/// Prefetches records some time before they are copied, so that they wait for memory side by side and not one
 /// after the other. Their indices need not have been checked.
 pub(crate) fn ask<U: ColumnNumber>(values: &[U], width: usize, batch: &[u64]) {
     if size_of_val(values) < LARGE_COLUMN {

@@ -29,7 +29,7 @@ use crate::program::Program;
 use pattern::Pattern;
 use std::collections::HashSet;
 
-/// Answers with what to put in place of an operation on these arguments, if it knows something better.
+/// Returns what to put in place of an operation on these arguments, if it knows something better.
 pub(crate) type Rule = for<'g> fn(&Pattern<'g, '_>, &Op, &[Var<'g>]) -> Option<Var<'g>>;
 
 const EXACT: &[Rule] = &[identities::rule, shapes::rule];

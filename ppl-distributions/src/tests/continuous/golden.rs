@@ -52,7 +52,7 @@ fn quantity<'g>(
 }
 
 /// Errors in units of `1e-10 |value| + 16 ε condition`: ten digits, but for what a handful of roundings of
-/// the arguments move. With parameters as numbers, and as values of the graph that nobody knows while
+/// the arguments move. With parameters as numbers, and as values of the graph that are unknown while
 /// tracing.
 #[test]
 fn ten_digits_everywhere() {

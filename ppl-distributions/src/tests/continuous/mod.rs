@@ -111,7 +111,7 @@ impl Stream {
     }
 }
 
-/// Numbers for all noise that was asked for.
+/// Numbers for all noise inputs.
 fn noise_values(noise: &ppl_core::Noise<'_>, stream: &mut Stream) -> Vec<(String, Vec<f64>)> {
     let numbers = |kind: ppl_core::NoiseKind, count: usize, stream: &mut Stream| -> Vec<f64> {
         let one = |stream: &mut Stream| match kind {

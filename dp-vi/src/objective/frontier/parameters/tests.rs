@@ -114,7 +114,7 @@ fn statistics(gradients: Gradients, actual: f64, canary: bool, n: u64) -> Vec<f6
     // Two records whose likelihood has no gradient there.
     let y = if canary { vec![at, at, 1e4] } else { vec![at, at] };
     let records = Sensitive::new(Records::from_columns([("y", Array1::from(y))]).unwrap());
-    // So many records are stated that their shares of the prior vanish beside the norm.
+    // The stated number of records is so large that their shares of the prior vanish beside the norm.
     let options = options(gradients, DrawScheme::Single, 1e9);
     let objective =
         Objective::new(&location, &AutoNormal::new(), records.schema(), &options, |_, _| Ok(())).unwrap();

@@ -71,13 +71,13 @@ fn the_count_by_itself_costs_what_is_claimed() {
     }
 }
 
-/// The noise of a step with an adaptive norm, where nobody is there: each element of the sum `σ_grad C`, the
+/// The noise of a step with an adaptive norm, without any records: each element of the sum `σ_grad C`, the
 /// count `5σ`, all independent of each other and of the step before.
 ///
 /// n = 20,000 releases for each kind of noise; relative standard errors √(2/n) and 1/√n; 27 comparisons each
 /// at α = 2e-7.
 #[test]
-fn the_count_has_noise_of_its_own_also_when_nobody_is_there() {
+fn the_count_has_noise_of_its_own_also_without_records() {
     let (n, sigma, rate) = (20_000_u64, 2.0, 0.5);
     let columns =
         [("x", 2), ("y", 3)].map(|(name, width)| (name, Column::from(Array2::<f64>::zeros((0, width)))));
