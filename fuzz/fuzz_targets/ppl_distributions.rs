@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ppl_core::{Distribution, Graph, ExecutionPlan, Program, gradient};
+use ppl_core::{Distribution, ExecutionPlan, Graph, Program, gradient};
 use ppl_distributions::{Bernoulli, HalfNormal, Normal};
 
 fn number(data: &mut &[u8]) -> f64 {
