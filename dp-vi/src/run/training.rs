@@ -330,11 +330,13 @@ fn correct(
         prior_gradient: &prior_gradient,
         prior_curvature: &prior_curvature,
     };
+    let path = tail.path();
     match (tail.trace(), &curvature, law) {
-        (Some(sums), ..) => sums.posterior(&touched, &evidence),
-        (None, Some(matrix), Some((shape, deviation))) => {
-            unknown_curvature::posterior(touched, &evidence, &ReleasedCurvature { matrix, shape, deviation })
+        (_, Some(matrix), Some((shape, deviation))) => {
+            let released = ReleasedCurvature { matrix, shape, deviation, path: path.as_ref() };
+            unknown_curvature::posterior(touched, &evidence, &released)
         }
+        (Some(sums), ..) if trace => sums.posterior(&touched, &evidence),
         _ => None,
     }
 }
