@@ -86,7 +86,7 @@ pub use outcome::correction::noise_aware::NoiseAware;
 pub use outcome::fit::Fit;
 pub use outcome::posterior::Posterior;
 pub use outcome::report::PrivacyReport;
-pub use plan::settings::{Correction, CurvaturePlan, PrivacyPlan};
+pub use plan::settings::{Correction, CurvaturePlan, FeatureNorms, PrivacyPlan};
 pub use run::checkpoint::Checkpoint;
 pub use run::dp_vi::DpVi;
 pub use run::drive::{Proceed, Progress};

@@ -3,11 +3,12 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{Poisson, Seed};
-use dp_vi::guides::AutoNormal;
-use dp_vi::{Correction, DpVi, Fit, Posterior, Sensitive};
-use ppl_core::Records;
+use dp_vi::guides::{AutoLaplace, AutoNormal};
+use dp_vi::optimiser::Schedule;
+use dp_vi::{Correction, DpVi, DrawScheme, FeatureNorms, Fit, Posterior, Sensitive};
+use ppl_core::{Ctx, Records};
 
-use crate::common::{in_a_square, logistic_near_zero as logistic};
+use crate::common::{Folder, in_a_square, logistic_near_zero as logistic};
 
 const TRUTH: [f64; 2] = [1.0, -0.5];
 const RECORDS: usize = 400;
@@ -82,4 +83,75 @@ fn the_correction_tells_covariances_and_can_be_switched_off() {
     let covariance = &diagonal.noise_aware().unwrap().covariance;
     assert!(covariance[1].abs() < 0.2 * (covariance[0] * covariance[3]).sqrt(), "{covariance:?}");
     assert_eq!(diagonal.privacy().releases[0].what, "diagonal of the curvature");
+}
+
+/// A logistic regression at a point of its own at each step, whose steps are as long as the noise allows.
+fn noise_limited(seed: usize) -> DpVi<fn(&mut Ctx<'_>) -> ppl_core::Result<()>, AutoLaplace, Poisson> {
+    DpVi::new(logistic as fn(&mut Ctx<'_>) -> ppl_core::Result<()>, AutoLaplace::new())
+        .draw_scheme(DrawScheme::Single)
+        .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+        .noise_limited_steps()
+        .steps(100)
+        .seed(Seed::for_tests(seed as u64))
+}
+
+#[test]
+fn noise_limited_steps_count_the_records_and_keep_the_budget() {
+    let records = people(1);
+    let fit = noise_limited(1).fit(&records).unwrap();
+    let report = fit.privacy();
+    let released: Vec<&str> = report.releases.iter().map(|release| release.what).collect();
+    assert_eq!(released, ["number of records", "curvature", "noisy sums of clipped gradients"]);
+    let epsilon = report.epsilon.as_ref().unwrap();
+    assert!(epsilon.upper <= 1.0 && epsilon.upper > 0.999, "{epsilon:?}");
+    // A stated number is not released, and the steps have less noise.
+    let stated = noise_limited(1).public_records(1000).fit(&records).unwrap();
+    assert_eq!(stated.privacy().releases.len(), 2);
+    assert!(stated.privacy().noise_multiplier < report.noise_multiplier);
+    assert_eq!(noise_limited(1).fit(&records).unwrap().noise_aware(), fit.noise_aware());
+}
+
+/// n = 300 data sets; a share has standard error √(0.09/300) = 0.0173, and 5.2 of them are 0.09. Intervals may
+/// cover more, where the curvature is uncertain.
+#[test]
+fn noise_limited_steps_lead_to_intervals_that_hold_the_truth() {
+    let fits: Vec<Fit> = (0..SETS).map(|set| noise_limited(set).fit(&people(set)).unwrap()).collect();
+    let covered = covered(fits.iter().map(Fit::posterior));
+    assert!(covered.iter().all(|share| *share > 0.81), "{covered:?}");
+}
+
+#[test]
+fn an_interrupted_run_of_noise_limited_steps_goes_on_bit_for_bit() {
+    let (records, folder) = (people(3), Folder::new());
+    let path = folder.file("run.checkpoint");
+    let whole = noise_limited(4).fit(&records).unwrap();
+    let stop = |progress: dp_vi::Progress| match progress.done < 40 {
+        true => std::ops::ControlFlow::Continue(()),
+        false => std::ops::ControlFlow::Break(()),
+    };
+    noise_limited(4).checkpoint(&path, 10).on_progress(stop).fit(&records).unwrap();
+    let again = DpVi::new(logistic as fn(&mut Ctx<'_>) -> ppl_core::Result<()>, AutoLaplace::new())
+        .draw_scheme(DrawScheme::Single)
+        .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+        .noise_limited_steps()
+        .steps(100)
+        .checkpoint(&path, 10)
+        .resume(&records)
+        .unwrap();
+    assert_eq!(again.noise_aware(), whole.noise_aware());
+}
+
+#[test]
+fn what_does_not_go_with_noise_limited_steps_is_refused() {
+    let records = people(1);
+    let message = |error: dp_vi::Error| error.to_string();
+    let refused = noise_limited(1).schedule(Schedule::Constant(0.1)).fit(&records).unwrap_err();
+    assert!(message(refused).contains("name no schedule and no optimiser"));
+    let refused = noise_limited(1).correction(Correction::None).fit(&records).unwrap_err();
+    assert!(message(refused).contains("weights and a correction"));
+    for (typical, largest) in [(2.0, 1.0), (0.0, 1.0), (1.0, f64::NAN), (f64::INFINITY, f64::INFINITY)] {
+        let norms = FeatureNorms { typical, largest };
+        let refused = noise_limited(1).feature_norms(norms).fit(&records).unwrap_err();
+        assert!(message(refused).contains("norm of features"), "{typical} {largest}");
+    }
 }

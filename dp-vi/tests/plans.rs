@@ -140,7 +140,7 @@ fn other_likelihoods_are_clipped_and_adapt_where_a_number_is_stated() {
     let plan = plain.plan(&schema(5)).unwrap();
     assert!(!plan.weighted && plan.curvature.is_none());
     // Many elements: the diagonal.
-    let wide = DpVi::new(logistic, AutoNormal::new()).budget(add_remove()).plan(&schema(100)).unwrap();
+    let wide = DpVi::new(logistic, AutoNormal::new()).budget(add_remove()).plan(&schema(129)).unwrap();
     assert_eq!(wide.curvature.unwrap().shape, CurvatureShape::Diagonal);
 }
 

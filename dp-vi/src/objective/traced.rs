@@ -5,7 +5,10 @@ use crate::guides::guide::GuideSite;
 use ppl_core::handlers::Handler;
 use ppl_core::model::{NoiseInput, Site};
 use ppl_core::transform::{LinearPredictor, linear_predictor};
-use ppl_core::{Graph, Message, Model, NoiseKind, RecordGradient, Schema, Trace, Unconstrained, Var, trace};
+use ppl_core::{
+    Constraint, Graph, Message, Model, NoiseKind, RecordGradient, Schema, SiteKind, Trace, Unconstrained,
+    Var, trace,
+};
 
 /// Names the inputs of a model's second run, at the mirrored draw.
 pub(crate) struct Mirrored;
@@ -131,12 +134,21 @@ pub(crate) struct Survey {
     pub(crate) elements: usize,
     /// Whether the likelihood is a generalised linear term.
     pub(crate) is_linear: bool,
+    /// Whether every site is latent, real, and touched by the records.
+    pub(crate) is_plain: bool,
 }
 
 impl Survey {
     pub(crate) fn new(model: &impl Model, schema: &Schema) -> Result<Self> {
         let graph = Graph::new();
         let traced = Traced::new(model, &graph, schema)?;
-        Ok(Self { elements: traced.frontier_elements(), is_linear: traced.linear()?.is_some() })
+        let plain = |(site, touched): (&GuideSite, &bool)| {
+            *touched && site.kind != SiteKind::Param && site.support == Constraint::Real
+        };
+        Ok(Self {
+            elements: traced.frontier_elements(),
+            is_linear: traced.linear()?.is_some(),
+            is_plain: traced.sites.iter().zip(&traced.touched).all(plain),
+        })
     }
 }

@@ -12,6 +12,7 @@ use crate::objective::traced::Survey;
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::Schedule;
 use crate::outcome::correction::trace_regression::MOST_ELEMENTS;
+use crate::summaries::CountRelease;
 use crate::wall::bound::clip::{ClipNorm, Clipping};
 use crate::wall::bound::quantile::Quantile;
 use crate::wall::grid::{self, PrivacyNoise};
@@ -35,8 +36,13 @@ const MOST_PROPOSED: u64 = 5_000_000;
 /// Sampling rates tried for a compute limit, from the most to the least work on a step.
 const RATES: [f64; 13] = [1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001];
 
-/// Largest number of elements whose full curvature is released by default.
-const MOST_FULL_CURVATURE: usize = 64;
+/// Largest number of elements whose full curvature is released by default. Integrating over it takes about a
+/// second with a hundred, and its time grows with the cube.
+const MOST_FULL_CURVATURE: usize = 128;
+
+/// Share of the budget, in which Gaussian releases add up, for the number of records: at ε = 1 it is known to
+/// within some tens, and it sets the scale of a bound only.
+const COUNT_SHARE: f64 = 0.01;
 
 /// Whether a part of the budget is spent on the likelihood's curvature, from which a posterior is made that
 /// knows of the noise ([`NoiseAware`](crate::NoiseAware)).
@@ -44,7 +50,7 @@ const MOST_FULL_CURVATURE: usize = 64;
 #[non_exhaustive]
 pub enum Correction {
     /// Where the likelihood is recognised as a generalised linear term with recognised weights: all of the
-    /// curvature up to 64 elements, its diagonal above.
+    /// curvature up to 128 elements, its diagonal above.
     #[default]
     Recognised,
     /// No: the posterior is the guide's.
@@ -57,6 +63,45 @@ pub enum Correction {
     /// for any likelihood, up to 64 elements. Where the run says too little of it, the posterior is the
     /// guide's; with fewer than some thousand records a released curvature is better.
     TraceRegression,
+}
+
+/// What is public of the norms of records' features in a generalised linear term: with the intercept, in the
+/// scale in which the model uses them.
+///
+/// Columns with public bounds, scaled to [-1, 1], and categories coded as zeros and ones have norms that are
+/// known before a record is read: `k` numeric columns and `c` sets of categories with an intercept have norms
+/// of at most `√(1 + k + c)`.
+///
+/// # Privacy
+/// Both must come from public knowledge, not from the records. No guarantee rests on them: gradients and
+/// curvatures are clipped whatever is stated. A largest norm that is too small biases the curvature of long
+/// records, one that is too large adds noise to all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FeatureNorms {
+    /// A norm that about half of the records have at least: the clip norm's default, at which most records
+    /// keep their full weight.
+    pub typical: f64,
+    /// The largest norm: with it goes the bound on one record's curvature.
+    pub largest: f64,
+}
+
+impl FeatureNorms {
+    fn validate(self) -> Result<()> {
+        for (what, value) in
+            [("typical norm of features", self.typical), ("largest norm of features", self.largest)]
+        {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(Error::OutOfRange { what, requirement: "positive and finite", value });
+            }
+        }
+        match self.typical <= self.largest {
+            true => Ok(()),
+            false => {
+                let (what, requirement) = ("typical norm of features", "at most the largest");
+                Err(Error::OutOfRange { what, requirement, value: self.typical })
+            }
+        }
+    }
 }
 
 /// What was said about a run, beside model, guide and sampler.
@@ -72,6 +117,10 @@ pub(crate) struct Settings {
     pub(crate) correction: Correction,
     pub(crate) curvature_share: f64,
     pub(crate) schedule: Option<Schedule>,
+    pub(crate) noise_limited: bool,
+    /// Whether an optimiser was named.
+    pub(crate) own_optimiser: bool,
+    pub(crate) feature_norms: Option<FeatureNorms>,
     pub(crate) average: f64,
     pub(crate) public_records: Option<u64>,
     pub(crate) compute_limit: Option<f64>,
@@ -94,6 +143,9 @@ impl Default for Settings {
             correction: Correction::Recognised,
             curvature_share: 0.15,
             schedule: None,
+            noise_limited: false,
+            own_optimiser: false,
+            feature_norms: None,
             average: 0.5,
             public_records: None,
             compute_limit: None,
@@ -142,6 +194,8 @@ pub struct PrivacyPlan {
     pub curvature: Option<CurvaturePlan>,
     /// Whether the posterior is corrected with a curvature that is read off the run's gradients.
     pub trace_regression: bool,
+    /// The noise multiplier of the release of the number of records, if there is one.
+    pub count: Option<f64>,
     /// The ε of the private start, if there is one.
     pub start_epsilon: Option<f64>,
     /// The noise multiplier of a step, and the ε of all releases together; `None` without privacy.
@@ -167,6 +221,8 @@ struct Spending {
     noise: PrivacyNoise,
     /// Whether a start is chosen.
     choice: bool,
+    /// Whether the number of records is released.
+    counts: bool,
     /// What is released beside the steps.
     beside: Composition,
     /// Noise multiplier of a single full-batch release that uses up what the steps may spend.
@@ -176,7 +232,8 @@ struct Spending {
 impl Spending {
     /// What is not drawn exactly as it is accounted for.
     fn deviation(&self, drawn: &Drawn<'_>, steps: u64) -> Result<Deviation> {
-        Deviation::of_run(steps, (drawn.deviation)(steps), self.noise.deviation(), self.choice)
+        let count = if self.counts { CountRelease::DEVIATION } else { 0.0 };
+        Deviation::of_run(steps, (drawn.deviation)(steps) + count, self.noise.deviation(), self.choice)
     }
 
     /// The noise that makes this many steps keep the budget, with what is not drawn exactly.
@@ -256,6 +313,7 @@ impl Settings {
             quantile.validate()?;
         }
         self.start.as_ref().map_or(Ok(()), PrivateStart::validate)?;
+        self.feature_norms.map_or(Ok(()), FeatureNorms::validate)?;
         self.validate_gradients()
     }
 
@@ -312,10 +370,12 @@ impl Settings {
         self.validate()?;
         let mut reasons = Vec::new();
         let elements = survey.elements;
-        let clip_norm = self.clip_norm.unwrap_or((elements as f64).sqrt());
+        let typical = self.feature_norms.map_or((elements as f64).sqrt(), |norms| norms.typical);
+        let clip_norm = self.clip_norm.unwrap_or(typical);
         ClipNorm::new(clip_norm, elements * self.draws.number())?;
         let (clipping, weighted) = self.clipping(survey, budget, &mut reasons)?;
         let shape = self.curvature_shape(survey, weighted, budget, &mut reasons)?;
+        self.check_noise_limited(survey, weighted, shape.is_some())?;
         // Under add/remove a bound for any number of records, which is protected there; a stated one may be
         // wrong.
         let bound = match budget {
@@ -347,6 +407,7 @@ impl Settings {
             noise: self.noise,
             trace_regression: self.correction == Correction::TraceRegression && budget.is_some(),
             curvature: None,
+            count: None,
             start_epsilon: None,
             calibrated: None,
             deviation: Deviation::NONE,
@@ -389,19 +450,31 @@ impl Settings {
                 Ok(all)
             })?;
             // Gaussian releases add up in σ⁻²: a share f of it leaves the multiplier σ/√f.
+            let counts =
+                self.noise_limited && budget.relation == Relation::AddRemove && self.public_records.is_none();
+            let counting = if counts { COUNT_SHARE } else { 0.0 };
+            if counts {
+                let count = CountRelease::new(rest.noise_multiplier / COUNT_SHARE.sqrt())?;
+                beside.push(count.event(), 1);
+                plan.count = Some(rest.noise_multiplier / COUNT_SHARE.sqrt());
+                reasons.push(format!(
+                    "number of records: released with noise of standard deviation {}, for {COUNT_SHARE} of the budget, because none was stated",
+                    number(count.deviation())
+                ));
+            }
             let share = if shape.is_some() { self.curvature_share } else { 0.0 };
             if let Some(shape) = shape {
                 let noise_multiplier = rest.noise_multiplier / share.sqrt();
                 plan.curvature = Some(CurvaturePlan {
                     shape,
-                    clip_norm: curvature_norm(shape, clip_norm, elements),
+                    clip_norm: curvature_norm(shape, clip_norm, elements, self.feature_norms),
                     noise_multiplier,
                 });
                 beside.push(event(noise_multiplier, dp_accountant::Sampling::None)?, 1);
             }
-            let single = rest.noise_multiplier / (1.0 - share).sqrt();
+            let single = rest.noise_multiplier / (1.0 - share - counting).sqrt();
             let choice = self.start.is_some();
-            let spending = Spending { budget, noise: self.noise, choice, beside, single };
+            let spending = Spending { budget, noise: self.noise, choice, counts, beside, single };
             let (rate, steps) = self.rate_and_steps(sampler, &drawn, &spending, &mut reasons)?;
             let drawn = drawn(rate)?;
             plan.steps = steps;
@@ -502,6 +575,25 @@ impl Settings {
         Ok(shape)
     }
 
+    /// What steps that are limited by the noise need.
+    fn check_noise_limited(&self, survey: Survey, weighted: bool, corrected: bool) -> Result<()> {
+        if !self.noise_limited || self.budget.is_none() {
+            return Ok(());
+        }
+        if self.schedule.is_some() || self.own_optimiser {
+            return Err(Error::Conflict(
+                "steps limited by the noise have a rate of their own: name no schedule and no optimiser",
+            ));
+        }
+        match weighted && corrected && survey.is_plain {
+            true => Ok(()),
+            false => Err(Error::Conflict(
+                "steps limited by the noise are for generalised linear terms whose values are all real, and touched by the records, with weights and a \
+                 correction: only there is known in advance what the noise does",
+            )),
+        }
+    }
+
     fn rate_and_steps<'a, S: Subsampling>(
         &self,
         sampler: &Sampler<'_, S>,
@@ -573,10 +665,18 @@ impl Settings {
 /// `K`: for features of norm about `C` (or √D), what a logistic term's curvature hardly ever exceeds.
 ///
 /// ```text
-/// ‖w f″ d dᵀ‖_F = w |f″| ‖d‖² ≤ ¼ C ‖d‖,   ‖d‖ ≲ 1.2 max(√D, C);   on the diagonal ‖d∘d‖ ≲ √(3/D) ‖d‖² for normal features
+/// ‖w f″ d dᵀ‖_F = w |f″| ‖d‖² ≤ ¼ C ‖d‖,   ‖d‖ ≤ the largest norm, if one is stated, else ≲ 1.2 max(√D, C);   on the diagonal ‖d∘d‖ ≲ √(3/D) ‖d‖² for normal features
 /// ```
-fn curvature_norm(shape: CurvatureShape, clip_norm: f64, elements: usize) -> f64 {
-    let full = 0.25 * clip_norm * 1.2 * (elements as f64).sqrt().max(clip_norm);
+fn curvature_norm(
+    shape: CurvatureShape,
+    clip_norm: f64,
+    elements: usize,
+    norms: Option<FeatureNorms>,
+) -> f64 {
+    let full = match norms {
+        Some(norms) => 0.25 * clip_norm.min(norms.largest) * norms.largest,
+        None => 0.25 * clip_norm * 1.2 * (elements as f64).sqrt().max(clip_norm),
+    };
     let norm = match shape {
         CurvatureShape::Full => full,
         CurvatureShape::Diagonal => full * (3.0 / elements as f64).sqrt().min(1.0),
@@ -591,6 +691,10 @@ impl PrivacyPlan {
         let mut once = Vec::new();
         if let Some(epsilon) = self.start_epsilon {
             once.push(Release { what: "private start", event: choice_event(epsilon)?, count: 1 });
+        }
+        if let Some(noise_multiplier) = self.count {
+            let event = CountRelease::new(noise_multiplier)?.event();
+            once.push(Release { what: "number of records", event, count: 1 });
         }
         if let Some(curvature) = self.curvature {
             let what = match curvature.shape {

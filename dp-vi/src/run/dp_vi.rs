@@ -10,7 +10,7 @@ use crate::objective::initial::InitialValues;
 use crate::objective::traced::Survey;
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::{Schedule, Transformation, adam};
-use crate::plan::settings::{Correction, PrivacyPlan, Sampler, Settings};
+use crate::plan::settings::{Correction, FeatureNorms, PrivacyPlan, Sampler, Settings};
 use crate::wall::bound::clip::Clipping;
 use crate::wall::grid::PrivacyNoise;
 use crate::wall::sensitive::Sensitive;
@@ -235,10 +235,41 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
+    /// Steps as long as the noise allows, instead of Adam's: for generalised linear models at budgets where
+    /// the noise is larger than what a step says.
+    ///
+    /// ```text
+    /// m ← 0.9 m + 0.1 g,   u_j ← u_j + η τ_j² m_j                       τ_j the prior's standard deviation
+    /// η = min( ¾ / (s √(T Σ τ_j²)),  19 / (N K max τ_j²) )              s the noise of one gradient's element, T steps
+    /// ```
+    ///
+    /// The first bound keeps the noise of all steps together from moving the values farther than ¾ of the
+    /// prior's standard deviation, the second keeps the steps stable. Where no number of records `N` is
+    /// [stated](Self::public_records) and it is protected, it is released for 1 % of the budget. Steps stop
+    /// short of the posterior's mode where the noise would carry them past it; the
+    /// [correction](Self::correction), without which this is refused, infers the rest. As a point for
+    /// predictions, the [uncorrected](crate::Fit::uncorrected) mean ranks records better at small ε.
+    ///
+    /// Without a budget this changes nothing.
+    #[must_use]
+    pub fn noise_limited_steps(mut self) -> Self {
+        self.settings.noise_limited = true;
+        self
+    }
+
+    /// What is public of the norms of the records' features, for generalised linear terms: the clip norm's
+    /// default and the bound on one record's curvature follow.
+    #[must_use]
+    pub fn feature_norms(mut self, norms: FeatureNorms) -> Self {
+        self.settings.feature_norms = Some(norms);
+        self
+    }
+
     /// Another optimiser than Adam, with its learning rate. See [`Transformation`].
     #[must_use]
     pub fn optimiser(mut self, optimiser: impl Transformation + 'static) -> Self {
         self.execution.optimiser = Some(Box::new(optimiser));
+        self.settings.own_optimiser = true;
         self
     }
 

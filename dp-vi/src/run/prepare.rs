@@ -7,18 +7,19 @@ use super::training::{CorrectionState, Laplace, Training};
 use crate::cost::charges::Charges;
 use crate::cost::pricing::{choice_event, sampling_rate};
 use crate::error::{Error, Result};
-use crate::guides::guide::Guide;
+use crate::guides::guide::{Guide, GuideSite};
 use crate::objective::frontier::Estimator;
 use crate::objective::initial::InitialValues;
-use crate::objective::prior::PriorCurvature;
+use crate::objective::prior::{PriorCurvature, SiteAt};
 use crate::objective::programs::{Objective, Options};
 use crate::objective::traced::Traced;
 use crate::objective::weights::RecordWeights;
-use crate::optimiser::{TailAverage, Transformation};
+use crate::optimiser::{NoiseLimited, Schedule, StepScale, TailAverage, Transformation};
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::tail::GradientTail;
 use crate::outcome::report::{NOT_COVERED, PrivacyReport, RECORD, assumptions};
 use crate::plan::settings::{PrivacyPlan, Settings};
+use crate::summaries::CountRelease;
 use crate::wall::adder::NoiseOf;
 use crate::wall::batches::Batches;
 use crate::wall::bound::clip::{ClipNorm, Clipping, Rule};
@@ -34,6 +35,7 @@ use dp_sampler::{GaussianNoise, MAX_RECORDS, Purpose, Seed, Subsampler, Subsampl
 use ndarray::ArrayD;
 use ppl_core::{Graph, Model, RecordGradient, Records, Schema};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// A run that has not begun.
 pub(super) struct Prepared<'r, M, G, S> {
@@ -52,8 +54,24 @@ pub(super) struct Prepared<'r, M, G, S> {
     prior: Option<PriorCurvature>,
     /// Second derivatives, where the guide wants them and nothing is private.
     hessian: Option<Hessian>,
-    optimiser: Box<dyn Transformation>,
+    optimiser: Optimiser,
     report: PrivacyReport,
+}
+
+/// An optimiser that is not ready yet.
+enum Optimiser {
+    /// Its rates follow from what is released first.
+    NoiseLimited(NoiseLimited),
+    Other(Box<dyn Transformation>),
+}
+
+impl Optimiser {
+    fn describe(&self) -> String {
+        match self {
+            Self::NoiseLimited(optimiser) => optimiser.describe(),
+            Self::Other(optimiser) => optimiser.describe(),
+        }
+    }
 }
 
 impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
@@ -64,7 +82,10 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         seed: &Seed,
     ) -> Result<Prepared<'r, M, G, S::Sampler>> {
         let budget = self.settings.required_budget()?;
-        let optimiser = self.execution.take_optimiser(self.settings.schedule)?;
+        let optimiser = match self.settings.noise_limited && budget.is_some() {
+            true => Optimiser::NoiseLimited(NoiseLimited::new(Schedule::HoldThenCosine(0.05))?),
+            false => Optimiser::Other(self.execution.take_optimiser(self.settings.schedule)?),
+        };
         // Under add/remove found without the number of records, which is protected there; a scheme that
         // depends on it is refused. Replacing a record leaves it as it is.
         let number = budget.map_or(Some(MAX_RECORDS), |budget| records.public_number(budget.relation));
@@ -103,6 +124,10 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             .transpose()?
             .flatten();
         check_prices(charges.as_ref(), &steps, curvature.as_ref())?;
+        if matches!(optimiser, Optimiser::NoiseLimited(_)) && locations(&estimator).is_none() {
+            let problem = "has no location for each value, which steps limited by the noise need: take AutoLaplace, AutoNormal or another of them";
+            return Err(Error::Guide { guide: guide.describe(), problem: problem.to_owned() });
+        }
         let report = PrivacyReport {
             budget,
             epsilon,
@@ -186,14 +211,46 @@ impl<'r, M: Model, G: Guide, S: Subsampler> Prepared<'r, M, G, S> {
         let curvature =
             self.curvature.take().map(|release| Ok::<_, Error>((take(release.event()?), release)));
         let curvature = curvature.transpose()?.and_then(|(receipt, release)| Some((release, receipt?)));
+        let count = self.plan.count.map(CountRelease::new).transpose()?;
+        let counted = count.and_then(|count| Some((take(count.event())?, count)));
         if choosing && self.settings.start.is_some() {
             self.choose_start(start, seed)?;
         }
-        let Self { guide, plan, records, estimator, steps, prior, hessian, mut optimiser, report, .. } = self;
-        optimiser.init(&estimator.shared.layout)?;
+        // A run that goes on has its rates in the checkpoint.
+        let number = match (choosing, counted) {
+            (true, Some((receipt, count))) => {
+                // Two standard deviations more: a rate that is too small costs little.
+                Some(count.release(self.records, receipt, seed)? + 2.0 * count.deviation())
+            }
+            _ => None,
+        };
+        let stated = self.plan.public_records;
+        let public = self.plan.budget.and_then(|budget| self.records.public_number(budget.relation));
+        let number = number.or(stated.or(public).map(|number| number as f64));
+        let Self { guide, plan, records, estimator, steps, mut prior, hessian, optimiser, report, .. } = self;
+        let optimiser: Box<dyn Transformation> = match optimiser {
+            Optimiser::NoiseLimited(mut optimiser) => {
+                optimiser.init(&estimator.shared.layout)?;
+                if let (Some(number), Some(prior)) = (number, &mut prior) {
+                    scale_by_noise(&mut optimiser, number, &plan, &estimator, prior)?;
+                }
+                Box::new(optimiser)
+            }
+            Optimiser::Other(mut optimiser) => {
+                optimiser.init(&estimator.shared.layout)?;
+                optimiser
+            }
+        };
         let corrects = plan.curvature.is_some() || plan.trace_regression;
         let correction = prior.filter(|_| corrects).map(|prior| {
-            let tail = GradientTail::new(estimator.latent_elements(), plan.steps, plan.trace_regression);
+            // Steps that are limited by the noise go straight on from the first; Adam's rates have to settle.
+            let share = if self.settings.noise_limited { 0.85 } else { 0.75 };
+            let tail = GradientTail::new(
+                estimator.latent_elements(),
+                (plan.steps, share),
+                self.settings.noise_limited,
+                plan.trace_regression,
+            );
             let law = plan.curvature.map(|planned| {
                 let noise = planned.noise_multiplier * planned.clip_norm;
                 (planned.shape, noise)
@@ -291,6 +348,62 @@ fn steps<'r, S: Subsampling>(
     let sigma = calibrated.noise_multiplier;
     let sum = NoisySum::new(program, (rule, clip), sigma, Released::All, plan.noise, of)?;
     Ok(Steps::private(PrivateGradient::over(batches(records)?, sum, seed.is_secret())))
+}
+
+/// For each site of the frontier the parameters that are its location; `None` if one has none.
+fn locations(estimator: &Estimator) -> Option<Vec<Range<usize>>> {
+    let shared = &estimator.shared;
+    let location = |site: &GuideSite| {
+        let name = format!("guide/{}/loc", site.name);
+        let found = shared.layout.iter().find(|(parameter, _)| *parameter == name);
+        found.map(|(_, range)| range).filter(|range| range.len() == site.elements())
+    };
+    shared.sites.iter().map(location).collect()
+}
+
+/// Sets the rates of steps that are limited by the noise, for this number of records.
+fn scale_by_noise(
+    optimiser: &mut NoiseLimited,
+    number: f64,
+    plan: &PrivacyPlan,
+    estimator: &Estimator,
+    prior: &mut PriorCurvature,
+) -> Result<()> {
+    let (Some(calibrated), Some(curvature), Some(locations)) =
+        (&plan.calibrated, &plan.curvature, locations(estimator))
+    else {
+        return Ok(());
+    };
+    let values = &estimator.shared.initial;
+    let frontiers = estimator.ranges();
+    let sites = estimator.shared.sites.iter().zip(&frontiers).zip(&locations);
+    let at: Vec<SiteAt<'_>> = sites
+        .map(|((site, frontier), location)| SiteAt {
+            name: &site.name,
+            values: &values[location.clone()],
+            frontier: frontier.clone(),
+        })
+        .collect();
+    let (_, precisions) = prior.at(&at);
+    let n = estimator.latent_elements();
+    // A prior that is flat or not concave there has no scale: one of 1.
+    let scale = |j: usize| match precisions[j * n + j] {
+        precision if precision > 0.0 && precision.is_finite() => precision.sqrt().recip(),
+        _ => 1.0,
+    };
+    let scales: Vec<(Range<usize>, Vec<f64>)> = locations
+        .into_iter()
+        .zip(frontiers)
+        .filter_map(|(location, frontier)| Some((location, frontier?.map(scale).collect())))
+        .collect();
+    let known = StepScale {
+        noise: calibrated.noise_multiplier * plan.clip_norm / sampling_rate(&plan.scheme)?,
+        steps: plan.steps,
+        records: number,
+        curvature: curvature.clip_norm,
+    };
+    optimiser.scale(&scales, known);
+    Ok(())
 }
 
 /// The release of the curvature, if one is planned.

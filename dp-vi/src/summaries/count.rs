@@ -1,9 +1,12 @@
 //! How many records there are.
 
 use super::Summaries;
-use super::grid::Unit;
-use crate::error::Result;
-use dp_accountant::Purse;
+use super::grid::{self, Unit};
+use crate::error::{Error, Result};
+use crate::wall::sensitive::Sensitive;
+use dp_accountant::{Event, Purse, Receipt, Relation};
+use dp_sampler::{Noise, Purpose, RoundedGaussianNoise, Seed};
+use ppl_core::Records;
 
 impl Summaries<'_> {
     /// The number of records, with noise of standard deviation `noise_multiplier`.
@@ -23,5 +26,48 @@ impl Summaries<'_> {
         let mut paid = self.pay(purse, unit.steps() as f64, 1)?;
         let noisy = self.release(self.records.count_in(unit.steps()), &mut paid)?;
         Ok(unit.number(noisy[0]))
+    }
+}
+
+/// The release of the number of records that belongs to a run, under add/remove.
+pub(crate) struct CountRelease {
+    unit: Unit,
+    event: Event,
+}
+
+impl CountRelease {
+    /// Total variation distance of the noise from its exact law, as that of every summary.
+    pub(crate) const DEVIATION: f64 = 5.66e-73; // 2⁻²⁴⁰, rounded up
+
+    /// With at least this noise multiplier, or the nearest that can be drawn.
+    pub(crate) fn new(noise_multiplier: f64) -> Result<Self> {
+        let unit = Unit::new(noise_multiplier.clamp(1e-3, 1e6), 1.0)?;
+        // The distribution is the same for every seed.
+        let distribution = RoundedGaussianNoise::new(&Seed::for_tests(0), grid::BITS)?.distribution();
+        let event = grid::event(distribution, Relation::AddRemove, unit.steps() as f64)?;
+        Ok(Self { unit, event })
+    }
+
+    /// The event of the release.
+    pub(crate) fn event(&self) -> Event {
+        self.event
+    }
+
+    /// The standard deviation of the noise, in records.
+    pub(crate) fn deviation(&self) -> f64 {
+        Summaries::deviation(self.unit)
+    }
+
+    /// The noisy number, for a receipt of the event. The same for the same seed, which therefore must be used
+    /// for nothing else under this purpose.
+    pub(crate) fn release(&self, records: &Sensitive<Records>, receipt: Receipt, seed: &Seed) -> Result<f64> {
+        let streams = seed.streams(Purpose::Custom("number of records"));
+        let noise = RoundedGaussianNoise::from_streams(streams, grid::BITS)?;
+        let sums = records.count_in(self.unit.steps());
+        let noisy = sums.with_noise((receipt, self.event), &noise, 0)?;
+        let [noisy] = noisy.as_slice() else {
+            return Err(Error::Conflict("a count is one number"));
+        };
+        Ok(self.unit.number(*noisy))
     }
 }

@@ -7,7 +7,7 @@ use dp_accountant::{Event, Mechanism, Purse, Receipt, Relation, Sampling};
 use dp_sampler::{Noise, NoiseDistribution};
 
 /// The noise's standard deviation is two to this many steps of the grid.
-pub(super) const BITS: u32 = 40;
+pub(crate) const BITS: u32 = 40;
 
 /// How fine a grid is: steps for a contribution of one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,7 +46,7 @@ impl Unit {
 
 /// The event of adding noise with this distribution to integer sums of neighbours that differ by at most
 /// `difference` in norm.
-fn event(noise: NoiseDistribution, relation: Relation, difference: f64) -> Result<Event> {
+pub(super) fn event(noise: NoiseDistribution, relation: Relation, difference: f64) -> Result<Event> {
     let NoiseDistribution::RoundedGaussian { bits, .. } = noise else {
         return Err(Error::Conflict("a summary's noise is rounded Gaussian, and no other has an event here"));
     };

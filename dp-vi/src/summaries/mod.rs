@@ -9,6 +9,7 @@ mod log_likelihood;
 mod mean;
 mod quantile;
 
+pub(crate) use count::CountRelease;
 pub use field::Field;
 pub use histogram::Histogram;
 pub use mean::NoisyMean;
