@@ -1,7 +1,8 @@
 //! From a table to numbers: the design matrix, the labels, and what each coefficient means.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use dp_vi::FeatureNorms;
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 use crate::bounds::{Bound, Bounds, toml_key};
@@ -249,6 +250,31 @@ impl Design {
     /// The names of the coefficients in order.
     pub fn names(&self) -> Vec<&str> {
         self.coefficients.iter().map(Coefficient::name).collect()
+    }
+
+    /// What is public of the norms of records' features, from the bounds alone.
+    ///
+    /// ```text
+    /// largest = √(1 + numbers + columns of texts)          every scaled number at an end, no text its column's baseline
+    /// typical = √(1 + numbers/3 + Σ (1 − 1/categories))    numbers spread evenly over their bounds, texts over their categories
+    /// ```
+    ///
+    /// The 1 is that of an intercept.
+    pub fn feature_norms(&self) -> FeatureNorms {
+        let (mut typical, mut largest) = (0.0_f64, 0.0_f64);
+        let mut columns = BTreeMap::<&str, f64>::new();
+        for coefficient in &self.coefficients {
+            match &coefficient.meaning {
+                Meaning::Intercept => (typical, largest) = (typical + 1.0, largest + 1.0),
+                Meaning::Scaled { .. } => (typical, largest) = (typical + 1.0 / 3.0, largest + 1.0),
+                // A column of k texts has k − 1 indicators.
+                Meaning::Indicator { column, .. } => *columns.entry(column).or_default() += 1.0,
+            }
+        }
+        for indicators in columns.values() {
+            (typical, largest) = (typical + indicators / (indicators + 1.0), largest + 1.0);
+        }
+        FeatureNorms { typical: typical.sqrt(), largest: largest.sqrt() }
     }
 
     /// What was read from the records and is treated as public, a statement for each column: it belongs in

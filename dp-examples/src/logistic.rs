@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use dp_accountant::Budget;
 use dp_sampler::{FullBatch, Poisson, Seed, Subsampling};
-use dp_vi::guides::AutoNormal;
+use dp_vi::guides::AutoLaplace;
 use dp_vi::optimiser::Schedule;
-use dp_vi::{DpVi, Fit, Sensitive};
+use dp_vi::{DpVi, DrawScheme, FeatureNorms, Fit, Sensitive};
 use indicatif::{ProgressBar, ProgressStyle};
 use ndarray::{Array1, Array2};
-use ppl_core::{Column, Ctx, Distribution, Records};
+use ppl_core::{Column, Ctx, Distribution, Model, Records};
 use ppl_distributions::{Bernoulli, Normal};
 use serde::Serialize;
 
@@ -59,17 +59,21 @@ pub fn records(features: Array2<f64>, labels: Array1<f64>) -> ppl_core::Result<S
     Ok(Sensitive::new(Records::from_columns(columns)?))
 }
 
-/// How to fit. None of it may be chosen by looking at the data.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// How to fit, where it is not left to the defaults. None of it may be chosen by looking at the data.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Settings {
     /// Number of noisy gradient steps.
-    pub steps: u64,
-    /// Probability with which a record takes part in a step.
-    pub sampling_rate: f64,
+    pub steps: Option<u64>,
+    /// Probability with which a record takes part in a step; all records without one.
+    pub sampling_rate: Option<f64>,
     /// Largest norm of one record's gradient.
-    pub clip_norm: f64,
-    /// Adam's rate, held for half of the steps and lowered to zero along a cosine.
-    pub learning_rate: f64,
+    pub clip_norm: Option<f64>,
+    /// Adam's rate, held for half of the steps and lowered to zero along a cosine; without one, steps are as
+    /// long as the noise allows.
+    pub learning_rate: Option<f64>,
+    /// What is public of the norms of the records' features.
+    #[serde(skip)]
+    pub norms: Option<FeatureNorms>,
 }
 
 /// Fits the model within a budget, or without privacy where there is none, and shows a progress bar where
@@ -91,42 +95,61 @@ pub fn fit(
     seed: Seed,
     (label, public): (&str, &[String]),
 ) -> Result<Fit, Box<dyn StdError>> {
-    if settings.sampling_rate == 1.0 {
-        fit_with(FullBatch, records, budget, settings, seed, (label, public))
-    } else {
-        fit_with(Poisson::rate(settings.sampling_rate)?, records, budget, settings, seed, (label, public))
+    let vi = public.iter().fold(inference(budget, settings), |vi, statement| vi.treat_as_public(statement));
+    match settings.sampling_rate {
+        Some(rate) if rate < 1.0 => run(vi.subsample(Poisson::rate(rate)?), records, seed, label),
+        _ => run(vi.subsample(FullBatch), records, seed, label),
     }
 }
 
-fn fit_with<S: Subsampling>(
-    subsampling: S,
+/// The model of this module, and its inference.
+pub type LogisticVi = DpVi<fn(&mut Ctx) -> ppl_core::Result<()>, AutoLaplace, Poisson>;
+
+/// Inference with these settings, as [`fit`] does it. A point at each step and a normal around the last, whose
+/// covariance knows of the noise.
+pub fn inference(budget: Option<Budget>, settings: &Settings) -> LogisticVi {
+    let mut vi = DpVi::new(model as fn(&mut Ctx) -> ppl_core::Result<()>, AutoLaplace::new())
+        .draw_scheme(DrawScheme::Single);
+    if let Some(steps) = settings.steps {
+        vi = vi.steps(steps);
+    }
+    if let Some(norm) = settings.clip_norm {
+        vi = vi.clip_norm(norm);
+    }
+    if let Some(norms) = settings.norms {
+        vi = vi.feature_norms(norms);
+    }
+    vi = match settings.learning_rate {
+        Some(rate) => vi.schedule(Schedule::HoldThenCosine(rate)),
+        None => vi.noise_limited_steps(),
+    };
+    match budget {
+        Some(budget) => vi.budget(budget),
+        None => vi.without_privacy(),
+    }
+}
+
+fn run<M: Model, S: Subsampling>(
+    vi: DpVi<M, AutoLaplace, S>,
     records: &Sensitive<Records>,
-    budget: Option<Budget>,
-    settings: &Settings,
     seed: Seed,
-    (label, public): (&str, &[String]),
+    label: &str,
 ) -> Result<Fit, Box<dyn StdError>> {
     // Drawn on standard error, and only where that is a terminal.
-    let bar = ProgressBar::new(settings.steps);
+    let bar = ProgressBar::new(0);
     bar.set_style(ProgressStyle::with_template(
         "{msg:>22} [{bar:40}] {pos}/{len} steps, {per_sec}, {eta} left",
     )?);
     bar.set_message(label.to_owned());
     bar.enable_steady_tick(Duration::from_millis(100));
     let shown = bar.clone();
-    let vi = DpVi::new(model, AutoNormal::new())
-        .subsample(subsampling)
-        .steps(settings.steps)
-        .clip_norm(settings.clip_norm)
-        .schedule(Schedule::HoldThenCosine(settings.learning_rate))
+    let fit = vi
         .seed(seed)
-        .on_progress(move |progress| shown.set_position(progress.done));
-    let vi = public.iter().fold(vi, |vi, statement| vi.treat_as_public(statement));
-    let vi = match budget {
-        Some(budget) => vi.budget(budget),
-        None => vi.without_privacy(),
-    };
-    let fit = vi.fit(records);
+        .on_progress(move |progress| {
+            shown.set_length(progress.steps);
+            shown.set_position(progress.done);
+        })
+        .fit(records);
     bar.finish_and_clear();
     Ok(fit?)
 }

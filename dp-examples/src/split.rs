@@ -123,6 +123,25 @@ pub fn accuracy(probabilities: ArrayView1<'_, f64>, labels: ArrayView1<'_, f64>)
     Ok(right as f64 / labels.len() as f64)
 }
 
+/// The mean of minus the log-probability of the label, in nats. Probabilities of 0 and 1 count as 10⁻¹⁵ more
+/// or less, so that it is finite.
+///
+/// # Privacy
+///
+/// As [`accuracy`].
+///
+/// # Errors
+///
+/// As [`accuracy`].
+pub fn log_loss(probabilities: ArrayView1<'_, f64>, labels: ArrayView1<'_, f64>) -> Result<f64> {
+    accuracy(probabilities, labels)?;
+    let loss = |(&probability, &label): (&f64, &f64)| {
+        let of_label = if label == 1.0 { probability } else { 1.0 - probability };
+        -of_label.max(1e-15).ln()
+    };
+    Ok(probabilities.iter().zip(labels).map(loss).sum::<f64>() / labels.len() as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use ndarray::{Array2, array, aview1};
@@ -194,6 +213,14 @@ mod tests {
             assert!(matches!(accuracy(aview1(&[bad]), aview1(&[0.0])), Err(Error::Value { .. })));
         }
         assert!(accuracy(aview1(&[0.1]), aview1(&[2.0])).is_err());
+    }
+
+    #[test]
+    fn losses() {
+        let labels = aview1(&[1.0, 1.0, 0.0]);
+        let half = std::f64::consts::LN_2;
+        assert!((log_loss(aview1(&[0.5; 3]), labels).unwrap() - half).abs() < 1e-15);
+        assert!(log_loss(aview1(&[0.0, 1.0, 1.0]), labels).unwrap().is_finite());
     }
 
     #[test]

@@ -13,16 +13,14 @@ use dp_examples::logistic::{self, Settings};
 use dp_examples::output::write_whole;
 use dp_examples::plot::svg;
 use dp_examples::program::run;
-use dp_examples::split::{accuracy, probabilities, split};
+use dp_examples::split::{accuracy, log_loss, probabilities, split};
 use dp_examples::summary::WeightSummary;
 use dp_examples::table::Table;
 use dp_examples::table_text::table_text;
+use dp_examples::utility::hierarchical::area_under_curve;
 use dp_sampler::{Purpose, Seed};
 use dp_vi::PrivacyReport;
 use serde::Serialize;
-
-/// Chosen for features scaled to [-1, 1]; none of them depends on the data.
-const DEFAULTS: Settings = Settings { steps: 2000, sampling_rate: 0.1, clip_norm: 1.0, learning_rate: 0.2 };
 
 fn main() -> ExitCode {
     run(fit)
@@ -35,6 +33,8 @@ struct Outcome<'a> {
     epsilon: Option<&'a Certified>,
     delta: f64,
     test_accuracy: Option<f64>,
+    test_area_under_curve: Option<f64>,
+    test_log_loss: Option<f64>,
     test_accuracy_is_private: bool,
     weights: Vec<Weight<'a>>,
     privacy: &'a PrivacyReport,
@@ -51,6 +51,8 @@ struct Weight<'a> {
     sd: f64,
     interval_90: (f64, f64),
     slope_in_original_units: f64,
+    /// Where the noisy steps ended: the predictor behind the test figures.
+    point: f64,
 }
 
 #[derive(Serialize)]
@@ -82,10 +84,11 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     let read = started.elapsed();
 
     let settings = Settings {
-        steps: arguments.steps.unwrap_or(DEFAULTS.steps),
-        sampling_rate: arguments.sampling_rate.unwrap_or(DEFAULTS.sampling_rate),
-        clip_norm: arguments.clip_norm.unwrap_or(DEFAULTS.clip_norm),
-        learning_rate: arguments.learning_rate.unwrap_or(DEFAULTS.learning_rate),
+        steps: arguments.steps,
+        sampling_rate: arguments.sampling_rate,
+        clip_norm: arguments.clip_norm,
+        learning_rate: arguments.learning_rate,
+        norms: Some(design.feature_norms()),
     };
     let budget = Budget { epsilon: arguments.epsilon, delta: arguments.delta, relation: Relation::AddRemove };
     let fitting = Instant::now();
@@ -95,12 +98,18 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     let names = design.names();
     let weights = logistic::summaries(&names, None, &fit, None)?;
     let means: Vec<f64> = weights.iter().map(|weight| weight.private.mean()).collect();
-    let test_accuracy = match parts.test.as_slice() {
+    // Where steps stop short of the mode because of the noise, the point is the better predictor.
+    let point: Vec<f64> = fit.uncorrected().mean("w")?.iter().copied().collect();
+    let test = match parts.test.as_slice() {
         [] => None,
         test => {
             let (features, labels) = design.select(test)?;
-            let predicted = probabilities(features.view(), ndarray::aview1(&means))?;
-            Some(accuracy(predicted.view(), labels.view())?)
+            let predicted = probabilities(features.view(), ndarray::aview1(&point))?;
+            Some((
+                accuracy(predicted.view(), labels.view())?,
+                area_under_curve(&predicted.to_vec(), &labels.to_vec()),
+                log_loss(predicted.view(), labels.view())?,
+            ))
         }
     };
     let original = design.in_original_units(&means)?;
@@ -119,12 +128,14 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         private: report.is_private(),
         epsilon: report.epsilon.as_ref(),
         delta: arguments.delta,
-        test_accuracy,
+        test_accuracy: test.map(|(accuracy, ..)| accuracy),
+        test_area_under_curve: test.and_then(|(_, area, _)| area),
+        test_log_loss: test.map(|(.., loss)| loss),
         test_accuracy_is_private: false,
         weights: weights
             .iter()
-            .zip(&original.slopes)
-            .map(|(weight, &slope)| described(weight, slope))
+            .zip(original.slopes.iter().zip(&point))
+            .map(|(weight, (&slope, &point))| described(weight, slope, point))
             .collect(),
         privacy: report,
         settings,
@@ -147,12 +158,17 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     writeln!(out, "Weights are on columns scaled from their public bounds to [-1, 1].")?;
     writeln!(out, "{}", logistic::about_intervals(&fit))?;
     writeln!(out)?;
-    if let Some(accuracy) = test_accuracy {
+    if let Some((accuracy, area, loss)) = test {
+        let area = area.map_or(String::new(), |area| format!(", area under the ROC curve {area:.4}"));
         writeln!(
             out,
-            "Test accuracy {accuracy:.4}. This is an exact figure of held-back records: NOT covered by the guarantee"
+            "Test accuracy {accuracy:.4}{area}, log loss {loss:.4}, of the point that the noisy steps found."
         )?;
-        writeln!(out, "below. Do not publish it with the posterior unless those records are public.")?;
+        writeln!(
+            out,
+            "These are exact figures of held-back records: NOT covered by the guarantee below. Do not publish"
+        )?;
+        writeln!(out, "them with the posterior unless those records are public.")?;
         writeln!(out)?;
     }
     writeln!(out, "{report}")?;
@@ -167,7 +183,7 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn described(weight: &WeightSummary, slope_in_original_units: f64) -> Weight<'_> {
+fn described(weight: &WeightSummary, slope_in_original_units: f64, point: f64) -> Weight<'_> {
     let (mean, sd) = (weight.private.mean(), weight.private.sd());
     Weight {
         name: &weight.name,
@@ -175,5 +191,6 @@ fn described(weight: &WeightSummary, slope_in_original_units: f64) -> Weight<'_>
         sd,
         interval_90: weight.private.interval_90(),
         slope_in_original_units,
+        point,
     }
 }
