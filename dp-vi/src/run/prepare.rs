@@ -248,7 +248,7 @@ impl<'r, M: Model, G: Guide, S: Subsampler> Prepared<'r, M, G, S> {
             let tail = GradientTail::new(
                 estimator.latent_elements(),
                 (plan.steps, share),
-                self.settings.noise_limited,
+                plan.curvature.is_some(),
                 plan.trace_regression,
             );
             let law = plan.curvature.map(|planned| {

@@ -24,6 +24,10 @@ const THROUGH: f64 = 0.9;
 /// twentieth; more changes little.
 const SPREAD: f64 = 2.0;
 
+/// Standard deviations of an element's noise that the curvature of a direction must have to be taken by itself.
+/// Where it is less, the direction's own estimate says less than the mean over all such directions.
+const STANDING_OUT: f64 = 3.0;
+
 /// Steps of the chain that are made, and those at its beginning that only adapt it. On the same designs twice
 /// as many change a mean by less than a tenth of its standard deviation.
 const STEPS: u64 = 800;
@@ -124,9 +128,10 @@ impl Observed {
 ///
 /// The centre `U diag(ξ) Uᵀ` is what is left of the release when the noise is taken out of it:
 ///
-/// 1. *Directions that stand out.* The eigenvalues of the noise alone lie below its edge, `s √(2D)` (the
-///    semicircle law). An eigenvector `w` of the release with an eigenvalue `e` above it has, in expectation,
-///    `wᵀ S w = √(e² − 2 D s²)`: the noise makes the eigenvalue larger, and turns the vector.
+/// 1. *Directions that stand out.* The noise pushes eigenvalues apart and turns eigenvectors. In expectation an
+///    eigenvector `w_k` of the release, with eigenvalue `λ_k`, has `w_kᵀ S w_k = λ_k − s² Σ_j 1/(λ_k − λ_j)`:
+///    half of the difference is the push, half is the turn. Above all others this is nearly
+///    `√(λ_k² − 2 D s²)`; where all curvatures are equal it gives them back.
 /// 2. *The others.* Projected onto the rest of the space, the release has a mean eigenvalue that tells the
 ///    mean curvature `b` there to within `s/√(D − r)`, far better than any single one. Its prior is uniform
 ///    on a logarithmic scale from what is too little to matter on, and the posterior's geometric mean is
@@ -138,8 +143,8 @@ impl Observed {
 /// of which the data say nothing would have the curvature `s √D`.
 ///
 /// # References
-/// Bun, Bouchaud, Potters 2017, "Cleaning large correlation matrices" (the estimator of step 1, for additive
-/// noise).
+/// Bun, Bouchaud, Potters 2017, "Cleaning large correlation matrices" (the estimator of step 1, which is that
+/// of additive noise for finitely many eigenvalues).
 struct CurvatureLaw {
     /// `U`; its columns go from the most to the least curved.
     basis: DMatrix<f64>,
@@ -157,27 +162,35 @@ impl CurvatureLaw {
         let s = released.deviation;
         let observed = Observed::new(released, n)?;
         let matrix = observed.matrix.clone();
-        let edge_squared = 2.0 * n as f64 * s * s;
         let found = eigen(matrix.clone())?;
         let mut standing_out = DMatrix::zeros(n, n);
         let mut projection = DMatrix::identity(n, n);
-        let mut rest = n;
+        // By how much the noise pushed the eigenvalues of the others away from those that stand out.
+        let (mut rest, mut pushed) = (n, 0.0);
         if released.shape == CurvatureShape::Full {
-            for (value, vector) in found.eigenvalues.iter().zip(found.eigenvectors.column_iter()) {
-                // A twentieth above the edge, which is an edge for large matrices only.
-                if *value > 0.0 && value * value > 1.1 * edge_squared {
-                    standing_out += (value * value - edge_squared).sqrt() * vector * vector.transpose();
+            let without_noise = without_noise(found.eigenvalues.as_slice(), s);
+            let all = found.eigenvalues.iter().zip(&without_noise).zip(found.eigenvectors.column_iter());
+            for ((value, curvature), vector) in all {
+                if *curvature > STANDING_OUT * s {
+                    standing_out += *curvature * vector * vector.transpose();
                     projection -= vector * vector.transpose();
                     rest -= 1;
+                } else {
+                    pushed += curvature - value;
                 }
             }
         }
-        let projected = &projection * matrix * &projection;
+        let projected = &projection * matrix * &projection + (pushed / rest.max(1) as f64) * &projection;
         // A coordinate that is all but within the directions that stand out has nothing left to be divided by.
         let left: Vec<f64> = projection.diagonal().iter().map(|h| h.max(0.02)).collect();
         let mean = projected.trace() / left.iter().sum::<f64>();
         let mean = log_uniform_mean(mean, s / (rest.max(1) as f64).sqrt(), negligible);
-        let single = |j: usize| positive_mean(projected[(j, j)] / left[j] - s * s / mean, s);
+        // With few directions left, the elements of the diagonal say again what their mean says.
+        let alone = (rest.max(1) as f64).recip();
+        let single = |j: usize| {
+            let element = positive_mean(projected[(j, j)] / left[j] - s * s / mean, s);
+            alone * mean + (1.0 - alone) * element
+        };
         let others = DMatrix::from_diagonal(&DVector::from_fn(n, |j, _| single(j)));
         let centre = standing_out + symmetrised(&(&projection * others * &projection));
         let found = eigen(symmetrised(&centre))?;
@@ -377,6 +390,19 @@ fn integrate(law: &CurvatureLaw, known: &Known) -> Option<(DVector<f64>, DMatrix
         covariance.ger(1.0, &away, &away, 1.0);
     }
     Some((mean, symmetrised(&covariance) / count))
+}
+
+/// The curvatures along the eigenvectors of a release with these eigenvalues, without what the noise adds.
+///
+/// Differences are damped below a quarter of the eigenvalues' spacing in pure noise, `s √(2/D)`, where single
+/// ones say nothing.
+fn without_noise(eigenvalues: &[f64], s: f64) -> Vec<f64> {
+    let damping = 2.0 * s * s / eigenvalues.len() as f64;
+    let push = |value: &f64| -> f64 {
+        let away = eigenvalues.iter().map(|other| value - other);
+        away.map(|away| away / (away * away + damping)).sum()
+    };
+    eigenvalues.iter().map(|value| value - s * s * push(value)).collect()
 }
 
 /// The mean of a positive `x` with a uniform prior, of which `N(x, s²)` was read: of a normal cut at zero.
