@@ -85,9 +85,11 @@ fn the_correction_tells_covariances_and_can_be_switched_off() {
     assert_eq!(diagonal.privacy().releases[0].what, "diagonal of the curvature");
 }
 
+type Logistic = fn(&mut Ctx<'_>) -> ppl_core::Result<()>;
+
 /// A logistic regression at a point of its own at each step, whose steps are as long as the noise allows.
-fn noise_limited(seed: usize) -> DpVi<fn(&mut Ctx<'_>) -> ppl_core::Result<()>, AutoLaplace, Poisson> {
-    DpVi::new(logistic as fn(&mut Ctx<'_>) -> ppl_core::Result<()>, AutoLaplace::new())
+fn noise_limited(seed: usize) -> DpVi<Logistic, AutoLaplace, Poisson> {
+    DpVi::new(logistic as Logistic, AutoLaplace::new())
         .draw_scheme(DrawScheme::Single)
         .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
         .noise_limited_steps()
@@ -130,7 +132,7 @@ fn an_interrupted_run_of_noise_limited_steps_goes_on_bit_for_bit() {
         false => std::ops::ControlFlow::Break(()),
     };
     noise_limited(4).checkpoint(&path, 10).on_progress(stop).fit(&records).unwrap();
-    let again = DpVi::new(logistic as fn(&mut Ctx<'_>) -> ppl_core::Result<()>, AutoLaplace::new())
+    let again = DpVi::new(logistic as Logistic, AutoLaplace::new())
         .draw_scheme(DrawScheme::Single)
         .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
         .noise_limited_steps()
