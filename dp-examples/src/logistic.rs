@@ -157,7 +157,7 @@ fn run<M: Model, S: Subsampling>(
 /// What intervals of a fit hold, in a sentence for people.
 pub fn about_intervals(fit: &Fit) -> &'static str {
     if fit.noise_aware().is_some() {
-        "Intervals include the privacy noise: a part of the budget went into the curvature that this takes."
+        "Intervals include the privacy noise. What the releases leave open is as wide as the prior, Normal(0, 4)."
     } else {
         "Intervals are those of the variational posterior: they leave out the privacy noise, if there is any."
     }
