@@ -1,7 +1,7 @@
 //! A privacy mechanism of one's own beside a fit: randomised response on a yes-or-no column, paid for from
 //! the same ledger.
 //!
-//! What makes a mechanism private is its owner's proof. The ledger is told what it is *before* it runs, and
+//! What makes a mechanism private is its owner's proof. The ledger records what it is *before* it runs, and
 //! refuses if it cannot be afforded; the fit then gets what is left.
 //!
 //! `cargo run --release -p dp-vi --example own_mechanism`

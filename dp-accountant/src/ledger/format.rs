@@ -142,7 +142,7 @@ pub(super) fn debit(number: u64, events: &Composition, note: &DebitNote) -> Resu
 }
 
 /// JSON in printable ASCII without number signs: what else there is stands within strings, where it can be
-/// escaped. Whether a line was finished is told from its characters alone.
+/// escaped. Its characters alone show whether a line was finished.
 fn plain(json: &str) -> String {
     json.chars().fold(String::with_capacity(json.len()), |mut text, character| {
         match character {
