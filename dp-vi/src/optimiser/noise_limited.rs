@@ -11,8 +11,9 @@ use std::ops::Range;
 /// How far the noise of all steps together may move the parameters, in standard deviations of the prior: the
 /// root of the expected square of the distance, if nothing but noise moved them.
 ///
-/// On four generated logistic designs (7 to 26 columns, ε from 0.1 to 3) the area under the ROC curve changed
-/// by less than its standard error between 3/8 and 3/2, and was lower outside.
+/// A prior of standard deviation 4 then allows for a distance of 3, the radius of a rule for full-batch
+/// noisy descent on columns scaled to [-1, 1]. It is not tuned: half and twice as much each rank better on some
+/// tables and worse on others.
 const RADIUS: f64 = 0.75;
 
 /// Decay of the running mean of gradients.

@@ -454,9 +454,10 @@ impl Settings {
                 self.noise_limited && budget.relation == Relation::AddRemove && self.public_records.is_none();
             let counting = if counts { COUNT_SHARE } else { 0.0 };
             if counts {
-                let count = CountRelease::new(rest.noise_multiplier / COUNT_SHARE.sqrt())?;
+                let noise_multiplier = rest.noise_multiplier / COUNT_SHARE.sqrt();
+                let count = CountRelease::new(noise_multiplier)?;
                 beside.push(count.event(), 1);
-                plan.count = Some(rest.noise_multiplier / COUNT_SHARE.sqrt());
+                plan.count = Some(noise_multiplier);
                 reasons.push(format!(
                     "number of records: released with noise of standard deviation {}, for {COUNT_SHARE} of the budget, because none was stated",
                     number(count.deviation())
