@@ -48,6 +48,17 @@ pub(crate) fn compose(a: &DMatrix<f64>, v: &DMatrix<f64>) -> DMatrix<f64> {
     symmetrised(&(v * a * v.transpose()))
 }
 
+/// Mean and covariance of a mixture of equal parts, from the parts' means and the sum of their covariances.
+pub(crate) fn pooled(means: &[DVector<f64>], mut covariances: DMatrix<f64>) -> (DVector<f64>, DMatrix<f64>) {
+    let count = means.len() as f64;
+    let mean = means.iter().sum::<DVector<f64>>() / count;
+    for one in means {
+        let away = one - &mean;
+        covariances.ger(1.0, &away, &away, 1.0);
+    }
+    (mean, symmetrised(&covariances) / count)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,11 +3,11 @@
 
 use crate::error::Result;
 use crate::optimiser::SavedState;
-use crate::outcome::correction::linear_algebra::{cholesky, compose, eigen, square, symmetrised};
+use crate::outcome::correction::linear_algebra::{cholesky, compose, eigen, pooled, square, symmetrised};
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use nalgebra::linalg::SymmetricEigen;
-use nalgebra::{DMatrix, DVectorView};
+use nalgebra::{DMatrix, DVector, DVectorView};
 
 /// Most elements of the frontier for which it is done: half a million numbers at each step beyond would be
 /// more than a batch takes.
@@ -176,7 +176,7 @@ impl TraceSums {
         let noise = GaussianNoise::with_purpose(&Seed::for_tests(0), Purpose::Custom("trace regression"));
         let Slopes { symmetric, errors, vectors } = self.slopes()?;
         let mut standard = vec![0.0; n * n];
-        let (mut means, mut covariance) = (Vec::new(), vec![0.0; n * n]);
+        let (mut means, mut covariances) = (Vec::new(), DMatrix::zeros(n, n));
         for draw in 0..DRAWS {
             noise.fill(draw, &mut standard);
             let mut drawn = symmetric.clone();
@@ -192,29 +192,25 @@ impl TraceSums {
             }
             let evidence = Evidence { curvature: curvature.as_slice(), ..*evidence };
             let Some(found) = NoiseAware::new(Vec::new(), &evidence) else { continue };
-            covariance.iter_mut().zip(&found.covariance).for_each(|(sum, x)| *sum += x);
-            means.push(found.mean);
+            covariances += square(&found.covariance, n);
+            means.push(DVector::from(found.mean));
         }
-        let count = means.len() as f64;
-        if count < ENOUGH * DRAWS as f64 {
+        if (means.len() as f64) < ENOUGH * DRAWS as f64 {
             return None;
         }
-        let mean: Vec<f64> = (0..n).map(|j| means.iter().map(|mean| mean[j]).sum::<f64>() / count).collect();
-        for j in 0..n {
-            for k in 0..n {
-                let between: f64 = means.iter().map(|m| (m[j] - mean[j]) * (m[k] - mean[k])).sum();
-                covariance[j * n + k] = (covariance[j * n + k] + between) / count;
-            }
-        }
+        let (mean, covariance) = pooled(&means, covariances);
         let sound = mean.iter().chain(&covariance).all(|x| x.is_finite());
-        sound.then(|| NoiseAware { sites: sites.to_vec(), mean, covariance })
+        sound.then(|| NoiseAware {
+            sites: sites.to_vec(),
+            mean: mean.as_slice().to_vec(),
+            covariance: covariance.as_slice().to_vec(),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nalgebra::DVector;
 
     /// Standard normals, one after the other.
     struct Normals(GaussianNoise, u64);

@@ -1,7 +1,7 @@
 //! The posterior given a noisy gradient and a noisy curvature, with the curvature integrated out.
 
 use crate::objective::curvature::CurvatureShape;
-use crate::outcome::correction::linear_algebra::{cholesky, compose, eigen, square, symmetrised};
+use crate::outcome::correction::linear_algebra::{cholesky, compose, eigen, pooled, square, symmetrised};
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
 use crate::outcome::correction::tail::Path;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
@@ -383,13 +383,7 @@ fn integrate(law: &CurvatureLaw, known: &Known) -> Option<(DVector<f64>, DMatrix
             means.push(mean);
         }
     }
-    let count = means.len() as f64;
-    let mean = means.iter().sum::<DVector<f64>>() / count;
-    for one in &means {
-        let away = one - &mean;
-        covariance.ger(1.0, &away, &away, 1.0);
-    }
-    Some((mean, symmetrised(&covariance) / count))
+    Some(pooled(&means, covariance))
 }
 
 /// The curvatures along the eigenvectors of a release with these eigenvalues, without what the noise adds.
