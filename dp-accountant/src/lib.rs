@@ -61,18 +61,16 @@ mod lattice;
 mod ledger;
 #[cfg(feature = "output")]
 pub mod output;
-#[cfg(test)]
-mod properties;
 mod questions;
 mod run;
 #[cfg(feature = "sampler")]
 mod sampler;
-#[cfg(test)]
-mod scheme_properties;
 mod schemes;
 mod special;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
+#[cfg(test)]
+mod tests;
 
 pub use accountant::{Accountant, DEFAULT_RELATIVE_WIDTH};
 pub use budget::Budget;

@@ -53,7 +53,7 @@ use crate::{Error, Result};
 /// ```
 pub fn write_whole(path: impl AsRef<Path>, contents: &[u8]) -> Result<()> {
     let path = path.as_ref();
-    let place = Place::examine(path)?;
+    let place = Destination::examine(path)?;
     let write = || {
         let mut temporary = Temporary::beside(&place)?;
         temporary.file.write_all(contents)?;
@@ -70,7 +70,7 @@ pub fn write_whole(path: impl AsRef<Path>, contents: &[u8]) -> Result<()> {
 /// Those of [`write_whole`].
 pub fn check_writable(path: impl AsRef<Path>) -> Result<()> {
     let path = path.as_ref();
-    let place = Place::examine(path)?;
+    let place = Destination::examine(path)?;
     Temporary::beside(&place).map(drop).map_err(|error| unwritable(path, &error))
 }
 
@@ -80,7 +80,7 @@ fn unwritable(path: &Path, error: &io::Error) -> Error {
 
 /// Where a file is to appear, links followed, and what is there now.
 #[derive(Debug)]
-struct Place {
+struct Destination {
     target: PathBuf,
     former: Option<Former>,
 }
@@ -93,7 +93,7 @@ struct Former {
     permissions: Permissions,
 }
 
-impl Place {
+impl Destination {
     fn examine(path: &Path) -> Result<Self> {
         let refused = |reason: String| Error::NotReplaceable { path: path.display().to_string(), reason };
         let failed = |error: io::Error| unwritable(path, &error);
@@ -221,7 +221,7 @@ struct Temporary {
 }
 
 impl Temporary {
-    fn beside(place: &Place) -> io::Result<Self> {
+    fn beside(place: &Destination) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let folder = folder_of(&place.target);
         let mut options = OpenOptions::new();

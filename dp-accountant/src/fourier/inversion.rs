@@ -100,7 +100,7 @@ pub(super) struct Inversion {
 }
 
 /// Where to integrate.
-pub(super) struct Plan {
+pub(super) struct Quadrature {
     pub(super) tilt: f64,
     window: f64,
     above: f64,
@@ -114,7 +114,7 @@ pub(super) struct Plan {
     pub(super) work: f64,
 }
 
-impl Plan {
+impl Quadrature {
     /// A plan at this tilt for a delta near `e^log_delta` at `epsilon`, with errors of about `tolerance`
     /// relative to it.
     #[expect(
@@ -192,7 +192,7 @@ impl Plan {
 }
 
 #[cfg(test)]
-impl Plan {
+impl Quadrature {
     /// The plan with its window, its highest frequency and its spacings multiplied.
     pub(super) fn spoiled(mut self, window: f64, last: f64, spacing: f64) -> Self {
         self.window *= window;
@@ -245,7 +245,12 @@ pub(super) fn chernoff(
 }
 
 impl Inversion {
-    pub(super) fn new(plan: &Plan, laws: &[(Law, f64)], squared_mu: f64, patience: Patience) -> Option<Self> {
+    pub(super) fn new(
+        plan: &Quadrature,
+        laws: &[(Law, f64)],
+        squared_mu: f64,
+        patience: Patience,
+    ) -> Option<Self> {
         if plan.work.is_nan() || plan.work > patience.most_work() {
             return None;
         }

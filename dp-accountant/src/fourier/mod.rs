@@ -58,7 +58,7 @@ mod law;
 mod sketch;
 mod table;
 
-use inversion::{Inversion, Plan};
+use inversion::{Inversion, Quadrature};
 pub(crate) use inversion::{LogInterval, Patience};
 pub(crate) use law::{Direction, Law};
 use sketch::Sketch;
@@ -164,11 +164,11 @@ impl<'a> Side<'a> {
     ) -> Option<Inversion> {
         let spread = self.sketch.cumulants(tilt)?.variance.sqrt();
         let floor = 0.3 / spread.max(1e-12);
-        let mut best: Option<Plan> = None;
+        let mut best: Option<Quadrature> = None;
         'plans: for smoothing in [0.0, smoothing] {
             for share in [1.0, 0.75, 0.55, 0.4] {
                 let tilt = (share * tilt).max(floor);
-                let plan = Plan::new(
+                let plan = Quadrature::new(
                     &mut self.sketch,
                     self.laws,
                     self.squared_mu,

@@ -73,7 +73,7 @@ fn bounds_hold_however_badly_the_integral_is_planned() {
             for laws in &composition.directions {
                 let mut side = Side::new(laws, composition.squared_mu, Patience::Much);
                 let (tilt, _) = side.sketch.tilt_at(epsilon);
-                let plan = Plan::new(
+                let plan = Quadrature::new(
                     &mut side.sketch,
                     laws,
                     composition.squared_mu,

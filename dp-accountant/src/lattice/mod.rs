@@ -73,7 +73,7 @@ struct Direction {
 
 /// Where and how finely to compose one direction.
 #[derive(Debug, Clone, Copy)]
-struct Plan {
+struct Discretisation {
     tilt: f64,
     /// The epsilon about which the answer is expected.
     reference: f64,
@@ -259,7 +259,7 @@ impl Direction {
     }
 
     /// Where to compose next, when values of delta below `threshold` are of no interest.
-    fn plan(&self, threshold: f64) -> Option<Plan> {
+    fn plan(&self, threshold: f64) -> Option<Discretisation> {
         let (known, query) = (self.known, self.query);
         let (tilt, reference) = match query {
             Query::Delta { epsilon } => (self.scout.tilt_below(epsilon, threshold.ln() - 12.0), epsilon),
@@ -291,7 +291,7 @@ impl Direction {
             Query::Delta { .. } => reference - margin,
         });
         window.high = window.high.max(reference + margin);
-        (tilt.is_finite() && (window.high - window.low).is_finite()).then_some(Plan {
+        (tilt.is_finite() && (window.high - window.low).is_finite()).then_some(Discretisation {
             tilt,
             reference,
             window,
@@ -299,7 +299,7 @@ impl Direction {
     }
 }
 
-impl Plan {
+impl Discretisation {
     /// The spacing at which the discretisation should cost what is allowed: spreading the loss within cells
     /// adds up to T h²/6 to its variance, and so (c + 1)/2 times that to epsilon.
     fn spacing(&self, steps: &[Part], query: Query, relative_width: f64) -> f64 {
@@ -376,7 +376,7 @@ fn bound(
     tables: &mut Tables<'_>,
     reversed: bool,
     spacing: f64,
-    plan: Plan,
+    plan: Discretisation,
     query: Query,
     certain: f64,
 ) -> Option<Interval> {

@@ -101,7 +101,7 @@ fn a_failure_keeps_the_former_file_and_removes_the_new_one() {
     // The former file is exchanged after it was examined: by a file that has not been examined, by a folder,
     // by nothing.
     for exchange in [0, 1, 2] {
-        let place = Place::examine(&path).expect("a plain file");
+        let place = Destination::examine(&path).expect("a plain file");
         let mut temporary = Temporary::beside(&place).expect("a temporary file");
         temporary.file.write_all(b"new").expect("written");
         fs::remove_file(&path).expect("removed");
@@ -126,7 +126,7 @@ fn a_failure_keeps_the_former_file_and_removes_the_new_one() {
         fs::write(&path, b"former").expect("written");
     }
     // Writing fails before the rename: the disk is full, say.
-    let place = Place::examine(&path).expect("a plain file");
+    let place = Destination::examine(&path).expect("a plain file");
     let mut temporary = Temporary::beside(&place).expect("a temporary file");
     temporary.file = File::open(&temporary.path).expect("opened for reading only");
     assert!(temporary.file.write_all(b"new").is_err());
@@ -138,7 +138,7 @@ fn a_failure_keeps_the_former_file_and_removes_the_new_one() {
 fn what_appears_at_an_empty_place_meanwhile_stays() {
     let folder = TestFolder::new();
     let path = folder.path("out.json");
-    let place = Place::examine(&path).expect("nothing there");
+    let place = Destination::examine(&path).expect("nothing there");
     let mut temporary = Temporary::beside(&place).expect("a temporary file");
     temporary.file.write_all(b"new").expect("written");
     folder.with("out.json", b"dp-accountant ledger 1 and so on");
@@ -172,7 +172,7 @@ fn what_another_process_has_locked_stays() {
     other.try_lock_shared().expect("locked");
     write_whole(&path, b"new").expect("written");
     // While it is being replaced, nobody can make a ledger of it.
-    let place = Place::examine(&path).expect("a plain file");
+    let place = Destination::examine(&path).expect("a plain file");
     assert!(File::open(&path).expect("opened").try_lock().is_err());
     drop(place);
     assert!(File::open(&path).expect("opened").try_lock().is_ok());
@@ -262,7 +262,7 @@ mod unix {
         assert_eq!(contents(&file), b"new");
         assert_eq!(fs::metadata(&file).expect("there").permissions().mode() & 0o777, 0o640);
         // And what is being written is not open to more people meanwhile.
-        let temporary = Temporary::beside(&Place::examine(&file).expect("plain")).expect("made");
+        let temporary = Temporary::beside(&Destination::examine(&file).expect("plain")).expect("made");
         assert_eq!(temporary.file.metadata().expect("there").permissions().mode() & 0o777, 0o600);
     }
 

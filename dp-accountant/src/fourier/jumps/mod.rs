@@ -28,7 +28,7 @@
 //! loss between two cuts; and the rest. Since delta is the expectation of `(1 - e^(ε-L))_+ <= 1`, it is the
 //! sum of the delta of the measures. The add direction's losses are at most `-log(1-q)` and are not cut.
 //!
-//! **Inversion** ([`parts`]). A measure with the moment generating function `H(z) = E e^(zL)` has, for any c >
+//! **Inversion** ([`contour`]). A measure with the moment generating function `H(z) = E e^(zL)` has, for any c >
 //! 0 and `z = c + it`,
 //!
 //! ```text
@@ -53,9 +53,9 @@
 //! | rest: outcomes above the last cut | its mass, at most `Σ T E_P[1 - κ_J]`, a closed form | delta is larger | [`side::Side::larger`] to `Snapshot::rest` |
 //! | classes too small to be integrated | Chernoff, `c^c/(c+1)^(c+1) H(c) e^(-cε)`, with an upper bound on `H(c)` | larger | [`snapshot::Snapshot::at`] |
 //! | repetition: sum over `t = kh` for the integral | Poisson's formula: the sum is `Σ_n delta(ε + nW) e^(ncW)`, `W = 2π/h`. The terms are not negative; n > 0 by Chernoff with c' > c, n < 0 with c'' < c or the mass (c'' = 0), each a geometric series | delta is smaller | [`snapshot::Group::at`] |
-//! | frequencies beyond the last | `sup |H| / (π t_(K-1))`, because `Σ_(k >= K) h/t_k² <= 1/t_(K-1)` | both | `tail` in [`parts::Plan::integrate`] |
-//! | `sup |H|` there | Jumps: `Π (B + M(t))^T - Π B^T` with `|b| <= B` and `|m| <= M(t)`, which falls with t ([`strip::Strip::decay`]). No jumps: layers of the density of the loss ([`bulk::Bulk::decay`]) | | [`parts::Parts::log_beyond`] |
-//! | sums over outcomes for integrals | contour integral cell by cell, [`strip`] | both | [`strip::Strip::quadrature_error`], in `Bulk::left_out`, `Band::tilted` and `Parts::along` |
+//! | frequencies beyond the last | `sup |H| / (π t_(K-1))`, because `Σ_(k >= K) h/t_k² <= 1/t_(K-1)` | both | `tail` in [`contour::Contour::integrate`] |
+//! | `sup |H|` there | Jumps: `Π (B + M(t))^T - Π B^T` with `|b| <= B` and `|m| <= M(t)`, which falls with t ([`strip::Strip::decay`]). No jumps: layers of the density of the loss ([`bulk::Bulk::decay`]) | | [`contour::AllSteps::log_beyond`] |
+//! | sums over outcomes for integrals | contour integral cell by cell, [`strip`] | both | [`strip::Strip::quadrature_error`], in `Bulk::left_out`, `Band::tilted` and `AllSteps::along` |
 //! | outcomes outside of the grid | masses in closed form below, and the window's tail at its hard end | both | `Bulk::left_out`, `Band::tilted` (`left_over`), `Strip::range` (`dropped`) |
 //! | hard end of a class's lower window | at most `Φ(-9)/Φ(-2.1)` of its weight | both | [`grid::HARD_END_UNITS`] |
 //! | rounding of outcomes, weights and sums | first order, from counted operations; library functions are taken to be right to two units of roundoff | both | [`grid::Point`], `Bulk::tilted`, [`waves`] |
@@ -78,8 +78,8 @@
 
 mod band;
 mod bulk;
+mod contour;
 mod grid;
-mod parts;
 mod side;
 mod snapshot;
 mod strip;

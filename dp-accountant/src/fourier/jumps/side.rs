@@ -2,10 +2,10 @@
 
 use super::band::Band;
 use super::bulk::Bulk;
+use super::contour::{Aim, AllSteps, Contour};
 use super::grid::Cut;
 use super::grid::Outline;
-use super::parts::{Aim, Parts, Plan};
-use super::snapshot::{Place, Snapshot};
+use super::snapshot::{Crossing, Snapshot};
 use crate::closed_form::Interval;
 use crate::fourier::sketch::log_peak;
 use crate::fourier::{Direction, Law, LogInterval};
@@ -99,21 +99,21 @@ impl Side {
     }
 
     /// All steps with losses that are small by a cut, or without cut.
-    fn base(&self, odds: Option<f64>) -> Parts<'_> {
+    fn base(&self, odds: Option<f64>) -> AllSteps<'_> {
         let steps = self.outlines.iter().map(|outline| {
             let cut = odds.map_or_else(|| Cut::none(outline), |odds| Cut::new(outline, odds));
             (Bulk::new(outline, cut), None)
         });
-        Parts { steps: steps.collect(), squared_mu: self.squared_mu }
+        AllSteps { steps: steps.collect(), squared_mu: self.squared_mu }
     }
 
     /// All steps, of which one at least has a loss between two cuts.
-    fn jumping(&self, lower: f64, upper: f64) -> Parts<'_> {
+    fn jumping(&self, lower: f64, upper: f64) -> AllSteps<'_> {
         let steps = self.outlines.iter().map(|outline| {
             let (lower, upper) = (Cut::new(outline, lower), Cut::new(outline, upper));
             (Bulk::new(outline, lower), Some(Band::new(outline, lower, upper)))
         });
-        Parts { steps: steps.collect(), squared_mu: self.squared_mu }
+        AllSteps { steps: steps.collect(), squared_mu: self.squared_mu }
     }
 
     /// How fast `cL` may grow with u at a cut. It grows by `c o/(1 + o)`, where o are the odds.
@@ -214,7 +214,7 @@ impl Side {
         &self,
         epsilon: f64,
         log_delta: f64,
-        adjust: impl Fn(&mut Plan<'_>),
+        adjust: impl Fn(&mut Contour<'_>),
     ) -> Option<Snapshot> {
         let aim = Aim { epsilon, log_delta, log_share: self.log_share };
         let log_goal = log_delta + self.log_share;
@@ -292,8 +292,8 @@ impl Side {
             let Some(snapshot) = self.snapshot(epsilon, log_delta) else { break };
             match snapshot.place(epsilon, log_delta) {
                 None => break,
-                Some(Place::Elsewhere(next)) => epsilon = next,
-                Some(Place::Here(place)) => {
+                Some(Crossing::Elsewhere(next)) => epsilon = next,
+                Some(Crossing::Here(place)) => {
                     let next = snapshot.certify(place, log_delta, margin);
                     let narrow = next.upper - next.lower <= 1e-2 * relative_width * place;
                     let near = (place / epsilon).ln().abs() < 0.05;
@@ -334,12 +334,12 @@ impl Snapshot {
     /// bounded.
     fn add(
         &mut self,
-        parts: &Parts<'_>,
+        parts: &AllSteps<'_>,
         tilt: f64,
         reach: f64,
         bound: f64,
         aim: Aim,
-        adjust: impl Fn(&mut Plan<'_>),
+        adjust: impl Fn(&mut Contour<'_>),
     ) -> Option<()> {
         if bound < aim.log_delta + aim.log_share {
             self.bounded.push(parts.moment(tilt)?);

@@ -120,7 +120,7 @@ pub(super) struct Snapshot {
 
 /// Where a snapshot sees delta reach a value.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum Crossing {
     Here(f64),
     /// Too far away to be seen well; about here.
     Elsewhere(f64),
@@ -157,7 +157,7 @@ impl Snapshot {
     }
 
     /// Where the estimate of log delta is the given one: Newton's method as a function of log epsilon.
-    pub(super) fn place(&self, start: f64, log_delta: f64) -> Option<Place> {
+    pub(super) fn place(&self, start: f64, log_delta: f64) -> Option<Crossing> {
         let mut epsilon = start;
         for _ in 0..40 {
             let (at, slope) = self.at(epsilon);
@@ -167,7 +167,7 @@ impl Snapshot {
             }
             let next = epsilon * step.clamp(-0.7, 0.7).exp();
             if !(start / SCOPE..=start * SCOPE).contains(&next) {
-                return Some(Place::Elsewhere(next));
+                return Some(Crossing::Elsewhere(next));
             }
             let settled = (next - epsilon).abs() <= 1e-13 * epsilon;
             epsilon = next;
@@ -175,7 +175,7 @@ impl Snapshot {
                 break;
             }
         }
-        Some(Place::Here(epsilon))
+        Some(Crossing::Here(epsilon))
     }
 
     /// An interval for epsilon about the place where the estimate of log delta is the given one. `margin`

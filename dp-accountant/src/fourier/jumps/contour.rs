@@ -28,7 +28,7 @@ type TiltedStep = (bulk::Tilted, Option<band::Tilted>);
 
 /// All steps, of which at least one has a loss in the band; without bands, all losses are small.
 #[derive(Debug)]
-pub(super) struct Parts<'a> {
+pub(super) struct AllSteps<'a> {
     pub(super) steps: Vec<Step<'a>>,
     /// The squared mu of the unsampled part.
     pub(super) squared_mu: f64,
@@ -43,8 +43,8 @@ pub(super) struct Aim {
 }
 
 /// Where to integrate a part.
-pub(super) struct Plan<'a> {
-    parts: &'a Parts<'a>,
+pub(super) struct Contour<'a> {
+    parts: &'a AllSteps<'a>,
     tilt: f64,
     /// Roughly the logarithm of the part's moment: the unit in which everything is written.
     log_moment: f64,
@@ -64,7 +64,7 @@ struct Along {
     jumps: Option<(Sums, f64)>,
 }
 
-impl Parts<'_> {
+impl AllSteps<'_> {
     fn is_base(&self) -> bool {
         self.steps.iter().all(|(_, band)| band.is_none())
     }
@@ -138,7 +138,7 @@ impl Parts<'_> {
     }
 
     /// Where to integrate under a tilt. Tilts up to about twice `reach` may bound what lies above the window.
-    pub(super) fn plan(&self, tilt: f64, reach: f64, aim: Aim) -> Option<Plan<'_>> {
+    pub(super) fn plan(&self, tilt: f64, reach: f64, aim: Aim) -> Option<Contour<'_>> {
         if tilt > LARGEST_TILT {
             return None;
         }
@@ -153,7 +153,7 @@ impl Parts<'_> {
             .collect();
         let decays = self.decays(tilt, &tilted);
         let mut plan =
-            Plan { parts: self, tilt, log_moment, log_share: 0.0, window, last: 0.0, tilted, decays };
+            Contour { parts: self, tilt, log_moment, log_share: 0.0, window, last: 0.0, tilted, decays };
         plan.last = last_frequency(window.width, log_goal - 1.0, |t| plan.log_beyond(t))?;
         // The integral of the kernel's modulus is about 1/(c + 1): relative errors of transforms count for
         // that much less.
@@ -210,7 +210,7 @@ impl Parts<'_> {
     }
 }
 
-impl Plan<'_> {
+impl Contour<'_> {
     /// The block of unsampled steps' share of the logarithm of the moment, and that of the others.
     fn logs(&self) -> (f64, f64) {
         let block = 0.5 * self.tilt * (self.tilt + 1.0) * self.parts.squared_mu;
@@ -421,14 +421,22 @@ mod tests {
             let spacing = outline.spacing / 16.0;
             let index = |k: usize| (outline.points[k].u / spacing) as i64;
             let fine = Outline::on(&law, count, spacing, index(0), index(outline.points.len() - 1));
-            let parts = Parts { steps: vec![(Bulk::new(&outline, cut), None)], squared_mu };
+            let parts = AllSteps { steps: vec![(Bulk::new(&outline, cut), None)], squared_mu };
             let tilted = vec![(parts.steps[0].0.tilted(tilt), None)];
             let decays = parts.decays(tilt, &tilted);
             let log_moment = parts.rough(tilt, 1);
             let nothing = Moment { tilt, log: 0.0 };
             let window = Window { width: 1.0, above: nothing, below: nothing };
-            let plan =
-                Plan { parts: &parts, tilt, log_moment, log_share: 0.0, window, last: 0.0, tilted, decays };
+            let plan = Contour {
+                parts: &parts,
+                tilt,
+                log_moment,
+                log_share: 0.0,
+                window,
+                last: 0.0,
+                tilted,
+                decays,
+            };
             let log_at =
                 |t: f64| count * log_modulus(&fine, cut, tilt, t) - 0.5 * t * t * squared_mu - plan.logs().1;
             let frequencies = || (0..400).map(|k| 1e-2 * 1.1f64.powi(k));
@@ -454,7 +462,7 @@ mod tests {
             let law = Law { direction: Direction::Add, sigma, rate };
             let outline = Outline::new(&law, 1.0, 80.0).expect("an outline");
             let parts =
-                Parts { steps: vec![(Bulk::new(&outline, Cut::none(&outline)), None)], squared_mu: 0.0 };
+                AllSteps { steps: vec![(Bulk::new(&outline, Cut::none(&outline)), None)], squared_mu: 0.0 };
             let truth = rate * (1.0 - 2.0 * crate::special::upper_tail(0.5 / sigma));
             // The steps' losses are about the rate: no frequency below its reciprocal resolves them.
             let tilt = 0.01 / rate;
@@ -483,7 +491,7 @@ mod tests {
             let law = Law { direction: Direction::Add, sigma, rate };
             let outline = Outline::new(&law, count, 80.0).expect("an outline");
             let parts =
-                Parts { steps: vec![(Bulk::new(&outline, Cut::none(&outline)), None)], squared_mu: 0.0 };
+                AllSteps { steps: vec![(Bulk::new(&outline, Cut::none(&outline)), None)], squared_mu: 0.0 };
             let log_delta = parts.rough(tilt, 1) - tilt * epsilon + log_peak(tilt) - 1.0;
             let aim = Aim { epsilon, log_delta, log_share: -16.0 };
             let good =

@@ -1,0 +1,4 @@
+//! Properties of whole answers, for all parameters.
+
+mod properties;
+mod schemes;
