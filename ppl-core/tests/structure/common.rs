@@ -10,10 +10,13 @@ use proptest::prelude::*;
 /// Records that per-record arguments are given for.
 const RECORDS: usize = 3;
 
+type Function<'a> = dyn for<'g> Fn(&[Var<'g>]) -> Var<'g> + 'a;
+type Reference<'a> = dyn Fn(&[ArrayD<f64>]) -> ArrayD<f64> + 'a;
+
 /// What to check.
-pub(crate) struct Case<F, R> {
-    function: F,
-    reference: R,
+pub(crate) struct Case<'a> {
+    function: Box<Function<'a>>,
+    reference: Box<Reference<'a>>,
     /// Each argument: its value for each of [`RECORDS`] records, of which the first is used where it is
     /// shared.
     arguments: Vec<[ArrayD<f64>; RECORDS]>,
@@ -46,7 +49,7 @@ fn weigh(value: Var<'_>) -> Var<'_> {
 
 /// Traces value, weighed value, gradient, weighed gradient and gradient of that; bit `k` of `mask` makes
 /// argument `k` per record.
-fn traced<F: for<'g> Fn(&[Var<'g>]) -> Var<'g>, R>(case: &Case<F, R>, mask: usize) -> Traced {
+fn traced(case: &Case<'_>, mask: usize) -> Traced {
     let schema_arguments: Vec<usize> =
         (0..case.arguments.len()).filter(|&index| mask >> index & 1 == 1).collect();
     let shape = |index: usize| Shape::from(case.arguments[index][0].shape());
@@ -117,14 +120,15 @@ fn compare(told: &str, got: &[f64], expected: &[f64], relative: f64) {
     }
 }
 
-impl<F, R> Case<F, R>
-where
-    F: for<'g> Fn(&[Var<'g>]) -> Var<'g>,
-    R: Fn(&[ArrayD<f64>]) -> ArrayD<f64>,
-{
+impl<'a> Case<'a> {
     /// A function, the same for numbers, and the arguments, all of which are to be differentiated by, twice.
-    pub(crate) fn new(function: F, reference: R, arguments: Vec<[ArrayD<f64>; RECORDS]>) -> Self {
+    pub(crate) fn new(
+        function: impl for<'g> Fn(&[Var<'g>]) -> Var<'g> + 'a,
+        reference: impl Fn(&[ArrayD<f64>]) -> ArrayD<f64> + 'a,
+        arguments: Vec<[ArrayD<f64>; RECORDS]>,
+    ) -> Self {
         let smooth = (0..arguments.len()).collect();
+        let (function, reference) = (Box::new(function), Box::new(reference));
         Self { function, reference, arguments, smooth, units: 16.0, twice: true }
     }
 
