@@ -155,7 +155,7 @@ fn the_gradient_of_the_bound_is_a_finite_difference_for_every_guide() {
     for (which, guide) in every_guide().iter().enumerate() {
         for draws in [DrawScheme::Single, DrawScheme::Antithetic] {
             let options = Options { draws, ..made_up::options() };
-            let objective = Objective::new(&model, guide, data.schema(), &options, |_, _| Ok(())).unwrap();
+            let objective = Objective::new(&model, guide, data.schema(), &options, &|_, _| Ok(())).unwrap();
             let Objective { mut gradient, mut estimator, .. } = objective;
             let mut slow = Slow::new(&model, guide.as_ref(), &data);
             assert_eq!(estimator.shared.initial, slow.initial);

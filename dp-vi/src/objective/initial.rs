@@ -50,7 +50,7 @@ impl InitialValues {
     /// Unconstrained values by site.
     pub(crate) fn resolve(
         &self,
-        model: &impl Model,
+        model: &dyn Model,
         schema: &Schema,
         sites: &[GuideSite],
     ) -> Result<BTreeMap<String, ArrayD<f64>>> {
@@ -83,7 +83,7 @@ pub(crate) fn unconstrained(
 /// The median of the prior of each latent site: a site's prior given the others does not matter, only what it
 /// looks like on the whole.
 fn prior_medians(
-    model: &impl Model,
+    model: &dyn Model,
     schema: &Schema,
     sites: &[GuideSite],
 ) -> Result<BTreeMap<String, ArrayD<f64>>> {

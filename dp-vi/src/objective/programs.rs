@@ -55,7 +55,7 @@ fn cotangent_name(site: &str) -> String {
 
 /// Checks what a guide has built, for guides may be anybody's.
 fn check_guide(
-    guide: &impl Guide,
+    guide: &dyn Guide,
     sites: &[GuideSite],
     program: &GuideProgram<'_>,
     noise: &Noise<'_>,
@@ -106,11 +106,11 @@ impl Objective {
     /// Traces the model and the guide and plans all programs. `check` is given the model's trace before
     /// anything else is done with it: whether records fit it is found behind the wall.
     pub(crate) fn new(
-        model: &impl Model,
-        guide: &impl Guide,
+        model: &dyn Model,
+        guide: &dyn Guide,
         schema: &Schema,
         options: &Options<'_>,
-        check: impl FnOnce(&Trace<'_>, &Graph) -> Result<()>,
+        check: &dyn Fn(&Trace<'_>, &Graph) -> Result<()>,
     ) -> Result<Self> {
         let graph = Graph::new();
         let mut traced = Traced::new(model, &graph, schema)?;
@@ -234,7 +234,7 @@ impl Objective {
 
 /// The per-record programs: the gradient at all draws, and the curvature at the first.
 fn record_programs<'g>(
-    model: &impl Model,
+    model: &dyn Model,
     graph: &'g Graph,
     schema: &'g Schema,
     traced: &Traced<'g>,
@@ -308,8 +308,8 @@ mod tests {
 
     #[test]
     fn what_the_objective_would_get_wrong_is_refused_with_the_site() {
-        fn told(model: &impl Model) -> String {
-            match Objective::new(model, &AutoNormal::new(), records(8).schema(), &options(), |_, _| Ok(())) {
+        fn told(model: &dyn Model) -> String {
+            match Objective::new(model, &AutoNormal::new(), records(8).schema(), &options(), &|_, _| Ok(())) {
                 Ok(_) => panic!("the model should have been refused"),
                 Err(error) => error.to_string(),
             }
@@ -348,7 +348,7 @@ mod tests {
     fn the_gradient_of_the_bound_is_a_finite_difference() {
         let (data, options) = (records(8), options());
         let Objective { mut gradient, mut estimator, .. } =
-            Objective::new(&model, &AutoNormal::new(), data.schema(), &options, |_, _| Ok(())).unwrap();
+            Objective::new(&model, &AutoNormal::new(), data.schema(), &options, &|_, _| Ok(())).unwrap();
         assert_eq!((estimator.shared.initial.len(), estimator.shared.noise_elements), (9, 4));
         // `spread` only shapes the prior of `w`: no record touches it, so it gets no noise.
         assert_eq!(estimator.latent_elements(), 4);

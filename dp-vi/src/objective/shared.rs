@@ -90,7 +90,7 @@ impl Shared {
     }
 
     /// What the guide knows of its marginals, as far as it can be that.
-    pub(crate) fn marginals(&self, guide: &impl Guide, parameters: &[f64]) -> Vec<Option<Marginal>> {
+    pub(crate) fn marginals(&self, guide: &dyn Guide, parameters: &[f64]) -> Vec<Option<Marginal>> {
         let named = ParameterValues::new(&self.layout, parameters);
         let mut marginals = named.map_or(Vec::new(), |named| guide.marginals(&self.sites, named));
         marginals.resize(self.sites.len(), None);

@@ -54,7 +54,7 @@ fn fresh(input: &NoiseInput) -> bool {
 }
 
 impl<'g> Traced<'g> {
-    pub(crate) fn new(model: &impl Model, graph: &'g Graph, schema: &'g Schema) -> Result<Self> {
+    pub(crate) fn new(model: &dyn Model, graph: &'g Graph, schema: &'g Schema) -> Result<Self> {
         let trace = trace(model, graph, schema, Unconstrained)?;
         if let Some(site) = trace.record_latents().next() {
             let problem = format!(
@@ -139,7 +139,7 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    pub(crate) fn new(model: &impl Model, schema: &Schema) -> Result<Self> {
+    pub(crate) fn new(model: &dyn Model, schema: &Schema) -> Result<Self> {
         let graph = Graph::new();
         let traced = Traced::new(model, &graph, schema)?;
         let plain = |(site, touched): (&GuideSite, &bool)| {

@@ -17,7 +17,7 @@ use crate::wall::sensitive::Sensitive;
 use crate::wall::start::PrivateStart;
 use dp_accountant::{Budget, Ledger};
 use dp_sampler::{MAX_RECORDS, Poisson, Seed, Subsampling};
-use ppl_core::{Model, Records, Schema};
+use ppl_core::{Ctx, Model, Records, Schema};
 use std::path::PathBuf;
 
 /// Differentially private variational inference (DP-VI) with aligned gradients.
@@ -75,6 +75,21 @@ pub struct DpVi<M, G, S> {
     pub(super) subsampling: Chosen<S>,
     pub(super) settings: Settings,
     pub(super) execution: Execution,
+}
+
+/// A model whose type is forgotten.
+pub(super) struct AnyModel<'m>(Box<dyn Model + 'm>);
+
+impl<'m> AnyModel<'m> {
+    pub(super) fn new(model: impl Model + 'm) -> Self {
+        Self(Box::new(model))
+    }
+}
+
+impl Model for AnyModel<'_> {
+    fn run(&self, ctx: &mut Ctx<'_>) -> ppl_core::Result<()> {
+        self.0.run(ctx)
+    }
 }
 
 /// What was said about a run that is not part of its plan.
@@ -375,7 +390,9 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     pub fn start<'r>(mut self, records: &'r Sensitive<Records>) -> Result<Training<'r, G, S::Sampler>> {
         let seed = self.execution.take_seed()?;
         let mut ledger = self.settings.required_budget()?.map(Ledger::new).transpose()?;
-        let prepared = self.prepare(records, &seed)?;
+        let Self { model, guide, subsampling, settings, execution } = self;
+        let erased = DpVi { model: AnyModel::new(model), guide, subsampling, settings, execution };
+        let prepared = erased.prepare(records, &seed)?;
         let receipt = match (prepared.charges(), &mut ledger) {
             (Some(charges), Some(ledger)) => Some(ledger.debit_all(&charges.once())?),
             _ => None,

@@ -1,7 +1,7 @@
 //! Whole runs: progress, stopping, checkpoints, payment block by block.
 
 use super::checkpoint::{Checkpoint, PaidFrom, exists};
-use super::dp_vi::DpVi;
+use super::dp_vi::{AnyModel, DpVi};
 use super::training::Training;
 use crate::cost::charges::Charges;
 use crate::error::{Error, Result};
@@ -124,7 +124,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     /// As [`DpVi::start`]; [`Error::CheckpointExists`] if there is a file already where the checkpoint is to
     /// be.
     pub fn fit(self, records: &Sensitive<Records>) -> Result<Fit> {
-        self.run(records, None, From::Start)
+        self.erased().run(records, None, From::Start)
     }
 
     /// Runs inference, paid from a ledger that other mechanisms share: in memory, or in a file.
@@ -143,7 +143,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     /// As [`DpVi::fit`]; if the ledger has another relation, or its budget does not allow all steps. Then
     /// nothing is debited.
     pub fn fit_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
-        self.run(records, Some(purse), From::Start)
+        self.erased().run(records, Some(purse), From::Start)
     }
 
     /// Goes on with a run that was begun with [`DpVi::fit`] and left its checkpoint, with the seed from
@@ -158,7 +158,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     /// if it was begun with [`DpVi::fit_from`], so that the rest has to be paid from the same ledger with
     /// [`DpVi::resume_from`]. Nothing is debited then.
     pub fn resume(self, records: &Sensitive<Records>) -> Result<Fit> {
-        self.run(records, None, From::Checkpoint)
+        self.erased().run(records, None, From::Checkpoint)
     }
 
     /// As [`DpVi::resume`], for a run that was begun with [`DpVi::fit_from`]: paid from the ledger that the
@@ -169,7 +169,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     /// had been made from it, or if the run was paid from a ledger of its own; [`Error::ForeignLedger`] if it
     /// does not know of what the run has paid for.
     pub fn resume_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
-        self.run(records, Some(purse), From::Checkpoint)
+        self.erased().run(records, Some(purse), From::Checkpoint)
     }
 
     /// What a run that left its checkpoint has found so far: no step is made and nothing is paid. For runs
@@ -181,9 +181,21 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     /// # Errors
     /// As [`DpVi::resume`].
     pub fn conclude(self, records: &Sensitive<Records>) -> Result<Fit> {
-        self.run(records, None, From::End)
+        self.erased().run(records, None, From::End)
     }
 
+    fn erased<'m>(self) -> DpVi<AnyModel<'m>, Box<dyn Guide + 'm>, S>
+    where
+        M: 'm,
+        G: 'm,
+    {
+        let Self { model, guide, subsampling, settings, execution } = self;
+        DpVi { model: AnyModel::new(model), guide: Box::new(guide), subsampling, settings, execution }
+    }
+}
+
+// For any model and guide at once: each model is a type of its own, and the rest would be compiled for each.
+impl<S: Subsampling> DpVi<AnyModel<'_>, Box<dyn Guide + '_>, S> {
     fn run(mut self, records: &Sensitive<Records>, purse: Option<&mut dyn Purse>, from: From) -> Result<Fit> {
         let mut on_progress = self.execution.on_progress.take();
         let (budget, shared_purse) = (self.settings.required_budget()?, purse.is_some());

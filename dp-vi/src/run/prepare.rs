@@ -2,7 +2,7 @@
 //! here but a private start.
 
 use super::checkpoint::described;
-use super::dp_vi::{Chosen, DpVi};
+use super::dp_vi::{AnyModel, Chosen, DpVi};
 use super::training::{CorrectionState, Laplace, Training};
 use crate::cost::charges::Charges;
 use crate::cost::pricing::{choice_event, sampling_rate};
@@ -38,8 +38,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A run that has not begun.
-pub(super) struct Prepared<'r, M, G, S> {
-    model: M,
+pub(super) struct Prepared<'r, 'm, G, S> {
+    model: AnyModel<'m>,
     guide: G,
     settings: Settings,
     plan: PrivacyPlan,
@@ -74,13 +74,13 @@ impl Optimiser {
     }
 }
 
-impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
+impl<'m, G: Guide, S: Subsampling> DpVi<AnyModel<'m>, G, S> {
     /// Builds and checks everything that can be refused, before anything is paid for.
     pub(super) fn prepare<'r>(
         mut self,
         records: &'r Sensitive<Records>,
         seed: &Seed,
-    ) -> Result<Prepared<'r, M, G, S::Sampler>> {
+    ) -> Result<Prepared<'r, 'm, G, S::Sampler>> {
         let budget = self.settings.required_budget()?;
         let optimiser = match self.settings.noise_limited && budget.is_some() {
             true => Optimiser::NoiseLimited(NoiseLimited::new(Schedule::HoldThenCosine(0.05))?),
@@ -102,7 +102,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             &guide,
             records.schema(),
             &options(&settings, &plan, &initial),
-            |trace, graph| records.check_fit(trace, graph),
+            &|trace, graph| records.check_fit(trace, graph),
         )?;
         if settings.start.is_some() && objective.draws_for_records() {
             return Err(Error::Conflict(
@@ -172,7 +172,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     }
 }
 
-impl<'r, M: Model, G: Guide, S: Subsampler> Prepared<'r, M, G, S> {
+impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
     /// What the run costs; `None` without privacy.
     pub(super) fn charges(&self) -> Option<&Charges> {
         self.charges.as_ref()
@@ -290,7 +290,7 @@ impl<'r, M: Model, G: Guide, S: Subsampler> Prepared<'r, M, G, S> {
         self.initial.extend(start.choose(&self.model, self.records, private, seed)?);
         // The same programs but for where the guide starts.
         let options = options(&self.settings, &self.plan, &self.initial);
-        let check = |_: &ppl_core::Trace<'_>, _: &Graph| Ok(());
+        let check = &|_: &ppl_core::Trace<'_>, _: &Graph| Ok(());
         let objective = Objective::new(&self.model, &self.guide, self.records.schema(), &options, check)?;
         self.steps.replace(objective.gradient)?;
         self.estimator = objective.estimator;
@@ -442,8 +442,8 @@ fn check_prices<S: Subsampler>(
 /// Where sites start, unconstrained, as far as that was said. Whether a private start can be made is checked
 /// too, before it is paid for.
 fn initial_values(
-    model: &impl Model,
-    guide: &impl Guide,
+    model: &dyn Model,
+    guide: &dyn Guide,
     settings: &Settings,
     schema: &Schema,
 ) -> Result<BTreeMap<String, ArrayD<f64>>> {
@@ -468,8 +468,8 @@ fn initial_values(
 /// The second derivatives that a guide wants: those of all records without privacy, else nothing but a check
 /// that the correction brings them.
 fn curvature_for_the_guide(
-    model: &impl Model,
-    guide: &impl Guide,
+    model: &dyn Model,
+    guide: &dyn Guide,
     objective: &Objective,
     schema: &Schema,
     plan: &PrivacyPlan,

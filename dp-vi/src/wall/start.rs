@@ -81,7 +81,7 @@ impl PrivateStart {
     /// relation; without, nothing is private and the best candidate is taken.
     pub(crate) fn choose(
         &self,
-        model: &impl Model,
+        model: &dyn Model,
         records: &Sensitive<Records>,
         private: Option<(Receipt, f64, Relation)>,
         seed: &Seed,
@@ -115,11 +115,7 @@ impl PrivateStart {
     }
 
     /// Each candidate's utility, in units of 2⁻³², and its unconstrained values.
-    fn utilities(
-        &self,
-        model: &impl Model,
-        records: &Sensitive<Records>,
-    ) -> Result<(Utilities, Vec<Values>)> {
+    fn utilities(&self, model: &dyn Model, records: &Sensitive<Records>) -> Result<(Utilities, Vec<Values>)> {
         let graph = Graph::new();
         let traced = Traced::new(model, &graph, records.schema())?;
         let candidates = self.unconstrained(&traced.sites)?;

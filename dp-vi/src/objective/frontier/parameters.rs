@@ -66,7 +66,7 @@ fn ranges<T>(all: impl Iterator<Item = (T, usize)>) -> impl Iterator<Item = (T, 
 /// The per-record program, and what feeds it. `build` writes the guide into the graph with noise of this
 /// name.
 pub(in crate::objective) fn program<'g>(
-    model: &impl Model,
+    model: &dyn Model,
     (graph, schema): (&'g Graph, &'g Schema),
     options: &Options<'_>,
     traced: &Traced<'g>,

@@ -27,7 +27,7 @@ pub(crate) struct Hessian {
 }
 
 impl Hessian {
-    pub(crate) fn new(model: &impl Model, schema: &Schema) -> Result<Self> {
+    pub(crate) fn new(model: &dyn Model, schema: &Schema) -> Result<Self> {
         let graph = Graph::new();
         let traced = Traced::new(model, &graph, schema)?;
         let (mut sites, mut inputs, mut tangents, mut elements) = (Vec::new(), Vec::new(), Vec::new(), 0);

@@ -196,7 +196,7 @@ fn objective(records: &Sensitive<Records>, weights: &RecordWeights, clip_norm: f
     let curvature = Some(CurvatureShape::Full);
     let options =
         Options { draws: DrawScheme::Antithetic, weights, clip_norm, curvature, ..made_up::options() };
-    Objective::new(&logistic, &AutoNormal::new(), records.schema(), &options, |_, _| Ok(())).unwrap()
+    Objective::new(&logistic, &AutoNormal::new(), records.schema(), &options, &|_, _| Ok(())).unwrap()
 }
 
 /// The best statistic for a canary whose curvature is clipped to norm `K`: the inner product with it, in the
@@ -209,7 +209,7 @@ fn curvatures(actual: f64, shape: CurvatureShape, canary: bool, n: u64) -> Vec<f
     let (records, norm) = (people(&rows), 0.3);
     let options = Options { curvature: Some(shape), ..made_up::options() };
     let mut objective =
-        Objective::new(&logistic, &AutoNormal::new(), records.schema(), &options, |_, _| Ok(())).unwrap();
+        Objective::new(&logistic, &AutoNormal::new(), records.schema(), &options, &|_, _| Ok(())).unwrap();
     let program = objective.curvature.take().unwrap();
     let seed = Seed::for_tests(90 + u64::from(canary));
     let mut release =

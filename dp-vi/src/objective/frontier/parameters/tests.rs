@@ -22,7 +22,7 @@ fn options(gradients: Gradients, draws: DrawScheme, stated_records: f64) -> Opti
 fn objective(gradients: Gradients, draws: DrawScheme) -> Objective {
     let options = options(gradients, draws, RECORDS as f64);
     let data = records(RECORDS);
-    Objective::new(&model, &AutoNormal::new(), data.schema(), &options, |_, _| Ok(())).unwrap()
+    Objective::new(&model, &AutoNormal::new(), data.schema(), &options, &|_, _| Ok(())).unwrap()
 }
 
 /// The gradient of the bound at one draw, nothing clipped and no noise.
@@ -68,7 +68,7 @@ fn so_they_are_with_a_guide_that_draws_by_quantiles() {
         let update = |gradients| {
             let options = options(gradients, draws, RECORDS as f64);
             let (data, guide) = (records(RECORDS), HandWritten::new(guide));
-            let objective = Objective::new(&location, &guide, data.schema(), &options, |_, _| Ok(()));
+            let objective = Objective::new(&location, &guide, data.schema(), &options, &|_, _| Ok(()));
             let Objective { mut gradient, mut estimator, .. } = objective.unwrap();
             let mut released = vec![0.0; gradient.dimension()];
             estimator.draw(&[0.3, -0.4], &[0.8], &mut gradient);
@@ -117,7 +117,7 @@ fn statistics(gradients: Gradients, actual: f64, canary: bool, n: u64) -> Vec<f6
     // The stated number of records is so large that their shares of the prior vanish beside the norm.
     let options = options(gradients, DrawScheme::Single, 1e9);
     let objective =
-        Objective::new(&location, &AutoNormal::new(), records.schema(), &options, |_, _| Ok(())).unwrap();
+        Objective::new(&location, &AutoNormal::new(), records.schema(), &options, &|_, _| Ok(())).unwrap();
     let Objective { gradient, mut estimator, .. } = objective;
     let seed = Seed::for_tests(50 + u64::from(canary));
     let mut mechanism = PrivateGradient::new(gradient, NORM, actual, &FullBatch, &records, seed).unwrap();
