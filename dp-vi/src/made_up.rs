@@ -42,6 +42,7 @@ pub(crate) fn options() -> Options<'static> {
     Options {
         draws: DrawScheme::Single,
         weights: &RecordWeights::None,
+        residual_bound: 1.0,
         gradients: Gradients::Aligned,
         stated_records: 1.0,
         clip_norm: 1.0,

@@ -2,7 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::objective::traced::Traced;
-use ppl_core::transform::LinearPredictor;
+use crate::objective::weights::residual_weight;
+use ppl_core::transform::{LinearPredictor, Softplus};
 use ppl_core::{RecordGradient, Var, gradient};
 
 /// Which elements of the curvature are released.
@@ -34,12 +35,14 @@ pub(crate) const NOT_LINEAR: Error = Error::Conflict(
 pub(crate) fn curvature_program<'g>(
     traced: &Traced<'g>,
     term: &LinearPredictor<'g>,
-    weight: Option<Var<'g>>,
+    (weight, residual): (Option<Var<'g>>, Option<Softplus<'g>>),
     shape: CurvatureShape,
 ) -> Result<RecordGradient<f64>> {
     let graph = traced.log_likelihood.graph();
     let slope = gradient(traced.log_likelihood, &[term.predictor])?[0];
     let bend = -gradient(slope, &[term.predictor])?[0];
+    // The weight of a residual has a slope of its own, which the residual multiplies: zero in expectation.
+    let bend = residual.map_or(bend, |term| residual_weight(&term) * bend);
     let bend = weight.map_or(bend, |weight| weight * bend);
     let flat: Vec<_> = term.design.iter().map(|part| part.reshape(part.shape().elements())).collect();
     let design = if let [one] = flat[..] { one } else { graph.concat(&flat, 0) };

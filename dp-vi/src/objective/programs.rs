@@ -12,9 +12,10 @@ use crate::objective::gradients::Gradients;
 use crate::objective::noise_feed::NoiseFeed;
 use crate::objective::prior::{PriorCurvature, prior_programs};
 use crate::objective::traced::{Mirrored, Traced};
-use crate::objective::weights::RecordWeights;
+use crate::objective::weights::{RecordWeights, with_bounded_residual};
 use crate::optimiser::ParameterLayout;
 use ndarray::ArrayD;
+use ppl_core::transform::{LinearPredictor, linear_predictor};
 use ppl_core::{
     ExecutionPlan, Graph, Model, Noise, NoiseKind, Program, Record, RecordGradient, Schema, SiteKind, Trace,
     Unconstrained, Var, trace, vector_jacobian,
@@ -39,6 +40,9 @@ pub(crate) struct Options<'a> {
     pub(crate) stated_records: f64,
     /// `C`, which recognised weights are made for.
     pub(crate) clip_norm: f64,
+    /// What `|∂ℓ/∂η|` is at most under recognised weights, over the likelihood's own bound: 1/2 where
+    /// residuals are weighted, else 1.
+    pub(crate) residual_bound: f64,
     /// Whether norms are wanted for each site by itself.
     pub(crate) per_site: bool,
     /// Which part of the curvature is wanted.
@@ -241,14 +245,20 @@ fn record_programs<'g>(
     options: &Options<'_>,
 ) -> Result<(RecordGradient<f64>, Option<RecordGradient<f64>>)> {
     let frontier = traced.frontier();
-    let term = match (options.weights, options.curvature) {
-        (RecordWeights::Recognised, _) | (_, Some(_)) => traced.linear()?,
-        _ => None,
+    let term = match options.weights.recognises() || options.curvature.is_some() {
+        true => traced.linear()?,
+        false => None,
+    };
+    // What the score of a Bernoulli is weighted by; `None` for other likelihoods.
+    let bounded = |term: Option<&LinearPredictor<'g>>| {
+        term.filter(|_| options.residual_bound < 1.0).and_then(|term| term.softplus)
     };
     let record = Record::new(graph, schema);
-    let weight = options.weights.expression(term.as_ref(), options.clip_norm, graph, record)?;
+    let norm = options.clip_norm / options.residual_bound;
+    let weight = options.weights.expression(term.as_ref(), norm, graph, record)?;
     let weighted = |value: Var<'g>| weight.map_or(value, |weight| weight * value);
-    let mut value = traced.log_likelihood;
+    let residual = bounded(term.as_ref());
+    let mut value = residual.map_or(traced.log_likelihood, |term| with_bounded_residual(&term));
     let mut arrays = frontier.clone();
     if options.draws == DrawScheme::Antithetic {
         let mirrored = trace(model, graph, schema, Mirrored)?;
@@ -261,7 +271,16 @@ fn record_programs<'g>(
         {
             return Err(Error::NothingToInfer("has other sites when it is run again"));
         }
-        arrays.extend(all.iter().zip(&traced.touched).filter(|(_, touched)| **touched).map(|(&x, _)| x));
+        let touched: Vec<_> =
+            all.iter().zip(&traced.touched).filter(|(_, touched)| **touched).map(|(&x, _)| x).collect();
+        let other = match residual {
+            None => other,
+            Some(_) => match bounded(linear_predictor(other, &touched)?.as_ref()) {
+                Some(term) => with_bounded_residual(&term),
+                None => return Err(Error::NothingToInfer("has another likelihood when it is run again")),
+            },
+        };
+        arrays.extend(touched);
         value = (value + other) * options.draws.stacking();
     }
     let sites: Vec<usize> = match options.per_site {
@@ -270,7 +289,7 @@ fn record_programs<'g>(
     };
     let gradient = RecordGradient::with_bounded_sums(weighted(value), &arrays, &sites)?;
     let curvature = match (options.curvature, &term) {
-        (Some(shape), Some(term)) => Some(curvature_program(traced, term, weight, shape)?),
+        (Some(shape), Some(term)) => Some(curvature_program(traced, term, (weight, residual), shape)?),
         (Some(_), None) => return Err(NOT_LINEAR),
         (None, _) => None,
     };

@@ -116,6 +116,19 @@ impl<'g> Traced<'g> {
     pub(crate) fn linear(&self) -> Result<Option<LinearPredictor<'g>>> {
         Ok(linear_predictor(self.log_likelihood, &self.frontier())?)
     }
+
+    /// Whether all that a record has to say is one Bernoulli outcome: then the other outcome has the same
+    /// term with `−v`, and nothing else of the likelihood is a softplus.
+    pub(crate) fn is_bernoulli(&self) -> bool {
+        let own = |site: &&Site<'_>| site.per_record && site.log_prob.is_some();
+        let mut terms = self.trace.sites().iter().filter(own);
+        let only = terms.next().filter(|_| terms.next().is_none());
+        only.is_some_and(|site| {
+            site.kind == SiteKind::Observed
+                && site.distribution == Some("Bernoulli")
+                && site.shape.elements() == 1
+        })
+    }
 }
 
 /// What a guide needs to know of a site.
@@ -134,6 +147,8 @@ pub(crate) struct Survey {
     pub(crate) elements: usize,
     /// Whether the likelihood is a generalised linear term.
     pub(crate) is_linear: bool,
+    /// Whether it is that of one Bernoulli.
+    pub(crate) is_bernoulli: bool,
     /// Whether every site is latent, real, and touched by the records.
     pub(crate) is_plain: bool,
 }
@@ -145,9 +160,11 @@ impl Survey {
         let plain = |(site, touched): (&GuideSite, &bool)| {
             *touched && site.kind != SiteKind::Param && site.support == Constraint::Real
         };
+        let linear = traced.linear()?;
         Ok(Self {
             elements: traced.frontier_elements(),
-            is_linear: traced.linear()?.is_some(),
+            is_linear: linear.is_some(),
+            is_bernoulli: linear.is_some_and(|term| term.softplus.is_some()) && traced.is_bernoulli(),
             is_plain: traced.sites.iter().zip(&traced.touched).all(plain),
         })
     }

@@ -16,6 +16,15 @@ use std::ops::Range;
 /// tables and worse on others.
 const RADIUS: f64 = 0.75;
 
+/// How many standard deviations of the noise, in each direction and over the whole run, the longest sum of
+/// gradients has to have for steps of the full length.
+///
+/// Where it has fewer, no rate lets the values arrive: what they walk is noise, which moves predictions to where
+/// gradients say less. Chosen among 15, 30, 60 and 120 on five generated designs (800 to 20,000 records, 7 to 27
+/// columns, ε from 0.01 to 1, 20 to 120 runs each): with 30 the points found rank better by up to .02 where it
+/// matters, and in no case worse by more than .001.
+const FAINT: f64 = 30.0;
+
 /// Decay of the running mean of gradients.
 const DECAY: f64 = 0.9;
 
@@ -30,8 +39,12 @@ pub(crate) struct StepScale {
     pub(crate) noise: f64,
     /// Number of steps.
     pub(crate) steps: u64,
-    /// Number of records.
+    /// Number of records, as well as it is known.
     pub(crate) records: f64,
+    /// A number of records that is not exceeded.
+    pub(crate) most_records: f64,
+    /// The longest gradient of one record.
+    pub(crate) gradient: f64,
     /// The largest curvature of one record.
     pub(crate) curvature: f64,
 }
@@ -40,14 +53,16 @@ pub(crate) struct StepScale {
 ///
 /// ```text
 /// m ← 0.9 m + 0.1 g,     θ_j ← θ_j + η τ_j² m_j                     τ_j the prior's standard deviation
-/// η = min( R / (s √(T Σ_j τ_j²)),  (1 + β)/(1 − β) / (N K max_j τ_j²) )
+/// η = min( R min(1, r/30) / (s √(T Σ_j τ_j²)),  (1 + β)/(1 − β) / (N K max_j τ_j²) )
+/// r = N C √T / (s √D)
 /// ```
 ///
 /// *The first bound.* If the gradients were noise alone, of standard deviation `s` in each element, `T` steps
 /// would move the parameters, measured in standard deviations of the prior, by `R = 3/4` in root mean square.
 /// So what the noise contributes is never much farther from the start than the prior is wide, and where the
 /// records are many or ε is large the rate is higher by itself. Adam normalises gradients, and noise with
-/// them: its steps are equally long whatever they are made of.
+/// them: its steps are equally long whatever they are made of. Where even `N` gradients of the largest norm `C`,
+/// all in one direction, are not much more than the noise, steps are shorter still.
 ///
 /// *The second bound* is that of stability, at half of the largest rate: `N` records of a curvature of at most
 /// `K` each.
@@ -74,8 +89,12 @@ impl NoiseLimited {
     pub(crate) fn scale(&mut self, scales: &[(Range<usize>, Vec<f64>)], known: StepScale) {
         let squares = || scales.iter().flat_map(|(_, scales)| scales).map(|scale| scale * scale);
         let (sum, largest) = (squares().sum::<f64>(), squares().fold(0.0, f64::max));
-        let walk = RADIUS / (known.noise * (known.steps as f64 * sum).sqrt());
-        let stable = STABLE / (known.records.max(1.0) * known.curvature * largest);
+        let (steps, elements) = (known.steps as f64, squares().count() as f64);
+        let signal = known.records * known.gradient * (steps / elements).sqrt() / known.noise;
+        // A count with noise may be anything.
+        let radius = RADIUS * (signal / FAINT).clamp(0.1, 1.0);
+        let walk = radius / (known.noise * (steps * sum).sqrt());
+        let stable = STABLE / (known.most_records.max(1.0) * known.curvature * largest);
         let rate = walk.min(stable);
         for (range, scales) in scales {
             for (rate_of, scale) in self.rates[range.clone()].iter_mut().zip(scales) {
@@ -144,7 +163,14 @@ mod tests {
     #[test]
     fn noise_alone_moves_by_the_radius() {
         let scales = vec![4.0, 1.0, 0.5, 2.0, 4.0];
-        let known = StepScale { noise: 30.0, steps: 200, records: 1.0, curvature: 1e-3 };
+        let known = StepScale {
+            noise: 30.0,
+            steps: 200,
+            records: 1e4,
+            most_records: 1.0,
+            gradient: 1.0,
+            curvature: 1e-3,
+        };
         let noise = GaussianNoise::with_purpose(&Seed::for_tests(1), Purpose::Custom("walks"));
         let mut squares = 0.0;
         for walk in 0..400 {
@@ -162,8 +188,35 @@ mod tests {
     }
 
     #[test]
+    fn a_faint_signal_shortens_steps() {
+        let rate = |records: f64| {
+            let known = StepScale {
+                noise: 10.0,
+                steps: 100,
+                records,
+                most_records: 1.0,
+                gradient: 1.0,
+                curvature: 1e-6,
+            };
+            optimiser(vec![1.0; 4], known).rates[0]
+        };
+        // r = N √(100/4)/10
+        let full = rate(1e4);
+        assert_eq!(rate(60.0), full);
+        assert!((rate(30.0) / full - 0.5).abs() < 1e-12);
+        assert!((rate(-500.0) / full - 0.1).abs() < 1e-12);
+    }
+
+    #[test]
     fn many_records_do_not_make_it_diverge() {
-        let known = StepScale { noise: 1e-3, steps: 300, records: 1e6, curvature: 2.0 };
+        let known = StepScale {
+            noise: 1e-3,
+            steps: 300,
+            records: 1e6,
+            most_records: 1e6,
+            gradient: 1.0,
+            curvature: 2.0,
+        };
         let mut optimiser = optimiser(vec![4.0, 1.0], known);
         let mut x = [0.0; 3];
         for step in 0..300 {
@@ -176,7 +229,14 @@ mod tests {
 
     #[test]
     fn parameters_without_a_scale_are_adams() {
-        let known = StepScale { noise: 1.0, steps: 100, records: 1.0, curvature: 1.0 };
+        let known = StepScale {
+            noise: 1.0,
+            steps: 100,
+            records: 10.0,
+            most_records: 1.0,
+            gradient: 1.0,
+            curvature: 1.0,
+        };
         let mut optimiser = optimiser(vec![1.0], known);
         let mut x = [0.0; 2];
         optimiser.ascend(&mut x, &mut [1.0, 1.0], StepIndex { step: 0, steps: 100 });

@@ -184,6 +184,9 @@ pub struct PrivacyPlan {
     pub clipping: Clipping,
     /// Whether records are weighted so that clipping does nothing, by recognition of the likelihood.
     pub weighted: bool,
+    /// What residuals are bounded by, as a share of the likelihood's own bound: 1/2 for a Bernoulli with
+    /// recognised weights, else 1.
+    pub residual_bound: f64,
     /// The draws of a step.
     pub draws: DrawScheme,
     /// With respect to what gradients are taken.
@@ -371,9 +374,18 @@ impl Settings {
         let mut reasons = Vec::new();
         let elements = survey.elements;
         let typical = self.feature_norms.map_or((elements as f64).sqrt(), |norms| norms.typical);
-        let clip_norm = self.clip_norm.unwrap_or(typical);
-        ClipNorm::new(clip_norm, elements * self.draws.number())?;
         let (clipping, weighted) = self.clipping(survey, budget, &mut reasons)?;
+        let bounds = weighted && survey.is_bernoulli && self.weights.bounds_residuals();
+        let residual_bound = if bounds { 0.5 } else { 1.0 };
+        if bounds {
+            reasons.push(
+                "residuals: the outcome is a Bernoulli's, so scores are weighted by 1/(2 max(p, 1 - p)) too: no residual is above 1/2, which halves C; \
+                 no bias if the model holds"
+                    .to_owned(),
+            );
+        }
+        let clip_norm = self.clip_norm.unwrap_or(residual_bound * typical);
+        ClipNorm::new(clip_norm, elements * self.draws.number())?;
         let shape = self.curvature_shape(survey, weighted, budget, &mut reasons)?;
         self.check_noise_limited(survey, weighted, shape.is_some())?;
         // Under add/remove a bound for any number of records, which is protected there; a stated one may be
@@ -402,6 +414,7 @@ impl Settings {
             clip_norm,
             clipping,
             weighted,
+            residual_bound,
             draws: self.draws,
             gradients: self.gradients,
             noise: self.noise,
@@ -468,7 +481,12 @@ impl Settings {
                 let noise_multiplier = rest.noise_multiplier / share.sqrt();
                 plan.curvature = Some(CurvaturePlan {
                     shape,
-                    clip_norm: curvature_norm(shape, clip_norm, elements, self.feature_norms),
+                    clip_norm: curvature_norm(
+                        shape,
+                        clip_norm / residual_bound,
+                        elements,
+                        self.feature_norms,
+                    ),
                     noise_multiplier,
                 });
                 beside.push(event(noise_multiplier, dp_accountant::Sampling::None)?, 1);
@@ -504,8 +522,7 @@ impl Settings {
     ) -> Result<(Clipping, bool)> {
         let fixed = !matches!(self.clipping, Some(Clipping::Quantile(_)));
         let aligned = self.gradients == Gradients::Aligned;
-        let recognised = matches!(self.weights, RecordWeights::Recognised);
-        let weighted = recognised && survey.is_linear && fixed && budget.is_some() && aligned;
+        let weighted = self.weights.recognises() && survey.is_linear && fixed && budget.is_some() && aligned;
         if matches!(self.clipping, Some(Clipping::Quantile(_)))
             && self.public_records.is_none()
             && budget.is_some()
@@ -663,20 +680,15 @@ impl Settings {
     }
 }
 
-/// `K`: for features of norm about `C` (or √D), what a logistic term's curvature hardly ever exceeds.
+/// `K`: for features of norm about `C/L` (or √D), what a logistic term's curvature hardly ever exceeds.
 ///
 /// ```text
-/// ‖w f″ d dᵀ‖_F = w |f″| ‖d‖² ≤ ¼ C ‖d‖,   ‖d‖ ≤ the largest norm, if one is stated, else ≲ 1.2 max(√D, C);   on the diagonal ‖d∘d‖ ≲ √(3/D) ‖d‖² for normal features
+/// ‖w f″ d dᵀ‖_F = w |f″| ‖d‖² ≤ ¼ (C/L) ‖d‖,   ‖d‖ ≤ the largest norm, if one is stated, else ≲ 1.2 max(√D, C);   on the diagonal ‖d∘d‖ ≲ √(3/D) ‖d‖² for normal features
 /// ```
-fn curvature_norm(
-    shape: CurvatureShape,
-    clip_norm: f64,
-    elements: usize,
-    norms: Option<FeatureNorms>,
-) -> f64 {
+fn curvature_norm(shape: CurvatureShape, weighted: f64, elements: usize, norms: Option<FeatureNorms>) -> f64 {
     let full = match norms {
-        Some(norms) => 0.25 * clip_norm.min(norms.largest) * norms.largest,
-        None => 0.25 * clip_norm * 1.2 * (elements as f64).sqrt().max(clip_norm),
+        Some(norms) => 0.25 * weighted.min(norms.largest) * norms.largest,
+        None => 0.25 * weighted * 1.2 * (elements as f64).sqrt().max(weighted),
     };
     let norm = match shape {
         CurvatureShape::Full => full,

@@ -217,16 +217,18 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             self.choose_start(start, seed)?;
         }
         // A run that goes on has its rates in the checkpoint.
-        let number = match (choosing, counted) {
+        let counted = match (choosing, counted) {
             (true, Some((receipt, count))) => {
+                let number = count.release(self.records, receipt, seed)?;
                 // Two standard deviations more: a rate that is too small costs little.
-                Some(count.release(self.records, receipt, seed)? + 2.0 * count.deviation())
+                Some((number, number + 2.0 * count.deviation()))
             }
             _ => None,
         };
         let stated = self.plan.public_records;
         let public = self.plan.budget.and_then(|budget| self.records.public_number(budget.relation));
-        let number = number.or(stated.or(public).map(|number| number as f64));
+        let exact = stated.or(public).map(|number| (number as f64, number as f64));
+        let number = counted.or(exact);
         let Self { guide, plan, records, estimator, steps, mut prior, hessian, optimiser, report, .. } = self;
         let optimiser: Box<dyn Transformation> = match optimiser {
             Optimiser::NoiseLimited(mut optimiser) => {
@@ -305,13 +307,14 @@ fn options<'a>(
     initial: &BTreeMap<String, ArrayD<f64>>,
 ) -> Options<'a> {
     // Weights belong to the private estimate: without privacy the likelihood stays as it is.
-    let unused = matches!(settings.weights, RecordWeights::Recognised) && !plan.weighted;
+    let unused = settings.weights.recognises() && !plan.weighted;
     Options {
         draws: plan.draws,
         weights: if plan.budget.is_none() || unused { &RecordWeights::None } else { &settings.weights },
         gradients: plan.gradients,
         stated_records: plan.public_records.unwrap_or(1) as f64,
         clip_norm: plan.clip_norm,
+        residual_bound: plan.residual_bound,
         per_site: plan.clipping == Clipping::PerSite,
         curvature: plan.curvature.map(|curvature| curvature.shape),
         trace: plan.trace_regression,
@@ -361,10 +364,11 @@ fn locations(estimator: &Estimator) -> Option<Vec<Range<usize>>> {
     shared.sites.iter().map(location).collect()
 }
 
-/// Sets the rates of steps that are limited by the noise, for this number of records.
+/// Sets the rates of steps that are limited by the noise, for this number of records and one that it does not
+/// exceed.
 fn scale_by_noise(
     optimiser: &mut NoiseLimited,
-    number: f64,
+    (records, most_records): (f64, f64),
     plan: &PrivacyPlan,
     estimator: &Estimator,
     prior: &mut PriorCurvature,
@@ -399,7 +403,9 @@ fn scale_by_noise(
     let known = StepScale {
         noise: calibrated.noise_multiplier * plan.clip_norm / sampling_rate(&plan.scheme)?,
         steps: plan.steps,
-        records: number,
+        records,
+        most_records,
+        gradient: plan.clip_norm,
         curvature: curvature.clip_norm,
     };
     optimiser.scale(&scales, known);

@@ -33,6 +33,19 @@ pub struct LinearPredictor<'g> {
     pub slope_bound: Var<'g>,
     /// `d_s`, in the shape of each array.
     pub design: Vec<Var<'g>>,
+    /// `v` and `κ`, if `ℓ = κ softplus(v)` up to what depends on no array: the log-likelihood of a Bernoulli,
+    /// `−softplus(v)` with `v = (1 − 2y) η`, has this form.
+    pub softplus: Option<Softplus<'g>>,
+}
+
+/// The one softplus in a generalised linear term; see [`LinearPredictor`].
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Softplus<'g> {
+    /// `v`, one number for each record.
+    pub argument: Var<'g>,
+    /// `κ`, one number for each record, which depends on no array.
+    pub factor: Var<'g>,
 }
 
 /// How a value depends on the arrays, read backwards from it: a chain of operations on single numbers, at the
@@ -53,7 +66,9 @@ pub fn linear_predictor<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Opti
     }
     let active = depends(value, frontier);
     let graph = value.graph();
-    let (mut here, mut slope_bound, mut bounded) = (value, value.constant(1.0), false);
+    let one = value.constant(1.0);
+    let (mut here, mut slope_bound, mut factor_outside) = (value, one, one);
+    let mut found: Vec<Softplus<'g>> = Vec::new();
     loop {
         let node = graph.node(here.id());
         let args: Vec<Var<'g>> = node.args.iter().map(|&arg| graph.var(arg)).collect();
@@ -65,28 +80,32 @@ pub fn linear_predictor<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Opti
             break;
         }
         let factor = match &node.op {
-            Op::Unary(Unary::Neg) | Op::Shaping(Shaping::Reshape(_) | Shaping::SumTo(_)) => None,
+            Op::Shaping(Shaping::Reshape(_) | Shaping::SumTo(_)) | Op::Binary(Binary::Add) => None,
+            Op::Unary(Unary::Neg) => Some(-one),
+            Op::Binary(Binary::Sub) => (which == 1).then(|| -one),
             Op::Unary(Unary::Softplus) => {
-                bounded = true;
+                found.push(Softplus { argument: next.reshape(()), factor: factor_outside });
                 None
             }
-            Op::Binary(Binary::Add | Binary::Sub) => None,
-            Op::Binary(Binary::Mul) => Some(args[1 - which].abs()),
-            Op::Binary(Binary::Div) if which == 0 => Some(args[1].abs().reciprocal()),
+            Op::Binary(Binary::Mul) => Some(args[1 - which].reshape(())),
+            Op::Binary(Binary::Div) if which == 0 => Some(args[1].reshape(()).reciprocal()),
             _ => break,
         };
         if let Some(factor) = factor {
-            slope_bound = slope_bound * factor.reshape(());
+            slope_bound = slope_bound * factor.abs();
+            factor_outside = factor_outside * factor;
         }
         here = next;
     }
-    if !bounded || !here.shape().is_scalar() {
+    if found.is_empty() || !here.shape().is_scalar() {
         return Ok(None);
     }
+    // A softplus of a softplus is bounded too, and not of this form.
+    let softplus = if let [one] = found[..] { Some(one) } else { None };
     let design = gradient(here, frontier)?;
     let constant = |array: &Var<'g>| !depends(*array, frontier)[array.id() as usize];
     let linear = design.iter().all(constant) && constant(&slope_bound);
-    Ok(linear.then_some(LinearPredictor { predictor: here, slope_bound, design }))
+    Ok(linear.then_some(LinearPredictor { predictor: here, slope_bound, design, softplus }))
 }
 
 /// Which of the operations up to `last` depend on one of the arrays.
@@ -139,6 +158,27 @@ mod tests {
             plan.evaluate(&records, &all, 3).unwrap(),
             array![[0.0, 0.0, 1.0, -2.0], [0.5, 3.0, 0.0, 0.0]]
         );
+    }
+
+    #[test]
+    fn the_softplus_and_its_factor_are_found() {
+        let records = schema();
+        let graph = Graph::new();
+        let record = Record::new(&graph, records.schema());
+        let (x, y) = (record.get("x").unwrap(), record.get("y").unwrap());
+        let w = graph.input("w", [2]).unwrap();
+        let v = (1.0 - 2.0 * y) * x.dot(w);
+        let value = 3.0 - (v.softplus() * (1.0 + y)) / 4.0;
+        let found = linear_predictor(value, &[w]).unwrap().unwrap();
+        let softplus = found.softplus.unwrap();
+        assert!(softplus.argument.is(v));
+        let outputs = [softplus.factor, found.slope_bound];
+        let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+        // −(1 + y)/4, for y of 1 and 0.
+        assert_eq!(plan.evaluate(&records, &[0, 1], 0).unwrap(), array![[-0.5], [-0.25]]);
+        assert_eq!(plan.evaluate(&records, &[0, 1], 1).unwrap(), array![[0.5], [0.25]]);
+        let twice = linear_predictor(-x.dot(w).softplus().softplus(), &[w]).unwrap().unwrap();
+        assert!(twice.softplus.is_none());
     }
 
     #[test]

@@ -6,5 +6,5 @@ mod simplify;
 
 pub(crate) use diff::require_per_record_scalar;
 pub use diff::{gradient, hessian_vector, jacobian_vector, value_and_gradient, vector_jacobian};
-pub use linear_predictor::{LinearPredictor, linear_predictor};
+pub use linear_predictor::{LinearPredictor, Softplus, linear_predictor};
 pub(crate) use simplify::before_differentiation;

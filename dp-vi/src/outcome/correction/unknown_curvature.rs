@@ -28,10 +28,12 @@ const SPREAD: f64 = 2.0;
 /// Where it is less, the direction's own estimate says less than the mean over all such directions.
 const STANDING_OUT: f64 = 3.0;
 
-/// Steps of the chain that are made, and those at its beginning that only adapt it. In one to three dimensions
-/// they find means to within a quarter of a standard deviation; that is tested, and more is not claimed.
-const STEPS: u64 = 800;
-const ADAPTING: u64 = 200;
+/// Steps of the chain: as many as take about a quarter of a second (a step takes some `n³` operations), within
+/// bounds. A quarter of them, at the beginning, only adapt it. In one to three dimensions they find means to within
+/// a quarter of a standard deviation; that is tested, and more is not claimed.
+fn steps(n: usize) -> u64 {
+    (2e8 / (n as f64).powi(3)).clamp(800.0, 8_000.0) as u64
+}
 
 /// Every how many steps the posterior of the values is added to the mixture.
 const THIN: u64 = 3;
@@ -358,7 +360,8 @@ fn integrate(law: &CurvatureLaw, known: &Known) -> Option<(DVector<f64>, DMatrix
     let mut log_evidence = known.log_evidence(&curvature)?;
     let mut length: f64 = 0.3;
     let (mut means, mut covariance) = (Vec::new(), DMatrix::zeros(n, n));
-    for step in 0..STEPS {
+    let steps = steps(n);
+    for step in 0..steps {
         noise.fill(step, &mut proposal);
         let keep = (1.0 - length * length).sqrt();
         let (moved, uniform) = proposal.split_at_mut(elements);
@@ -374,7 +377,7 @@ fn integrate(law: &CurvatureLaw, known: &Known) -> Option<(DVector<f64>, DMatrix
             }
             _ => 0.0,
         };
-        if step < ADAPTING {
+        if step < steps / 4 {
             let change = (accepted - ACCEPTANCE) / ((step + 1) as f64).sqrt();
             length = (length * change.exp()).clamp(0.02, 1.0);
         } else if step.is_multiple_of(THIN) {
