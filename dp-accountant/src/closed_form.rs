@@ -135,8 +135,9 @@ pub(crate) fn invert(curve: impl Fn(f64) -> Interval, delta: f64) -> Interval {
 
 /// Neighbouring points, the first of which satisfies a condition that holds at 0 and not at infinity.
 ///
-/// Brent's method of the crate `roots` 0.0.8 needs 16 to 64 evaluations where this needs about 55, returns one
-/// point instead of one on each side, and for a delta of 1e-50 takes the far end of the bracket for a root.
+/// Brent's method of the crate `roots` 0.0.8 needs 16 to 64 evaluations where this needs about 55, returns
+/// one point instead of one on each side, and for a delta of 1e-50 takes the far end of the bracket for a
+/// root.
 fn last_where(holds: impl Fn(f64) -> bool) -> (f64, f64) {
     let (mut inside, mut outside) = (0.0, 1.0);
     while holds(outside) && outside < 1e300 {

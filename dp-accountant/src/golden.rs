@@ -6,8 +6,8 @@ const KEPT: f64 = 0.618_033_988_749_894_9;
 /// Rounds after which the place is known to a few per cent of the interval: enough to plan by.
 pub(crate) const ROUGHLY: u32 = 8;
 
-/// The minimum of a unimodal function between two arguments: its place and its value. Each round keeps 0.618 of
-/// the interval. Infinite or undefined values are as bad as can be.
+/// The minimum of a unimodal function between two arguments: its place and its value. Each round keeps 0.618
+/// of the interval. Infinite or undefined values are as bad as can be.
 pub(crate) fn minimise(
     mut f: impl FnMut(f64) -> f64,
     (mut low, mut high): (f64, f64),

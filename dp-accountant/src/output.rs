@@ -5,10 +5,11 @@
 //! other: with the ledger goes the knowledge of what has been spent. So the writer of output files stands
 //! beside the ledger.
 //!
-//! No crate for atomic writes that was looked at has all that this needs. `atomic-write-file` 0.3 synchronises
-//! the file and its folder and keeps permissions, but always replaces what is at the path, so that a ledger
-//! which another process creates after the check would be lost; `tempfile` 3.27 can refuse to replace, but
-//! synchronises neither the file nor the folder; `atomicwrites` 0.4 does both, but does not keep permissions.
+//! No crate for atomic writes that was looked at has all that this needs. `atomic-write-file` 0.3
+//! synchronises the file and its folder and keeps permissions, but always replaces what is at the path, so
+//! that a ledger which another process creates after the check would be lost; `tempfile` 3.27 can refuse to
+//! replace, but synchronises neither the file nor the folder; `atomicwrites` 0.4 does both, but does not keep
+//! permissions.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, Write};

@@ -26,7 +26,8 @@ pub(crate) struct Run {
 
 /// What formulas say about a composition.
 pub(crate) trait Formulas: Debug {
-    /// The answer about `parts`, which are all of one of the run's lists, where a formula is the whole answer.
+    /// The answer about `parts`, which are all of one of the run's lists, where a formula is the whole
+    /// answer.
     fn exact(&self, parts: &[Part], query: Query) -> Option<Interval>;
 
     /// An interval that holds for every composition of the kind; it may be wide.
@@ -77,8 +78,8 @@ impl Run {
         known()
     }
 
-    /// The composition as Fourier inversion takes it, where that is of use and one list of pairs bounds it from
-    /// both sides.
+    /// The composition as Fourier inversion takes it, where that is of use and one list of pairs bounds it
+    /// from both sides.
     pub(crate) fn profile(&self) -> Option<fourier::Composition> {
         (self.invertible && self.exact_counts && self.lower.is_empty())
             .then(|| engines::profile(&self.upper))

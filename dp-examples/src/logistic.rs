@@ -105,8 +105,8 @@ pub fn fit(
 /// The model of this module, and its inference.
 pub type LogisticVi = DpVi<fn(&mut Ctx) -> ppl_core::Result<()>, AutoLaplace, Poisson>;
 
-/// Inference with these settings, as [`fit`] does it. A point at each step and a normal around the last, whose
-/// covariance knows of the noise.
+/// Inference with these settings, as [`fit`] does it. A point at each step and a normal around the last,
+/// whose covariance knows of the noise.
 pub fn inference(budget: Option<Budget>, settings: &Settings) -> LogisticVi {
     let mut vi = DpVi::new(model as fn(&mut Ctx) -> ppl_core::Result<()>, AutoLaplace::new())
         .draw_scheme(DrawScheme::Single);

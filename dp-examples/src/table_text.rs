@@ -1,9 +1,9 @@
 //! The table of weights for a terminal.
 //!
-//! The crate `comfy-table` (8.0, without default features) was tried: about 15 lines would replace the 56 that lay
-//! the table out here, for two more crates. It has no headings over several columns, so that "non-private" widens
-//! the column below it. Other tables of this crate are printed line by line as their rows are found, or are two
-//! calls of `write!`.
+//! The crate `comfy-table` (8.0, without default features) was tried: about 15 lines would replace the 56
+//! that lay the table out here, for two more crates. It has no headings over several columns, so that
+//! "non-private" widens the column below it. Other tables of this crate are printed line by line as their
+//! rows are found, or are two calls of `write!`.
 
 use crate::summary::{Marginal, WeightSummary};
 

@@ -1,7 +1,8 @@
 //! Times of one draw of every sampler, and of a whole permutation beside the shuffle of the crate `rand`, as
 //! JSON.
 //!
-//! `cargo run --release -p dp-sampler --example speed -- [SECONDS A MEASUREMENT] [ELEMENTS OF THE PERMUTATION]`
+//! `cargo run --release -p dp-sampler --example speed -- [SECONDS A MEASUREMENT] [ELEMENTS OF THE
+//! PERMUTATION]`
 //!
 //! `peers/compare` runs it beside d3p and JAX.
 

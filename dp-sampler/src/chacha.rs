@@ -5,9 +5,9 @@
 //! counter and 64-bit stream number of the original design), and tests hold both to the same words.
 //!
 //! Neither is the crate `rand_chacha`, although its words are the same, which a test confirms. It gives no
-//! blocks side by side in the order that vectorised noise needs. For words in turn, version 0.10 takes 1.5 to 1.6
-//! times as long as `chacha20` 0.10 (x86-64: 3.6 against 2.3 ns for a word of 32 bits), and it does
-//! not wipe the key when it is dropped.
+//! blocks side by side in the order that vectorised noise needs. For words in turn, version 0.10 takes 1.5 to
+//! 1.6 times as long as `chacha20` 0.10 (x86-64: 3.6 against 2.3 ns for a word of 32 bits), and it does not
+//! wipe the key when it is dropped.
 
 use zeroize::ZeroizeOnDrop;
 

@@ -36,7 +36,8 @@ pub(crate) fn chi_square_tail(statistic: f64, degrees: f64) -> f64 {
     }
 }
 
-/// The p-value of counts against expected counts. Neighbouring cells are pooled until each expects at least 10.
+/// The p-value of counts against expected counts. Neighbouring cells are pooled until each expects at least
+/// 10.
 pub(crate) fn goodness_of_fit(counts: &[u64], expected: &[f64]) -> f64 {
     let mut cells: Vec<(f64, f64)> = vec![(0.0, 0.0)];
     for (&count, &mean) in counts.iter().zip(expected) {

@@ -414,8 +414,8 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - of_b)) + (b - of_b))
 }
 
-/// What is computed for a record is the same to the last bit whatever is beside it, so a sum is near to one of
-/// terms that each depend on one record; and it is as near as is claimed.
+/// What is computed for a record is the same to the last bit whatever is beside it, so a sum is near to one
+/// of terms that each depend on one record; and it is as near as is claimed.
 #[test]
 fn sums_are_within_the_bound_on_their_rounding_error() {
     for (name, width, build) in larger_models() {

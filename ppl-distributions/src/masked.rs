@@ -37,7 +37,8 @@ pub struct Masked<'g, D> {
 }
 
 impl<'g, D: Distribution<'g>> Masked<'g, D> {
-    /// Looks at outcomes of `base` where `mask` (of its batch's shape, or one that broadcasts with it) is not 0.
+    /// Looks at outcomes of `base` where `mask` (of its batch's shape, or one that broadcasts with it) is not
+    /// 0.
     pub fn new(base: D, mask: impl Into<Value<'g>>) -> Self {
         Self { base, mask: mask.into() }
     }

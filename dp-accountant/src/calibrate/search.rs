@@ -4,12 +4,12 @@
 //! secants converge quickly; a bracket and bisection guard them. What is returned was evaluated at the
 //! accountant's default width, and keeps the budget there.
 //!
-//! The crate `roots` (0.0.8) was measured on eight calibrations and is not used. From the bracket of all noise
-//! multipliers, 0.01 to 1e7, its Illinois method takes 7 to 18 evaluations and Brent's 12 to 30, in up to 1.2 and
-//! 5.6 seconds, because both begin with the costly ends; this search takes 2 to 10, in up to 6 ms, and 84 cheap
-//! ones in the one case where epsilon is zero over most of the bracket. Besides, `roots` returns the point at
-//! which it stops, on either side of the budget, cannot pass on an error of the function, and searches no
-//! integers.
+//! The crate `roots` (0.0.8) was measured on eight calibrations and is not used. From the bracket of all
+//! noise multipliers, 0.01 to 1e7, its Illinois method takes 7 to 18 evaluations and Brent's 12 to 30, in up
+//! to 1.2 and 5.6 seconds, because both begin with the costly ends; this search takes 2 to 10, in up to 6 ms,
+//! and 84 cheap ones in the one case where epsilon is zero over most of the bracket. Besides, `roots` returns
+//! the point at which it stops, on either side of the budget, cannot pass on an error of the function, and
+//! searches no integers.
 
 use std::cell::Cell;
 

@@ -29,7 +29,8 @@ pub const PUBLISHED_ORDERS: u32 = 32;
 ///
 /// # References
 /// Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar and Zhang 2016, "Deep Learning with Differential
-/// Privacy", Theorem 2. That removal is the direction with the larger moments: Mironov, Talwar and Zhang 2019.
+/// Privacy", Theorem 2. That removal is the direction with the larger moments: Mironov, Talwar and Zhang
+/// 2019.
 #[derive(Debug, Clone)]
 pub struct MomentsAccountant {
     /// The sum of log-moments at 1, 2, ...

@@ -17,8 +17,8 @@ const NEGLIGIBLE: f64 = 1e-290;
 /// integer below 2^45 times a number of eight significant bits, is exact.
 const FRACTIONS: i64 = 1 << 20;
 
-/// Masses of P and Q on half-cells `[l_k, l_(k+1))` of the loss with `l_k = origin + k h/2`, k = first, first +
-/// 1, …
+/// Masses of P and Q on half-cells `[l_k, l_(k+1))` of the loss with `l_k = origin + k h/2`, k = first,
+/// first + 1, …
 ///
 /// `first` and the number of half-cells are even. The Q masses are stored multiplied by `e^(l_k)`, the
 /// likelihood ratio at the left end: this number is at most the P mass, at least the P mass times `e^(-h/2)`,

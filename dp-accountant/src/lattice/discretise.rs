@@ -193,8 +193,8 @@ mod tests {
 
     #[test]
     fn adding_a_record_is_enclosed_too() {
-        // Below epsilon = -log(1 - q) the addition profile is (1 - a(1-q)) H(b), a = e^epsilon, b = a q / (1 -
-        // a(1-q)).
+        // Below epsilon = -log(1 - q) the addition profile is (1 - a(1-q)) H(b), a = e^epsilon, b = a q /
+        // (1 - a(1-q)).
         let (sigma, rate, spacing) = (1.0, 0.5, 0.01);
         let cells = table(sigma, rate, spacing).reversed();
         let slack = cells.slack();

@@ -8,20 +8,21 @@
 //!
 //! The first line has the version of the format, the budget and the ledger's number: 128 random bits that
 //! tell it from all others, also from one with the same budget and the same debits
-//! ([`LedgerMark`](super::LedgerMark)). Every further line is one debit: its number, the time, the label if it
-//! has one, and the events with their counts. Everything is printable ASCII, and a number sign stands before a
-//! checksum only: other characters of a label, and number signs, are written as JSON escapes (`\u0023`).
+//! ([`LedgerMark`](super::LedgerMark)). Every further line is one debit: its number, the time, the label if
+//! it has one, and the events with their counts. Everything is printable ASCII, and a number sign stands
+//! before a checksum only: other characters of a label, and number signs, are written as JSON escapes
+//! (`\u0023`).
 //!
 //! **Older files** are read and extended. Version 1 has no number in its first line. Debits of the versions 1
 //! and 2 are the bare list of events, `1 [{"event":{…},"count":1000}]`, without time and label. What this
 //! build appends to such a file has the form of version 3; an older build then refuses the file and names the
 //! line.
 //!
-//! The sixteen digits are a CRC-64/XZ (polynomial of ECMA-182, reflected) of all lines up to this one included,
-//! checksums left out. So one line that is altered, taken out, repeated or moved breaks its own checksum or
-//! the next: with certainty where the damage spans at most eight neighbouring bytes of one line, otherwise
-//! but for one chance in 2^64. A checksum is no signature: who can write the file can forge it. Nor can a
-//! file tell that whole lines are missing from its end.
+//! The sixteen digits are a CRC-64/XZ (polynomial of ECMA-182, reflected) of all lines up to this one
+//! included, checksums left out. So one line that is altered, taken out, repeated or moved breaks its own
+//! checksum or the next: with certainty where the damage spans at most eight neighbouring bytes of one line,
+//! otherwise but for one chance in 2^64. A checksum is no signature: who can write the file can forge it. Nor
+//! can a file tell that whole lines are missing from its end.
 //!
 //! **A line that was being written** when the process was killed is the beginning of a line, without its end.
 //! It holds printable characters only and stops before or within the checksum. Such a debit was never

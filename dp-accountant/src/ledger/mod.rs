@@ -232,7 +232,8 @@ impl Ledger {
         &self.debits
     }
 
-    /// When and for what the debits were made: one note for each of [`debits`](Self::debits), in the same order.
+    /// When and for what the debits were made: one note for each of [`debits`](Self::debits), in the same
+    /// order.
     pub fn notes(&self) -> &[DebitNote] {
         &self.notes
     }

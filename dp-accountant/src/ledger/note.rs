@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// What a ledger notes about a debit besides its events. Neither part has any influence on a cost, and neither
-/// is part of a [`LedgerMark`](super::LedgerMark).
+/// What a ledger notes about a debit besides its events. Neither part has any influence on a cost, and
+/// neither is part of a [`LedgerMark`](super::LedgerMark).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct DebitNote {
-    /// When the debit was made, by the clock of the machine. A `FileLedger` (feature `ledger-file`) notes it; a
-    /// ledger in memory reads no clock, and files of the formats 1 and 2 have no times.
+    /// When the debit was made, by the clock of the machine. A `FileLedger` (feature `ledger-file`) notes it;
+    /// a ledger in memory reads no clock, and files of the formats 1 and 2 have no times.
     pub time: Option<Timestamp>,
     /// The purpose, where one was given.
     pub label: Option<Label>,
@@ -52,8 +52,8 @@ impl Label {
     /// A label with this text.
     ///
     /// # Errors
-    /// [`Error::LabelLength`] if it is empty or too long; [`Error::LabelCharacter`] if it has a character that
-    /// labels must not have.
+    /// [`Error::LabelLength`] if it is empty or too long; [`Error::LabelCharacter`] if it has a character
+    /// that labels must not have.
     pub fn new(text: impl Into<String>) -> Result<Self> {
         let text = text.into();
         let found = text.chars().count();
@@ -136,8 +136,8 @@ const SECONDS_OF_A_DAY: u64 = 86_400;
 const LAST: u64 = 253_402_300_799;
 
 impl Timestamp {
-    /// This many seconds after the beginning of 1970, leap seconds not counted (the Unix epoch); `None` beyond
-    /// the year 9999.
+    /// This many seconds after the beginning of 1970, leap seconds not counted (the Unix epoch); `None`
+    /// beyond the year 9999.
     #[must_use]
     pub fn from_seconds(seconds: u64) -> Option<Self> {
         (seconds <= LAST).then_some(Self(seconds))

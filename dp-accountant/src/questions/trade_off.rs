@@ -211,8 +211,8 @@ impl TradeOff {
     }
 
     /// The highest share of right answers among the positive answers of any test with a false positive rate,
-    /// for a record that is present with probability `prior`: the positive predictive value, π β / (π β + (1 -
-    /// π) α) with β the true positive rate.
+    /// for a record that is present with probability `prior`: the positive predictive value, π β / (π β +
+    /// (1 - π) α) with β the true positive rate.
     ///
     /// # Errors
     /// [`Error::Parameter`] unless `0 < prior < 1` and the rate lies above 0 and is at most 1.

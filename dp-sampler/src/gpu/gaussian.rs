@@ -18,8 +18,8 @@ use crate::{Error, MAX_NOISE_CHUNKS, NOISE_CHUNK, NoiseSource, Result};
 /// |device − z| ≤ 16 ulp |z| + 2⁻⁶²
 /// ```
 ///
-/// (the last term for numbers so small that a device takes a square for 0). So a number is within 21 ulp |Z| +
-/// 2⁻³⁰ R of a true normal variable, in the words of [`GaussianNoise`](crate::GaussianNoise#accuracy).
+/// (the last term for numbers so small that a device takes a square for 0). So a number is within 21 ulp
+/// |Z| + 2⁻³⁰ R of a true normal variable, in the words of [`GaussianNoise`](crate::GaussianNoise#accuracy).
 pub struct GaussianNoise<R: Backend> {
     device: Device<R>,
     noise: crate::GaussianNoise,

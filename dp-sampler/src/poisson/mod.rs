@@ -77,7 +77,8 @@ impl Subsampling for Poisson {
     }
 }
 
-/// The logarithm of the length of a block, where there are records enough: the longest one with a mean below 16.
+/// The logarithm of the length of a block, where there are records enough: the longest one with a mean below
+/// 16.
 fn doublings(rate: f64) -> u32 {
     let mut doublings = WORD_DOUBLINGS;
     // Rates go down to 2^-1074, records only up to 2^63.

@@ -72,8 +72,8 @@ const HALF_PI_REST: f64 = 6.123_233_995_736_766e-17;
 
 /// The angle between −π/2 and π/2 with tangent x. The sign of a zero is kept.
 ///
-/// The argument is brought to at most tan(π/8) by atan x = π/2 − atan(1/x) and atan x = π/4 + atan((x − 1)/(x +
-/// 1)).
+/// The argument is brought to at most tan(π/8) by atan x = π/2 − atan(1/x) and atan x = π/4 + atan((x −
+/// 1)/(x + 1)).
 ///
 /// Relative error below 4e-16 in `f64`.
 #[inline(always)]

@@ -32,7 +32,8 @@ impl fmt::Display for Input {
     }
 }
 
-/// An array of numbers known while tracing. Compared by bits, so that NaN equals itself and −0 differs from 0.
+/// An array of numbers known while tracing. Compared by bits, so that NaN equals itself and −0 differs from
+/// 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Constant {
     bits: Vec<u64>,

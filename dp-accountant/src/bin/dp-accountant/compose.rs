@@ -46,8 +46,9 @@ pub(crate) fn run(arguments: &Compose) -> Outcome<String> {
     answer.hidden("sources", sources.collect::<Vec<_>>()).print(arguments.json)
 }
 
-/// Refuses a source that holds a part of a shuffled epoch. The counts of equal events add up in the total, where
-/// parts of different epochs would look like a whole one and be accounted for as one release instead of two.
+/// Refuses a source that holds a part of a shuffled epoch. The counts of equal events add up in the total,
+/// where parts of different epochs would look like a whole one and be accounted for as one release instead of
+/// two.
 fn refuse_parts_of_epochs(relation: Relation, events: &Composition) -> Outcome<()> {
     for (event, steps) in events.iter() {
         let Sampling::Shuffle { batch, records } = event.sampling() else { continue };

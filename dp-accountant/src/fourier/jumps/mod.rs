@@ -28,8 +28,8 @@
 //! loss between two cuts; and the rest. Since delta is the expectation of `(1 - e^(ε-L))_+ <= 1`, it is the
 //! sum of the delta of the measures. The add direction's losses are at most `-log(1-q)` and are not cut.
 //!
-//! **Inversion** ([`contour`]). A measure with the moment generating function `H(z) = E e^(zL)` has, for any c >
-//! 0 and `z = c + it`,
+//! **Inversion** ([`contour`]). A measure with the moment generating function `H(z) = E e^(zL)` has, for any
+//! c > 0 and `z = c + it`,
 //!
 //! ```text
 //! delta(ε) = (1/π) ∫_0^∞ Re[ H(z) e^(-zε) / (z (z+1)) ] dt

@@ -11,8 +11,8 @@
 //!   `lost` and `low` in `Bulk::left_out` (f and `1 + l` agree to second order), `high`, `own`, `shrunk` and
 //!   `edges` there, the three quadrature errors of small losses in `Contour::along`. All of them together are
 //!   seen;
-//! - the quadrature error of a band in `Contour::along`, because the grid of a plan is always so fine that it is
-//!   near roundoff. The number itself is checked on coarse grids;
+//! - the quadrature error of a band in `Contour::along`, because the grid of a plan is always so fine that it
+//!   is near roundoff. The number itself is checked on coarse grids;
 //! - the rounding of sums and powers by itself, where the reference is rounded as much.
 
 use super::band::Band;

@@ -31,7 +31,8 @@ pub struct Explanation {
 #[non_exhaustive]
 pub struct StepExplanation {
     /// The instructions of the program that it computes, by their position; of an
-    /// [`ExecutionPlan`](crate::ExecutionPlan)'s program, as [`simplified_exactly`](Program::simplified_exactly).
+    /// [`ExecutionPlan`](crate::ExecutionPlan)'s program, as
+    /// [`simplified_exactly`](Program::simplified_exactly).
     pub instructions: Vec<usize>,
     /// What it does.
     pub what: String,
