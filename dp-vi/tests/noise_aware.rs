@@ -113,8 +113,8 @@ fn noise_limited_steps_count_the_records_and_keep_the_budget() {
     assert_eq!(noise_limited(1).fit(&records).unwrap().noise_aware(), fit.noise_aware());
 }
 
-/// n = 300 data sets; a share has standard error √(0.09/300) = 0.0173, and 5.2 of them are 0.09. Intervals may
-/// cover more, where the curvature is uncertain.
+/// n = 300 data sets; a share has standard error √(0.09/300) = 0.0173, and 5.2 of them are 0.09. Intervals
+/// may cover more, where the curvature is uncertain.
 #[test]
 fn noise_limited_steps_lead_to_intervals_that_hold_the_truth() {
     let fits: Vec<Fit> = (0..SETS).map(|set| noise_limited(set).fit(&people(set)).unwrap()).collect();

@@ -49,7 +49,8 @@ fn a_budget_is_enough() {
             );
             assert!(matches!(plan.scheme, Scheme::Poisson { rate: 1.0, .. }), "{:?}", plan.scheme);
             assert!(plan.weighted && keeps(&plan, epsilon));
-            assert_eq!(plan.clip_norm, 5.0_f64.sqrt());
+            // Residuals of a Bernoulli are at most 1/2.
+            assert_eq!((plan.residual_bound, plan.clip_norm), (0.5, 0.5 * 5.0_f64.sqrt()));
             let curvature = plan.curvature.unwrap();
             assert_eq!(curvature.shape, CurvatureShape::Full);
             // 15 % of 1/σ²: σ_c = σ₁/√.15 and σ = σ₁ √(300/.85).

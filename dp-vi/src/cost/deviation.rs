@@ -126,8 +126,8 @@ mod tests {
     /// A run that is drawn as it is accounted for with probability 1 − τ, and otherwise shows everything.
     #[test]
     fn the_bound_is_needed_up_to_its_factor() {
-        // P = (1 − τ) P₀ + τ [shown], Q = (1 − τ) Q₀ + τ [shown otherwise]: δ grows by τ (1 − δ), at most (1 +
-        // e^ε) τ.
+        // P = (1 − τ) P₀ + τ [shown], Q = (1 − τ) Q₀ + τ [shown otherwise]: δ grows by τ (1 − δ), at most
+        // (1 + e^ε) τ.
         let (tau, epsilon, delta) = (1e-3, 1.0_f64, 1e-2);
         let least = delta + tau * (1.0 - delta);
         let bound = delta + Deviation(tau).delta(epsilon);

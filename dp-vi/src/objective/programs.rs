@@ -301,9 +301,9 @@ mod tests {
     use super::*;
     use crate::guides::AutoNormal;
     use crate::made_up::{model, number, options, records};
-    use ndarray::{Array1, ArrayD};
-    use ppl_core::{Constraint, Ctx, Records, log_density};
-    use ppl_distributions::Normal;
+    use ndarray::{Array1, Array2, ArrayD};
+    use ppl_core::{Column, Constraint, Ctx, Distribution, Records, log_density};
+    use ppl_distributions::{Bernoulli, Normal};
     use std::collections::BTreeMap;
 
     /// The bound for one draw, computed the slow way: guide by its formula, model by `log_density`.
@@ -361,6 +361,96 @@ mod tests {
         assert!(refused.contains("site 'p'") && refused.contains("on the boundary"), "{refused}");
         let nothing = |ctx: &mut Ctx<'_>| ctx.sample("w", Normal::new(0.0, 1.0)).map(|_| ());
         assert_eq!(told(&nothing), "this model observes nothing inside each_record");
+    }
+
+    /// Scores and curvatures of a logistic regression whose residuals are weighted, against the formulas; and
+    /// that scores vanish in expectation, at any prediction.
+    #[test]
+    fn weighted_residuals_are_at_most_one_half_and_unbiased() {
+        let logistic = |ctx: &mut Ctx<'_>| {
+            let w = ctx.sample("w", Normal::new(0.0, 1.0).iid(2))?;
+            ctx.each_record(|ctx, record| {
+                ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+            })
+        };
+        // Two records at each place, one for each outcome.
+        let places: Vec<[f64; 2]> = (0..40).map(|i| [4.0 * number(i), 4.0 * number(i + 500)]).collect();
+        let x = Array2::from_shape_fn((80, 2), |(i, j)| places[i / 2][j]);
+        let y = Array1::from_shape_fn(80, |i| (i % 2) as f64);
+        let data = Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap();
+        let clip = 0.8;
+        for draws in [DrawScheme::Single, DrawScheme::Antithetic] {
+            let options = Options {
+                draws,
+                weights: &RecordWeights::Recognised,
+                residual_bound: 0.5,
+                clip_norm: clip,
+                curvature: Some(CurvatureShape::Full),
+                ..options()
+            };
+            let objective =
+                Objective::new(&logistic, &AutoNormal::new(), data.schema(), &options, &|_, _| Ok(()));
+            let Objective { mut gradient, mut estimator, curvature, .. } = objective.unwrap();
+            let w = [0.9, -0.6];
+            // Locations and log scales; without noise both draws of a pair are the location.
+            estimator.draw(&[w[0], w[1], 0.0, 0.0], &[0.0, 0.0], &mut gradient);
+            let mut curvature = curvature.unwrap();
+            curvature.set("unconstrained/w", &w).unwrap();
+            let sum = |program: &mut RecordGradient<f64>, record: u64| {
+                let mut sum = vec![0.0; program.dimension()];
+                program.weighted_sum(&data, &[record], |_, weights| weights.fill(1.0), &mut sum).unwrap();
+                sum
+            };
+            for (i, x) in places.iter().enumerate() {
+                let eta = x[0] * w[0] + x[1] * w[1];
+                let p = 1.0 / (1.0 + (-eta).exp());
+                let length = x[0].hypot(x[1]);
+                let weight = (2.0 * clip / length).min(1.0) * 0.5 / p.max(1.0 - p);
+                let mut expected = [0.0; 2];
+                for (y, probability) in [(0.0, 1.0 - p), (1.0, p)] {
+                    let record = 2 * i as u64 + y as u64;
+                    let got = sum(&mut gradient, record);
+                    assert!(got.iter().map(|g| g * g).sum::<f64>().sqrt() <= clip * (1.0 + 1e-12));
+                    // Both halves of a pair are divided by the root of two.
+                    for (k, g) in got.iter().enumerate() {
+                        let score = draws.stacking() * weight * (y - p) * x[k % 2];
+                        assert!((g - score).abs() < 1e-13, "{g} {score}");
+                        expected[k % 2] += probability * g;
+                    }
+                    let bend = weight * p * (1.0 - p);
+                    let score = 0.3 * weight * bend * length * length;
+                    let matrix = [
+                        [bend * x[0] * x[0], bend * x[0] * x[1], 0.0],
+                        [bend * x[1] * x[0], bend * x[1] * x[1], 0.0],
+                        [0.0, 0.0, score],
+                    ];
+                    for (got, matrix) in sum(&mut curvature, record).iter().zip(matrix.as_flattened()) {
+                        assert!((got - matrix).abs() < 1e-13, "{got} {matrix}");
+                    }
+                }
+                assert!(expected.iter().all(|g| g.abs() < 1e-13));
+            }
+        }
+    }
+
+    /// Only where a record's one Bernoulli is all there is to it are residuals weighted.
+    #[test]
+    fn other_likelihoods_keep_their_residuals() {
+        let twice = |ctx: &mut Ctx<'_>| {
+            let w = ctx.sample("w", Normal::new(0.0, 1.0))?;
+            ctx.each_record(|ctx, record| {
+                let x: Var<'_> = record.get("y")?;
+                ctx.factor("margin", -(x * w).softplus())
+            })
+        };
+        let one = |ctx: &mut Ctx<'_>| {
+            let w = ctx.sample("w", Normal::new(0.0, 1.0))?;
+            ctx.each_record(|ctx, record| ctx.observe("z", Bernoulli::from_logit(w), record.get("z")?))
+        };
+        let data = records(8);
+        let survey = |model: &dyn Model| crate::objective::traced::Survey::new(model, data.schema()).unwrap();
+        assert!(survey(&twice).is_linear && !survey(&twice).is_bernoulli);
+        assert!(survey(&one).is_linear && survey(&one).is_bernoulli);
     }
 
     #[test]

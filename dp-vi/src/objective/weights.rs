@@ -28,11 +28,11 @@ pub(crate) type WeightFunction = Box<dyn for<'g> Fn(Record<'g>) -> ppl_core::Res
 /// h = ½/max(p, 1 − p) = ½ (1 + e^(−|η|))       h |y − p| = ½ min(1, e^v),   v = (1 − 2y) η        L = ½
 /// ```
 ///
-/// It depends on the prediction and not on the outcome, so `E[h (y − p) x | x] = 0` at the truth: the sum still
-/// vanishes in expectation where that of the plain scores does. (Clipping residuals to 1/2 has the same bound and
-/// not this property.) Records of which the model is sure count half, those of which it is not count whole; with
-/// predictions spread evenly over (0, 1) the estimate's variance without noise is 1/0.97 of the smallest. It is
-/// the score of the convex loss `½ e^v` for `v < 0`, `½ (1 + v)` above.
+/// It depends on the prediction and not on the outcome, so `E[h (y − p) x | x] = 0` at the truth: the sum
+/// still vanishes in expectation where that of the plain scores does. (Clipping residuals to 1/2 has the same
+/// bound and not this property.) Records of which the model is sure count half, those of which it is not
+/// count whole; with predictions spread evenly over (0, 1) the estimate's variance without noise is 1/0.97 of
+/// the smallest. It is the score of the convex loss `½ e^v` for `v < 0`, `½ (1 + v)` above.
 ///
 /// With an antithetic pair the stacked gradient `w (f′(η₊) d, f′(η₋) d)/√2` has norm
 /// `w ‖d‖ √((f′(η₊)² + f′(η₋)²)/2) ≤ C` too.
@@ -42,13 +42,13 @@ pub(crate) type WeightFunction = Box<dyn for<'g> Fn(Record<'g>) -> ppl_core::Res
 /// on `L`, or on rounding. A weight depends on its own record alone, and on what has been released.
 ///
 /// # References
-/// Künsch, Stefanski, Carroll 1989, "Conditionally unbiased bounded-influence estimation in general regression
-/// models" (weights of features and predictions).
+/// Künsch, Stefanski, Carroll 1989, "Conditionally unbiased bounded-influence estimation in general
+/// regression models" (weights of features and predictions).
 #[non_exhaustive]
 pub enum RecordWeights {
     /// Both weights above where the likelihood is recognised as a generalised linear term
-    /// ([`linear_predictor`](ppl_core::transform::linear_predictor)), the second where it is the one Bernoulli
-    /// that a record has; else none.
+    /// ([`linear_predictor`](ppl_core::transform::linear_predictor)), the second where it is the one
+    /// Bernoulli that a record has; else none.
     Recognised,
     /// The first of them alone, under which the likelihood keeps its form: for comparison.
     Features,

@@ -11,18 +11,18 @@ use std::ops::Range;
 /// How far the noise of all steps together may move the parameters, in standard deviations of the prior: the
 /// root of the expected square of the distance, if nothing but noise moved them.
 ///
-/// A prior of standard deviation 4 then allows for a distance of 3, the radius of a rule for full-batch
-/// noisy descent on columns scaled to [-1, 1]. It is not tuned: half and twice as much each rank better on some
+/// A prior of standard deviation 4 then allows for a distance of 3, the radius of a rule for full-batch noisy
+/// descent on columns scaled to [-1, 1]. It is not tuned: half and twice as much each rank better on some
 /// tables and worse on others.
 const RADIUS: f64 = 0.75;
 
 /// How many standard deviations of the noise, in each direction and over the whole run, the longest sum of
 /// gradients has to have for steps of the full length.
 ///
-/// Where it has fewer, no rate lets the values arrive: what they walk is noise, which moves predictions to where
-/// gradients say less. Chosen among 15, 30, 60 and 120 on five generated designs (800 to 20,000 records, 7 to 27
-/// columns, ε from 0.01 to 1, 20 to 120 runs each): with 30 the points found rank better by up to .02 where it
-/// matters, and in no case worse by more than .001.
+/// Where it has fewer, no rate lets the values arrive: what they walk is noise, which moves predictions to
+/// where gradients say less. Chosen among 15, 30, 60 and 120 on five generated designs (800 to 20,000
+/// records, 7 to 27 columns, ε from 0.01 to 1, 20 to 120 runs each): with 30 the points found rank better by
+/// up to .02 where it matters, and in no case worse by more than .001.
 const FAINT: f64 = 30.0;
 
 /// Decay of the running mean of gradients.
@@ -61,11 +61,11 @@ pub(crate) struct StepScale {
 /// would move the parameters, measured in standard deviations of the prior, by `R = 3/4` in root mean square.
 /// So what the noise contributes is never much farther from the start than the prior is wide, and where the
 /// records are many or ε is large the rate is higher by itself. Adam normalises gradients, and noise with
-/// them: its steps are equally long whatever they are made of. Where even `N` gradients of the largest norm `C`,
-/// all in one direction, are not much more than the noise, steps are shorter still.
+/// them: its steps are equally long whatever they are made of. Where even `N` gradients of the largest norm
+/// `C`, all in one direction, are not much more than the noise, steps are shorter still.
 ///
-/// *The second bound* is that of stability, at half of the largest rate: `N` records of a curvature of at most
-/// `K` each.
+/// *The second bound* is that of stability, at half of the largest rate: `N` records of a curvature of at
+/// most `K` each.
 ///
 /// Parameters without a scale are left to Adam.
 #[derive(Clone, Debug)]

@@ -74,14 +74,15 @@ pub enum Correction {
 ///
 /// # Privacy
 /// Both must come from public knowledge, not from the records. No guarantee rests on them: gradients and
-/// curvatures are clipped whatever is stated. A largest norm that is too small biases the curvature of long
-/// records, one that is too large adds noise to all.
+/// curvatures are clipped whatever is stated. A typical norm that is too small takes weight and curvature
+/// from most records, one that is too large adds noise to all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeatureNorms {
-    /// A norm that about half of the records have at least: the clip norm's default, at which most records
-    /// keep their full weight.
+    /// A norm that about half of the records have at least: the clip norm's default (half of it for Bernoulli
+    /// outcomes), at which most records keep their full weight. With it goes the bound on one record's
+    /// curvature.
     pub typical: f64,
-    /// The largest norm: with it goes the bound on one record's curvature.
+    /// The largest norm, above which that bound does not go.
     pub largest: f64,
 }
 
@@ -166,6 +167,16 @@ pub struct CurvaturePlan {
     pub clip_norm: f64,
     /// Noise standard deviation over `K`.
     pub noise_multiplier: f64,
+    /// Whether the trace of the scores' covariance is released with it, which weights make smaller than the
+    /// curvature.
+    pub with_scores: bool,
+}
+
+impl CurvaturePlan {
+    /// Rows of the matrix that is released, for `elements` elements at the frontier.
+    pub(crate) fn rows(self, elements: usize) -> usize {
+        elements + usize::from(self.with_scores)
+    }
 }
 
 /// What a run will do and what it will cost, found without looking at any record.
@@ -479,15 +490,15 @@ impl Settings {
             let share = if shape.is_some() { self.curvature_share } else { 0.0 };
             if let Some(shape) = shape {
                 let noise_multiplier = rest.noise_multiplier / share.sqrt();
+                let features = clip_norm / residual_bound;
+                let with_scores = weighted || matches!(self.weights, RecordWeights::Given(_));
+                let scores = if with_scores { CurvatureShape::Full.score(elements) } else { 0.0 };
                 plan.curvature = Some(CurvaturePlan {
                     shape,
-                    clip_norm: curvature_norm(
-                        shape,
-                        clip_norm / residual_bound,
-                        elements,
-                        self.feature_norms,
-                    ),
+                    clip_norm: curvature_norm(shape, features, elements, self.feature_norms)
+                        * scores.hypot(1.0),
                     noise_multiplier,
+                    with_scores,
                 });
                 beside.push(event(noise_multiplier, dp_accountant::Sampling::None)?, 1);
             }
@@ -504,7 +515,8 @@ impl Settings {
             if self.noise == PrivacyNoise::Exact {
                 grid::check(calibrated.noise_multiplier, elements * self.draws.number())?;
                 if let Some(curvature) = plan.curvature {
-                    grid::check(curvature.noise_multiplier, curvature.shape.released(elements))?;
+                    let released = curvature.shape.released(curvature.rows(elements));
+                    grid::check(curvature.noise_multiplier, released)?;
                 }
             }
             plan.calibrated = Some(calibrated);
@@ -680,21 +692,18 @@ impl Settings {
     }
 }
 
-/// `K`: for features of norm about `C/L` (or √D), what a logistic term's curvature hardly ever exceeds.
+/// `K`: the curvature of a record with features of norm `C/L` (√D by default) of which the model knows least.
 ///
 /// ```text
-/// ‖w f″ d dᵀ‖_F = w |f″| ‖d‖² ≤ ¼ (C/L) ‖d‖,   ‖d‖ ≤ the largest norm, if one is stated, else ≲ 1.2 max(√D, C);   on the diagonal ‖d∘d‖ ≲ √(3/D) ‖d‖² for normal features
+/// ‖w h f″ d dᵀ‖_F = w h |f″| ‖d‖² ≤ ¼ (C/L)²   for ‖d‖ ≤ C/L;   on the diagonal ‖d∘d‖ ≲ √(3/D) ‖d‖² for normal features
 /// ```
+///
+/// The curvature of a longer record with a prediction near one half is clipped to it, by at most `C/(L ‖d‖)`.
+/// The bound for the longest record would be larger by what that is longer, and so would the noise for all.
 fn curvature_norm(shape: CurvatureShape, weighted: f64, elements: usize, norms: Option<FeatureNorms>) -> f64 {
-    let full = match norms {
-        Some(norms) => 0.25 * weighted.min(norms.largest) * norms.largest,
-        None => 0.25 * weighted * 1.2 * (elements as f64).sqrt().max(weighted),
-    };
-    let norm = match shape {
-        CurvatureShape::Full => full,
-        CurvatureShape::Diagonal => full * (3.0 / elements as f64).sqrt().min(1.0),
-    };
-    norm.max(crate::SMALLEST_CLIP_NORM)
+    let length = norms.map_or(weighted, |norms| weighted.min(norms.largest));
+    let full = 0.25 * length * length;
+    (full * shape.share_of_norm(elements)).max(crate::SMALLEST_CLIP_NORM)
 }
 
 impl PrivacyPlan {

@@ -255,7 +255,7 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             );
             let law = plan.curvature.map(|planned| {
                 let noise = planned.noise_multiplier * planned.clip_norm;
-                (planned.shape, noise)
+                (planned.shape, noise, planned.with_scores)
             });
             let trace = plan.trace_regression;
             CorrectionState { tail, release: curvature, curvature: None, law, trace, prior }
@@ -421,7 +421,7 @@ fn curvature_release(
 ) -> Result<Option<CurvatureRelease>> {
     let Some(planned) = plan.curvature else { return Ok(None) };
     let scale = (planned.clip_norm, planned.noise_multiplier);
-    CurvatureRelease::new(program, (planned.shape, elements), scale, plan.noise, seed).map(Some)
+    CurvatureRelease::new(program, (planned.shape, planned.rows(elements)), scale, plan.noise, seed).map(Some)
 }
 
 /// Makes sure that what will be released is what was priced.

@@ -61,8 +61,9 @@ pub(super) struct CorrectionState {
     pub(super) release: Option<(CurvatureRelease, Receipt)>,
     /// What was released, row by row.
     pub(super) curvature: Option<Vec<f64>>,
-    /// Shape of what is released, and the noise's standard deviation on its diagonal.
-    pub(super) law: Option<(CurvatureShape, f64)>,
+    /// Shape of what is released, the noise's standard deviation on its diagonal, and whether its last row is
+    /// the scores'.
+    pub(super) law: Option<(CurvatureShape, f64, bool)>,
     /// Whether the curvature is read off the trace instead.
     pub(super) trace: bool,
     pub(super) prior: PriorCurvature,
@@ -332,13 +333,24 @@ fn correct(
     };
     let path = tail.path();
     match (tail.trace(), &curvature, law) {
-        (_, Some(matrix), Some((shape, deviation))) => {
-            let released = ReleasedCurvature { matrix, shape, deviation, path: path.as_ref() };
+        (_, Some(matrix), Some((shape, deviation, with_scores))) => {
+            let (matrix, scores) = match with_scores {
+                true => without_scores(matrix, values.len()),
+                false => (matrix.clone(), None),
+            };
+            let path = path.as_ref();
+            let released = ReleasedCurvature { matrix: &matrix, scores, shape, deviation, path };
             unknown_curvature::posterior(touched, &evidence, &released)
         }
         (Some(sums), ..) if trace => sums.posterior(&touched, &evidence),
         _ => None,
     }
+}
+
+/// What was released of the curvature of `n` values, and of its scores.
+fn without_scores(released: &[f64], n: usize) -> (Vec<f64>, Option<f64>) {
+    let rows = released.chunks(n + 1).take(n);
+    (rows.flat_map(|row| &row[..n]).copied().collect(), released.last().copied())
 }
 
 /// The guide's posterior, with those sites replaced that have a place in what was found. Parameters keep a

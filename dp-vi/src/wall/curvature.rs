@@ -34,7 +34,8 @@ use ppl_core::{RecordGradient, Records};
 /// at most the Frobenius norm, but has twice the variance off the diagonal for nothing.) The diagonal alone
 /// is a vector of norm at most `K` likewise.
 ///
-/// A record whose curvature is not finite adds nothing. What is inferred from it afterwards is post-processing.
+/// A record whose curvature is not finite adds nothing. What is inferred from it afterwards is
+/// post-processing.
 ///
 /// # References
 /// Dwork, Talwar, Thakurta, Zhang 2014, "Analyze Gauss" (noisy second moments).

@@ -38,15 +38,16 @@ pub(crate) struct Evidence<'a> {
 /// intervals are on the careful side. The second part of `S_n` bounds what Poisson sampling adds: a step's
 /// gradient has variance `(1 − q)/q Σ_i v_i v_iᵀ`, and `Σ v_i v_iᵀ` is about `S`.
 ///
-/// A released curvature is noisy itself: the posterior is then the mixture of these over all curvatures that the
-/// release, and the way that the values went, leave possible, summarised by its mean and covariance. Directions
-/// of which the releases say nothing keep their prior.
+/// A released curvature is noisy itself: the posterior is then the mixture of these over all curvatures that
+/// the release, and the way that the values went, leave possible, summarised by its mean and covariance.
+/// Directions of which the releases say nothing keep their prior.
 ///
 /// # Accuracy
 /// Measured on five real tables with logistic regressions, ε from 0.1 to 10: 90 % intervals hold draws of the
-/// non-private posterior .76 to 1.00 of the time on average over weights. They are longer than they would have to
-/// be if the curvature were known, two to three times where it is least known; they miss weights that lie
-/// several of the prior's standard deviations away, which data without privacy can prove and noisy ones cannot.
+/// non-private posterior .76 to 1.00 of the time on average over weights. They are longer than they would
+/// have to be if the curvature were known, two to three times where it is least known; they miss weights that
+/// lie several of the prior's standard deviations away, which data without privacy can prove and noisy ones
+/// cannot.
 ///
 /// # References
 /// Bernstein, Sheldon 2019 (posteriors from noisy sufficient statistics); Räisä, Jälkö, Honkela 2024 and

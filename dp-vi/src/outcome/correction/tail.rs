@@ -10,9 +10,18 @@ use crate::outcome::correction::trace_regression::TraceSums;
 pub(crate) struct Path {
     pub(crate) values: Vec<f64>,
     pub(crate) gradients: Vec<f64>,
-    /// Variance of each element of the difference of gradients.
+    /// Variance of each element of the difference of gradients: of the noise, and of what the curvature's
+    /// change makes of it.
     pub(crate) variance: f64,
 }
+
+/// By how much, relative to its length, the difference of gradients may be off because the curvature on the
+/// way is not that at its end.
+///
+/// Where log-odds have a standard deviation of 2 at the end, the curvature of a logistic regression with
+/// weighted residuals is on average 1.2 times as large from the middle of the way on, and half of that excess
+/// lies between the two thirds.
+const BEND: f64 = 0.125;
 
 /// Sums over a third of a run.
 #[derive(Clone, Debug)]
@@ -100,11 +109,12 @@ impl GradientTail {
         let difference = |first: &[f64], last: &[f64]| {
             first.iter().zip(last).map(|(first, last)| last / b - first / a).collect()
         };
-        Some(Path {
-            values: difference(&first.values, &last.values),
-            gradients: difference(&first.gradients, &last.gradients),
-            variance: first.variance / (a * a) + last.variance / (b * b),
-        })
+        let (values, gradients): (Vec<f64>, Vec<f64>) =
+            (difference(&first.values, &last.values), difference(&first.gradients, &last.gradients));
+        let squares: f64 = gradients.iter().map(|g| g * g).sum();
+        let bend = BEND * BEND * squares;
+        let variance = first.variance / (a * a) + last.variance / (b * b) + bend;
+        Some(Path { values, gradients, variance })
     }
 
     /// What the trace says of the curvature, if that is planned.

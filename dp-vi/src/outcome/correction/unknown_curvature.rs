@@ -12,25 +12,26 @@ use std::f64::consts::{PI, SQRT_2};
 /// elements of `S`, in its own eigenbasis, have the prior variance `THROUGH/D · ξ_j ξ_k`.
 ///
 /// Near 1 the law reaches singular curvatures, which columns that nearly repeat each other have. Chosen among
-/// 0.25, 0.5 and 0.9 on four generated designs with an ordinal copy of a column of categories (1,500 to 20,000
-/// records, 11 to 31 columns, ε of 0.3, 1 and 3; without a path): mean coverage of 90 % intervals was at least
-/// .80, .83 and .84, and .91, .93 and .94 on average, while intervals became longer by a tenth from one to the next.
+/// 0.25, 0.5 and 0.9 on four generated designs with an ordinal copy of a column of categories (1,500 to
+/// 20,000 records, 11 to 31 columns, ε of 0.3, 1 and 3; without a path): mean coverage of 90 % intervals was
+/// at least .80, .83 and .84, and .91, .93 and .94 on average, while intervals became longer by a tenth from
+/// one to the next.
 const THROUGH: f64 = 0.9;
 
 /// How uncertain the curvature of a direction is that the noise hides: its standard deviation over its mean.
 ///
-/// Chosen among 1, √2, 2 and √8, in a simulation of an earlier form of this law, on a generated design with rare
-/// categories (8,000 records, 24 columns): with 1 the worst weight's intervals covered .65 at ε of 1 and 3, with
-/// 2 .72 and .69, and intervals became longer by a twentieth to a tenth; more changed little.
+/// Chosen among 1, √2, 2 and √8, in a simulation of an earlier form of this law, on a generated design with
+/// rare categories (8,000 records, 24 columns): with 1 the worst weight's intervals covered .65 at ε of 1 and
+/// 3, with 2 .72 and .69, and intervals became longer by a twentieth to a tenth; more changed little.
 const SPREAD: f64 = 2.0;
 
-/// Standard deviations of an element's noise that the curvature of a direction must have to be taken by itself.
-/// Where it is less, the direction's own estimate says less than the mean over all such directions.
+/// Standard deviations of an element's noise that the curvature of a direction must have to be taken by
+/// itself. Where it is less, the direction's own estimate says less than the mean over all such directions.
 const STANDING_OUT: f64 = 3.0;
 
-/// Steps of the chain: as many as take about a quarter of a second (a step takes some `n³` operations), within
-/// bounds. A quarter of them, at the beginning, only adapt it. In one to three dimensions they find means to within
-/// a quarter of a standard deviation; that is tested, and more is not claimed.
+/// Steps of the chain: as many as take about a quarter of a second (a step takes some `n³` operations),
+/// within bounds. A quarter of them, at the beginning, only adapt it. In one to three dimensions they find
+/// means to within a quarter of a standard deviation; that is tested, and more is not claimed.
 fn steps(n: usize) -> u64 {
     (2e8 / (n as f64).powi(3)).clamp(800.0, 8_000.0) as u64
 }
@@ -50,6 +51,9 @@ pub(crate) struct ReleasedCurvature<'a> {
     pub(crate) matrix: &'a [f64],
     pub(crate) shape: CurvatureShape,
     pub(crate) deviation: f64,
+    /// The trace of the scores' covariance times [`CurvatureShape::score`], with noise of this standard
+    /// deviation too. `None` where scores have no weights: then it is that of the curvature.
+    pub(crate) scores: Option<f64>,
     /// What the run's gradients tell of the curvature along the way that the values went.
     pub(crate) path: Option<&'a Path>,
 }
@@ -63,9 +67,9 @@ pub(crate) struct ReleasedCurvature<'a> {
 /// ```
 ///
 /// The path is worth a number for each element of the values, without any budget; the score's own deviation
-/// is the same at all steps and falls out of the difference. Only one direction is taken from it: in all others
-/// the values wander because of the noise itself, and a regression on a random walk finds a curvature where
-/// there is none (the walk seems to return to its own mean).
+/// is the same at all steps and falls out of the difference. Only one direction is taken from it: in all
+/// others the values wander because of the noise itself, and a regression on a random walk finds a curvature
+/// where there is none (the walk seems to return to its own mean).
 struct Observed {
     matrix: DMatrix<f64>,
     /// `V`
@@ -130,10 +134,10 @@ impl Observed {
 ///
 /// The centre `U diag(ξ) Uᵀ` is what is left of the release when the noise is taken out of it:
 ///
-/// 1. *Directions that stand out.* The noise pushes eigenvalues apart and turns eigenvectors. In expectation an
-///    eigenvector `w_k` of the release, with eigenvalue `λ_k`, has `w_kᵀ S w_k = λ_k − s² Σ_j 1/(λ_k − λ_j)`:
-///    half of the difference is the push, half is the turn. Above all others this is nearly
-///    `√(λ_k² − 2 D s²)`; where all curvatures are equal it gives them back.
+/// 1. *Directions that stand out.* The noise pushes eigenvalues apart and turns eigenvectors. In expectation
+///    an eigenvector `w_k` of the release, with eigenvalue `λ_k`, has `w_kᵀ S w_k = λ_k − s² Σ_j 1/(λ_k −
+///    λ_j)`: half of the difference is the push, half is the turn. Above all others this is nearly `√(λ_k² −
+///    2 D s²)`; where all curvatures are equal it gives them back.
 /// 2. *The others.* Projected onto the rest of the space, the release has a mean eigenvalue that tells the
 ///    mean curvature `b` there to within `s/√(D − r)`, far better than any single one. Its prior is uniform
 ///    on a logarithmic scale from what is too little to matter on, and the posterior's geometric mean is
@@ -183,7 +187,8 @@ impl CurvatureLaw {
         }
         let projected =
             &projection * &observed.matrix * &projection + (pushed / rest.max(1) as f64) * &projection;
-        // A coordinate that is all but within the directions that stand out has nothing left to be divided by.
+        // A coordinate that is all but within the directions that stand out has nothing left to be divided
+        // by.
         let left: Vec<f64> = projection.diagonal().iter().map(|h| h.max(0.02)).collect();
         let mean = projected.trace() / left.iter().sum::<f64>();
         let mean = log_uniform_mean(mean, s / (rest.max(1) as f64).sqrt(), negligible);
@@ -247,8 +252,10 @@ impl CurvatureLaw {
 struct Known {
     gradient: DVector<f64>,
     noise_variance: f64,
-    /// Variance of the score and of sampling, in curvatures.
-    score: f64,
+    /// Variance of the sum of scores, over its own where batches are samples.
+    sampling: f64,
+    /// The trace of the scores' covariance as it was released, and the standard deviation of its noise.
+    scores: Option<(f64, f64)>,
     prior: DMatrix<f64>,
     /// `F` with `P₀⁻¹ = F Fᵀ`.
     prior_root: DMatrix<f64>,
@@ -256,10 +263,20 @@ struct Known {
 }
 
 impl Known {
-    /// `Cov(ḡ)` for given values.
+    /// `Cov(ḡ)` for given values: that of the scores is taken to be a multiple of the curvature.
+    ///
+    /// ```text
+    /// V = Σ (w h)² |f″| d dᵀ = β S,   β = tr V/tr S ≤ 1 (at least 1/4, for weights of at least 1/2 each)
+    /// ```
+    ///
+    /// `β` is the mean of what was released and a uniform prior leave of it.
     fn noise(&self, s: &DMatrix<f64>) -> DMatrix<f64> {
         let n = s.nrows();
-        s * self.score + DMatrix::from_diagonal_element(n, n, self.noise_variance)
+        let share = self.scores.map_or(1.0, |(trace, deviation)| {
+            let whole = s.trace().max(f64::MIN_POSITIVE);
+            uniform_mean(trace / whole, deviation / whole)
+        });
+        s * (share * self.sampling) + DMatrix::from_diagonal_element(n, n, self.noise_variance)
     }
 
     /// `ln p(ḡ|S)`, up to a constant: the values integrated out.
@@ -285,7 +302,7 @@ impl Known {
 /// The posterior of the values, given everything that was released.
 ///
 /// ```text
-/// released:  ḡ = S (u − t̄) + e,   e ~ N(0, S_n + S)                  as for NoiseAware, whose S is known
+/// released:  ḡ = S (u − t̄) + e,   e ~ N(0, S_n + β S)                 as for NoiseAware, whose S is known
 ///            S̃ = S + E,           E the noise of the curvature's release
 /// p(u|ḡ, S̃) = ∫ p(u|ḡ, S) p(ḡ|S) p(S|S̃) dS / ∫ p(ḡ|S) p(S|S̃) dS
 /// ```
@@ -296,8 +313,8 @@ impl Known {
 /// are. The mixture is summarised by its mean and covariance.
 ///
 /// Where the release says little of the curvature in a direction, neither does the gradient say much of the
-/// values there, and they keep their prior. `None` where the release is not finite or the prior's curvature is
-/// not.
+/// values there, and they keep their prior. `None` where the release is not finite or the prior's curvature
+/// is not.
 ///
 /// A prior whose curvature is not positive definite where gradients were taken (that of a parameter, or a
 /// heavy tail) is taken to be flat in those directions: to have a precision of a millionth of the largest.
@@ -331,7 +348,11 @@ pub(crate) fn posterior(
     let known = Known {
         gradient: &inward * DVectorView::from_slice(evidence.gradients, n),
         noise_variance: evidence.noise_variance,
-        score: 1.0 + evidence.sampling,
+        sampling: 1.0 + evidence.sampling,
+        scores: released.scores.map(|read| {
+            let scale = released.shape.score(n);
+            (read / scale, released.deviation / scale)
+        }),
         prior: compose(&DMatrix::from_diagonal(&precisions), &vectors),
         prior_root: &vectors * root,
         prior_mean: &vectors * pull.component_div(&precisions),
@@ -400,6 +421,22 @@ fn without_noise(eigenvalues: &[f64], s: f64) -> Vec<f64> {
         away.map(|away| away / (away * away + damping)).sum()
     };
     eigenvalues.iter().map(|value| value - s * s * push(value)).collect()
+}
+
+/// The mean of an `x` with a uniform prior from 1/4 to 1, of which `N(x, s²)` was read.
+fn uniform_mean(read: f64, s: f64) -> f64 {
+    const POINTS: u32 = 30;
+    let at = |k: u32| 0.25 + 0.75 * (f64::from(k) + 0.5) / f64::from(POINTS);
+    let log_weight = |x: f64| -0.5 * ((read - x) / s).powi(2);
+    let largest = log_weight(read.clamp(at(0), at(POINTS - 1)));
+    let (mut total, mut sum) = (0.0, 0.0);
+    for k in 0..POINTS {
+        let weight = (log_weight(at(k)) - largest).exp();
+        total += weight;
+        sum += weight * at(k);
+    }
+    // All weight between two points: what was read is exact.
+    if total > 1e-3 { sum / total } else { read.clamp(0.25, 1.0) }
 }
 
 /// The mean of a positive `x` with a uniform prior, of which `N(x, s²)` was read: of a normal cut at zero.
@@ -489,6 +526,7 @@ mod tests {
                 matrix: self.matrix.as_slice(),
                 shape,
                 deviation: self.deviation,
+                scores: None,
                 path: None,
             };
             posterior(vec!["u".to_owned()], &evidence, &released).unwrap()
@@ -537,6 +575,49 @@ mod tests {
         }
     }
 
+    /// With `S` known and `tr V` known to be half of `tr S`, the scores' covariance is half of the curvature:
+    /// the posterior is that of a gradient with half of its own variance, `S⁻¹/2` where noise is nothing.
+    #[test]
+    fn weighted_scores_vary_less_than_the_curvature_says() {
+        let mut normals = Normals::new(12);
+        let problem = problem(&example(), 1e-3, 1e-3, &mut normals);
+        let pull = -&problem.prior * &problem.at;
+        let evidence = Evidence {
+            curvature: &[],
+            values: problem.at.as_slice(),
+            gradients: problem.gradient.as_slice(),
+            noise_variance: problem.noise_variance,
+            sampling: 0.0,
+            prior_gradient: pull.as_slice(),
+            prior_curvature: problem.prior.as_slice(),
+        };
+        let released = |scores: Option<f64>| ReleasedCurvature {
+            matrix: problem.matrix.as_slice(),
+            shape: CurvatureShape::Full,
+            deviation: 1e-3,
+            scores,
+            path: None,
+        };
+        let found = |scores| posterior(vec!["u".to_owned()], &evidence, &released(scores)).unwrap();
+        let half = 0.5 * example().trace() * CurvatureShape::Full.score(3);
+        let (whole, half) = (found(None), found(Some(half)));
+        for j in 0..3 {
+            // The prior's precision of 1/16 is beside curvatures of hundreds.
+            let ratio = half.covariance[4 * j] / whole.covariance[4 * j];
+            assert!((ratio - 0.5).abs() < 1e-3, "{ratio}");
+        }
+    }
+
+    #[test]
+    fn the_mean_of_a_share_is_within_its_prior() {
+        assert!((uniform_mean(0.6, 1e-6) - 0.6).abs() < 0.013);
+        assert!((uniform_mean(0.6, 100.0) - 0.625).abs() < 1e-3);
+        assert!(
+            (uniform_mean(40.0, 1.0) - 1.0).abs() < 0.02 && (uniform_mean(-40.0, 1.0) - 0.25).abs() < 0.02
+        );
+        assert!((uniform_mean(0.3, 0.05) - 0.314).abs() < 0.01);
+    }
+
     #[test]
     fn a_curvature_of_which_nothing_is_known_leaves_the_prior() {
         let mut normals = Normals::new(2);
@@ -551,9 +632,9 @@ mod tests {
         }
     }
 
-    /// The chain against self-normalised importance sampling: 100,000 curvatures drawn from the law, each with
-    /// the weight of its evidence. In one to three dimensions the weights are even enough for an error below
-    /// 1 % of a standard deviation; the chain's 200 curvatures leave 15 %.
+    /// The chain against self-normalised importance sampling: 100,000 curvatures drawn from the law, each
+    /// with the weight of its evidence. In one to three dimensions the weights are even enough for an error
+    /// below 1 % of a standard deviation; the chain's 200 curvatures leave 15 %.
     #[test]
     fn the_chain_finds_the_integral() {
         for (n, scale) in [(1, 0.01), (2, 0.02), (3, 0.02), (3, 0.1)] {
@@ -564,6 +645,7 @@ mod tests {
                 matrix: problem.matrix.as_slice(),
                 shape: CurvatureShape::Full,
                 deviation: 4.0,
+                scores: None,
                 path: None,
             };
             let law = CurvatureLaw::new(&released, n, 0.02 * 3.0 * 0.25).unwrap();
@@ -571,7 +653,8 @@ mod tests {
             let known = Known {
                 gradient: &inward * &problem.gradient,
                 noise_variance: 9.0,
-                score: 1.0,
+                sampling: 1.0,
+                scores: None,
                 prior: PRIOR * DMatrix::identity(n, n),
                 prior_root: 4.0 * DMatrix::identity(n, n),
                 prior_mean: -(&inward * &problem.at),
@@ -598,9 +681,9 @@ mod tests {
         }
     }
 
-    /// The combination of release and path is where their joint log-likelihood has no slope, and its errors are
-    /// as stated: n = 20,000 simulations, so that a variance has a relative standard error of 0.01, 5.2 of
-    /// which are 0.052.
+    /// The combination of release and path is where their joint log-likelihood has no slope, and its errors
+    /// are as stated: n = 20,000 simulations, so that a variance has a relative standard error of 0.01, 5.2
+    /// of which are 0.052.
     #[test]
     fn release_and_path_are_combined() {
         let (s, v) = (40.0, 9.0);
@@ -617,6 +700,7 @@ mod tests {
                 matrix: matrix.as_slice(),
                 shape: CurvatureShape::Full,
                 deviation: s,
+                scores: None,
                 path: Some(&path),
             };
             let observed = Observed::new(&released, 3).unwrap();
@@ -656,6 +740,7 @@ mod tests {
                 matrix: matrix.as_slice(),
                 shape: CurvatureShape::Full,
                 deviation: s,
+                scores: None,
                 path: None,
             };
             let law = CurvatureLaw::new(&released, n, 1e-3).unwrap();
@@ -679,6 +764,7 @@ mod tests {
             matrix: matrix.as_slice(),
             shape: CurvatureShape::Full,
             deviation: s,
+            scores: None,
             path: None,
         };
         let law = CurvatureLaw::new(&released, 3, 0.1).unwrap();
@@ -692,8 +778,8 @@ mod tests {
 
     /// Coverage of 90 % intervals over 150 problems of a law that the release's own does not know: few strong
     /// directions, many weak ones, one that hardly any record has. The mean of 150 × 12 coverages has a
-    /// standard error of at most √(0.09/150) = 0.025 even if those of a problem were all alike; 5 of them below
-    /// .9 are .775. For comparison: eigenvalues raised to the noise's edge cover less than half.
+    /// standard error of at most √(0.09/150) = 0.025 even if those of a problem were all alike; 5 of them
+    /// below .9 are .775. For comparison: eigenvalues raised to the noise's edge cover less than half.
     #[test]
     fn intervals_cover_where_the_noise_hides_most_directions() {
         let (n, s, noise) = (12, 8.0, 6.0);
@@ -757,6 +843,7 @@ mod tests {
             matrix: problem.matrix.as_slice(),
             shape: CurvatureShape::Full,
             deviation: 5.0,
+            scores: None,
             path: None,
         };
         assert!(CurvatureLaw::new(&released, 3, 0.1).is_none());

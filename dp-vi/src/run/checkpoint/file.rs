@@ -1,9 +1,10 @@
 //! A checkpoint's file: written beside its place, brought to the disk, renamed.
 //!
-//! The name of the unfinished file is always the same and the file is locked, for two reasons. Two runs with one
-//! checkpoint find each other; and what a killed process leaves, which holds the run's seed, is overwritten by
-//! the next checkpoint instead of staying on the disk. Crates for atomic writes (`atomic-write-file` 0.3,
-//! `tempfile` 3.27, `atomicwrites` 0.4) choose a new random name for each write and take no lock.
+//! The name of the unfinished file is always the same and the file is locked, for two reasons. Two runs with
+//! one checkpoint find each other; and what a killed process leaves, which holds the run's seed, is
+//! overwritten by the next checkpoint instead of staying on the disk. Crates for atomic writes
+//! (`atomic-write-file` 0.3, `tempfile` 3.27, `atomicwrites` 0.4) choose a new random name for each write and
+//! take no lock.
 
 use super::{Checkpoint, format};
 use crate::error::{Error, Result};

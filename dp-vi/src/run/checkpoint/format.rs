@@ -215,8 +215,8 @@ mod tests {
     }
 
     proptest! {
-        /// Files that were written before must be read for ever, so the checksum is also held to its definition,
-        /// bit by bit.
+        /// Files that were written before must be read for ever, so the checksum is also held to its
+        /// definition, bit by bit.
         #[test]
         fn the_checksum_is_the_remainder_of_the_polynomial(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let remainder = bytes.iter().fold(!0_u64, |state, byte| {

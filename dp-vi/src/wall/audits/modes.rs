@@ -192,10 +192,18 @@ fn people(rows: &[[f64; 2]]) -> Sensitive<Records> {
     Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap())
 }
 
-fn objective(records: &Sensitive<Records>, weights: &RecordWeights, clip_norm: f64) -> Objective {
+/// With recognised weights: of features alone, or of residuals too, which are then at most half.
+fn objective(records: &Sensitive<Records>, residual_bound: f64, clip_norm: f64) -> Objective {
+    let weights = &RecordWeights::Recognised;
     let curvature = Some(CurvatureShape::Full);
-    let options =
-        Options { draws: DrawScheme::Antithetic, weights, clip_norm, curvature, ..made_up::options() };
+    let options = Options {
+        draws: DrawScheme::Antithetic,
+        weights,
+        residual_bound,
+        clip_norm,
+        curvature,
+        ..made_up::options()
+    };
     Objective::new(&logistic, &AutoNormal::new(), records.schema(), &options, &|_, _| Ok(())).unwrap()
 }
 
@@ -376,22 +384,24 @@ proptest! {
         norm in 0.05..20.0_f64,
         x in proptest::collection::vec(-1e3..1e3_f64, 2),
         at in proptest::collection::vec(-3.0..3.0_f64, 6),
+        residual_bound in proptest::sample::select(vec![0.5, 1.0]),
     ) {
         // Two records that differ in the outcome only.
         let records = people(&[[x[0], x[1]], [x[0], x[1]]]);
-        let mut gradient = objective(&records, &RecordWeights::Recognised, norm).gradient;
+        let mut gradient = objective(&records, residual_bound, norm).gradient;
         for (k, draw) in ["unconstrained", "mirrored"].into_iter().enumerate() {
             gradient.set(&format!("{draw}/w"), &at[3 * k..3 * k + 2]).unwrap();
             gradient.set(&format!("{draw}/b"), &at[3 * k + 2..3 * k + 3]).unwrap();
         }
         let rows = gradient.keep(records.behind_the_wall(), &[0, 1]).unwrap();
-        let weight = (norm / (x[0] * x[0] + x[1] * x[1] + 1.0).sqrt()).min(1.0);
+        let weight = (norm / residual_bound / (x[0] * x[0] + x[1] * x[1] + 1.0).sqrt()).min(1.0);
         for (y, row) in rows.rows().into_iter().enumerate() {
             let row = row.to_vec();
             prop_assert!(length(&row) <= norm * (1.0 + 1e-12));
             for draw in 0..2 {
                 let eta = x[0] * at[3 * draw] + x[1] * at[3 * draw + 1] + at[3 * draw + 2];
-                let residual = y as f64 - 1.0 / (1.0 + (-eta).exp());
+                let p = 1.0 / (1.0 + (-eta).exp());
+                let residual = (y as f64 - p) * if residual_bound < 1.0 { 0.5 / p.max(1.0 - p) } else { 1.0 };
                 // Order of the frontier: w, b at the first draw, then at the second.
                 for (k, feature) in [x[0], x[1], 1.0].into_iter().enumerate() {
                     let expected = weight * residual * feature * std::f64::consts::FRAC_1_SQRT_2;
@@ -408,18 +418,20 @@ proptest! {
         x in proptest::collection::vec(adversarial(), 2),
         at in proptest::collection::vec(-3.0..3.0_f64, 3),
         bound in 0.01..10.0_f64,
+        residual_bound in proptest::sample::select(vec![0.5, 1.0]),
     ) {
         let records = people(&[[x[0], x[1]]]);
-        let mut objective = objective(&records, &RecordWeights::Recognised, 1.5);
+        let mut objective = objective(&records, residual_bound, 1.5);
         let mut program = objective.curvature.take().unwrap();
         program.set("unconstrained/w", &at[..2]).unwrap();
         program.set("unconstrained/b", &at[2..]).unwrap();
-        let clip = ClipNorm::new(bound, 9).unwrap();
-        let mut sum = [0.0; 9];
+        // Weighted records have a row more, for the trace of their score's covariance.
+        let clip = ClipNorm::new(bound, 16).unwrap();
+        let mut sum = [0.0; 16];
         program.weighted_sum(records.behind_the_wall(), &[0], |n, w| clip.weigh(n, w), &mut sum).unwrap();
         prop_assert!(length(&sum) <= bound);
-        let released: Vec<f64> = (0..9).filter(|k| k / 3 <= k % 3)
-            .map(|k| if k % 4 == 0 { sum[k] } else { 2.0_f64.sqrt() * sum[k] }).collect();
+        let released: Vec<f64> = (0..16).filter(|k| k / 4 <= k % 4)
+            .map(|k| if k % 5 == 0 { sum[k] } else { 2.0_f64.sqrt() * sum[k] }).collect();
         prop_assert!(length(&released) <= bound * (1.0 + 1e-12));
         prop_assert!((length(&released) - length(&sum)).abs() <= 1e-9 * bound);
         if x.iter().all(|x| x.abs() < 10.0) {
@@ -427,11 +439,18 @@ proptest! {
             let eta = x[0] * at[0] + x[1] * at[1] + at[2];
             let p = 1.0 / (1.0 + (-eta).exp());
             let squared: f64 = d.iter().map(|x| x * x).sum();
-            let weight = (1.5 / squared.sqrt()).min(1.0);
-            let scale = (bound / (weight * p * (1.0 - p) * squared)).min(1.0);
-            for k in 0..9 {
-                let expected = scale * weight * p * (1.0 - p) * d[k / 3] * d[k % 3];
-                prop_assert!((sum[k] - expected).abs() <= 1e-6 * bound.max(1.0), "{} {expected}", sum[k]);
+            let weight = (1.5 / residual_bound / squared.sqrt()).min(1.0)
+                * if residual_bound < 1.0 { 0.5 / p.max(1.0 - p) } else { 1.0 };
+            let score = 0.3 * weight;
+            let scale = (bound / (weight * p * (1.0 - p) * squared * score.hypot(1.0))).min(1.0);
+            for (k, got) in sum.iter().enumerate() {
+                let of = match (k / 4, k % 4) {
+                    (3, 3) => score * squared,
+                    (3, _) | (_, 3) => 0.0,
+                    (j, k) => d[j] * d[k],
+                };
+                let expected = scale * weight * p * (1.0 - p) * of;
+                prop_assert!((got - expected).abs() <= 1e-6 * bound.max(1.0), "{got} {expected}");
             }
         }
     }
