@@ -21,8 +21,8 @@ pub(crate) type WeightFunction = Box<dyn for<'g> Fn(Record<'g>) -> ppl_core::Res
 /// w = min(1, C/(L‖d‖))          ‖w ∂ℓ/∂u‖ = w |f′(η)| ‖d‖ ≤ min(‖d‖L, C) ≤ C
 /// ```
 ///
-/// Where the outcome is a Bernoulli's, with probability `p = σ(η)`, there is a second weight, which takes the
-/// bound on the residual from 1 to 1/2, and with it the noise to half:
+/// Where the outcome is a Bernoulli's, with probability `p = σ(η)`, and ε is below 2, there is a second
+/// weight, which takes the bound on the residual from 1 to 1/2, and with it the noise to half:
 ///
 /// ```text
 /// h = ½/max(p, 1 − p) = ½ (1 + e^(−|η|))       h |y − p| = ½ min(1, e^v),   v = (1 − 2y) η        L = ½

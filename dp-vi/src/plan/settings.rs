@@ -24,6 +24,12 @@ use std::fmt::Write;
 /// Most steps of one run; a longer one would take days, and its calibration minutes.
 const MOST_STEPS: u64 = 1_000_000_000;
 
+/// The ε below which residuals of a Bernoulli are weighted. Half of the noise then brings more than the
+/// information that the weights take from records of which the model is sure. With ε of 3 and 10 the points
+/// found on five real tables rank alike with and without them, and on the widest one (101 columns) means were
+/// further off with them.
+const BOUNDS_RESIDUALS_BELOW: f64 = 2.0;
+
 /// Steps of a run on full batches: enough for Adam to arrive at its default rate, and to average after.
 const FULL_BATCH_STEPS: u64 = 300;
 
@@ -386,11 +392,12 @@ impl Settings {
         let elements = survey.elements;
         let typical = self.feature_norms.map_or((elements as f64).sqrt(), |norms| norms.typical);
         let (clipping, weighted) = self.clipping(survey, budget, &mut reasons)?;
-        let bounds = weighted && survey.is_bernoulli && self.weights.bounds_residuals();
+        let noisy = budget.is_some_and(|budget| budget.epsilon < BOUNDS_RESIDUALS_BELOW);
+        let bounds = noisy && weighted && survey.is_bernoulli && self.weights.bounds_residuals();
         let residual_bound = if bounds { 0.5 } else { 1.0 };
         if bounds {
             reasons.push(
-                "residuals: the outcome is a Bernoulli's, so scores are weighted by 1/(2 max(p, 1 - p)) too: no residual is above 1/2, which halves C; \
+                "residuals: the outcome is a Bernoulli's, so scores are weighted by 1/(2 max(p, 1 - p)) too, below epsilon 2: no residual is above 1/2, which halves C; \
                  no bias if the model holds"
                     .to_owned(),
             );

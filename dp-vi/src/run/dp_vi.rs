@@ -42,7 +42,7 @@ use std::path::PathBuf;
 /// |---|---|---|
 /// | sampling | every record at every step, or a rate for a compute limit | [`subsample`](DpVi::subsample), [`compute_limit`](DpVi::compute_limit) |
 /// | steps | 300, more where sampling needs them | [`steps`](DpVi::steps) |
-/// | clip norm `C` | `√D` for `D` elements at the frontier, half of it for Bernoulli outcomes | [`clip_norm`](DpVi::clip_norm) |
+/// | clip norm `C` | `√D` for `D` elements at the frontier, half of it for Bernoulli outcomes below ε = 2 | [`clip_norm`](DpVi::clip_norm) |
 /// | bound on gradients | weights for generalised linear terms; else a quantile where a number of records is stated; else clipping | [`weights`](DpVi::weights), [`clipping`](DpVi::clipping) |
 /// | draws | a mirrored pair | [`draw_scheme`](DpVi::draw_scheme) |
 /// | gradients | with respect to latent values; or to the guide's parameters, for comparison | [`gradients`](DpVi::gradients) |
@@ -167,8 +167,8 @@ impl<M, G, S> DpVi<M, G, S> {
 
     /// Largest norm `C` of one record's gradient. By default `√D` for `D` elements at the frontier, which
     /// suits a generalised linear model with standardised features: the typical norm of a record's features
-    /// is best. For Bernoulli outcomes with [`RecordWeights::Recognised`] it is half of that, because
-    /// residuals are at most 1/2.
+    /// is best. For Bernoulli outcomes with [`RecordWeights::Recognised`] and ε below 2 it is half of that,
+    /// because residuals are at most 1/2.
     ///
     /// A smaller `C` needs less noise, but clipping to it biases the posterior and weights lose records'
     /// information; it must be chosen without looking at the data.
