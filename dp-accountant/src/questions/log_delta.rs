@@ -6,9 +6,9 @@
 //!
 //! **Closed forms.** Without sampling, and for one step, delta = q φ(z) (R(z) - R(z + g)) with φ the normal
 //! density and R the Mills ratio, whose logarithm needs no small number. For z >= 0 the difference lies
-//! between g / ((z + g)² + 3) and g / (z² + 1): -R'(x) = 1 - x R(x) falls in x, and x / (x² + 1) < R(x) < (x²
-//! + 2) / (x³ + 3x) are successive convergents of its continued fraction. Delta falls in z and grows in g, so
-//! that the error of the position is taken care of by moving it.
+//! between g / ((z + g)² + 3) and g / (z² + 1): -R'(x) = 1 - x R(x) falls in x, and x / (x² + 1) < R(x) <
+//! (x² + 2) / (x³ + 3x) are successive convergents of its continued fraction. Delta falls in z and grows in
+//! g, so that the error of the position is taken care of by moving it.
 //!
 //! **From above, in general.** With A_α = Σ_k C(α, k) (1-q)^(α-k) q^k e^(k(k-1)/2σ²) for a step, and any
 //! integer α >= 2,

@@ -48,7 +48,7 @@ pub(crate) type WeightFunction = Box<dyn for<'g> Fn(Record<'g>) -> ppl_core::Res
 pub enum RecordWeights {
     /// Both weights above where the likelihood is recognised as a generalised linear term
     /// ([`linear_predictor`](ppl_core::transform::linear_predictor)), the second where it is the one
-    /// Bernoulli that a record has; else none.
+    /// Bernoulli that a record has and ε is below 2; else none.
     Recognised,
     /// The first of them alone, under which the likelihood keeps its form: for comparison.
     Features,
