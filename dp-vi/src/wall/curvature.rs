@@ -34,6 +34,9 @@ use ppl_core::{RecordGradient, Records};
 /// at most the Frobenius norm, but has twice the variance off the diagonal for nothing.) The diagonal alone
 /// is a vector of norm at most `K` likewise.
 ///
+/// Where records are weighted the matrix has one row more, zero but for its last element, the trace of the
+/// score's covariance; it is part of `H_i` and of its norm.
+///
 /// A record whose curvature is not finite adds nothing. What is inferred from it afterwards is
 /// post-processing.
 ///
