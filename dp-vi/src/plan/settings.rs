@@ -85,8 +85,8 @@ pub enum Correction {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeatureNorms {
     /// A norm that about half of the records have at least: the clip norm's default (half of it for Bernoulli
-    /// outcomes), at which most records keep their full weight. With it goes the bound on one record's
-    /// curvature.
+    /// outcomes below ε = 2), at which most records keep their full weight. With it goes the bound on one
+    /// record's curvature.
     pub typical: f64,
     /// The largest norm, above which that bound does not go.
     pub largest: f64,
