@@ -76,19 +76,17 @@ pub(crate) fn curvature_program<'g>(
         Some(_) => graph.concat(&[part, graph.constant(0.0).reshape(1)], 0),
         None => part,
     };
-    let (matrix, value) = match shape {
+    let (matrix, curvature, last) = match shape {
         CurvatureShape::Full => {
             let (matrix, design) = (graph.input("curvature", [rows, rows])?, padded(design));
-            let own = |score: Var<'g>| score * matrix.element(0, rows - 1).element(0, rows - 1);
-            let curvature = design.inner(matrix.matvec(design));
-            (matrix, score.map_or(curvature, |score| curvature + own(score)))
+            let last = matrix.element(0, rows - 1).element(0, rows - 1);
+            (matrix, design.inner(matrix.matvec(design)), last)
         }
         CurvatureShape::Diagonal => {
             let (matrix, squares) = (graph.input("curvature", [rows])?, padded(design.square()));
-            let own = |score: Var<'g>| score * matrix.element(0, rows - 1);
-            let curvature = squares.inner(matrix);
-            (matrix, score.map_or(curvature, |score| curvature + own(score)))
+            (matrix, squares.inner(matrix), matrix.element(0, rows - 1))
         }
     };
+    let value = score.map_or(curvature, |score| curvature + score * last);
     Ok(RecordGradient::with_bounded_sums(bend * value, &[matrix], &[0])?)
 }

@@ -80,12 +80,6 @@ pub struct DpVi<M, G, S> {
 /// A model whose type is forgotten.
 pub(super) struct AnyModel<'m>(Box<dyn Model + 'm>);
 
-impl<'m> AnyModel<'m> {
-    pub(super) fn new(model: impl Model + 'm) -> Self {
-        Self(Box::new(model))
-    }
-}
-
 impl Model for AnyModel<'_> {
     fn run(&self, ctx: &mut Ctx<'_>) -> ppl_core::Result<()> {
         self.0.run(ctx)
@@ -391,9 +385,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     pub fn start<'r>(mut self, records: &'r Sensitive<Records>) -> Result<Training<'r, G, S::Sampler>> {
         let seed = self.execution.take_seed()?;
         let mut ledger = self.settings.required_budget()?.map(Ledger::new).transpose()?;
-        let Self { model, guide, subsampling, settings, execution } = self;
-        let erased = DpVi { model: AnyModel::new(model), guide, subsampling, settings, execution };
-        let prepared = erased.prepare(records, &seed)?;
+        let prepared = self.for_any_model().prepare(records, &seed)?;
         let receipt = match (prepared.charges(), &mut ledger) {
             (Some(charges), Some(ledger)) => Some(ledger.debit_all(&charges.once())?),
             _ => None,
@@ -403,6 +395,14 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             training.pay(ledger, training.steps())?;
         }
         Ok(training)
+    }
+}
+
+// Each model is a type of its own, and what follows would be compiled for each.
+impl<'m, M: Model + 'm, G, S> DpVi<M, G, S> {
+    pub(super) fn for_any_model(self) -> DpVi<AnyModel<'m>, G, S> {
+        let Self { model, guide, subsampling, settings, execution } = self;
+        DpVi { model: AnyModel(Box::new(model)), guide, subsampling, settings, execution }
     }
 }
 

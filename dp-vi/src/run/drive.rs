@@ -189,12 +189,12 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         M: 'm,
         G: 'm,
     {
-        let Self { model, guide, subsampling, settings, execution } = self;
-        DpVi { model: AnyModel::new(model), guide: Box::new(guide), subsampling, settings, execution }
+        let DpVi { model, guide, subsampling, settings, execution } = self.for_any_model();
+        DpVi { model, guide: Box::new(guide), subsampling, settings, execution }
     }
 }
 
-// For any model and guide at once: each model is a type of its own, and the rest would be compiled for each.
+// Compiled once for all models and guides.
 impl<S: Subsampling> DpVi<AnyModel<'_>, Box<dyn Guide + '_>, S> {
     fn run(mut self, records: &Sensitive<Records>, purse: Option<&mut dyn Purse>, from: From) -> Result<Fit> {
         let mut on_progress = self.execution.on_progress.take();

@@ -423,18 +423,28 @@ fn without_noise(eigenvalues: &[f64], s: f64) -> Vec<f64> {
     eigenvalues.iter().map(|value| value - s * s * push(value)).collect()
 }
 
+/// The sum of the likelihoods of `x`, of which `N(x, s²)` was read, over points `(x, f(x))`, and the sum of `f`
+/// weighted by them: in units of the likelihood at `nearest`.
+fn weighted_by_reading(
+    read: f64,
+    s: f64,
+    nearest: f64,
+    points: impl Iterator<Item = (f64, f64)>,
+) -> (f64, f64) {
+    let log_weight = |x: f64| -0.5 * ((read - x) / s).powi(2);
+    let largest = log_weight(nearest);
+    points.fold((0.0, 0.0), |(total, sum), (x, value)| {
+        let weight = (log_weight(x) - largest).exp();
+        (total + weight, sum + weight * value)
+    })
+}
+
 /// The mean of an `x` with a uniform prior from 1/4 to 1, of which `N(x, s²)` was read.
 fn uniform_mean(read: f64, s: f64) -> f64 {
     const POINTS: u32 = 30;
     let at = |k: u32| 0.25 + 0.75 * (f64::from(k) + 0.5) / f64::from(POINTS);
-    let log_weight = |x: f64| -0.5 * ((read - x) / s).powi(2);
-    let largest = log_weight(read.clamp(at(0), at(POINTS - 1)));
-    let (mut total, mut sum) = (0.0, 0.0);
-    for k in 0..POINTS {
-        let weight = (log_weight(at(k)) - largest).exp();
-        total += weight;
-        sum += weight * at(k);
-    }
+    let nearest = read.clamp(at(0), at(POINTS - 1));
+    let (total, sum) = weighted_by_reading(read, s, nearest, (0..POINTS).map(|k| (at(k), at(k))));
     // All weight between two points: what was read is exact.
     if total > 1e-3 { sum / total } else { read.clamp(0.25, 1.0) }
 }
@@ -457,14 +467,8 @@ fn log_uniform_mean(read: f64, s: f64, low: f64) -> f64 {
     let high = read.max(0.0) + 6.0 * s + 2.0 * low;
     let step = (high / low).ln() / f64::from(POINTS);
     let at = |k: u32| low * (f64::from(k) * step).exp();
-    let log_weight = |x: f64| -0.5 * ((read - x) / s).powi(2);
-    let largest = log_weight(read.clamp(low, high));
-    let (mut total, mut sum) = (0.0, 0.0);
-    for k in 0..=POINTS {
-        let weight = (log_weight(at(k)) - largest).exp();
-        total += weight;
-        sum += weight * at(k).ln();
-    }
+    let points = (0..=POINTS).map(|k| (at(k), at(k).ln()));
+    let (total, sum) = weighted_by_reading(read, s, read.clamp(low, high), points);
     // All weight between two points of the grid: what was read is exact.
     if total > 0.0 { (sum / total).exp() } else { read.clamp(low, high) }
 }
@@ -512,6 +516,11 @@ mod tests {
 
     impl Problem {
         fn found(&self, shape: CurvatureShape) -> NoiseAware {
+            self.found_with(shape, None)
+        }
+
+        /// With the trace of the scores' covariance, as it is released.
+        fn found_with(&self, shape: CurvatureShape, scores: Option<f64>) -> NoiseAware {
             let pull = -&self.prior * &self.at;
             let evidence = Evidence {
                 curvature: &[],
@@ -526,7 +535,7 @@ mod tests {
                 matrix: self.matrix.as_slice(),
                 shape,
                 deviation: self.deviation,
-                scores: None,
+                scores,
                 path: None,
             };
             posterior(vec!["u".to_owned()], &evidence, &released).unwrap()
@@ -581,24 +590,7 @@ mod tests {
     fn weighted_scores_vary_less_than_the_curvature_says() {
         let mut normals = Normals::new(12);
         let problem = problem(&example(), 1e-3, 1e-3, &mut normals);
-        let pull = -&problem.prior * &problem.at;
-        let evidence = Evidence {
-            curvature: &[],
-            values: problem.at.as_slice(),
-            gradients: problem.gradient.as_slice(),
-            noise_variance: problem.noise_variance,
-            sampling: 0.0,
-            prior_gradient: pull.as_slice(),
-            prior_curvature: problem.prior.as_slice(),
-        };
-        let released = |scores: Option<f64>| ReleasedCurvature {
-            matrix: problem.matrix.as_slice(),
-            shape: CurvatureShape::Full,
-            deviation: 1e-3,
-            scores,
-            path: None,
-        };
-        let found = |scores| posterior(vec!["u".to_owned()], &evidence, &released(scores)).unwrap();
+        let found = |scores| problem.found_with(CurvatureShape::Full, scores);
         let half = 0.5 * example().trace() * CurvatureShape::Full.score(3);
         let (whole, half) = (found(None), found(Some(half)));
         for j in 0..3 {
