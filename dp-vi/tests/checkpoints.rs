@@ -113,7 +113,9 @@ fn clip_norms_starts_and_corrections_are_resumed() {
         }
     };
     type More = Box<dyn Fn(Run) -> Run>;
-    let settings: [(With, More); 4] = [
+    let settings: [(With, More); 5] = [
+        // The clip norm adapts, to a number of records that is released or stated.
+        (|run| run.weights(RecordWeights::None), Box::new(|run| run.public_records(60))),
         (|run| run, Box::new(|run| run.correction(Correction::None))),
         (|run| run.correction(Correction::Diagonal), Box::new(|run| run)),
         (

@@ -50,6 +50,7 @@ fn settings() -> Vec<(&'static str, Set)> {
                 run.clipping(Clipping::Quantile(Quantile::default()))
             }),
         ),
+        ("a norm that adapts", Box::new(|run| run.weights(RecordWeights::None))),
         ("sites by themselves", Box::new(|run| run.weights(RecordWeights::None).clipping(Clipping::PerSite))),
         ("a start", Box::new(move |run| run.private_start(start()))),
     ]

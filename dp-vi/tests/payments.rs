@@ -235,6 +235,12 @@ fn check(
     let mut planned = Composition::single(step, count);
     let once: Vec<_> =
         report.releases.iter().filter(|release| !release.what.contains("noisy sums")).collect();
+    // An adaptive clip norm needs their number, where it is protected and was not stated.
+    let (counts, once): (Vec<_>, Vec<_>) =
+        once.into_iter().partition(|release| release.what == "number of records");
+    let counted = beside != Beside::Curvature && relation == Relation::AddRemove && stated.is_none();
+    assert_eq!(counts.len(), usize::from(counted), "{what}");
+    counts.iter().for_each(|release| planned.push(release.event, release.count));
     match beside {
         Beside::Nothing => assert!(once.is_empty(), "{what}"),
         Beside::Curvature => {
@@ -289,7 +295,7 @@ fn check(
                     Event::new(Mechanism::Gaussian { noise_multiplier }, step.sampling())?,
                     count,
                 );
-                all.extend(once.iter().map(|release| (release.event, release.count)));
+                all.extend(once.iter().chain(&counts).map(|release| (release.event, release.count)));
                 Ok(all)
             });
             let ratio = sigma / needed.unwrap().noise_multiplier;

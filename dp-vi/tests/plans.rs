@@ -124,17 +124,23 @@ fn an_explanation_names_what_was_chosen_and_what_it_costs() {
 }
 
 #[test]
-fn other_likelihoods_are_clipped_and_adapt_where_a_number_is_stated() {
+fn other_likelihoods_are_clipped_to_a_norm_that_adapts() {
     let vi = || DpVi::new(location, AutoNormal::new()).budget(add_remove());
     let plan = vi().plan(&schema(1)).unwrap();
-    assert!(plan.clipping == Clipping::Flat && !plan.weighted && plan.curvature.is_none());
+    assert!(plan.clipping == Clipping::Adaptive && !plan.weighted && plan.curvature.is_none());
+    // What it needs to know is released, unless it was stated or is public.
+    assert!(plan.count.is_some() && plan.explain().contains("number of records: released"));
     let plan = vi().public_records(1000).plan(&schema(1)).unwrap();
-    assert_eq!(plan.clipping, Clipping::Quantile(Quantile::default()));
+    assert!(plan.clipping == Clipping::Adaptive && plan.count.is_none());
+    let replace_one = Budget { relation: Relation::ReplaceOne, ..add_remove() };
+    let plan = DpVi::new(location, AutoNormal::new()).budget(replace_one).plan(&schema(1)).unwrap();
+    assert!(plan.clipping == Clipping::Adaptive && plan.count.is_none());
+    let named = vi().clipping(Clipping::Quantile(Quantile::default())).plan(&schema(1)).unwrap();
+    assert!(named.clipping == Clipping::Quantile(Quantile::default()) && named.count.is_some());
+    let plan = vi().without_privacy().plan(&schema(1));
+    assert!(plan.is_err(), "a budget and no privacy");
     let plan = vi().public_records(1000).clip_norm(2.0).plan(&schema(1)).unwrap();
     assert_eq!(plan.clipping, Clipping::Flat);
-    let adaptive =
-        vi().clipping(Clipping::Quantile(Quantile::default())).plan(&schema(1)).unwrap_err().to_string();
-    assert!(adaptive.contains("a public number of records is missing"), "{adaptive}");
     let told = vi().correction(Correction::Full).plan(&schema(1)).unwrap_err().to_string();
     assert!(told.contains("not recognised"), "{told}");
     // By hand: no weights for a term that would have them.

@@ -2,6 +2,7 @@
 
 pub(crate) mod curvature;
 pub(crate) mod draws;
+pub(crate) mod exchangeable;
 pub(crate) mod frontier;
 pub(crate) mod gradients;
 pub(crate) mod initial;

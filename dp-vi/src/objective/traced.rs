@@ -2,6 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::guides::guide::GuideSite;
+use crate::objective::exchangeable::is_exchangeable;
+use crate::objective::initial::prior_candidates;
 use ppl_core::handlers::Handler;
 use ppl_core::model::{NoiseInput, Site};
 use ppl_core::transform::{LinearPredictor, linear_predictor};
@@ -151,6 +153,8 @@ pub(crate) struct Survey {
     pub(crate) is_bernoulli: bool,
     /// Whether every site is latent, real, and touched by the records.
     pub(crate) is_plain: bool,
+    /// Whether some parts are exchangeable, so that a start where they are equal would leave them so.
+    pub(crate) is_exchangeable: bool,
 }
 
 impl Survey {
@@ -164,8 +168,12 @@ impl Survey {
         Ok(Self {
             elements: traced.frontier_elements(),
             is_linear: linear.is_some(),
-            is_bernoulli: linear.is_some_and(|term| term.softplus.is_some()) && traced.is_bernoulli(),
+            is_bernoulli: linear.as_ref().is_some_and(|term| term.softplus.is_some())
+                && traced.is_bernoulli(),
             is_plain: traced.sites.iter().zip(&traced.touched).all(plain),
+            is_exchangeable: linear.is_none()
+                && is_exchangeable(model, schema)
+                && prior_candidates(model, schema, &traced.sites).is_ok(),
         })
     }
 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::objective::curvature::{CurvatureShape, NOT_LINEAR};
 use crate::objective::draws::DrawScheme;
 use crate::objective::gradients::Gradients;
-use crate::objective::initial::InitialValues;
+use crate::objective::initial::{CANDIDATES, InitialValues};
 use crate::objective::traced::Survey;
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::Schedule;
@@ -16,7 +16,7 @@ use crate::summaries::CountRelease;
 use crate::wall::bound::clip::{ClipNorm, Clipping};
 use crate::wall::bound::quantile::Quantile;
 use crate::wall::grid::{self, PrivacyNoise};
-use crate::wall::start::PrivateStart;
+use crate::wall::start::{PriorStart, PrivateStart};
 use dp_accountant::{Budget, Calibrated, Composition, Relation, calibrate_noise_multiplier};
 use dp_sampler::{MAX_RECORDS, Scheme, Subsampling};
 use std::fmt::Write;
@@ -32,6 +32,9 @@ const BOUNDS_RESIDUALS_BELOW: f64 = 2.0;
 
 /// Steps of a run on full batches: enough for Adam to arrive at its default rate, and to average after.
 const FULL_BATCH_STEPS: u64 = 300;
+
+/// Adam's rate: over 300 steps values of order 1 to 10 can be reached.
+const ADAM_RATE: f64 = 0.05;
 
 /// By how much sampling may raise the noise over that of full batches.
 const WASTE: f64 = 1.05;
@@ -132,7 +135,7 @@ pub(crate) struct Settings {
     pub(crate) public_records: Option<u64>,
     pub(crate) compute_limit: Option<f64>,
     pub(crate) start: Option<PrivateStart>,
-    pub(crate) initial_values: InitialValues,
+    pub(crate) initial_values: Option<InitialValues>,
     pub(crate) weights: RecordWeights,
 }
 
@@ -157,7 +160,7 @@ impl Default for Settings {
             public_records: None,
             compute_limit: None,
             start: None,
-            initial_values: InitialValues::Feasible,
+            initial_values: None,
             weights: RecordWeights::Recognised,
         }
     }
@@ -216,6 +219,9 @@ pub struct PrivacyPlan {
     pub trace_regression: bool,
     /// The noise multiplier of the release of the number of records, if there is one.
     pub count: Option<f64>,
+    /// Whether the run starts at one of several points from the prior, because parts of the model are
+    /// exchangeable and no start was named.
+    pub start_from_prior: bool,
     /// The ε of the private start, if there is one.
     pub start_epsilon: Option<f64>,
     /// The noise multiplier of a step, and the ε of all releases together; `None` without privacy.
@@ -378,6 +384,17 @@ impl Settings {
         }
     }
 
+    /// The schedule of Adam's rate. Where clip norms and scales have to be found first, the rate falls from the
+    /// start: values that have arrived are not carried away again by noise.
+    pub(crate) fn schedule_for(&self, plan: &PrivacyPlan) -> Schedule {
+        self.schedule.unwrap_or(match plan.clipping {
+            Clipping::Adaptive => {
+                Schedule::WarmUpThenCosine { rate: ADAM_RATE, steps: (plan.steps / 30).max(1) }
+            }
+            _ => Schedule::HoldThenCosine(ADAM_RATE),
+        })
+    }
+
     /// Decides everything that was left open. `schemes` is the number of records for schemes that
     /// need one.
     pub(crate) fn plan<S: Subsampling>(
@@ -425,6 +442,8 @@ impl Settings {
                 }
             })
         };
+        let start_from_prior =
+            survey.is_exchangeable && self.start.is_none() && self.initial_values.is_none();
         let mut plan = PrivacyPlan {
             budget,
             scheme: drawn(1.0)?.scheme,
@@ -439,6 +458,7 @@ impl Settings {
             trace_regression: self.correction == Correction::TraceRegression && budget.is_some(),
             curvature: None,
             count: None,
+            start_from_prior,
             start_epsilon: None,
             calibrated: None,
             deviation: Deviation::NONE,
@@ -460,7 +480,7 @@ impl Settings {
                 most_steps,
                 (batches.deviation)(most_steps),
                 self.noise.deviation(),
-                self.start.is_some(),
+                self.start.is_some() || start_from_prior,
             )?;
             let capped =
                 Budget { epsilon: most.less(budget).map_or(budget.epsilon, |left| left.epsilon), ..budget };
@@ -475,14 +495,27 @@ impl Settings {
                     start.share
                 ));
             }
+            if start_from_prior {
+                let epsilon = PriorStart::SHARE * capped.epsilon;
+                beside.push(choice_event(epsilon)?, 1);
+                plan.start_epsilon = Some(epsilon);
+                reasons.push(format!(
+                    "start: parts of the model are exchangeable and would stay equal, so one of {CANDIDATES} points from the prior is chosen by the exponential \
+                     mechanism, pure epsilon {} ({} of the budget); name a start to save it",
+                    number(epsilon),
+                    PriorStart::SHARE
+                ));
+            }
             let rest = calibrate_noise_multiplier(&capped, |noise_multiplier| {
                 let mut all = beside.clone();
                 all.push(event(noise_multiplier, dp_accountant::Sampling::None)?, 1);
                 Ok(all)
             })?;
             // Gaussian releases add up in σ⁻²: a share f of it leaves the multiplier σ/√f.
-            let counts =
-                self.noise_limited && budget.relation == Relation::AddRemove && self.public_records.is_none();
+            let scaled = self.noise_limited
+                || start_from_prior
+                || matches!(clipping, Clipping::Quantile(_) | Clipping::Adaptive);
+            let counts = scaled && budget.relation == Relation::AddRemove && self.public_records.is_none();
             let counting = if counts { COUNT_SHARE } else { 0.0 };
             if counts {
                 let noise_multiplier = rest.noise_multiplier / COUNT_SHARE.sqrt();
@@ -510,7 +543,7 @@ impl Settings {
                 beside.push(event(noise_multiplier, dp_accountant::Sampling::None)?, 1);
             }
             let single = rest.noise_multiplier / (1.0 - share - counting).sqrt();
-            let choice = self.start.is_some();
+            let choice = plan.start_epsilon.is_some();
             let spending = Spending { budget, noise: self.noise, choice, counts, beside, single };
             let (rate, steps) = self.rate_and_steps(sampler, &drawn, &spending, &mut reasons)?;
             let drawn = drawn(rate)?;
@@ -539,23 +572,17 @@ impl Settings {
         budget: Option<Budget>,
         reasons: &mut Vec<String>,
     ) -> Result<(Clipping, bool)> {
-        let fixed = !matches!(self.clipping, Some(Clipping::Quantile(_)));
+        let fixed = !matches!(self.clipping, Some(Clipping::Quantile(_) | Clipping::Adaptive));
         let aligned = self.gradients == Gradients::Aligned;
         let weighted = self.weights.recognises() && survey.is_linear && fixed && budget.is_some() && aligned;
-        if matches!(self.clipping, Some(Clipping::Quantile(_)))
-            && self.public_records.is_none()
-            && budget.is_some()
-        {
-            return Err(Error::Missing {
-                what: "a public number of records",
-                why: "an adaptive clip norm needs the scale of its counts; state it with .public_records(…), and take it from public knowledge, not from the records",
-            });
-        }
-        let clipping = match (self.clipping, weighted, self.clip_norm, self.public_records) {
-            (Some(named), ..) => named,
-            (None, true, ..) | (None, _, Some(_), _) | (None, _, _, None) => Clipping::Flat,
-            (None, false, None, Some(_)) if matches!(self.weights, RecordWeights::Given(_)) => Clipping::Flat,
-            (None, false, None, Some(_)) => Clipping::Quantile(Quantile::default()),
+        let given = matches!(self.weights, RecordWeights::Given(_));
+        let open = self.clip_norm.is_none() && !weighted && !given;
+        let clipping = match (self.clipping, self.public_records) {
+            (Some(named), _) => named,
+            (None, _) if open && aligned && budget.is_some() => Clipping::Adaptive,
+            // Gradients for comparisons stay as they were compared.
+            (None, Some(_)) if open => Clipping::Quantile(Quantile::default()),
+            (None, _) => Clipping::Flat,
         };
         reasons.push(match (weighted, clipping) {
             (true, _) => "clipping: the likelihood is a generalised linear term, so records are weighted by min(1, C/(L|x|)): no bias; the clip \
@@ -563,6 +590,10 @@ impl Settings {
                 .to_owned(),
             (false, Clipping::Quantile(quantile)) => {
                 format!("clipping: C follows the {} quantile of the gradients' norms, privately", quantile.target)
+            }
+            (false, Clipping::Adaptive) => {
+                "clipping: C follows a high quantile of the gradients' norms, privately; which one follows from the noise and the number of records"
+                    .to_owned()
             }
             (false, Clipping::PerSite) => "clipping: each site to its share of C".to_owned(),
             (false, Clipping::Flat) => "clipping: to norm C; long gradients are bent, which biases the posterior if C is small".to_owned(),

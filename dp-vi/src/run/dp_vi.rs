@@ -41,15 +41,16 @@ use std::path::PathBuf;
 /// | part | default | by hand |
 /// |---|---|---|
 /// | sampling | every record at every step, or a rate for a compute limit | [`subsample`](DpVi::subsample), [`compute_limit`](DpVi::compute_limit) |
+/// | number of records | released for 1 % of the budget where a default needs it | [`public_records`](DpVi::public_records) |
 /// | steps | 300, more where sampling needs them | [`steps`](DpVi::steps) |
 /// | clip norm `C` | `√D` for `D` elements at the frontier, half of it for Bernoulli outcomes below ε = 2 | [`clip_norm`](DpVi::clip_norm) |
-/// | bound on gradients | weights for generalised linear terms; else a quantile where a number of records is stated; else clipping | [`weights`](DpVi::weights), [`clipping`](DpVi::clipping) |
+/// | bound on gradients | weights for generalised linear terms; else `C` follows a high [quantile](crate::Quantile) of the norms; where `C` is named, clipping | [`weights`](DpVi::weights), [`clipping`](DpVi::clipping) |
 /// | draws | a mirrored pair | [`draw_scheme`](DpVi::draw_scheme) |
 /// | gradients | with respect to latent values; or to the guide's parameters, for comparison | [`gradients`](DpVi::gradients) |
 /// | noise | exact, on a grid; or in floating point, for comparison | [`noise`](DpVi::noise) |
 /// | posterior | corrected for the noise where there are weights, for 15 % of the budget | [`correction`](DpVi::correction) |
-/// | start | where unconstrained values are 0 | [`initial_values`](DpVi::initial_values), [`private_start`](DpVi::private_start) |
-/// | optimiser | Adam at rate 0.05, held and lowered | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
+/// | start | where unconstrained values are 0; for models with exchangeable parts one of 200 points from the prior, chosen privately for 10 % of ε | [`initial_values`](DpVi::initial_values), [`private_start`](DpVi::private_start) |
+/// | optimiser | Adam at rate 0.05, held for half of the run and lowered; lowered from the start where `C` follows a quantile | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
 /// | noise `σ` | what the budget leaves | |
 ///
 /// # Privacy
@@ -231,14 +232,21 @@ impl<M, G, S> DpVi<M, G, S> {
     }
 
     /// Where latent values start; by default where the unconstrained values are 0.
+    ///
+    /// There the components of a mixture, or the units of a network, are equal, and a gradient would keep them
+    /// so. Where a model has such exchangeable parts, and neither this nor a
+    /// [private start](Self::private_start) is named, one of 200 points from the prior is chosen by how well
+    /// they fit the records, privately and for a tenth of ε. The plan says so
+    /// ([`PrivacyPlan::start_from_prior`]). Records are not looked at to decide it.
     #[must_use]
     pub fn initial_values(mut self, start: InitialValues) -> Self {
-        self.settings.initial_values = start;
+        self.settings.initial_values = Some(start);
         self
     }
 
     /// Adam's learning rate over the run; by default 0.05, held for half of it and lowered to zero along a
-    /// cosine.
+    /// cosine. Where the clip norm is [adaptive](Clipping::Adaptive) it is lowered from the start, after a
+    /// warm-up of a thirtieth of the run.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.settings.schedule = Some(schedule);
@@ -368,7 +376,8 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     pub(super) fn plan_for(&self, schema: &Schema, number: u64) -> Result<PrivacyPlan> {
         // What was forgotten is said before what is wrong with the model.
         self.settings.required_budget()?;
-        let survey = Survey::new(&self.model, schema)?;
+        let mut survey = Survey::new(&self.model, schema)?;
+        survey.is_exchangeable &= self.guide.takes_initial();
         let sampler = match &self.subsampling {
             Chosen::Named(plan) => Sampler::Named(plan),
             Chosen::Open(make) => Sampler::Open(*make),
@@ -414,13 +423,18 @@ impl Execution {
         }
     }
 
-    pub(super) fn take_optimiser(&mut self, schedule: Option<Schedule>) -> Result<Box<dyn Transformation>> {
-        match (self.optimiser.take(), schedule) {
+    /// The optimiser that was named, or Adam with the schedule that was named or suits the plan.
+    pub(super) fn take_optimiser(
+        &mut self,
+        settings: &Settings,
+        plan: &PrivacyPlan,
+    ) -> Result<Box<dyn Transformation>> {
+        match (self.optimiser.take(), settings.schedule) {
             (Some(_), Some(_)) => Err(Error::Conflict(
                 "an optimiser and a schedule were named: the schedule is Adam's, another optimiser brings its own rate",
             )),
             (Some(optimiser), None) => Ok(optimiser),
-            (None, schedule) => Ok(Box::new(adam(schedule.unwrap_or(Schedule::HoldThenCosine(0.05)))?)),
+            (None, _) => Ok(Box::new(adam(settings.schedule_for(plan))?)),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::objective::prior::{PriorCurvature, SiteAt};
 use crate::objective::programs::{Objective, Options};
 use crate::objective::traced::Traced;
 use crate::objective::weights::RecordWeights;
-use crate::optimiser::{NoiseLimited, Schedule, StepScale, TailAverage, Transformation};
+use crate::optimiser::{NoiseLimited, StepScale, TailAverage, Transformation};
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::tail::GradientTail;
 use crate::outcome::report::{NOT_COVERED, PrivacyReport, RECORD, assumptions};
@@ -23,14 +23,15 @@ use crate::summaries::CountRelease;
 use crate::wall::adder::NoiseOf;
 use crate::wall::batches::Batches;
 use crate::wall::bound::clip::{ClipNorm, Clipping, Rule};
-use crate::wall::bound::quantile::Adaptive;
+use crate::wall::bound::quantile::{Adaptive, Quantile};
 use crate::wall::curvature::CurvatureRelease;
 use crate::wall::gradient::PrivateGradient;
 use crate::wall::release::{NoisySum, Released};
 use crate::wall::sensitive::Sensitive;
+use crate::wall::start::PriorStart;
 use crate::wall::steps::Steps;
 use crate::wall::unprotected::UnprotectedSum;
-use dp_accountant::Receipt;
+use dp_accountant::{Receipt, Relation};
 use dp_sampler::{GaussianNoise, MAX_RECORDS, Purpose, Seed, Subsampler, Subsampling};
 use ndarray::ArrayD;
 use ppl_core::{Graph, Model, RecordGradient, Records, Schema};
@@ -82,15 +83,15 @@ impl<'m, G: Guide, S: Subsampling> DpVi<AnyModel<'m>, G, S> {
         seed: &Seed,
     ) -> Result<Prepared<'r, 'm, G, S::Sampler>> {
         let budget = self.settings.required_budget()?;
-        let optimiser = match self.settings.noise_limited && budget.is_some() {
-            true => Optimiser::NoiseLimited(NoiseLimited::new(Schedule::HoldThenCosine(0.05))?),
-            false => Optimiser::Other(self.execution.take_optimiser(self.settings.schedule)?),
-        };
         // Under add/remove found without the number of records, which is protected there; a scheme that
         // depends on it is refused. Replacing a record leaves it as it is.
         let number = budget.map_or(Some(MAX_RECORDS), |budget| records.public_number(budget.relation));
         let number = number.or(self.settings.public_records).unwrap_or(MAX_RECORDS);
         let plan = self.plan_for(records.schema(), number)?;
+        let optimiser = match self.settings.noise_limited && budget.is_some() {
+            true => Optimiser::NoiseLimited(NoiseLimited::new(self.settings.schedule_for(&plan))?),
+            false => Optimiser::Other(self.execution.take_optimiser(&self.settings, &plan)?),
+        };
         let charges = plan.charges()?;
         let epsilon =
             charges.as_ref().zip(budget).map(|(charges, budget)| charges.epsilon(budget)).transpose()?;
@@ -213,9 +214,6 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         let curvature = curvature.transpose()?.and_then(|(receipt, release)| Some((release, receipt?)));
         let count = self.plan.count.map(CountRelease::new).transpose()?;
         let counted = count.and_then(|count| Some((take(count.event())?, count)));
-        if choosing && self.settings.start.is_some() {
-            self.choose_start(start, seed)?;
-        }
         // A run that goes on has its rates in the checkpoint.
         let counted = match (choosing, counted) {
             (true, Some((receipt, count))) => {
@@ -229,7 +227,21 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         let public = self.plan.budget.and_then(|budget| self.records.public_number(budget.relation));
         let exact = stated.or(public).map(|number| (number as f64, number as f64));
         let number = counted.or(exact);
-        let Self { guide, plan, records, estimator, steps, mut prior, hessian, optimiser, report, .. } = self;
+        if choosing && (self.settings.start.is_some() || self.plan.start_from_prior) {
+            // Without privacy nothing protects their number.
+            let unprotected = || self.records.public_number(Relation::ReplaceOne).unwrap_or(0) as f64;
+            let number = number.map_or_else(unprotected, |(number, _)| number);
+            self.choose_start(start, number, seed)?;
+        }
+        let Self {
+            guide, plan, records, estimator, mut steps, mut prior, hessian, optimiser, report, ..
+        } = self;
+        if let (Some((number, _)), Some(calibrated)) = (number, &plan.calibrated) {
+            let rate = sampling_rate(&plan.scheme)?;
+            let noise = (calibrated.noise_multiplier, rate, plan.steps);
+            let suited = || Quantile::suited_to(noise, number, estimator.latent_elements());
+            steps.expect(rate * number, (plan.clipping == Clipping::Adaptive).then(suited));
+        }
         let optimiser: Box<dyn Transformation> = match optimiser {
             Optimiser::NoiseLimited(mut optimiser) => {
                 optimiser.init(&estimator.shared.layout)?;
@@ -282,14 +294,17 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
     }
 
     /// Chooses where to start, and builds the programs anew for it.
-    fn choose_start(&mut self, receipt: Option<Receipt>, seed: &Seed) -> Result<()> {
-        let Some(start) = &self.settings.start else { return Ok(()) };
+    fn choose_start(&mut self, receipt: Option<Receipt>, number: f64, seed: &Seed) -> Result<()> {
         let private = match (receipt, self.plan.start_epsilon, self.plan.budget) {
             (Some(receipt), Some(epsilon), Some(budget)) => Some((receipt, epsilon, budget.relation)),
             (None, None, None) => None,
             _ => return Err(Error::NotPaid { paid: 0 }),
         };
-        self.initial.extend(start.choose(&self.model, self.records, private, seed)?);
+        let chosen = match &self.settings.start {
+            Some(start) => start.choose(&self.model, self.records, private, seed)?,
+            None => PriorStart::choose(&self.model, self.records, number, private, seed)?,
+        };
+        self.initial.extend(chosen);
         // The same programs but for where the guide starts.
         let options = options(&self.settings, &self.plan, &self.initial);
         let check = &|_: &ppl_core::Trace<'_>, _: &Graph| Ok(());
@@ -342,9 +357,12 @@ fn steps<'r, S: Subsampling>(
                 estimator.ranges().into_iter().flatten().map(|range| range.len()).collect();
             Rule::per_site(plan.clip_norm, &sizes, plan.draws.number())?
         }
+        // What is expected of a batch is set when the number of records is known.
         Clipping::Quantile(quantile) => {
-            let expected = plan.public_records.unwrap_or(1) as f64 * sampling_rate(&plan.scheme)?;
-            Rule::Quantile(Adaptive::new(quantile, clip, program.dimension(), expected)?)
+            Rule::Quantile(Adaptive::new(quantile, clip, program.dimension(), 1.0)?)
+        }
+        Clipping::Adaptive => {
+            Rule::Quantile(Adaptive::new(Quantile::default(), clip, program.dimension(), 1.0)?)
         }
     };
     let of = (NoiseOf::Steps, seed);
@@ -453,8 +471,9 @@ fn initial_values(
     settings: &Settings,
     schema: &Schema,
 ) -> Result<BTreeMap<String, ArrayD<f64>>> {
-    let (start, private) = (&settings.initial_values, &settings.start);
-    if *start == InitialValues::Feasible && private.is_none() {
+    let feasible = InitialValues::Feasible;
+    let (start, private) = (settings.initial_values.as_ref().unwrap_or(&feasible), &settings.start);
+    if *start == feasible && private.is_none() {
         return Ok(BTreeMap::new());
     }
     if !guide.takes_initial() {

@@ -47,6 +47,9 @@ impl IntegerSums {
     }
 }
 
+/// Records whose terms are in memory at a time, for all candidates.
+const BLOCK: usize = 4096;
+
 /// How well each of several candidates fits, as sums of integers.
 pub(crate) struct Utilities(Vec<u128>);
 
@@ -67,6 +70,43 @@ impl Utilities {
             let mut utility = 0;
             each_alone(program, records.behind_the_wall(), |term| utility += u128::from(units(term)))?;
             utilities.push(utility);
+        }
+        Ok(Self(utilities))
+    }
+
+    /// The same of what a record's term falls short of its largest over all candidates, for the records that
+    /// are `chosen` by their place: a function of the record and the candidates.
+    pub(crate) fn of_shortfalls<T>(
+        program: &mut ExecutionPlan<f64>,
+        records: &Sensitive<Records>,
+        candidates: &[T],
+        set: impl Fn(&T, &mut ExecutionPlan<f64>),
+        chosen: impl Fn(u64) -> bool,
+        units: impl Fn(f64) -> u64,
+    ) -> Result<Self> {
+        let records = records.behind_the_wall();
+        let places: Vec<u64> = (0..records.len() as u64).filter(|&place| chosen(place)).collect();
+        let mut utilities = vec![0; candidates.len()];
+        let mut terms = Vec::with_capacity(candidates.len() * BLOCK.min(places.len()));
+        for block in places.chunks(BLOCK) {
+            terms.clear();
+            for candidate in candidates {
+                set(candidate, program);
+                of_places(program, records, block, |term| terms.push(term))?;
+            }
+            let mut largest = vec![f64::NEG_INFINITY; block.len()];
+            for terms in terms.chunks_exact(block.len()) {
+                // A term that is NaN is passed over.
+                largest.iter_mut().zip(terms).for_each(|(largest, &term)| *largest = largest.max(term));
+            }
+            for (utility, terms) in utilities.iter_mut().zip(terms.chunks_exact(block.len())) {
+                // Fewer than 2^64 terms of at most 2^32.
+                *utility += terms
+                    .iter()
+                    .zip(&largest)
+                    .map(|(term, largest)| u128::from(units(largest - term)))
+                    .sum::<u128>();
+            }
         }
         Ok(Self(utilities))
     }
@@ -107,10 +147,21 @@ fn require(receipt: Receipt, event: Event) -> Result<()> {
 pub(crate) fn each_alone(
     plan: &mut ExecutionPlan<f64>,
     records: &Records,
+    take: impl FnMut(f64),
+) -> Result<()> {
+    let places: Vec<u64> = (0..records.len() as u64).collect();
+    of_places(plan, records, &places, take)
+}
+
+/// The same for the records at some places.
+fn of_places(
+    plan: &mut ExecutionPlan<f64>,
+    records: &Records,
+    places: &[u64],
     mut take: impl FnMut(f64),
 ) -> Result<()> {
     plan.run();
-    for record in 0..records.len() as u64 {
+    for &record in places {
         plan.run_records(records, &[record])?;
         match plan.record_output(0) {
             [term] => take(*term),

@@ -5,6 +5,7 @@ use super::grid::PrivacyNoise;
 use crate::error::{Error, Result};
 use crate::optimiser::SavedState;
 use crate::wall::bound::clip::{ClipNorm, Rule};
+use crate::wall::bound::quantile::Quantile;
 use dp_sampler::Seed;
 use ppl_core::{RecordGradient, Records};
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
@@ -140,6 +141,13 @@ impl NoisySum {
         Ok(())
     }
 
+    /// Sets what an adaptive norm expects of a batch, and its quantile where that follows from it.
+    pub(crate) fn expect(&mut self, batch: f64, settings: Option<Quantile>) {
+        if let Rule::Quantile(adaptive) = &mut self.rule {
+            adaptive.expect(batch, settings);
+        }
+    }
+
     /// Makes the release of this number over a batch into `out`, divided by the rate, and returns the
     /// standard deviation of the noise in each of its elements. Nothing is allocated. The noise of a number
     /// is the same each time, so a number must be used once.
@@ -172,14 +180,16 @@ impl NoisySum {
     /// Appends what the clipping has learnt from earlier releases.
     pub(crate) fn save(&self, state: &mut Vec<f64>) {
         if let Rule::Quantile(adaptive) = &self.rule {
-            state.push(adaptive.clip().norm());
+            state.extend(adaptive.state());
         }
     }
 
     /// Takes that back.
     pub(crate) fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()> {
         if let Rule::Quantile(adaptive) = &mut self.rule {
-            adaptive.go_on(state.take(1)?[0])?;
+            let mut known = [0.0; 4];
+            state.copy_to(&mut known)?;
+            adaptive.go_on(known)?;
             self.clip = adaptive.clip();
         }
         Ok(())

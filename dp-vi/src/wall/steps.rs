@@ -5,6 +5,7 @@ use super::unprotected::UnprotectedSum;
 use crate::cost::permit::Permits;
 use crate::error::{Error, Result};
 use crate::optimiser::SavedState;
+use crate::wall::bound::quantile::Quantile;
 use dp_accountant::{Purse, Receipt};
 use dp_sampler::{Scheme, Subsampler};
 use ppl_core::RecordGradient;
@@ -76,6 +77,13 @@ impl<'r, S: Subsampler> Steps<'r, S> {
                 sum.program = program;
                 Ok(())
             }
+        }
+    }
+
+    /// Sets what an adaptive clip norm expects of a batch, and its quantile where that follows from it.
+    pub(crate) fn expect(&mut self, batch: f64, settings: Option<Quantile>) {
+        if let Self::Private(mechanism, _) = self {
+            mechanism.sum_mut().expect(batch, settings);
         }
     }
 

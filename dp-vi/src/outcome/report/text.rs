@@ -93,7 +93,7 @@ impl fmt::Display for PrivacyReport {
                 "  mechanism  Gaussian noise of standard deviation {sigma:.6} x {clip} on sums of per-record"
             )?;
             let how = match self.clipping {
-                Some(Clipping::Quantile(_)) => "at first, which then follows a quantile",
+                Some(Clipping::Quantile(_) | Clipping::Adaptive) => "at first, which then follows a quantile",
                 Some(Clipping::PerSite) => "site by site",
                 _ => "as a whole",
             };

@@ -51,6 +51,7 @@ fn describe(
     match &settings.start {
         // Where it led to follows from records and seed.
         Some(start) => writeln!(f, "private start: {}", start_bits(start))?,
+        None if plan.start_from_prior => writeln!(f, "private start: from the prior")?,
         None => writeln!(f, "first parameters: {:016x}", hash(shared.initial.iter().copied()))?,
     }
     writeln!(f, "optimiser: {}", optimiser.escape_debug())?;

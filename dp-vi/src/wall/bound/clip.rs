@@ -139,7 +139,10 @@ pub enum Clipping {
     /// with large gradients takes nothing from the others. `Σ_s C_s² = C²`, so the noise is that of
     /// [`Clipping::Flat`].
     PerSite,
-    /// `C` follows a quantile of the norms, see [`Quantile`](crate::Quantile).
+    /// `C` follows a quantile of the norms that is chosen by noise and number of records, see
+    /// [`Quantile`](crate::Quantile).
+    Adaptive,
+    /// `C` follows this quantile of the norms.
     Quantile(crate::Quantile),
 }
 

@@ -128,3 +128,41 @@ fn the_norm_moves_towards_the_quantile() {
     assert!(Quantile { target: 1.0, ..Quantile::default() }.validate().is_err());
     assert!(Quantile { rate: f64::NAN, ..Quantile::default() }.validate().is_err());
 }
+
+/// The formulas, at values computed by hand, and their limits.
+#[test]
+fn the_quantile_follows_from_noise_and_records() {
+    // σ = 64 and 300 steps on 3,300 records: s = 64/(3300 √300) = 1.1197e-3.
+    let of = |sigma: f64, records: f64, elements| Quantile::suited_to((sigma, 1.0, 300), records, elements);
+    let usual = of(64.0, 3_300.0, 12);
+    assert!((1.0 - usual.target - 0.033_592).abs() < 1e-6, "{usual:?}");
+    // rate = 0.033592/(8 (5 · 64/3300)²)
+    assert!((usual.rate - 0.446_55).abs() < 1e-4, "{usual:?}");
+    // Half of the records at each step, with half of the noise multiplier, are the same.
+    assert_eq!(Quantile::suited_to((32.0, 0.5, 300), 3_300.0, 12), usual);
+    assert_eq!(of(64.0, 1e9, 12), Quantile { target: 0.999, rate: 1.0 });
+    assert!(of(64.0, 10.0, 12).target == 0.7 && of(64.0, -5.0, 12).target == 0.7);
+    // Many elements: 0.4 s √D is more than 30 s.
+    assert!((1.0 - of(64.0, 1e5, 40_000).target - 80.0 * 64.0 / (1e5 * 300_f64.sqrt())).abs() < 1e-12);
+    for quantile in [usual, of(64.0, 10.0, 12), of(1e-9, 1e9, 1)] {
+        quantile.validate().unwrap();
+    }
+}
+
+/// What is expected of a batch, and the quantile, are part of what an interrupted run goes on with.
+#[test]
+fn a_norm_goes_on_where_it_was() {
+    let adaptive = || Adaptive::new(Quantile::default(), ClipNorm::new(1.0, 2).unwrap(), 2, 1.0).unwrap();
+    let mut first = adaptive();
+    first.expect(250.0, Some(Quantile { target: 0.97, rate: 0.4 }));
+    first.follow(-30.0).unwrap();
+    let mut second = adaptive();
+    second.go_on(first.state()).unwrap();
+    first.follow(50.0).unwrap();
+    second.follow(50.0).unwrap();
+    assert_eq!(first.state(), second.state());
+    for bad in [[0.0, 10.0, 0.9, 0.2], [1.0, 0.0, 0.9, 0.2], [1.0, f64::NAN, 0.9, 0.2], [1.0, 10.0, 1.0, 0.2]]
+    {
+        assert!(adaptive().go_on(bad).is_err(), "{bad:?}");
+    }
+}
