@@ -123,15 +123,24 @@ fn candidates(width: usize, seed: &Seed) -> Vec<BTreeMap<String, ArrayD<f64>>> {
     (0..CANDIDATES).map(candidate).collect()
 }
 
+/// Where fits start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// By candidates that fill a public range.
+    Public,
+    /// By [`DpVi`]'s defaults, which know the model only.
+    ByDefault,
+}
+
 /// Fits the training file and measures the mean log-likelihood of the test file's records at the posterior
 /// means.
 ///
-/// Beside the defaults it starts privately, and states the number of training records as public.
+/// With a public start, the number of training records is stated as public, too.
 ///
 /// # Errors
 ///
 /// What is wrong with the files, or a fit that fails.
-pub fn measure(train: &Path, test: &Path, protocol: &Protocol) -> Result<Outcome, Failure> {
+pub fn measure(train: &Path, test: &Path, start: Start, protocol: &Protocol) -> Result<Outcome, Failure> {
     let table = Table::read(train)?;
     let names = others(&table, &[]);
     let x = columns(&table, &names)?;
@@ -140,16 +149,17 @@ pub fn measure(train: &Path, test: &Path, protocol: &Protocol) -> Result<Outcome
     let records = Sensitive::new(Records::from_columns([("x", Column::from(x))])?);
     protocol.measure("log_likelihood", |seed| {
         let seed = Seed::for_tests(seed);
-        let start =
-            PrivateStart { candidates: candidates(width, &seed), range: LIKELIHOODS, share: START_SHARE };
-        let fit = DpVi::new(model, AutoNormal::new())
-            .budget(protocol.budget())
-            .gradients(protocol.gradients)
-            .public_records(count as u64)
-            .clipping(Clipping::Quantile(Quantile::default()))
-            .private_start(start)
-            .seed(seed)
-            .fit(&records)?;
+        let vi = DpVi::new(model, AutoNormal::new()).budget(protocol.budget()).gradients(protocol.gradients);
+        let vi = match start {
+            Start::Public => {
+                let candidates = candidates(width, &seed);
+                vi.public_records(count as u64)
+                    .clipping(Clipping::Quantile(Quantile::default()))
+                    .private_start(PrivateStart { candidates, range: LIKELIHOODS, share: START_SHARE })
+            }
+            Start::ByDefault => vi,
+        };
+        let fit = vi.seed(seed).fit(&records)?;
         let posterior = fit.posterior();
         let means = ["logits", "locs", "scales"]
             .into_iter()

@@ -7,6 +7,8 @@
 //! | `hierarchical` | area under the curve on test records |
 //! | `mixture` | log-likelihood of test records |
 //! | `abalone` | accuracy on test records |
+//! | `regression` | Gaussian regression by defaults: σ against that without privacy |
+//! | `gain` | models of other kinds by defaults: held-back log-likelihood against that without privacy |
 //! | `coverage` | how often intervals hold the true weights |
 //! | `table` | all of them at once |
 //!
@@ -16,9 +18,11 @@
 pub mod abalone;
 pub mod coverage;
 pub mod files;
+pub mod gain;
 pub mod hierarchical;
 pub mod logistic;
 pub mod mixture;
+pub mod regression;
 pub mod table;
 
 use dp_accountant::{Budget, Relation};

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use dp_vi::Gradients;
 
-use super::{Failure, Outcome, Protocol, abalone, coverage, hierarchical, logistic, mixture};
+use super::{
+    Failure, Outcome, Protocol, abalone, coverage, gain, hierarchical, logistic, mixture, regression,
+};
 
 /// The problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -19,6 +21,18 @@ pub enum Problem {
     Mixture,
     /// Abalone: accuracy on held-back records
     Abalone,
+    /// Gaussian mixture without a start of its own: log-likelihood of test records
+    MixtureByDefaults,
+    /// Abalone: standard deviation of the rings' residuals, over that without privacy
+    Regression,
+    /// Horseshoe regression: share of the gain in log-likelihood without privacy
+    Horseshoe,
+    /// Zero-inflated Poisson: likewise
+    ZeroInflated,
+    /// Ordered answers: likewise
+    Ordinal,
+    /// A network of two layers: likewise
+    Network,
     /// Intervals of logistic regressions on made-up records: share that holds the truth
     Coverage,
 }
@@ -36,8 +50,19 @@ pub struct Files {
 
 impl Problem {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 5] =
-        [Self::Hierarchical, Self::Logistic, Self::Mixture, Self::Abalone, Self::Coverage];
+    pub const ALL: [Self; 11] = [
+        Self::Hierarchical,
+        Self::Logistic,
+        Self::Mixture,
+        Self::MixtureByDefaults,
+        Self::Abalone,
+        Self::Regression,
+        Self::Horseshoe,
+        Self::ZeroInflated,
+        Self::Ordinal,
+        Self::Network,
+        Self::Coverage,
+    ];
 
     /// The name on the command line and in the table.
     #[must_use]
@@ -46,7 +71,13 @@ impl Problem {
             Self::Hierarchical => "hierarchical",
             Self::Logistic => "logistic",
             Self::Mixture => "mixture",
+            Self::MixtureByDefaults => "mixture-by-defaults",
             Self::Abalone => "abalone",
+            Self::Regression => "regression",
+            Self::Horseshoe => "horseshoe",
+            Self::ZeroInflated => "zero-inflated",
+            Self::Ordinal => "ordinal",
+            Self::Network => "network",
             Self::Coverage => "coverage",
         }
     }
@@ -56,9 +87,15 @@ impl Problem {
     pub fn delta(self) -> f64 {
         match self {
             Self::Hierarchical => 0.002,
-            Self::Mixture => 1e-3,
+            Self::Mixture | Self::MixtureByDefaults => 1e-3,
             Self::Abalone => 1e-4,
-            Self::Logistic | Self::Coverage => 1e-5,
+            Self::Logistic
+            | Self::Regression
+            | Self::Horseshoe
+            | Self::ZeroInflated
+            | Self::Ordinal
+            | Self::Network
+            | Self::Coverage => 1e-5,
         }
     }
 
@@ -69,7 +106,8 @@ impl Problem {
             Self::Hierarchical => 16,
             // Few runs say little: the error of a single one varies by half.
             Self::Logistic => 60,
-            Self::Mixture | Self::Abalone => 20,
+            Self::Mixture | Self::MixtureByDefaults | Self::Abalone | Self::Regression => 20,
+            Self::Horseshoe | Self::ZeroInflated | Self::Ordinal | Self::Network => 10,
             Self::Coverage => 60,
         }
     }
@@ -80,6 +118,8 @@ impl Problem {
             Self::Hierarchical => &[1.0, 2.0, 4.0, 8.0],
             Self::Logistic => &[0.5, 1.0, 2.0],
             Self::Mixture => &[0.5, 1.0, 2.0, 4.0],
+            Self::MixtureByDefaults | Self::Regression => &[1.0, 3.0],
+            Self::Horseshoe | Self::ZeroInflated | Self::Ordinal | Self::Network => &[1.0, 3.0],
             Self::Abalone => &[0.1, 0.3, 1.0],
             Self::Coverage => &[0.3, 1.0],
         }
@@ -95,13 +135,15 @@ impl Problem {
                 groups: at("synthetic_hlr_seed201_groups.csv"),
             },
             Self::Logistic => Files { train: at("synthetic_lr_train.csv"), ..Files::default() },
-            Self::Mixture => Files {
+            Self::Mixture | Self::MixtureByDefaults => Files {
                 train: at("synthetic_gmm_train.csv"),
                 test: at("synthetic_gmm_test.csv"),
                 groups: None,
             },
-            Self::Abalone => Files { train: at("abalone.csv"), ..Files::default() },
-            Self::Coverage => Files::default(),
+            Self::Abalone | Self::Regression => Files { train: at("abalone.csv"), ..Files::default() },
+            Self::Horseshoe | Self::ZeroInflated | Self::Ordinal | Self::Network | Self::Coverage => {
+                Files::default()
+            }
         }
     }
 
@@ -117,9 +159,9 @@ impl Problem {
         };
         let unused: &[(&str, &Option<PathBuf>)] = match self {
             Self::Hierarchical => &[],
-            Self::Mixture => &[("--groups", &files.groups)],
-            Self::Logistic | Self::Abalone => &[("--groups", &files.groups)],
-            Self::Coverage => {
+            Self::Mixture | Self::MixtureByDefaults => &[("--groups", &files.groups)],
+            Self::Logistic | Self::Abalone | Self::Regression => &[("--groups", &files.groups)],
+            Self::Horseshoe | Self::ZeroInflated | Self::Ordinal | Self::Network | Self::Coverage => {
                 &[("--train", &files.train), ("--test", &files.test), ("--groups", &files.groups)]
             }
         };
@@ -133,8 +175,16 @@ impl Problem {
                 hierarchical::measure(&train()?, &test()?, &needed("--groups", &files.groups)?, protocol)
             }
             Self::Logistic => logistic::measure(&train()?, protocol),
-            Self::Mixture => mixture::measure(&train()?, &test()?, protocol),
+            Self::Mixture => mixture::measure(&train()?, &test()?, mixture::Start::Public, protocol),
+            Self::MixtureByDefaults => {
+                mixture::measure(&train()?, &test()?, mixture::Start::ByDefault, protocol)
+            }
             Self::Abalone => abalone::measure(&train()?, protocol),
+            Self::Regression => regression::measure(&train()?, protocol),
+            Self::Horseshoe => gain::measure::<gain::Horseshoe>(protocol),
+            Self::ZeroInflated => gain::measure::<gain::ZeroInflatedPoisson>(protocol),
+            Self::Ordinal => gain::measure::<gain::Ordinal>(protocol),
+            Self::Network => gain::measure::<gain::Network>(protocol),
             Self::Coverage => coverage::measure(protocol),
         }
     }
@@ -158,7 +208,7 @@ impl Line {
     #[must_use]
     pub fn heads() -> String {
         format!(
-            "{:<14}{:>8}{:>8}  {:<16}{:>9}{:>10}{:>10}  {:<12}{}",
+            "{:<20}{:>8}{:>8}  {:<16}{:>9}{:>10}{:>10}  {:<12}{}",
             "problem", "epsilon", "delta", "metric", "mean", "error", "smallest", "eps upper", "beside it"
         )
     }
@@ -171,7 +221,7 @@ impl fmt::Display for Line {
         let name = self.problem.name();
         write!(
             f,
-            "{name:<14}{epsilon:>8}{delta:>8.0e}  {metric:<16}{mean:>9.4}{standard_error:>10.4}{smallest:>10.4}  {epsilon_upper:<12.8}"
+            "{name:<20}{epsilon:>8}{delta:>8.0e}  {metric:<16}{mean:>9.4}{standard_error:>10.4}{smallest:>10.4}  {epsilon_upper:<12.8}"
         )?;
         let more: Vec<String> = more.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
         write!(f, "{}", more.join(", "))
