@@ -7,8 +7,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use dp_examples::arguments::{delta, file, positive};
+use dp_examples::condition::Condition;
 use dp_examples::program::run;
 use dp_examples::utility::Protocol;
+use dp_examples::utility::coverage::OwnTable;
 use dp_examples::utility::table::{Files, Line, Problem, all};
 use dp_vi::Gradients;
 
@@ -33,6 +35,22 @@ struct UtilityArguments {
     /// CSV file of the groups' public traits
     #[arg(long, value_name = "FILE", value_parser = file, requires = "problem")]
     groups: Option<PathBuf>,
+
+    /// For 'coverage': a CSV file to fit again and again as the program fit does, instead of made-up records
+    #[arg(long, value_name = "FILE", value_parser = file, requires = "problem", requires = "positive_if")]
+    data: Option<PathBuf>,
+
+    /// With --data: which records are positive, such as 'rings>=10' or 'class == "yes"'
+    #[arg(long, value_name = "CONDITION", requires = "data")]
+    positive_if: Option<Condition>,
+
+    /// With --data: columns to predict from, separated by commas [default: all but the label's]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', requires = "data")]
+    features: Option<Vec<String>>,
+
+    /// With --data: TOML file of public bounds; categories that it does not list are read from the file
+    #[arg(long, value_name = "FILE", value_parser = file, requires = "data")]
+    bounds: Option<PathBuf>,
 
     /// Privacy budget epsilon of one run, above 0
     #[arg(long, value_parser = positive, allow_hyphen_values = true, requires = "problem")]
@@ -88,12 +106,15 @@ fn main() -> ExitCode {
 fn utility(arguments: UtilityArguments) -> Result<(), Box<dyn Error>> {
     let UtilityArguments { problem, train, test, groups, epsilon, delta, .. } = arguments;
     let UtilityArguments { runs, first_seed, gradients, json, .. } = arguments;
+    let UtilityArguments { data, positive_if, features, bounds, .. } = arguments;
+    let own =
+        data.zip(positive_if).map(|(data, positive_if)| OwnTable { data, positive_if, features, bounds });
     let mut out = std::io::stdout().lock();
     if let (Some(problem), Some(epsilon)) = (problem, epsilon) {
         let delta = delta.unwrap_or(problem.delta());
         let runs = runs.unwrap_or(problem.runs());
         let protocol = Protocol { epsilon, delta, runs, first_seed, gradients: gradients.into() };
-        let outcome = problem.measure(&Files { train, test, groups }, &protocol)?;
+        let outcome = problem.measure(&Files { train, test, groups, own }, &protocol)?;
         if json {
             writeln!(out, "{}", serde_json::to_string(&outcome)?)?;
         } else {

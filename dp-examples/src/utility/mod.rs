@@ -66,18 +66,28 @@ impl Protocol {
         metric: &'static str,
         run: impl Fn(u64) -> Result<RunOutcome, Failure> + Sync,
     ) -> Result<Outcome, Failure> {
+        Ok(self.measure_each(metric, |seed| Ok((run(seed)?, ())))?.1)
+    }
+
+    /// The same, with what else is found in each run.
+    fn measure_each<T: Send>(
+        &self,
+        metric: &'static str,
+        run: impl Fn(u64) -> Result<(RunOutcome, T), Failure> + Sync,
+    ) -> Result<(Vec<T>, Outcome), Failure> {
         // Failures need not be fit to travel between threads, their words are.
-        let runs: Vec<Result<RunOutcome, String>> = (0..self.runs)
+        let runs: Vec<Result<(RunOutcome, T), String>> = (0..self.runs)
             .into_par_iter()
             .map(|number| {
                 run(self.first_seed.wrapping_add(number))
                     .map_err(|error| crate::program::error_line(error.as_ref()))
             })
             .collect();
-        let runs: Vec<RunOutcome> = runs
+        let runs: Vec<(RunOutcome, T)> = runs
             .into_iter()
             .collect::<Result<_, String>>()
             .map_err(|line| line.strip_prefix("error: ").unwrap_or(&line).to_owned())?;
+        let (runs, others): (Vec<RunOutcome>, Vec<T>) = runs.into_iter().unzip();
         let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
         let (mean, standard_error) = mean_and_error(&values);
         let mut more = BTreeMap::new();
@@ -88,7 +98,7 @@ impl Protocol {
         let epsilon_upper = runs.iter().map(|run| run.epsilon_upper).fold(f64::NEG_INFINITY, f64::max);
         let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
         let (epsilon, delta) = (self.epsilon, self.delta);
-        Ok(Outcome {
+        let outcome = Outcome {
             metric,
             mean,
             standard_error,
@@ -98,7 +108,9 @@ impl Protocol {
             runs: self.runs,
             smallest,
             more,
-        })
+            weights: Vec::new(),
+        };
+        Ok((others, outcome))
     }
 }
 
@@ -150,6 +162,9 @@ pub struct Outcome {
     /// Means of further figures.
     #[serde(flatten)]
     pub more: BTreeMap<&'static str, f64>,
+    /// Weight by weight, for coverage on a table of one's own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<coverage::WeightCoverage>,
 }
 
 /// Mean and its standard error.

@@ -33,12 +33,13 @@ pub enum Problem {
     Ordinal,
     /// A network of two layers: likewise
     Network,
-    /// Intervals of logistic regressions on made-up records: share that holds the truth
+    /// Intervals of logistic regressions: share that holds the truth on made-up records, or, with --data, draws of
+    /// the posterior without privacy
     Coverage,
 }
 
 /// Files of a problem, as far as it needs them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Files {
     /// Training records.
     pub train: Option<PathBuf>,
@@ -46,6 +47,8 @@ pub struct Files {
     pub test: Option<PathBuf>,
     /// Public traits of groups.
     pub groups: Option<PathBuf>,
+    /// A table of one's own, for coverage.
+    pub own: Option<coverage::OwnTable>,
 }
 
 impl Problem {
@@ -133,12 +136,13 @@ impl Problem {
                 train: at("synthetic_hlr_seed201_train.csv"),
                 test: at("synthetic_hlr_seed201_test.csv"),
                 groups: at("synthetic_hlr_seed201_groups.csv"),
+                own: None,
             },
             Self::Logistic => Files { train: at("synthetic_lr_train.csv"), ..Files::default() },
             Self::Mixture | Self::MixtureByDefaults => Files {
                 train: at("synthetic_gmm_train.csv"),
                 test: at("synthetic_gmm_test.csv"),
-                groups: None,
+                ..Files::default()
             },
             Self::Abalone | Self::Regression => Files { train: at("abalone.csv"), ..Files::default() },
             Self::Horseshoe | Self::ZeroInflated | Self::Ordinal | Self::Network | Self::Coverage => {
@@ -168,6 +172,9 @@ impl Problem {
         if let Some((option, _)) = unused.iter().find(|(_, file)| file.is_some()) {
             return Err(format!("--problem {} has no use for {option}", self.name()).into());
         }
+        if files.own.is_some() && self != Self::Coverage {
+            return Err(format!("--problem {} has no use for --data", self.name()).into());
+        }
         let train = || needed("--train", &files.train);
         let test = || needed("--test", &files.test);
         match self {
@@ -185,7 +192,10 @@ impl Problem {
             Self::ZeroInflated => gain::measure::<gain::ZeroInflatedPoisson>(protocol),
             Self::Ordinal => gain::measure::<gain::Ordinal>(protocol),
             Self::Network => gain::measure::<gain::Network>(protocol),
-            Self::Coverage => coverage::measure(protocol),
+            Self::Coverage => match &files.own {
+                Some(own) => coverage::of_table(own, protocol),
+                None => coverage::measure(protocol),
+            },
         }
     }
 }
@@ -224,7 +234,25 @@ impl fmt::Display for Line {
             "{name:<20}{epsilon:>8}{delta:>8.0e}  {metric:<16}{mean:>9.4}{standard_error:>10.4}{smallest:>10.4}  {epsilon_upper:<12.8}"
         )?;
         let more: Vec<String> = more.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
-        write!(f, "{}", more.join(", "))
+        write!(f, "{}", more.join(", "))?;
+        let weights = &self.outcome.weights;
+        let width = weights.iter().map(|weight| weight.name.chars().count()).max().unwrap_or(0);
+        if !weights.is_empty() {
+            write!(
+                f,
+                "\n\n{:<width$} {:>12} {:>9} {:>9} {:>9} {:>9}",
+                "weight", "not private", "sd", "coverage", "length", "error"
+            )?;
+        }
+        for weight in weights {
+            let (mean, sd) = weight.reference;
+            write!(
+                f,
+                "\n{:<width$} {mean:>12.3} {sd:>9.3} {:>9.2} {:>9.2} {:>9.2}",
+                weight.name, weight.coverage, weight.length, weight.error_sd
+            )?;
+        }
+        Ok(())
     }
 }
 
