@@ -262,6 +262,7 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             let tail = GradientTail::new(
                 estimator.latent_elements(),
                 (plan.steps, share),
+                self.settings.noise_limited,
                 plan.curvature.is_some(),
                 plan.trace_regression,
             );

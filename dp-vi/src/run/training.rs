@@ -10,7 +10,7 @@ use crate::objective::shared::Shared;
 use crate::optimiser::{SavedState, StepIndex, TailAverage, Transformation};
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
-use crate::outcome::correction::tail::GradientTail;
+use crate::outcome::correction::tail::{GradientTail, TailMeans};
 use crate::outcome::correction::unknown_curvature::{self, ReleasedCurvature};
 use crate::outcome::fit::Fit;
 use crate::outcome::posterior::Posterior;
@@ -227,7 +227,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let Some(CorrectionState { tail, release, curvature, .. }) = &mut self.correction else {
             return Ok(());
         };
-        if tail.steps() == 0 {
+        if !tail.has_begun() {
             return Ok(());
         }
         let Some((mut release, receipt)) = release.take() else { return Ok(()) };
@@ -305,10 +305,10 @@ fn correct(
     CorrectionState { tail, curvature, law, trace, mut prior, .. }: CorrectionState,
     sampling: f64,
 ) -> Option<NoiseAware> {
-    if tail.steps() == 0 || (curvature.is_none() && !trace) {
+    if curvature.is_none() && !trace {
         return None;
     }
-    let (values, gradients) = tail.means();
+    let TailMeans { steps, values, gradients, noise_variance } = tail.means()?;
     let sites: Vec<_> = estimator.shared.sites.iter().zip(locations).zip(estimator.ranges()).collect();
     // Touched sites where gradients were taken, the others where the guide has them.
     let at: Vec<_> = sites
@@ -326,8 +326,8 @@ fn correct(
         curvature: &[],
         values: &values,
         gradients: &gradients,
-        noise_variance: tail.noise_variance(),
-        sampling: sampling / tail.steps() as f64,
+        noise_variance,
+        sampling: sampling / steps as f64,
         prior_gradient: &prior_gradient,
         prior_curvature: &prior_curvature,
     };

@@ -1,4 +1,4 @@
-//! Means of what was released over the last part of a run.
+//! Means of what was released over a run, or the last part of it.
 
 use crate::error::Result;
 use crate::objective::frontier::Estimator;
@@ -23,54 +23,124 @@ pub(crate) struct Path {
 /// lies between the two thirds.
 const BEND: f64 = 0.125;
 
-/// Sums over a third of a run.
+/// How large the error that a changing curvature makes of the mean gradient may be, over its noise, for the
+/// steps before the tail to count as well: it then adds a sixteenth to the square of the error.
+///
+/// On four generated designs (1,500 to 20,000 records, 11 to 31 columns, ε from 0.1 to 10, 8 runs each) all
+/// steps gave means that were nearer by up to a quarter where the ratio was below 0.2, the same from 0.2 to
+/// 0.3, and worse above.
+const NEGLIGIBLE: f64 = 0.25;
+
+/// Sums over a stretch of a run: where gradients were taken, and the noisy gradients of the log-likelihood
+/// there.
 #[derive(Clone, Debug)]
-struct Third {
+struct Stretch {
     steps: std::ops::Range<u64>,
     taken: u64,
     values: Vec<f64>,
     gradients: Vec<f64>,
+    /// Sum of the steps' noise variances.
     variance: f64,
 }
 
-/// Sums over the tail: where gradients were taken, and the noisy gradients of the log-likelihood there.
+impl Stretch {
+    fn new(elements: usize, steps: std::ops::Range<u64>) -> Self {
+        let zeros = vec![0.0; elements];
+        Self { steps, taken: 0, values: zeros.clone(), gradients: zeros, variance: 0.0 }
+    }
+
+    /// Takes a step that belongs to it.
+    fn take(&mut self, step: u64, estimator: &Estimator, released: &[f64], noise: f64) {
+        let Some(latent) = estimator.latent().filter(|_| self.steps.contains(&step)) else { return };
+        latent.add_to_means(&estimator.shared, released, &mut self.values, &mut self.gradients);
+        self.variance += noise * noise;
+        self.taken += 1;
+    }
+
+    fn mean(&self, sums: &[f64]) -> Vec<f64> {
+        sums.iter().map(|sum| sum / self.taken as f64).collect()
+    }
+
+    /// Variance of each element of the mean gradient that the privacy noise makes.
+    fn noise_variance(&self) -> f64 {
+        self.variance / (self.taken as f64 * self.taken as f64)
+    }
+
+    /// This stretch and another one.
+    fn and(&self, other: &Self) -> Self {
+        let both = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + b).collect();
+        Self {
+            steps: self.steps.start.min(other.steps.start)..self.steps.end.max(other.steps.end),
+            taken: self.taken + other.taken,
+            values: both(&self.values, &other.values),
+            gradients: both(&self.gradients, &other.gradients),
+            variance: self.variance + other.variance,
+        }
+    }
+
+    fn save(&self, state: &mut Vec<f64>) {
+        // Below 10⁹ steps, so exact.
+        state.extend([self.taken as f64, self.variance]);
+        state.extend(&self.values);
+        state.extend(&self.gradients);
+    }
+
+    fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()> {
+        let head = state.take(2)?;
+        (self.taken, self.variance) = (head[0] as u64, head[1]);
+        state.copy_to(&mut self.values)?;
+        state.copy_to(&mut self.gradients)
+    }
+}
+
+/// By how much two vectors differ, later minus earlier.
+fn difference(earlier: &[f64], later: &[f64]) -> Vec<f64> {
+    earlier.iter().zip(later).map(|(earlier, later)| later - earlier).collect()
+}
+
+/// Means over the steps that enter the correction.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TailMeans {
+    /// How many they are.
+    pub(crate) steps: u64,
+    pub(crate) values: Vec<f64>,
+    pub(crate) gradients: Vec<f64>,
+    /// Variance of each element of the mean gradient that the privacy noise makes.
+    pub(crate) noise_variance: f64,
+}
+
+/// What a run's gradients say, for the correction.
 #[derive(Clone, Debug)]
 pub(crate) struct GradientTail {
-    from: u64,
-    steps: u64,
-    values: Vec<f64>,
-    gradients: Vec<f64>,
-    /// Sum of the steps' noise variances.
-    variance: f64,
-    /// Sums over the first and the last third of a run that keeps its path.
-    thirds: Option<[Third; 2]>,
+    tail: Stretch,
+    /// The steps before, in a run that goes straight on from its first step.
+    before: Option<Stretch>,
+    /// The first and the last third of a run that keeps its path.
+    thirds: Option<[Stretch; 2]>,
     /// Where the curvature is read off the trace, with room for one draw.
     trace: Option<(TraceSums, Vec<f64>, Vec<f64>)>,
 }
 
 impl GradientTail {
-    /// The share of the steps, at the end of a run, whose gradients enter the correction.
+    /// For a run whose last `share` of steps enters the correction in any case.
     ///
-    /// With a path, the first and the last third are kept apart, too.
-    pub(crate) fn new(elements: usize, (steps, share): (u64, f64), path: bool, trace: bool) -> Self {
+    /// With `straight`, those before enter too if their gradients do not show that they should not. With a
+    /// path, the first and the last third are kept apart.
+    pub(crate) fn new(
+        elements: usize,
+        (steps, share): (u64, f64),
+        straight: bool,
+        path: bool,
+        trace: bool,
+    ) -> Self {
         let tail = ((steps as f64 * share).ceil() as u64).clamp(1, steps.max(1));
-        let zeros = vec![0.0; elements];
+        let from = steps.saturating_sub(tail);
+        let stretch = |steps| Stretch::new(elements, steps);
         Self {
-            from: steps.saturating_sub(tail),
-            steps: 0,
-            thirds: path.then(|| {
-                [0..steps / 3, steps - steps / 3..steps].map(|steps| Third {
-                    steps,
-                    taken: 0,
-                    values: zeros.clone(),
-                    gradients: zeros.clone(),
-                    variance: 0.0,
-                })
-            }),
-            trace: trace.then(|| (TraceSums::new(elements), zeros.clone(), zeros.clone())),
-            values: zeros.clone(),
-            gradients: zeros,
-            variance: 0.0,
+            tail: stretch(from..u64::MAX),
+            before: straight.then(|| stretch(0..from)),
+            thirds: path.then(|| [0..steps / 3, steps - steps / 3..steps].map(stretch)),
+            trace: trace.then(|| (TraceSums::new(elements), vec![0.0; elements], vec![0.0; elements])),
         }
     }
 
@@ -78,19 +148,13 @@ impl GradientTail {
     /// `(S₊ + S₋)/(√2 q)`, has the standard deviation of an element of the release.
     pub(crate) fn take(&mut self, step: u64, estimator: &Estimator, released: &[f64], noise: f64) {
         let Some(latent) = estimator.latent() else { return };
+        let Self { tail, before, thirds, trace } = self;
+        let in_tail = tail.steps.contains(&step);
+        for stretch in thirds.iter_mut().flatten().chain(before).chain([tail]) {
+            stretch.take(step, estimator, released, noise);
+        }
         let shared = &estimator.shared;
-        for third in self.thirds.iter_mut().flatten().filter(|third| third.steps.contains(&step)) {
-            latent.add_to_means(shared, released, &mut third.values, &mut third.gradients);
-            third.variance += noise * noise;
-            third.taken += 1;
-        }
-        if step < self.from {
-            return;
-        }
-        latent.add_to_means(shared, released, &mut self.values, &mut self.gradients);
-        self.variance += noise * noise;
-        self.steps += 1;
-        if let Some((sums, values, gradients)) = &mut self.trace {
+        if let Some((sums, values, gradients)) = trace.as_mut().filter(|_| in_tail) {
             for draw in 0..shared.draws().number() {
                 latent.at(shared, draw, released, values, gradients);
                 let deviation = noise / shared.draws().stacking();
@@ -105,15 +169,11 @@ impl GradientTail {
         if first.taken == 0 || last.taken == 0 {
             return None;
         }
-        let (a, b) = (first.taken as f64, last.taken as f64);
-        let difference = |first: &[f64], last: &[f64]| {
-            first.iter().zip(last).map(|(first, last)| last / b - first / a).collect()
-        };
-        let (values, gradients): (Vec<f64>, Vec<f64>) =
-            (difference(&first.values, &last.values), difference(&first.gradients, &last.gradients));
+        let values = difference(&first.mean(&first.values), &last.mean(&last.values));
+        let gradients = difference(&first.mean(&first.gradients), &last.mean(&last.gradients));
         let squares: f64 = gradients.iter().map(|g| g * g).sum();
         let bend = BEND * BEND * squares;
-        let variance = first.variance / (a * a) + last.variance / (b * b) + bend;
+        let variance = first.noise_variance() + last.noise_variance() + bend;
         Some(Path { values, gradients, variance })
     }
 
@@ -123,47 +183,93 @@ impl GradientTail {
     }
 
     pub(crate) fn save(&self, state: &mut Vec<f64>) {
-        // Below 10⁹ steps, so exact.
-        state.extend([self.steps as f64, self.variance]);
-        state.extend(&self.values);
-        state.extend(&self.gradients);
-        for third in self.thirds.iter().flatten() {
-            state.extend([third.taken as f64, third.variance]);
-            state.extend(&third.values);
-            state.extend(&third.gradients);
-        }
+        let stretches = [&self.tail].into_iter().chain(&self.before).chain(self.thirds.iter().flatten());
+        stretches.for_each(|stretch| stretch.save(state));
         if let Some((sums, ..)) = &self.trace {
             sums.save(state);
         }
     }
 
     pub(crate) fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()> {
-        let head = state.take(2)?;
-        (self.steps, self.variance) = (head[0] as u64, head[1]);
-        state.copy_to(&mut self.values)?;
-        state.copy_to(&mut self.gradients)?;
-        for third in self.thirds.iter_mut().flatten() {
-            let head = state.take(2)?;
-            (third.taken, third.variance) = (head[0] as u64, head[1]);
-            state.copy_to(&mut third.values)?;
-            state.copy_to(&mut third.gradients)?;
+        let Self { tail, before, thirds, trace } = self;
+        let mut stretches = [tail].into_iter().chain(before).chain(thirds.iter_mut().flatten());
+        stretches.try_for_each(|stretch| stretch.restore(state))?;
+        trace.as_mut().map_or(Ok(()), |(sums, ..)| sums.restore(state))
+    }
+
+    /// Whether the tail has begun.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.tail.taken > 0
+    }
+
+    /// Means over the tail, and over the steps before it where a changing curvature makes less of an error
+    /// than the noise of fewer steps. `None` before the tail.
+    ///
+    /// ```text
+    /// with a share f of the steps before the tail:    f · ⅛ ‖ḡ_before − ḡ_tail‖ < ¼ √D · (noise in an element of the mean over all)
+    /// ```
+    pub(crate) fn means(&self) -> Option<TailMeans> {
+        let of = |stretch: &Stretch| TailMeans {
+            steps: stretch.taken,
+            values: stretch.mean(&stretch.values),
+            gradients: stretch.mean(&stretch.gradients),
+            noise_variance: stretch.noise_variance(),
+        };
+        let tail = self.has_begun().then(|| of(&self.tail))?;
+        let Some(before) = self.before.as_ref().filter(|before| before.taken > 0) else { return Some(tail) };
+        let whole = self.tail.and(before);
+        let moved = difference(&before.mean(&before.gradients), &tail.gradients);
+        let moved = moved.iter().map(|g| g * g).sum::<f64>().sqrt();
+        let bend = before.taken as f64 / whole.taken as f64 * BEND * moved;
+        let noise = (tail.values.len() as f64 * whole.noise_variance()).sqrt();
+        Some(if bend < NEGLIGIBLE * noise { of(&whole) } else { tail })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run of 100 steps on two elements: gradients of this size before the tail, and of 1 in it.
+    fn run(before: f64, straight: bool) -> GradientTail {
+        let mut tail = GradientTail::new(2, (100, 0.8), straight, false, false);
+        let stretches = [&mut tail.tail].into_iter().chain(&mut tail.before);
+        for stretch in stretches {
+            let (first, last) = (stretch.steps.start, stretch.steps.end.min(100));
+            let gradient = if first == 0 { before } else { 1.0 };
+            stretch.taken = last - first;
+            stretch.values = vec![stretch.taken as f64 * if first == 0 { 0.0 } else { 2.0 }; 2];
+            stretch.gradients = vec![stretch.taken as f64 * gradient; 2];
+            stretch.variance = stretch.taken as f64 * 9.0;
         }
-        self.trace.as_mut().map_or(Ok(()), |(sums, ..)| sums.restore(state))
+        tail
     }
 
-    /// Steps taken.
-    pub(crate) fn steps(&self) -> u64 {
-        self.steps
+    /// The noise of the mean over all is 3/10 in an element; gradients that differ by `x` in each make an
+    /// error of `0.2 · ⅛ · √2 x` against `√2 · 0.3`: the limit is at `x = 3`.
+    #[test]
+    fn the_first_steps_count_where_their_gradients_are_like_the_others() {
+        let all = run(1.0 + 2.9, true).means().unwrap();
+        assert_eq!((all.steps, all.values), (100, vec![1.6; 2]));
+        assert!(
+            (all.gradients[0] - (0.2 * 3.9 + 0.8)).abs() < 1e-12 && (all.noise_variance - 0.09).abs() < 1e-12
+        );
+        let tail = run(1.0 + 3.1, true).means().unwrap();
+        assert_eq!((tail.steps, tail.values, tail.gradients), (80, vec![2.0; 2], vec![1.0; 2]));
+        assert!((tail.noise_variance - 9.0 / 80.0).abs() < 1e-12);
+        // Where steps have to settle first, those before the tail never count.
+        assert_eq!(run(1.0, false).means().unwrap().steps, 80);
+        assert!(GradientTail::new(2, (100, 0.8), true, false, false).means().is_none());
     }
 
-    /// Means of values and gradients.
-    pub(crate) fn means(&self) -> (Vec<f64>, Vec<f64>) {
-        let mean = |sums: &[f64]| sums.iter().map(|sum| sum / self.steps as f64).collect();
-        (mean(&self.values), mean(&self.gradients))
-    }
-
-    /// Variance of each element of the mean gradient that the privacy noise makes.
-    pub(crate) fn noise_variance(&self) -> f64 {
-        self.variance / (self.steps as f64 * self.steps as f64)
+    #[test]
+    fn sums_are_saved_and_restored() {
+        let first = run(1.5, true);
+        let mut numbers = Vec::new();
+        first.save(&mut numbers);
+        let mut second = GradientTail::new(2, (100, 0.8), true, false, false);
+        second.restore(&mut SavedState::new(&numbers)).unwrap();
+        assert_eq!(first.means(), second.means());
+        assert!(second.restore(&mut SavedState::new(&numbers[1..])).is_err());
     }
 }
