@@ -73,6 +73,37 @@ fn clusters(count: usize) -> Sensitive<Records> {
     Sensitive::new(Records::from_columns([("y", y)]).unwrap())
 }
 
+/// Three clusters of standard deviation 0.6 at -4, 0 and 4, and centres with a prior of this width.
+fn three_clusters(width: f64) -> Vec<f64> {
+    let model = move |ctx: &mut Ctx| -> Result<()> {
+        let locs = ctx.sample("locs", Normal::new(0.0, width).iid(3))?;
+        let scale = ctx.sample("scale", HalfNormal::new(2.0))?;
+        ctx.each_record(|ctx, record| {
+            let y = record.get("y")?.broadcast_to([3]);
+            ctx.factor("y", Normal::new(locs, scale).log_prob(y).log_sum_exp())
+        })
+    };
+    let noise = normals(6_000, 1, 7);
+    let y: Vec<f64> = noise.iter().enumerate().map(|(i, z)| 0.6 * z + (i % 3) as f64 * 4.0 - 4.0).collect();
+    let records = Sensitive::new(Records::from_columns([("y", y)]).unwrap());
+    let vi = DpVi::new(model, AutoNormal::new()).budget(BUDGET).seed(Seed::for_tests(1));
+    let mut locs: Vec<f64> =
+        vi.fit(&records).unwrap().posterior().mean("locs").unwrap().into_iter().collect();
+    locs.sort_by(f64::total_cmp);
+    locs
+}
+
+/// Priors that are up to 25 times as wide as the records have starting points at the records' scale, too.
+#[test]
+fn clusters_are_found_under_wide_priors() {
+    for width in [3.0, 10.0, 100.0] {
+        let locs = three_clusters(width);
+        for (found, right) in locs.iter().zip([-4.0, 0.0, 4.0]) {
+            assert!((found - right).abs() < 0.5, "{locs:?} with {width}");
+        }
+    }
+}
+
 /// From equal components a fit would stay there.
 #[test]
 fn a_mixtures_components_come_apart() {

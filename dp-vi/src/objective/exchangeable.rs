@@ -6,35 +6,46 @@ use crate::guides::guide::GuideSite;
 use crate::objective::traced::Traced;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use ndarray::ArrayD;
+use ppl_core::records::ColumnType;
 use ppl_core::{Column, Constraint, Graph, Model, RecordGradient, Records, Schema, SiteKind, Unconstrained};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
-/// Made-up records that gradients are compared on.
-const RECORDS: usize = 48;
+/// Made-up records that gradients are compared on: enough that each of 40 classes occurs.
+const RECORDS: usize = 256;
 
-/// Elements of the frontier above which nothing is tried: gradients of so many take longer than a plan may.
-const MOST_ELEMENTS: usize = 20_000;
+/// Elements of the frontier, and numbers of a record, above which nothing is tried: gradients of so many take
+/// longer than a plan may.
+const MOST_ELEMENTS: usize = 5_000;
 
-/// Whether some latent array has slices along an axis whose gradients are the same for every record wherever
-/// the slices are.
+/// Whether some latent array has slices along an axis, or some latent arrays are alike, so that their
+/// gradients are in the same ratio for every record wherever they are equal.
 ///
 /// ```text
-/// ∂ ln p(x_i | θ)/∂θ_k = ∂ ln p(x_i | θ)/∂θ_l    for all records i and slices k, l, if θ_k = θ_l for all of them
+/// ∂ ln p(x_i | θ)/∂θ_k = c ∂ ln p(x_i | θ)/∂θ_l    for all records i, if θ_k = θ_l
 /// ```
 ///
-/// A fit that starts with equal slices, as fits do where unconstrained values are 0, then keeps them equal but
-/// for the noise: a mixture stays a single component. Gradients are compared at one point on made-up records
-/// that have the supports of the observed sites, so no record is looked at. Where none can be made up, where
-/// records have latent values of their own, and where all of a gradient is zero, the answer is no.
-pub(crate) fn is_exchangeable(model: &dyn Model, schema: &Schema) -> bool {
-    try_records(model, schema).unwrap_or(false)
+/// A fit that starts with equal slices, as fits do where unconstrained values are 0, moves them together, at
+/// first at least: an optimiser that normalises gradients sees no difference, and only the noise of draws and
+/// releases takes them apart. A mixture then tends to stay a single component.
+///
+/// Gradients are compared on made-up records that have the supports of the observed sites, so no record is
+/// looked at: where unconstrained values are 0, and where they are not, because products of sites (the layers
+/// of a network) have no gradient at 0. `None` where no records can be made up, or where there is too much to
+/// compare; `Some(false)` where records have latent values of their own.
+pub(crate) fn is_exchangeable(model: &dyn Model, schema: &Schema) -> Option<bool> {
+    try_records(model, schema).unwrap_or(None)
 }
 
-fn try_records(model: &dyn Model, schema: &Schema) -> Result<bool> {
-    let Some(records) = made_up(model, schema)? else { return Ok(false) };
+fn try_records(model: &dyn Model, schema: &Schema) -> Result<Option<bool>> {
+    let Some(records) = made_up(model, schema)? else { return Ok(None) };
     let graph = Graph::new();
     let traced = Traced::new(model, &graph, records.schema())?;
-    if traced.frontier_elements() > MOST_ELEMENTS || !traced.record_noise.is_empty() {
-        return Ok(false);
+    if !traced.record_noise.is_empty() {
+        return Ok(Some(false));
+    }
+    if traced.frontier_elements() > MOST_ELEMENTS {
+        return Ok(None);
     }
     let sites: Vec<&GuideSite> = traced
         .sites
@@ -43,104 +54,136 @@ fn try_records(model: &dyn Model, schema: &Schema) -> Result<bool> {
         .filter_map(|(site, touched)| touched.then_some(site))
         .collect();
     let mut program = RecordGradient::<f64>::new(traced.log_likelihood, &traced.frontier())?;
-    for levels in [1.0, 0.0] {
-        for (number, site) in traced.sites.iter().enumerate() {
-            let value = levels * level(number, site);
-            program.set(&Unconstrained::input_name(&site.name), &vec![value; site.elements()])?;
+    for level in [0.3, 0.0] {
+        for site in &traced.sites {
+            let level = if has_equal_values_at_zero_only(site.support) { 0.0 } else { level };
+            program.set(&Unconstrained::input_name(&site.name), &vec![level; site.elements()])?;
         }
-        if are_slices_alike(&mut program, &records, &sites)? {
-            return Ok(true);
+        if are_parts_alike(&mut program, &records, &sites)? {
+            return Ok(Some(true));
         }
     }
-    Ok(false)
+    Ok(Some(false))
 }
 
-/// Whether some site has equal gradients along an axis for all records, where the program stands.
-fn are_slices_alike(
+/// For sets in which equal unconstrained values are equal values at 0 only.
+fn has_equal_values_at_zero_only(support: Constraint) -> bool {
+    matches!(
+        support,
+        Constraint::Simplex
+            | Constraint::Ordered
+            | Constraint::LowerCholesky
+            | Constraint::CorrelationCholesky
+            | Constraint::PositiveDefinite
+    )
+}
+
+/// Whether some slices or sites have gradients in one ratio for all records, where the program stands.
+fn are_parts_alike(
     program: &mut RecordGradient<f64>,
     records: &Records,
     sites: &[&GuideSite],
 ) -> Result<bool> {
+    // Each record's gradient, in units of its largest element.
+    let mut gradients: Vec<Vec<f64>> = Vec::new();
     let mut gradient = vec![0.0; program.dimension()];
-    // For each site and axis, whether no record has told slices apart; and whether one had something to say.
-    let mut equal: Vec<Vec<bool>> = sites
-        .iter()
-        .map(|site| site.unconstrained_shape.dims().iter().map(|&length| length > 1).collect())
-        .collect();
-    let mut speaks = vec![false; sites.len()];
     for record in 0..records.len() as u64 {
         program.weighted_sum(records, &[record], |_, weights| weights.fill(1.0), &mut gradient)?;
-        let mut rest = gradient.as_slice();
-        for ((site, equal), speaks) in sites.iter().zip(&mut equal).zip(&mut speaks) {
-            let (own, others) = rest.split_at(site.elements());
-            rest = others;
-            if own.iter().any(|g| !g.is_finite()) {
-                continue;
-            }
-            *speaks |= own.iter().any(|&g| g != 0.0);
-            let dims = site.unconstrained_shape.dims();
-            for (axis, equal) in equal.iter_mut().enumerate() {
-                *equal = *equal && are_slices_equal(own, dims, axis);
-            }
+        let largest = gradient.iter().fold(0.0, |largest: f64, g| largest.max(g.abs()));
+        if largest > 0.0 && gradient.iter().all(|g| g.is_finite()) {
+            gradients.push(gradient.iter().map(|g| g / largest).collect());
         }
     }
-    let found = |((site, equal), speaks): ((&&GuideSite, &Vec<bool>), &bool)| {
-        site.kind == SiteKind::Latent && site.initial.is_none() && *speaks && equal.iter().any(|&equal| equal)
+    let open = |site: &GuideSite| {
+        site.kind == SiteKind::Latent && site.initial.is_none() && site.support != Constraint::Ordered
     };
-    Ok(sites.iter().zip(&equal).zip(&speaks).any(found))
+    let (mut parts, mut from) = (BTreeMap::new(), 0);
+    for site in sites {
+        let range = from..from + site.elements();
+        from = range.end;
+        if !open(site) || range.is_empty() {
+            continue;
+        }
+        let dims = site.unconstrained_shape.dims();
+        if dims.iter().enumerate().any(|(axis, _)| has_slices_alike(&gradients, range.start, dims, axis)) {
+            return Ok(true);
+        }
+        // Sites of one kind are compared with one another as wholes.
+        let kind = (format!("{:?}", site.support), dims.to_vec());
+        parts.entry(kind).or_insert_with(Vec::new).push(range);
+    }
+    Ok(parts.values().any(|ranges| {
+        let whole = |range: &Range<usize>| {
+            Part::new(gradients.iter().flat_map(|all| all[range.clone()].iter().copied()))
+        };
+        has_equal_directions(ranges.iter().map(whole))
+    }))
 }
 
-/// A value for all elements of a site: not zero, but for sets in which equal unconstrained values are equal
-/// values only there.
-fn level(number: usize, site: &GuideSite) -> f64 {
-    match site.support {
-        Constraint::Simplex
-        | Constraint::Ordered
-        | Constraint::LowerCholesky
-        | Constraint::CorrelationCholesky
-        | Constraint::PositiveDefinite => 0.0,
-        _ => 0.3 + 0.1 * (number % 8) as f64,
+/// Whether two slices along an axis of the array whose gradient begins at this element are in one ratio.
+fn has_slices_alike(gradients: &[Vec<f64>], from: usize, dims: &[usize], axis: usize) -> bool {
+    let (length, inner) = (dims[axis], dims[axis + 1..].iter().product::<usize>());
+    let elements = dims.iter().product::<usize>();
+    let slice = |k: usize| {
+        Part::new(gradients.iter().flat_map(move |all| {
+            let blocks = all[from..from + elements].chunks_exact(length * inner);
+            blocks.flat_map(move |block| block[k * inner..(k + 1) * inner].iter().copied())
+        }))
+    };
+    length > 1 && has_equal_directions((0..length).map(slice))
+}
+
+/// What all records say of a part of the values: a direction.
+struct Part(Vec<f64>);
+
+impl Part {
+    fn new(gradient: impl Iterator<Item = f64>) -> Self {
+        let mut direction: Vec<f64> = gradient.collect();
+        let length = direction.iter().map(|g| g * g).sum::<f64>().sqrt();
+        // The first element that counts is positive: a ratio may be negative.
+        let sign = direction.iter().find(|g| g.abs() > 1e-6 * length).map_or(1.0, |g| g.signum());
+        direction.iter_mut().for_each(|g| *g *= sign / length);
+        Self(direction)
     }
 }
 
-/// Whether all slices of an array along an axis are equal, up to the rounding of sums in another order.
-fn are_slices_equal(values: &[f64], dims: &[usize], axis: usize) -> bool {
-    let inner: usize = dims[axis + 1..].iter().product();
-    let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
-    values.chunks_exact(dims[axis] * inner).all(|block| {
-        let (first, others) = block.split_at(inner);
-        others
-            .chunks_exact(inner)
-            .all(|slice| slice.iter().zip(first).all(|(a, b)| (a - b).abs() <= 1e-9 * largest))
-    })
+/// Whether two directions are equal, up to rounding. Those of length zero, of which records say nothing, are
+/// not numbers and equal to none.
+fn has_equal_directions(parts: impl Iterator<Item = Part>) -> bool {
+    let mut known: Vec<Part> = Vec::new();
+    for part in parts {
+        let equal = |other: &Part| part.0.iter().zip(&other.0).all(|(a, b)| (a - b).abs() <= 1e-9);
+        if known.iter().any(equal) {
+            return true;
+        }
+        known.push(part);
+    }
+    false
 }
 
 /// What a column may be filled with.
 #[derive(Clone, Copy, Debug)]
 enum Filling {
+    /// Normals of standard deviations 1, 10, 100 and 1000, for columns of any unit.
     Normals,
     Uniforms,
     /// Integers from the first to below the second.
     Integers(u32, u32),
 }
 
-/// From the most to the least that a column can tell.
-const FILLINGS: [Filling; 8] = [
-    Filling::Normals,
-    Filling::Uniforms,
-    Filling::Integers(0, 16),
-    Filling::Integers(0, 5),
-    Filling::Integers(0, 3),
-    Filling::Integers(0, 2),
-    Filling::Integers(1, 3),
-    Filling::Integers(0, 1),
-];
+/// From the most to the least that a column can tell. Numbers of classes are tried one by one, so that each
+/// class occurs.
+fn fillings(is_integer: bool) -> impl Iterator<Item = Filling> {
+    let numbers = [Filling::Normals, Filling::Uniforms].into_iter().filter(move |_| !is_integer);
+    let classes = (2..=40).rev().map(|end| Filling::Integers(0, end));
+    numbers.chain(classes).chain([Filling::Integers(1, 3), Filling::Integers(0, 1)])
+}
 
 impl Filling {
-    fn of(self, normal: f64) -> f64 {
+    fn of(self, record: usize, normal: f64) -> f64 {
         let uniform = 0.5 * libm::erfc(-normal * std::f64::consts::FRAC_1_SQRT_2);
         match self {
-            Self::Normals => normal,
+            Self::Normals => normal * [1.0, 10.0, 100.0, 1000.0][record % 4],
             Self::Uniforms => uniform.clamp(1e-6, 1.0 - 1e-6),
             Self::Integers(first, end) => {
                 (f64::from(first) + (uniform * f64::from(end - first)).floor()).min(f64::from(end) - 1.0)
@@ -151,9 +194,12 @@ impl Filling {
 
 /// Records that observed sites and indices of the model accept; `None` if no filling of a column is accepted.
 fn made_up(model: &dyn Model, schema: &Schema) -> Result<Option<Records>> {
-    let shapes: Vec<(&str, Vec<usize>)> =
-        schema.columns().map(|(name, shape)| (name, shape.dims().to_vec())).collect();
-    let elements: usize = shapes.iter().map(|(_, dims)| dims.iter().product::<usize>()).sum();
+    let mut columns = Vec::new();
+    for (name, shape) in schema.columns() {
+        let is_integer = !matches!(schema.column_type(name)?, ColumnType::F64 | ColumnType::F32);
+        columns.push((name, shape.dims().to_vec(), is_integer));
+    }
+    let elements: usize = columns.iter().map(|(_, dims, _)| dims.iter().product::<usize>()).sum();
     if elements > MOST_ELEMENTS {
         return Ok(None);
     }
@@ -162,20 +208,25 @@ fn made_up(model: &dyn Model, schema: &Schema) -> Result<Option<Records>> {
     noise.fill(0, &mut normals);
     let filled = |fillings: &[Filling]| {
         let mut normals = normals.as_slice();
-        let columns = shapes.iter().zip(fillings).map(|((name, dims), filling)| {
+        let filled = columns.iter().zip(fillings).map(|((name, dims, is_integer), filling)| {
             let all: Vec<usize> = std::iter::once(RECORDS).chain(dims.iter().copied()).collect();
             let (own, rest) = normals.split_at(all.iter().product());
             normals = rest;
-            let mut own = own.iter().map(|&normal| filling.of(normal));
+            let width = (own.len() / RECORDS).max(1);
+            let mut own = own.iter().enumerate().map(|(at, &normal)| filling.of(at / width, normal));
             let values = ArrayD::from_shape_simple_fn(all, || own.next().unwrap_or(0.0));
-            (*name, Column::from(values))
+            let column =
+                if *is_integer { Column::from(values.mapv(|x| x as i64)) } else { Column::from(values) };
+            (*name, column)
         });
-        Records::from_columns(columns)
+        Records::from_columns(filled)
     };
-    let mut chosen = vec![0; shapes.len()];
+    let mut open: Vec<_> = columns.iter().map(|(.., is_integer)| fillings(*is_integer)).collect();
+    let Some(mut chosen) = open.iter_mut().map(Iterator::next).collect::<Option<Vec<Filling>>>() else {
+        return Ok(None);
+    };
     loop {
-        let fillings: Vec<Filling> = chosen.iter().map(|&number| FILLINGS[number]).collect();
-        let records = filled(&fillings)?;
+        let records = filled(&chosen)?;
         let graph = Graph::new();
         let trace = ppl_core::trace(model, &graph, records.schema(), Unconstrained)?;
         let refused = trace.check_observations(&records).and_then(|()| graph.check_indices(&records)).err();
@@ -187,9 +238,10 @@ fn made_up(model: &dyn Model, schema: &Schema) -> Result<Option<Records>> {
             Some(_) => return Ok(None),
         };
         // The column that is named gets less to tell.
-        let named = shapes.iter().position(|(name, _)| place.contains(&format!("column '{name}'")));
-        match named.filter(|&column| chosen[column] + 1 < FILLINGS.len()) {
-            Some(column) => chosen[column] += 1,
+        let named = columns.iter().position(|(name, ..)| place.contains(&format!("column '{name}'")));
+        let next = named.and_then(|column| Some((column, open[column].next()?)));
+        match next {
+            Some((column, filling)) => chosen[column] = filling,
             None => return Ok(None),
         }
     }
@@ -242,9 +294,9 @@ mod tests {
 
     #[test]
     fn components_and_units_are_exchangeable() {
-        assert!(is_exchangeable(&mixture, &columns(2)));
-        assert!(is_exchangeable(&mixture_of_durations, &columns(0)));
-        assert!(is_exchangeable(&network, &columns(0)));
+        assert_eq!(is_exchangeable(&mixture, &columns(2)), Some(true));
+        assert_eq!(is_exchangeable(&mixture_of_durations, &columns(0)), Some(true));
+        assert_eq!(is_exchangeable(&network, &columns(0)), Some(true));
     }
 
     fn horseshoe(ctx: &mut Ctx<'_>) -> CoreResult<()> {
@@ -284,12 +336,12 @@ mod tests {
     /// What records tell apart, also where a value is known to few of them.
     #[test]
     fn features_groups_and_classes_are_not() {
-        assert!(!is_exchangeable(&horseshoe, &columns(0)));
-        assert!(!is_exchangeable(&groups, &columns(0)));
-        assert!(!is_exchangeable(&ordinal, &columns(0)));
-        assert!(!is_exchangeable(&classes, &columns(0)));
+        assert_eq!(is_exchangeable(&horseshoe, &columns(0)), Some(false));
+        assert_eq!(is_exchangeable(&groups, &columns(0)), Some(false));
+        assert_eq!(is_exchangeable(&ordinal, &columns(0)), Some(false));
+        assert_eq!(is_exchangeable(&classes, &columns(0)), Some(false));
         // A column that the model does not find.
-        assert!(!is_exchangeable(&groups, &Schema::new([("y", Shape::scalar())]).unwrap()));
+        assert_eq!(is_exchangeable(&groups, &Schema::new([("y", Shape::scalar())]).unwrap()), None);
     }
 
     /// Each column gets what its site or table accepts, and the most that it accepts.
@@ -307,10 +359,76 @@ mod tests {
         assert!(numbers("y").iter().all(|&y| y >= 0.0 && y.fract() == 0.0) && numbers("y").contains(&12.0));
     }
 
+    /// Components as sites of their own, with weights that differ, and a background that is one of its kind.
+    fn separate(ctx: &mut Ctx<'_>) -> CoreResult<()> {
+        let locs = [0, 1].map(|k| ctx.sample(&format!("loc_{k}"), Normal::new(0.0, 5.0)));
+        let [first, second] = locs;
+        let (first, second) = (first?, second?);
+        ctx.each_record(|ctx, record| {
+            let y = record.get("y")?;
+            let term = |loc, weight: f64| (Normal::new(loc, 1.0).log_prob(y) + weight.ln()).reshape(1);
+            let terms = [
+                term(first, 0.3),
+                term(second, 0.6),
+                (Normal::new(0.0, 50.0).log_prob(y) + 0.1_f64.ln()).reshape(1),
+            ];
+            ctx.factor("y", ctx.graph().concat(&terms, 0).log_sum_exp())
+        })
+    }
+
+    /// The group is an index, in a column of integers.
+    fn mixture_with_groups(ctx: &mut Ctx<'_>) -> CoreResult<()> {
+        let locs = ctx.sample("locs", Normal::new(0.0, 5.0).iid(2))?;
+        let effects = ctx.sample("effects", Normal::new(0.0, 1.0).iid(7))?;
+        ctx.each_record(|ctx, record| {
+            let shift = effects.gather(record.index("group")?);
+            let components = Normal::new(locs + shift.broadcast_to([2]), 1.0);
+            let halves = ctx.graph().constant(0.5).broadcast_to([2]);
+            let law = MixtureSameFamily::new(Categorical::from_probs(halves), components);
+            ctx.observe("y", law, record.get("y")?)
+        })
+    }
+
+    #[test]
+    fn sites_of_their_own_and_indices_are_seen() {
+        assert_eq!(is_exchangeable(&separate, &columns(0)), Some(true));
+        let groups = Column::from(vec![0_u8, 3]);
+        let records =
+            Records::from_columns([("group", groups), ("y", Column::from(vec![0.5, 1.5]))]).unwrap();
+        assert_eq!(is_exchangeable(&mixture_with_groups, records.schema()), Some(true));
+    }
+
+    /// Functions of a column in units of its own, an array without elements, and twenty classes.
+    #[test]
+    fn units_and_empty_arrays_are_no_reason() {
+        fn caps(ctx: &mut Ctx<'_>) -> CoreResult<()> {
+            let w = ctx.sample("w", Normal::new(0.0, 1.0).iid(3))?;
+            let none = ctx.sample("none", Normal::new(0.0, 1.0).iid([3, 0]))?;
+            ctx.each_record(|ctx, record| {
+                let age = record.get("group")?;
+                let caps = [30.0, 45.0, 60.0].map(|cap| age.min(cap).reshape(1));
+                let mean = ctx.graph().concat(&caps, 0).dot(w) + none.sum();
+                ctx.observe("y", Normal::new(mean, 1.0), record.get("y")?)
+            })
+        }
+        fn twenty(ctx: &mut Ctx<'_>) -> CoreResult<()> {
+            let w = ctx.sample("w", Normal::new(0.0, 1.0).iid([20, 3]))?;
+            ctx.each_record(|ctx, record| {
+                ctx.observe("y", Categorical::from_logits(w.matvec(record.get("x")?)), record.get("y")?)
+            })
+        }
+        assert_eq!(is_exchangeable(&caps, &columns(0)), Some(false));
+        assert_eq!(is_exchangeable(&twenty, &columns(0)), Some(false));
+    }
+
     #[test]
     fn slices_are_compared_along_one_axis() {
-        let values = [1.0, 2.0, 1.0, 2.0, 1.0, 2.0];
-        assert!(are_slices_equal(&values, &[3, 2], 0) && !are_slices_equal(&values, &[3, 2], 1));
-        assert!(are_slices_equal(&values, &[1, 3, 2], 1) && !are_slices_equal(&values, &[2, 3], 0));
+        let gradients =
+            vec![vec![9.0, 1.0, 2.0, -1.0, -2.0, 1.0, 2.0], vec![9.0, 3.0, 1.0, -3.0, -1.0, 3.0, 1.0]];
+        let alike = |dims: &[usize], axis| has_slices_alike(&gradients, 1, dims, axis);
+        // In a ratio of minus one along the first axis; in none along the second.
+        assert!(alike(&[3, 2], 0) && !alike(&[3, 2], 1) && alike(&[1, 3, 2], 1) && !alike(&[1, 3, 2], 0));
+        let silent = vec![vec![0.0; 4]];
+        assert!(!has_slices_alike(&silent, 0, &[2, 2], 0));
     }
 }

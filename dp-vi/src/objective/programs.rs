@@ -448,7 +448,8 @@ mod tests {
             ctx.each_record(|ctx, record| ctx.observe("z", Bernoulli::from_logit(w), record.get("z")?))
         };
         let data = records(8);
-        let survey = |model: &dyn Model| crate::objective::traced::Survey::new(model, data.schema()).unwrap();
+        let survey =
+            |model: &dyn Model| crate::objective::traced::Survey::new(model, data.schema(), true).unwrap();
         assert!(survey(&twice).is_linear && !survey(&twice).is_bernoulli);
         assert!(survey(&one).is_linear && survey(&one).is_bernoulli);
     }

@@ -153,12 +153,14 @@ pub(crate) struct Survey {
     pub(crate) is_bernoulli: bool,
     /// Whether every site is latent, real, and touched by the records.
     pub(crate) is_plain: bool,
-    /// Whether some parts are exchangeable, so that a start where they are equal would leave them so.
-    pub(crate) is_exchangeable: bool,
+    /// Whether some parts are exchangeable, so that a start where they are equal would leave them so. `None`
+    /// where that could not be found out, or does not matter because a start was named.
+    pub(crate) is_exchangeable: Option<bool>,
 }
 
 impl Survey {
-    pub(crate) fn new(model: &dyn Model, schema: &Schema) -> Result<Self> {
+    /// `starts_anywhere`: whether it is open where values start.
+    pub(crate) fn new(model: &dyn Model, schema: &Schema, starts_anywhere: bool) -> Result<Self> {
         let graph = Graph::new();
         let traced = Traced::new(model, &graph, schema)?;
         let plain = |(site, touched): (&GuideSite, &bool)| {
@@ -171,9 +173,14 @@ impl Survey {
             is_bernoulli: linear.as_ref().is_some_and(|term| term.softplus.is_some())
                 && traced.is_bernoulli(),
             is_plain: traced.sites.iter().zip(&traced.touched).all(plain),
-            is_exchangeable: linear.is_none()
-                && is_exchangeable(model, schema)
-                && prior_candidates(model, schema, &traced.sites).is_ok(),
+            is_exchangeable: match linear {
+                Some(_) => Some(false),
+                None if !starts_anywhere => None,
+                // Without points to choose from there is no start.
+                None => is_exchangeable(model, schema).filter(|exchangeable| {
+                    !exchangeable || prior_candidates(model, schema, &traced.sites).is_ok()
+                }),
+            },
         })
     }
 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::objective::curvature::{CurvatureShape, NOT_LINEAR};
 use crate::objective::draws::DrawScheme;
 use crate::objective::gradients::Gradients;
-use crate::objective::initial::{CANDIDATES, InitialValues};
+use crate::objective::initial::InitialValues;
 use crate::objective::traced::Survey;
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::Schedule;
@@ -198,7 +198,8 @@ pub struct PrivacyPlan {
     pub scheme: Scheme,
     /// Number of steps.
     pub steps: u64,
-    /// The largest norm `C` of one record's gradient; with [`Clipping::Quantile`] the first one.
+    /// The largest norm `C` of one record's gradient; with [`Clipping::Adaptive`] and [`Clipping::Quantile`] the
+    /// first one.
     pub clip_norm: f64,
     /// How gradients are clipped to it.
     pub clipping: Clipping,
@@ -442,8 +443,14 @@ impl Settings {
                 }
             })
         };
-        let start_from_prior =
-            survey.is_exchangeable && self.start.is_none() && self.initial_values.is_none();
+        let start_from_prior = survey.is_exchangeable == Some(true);
+        if survey.is_exchangeable.is_none() && self.start.is_none() && self.initial_values.is_none() {
+            reasons.push(
+                "start: where unconstrained values are 0; whether parts of the model are exchangeable and would stay equal there could not be tried. If it has \
+                 components, units or states without an order, name a private start"
+                    .to_owned(),
+            );
+        }
         let mut plan = PrivacyPlan {
             budget,
             scheme: drawn(1.0)?.scheme,
@@ -500,7 +507,7 @@ impl Settings {
                 beside.push(choice_event(epsilon)?, 1);
                 plan.start_epsilon = Some(epsilon);
                 reasons.push(format!(
-                    "start: parts of the model are exchangeable and would stay equal, so one of {CANDIDATES} points from the prior is chosen by the exponential \
+                    "start: parts of the model are exchangeable and would stay equal, so one of some hundred points from the prior is chosen by the exponential \
                      mechanism, pure epsilon {} ({} of the budget); name a start to save it",
                     number(epsilon),
                     PriorStart::SHARE

@@ -49,7 +49,7 @@ use std::path::PathBuf;
 /// | gradients | with respect to latent values; or to the guide's parameters, for comparison | [`gradients`](DpVi::gradients) |
 /// | noise | exact, on a grid; or in floating point, for comparison | [`noise`](DpVi::noise) |
 /// | posterior | corrected for the noise where there are weights, for 15 % of the budget | [`correction`](DpVi::correction) |
-/// | start | where unconstrained values are 0; for models with exchangeable parts one of 200 points from the prior, chosen privately for 10 % of ε | [`initial_values`](DpVi::initial_values), [`private_start`](DpVi::private_start) |
+/// | start | where unconstrained values are 0; for models with exchangeable parts one of some hundred points from the prior, chosen privately for 10 % of ε | [`initial_values`](DpVi::initial_values), [`private_start`](DpVi::private_start) |
 /// | optimiser | Adam at rate 0.05, held for half of the run and lowered; lowered from the start where `C` follows a quantile | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
 /// | noise `σ` | what the budget leaves | |
 ///
@@ -235,7 +235,7 @@ impl<M, G, S> DpVi<M, G, S> {
     ///
     /// There the components of a mixture, or the units of a network, are equal, and a gradient would keep them
     /// so. Where a model has such exchangeable parts, and neither this nor a
-    /// [private start](Self::private_start) is named, one of 200 points from the prior is chosen by how well
+    /// [private start](Self::private_start) is named, one of some hundred points from the prior is chosen by how well
     /// they fit the records, privately and for a tenth of ε. The plan says so
     /// ([`PrivacyPlan::start_from_prior`]). Records are not looked at to decide it.
     #[must_use]
@@ -376,8 +376,8 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     pub(super) fn plan_for(&self, schema: &Schema, number: u64) -> Result<PrivacyPlan> {
         // What was forgotten is said before what is wrong with the model.
         self.settings.required_budget()?;
-        let mut survey = Survey::new(&self.model, schema)?;
-        survey.is_exchangeable &= self.guide.takes_initial();
+        let named = self.settings.start.is_some() || self.settings.initial_values.is_some();
+        let survey = Survey::new(&self.model, schema, !named && self.guide.takes_initial())?;
         let sampler = match &self.subsampling {
             Chosen::Named(plan) => Sampler::Named(plan),
             Chosen::Open(make) => Sampler::Open(*make),

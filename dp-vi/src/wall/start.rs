@@ -160,8 +160,9 @@ fn pick(utilities: Utilities, private: Option<(Receipt, f64, Relation)>, seed: &
 ///
 /// # Privacy
 /// As for [`PrivateStart`]: each record's term is in [0, 1] and depends on that record and the candidates,
-/// which are the same for all data. Whether a record is in the sample depends on its place and on random
-/// words, not on other records: a further record changes no other's term, whatever the sample is.
+/// which are the same for all data. Whether a record is in the sample depends on a random word of its own,
+/// independent of all others and equally distributed for all: given which of the other records are in the
+/// sample, a further one changes no other's term, wherever in the table it stands.
 pub(crate) struct PriorStart;
 
 impl PriorStart {
@@ -172,8 +173,11 @@ impl PriorStart {
     /// mixtures of Gaussians 3 and 5 lead to better fits than 2, 10 and 20.
     const SHORTFALL: f64 = 5.0;
 
-    /// Records that are compared, about; more would make choices of the same quality take longer.
+    /// Records that are compared, about: with more, choices are hardly better and take longer.
     const COMPARED: f64 = 20_000.0;
+
+    /// Most elements of values that all comparisons of one candidate use, which take some ten seconds for all.
+    const MOST_WORK: f64 = 5e6;
 
     /// Makes the choice, given about how many records there are.
     pub(crate) fn choose(
@@ -200,7 +204,8 @@ impl PriorStart {
         let set = |candidate: &Values, program: &mut _| put(candidate, &traced.sites, program);
         let streams = seed.streams(Purpose::Custom("records to choose a start by"));
         // A share of one or more takes all of them.
-        let share = Self::COMPARED / number.max(1.0);
+        let elements = traced.frontier_elements() as f64;
+        let share = Self::COMPARED.min(Self::MOST_WORK / elements) / number.max(1.0);
         let threshold = (share * 2f64.powi(64)) as u64;
         let chosen = |place: u64| share >= 1.0 || streams.at(place).next_u64() < threshold;
         let units = |shortfall: f64| Self::units(shortfall);

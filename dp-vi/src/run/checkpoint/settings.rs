@@ -56,7 +56,7 @@ fn describe(
     }
     writeln!(f, "optimiser: {}", optimiser.escape_debug())?;
     writeln!(f, "average: {}", settings.average)?;
-    writeln!(f, "clip norm: {}", plan.clip_norm)?;
+    writeln!(f, "clip norm: {}, {:?}", plan.clip_norm, plan.clipping)?;
     writeln!(f, "protection: {protection}")?;
     writeln!(f, "curvature: {:?}, from the trace: {}", plan.curvature, plan.trace_regression)?;
     writeln!(f, "gradients: {:?}", plan.gradients)?;
