@@ -157,6 +157,38 @@ fn a_problem_prints_its_metric_and_keeps_its_budget() {
     assert!(text.starts_with("problem ") && text.contains("coverage"), "{text}");
 }
 
+/// On a table of one's own: totals, and a line for each weight.
+#[test]
+fn coverage_is_measured_on_any_table() {
+    let folder = Folder::new();
+    let data = folder.write("people.csv", &people(400, 3, None));
+    let bounds = folder.write("bounds.toml", "x0 = [-3, 3]\nx1 = [-3, 3]\n");
+    let own = ["--problem", "coverage", "--data", &data, "--positive-if", "y=1", "--bounds", &bounds];
+    let all = |more: &[&'static str]| own.iter().copied().chain(more.iter().copied()).collect::<Vec<_>>();
+    let found = json(&all(&["--epsilon", "2", "--runs", "3", "--json"]));
+    for name in ["error_sd", "length", "z", "worst", "mean"] {
+        assert!(found[name].as_f64().is_some_and(|x| x.is_finite() && x > 0.0), "{name}: {found}");
+    }
+    let weights = found["weights"].as_array().unwrap();
+    assert!(weights.len() >= 3 && weights[0]["name"] == "(intercept)", "{found}");
+    let coverage = |weight: &serde_json::Value| weight["coverage"].as_f64().unwrap();
+    let mean = weights.iter().map(coverage).sum::<f64>() / weights.len() as f64;
+    assert!((mean - found["mean"].as_f64().unwrap()).abs() < 1e-12 && (0.0..=1.0).contains(&mean));
+    let table = utility(&all(&["--epsilon", "2", "--runs", "2"]));
+    let text = String::from_utf8(table.stdout).unwrap();
+    assert!(
+        text.contains("weight") && text.contains("not private") && text.contains("(intercept)"),
+        "{text}"
+    );
+
+    assert!(refused(&["--problem", "coverage", "--data", &data, "--epsilon", "1"]).contains("--positive-if"));
+    let mut other = all(&["--epsilon", "1"]);
+    other[1] = "logistic";
+    assert!(refused(&other).contains("has no use for --data"));
+    let missing = ["--problem", "coverage", "--data", "no.csv", "--positive-if", "y=1", "--epsilon", "1"];
+    assert!(refused(&missing).contains("no.csv"));
+}
+
 #[test]
 fn what_is_wrong_is_one_line() {
     let folder = Folder::new();
