@@ -101,11 +101,13 @@ pub struct WeightCoverage {
 /// posterior without privacy (a normal at its mode).
 ///
 /// ```text
-/// coverage   the probability that a draw of the posterior without privacy is in the 90 % interval, mean over weights and runs
+/// coverage   the probability that the 90 % interval holds a draw of the posterior without privacy,
+///            mean over weights and runs
 /// worst      the same, of the weight where it is lowest
 /// error_sd   root mean square of (mean − mode) in standard deviations without privacy
 /// length     median over weights of the intervals' mean length, over that without privacy
-/// z          root mean square of (mean − draw) over the stated standard deviation: above 1, more certain than right
+/// z          root mean square of (mean − draw) over the stated standard deviation; 1 would be exact,
+///            more is too certain
 /// ```
 ///
 /// # Privacy

@@ -33,8 +33,8 @@ pub enum Problem {
     Ordinal,
     /// A network of two layers: likewise
     Network,
-    /// Intervals of logistic regressions: share that holds the truth on made-up records, or, with --data, draws of
-    /// the posterior without privacy
+    /// Intervals of logistic regressions: share that holds the truth on made-up records, or, with --data,
+    /// draws of the posterior without privacy
     Coverage,
 }
 

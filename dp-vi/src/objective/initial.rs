@@ -175,11 +175,11 @@ fn prior_medians(
 /// Starting points from the prior: draws, moved towards the median by one of several factors, because priors
 /// are often much wider than what the records will say.
 ///
-/// The factors go in equal ratios from 1 down to where half of an element's draws are within `¾` of the median,
-/// or an eighth, whichever is less: from there an optimiser reaches values of order 1, and a wide prior has
-/// points at the scale of the records. (Three clusters at distances of 4 are found with priors of standard
-/// deviations from 3 to 100; with 1000 one of them was missed.) Draws that are not finite, as of concentrations close to zero, are
-/// at the median.
+/// The factors go in equal ratios from 1 down to where half of an element's draws are within `¾` of the
+/// median, or an eighth, whichever is less: from there an optimiser reaches values of order 1, and a wide
+/// prior has points at the scale of the records. (Three clusters at distances of 4 are found with priors of
+/// standard deviations from 3 to 100; with 1000 one of them was missed.) Draws that are not finite, as of
+/// concentrations close to zero, are at the median.
 pub(crate) fn prior_candidates(
     model: &dyn Model,
     schema: &Schema,

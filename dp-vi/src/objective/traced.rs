@@ -154,12 +154,13 @@ pub(crate) struct Survey {
     /// Whether every site is latent, real, and touched by the records.
     pub(crate) is_plain: bool,
     /// Whether some parts are exchangeable, so that a start where they are equal would leave them so. `None`
-    /// where that could not be found out, or does not matter because a start was named.
+    /// where that could not be found out.
     pub(crate) is_exchangeable: Option<bool>,
 }
 
 impl Survey {
-    /// `starts_anywhere`: whether it is open where values start.
+    /// `starts_anywhere`: whether it is open where values start. If not, parts that are exchangeable do not
+    /// matter, and are not looked for.
     pub(crate) fn new(model: &dyn Model, schema: &Schema, starts_anywhere: bool) -> Result<Self> {
         let graph = Graph::new();
         let traced = Traced::new(model, &graph, schema)?;
@@ -175,7 +176,7 @@ impl Survey {
             is_plain: traced.sites.iter().zip(&traced.touched).all(plain),
             is_exchangeable: match linear {
                 Some(_) => Some(false),
-                None if !starts_anywhere => None,
+                None if !starts_anywhere => Some(false),
                 // Without points to choose from there is no start.
                 None => is_exchangeable(model, schema).filter(|exchangeable| {
                     !exchangeable || prior_candidates(model, schema, &traced.sites).is_ok()

@@ -198,8 +198,8 @@ pub struct PrivacyPlan {
     pub scheme: Scheme,
     /// Number of steps.
     pub steps: u64,
-    /// The largest norm `C` of one record's gradient; with [`Clipping::Adaptive`] and [`Clipping::Quantile`] the
-    /// first one.
+    /// The largest norm `C` of one record's gradient; with [`Clipping::Adaptive`] and [`Clipping::Quantile`]
+    /// the first one.
     pub clip_norm: f64,
     /// How gradients are clipped to it.
     pub clipping: Clipping,
@@ -444,7 +444,7 @@ impl Settings {
             })
         };
         let start_from_prior = survey.is_exchangeable == Some(true);
-        if survey.is_exchangeable.is_none() && self.start.is_none() && self.initial_values.is_none() {
+        if survey.is_exchangeable.is_none() {
             reasons.push(
                 "start: where unconstrained values are 0; whether parts of the model are exchangeable and would stay equal there could not be tried. If it has \
                  components, units or states without an order, name a private start"

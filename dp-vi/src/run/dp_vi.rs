@@ -235,9 +235,9 @@ impl<M, G, S> DpVi<M, G, S> {
     ///
     /// There the components of a mixture, or the units of a network, are equal, and a gradient would keep them
     /// so. Where a model has such exchangeable parts, and neither this nor a
-    /// [private start](Self::private_start) is named, one of some hundred points from the prior is chosen by how well
-    /// they fit the records, privately and for a tenth of ε. The plan says so
-    /// ([`PrivacyPlan::start_from_prior`]). Records are not looked at to decide it.
+    /// [private start](Self::private_start) is named, one of some hundred points from the prior is chosen by
+    /// how well they fit the records, privately and for a tenth of ε. The plan says so
+    /// ([`PrivacyPlan::start_from_prior`]). Records are not looked at to decide whether.
     #[must_use]
     pub fn initial_values(mut self, start: InitialValues) -> Self {
         self.settings.initial_values = Some(start);
