@@ -163,6 +163,29 @@ pub fn about_intervals(fit: &Fit) -> &'static str {
     }
 }
 
+/// A weight whose standard deviation is at least this share of the prior's has hardly been learned.
+const HARDLY: f64 = 0.9;
+
+/// Which weights a fit has hardly learned, in a sentence for people: a budget, or a number of records, that says
+/// next to nothing of them. `None` where there are none, or where the fit does not say.
+pub fn hardly_learned(names: &[&str], fit: &Fit) -> Option<String> {
+    let shares = fit.noise_aware()?.shares.as_ref()?;
+    let sds = fit.posterior().sd("w").ok()?;
+    let open: Vec<&str> = names
+        .iter()
+        .zip(sds.iter().zip(&shares.prior))
+        .filter_map(|(name, (sd, prior))| (*sd >= HARDLY * prior).then_some(*name))
+        .collect();
+    match open.len() {
+        0 => None,
+        count if count == names.len() => Some(
+            "At this budget next to nothing is learned of any weight: all stay close to the prior."
+                .to_owned(),
+        ),
+        _ => Some(format!("At this budget next to nothing is learned of: {}.", open.join(", "))),
+    }
+}
+
 /// The posterior of each weight, beside the truth and a non-private posterior where there are such.
 ///
 /// # Errors

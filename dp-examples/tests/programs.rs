@@ -151,6 +151,32 @@ fn fit_writes_what_it_says() {
     assert_eq!((&json["private"], &json["test_accuracy_is_private"]), (&true.into(), &false.into()));
     assert_eq!(json["weights"].as_array().expect("weights").len(), 4);
     assert!(json["seconds"]["fit"].as_f64().expect("a number") > 0.0);
+    for weight in json["weights"].as_array().expect("weights") {
+        let sd = |name: &str| weight[name].as_f64().expect("a number");
+        assert!((sd("sd_prior") - 4.0).abs() < 1e-9 && sd("sd_without_noise") < 4.0, "{weight}");
+        // A mixture over curvatures may be a little wider than the prior.
+        assert!(0.5 * sd("sd_without_noise") < sd("sd") && sd("sd") < 1.2 * sd("sd_prior"), "{weight}");
+    }
+}
+
+/// At a budget that says nothing the program says so, and at one that says a lot it does not.
+#[test]
+fn weights_that_are_hardly_learned_are_named() {
+    let folder = Folder::new("hardly");
+    folder.write("people.csv", &people());
+    folder.write("bounds.toml", BOUNDS);
+    let text = |epsilon: &str| {
+        let mut arguments = GOOD.to_vec();
+        let at = arguments.iter().position(|argument| *argument == "--epsilon").expect("an option") + 1;
+        arguments[at] = epsilon;
+        let output = folder.run(FIT, &arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let few = text("0.001");
+    assert!(few.contains("next to nothing is learned of any weight"), "{few}");
+    let much = text("100");
+    assert!(!much.contains("next to nothing"), "{much}");
 }
 
 /// Categories that were read from the file stand in the privacy statement, in words and as JSON; categories

@@ -19,7 +19,7 @@ use dp_examples::table::Table;
 use dp_examples::table_text::table_text;
 use dp_examples::utility::hierarchical::area_under_curve;
 use dp_sampler::{Purpose, Seed};
-use dp_vi::PrivacyReport;
+use dp_vi::{PrivacyReport, Shares};
 use serde::Serialize;
 
 fn main() -> ExitCode {
@@ -50,6 +50,9 @@ struct Weight<'a> {
     mean: f64,
     sd: f64,
     interval_90: (f64, f64),
+    /// The prior's standard deviation, and that which there would be without noise.
+    sd_prior: Option<f64>,
+    sd_without_noise: Option<f64>,
     slope_in_original_units: f64,
     /// Where the noisy steps ended: the predictor behind the test figures.
     point: f64,
@@ -124,6 +127,7 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         None => None,
     };
     let report = fit.privacy();
+    let shares = fit.noise_aware().and_then(|found| found.shares.as_ref());
     let outcome = Outcome {
         private: report.is_private(),
         epsilon: report.epsilon.as_ref(),
@@ -135,7 +139,12 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         weights: weights
             .iter()
             .zip(original.slopes.iter().zip(&point))
-            .map(|(weight, (&slope, &point))| described(weight, slope, point))
+            .enumerate()
+            .map(|(j, (weight, (&slope, &point)))| {
+                let of = |sds: fn(&Shares) -> &Vec<f64>| Some(sds(shares?)[j]);
+                let (prior, without_noise) = (of(|shares| &shares.prior), of(|shares| &shares.without_noise));
+                described(weight, (prior, without_noise), slope, point)
+            })
             .collect(),
         privacy: report,
         settings,
@@ -157,6 +166,9 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     write!(out, "{}", table_text(&weights))?;
     writeln!(out, "Weights are on columns scaled from their public bounds to [-1, 1].")?;
     writeln!(out, "{}", logistic::about_intervals(&fit))?;
+    if let Some(sentence) = logistic::hardly_learned(&names, &fit) {
+        writeln!(out, "{sentence}")?;
+    }
     writeln!(out)?;
     if let Some((accuracy, area, loss)) = test {
         let area = area.map_or(String::new(), |area| format!(", area under the ROC curve {area:.4}"));
@@ -183,13 +195,20 @@ fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn described(weight: &WeightSummary, slope_in_original_units: f64, point: f64) -> Weight<'_> {
+fn described(
+    weight: &WeightSummary,
+    (sd_prior, sd_without_noise): (Option<f64>, Option<f64>),
+    slope_in_original_units: f64,
+    point: f64,
+) -> Weight<'_> {
     let (mean, sd) = (weight.private.mean(), weight.private.sd());
     Weight {
         name: &weight.name,
         mean,
         sd,
         interval_90: weight.private.interval_90(),
+        sd_prior,
+        sd_without_noise,
         slope_in_original_units,
         point,
     }

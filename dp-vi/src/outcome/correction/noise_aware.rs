@@ -61,6 +61,30 @@ pub struct NoiseAware {
     pub mean: Vec<f64>,
     /// Covariance, row-major.
     pub covariance: Vec<f64>,
+    /// What the standard deviations are made of. `None` where the curvature was read off the run's gradients,
+    /// and without privacy.
+    pub shares: Option<Shares>,
+}
+
+/// What the standard deviations of a posterior are made of: what the prior leaves open, and what of it the
+/// records would leave open if nothing had noise.
+///
+/// As a rule `without_noise ≤ √covariance_jj ≤ prior`. Where a standard deviation is close to the prior's, the
+/// releases said next to nothing of the value at this budget; where it is close to that without noise, the
+/// budget is more than the value needs.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Shares {
+    /// The prior's standard deviations, `√(P₀⁻¹)_jj`, one site after the other.
+    pub prior: Vec<f64>,
+    /// Those of a posterior given the same curvature and gradients without noise, `√((S + P₀)⁻¹)_jj`, on
+    /// average over the curvatures that the releases leave possible.
+    pub without_noise: Vec<f64>,
+}
+
+/// Square roots of a diagonal.
+pub(crate) fn deviations(matrix: &DMatrix<f64>) -> Vec<f64> {
+    matrix.diagonal().iter().map(|variance| variance.max(0.0).sqrt()).collect()
 }
 
 impl NoiseAware {
@@ -76,15 +100,20 @@ impl NoiseAware {
         let a = &s * inverse(&noisy);
         let precision = symmetrised(&(&a * &s)) + &prior;
         let b = DVectorView::from_slice(evidence.gradients, n) + &s * at;
-        let pulled = prior * at + DVectorView::from_slice(evidence.prior_gradient, n);
+        let pulled = &prior * at + DVectorView::from_slice(evidence.prior_gradient, n);
         let precision = cholesky(precision)?;
         let mean: DVector<f64> = precision.solve(&(a * b + pulled));
         let covariance = inverse(&precision);
         let sound = mean.iter().chain(&covariance).all(|x| x.is_finite());
+        let shares = cholesky(prior.clone()).zip(cholesky(&s + &prior));
         sound.then(|| Self {
             sites,
             mean: mean.as_slice().to_vec(),
             covariance: covariance.as_slice().to_vec(),
+            shares: shares.map(|(prior, without_noise)| Shares {
+                prior: deviations(&inverse(&prior)),
+                without_noise: deviations(&inverse(&without_noise)),
+            }),
         })
     }
 }
@@ -120,6 +149,11 @@ mod tests {
             );
         }
         assert!(found.covariance[1].abs() < 1e-15);
+        let shares = found.shares.unwrap();
+        for j in 0..2 {
+            assert!((shares.prior[j] - p[j].powf(-0.5)).abs() < 1e-13);
+            assert!((shares.without_noise[j] - (s[j] + p[j]).powf(-0.5)).abs() < 1e-13);
+        }
     }
 
     #[test]
