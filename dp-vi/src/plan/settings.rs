@@ -25,9 +25,12 @@ use std::fmt::Write;
 const MOST_STEPS: u64 = 1_000_000_000;
 
 /// The ε below which residuals of a Bernoulli are weighted. Half of the noise then brings more than the
-/// information that the weights take from records of which the model is sure. With ε of 3 and 10 the points
-/// found on five real tables rank alike with and without them, and on the widest one (101 columns) means were
-/// further off with them.
+/// information that the weights take from records of which the model is sure.
+///
+/// On four generated designs (1,500 to 20,000 records, 11 to 31 columns, 12 runs each) means at ε = 1 are
+/// nearer with them on three, by 2 to 18 %, and further off on the one with most records, 1.8 instead of 1.2
+/// standard deviations; at ε of 3 and 10 they are further off on seven of eight, by up to a factor of 1.8. On
+/// five real tables points rank better with them at ε up to 1, and alike above.
 const BOUNDS_RESIDUALS_BELOW: f64 = 2.0;
 
 /// Steps of a run on full batches: enough for Adam to arrive at its default rate, and to average after.
