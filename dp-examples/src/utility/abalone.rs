@@ -62,6 +62,15 @@ pub fn design(table: &Table) -> Result<(Array2<f64>, Array1<f64>), Failure> {
     Ok((x, rings.mapv(|rings| f64::from(rings > RINGS))))
 }
 
+/// Features and outcomes.
+pub(super) type Part = (Array2<f64>, Array1<f64>);
+
+/// Records to fit, and a fifth that is held back.
+pub(super) fn parts(x: &Array2<f64>, y: &Array1<f64>, seed: &Seed) -> crate::Result<[Part; 2]> {
+    let parts = split(y.len(), TEST_FRACTION, &mut seed.streams(Purpose::Split).at(0))?;
+    Ok([parts.train, parts.test].map(|rows| (x.select(Axis(0), &rows), y.select(Axis(0), &rows))))
+}
+
 /// Splits the file anew for each run, fits one part and measures the accuracy on the other.
 ///
 /// # Errors
@@ -72,10 +81,7 @@ pub fn measure(train: &Path, protocol: &Protocol) -> Result<Outcome, Failure> {
     let (x, y) = design(&table)?;
     protocol.measure("accuracy", |seed| {
         let seed = Seed::for_tests(seed);
-        let parts = split(y.len(), TEST_FRACTION, &mut seed.streams(Purpose::Split).at(0))?;
-        let select = |rows: &[usize]| (x.select(Axis(0), rows), y.select(Axis(0), rows));
-        let (train_x, train_y) = select(&parts.train);
-        let (test_x, test_y) = select(&parts.test);
+        let [(train_x, train_y), (test_x, test_y)] = parts(&x, &y, &seed)?;
         let fit = DpVi::new(model, AutoNormal::new())
             .budget(protocol.budget())
             .gradients(protocol.gradients)

@@ -2,19 +2,15 @@
 
 use std::path::Path;
 
-use dp_sampler::{Purpose, Seed};
+use dp_sampler::Seed;
 use dp_vi::guides::AutoNormal;
 use dp_vi::{DpVi, Sensitive};
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Records, Result as CoreResult};
 use ppl_distributions::{HalfNormal, Normal};
 
 use super::{Failure, Outcome, Protocol, RunOutcome, abalone};
-use crate::split::split;
 use crate::table::Table;
-
-/// Share of the records that is held back.
-const TEST_FRACTION: f64 = 0.2;
 
 /// Rings in tens, from ten.
 const RINGS: f64 = 10.0;
@@ -44,10 +40,7 @@ pub fn measure(train: &Path, protocol: &Protocol) -> Result<Outcome, Failure> {
     let y = rings.mapv(|rings| rings / RINGS - 1.0);
     protocol.measure("sigma ratio", |seed| {
         let seed = Seed::for_tests(seed);
-        let parts = split(y.len(), TEST_FRACTION, &mut seed.streams(Purpose::Split).at(0))?;
-        let select = |rows: &[usize]| (x.select(Axis(0), rows), y.select(Axis(0), rows));
-        let (train_x, train_y) = select(&parts.train);
-        let (test_x, test_y) = select(&parts.test);
+        let [(train_x, train_y), (test_x, test_y)] = abalone::parts(&x, &y, &seed)?;
         let train = records(train_x, train_y)?;
         let public = DpVi::new(model, AutoNormal::new()).without_privacy().steps(3_000).fit(&train)?;
         let fit = DpVi::new(model, AutoNormal::new())

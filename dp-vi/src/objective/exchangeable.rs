@@ -3,6 +3,7 @@
 
 use crate::error::Result;
 use crate::guides::guide::GuideSite;
+use crate::objective::noise_feed::uniform;
 use crate::objective::traced::Traced;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use ndarray::ArrayD;
@@ -181,7 +182,7 @@ fn fillings(is_integer: bool) -> impl Iterator<Item = Filling> {
 
 impl Filling {
     fn of(self, record: usize, normal: f64) -> f64 {
-        let uniform = 0.5 * libm::erfc(-normal * std::f64::consts::FRAC_1_SQRT_2);
+        let uniform = uniform(normal);
         match self {
             Self::Normals => normal * [1.0, 10.0, 100.0, 1000.0][record % 4],
             Self::Uniforms => uniform.clamp(1e-6, 1.0 - 1e-6),

@@ -163,7 +163,7 @@ fn median(draws: &[f64]) -> f64 {
 
 /// The median of the prior of each latent site: a site's prior given the others does not matter, only what it
 /// looks like on the whole.
-fn prior_medians(
+pub(crate) fn prior_medians(
     model: &dyn Model,
     schema: &Schema,
     sites: &[GuideSite],

@@ -40,7 +40,7 @@ pub(crate) fn fill(input: &mut [f64], kind: NoiseKind, normals: &[f64], sign: f6
 }
 
 /// `Φ(z)`, strictly between 0 and 1: a uniform number from a normal one, and from `−z` the other end.
-fn uniform(z: f64) -> f64 {
+pub(crate) fn uniform(z: f64) -> f64 {
     (0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2))
         .clamp(f64::MIN_POSITIVE, 1.0 - 0.5 * f64::EPSILON)
 }

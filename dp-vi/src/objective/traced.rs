@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::guides::guide::GuideSite;
 use crate::objective::exchangeable::is_exchangeable;
-use crate::objective::initial::prior_candidates;
+use crate::objective::initial::prior_medians;
 use ppl_core::handlers::Handler;
 use ppl_core::model::{NoiseInput, Site};
 use ppl_core::transform::{LinearPredictor, linear_predictor};
@@ -177,9 +177,9 @@ impl Survey {
             is_exchangeable: match linear {
                 Some(_) => Some(false),
                 None if !starts_anywhere => Some(false),
-                // Without points to choose from there is no start.
+                // Points to start from are made around the prior's medians.
                 None => is_exchangeable(model, schema).filter(|exchangeable| {
-                    !exchangeable || prior_candidates(model, schema, &traced.sites).is_ok()
+                    !exchangeable || prior_medians(model, schema, &traced.sites).is_ok()
                 }),
             },
         })

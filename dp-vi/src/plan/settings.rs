@@ -494,27 +494,22 @@ impl Settings {
             )?;
             let capped =
                 Budget { epsilon: most.less(budget).map_or(budget.epsilon, |left| left.epsilon), ..budget };
-            if let Some(start) = &self.start {
-                let epsilon = start.share * capped.epsilon;
+            let prior = || (PriorStart::SHARE, None);
+            let named = self.start.as_ref().map(|start| (start.share, Some(start.candidates.len())));
+            if let Some((share, candidates)) = named.or_else(|| start_from_prior.then(prior)) {
+                let epsilon = share * capped.epsilon;
                 beside.push(choice_event(epsilon)?, 1);
                 plan.start_epsilon = Some(epsilon);
-                reasons.push(format!(
-                    "start: one of {} candidates by the exponential mechanism, pure epsilon {} ({} of the budget)",
-                    start.candidates.len(),
-                    number(epsilon),
-                    start.share
-                ));
-            }
-            if start_from_prior {
-                let epsilon = PriorStart::SHARE * capped.epsilon;
-                beside.push(choice_event(epsilon)?, 1);
-                plan.start_epsilon = Some(epsilon);
-                reasons.push(format!(
-                    "start: parts of the model are exchangeable and would stay equal, so one of some hundred points from the prior is chosen by the exponential \
-                     mechanism, pure epsilon {} ({} of the budget); name a start to save it",
-                    number(epsilon),
-                    PriorStart::SHARE
-                ));
+                let cost = format!("pure epsilon {} ({share} of the budget)", number(epsilon));
+                reasons.push(match candidates {
+                    Some(candidates) => {
+                        format!("start: one of {candidates} candidates by the exponential mechanism, {cost}")
+                    }
+                    None => format!(
+                        "start: parts of the model are exchangeable and would stay equal, so one of some hundred points from the prior is chosen by the exponential \
+                         mechanism, {cost}; name a start to save it"
+                    ),
+                });
             }
             let rest = calibrate_noise_multiplier(&capped, |noise_multiplier| {
                 let mut all = beside.clone();

@@ -358,12 +358,13 @@ fn steps<'r, S: Subsampling>(
                 estimator.ranges().into_iter().flatten().map(|range| range.len()).collect();
             Rule::per_site(plan.clip_norm, &sizes, plan.draws.number())?
         }
-        // What is expected of a batch is set when the number of records is known.
-        Clipping::Quantile(quantile) => {
+        Clipping::Quantile(_) | Clipping::Adaptive => {
+            // What is expected of a batch, and which quantile suits it, is set when their number is known.
+            let quantile = match plan.clipping {
+                Clipping::Quantile(quantile) => quantile,
+                _ => Quantile::default(),
+            };
             Rule::Quantile(Adaptive::new(quantile, clip, program.dimension(), 1.0)?)
-        }
-        Clipping::Adaptive => {
-            Rule::Quantile(Adaptive::new(Quantile::default(), clip, program.dimension(), 1.0)?)
         }
     };
     let of = (NoiseOf::Steps, seed);

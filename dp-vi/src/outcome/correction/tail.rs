@@ -207,7 +207,8 @@ impl GradientTail {
     /// than the noise of fewer steps. `None` before the tail.
     ///
     /// ```text
-    /// with a share f of the steps before the tail:    f · ⅛ ‖ḡ_before − ḡ_tail‖ < (noise in an element of the mean over all)
+    /// with a share f of the steps before the tail:
+    /// f · ⅛ ‖ḡ_before − ḡ_tail‖ < (noise in an element of the mean over all)
     /// ```
     pub(crate) fn means(&self) -> Option<TailMeans> {
         let of = |stretch: &Stretch| TailMeans {
