@@ -204,6 +204,23 @@ impl Marginal {
     }
 }
 
+/// Names of the parameters of a guide whose standard deviations are made of two of them:
+///
+/// ```text
+/// sd_i = e^log_scale_i · √(1 + Σ_j factors_ij²)        log_scale: n elements,  factors: [n, r], row by row
+/// ```
+///
+/// Steps leave noise in the factors, which adds to every sum of squares, and the scales make up for it. A mean
+/// of each parameter by itself would keep what makes up and lose what it makes up for, and come out too
+/// narrow; so the variances `sd²` are averaged in the place of the scales.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelativeScales {
+    /// Name of the logarithms of scales.
+    pub log_scale: String,
+    /// Name of the factors.
+    pub factors: String,
+}
+
 /// A family of distributions over the unconstrained values of a model's sites.
 ///
 /// A draw is a function of the parameters and of standard noise, so gradients flow through it. The noise is
@@ -233,6 +250,12 @@ pub trait Guide {
         vec![None; sites.len()]
     }
 
+    /// Where standard deviations are products of parameters, which: the tail average is taken of variances
+    /// then. None, as it stands here, means that every parameter is averaged by itself.
+    fn relative_scales(&self, _sites: &[GuideSite]) -> Vec<RelativeScales> {
+        Vec::new()
+    }
+
     /// Whether latent sites start where [`GuideSite::initial`] says.
     fn takes_initial(&self) -> bool {
         true
@@ -255,6 +278,10 @@ impl<G: Guide + ?Sized> Guide for Box<G> {
 
     fn marginals(&self, sites: &[GuideSite], parameters: ParameterValues<'_>) -> Vec<Option<Marginal>> {
         (**self).marginals(sites, parameters)
+    }
+
+    fn relative_scales(&self, sites: &[GuideSite]) -> Vec<RelativeScales> {
+        (**self).relative_scales(sites)
     }
 
     fn takes_initial(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::{location, start};
 use crate::error::Result;
-use crate::guides::guide::{GuideProgram, GuideSite, Marginal, ParameterValues};
+use crate::guides::guide::{GuideProgram, GuideSite, Marginal, ParameterValues, RelativeScales};
 use ppl_core::{SiteKind, Var};
 
 /// The unconstrained values of the latent sites one after the other, `n` elements. Parameters of the model
@@ -57,6 +57,11 @@ impl<'a> Joint<'a> {
             program.values.push(value);
         }
         Ok(())
+    }
+
+    /// Scales relative to which these factors are.
+    pub(super) fn relative_scales(&self, factors: &str) -> RelativeScales {
+        RelativeScales { log_scale: self.name_of("log_scale"), factors: self.name_of(factors) }
     }
 
     /// The marginals, with the vector's standard deviations as `e^log_scale` times a factor for each element.

@@ -1,7 +1,9 @@
 //! Several guides side by side.
 
 use crate::error::{Error, Result};
-use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
+use crate::guides::guide::{
+    Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues, RelativeScales,
+};
 use ppl_core::Noise;
 
 /// Sites split between several guides, which are independent of each other: some by name, the rest to one
@@ -111,6 +113,11 @@ impl Guide for AutoGuideList {
             numbers.iter().zip(found).for_each(|(&number, marginal)| marginals[number] = marginal);
         }
         marginals
+    }
+
+    fn relative_scales(&self, sites: &[GuideSite]) -> Vec<RelativeScales> {
+        let parts = self.split(sites).unwrap_or_default();
+        parts.iter().flat_map(|(guide, numbers)| guide.relative_scales(&chosen(sites, numbers))).collect()
     }
 
     fn takes_initial(&self) -> bool {

@@ -3,7 +3,9 @@
 use super::joint::Joint;
 use super::{INITIAL_SCALE, NORMAL_ENTROPY, check_scale};
 use crate::error::{Error, Result};
-use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
+use crate::guides::guide::{
+    Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues, RelativeScales,
+};
 use ndarray::Array2;
 use ppl_core::{Noise, NoiseKind};
 use std::f64::consts::PI;
@@ -113,6 +115,10 @@ impl Guide for AutoLowRankMultivariateNormal {
             let squares = factors.iter().skip(row * rank).take(rank).map(|v| v * v);
             (1.0 + squares.sum::<f64>()).sqrt()
         })
+    }
+
+    fn relative_scales(&self, sites: &[GuideSite]) -> Vec<RelativeScales> {
+        vec![Joint::new(sites).relative_scales("factors")]
     }
 
     fn describe(&self) -> &'static str {

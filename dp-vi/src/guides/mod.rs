@@ -25,7 +25,9 @@ mod tests;
 
 pub use amortised::Amortised;
 pub use delta::AutoDelta;
-pub use guide::{Guide, GuideParameter, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
+pub use guide::{
+    Guide, GuideParameter, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues, RelativeScales,
+};
 pub use hand_written::HandWritten;
 pub use laplace::AutoLaplace;
 pub use list::AutoGuideList;

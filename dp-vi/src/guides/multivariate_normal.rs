@@ -3,7 +3,9 @@
 use super::joint::Joint;
 use super::{INITIAL_SCALE, NORMAL_ENTROPY, check_scale};
 use crate::error::Result;
-use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
+use crate::guides::guide::{
+    Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues, RelativeScales,
+};
 use ndarray::Array2;
 use ppl_core::{Graph, Noise, NoiseKind, Var};
 
@@ -107,6 +109,10 @@ impl Guide for AutoMultivariateNormal {
             let squares = below.iter().skip(row * n).take(row).map(|k| k * k);
             (1.0 + squares.sum::<f64>()).sqrt()
         })
+    }
+
+    fn relative_scales(&self, sites: &[GuideSite]) -> Vec<RelativeScales> {
+        vec![Joint::new(sites).relative_scales("below")]
     }
 
     fn describe(&self) -> &'static str {

@@ -1,28 +1,73 @@
 //! The mean of a run's last parameters.
 
-use super::{SavedState, state::append};
+use super::{ParameterLayout, SavedState, state::append};
 use crate::error::Result;
+use std::ops::Range;
 
-/// The mean of the parameters over the last part of a run, which has less noise than the last value.
+/// Scales relative to factors: `sd_i = e^log_scale_i · √(1 + Σ_j factors_ij²)`, and where both are.
+#[derive(Clone, Debug)]
+struct Relative {
+    log_scale: Range<usize>,
+    factors: Range<usize>,
+}
+
+impl Relative {
+    /// For each scale its place and `1 + Σ_j factors_ij²`.
+    fn squares<'a>(&'a self, parameters: &'a [f64]) -> impl Iterator<Item = (usize, f64)> + 'a {
+        let columns = self.factors.len() / self.log_scale.len();
+        let rows = parameters[self.factors.clone()].chunks_exact(columns.max(1));
+        let squares = rows.map(|row| 1.0 + row.iter().map(|factor| factor * factor).sum::<f64>());
+        self.log_scale.clone().zip(squares)
+    }
+}
+
+/// The mean of the parameters over the last part of a run, which has less noise than the last value. Where
+/// scales are relative to factors, variances are averaged in their place.
 #[derive(Clone, Debug)]
 pub(crate) struct TailAverage {
     sum: Vec<f64>,
     from: u64,
     count: u64,
+    relative: Vec<Relative>,
+    /// Sums of variances, of one set of relative scales after the other.
+    variances: Vec<f64>,
 }
 
 impl TailAverage {
     pub(crate) fn new(parameters: usize, steps: u64, fraction: f64) -> Self {
         let tail = ((steps as f64 * fraction).ceil() as u64).clamp(1, steps.max(1));
-        Self { sum: vec![0.0; parameters], from: steps.saturating_sub(tail), count: 0 }
+        let (sum, from) = (vec![0.0; parameters], steps.saturating_sub(tail));
+        Self { sum, from, count: 0, relative: Vec::new(), variances: Vec::new() }
+    }
+
+    /// Averages the variances of scales that are relative to factors: pairs of names of parameters. Those
+    /// that the layout does not have, or whose sizes do not go together, are left as they are.
+    pub(crate) fn with_relative_scales(
+        mut self,
+        layout: &ParameterLayout,
+        names: impl IntoIterator<Item = (String, String)>,
+    ) -> Self {
+        let find = |name: &str| layout.iter().find(|(known, _)| *known == name).map(|(_, range)| range);
+        let pairs = names.into_iter().filter_map(|(log_scale, factors)| {
+            let (log_scale, factors) = (find(&log_scale)?, find(&factors)?);
+            let go_together = !log_scale.is_empty() && factors.len().is_multiple_of(log_scale.len());
+            go_together.then_some(Relative { log_scale, factors })
+        });
+        self.relative = pairs.collect();
+        self.variances = vec![0.0; self.relative.iter().map(|relative| relative.log_scale.len()).sum()];
+        self
     }
 
     /// Takes the parameters after this step (counted from 0).
     pub(crate) fn take(&mut self, step: u64, parameters: &[f64]) {
-        if step >= self.from {
-            self.count += 1;
-            self.sum.iter_mut().zip(parameters).for_each(|(sum, parameter)| *sum += parameter);
+        if step < self.from {
+            return;
         }
+        self.count += 1;
+        self.sum.iter_mut().zip(parameters).for_each(|(sum, parameter)| *sum += parameter);
+        let scales = self.relative.iter().flat_map(|relative| relative.squares(parameters));
+        let variances = scales.map(|(scale, squares)| (2.0 * parameters[scale]).exp() * squares);
+        self.variances.iter_mut().zip(variances).for_each(|(sum, variance)| *sum += variance);
     }
 
     /// The mean, or `now` if the tail has not begun.
@@ -30,20 +75,27 @@ impl TailAverage {
         if self.count == 0 {
             return now.to_vec();
         }
-        self.sum.iter().map(|sum| sum / self.count as f64).collect()
+        let mut mean: Vec<f64> = self.sum.iter().map(|sum| sum / self.count as f64).collect();
+        let scales: Vec<_> = self.relative.iter().flat_map(|relative| relative.squares(&mean)).collect();
+        for ((scale, squares), sum) in scales.into_iter().zip(&self.variances) {
+            mean[scale] = 0.5 * (sum / self.count as f64 / squares).ln();
+        }
+        mean
     }
 
     pub(crate) fn save(&self, state: &mut Vec<f64>) {
         // Below 10⁹ steps, so exact.
         state.push(self.count as f64);
         append(state, &self.sum);
+        append(state, &self.variances);
     }
 
     pub(crate) fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()> {
         let mut count = [0.0];
         state.copy_to(&mut count)?;
         self.count = count[0] as u64;
-        state.copy_to(&mut self.sum)
+        state.copy_to(&mut self.sum)?;
+        state.copy_to(&mut self.variances)
     }
 }
 
@@ -76,5 +128,51 @@ mod tests {
         state.finish().unwrap();
         (6..10).for_each(|step| resumed.take(step, &at(step)));
         assert_eq!(resumed.mean(&[]), whole.mean(&[]));
+    }
+
+    /// Factors that scatter around an optimum, with scales that make up for it step by step: the average has
+    /// the standard deviations that every step has. By themselves the scales would average to ones that are
+    /// too small, as the last line shows.
+    #[test]
+    fn scatter_around_an_optimum_moves_no_standard_deviation() {
+        let layout = ParameterLayout::new([("scale", 3), ("factors", 9), ("other", 1)]);
+        let average = TailAverage::new(13, 1000, 0.5);
+        let mut average = average.with_relative_scales(&layout, [("scale".to_owned(), "factors".to_owned())]);
+        let (sds, mut scales) = ([0.5, 2.0, 30.0], [0.0; 3]);
+        let number = |k: u64| ((k * 2_654_435_761) % 1_000_003) as f64 / 500_001.5 - 1.0;
+        for step in 0..1000_u64 {
+            let mut parameters = vec![0.0; 13];
+            for row in 0..3_usize {
+                for column in 0..row {
+                    let place = 3 + 3 * row + column;
+                    parameters[place] = 0.7 + 2.0 * number(13 * step + place as u64);
+                }
+                let squares: f64 = parameters[3 + 3 * row..6 + 3 * row].iter().map(|k| k * k).sum();
+                parameters[row] = (sds[row] / (1.0 + squares).sqrt()).ln();
+                if step >= 500 {
+                    scales[row] += parameters[row] / 500.0;
+                }
+            }
+            parameters[12] = step as f64;
+            average.take(step, &parameters);
+        }
+        let mean = average.mean(&[]);
+        assert_eq!(mean[12], 749.5);
+        for row in 0..3 {
+            let squares: f64 = mean[3 + 3 * row..6 + 3 * row].iter().map(|k| k * k).sum();
+            let sd = |log_scale: f64| log_scale.exp() * (1.0 + squares).sqrt();
+            assert!((sd(mean[row]) / sds[row] - 1.0).abs() < 1e-12);
+            assert!(row == 0 || sd(scales[row]) < 0.9 * sds[row]);
+        }
+    }
+
+    #[test]
+    fn scales_without_factors_are_averaged_as_they_are() {
+        let layout = ParameterLayout::new([("scale", 1)]);
+        let average = TailAverage::new(1, 2, 1.0);
+        let mut average = average.with_relative_scales(&layout, [("scale".to_owned(), "factors".to_owned())]);
+        average.take(0, &[1.0]);
+        average.take(1, &[3.0]);
+        assert_eq!(average.mean(&[]), [2.0]);
     }
 }

@@ -274,11 +274,15 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             CorrectionState { tail, release: curvature, curvature: None, law, trace, prior }
         });
         let parameters = estimator.shared.initial.clone();
+        let relative = guide.relative_scales(&estimator.shared.sites);
+        let relative = relative.into_iter().map(|scales| (scales.log_scale, scales.factors));
+        let average = TailAverage::new(parameters.len(), plan.steps, self.settings.average)
+            .with_relative_scales(&estimator.shared.layout, relative);
         let training = Training {
             guide,
             draws: GaussianNoise::from_streams(seed.streams(Purpose::GuideDraws)),
             optimiser,
-            average: TailAverage::new(parameters.len(), plan.steps, self.settings.average),
+            average,
             correction,
             laplace: hessian.map(|hessian| Laplace { hessian, found: None }),
             records,
