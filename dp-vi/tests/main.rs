@@ -7,6 +7,7 @@ mod amortised;
 mod checkpoint_killed;
 mod checkpoints;
 mod common;
+mod convergence;
 mod defaults;
 mod exact_noise;
 mod examples;

@@ -204,6 +204,15 @@ impl Marginal {
     }
 }
 
+/// Which normals a guide can be, over all latent values together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormalFamily {
+    /// Independent ones.
+    Independent,
+    /// Those with any correlations.
+    Correlated,
+}
+
 /// Names of the parameters of a guide whose standard deviations are made of two of them:
 ///
 /// ```text
@@ -250,6 +259,24 @@ pub trait Guide {
         vec![None; sites.len()]
     }
 
+    /// Where the guide is a normal for all latent values, and can be any of a family: which. A run without
+    /// privacy then goes on until it has converged, instead of for a number of steps.
+    fn normal_family(&self) -> Option<NormalFamily> {
+        None
+    }
+
+    /// The parameters, by name, with which the guide is the normal with this mean and this factor `L` of the
+    /// covariance `L Lᵀ`, lower triangular with a positive diagonal, row by row; for
+    /// [independent](NormalFamily::Independent) values it is diagonal.
+    fn normal_parameters(
+        &self,
+        _sites: &[GuideSite],
+        _mean: &[f64],
+        _factor: &[f64],
+    ) -> Vec<(String, Vec<f64>)> {
+        Vec::new()
+    }
+
     /// Where standard deviations are products of parameters, which: the tail average is taken of variances
     /// then. None, as it stands here, means that every parameter is averaged by itself.
     fn relative_scales(&self, _sites: &[GuideSite]) -> Vec<RelativeScales> {
@@ -278,6 +305,19 @@ impl<G: Guide + ?Sized> Guide for Box<G> {
 
     fn marginals(&self, sites: &[GuideSite], parameters: ParameterValues<'_>) -> Vec<Option<Marginal>> {
         (**self).marginals(sites, parameters)
+    }
+
+    fn normal_family(&self) -> Option<NormalFamily> {
+        (**self).normal_family()
+    }
+
+    fn normal_parameters(
+        &self,
+        sites: &[GuideSite],
+        mean: &[f64],
+        factor: &[f64],
+    ) -> Vec<(String, Vec<f64>)> {
+        (**self).normal_parameters(sites, mean, factor)
     }
 
     fn relative_scales(&self, sites: &[GuideSite]) -> Vec<RelativeScales> {

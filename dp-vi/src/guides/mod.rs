@@ -26,7 +26,8 @@ mod tests;
 pub use amortised::Amortised;
 pub use delta::AutoDelta;
 pub use guide::{
-    Guide, GuideParameter, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues, RelativeScales,
+    Guide, GuideParameter, GuideProgram, GuideSite, GuideTarget, Marginal, NormalFamily, ParameterValues,
+    RelativeScales,
 };
 pub use hand_written::HandWritten;
 pub use laplace::AutoLaplace;

@@ -4,7 +4,7 @@ use super::joint::Joint;
 use super::{INITIAL_SCALE, NORMAL_ENTROPY, check_scale};
 use crate::error::Result;
 use crate::guides::guide::{
-    Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues, RelativeScales,
+    Guide, GuideProgram, GuideSite, GuideTarget, Marginal, NormalFamily, ParameterValues, RelativeScales,
 };
 use ndarray::Array2;
 use ppl_core::{Graph, Noise, NoiseKind, Var};
@@ -109,6 +109,29 @@ impl Guide for AutoMultivariateNormal {
             let squares = below.iter().skip(row * n).take(row).map(|k| k * k);
             (1.0 + squares.sum::<f64>()).sqrt()
         })
+    }
+
+    fn normal_family(&self) -> Option<NormalFamily> {
+        Some(NormalFamily::Correlated)
+    }
+
+    fn normal_parameters(
+        &self,
+        sites: &[GuideSite],
+        mean: &[f64],
+        factor: &[f64],
+    ) -> Vec<(String, Vec<f64>)> {
+        let (joint, n) = (Joint::new(sites), mean.len());
+        let diagonal = |row: usize| factor[row * n + row];
+        let below = (0..n * n).map(|k| if k % n < k / n { factor[k] / diagonal(k / n) } else { 0.0 });
+        let mut parameters = vec![
+            (joint.name_of("loc"), mean.to_vec()),
+            (joint.name_of("log_scale"), (0..n).map(|row| diagonal(row).ln()).collect()),
+        ];
+        if n > 1 {
+            parameters.push((joint.name_of("below"), below.collect()));
+        }
+        parameters
     }
 
     fn relative_scales(&self, sites: &[GuideSite]) -> Vec<RelativeScales> {

@@ -2,7 +2,9 @@
 
 use super::{INITIAL_SCALE, NORMAL_ENTROPY, check_scale, location, name_of};
 use crate::error::Result;
-use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
+use crate::guides::guide::{
+    Guide, GuideProgram, GuideSite, GuideTarget, Marginal, NormalFamily, ParameterValues,
+};
 use ppl_core::{Noise, NoiseKind, SiteKind};
 
 /// Independent normals for all unconstrained latent values ("mean field"), made from the model; parameters of
@@ -67,6 +69,28 @@ impl Guide for AutoNormal {
             Some(Marginal { loc: loc.to_vec(), scale: log_scale.iter().map(|s| s.exp()).collect() })
         };
         sites.iter().map(marginal).collect()
+    }
+
+    fn normal_family(&self) -> Option<NormalFamily> {
+        Some(NormalFamily::Independent)
+    }
+
+    fn normal_parameters(
+        &self,
+        sites: &[GuideSite],
+        mean: &[f64],
+        factor: &[f64],
+    ) -> Vec<(String, Vec<f64>)> {
+        let (n, mut at) = (mean.len(), 0);
+        let mut parameters = Vec::new();
+        for site in sites.iter().filter(|site| site.kind != SiteKind::Param) {
+            let range = at..at + site.elements();
+            at = range.end;
+            let log_scales = range.clone().map(|k| factor[k * n + k].ln()).collect();
+            parameters.push((name_of(site, "loc"), mean[range].to_vec()));
+            parameters.push((name_of(site, "log_scale"), log_scales));
+        }
+        parameters
     }
 
     fn describe(&self) -> &'static str {

@@ -153,6 +153,8 @@ pub(crate) struct Survey {
     pub(crate) is_bernoulli: bool,
     /// Whether every site is latent, real, and touched by the records.
     pub(crate) is_plain: bool,
+    /// Elements of all latent values; `None` where there are parameters, or latent values of records.
+    pub(crate) all_latent: Option<usize>,
     /// Whether some parts are exchangeable, so that a start where they are equal would leave them so. `None`
     /// where that could not be found out.
     pub(crate) is_exchangeable: Option<bool>,
@@ -168,8 +170,11 @@ impl Survey {
             *touched && site.kind != SiteKind::Param && site.support == Constraint::Real
         };
         let linear = traced.linear()?;
+        let shared = traced.record_noise.is_empty();
+        let latent = traced.sites.iter().all(|site| site.kind != SiteKind::Param);
         Ok(Self {
             elements: traced.frontier_elements(),
+            all_latent: (shared && latent).then(|| traced.sites.iter().map(GuideSite::elements).sum()),
             is_linear: linear.is_some(),
             is_bernoulli: linear.as_ref().is_some_and(|term| term.softplus.is_some())
                 && traced.is_bernoulli(),

@@ -1,5 +1,6 @@
 //! The outcome of a fit.
 
+use crate::outcome::convergence::Convergence;
 use crate::outcome::correction::noise_aware::NoiseAware;
 use crate::outcome::posterior::Posterior;
 use crate::outcome::report::PrivacyReport;
@@ -12,6 +13,7 @@ pub struct Fit {
     pub(crate) noise_aware: Option<NoiseAware>,
     pub(crate) parameters: Vec<(String, Vec<f64>)>,
     pub(crate) report: PrivacyReport,
+    pub(crate) convergence: Option<Convergence>,
 }
 
 impl Fit {
@@ -40,6 +42,13 @@ impl Fit {
     /// a hand-written guide are called `guide/` and their own name, and are unconstrained.
     pub fn parameters(&self) -> impl Iterator<Item = (&str, &[f64])> {
         self.parameters.iter().map(|(name, values)| (name.as_str(), values.as_slice()))
+    }
+
+    /// Whether a run without privacy has arrived, and how well its guide fits. `None` for runs of a number of
+    /// steps, as those with a budget are.
+    #[must_use]
+    pub fn convergence(&self) -> Option<&Convergence> {
+        self.convergence.as_ref()
     }
 
     /// The privacy statement.

@@ -1,5 +1,6 @@
 //! What comes out of a run: the posterior, draws from it, the privacy report.
 
+pub(crate) mod convergence;
 pub(crate) mod correction;
 pub(crate) mod fit;
 pub(crate) mod posterior;

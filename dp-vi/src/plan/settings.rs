@@ -201,6 +201,10 @@ pub struct PrivacyPlan {
     pub scheme: Scheme,
     /// Number of steps.
     pub steps: u64,
+    /// Whether a fit goes on until it has converged, instead of for that number of steps: without privacy,
+    /// where neither steps nor sampling nor an optimiser was named, for guides that are
+    /// [normals](crate::guides::Guide::normal_family) of at most 500 elements.
+    pub until_converged: bool,
     /// The largest norm `C` of one record's gradient; with [`Clipping::Adaptive`] and [`Clipping::Quantile`]
     /// the first one.
     pub clip_norm: f64,
@@ -317,6 +321,17 @@ fn number(x: f64) -> String {
 }
 
 impl Settings {
+    /// Whether a run without privacy may go on until it has converged: nothing was said of how it goes.
+    pub(crate) fn may_converge(&self) -> bool {
+        self.without_privacy
+            && self.steps.is_none()
+            && self.schedule.is_none()
+            && !self.own_optimiser
+            && self.compute_limit.is_none()
+            && self.gradients == Gradients::Aligned
+            && self.draws == DrawScheme::Antithetic
+    }
+
     fn validate(&self) -> Result<()> {
         let out = |what, requirement, value| Err(Error::OutOfRange { what, requirement, value });
         self.schedule.map_or(Ok(()), |schedule| schedule.validate())?;
@@ -458,6 +473,7 @@ impl Settings {
             budget,
             scheme: drawn(1.0)?.scheme,
             steps: self.steps.unwrap_or(FULL_BATCH_STEPS),
+            until_converged: false,
             clip_norm,
             clipping,
             weighted,
@@ -820,12 +836,16 @@ impl PrivacyPlan {
                     ));
                 }
             }
+            _ if self.until_converged => line(format_args!(
+                "NOT PRIVATE: every record at every step, until means and standard deviations have converged; no clipping, no noise"
+            )),
             _ => line(format_args!(
                 "NOT PRIVATE: {} steps on {}, no clipping, no noise",
                 self.steps, self.scheme
             )),
         }
         match self.draws {
+            _ if self.until_converged => {}
             DrawScheme::Single => line(format_args!("draws: one a step, shared by all records")),
             DrawScheme::Antithetic => {
                 line(format_args!("draws: a mirrored pair a step, shared by all records, clipped as one"))

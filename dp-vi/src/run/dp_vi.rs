@@ -2,6 +2,7 @@
 
 use super::drive::Callback;
 use super::training::Training;
+use crate::cost::pricing::sampling_rate;
 use crate::error::{Error, Result};
 use crate::guides::guide::Guide;
 use crate::objective::draws::DrawScheme;
@@ -10,6 +11,7 @@ use crate::objective::initial::InitialValues;
 use crate::objective::traced::Survey;
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::{Schedule, Transformation, adam};
+use crate::outcome::convergence::is_small_enough;
 use crate::plan::settings::{Correction, FeatureNorms, PrivacyPlan, Sampler, Settings};
 use crate::wall::bound::clip::Clipping;
 use crate::wall::grid::PrivacyNoise;
@@ -382,7 +384,12 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             Chosen::Named(plan) => Sampler::Named(plan),
             Chosen::Open(make) => Sampler::Open(*make),
         };
-        self.settings.plan(survey, &sampler, number)
+        let small = survey.all_latent.is_some_and(|n| is_small_enough(self.guide.normal_family(), n));
+        let mut plan = self.settings.plan(survey, &sampler, number)?;
+        let whole = sampling_rate(&plan.scheme).is_ok_and(|rate| rate >= 1.0);
+        let by_itself = self.execution.checkpoint.is_none() && self.execution.optimiser.is_none();
+        plan.until_converged = small && whole && by_itself && self.settings.may_converge();
+        Ok(plan)
     }
 
     /// Prepares a run, and debits all of its releases from a ledger that holds just the budget. A private
@@ -399,7 +406,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             (Some(charges), Some(ledger)) => Some(ledger.debit_all(&charges.once())?),
             _ => None,
         };
-        let (mut training, _) = prepared.begin(receipt, &seed, true)?;
+        let (mut training, _) = prepared.begin(receipt, &seed, true, false)?;
         if let Some(ledger) = &mut ledger {
             training.pay(ledger, training.steps())?;
         }

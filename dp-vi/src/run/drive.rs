@@ -254,7 +254,7 @@ impl<S: Subsampling> DpVi<AnyModel<'_>, Box<dyn Guide + '_>, S> {
             }),
             _ => None,
         };
-        let (mut training, receipt) = prepared.begin(receipt, &seed, stored.is_none())?;
+        let (mut training, receipt) = prepared.begin(receipt, &seed, stored.is_none(), place.is_none())?;
         if let Some((checkpoint, path)) = &stored {
             training.restore(checkpoint, path, receipt.as_ref())?;
             if complete && (training.done() < training.steps() || training.owes_curvature()) {

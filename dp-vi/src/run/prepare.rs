@@ -15,6 +15,7 @@ use crate::objective::programs::{Objective, Options};
 use crate::objective::traced::Traced;
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::{NoiseLimited, StepScale, TailAverage, Transformation};
+use crate::outcome::convergence::converge;
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::tail::GradientTail;
 use crate::outcome::report::{NOT_COVERED, PrivacyReport, RECORD, assumptions};
@@ -200,12 +201,14 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
     /// Begins the run with a receipt for what is released once, and hands back what is left of the receipt.
     ///
     /// A private start is chosen here, but not without `choosing`: for runs that are complete, where it does
-    /// not matter any more. Without a receipt no curvature will be released.
+    /// not matter any more. Without a receipt no curvature will be released. With `converging`, a run that was
+    /// planned to go on until it has converged is made here as a whole.
     pub(super) fn begin(
         mut self,
         mut receipt: Option<Receipt>,
         seed: &Seed,
         choosing: bool,
+        converging: bool,
     ) -> Result<(Training<'r, G, S>, Option<Receipt>)> {
         let mut take = |event| receipt.as_mut().and_then(|receipt| receipt.take(event, 1));
         let start = self.plan.start_epsilon.map(choice_event).transpose()?.and_then(&mut take);
@@ -233,8 +236,21 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             let number = number.map_or_else(unprotected, |(number, _)| number);
             self.choose_start(start, number, seed)?;
         }
+        let found = match converging && self.plan.until_converged {
+            true => converge(&self.model, &self.guide, self.records, &self.estimator.shared, seed)?,
+            false => None,
+        };
         let Self {
-            guide, plan, records, estimator, mut steps, mut prior, hessian, optimiser, report, ..
+            guide,
+            plan,
+            records,
+            estimator,
+            mut steps,
+            mut prior,
+            hessian,
+            optimiser,
+            mut report,
+            ..
         } = self;
         if let (Some((number, _)), Some(calibrated)) = (number, &plan.calibrated) {
             let rate = sampling_rate(&plan.scheme)?;
@@ -273,7 +289,12 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             let trace = plan.trace_regression;
             CorrectionState { tail, release: curvature, curvature: None, law, trace, prior }
         });
-        let parameters = estimator.shared.initial.clone();
+        let (parameters, convergence) = found.unzip();
+        let parameters = parameters.unwrap_or_else(|| estimator.shared.initial.clone());
+        let done = convergence.as_ref().map_or(0, |convergence| convergence.evaluations);
+        if convergence.is_some() {
+            (report.steps, report.steps_done) = (done, done);
+        }
         let relative = guide.relative_scales(&estimator.shared.sites);
         let relative = relative.into_iter().map(|scales| (scales.log_scale, scales.factors));
         let average = TailAverage::new(parameters.len(), plan.steps, self.settings.average)
@@ -284,10 +305,11 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             optimiser,
             average,
             correction,
+            convergence,
             laplace: hessian.map(|hessian| Laplace { hessian, found: None }),
             records,
             report,
-            done: 0,
+            done,
             noise: vec![0.0; estimator.shared.noise_elements],
             released: vec![0.0; steps.dimension()],
             update: vec![0.0; parameters.len()],

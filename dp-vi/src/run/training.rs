@@ -8,6 +8,7 @@ use crate::objective::frontier::Estimator;
 use crate::objective::prior::{PriorCurvature, SiteAt};
 use crate::objective::shared::Shared;
 use crate::optimiser::{SavedState, StepIndex, TailAverage, Transformation};
+use crate::outcome::convergence::Convergence;
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
 use crate::outcome::correction::tail::{GradientTail, TailMeans};
@@ -39,6 +40,8 @@ pub struct Training<'r, G, S> {
     pub(super) average: TailAverage,
     pub(super) correction: Option<CorrectionState>,
     pub(super) laplace: Option<Laplace>,
+    /// Of a run that was made as a whole, when it began.
+    pub(super) convergence: Option<Convergence>,
     pub(super) records: &'r Sensitive<Records>,
     pub(super) report: PrivacyReport,
     pub(super) done: u64,
@@ -285,7 +288,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let parameters =
             self.estimator.shared.layout.iter().map(|(name, range)| (name.to_owned(), found[range].to_vec()));
         let parameters = parameters.collect();
-        Fit { posterior, uncorrected, noise_aware, parameters, report }
+        Fit { posterior, uncorrected, noise_aware, parameters, report, convergence: self.convergence }
     }
 }
 

@@ -28,13 +28,29 @@ impl<S: Subsampler> UnprotectedSum<'_, S> {
     }
 }
 
+/// All records, for sums as they are. **Not private.**
+pub(crate) struct AllRecords<'r> {
+    records: &'r Records,
+    all: Vec<u64>,
+}
+
+impl<'r> AllRecords<'r> {
+    pub(crate) fn of(records: &'r Sensitive<Records>) -> Self {
+        let records = records.behind_the_wall();
+        Self { records, all: (0..records.len() as u64).collect() }
+    }
+
+    /// Writes the sum of a program's gradients.
+    pub(crate) fn sum(&self, program: &mut RecordGradient<f64>, out: &mut [f64]) -> Result<()> {
+        Ok(program.sum(self.records, &self.all, out)?)
+    }
+}
+
 /// Writes the sum of a program's gradients over all records as it is. **Not private.**
 pub(crate) fn sum_over_all(
     program: &mut RecordGradient<f64>,
     records: &Sensitive<Records>,
     out: &mut [f64],
 ) -> Result<()> {
-    let records = records.behind_the_wall();
-    let all: Vec<u64> = (0..records.len() as u64).collect();
-    Ok(program.sum(records, &all, out)?)
+    AllRecords::of(records).sum(program, out)
 }
