@@ -18,6 +18,7 @@ pub mod logistic;
 pub mod output;
 pub mod plot;
 pub mod population;
+pub mod posteriordb;
 pub mod program;
 pub mod split;
 #[cfg(any(test, feature = "proptest"))]

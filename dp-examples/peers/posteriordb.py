@@ -1,0 +1,99 @@
+"""Fits of this workspace's programs of posteriordb's models, against the reference draws there.
+
+    git clone --depth 1 https://github.com/stan-dev/posteriordb
+    cargo build --release -p dp-examples --bin posteriordb
+    python dp-examples/peers/posteriordb.py --checkout posteriordb [--guide independent] [--only nes,kidscore]
+
+For each posterior whose model is written here: the root mean square over elements of the error of the means in
+reference standard deviations, the geometric mean of ratios of standard deviations, Pareto k, seconds, and whether the fit
+says that it has converged. Posteriors without reference draws show - where there is nothing to compare with.
+Without --checkout nothing is run, and that is said. Needs numpy.
+"""
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+import numpy as np
+
+
+def unpacked(path):
+    """The JSON value in a zip file with one member."""
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read(archive.namelist()[0]))
+
+
+def reference(folder, name):
+    """Draws by scalar name, or None."""
+    path = os.path.join(folder, "reference_posteriors", "draws", "draws", f"{name}.json.zip")
+    if name is None or not os.path.exists(path):
+        return None
+    chains = unpacked(path)
+    return {key: np.concatenate([chain[key] for chain in chains]) for key in chains[0]}
+
+
+def compare(sites, draws):
+    """Root mean square error of means, in standard deviations, and mean log ratio of deviations."""
+    errors, ratios = [], []
+    for site, moments in sites.items():
+        for k, (mean, sd) in enumerate(zip(moments["mean"], moments["sd"])):
+            scalar = site if site in draws else f"{site}[{k + 1}]"
+            if scalar not in draws:
+                continue
+            true = draws[scalar]
+            errors.append((mean - true.mean()) / true.std())
+            ratios.append(math.log(max(sd, 1e-300) / true.std()))
+    if not errors:
+        return None
+    return math.sqrt(np.mean(np.square(errors))), math.exp(np.mean(ratios)), len(errors)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--checkout", help="a checkout of posteriordb")
+    parser.add_argument("--program", default="target/release/posteriordb")
+    parser.add_argument("--guide", default="correlated", choices=["correlated", "independent"])
+    parser.add_argument("--steps", type=int, help="a number of steps of the optimiser, instead of until convergence")
+    parser.add_argument("--only", help="parts of names of posteriors, separated by commas")
+    arguments = parser.parse_args()
+    if not arguments.checkout:
+        print("SKIPPED: no --checkout of posteriordb was named, so nothing was compared", file=sys.stderr)
+        return
+    folder = os.path.join(arguments.checkout, "posterior_database")
+    written = set(subprocess.run([arguments.program, "list"], capture_output=True, text=True, check=True).stdout.split())
+    wanted = arguments.only.split(",") if arguments.only else [""]
+    print("| posterior | elements | error | sd ratio | Pareto k | converged | seconds |\n|---|---|---|---|---|---|---|")
+    for file in sorted(os.listdir(os.path.join(folder, "posteriors"))):
+        with open(os.path.join(folder, "posteriors", file)) as described:
+            posterior = json.load(described)
+        name = posterior["name"]
+        if posterior["model_name"] not in written or not any(part in name for part in wanted):
+            continue
+        data = os.path.join(folder, "data", "data", posterior["data_name"] + ".json.zip")
+        if not os.path.exists(data):
+            print(f"| {name} | | the data are not in this checkout | | | | |")
+            continue
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as plain:
+            json.dump(unpacked(data), plain)
+            plain.flush()
+            command = [arguments.program, posterior["model_name"], "--data", plain.name, "--guide", arguments.guide]
+            command += ["--steps", str(arguments.steps)] if arguments.steps else []
+            done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            print(f"| {name} | | {done.stderr.strip()[:100]} | | | | |", flush=True)
+            continue
+        found = json.loads(done.stdout)
+        draws = reference(folder, posterior.get("reference_posterior_name"))
+        compared = compare(found["sites"], draws) if draws else None
+        error, ratio, elements = compared or (math.nan, math.nan, sum(len(s["mean"]) for s in found["sites"].values()))
+        number = lambda x, form: "-" if x is None or x != x else format(x, form)
+        print(f"| {name} | {elements} | {number(error, '.3f')} | {number(ratio, '.3f')} | {number(found['pareto_k'], '.2f')} "
+              f"| {'yes' if found['converged'] else 'NO'} | {found['seconds']:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+//! Fits a model of posteriordb and prints means and standard deviations.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Parser, ValueEnum};
+use dp_examples::posteriordb::{Data, names, problem};
+use dp_examples::program::run;
+use dp_sampler::Seed;
+use dp_vi::guides::{AutoMultivariateNormal, AutoNormal, Guide};
+use dp_vi::{DpVi, Sensitive};
+use serde::Serialize;
+
+/// Fits a model of posteriordb without privacy and prints means and standard deviations as JSON.
+#[derive(Debug, Parser)]
+#[command(name = "posteriordb", version)]
+struct Arguments {
+    /// Name of a model there; `list` prints those that are written here
+    model: String,
+
+    /// Its data: a JSON file, unpacked
+    #[arg(long)]
+    data: Option<PathBuf>,
+
+    /// The guide
+    #[arg(long, value_enum, default_value = "correlated")]
+    guide: Family,
+
+    /// Steps of the optimiser, instead of going on until the fit has converged
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    steps: Option<u64>,
+
+    /// Seed of the draws
+    #[arg(long, default_value = "0")]
+    seed: u64,
+}
+
+/// A guide.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Family {
+    /// Independent normals
+    Independent,
+    /// A normal with all correlations
+    Correlated,
+}
+
+/// What was found of one site.
+#[derive(Serialize)]
+struct Moments {
+    mean: Vec<f64>,
+    sd: Vec<f64>,
+}
+
+/// What is printed.
+#[derive(Serialize)]
+struct Answer {
+    sites: BTreeMap<String, Moments>,
+    /// From the model to the posterior.
+    seconds: f64,
+    /// What the fit says of itself, where it went on until it had converged.
+    converged: Option<bool>,
+    pareto_k: Option<f64>,
+    evaluations: Option<u64>,
+    elbo: Option<f64>,
+}
+
+fn main() -> ExitCode {
+    run(fit)
+}
+
+fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
+    let mut out = std::io::stdout().lock();
+    if arguments.model == "list" {
+        return names().try_for_each(|name| Ok(writeln!(out, "{name}")?));
+    }
+    let Some(path) = &arguments.data else { return Err("name the model's data with --data FILE".into()) };
+    let data = Data::read(path)?;
+    let Some(problem) = problem(&arguments.model, &data)? else {
+        return Err(format!(
+            "no model named '{}' is written here; 'list' prints those that are",
+            arguments.model
+        )
+        .into());
+    };
+    let records = Sensitive::new(problem.records);
+    let started = Instant::now();
+    let guide: Box<dyn Guide> = match arguments.guide {
+        Family::Independent => Box::new(AutoNormal::new()),
+        Family::Correlated => Box::new(AutoMultivariateNormal::new()),
+    };
+    let mut vi = DpVi::new(problem.model, guide).without_privacy().seed(Seed::for_tests(arguments.seed));
+    if let Some(steps) = arguments.steps {
+        vi = vi.steps(steps);
+    }
+    let fit = vi.fit(&records)?;
+    let seconds = started.elapsed().as_secs_f64();
+    let posterior = fit.posterior();
+    let mut sites = BTreeMap::new();
+    for name in posterior.sites() {
+        let (mean, sd) = (posterior.mean(name)?, posterior.sd(name)?);
+        let moments = Moments { mean: mean.iter().copied().collect(), sd: sd.iter().copied().collect() };
+        sites.insert(name.to_owned(), moments);
+    }
+    let convergence = fit.convergence();
+    let answer = Answer {
+        sites,
+        seconds,
+        converged: convergence.map(|found| found.converged),
+        pareto_k: convergence.map(|found| found.pareto_k),
+        evaluations: convergence.map(|found| found.evaluations),
+        elbo: convergence.map(|found| found.elbo),
+    };
+    serde_json::to_writer(&mut out, &answer)?;
+    writeln!(out)?;
+    Ok(())
+}
