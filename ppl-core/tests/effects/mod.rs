@@ -1,6 +1,7 @@
 //! Statements, handlers, and what runs a model.
 
 mod common;
+mod convergence;
 mod enumerate;
 mod handlers;
 mod keys;
