@@ -5,6 +5,8 @@ pub mod convergence;
 #[cfg(any(feature = "csv", feature = "parquet"))]
 pub mod export;
 mod log_density;
+#[cfg(feature = "nuts")]
+pub mod nuts;
 mod predictive;
 mod simulate;
 pub mod summary;

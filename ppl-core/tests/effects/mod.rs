@@ -8,6 +8,8 @@ mod keys;
 mod laws;
 mod matching;
 mod mistakes;
+#[cfg(feature = "nuts")]
+mod nuts;
 mod plates;
 mod predictive;
 mod summaries;
