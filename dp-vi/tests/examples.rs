@@ -4,6 +4,9 @@
 mod full_batch;
 #[path = "../examples/hand_written.rs"]
 mod hand_written;
+#[cfg(feature = "nuts")]
+#[path = "../examples/nuts.rs"]
+mod nuts;
 #[path = "../examples/own_distribution.rs"]
 mod own_distribution;
 #[path = "../examples/own_mechanism.rs"]
@@ -25,6 +28,12 @@ fn full_batch_runs() {
 #[test]
 fn hand_written_runs() {
     hand_written::main().unwrap();
+}
+
+#[cfg(feature = "nuts")]
+#[test]
+fn nuts_runs() {
+    nuts::main().unwrap();
 }
 
 #[test]

@@ -49,6 +49,30 @@ use ppl_core::{Graph, Model, Records, Schema, Trace, Values, log_density};
 /// ```
 pub struct Sensitive<T>(T);
 
+/// The No-U-Turn sampler takes public records, for its draws are exact functions of them:
+///
+/// ```
+/// # use ppl_core::draws::nuts::Nuts;
+/// # use ppl_core::{Ctx, Records, Result};
+/// # use ppl_distributions::Normal;
+/// # fn model(ctx: &mut Ctx) -> Result<()> { ctx.sample("a", Normal::new(0.0, 1.0)).map(|_| ()) }
+/// let records = Records::from_columns([("age", vec![31.0, 64.0])]).unwrap();
+/// Nuts::new(&model).tune(10).draws(10).run(&records).unwrap();
+/// ```
+///
+/// The same records behind the wall do not compile:
+///
+/// ```compile_fail,E0308
+/// # use ppl_core::draws::nuts::Nuts;
+/// # use ppl_core::{Ctx, Records, Result};
+/// # use ppl_distributions::Normal;
+/// # fn model(ctx: &mut Ctx) -> Result<()> { ctx.sample("a", Normal::new(0.0, 1.0)).map(|_| ()) }
+/// let records = dp_vi::Sensitive::new(Records::from_columns([("age", vec![31.0, 64.0])]).unwrap());
+/// Nuts::new(&model).tune(10).draws(10).run(&records).unwrap();
+/// ```
+#[cfg(all(doctest, feature = "nuts"))]
+struct NoSamplerBehindTheWall;
+
 impl<T> Sensitive<T> {
     /// Puts data behind the wall.
     pub fn new(data: T) -> Self {

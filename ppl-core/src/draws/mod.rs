@@ -1,9 +1,12 @@
-//! What is computed of a whole model: log densities at given values, simulations, predictions, and summaries
-//! and files of draws.
+//! What is computed of a whole model: log densities at given values, simulations, predictions, summaries
+//! and files of draws, and whether chains of draws agree.
 
+pub mod convergence;
 #[cfg(any(feature = "csv", feature = "parquet"))]
 pub mod export;
 mod log_density;
+#[cfg(feature = "nuts")]
+pub mod nuts;
 mod predictive;
 mod simulate;
 pub mod summary;

@@ -183,7 +183,7 @@ fn moments(values: ArrayView1<'_, f64>) -> (f64, f64) {
     (mean, ((squares - rest * rest / n) / (n - 1.0)).sqrt())
 }
 
-fn sorted(values: ArrayView1<'_, f64>) -> Vec<f64> {
+pub(crate) fn sorted(values: ArrayView1<'_, f64>) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     sorted
@@ -194,7 +194,7 @@ fn has_nan(sorted: &[f64]) -> bool {
     sorted.first().is_none_or(|x| x.is_nan()) || sorted.last().is_none_or(|x| x.is_nan())
 }
 
-fn of_sorted(sorted: &[f64], probability: f64) -> f64 {
+pub(crate) fn of_sorted(sorted: &[f64], probability: f64) -> f64 {
     if has_nan(sorted) {
         return f64::NAN;
     }

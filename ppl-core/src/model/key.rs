@@ -52,7 +52,7 @@ impl Key {
         })
     }
 
-    fn stream(&self, number: u64) -> ChaCha20Rng {
+    pub(crate) fn stream(&self, number: u64) -> ChaCha20Rng {
         let mut stream = ChaCha20Rng::from_seed(self.0);
         stream.set_stream(number);
         stream

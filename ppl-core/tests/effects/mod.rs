@@ -1,12 +1,15 @@
 //! Statements, handlers, and what runs a model.
 
 mod common;
+mod convergence;
 mod enumerate;
 mod handlers;
 mod keys;
 mod laws;
 mod matching;
 mod mistakes;
+#[cfg(feature = "nuts")]
+mod nuts;
 mod plates;
 mod predictive;
 mod summaries;
