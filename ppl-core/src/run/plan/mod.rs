@@ -8,6 +8,7 @@
 //! | file | what happens there |
 //! |---|---|
 //! | `group` | which elementwise operations run together in one sweep |
+//! | `rank` | a list in which groups move, and which tells which of two comes first |
 //! | `place`, `layout` | where values live, and who uses which memory when |
 //! | `fused` | running a group |
 //! | `dots` | inner products of records where they lie |
@@ -23,6 +24,7 @@ mod gather;
 mod group;
 mod layout;
 mod product;
+mod rank;
 mod step;
 mod storage;
 
