@@ -9,7 +9,7 @@ use crate::model::trace::{Site, trace};
 use crate::op::Graph;
 use crate::records::Records;
 use ndarray::{Array1, ArrayD};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// A model's log density at given values of its latent sites.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,8 +104,9 @@ pub fn log_density(
             None => return Err(Error::Values("no value was given".to_owned()).at_site(&site.name)),
         }
     }
-    let latent = |name: &str| trace.latents().chain(trace.record_latents()).any(|site| site.name == name);
-    if let Some(extra) = values.keys().find(|name| !latent(name)) {
+    let latent: HashSet<&str> =
+        trace.latents().chain(trace.record_latents()).map(|site| site.name.as_str()).collect();
+    if let Some(extra) = values.keys().find(|name| !latent.contains(name.as_str())) {
         return Err(Error::Values(format!(
             "a value was given for '{extra}', but the model has no such site"
         )));

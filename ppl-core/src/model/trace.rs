@@ -10,6 +10,8 @@ use crate::model::plate::Plate;
 use crate::op::{Graph, Input, Op, Var};
 use crate::records::{Records, Schema};
 use ndarray::ArrayD;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// What a site is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +100,8 @@ pub(crate) struct Filling {
 pub struct Trace<'g> {
     graph: &'g Graph,
     sites: Vec<Site<'g>>,
+    /// Where each site is, by its name.
+    places: Arc<HashMap<String, usize>>,
     fillings: Vec<Filling>,
 }
 
@@ -129,7 +133,8 @@ pub fn trace<'g>(
     ctx.with(outermost, |ctx| model.run(ctx))?;
     graph.check()?;
     let (sites, fillings) = ctx.into_parts();
-    Ok(Trace { graph, sites, fillings })
+    let places = sites.iter().enumerate().map(|(place, site)| (site.name.clone(), place)).collect();
+    Ok(Trace { graph, sites, places: Arc::new(places), fillings })
 }
 
 impl<'g> Trace<'g> {
@@ -148,7 +153,7 @@ impl<'g> Trace<'g> {
     /// The site of this name.
     #[must_use]
     pub fn site(&self, name: &str) -> Option<&Site<'g>> {
-        self.sites.iter().find(|site| site.name == name)
+        self.places.get(name).map(|&place| &self.sites[place])
     }
 
     /// The latent sites and parameters that all records share.

@@ -58,6 +58,8 @@ type Identity = (Op, Vec<u32>, Shape);
 pub struct Graph {
     nodes: RefCell<Vec<Node>>,
     known: RefCell<HashMap<Identity, u32>>,
+    /// All inputs with the shapes they were declared with.
+    inputs: RefCell<HashMap<Input, Shape>>,
     failure: RefCell<Option<Error>>,
     /// While derivatives are written, where the operation comes from that they belong to.
     attribution: RefCell<Option<Origin>>,
@@ -100,17 +102,16 @@ impl Graph {
 
     #[track_caller]
     fn leaf(&self, input: Input, shape: Shape, kind: Kind) -> Result<Var<'_>> {
-        let redeclared = self.nodes.borrow().iter().find_map(|node| match &node.op {
-            Op::Input(other) if *other == input && node.shape != shape => Some(node.shape.clone()),
-            // A name stands for one input, of one kind.
-            Op::Input(Input::Shared(name)) if input == Input::PerRecord(name.clone()) => {
-                Some(node.shape.clone())
-            }
-            Op::Input(Input::PerRecord(name)) if input == Input::Shared(name.clone()) => {
-                Some(node.shape.clone())
-            }
-            _ => None,
-        });
+        let inputs = self.inputs.borrow();
+        // A name stands for one input, of one kind.
+        let of_other_kind = match &input {
+            Input::Shared(name) => inputs.get(&Input::PerRecord(name.clone())).cloned(),
+            Input::PerRecord(name) => inputs.get(&Input::Shared(name.clone())).cloned(),
+            Input::Column { .. } => None,
+        };
+        let redeclared =
+            of_other_kind.or_else(|| inputs.get(&input).filter(|&first| *first != shape).cloned());
+        drop(inputs);
         match redeclared {
             Some(first) => Err(Error::InputRedeclared { name: input.to_string(), first, second: shape }),
             None => Ok(self.push(Op::Input(input), &[], shape, kind)),
@@ -220,6 +221,9 @@ impl Graph {
                 Origin::new(self.line.get().unwrap_or(here), self.site.borrow().clone())
             }
         };
+        if let Op::Input(input) = &op {
+            self.inputs.borrow_mut().entry(input.clone()).or_insert_with(|| shape.clone());
+        }
         nodes.push(Node { op, args: args.to_vec(), shape, kind, source });
         self.known.borrow_mut().insert(key, id);
         Var::new(self, id)
