@@ -158,9 +158,13 @@ impl<T: Scalar> ExecutionPlan<T> {
     /// # Errors
     /// If the program has no such input.
     pub fn input(&self, name: &str) -> Result<InputId> {
-        let inputs = &self.layout.inputs;
-        let found = inputs.iter().position(|slot| slot.name == name);
-        found.map(InputId).ok_or_else(|| no_such("input", name, inputs.iter().map(|slot| &slot.name)))
+        let known = || self.layout.inputs.iter().map(|slot| &slot.name);
+        self.find_input(name).ok_or_else(|| no_such("input", name, known()))
+    }
+
+    /// The place of a shared input, if there is one: an error would list all inputs that there are.
+    pub(crate) fn find_input(&self, name: &str) -> Option<InputId> {
+        self.layout.names[0].get(name).copied().map(InputId)
     }
 
     /// The memory of a shared input, to be written before a run; row-major. Nothing for an input of another
@@ -192,11 +196,9 @@ impl<T: Scalar> ExecutionPlan<T> {
     /// # Errors
     /// If the program has no such input.
     pub fn record_input(&self, name: &str) -> Result<RecordInputId> {
-        let inputs = &self.layout.record_inputs;
-        let found = inputs.iter().position(|slot| slot.name == name);
-        found
-            .map(RecordInputId)
-            .ok_or_else(|| no_such("per-record input", name, inputs.iter().map(|slot| &slot.name)))
+        let found = self.layout.names[1].get(name).copied();
+        let known = || self.layout.record_inputs.iter().map(|slot| &slot.name);
+        found.map(RecordInputId).ok_or_else(|| no_such("per-record input", name, known()))
     }
 
     /// The memory of a per-record input for a batch of this many records, to be written before the batch is
