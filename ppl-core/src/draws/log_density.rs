@@ -1,6 +1,6 @@
 //! The log density of a model at given values.
 
-use crate::base::{Error, Result, Shape};
+use crate::base::{Error, Plain, Result, Shape};
 use crate::draws::simulate::{Fill, Simulator, Values};
 use crate::handlers::{Constrained, Handler};
 use crate::model::context::Model;
@@ -10,15 +10,23 @@ use crate::op::Graph;
 use crate::records::Records;
 use ndarray::{Array1, ArrayD};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt;
 
 /// A model's log density at given values of its latent sites.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct LogDensity {
     /// Everything outside `each_record`: priors, public observations and factors.
     pub prior: f64,
     /// Everything inside `each_record`, for each record: its log-likelihood, and the prior of latent values
     /// of its own.
     pub likelihood: Array1<f64>,
+}
+
+impl fmt::Debug for LogDensity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { prior, likelihood } = self;
+        f.debug_struct("LogDensity").field("prior", prior).field("likelihood", &Plain(likelihood)).finish()
+    }
 }
 
 impl LogDensity {

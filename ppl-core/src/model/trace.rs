@@ -1,6 +1,6 @@
 //! What a model leaves behind when it has run: its sites, and its log density as values of a graph.
 
-use crate::base::{Error, Result, Shape, Source};
+use crate::base::{Error, Plain, Result, Shape, Source};
 use crate::model::constraint::Constraint;
 use crate::model::context::{Ctx, Model};
 use crate::model::distribution::NoiseKind;
@@ -11,6 +11,7 @@ use crate::op::{Graph, Input, Op, Var};
 use crate::records::{Records, Schema};
 use ndarray::ArrayD;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// What a site is.
@@ -33,7 +34,7 @@ pub enum SiteKind {
 }
 
 /// One statement of a model.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Site<'g> {
     /// Its full name, unique in the model.
@@ -66,6 +67,43 @@ pub struct Site<'g> {
     pub source_line: Source,
     /// What `log_prob` is the sum of, of the batch shape.
     pub(crate) elements: Option<Var<'g>>,
+}
+
+impl fmt::Debug for Site<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            kind,
+            per_record,
+            distribution,
+            shape,
+            support,
+            value,
+            unconstrained,
+            log_prob,
+            log_jacobian,
+            plates,
+            initial,
+            source_line,
+            elements,
+        } = self;
+        f.debug_struct("Site")
+            .field("name", name)
+            .field("kind", kind)
+            .field("per_record", per_record)
+            .field("distribution", distribution)
+            .field("shape", shape)
+            .field("support", support)
+            .field("value", value)
+            .field("unconstrained", unconstrained)
+            .field("log_prob", log_prob)
+            .field("log_jacobian", log_jacobian)
+            .field("plates", plates)
+            .field("initial", &initial.as_ref().map(Plain))
+            .field("source_line", source_line)
+            .field("elements", elements)
+            .finish()
+    }
 }
 
 /// An input of standard noise that a site is drawn from.

@@ -233,13 +233,20 @@ impl Graph {
     /// computed now.
     #[track_caller]
     pub(crate) fn apply<'g>(&'g self, op: Op, args: &[Var<'g>]) -> Var<'g> {
-        if let Some(error) = args.iter().find_map(|arg| arg.require_on(self, op.name()).err()) {
+        let name = op.name();
+        self.apply_as(name, op, args)
+    }
+
+    /// The same, where a mistake is told of under the name of the method that was called.
+    #[track_caller]
+    pub(crate) fn apply_as<'g>(&'g self, name: &'static str, op: Op, args: &[Var<'g>]) -> Var<'g> {
+        if let Some(error) = args.iter().find_map(|arg| arg.require_on(self, name).err()) {
             return self.fail(error);
         }
         let shapes: Vec<Shape> = args.iter().map(|arg| arg.shape()).collect();
         let shape = match op.shape(&shapes) {
             Ok(shape) => shape,
-            Err(misfit) => return self.fail(misfit_error(&op, misfit, &shapes)),
+            Err(misfit) => return self.fail(misfit_error(name, misfit, &shapes)),
         };
         if let Some(constant) = fold(&op, args, &shapes, &shape) {
             let shape = constant.shape().clone();
@@ -273,8 +280,8 @@ fn commutes(op: &Op) -> bool {
 }
 
 #[track_caller]
-fn misfit_error(op: &Op, misfit: Misfit, shapes: &[Shape]) -> Error {
-    let (operation, source_line) = (op.name(), Source::caller());
+fn misfit_error(operation: &'static str, misfit: Misfit, shapes: &[Shape]) -> Error {
+    let source_line = Source::caller();
     match misfit {
         Misfit::Pair => {
             let (left, right) = (shapes[0].clone(), shapes[1].clone());
