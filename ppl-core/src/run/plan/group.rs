@@ -17,9 +17,9 @@ const LEAST_SEARCHED: usize = 64;
 /// The groups of a program in an order in which they can be computed; each a list of instructions, in order.
 /// Instructions that are not elementwise stand alone. Instructions for which `skip` holds are in no group.
 ///
-/// Time grows in proportion to the program's length. In a program of more than some thousand instructions,
-/// two operations that are far apart, with much that depends on the one and much that the other depends on,
-/// are not joined though they may be: to find out would take too long.
+/// Time grows in proportion to the program's length. In a program of more than about 1,600 instructions, two
+/// operations that are far apart, with much that depends on the one and much that the other depends on, are
+/// not joined though they may be: to find out would take too long.
 pub(crate) fn groups(program: &Program, skip: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
     let longest = (SEARCHED / program.instructions.len().max(1)).max(LEAST_SEARCHED);
     let merged = Groups::merged(program, &skip, longest);

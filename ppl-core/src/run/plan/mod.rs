@@ -50,6 +50,8 @@ use storage::Storage;
 
 /// Bytes of per-record values a tile may take: about half of a common second-level cache.
 const TILE_BYTES: usize = 256 * 1024;
+/// Most names that an error lists.
+const MOST_NAMES: usize = 40;
 /// Most numbers of a per-record input of a batch.
 const MOST_NUMBERS: usize = 1 << 40;
 /// Bytes of a tile that is to stay in the first-level cache.
@@ -526,6 +528,9 @@ impl<T: Scalar> Runner<'_, T> {
 }
 
 fn no_such<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) -> Error {
-    let known: Vec<&str> = known.map(String::as_str).collect();
-    Error::Values(format!("the program has no {what} '{name}'; it has [{}]", known.join(", ")))
+    // Not all names of a model with thousands of sites, for whoever only asks whether there is one.
+    let mut known = known.map(String::as_str);
+    let mut told: Vec<&str> = known.by_ref().take(MOST_NAMES).collect();
+    told.extend(known.next().map(|_| "…"));
+    Error::Values(format!("the program has no {what} '{name}'; it has [{}]", told.join(", ")))
 }
