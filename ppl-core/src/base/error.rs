@@ -34,7 +34,17 @@ impl fmt::Debug for Source {
 }
 
 /// What can go wrong while a model is traced, planned or run.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+///
+/// `Debug` prints the same words as `Display`: a `main` that returns an error is told of by `Debug`.
+///
+/// ```
+/// use ppl_core::{Records, Schema};
+/// let error = Schema::new([("x", 3)])?.dim("y").unwrap_err();
+/// assert_eq!(format!("{error:?}"), error.to_string());
+/// assert!(format!("{error:?}").starts_with("there is no column 'y'"));
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Two operands whose shapes do not go together.
@@ -122,6 +132,23 @@ pub enum Error {
         /// Line of the model.
         source_line: Source,
     },
+    /// A latent value or parameter that may be any real number, where a distribution takes no such number.
+    #[error(
+        "{distribution}: {parameter} must be {requirement}, but '{site}' may be any real number; give it another \
+         prior or constraint, or take its exp or softplus ({source_line})"
+    )]
+    ParameterIsReal {
+        /// The distribution's name.
+        distribution: &'static str,
+        /// The parameter's name.
+        parameter: &'static str,
+        /// The domain, in words.
+        requirement: String,
+        /// The site whose value was given.
+        site: String,
+        /// Line of the model.
+        source_line: Source,
+    },
     /// A value outside the support of its site's distribution.
     #[error("site '{site}': value {value}{place} is outside the support ({support})")]
     OutsideSupport {
@@ -157,7 +184,7 @@ pub enum Error {
         records: usize,
     },
     /// A number that chooses no row of a table.
-    #[error("index {value}{place} is not an integer from 0 to {rows} - 1 ({source_line})")]
+    #[error("{}index {value}{place} is not an integer from 0 to {rows} - 1 ({source_line})", of_site(.source_line))]
     Index {
         /// The number.
         value: f64,
@@ -165,7 +192,7 @@ pub enum Error {
         rows: usize,
         /// Which column and record, in words; may be empty.
         place: String,
-        /// Line of the model.
+        /// Line of the model, and the site that was being built there.
         source_line: Origin,
     },
     /// Records whose columns are not those the program was planned for.
@@ -200,7 +227,8 @@ impl Error {
             | Error::UnexpectedShape { source_line, .. }
             | Error::MixedGraphs { source_line, .. }
             | Error::MixesRecords { source_line, .. }
-            | Error::Parameter { source_line, .. } => *source_line = line,
+            | Error::Parameter { source_line, .. }
+            | Error::ParameterIsReal { source_line, .. } => *source_line = line,
             _ => {}
         }
         self
@@ -211,7 +239,20 @@ impl Error {
     pub fn at_site(self, site: &str) -> Self {
         match self {
             Error::AtSite { .. } | Error::OutsideSupport { .. } | Error::DuplicateSite { .. } => self,
+            Error::Index { ref source_line, .. } if source_line.site().is_some() => self,
             other => Error::AtSite { site: site.to_owned(), source: Box::new(other) },
         }
     }
+}
+
+/// As `Display`, since `fn main() -> Result<(), Box<dyn Error>>` prints this.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The beginning of a message about a site.
+fn of_site(origin: &Origin) -> String {
+    origin.site().map(|site| format!("site '{site}': ")).unwrap_or_default()
 }

@@ -2,8 +2,10 @@
 
 mod error;
 mod origin;
+mod plain;
 mod shape;
 
 pub use error::{Error, Result, Source};
 pub use origin::Origin;
+pub(crate) use plain::{Plain, plain};
 pub use shape::Shape;

@@ -32,6 +32,11 @@ impl Origin {
         Self { line: Line::Written(line.into()), site: site.map(Into::into) }
     }
 
+    /// The same line, said of this site.
+    pub(crate) fn of_site(&self, site: &str) -> Self {
+        Self { line: self.line.clone(), site: Some(site.into()) }
+    }
+
     /// The name of the site that was being built, if one was.
     #[must_use]
     pub fn site(&self) -> Option<&str> {

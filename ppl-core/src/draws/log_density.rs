@@ -1,6 +1,6 @@
 //! The log density of a model at given values.
 
-use crate::base::{Error, Result, Shape};
+use crate::base::{Error, Plain, Result, Shape};
 use crate::draws::simulate::{Fill, Simulator, Values};
 use crate::handlers::{Constrained, Handler};
 use crate::model::context::Model;
@@ -9,16 +9,24 @@ use crate::model::trace::{Site, trace};
 use crate::op::Graph;
 use crate::records::Records;
 use ndarray::{Array1, ArrayD};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt;
 
 /// A model's log density at given values of its latent sites.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct LogDensity {
     /// Everything outside `each_record`: priors, public observations and factors.
     pub prior: f64,
     /// Everything inside `each_record`, for each record: its log-likelihood, and the prior of latent values
     /// of its own.
     pub likelihood: Array1<f64>,
+}
+
+impl fmt::Debug for LogDensity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { prior, likelihood } = self;
+        f.debug_struct("LogDensity").field("prior", prior).field("likelihood", &Plain(likelihood)).finish()
+    }
 }
 
 impl LogDensity {
@@ -104,8 +112,9 @@ pub fn log_density(
             None => return Err(Error::Values("no value was given".to_owned()).at_site(&site.name)),
         }
     }
-    let latent = |name: &str| trace.latents().chain(trace.record_latents()).any(|site| site.name == name);
-    if let Some(extra) = values.keys().find(|name| !latent(name)) {
+    let latent: HashSet<&str> =
+        trace.latents().chain(trace.record_latents()).map(|site| site.name.as_str()).collect();
+    if let Some(extra) = values.keys().find(|name| !latent.contains(name.as_str())) {
         return Err(Error::Values(format!(
             "a value was given for '{extra}', but the model has no such site"
         )));

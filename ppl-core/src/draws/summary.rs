@@ -3,7 +3,7 @@
 //! The first axis of an array counts the draws, in any order; all functions work element by element over the
 //! others.
 
-use crate::base::{Error, Result};
+use crate::base::{Error, Plain, Result};
 use crate::draws::simulate::Values;
 use ndarray::{ArrayD, ArrayView1, Axis, Dimension, IxDyn, Zip};
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ pub fn shortest_interval(draws: &ArrayD<f64>, share: f64) -> Result<[ArrayD<f64>
 }
 
 /// What is worth knowing of one site's draws, element by element.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SiteSummary {
     /// Means.
@@ -87,6 +87,18 @@ pub struct SiteSummary {
     pub median: ArrayD<f64>,
     /// Ends of the shortest intervals.
     pub interval: [ArrayD<f64>; 2],
+}
+
+impl fmt::Debug for SiteSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { mean, standard_deviation, median, interval: [low, high] } = self;
+        f.debug_struct("SiteSummary")
+            .field("mean", &Plain(mean))
+            .field("standard_deviation", &Plain(standard_deviation))
+            .field("median", &Plain(median))
+            .field("interval", &[Plain(low), Plain(high)])
+            .finish()
+    }
 }
 
 /// Summaries of all sites; prints as a table.

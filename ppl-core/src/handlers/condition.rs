@@ -1,17 +1,24 @@
 //! Observing latent sites.
 
 use super::{Handled, Handler, named};
-use crate::base::Result;
+use crate::base::{Result, plain};
 use crate::model::context::{Initial, Model};
 use crate::model::message::Message;
 use crate::model::trace::SiteKind;
 use ndarray::ArrayD;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Observes sites at given values; made by [`condition`].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Condition {
     values: BTreeMap<String, ArrayD<f64>>,
+}
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Condition").field("values", &plain(&self.values)).finish()
+    }
 }
 
 impl Condition {

@@ -1,18 +1,25 @@
 //! Values of another run.
 
 use super::{Handled, Handler, named};
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, plain};
 use crate::model::context::{Initial, Model};
 use crate::model::message::Message;
 use crate::model::trace::{SiteKind, Trace};
 use crate::op::Var;
 use ndarray::ArrayD;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Gives latent sites the values of another run; made by [`replay`].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Replay {
     values: BTreeMap<String, ArrayD<f64>>,
+}
+
+impl fmt::Debug for Replay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replay").field("values", &plain(&self.values)).finish()
+    }
 }
 
 impl Replay {

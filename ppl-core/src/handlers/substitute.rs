@@ -1,17 +1,24 @@
 //! Fixing latent sites and parameters.
 
 use super::{Handled, Handler, named};
-use crate::base::Result;
+use crate::base::{Result, plain};
 use crate::model::context::{Initial, Model};
 use crate::model::message::Message;
 use crate::model::trace::SiteKind;
 use ndarray::ArrayD;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Gives sites values; made by [`substitute`].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Substitute {
     values: BTreeMap<String, ArrayD<f64>>,
+}
+
+impl fmt::Debug for Substitute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Substitute").field("values", &plain(&self.values)).finish()
+    }
 }
 
 impl Substitute {

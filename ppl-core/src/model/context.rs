@@ -1,8 +1,8 @@
 //! The statements a model is written in.
 
-use crate::base::{Error, Result, Shape, Source};
+use crate::base::{Error, Plain, Result, Shape, Source};
 use crate::model::constraint::Constraint;
-use crate::model::distribution::Distribution;
+use crate::model::distribution::{Distribution, Parameter};
 use crate::model::expand::Expanded;
 use crate::model::handler::Handler;
 use crate::model::message::Message;
@@ -10,10 +10,11 @@ use crate::model::plate::{self, Plate};
 use crate::model::record::Record;
 use crate::model::stack::{Frame, Layer};
 use crate::model::trace::{Filling, Site, SiteKind};
-use crate::op::{Graph, Kind, Value, Var};
+use crate::op::{Graph, Kind, Op, Shaping, Value, Var};
 use crate::records::Schema;
 use ndarray::{Array1, Array2, ArrayD, arr0};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::rc::Rc;
 
 /// A probabilistic model: any function of a [`Ctx`], or one with [handlers](crate::handlers) around it.
@@ -57,6 +58,8 @@ pub struct Ctx<'g> {
     pub(crate) fillings: Vec<Filling>,
     /// All full names that are taken, those of hidden sites among them: noise is named after the site.
     pub(crate) names: BTreeSet<String>,
+    /// Latent values and parameters that may be any real number: their sites, by the inputs that they are.
+    pub(crate) real: HashMap<u32, String>,
     plates: Vec<Plate>,
     plate_sizes: BTreeMap<String, usize>,
     in_record: bool,
@@ -75,6 +78,7 @@ impl<'g> Ctx<'g> {
             sites: Vec::new(),
             fillings: Vec::new(),
             names: BTreeSet::new(),
+            real: HashMap::new(),
             plates: Vec::new(),
             plate_sizes: BTreeMap::new(),
             in_record: false,
@@ -384,12 +388,42 @@ impl<'g> Ctx<'g> {
         (message.per_record, message.plates) = (self.in_record, self.plates.clone());
         if let Some(distribution) = distribution {
             distribution.validate().map_err(told)?;
+            self.refuse_real(&*distribution, source_line).map_err(told)?;
             if kind == SiteKind::Latent && !self.in_record && distribution.kind() == Kind::PerRecord {
                 return Err(told(mixes("the prior of a shared latent value", source_line)));
             }
             message.distribution = Some(plate::stretch(distribution, &self.plates).map_err(told)?);
         }
         Ok(message)
+    }
+
+    /// Refuses the value of a real site, as it is or under another shape, as a parameter that has to be
+    /// positive or bounded. (What is computed from several values is not looked into.)
+    fn refuse_real(&self, distribution: &(dyn Distribution<'g> + 'g), source_line: Source) -> Result<()> {
+        for Parameter { name, value, domain } in distribution.parameters() {
+            let bounded = domain.event_rank() == 0 && (!domain.contains(1e300) || !domain.contains(-1e300));
+            let Value::Var(var) = value else { continue };
+            if !bounded || !std::ptr::eq(var.graph(), self.graph) {
+                continue;
+            }
+            let mut root = var.id();
+            while let Some(inner) = self.graph.with_node(root, |node| match node.op {
+                Op::Shaping(Shaping::Reshape(_) | Shaping::Broadcast(_)) => node.args.first().copied(),
+                _ => None,
+            }) {
+                root = inner;
+            }
+            if let Some(site) = self.real.get(&root) {
+                return Err(Error::ParameterIsReal {
+                    distribution: distribution.name(),
+                    parameter: name,
+                    requirement: domain.to_string(),
+                    site: site.clone(),
+                    source_line,
+                });
+            }
+        }
+        Ok(())
     }
 
     fn refuse_in_enumerate(&self, name: &str, what: &str) -> Result<()> {
@@ -408,8 +442,14 @@ pub(crate) fn mixes(what: &str, source_line: Source) -> Error {
 }
 
 /// A value of a site: a number or an array.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Initial(ArrayD<f64>);
+
+impl fmt::Debug for Initial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Initial").field(&Plain(&self.0)).finish()
+    }
+}
 
 impl Initial {
     pub(crate) fn into_array(self) -> ArrayD<f64> {

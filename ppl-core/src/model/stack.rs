@@ -1,12 +1,13 @@
 //! The way of a message through the handlers, and what becomes of it.
 
 use crate::base::{Error, Result, Shape};
+use crate::model::constraint::Constraint;
 use crate::model::context::{Ctx, mixes};
 use crate::model::distribution::Noise;
 use crate::model::handler::Handler;
 use crate::model::message::{Drawing, Message, Replacement};
 use crate::model::trace::{Filling, NoiseInput, Site, SiteKind};
-use crate::op::{Kind, Var};
+use crate::op::{Kind, Op, Var};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -243,6 +244,14 @@ impl<'g> Ctx<'g> {
         }
         let shape = message.shape().map_err(told)?;
         self.names.insert(message.name.clone());
+        let support = message.distribution.as_ref().map_or(message.constraint, |each| each.support());
+        let is_input = |value: Var<'g>| graph.with_node(value.id(), |node| matches!(node.op, Op::Input(_)));
+        if matches!(message.kind, SiteKind::Latent | SiteKind::Param)
+            && support == Constraint::Real
+            && is_input(value)
+        {
+            self.real.insert(value.id(), message.name.clone());
+        }
         if !noise.is_empty() || message.given.is_some() {
             self.fillings.push(Filling { noise, drawing: message.drawing, given: message.given });
         }
@@ -251,10 +260,7 @@ impl<'g> Ctx<'g> {
                 kind: message.kind,
                 per_record: message.per_record,
                 distribution: message.distribution.as_ref().map(|distribution| distribution.name()),
-                support: message
-                    .distribution
-                    .as_ref()
-                    .map_or(message.constraint, |distribution| distribution.support()),
+                support,
                 shape,
                 value,
                 unconstrained: message.unconstrained,

@@ -1,6 +1,6 @@
 //! What a model leaves behind when it has run: its sites, and its log density as values of a graph.
 
-use crate::base::{Error, Result, Shape, Source};
+use crate::base::{Error, Plain, Result, Shape, Source};
 use crate::model::constraint::Constraint;
 use crate::model::context::{Ctx, Model};
 use crate::model::distribution::NoiseKind;
@@ -10,6 +10,9 @@ use crate::model::plate::Plate;
 use crate::op::{Graph, Input, Op, Var};
 use crate::records::{Records, Schema};
 use ndarray::ArrayD;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
 
 /// What a site is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +34,7 @@ pub enum SiteKind {
 }
 
 /// One statement of a model.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Site<'g> {
     /// Its full name, unique in the model.
@@ -66,6 +69,43 @@ pub struct Site<'g> {
     pub(crate) elements: Option<Var<'g>>,
 }
 
+impl fmt::Debug for Site<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            kind,
+            per_record,
+            distribution,
+            shape,
+            support,
+            value,
+            unconstrained,
+            log_prob,
+            log_jacobian,
+            plates,
+            initial,
+            source_line,
+            elements,
+        } = self;
+        f.debug_struct("Site")
+            .field("name", name)
+            .field("kind", kind)
+            .field("per_record", per_record)
+            .field("distribution", distribution)
+            .field("shape", shape)
+            .field("support", support)
+            .field("value", value)
+            .field("unconstrained", unconstrained)
+            .field("log_prob", log_prob)
+            .field("log_jacobian", log_jacobian)
+            .field("plates", plates)
+            .field("initial", &initial.as_ref().map(Plain))
+            .field("source_line", source_line)
+            .field("elements", elements)
+            .finish()
+    }
+}
+
 /// An input of standard noise that a site is drawn from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -98,6 +138,8 @@ pub(crate) struct Filling {
 pub struct Trace<'g> {
     graph: &'g Graph,
     sites: Vec<Site<'g>>,
+    /// Where each site is, by its name.
+    places: Arc<HashMap<String, usize>>,
     fillings: Vec<Filling>,
 }
 
@@ -129,7 +171,8 @@ pub fn trace<'g>(
     ctx.with(outermost, |ctx| model.run(ctx))?;
     graph.check()?;
     let (sites, fillings) = ctx.into_parts();
-    Ok(Trace { graph, sites, fillings })
+    let places = sites.iter().enumerate().map(|(place, site)| (site.name.clone(), place)).collect();
+    Ok(Trace { graph, sites, places: Arc::new(places), fillings })
 }
 
 impl<'g> Trace<'g> {
@@ -148,7 +191,7 @@ impl<'g> Trace<'g> {
     /// The site of this name.
     #[must_use]
     pub fn site(&self, name: &str) -> Option<&Site<'g>> {
-        self.sites.iter().find(|site| site.name == name)
+        self.places.get(name).map(|&place| &self.sites[place])
     }
 
     /// The latent sites and parameters that all records share.

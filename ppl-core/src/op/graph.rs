@@ -58,6 +58,8 @@ type Identity = (Op, Vec<u32>, Shape);
 pub struct Graph {
     nodes: RefCell<Vec<Node>>,
     known: RefCell<HashMap<Identity, u32>>,
+    /// All inputs with the shapes they were declared with.
+    inputs: RefCell<HashMap<Input, Shape>>,
     failure: RefCell<Option<Error>>,
     /// While derivatives are written, where the operation comes from that they belong to.
     attribution: RefCell<Option<Origin>>,
@@ -100,17 +102,16 @@ impl Graph {
 
     #[track_caller]
     fn leaf(&self, input: Input, shape: Shape, kind: Kind) -> Result<Var<'_>> {
-        let redeclared = self.nodes.borrow().iter().find_map(|node| match &node.op {
-            Op::Input(other) if *other == input && node.shape != shape => Some(node.shape.clone()),
-            // A name stands for one input, of one kind.
-            Op::Input(Input::Shared(name)) if input == Input::PerRecord(name.clone()) => {
-                Some(node.shape.clone())
-            }
-            Op::Input(Input::PerRecord(name)) if input == Input::Shared(name.clone()) => {
-                Some(node.shape.clone())
-            }
-            _ => None,
-        });
+        let inputs = self.inputs.borrow();
+        // A name stands for one input, of one kind.
+        let of_other_kind = match &input {
+            Input::Shared(name) => inputs.get(&Input::PerRecord(name.clone())).cloned(),
+            Input::PerRecord(name) => inputs.get(&Input::Shared(name.clone())).cloned(),
+            Input::Column { .. } => None,
+        };
+        let redeclared =
+            of_other_kind.or_else(|| inputs.get(&input).filter(|&first| *first != shape).cloned());
+        drop(inputs);
         match redeclared {
             Some(first) => Err(Error::InputRedeclared { name: input.to_string(), first, second: shape }),
             None => Ok(self.push(Op::Input(input), &[], shape, kind)),
@@ -220,6 +221,9 @@ impl Graph {
                 Origin::new(self.line.get().unwrap_or(here), self.site.borrow().clone())
             }
         };
+        if let Op::Input(input) = &op {
+            self.inputs.borrow_mut().entry(input.clone()).or_insert_with(|| shape.clone());
+        }
         nodes.push(Node { op, args: args.to_vec(), shape, kind, source });
         self.known.borrow_mut().insert(key, id);
         Var::new(self, id)
@@ -229,13 +233,20 @@ impl Graph {
     /// computed now.
     #[track_caller]
     pub(crate) fn apply<'g>(&'g self, op: Op, args: &[Var<'g>]) -> Var<'g> {
-        if let Some(error) = args.iter().find_map(|arg| arg.require_on(self, op.name()).err()) {
+        let name = op.name();
+        self.apply_as(name, op, args)
+    }
+
+    /// The same, where a mistake is told of under the name of the method that was called.
+    #[track_caller]
+    pub(crate) fn apply_as<'g>(&'g self, name: &'static str, op: Op, args: &[Var<'g>]) -> Var<'g> {
+        if let Some(error) = args.iter().find_map(|arg| arg.require_on(self, name).err()) {
             return self.fail(error);
         }
         let shapes: Vec<Shape> = args.iter().map(|arg| arg.shape()).collect();
         let shape = match op.shape(&shapes) {
             Ok(shape) => shape,
-            Err(misfit) => return self.fail(misfit_error(&op, misfit, &shapes)),
+            Err(misfit) => return self.fail(misfit_error(name, misfit, &shapes)),
         };
         if let Some(constant) = fold(&op, args, &shapes, &shape) {
             let shape = constant.shape().clone();
@@ -269,8 +280,8 @@ fn commutes(op: &Op) -> bool {
 }
 
 #[track_caller]
-fn misfit_error(op: &Op, misfit: Misfit, shapes: &[Shape]) -> Error {
-    let (operation, source_line) = (op.name(), Source::caller());
+fn misfit_error(operation: &'static str, misfit: Misfit, shapes: &[Shape]) -> Error {
+    let source_line = Source::caller();
     match misfit {
         Misfit::Pair => {
             let (left, right) = (shapes[0].clone(), shapes[1].clone());

@@ -16,7 +16,7 @@ struct Operation<'a> {
 
 /// Checks the indices that are columns, whether as they are or under another shape.
 fn check_indices(operations: &[Operation<'_>], records: &Records) -> Result<()> {
-    for operation in operations {
+    for (position, operation) in operations.iter().enumerate() {
         let (Op::Gather(gather), &[values, mut index]) = (operation.op, operation.args.as_slice()) else {
             continue;
         };
@@ -41,10 +41,27 @@ fn check_indices(operations: &[Operation<'_>], records: &Records) -> Result<()> 
         if let Some((at, value)) = numbers.find(|&(_, number)| !is_row(number, rows)) {
             let record = at / shape.elements().max(1);
             let place = format!(" (column '{name}', record {record})");
-            return Err(Error::Index { value, rows, place, source_line: operation.source.clone() });
+            let site = first_site(operations, position);
+            let source_line =
+                site.map_or_else(|| operation.source.clone(), |site| operation.source.of_site(site));
+            return Err(Error::Index { value, rows, place, source_line });
         }
     }
     Ok(())
+}
+
+/// The site of an operation, or of the first one that was made for a site and uses its result: a model looks
+/// rows up between its statements.
+fn first_site<'a>(operations: &[Operation<'a>], position: usize) -> Option<&'a str> {
+    let mut uses = vec![false; operations.len()];
+    uses[position] = true;
+    for (at, operation) in operations.iter().enumerate().skip(position) {
+        uses[at] |= operation.args.iter().any(|&arg| uses[arg]);
+        if let (true, Some(site)) = (uses[at], operation.source.site()) {
+            return Some(site);
+        }
+    }
+    None
 }
 
 impl Graph {
@@ -54,8 +71,8 @@ impl Graph {
     /// An index that is computed from columns is not checked; where it is bad, its record is NaN.
     ///
     /// # Errors
-    /// [`Error::Index`] with the column, the record, its number, the rows there are, and the line of the
-    /// model; or [`Error::SchemaMismatch`]. The message quotes the data: it is for the holder of the records,
+    /// [`Error::Index`] with the site that uses the rows, if one does, the column, the record, its number, the
+    /// rows there are, and the line of the model; or [`Error::SchemaMismatch`]. The message quotes the data: it is for the holder of the records,
     /// and not private.
     ///
     /// ```

@@ -197,7 +197,7 @@ fn weigh<T: Scalar>(scaled: &mut [T], weights: &[T], left: Row<'_, T>) {
 }
 
 /// Where the elements of a sum over positions lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Positions {
     pub(super) count: usize,
     pub(super) rows: usize,

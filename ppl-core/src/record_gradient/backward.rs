@@ -7,7 +7,8 @@
 use super::contribution::{Contribution, add, total};
 use crate::base::{Result, Shape};
 use crate::op::{Binary, Graph, Kind, Op, Shaping, Var};
-use crate::transform::before_differentiation;
+use crate::transform::{before_differentiation, depending};
+use std::collections::HashSet;
 
 /// For each array of the frontier, what a record adds to the gradient with respect to it: one contribution
 /// for each use.
@@ -16,19 +17,14 @@ pub(super) fn contributions<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<
     // As a gradient does: what is differentiated is simplified first.
     let value = before_differentiation(graph, &[value], frontier)[0];
     let last = value.id() as usize;
-    let is_frontier = |id: usize| frontier.iter().any(|array| array.id() as usize == id);
-    let mut active = vec![false; last + 1];
-    graph.with_nodes(|nodes| {
-        for id in 0..=last {
-            active[id] = is_frontier(id) || nodes[id].args.iter().any(|&arg| active[arg as usize]);
-        }
-    });
+    let active = graph.with_nodes(|nodes| depending(&nodes[..=last], frontier));
+    let frontier_ids: HashSet<u32> = frontier.iter().map(|array| array.id()).collect();
     let mut arriving: Vec<Vec<Contribution<'g>>> = vec![Vec::new(); last + 1];
     if active[last] {
         arriving[last].push(crate::op::Cotangent::Value(value.constant(1.0)).into());
     }
     for id in (0..=last).rev() {
-        if is_frontier(id) || arriving[id].is_empty() {
+        if frontier_ids.contains(&(id as u32)) || arriving[id].is_empty() {
             continue;
         }
         let node = graph.node(id as u32);

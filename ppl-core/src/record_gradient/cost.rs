@@ -2,6 +2,7 @@
 //! ways.
 
 use super::contribution::{Contribution, Core};
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Add;
 
@@ -31,6 +32,15 @@ impl Cost {
     #[must_use]
     pub fn total(self) -> u64 {
         self.multiply_adds.saturating_add(self.numbers.saturating_mul(Self::NUMBER))
+    }
+}
+
+impl Cost {
+    fn times(self, count: u64) -> Self {
+        Self {
+            multiply_adds: self.multiply_adds.saturating_mul(count),
+            numbers: self.numbers.saturating_mul(count),
+        }
     }
 }
 
@@ -174,11 +184,21 @@ fn inner(one: &Contribution<'_>, other: &Contribution<'_>) -> Cost {
 /// makes.
 pub(super) fn apart(contributions: &[Contribution<'_>]) -> Costs {
     let mut costs = Costs::default();
-    for (k, one) in contributions.iter().enumerate() {
+    // Of contributions that are alike, one with their number: an unrolled loop makes many of them.
+    let mut before: Vec<(&Contribution<'_>, u64)> = Vec::new();
+    let mut known = HashMap::new();
+    for one in contributions {
         costs.norm = costs.norm + squared_norm(one);
-        for other in &contributions[..k] {
-            costs.norm = costs.norm + inner(one, other);
+        for &(other, count) in &before {
+            costs.norm = costs.norm + inner(one, other).times(count);
         }
+        // What costs are made of.
+        let kind = (scattered(one), factors(one), elements(one), one.scale.is_some());
+        let place = *known.entry(kind).or_insert_with(|| {
+            before.push((one, 0));
+            before.len() - 1
+        });
+        before[place].1 += 1;
         let sum = match scattered(one) {
             Some((_, rows)) => rows,
             None => factors(one).map_or(1, |(t, ..)| t) * elements(one),

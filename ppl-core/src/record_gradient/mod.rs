@@ -218,7 +218,7 @@ impl<T: Scalar> RecordGradient<T> {
     /// The place of a shared input; `None` if the gradient does not depend on it.
     #[must_use]
     pub fn input(&self, name: &str) -> Option<InputId> {
-        self.plan.input(name).ok()
+        self.plan.find_input(name)
     }
 
     /// The memory of a shared input.
@@ -231,7 +231,7 @@ impl<T: Scalar> RecordGradient<T> {
     /// # Errors
     /// If `values` has the wrong length.
     pub fn set(&mut self, name: &str, values: &[T]) -> Result<()> {
-        if self.input(name).is_none() { Ok(()) } else { self.plan.set(name, values) }
+        if self.plan.find_input(name).is_none() { Ok(()) } else { self.plan.set(name, values) }
     }
 
     /// The memory of a per-record input for a batch of this many records, record after record; `None` if the
@@ -334,7 +334,7 @@ impl<T: Scalar> RecordGradient<T> {
             Box::new((plan, team))
         });
         for (name, _) in program.inputs() {
-            if let (Ok(from), Ok(to)) = (self.plan.input(name), plan.input(name)) {
+            if let (Some(from), Some(to)) = (self.plan.find_input(name), plan.find_input(name)) {
                 plan.input_mut(to).copy_from_slice(self.plan.input_mut(from));
             }
         }

@@ -12,6 +12,7 @@ use crate::machine::Scalar;
 use crate::op::{Input, Kind, Op, Var};
 use crate::program::Program;
 use crate::transform::require_per_record_scalar;
+use std::collections::HashMap;
 
 /// Everything about a gradient but its memory.
 pub(super) struct Prepared {
@@ -29,13 +30,17 @@ pub(super) struct Prepared {
 
 /// Outputs of a program, each value once.
 #[derive(Default)]
-struct Outputs<'g>(Vec<Var<'g>>);
+struct Outputs<'g> {
+    values: Vec<Var<'g>>,
+    /// Where each is, by its number in the graph.
+    places: HashMap<u32, usize>,
+}
 
 impl<'g> Outputs<'g> {
     fn place(&mut self, value: Var<'g>) -> usize {
-        self.0.iter().position(|known| known.is(value)).unwrap_or_else(|| {
-            self.0.push(value);
-            self.0.len() - 1
+        *self.places.entry(value.id()).or_insert_with(|| {
+            self.values.push(value);
+            self.values.len() - 1
         })
     }
 }
@@ -66,13 +71,14 @@ pub(super) fn prepare<'g, T: Scalar>(
         .map(|((array, each), &group)| decide::<T>(*array, each, group, least_excess))
         .collect();
     let mut outputs = Outputs::default();
-    let norms = (0..count)
-        .map(|group| {
-            let members = decided.iter().zip(groups).filter(|(_, of)| **of == group);
-            let norm = members.filter_map(|(each, _)| each.squared_norm).reduce(|sum, next| sum + next);
-            norm.map(|norm| outputs.place(norm))
-        })
-        .collect();
+    let mut norms: Vec<Option<Var<'g>>> = vec![None; count];
+    for (each, &group) in decided.iter().zip(groups) {
+        norms[group] = match (norms[group], each.squared_norm) {
+            (Some(sum), Some(next)) => Some(sum + next),
+            (sum, next) => sum.or(next),
+        };
+    }
+    let norms = norms.into_iter().map(|norm| norm.map(|norm| outputs.place(norm))).collect();
     let mut factor_norms = Vec::new();
     for Contribution { core, scale } in decided.iter().flat_map(|each| &each.contributions) {
         let factors = match *core {
@@ -97,7 +103,7 @@ pub(super) fn prepare<'g, T: Scalar>(
     let roundings = decided.iter().map(|each| each.rounding).collect();
     Ok(Prepared {
         roundings,
-        program: Program::new(value.graph(), &outputs.0)?.simplified_exactly(),
+        program: Program::new(value.graph(), &outputs.values)?.simplified_exactly(),
         terms,
         explanation: GradientExplanation {
             arrays: decided.into_iter().map(|each| each.explanation).collect(),
@@ -106,7 +112,7 @@ pub(super) fn prepare<'g, T: Scalar>(
         dimension: frontier.iter().map(|array| array.shape().elements()).sum(),
         norms,
         factor_norms,
-        plain: (Program::new(value.graph(), &plain.0)?.simplified_exactly(), plain_terms),
+        plain: (Program::new(value.graph(), &plain.values)?.simplified_exactly(), plain_terms),
     })
 }
 
@@ -196,7 +202,14 @@ fn check_groups(arrays: usize, groups: &[usize]) -> Result<usize> {
         return Err(Error::Values(format!("there are {arrays} frontier arrays, got groups for {got}")));
     }
     let count = groups.iter().max().map_or(0, |last| last.saturating_add(1));
-    match (0..count.min(arrays + 1)).find(|group| !groups.contains(group)) {
+    // No more than as many groups as arrays can hold one each.
+    let mut holds = vec![false; count.min(arrays + 1)];
+    for &group in groups {
+        if let Some(holds) = holds.get_mut(group) {
+            *holds = true;
+        }
+    }
+    match holds.into_iter().position(|holds| !holds) {
         Some(missing) => Err(Error::Values(format!(
             "groups are counted from 0 to {}, but no array is in group {missing}",
             count - 1

@@ -4,10 +4,11 @@ use super::accumulate::{self, Positions, row_of};
 use super::contribution::{Contribution, Core};
 use crate::machine::Scalar;
 use crate::op::{Operand, Var};
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// Outputs of the plan that hold an array for each record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Rows {
     Direct { value: usize },
     Product { left: usize, right: usize },
@@ -93,19 +94,26 @@ impl Terms {
                 uses.push(Use { rows, scratch_rows, group, range, scale });
             }
         }
+        // Uses of each distinct sum, in the order of the first.
+        let mut distinct: Vec<Vec<&Use>> = Vec::new();
+        let mut known: HashMap<(Rows, usize), usize> = HashMap::new();
+        for each in &uses {
+            let place = *known.entry((each.rows, each.group)).or_insert_with(|| {
+                distinct.push(Vec::new());
+                distinct.len() - 1
+            });
+            distinct[place].push(each);
+        }
         let mut all = Self::default();
-        for (k, Use { rows, scratch_rows, group, range, scale }) in uses.iter().enumerate() {
-            let same = |other: &Use| (other.rows, other.group) == (*rows, *group);
-            if uses[..k].iter().any(same) {
-                continue;
-            }
-            let alone = scale.is_none() && !uses[k + 1..].iter().any(same);
+        for same in distinct {
+            let Use { rows, scratch_rows, group, range, scale } = same[0];
+            let alone = scale.is_none() && same.len() == 1;
             let target = if alone {
                 Target::Sums(range.clone())
             } else {
                 let part = all.parts..all.parts + range.len();
                 all.parts = part.end;
-                for other in uses[k..].iter().filter(|other| same(other)) {
+                for other in same {
                     all.rescalings.push(Rescaling {
                         from: part.clone(),
                         to: other.range.clone(),
@@ -126,12 +134,12 @@ impl Terms {
 
     /// Outputs that are added up as they are, or are right factors, and nothing else.
     pub(super) fn outputs_by_record(&self) -> Vec<usize> {
-        let (mut may, mut must_not) = (Vec::new(), Vec::new());
+        let (mut may, mut must_not) = (Vec::new(), HashSet::new());
         for term in &self.terms {
             match term.rows {
                 Rows::Direct { value } => may.push(value),
                 Rows::Product { left, right } => {
-                    must_not.push(left);
+                    must_not.insert(left);
                     may.push(right);
                 }
                 Rows::Scatter { rows, index, .. } => must_not.extend([rows, index]),

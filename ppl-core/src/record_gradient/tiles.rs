@@ -12,6 +12,7 @@ use crate::op::Operand;
 use crate::records::Records;
 use crate::run::plan::{ExecutionPlan, Runner, Workspace};
 use rayon::prelude::*;
+use std::collections::HashSet;
 
 /// Squares below this multiple of the smallest normal number have lost digits to underflow.
 const UNDERFLOW_MARGIN: f64 = 16_777_216.0; // 2²⁴
@@ -110,7 +111,8 @@ impl Tiles {
     /// factors.
     pub(super) fn outputs_by_record(&self) -> Vec<usize> {
         let mut outputs = self.terms.outputs_by_record();
-        outputs.retain(|output| !self.norms.contains(&Some(*output)) && !self.factor_norms.contains(output));
+        let norms: HashSet<usize> = self.norms.iter().flatten().chain(&self.factor_norms).copied().collect();
+        outputs.retain(|output| !norms.contains(output));
         outputs
     }
 

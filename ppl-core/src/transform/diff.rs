@@ -10,7 +10,7 @@
 //! tangent is pulled back through what that wrote. The dummy is gone from the result.
 
 use crate::base::{Error, Result, Source};
-use crate::op::{Cotangent, Kind, Var};
+use crate::op::{Cotangent, Kind, Node, Var};
 use crate::transform::simplify::before_differentiation;
 
 /// The gradient of a scalar with respect to each of `wrt`.
@@ -191,13 +191,24 @@ fn depends_on<'g>(values: &[Var<'g>], leaves: &[Var<'g>]) -> bool {
         return false;
     };
     graph.with_nodes(|nodes| {
-        let mut depends = vec![false; nodes.len()];
-        for (id, node) in nodes.iter().enumerate() {
-            depends[id] = leaves.iter().any(|leaf| leaf.id() as usize == id)
-                || node.args.iter().any(|&arg| depends[arg as usize]);
-        }
+        let depends = depending(nodes, leaves);
         values.iter().any(|value| depends[value.id() as usize])
     })
+}
+
+/// For each of a graph's first nodes, whether it is one of `on` or is computed from one.
+pub(crate) fn depending(nodes: &[Node], on: &[Var<'_>]) -> Vec<bool> {
+    let mut depends = vec![false; nodes.len()];
+    for x in on {
+        // One that is not among these nodes plays no part in them.
+        if let Some(depends) = depends.get_mut(x.id() as usize) {
+            *depends = true;
+        }
+    }
+    for (id, node) in nodes.iter().enumerate() {
+        depends[id] |= node.args.iter().any(|&arg| depends[arg as usize]);
+    }
+    depends
 }
 
 /// The sum of several cotangents of one array.
@@ -233,13 +244,7 @@ pub(crate) fn reverse<'g>(
     let values = before_differentiation(graph, &values, wrt);
     let last = values.iter().map(|output| output.id()).max().unwrap_or(0) as usize;
     // Which nodes the derivative passes through: those that depend on one of `wrt`.
-    let mut active = vec![false; last + 1];
-    graph.with_nodes(|nodes| {
-        for id in 0..=last {
-            active[id] = wrt.iter().any(|x| x.id() as usize == id)
-                || nodes[id].args.iter().any(|&arg| active[arg as usize]);
-        }
-    });
+    let active = graph.with_nodes(|nodes| depending(&nodes[..=last], wrt));
     let mut arriving: Vec<Vec<Cotangent<'g>>> = vec![Vec::new(); last + 1];
     for (output, seed) in values.into_iter().zip(seeds) {
         arriving[output.id() as usize].push(Cotangent::Value(seed));

@@ -170,3 +170,93 @@ fn observations_outside_the_support() {
     let message = Predictive::prior(&model, 1).log_likelihood(&records(3)).unwrap_err().to_string();
     assert!(message.contains("column 'y', record 0"), "{message}");
 }
+
+#[test]
+fn a_real_value_is_no_scale() {
+    let message = failure(|ctx| {
+        let s = ctx.sample("s", Normal::new(0.0, 1.0))?;
+        ctx.each_record(|ctx, record| ctx.observe("y", Normal::new(0.0, s), record.get("y")?))
+    });
+    assert!(
+        message.starts_with(
+            "site 'y': Normal: scale must be positive and finite, but 's' may be any real number"
+        ) && message.contains("mistakes.rs:"),
+        "{message}"
+    );
+    // Under another shape, in a plate, and of a parameter.
+    let message = failure(|ctx| {
+        let s = ctx.param("s", array![1.0, 2.0], Constraint::Real)?;
+        ctx.plate("p", 2, |ctx| ctx.sample("z", Normal::new(0.0, s.reshape([1, 2])))).map(|_| ())
+    });
+    assert!(message.contains("'z': Normal: scale must be positive") && message.contains("'s'"), "{message}");
+    // What is made positive is positive, and a number of a real site that is known is looked at itself.
+    let fits = |ctx: &mut Ctx<'_>| {
+        let s = ctx.sample("s", Normal::new(0.0, 1.0))?;
+        ctx.sample("a", Normal::new(s, s.exp()))?;
+        ctx.sample("b", Normal::new(s, 0.5)).map(|_| ())
+    };
+    assert_eq!(failure_or_none(&fits), None);
+    let known = condition(fits, [("s", 0.5)]);
+    assert_eq!(failure_or_none(&known), None);
+}
+
+/// What is wrong with a model, if anything.
+fn failure_or_none(model: &impl ppl_core::Model) -> Option<String> {
+    let (graph, records) = (ppl_core::Graph::new(), records(3));
+    let trace = ppl_core::trace(model, &graph, records.schema(), ppl_core::Unconstrained);
+    trace.err().map(|error| error.to_string())
+}
+
+#[test]
+fn errors_and_arrays_are_told_in_plain_words() {
+    let graph = ppl_core::Graph::new();
+    let (w, x) = (graph.input("w", [3, 5]).unwrap(), graph.input("x", 4).unwrap());
+    let _ = w.dot(x);
+    let error = graph.check().unwrap_err();
+    assert!(error.to_string().starts_with("dot: shapes [3, 5] and [4] do not go together ("), "{error}");
+    assert_eq!(format!("{error:?}"), error.to_string());
+    let boxed: Box<dyn std::error::Error> = Box::new(error.clone());
+    assert_eq!(format!("{boxed:?}"), error.to_string());
+
+    let values: Values = [("w".to_owned(), array![0.5, 1.0].into_dyn())].into();
+    let density = ppl_core::log_density(&simple, &records(3), &values).unwrap();
+    let draws = [("w".to_owned(), array![[1.0, 2.0], [3.0, 5.0]].into_dyn())].into();
+    let summary = ppl_core::draws::summary::summarise(&draws, 0.9).unwrap();
+    let (graph, records) = (ppl_core::Graph::new(), records(3));
+    let model = |ctx: &mut Ctx<'_>| ctx.param("p", array![1.0, 2.5], Constraint::Real).map(|_| ());
+    let trace = ppl_core::trace(&model, &graph, records.schema(), ()).unwrap();
+    let handler = ppl_core::handlers::Condition::new([("w", array![1.0, 2.5])]);
+    let initial: ppl_core::model::Initial = array![1.0, 2.5].into();
+    for (told, numbers) in [
+        (format!("{density:?}"), "likelihood: ["),
+        (format!("{summary:?}"), "mean: [2, 3.5]"),
+        (format!("{:?}", trace.sites()[0]), "initial: Some([1, 2.5])"),
+        (format!("{handler:?}"), "\"w\": [1, 2.5]"),
+        (format!("{initial:?}"), "[1, 2.5]"),
+    ] {
+        assert!(told.contains(numbers) && !told.contains("layout") && !told.contains("strides"), "{told}");
+    }
+}
+
+#[test]
+fn a_bad_index_column_is_told_with_site_column_and_record() {
+    use ppl_core::{Graph, Program, Records, Unconstrained, trace};
+    let records = Records::from_columns([("group", vec![0_u8, 3, 1])]).unwrap();
+    let model = |ctx: &mut Ctx<'_>| {
+        let effects = ctx.param("effects", array![0.0, 0.0, 0.0], Constraint::Real)?;
+        ctx.each_record(|ctx, record| {
+            let effect = effects.gather(record.index("group")?);
+            ctx.observe("y", Normal::new(effect, 1.0), 0.5)
+        })
+    };
+    let graph = Graph::new();
+    let trace = trace(&model, &graph, records.schema(), Unconstrained).unwrap();
+    let error = graph.check_indices(&records).unwrap_err();
+    let told = error.to_string();
+    let expected = "site 'y': index 3 (column 'group', record 1) is not an integer from 0 to 3 - 1 (";
+    assert!(told.starts_with(expected) && told.contains("mistakes.rs:"), "{told}");
+    assert_eq!(error.at_site("y").to_string(), told);
+    let density = trace.record_log_likelihood().unwrap();
+    let program = Program::new(&graph, &[density]).unwrap();
+    assert_eq!(program.check_indices(&records).unwrap_err().to_string(), told);
+}

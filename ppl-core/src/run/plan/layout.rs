@@ -12,6 +12,7 @@ use crate::run::plan::fused::{Function, Fused, Micro, ReadFrom, WriteTo, padded}
 use crate::run::plan::group::groups;
 use crate::run::plan::product::LARGE_PRODUCT;
 use crate::run::plan::storage::{RecordsStorage, Slots, Storage};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// One thing to do.
@@ -109,6 +110,8 @@ pub(crate) struct Layout<T> {
     pub(crate) inputs: Vec<InputSlot>,
     pub(crate) columns: Vec<ColumnSlot>,
     pub(crate) record_inputs: Vec<RecordInputSlot>,
+    /// Places in `inputs` and in `record_inputs` by name.
+    pub(crate) names: Arc<[HashMap<String, usize>; 2]>,
     pub(crate) outputs: Vec<Storage>,
     /// Numbers of scratch memory: for the shared part, and rows for the record part.
     pub(crate) shared_scratch: usize,
@@ -135,6 +138,7 @@ impl<T: Scalar> Layout<T> {
             inputs: Vec::new(),
             columns: Vec::new(),
             record_inputs: Vec::new(),
+            names: Arc::default(),
             outputs: program.outputs.iter().map(|&output| builder.place(output)).collect(),
             shared_scratch: scratch(&shared_steps),
             record_scratch_rows: scratch(&record_steps),
@@ -163,6 +167,10 @@ impl<T: Scalar> Layout<T> {
                 _ => {}
             }
         }
+        let place = |(place, name): (usize, &String)| (name.clone(), place);
+        let shared = layout.inputs.iter().map(|slot| &slot.name).enumerate().map(place).collect();
+        let of_records = layout.record_inputs.iter().map(|slot| &slot.name).enumerate().map(place).collect();
+        layout.names = Arc::new([shared, of_records]);
         layout
     }
 }
@@ -346,18 +354,16 @@ impl<'p> Builder<'p> {
     /// Puts all inner products of such a column where the first of them is, so that its numbers are read
     /// once: they wait for nothing, since shared values are there before the first record.
     fn gather_inner_products(&self, order: &mut Vec<Vec<usize>>) {
-        let mut first_of: Vec<(RecordsStorage, usize)> = Vec::new();
+        let mut first_of: HashMap<RecordsStorage, usize> = HashMap::new();
         for position in 0..order.len() {
             let index = order[position][0];
             let Some(column) = self.wide_column(index) else {
                 continue;
             };
-            match first_of.iter().find(|(known, _)| *known == column) {
-                Some(&(_, first)) => {
-                    order[position].clear();
-                    order[first].push(index);
-                }
-                None => first_of.push((column, position)),
+            let first = *first_of.entry(column).or_insert(position);
+            if first != position {
+                order[position].clear();
+                order[first].push(index);
             }
         }
         order.retain(|group| !group.is_empty());
@@ -563,6 +569,7 @@ fn by_record(program: &Program, root: &[usize], outputs: &[usize]) -> Vec<bool> 
             stays[value] &= inner && with_shared && root[index] == index;
         }
     }
+    let outputs: HashSet<usize> = outputs.iter().copied().collect();
     for (output, &value) in program.outputs.iter().enumerate() {
         stays[root[value]] &= outputs.contains(&output);
     }

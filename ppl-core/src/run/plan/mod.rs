@@ -8,6 +8,7 @@
 //! | file | what happens there |
 //! |---|---|
 //! | `group` | which elementwise operations run together in one sweep |
+//! | `rank` | a list in which groups move, and which tells which of two comes first |
 //! | `place`, `layout` | where values live, and who uses which memory when |
 //! | `fused` | running a group |
 //! | `dots` | inner products of records where they lie |
@@ -23,6 +24,7 @@ mod gather;
 mod group;
 mod layout;
 mod product;
+mod rank;
 mod step;
 mod storage;
 
@@ -48,6 +50,8 @@ use storage::Storage;
 
 /// Bytes of per-record values a tile may take: about half of a common second-level cache.
 const TILE_BYTES: usize = 256 * 1024;
+/// Most names that an error lists.
+const MOST_NAMES: usize = 40;
 /// Most numbers of a per-record input of a batch.
 const MOST_NUMBERS: usize = 1 << 40;
 /// Bytes of a tile that is to stay in the first-level cache.
@@ -156,9 +160,13 @@ impl<T: Scalar> ExecutionPlan<T> {
     /// # Errors
     /// If the program has no such input.
     pub fn input(&self, name: &str) -> Result<InputId> {
-        let inputs = &self.layout.inputs;
-        let found = inputs.iter().position(|slot| slot.name == name);
-        found.map(InputId).ok_or_else(|| no_such("input", name, inputs.iter().map(|slot| &slot.name)))
+        let known = || self.layout.inputs.iter().map(|slot| &slot.name);
+        self.find_input(name).ok_or_else(|| no_such("input", name, known()))
+    }
+
+    /// The place of a shared input, if there is one: an error would list all inputs that there are.
+    pub(crate) fn find_input(&self, name: &str) -> Option<InputId> {
+        self.layout.names[0].get(name).copied().map(InputId)
     }
 
     /// The memory of a shared input, to be written before a run; row-major. Nothing for an input of another
@@ -190,11 +198,9 @@ impl<T: Scalar> ExecutionPlan<T> {
     /// # Errors
     /// If the program has no such input.
     pub fn record_input(&self, name: &str) -> Result<RecordInputId> {
-        let inputs = &self.layout.record_inputs;
-        let found = inputs.iter().position(|slot| slot.name == name);
-        found
-            .map(RecordInputId)
-            .ok_or_else(|| no_such("per-record input", name, inputs.iter().map(|slot| &slot.name)))
+        let found = self.layout.names[1].get(name).copied();
+        let known = || self.layout.record_inputs.iter().map(|slot| &slot.name);
+        found.map(RecordInputId).ok_or_else(|| no_such("per-record input", name, known()))
     }
 
     /// The memory of a per-record input for a batch of this many records, to be written before the batch is
@@ -522,6 +528,9 @@ impl<T: Scalar> Runner<'_, T> {
 }
 
 fn no_such<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) -> Error {
-    let known: Vec<&str> = known.map(String::as_str).collect();
-    Error::Values(format!("the program has no {what} '{name}'; it has [{}]", known.join(", ")))
+    // Not all names of a model with thousands of sites, for whoever only asks whether there is one.
+    let mut known = known.map(String::as_str);
+    let mut told: Vec<&str> = known.by_ref().take(MOST_NAMES).collect();
+    told.extend(known.next().map(|_| "…"));
+    Error::Values(format!("the program has no {what} '{name}'; it has [{}]", told.join(", ")))
 }

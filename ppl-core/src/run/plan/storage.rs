@@ -7,7 +7,7 @@
 use crate::machine::Scalar;
 use crate::op::ByRecord;
 use crate::records::Records;
-use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Where a value lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) enum Storage {
 }
 
 /// Where a column stays record after record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RecordsStorage {
     /// Where this column of the records lies already, if it holds numbers of the plan's type,
     pub(crate) column: usize,
@@ -70,34 +70,40 @@ impl RecordsStorage {
 pub(crate) struct Slots {
     /// Elements each slot must hold.
     sizes: Vec<usize>,
-    free: Vec<usize>,
+    /// Free slots by their size; of one size, the one that was given back last is handed out first, since its
+    /// numbers may still lie in a cache.
+    free: BTreeMap<usize, Vec<usize>>,
 }
 
 impl Slots {
     /// A slot for this many elements: the free one that wastes or grows least, or a new one.
     pub(crate) fn take(&mut self, elements: usize) -> usize {
-        let fit = |&(_, slot): &(usize, usize)| {
-            let size = self.sizes[slot];
-            // Fitting slots first, the tightest before others; then those that must grow, the largest first.
-            (size < elements, if size >= elements { Reverse(usize::MAX - size) } else { Reverse(size) })
+        // Fitting slots first, the tightest before others; then those that must grow, the largest first.
+        let fitting = self.free.range(elements..).next().or_else(|| self.free.last_key_value());
+        let Some(size) = fitting.map(|(&size, _)| size) else {
+            self.sizes.push(elements);
+            return self.sizes.len() - 1;
         };
-        match self.free.iter().copied().enumerate().min_by_key(fit) {
-            Some((position, slot)) => {
-                self.free.swap_remove(position);
-                self.sizes[slot] = self.sizes[slot].max(elements);
+        let slots = self.free.entry(size).or_default();
+        let slot = slots.pop();
+        if slots.is_empty() {
+            self.free.remove(&size);
+        }
+        match slot {
+            Some(slot) => {
+                self.sizes[slot] = size.max(elements);
                 slot
             }
-            None => {
-                self.sizes.push(elements);
-                self.sizes.len() - 1
-            }
+            // Not reached: no empty list is kept.
+            None => self.take(elements),
         }
     }
 
     /// Takes a slot back; its content may be overwritten from now on.
     pub(crate) fn give_back(&mut self, slot: usize) {
-        debug_assert!(!self.free.contains(&slot));
-        self.free.push(slot);
+        let of_its_size = self.free.entry(self.sizes[slot]).or_default();
+        debug_assert!(!of_its_size.contains(&slot));
+        of_its_size.push(slot);
     }
 
     /// Elements each slot must hold.
