@@ -6,7 +6,9 @@
 
 For each posterior whose model is written here: the root mean square over elements of the error of the means in
 reference standard deviations, the geometric mean of ratios of standard deviations, Pareto k, seconds, and whether the fit
-says that it has converged. Posteriors without reference draws show - where there is nothing to compare with.
+says that it has converged. Posteriors without reference draws show - where there is nothing to compare with, unless
+--draws names a number of draws for each of four chains of the No-U-Turn sampler (build with --features nuts): then those
+are the reference there, and their own error against reference draws is printed where there are both.
 Without --checkout nothing is run, and that is said. Needs numpy.
 """
 import argparse
@@ -28,28 +30,43 @@ def unpacked(path):
 
 
 def reference(folder, name):
-    """Draws by scalar name, or None."""
+    """Mean and standard deviation by scalar name, or None."""
     path = os.path.join(folder, "reference_posteriors", "draws", "draws", f"{name}.json.zip")
     if name is None or not os.path.exists(path):
         return None
     chains = unpacked(path)
-    return {key: np.concatenate([chain[key] for chain in chains]) for key in chains[0]}
+    joined = {key: np.concatenate([chain[key] for chain in chains]) for key in chains[0]}
+    return {key: (draws.mean(), draws.std()) for key, draws in joined.items()}
 
 
-def compare(sites, draws):
+def compare(sites, truth):
     """Root mean square error of means, in standard deviations, and mean log ratio of deviations."""
     errors, ratios = [], []
-    for site, moments in sites.items():
-        for k, (mean, sd) in enumerate(zip(moments["mean"], moments["sd"])):
-            scalar = site if site in draws else f"{site}[{k + 1}]"
-            if scalar not in draws:
-                continue
-            true = draws[scalar]
-            errors.append((mean - true.mean()) / true.std())
-            ratios.append(math.log(max(sd, 1e-300) / true.std()))
+    for scalar, (mean, sd) in scalars(sites).items():
+        true = truth.get(scalar, truth.get(f"{scalar}[1]"))
+        if true is None:
+            continue
+        errors.append((mean - true[0]) / true[1])
+        ratios.append(math.log(max(sd, 1e-300) / true[1]))
     if not errors:
         return None
     return math.sqrt(np.mean(np.square(errors))), math.exp(np.mean(ratios)), len(errors)
+
+
+def run(arguments, posterior, data, extra):
+    """What the program prints, or its error."""
+    command = [arguments.program, posterior["model_name"], "--data", data, *extra]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return (None, done.stderr.strip()[:100]) if done.returncode else (json.loads(done.stdout), None)
+
+
+def scalars(sites):
+    """Mean and standard deviation by scalar name."""
+    every = {}
+    for site, moments in sites.items():
+        for k, pair in enumerate(zip(moments["mean"], moments["sd"])):
+            every[site if len(moments["mean"]) == 1 else f"{site}[{k + 1}]"] = pair
+    return every
 
 
 def main():
@@ -58,6 +75,7 @@ def main():
     parser.add_argument("--program", default="target/release/posteriordb")
     parser.add_argument("--guide", default="correlated", choices=["correlated", "independent"])
     parser.add_argument("--steps", type=int, help="a number of steps of the optimiser, instead of until convergence")
+    parser.add_argument("--draws", type=int, help="draws in each chain of the No-U-Turn sampler, beside")
     parser.add_argument("--only", help="parts of names of posteriors, separated by commas")
     arguments = parser.parse_args()
     if not arguments.checkout:
@@ -66,7 +84,7 @@ def main():
     folder = os.path.join(arguments.checkout, "posterior_database")
     written = set(subprocess.run([arguments.program, "list"], capture_output=True, text=True, check=True).stdout.split())
     wanted = arguments.only.split(",") if arguments.only else [""]
-    print("| posterior | elements | error | sd ratio | Pareto k | converged | seconds |\n|---|---|---|---|---|---|---|")
+    print("| posterior | elements | error | sd ratio | Pareto k | converged | seconds | sampler |\n|---|---|---|---|---|---|---|---|")
     for file in sorted(os.listdir(os.path.join(folder, "posteriors"))):
         with open(os.path.join(folder, "posteriors", file)) as described:
             posterior = json.load(described)
@@ -75,24 +93,28 @@ def main():
             continue
         data = os.path.join(folder, "data", "data", posterior["data_name"] + ".json.zip")
         if not os.path.exists(data):
-            print(f"| {name} | | the data are not in this checkout | | | | |")
+            print(f"| {name} | | the data are not in this checkout | | | | | |")
             continue
         with tempfile.NamedTemporaryFile("w", suffix=".json") as plain:
             json.dump(unpacked(data), plain)
             plain.flush()
-            command = [arguments.program, posterior["model_name"], "--data", plain.name, "--guide", arguments.guide]
-            command += ["--steps", str(arguments.steps)] if arguments.steps else []
-            done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            print(f"| {name} | | {done.stderr.strip()[:100]} | | | | |", flush=True)
+            extra = ["--guide", arguments.guide] + (["--steps", str(arguments.steps)] if arguments.steps else [])
+            found, wrong = run(arguments, posterior, plain.name, extra)
+            chains = run(arguments, posterior, plain.name, ["--draws", str(arguments.draws)])[0] if arguments.draws else None
+        if found is None:
+            print(f"| {name} | | {wrong} | | | | | |", flush=True)
             continue
-        found = json.loads(done.stdout)
-        draws = reference(folder, posterior.get("reference_posterior_name"))
-        compared = compare(found["sites"], draws) if draws else None
-        error, ratio, elements = compared or (math.nan, math.nan, sum(len(s["mean"]) for s in found["sites"].values()))
+        truth = reference(folder, posterior.get("reference_posterior_name"))
+        beside = "-"
+        if chains:
+            own = compare(chains["sites"], truth) if truth else None
+            beside = f"{chains['seconds']:.1f} s, R-hat {chains['r_hat']:.3f}" + (f", error {own[0]:.3f}" if own else "")
+            truth = truth or scalars(chains["sites"])
+        compared = compare(found["sites"], truth) if truth else None
+        error, ratio, elements = compared or (math.nan, math.nan, len(scalars(found["sites"])))
         number = lambda x, form: "-" if x is None or x != x else format(x, form)
         print(f"| {name} | {elements} | {number(error, '.3f')} | {number(ratio, '.3f')} | {number(found['pareto_k'], '.2f')} "
-              f"| {'yes' if found['converged'] else 'NO'} | {found['seconds']:.2f} |", flush=True)
+              f"| {'yes' if found['converged'] else 'NO'} | {found['seconds']:.2f} | {beside} |", flush=True)
 
 
 if __name__ == "__main__":

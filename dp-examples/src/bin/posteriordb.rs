@@ -34,6 +34,11 @@ struct Arguments {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     steps: Option<u64>,
 
+    /// Draws by the No-U-Turn sampler, in each of four chains, instead of a fit
+    #[cfg(feature = "nuts")]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(10..))]
+    draws: Option<u16>,
+
     /// Seed of the draws
     #[arg(long, default_value = "0")]
     seed: u64,
@@ -64,6 +69,8 @@ struct Answer {
     /// What the fit says of itself, where it went on until it had converged.
     converged: Option<bool>,
     pareto_k: Option<f64>,
+    /// The largest of the sampler's R̂.
+    r_hat: Option<f64>,
     evaluations: Option<u64>,
     elbo: Option<f64>,
 }
@@ -86,8 +93,14 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         )
         .into());
     };
-    let records = Sensitive::new(problem.records);
     let started = Instant::now();
+    #[cfg(feature = "nuts")]
+    if let Some(draws) = arguments.draws {
+        let answer = sample(&problem, usize::from(draws), arguments.seed, started)?;
+        serde_json::to_writer(&mut out, &answer)?;
+        return Ok(writeln!(out)?);
+    }
+    let records = Sensitive::new(problem.records);
     let guide: Box<dyn Guide> = match arguments.guide {
         Family::Independent => Box::new(AutoNormal::new()),
         Family::Correlated => Box::new(AutoMultivariateNormal::new()),
@@ -111,10 +124,39 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         seconds,
         converged: convergence.map(|found| found.converged),
         pareto_k: convergence.map(|found| found.pareto_k),
+        r_hat: None,
         evaluations: convergence.map(|found| found.evaluations),
         elbo: convergence.map(|found| found.elbo),
     };
     serde_json::to_writer(&mut out, &answer)?;
     writeln!(out)?;
     Ok(())
+}
+
+/// Four chains of the sampler.
+#[cfg(feature = "nuts")]
+fn sample(
+    problem: &dp_examples::posteriordb::Problem,
+    draws: usize,
+    seed: u64,
+    started: Instant,
+) -> Result<Answer, Box<dyn Error>> {
+    let chains =
+        ppl_core::draws::nuts::Nuts::new(&problem.model).draws(draws).key(seed).run(&problem.records)?;
+    let (mut sites, mut r_hat) = (BTreeMap::new(), f64::NEG_INFINITY);
+    for name in chains.sites() {
+        let (mean, sd) = (chains.mean(name)?, chains.sd(name)?);
+        r_hat = chains.r_hat(name)?.iter().copied().fold(r_hat, f64::max);
+        let moments = Moments { mean: mean.iter().copied().collect(), sd: sd.iter().copied().collect() };
+        sites.insert(name.to_owned(), moments);
+    }
+    Ok(Answer {
+        sites,
+        seconds: started.elapsed().as_secs_f64(),
+        converged: Some(r_hat < 1.01),
+        pareto_k: None,
+        r_hat: Some(r_hat),
+        evaluations: None,
+        elbo: None,
+    })
 }

@@ -44,7 +44,7 @@ use std::path::PathBuf;
 /// |---|---|---|
 /// | sampling | every record at every step, or a rate for a compute limit | [`subsample`](DpVi::subsample), [`compute_limit`](DpVi::compute_limit) |
 /// | number of records | released for 1 % of the budget where a default needs it | [`public_records`](DpVi::public_records) |
-/// | steps | 300, more where sampling needs them | [`steps`](DpVi::steps) |
+/// | steps | 300, more where sampling needs them; without privacy until the fit has [converged](crate::Convergence) | [`steps`](DpVi::steps) |
 /// | clip norm `C` | `√D` for `D` elements at the frontier, half of it for Bernoulli outcomes below ε = 2 | [`clip_norm`](DpVi::clip_norm) |
 /// | bound on gradients | weights for generalised linear terms; else `C` follows a high [quantile](crate::Quantile) of the norms; where `C` is named, clipping | [`weights`](DpVi::weights), [`clipping`](DpVi::clipping) |
 /// | draws | a mirrored pair | [`draw_scheme`](DpVi::draw_scheme) |
@@ -124,6 +124,13 @@ impl<M, G, S> DpVi<M, G, S> {
     }
 
     /// No clipping and no noise, for comparison. The report says **NOT PRIVATE**.
+    ///
+    /// With a guide that is a [normal](crate::guides::Guide::normal_family) of at most 500 elements
+    /// ([`AutoNormal`](crate::guides::AutoNormal),
+    /// [`AutoMultivariateNormal`](crate::guides::AutoMultivariateNormal)) the fit goes on until it has
+    /// converged, where neither [steps](Self::steps), a sample of the records, an optimiser, a schedule nor a
+    /// checkpoint is named: there is no number of steps to guess, and the units of the data do not matter.
+    /// [`Fit::convergence`](crate::Fit::convergence) says whether it has arrived and how well the guide fits.
     #[must_use]
     pub fn without_privacy(mut self) -> Self {
         self.settings.without_privacy = true;
@@ -137,7 +144,8 @@ impl<M, G, S> DpVi<M, G, S> {
         DpVi { model, guide, subsampling: Chosen::Named(subsampling), settings, execution }
     }
 
-    /// Number of steps. By default 300, or, where batches are samples, as many more as it takes until
+    /// Number of steps. By default 300 (without privacy see [`without_privacy`](Self::without_privacy)), or,
+    /// where batches are samples, as many more as it takes until
     /// sampling adds at most 5 % to the noise of all steps together.
     #[must_use]
     pub fn steps(mut self, steps: u64) -> Self {
