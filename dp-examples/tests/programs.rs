@@ -169,6 +169,8 @@ fn weights_that_are_hardly_learned_are_named() {
         let mut arguments = GOOD.to_vec();
         let at = arguments.iter().position(|argument| *argument == "--epsilon").expect("an option") + 1;
         arguments[at] = epsilon;
+        // With a secret seed one of the weights' deviations may come out just below the limit.
+        arguments.extend(["--test-seed-not-private", "1"]);
         let output = folder.run(FIT, &arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("UTF-8")
