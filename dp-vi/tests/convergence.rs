@@ -2,7 +2,7 @@
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{FullBatch, Poisson, Seed};
-use dp_vi::guides::{AutoMultivariateNormal, AutoNormal};
+use dp_vi::guides::{AutoLaplace, AutoMultivariateNormal, AutoNormal};
 use dp_vi::{DpVi, Fit, Sensitive};
 use ppl_core::{Constraint, Ctx, Records, Result};
 use ppl_distributions::{ImproperUniform, Normal};
@@ -102,4 +102,28 @@ fn named_steps_samples_and_budgets_are_kept_to() {
     let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
     let private = vi().budget(budget);
     assert!(!private.plan(records.schema()).unwrap().until_converged);
+}
+
+/// The mode of the regression is least squares, with the mean square of the residuals in the place of the
+/// variance up to the logarithm's Jacobian, `σ̂² = RSS/(n − 1)`; the curvature there gives `sd = σ̂/√Sxx`.
+#[test]
+fn laplace_finds_the_mode_in_any_unit() {
+    for unit in [1e-4, 1.0, 1e4] {
+        let (x, y) = columns(unit);
+        let mean = |v: &[f64]| v.iter().sum::<f64>() / RECORDS as f64;
+        let (mx, my) = (mean(&x), mean(&y));
+        let sxx: f64 = x.iter().map(|x| (x - mx).powi(2)).sum();
+        let slope = x.iter().zip(&y).map(|(x, y)| (x - mx) * (y - my)).sum::<f64>() / sxx;
+        let rss: f64 = x.iter().zip(&y).map(|(x, y)| (y - my - slope * (x - mx)).powi(2)).sum();
+        // Flat in sigma is e^u in its logarithm u.
+        let sd = (rss / ((RECORDS - 1) as f64 * sxx)).sqrt();
+        let records = Sensitive::new(Records::from_columns([("x", x), ("y", y)]).unwrap());
+        let vi = DpVi::new(regression, AutoLaplace::new()).without_privacy().seed(Seed::for_tests(1));
+        let fit = vi.fit(&records).unwrap();
+        let convergence = fit.convergence().unwrap();
+        assert!(convergence.converged && convergence.remaining < 1e-3, "{convergence}");
+        let (b, b_sd) = (fit.posterior().mean("b").unwrap()[[]], fit.posterior().sd("b").unwrap()[[]]);
+        assert!((b - slope).abs() < 1e-3 * sd, "{unit}: {b} {slope}");
+        assert!((b_sd / sd - 1.0).abs() < 1e-3, "{unit}: {b_sd} {sd}");
+    }
 }

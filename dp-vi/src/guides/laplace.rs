@@ -1,6 +1,6 @@
 //! Laplace's approximation.
 
-use super::AutoDelta;
+use super::{AutoDelta, name_of};
 use crate::error::Result;
 use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues};
 use ppl_core::Noise;
@@ -68,6 +68,20 @@ impl Guide for AutoLaplace {
 
     fn marginals(&self, sites: &[GuideSite], parameters: ParameterValues<'_>) -> Vec<Option<Marginal>> {
         self.mode.marginals(sites, parameters)
+    }
+
+    fn normal_parameters(
+        &self,
+        sites: &[GuideSite],
+        mean: &[f64],
+        _factor: &[f64],
+    ) -> Vec<(String, Vec<f64>)> {
+        let mut at = 0;
+        let location = |site: &GuideSite| {
+            at += site.elements();
+            (name_of(site, "loc"), mean[at - site.elements()..at].to_vec())
+        };
+        sites.iter().map(location).collect()
     }
 
     fn wants_curvature(&self) -> bool {

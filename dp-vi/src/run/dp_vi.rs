@@ -127,9 +127,10 @@ impl<M, G, S> DpVi<M, G, S> {
     ///
     /// With a guide that is a [normal](crate::guides::Guide::normal_family) of at most 500 elements
     /// ([`AutoNormal`](crate::guides::AutoNormal),
-    /// [`AutoMultivariateNormal`](crate::guides::AutoMultivariateNormal)) the fit goes on until it has
-    /// converged, where neither [steps](Self::steps), a sample of the records, an optimiser, a schedule nor a
-    /// checkpoint is named: there is no number of steps to guess, and the units of the data do not matter.
+    /// [`AutoMultivariateNormal`](crate::guides::AutoMultivariateNormal)), and with
+    /// [`AutoLaplace`](crate::guides::AutoLaplace), the fit goes on until it has converged, where neither
+    /// [steps](Self::steps), a sample of the records, an optimiser, a schedule nor a checkpoint is named: there
+    /// is no number of steps to guess, and the units of the data do not matter.
     /// [`Fit::convergence`](crate::Fit::convergence) says whether it has arrived and how well the guide fits.
     #[must_use]
     pub fn without_privacy(mut self) -> Self {
@@ -392,7 +393,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             Chosen::Named(plan) => Sampler::Named(plan),
             Chosen::Open(make) => Sampler::Open(*make),
         };
-        let small = survey.all_latent.is_some_and(|n| is_small_enough(self.guide.normal_family(), n));
+        let small = survey.all_latent.is_some_and(|n| is_small_enough(&self.guide, n));
         let mut plan = self.settings.plan(survey, &sampler, number)?;
         let whole = sampling_rate(&plan.scheme).is_ok_and(|rate| rate >= 1.0);
         let by_itself = self.execution.checkpoint.is_none() && self.execution.optimiser.is_none();

@@ -1,15 +1,19 @@
 //! Runs without privacy that go on until they have arrived, and what they say of themselves.
 
 pub(crate) mod density;
+pub(crate) mod mode;
 pub(crate) mod natural;
 pub(crate) mod pareto;
 
 use crate::error::Result;
-use crate::guides::guide::{Guide, NormalFamily};
+use crate::guides::guide::{Guide, GuideSite};
 use crate::objective::shared::Shared;
 use crate::outcome::convergence::density::Density;
+use crate::outcome::convergence::mode::mode;
 use crate::outcome::convergence::natural::{Normal, Target, nearest_normal};
 use crate::outcome::convergence::pareto::pareto_k;
+use crate::outcome::correction::hessian::Hessian;
+use crate::outcome::correction::linear_algebra::square;
 use crate::wall::sensitive::Sensitive;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use nalgebra::DMatrix;
@@ -23,7 +27,8 @@ pub(crate) const MOST_ELEMENTS: usize = 500;
 /// Draws of the guide that its quality is judged by.
 const DRAWS: usize = 2_000;
 
-/// Whether a run without privacy has arrived, and how well its guide fits there.
+/// Whether a run without privacy has arrived, and how well its guide fits there: for
+/// [`AutoLaplace`](crate::guides::AutoLaplace), the normal around the mode.
 ///
 /// `k̂` is the shape of the tail of the importance weights `p(u, x)/q(u)` over draws of the guide `q`: below
 /// 0.5 the guide is close to the posterior, up to 0.7 its draws can be reweighted, above it is far off
@@ -82,8 +87,9 @@ impl fmt::Display for Convergence {
     }
 }
 
-/// Fits the guide's normal until it has arrived, and gives its parameters in the order of the layout. `None`
-/// where guide or model are not of that kind, or the density is not finite around the start.
+/// Fits the guide's normal until it has arrived, or finds the mode, and gives its parameters in the order of
+/// the layout. `None` where guide or model are not of that kind, or the density is not finite around the
+/// start.
 pub(crate) fn converge(
     model: &dyn Model,
     guide: &dyn Guide,
@@ -91,16 +97,18 @@ pub(crate) fn converge(
     shared: &Shared,
     seed: &Seed,
 ) -> Result<Option<(Vec<f64>, Convergence)>> {
-    let (Some(family), Some(mut density)) = (guide.normal_family(), Density::new(model, records)?) else {
+    let family = guide.normal_family();
+    if family.is_none() && !guide.wants_curvature() {
         return Ok(None);
-    };
+    }
+    let Some(mut density) = Density::new(model, records)? else { return Ok(None) };
     let (mut mean, mut scales) = (Vec::new(), Vec::new());
     for marginal in shared.marginals(guide, &shared.initial) {
         let Some(marginal) = marginal else { return Ok(None) };
         mean.extend(marginal.loc);
         scales.extend(marginal.scale);
     }
-    if mean.len() != density.elements() || !scales.iter().all(|scale| *scale > 0.0) {
+    if mean.len() != density.elements() || !(family.is_none() || scales.iter().all(|scale| *scale > 0.0)) {
         return Ok(None);
     }
     let noise = GaussianNoise::with_purpose(seed, Purpose::Custom("draws until convergence"));
@@ -109,8 +117,25 @@ pub(crate) fn converge(
         noise.fill(batch, out);
         batch += 1;
     };
-    let start = Normal::independent(mean, scales);
-    let Some(found) = nearest_normal(&mut density, start, family, &mut fill)? else { return Ok(None) };
+    let found = match family {
+        Some(family) => nearest_normal(&mut density, Normal::independent(mean, scales), family, &mut fill)?,
+        None => {
+            let mut hessian = Hessian::new(model, records.schema())?;
+            let ends: Vec<usize> = shared.sites.iter().map(GuideSite::elements).collect();
+            let second = |u: &[f64]| {
+                let mut rest = u;
+                let values = ends.iter().map(|&elements| {
+                    let (values, others) = rest.split_at(elements);
+                    rest = others;
+                    values.to_vec()
+                });
+                let values: Vec<Vec<f64>> = values.collect();
+                Ok(square(&hessian.at(&values, records)?, u.len()))
+            };
+            mode(&mut density, mean, second)?
+        }
+    };
+    let Some(found) = found else { return Ok(None) };
     let normal = &found.normal;
     let n = normal.mean.len();
     let mut draws = DMatrix::zeros(n, DRAWS);
@@ -155,7 +180,7 @@ pub(crate) fn converge(
     Ok(Some((parameters, convergence)))
 }
 
-/// Whether a family of normals has few enough elements for this.
-pub(crate) fn is_small_enough(family: Option<NormalFamily>, elements: usize) -> bool {
-    family.is_some() && (1..=MOST_ELEMENTS).contains(&elements)
+/// Whether a guide is of that kind, and has few enough elements for this.
+pub(crate) fn is_small_enough(guide: &dyn Guide, elements: usize) -> bool {
+    (guide.normal_family().is_some() || guide.wants_curvature()) && (1..=MOST_ELEMENTS).contains(&elements)
 }

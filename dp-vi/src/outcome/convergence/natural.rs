@@ -36,6 +36,12 @@ impl Normal {
         Self { mean: DVector::from(mean), factor, log_determinant }
     }
 
+    /// With a factor that is lower triangular and has a positive diagonal.
+    pub(crate) fn with_factor(mean: DVector<f64>, factor: DMatrix<f64>) -> Self {
+        let log_determinant = factor.diagonal().iter().map(|x| x.ln()).sum();
+        Self { mean, factor, log_determinant }
+    }
+
     /// The same normal with a factor that is lower triangular and has a positive diagonal.
     pub(crate) fn triangular(mut self) -> Self {
         let mut upper = self.factor.transpose().qr().unpack_r();

@@ -49,7 +49,7 @@ impl Hessian {
     }
 
     /// The matrix at these values of all sites, row by row.
-    fn at(&mut self, values: &[Vec<f64>], records: &Sensitive<Records>) -> Result<Vec<f64>> {
+    pub(crate) fn at(&mut self, values: &[Vec<f64>], records: &Sensitive<Records>) -> Result<Vec<f64>> {
         for ((name, _), values) in self.sites.iter().zip(values) {
             let input = Unconstrained::input_name(name);
             self.likelihood.set(&input, values)?;
