@@ -104,7 +104,7 @@ impl Shared {
     }
 
     /// Draws the sites' values.
-    pub(super) fn draw(&mut self, parameters: &[f64], noise: &[f64]) {
+    pub(crate) fn draw(&mut self, parameters: &[f64], noise: &[f64]) {
         for feed in &self.parameters {
             let values = &parameters[feed.range.clone()];
             Self::feed(&mut self.draw, feed.draw_input, values);
@@ -126,10 +126,19 @@ impl Shared {
         }
     }
 
+    /// The gradient of the log prior, public observations among it, at these unconstrained values of all sites.
+    pub(crate) fn prior_gradient(&mut self, values: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        for (place, values) in self.places.iter().zip(values) {
+            Self::feed(&mut self.prior, place.prior_input, values);
+        }
+        self.prior.run();
+        (0..self.places.len()).map(|site| self.prior.output(site).to_vec()).collect()
+    }
+
     /// The gradient of the bound with respect to the guide's parameters, at the draws that were made last.
     /// `noise` is that of the draws; `add` adds the gradient of the log-likelihood at a draw by a site, both
     /// given by their number, to that of the prior.
-    pub(super) fn pull_back(
+    pub(crate) fn pull_back(
         &mut self,
         noise: &[f64],
         add: impl Fn(usize, usize, &mut [f64]),

@@ -429,12 +429,21 @@ impl Execution {
         settings: &Settings,
         plan: &PrivacyPlan,
     ) -> Result<Box<dyn Transformation>> {
-        match (self.optimiser.take(), settings.schedule) {
+        self.optimiser(settings.schedule, settings.schedule_for(plan))
+    }
+
+    /// The optimiser that was named, or Adam with a schedule; `named` is the one that the caller named, if any.
+    pub(super) fn optimiser(
+        &mut self,
+        named: Option<Schedule>,
+        schedule: Schedule,
+    ) -> Result<Box<dyn Transformation>> {
+        match (self.optimiser.take(), named) {
             (Some(_), Some(_)) => Err(Error::Conflict(
                 "an optimiser and a schedule were named: the schedule is Adam's, another optimiser brings its own rate",
             )),
             (Some(optimiser), None) => Ok(optimiser),
-            (None, _) => Ok(Box::new(adam(settings.schedule_for(plan))?)),
+            (None, _) => Ok(Box::new(adam(schedule)?)),
         }
     }
 }
