@@ -34,6 +34,26 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// A budget for data sets that differ by the presence of one record. The numbers are checked where the budget
+    /// is used.
+    ///
+    /// ```
+    /// use dp_accountant::{Budget, Relation};
+    /// let budget = Budget::add_remove(1.0, 1e-5);
+    /// assert_eq!(budget, Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove });
+    /// ```
+    #[must_use]
+    pub const fn add_remove(epsilon: f64, delta: f64) -> Self {
+        Self { epsilon, delta, relation: Relation::AddRemove }
+    }
+
+    /// A budget for data sets of the same number that differ in the values of one record; otherwise as
+    /// [`add_remove`](Self::add_remove).
+    #[must_use]
+    pub const fn replace_one(epsilon: f64, delta: f64) -> Self {
+        Self { epsilon, delta, relation: Relation::ReplaceOne }
+    }
+
     /// Checks the ranges of epsilon and delta.
     ///
     /// # Errors

@@ -77,6 +77,17 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A model without records whose density has no usable slope.
+    #[error(
+        "the gradient of the log density was not finite at {steps} of {of} steps, more than half: start elsewhere (.initial_values(…)), or keep \
+         scales and matrices away from where the density is NaN (by a small number on the diagonal of a covariance, for example)"
+    )]
+    NotFinite {
+        /// Steps without a finite gradient.
+        steps: u64,
+        /// Steps made.
+        of: u64,
+    },
     /// A budget whose δ is less than what is not drawn exactly as it is accounted for.
     #[error(
         "delta must be at least {least:e} here, got {delta:e}: batches and noise are drawn exactly up to a total variation distance that \
@@ -176,6 +187,20 @@ pub enum Error {
         /// The names there are.
         known: String,
     },
+}
+
+impl Error {
+    /// What is said where a start is named for a guide that brings its own.
+    pub(crate) const START_OF_HAND_WRITTEN: Self = Self::Conflict(
+        "a start was named, and where a hand-written guide starts is written in it: change the initial values of its \
+         parameters, or use another guide",
+    );
+
+    /// What is said where second derivatives make no normal.
+    pub(crate) fn no_maximum(guide: &'static str) -> Self {
+        let problem = "ends where the posterior has no maximum, so no normal goes with it; take more steps, or another guide";
+        Self::Guide { guide, problem: problem.to_owned() }
+    }
 }
 
 /// An error that says where the records do not fit, but quotes none of them.

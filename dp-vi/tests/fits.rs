@@ -291,7 +291,7 @@ fn models_without_anything_to_infer_are_refused() {
     };
     assert_eq!(
         told(|ctx| ctx.sample("w", Normal::new(0.0, 1.0)).map(|_| ())),
-        "this model observes nothing inside each_record"
+        "this model observes nothing inside each_record; one of public data alone is fitted with fit_public"
     );
     assert_eq!(
         told(|ctx| ctx.each_record(|ctx, record| ctx.observe(

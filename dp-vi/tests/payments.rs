@@ -282,7 +282,7 @@ fn check(
         let plan = with(named, run, Plan(&data)).unwrap();
         assert_eq!(plan.calibrated.unwrap().noise_multiplier, sigma, "{what}");
         assert_eq!(plan.steps, report.steps, "{what}");
-        assert_eq!(plan.scheme, report.scheme, "{what}");
+        assert_eq!(Some(plan.scheme), report.scheme, "{what}");
         let curvature = plan
             .curvature
             .map(|curvature| Mechanism::Gaussian { noise_multiplier: curvature.noise_multiplier });

@@ -99,6 +99,8 @@ pub use model::{
 pub use op::{Graph, Value, Var};
 pub use program::Program;
 pub use record_gradient::{MaterialisedGradient, RecordGradient};
+#[cfg(feature = "csv")]
+pub use records::CsvColumn;
 pub use records::{Column, Records, Schema};
 pub use run::{ExecutionPlan, InputId};
 pub use transform::{gradient, hessian_vector, jacobian_vector, value_and_gradient, vector_jacobian};

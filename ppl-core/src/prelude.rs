@@ -24,4 +24,6 @@ pub use crate::model::{
     trace,
 };
 pub use crate::op::{Graph, Value, Var};
+#[cfg(feature = "csv")]
+pub use crate::records::CsvColumn;
 pub use crate::records::{Column, Records, Schema};

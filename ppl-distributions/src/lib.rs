@@ -114,6 +114,7 @@ mod pareto;
 mod poisson;
 mod polya;
 mod polya_gamma;
+pub mod prelude;
 mod stirling;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;

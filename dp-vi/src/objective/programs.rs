@@ -119,11 +119,7 @@ impl Objective {
         let graph = Graph::new();
         let mut traced = Traced::new(model, &graph, schema)?;
         check(&traced.trace, &graph)?;
-        for site in &mut traced.sites {
-            if let Some(initial) = options.initial.get(&site.name) {
-                site.initial = Some(initial.clone());
-            }
-        }
+        start_at(&mut traced.sites, &options.initial);
         let (gradient, curvature, own) = if options.gradients == Gradients::Aligned {
             let (gradient, curvature) = record_programs(model, &graph, schema, &traced, options)?;
             (gradient, curvature, None)
@@ -138,86 +134,24 @@ impl Objective {
         let (prior, prior_curvature) =
             prior_programs(&graph, &traced, options.curvature.is_some() || options.trace)?;
 
-        // The guide's forward pass on one graph; its pull-back, with cotangents as inputs, on the same.
-        let guide_graph = Graph::new();
-        let mut noise = Noise::new(&guide_graph, "guide");
-        let target = GuideTarget::new(&traced.sites, schema, &traced.trace);
-        let program = guide.build(target, &mut noise)?;
-        check_guide(guide, &traced.sites, &program, &noise)?;
-        let draw = ExecutionPlan::new(&Program::new(&guide_graph, &program.values)?);
-        let density = [traced.log_likelihood, traced.trace.log_prior() + traced.trace.log_jacobian()];
-        let guide_values: Vec<_> = program.values.iter().copied().chain([program.entropy]).collect();
-        let fingerprint = format!(
-            "{:032x} {:032x} {:032x}",
-            gradient.program().fingerprint(),
-            Program::new(&graph, &density)?.fingerprint(),
-            Program::new(&guide_graph, &guide_values)?.fingerprint(),
-        );
-        let mut pairs = vec![(program.entropy, guide_graph.constant(1.0))];
-        for (site, &value) in traced.sites.iter().zip(&program.values) {
-            pairs.push((
-                value,
-                guide_graph.input(cotangent_name(&site.name), site.unconstrained_shape.clone())?,
-            ));
-        }
-        let variables: Vec<_> = program.parameters.iter().map(|parameter| parameter.var).collect();
-        let pullback =
-            ExecutionPlan::new(&Program::new(&guide_graph, &vector_jacobian(&pairs, &variables)?)?);
-
-        let (mut places, mut latent) = (Vec::new(), Vec::new());
-        let (mut at, mut frontier_at) = (0, 0);
+        let print = format!("{:032x} ", gradient.program().fingerprint());
+        let (mut latent, mut frontier_at) = (Vec::new(), 0);
+        let mut at = 0;
         for (site, &touched) in traced.sites.iter().zip(&traced.touched) {
             let (elements, input) = (site.elements(), Unconstrained::input_name(&site.name));
-            let range = at..at + elements;
             let frontier = touched.then(|| {
                 frontier_at += elements;
                 frontier_at - elements..frontier_at
             });
-            let names = [input.clone(), Mirrored::input_name(&site.name)];
+            let names = [input, Mirrored::input_name(&site.name)];
             let inputs = names.iter().take(options.draws.number()).map(|name| gradient.input(name)).collect();
-            latent.push(LatentPlace { range: range.clone(), frontier, inputs });
-            places.push(SitePlace {
-                range,
-                prior_input: prior.input(&input).ok(),
-                pullback_input: pullback.input(&cotangent_name(&site.name)).ok(),
-            });
+            latent.push(LatentPlace { range: at..at + elements, frontier, inputs });
             at += elements;
         }
+        let shared = shared_programs((&graph, schema, &traced), guide, prior, options.draws, &print)?;
         let frontier = match own {
             Some(own) => Frontier::Parameters(own),
             None => Frontier::Latent(Latent { places: latent, elements: frontier_at }),
-        };
-        let layout = ParameterLayout::new(
-            program.parameters.iter().map(|each| (each.name.clone(), each.initial.len())),
-        );
-        let parameters: Vec<_> = layout
-            .iter()
-            .map(|(name, range)| Feed {
-                range,
-                draw_input: draw.input(name).ok(),
-                pullback_input: pullback.input(name).ok(),
-            })
-            .collect();
-        let noise: Vec<_> = NoiseFeed::all(&draw, noise.inputs())
-            .into_iter()
-            .zip(NoiseFeed::all(&pullback, noise.inputs()))
-            .map(|(draw, pullback)| NoiseFeeds { draw, pullback })
-            .collect();
-        let shared = Shared {
-            fingerprint,
-            layout,
-            initial: program.parameters.iter().flat_map(|parameter| parameter.initial.clone()).collect(),
-            noise_elements: noise.last().map_or(0, |feeds| feeds.draw.range.end),
-            drawn: Drawn { draws: options.draws, values: vec![0.0; at * options.draws.number()] },
-            cotangent: vec![0.0; at],
-            sites: traced.sites,
-            record_noise: traced.record_noise,
-            draw,
-            prior,
-            pullback,
-            places,
-            parameters,
-            noise,
         };
         Ok(Self { gradient, estimator: Estimator { shared, frontier }, curvature, prior_curvature })
     }
@@ -234,6 +168,99 @@ impl Objective {
         let untouched = sites.find(|(site, frontier)| frontier.is_none() && site.kind != SiteKind::Param);
         untouched.map(|(site, _)| site.name.as_str())
     }
+}
+
+/// What a run without records computes: guide, prior with what is observed of public constants, and entropy.
+pub(crate) fn public_programs(
+    model: &dyn Model,
+    guide: &dyn Guide,
+    draws: DrawScheme,
+    initial: &BTreeMap<String, ArrayD<f64>>,
+) -> Result<Shared> {
+    let (graph, no_columns) = (Graph::new(), Schema::default());
+    let mut traced = Traced::public(model, &graph, &no_columns)?;
+    start_at(&mut traced.sites, initial);
+    let (prior, _) = prior_programs(&graph, &traced, false)?;
+    shared_programs((&graph, &no_columns, &traced), guide, prior, draws, "")
+}
+
+/// Where sites start, as far as that was said.
+fn start_at(sites: &mut [GuideSite], initial: &BTreeMap<String, ArrayD<f64>>) {
+    for site in sites {
+        if let Some(initial) = initial.get(&site.name) {
+            site.initial = Some(initial.clone());
+        }
+    }
+}
+
+/// The programs in front of the wall. `print` is the fingerprint of those behind it.
+fn shared_programs(
+    (graph, schema, traced): (&Graph, &Schema, &Traced<'_>),
+    guide: &dyn Guide,
+    prior: ExecutionPlan<f64>,
+    draws: DrawScheme,
+    print: &str,
+) -> Result<Shared> {
+    // The guide's forward pass on one graph; its pull-back, with cotangents as inputs, on the same.
+    let guide_graph = Graph::new();
+    let mut noise = Noise::new(&guide_graph, "guide");
+    let target = GuideTarget::new(&traced.sites, schema, &traced.trace);
+    let program = guide.build(target, &mut noise)?;
+    check_guide(guide, &traced.sites, &program, &noise)?;
+    let draw = ExecutionPlan::new(&Program::new(&guide_graph, &program.values)?);
+    let density = [traced.log_likelihood, traced.trace.log_prior() + traced.trace.log_jacobian()];
+    let guide_values: Vec<_> = program.values.iter().copied().chain([program.entropy]).collect();
+    let fingerprint = format!(
+        "{print}{:032x} {:032x}",
+        Program::new(graph, &density)?.fingerprint(),
+        Program::new(&guide_graph, &guide_values)?.fingerprint(),
+    );
+    let mut pairs = vec![(program.entropy, guide_graph.constant(1.0))];
+    for (site, &value) in traced.sites.iter().zip(&program.values) {
+        pairs.push((value, guide_graph.input(cotangent_name(&site.name), site.unconstrained_shape.clone())?));
+    }
+    let variables: Vec<_> = program.parameters.iter().map(|parameter| parameter.var).collect();
+    let pullback = ExecutionPlan::new(&Program::new(&guide_graph, &vector_jacobian(&pairs, &variables)?)?);
+    let (mut places, mut at) = (Vec::new(), 0);
+    for site in &traced.sites {
+        places.push(SitePlace {
+            range: at..at + site.elements(),
+            prior_input: prior.input(&Unconstrained::input_name(&site.name)).ok(),
+            pullback_input: pullback.input(&cotangent_name(&site.name)).ok(),
+        });
+        at += site.elements();
+    }
+    let layout =
+        ParameterLayout::new(program.parameters.iter().map(|each| (each.name.clone(), each.initial.len())));
+    let parameters: Vec<_> = layout
+        .iter()
+        .map(|(name, range)| Feed {
+            range,
+            draw_input: draw.input(name).ok(),
+            pullback_input: pullback.input(name).ok(),
+        })
+        .collect();
+    let noise: Vec<_> = NoiseFeed::all(&draw, noise.inputs())
+        .into_iter()
+        .zip(NoiseFeed::all(&pullback, noise.inputs()))
+        .map(|(draw, pullback)| NoiseFeeds { draw, pullback })
+        .collect();
+    Ok(Shared {
+        fingerprint,
+        layout,
+        initial: program.parameters.iter().flat_map(|parameter| parameter.initial.clone()).collect(),
+        noise_elements: noise.last().map_or(0, |feeds| feeds.draw.range.end),
+        drawn: Drawn { draws, values: vec![0.0; at * draws.number()] },
+        cotangent: vec![0.0; at],
+        sites: traced.sites.clone(),
+        record_noise: traced.record_noise.clone(),
+        draw,
+        prior,
+        pullback,
+        places,
+        parameters,
+        noise,
+    })
 }
 
 /// The per-record programs: the gradient at all draws, and the curvature at the first.
@@ -360,7 +387,9 @@ mod tests {
         let refused = told(&edge);
         assert!(refused.contains("site 'p'") && refused.contains("on the boundary"), "{refused}");
         let nothing = |ctx: &mut Ctx<'_>| ctx.sample("w", Normal::new(0.0, 1.0)).map(|_| ());
-        assert_eq!(told(&nothing), "this model observes nothing inside each_record");
+        let refused = told(&nothing);
+        assert!(refused.starts_with("this model observes nothing inside each_record;"), "{refused}");
+        assert!(refused.ends_with("fit_public"), "{refused}");
     }
 
     /// Scores and curvatures of a logistic regression whose residuals are weighted, against the formulas; and

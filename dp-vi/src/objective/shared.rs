@@ -104,7 +104,7 @@ impl Shared {
     }
 
     /// Draws the sites' values.
-    pub(super) fn draw(&mut self, parameters: &[f64], noise: &[f64]) {
+    pub(crate) fn draw(&mut self, parameters: &[f64], noise: &[f64]) {
         for feed in &self.parameters {
             let values = &parameters[feed.range.clone()];
             Self::feed(&mut self.draw, feed.draw_input, values);
@@ -129,7 +129,7 @@ impl Shared {
     /// The gradient of the bound with respect to the guide's parameters, at the draws that were made last.
     /// `noise` is that of the draws; `add` adds the gradient of the log-likelihood at a draw by a site, both
     /// given by their number, to that of the prior.
-    pub(super) fn pull_back(
+    pub(crate) fn pull_back(
         &mut self,
         noise: &[f64],
         add: impl Fn(usize, usize, &mut [f64]),

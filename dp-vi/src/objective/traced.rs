@@ -55,8 +55,22 @@ fn fresh(input: &NoiseInput) -> bool {
     input.per_record && !input.from_key && input.kind == NoiseKind::StandardNormal
 }
 
-impl<'g> Traced<'g> {
-    pub(crate) fn new(model: &dyn Model, graph: &'g Graph, schema: &'g Schema) -> Result<Self> {
+/// What `fit_public` says of a model that has records.
+const HAS_RECORDS: Error = Error::Conflict(
+    "fit_public is for models without each_record, and this model speaks of records: fit it with .fit(&records), what it observes outside \
+     each_record goes along",
+);
+
+/// A model's trace, the sites that are to be inferred, and their unconstrained values.
+struct Open<'g> {
+    trace: Trace<'g>,
+    sites: Vec<GuideSite>,
+    inputs: Vec<Var<'g>>,
+    record_noise: Vec<String>,
+}
+
+impl<'g> Open<'g> {
+    fn new(model: &dyn Model, graph: &'g Graph, schema: &'g Schema) -> Result<Self> {
         let trace = trace(model, graph, schema, Unconstrained)?;
         if let Some(site) = trace.record_latents().next() {
             let problem = format!(
@@ -81,8 +95,17 @@ impl<'g> Traced<'g> {
         let open = || trace.latents().filter(|site| site.unconstrained.is_some());
         let sites = open().map(guide_site).collect::<Result<_>>()?;
         let inputs: Vec<_> = open().filter_map(|site| site.unconstrained).collect();
+        Ok(Self { trace, sites, inputs, record_noise })
+    }
+}
+
+impl<'g> Traced<'g> {
+    pub(crate) fn new(model: &dyn Model, graph: &'g Graph, schema: &'g Schema) -> Result<Self> {
+        let Open { trace, sites, inputs, record_noise } = Open::new(model, graph, schema)?;
         let Some(log_likelihood) = trace.record_log_likelihood() else {
-            return Err(Error::NothingToInfer("observes nothing inside each_record"));
+            return Err(Error::NothingToInfer(
+                "observes nothing inside each_record; one of public data alone is fitted with fit_public",
+            ));
         };
         // Only arrays that records touch: noise on the others would be wasted.
         let everything = RecordGradient::<f64>::new(log_likelihood, &inputs)?;
@@ -92,6 +115,30 @@ impl<'g> Traced<'g> {
             return Err(Error::NothingToInfer("has no latent value or parameter that the records depend on"));
         }
         Ok(traced)
+    }
+
+    /// A model without records: its likelihood is zero, and what it observes belongs to the prior. No site is
+    /// touched by records.
+    pub(crate) fn public(model: &dyn Model, graph: &'g Graph, no_columns: &'g Schema) -> Result<Self> {
+        let Open { trace, sites, inputs, record_noise } =
+            Open::new(model, graph, no_columns).map_err(|error| match error {
+                Error::Model(ppl_core::Error::UnknownColumn { .. }) => HAS_RECORDS,
+                other => other,
+            })?;
+        if trace.sites().iter().any(|site| site.per_record) {
+            return Err(HAS_RECORDS);
+        }
+        if inputs.is_empty() {
+            return Err(Error::NothingToInfer("has no latent value or parameter"));
+        }
+        let says = |site: &Site<'_>| matches!(site.kind, SiteKind::Observed | SiteKind::Factor);
+        if !trace.sites().iter().any(says) {
+            return Err(Error::NothingToInfer(
+                "observes nothing and has no factor, so its posterior is its prior: draw from that with Predictive::prior",
+            ));
+        }
+        let (log_likelihood, touched) = (graph.constant(0.0), vec![false; inputs.len()]);
+        Ok(Self { trace, sites, inputs, log_likelihood, touched, record_noise })
     }
 
     /// What holds of touched sites, in order.

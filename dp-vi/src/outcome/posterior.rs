@@ -3,9 +3,11 @@
 use crate::error::{Error, Result};
 use crate::guides::guide::{GuideSite, Marginal};
 use crate::outcome::simulation::{SIMULATED, Simulation};
-use dp_sampler::Seed;
-use ndarray::{ArrayD, Axis, IxDyn};
-use ppl_core::{Constraint, Values};
+use dp_sampler::rand_core::Rng;
+use dp_sampler::{Purpose, Seed};
+use ndarray::{ArrayD, Axis, Dimension, IxDyn};
+use ppl_core::{Constraint, Model, Predictive, Values};
+use std::fmt;
 use std::sync::Arc;
 
 /// An approximate posterior: a distribution of unconstrained values, mapped into each site's support.
@@ -158,6 +160,49 @@ impl Posterior {
         Ok(self.draws_of(draws, false, seed, &|_| true)?.into_iter().collect())
     }
 
+    /// Predictions at this many draws of the posterior: `.run(&records)` has the predicted sites as arrays
+    /// `[draws, records, …site]`, `.log_likelihood(&records)` the log-likelihood of each record as
+    /// `[draws, records]`. A model without records takes [`Records::none`](ppl_core::Records::none).
+    ///
+    /// # Privacy
+    /// The draws cost nothing. What is computed from *sensitive* records here is exact, and not covered by the
+    /// guarantee.
+    ///
+    /// # Errors
+    /// As [`draws`](Posterior::draws), and if no draw is asked for.
+    ///
+    /// ```
+    /// # use dp_sampler::Seed;
+    /// # use dp_vi::guides::AutoNormal;
+    /// # use dp_vi::{DpVi, Sensitive};
+    /// # use ppl_core::{Ctx, Records};
+    /// # use ppl_distributions::Normal;
+    /// fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
+    ///     let mean = ctx.sample("mean", Normal::new(0.0, 1.0))?;
+    ///     ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(mean, 1.0), record.get("x")?))
+    /// }
+    /// # let records = Sensitive::new(Records::from_columns([("x", vec![0.5; 10])])?);
+    /// let fit = DpVi::new(model, AutoNormal::new()).without_privacy().steps(50).fit(&records)?;
+    /// let (seed, people) = (Seed::from_os()?, Records::from_columns([("x", vec![0.1, 0.2])])?);
+    /// let predicted = fit.posterior().predictive(&model, 100, &seed)?.run(&people)?;
+    /// let pointwise = fit.posterior().predictive(&model, 100, &seed)?.log_likelihood(&people)?;
+    /// assert_eq!((predicted["x"].shape(), pointwise.shape()), (&[100, 2][..], &[100, 2][..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn predictive<'m, M: Model + ?Sized>(
+        &self,
+        model: &'m M,
+        draws: usize,
+        seed: &Seed,
+    ) -> Result<Predictive<'m, M>> {
+        if draws == 0 {
+            let (what, requirement) = ("number of draws", "at least 1");
+            return Err(Error::OutOfRange { what, requirement, value: 0.0 });
+        }
+        let key = seed.streams(Purpose::Custom("predictions")).at(0).next_u64();
+        Ok(Predictive::posterior(model, self.draws(draws, seed)?)?.key(key))
+    }
+
     /// The values of the sites that are wanted, with a first axis that counts the draws.
     fn draws_of(
         &self,
@@ -185,6 +230,66 @@ impl Posterior {
             found.push((site.name.clone(), values));
         }
         Ok(found)
+    }
+}
+
+/// Numbers of one site that are shown; of larger ones the rest is counted.
+const MOST_SHOWN: usize = 20;
+
+/// A line for each number: its name with its place (counted from 0), mean, standard deviation and central 90 %
+/// interval. Parameters have a standard deviation of zero. Of a site with more than 20 numbers the first 20 are
+/// shown.
+///
+/// ```
+/// # use dp_vi::DpVi;
+/// # use dp_vi::guides::AutoNormal;
+/// # use dp_sampler::Seed;
+/// # use ppl_core::{Ctx, Distribution};
+/// # use ppl_distributions::Normal;
+/// # fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
+/// #     let w = ctx.sample("w", Normal::new(0.0, 1.0).iid(2))?;
+/// #     ctx.observe("y", Normal::new(w, 0.5), 0.7)
+/// # }
+/// let fit = DpVi::new(model, AutoNormal::new()).fit_public()?;
+/// let table = fit.posterior().to_string();
+/// let lines: Vec<&str> = table.lines().collect();
+/// assert!(lines[0].trim_start().starts_with("mean") && lines[1].starts_with("w[0]") && lines.len() == 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl fmt::Display for Posterior {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines: Vec<(String, Option<[f64; 4]>)> = Vec::new();
+        for (site, _) in self.sites.iter() {
+            let numbers =
+                (|| Ok((self.mean(&site.name)?, self.sd(&site.name)?, self.interval(&site.name, 0.9)?)))();
+            // Its own sites are known to it.
+            let (mean, sd, (low, high)) = numbers.map_err(|_: Error| fmt::Error)?;
+            for (shown, (place, &mean)) in mean.indexed_iter().enumerate() {
+                if shown == MOST_SHOWN {
+                    lines.push((format!("{} … {} more", site.name, sd.len() - shown), None));
+                    break;
+                }
+                let places: Vec<String> = place.slice().iter().map(usize::to_string).collect();
+                let name = match places.is_empty() {
+                    true => site.name.clone(),
+                    false => format!("{}[{}]", site.name, places.join(",")),
+                };
+                let numbers = [mean, sd[&place], low[&place], high[&place]];
+                lines.push((name, Some(numbers)));
+            }
+        }
+        let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        write!(f, "{:width$}  {:>10}  {:>10}  {:>10}  {:>10}", "", "mean", "sd", "5 %", "95 %")?;
+        for (name, numbers) in lines {
+            write!(f, "\n{name:width$}")?;
+            for number in numbers.into_iter().flatten() {
+                match number.abs() {
+                    size if size == 0.0 || (1e-3..1e6).contains(&size) => write!(f, "  {number:>10.4}")?,
+                    _ => write!(f, "  {number:>10.3e}")?,
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -272,6 +377,24 @@ mod tests {
     fn posterior(support: Constraint, loc: f64, scale: f64) -> Posterior {
         let marginal = Marginal { loc: vec![loc], scale: vec![scale] };
         of_sites(vec![site("s", support, 1)], vec![marginal], true)
+    }
+
+    #[test]
+    fn a_posterior_is_a_table() {
+        let sites =
+            vec![site("level", Constraint::Real, Shape::scalar()), site("many", Constraint::Real, 22)];
+        let marginals = vec![
+            Marginal { loc: vec![-1.5], scale: vec![0.5] },
+            Marginal { loc: vec![2e7; 22], scale: vec![0.0; 22] },
+        ];
+        let table = of_sites(sites, marginals, true).to_string();
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines.len(), 1 + 1 + 20 + 1, "{table}");
+        // -1.5 ± 1.6449 · 0.5.
+        let numbers: Vec<&str> = lines[1].split_whitespace().collect();
+        assert_eq!(numbers, ["level", "-1.5000", "0.5000", "-2.3224", "-0.6776"]);
+        assert!(lines[2].starts_with("many[0]") && lines[2].contains("2.000e7"), "{table}");
+        assert_eq!(lines[22], "many … 2 more");
     }
 
     /// Simulated against exact, for numbers; n = 10,000, half of them mirror images. A mean's standard error

@@ -37,7 +37,7 @@ const BOUNDS_RESIDUALS_BELOW: f64 = 2.0;
 const FULL_BATCH_STEPS: u64 = 300;
 
 /// Adam's rate: over 300 steps values of order 1 to 10 can be reached.
-const ADAM_RATE: f64 = 0.05;
+pub(super) const ADAM_RATE: f64 = 0.05;
 
 /// By how much sampling may raise the noise over that of full batches.
 const WASTE: f64 = 1.05;
@@ -323,8 +323,7 @@ fn number(x: f64) -> String {
 impl Settings {
     /// Whether a run without privacy may go on until it has converged: nothing was said of how it goes.
     pub(crate) fn may_converge(&self) -> bool {
-        self.without_privacy
-            && self.steps.is_none()
+        self.steps.is_none()
             && self.schedule.is_none()
             && !self.own_optimiser
             && self.compute_limit.is_none()
@@ -332,7 +331,7 @@ impl Settings {
             && self.draws == DrawScheme::Antithetic
     }
 
-    fn validate(&self) -> Result<()> {
+    pub(super) fn validate(&self) -> Result<()> {
         let out = |what, requirement, value| Err(Error::OutOfRange { what, requirement, value });
         self.schedule.map_or(Ok(()), |schedule| schedule.validate())?;
         if let Some(steps) = self.steps.filter(|steps| !(1..=MOST_STEPS).contains(steps)) {

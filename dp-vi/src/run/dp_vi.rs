@@ -397,7 +397,8 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         let mut plan = self.settings.plan(survey, &sampler, number)?;
         let whole = sampling_rate(&plan.scheme).is_ok_and(|rate| rate >= 1.0);
         let by_itself = self.execution.checkpoint.is_none() && self.execution.optimiser.is_none();
-        plan.until_converged = small && whole && by_itself && self.settings.may_converge();
+        plan.until_converged =
+            self.settings.without_privacy && small && whole && by_itself && self.settings.may_converge();
         Ok(plan)
     }
 
@@ -445,12 +446,21 @@ impl Execution {
         settings: &Settings,
         plan: &PrivacyPlan,
     ) -> Result<Box<dyn Transformation>> {
-        match (self.optimiser.take(), settings.schedule) {
+        self.optimiser(settings.schedule, settings.schedule_for(plan))
+    }
+
+    /// The optimiser that was named, or Adam with a schedule; `named` is the one that the caller named, if any.
+    pub(super) fn optimiser(
+        &mut self,
+        named: Option<Schedule>,
+        schedule: Schedule,
+    ) -> Result<Box<dyn Transformation>> {
+        match (self.optimiser.take(), named) {
             (Some(_), Some(_)) => Err(Error::Conflict(
                 "an optimiser and a schedule were named: the schedule is Adam's, another optimiser brings its own rate",
             )),
             (Some(optimiser), None) => Ok(optimiser),
-            (None, _) => Ok(Box::new(adam(settings.schedule_for(plan))?)),
+            (None, _) => Ok(Box::new(adam(schedule)?)),
         }
     }
 }

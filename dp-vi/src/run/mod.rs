@@ -4,4 +4,5 @@ pub(crate) mod checkpoint;
 pub(crate) mod dp_vi;
 pub(crate) mod drive;
 mod prepare;
+mod public;
 pub(crate) mod training;

@@ -141,7 +141,8 @@ impl<'m, G: Guide, S: Subsampling> DpVi<AnyModel<'m>, G, S> {
             ledger_spent: None,
             record: RECORD,
             public_number_of_records: PrivacyReport::is_number_public(budget.map(|budget| budget.relation)),
-            scheme: steps.scheme(),
+            has_records: true,
+            scheme: Some(steps.scheme()),
             noise_multiplier: plan.calibrated.map(|calibrated| calibrated.noise_multiplier),
             clip_norm: plan.calibrated.map(|_| plan.clip_norm),
             clipping: plan.calibrated.map(|_| plan.clipping),
@@ -237,7 +238,7 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             self.choose_start(start, number, seed)?;
         }
         let found = match converging && self.plan.until_converged {
-            true => converge(&self.model, &self.guide, self.records, &self.estimator.shared, seed)?,
+            true => converge(&self.model, &self.guide, Some(self.records), &self.estimator.shared, seed)?,
             false => None,
         };
         let Self {
@@ -505,10 +506,7 @@ fn initial_values(
         return Ok(BTreeMap::new());
     }
     if !guide.takes_initial() {
-        return Err(Error::Conflict(
-            "a start was named, and where a hand-written guide starts is written in it: change the initial values of its \
-             parameters, or use another guide",
-        ));
+        return Err(Error::START_OF_HAND_WRITTEN);
     }
     let graph = Graph::new();
     let sites = Traced::new(model, &graph, schema)?.sites;

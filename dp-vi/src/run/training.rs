@@ -221,10 +221,9 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let marginals = self.estimator.shared.marginals(&self.guide, &found);
         let locations = locations(&marginals, &Simulation::of(&self.estimator.shared, &found));
         if let Some(Laplace { hessian, found }) = &mut self.laplace {
-            *found = hessian.laplace(&locations, self.records)?;
+            *found = hessian.laplace(&locations, Some(self.records))?;
             if found.is_none() {
-                let problem = "ends where the posterior has no maximum, so no normal goes with it; take more steps, or another guide";
-                return Err(Error::Guide { guide: self.guide.describe(), problem: problem.to_owned() });
+                return Err(Error::no_maximum(self.guide.describe()));
             }
         }
         let Some(CorrectionState { tail, release, curvature, .. }) = &mut self.correction else {
@@ -293,7 +292,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
 }
 
 /// Where the guide has each site, unconstrained: its mean.
-fn locations(marginals: &[Option<Marginal>], simulation: &Simulation) -> Vec<Vec<f64>> {
+pub(super) fn locations(marginals: &[Option<Marginal>], simulation: &Simulation) -> Vec<Vec<f64>> {
     let location = |(site, marginal): (usize, &Option<Marginal>)| match marginal {
         Some(marginal) => marginal.loc.clone(),
         None => simulation.mean(site),
@@ -358,7 +357,7 @@ fn without_scores(released: &[f64], n: usize) -> (Vec<f64>, Option<f64>) {
 
 /// The guide's posterior, with those sites replaced that have a place in what was found. Parameters keep a
 /// standard deviation of zero.
-fn corrected(
+pub(super) fn corrected(
     shared: &Shared,
     mut marginals: Vec<Option<Marginal>>,
     simulation: Simulation,

@@ -97,6 +97,24 @@ impl<'g> Ctx<'g> {
         self.graph
     }
 
+    /// A number or an array known now, such as public data: a `f64`, a `Vec<f64>` or an array of `ndarray`. Its
+    /// shape is that of what is given, `[T]` for a series.
+    ///
+    /// ```
+    /// # use ppl_core::{Constraint, Ctx, Records, log_density};
+    /// # use std::collections::BTreeMap;
+    /// let model = |ctx: &mut Ctx<'_>| {
+    ///     let series = ctx.constant(vec![1.0, 2.0, 4.0]);
+    ///     ctx.factor("misfit", -(series - 2.0).square().sum())
+    /// };
+    /// assert_eq!(log_density(&model, &Records::none(), &BTreeMap::new())?.total(), -5.0);
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn constant(&self, values: impl Into<Initial>) -> Var<'g> {
+        self.graph.array(&values.into().into_array())
+    }
+
     /// What is known of the records while tracing: names and shapes of the columns, not their values or
     /// number.
     #[must_use]
@@ -460,6 +478,18 @@ impl Initial {
 impl From<f64> for Initial {
     fn from(value: f64) -> Self {
         Self(arr0(value).into_dyn())
+    }
+}
+
+impl From<Vec<f64>> for Initial {
+    fn from(values: Vec<f64>) -> Self {
+        Self(Array1::from(values).into_dyn())
+    }
+}
+
+impl From<&[f64]> for Initial {
+    fn from(values: &[f64]) -> Self {
+        Self(Array1::from(values.to_vec()).into_dyn())
     }
 }
 

@@ -1,15 +1,19 @@
 //! Records: named columns, one row each.
 
 mod column;
+#[cfg(feature = "csv")]
+mod csv;
 
 use crate::base::{Error, Result, Shape};
 pub(crate) use column::with_numbers;
 pub use column::{Column, ColumnData, ColumnNumber, ColumnType};
+#[cfg(feature = "csv")]
+pub use csv::CsvColumn;
 use std::sync::Arc;
 
 /// Names, shapes and number types of the columns of a table of records; what a model may know of the data
-/// while it is traced.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// while it is traced. The default has no columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schema {
     columns: Vec<(String, Shape)>,
     types: Vec<ColumnType>,
@@ -146,6 +150,24 @@ impl Records {
         schema.types = columns.iter().map(|(_, column)| column.data.column_type()).collect();
         let columns = columns.into_iter().map(|(_, column)| column.data).collect();
         Ok(Self { schema: Arc::new(schema), columns, records })
+    }
+
+    /// No columns and no records: what goes into [`simulate`](crate::simulate),
+    /// [`log_density`](crate::log_density) or [`Predictive::run`](crate::Predictive::run) for a model without
+    /// [`each_record`](crate::Ctx::each_record).
+    ///
+    /// ```
+    /// # use ppl_core::{Constraint, Ctx, Records, simulate};
+    /// let model = |ctx: &mut Ctx<'_>| {
+    ///     let level = ctx.param("level", 2.0, Constraint::Real)?;
+    ///     ctx.deterministic("twice", 2.0 * level).map(|_| ())
+    /// };
+    /// assert_eq!(simulate(&model, &Records::none())?["twice"][[]], 4.0);
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn none() -> Self {
+        Self { schema: Arc::default(), columns: Vec::new(), records: 0 }
     }
 
     /// The same records with the columns of another schema, in its order. Columns that these records have not

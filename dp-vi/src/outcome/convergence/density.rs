@@ -7,7 +7,7 @@ use crate::wall::sensitive::Sensitive;
 use crate::wall::unprotected::AllRecords;
 use nalgebra::DMatrix;
 use ppl_core::{
-    ExecutionPlan, Graph, Model, Program, RecordGradient, Records, SiteKind, Unconstrained, gradient,
+    ExecutionPlan, Graph, Model, Program, RecordGradient, Records, Schema, SiteKind, Unconstrained, gradient,
 };
 use std::ops::Range;
 
@@ -18,14 +18,15 @@ const ONE: &str = "density/one";
 /// other. **Not private**: for runs without privacy only.
 pub(crate) struct Density<'r> {
     workers: Vec<Worker>,
-    records: AllRecords<'r>,
+    records: Option<AllRecords<'r>>,
     elements: usize,
 }
 
 /// Programs of their own for each thread.
 #[derive(Clone)]
 struct Worker {
-    likelihood: RecordGradient<f64>,
+    /// `None` where there are no records.
+    likelihood: Option<RecordGradient<f64>>,
     /// The density of the prior, and its gradient for each site.
     prior: ExecutionPlan<f64>,
     sites: Vec<(String, Range<usize>)>,
@@ -35,19 +36,29 @@ struct Worker {
 }
 
 impl<'r> Density<'r> {
-    /// `None` where not all sites are latent values that all records share.
-    pub(crate) fn new(model: &dyn Model, records: &'r Sensitive<Records>) -> Result<Option<Self>> {
-        let graph = Graph::new();
-        let traced = Traced::new(model, &graph, records.schema())?;
+    /// `None` where not all sites are latent values that all records share. Without records, the model is one
+    /// of public constants.
+    pub(crate) fn new(model: &dyn Model, records: Option<&'r Sensitive<Records>>) -> Result<Option<Self>> {
+        let (graph, no_columns) = (Graph::new(), Schema::default());
+        let traced = match records {
+            Some(records) => Traced::new(model, &graph, records.schema())?,
+            None => Traced::public(model, &graph, &no_columns)?,
+        };
         let latent = |site: &crate::guides::guide::GuideSite| site.kind != SiteKind::Param;
         if !traced.record_noise.is_empty() || !traced.sites.iter().all(latent) {
             return Ok(None);
         }
-        let one = graph.input(ONE, ())?;
-        let mut frontier = traced.frontier();
-        frontier.push(one);
-        let mut likelihood = RecordGradient::new(traced.log_likelihood * one, &frontier)?;
-        likelihood.set(ONE, &[1.0])?;
+        let likelihood = match records {
+            Some(_) => {
+                let one = graph.input(ONE, ())?;
+                let mut frontier = traced.frontier();
+                frontier.push(one);
+                let mut likelihood = RecordGradient::new(traced.log_likelihood * one, &frontier)?;
+                likelihood.set(ONE, &[1.0])?;
+                Some(likelihood)
+            }
+            None => None,
+        };
         let density = traced.trace.log_prior() + traced.trace.log_jacobian();
         let mut outputs = vec![density];
         outputs.extend(gradient(density, &traced.inputs)?);
@@ -60,27 +71,36 @@ impl<'r> Density<'r> {
             touched.push(is_touched.then(|| sum..sum + elements));
             sum += if *is_touched { elements } else { 0 };
         }
-        let sums = vec![0.0; likelihood.dimension()];
+        let sums = vec![0.0; likelihood.as_ref().map_or(1, RecordGradient::dimension)];
         if sums.len() != sum + 1 {
             return Err(Error::NothingToInfer("has sums of another length than its sites"));
         }
         let worker = Worker { likelihood, prior, sites, touched, sums };
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Some(Self { workers: vec![worker; threads], records: AllRecords::of(records), elements: at }))
+        Ok(Some(Self { workers: vec![worker; threads], records: records.map(AllRecords::of), elements: at }))
     }
 }
 
 impl Worker {
-    fn evaluate(&mut self, records: &AllRecords<'_>, at: &[f64], gradient: &mut [f64]) -> Result<f64> {
+    fn evaluate(
+        &mut self,
+        records: Option<&AllRecords<'_>>,
+        at: &[f64],
+        gradient: &mut [f64],
+    ) -> Result<f64> {
         for (name, range) in &self.sites {
             let values = &at[range.clone()];
-            self.likelihood.set(name, values)?;
+            if let Some(likelihood) = &mut self.likelihood {
+                likelihood.set(name, values)?;
+            }
             if let Ok(input) = self.prior.input(name) {
                 self.prior.input_mut(input).copy_from_slice(values);
             }
         }
         self.prior.run();
-        records.sum(&mut self.likelihood, &mut self.sums)?;
+        if let (Some(records), Some(likelihood)) = (records, &mut self.likelihood) {
+            records.sum(likelihood, &mut self.sums)?;
+        }
         for (site, ((_, range), touched)) in self.sites.iter().zip(&self.touched).enumerate() {
             let total = &mut gradient[range.clone()];
             total.copy_from_slice(self.prior.output(site + 1));
@@ -106,7 +126,7 @@ impl Target for Density<'_> {
         let n = self.elements;
         // Every point is computed by itself, so how they are shared out changes no bit.
         let share = values.len().div_ceil(self.workers.len()).max(1);
-        let records = &self.records;
+        let records = self.records.as_ref();
         let points = points.as_slice().chunks(share * n);
         let gradients = gradients.as_mut_slice().chunks_mut(share * n);
         let shares = points.zip(gradients).zip(values.chunks_mut(share));
@@ -158,7 +178,7 @@ mod tests {
         let column = |from: usize| (0..50).map(|i| number(i + from)).collect::<Vec<f64>>();
         let data = Records::from_columns([("x", column(0)), ("y", column(900))]).unwrap();
         let records = Sensitive::new(data.clone());
-        let mut density = Density::new(&model, &records).unwrap().unwrap();
+        let mut density = Density::new(&model, Some(&records)).unwrap().unwrap();
         assert_eq!(density.elements(), 3);
         let points = DMatrix::from_fn(3, 7, |k, column| 0.6 * number(40 * column + k));
         let mut at = |points: &DMatrix<f64>| {

@@ -88,12 +88,12 @@ impl fmt::Display for Convergence {
 }
 
 /// Fits the guide's normal until it has arrived, or finds the mode, and gives its parameters in the order of
-/// the layout. `None` where guide or model are not of that kind, or the density is not finite around the
+/// the layout. Without records the model is one of public constants. `None` where guide or model are not of that kind, or the density is not finite around the
 /// start.
 pub(crate) fn converge(
     model: &dyn Model,
     guide: &dyn Guide,
-    records: &Sensitive<Records>,
+    records: Option<&Sensitive<Records>>,
     shared: &Shared,
     seed: &Seed,
 ) -> Result<Option<(Vec<f64>, Convergence)>> {
@@ -120,7 +120,10 @@ pub(crate) fn converge(
     let found = match family {
         Some(family) => nearest_normal(&mut density, Normal::independent(mean, scales), family, &mut fill)?,
         None => {
-            let mut hessian = Hessian::new(model, records.schema())?;
+            let mut hessian = match records {
+                Some(records) => Hessian::new(model, records.schema())?,
+                None => Hessian::public(model)?,
+            };
             let ends: Vec<usize> = shared.sites.iter().map(GuideSite::elements).collect();
             let second = |u: &[f64]| {
                 let mut rest = u;

@@ -18,8 +18,8 @@ use std::ops::Range;
 ///
 /// **Not private**: for runs without privacy only.
 pub(crate) struct Hessian {
-    /// Each record's share of a product.
-    likelihood: RecordGradient<f64>,
+    /// Each record's share of a product; `None` where there are no records.
+    likelihood: Option<RecordGradient<f64>>,
     prior: ExecutionPlan<f64>,
     /// Names of all sites and, for latent ones, their elements.
     sites: Vec<(String, Option<Range<usize>>)>,
@@ -29,7 +29,16 @@ pub(crate) struct Hessian {
 impl Hessian {
     pub(crate) fn new(model: &dyn Model, schema: &Schema) -> Result<Self> {
         let graph = Graph::new();
-        let traced = Traced::new(model, &graph, schema)?;
+        Self::of(&graph, &Traced::new(model, &graph, schema)?, true)
+    }
+
+    /// That of a model without records.
+    pub(crate) fn public(model: &dyn Model) -> Result<Self> {
+        let (graph, no_columns) = (Graph::new(), Schema::default());
+        Self::of(&graph, &Traced::public(model, &graph, &no_columns)?, false)
+    }
+
+    fn of<'g>(graph: &'g Graph, traced: &Traced<'g>, of_records: bool) -> Result<Self> {
         let (mut sites, mut inputs, mut tangents, mut elements) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for (site, &input) in traced.sites.iter().zip(&traced.inputs) {
             let latent = site.kind != SiteKind::Param;
@@ -40,19 +49,30 @@ impl Hessian {
                 tangents.push(graph.input(tangent_name(&site.name), site.unconstrained_shape.clone())?);
             }
         }
-        // A record's derivative along the vector; its gradient is the record's share of the product.
-        let slope = jacobian_vector(&[traced.log_likelihood], &inputs, &tangents)?;
-        let likelihood = RecordGradient::new(slope[0], &inputs)?;
+        let likelihood = match of_records {
+            true => {
+                // A record's derivative along the vector; its gradient is the record's share of the product.
+                let slope = jacobian_vector(&[traced.log_likelihood], &inputs, &tangents)?;
+                Some(RecordGradient::new(slope[0], &inputs)?)
+            }
+            false => None,
+        };
         let density = traced.trace.log_prior() + traced.trace.log_jacobian();
-        let prior = ExecutionPlan::new(&Program::new(&graph, &hessian_vector(density, &inputs, &tangents)?)?);
+        let prior = ExecutionPlan::new(&Program::new(graph, &hessian_vector(density, &inputs, &tangents)?)?);
         Ok(Self { likelihood, prior, sites, elements })
     }
 
     /// The matrix at these values of all sites, row by row.
-    pub(crate) fn at(&mut self, values: &[Vec<f64>], records: &Sensitive<Records>) -> Result<Vec<f64>> {
+    pub(crate) fn at(
+        &mut self,
+        values: &[Vec<f64>],
+        records: Option<&Sensitive<Records>>,
+    ) -> Result<Vec<f64>> {
         for ((name, _), values) in self.sites.iter().zip(values) {
             let input = Unconstrained::input_name(name);
-            self.likelihood.set(&input, values)?;
+            if let Some(likelihood) = &mut self.likelihood {
+                likelihood.set(&input, values)?;
+            }
             if let Ok(input) = self.prior.input(&input) {
                 self.prior.input_mut(input).copy_from_slice(values);
             }
@@ -67,12 +87,16 @@ impl Hessian {
                     tangent[element - range.start] = 1.0;
                 }
                 let input = tangent_name(name);
-                self.likelihood.set(&input, &tangent)?;
+                if let Some(likelihood) = &mut self.likelihood {
+                    likelihood.set(&input, &tangent)?;
+                }
                 if let Ok(input) = self.prior.input(&input) {
                     self.prior.input_mut(input).copy_from_slice(&tangent);
                 }
             }
-            sum_over_all(&mut self.likelihood, records, &mut shares)?;
+            if let (Some(likelihood), Some(records)) = (&mut self.likelihood, records) {
+                sum_over_all(likelihood, records, &mut shares)?;
+            }
             self.prior.run();
             let prior = (0..self.prior.outputs()).flat_map(|output| self.prior.output(output));
             matrix.extend(shares.iter().zip(prior).map(|(share, prior)| -(share + prior)));
@@ -84,7 +108,7 @@ impl Hessian {
     pub(crate) fn laplace(
         &mut self,
         values: &[Vec<f64>],
-        records: &Sensitive<Records>,
+        records: Option<&Sensitive<Records>>,
     ) -> Result<Option<NoiseAware>> {
         let matrix = square(&self.at(values, records)?, self.elements);
         // Symmetric but for rounding.
@@ -154,7 +178,7 @@ mod tests {
         };
         let at = [0.2, 0.7, -0.4, 0.1];
         let values = [vec![at[0]], vec![at[1], at[2]], vec![at[3]]];
-        let matrix = Hessian::new(&model, records.schema()).unwrap().at(&values, &records).unwrap();
+        let matrix = Hessian::new(&model, records.schema()).unwrap().at(&values, Some(&records)).unwrap();
         let h = 1e-3;
         for j in 0..3 {
             for k in 0..3 {
@@ -189,8 +213,11 @@ mod tests {
             .unwrap();
         let of = |name: &str| fit.uncorrected().mean(name).unwrap();
         let values = [vec![of("spread")[[]].ln()], of("w").iter().copied().collect(), vec![of("shift")[[]]]];
-        let normal =
-            Hessian::new(&model, records.schema()).unwrap().laplace(&values, &records).unwrap().unwrap();
+        let normal = Hessian::new(&model, records.schema())
+            .unwrap()
+            .laplace(&values, Some(&records))
+            .unwrap()
+            .unwrap();
         let sd = fit.posterior().sd("w").unwrap();
         for k in 0..2 {
             assert!((sd[k] - normal.covariance[4 * (k + 1)].sqrt()).abs() < 1e-10);

@@ -3,6 +3,7 @@
 mod text;
 
 use crate::cost::charges::Release;
+use crate::guides::guide::Guide;
 use crate::wall::bound::clip::Clipping;
 use crate::wall::grid::PrivacyNoise;
 use dp_accountant::{Budget, Certified, Relation};
@@ -55,8 +56,10 @@ pub struct PrivacyReport {
     pub record: &'static str,
     /// Whether the number of records is treated as public.
     pub public_number_of_records: bool,
-    /// How batches were drawn.
-    pub scheme: Scheme,
+    /// Whether there were records at all; a fit of public constants alone has none, and guarantees nothing.
+    pub has_records: bool,
+    /// How batches were drawn; `None` without records.
+    pub scheme: Option<Scheme>,
     /// Noise standard deviation over clip norm, σ.
     pub noise_multiplier: Option<f64>,
     /// Largest norm of one record's gradient, C; the first one, where it follows a quantile.
@@ -88,6 +91,7 @@ pub struct PrivacyReport {
 pub(crate) const RECORD: &str =
     "one row of the records: a person with several rows is protected for each row, not for all together";
 
+const PUBLIC: &str = "what the model observes may be known to anyone";
 const CHOSEN_BLINDLY: &str = "settings, bounds and models were chosen without looking at the data";
 const SECRET: &str = "no one knows the seed or sees the checkpoints";
 const COMPUTATION: &str = "random numbers by ChaCha20: against attackers with bounded computing power";
@@ -113,7 +117,8 @@ pub(crate) const NOT_COVERED: &[&str] = &[
 ];
 
 impl PrivacyReport {
-    /// Whether the guarantee holds: noise was added, and from a secret seed.
+    /// Whether the guarantee holds: noise was added, and from a secret seed. It is false without records, where
+    /// there is nothing to guarantee.
     #[must_use]
     pub fn is_private(&self) -> bool {
         self.budget.is_some() && self.epsilon.is_some() && self.secret_seed
@@ -135,6 +140,33 @@ impl PrivacyReport {
     #[cfg(feature = "json")]
     pub fn to_json(&self) -> crate::Result<String> {
         serde_json::to_string_pretty(self).map_err(|error| crate::Error::Json(error.to_string()))
+    }
+
+    /// That of a fit without records.
+    pub(crate) fn of_public(guide: &dyn Guide, steps: u64, steps_done: u64) -> Self {
+        Self {
+            budget: None,
+            epsilon: None,
+            delta_of_deviations: None,
+            advantage: None,
+            ledger_spent: None,
+            record: "there are no records",
+            public_number_of_records: true,
+            has_records: false,
+            scheme: None,
+            noise_multiplier: None,
+            clip_norm: None,
+            clipping: None,
+            noise: None,
+            steps,
+            steps_done,
+            releases: Vec::new(),
+            secret_seed: false,
+            guide: guide.describe(),
+            assumes: &[PUBLIC],
+            not_covered: &[],
+            treated_as_public: Vec::new(),
+        }
     }
 
     pub(crate) fn is_number_public(relation: Option<Relation>) -> bool {

@@ -9,12 +9,26 @@ use std::fmt;
 
 impl fmt::Display for PrivacyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.has_records {
+            writeln!(
+                f,
+                "NO RECORDS. The model was fitted to public constants, so there is nothing to protect."
+            )?;
+            writeln!(
+                f,
+                "If these constants come from people's records, nothing here protects those people."
+            )?;
+            return write!(f, "  steps      {} of {}", self.steps_done, self.steps);
+        }
         let (Some(budget), Some(epsilon)) = (&self.budget, &self.epsilon) else {
             writeln!(
                 f,
                 "NOT PRIVATE. No gradient was clipped and no noise was added: this result may reveal any record."
             )?;
-            return write!(f, "  sampling   {}; {} steps", self.scheme, self.steps_done);
+            return match &self.scheme {
+                Some(scheme) => write!(f, "  sampling   {scheme}; {} steps", self.steps_done),
+                None => write!(f, "  steps      {}", self.steps_done),
+            };
         };
         if !self.secret_seed {
             writeln!(
@@ -86,7 +100,9 @@ impl fmt::Display for PrivacyReport {
             let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
             writeln!(f, "  public     treated as public and not covered: {line}")?;
         }
-        writeln!(f, "  sampling   {}", self.scheme)?;
+        if let Some(scheme) = &self.scheme {
+            writeln!(f, "  sampling   {scheme}")?;
+        }
         if let (Some(sigma), Some(clip)) = (self.noise_multiplier, self.clip_norm) {
             writeln!(
                 f,
