@@ -9,7 +9,10 @@ reference standard deviations, the geometric mean of ratios of standard deviatio
 says that it has converged. Posteriors without reference draws show - where there is nothing to compare with, unless
 --draws names a number of draws for each of four chains of the No-U-Turn sampler (build with --features nuts): then those
 are the reference there, and their own error against reference draws is printed where there are both.
-Without --checkout nothing is run, and that is said. Needs numpy.
+--numpyro names a Python with numpyro: its stochastic variational inference with the same guide, untuned, is then beside
+(posteriordb_numpyro.py). --epsilon fits with privacy, --runs times: then the columns are the error, the ratio of deviations,
+the root mean square of (mean - draw of the truth) over the stated deviation, and the share of draws that 90 % intervals hold;
+the truth is the reference draws, or our fit without privacy. Without --checkout nothing is run, and that is said. Needs numpy.
 """
 import argparse
 import json
@@ -60,6 +63,42 @@ def run(arguments, posterior, data, extra):
     return (None, done.stderr.strip()[:100]) if done.returncode else (json.loads(done.stdout), None)
 
 
+def beside(arguments, posterior, data):
+    """What NumPyro's inference finds, or None."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "posteriordb_numpyro.py")
+    command = [arguments.numpyro, script, posterior["model_name"], "--data", data, "--guide", arguments.guide]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+    return None if done.returncode else json.loads(done.stdout)
+
+
+def normal(x):
+    """The standard normal's distribution function."""
+    return 0.5 * math.erfc(-x / math.sqrt(2))
+
+
+def private(arguments, posterior, data, truth):
+    """Errors, ratios, z and coverage of fits with privacy, over values and runs."""
+    errors, ratios, z, held = [], [], [], []
+    for seed in range(arguments.runs):
+        extra = ["--guide", arguments.guide, "--epsilon", str(arguments.epsilon), "--seed", str(seed)]
+        found, wrong = run(arguments, posterior, data, extra)
+        if found is None:
+            return wrong
+        for scalar, (mean, sd) in scalars(found["sites"]).items():
+            true = truth.get(scalar, truth.get(f"{scalar}[1]"))
+            if true is None or not true[1] > 0:
+                continue
+            if mean is None or not sd:
+                return "a mean is not finite, or a deviation zero"
+            errors.append((mean - true[0]) / true[1])
+            ratios.append(math.log(sd / true[1]))
+            z.append(math.hypot(mean - true[0], true[1]) / sd)
+            low, high = mean - 1.645 * sd, mean + 1.645 * sd
+            held.append(normal((high - true[0]) / true[1]) - normal((low - true[0]) / true[1]))
+    rms = lambda values: math.sqrt(np.mean(np.square(values)))
+    return rms(errors), math.exp(np.mean(ratios)), rms(z), np.mean(held)
+
+
 def scalars(sites):
     """Mean and standard deviation by scalar name."""
     every = {}
@@ -76,6 +115,9 @@ def main():
     parser.add_argument("--guide", default="correlated", choices=["correlated", "independent"])
     parser.add_argument("--steps", type=int, help="a number of steps of the optimiser, instead of until convergence")
     parser.add_argument("--draws", type=int, help="draws in each chain of the No-U-Turn sampler, beside")
+    parser.add_argument("--numpyro", metavar="PYTHON", help="a Python that has numpyro, to run its inference beside")
+    parser.add_argument("--epsilon", type=float, help="fit with privacy: epsilon, at delta 1e-5 under add/remove")
+    parser.add_argument("--runs", type=int, default=4, help="private fits of each model")
     parser.add_argument("--only", help="parts of names of posteriors, separated by commas")
     arguments = parser.parse_args()
     if not arguments.checkout:
@@ -84,7 +126,14 @@ def main():
     folder = os.path.join(arguments.checkout, "posterior_database")
     written = set(subprocess.run([arguments.program, "list"], capture_output=True, text=True, check=True).stdout.split())
     wanted = arguments.only.split(",") if arguments.only else [""]
-    print("| posterior | elements | error | sd ratio | Pareto k | converged | seconds | sampler |\n|---|---|---|---|---|---|---|---|")
+    if arguments.epsilon:
+        print("| posterior | error | sd ratio | z | coverage |\n|---|---|---|---|---|")
+    else:
+        print("| posterior | elements | error | sd ratio | Pareto k | converged | seconds | sampler | NumPyro |\n|---|---|---|---|---|---|---|---|---|")
+    peers = set()
+    if arguments.numpyro:
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "posteriordb_numpyro.py")
+        peers = set(subprocess.run([arguments.numpyro, script, "list"], capture_output=True, text=True, check=True).stdout.split())
     for file in sorted(os.listdir(os.path.join(folder, "posteriors"))):
         with open(os.path.join(folder, "posteriors", file)) as described:
             posterior = json.load(described)
@@ -95,26 +144,35 @@ def main():
         if not os.path.exists(data):
             print(f"| {name} | | the data are not in this checkout | | | | | |")
             continue
+        truth = reference(folder, posterior.get("reference_posterior_name"))
         with tempfile.NamedTemporaryFile("w", suffix=".json") as plain:
             json.dump(unpacked(data), plain)
             plain.flush()
             extra = ["--guide", arguments.guide] + (["--steps", str(arguments.steps)] if arguments.steps else [])
             found, wrong = run(arguments, posterior, plain.name, extra)
+            if arguments.epsilon and found:
+                line = private(arguments, posterior, plain.name, truth or scalars(found["sites"]))
+                words = [line] if isinstance(line, str) else [format(x, ".3g") for x in line]
+                print(f"| {name} | {' | '.join(words)} |", flush=True)
+                continue
+            peer = beside(arguments, posterior, plain.name) if posterior["model_name"] in peers else None
             chains = run(arguments, posterior, plain.name, ["--draws", str(arguments.draws)])[0] if arguments.draws else None
         if found is None:
-            print(f"| {name} | | {wrong} | | | | | |", flush=True)
+            print(f"| {name} | | {wrong} | | | | | | |", flush=True)
             continue
-        truth = reference(folder, posterior.get("reference_posterior_name"))
-        beside = "-"
+        sampler, theirs = "-", "-"
         if chains:
             own = compare(chains["sites"], truth) if truth else None
-            beside = f"{chains['seconds']:.1f} s, R-hat {chains['r_hat']:.3f}" + (f", error {own[0]:.3f}" if own else "")
+            sampler = f"{chains['seconds']:.1f} s, R-hat {chains['r_hat']:.3f}" + (f", error {own[0]:.3f}" if own else "")
             truth = truth or scalars(chains["sites"])
         compared = compare(found["sites"], truth) if truth else None
+        if peer:
+            error = compare(peer["sites"], truth) if truth else None
+            theirs = (f"{error[0]:.3f}, {error[1]:.3f}, " if error else "") + f"{peer['seconds']:.1f} s"
         error, ratio, elements = compared or (math.nan, math.nan, len(scalars(found["sites"])))
         number = lambda x, form: "-" if x is None or x != x else format(x, form)
         print(f"| {name} | {elements} | {number(error, '.3f')} | {number(ratio, '.3f')} | {number(found['pareto_k'], '.2f')} "
-              f"| {'yes' if found['converged'] else 'NO'} | {found['seconds']:.2f} | {beside} |", flush=True)
+              f"| {'yes' if found['converged'] else 'NO'} | {found['seconds']:.2f} | {sampler} | {theirs} |", flush=True)
 
 
 if __name__ == "__main__":

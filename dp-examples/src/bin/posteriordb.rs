@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
+use dp_accountant::Budget;
 use dp_examples::posteriordb::{Data, names, problem};
 use dp_examples::program::run;
 use dp_sampler::Seed;
@@ -15,7 +16,7 @@ use dp_vi::guides::{AutoMultivariateNormal, AutoNormal, Guide};
 use dp_vi::{DpVi, Sensitive};
 use serde::Serialize;
 
-/// Fits a model of posteriordb without privacy and prints means and standard deviations as JSON.
+/// Fits a model of posteriordb, without privacy unless epsilon is named, and prints means and standard deviations as JSON.
 #[derive(Debug, Parser)]
 #[command(name = "posteriordb", version)]
 struct Arguments {
@@ -33,6 +34,10 @@ struct Arguments {
     /// Steps of the optimiser, instead of going on until the fit has converged
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     steps: Option<u64>,
+
+    /// Fits with privacy, at this epsilon and delta 1e-5 under add/remove
+    #[arg(long, conflicts_with = "steps")]
+    epsilon: Option<f64>,
 
     /// Draws by the No-U-Turn sampler, in each of four chains, instead of a fit
     #[cfg(feature = "nuts")]
@@ -105,7 +110,11 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         Family::Independent => Box::new(AutoNormal::new()),
         Family::Correlated => Box::new(AutoMultivariateNormal::new()),
     };
-    let mut vi = DpVi::new(problem.model, guide).without_privacy().seed(Seed::for_tests(arguments.seed));
+    let vi = DpVi::new(problem.model, guide).seed(Seed::for_tests(arguments.seed));
+    let mut vi = match arguments.epsilon {
+        Some(epsilon) => vi.budget(Budget::add_remove(epsilon, 1e-5)),
+        None => vi.without_privacy(),
+    };
     if let Some(steps) = arguments.steps {
         vi = vi.steps(steps);
     }
