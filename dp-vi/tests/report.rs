@@ -1,11 +1,11 @@
 //! What the privacy statement says, in words and as data.
 
 use dp_accountant::{Accountant, Budget, Ledger, Relation};
-use dp_sampler::{BallsInBins, FixedSize, FullBatch, Poisson, Shuffle};
+use dp_sampler::{BallsInBins, FixedSize, FullBatch, Poisson, Seed, Shuffle};
 use dp_vi::guides::AutoNormal;
-use dp_vi::{DpVi, Fit, PrivacyNoise, Sensitive};
+use dp_vi::{Correction, DpVi, Fit, PrivacyNoise, Sensitive};
 use ppl_core::{Ctx, Records, Result};
-use ppl_distributions::Normal;
+use ppl_distributions::{Bernoulli, HalfNormal, Normal};
 use std::ops::ControlFlow;
 
 fn model(ctx: &mut Ctx) -> Result<()> {
@@ -80,6 +80,45 @@ fn what_is_not_private_says_so_first() {
     assert!(report.to_string().starts_with("NOT PRIVATE. No gradient was clipped and no noise was added"));
     assert!(!report.is_private() && report.releases.is_empty() && report.attack_success().is_none());
     assert!(report.epsilon.is_none() && report.advantage.is_none());
+}
+
+/// What intervals hold is said for each kind of fit, and where a correction that was planned is not there.
+#[test]
+fn what_intervals_hold_of_the_noise_is_said() {
+    let outcome = |ctx: &mut Ctx| {
+        let w = ctx.sample("w", Normal::new(0.0, 1.0))?;
+        ctx.each_record(|ctx, record| ctx.observe("x", Bernoulli::from_logit(w), record.get("x")?))
+    };
+    let two = |ctx: &mut Ctx| {
+        let (a, s) = (ctx.sample("a", Normal::new(0.0, 1.0))?, ctx.sample("s", HalfNormal::new(1.0))?);
+        ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(a, s), record.get("x")?))
+    };
+    let said = |fit: Fit| {
+        let (report, corrected) = (fit.privacy(), fit.noise_aware().is_some());
+        let words = report.intervals.unwrap_or("nothing");
+        assert!(report.to_string().contains(words) || words == "nothing");
+        (words, corrected)
+    };
+    let zeros = || Sensitive::new(Records::from_columns([("x", vec![0.0; 40])]).unwrap());
+    let bernoulli = DpVi::new(outcome, AutoNormal::new()).budget(budget(Relation::AddRemove));
+    assert_eq!(said(bernoulli.fit(&zeros()).unwrap()), ("include the privacy noise", true));
+    let (words, corrected) =
+        said(DpVi::new(two, AutoNormal::new()).budget(budget(Relation::AddRemove)).fit(&records()).unwrap());
+    assert!(words.starts_with("leave out the privacy noise") && !corrected, "{words}");
+    // Forty records at epsilon 1 say nothing of a curvature by themselves.
+    let trace = DpVi::new(two, AutoNormal::new()).correction(Correction::TraceRegression);
+    let (words, corrected) =
+        said(trace.budget(budget(Relation::AddRemove)).seed(Seed::for_tests(1)).fit(&records()).unwrap());
+    assert!(words.contains("the run says too little of the curvature") && !corrected, "{words}");
+    // With plenty of them it is corrected, and how well that does for normal outcomes is not known.
+    let many = (0..20_000).map(|i| f64::from(i % 7) * 0.3 - 0.9).collect::<Vec<f64>>();
+    let many = Sensitive::new(Records::from_columns([("x", many)]).unwrap());
+    let trace = DpVi::new(two, AutoNormal::new()).correction(Correction::TraceRegression);
+    let large = Budget { epsilon: 50.0, ..budget(Relation::AddRemove) };
+    let (words, corrected) = said(trace.budget(large).seed(Seed::for_tests(1)).fit(&many).unwrap());
+    assert!(words.contains("has not been measured for this kind of model") && corrected, "{words}");
+    let fit = DpVi::new(two, AutoNormal::new()).without_privacy().fit(&records()).unwrap();
+    assert_eq!(said(fit), ("nothing", false));
 }
 
 /// Everything that the text says can be had by programs, too.

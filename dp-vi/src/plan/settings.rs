@@ -73,7 +73,7 @@ pub enum Correction {
     Diagonal,
     /// Yes, with a curvature that is read off the noisy gradients of the run and takes nothing of the budget:
     /// for any likelihood, up to 64 elements. Where the run says too little of it, the posterior is the
-    /// guide's; with fewer than some thousand records a released curvature is better.
+    /// guide's, and [`PrivacyReport::intervals`](crate::PrivacyReport::intervals) says so; with fewer than some thousand records a released curvature is better.
     TraceRegression,
 }
 
@@ -234,6 +234,7 @@ pub struct PrivacyPlan {
     pub start_epsilon: Option<f64>,
     /// The noise multiplier of a step, and the ε of all releases together; `None` without privacy.
     pub calibrated: Option<Calibrated>,
+    pub(crate) is_bernoulli: bool,
     pub(crate) deviation: Deviation,
     /// What the noise of all steps together is, over that of the same number of full batches at this budget:
     /// 1 is best.
@@ -486,6 +487,7 @@ impl Settings {
             start_from_prior,
             start_epsilon: None,
             calibrated: None,
+            is_bernoulli: survey.is_bernoulli,
             deviation: Deviation::NONE,
             waste: None,
             public_records: self.public_records,

@@ -18,7 +18,7 @@ use crate::optimiser::{NoiseLimited, StepScale, TailAverage, Transformation};
 use crate::outcome::convergence::converge;
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::tail::GradientTail;
-use crate::outcome::report::{NOT_COVERED, PrivacyReport, RECORD, assumptions};
+use crate::outcome::report::{LEAVE_OUT, NOT_COVERED, PrivacyReport, RECORD, assumptions};
 use crate::plan::settings::{PrivacyPlan, Settings};
 use crate::summaries::CountRelease;
 use crate::wall::adder::NoiseOf;
@@ -152,6 +152,7 @@ impl<'m, G: Guide, S: Subsampling> DpVi<AnyModel<'m>, G, S> {
             releases: charges.as_ref().map(Charges::releases).unwrap_or_default(),
             secret_seed: seed.is_secret(),
             guide: guide.describe(),
+            intervals: budget.map(|_| LEAVE_OUT),
             assumes: assumptions(plan.noise),
             not_covered: NOT_COVERED,
             treated_as_public: execution.treated_as_public,
@@ -288,7 +289,8 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
                 (planned.shape, noise, planned.with_scores)
             });
             let trace = plan.trace_regression;
-            CorrectionState { tail, release: curvature, curvature: None, law, trace, prior }
+            let measured = plan.weighted && plan.is_bernoulli;
+            CorrectionState { tail, release: curvature, curvature: None, law, trace, measured, prior }
         });
         let (parameters, convergence) = found.unzip();
         let parameters = parameters.unwrap_or_else(|| estimator.shared.initial.clone());

@@ -15,7 +15,7 @@ use crate::outcome::correction::tail::{GradientTail, TailMeans};
 use crate::outcome::correction::unknown_curvature::{self, ReleasedCurvature};
 use crate::outcome::fit::Fit;
 use crate::outcome::posterior::Posterior;
-use crate::outcome::report::PrivacyReport;
+use crate::outcome::report::{FELL_BACK, INCLUDE, NO_POSTERIOR, NOT_MEASURED, PrivacyReport};
 use crate::outcome::simulation::Simulation;
 use crate::run::checkpoint::{Checkpoint, PaidFrom};
 use crate::wall::curvature::CurvatureRelease;
@@ -69,6 +69,8 @@ pub(super) struct CorrectionState {
     pub(super) law: Option<(CurvatureShape, f64, bool)>,
     /// Whether the curvature is read off the trace instead.
     pub(super) trace: bool,
+    /// Whether the coverage of such a correction has been measured.
+    pub(super) measured: bool,
     pub(super) prior: PriorCurvature,
 }
 
@@ -261,6 +263,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         );
         let uncorrected = Posterior::new(&self.estimator.shared.sites, marginals.clone(), simulation.clone());
         let sampling = sampling_variance(&self.gradient.scheme(), self.gradient.rate());
+        let planned = self.correction.as_ref().map(|correction| (correction.trace, correction.measured));
         let noise_aware = self.correction.take().and_then(|correction| {
             correct(&self.estimator, &locations(&marginals, &simulation), correction, sampling)
         });
@@ -283,7 +286,14 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             (None, None) => None,
         };
         let posterior = posterior.unwrap_or_else(|| uncorrected.clone());
-        let report = PrivacyReport { steps_done: self.done, ..self.report };
+        let intervals = match (planned, &noise_aware) {
+            (None, _) => self.report.intervals,
+            (Some((_, true)), Some(_)) => Some(INCLUDE),
+            (Some(_), Some(_)) => Some(NOT_MEASURED),
+            (Some((true, _)), None) => Some(FELL_BACK),
+            (Some((false, _)), None) => Some(NO_POSTERIOR),
+        };
+        let report = PrivacyReport { steps_done: self.done, intervals, ..self.report };
         let parameters =
             self.estimator.shared.layout.iter().map(|(name, range)| (name.to_owned(), found[range].to_vec()));
         let parameters = parameters.collect();

@@ -78,6 +78,8 @@ pub struct PrivacyReport {
     pub secret_seed: bool,
     /// What the guide is.
     pub guide: &'static str,
+    /// What intervals of the posterior hold of the privacy noise, in words; `None` without privacy.
+    pub intervals: Option<&'static str>,
     /// What the guarantee rests on.
     pub assumes: &'static [&'static str],
     /// What it is not about.
@@ -86,6 +88,23 @@ pub struct PrivacyReport {
     /// [`DpVi::treat_as_public`](crate::DpVi::treat_as_public). The guarantee does not cover it.
     pub treated_as_public: Vec<String>,
 }
+
+/// What [`PrivacyReport::intervals`] says of a fit without a correction.
+pub(crate) const LEAVE_OUT: &str = "leave out the privacy noise, and may be much too short";
+
+/// What it says of corrections whose coverage has been measured, on real tables.
+pub(crate) const INCLUDE: &str = "include the privacy noise";
+
+/// What it says of other corrections.
+pub(crate) const NOT_MEASURED: &str =
+    "include the privacy noise; how often they hold the truth has not been measured for this kind of model";
+
+/// What it says where a correction by the run's gradients was planned and is not possible.
+pub(crate) const FELL_BACK: &str = "leave out the privacy noise, and may be much too short: the run says too little of the curvature for the correction \
+                                    that was planned";
+
+/// What it says where a released curvature gave no posterior.
+pub(crate) const NO_POSTERIOR: &str = "leave out the privacy noise, and may be much too short: no curvature was released, or none that makes a posterior";
 
 /// What [`PrivacyReport::record`] says.
 pub(crate) const RECORD: &str =
@@ -163,6 +182,7 @@ impl PrivacyReport {
             releases: Vec::new(),
             secret_seed: false,
             guide: guide.describe(),
+            intervals: None,
             assumes: &[PUBLIC],
             not_covered: &[],
             treated_as_public: Vec::new(),

@@ -127,6 +127,9 @@ impl fmt::Display for PrivacyReport {
         for Release { what, event, count } in &self.releases {
             writeln!(f, "  event      {count} x {event} ({what})")?;
         }
+        if let Some(intervals) = self.intervals {
+            writeln!(f, "  intervals  of the posterior {intervals}")?;
+        }
         for assumption in self.assumes {
             writeln!(f, "  assumes    {assumption}")?;
         }
