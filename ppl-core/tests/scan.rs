@@ -54,8 +54,8 @@ fn random<'g>(
     let mut values = vec![a, b, x, y];
     values.extend(captured);
     let first = values.len();
-    // No bound on the operations: what a step of the loop written out has in common with the step before it is
-    // not recorded again, so the bound would be met later there.
+    // No bound on the operations: what a step of the loop written out has in common with the step before it
+    // is not recorded again, so the bound would be met later there.
     let sum = grow(&mut Choices::new(bytes), &mut values, menu, 10_000).unwrap();
     let newest = values[first..].last().copied().unwrap_or(x);
     let bent = |value: Var<'g>, shape: Shape| match value.shape() == shape {

@@ -23,15 +23,15 @@ impl<'g> Ctx<'g> {
     ///
     /// in time `T K²` for `K` values, with a program whose length does not depend on `T`.
     ///
-    /// `initial` is the law of `z₀`: of one number, with a finite support. `transition` is given each value of
-    /// that support in turn, and returns the law of the next value, of the same support. Its batch shape is `[]`,
-    /// or `[T − 1]` for laws that change with time: element `t` is the law of `z_{t+1}` given `z_t`.
+    /// `initial` is the law of `z₀`: of one number, with a finite support. `transition` is given each value
+    /// of that support in turn, and returns the law of the next value, of the same support. Its batch shape
+    /// is `[]`, or `[T − 1]` for laws that change with time: element `t` is the law of `z_{t+1}` given `z_t`.
     ///
-    /// `each` is run once for each value `k`, with an array `[T]` of it, as
-    /// [`enumerate`](Self::enumerate) does: the state of every step. The statements inside stand in a plate
-    /// of `T` elements, one for each step, so that an observation of a step is an element along the last batch
-    /// axis. Inside may stand what may stand inside `enumerate`: no `sample` and `param`. A statement must use
-    /// the element of a step with that step's state only, since steps are taken apart again.
+    /// `each` is run once for each value `k`, with an array `[T]` of it, as [`enumerate`](Self::enumerate)
+    /// does: the state of every step. The statements inside stand in a plate of `T` elements, one for each
+    /// step, so that an observation of a step is an element along the last batch axis. Inside may stand what
+    /// may stand inside `enumerate`: no `sample` and `param`. A statement must use the element of a step with
+    /// that step's state only, since steps are taken apart again.
     ///
     /// If a handler gives the chain values (`seed` draws them, `condition` observes them: a supervised
     /// model), `each` is run once with them, and nothing is summed. Otherwise the site is

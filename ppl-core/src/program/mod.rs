@@ -58,8 +58,8 @@ impl Program {
     /// The program that computes `outputs`.
     ///
     /// # Errors
-    /// If an expression of the graph has failed, an output belongs to another graph, or an output needs a value
-    /// of one step of a [`scan`](Graph::scan) that the scan does not give back.
+    /// If an expression of the graph has failed, an output belongs to another graph, or an output needs a
+    /// value of one step of a [`scan`](Graph::scan) that the scan does not give back.
     #[track_caller]
     pub fn new(graph: &Graph, outputs: &[Var<'_>]) -> Result<Self> {
         graph.check()?;
@@ -94,8 +94,8 @@ impl Program {
         })
     }
 
-    /// The program of one step of a scan. Its inputs are the leaves, all of them and in their order; its outputs
-    /// what is carried on, outputs and terms of sums.
+    /// The program of one step of a scan. Its inputs are the leaves, all of them and in their order; its
+    /// outputs what is carried on, outputs and terms of sums.
     pub(crate) fn of_step(scan: &Scan) -> Self {
         let body = scan.body();
         Self {

@@ -242,8 +242,8 @@ pub struct Fault {
     pub arguments: Vec<Argument>,
     /// What is wrong with the result.
     pub trouble: Trouble,
-    /// Where the operation stands in the body of a scan (the outermost one, if there are several): the row of the
-    /// inputs in whose step it happened. The arguments' positions are then those in the body.
+    /// Where the operation stands in the body of a scan (the outermost one, if there are several): the row of
+    /// the inputs in whose step it happened. The arguments' positions are then those in the body.
     pub step: Option<usize>,
     /// Line of the model that wrote it (a derivative has the line of the operation it is the derivative of).
     pub line: String,

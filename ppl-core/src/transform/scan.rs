@@ -7,9 +7,9 @@
 //! (c̄, x̄, w̄) = (∂body)ᵀ (c̄', ȳ, z̄),    c̄ += what the kept state itself received
 //! ```
 //!
-//! `c̄` is carried, `x̄` stacked and `w̄` summed over the steps; `c`, `x` and `ȳ` are inputs; `w` and `z̄` are
-//! captured. The body's own values are computed anew in each step. Of all these only those are taken that the
-//! derivative needs, so that what is linear stays free of what it does not depend on.
+//! `c̄` is carried, `x̄` stacked and `w̄` summed over the steps; `c`, `x` and `ȳ` are inputs; `w` and `z̄`
+//! are captured. The body's own values are computed anew in each step. Of all these only those are taken that
+//! the derivative needs, so that what is linear stays free of what it does not depend on.
 
 use crate::base::Result;
 use crate::op::scan::{ALL_COPIED, Blocks, Body};
