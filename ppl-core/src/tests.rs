@@ -110,6 +110,7 @@ fn random_programs_hold_every_operation() {
         "softmax",
         "log_softmax",
         "permute",
+        "scan",
         "slice",
         "spread",
         "flip",
@@ -129,7 +130,8 @@ fn random_programs_hold_every_operation() {
     }
     assert!(names.iter().any(|name| name.starts_with("conv2d")), "{names:?}");
     assert!(longest >= 60, "the longest program has {longest} operations");
-    assert!(reached(Menu::Smooth).0.len() > 40);
+    let smooth = reached(Menu::Smooth).0;
+    assert!(smooth.len() > 40 && smooth.contains("scan"), "{smooth:?}");
 }
 
 /// A record whose gradient is finite, and of which a factor has a square that is not: its norm is not finite,

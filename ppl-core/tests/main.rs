@@ -16,6 +16,7 @@ mod models;
 mod programs;
 mod record_gradients;
 mod records;
+mod scan;
 mod special;
 mod structure;
 mod threads;

@@ -61,7 +61,10 @@ fn network<'g>(graph: &'g Graph, records: &'g Records) -> (Var<'g>, Vec<Var<'g>>
         .map(|(name, shape)| graph.input(name, shape).unwrap());
     let (scale, table) = (graph.input("scale", ()).unwrap(), graph.input("table", [2]).unwrap());
     let hidden = (w.dot(x) + 0.1 * noise).tanh();
-    let logit = hidden.dot(v * scale.exp()) + table.gather(y);
+    // A loop along the columns, too.
+    let (kept, ()) =
+        graph.scan(scale, x.slice(0, ..5), |c, x| Ok(((0.5 * c + scale * x).tanh(), ()))).unwrap();
+    let logit = hidden.dot(v * scale.exp()) + table.gather(y) + kept;
     (y * logit - logit.softplus(), vec![w, v, scale, table])
 }
 
@@ -136,7 +139,14 @@ fn a_sum_allocates_nothing_whatever_the_batch() {
     let (x, y) = (record.get("x").unwrap(), record.get("y").unwrap());
     let w = graph.input("w", WIDTH).unwrap();
     let (table, noise) = (graph.input("table", [2]).unwrap(), graph.record_input("noise", ()).unwrap());
-    let logit = x.dot(w) + table.gather(y) * noise;
+    let rows = x.reshape([WIDTH / 4, 4]);
+    let (kept, _) = graph
+        .scan(w.slice(0, ..4), rows, |c, x| {
+            let (inner, ()) = graph.scan_steps(2, c, |c| Ok(((c + x).tanh(), ())))?;
+            Ok((inner, c.sum()))
+        })
+        .unwrap();
+    let logit = x.dot(w) + table.gather(y) * noise + kept.sum();
     let mut gradient = RecordGradient::<f64>::new(y * logit - logit.softplus(), &[w, table]).unwrap();
     let batches: Vec<Vec<u64>> = [0, 1, 99, 100, 101, 2_500]
         .iter()

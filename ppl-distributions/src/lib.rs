@@ -26,6 +26,7 @@
 //! | [`OrderedLogistic`] | predictor, cutpoints | 0, …, K − 1 |
 //! | [`Multinomial`], [`DirichletMultinomial`] | `total_count` and weights, or concentrations | counts that sum to n |
 //! | [`MultivariateNormal`], [`LowRankMultivariateNormal`], [`MultivariateStudentT`] | mean and a covariance, precision or factor | real vectors |
+//! | [`GaussianRandomWalk`] | `scale`, `num_steps` | real vectors |
 //! | [`Dirichlet`] | concentrations | vectors that sum to 1 |
 //! | [`LKJCholesky`] | dimension, concentration | Cholesky factors of correlation matrices |
 //! | [`Delta`] | a value | that value |
@@ -85,6 +86,7 @@ mod discrete_uniform;
 mod exponential;
 mod gamma;
 mod gamma_noise;
+mod gaussian_random_walk;
 mod geometric;
 mod gumbel;
 mod half_cauchy;
@@ -144,6 +146,7 @@ pub use dirichlet_multinomial::DirichletMultinomial;
 pub use discrete_uniform::DiscreteUniform;
 pub use exponential::Exponential;
 pub use gamma::Gamma;
+pub use gaussian_random_walk::GaussianRandomWalk;
 pub use geometric::Geometric;
 pub use gumbel::Gumbel;
 pub use half_cauchy::HalfCauchy;

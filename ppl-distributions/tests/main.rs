@@ -6,3 +6,4 @@ mod discrete;
 mod listings;
 mod multivariate;
 mod polya_gamma;
+mod sequences;

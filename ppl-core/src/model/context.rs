@@ -44,6 +44,7 @@ impl<F: Fn(&mut Ctx<'_>) -> Result<()>> Model for F {
 /// | [`deterministic`](Self::deterministic) | a name for a computed value | `deterministic` |
 /// | [`factor`](Self::factor) | a term of the log density | `factor` |
 /// | [`enumerate`](Self::enumerate) | a discrete latent value, summed out | `sample` under `enum` |
+/// | [`markov`](Self::markov) | a chain of discrete latent values, summed out | `markov`, `scan` under `enum` |
 /// | [`each_record`](Self::each_record) | what holds for *one* record | `plate` over the data |
 /// | [`plate`](Self::plate) | independent values along an axis | `plate` |
 ///
@@ -60,7 +61,7 @@ pub struct Ctx<'g> {
     pub(crate) names: BTreeSet<String>,
     /// Latent values and parameters that may be any real number: their sites, by the inputs that they are.
     pub(crate) real: HashMap<u32, String>,
-    plates: Vec<Plate>,
+    pub(crate) plates: Vec<Plate>,
     plate_sizes: BTreeMap<String, usize>,
     in_record: bool,
     /// How many `enumerate` are around the statement at hand.

@@ -4,6 +4,7 @@ use crate::base::{Error, Result, Shape};
 use crate::model::constraint::Constraint;
 use crate::model::context::Ctx;
 use crate::model::distribution::Distribution;
+use crate::model::message::Message;
 use crate::model::stack::Answer;
 use crate::model::trace::{Site, SiteKind};
 use crate::op::Var;
@@ -79,7 +80,7 @@ impl<'g> Ctx<'g> {
             ))
             .at_site(&full));
         }
-        let values = values(distribution.support()).map_err(|error| error.at_site(&full))?;
+        let values = finite_support(distribution.support()).map_err(|error| error.at_site(&full))?;
         message.enumerable = true;
         let answer = self.send(message)?;
         self.enumerating += 1;
@@ -106,42 +107,12 @@ impl<'g> Ctx<'g> {
             return Err(told(Error::Values("it has no distribution to be summed over".to_owned())));
         };
         let batch = distribution.batch_shape().map_err(told)?;
-        self.names.insert(message.name.clone());
-        let (kept, names) = (self.sites.len(), self.names.clone());
-        let outer = self.summing.replace(self.frames.len());
-        let mut terms = Vec::with_capacity(values.len());
-        let mut inside: Vec<Site<'g>> = Vec::new();
-        let mut result = Ok(());
-        for &value in values {
-            let at = match batch.is_scalar() {
-                true => graph.constant(value),
-                false => graph.array(&ArrayD::from_elem(batch.dims(), value)),
-            };
-            let mut term = {
-                let _site = graph.enter_site(&name, line);
-                distribution.log_prob(at).broadcast_to(batch.clone())
-            };
-            // Each value has the same statements, under the same names.
-            self.names.clone_from(&names);
-            result = each(self, at);
-            let sites = self.sites.split_off(kept);
-            if result.is_err() {
-                break;
-            }
-            for mut site in sites {
-                if let Some(elements) = site.elements {
-                    let _site = graph.enter_site(&name, line);
-                    term = term + to_batch(elements, &batch, &site.name).map_err(told)?;
-                }
-                (site.log_prob, site.elements) = (None, None);
-                if !inside.iter().any(|known| known.name == site.name) {
-                    inside.push(site);
-                }
-            }
-            terms.push(term);
-        }
-        self.summing = outer;
-        result?;
+        let at = |value: f64| match batch.is_scalar() {
+            true => graph.constant(value),
+            false => graph.array(&ArrayD::from_elem(batch.dims(), value)),
+        };
+        let prior = |at: Var<'g>| distribution.log_prob(at).broadcast_to(batch.clone());
+        let (terms, mut inside) = self.given_each(&message, values, &at, prior, each)?;
         let _site = graph.enter_site(&name, line);
         let terms = graph.stack(&terms, 0);
         let elements = Self::weighed(&message, terms.log_sum_exp_axis(0)).map_err(told)?;
@@ -171,10 +142,59 @@ impl<'g> Ctx<'g> {
         self.sites.append(&mut inside);
         Ok(())
     }
+
+    /// Runs the statements inside for each value of a discrete site. For each the sum of their terms, one for
+    /// each element of the site's batch, and of `prior`; and the sites inside, without terms of their own.
+    #[track_caller]
+    pub(crate) fn given_each(
+        &mut self,
+        message: &Message<'g>,
+        values: &[f64],
+        at: &dyn Fn(f64) -> Var<'g>,
+        prior: impl Fn(Var<'g>) -> Var<'g>,
+        each: &mut impl FnMut(&mut Ctx<'g>, Var<'g>) -> Result<()>,
+    ) -> Result<(Vec<Var<'g>>, Vec<Site<'g>>)> {
+        let (line, graph, name) = (message.source_line, self.graph, &message.name);
+        let told = |error: Error| error.at_line(line).at_site(name);
+        self.names.insert(name.clone());
+        let (kept, names) = (self.sites.len(), self.names.clone());
+        let outer = self.summing.replace(self.frames.len());
+        let mut terms = Vec::with_capacity(values.len());
+        let mut inside: Vec<Site<'g>> = Vec::new();
+        let mut result = Ok(());
+        for &value in values {
+            let at = at(value);
+            let mut term = {
+                let _site = graph.enter_site(name, line);
+                prior(at)
+            };
+            let batch = term.shape();
+            // Each value has the same statements, under the same names.
+            self.names.clone_from(&names);
+            result = each(self, at);
+            let sites = self.sites.split_off(kept);
+            if result.is_err() {
+                break;
+            }
+            for mut site in sites {
+                if let Some(elements) = site.elements {
+                    let _site = graph.enter_site(name, line);
+                    term = term + to_batch(elements, &batch, &site.name).map_err(told)?;
+                }
+                (site.log_prob, site.elements) = (None, None);
+                if !inside.iter().any(|known| known.name == site.name) {
+                    inside.push(site);
+                }
+            }
+            terms.push(term);
+        }
+        self.summing = outer;
+        result.map(|()| (terms, inside))
+    }
 }
 
 /// All values of a finite support.
-fn values(support: Constraint) -> Result<Vec<f64>> {
+pub(crate) fn finite_support(support: Constraint) -> Result<Vec<f64>> {
     let (low, high) = match support {
         Constraint::Boolean => (0.0, 1.0),
         Constraint::IntegerInterval(low, high) => (low.ceil(), high.floor()),
@@ -194,7 +214,7 @@ fn values(support: Constraint) -> Result<Vec<f64>> {
 }
 
 /// Elements of a site inside, added up to the batch of the value that is summed over.
-fn to_batch<'g>(elements: Var<'g>, batch: &Shape, site: &str) -> Result<Var<'g>> {
+pub(crate) fn to_batch<'g>(elements: Var<'g>, batch: &Shape, site: &str) -> Result<Var<'g>> {
     let shape = elements.shape();
     if !shape.dims().ends_with(batch.dims()) {
         return Err(Error::Values(format!(

@@ -5,7 +5,7 @@
 //! | `context` | the statements |
 //! | `message`, `handler`, `stack` | what a statement says, what a handler is, and the way of a message through the handlers |
 //! | `plate`, `expand` | axes of independent values |
-//! | `enumerate` | discrete latent values, summed out |
+//! | `enumerate`, `markov` | discrete latent values and chains of them, summed out |
 //! | `record` | one record, as a model sees it |
 //! | `distribution`, `transport`, `constraint` | what a distribution must do; images of simpler ones; supports |
 //! | `trace`, `key` | the sites of a model that has run, and the key that noise is drawn from |
@@ -18,6 +18,7 @@ pub(crate) mod enumerate;
 pub(crate) mod expand;
 pub(crate) mod handler;
 pub(crate) mod key;
+pub(crate) mod markov;
 pub(crate) mod matching;
 pub(crate) mod message;
 pub(crate) mod plate;

@@ -5,7 +5,7 @@ use crate::base::{Error, Origin, Result, Shape, Source};
 use crate::machine::Scalar;
 use ndarray::ArrayD;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -66,6 +66,8 @@ pub struct Graph {
     /// The site that is being built, and the line of its statement.
     site: RefCell<Option<Arc<str>>>,
     line: Cell<Option<Source>>,
+    /// Leaves that stand for values of one step of a scan.
+    bound: RefCell<HashSet<u32>>,
 }
 
 impl Graph {
@@ -192,6 +194,35 @@ impl Graph {
         };
         self.failure.borrow_mut().get_or_insert(error);
         self.constant(f64::NAN)
+    }
+
+    /// A leaf that stands for a value of one step of a scan. It has a name of its own.
+    #[track_caller]
+    pub(crate) fn bound_leaf(&self, shape: Shape, kind: Kind) -> Var<'_> {
+        let name = |count: usize| match kind {
+            Kind::Shared => Input::Shared(format!("value {count} of a step")),
+            Kind::PerRecord => Input::PerRecord(format!("value {count} of a step of each record")),
+        };
+        let first = self.bound.borrow().len();
+        let free = (first..).map(name).find(|input| !self.inputs.borrow().contains_key(input));
+        let leaf = self.push(Op::Input(free.unwrap_or_else(|| name(first))), &[], shape, kind);
+        self.bound.borrow_mut().insert(leaf.id());
+        leaf
+    }
+
+    /// Fails if one of these nodes stands for a value of one step of a scan.
+    pub(crate) fn check_bound(&self, needed: impl Fn(usize) -> bool) -> Result<()> {
+        let bound = self.bound.borrow();
+        match bound.iter().copied().filter(|&id| needed(id as usize)).min() {
+            Some(id) => {
+                let place = self.with_node(id, |node| node.source.to_string());
+                let told = format!(
+                    "a value of one step of a scan outside the scan ({place}); give it back from the body as an output"
+                );
+                Err(Error::Unsupported(told))
+            }
+            None => Ok(()),
+        }
     }
 
     /// A leaf of another program, as it stands there.

@@ -25,6 +25,7 @@
 //! | `coincidence` | rows added up over equal indices, without the table |
 //! | `linear` | inner product, matrix–vector, vector–matrix, outer product |
 //! | `einsum`, `matmul` | contractions by subscripts, products of matrices |
+//! | `scan` | a loop with a carried state, whose step is a program |
 //! | `triangle`, `decomposition` | parts of matrices; Cholesky factors, triangular systems, inverses |
 //! | `convolution`, `pooling` | windows that move over images |
 //!
@@ -55,6 +56,7 @@ mod normal;
 pub(crate) mod pooling;
 mod primitive;
 pub(crate) mod reduce;
+pub(crate) mod scan;
 mod select;
 pub(crate) mod shaping;
 pub(crate) mod special;
@@ -82,6 +84,7 @@ pub use linear::Linear;
 pub use pooling::Pooling;
 pub(crate) use primitive::{ByRecord, Cotangent, MOST_ARGUMENTS, Misfit, Operand, Primitive, Row, Work};
 pub use reduce::Reduce;
+pub use scan::{Arrays, Scan};
 pub use select::Select;
 pub use shaping::Shaping;
 pub use special::Special;
@@ -132,6 +135,8 @@ pub enum Op {
     Coincidence(Coincidence),
     /// A distribution function of counts, or its inverse.
     Counting(Counting),
+    /// A loop with a carried state.
+    Scan(Scan),
 }
 
 /// Hands an operation to its family. Leaves have no rules of their own.
@@ -155,6 +160,7 @@ macro_rules! each_family {
             Op::Structure($primitive) => $answer,
             Op::Coincidence($primitive) => $answer,
             Op::Counting($primitive) => $answer,
+            Op::Scan($primitive) => $answer,
         }
     };
 }

@@ -3,7 +3,7 @@
 use super::Program;
 use crate::base::{Error, Origin, Result, Shape};
 use crate::op::gather::is_row;
-use crate::op::{Gather, Graph, Input, Op, Shaping};
+use crate::op::{Gather, Graph, Input, Node, Op, Scan, Shaping};
 use crate::records::Records;
 
 /// One operation, as [`check_indices`] looks at it.
@@ -14,37 +14,78 @@ struct Operation<'a> {
     source: &'a Origin,
 }
 
+/// The arguments of an operation that it uses as indices, and the rows there are.
+fn indices(operation: &Operation<'_>, operations: &[Operation<'_>]) -> Vec<(usize, usize)> {
+    match (operation.op, operation.args.as_slice()) {
+        (Op::Gather(gather), &[values, index]) => vec![(index, rows(gather, operations[values].shape))],
+        (Op::Scan(scan), args) => {
+            scan_indices(scan).into_iter().map(|(leaf, rows)| (args[leaf], rows)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn rows(gather: &Gather, values: &Shape) -> usize {
+    match gather {
+        Gather::Rows => values.dims().first().copied().unwrap_or(0),
+        Gather::ScatterAdd { rows } => *rows,
+    }
+}
+
+/// The leaves of a scan's body that it uses as indices, as they are or under another shape. Columns are not
+/// carried.
+fn scan_indices(scan: &Scan) -> Vec<(usize, usize)> {
+    let (body, mut found) = (scan.body(), Vec::new());
+    for node in body.nodes() {
+        let inside = match (&node.op, node.args.as_slice()) {
+            (Op::Gather(gather), &[values, index]) => {
+                vec![(index, rows(gather, &body.nodes()[values as usize].shape))]
+            }
+            (Op::Scan(inner), args) => {
+                scan_indices(inner).into_iter().map(|(leaf, rows)| (args[leaf], rows)).collect()
+            }
+            _ => continue,
+        };
+        for (mut index, rows) in inside {
+            while let Node { op: Op::Shaping(Shaping::Reshape(_) | Shaping::Broadcast(_)), args, .. } =
+                &body.nodes()[index as usize]
+            {
+                index = args[0];
+            }
+            if (body.carries()..body.leaves()).contains(&(index as usize)) {
+                found.push((index as usize, rows));
+            }
+        }
+    }
+    found
+}
+
 /// Checks the indices that are columns, whether as they are or under another shape.
 fn check_indices(operations: &[Operation<'_>], records: &Records) -> Result<()> {
     for (position, operation) in operations.iter().enumerate() {
-        let (Op::Gather(gather), &[values, mut index]) = (operation.op, operation.args.as_slice()) else {
-            continue;
-        };
-        let rows = match gather {
-            Gather::Rows => operations[values].shape.dims().first().copied().unwrap_or(0),
-            Gather::ScatterAdd { rows } => *rows,
-        };
-        while let Op::Shaping(Shaping::Reshape(_) | Shaping::Broadcast(_)) = operations[index].op {
-            index = operations[index].args[0];
-        }
-        let Op::Input(Input::Column { index: column, name }) = operations[index].op else {
-            continue;
-        };
-        let shape = operations[index].shape;
-        if records.schema().columns().nth(*column) != Some((name.as_str(), shape)) {
-            return Err(Error::SchemaMismatch {
-                expected: format!("'{name}' {shape} as column {column}"),
-                got: records.schema().describe(),
-            });
-        }
-        let mut numbers = records.column(*column).numbers().enumerate();
-        if let Some((at, value)) = numbers.find(|&(_, number)| !is_row(number, rows)) {
-            let record = at / shape.elements().max(1);
-            let place = format!(" (column '{name}', record {record})");
-            let site = first_site(operations, position);
-            let source_line =
-                site.map_or_else(|| operation.source.clone(), |site| operation.source.of_site(site));
-            return Err(Error::Index { value, rows, place, source_line });
+        for (mut index, rows) in indices(operation, operations) {
+            while let Op::Shaping(Shaping::Reshape(_) | Shaping::Broadcast(_)) = operations[index].op {
+                index = operations[index].args[0];
+            }
+            let Op::Input(Input::Column { index: column, name }) = operations[index].op else {
+                continue;
+            };
+            let shape = operations[index].shape;
+            if records.schema().columns().nth(*column) != Some((name.as_str(), shape)) {
+                return Err(Error::SchemaMismatch {
+                    expected: format!("'{name}' {shape} as column {column}"),
+                    got: records.schema().describe(),
+                });
+            }
+            let mut numbers = records.column(*column).numbers().enumerate();
+            if let Some((at, value)) = numbers.find(|&(_, number)| !is_row(number, rows)) {
+                let record = at / shape.elements().max(1);
+                let place = format!(" (column '{name}', record {record})");
+                let site = first_site(operations, position);
+                let source_line =
+                    site.map_or_else(|| operation.source.clone(), |site| operation.source.of_site(site));
+                return Err(Error::Index { value, rows, place, source_line });
+            }
         }
     }
     Ok(())

@@ -65,7 +65,8 @@ impl Program {
 }
 
 /// One line for each operation: position, whether it is done once or for each record, shape, operation and
-/// arguments, and where it was written. The last line names the outputs.
+/// arguments, and where it was written. The last line names the outputs. The body of a scan is listed behind
+/// it, its lines beginning with a bar.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = |kind: Kind| if kind == Kind::Shared { "shared" } else { "record" };
@@ -94,12 +95,17 @@ impl fmt::Display for Program {
                 .unwrap_or(0)
         };
         let widths = [width(0, 8), width(1, 8), width(2, 24), width(3, 48)];
-        for [position, kind, shape, text, source] in &lines {
+        for ([position, kind, shape, text, source], instruction) in lines.iter().zip(&self.instructions) {
             writeln!(
                 f,
                 "{position:<0$} {kind:<1$} {shape:<2$} {text:<3$} {source}",
                 widths[0], widths[1], widths[2], widths[3]
             )?;
+            if let Op::Scan(scan) = &instruction.op {
+                for line in Program::of_step(scan).to_string().lines() {
+                    writeln!(f, "  | {line}")?;
+                }
+            }
         }
         let outputs: Vec<String> = self.outputs.iter().map(|&output| self.named(output)).collect();
         writeln!(f, "return {}", outputs.join(", "))

@@ -8,7 +8,7 @@ mod words;
 mod written;
 
 use crate::base::{Origin, Result, Shape};
-use crate::op::{Graph, Input, Kind, Op, Var};
+use crate::op::{Graph, Input, Kind, Node, Op, Scan, Var};
 
 /// One operation of a program. Arguments are positions of earlier instructions.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
@@ -42,11 +42,24 @@ pub struct Program {
     pub(crate) outputs: Vec<usize>,
 }
 
+impl Instruction {
+    pub(crate) fn of_node(node: &Node) -> Self {
+        Self {
+            op: node.op.clone(),
+            args: node.args.iter().map(|&arg| arg as usize).collect(),
+            shape: node.shape.clone(),
+            kind: node.kind,
+            source: node.source.clone(),
+        }
+    }
+}
+
 impl Program {
     /// The program that computes `outputs`.
     ///
     /// # Errors
-    /// If an expression of the graph has failed, or an output belongs to another graph.
+    /// If an expression of the graph has failed, an output belongs to another graph, or an output needs a
+    /// value of one step of a [`scan`](Graph::scan) that the scan does not give back.
     #[track_caller]
     pub fn new(graph: &Graph, outputs: &[Var<'_>]) -> Result<Self> {
         graph.check()?;
@@ -63,6 +76,7 @@ impl Program {
                     nodes[id].args.iter().for_each(|&arg| needed[arg as usize] = true);
                 }
             }
+            graph.check_bound(|id| needed[id])?;
             let mut position = vec![usize::MAX; nodes.len()];
             let mut instructions = Vec::new();
             for (id, node) in nodes.iter().enumerate().filter(|(id, _)| needed[*id]) {
@@ -78,6 +92,16 @@ impl Program {
             let outputs = outputs.iter().map(|output| position[output.id() as usize]).collect();
             Ok(Self { instructions, outputs })
         })
+    }
+
+    /// The program of one step of a scan. Its inputs are the leaves, all of them and in their order; its
+    /// outputs what is carried on, outputs and terms of sums.
+    pub(crate) fn of_step(scan: &Scan) -> Self {
+        let body = scan.body();
+        Self {
+            instructions: body.nodes().iter().map(Instruction::of_node).collect(),
+            outputs: body.results().iter().flatten().map(|&at| at as usize).collect(),
+        }
     }
 
     /// Number of operations.

@@ -36,6 +36,10 @@ pub(super) fn parameters(op: &Op) -> String {
             }
             Structure::Flip { axis } | Structure::Concat { axis } => format!("axis {axis}"),
         },
+        Op::Scan(scan) => {
+            let (steps, from_end) = (scan.steps(), if scan.is_reversed() { " from end" } else { "" });
+            format!("{steps} steps{from_end} of {} operations", scan.operations())
+        }
         Op::Input(_)
         | Op::Constant(_)
         | Op::Unary(_)

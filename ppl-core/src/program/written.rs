@@ -7,7 +7,8 @@
 
 use super::{Instruction, Program};
 use crate::base::{Error, Origin, Result, Shape};
-use crate::op::{Constant, Einsum, Input, Kind, Op, Unary, Window};
+use crate::op::scan::{Body, MOST_STEPS, node};
+use crate::op::{Constant, Einsum, Input, Kind, Op, Scan, Unary, Window};
 use serde::de::{self, Deserialize, Deserializer, Unexpected};
 use serde::ser::{Serialize, Serializer};
 use std::borrow::Cow;
@@ -220,6 +221,83 @@ impl<'de> Deserialize<'de> for Window {
             || de::Error::custom("a window that is empty, too large, or larger than the padded image"),
         )
     }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenScan {
+    steps: usize,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    reversed: bool,
+    /// Numbers of leaves that are carried, rows of inputs, and captured; the first instructions.
+    leaves: [usize; 3],
+    body: Vec<Instruction>,
+    carried: Vec<usize>,
+    stacked: Vec<usize>,
+    summed: Vec<usize>,
+}
+
+impl Serialize for Scan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let body = self.body();
+        let [carried, stacked, summed] =
+            body.results().each_ref().map(|group| group.iter().map(|&at| at as usize).collect());
+        WrittenScan {
+            steps: self.steps(),
+            reversed: self.is_reversed(),
+            leaves: body.groups(),
+            body: body.nodes().iter().map(Instruction::of_node).collect(),
+            carried,
+            stacked,
+            summed,
+        }
+        .serialize(serializer)
+    }
+}
+
+/// A body that could not have been traced is an error.
+impl<'de> Deserialize<'de> for Scan {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = WrittenScan::deserialize(deserializer)?;
+        read_scan(written).map_err(|error| de::Error::custom(format!("a scan's body: {error}")))
+    }
+}
+
+fn read_scan(written: WrittenScan) -> Result<Scan> {
+    let wrong = |problem: &str| Err(Error::Values(problem.to_owned()));
+    let WrittenScan { steps, reversed, leaves, body, carried, stacked, summed } = written;
+    let count = leaves.iter().try_fold(0_usize, |sum, &group| sum.checked_add(group));
+    let Some(count) = count.filter(|&count| count <= body.len()) else {
+        return wrong("it has fewer instructions than leaves");
+    };
+    let mut elements = 0_usize;
+    for (position, instruction) in body.iter().enumerate() {
+        let is_leaf = matches!(instruction.op, Op::Input(Input::Shared(_)));
+        if is_leaf != (position < count) || matches!(instruction.op, Op::Input(_)) != is_leaf {
+            return wrong("its leaves do not come first");
+        }
+        check_instruction(instruction, &body[..position])?;
+        elements = elements.saturating_add(instruction.shape.elements());
+    }
+    if steps > MOST_STEPS || elements > MOST_ELEMENTS {
+        return wrong("it is too long or too large");
+    }
+    if carried.len() != leaves[0] {
+        return wrong("other arrays are carried out of a step than into it");
+    }
+    if [&carried, &stacked, &summed].into_iter().flatten().any(|&at| at >= body.len()) {
+        return wrong("a result is none of its instructions");
+    }
+    if carried.iter().enumerate().any(|(leaf, &at)| body[leaf].shape != body[at].shape) {
+        return wrong("what is carried changes its shape");
+    }
+    let nodes = body.into_iter().map(|Instruction { op, args, shape, source, .. }| {
+        node(op, args.into_iter().map(|arg| arg as u32).collect(), shape, source)
+    });
+    let results = [carried, stacked, summed].map(|group| group.into_iter().map(|at| at as u32).collect());
+    let scan = Scan::new(Body::new(nodes.collect(), leaves, results), steps, reversed);
+    Shape::from(scan.blocks().elements).checked()?;
+    Ok(scan)
 }
 
 /// Numbers with a space between them. Rust writes as many digits as it takes to read the same bits; a NaN

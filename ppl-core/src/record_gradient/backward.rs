@@ -7,7 +7,7 @@
 use super::contribution::{Contribution, add, total};
 use crate::base::{Result, Shape};
 use crate::op::{Binary, Graph, Kind, Op, Shaping, Var};
-use crate::transform::{before_differentiation, depending};
+use crate::transform::{before_differentiation, depending, pulled_back};
 use std::collections::HashSet;
 
 /// For each array of the frontier, what a record adds to the gradient with respect to it: one contribution
@@ -37,6 +37,10 @@ pub(super) fn contributions<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<
             shape: node.shape,
             contributions: std::mem::take(&mut arriving[id]),
         };
+        if let Op::Scan(_) = &here.op {
+            here.send_to_all(&active, &mut arriving);
+            continue;
+        }
         for (which, arg) in here.args.iter().enumerate() {
             if active[arg.id() as usize] {
                 here.send(which).into_iter().for_each(|each| add(&mut arriving[arg.id() as usize], each));
@@ -70,6 +74,20 @@ impl<'g> Here<'g> {
         };
         let sent = self.op.pullback(&self.args, self.result, cotangent, which);
         sent.map(Contribution::from).into_iter().collect()
+    }
+
+    /// What goes on to all arguments of an operation that sends to them together.
+    fn send_to_all(&self, active: &[bool], arriving: &mut [Vec<Contribution<'g>>]) {
+        let Some(cotangent) = total(&self.contributions, &self.shape) else {
+            return;
+        };
+        let is_active: Vec<bool> = self.args.iter().map(|arg| active[arg.id() as usize]).collect();
+        let sent = pulled_back(&self.op, &self.args, self.result, cotangent, &is_active);
+        for (arg, cotangent) in self.args.iter().zip(sent) {
+            if let Some(cotangent) = cotangent {
+                add(&mut arriving[arg.id() as usize], cotangent.into());
+            }
+        }
     }
 
     /// The same, each contribution by itself, where there are products and none of them needs multiplying

@@ -5,7 +5,7 @@
 
 use crate::base::{Error, Result, Shape};
 use crate::op::gather::is_row;
-use crate::op::{Gather, Input, Kind, Op, Operand};
+use crate::op::{Gather, Input, Kind, Op, Operand, Scan};
 use crate::program::{Instruction, Program};
 use crate::records::Records;
 use std::collections::BTreeMap;
@@ -68,6 +68,11 @@ impl Program {
         record: Option<(&Records, u64)>,
     ) -> Result<Option<Fault>> {
         let values = self.values(inputs, record)?;
+        self.first_fault(&values)
+    }
+
+    /// The first fault of a run with these values.
+    fn first_fault(&self, values: &[Vec<f64>]) -> Result<Option<Fault>> {
         let finite: Vec<bool> =
             values.iter().map(|values| values.iter().all(|value| value.is_finite())).collect();
         let found = self.instructions.iter().enumerate().find_map(|(position, instruction)| {
@@ -76,9 +81,19 @@ impl Program {
                 instruction.args.iter().map(|&arg| &self.instructions[arg].shape).collect();
             let trouble = trouble(instruction, &args, &shapes, &values[position])?;
             let innocent = instruction.args.iter().all(|&arg| finite[arg]);
-            innocent.then(|| self.fault(position, trouble, &values))
+            innocent.then_some((position, trouble, args))
         });
-        Ok(found)
+        let Some((position, trouble, args)) = found else {
+            return Ok(None);
+        };
+        let inside = match &self.instructions[position].op {
+            Op::Scan(scan) => fault_of_step(scan, &args)?,
+            _ => None,
+        };
+        Ok(Some(match inside {
+            Some(inside) => Fault { position, ..inside },
+            None => self.fault(position, trouble, values),
+        }))
     }
 
     fn fault(&self, position: usize, trouble: Trouble, values: &[Vec<f64>]) -> Fault {
@@ -97,6 +112,7 @@ impl Program {
             kind: instruction.kind,
             arguments: arguments.collect(),
             trouble,
+            step: None,
             line: instruction.source.to_string(),
             site: instruction.source.site().map(str::to_owned),
         }
@@ -130,6 +146,32 @@ impl Program {
         }
         Ok(values)
     }
+}
+
+/// The first fault of a loop over these arguments: where in the step it is, and in which step.
+fn fault_of_step(scan: &Scan, args: &[&Vec<f64>]) -> Result<Option<Fault>> {
+    let program = Program::of_step(scan);
+    let [carries, inputs, _] = scan.body().groups();
+    let names: Vec<String> = program.inputs().map(|(name, _)| name.to_owned()).collect();
+    let mut states: Vec<Vec<f64>> = args[..carries].iter().map(|&state| state.clone()).collect();
+    for at in 0..scan.steps() {
+        let row = if scan.is_reversed() { scan.steps() - 1 - at } else { at };
+        let given = |leaf: usize| match args[leaf] {
+            _ if leaf < carries => states[leaf].clone(),
+            rows if leaf < carries + inputs => {
+                let width = rows.len() / scan.steps();
+                rows[row * width..(row + 1) * width].to_vec()
+            }
+            whole => whole.clone(),
+        };
+        let given = names.iter().enumerate().map(|(leaf, name)| (name.clone(), given(leaf))).collect();
+        let values = program.values(&given, None)?;
+        if let Some(fault) = program.first_fault(&values)? {
+            return Ok(Some(Fault { step: Some(row), ..fault }));
+        }
+        states = scan.body().carried().iter().map(|&after| values[after as usize].clone()).collect();
+    }
+    Ok(None)
 }
 
 fn given(inputs: &BTreeMap<String, Vec<f64>>, name: &str, shape: &Shape) -> Result<Vec<f64>> {
@@ -200,6 +242,9 @@ pub struct Fault {
     pub arguments: Vec<Argument>,
     /// What is wrong with the result.
     pub trouble: Trouble,
+    /// Where the operation stands in the body of a scan (the outermost one, if there are several): the row of
+    /// the inputs in whose step it happened. The arguments' positions are then those in the body.
+    pub step: Option<usize>,
     /// Line of the model that wrote it (a derivative has the line of the operation it is the derivative of).
     pub line: String,
     /// The site that was being built there, if one was.
@@ -257,8 +302,12 @@ impl fmt::Display for Trouble {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Fault { position, operation, shape, trouble, line, .. } = self;
-        write!(f, "%{position} = {operation} of shape {shape}: {trouble}")?;
+        let Fault { position, operation, shape, trouble, line, step, .. } = self;
+        write!(f, "%{position} = {operation} of shape {shape}")?;
+        if let Some(step) = step {
+            write!(f, " in step {step} of the scan")?;
+        }
+        write!(f, ": {trouble}")?;
         for (count, argument) in self.arguments.iter().enumerate() {
             let Argument { position, operation, shape, least, greatest } = argument;
             write!(f, "{} %{position} = {operation} {shape}", if count == 0 { "; from" } else { "," })?;

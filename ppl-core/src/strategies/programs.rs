@@ -143,7 +143,7 @@ fn apply<'g>(graph: &'g Graph, op: Op, args: &[Var<'g>]) -> Option<Var<'g>> {
 }
 
 fn step<'g>(choices: &mut Choices<'_>, graph: &'g Graph, values: &[Var<'g>], menu: Menu) -> Option<Var<'g>> {
-    let (family, a, b) = (choices.below(23), choices.of(values), choices.of(values));
+    let (family, a, b) = (choices.below(24), choices.of(values), choices.of(values));
     match family {
         0..=2 => unary(choices, graph, a, menu),
         3..=5 => binary(choices, graph, a, b, menu),
@@ -158,8 +158,48 @@ fn step<'g>(choices: &mut Choices<'_>, graph: &'g Graph, values: &[Var<'g>], men
         19 => window(choices, graph, a, b, menu),
         20 => counting(choices, graph, a, b, menu),
         21 => special(choices, graph, a, b, values, menu),
+        22 => scan(choices, graph, a, b, values, menu),
         _ => select(choices, graph, a, b, values, menu),
     }
+}
+
+/// A loop over a random body, with two arrays carried, an input and two captured values; its last states, or
+/// its outputs, or both in a sum.
+fn scan<'g>(
+    choices: &mut Choices<'_>,
+    graph: &'g Graph,
+    a: Var<'g>,
+    b: Var<'g>,
+    values: &[Var<'g>],
+    menu: Menu,
+) -> Option<Var<'g>> {
+    let steps = choices.below(4);
+    let row = choices.of(&[Shape::scalar(), Shape::from(2), a.shape()]);
+    let all = Shape::from(steps).concat(&row);
+    if all.elements() > MOST_ELEMENTS {
+        return None;
+    }
+    let (x, captured, count) = (fit(b, &all), choices.of(values), choices.below(3));
+    let bytes: Vec<u8> = (0..12).map(|_| choices.byte() as u8).collect();
+    let carried = fit(choices.of(values), &row);
+    let (last, outputs) = graph
+        .scan((a, carried), x, |(a, carried), x| {
+            let mut inside = vec![a, carried, x, captured];
+            // Bounded by the bytes. A bound on operations would be met later where some are known already.
+            let sum = grow(&mut Choices::new(&bytes), &mut inside, menu, 1_000).unwrap_or(x);
+            let newest = inside[inside.len() - 1];
+            let next = fit(newest, &carried.shape());
+            let next = if menu == Menu::Smooth { (next + sum).tanh() } else { next };
+            Ok(((a, next), (newest + sum, carried)))
+        })
+        .ok()?;
+    let small = |x: &Var<'g>| x.shape().elements() <= MOST_ELEMENTS;
+    Some(match count {
+        0 => last.1,
+        1 => outputs.0,
+        _ => last.1.sum() + outputs.0.sum() + outputs.1.sum() + last.0.sum(),
+    })
+    .filter(small)
 }
 
 fn unary<'g>(choices: &mut Choices<'_>, graph: &'g Graph, a: Var<'g>, menu: Menu) -> Option<Var<'g>> {

@@ -11,6 +11,7 @@
 
 use crate::base::{Error, Result, Source};
 use crate::op::{Cotangent, Kind, Node, Var};
+use crate::transform::scan::pulled_back;
 use crate::transform::simplify::before_differentiation;
 
 /// The gradient of a scalar with respect to each of `wrt`.
@@ -259,12 +260,10 @@ pub(crate) fn reverse<'g>(
         let node = graph.node(id as u32);
         graph.attribute(Some(node.source));
         let args: Vec<Var<'g>> = node.args.iter().map(|&arg| graph.var(arg)).collect();
-        for (which, &arg) in args.iter().enumerate() {
-            if active[arg.id() as usize]
-                && let Some(cotangent) = node.op.pullback(&args, graph.var(id as u32), cotangent, which)
-            {
-                arriving[arg.id() as usize].push(cotangent);
-            }
+        let is_active: Vec<bool> = args.iter().map(|arg| active[arg.id() as usize]).collect();
+        let sent = pulled_back(&node.op, &args, graph.var(id as u32), cotangent, &is_active);
+        for (arg, cotangent) in args.iter().zip(sent) {
+            arriving[arg.id() as usize].extend(cotangent);
         }
     }
     graph.attribute(None);

@@ -97,9 +97,10 @@ pub fn linear_predictor<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Opti
         }
         here = next;
     }
-    if found.is_empty() || !here.shape().is_scalar() {
+    if found.is_empty() {
         return Ok(None);
     }
+    let here = here.reshape(());
     // A softplus of a softplus is bounded too, and not of this form.
     let softplus = if let [one] = found[..] { Some(one) } else { None };
     let design = gradient(here, frontier)?;

@@ -6,6 +6,7 @@ mod enumerate;
 mod handlers;
 mod keys;
 mod laws;
+mod markov;
 mod matching;
 mod mistakes;
 #[cfg(feature = "nuts")]

@@ -195,6 +195,20 @@ def normal_rows(convert):
     }
 
 
+def walk_log_prob(params, x):
+    n, s = int(mp.nint(params[0][0])), params[1][0]
+    squares = mp.fsum(((x[t] - (x[t - 1] if t else 0)) / s) ** 2 for t in range(n))
+    return [-squares / 2 - n * mp.log(s) - n * mp.log(2 * mp.pi) / 2]
+
+
+WALK = {
+    "log_prob": walk_log_prob,
+    "mean": lambda params: [mp.mpf(0)] * int(mp.nint(params[0][0])),
+    "variance": lambda params: [(t + 1) * params[1][0] ** 2 for t in range(int(mp.nint(params[0][0])))],
+    "entropy": lambda params: [params[0][0] * (mp.log(params[1][0]) + mp.log(2 * mp.pi * mp.e) / 2)],
+}
+
+
 def categorical_rows(logits):
     return {
         "log_prob": lambda params, x: [mp.log(categorical(params, logits)[int(mp.nint(x[0]))])],
@@ -219,6 +233,7 @@ FAMILIES = {
         "variance": dirichlet_variance, "entropy": dirichlet_entropy,
     },
     "lkj_cholesky": {"log_prob": lkj_log_prob, "mean": lkj_mean, "variance": lkj_variance, "entropy": lkj_entropy},
+    "gaussian_random_walk": WALK,
     "multivariate_normal_kl": {"kl": kl},
 }
 
@@ -246,6 +261,7 @@ def peer(name, quantity, params, x):
         "multivariate_student_t": lambda: dist.MultivariateStudentT(vectors[0][0], vectors[1], square(vectors[2])),
         "dirichlet": lambda: dist.Dirichlet(vectors[0]),
         "lkj_cholesky": lambda: dist.LKJCholesky(int(vectors[0][0]), vectors[1][0]),
+        "gaussian_random_walk": lambda: dist.GaussianRandomWalk(vectors[1][0], int(vectors[0][0])),
     }[name]()
     if quantity == "log_prob":
         value = jnp.array([float(v) for v in x])
@@ -287,7 +303,7 @@ def row(name, quantity, params, x=None, moderate=True):
     sensitivities = [mp.mpf(0)] * len(values)
     symmetric = name in ("multivariate_normal_covariance", "multivariate_normal_precision")
     for which, p in enumerate(inputs):
-        if name == "lkj_cholesky" and which == 0:
+        if name in ("lkj_cholesky", "gaussian_random_walk") and which == 0:
             continue
         n = int(round(len(p) ** 0.5))
         for k in range(len(p)):
@@ -430,4 +446,14 @@ for n in [1, 2, 4]:
     row("multivariate_normal_kl", "kl", [a, [v * 1e-5 for v in p], b, q], moderate=False)
     row("multivariate_normal_kl", "kl", [a, p, [v + 1e-7 for v in a], [v * (1 + 1e-7) for v in p]], moderate=False)
     row("multivariate_normal_kl", "kl", [a, p, a, p], moderate=False)
+
+for n in [1, 2, 5]:
+    for scale in [1.0, 0.3, 1e-6, 1e7]:
+        steps, x = uniform(n, 2 * scale), []
+        for step in steps:
+            x.append((x[-1] if x else 0.0) + step)
+        moderate = scale in (1.0, 0.3)
+        row("gaussian_random_walk", "log_prob", [[float(n)], [scale]], x, moderate=moderate)
+        row("gaussian_random_walk", "log_prob", [[float(n)], [scale]], uniform(n, 1e4), moderate=False)
+        moments("gaussian_random_walk", [[float(n)], [scale]], moderate=moderate)
 print(f"{compared} rows compared with peers", file=sys.stderr)

@@ -3,7 +3,8 @@
 use ndarray::ArrayD;
 use ppl_core::{Constraint, Distribution, Shape, Var};
 use ppl_distributions::{
-    Categorical, Dirichlet, LKJCholesky, LowRankMultivariateNormal, MultivariateNormal, MultivariateStudentT,
+    Categorical, Dirichlet, GaussianRandomWalk, LKJCholesky, LowRankMultivariateNormal, MultivariateNormal,
+    MultivariateStudentT,
 };
 
 /// A distribution of any parameters, on any graph.
@@ -72,6 +73,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     Family { name: "multivariate_normal_cholesky", parameters: &[LOC, CHOLESKY], build: |_, p| Box::new(MultivariateNormal::from_cholesky(p[0], p[1])) },
     Family { name: "low_rank_multivariate_normal", parameters: &[LOC, (Constraint::Real, Axes::Tall), POSITIVES], build: |_, p| Box::new(LowRankMultivariateNormal::new(p[0], p[1], p[2])) },
     Family { name: "multivariate_student_t", parameters: &[POSITIVE, LOC, CHOLESKY], build: |_, p| Box::new(MultivariateStudentT::new(p[0], p[1], p[2])) },
+    Family { name: "gaussian_random_walk", parameters: &[POSITIVE], build: |n, p| Box::new(GaussianRandomWalk::new(p[0], n)) },
     Family { name: "dirichlet", parameters: &[POSITIVES], build: |_, p| Box::new(Dirichlet::new(p[0])) },
     Family { name: "lkj_cholesky", parameters: &[POSITIVE], build: |n, p| Box::new(LKJCholesky::new(n, p[0])) },
 ];

@@ -56,7 +56,11 @@ impl StepExplanation {
             Step::Single(single) => {
                 let shapes: Vec<String> = single.shapes.iter().map(ToString::to_string).collect();
                 let largest = single.shapes.iter().map(|shape| shape.elements() as u64).max().unwrap_or(0);
-                (format!("{} {} → {shape}", single.op, shapes.join(" ")), largest.max(elements))
+                let operations = match &single.scan {
+                    Some(scan) => scan.operations(),
+                    None => largest.max(elements),
+                };
+                (format!("{} {} → {shape}", single.op, shapes.join(" ")), operations)
             }
             Step::Dots(dots) => {
                 let width = dots.column.width;

@@ -5,6 +5,7 @@
 
 use crate::base::Shape;
 use crate::machine::Scalar;
+use crate::op::scan::Compiled;
 use crate::op::{Input, Kind, Linear, Op, Shaping, constant_values};
 use crate::program::Program;
 use crate::run::plan::explain::{StepExplanation, without_reuse};
@@ -38,6 +39,8 @@ pub(crate) struct Single {
     pub(crate) shape: Shape,
     pub(crate) table: Vec<u32>,
     pub(crate) scratch_rows: usize,
+    /// A loop, laid out.
+    pub(crate) scan: Option<Arc<Compiled>>,
 }
 
 /// Inner products of a column, whose records lie one after the other, with shared arrays and with itself.
@@ -172,6 +175,17 @@ impl<T: Scalar> Layout<T> {
         let of_records = layout.record_inputs.iter().map(|slot| &slot.name).enumerate().map(place).collect();
         layout.names = Arc::new([shared, of_records]);
         layout
+    }
+}
+
+impl<T> Layout<T> {
+    /// Rows of the record memory in which loops keep the values of one step.
+    pub(crate) fn loop_rows(&self) -> usize {
+        let rows = |step: &Step| match step {
+            Step::Single(Single { scan: Some(scan), .. }) => scan.scratch_rows(),
+            _ => 0,
+        };
+        self.record_steps.iter().map(rows).max().unwrap_or(0)
     }
 }
 
@@ -331,12 +345,25 @@ impl<'p> Builder<'p> {
             return Step::Product(product);
         }
         let shape = instruction.shape.clone();
+        let scan = match &instruction.op {
+            Op::Scan(scan) => {
+                // Once a run there is one lane, and nothing is shared by several.
+                let shared =
+                    |place: &Storage| kind == Kind::PerRecord && matches!(place, Storage::Shared { .. });
+                Some(Arc::new(Compiled::new(scan, &args.iter().map(shared).collect::<Vec<_>>())))
+            }
+            _ => None,
+        };
         Step::Single(Single {
             op: instruction.op.clone(),
             out,
             args,
             table: instruction.op.table(&shapes, &shape),
-            scratch_rows: instruction.op.scratch_rows(&shapes, &shape),
+            scratch_rows: match &scan {
+                Some(scan) => scan.scratch_rows(),
+                None => instruction.op.scratch_rows(&shapes, &shape),
+            },
+            scan,
             shapes,
             shape,
         })

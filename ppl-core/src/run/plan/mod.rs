@@ -132,7 +132,7 @@ impl<T: Scalar> ExecutionPlan<T> {
     /// after record, as [`Operand::Records`].
     pub(crate) fn with_outputs_by_record(program: &Program, outputs: &[usize]) -> Self {
         let layout = Layout::new(program, outputs);
-        let rows: usize = layout.record_rows.iter().sum();
+        let rows = layout.record_rows.iter().sum::<usize>() + layout.loop_rows();
         // Columns that stay record after record are read several times: from the first-level cache, if a tile
         // fits there.
         let by_record = layout.columns.iter().any(|column| column.by_record);

@@ -72,6 +72,10 @@ impl Single {
         operand: impl Fn(Storage) -> Operand<'a, T>,
         scratch: &mut [T],
     ) {
+        if let Some(scan) = &self.scan {
+            let scratch = &mut scratch[..self.scratch_rows * lanes];
+            return scan.run(lanes, out, &|index| operand(self.args[index]), scratch);
+        }
         let mut args = [Operand::Shared(&[][..]); MOST_ARGUMENTS];
         for (slot, &place) in args.iter_mut().zip(&self.args) {
             *slot = operand(place);

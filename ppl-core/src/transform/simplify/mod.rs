@@ -24,7 +24,8 @@ mod stable;
 mod sums;
 
 use crate::base::Result;
-use crate::op::{Graph, Op, Var};
+use crate::op::scan::{ALL_COPIED, Body};
+use crate::op::{Graph, Op, Scan, Var};
 use crate::program::Program;
 use pattern::Pattern;
 use std::collections::HashSet;
@@ -115,8 +116,33 @@ fn apply<'g>(pattern: &Pattern<'g, '_>, op: &Op, args: &[Var<'g>], rules: &[Rule
     let kind = args.iter().map(|arg| arg.kind()).max();
     let shape = op.shape(&shapes).ok();
     let fits = |better: &Var<'g>| shape == Some(better.shape()) && kind == Some(better.kind());
+    if let Op::Scan(scan) = op {
+        return pattern.graph.apply(Op::Scan(simplified_scan(scan, rules)), args);
+    }
     let better = rules.iter().find_map(|rule| rule(pattern, op, args).filter(fits));
     better.unwrap_or_else(|| pattern.graph.apply(op.clone(), args))
+}
+
+/// A scan over its simplified body.
+fn simplified_scan(scan: &Scan, rules: &[Rule]) -> Scan {
+    let body = scan.body();
+    let graph = Graph::new();
+    let opaque = HashSet::new();
+    let pattern = Pattern { graph: &graph, opaque: &opaque };
+    let leaves = body.new_leaves(&graph, "leaf");
+    let values = body.write(&graph, &leaves, |op, args| apply(&pattern, op, args, rules));
+    let results = body
+        .results()
+        .each_ref()
+        .map(|group| group.iter().map(|&at| values[at as usize]).collect::<Vec<_>>());
+    // An error here means that a rule is wrong, and then none is used.
+    if graph.check().is_err() {
+        return scan.clone();
+    }
+    // All arguments stay, used or not.
+    let cut =
+        Body::cut(&graph, [&leaves, &[], &[]], results.each_ref().map(|group| group.as_slice()), ALL_COPIED);
+    scan.with_body(cut.body.with_groups(body.groups()))
 }
 
 /// What `outputs` are when everything between them and `wrt` is simplified: new values of the same graph.
