@@ -8,11 +8,13 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-use dp_examples::posteriordb::{Data, names, problem};
+use dp_examples::posteriordb::{AnyModel, Data, names, problem};
 use dp_examples::program::run;
 use dp_sampler::Seed;
 use dp_vi::guides::{AutoMultivariateNormal, AutoNormal, Guide};
 use dp_vi::{DpVi, Sensitive};
+use ppl_core::draws::summary;
+use ppl_core::{Graph, Records, Schema, SiteKind, Unconstrained, trace};
 use serde::Serialize;
 
 /// Fits a model of posteriordb without privacy and prints means and standard deviations as JSON.
@@ -43,6 +45,9 @@ struct Arguments {
     #[arg(long, default_value = "0")]
     seed: u64,
 }
+
+/// Draws from which the moments of computed values are taken: their error is a hundredth of a standard deviation.
+const DRAWS: usize = 10_000;
 
 /// A guide.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -100,16 +105,20 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         serde_json::to_writer(&mut out, &answer)?;
         return Ok(writeln!(out)?);
     }
-    let records = Sensitive::new(problem.records);
     let guide: Box<dyn Guide> = match arguments.guide {
         Family::Independent => Box::new(AutoNormal::new()),
         Family::Correlated => Box::new(AutoMultivariateNormal::new()),
     };
-    let mut vi = DpVi::new(problem.model, guide).without_privacy().seed(Seed::for_tests(arguments.seed));
+    let public = problem.records.is_empty();
+    let seed = || Seed::for_tests(arguments.seed);
+    let mut vi = DpVi::new(&problem.model, guide).seed(seed());
     if let Some(steps) = arguments.steps {
         vi = vi.steps(steps);
     }
-    let fit = vi.fit(&records)?;
+    let fit = match public {
+        true => vi.fit_public()?,
+        false => vi.without_privacy().fit(&Sensitive::new(problem.records))?,
+    };
     let seconds = started.elapsed().as_secs_f64();
     let posterior = fit.posterior();
     let mut sites = BTreeMap::new();
@@ -117,6 +126,15 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         let (mean, sd) = (posterior.mean(name)?, posterior.sd(name)?);
         let moments = Moments { mean: mean.iter().copied().collect(), sd: sd.iter().copied().collect() };
         sites.insert(name.to_owned(), moments);
+    }
+    let computed = if public { computed(&problem.model)? } else { Vec::new() };
+    if !computed.is_empty() {
+        let predictive = posterior.predictive(&problem.model, DRAWS, &seed())?.only(computed);
+        for (name, draws) in predictive.run(&Records::none())? {
+            let (mean, sd) = (summary::mean(&draws)?, summary::standard_deviation(&draws)?);
+            let moments = Moments { mean: mean.iter().copied().collect(), sd: sd.iter().copied().collect() };
+            sites.insert(name, moments);
+        }
     }
     let convergence = fit.convergence();
     let answer = Answer {
@@ -131,6 +149,14 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
     serde_json::to_writer(&mut out, &answer)?;
     writeln!(out)?;
     Ok(())
+}
+
+/// Names of what a model without records computes from its latent values: their moments are those of draws.
+fn computed(model: &AnyModel) -> ppl_core::Result<Vec<String>> {
+    let (graph, schema) = (Graph::new(), Schema::default());
+    let trace = trace(model, &graph, &schema, Unconstrained)?;
+    let computed = trace.sites().iter().filter(|site| site.kind == SiteKind::Deterministic);
+    Ok(computed.map(|site| site.name.clone()).collect())
 }
 
 /// Four chains of the sampler.
