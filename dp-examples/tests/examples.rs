@@ -43,3 +43,27 @@ fn draws_are_written_as_tables() {
     let share = |person: usize| predictions["y"].index_axis(Axis(1), person).sum();
     assert!(share(0) > share(1) && share(1) > share(2));
 }
+
+/// Examples of models are short enough to be read at a glance, and two of them, each a whole program, fit on a
+/// quarter of a page. Comments and blank lines do not count for the latter.
+#[test]
+fn examples_of_models_are_short() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut seen = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.lines().count() < 100, "{name} has {} lines", text.lines().count());
+        let code = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
+        if ["hierarchical_logistic", "zero_inflated_poisson"].contains(&name.as_str()) {
+            let code = code.count();
+            assert!(code <= 25, "{name} has {code} lines of code");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 2);
+}

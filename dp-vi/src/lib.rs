@@ -87,6 +87,7 @@ pub use outcome::correction::noise_aware::{NoiseAware, Shares};
 pub use outcome::fit::Fit;
 pub use outcome::posterior::Posterior;
 pub use outcome::report::PrivacyReport;
+pub use outcome::table::PosteriorTable;
 pub use plan::public::PublicPlan;
 pub use plan::settings::{Correction, CurvaturePlan, FeatureNorms, PrivacyPlan};
 pub use run::checkpoint::Checkpoint;

@@ -9,14 +9,17 @@ use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
 use dp_accountant::Budget;
-use dp_examples::posteriordb::{Data, names, problem};
+use dp_examples::posteriordb::{AnyModel, Data, names, problem};
 use dp_examples::program::run;
 use dp_sampler::Seed;
 use dp_vi::guides::{AutoMultivariateNormal, AutoNormal, Guide};
 use dp_vi::{DpVi, Sensitive};
+use ppl_core::draws::summary;
+use ppl_core::{Graph, Records, Schema, SiteKind, Unconstrained, trace};
 use serde::Serialize;
 
-/// Fits a model of posteriordb, without privacy unless epsilon is named, and prints means and standard deviations as JSON.
+/// Fits a model of posteriordb, without privacy unless epsilon is named, and prints means and standard
+/// deviations as JSON.
 #[derive(Debug, Parser)]
 #[command(name = "posteriordb", version)]
 struct Arguments {
@@ -48,6 +51,9 @@ struct Arguments {
     #[arg(long, default_value = "0")]
     seed: u64,
 }
+
+/// Draws from which the moments of computed values are taken: their error is a hundredth of a standard deviation.
+const DRAWS: usize = 10_000;
 
 /// A guide.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -105,20 +111,24 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         serde_json::to_writer(&mut out, &answer)?;
         return Ok(writeln!(out)?);
     }
-    let records = Sensitive::new(problem.records);
     let guide: Box<dyn Guide> = match arguments.guide {
         Family::Independent => Box::new(AutoNormal::new()),
         Family::Correlated => Box::new(AutoMultivariateNormal::new()),
     };
-    let vi = DpVi::new(problem.model, guide).seed(Seed::for_tests(arguments.seed));
-    let mut vi = match arguments.epsilon {
-        Some(epsilon) => vi.budget(Budget::add_remove(epsilon, 1e-5)),
-        None => vi.without_privacy(),
-    };
+    let public = problem.records.is_empty();
+    let seed = || Seed::for_tests(arguments.seed);
+    let mut vi = DpVi::new(&problem.model, guide).seed(seed());
     if let Some(steps) = arguments.steps {
         vi = vi.steps(steps);
     }
-    let fit = vi.fit(&records)?;
+    let fit = match (public, arguments.epsilon) {
+        (true, Some(_)) => return Err("this model is of public data, so there is nothing to protect".into()),
+        (true, None) => vi.fit_public()?,
+        (false, None) => vi.without_privacy().fit(&Sensitive::new(problem.records))?,
+        (false, Some(epsilon)) => {
+            vi.budget(Budget::add_remove(epsilon, 1e-5)).fit(&Sensitive::new(problem.records))?
+        }
+    };
     let seconds = started.elapsed().as_secs_f64();
     let posterior = fit.posterior();
     let mut sites = BTreeMap::new();
@@ -126,6 +136,15 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         let (mean, sd) = (posterior.mean(name)?, posterior.sd(name)?);
         let moments = Moments { mean: mean.iter().copied().collect(), sd: sd.iter().copied().collect() };
         sites.insert(name.to_owned(), moments);
+    }
+    let computed = if public { computed(&problem.model)? } else { Vec::new() };
+    if !computed.is_empty() {
+        let predictive = posterior.predictive(&problem.model, DRAWS, &seed())?.only(computed);
+        for (name, draws) in predictive.run(&Records::none())? {
+            let (mean, sd) = (summary::mean(&draws)?, summary::standard_deviation(&draws)?);
+            let moments = Moments { mean: mean.iter().copied().collect(), sd: sd.iter().copied().collect() };
+            sites.insert(name, moments);
+        }
     }
     let convergence = fit.convergence();
     let answer = Answer {
@@ -140,6 +159,14 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
     serde_json::to_writer(&mut out, &answer)?;
     writeln!(out)?;
     Ok(())
+}
+
+/// Names of what a model without records computes from its latent values: their moments are those of draws.
+fn computed(model: &AnyModel) -> ppl_core::Result<Vec<String>> {
+    let (graph, schema) = (Graph::new(), Schema::default());
+    let trace = trace(model, &graph, &schema, Unconstrained)?;
+    let computed = trace.sites().iter().filter(|site| site.kind == SiteKind::Deterministic);
+    Ok(computed.map(|site| site.name.clone()).collect())
 }
 
 /// Four chains of the sampler.

@@ -8,6 +8,7 @@
 mod data;
 mod grouped;
 mod linear;
+mod public;
 mod small;
 
 use ppl_core::{Ctx, Records};
@@ -21,13 +22,14 @@ pub type AnyModel = Box<dyn Fn(&mut Ctx<'_>) -> ppl_core::Result<()>>;
 pub struct Problem {
     /// The program.
     pub model: AnyModel,
-    /// What it conditions on.
+    /// What it conditions on; none for a model that has its data as constants, which
+    /// [`fit_public`](dp_vi::DpVi::fit_public) fits.
     pub records: Records,
 }
 
 /// Names of models of posteriordb that are written here.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    linear::NAMES.iter().chain(grouped::NAMES).chain(small::NAMES).copied()
+    linear::NAMES.iter().chain(grouped::NAMES).chain(small::NAMES).chain(public::NAMES).copied()
 }
 
 /// The program of a model with this name, and its records. `None` for a name that is not among
@@ -43,6 +45,8 @@ pub fn problem(name: &str, data: &Data) -> Result<Option<Problem>, DataError> {
         grouped::problem(name, data).map(Some)
     } else if small::NAMES.contains(&name) {
         small::problem(name, data).map(Some)
+    } else if public::NAMES.contains(&name) {
+        public::problem(name, data).map(Some)
     } else {
         Ok(None)
     }

@@ -6,3 +6,4 @@ pub(crate) mod fit;
 pub(crate) mod posterior;
 pub(crate) mod report;
 pub(crate) mod simulation;
+pub(crate) mod table;

@@ -5,9 +5,8 @@ use crate::guides::guide::{GuideSite, Marginal};
 use crate::outcome::simulation::{SIMULATED, Simulation};
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{Purpose, Seed};
-use ndarray::{ArrayD, Axis, Dimension, IxDyn};
+use ndarray::{ArrayD, Axis, IxDyn};
 use ppl_core::{Constraint, Model, Predictive, Values};
-use std::fmt;
 use std::sync::Arc;
 
 /// An approximate posterior: a distribution of unconstrained values, mapped into each site's support.
@@ -230,66 +229,6 @@ impl Posterior {
             found.push((site.name.clone(), values));
         }
         Ok(found)
-    }
-}
-
-/// Numbers of one site that are shown; of larger ones the rest is counted.
-const MOST_SHOWN: usize = 20;
-
-/// A line for each number: its name with its place (counted from 0), mean, standard deviation and central 90 %
-/// interval. Parameters have a standard deviation of zero. Of a site with more than 20 numbers the first 20 are
-/// shown.
-///
-/// ```
-/// # use dp_vi::DpVi;
-/// # use dp_vi::guides::AutoNormal;
-/// # use dp_sampler::Seed;
-/// # use ppl_core::{Ctx, Distribution};
-/// # use ppl_distributions::Normal;
-/// # fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
-/// #     let w = ctx.sample("w", Normal::new(0.0, 1.0).iid(2))?;
-/// #     ctx.observe("y", Normal::new(w, 0.5), 0.7)
-/// # }
-/// let fit = DpVi::new(model, AutoNormal::new()).fit_public()?;
-/// let table = fit.posterior().to_string();
-/// let lines: Vec<&str> = table.lines().collect();
-/// assert!(lines[0].trim_start().starts_with("mean") && lines[1].starts_with("w[0]") && lines.len() == 3);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-impl fmt::Display for Posterior {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines: Vec<(String, Option<[f64; 4]>)> = Vec::new();
-        for (site, _) in self.sites.iter() {
-            let numbers =
-                (|| Ok((self.mean(&site.name)?, self.sd(&site.name)?, self.interval(&site.name, 0.9)?)))();
-            // Its own sites are known to it.
-            let (mean, sd, (low, high)) = numbers.map_err(|_: Error| fmt::Error)?;
-            for (shown, (place, &mean)) in mean.indexed_iter().enumerate() {
-                if shown == MOST_SHOWN {
-                    lines.push((format!("{} … {} more", site.name, sd.len() - shown), None));
-                    break;
-                }
-                let places: Vec<String> = place.slice().iter().map(usize::to_string).collect();
-                let name = match places.is_empty() {
-                    true => site.name.clone(),
-                    false => format!("{}[{}]", site.name, places.join(",")),
-                };
-                let numbers = [mean, sd[&place], low[&place], high[&place]];
-                lines.push((name, Some(numbers)));
-            }
-        }
-        let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-        write!(f, "{:width$}  {:>10}  {:>10}  {:>10}  {:>10}", "", "mean", "sd", "5 %", "95 %")?;
-        for (name, numbers) in lines {
-            write!(f, "\n{name:width$}")?;
-            for number in numbers.into_iter().flatten() {
-                match number.abs() {
-                    size if size == 0.0 || (1e-3..1e6).contains(&size) => write!(f, "  {number:>10.4}")?,
-                    _ => write!(f, "  {number:>10.3e}")?,
-                }
-            }
-        }
-        Ok(())
     }
 }
 

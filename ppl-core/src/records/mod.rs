@@ -152,6 +152,39 @@ impl Records {
         Ok(Self { schema: Arc::new(schema), columns, records })
     }
 
+    /// The same records with one more column, or with this one in place of the column of the same name.
+    ///
+    /// # Errors
+    /// If the column has another number of rows than the records.
+    ///
+    /// ```
+    /// use ppl_core::Records;
+    /// let people = Records::from_columns([("x", vec![1.0, 2.0])])?;
+    /// let people = people.with_column("y", vec![0_u8, 1])?.with_column("x", vec![3.0, 4.0])?;
+    /// assert_eq!(people.schema().columns().map(|(name, _)| name).collect::<Vec<_>>(), ["x", "y"]);
+    /// assert_eq!(people.column(0).as_slice::<f64>(), Some(&[3.0, 4.0][..]));
+    /// assert!(people.with_column("z", vec![0.0; 3]).is_err());
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    pub fn with_column(self, name: impl Into<String>, column: impl Into<Column>) -> Result<Self> {
+        let (name, column, records) = (name.into(), column.into(), self.records);
+        if !self.columns.is_empty() && column.records != records {
+            let got = column.records;
+            return Err(Error::Records(format!(
+                "column '{name}' has {got} rows, and there are {records} records"
+            )));
+        }
+        let ours = self.columns.into_iter().zip(self.schema.columns());
+        let mut all: Vec<(String, Column)> = ours
+            .map(|(data, (name, shape))| (name.to_owned(), Column { data, records, shape: shape.clone() }))
+            .collect();
+        match all.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = column,
+            None => all.push((name, column)),
+        }
+        Self::from_columns(all)
+    }
+
     /// No columns and no records: what goes into [`simulate`](crate::simulate),
     /// [`log_density`](crate::log_density) or [`Predictive::run`](crate::Predictive::run) for a model without
     /// [`each_record`](crate::Ctx::each_record).
