@@ -3,7 +3,7 @@
 use super::*;
 use crate::sensitive_value::{Bound, Private};
 use crate::wall::sensitive::Sensitive;
-use dp_accountant::{Budget, Ledger, Purse};
+use dp_accountant::{Budget, Ledger};
 use ppl_core::finite::{
     AddRemove, Adjacency, Beta, Category, Check, Conjugate, Dirichlet, Divergence, Hellinger, Histogram,
     Interval, Probability, Rational, ReplaceOne, dirichlet_hellinger, histograms, neighbours,
@@ -28,19 +28,26 @@ fn chi_square_tail(x: f64, degrees: f64) -> f64 {
     0.5 * libm::erfc(z / std::f64::consts::SQRT_2)
 }
 
-/// The p-value of 10⁶ draws against a law. Outcomes that are expected fewer than 10 times are pooled.
-fn p_value<T: Ord + Clone, K: Mechanism<T>, W: Weight>(
+const DRAWS: u64 = 1_000_000;
+
+/// How often each outcome is drawn; seed 7.
+fn drawn<T: Ord + Clone, K: Mechanism<T>>(
     mechanism: &K,
     data: &Histogram<T>,
-    law: &Dist<K::Outcome, W>,
-) -> f64 {
-    const DRAWS: u64 = 1_000_000;
+) -> std::collections::BTreeMap<K::Outcome, u64> {
     let seed = Seed::for_tests(7);
-    let mut counts = std::collections::BTreeMap::<K::Outcome, u64>::new();
+    let mut counts = std::collections::BTreeMap::new();
     for number in 0..DRAWS {
         *counts.entry(mechanism.draw(data, &seed, number).unwrap()).or_default() += 1;
     }
-    assert!(counts.keys().all(|outcome| !law.weight(outcome).is_zero()), "an outcome without weight");
+    counts
+}
+
+/// The p-value of draws against a law. Outcomes that are expected fewer than 10 times are pooled.
+fn p_value<O: Ord + Clone, W: Weight>(counts: &std::collections::BTreeMap<O, u64>, law: &Dist<O, W>) -> f64 {
+    if counts.keys().any(|outcome| law.weight(outcome).is_zero()) {
+        return 0.0;
+    }
     let (mut statistic, mut cells, mut rare) = (0.0, 0.0, (0.0, 0.0));
     for (outcome, weight) in law.iter() {
         let expected = weight.value().estimate() * DRAWS as f64;
@@ -59,39 +66,54 @@ fn p_value<T: Ord + Clone, K: Mechanism<T>, W: Weight>(
     chi_square_tail(statistic, cells - 1.0)
 }
 
-/// Seed 7, 10⁶ draws each; alpha 1e-6 for each of the seven comparisons. A law at another data set is noticed.
-#[test]
-fn samplers_have_their_laws() {
-    let data = coins(20, 4);
-    let geometric = Geometric::new(0.5).unwrap().for_records(2, 20).unwrap();
-    let law = geometric.law(&data).unwrap();
-    assert!(p_value(&geometric, &data, &law) > 1e-6);
-    assert!(p_value(&geometric, &data, &geometric.law(&coins(20, 5)).unwrap()) < 1e-9);
-    let wrong = Geometric::new(0.51).unwrap().for_records(2, 20).unwrap().law(&data).unwrap();
-    assert!(p_value(&geometric, &data, &wrong) < 1e-9);
+/// Seed 7, 10⁶ draws; alpha 1e-6 for the right law. A wrong one is noticed.
+fn sampler_has_its_law<T: Ord + Clone, K: Mechanism<T>>(
+    mechanism: &K,
+    data: &Histogram<T>,
+    wrong: &[Dist<K::Outcome, K::Weight>],
+) {
+    let counts = drawn(mechanism, data);
+    let right = p_value(&counts, &mechanism.law(data).unwrap());
+    assert!(right > 1e-6, "{right}");
+    for law in wrong {
+        assert!(p_value(&counts, law) < 1e-9);
+    }
+}
 
+#[test]
+fn the_geometric_sampler_has_its_law() {
+    let data = coins(20, 4);
+    let geometric = |epsilon| Geometric::new(epsilon).unwrap().for_records(2, 20).unwrap();
+    let wrong = [geometric(0.5).law(&coins(20, 5)).unwrap(), geometric(0.51).law(&data).unwrap()];
+    sampler_has_its_law(&geometric(0.5), &data, &wrong);
     let added = Geometric::new(1.0).unwrap().for_at_most(2, 6).unwrap();
     let few = coins(5, 2);
-    assert!(p_value(&added, &few, &added.law(&few).unwrap()) > 1e-6);
+    sampler_has_its_law(&added, &few, &[added.law(&coins(4, 2)).unwrap()]);
+}
 
+#[test]
+fn the_exponential_sampler_has_its_law() {
+    let data = coins(20, 4);
     let exponential = Exponential::calibrated(1.0).unwrap();
     let exponential = exponential.over(learn_bias, (data.alphabet(), 20), 0.4633).unwrap();
-    assert!(p_value(&exponential, &data, &exponential.law(&data).unwrap()) > 1e-6);
-    assert!(p_value(&exponential, &data, &exponential.law(&coins(20, 6)).unwrap()) < 1e-9);
+    sampler_has_its_law(&exponential, &data, &[exponential.law(&coins(20, 6)).unwrap()]);
+}
 
+#[test]
+fn the_samplers_of_sums_have_their_laws() {
     let told = RandomisedResponse::new(Probability::new(3, 5).unwrap()).unwrap().for_categories(3).unwrap();
     let faces = Histogram::new(vec!['a', 'b', 'c'], vec![3, 1, 2]).unwrap();
-    let law = told.law(&faces).unwrap();
-    assert!(p_value(&told, &faces, &law) > 1e-6);
-    let other = told.law(&faces.with_counts(vec![3, 2, 1]).unwrap()).unwrap();
-    assert!(p_value(&told, &faces, &other) < 1e-9);
-
+    let other = faces.with_counts(vec![3, 2, 1]).unwrap();
+    sampler_has_its_law(&told, &faces, &[told.law(&other).unwrap()]);
     let laplace = Laplace::new(1.0).unwrap().for_records(vec![-2, 0, 3], 6).unwrap();
-    assert!(p_value(&laplace, &faces, &laplace.law(&faces).unwrap()) > 1e-6);
+    sampler_has_its_law(&laplace, &faces, &[laplace.law(&other).unwrap()]);
+}
 
-    let draw = PosteriorDraw::new(2.5).unwrap().over(on_a_grid, (data.alphabet(), 20)).unwrap();
-    assert!(p_value(&draw, &data, &draw.law(&data).unwrap()) > 1e-6);
-    assert!(p_value(&draw, &data, &draw.law(&coins(20, 5)).unwrap()) < 1e-9);
+#[test]
+fn draws_of_a_posterior_have_its_law() {
+    let data = coins(6, 4);
+    let draw = PosteriorDraw::new(2.5).unwrap().over(on_a_grid, (data.alphabet(), 6)).unwrap();
+    sampler_has_its_law(&draw, &data, &[draw.law(&coins(6, 3)).unwrap()]);
 }
 
 /// A posterior over the biases 3/10, 4/10, …, 7/10: each likelihood changes by at most 7/3 when a coin is replaced.
@@ -323,7 +345,7 @@ fn a_release_and_what_follows_from_it() {
     let told = posterior().release_seeded(truth, &mut account, &seed).unwrap();
     assert_eq!(told.iter().sum::<u64>(), 20);
     let spent = account.spent().unwrap();
-    assert!(spent.upper <= 1.0 + 1e-6 && spent.lower > 0.5, "{spent}");
+    assert!(spent.upper <= 1.0 + 1e-6 && spent.upper > 0.9, "{spent}");
 }
 
 /// Under add/remove the number of records is secret: counts are clamped to a public number, and the mixture is over both.
