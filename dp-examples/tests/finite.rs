@@ -26,7 +26,10 @@ fn holds(reports: &BTreeMap<&str, Report>, best: &str) {
     assert_eq!(reports.len(), 4);
     for (name, report) in reports {
         assert!(!report.is_broken(), "{name}: {report:?}");
-        assert!(report.checked.upper <= report.claimed + 1e-12 && report.witness.is_some(), "{name}: {report:?}");
+        assert!(
+            report.checked.upper <= report.claimed + 1e-12 && report.witness.is_some(),
+            "{name}: {report:?}"
+        );
         let distance = report.expected_hellinger.unwrap();
         assert!(distance > 0.0 && distance < 1.0);
         assert!(reports[best].expected_hellinger.unwrap() <= distance, "{name}");
@@ -38,7 +41,9 @@ fn four_ways_to_release_a_bias() {
     let reports = learn_bias::reports(20, 1.0).unwrap();
     holds(&reports, "geometric");
     let distance = |name: &str| reports[name].expected_hellinger.unwrap();
-    for (name, expected) in [("geometric", 0.1477), ("exponential", 0.5969), ("exponential_calibrated", 0.4412)] {
+    for (name, expected) in
+        [("geometric", 0.1477), ("exponential", 0.5969), ("exponential_calibrated", 0.4412)]
+    {
         assert!((distance(name) - expected).abs() <= 0.5001e-4, "{name}: {}", distance(name));
     }
     assert!((reports["exponential"].checked.upper - 0.446).abs() < 0.5e-3);
@@ -52,16 +57,28 @@ fn four_ways_to_release_a_bias() {
 #[test]
 fn four_ways_to_release_faces_and_a_mean() {
     let reports = learn_p::reports(5, 1.0).unwrap();
-    holds(&reports, reports.iter().min_by(|a, b| a.1.expected_hellinger.partial_cmp(&b.1.expected_hellinger).unwrap()).unwrap().0);
+    holds(
+        &reports,
+        reports
+            .iter()
+            .min_by(|a, b| a.1.expected_hellinger.partial_cmp(&b.1.expected_hellinger).unwrap())
+            .unwrap()
+            .0,
+    );
     let reports = normal_mean::reports(4, 2.0).unwrap();
     holds(&reports, "laplace");
 }
 
 #[test]
 fn mechanisms_pass_the_check_and_planted_faults_do_not() {
-    for mechanism in
-        ["geometric", "exponential", "exponential_calibrated", "posterior_sample", "randomised_response", "laplace"]
-    {
+    for mechanism in [
+        "geometric",
+        "exponential",
+        "exponential_calibrated",
+        "posterior_sample",
+        "randomised_response",
+        "laplace",
+    ] {
         let output = check(&["--mechanism", mechanism, "--records", "6", "--epsilon", "1"]);
         assert_eq!(output.status.code(), Some(0), "{mechanism}: {}", String::from_utf8_lossy(&output.stderr));
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -73,11 +90,30 @@ fn mechanisms_pass_the_check_and_planted_faults_do_not() {
         ("geometric", "sensitivity", "3"),
         ("exponential", "score", "2"),
     ] {
-        let arguments = ["--mechanism", mechanism, "--records", "4", "--epsilon", "0.5", "--fault", fault, "--values", values];
+        let arguments = [
+            "--mechanism",
+            mechanism,
+            "--records",
+            "4",
+            "--epsilon",
+            "0.5",
+            "--fault",
+            fault,
+            "--values",
+            values,
+        ];
         let output = check(&arguments);
-        assert_eq!(output.status.code(), Some(1), "{mechanism} {fault}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(1),
+            "{mechanism} {fault}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert!(report["witness"]["first"].is_array() && report["witness"]["outcome"].is_string(), "{report}");
+        assert!(
+            report["witness"]["first"].is_array() && report["witness"]["outcome"].is_string(),
+            "{report}"
+        );
     }
 }
 
@@ -115,7 +151,9 @@ fn naive_bayes_on_the_adult_data() {
     let (classifier, _) = adult.learn(None, dp_sampler::Seed::for_tests(0)).unwrap();
     let exact = adult.auc(&classifier);
     assert!((exact - 0.8992).abs() < 0.004, "{exact}");
-    for (epsilon, expected, tolerance) in [(0.01, 0.806, 0.02), (0.05, 0.883, 0.004), (0.1, 0.893, 0.004), (0.5, 0.899, 0.004)] {
+    for (epsilon, expected, tolerance) in
+        [(0.01, 0.806, 0.02), (0.05, 0.883, 0.004), (0.1, 0.893, 0.004), (0.5, 0.899, 0.004)]
+    {
         let (auc, spent) = naive_bayes::measure(&adult, (epsilon, 1e-5), (10, Some(1))).unwrap();
         assert!((auc - expected).abs() < tolerance, "{epsilon}: {auc}");
         assert!(spent <= epsilon && spent > 0.999 * epsilon, "{epsilon}: {spent}");
@@ -130,9 +168,18 @@ fn files_that_are_none() {
     let head = "age,workclass,education,marital_status,occupation,relationship,race,sex,capital_gain,capital_loss,hours_per_week,income\n";
     for (text, told) in [
         ("age,income\n3,>50K\n".to_owned(), "no column 'workclass'"),
-        (format!("{head}39,Nowhere,Masters,Divorced,Sales,Wife,White,Female,0,0,40,>50K\n"), "line 2: column 'workclass': 'Nowhere'"),
-        (format!("{head}x,Private,Masters,Divorced,Sales,Wife,White,Female,0,0,40,>50K\n"), "line 2: column 'age': 'x' is not a number"),
-        (format!("{head}39,Private,Masters,Divorced,Sales,Wife,White,Female,0,0,40,rich\n"), "'rich' is neither"),
+        (
+            format!("{head}39,Nowhere,Masters,Divorced,Sales,Wife,White,Female,0,0,40,>50K\n"),
+            "line 2: column 'workclass': 'Nowhere'",
+        ),
+        (
+            format!("{head}x,Private,Masters,Divorced,Sales,Wife,White,Female,0,0,40,>50K\n"),
+            "line 2: column 'age': 'x' is not a number",
+        ),
+        (
+            format!("{head}39,Private,Masters,Divorced,Sales,Wife,White,Female,0,0,40,rich\n"),
+            "'rich' is neither",
+        ),
     ] {
         std::fs::write(&path, text).unwrap();
         let error = dp_examples::finite::Adult::read(&path).err().unwrap().to_string();

@@ -260,6 +260,7 @@ where
     R: Adjacency,
 {
     /// A function of the outcome; the bound stays, for it is one of an f-divergence.
+    #[expect(clippy::type_complexity, reason = "a closure's type has no name to be an alias of")]
     pub fn map<U: Ord>(
         self,
         function: impl Fn(O) -> U,
@@ -271,6 +272,7 @@ where
 
     /// A kernel on the outcome, which may look at the records, too; `second` bounds what neighbours change of the
     /// kernel at any outcome. It is the caller's statement: a kernel that takes no records has the bound 0.
+    #[expect(clippy::type_complexity, reason = "a closure's type has no name to be an alias of")]
     pub fn and_then<U: Ord>(
         self,
         kernel: impl Fn(&O, &Histogram<T>) -> Dist<U, W>,

@@ -136,11 +136,6 @@ impl GeometricCounts {
         LogInterval::from_ln(decay + factor)
     }
 
-    /// The law of one clamped noisy count.
-    fn law_of_one(&self, count: u64) -> Vec<LogInterval> {
-        (0..=self.most).map(|noisy| self.weight(noisy, count)).collect()
-    }
-
     /// The true counts to which noise is added.
     pub(super) fn counts<'a, T>(&self, data: &'a Histogram<T>) -> Result<&'a [u64]> {
         let records = (self.relation == Relation::ReplaceOne).then_some(self.most);
@@ -174,9 +169,10 @@ impl<T: Ord + Clone> Mechanism<T> for GeometricCounts {
         // Above `most`, which add/remove does not rule out, a count is at the end.
         let mut law = vec![(Vec::new(), LogInterval::one())];
         for &count in counts {
-            let one = self.law_of_one(count.min(self.most));
+            // Both ends are at most 2⁴⁰.
+            let one = self.scale.clamped_law(count.min(self.most) as i64, (0, self.most as i64));
             let with = |(noisy, weight): &(Vec<u64>, LogInterval)| {
-                let more = one.iter().zip(0..).map(|(next, value)| {
+                let more = one.iter().zip(0..).map(|((_, next), value)| {
                     let mut noisy = noisy.clone();
                     noisy.push(value);
                     (noisy, weight.times(next))

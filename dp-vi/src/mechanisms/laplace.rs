@@ -5,7 +5,7 @@ use super::{Mechanism, check_histogram, sealed};
 use crate::error::{Error, Result};
 use dp_accountant::Relation;
 use dp_sampler::{DiscreteLaplaceNoise, NoiseSource, Purpose, Seed};
-use ppl_core::finite::{DEFAULT_LIMIT, Dist, Histogram, Interval, LogInterval, Weight};
+use ppl_core::finite::{DEFAULT_LIMIT, Dist, Histogram, LogInterval};
 
 /// The Laplace mechanism on a grid: a sum of integers (steps of the grid), one for each record, with discrete Laplace
 /// noise, clamped to the range that the sum may have.
@@ -17,7 +17,7 @@ use ppl_core::finite::{DEFAULT_LIMIT, Dist, Histogram, Interval, LogInterval, We
 /// The integers of the values are public, and the sensitivity is computed from them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Laplace {
-    epsilon: f64,
+    pub(super) epsilon: f64,
 }
 
 impl Laplace {
@@ -114,18 +114,7 @@ impl<T: Ord + Clone> Mechanism<T> for LaplaceSum {
             let (what, limit) = ("outcomes of the Laplace mechanism", DEFAULT_LIMIT);
             return Err(ppl_core::Error::TooMany { what, count, limit }.into());
         }
-        if low == high {
-            return Ok(Dist::point(low));
-        }
-        let exact = |integer: u64| Interval::exact(integer as f64);
-        let step = exact(self.scale.denominator) / exact(self.scale.numerator);
-        let below_one = (-step).exp_minus_one();
-        let ln_sum = (Interval::exact(2.0) + below_one).ln();
-        let weight = |z: i64| {
-            let factor = if z == low || z == high { -ln_sum } else { (-below_one).ln() - ln_sum };
-            LogInterval::from_ln(factor - exact(z.abs_diff(sum)) * step)
-        };
-        Ok(Dist::from_weights((low..=high).map(|z| (z, weight(z))))?)
+        Ok(Dist::from_weights(self.scale.clamped_law(sum, self.range))?)
     }
 
     fn draw(&self, data: &Histogram<T>, seed: &Seed, number: u64) -> Result<i64> {
@@ -137,17 +126,5 @@ impl<T: Ord + Clone> Mechanism<T> for LaplaceSum {
         noise.fill(number, &mut drawn);
         let noisy = i128::from(sum) + i128::from(drawn[0]);
         Ok(noisy.clamp(i128::from(self.range.0), i128::from(self.range.1)) as i64)
-    }
-}
-
-/// The weight of each outcome, for posteriors given the noisy sum.
-impl LaplaceSum {
-    /// The likelihood of a noisy sum at a histogram.
-    ///
-    /// # Errors
-    /// As [`Mechanism::law`].
-    pub fn likelihood<T: Ord + Clone>(&self, noisy: i64, data: &Histogram<T>) -> Result<LogInterval> {
-        let law: Dist<i64, LogInterval> = self.law(data)?;
-        Ok(law.iter().find(|(z, _)| **z == noisy).map_or_else(LogInterval::zero, |(_, weight)| *weight))
     }
 }

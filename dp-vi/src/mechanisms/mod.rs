@@ -5,7 +5,7 @@
 //! | [`Geometric`] | counts with discrete Laplace noise, clamped to their range: the default | pure ε |
 //! | [`Exponential`] | one of the possible posteriors, by its Hellinger distance from the true one (PrivInfer) | pure ε |
 //! | [`RandomisedResponse`] | counts of what records say of themselves, each truthfully with some probability | its own event |
-//! | [`Laplace`] | a sum of integers, one of each record's value, with discrete Laplace noise | pure ε |
+//! | [`Laplace`] | a sum of integers, one of each record's value, or a vector of integers bounded in ℓ₁, with discrete Laplace noise | pure ε |
 //! | [`PosteriorDraw`] | one outcome of the program's distribution, where enumeration proves that it is private | pure ε |
 //!
 //! A mechanism is prepared for a public number of records (replace-one) or a public largest number (add/remove). Then
@@ -35,6 +35,7 @@
 mod exponential;
 mod geometric;
 mod laplace;
+mod laplace_vector;
 mod mixture;
 mod parameters;
 mod posterior_draw;
@@ -51,6 +52,7 @@ pub(crate) use exponential::choice_law;
 pub use exponential::{Exponential, ExponentialOfPosteriors};
 pub use geometric::{Geometric, GeometricCounts};
 pub use laplace::{Laplace, LaplaceSum};
+pub use laplace_vector::LaplaceVector;
 pub use mixture::Mixture;
 pub use posterior_draw::{PosteriorDraw, PosteriorDrawOf};
 pub use randomised_response::{RandomisedCounts, RandomisedResponse};

@@ -1,6 +1,7 @@
 //! What ε becomes in integers, rounded towards more privacy.
 
 use crate::error::{Error, Result};
+use ppl_core::finite::{Interval, LogInterval, Weight};
 
 /// Checks that an ε is one.
 pub(super) fn epsilon(value: f64) -> Result<f64> {
@@ -39,5 +40,23 @@ impl Scale {
     pub(super) fn epsilon(self) -> f64 {
         let power = self.numerator / self.sensitivity;
         self.denominator as f64 / power as f64
+    }
+
+    /// The law of a number with the noise, clamped to a range that it lies in: what lies outside counts at the ends.
+    pub(super) fn clamped_law(self, centre: i64, (low, high): (i64, i64)) -> Vec<(i64, LogInterval)> {
+        if low == high {
+            return vec![(low, LogInterval::one())];
+        }
+        // Below 2⁵³, so doubles hold them.
+        let exact = |integer: u64| Interval::exact(integer as f64);
+        let step = exact(self.denominator) / exact(self.numerator);
+        let below_one = (-step).exp_minus_one(); // α − 1
+        let ln_sum = (Interval::exact(2.0) + below_one).ln();
+        let weight = |z: i64| {
+            // A tail from z on has α^d/(1 + α).
+            let factor = if z == low || z == high { -ln_sum } else { (-below_one).ln() - ln_sum };
+            LogInterval::from_ln(factor - exact(z.abs_diff(centre)) * step)
+        };
+        (low..=high).map(|z| (z, weight(z))).collect()
     }
 }

@@ -2,8 +2,8 @@
 
 use super::usefulness::{best, distances};
 use super::{
-    Exponential, ExponentialOfPosteriors, Geometric, GeometricCounts, Mechanism, Mixture, PosteriorDraw,
-    RandomisedResponse, sealed,
+    Exponential, ExponentialOfPosteriors, Geometric, GeometricCounts, Laplace, Mechanism, Mixture,
+    PosteriorDraw, RandomisedResponse, sealed,
 };
 use crate::error::{Error, Result};
 use crate::sensitive_value::{Private, RelationOf};
@@ -42,6 +42,7 @@ pub trait Recipe<V, M, R>: sealed::Sealed {
 
 impl sealed::Sealed for Geometric {}
 impl sealed::Sealed for Exponential {}
+impl sealed::Sealed for Laplace {}
 impl sealed::Sealed for RandomisedResponse {}
 impl sealed::Sealed for PosteriorDraw {}
 
@@ -318,6 +319,26 @@ where
     ) -> Result<O> {
         let (records, program) = (value.records(), value.program());
         let mechanism = self.over(program, (records.alphabet(), public_number(records)?))?;
+        draw(&mechanism, records, purse, seed)
+    }
+}
+
+impl<T, F> Recipe<Private<'_, T, F>, L1, ReplaceOne> for Laplace
+where
+    T: Ord + Clone + Debug,
+    F: Fn(&Histogram<T>) -> Statistic,
+{
+    /// The noisy elements, clamped.
+    type Released = Vec<i64>;
+
+    fn release(
+        self,
+        (value, distance): (Private<'_, T, F>, f64),
+        purse: &mut (impl Purse + ?Sized),
+        seed: &Seed,
+    ) -> Result<Vec<i64>> {
+        let (records, program) = (value.records(), value.program());
+        let mechanism = self.over(program, (records.alphabet(), public_number(records)?), distance)?;
         draw(&mechanism, records, purse, seed)
     }
 }

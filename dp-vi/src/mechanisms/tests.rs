@@ -193,7 +193,8 @@ fn the_checker_finds_the_formulas() {
 #[test]
 fn planted_faults_are_found() {
     let right = Geometric::new(1.0).unwrap().for_records(2, 12).unwrap();
-    let loss = |law: &dyn Fn(&Histogram<bool>) -> Result<Dist<Vec<u64>, ppl_core::finite::LogInterval>>| {
+    type Law<'a> = &'a dyn Fn(&Histogram<bool>) -> Result<Dist<Vec<u64>, ppl_core::finite::LogInterval>>;
+    let loss = |law: Law<'_>| {
         Check::new(law).records(12..=12).alphabet([true, false]).neighbours(ReplaceOne).run().unwrap()
     };
     assert!(loss(&|coins| right.law(coins)).epsilon().upper() <= 1.0 + 1e-12);
@@ -480,4 +481,30 @@ fn composed_programs_keep_their_bounds() {
         let (p, q) = (program(&coins(6, heads)), program(&coins(6, heads + 1)));
         assert!(TotalVariation::between(&p, &q).lower() <= both.distance());
     }
+}
+
+/// A vector bounded in ℓ₁: the check finds the claim, a bound that is too small is refused, and a release debits it.
+#[test]
+fn vectors_of_integers() {
+    use ppl_core::finite::{L1, L2, Statistic};
+    let statistic =
+        |c: &Histogram<bool>| Statistic::new([2 * c.count(&true) as i64, -(c.count(&false) as i64)]);
+    let worst = || neighbours(5, ReplaceOne).worst::<L1, _>(statistic).unwrap();
+    assert_eq!(worst().value(), Interval::exact(3.0));
+    let euclidean = neighbours(5, ReplaceOne).worst::<L2, _>(statistic).unwrap().value();
+    assert!(euclidean.contains(5.0_f64.sqrt()) && euclidean.width() < 1e-15);
+    let at = (&[true, false][..], 5);
+    let mechanism = Laplace::new(1.0).unwrap().over(statistic, at, 3.0).unwrap();
+    let found = checked(&mechanism, &[true, false], 5..=5, ReplaceOne);
+    assert!(found.contains(Mechanism::<bool>::claim(&mechanism)) && found.width() <= 1e-12, "{found}");
+    let error = Laplace::new(1.0).unwrap().over(statistic, at, 2.5).unwrap_err();
+    assert!(matches!(error, Error::BoundTooSmall { found: 3.0, .. }), "{error}");
+    let data = coins(5, 2);
+    sampler_has_its_law(&mechanism, &data, &[mechanism.law(&coins(5, 3)).unwrap()]);
+    let data = Sensitive::new(data);
+    let mut account = ledger(1.0, Relation::ReplaceOne);
+    let bounded = Private::over(&data, statistic).bounded_by(worst()).unwrap();
+    let released =
+        bounded.release_seeded(Laplace::new(1.0).unwrap(), &mut account, &Seed::for_tests(2)).unwrap();
+    assert_eq!((released.len(), account.debits().len()), (2, 1));
 }

@@ -297,7 +297,8 @@ fn each_ratio(p: &Logs, q: &Logs, mut take: impl FnMut(u32, Interval)) {
         match (p.peek(), q.peek()) {
             (Some(&&(a, one)), Some(&&(b, other))) if a == b => {
                 take(a, one - other);
-                (p.next(), q.next());
+                p.next();
+                q.next();
             }
             (Some(&&(a, _)), other) if other.is_none_or(|&&(b, _)| a < b) => {
                 take(a, Interval::INFINITE);

@@ -31,8 +31,10 @@
 //! | `neighbours` | all histograms up to some number of records, and pairs of neighbours among them |
 //! | `divergence` | total variation, Hellinger, Kullback–Leibler, χ², Rényi, hockey-stick |
 //! | `composition` | what a divergence becomes when programs are run one after the other |
+//! | `statistic` | vectors of integers, and their ℓ₁ and ℓ₂ distances |
 //! | `check` | the largest log ratio of two outcomes' probabilities over all pairs of neighbours, with a witness |
 //! | `family`, `conjugate`, `bounds` | posteriors that are no tables (Beta, Dirichlet, normal mean), and their worst cases in closed form |
+//! | [`tables`] | exact inference on products of tables: junction trees, sampling, gradients |
 //! | `posterior` | the exact posterior of a traced model over finitely many joint values |
 //!
 //! Nothing here speaks of privacy: two distributions are compared over a relation of inputs, and another crate
@@ -53,6 +55,8 @@ mod neighbours;
 mod posterior;
 mod probability;
 mod rational;
+mod statistic;
+pub mod tables;
 mod weight;
 
 pub use bounds::{
@@ -76,4 +80,5 @@ pub use neighbours::{
 pub use posterior::{JointValue, posterior};
 pub use probability::Probability;
 pub use rational::Rational;
+pub use statistic::{L1, L2, Statistic};
 pub use weight::Weight;

@@ -57,14 +57,14 @@ fn closed_forms_are_the_printed_values_and_what_enumeration_finds() {
 
 #[test]
 fn total_variation_of_coins() {
-    for (prior, expected) in [(0.5, 0.6366), (1.0, 0.5), (2.0, 0.375)] {
+    for (prior, expected) in [(0.5, std::f64::consts::FRAC_2_PI), (1.0, 0.5), (2.0, 0.375)] {
         let found = enumerated::<_, TotalVariation>((prior, prior), 8, ReplaceOne);
         assert!((found - expected).abs() < 0.5e-4, "{prior}: {found}");
         let bound =
             total_variation_from_hellinger(dirichlet_hellinger::<ReplaceOne>(&[prior, prior]).unwrap());
         assert!(found <= bound.upper(), "{prior}");
     }
-    // Densities that cross twice: 1 and 6x(1 − x), at ½ ± √(1/12); the distance is 1/√3 · 1/3 · … computed by hand.
+    // Densities that cross twice: 1 and 6x(1 − x), at ½ ± √(1/12).
     let (flat, peaked) = (Beta::new(1.0, 1.0).unwrap(), Beta::new(2.0, 2.0).unwrap());
     let half_width = (1.0_f64 / 12.0).sqrt();
     // ∫ over the middle of 6x(1 − x) − 1, with u = x − ½: ½ − 6u².

@@ -5,4 +5,5 @@ mod checker;
 mod constants;
 mod posteriors;
 mod rules;
+mod tables;
 mod weights;

@@ -20,7 +20,9 @@ fn dist(weights: &[u64]) -> Dist<usize, Rational> {
 }
 
 /// Two priors, and a kernel for each.
-fn runs() -> impl Strategy<Value = (Vec<u64>, Vec<u64>, Vec<Vec<u64>>, Vec<Vec<u64>>)> {
+type Runs = (Vec<u64>, Vec<u64>, Vec<Vec<u64>>, Vec<Vec<u64>>);
+
+fn runs() -> impl Strategy<Value = Runs> {
     let kernel = || proptest::collection::vec(weights(), OUTCOMES);
     (weights(), weights(), kernel(), kernel())
 }
