@@ -11,8 +11,8 @@ use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Purse, Relation};
 use dp_sampler::Seed;
 use ppl_core::finite::{
-    Conjugate, Dist, Divergence, Hellinger, Histogram, IntoPosterior, Rational, ReplaceOne, Weight,
-    histograms,
+    Conjugate, Dist, Divergence, Hellinger, Histogram, IntoPosterior, L1, Rational, ReplaceOne, Statistic,
+    Weight, histograms,
 };
 use std::fmt::Debug;
 

@@ -497,7 +497,7 @@ fn vectors_of_integers() {
     let mechanism = Laplace::new(1.0).unwrap().over(statistic, at, 3.0).unwrap();
     let found = checked(&mechanism, &[true, false], 5..=5, ReplaceOne);
     assert!(found.contains(Mechanism::<bool>::claim(&mechanism)) && found.width() <= 1e-12, "{found}");
-    let error = Laplace::new(1.0).unwrap().over(statistic, at, 2.5).unwrap_err();
+    let error = Laplace::new(1.0).unwrap().over(statistic, at, 2.5).err().unwrap();
     assert!(matches!(error, Error::BoundTooSmall { found: 3.0, .. }), "{error}");
     let data = coins(5, 2);
     sampler_has_its_law(&mechanism, &data, &[mechanism.law(&coins(5, 3)).unwrap()]);
