@@ -173,10 +173,13 @@ where
                 whole(&Geometric::new(epsilon)?.for_records(categories, self.records)?, &data, at)
             }
             Name::Exponential => {
-                whole(&Exponential::new(epsilon)?.over(&self.posterior, at, self.bound)?, &data, at)
+                // What it chooses is a posterior, and is released as it is.
+                let mechanism = Exponential::new(epsilon)?.over(&self.posterior, at, self.bound)?;
+                guessed(&mechanism, &data, at, |&place| place)
             }
             Name::ExponentialCalibrated => {
-                whole(&Exponential::calibrated(epsilon)?.over(&self.posterior, at, self.bound)?, &data, at)
+                let mechanism = Exponential::calibrated(epsilon)?.over(&self.posterior, at, self.bound)?;
+                guessed(&mechanism, &data, at, |&place| place)
             }
             Name::PosteriorSample => {
                 whole(&PosteriorDraw::new(epsilon)?.over(&self.on_a_grid, at)?, &data, at)
