@@ -127,12 +127,28 @@ where
     P: Posterior,
     Hellinger: Divergence<P>,
 {
-    let mut report =
-        check(|data: &Histogram<T>| mechanism.law(data), mechanism.claim(), (alphabet, records))?;
     let remap = bayes_remap::<Hellinger, _, _, _>(mechanism, data, |_| 1.0)?;
-    let guess = |outcome: &K::Outcome| data[remap[outcome]].1.clone();
-    report.expected_hellinger =
-        Some(expected_distance::<Hellinger, _, _, _>(mechanism, data, guess)?.estimate());
+    guessed(mechanism, data, (alphabet, records), |outcome| remap[outcome])
+}
+
+/// The same with another guess from the outcome: the place of a data set.
+fn guessed<T, K, P>(
+    mechanism: &K,
+    data: &[(Histogram<T>, P)],
+    (alphabet, records): (&[T], u64),
+    place: impl Fn(&K::Outcome) -> usize,
+) -> Result<Report, Failure>
+where
+    T: Ord + Clone,
+    K: Mechanism<T>,
+    P: Posterior,
+    Hellinger: Divergence<P>,
+{
+    let law = |data: &Histogram<T>| mechanism.law(data);
+    let mut report = check(law, mechanism.claim(), (alphabet, records))?;
+    let guess = |outcome: &K::Outcome| data[place(outcome)].1.clone();
+    let distance = expected_distance::<Hellinger, _, _, _>(mechanism, data, guess)?;
+    report.expected_hellinger = Some(distance.estimate());
     Ok(report)
 }
 
