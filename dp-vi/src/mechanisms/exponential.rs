@@ -88,7 +88,8 @@ impl Exponential {
         if moved > mechanism.sensitivity {
             let [one, other] = witness.map(|place| &mechanism.histograms[place]);
             let witness = format!("{one:?} and {other:?}");
-            return Err(Error::BoundTooSmall { stated: distance, found: moved as f64 / UNIT, witness });
+            let (stated, found) = (mechanism.sensitivity as f64 / UNIT, moved as f64 / UNIT);
+            return Err(Error::BoundTooSmall { stated, found, witness });
         }
         if !self.calibrated {
             return Ok(mechanism);
