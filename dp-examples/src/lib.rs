@@ -14,6 +14,7 @@ pub mod bounds;
 pub mod condition;
 pub mod design;
 mod error;
+pub mod finite;
 pub mod logistic;
 pub mod output;
 pub mod plot;

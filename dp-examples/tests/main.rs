@@ -4,5 +4,6 @@
 
 mod bench;
 mod examples;
+mod finite;
 mod programs;
 mod utility;

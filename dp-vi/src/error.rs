@@ -69,6 +69,34 @@ pub enum Error {
         /// Name of the column.
         column: String,
     },
+    /// A column that has a value which is not in the list of its values. Neither the value nor its record is said.
+    #[error("column '{column}' has a value that is not in the list of its values")]
+    NotListed {
+        /// Name of the column.
+        column: String,
+    },
+    /// A bound on the distance of neighbours that does not hold. The witness is made up and belongs to no record.
+    #[error(
+        "the stated bound {stated} does not hold: enumeration finds a distance of {found} between {witness}"
+    )]
+    BoundTooSmall {
+        /// The bound.
+        stated: f64,
+        /// The distance that was found, a lower end.
+        found: f64,
+        /// The neighbours.
+        witness: String,
+    },
+    /// A mechanism whose loss is above what it would be paid for. The witness is made up and belongs to no record.
+    #[error("the mechanism's epsilon is {found}, above {claimed}: compare {witness}")]
+    LossAboveClaim {
+        /// What would be paid for.
+        claimed: f64,
+        /// The upper end of what enumeration finds.
+        found: f64,
+        /// Neighbours and an outcome.
+        witness: String,
+    },
     /// A guide that does not fit the model.
     #[error("the guide ({guide}) {problem}")]
     Guide {

@@ -48,6 +48,8 @@
 //! | `objective` | the model on symbols; the bound as array programs; the frontier, where records meet shared values |
 //! | `wall` | the only code that reads records: bounds, sums, noise, the private start, audits of all of them |
 //! | [`summaries`] | counts, histograms, means and quantiles for preprocessing; the mean log-likelihood |
+//! | `sensitive_value` | functions of sensitive histograms with a bound on what neighbours change, in the type |
+//! | [`mechanisms`] | geometric, exponential, randomised response, Laplace, a draw of the posterior: each with its exact law |
 //! | `outcome` | the posterior, corrected for the noise or not; draws from it; the report |
 //! | `plan` | everything that was left open, and what it costs |
 //! | `run` | from settings to a run, step by step; checkpoints |
@@ -59,6 +61,7 @@ mod error;
 pub mod guides;
 #[cfg(test)]
 mod made_up;
+pub mod mechanisms;
 #[doc = include_str!("../docs/design.md")]
 pub mod design {}
 #[doc = include_str!("../docs/migration.md")]
@@ -69,6 +72,7 @@ mod outcome;
 mod plan;
 pub mod prelude;
 mod run;
+mod sensitive_value;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 pub mod summaries;
@@ -94,6 +98,7 @@ pub use run::checkpoint::Checkpoint;
 pub use run::dp_vi::DpVi;
 pub use run::drive::{Proceed, Progress};
 pub use run::training::Training;
+pub use sensitive_value::{Bound, Bounded, Private, RelationOf};
 pub use wall::bound::clip::{ClipNorm, Clipping, SMALLEST_CLIP_NORM, Sensitivity};
 pub use wall::bound::quantile::Quantile;
 pub use wall::gradient::{GaussianSum, PrivateGradient};

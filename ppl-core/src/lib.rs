@@ -65,6 +65,7 @@
 //! | [`model`] | statements, distributions, constraints, traces |
 //! | [`handlers`] | what changes the meaning of statements, one handler a file |
 //! | [`draws`] | log densities, simulations and predictions of a model; summaries and files of draws |
+//! | [`finite`] | programs with finite meaning: exact posteriors, divergences, and their worst case over neighbouring inputs |
 //! | [`prelude`] | what the author of a model imports |
 //! | `strategies` | random programs for property tests and fuzzing, under the feature `proptest` |
 
@@ -72,6 +73,7 @@ mod base;
 #[doc = include_str!("../docs/design.md")]
 pub mod design {}
 pub mod draws;
+pub mod finite;
 pub mod handlers;
 mod machine;
 mod math;

@@ -10,6 +10,7 @@ mod counting;
 mod derivatives;
 mod each_alone;
 mod effects;
+mod finite;
 mod matrix;
 mod matrix_models;
 mod models;

@@ -8,12 +8,14 @@ mod histogram;
 mod log_likelihood;
 mod mean;
 mod quantile;
+mod tables;
 
 pub(crate) use count::CountRelease;
 pub use field::Field;
 pub use histogram::Histogram;
 pub use mean::NoisyMean;
 pub use quantile::{NoisyQuantile, Range};
+pub use tables::{Binned, Table};
 
 use crate::error::{Error, Result};
 use crate::wall::sensitive::Sensitive;

@@ -40,6 +40,14 @@ impl IntegerSums {
         Ok(self.0.into_iter().zip(drawn).map(|(sum, noise)| sum + i128::from(noise)).collect())
     }
 
+    /// Sums that are counts, without the last, and the last: for what stays behind the wall.
+    pub(in crate::wall) fn into_counts(mut self) -> (Vec<u64>, u64) {
+        // Counts of records in memory.
+        let count = |sum: i128| u64::try_from(sum).unwrap_or(0);
+        let last = self.0.pop().map_or(0, count);
+        (self.0.into_iter().map(count).collect(), last)
+    }
+
     /// The sums for tests of their sensitivity.
     #[cfg(test)]
     pub(crate) fn exact(&self) -> &[i128] {

@@ -9,6 +9,7 @@ pub(crate) mod curvature;
 pub(crate) mod fingerprint;
 pub(crate) mod gradient;
 pub(crate) mod grid;
+pub(crate) mod histogram;
 pub(crate) mod integers;
 pub(crate) mod record_noise;
 pub(crate) mod release;

@@ -127,6 +127,41 @@ impl Sensitive<Records> {
         Ok(IntegerSums::of_values(values(), numbers, add))
     }
 
+    /// Cells that records are in, by a value of one column's element and one of each of several others': `place` says
+    /// which cell, if any, for which of the others; a record adds `units` there. A record is in at most one cell for each
+    /// of the others.
+    pub(crate) fn sums_of_cells(
+        &self,
+        (by, columns): ((&str, usize), &[(&str, usize)]),
+        (cells, units): (usize, i64),
+        place: impl Fn(usize, f64, f64) -> Option<usize>,
+    ) -> Result<IntegerSums> {
+        let values = |(column, element): (&str, usize)| -> Result<Vec<f64>> {
+            let (index, shape) = self.schema().find(column)?;
+            let elements = shape.elements();
+            if element >= elements {
+                let (what, requirement) =
+                    ("element of a field", "below the number of elements of the column");
+                return Err(Error::OutOfRange { what, requirement, value: element as f64 });
+            }
+            let values: Vec<f64> = self.0.column(index).numbers().skip(element).step_by(elements).collect();
+            match values.iter().any(|value| value.is_nan()) {
+                true => Err(Error::NotANumber { column: column.to_owned() }),
+                false => Ok(values),
+            }
+        };
+        let rows = values(by)?;
+        let mut all = Vec::with_capacity(columns.len());
+        for (which, &column) in columns.iter().enumerate() {
+            let pairs = rows.iter().zip(values(column)?);
+            // Cells are few, so their numbers are exact; a record that is in none adds nothing.
+            all.extend(pairs.filter_map(|(&row, value)| place(which, row, value)).map(|cell| cell as f64));
+        }
+        Ok(IntegerSums::of_values(all.into_iter(), cells, |cell, sums| {
+            sums[cell as usize] += i128::from(units)
+        }))
+    }
+
     /// The same of the log-likelihoods of all records at public values.
     pub(crate) fn sums_of_log_likelihoods(
         &self,

@@ -133,17 +133,22 @@ fn put(candidate: &Values, sites: &[GuideSite], program: &mut ExecutionPlan<f64>
     }
 }
 
-/// The place of the candidate that is chosen: privately, with a receipt for the event, ε and the relation;
-/// without, nothing is private and the best one is taken.
-fn pick(utilities: Utilities, private: Option<(Receipt, f64, Relation)>, seed: &Seed) -> Result<usize> {
-    let Some((receipt, epsilon, relation)) = private else { return Ok(utilities.best()) };
+/// The slope of the weights for an ε, in units of 2⁻³².
+fn slope(epsilon: f64, relation: Relation) -> u64 {
     let slope = match relation {
         Relation::AddRemove => epsilon,
         Relation::ReplaceOne => 0.5 * epsilon,
     };
     // Both factors are exact, and converting rounds down: less is spent than was paid for, if anything.
     // Utilities and slope are in units of 2^-32 each.
-    let slope = (slope * UNIT) as u64;
+    (slope * UNIT) as u64
+}
+
+/// The place of the candidate that is chosen: privately, with a receipt for the event, ε and the relation;
+/// without, nothing is private and the best one is taken.
+fn pick(utilities: Utilities, private: Option<(Receipt, f64, Relation)>, seed: &Seed) -> Result<usize> {
+    let Some((receipt, epsilon, relation)) = private else { return Ok(utilities.best()) };
+    let slope = slope(epsilon, relation);
     let streams = seed.streams(Purpose::Custom("private start"));
     let choice = ExponentialChoice::from_streams(streams, slope, 2 * UNIT_BITS)?;
     utilities.choose((receipt, choice_event(epsilon)?), &choice)
@@ -398,5 +403,50 @@ mod tests {
                 "{found:?}"
             );
         }
+    }
+
+    /// The choice's law at every histogram of up to 12 coins, two candidates of which each fits one side as well as can
+    /// be and the other not at all: under add/remove the loss is that of its proof as coins become many; under replace-one
+    /// the ratio of `e^(s k)/(e^(s k) + e^(s (n − k)))` at neighbours.
+    #[test]
+    fn the_check_finds_the_loss_of_the_choice() {
+        use crate::mechanisms::choice_law;
+        use ppl_core::finite::{AddRemove, Check, Histogram, ReplaceOne};
+        for epsilon in [0.1, 1.0, 3.0] {
+            let law = |relation| {
+                move |coins: &Histogram<bool>| {
+                    let utilities = [true, false].map(|side| u128::from(coins.count(&side)) << UNIT_BITS);
+                    choice_law(&utilities, slope(epsilon, relation), 2 * UNIT_BITS)
+                }
+            };
+            let s = slope(epsilon, Relation::AddRemove) as f64 / UNIT;
+            let added = Check::new(law(Relation::AddRemove)).records(0..=12).alphabet([true, false]);
+            let added = added.neighbours(AddRemove).run().unwrap();
+            // One more tail with none so far: P(true) falls from 1/(1 + e^(−12 s)) to that of one less … largest where
+            // the chosen one is hopeless: from e^0/(e^0 + e^(11 s)) to e^0/(e^0 + e^(12 s)).
+            let share = |k: f64, n: f64, s: f64| 1.0 / (1.0 + ((n - 2.0 * k) * s).exp());
+            let expected = (share(0.0, 11.0, s) / share(0.0, 12.0, s)).ln();
+            assert!((added.epsilon().estimate() - expected).abs() < 1e-12, "{} {expected}", added.epsilon());
+            assert!(added.epsilon().width() <= 1e-12 && added.epsilon().upper() < epsilon + 1e-12);
+            let s = slope(epsilon, Relation::ReplaceOne) as f64 / UNIT;
+            let replaced = Check::new(law(Relation::ReplaceOne)).records(12..=12).alphabet([true, false]);
+            let replaced = replaced.neighbours(ReplaceOne).run().unwrap();
+            let expected = (share(1.0, 12.0, s) / share(0.0, 12.0, s)).ln();
+            assert!((replaced.epsilon().estimate() - expected).abs() < 1e-12, "{}", replaced.epsilon());
+            assert!(replaced.epsilon().width() <= 1e-12 && replaced.epsilon().upper() < epsilon + 1e-12);
+        }
+        // The utilities are those of the model: each coin is a term of the whole unit or of nothing.
+        let candidates =
+            [0.0, 1.0].map(|side| BTreeMap::from([("side".to_owned(), arr1(&[side]).into_dyn())]));
+        fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
+            let side = ctx.sample("side", Normal::new(0.0, 1.0).iid(1))?;
+            ctx.each_record(|ctx, record| {
+                ctx.factor("coin", -(record.get("coin")? - side.sum()).abs() * 10.0)
+            })
+        }
+        let start = PrivateStart { candidates: candidates.into(), range: (-10.0, 0.0), share: 0.2 };
+        let records = Records::from_columns([("coin", vec![1.0, 1.0, 0.0])]).unwrap();
+        let utilities = start.utilities(&model, &Sensitive::new(records)).unwrap().0.exact();
+        assert_eq!(utilities, [1 << UNIT_BITS, 2 << UNIT_BITS]);
     }
 }

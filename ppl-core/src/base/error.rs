@@ -214,6 +214,48 @@ pub enum Error {
     /// A model that does something this version has no rule for.
     #[error("not supported: {0}")]
     Unsupported(String),
+    /// A number outside its range.
+    #[error("{what} must be {requirement}, got {value}")]
+    OutOfRange {
+        /// What the number is.
+        what: &'static str,
+        /// Its range, in words.
+        requirement: &'static str,
+        /// The value given.
+        value: f64,
+    },
+    /// A finite distribution without any weight: it was conditioned on an event of probability zero, or all of its
+    /// weights were zero.
+    #[error("{0}: no outcome has a positive weight, so there is nothing to normalise")]
+    Impossible(&'static str),
+    /// A finite distribution whose weights have to add up to one and do not.
+    #[error("{what} must have total weight 1, but it lies in [{lower}, {upper}]")]
+    Unnormalised {
+        /// What the distribution is.
+        what: &'static str,
+        /// Lower end of the total.
+        lower: f64,
+        /// Upper end of the total.
+        upper: f64,
+    },
+    /// A list of values that holds one of them twice.
+    #[error("{what} must hold each value once, but value number {number} occurred before")]
+    Repeated {
+        /// What the list is.
+        what: &'static str,
+        /// The place of the second occurrence, from 0.
+        number: usize,
+    },
+    /// An enumeration with more members than its limit; nothing has been computed.
+    #[error("there are {count} {what}, and the limit is {limit}")]
+    TooMany {
+        /// What would be enumerated.
+        what: &'static str,
+        /// How many there are.
+        count: u128,
+        /// The limit.
+        limit: u128,
+    },
     /// A guide whose sites are not those of its model.
     #[error("the guide does not go with the model: {0}")]
     Guide(String),

@@ -4,11 +4,11 @@
 pub mod convergence;
 #[cfg(any(feature = "csv", feature = "parquet"))]
 pub mod export;
-mod log_density;
+pub(crate) mod log_density;
 #[cfg(feature = "nuts")]
 pub mod nuts;
 mod predictive;
-mod simulate;
+pub(crate) mod simulate;
 pub mod summary;
 
 pub use log_density::{LogDensity, log_density};

@@ -1,0 +1,284 @@
+//! Naive Bayes on the Adult data from noisy tables.
+
+use std::error::Error;
+use std::io::Read;
+use std::path::Path;
+
+use dp_accountant::{
+    Budget, Composition, Event, Ledger, Mechanism, Relation, Sampling, calibrate_noise_multiplier,
+};
+use dp_sampler::Seed;
+use dp_vi::Sensitive;
+use dp_vi::summaries::{Binned, Field, Summaries, Table};
+use ppl_core::Records;
+
+type Failure = Box<dyn Error>;
+
+/// Columns with categories, which are those of the data set's public documentation.
+const CATEGORIES: [(&str, &[&str]); 7] = [
+    (
+        "workclass",
+        &[
+            "?",
+            "Federal-gov",
+            "Local-gov",
+            "Never-worked",
+            "Private",
+            "Self-emp-inc",
+            "Self-emp-not-inc",
+            "State-gov",
+            "Without-pay",
+        ],
+    ),
+    (
+        "education",
+        &[
+            "10th",
+            "11th",
+            "12th",
+            "1st-4th",
+            "5th-6th",
+            "7th-8th",
+            "9th",
+            "Assoc-acdm",
+            "Assoc-voc",
+            "Bachelors",
+            "Doctorate",
+            "HS-grad",
+            "Masters",
+            "Preschool",
+            "Prof-school",
+            "Some-college",
+        ],
+    ),
+    (
+        "marital_status",
+        &[
+            "Divorced",
+            "Married-AF-spouse",
+            "Married-civ-spouse",
+            "Married-spouse-absent",
+            "Never-married",
+            "Separated",
+            "Widowed",
+        ],
+    ),
+    (
+        "occupation",
+        &[
+            "?",
+            "Adm-clerical",
+            "Armed-Forces",
+            "Craft-repair",
+            "Exec-managerial",
+            "Farming-fishing",
+            "Handlers-cleaners",
+            "Machine-op-inspct",
+            "Other-service",
+            "Priv-house-serv",
+            "Prof-specialty",
+            "Protective-serv",
+            "Sales",
+            "Tech-support",
+            "Transport-moving",
+        ],
+    ),
+    ("relationship", &["Husband", "Not-in-family", "Other-relative", "Own-child", "Unmarried", "Wife"]),
+    ("race", &["Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other", "White"]),
+    ("sex", &["Female", "Male"]),
+];
+
+/// Columns of numbers, with public edges; the outermost ones take everything beyond.
+const NUMBERS: [(&str, &[f64]); 4] = [
+    ("age", &[-1e9, 25.0, 35.0, 45.0, 55.0, 65.0, 1e9]),
+    ("capital_gain", &[-1e9, 1.0, 3000.0, 7000.0, 1e9]),
+    ("capital_loss", &[-1e9, 1.0, 1500.0, 2000.0, 1e9]),
+    ("hours_per_week", &[-1e9, 20.0, 35.0, 41.0, 50.0, 1e9]),
+];
+
+/// The label: classes 0 and 1.
+const CLASSES: [f64; 3] = [0.0, 1.0, 2.0];
+
+/// The Adult data: eleven columns in bins, and whether income is above 50,000.
+pub struct Adult {
+    /// By column, then by record.
+    columns: Vec<Vec<f64>>,
+    edges: Vec<(String, Vec<f64>)>,
+    labels: Vec<f64>,
+}
+
+impl Adult {
+    /// Reads the file, compressed by gzip or not.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, a missing column, a value that is no number or in no list; with its line.
+    pub fn read(path: &Path) -> Result<Self, Failure> {
+        let at = |error: &dyn std::fmt::Display| -> Failure { format!("{}: {error}", path.display()).into() };
+        let bytes = std::fs::read(path).map_err(|error| at(&error))?;
+        let mut text = Vec::new();
+        match bytes.starts_with(&[0x1f, 0x8b]) {
+            true => flate2::read::MultiGzDecoder::new(&bytes[..])
+                .read_to_end(&mut text)
+                .map_err(|error| at(&error))?,
+            false => bytes.as_slice().read_to_end(&mut text)?,
+        };
+        let mut reader = csv::Reader::from_reader(&text[..]);
+        let header = reader.headers().map_err(|error| at(&error))?.clone();
+        let place = |name: &str| {
+            let found = header.iter().position(|column| column.trim() == name);
+            found.ok_or_else(|| at(&format!("there is no column '{name}'")))
+        };
+        let categories = CATEGORIES.iter().map(|(name, _)| place(name)).collect::<Result<Vec<_>, _>>()?;
+        let numbers = NUMBERS.iter().map(|(name, _)| place(name)).collect::<Result<Vec<_>, _>>()?;
+        let label = place("income")?;
+        let mut columns = vec![Vec::new(); CATEGORIES.len() + NUMBERS.len()];
+        let mut labels = Vec::new();
+        for (row, record) in reader.records().enumerate() {
+            let record = record.map_err(|error| at(&error))?;
+            let wrong = |name: &str, cell: &str, expected: &str| {
+                at(&format!("line {}: column '{name}': '{cell}' is {expected}", row + 2))
+            };
+            for ((&at, (name, values)), column) in categories.iter().zip(&CATEGORIES).zip(&mut columns) {
+                let cell = record[at].trim();
+                let value = values.iter().position(|value| *value == cell);
+                column.push(value.ok_or_else(|| wrong(name, cell, "in no list of categories"))? as f64);
+            }
+            for ((&at, (name, _)), column) in
+                numbers.iter().zip(&NUMBERS).zip(&mut columns[CATEGORIES.len()..])
+            {
+                let cell = record[at].trim();
+                let value = cell.parse::<f64>().ok().filter(|value| value.is_finite());
+                column.push(value.ok_or_else(|| wrong(name, cell, "not a number"))?);
+            }
+            labels.push(match record[label].trim() {
+                ">50K" => 1.0,
+                "<=50K" => 0.0,
+                cell => return Err(wrong("income", cell, "neither '>50K' nor '<=50K'")),
+            });
+        }
+        let listed = CATEGORIES.iter().map(|(name, values)| {
+            let edges = (0..=values.len()).map(|edge| edge as f64).collect();
+            ((*name).to_owned(), edges)
+        });
+        let binned = NUMBERS.iter().map(|(name, edges)| ((*name).to_owned(), edges.to_vec()));
+        Ok(Self { columns, edges: listed.chain(binned).collect(), labels })
+    }
+
+    /// Cells of all tables together.
+    #[must_use]
+    pub fn cells(&self) -> usize {
+        self.edges.iter().map(|(_, edges)| 2 * (edges.len() - 1)).sum()
+    }
+
+    /// Every fifth record is for testing.
+    fn is_test(record: usize) -> bool {
+        record % 5 == 4
+    }
+
+    /// Learns from four fifths of the records, under add/remove; with the ε that was spent, rounded up. Without a budget
+    /// nothing is private.
+    ///
+    /// # Errors
+    ///
+    /// A budget that is none.
+    pub fn learn(&self, budget: Option<(f64, f64)>, seed: Seed) -> Result<(Classifier, f64), Failure> {
+        let kept = |column: &[f64]| -> Vec<f64> {
+            column
+                .iter()
+                .enumerate()
+                .filter(|(row, _)| !Self::is_test(*row))
+                .map(|(_, value)| *value)
+                .collect()
+        };
+        let columns =
+            self.edges.iter().zip(&self.columns).map(|((name, _), column)| (name.clone(), kept(column)));
+        let records = Records::from_columns(columns.chain([("income".to_owned(), kept(&self.labels))]))?;
+        let Some((epsilon, delta)) = budget else {
+            return Ok((Classifier::new(self.exact(), self), f64::INFINITY));
+        };
+        let budget = Budget { epsilon, delta, relation: Relation::AddRemove };
+        let noise = calibrate_noise_multiplier(&budget, |noise_multiplier| {
+            Ok(Composition::single(Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None)?, 1))
+        })?;
+        let records = Sensitive::new(records);
+        let mut ledger = Ledger::new(budget)?;
+        let mut summaries = Summaries::new(&records, seed)?;
+        let fields: Vec<Binned<'_>> =
+            self.edges.iter().map(|(name, edges)| (Field::from(name.as_str()), edges.as_slice())).collect();
+        let by = (Field::from("income"), &CLASSES[..]);
+        let tables = summaries.tables(by, &fields, noise.noise_multiplier, &mut ledger)?;
+        let tables = tables.into_iter().map(|Table { counts, .. }| counts).collect();
+        Ok((Classifier::new(tables, self), ledger.spent()?.upper))
+    }
+
+    /// The exact tables. **Not private.**
+    fn exact(&self) -> Vec<Vec<Vec<f64>>> {
+        let mut tables: Vec<Vec<Vec<f64>>> =
+            self.edges.iter().map(|(_, edges)| vec![vec![0.0; edges.len() - 1]; 2]).collect();
+        for row in (0..self.labels.len()).filter(|&row| !Self::is_test(row)) {
+            for ((table, column), (_, edges)) in tables.iter_mut().zip(&self.columns).zip(&self.edges) {
+                table[self.labels[row] as usize][bin(edges, column[row])] += 1.0;
+            }
+        }
+        tables
+    }
+
+    /// The area under the ROC curve on the records for testing: exact, and not covered by any guarantee.
+    #[must_use]
+    pub fn auc(&self, classifier: &Classifier) -> f64 {
+        let mut scored: Vec<(f64, bool)> = (0..self.labels.len())
+            .filter(|&row| Self::is_test(row))
+            .map(|row| (classifier.log_odds(self, row), self.labels[row] > 0.5))
+            .collect();
+        scored.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // Ranks, of equal scores the middle one.
+        let (mut rank_sum, mut start) = (0.0, 0);
+        while start < scored.len() {
+            let end = scored[start..]
+                .iter()
+                .position(|s| s.0 > scored[start].0)
+                .map_or(scored.len(), |n| start + n);
+            let middle = (start + end + 1) as f64 / 2.0;
+            rank_sum += middle * scored[start..end].iter().filter(|s| s.1).count() as f64;
+            start = end;
+        }
+        let positive = scored.iter().filter(|s| s.1).count() as f64;
+        (rank_sum - positive * (positive + 1.0) / 2.0) / (positive * (scored.len() as f64 - positive))
+    }
+}
+
+/// The bin of a value; the outermost ones take everything.
+fn bin(edges: &[f64], value: f64) -> usize {
+    edges.partition_point(|edge| *edge <= value).clamp(1, edges.len() - 1) - 1
+}
+
+/// Log odds by column and bin.
+pub struct Classifier {
+    prior: f64,
+    odds: Vec<Vec<f64>>,
+}
+
+impl Classifier {
+    /// From tables of counts by class and bin, under a uniform Dirichlet prior; what noise made negative counts as 0.
+    fn new(mut tables: Vec<Vec<Vec<f64>>>, adult: &Adult) -> Self {
+        tables.iter_mut().flatten().flatten().for_each(|count| *count = count.max(0.0));
+        let class = |table: &[Vec<f64>], class: usize| table[class].iter().sum::<f64>();
+        let mean = |c: usize| tables.iter().map(|table| class(table, c)).sum::<f64>() / tables.len() as f64;
+        let prior = ((mean(1) + 1.0) / (mean(0) + 1.0)).ln();
+        let odds = tables.iter().map(|table| {
+            let bins = table[0].len() as f64;
+            let share = |c: usize, k: usize| (table[c][k] + 1.0) / (class(table, c) + bins);
+            (0..table[0].len()).map(|k| (share(1, k) / share(0, k)).ln()).collect()
+        });
+        let odds: Vec<Vec<f64>> = odds.collect();
+        debug_assert_eq!(odds.len(), adult.edges.len());
+        Self { prior, odds }
+    }
+
+    /// The log odds of a record's being in class 1.
+    fn log_odds(&self, adult: &Adult, row: usize) -> f64 {
+        let columns = self.odds.iter().zip(&adult.columns).zip(&adult.edges);
+        self.prior + columns.map(|((odds, column), (_, edges))| odds[bin(edges, column[row])]).sum::<f64>()
+    }
+}

@@ -1,0 +1,9 @@
+//! Finite programs: exact posteriors, divergences, and their worst case over neighbours.
+
+mod bad_input;
+mod checker;
+mod constants;
+mod posteriors;
+mod rules;
+mod tables;
+mod weights;
