@@ -77,7 +77,10 @@ pub(crate) fn main() -> ExitCode {
             dp_accountant::rounded_up(epsilon_upper),
             arguments.delta
         );
-        println!("The figure is exact, of held-back records, and not covered by the guarantee.");
+        println!(
+            "The figure is exact, of held-back records, and not covered by the guarantee; nor are the bins,"
+        );
+        println!("which were chosen by looking at this file.");
         Ok(())
     })
 }
