@@ -102,7 +102,8 @@ impl<G: Guide, S> DpVi<AnyModel<'_>, G, S> {
         let mut shared = public_programs(&model, &guide, plan.draws, &initial)?;
         let hessian = guide.wants_curvature().then(|| Hessian::public(&model)).transpose()?;
         if plan.until_converged
-            && let Some((found, convergence)) = converge(&model, &guide, None, &shared, &seed)?
+            && let Some((found, convergence)) =
+                converge(&model, &guide, None, &shared, &seed, execution.on_progress.as_mut())?
         {
             let report = PrivacyReport::of_public(&guide, convergence.evaluations, convergence.evaluations);
             let fit = outcome((&mut shared, &guide), hessian, &found, report)?;
