@@ -56,8 +56,8 @@ impl<M: Model, G: Guide, S> DpVi<M, G, S> {
     /// Gaussian processes, time series, hidden Markov models: whatever can be written with
     /// [`observe`](ppl_core::Ctx::observe) or [`factor`](ppl_core::Ctx::factor) outside `each_record`. As in a
     /// fit [without privacy](Self::without_privacy), a normal guide of at most 500 elements goes on until it
-    /// has converged, and [`Fit::convergence`] says how well it fits. Other guides, and fits for which steps, a
-    /// schedule, draws or an optimiser were named, take that number of Adam's steps, 2,000 by default, each at a
+    /// has converged, and [`Fit::convergence`] says how well it fits. Other guides, models with parameters, and
+    /// fits for which steps, a schedule, draws or an optimiser were named, have none and take that number of Adam's steps, 2,000 by default, each at a
     /// mirrored pair of draws. Settings of sampling and clipping have nothing to act on.
     ///
     /// # Privacy
@@ -65,6 +65,8 @@ impl<M: Model, G: Guide, S> DpVi<M, G, S> {
     /// from people's records, put these into [`fit`](Self::fit) instead. A model may have both: see there.
     ///
     /// # Errors
+    /// [`Error::NotFiniteAtStart`] if the log density is finite neither at the start nor at points from the prior.
+    ///
     /// If the model speaks of records, or has nothing to infer or nothing that it observes; if a budget, a
     /// private start or a checkpoint was named, or a setting is out of range; if the gradient is not finite
     /// at more than half of the steps ([`Error::NotFinite`]).

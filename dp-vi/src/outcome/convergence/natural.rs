@@ -162,13 +162,18 @@ struct Estimate {
 }
 
 impl Estimate {
-    /// The same from some of the pairs.
-    fn part(&self, pairs: std::ops::Range<usize>) -> Option<Self> {
+    /// The same from some of the pairs. All draws together have unit covariance, some of them have not: with
+    /// `corrected`, what that does to a normal density is taken off.
+    fn part(&self, pairs: std::ops::Range<usize>, corrected: bool) -> Option<Self> {
         let (even, odd, draws) = &self.pairs;
         let (from, count) = (pairs.start, pairs.len());
         let (even, odd, draws) =
             (even.columns(from, count), odd.columns(from, count), draws.columns(from, count));
-        let whole = &odd * draws.transpose() / -(count as f64);
+        let mut whole = &odd * draws.transpose() / -(count as f64);
+        if corrected {
+            let n = draws.nrows();
+            whole -= &self.whole * (&draws * draws.transpose() / count as f64 - DMatrix::identity(n, n));
+        }
         let curvature = symmetrised(&whole);
         let nothing = || DMatrix::zeros(0, 0);
         (count > 0).then(|| Self {
@@ -267,7 +272,9 @@ impl Search<'_> {
         for _ in 0..MOST_STEPS {
             let Some(step) = Step::new(&here, self.family, radius) else { break };
             // What is left is for steps that know more of second derivatives.
-            let slow = gains.len() >= PATIENCE && gains[gains.len() - PATIENCE] < 2.0 * step.decrement;
+            let slow = step.length < 1.0
+                && gains.len() >= PATIENCE
+                && gains[gains.len() - PATIENCE] < 2.0 * step.decrement;
             if step.decrement < 0.1 || slow || !self.target.goes_on() {
                 break;
             }
@@ -276,7 +283,7 @@ impl Search<'_> {
             match self.estimate(&trial, &draws)? {
                 Some(found) if found.bound > here.bound => {
                     (at, here) = (trial, found);
-                    radius = (2.0 * radius).min(1e6);
+                    radius = (2.0 * radius).min(1e18);
                 }
                 _ => radius = 0.25 * step.length,
             }
@@ -375,8 +382,12 @@ impl Search<'_> {
             if gains.len() > PATIENCE && gains[gains.len() - PATIENCE] < 2.0 * gain && gain > 0.1 {
                 break;
             }
-            // Second derivatives that were taken for too large, as where a draw met a spike, ask for no move.
-            left = chart.moves(&way).amax().max(chart.moves(&chart.plain(slope.clone())).amax());
+            left = chart.moves(&way).amax();
+            if left < ARRIVED {
+                // Second derivatives that were taken for too large, as where a draw met a spike, want no move.
+                let scales = here.curvature.diagonal().map(|p| 0.5 * (1.0 - p));
+                left = left.max(scales.amax()).max(here.slope.amax());
+            }
             // At least some steps in all, so that second derivatives are known from steps that were made.
             let known = chart.pairs.len() >= FEWEST_MOVES || gain < 1e-9;
             if (gain < NOTHING && left < GOOD_ENOUGH / 3.0 && known) || !self.target.goes_on() {
@@ -602,12 +613,18 @@ impl Chart {
         moves
     }
 
-    /// The largest Monte Carlo error, from the moves that groups of draws want.
+    /// The largest Monte Carlo error: the less of two estimates both of which are rather too large, for groups
+    /// of draws do not have unit covariance as all have.
     fn error(&self, here: &Estimate, pairs: usize) -> f64 {
+        self.error_of(here, pairs, false).min(self.error_of(here, pairs, true))
+    }
+
+    /// That from the moves that groups of draws want.
+    fn error_of(&self, here: &Estimate, pairs: usize, corrected: bool) -> f64 {
         let n = self.origin.mean.len();
         let mut moves = Vec::with_capacity(GROUPS);
         for group in 0..GROUPS {
-            let part = here.part(group * pairs / GROUPS..(group + 1) * pairs / GROUPS);
+            let part = here.part(group * pairs / GROUPS..(group + 1) * pairs / GROUPS, corrected);
             let Some(slope) = part.and_then(|part| self.slope(&part, &self.root)) else {
                 return f64::INFINITY;
             };
