@@ -349,3 +349,46 @@ fn best_of(density: &mut Density<'_>, points: &[Vec<f64>]) -> Result<Option<Vec<
 pub(crate) fn is_small_enough(guide: &dyn Guide, elements: usize) -> bool {
     (guide.normal_family().is_some() || guide.wants_curvature()) && (1..=MOST_ELEMENTS).contains(&elements)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn convergence() -> Convergence {
+        Convergence {
+            converged: true,
+            remaining: 0.01,
+            elbo: -3.0,
+            elbo_error: 0.1,
+            pareto_k: -0.2,
+            effective_share: 0.99,
+            evaluations: 1000,
+            doubt: None,
+        }
+    }
+
+    /// Small `k` with few effective draws is not close, one draw with all weight is far off, and a bound that is
+    /// NaN is no number to print.
+    #[test]
+    fn words_follow_from_share_and_tail_together() {
+        let good = convergence().to_string();
+        assert!(
+            good.starts_with("Converged. ELBO -3.00 ± 0.10") && good.contains("all but the posterior"),
+            "{good}"
+        );
+        for share in [0.1, 0.55] {
+            let told = Convergence { effective_share: share, ..convergence() }.to_string();
+            assert!(!told.contains("close to the posterior."), "{told}");
+        }
+        let close = Convergence { effective_share: 0.8, ..convergence() }.to_string();
+        assert!(close.contains("the guide is close to the posterior"), "{close}");
+        let alone = Convergence { effective_share: 5e-4, pareto_k: f64::INFINITY, ..convergence() };
+        assert!(alone.to_string().contains("One draw carries all the weight"), "{alone}");
+        let (elbo, elbo_error) = (f64::NAN, f64::NAN);
+        let none = Convergence { elbo, elbo_error, converged: false, ..convergence() }.to_string();
+        assert!(none.contains("does not exist") && !none.contains("NaN ±"), "{none}");
+        let moving =
+            Convergence { doubt: Some(Doubt::Moving), converged: false, remaining: 0.0, ..convergence() };
+        assert!(!moving.to_string().contains("0.00"), "{moving}");
+    }
+}
