@@ -207,7 +207,8 @@ impl Quality {
     /// Whether most of the posterior is not where the draws are, as far as they can tell.
     fn is_elsewhere(&self) -> bool {
         let gap = ELSEWHERE.0 + ELSEWHERE.1 * self.best.len() as f64;
-        self.evidence.is_finite() && !(self.evidence - self.elbo < gap)
+        let away = self.evidence - self.elbo;
+        self.evidence.is_finite() && (away >= gap || away.is_nan())
     }
 }
 
@@ -300,7 +301,8 @@ pub(crate) fn converge(
             let others = Quality::of(&other.normal, &mut density, draws, &mut fill)?;
             evaluations += other.evaluations + others.evaluations;
             let error = 4.0 * (others.elbo_error + quality.elbo_error);
-            if others.elbo.is_finite() && !(others.elbo - quality.elbo < error.max(0.0)) {
+            let better = others.elbo - quality.elbo > error || !quality.elbo.is_finite();
+            if others.elbo.is_finite() && better {
                 (found, quality) = (other, others);
             }
         }

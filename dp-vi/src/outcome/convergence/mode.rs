@@ -111,7 +111,7 @@ pub(crate) fn mode(
     let steady = turned.is_some_and(|change| change.amax() < STEADY);
     let doubt = match () {
         () if !target.goes_on() => Some(Doubt::Stopped),
-        () if !arrived || !(remaining < ARRIVED) => Some(Doubt::Moving),
+        () if !arrived || remaining.is_nan() || remaining >= ARRIVED => Some(Doubt::Moving),
         () if !steady => Some(Doubt::Improper),
         () => None,
     };

@@ -169,10 +169,10 @@ impl Estimate {
         let (from, count) = (pairs.start, pairs.len());
         let (even, odd, draws) =
             (even.columns(from, count), odd.columns(from, count), draws.columns(from, count));
-        let mut whole = &odd * draws.transpose() / -(count as f64);
+        let mut whole = odd * draws.transpose() / -(count as f64);
         if corrected {
             let n = draws.nrows();
-            whole -= &self.whole * (&draws * draws.transpose() / count as f64 - DMatrix::identity(n, n));
+            whole -= &self.whole * (draws * draws.transpose() / count as f64 - DMatrix::identity(n, n));
         }
         let curvature = symmetrised(&whole);
         let nothing = || DMatrix::zeros(0, 0);
@@ -368,7 +368,7 @@ impl Search<'_> {
         for _ in 0..MOST_CURVED {
             let mut way = chart.uphill(&slope);
             let mut gain = way.dot(&slope);
-            if !(gain > 0.0) {
+            if gain <= 0.0 || gain.is_nan() {
                 chart.pairs.clear();
                 way = chart.uphill(&slope);
                 gain = way.dot(&slope);
@@ -870,7 +870,7 @@ mod tests {
                 slope.copy_from_slice(&[1.0, -u[1]]);
                 u[0] - 0.5 * u[1] * u[1]
             });
-            assert!(!runs_away.unwrap().doubt.is_none());
+            assert!(runs_away.unwrap().doubt.is_some());
             assert!(found(2, family, |_, _| f64::NAN).is_none());
         }
     }
