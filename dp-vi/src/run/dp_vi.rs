@@ -130,8 +130,8 @@ impl<M, G, S> DpVi<M, G, S> {
     /// [`AutoMultivariateNormal`](crate::guides::AutoMultivariateNormal)), and with
     /// [`AutoLaplace`](crate::guides::AutoLaplace), the fit goes on until it has converged: there
     /// is no number of steps to guess, and the units of the data do not matter.
-    /// [`Fit::convergence`](crate::Fit::convergence) says whether it has converged and how well the guide fits, and
-    /// when a fit takes a number of Adam's steps instead, so that it is `None`: where [steps](Self::steps), a
+    /// [`Fit::convergence`](crate::Fit::convergence) says whether it has converged and how well the guide fits,
+    /// and when a fit takes a number of Adam's steps instead, so that it is `None`: where [steps](Self::steps), a
     /// sample of the records or an optimiser are named, for example. Where the log density is not finite at the
     /// start, the prior's median and points from the prior are tried, and if it is finite at none of them, the fit
     /// ends with [`Error::NotFiniteAtStart`].

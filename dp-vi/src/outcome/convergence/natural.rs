@@ -457,7 +457,8 @@ impl Search<'_> {
     }
 }
 
-/// The largest ratio of precisions, or of variances, of a direction and of single values that can be told from 0.
+/// The least ratio of precisions, or of variances, of a direction and of single values that can be told from
+/// 0.
 const UNHELD: f64 = 1e-12;
 
 /// A step that was made: coordinates, normal, `T`, and what the draws say there.

@@ -37,9 +37,9 @@ fn shape(exceedances: &[f64]) -> f64 {
 
 /// `k̂` of the importance weights with these logarithms: the shape of the law of the largest of them.
 ///
-/// Below ½ their variance is finite; up to 0.7 they are of use. Infinite where the others' weights are nothing beside
-/// the largest, and minus infinite where the largest are all alike. `NaN` for fewer than 25 weights, or where one
-/// is not finite.
+/// Below ½ their variance is finite; up to 0.7 they are of use. Infinite where the others' weights are nothing
+/// beside the largest, and minus infinite where the largest are all alike. `NaN` for fewer than 25 weights, or
+/// where one is not finite.
 pub(crate) fn pareto_k(mut log_weights: Vec<f64>) -> f64 {
     let number = log_weights.len();
     if number < 25 || log_weights.iter().any(|x| x.is_nan() || *x == f64::INFINITY) {
