@@ -116,6 +116,17 @@ pub enum Error {
         /// Steps made.
         of: u64,
     },
+    /// A fit that goes on until it has converged cannot begin: the log density is not finite at the start, nor
+    /// elsewhere.
+    #[error(
+        "the log density or its gradient is not finite around the start{}: name values at which the model holds of the data with \
+         .initial_values(…), or keep scales and matrices away from where the density is NaN",
+        elsewhere(*others)
+    )]
+    NotFiniteAtStart {
+        /// Number of points of the prior that were tried, too.
+        others: usize,
+    },
     /// A budget whose δ is less than what is not drawn exactly as it is accounted for.
     #[error(
         "delta must be at least {least:e} here, got {delta:e}: batches and noise are drawn exactly up to a total variation distance that \
@@ -228,6 +239,13 @@ impl Error {
     pub(crate) fn no_maximum(guide: &'static str) -> Self {
         let problem = "ends where the posterior has no maximum, so no normal goes with it; take more steps, or another guide";
         Self::Guide { guide, problem: problem.to_owned() }
+    }
+}
+
+fn elsewhere(others: usize) -> String {
+    match others {
+        0 => String::new(),
+        others => format!(", nor at {others} points from the prior"),
     }
 }
 

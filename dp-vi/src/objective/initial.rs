@@ -213,6 +213,19 @@ pub(crate) fn prior_candidates(
         .collect()
 }
 
+/// Points to start from where the density is not finite at the usual start, all sites one after the other: the
+/// prior's medians, then points from the prior. None where the prior cannot be drawn from, as a flat one.
+pub(crate) fn other_starts(model: &dyn Model, schema: &Schema, sites: &[GuideSite]) -> Vec<Vec<f64>> {
+    let medians = prior_medians(model, schema, sites).into_iter();
+    let all = medians.chain(prior_candidates(model, schema, sites).into_iter().flatten());
+    let joined = |values: BTreeMap<String, ArrayD<f64>>| {
+        let one = |site: &GuideSite| values.get(&site.name).filter(|x| x.len() == site.elements());
+        let parts = sites.iter().map(|site| Some(one(site)?.iter().copied().collect::<Vec<f64>>()));
+        Some(parts.collect::<Option<Vec<_>>>()?.concat())
+    };
+    all.filter_map(joined).collect()
+}
+
 /// The distance from the median within which half of the draws are.
 fn half_width(draws: &[f64], middle: f64) -> f64 {
     let distances: Vec<f64> = draws.iter().map(|x| (x - middle).abs()).collect();

@@ -44,8 +44,16 @@ impl Fit {
         self.parameters.iter().map(|(name, values)| (name.as_str(), values.as_slice()))
     }
 
-    /// Whether a run without privacy has arrived, and how well its guide fits. `None` for runs of a number of
-    /// steps, as those with a budget are.
+    /// Whether a fit has converged, and how well its guide fits. `None` for fits of a number of steps: those
+    /// with a budget, and those without privacy or without records where one of these holds:
+    ///
+    /// - the model has a [`param`](ppl_core::Ctx::param), latent values of each record's own, or more than 500
+    ///   elements of latent values;
+    /// - the guide is neither `AutoLaplace` nor a [normal](crate::guides::Guide::normal_family) over all latent
+    ///   values, as `AutoDelta`, `AutoLowRankMultivariateNormal`, lists of guides and guides written by hand are
+    ///   not;
+    /// - steps, a sample of the records, a compute limit, a schedule, an optimiser, a draw scheme, other gradients
+    ///   or a checkpoint were named, or the run was begun with [`DpVi::start`](crate::DpVi::start).
     #[must_use]
     pub fn convergence(&self) -> Option<&Convergence> {
         self.convergence.as_ref()

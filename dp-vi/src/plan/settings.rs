@@ -838,16 +838,16 @@ impl PrivacyPlan {
                 }
             }
             _ if self.until_converged => line(format_args!(
-                "NOT PRIVATE: every record at every step, until means and standard deviations have converged; no clipping, no noise"
+                "NOT PRIVATE: every record at every step, until means and standard deviations have converged; no noise"
             )),
-            _ => line(format_args!(
-                "NOT PRIVATE: {} steps on {}, no clipping, no noise",
-                self.steps, self.scheme
-            )),
+            _ => line(format_args!("NOT PRIVATE: {} steps on {}, no noise", self.steps, self.scheme)),
         }
         match self.draws {
             _ if self.until_converged => {}
             DrawScheme::Single => line(format_args!("draws: one a step, shared by all records")),
+            DrawScheme::Antithetic if self.budget.is_none() => {
+                line(format_args!("draws: a mirrored pair a step, shared by all records"))
+            }
             DrawScheme::Antithetic => {
                 line(format_args!("draws: a mirrored pair a step, shared by all records, clipped as one"))
             }

@@ -128,10 +128,13 @@ impl<M, G, S> DpVi<M, G, S> {
     /// With a guide that is a [normal](crate::guides::Guide::normal_family) of at most 500 elements
     /// ([`AutoNormal`](crate::guides::AutoNormal),
     /// [`AutoMultivariateNormal`](crate::guides::AutoMultivariateNormal)), and with
-    /// [`AutoLaplace`](crate::guides::AutoLaplace), the fit goes on until it has converged, where neither
-    /// [steps](Self::steps), a sample of the records, an optimiser, a schedule nor a checkpoint is named: there
+    /// [`AutoLaplace`](crate::guides::AutoLaplace), the fit goes on until it has converged: there
     /// is no number of steps to guess, and the units of the data do not matter.
-    /// [`Fit::convergence`](crate::Fit::convergence) says whether it has arrived and how well the guide fits.
+    /// [`Fit::convergence`](crate::Fit::convergence) says whether it has converged and how well the guide fits,
+    /// and when a fit takes a number of Adam's steps instead, so that it is `None`: where [steps](Self::steps), a
+    /// sample of the records or an optimiser are named, for example. Where the log density is not finite at the
+    /// start, the prior's median and points from the prior are tried, and if it is finite at none of them, the fit
+    /// ends with [`Error::NotFiniteAtStart`].
     #[must_use]
     pub fn without_privacy(mut self) -> Self {
         self.settings.without_privacy = true;
@@ -416,7 +419,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             (Some(charges), Some(ledger)) => Some(ledger.debit_all(&charges.once())?),
             _ => None,
         };
-        let (mut training, _) = prepared.begin(receipt, &seed, true, false)?;
+        let (mut training, _) = prepared.begin(receipt, &seed, true, false, None)?;
         if let Some(ledger) = &mut ledger {
             training.pay(ledger, training.steps())?;
         }

@@ -24,13 +24,13 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Steps done.
+    /// Steps done; evaluations of the log density in a fit that goes on until it has converged.
     pub done: u64,
-    /// Steps in all.
+    /// Steps in all; `u64::MAX` in a fit that goes on until it has converged, for nobody knows how many it takes.
     pub steps: u64,
     /// Steps a second, on average since this process began or resumed the run.
     pub steps_per_second: f64,
-    /// How long the rest takes at this rate.
+    /// How long the rest takes at this rate; `Duration::MAX` where that is not known.
     pub time_left: Duration,
 }
 
@@ -62,9 +62,12 @@ impl Proceed for ControlFlow<()> {
 pub(crate) type Callback = Box<dyn FnMut(Progress) -> ControlFlow<()>>;
 
 impl<M, G, S> DpVi<M, G, S> {
-    /// Called about two hundred times during a run, and at least once a second between steps. It may answer
+    /// Called about two hundred times during a run, and at least once a second between steps. It may return
     /// [`ControlFlow::Break`] to stop there: the fit is then what has been found so far, and with a
     /// [checkpoint](Self::checkpoint) it can be resumed.
+    ///
+    /// A fit that goes on until it has converged calls it up to ten times a second, between batches of
+    /// evaluations; one that is stopped has not [converged](crate::Convergence::converged).
     ///
     /// ```
     /// # use dp_vi::guides::AutoNormal;
@@ -254,7 +257,8 @@ impl<S: Subsampling> DpVi<AnyModel<'_>, Box<dyn Guide + '_>, S> {
             }),
             _ => None,
         };
-        let (mut training, receipt) = prepared.begin(receipt, &seed, stored.is_none(), place.is_none())?;
+        let (mut training, receipt) =
+            prepared.begin(receipt, &seed, stored.is_none(), place.is_none(), on_progress.as_mut())?;
         if let Some((checkpoint, path)) = &stored {
             training.restore(checkpoint, path, receipt.as_ref())?;
             if complete && (training.done() < training.steps() || training.owes_curvature()) {

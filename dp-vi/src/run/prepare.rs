@@ -3,6 +3,7 @@
 
 use super::checkpoint::described;
 use super::dp_vi::{AnyModel, Chosen, DpVi};
+use super::drive::Callback;
 use super::training::{CorrectionState, Laplace, Training};
 use crate::cost::charges::Charges;
 use crate::cost::pricing::{choice_event, sampling_rate};
@@ -211,6 +212,7 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         seed: &Seed,
         choosing: bool,
         converging: bool,
+        on_progress: Option<&mut Callback>,
     ) -> Result<(Training<'r, G, S>, Option<Receipt>)> {
         let mut take = |event| receipt.as_mut().and_then(|receipt| receipt.take(event, 1));
         let start = self.plan.start_epsilon.map(choice_event).transpose()?.and_then(&mut take);
@@ -239,7 +241,14 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             self.choose_start(start, number, seed)?;
         }
         let found = match converging && self.plan.until_converged {
-            true => converge(&self.model, &self.guide, Some(self.records), &self.estimator.shared, seed)?,
+            true => converge(
+                &self.model,
+                &self.guide,
+                Some(self.records),
+                &self.estimator.shared,
+                seed,
+                on_progress,
+            )?,
             false => None,
         };
         let Self {

@@ -56,15 +56,17 @@ impl<M: Model, G: Guide, S> DpVi<M, G, S> {
     /// Gaussian processes, time series, hidden Markov models: whatever can be written with
     /// [`observe`](ppl_core::Ctx::observe) or [`factor`](ppl_core::Ctx::factor) outside `each_record`. As in a
     /// fit [without privacy](Self::without_privacy), a normal guide of at most 500 elements goes on until it
-    /// has converged, and [`Fit::convergence`] says how well it fits. Other guides, and fits for which steps, a
-    /// schedule, draws or an optimiser were named, take that number of Adam's steps, 2,000 by default, each at a
-    /// mirrored pair of draws. Settings of sampling and clipping have nothing to act on.
+    /// has converged, and [`Fit::convergence`] says how well it fits. Other guides, models with parameters, and
+    /// fits for which steps, a schedule, draws or an optimiser were named, have none and take that number of
+    /// Adam's steps, 2,000 by default, each at a mirrored pair of draws. Settings of sampling and clipping have nothing to act on.
     ///
     /// # Privacy
     /// Nothing is protected, and the report says so: a constant of the model is public. If it was computed
     /// from people's records, put these into [`fit`](Self::fit) instead. A model may have both: see there.
     ///
     /// # Errors
+    /// [`Error::NotFiniteAtStart`] if the log density is finite neither at the start nor at points from the prior.
+    ///
     /// If the model speaks of records, or has nothing to infer or nothing that it observes; if a budget, a
     /// private start or a checkpoint was named, or a setting is out of range; if the gradient is not finite
     /// at more than half of the steps ([`Error::NotFinite`]).
@@ -102,7 +104,8 @@ impl<G: Guide, S> DpVi<AnyModel<'_>, G, S> {
         let mut shared = public_programs(&model, &guide, plan.draws, &initial)?;
         let hessian = guide.wants_curvature().then(|| Hessian::public(&model)).transpose()?;
         if plan.until_converged
-            && let Some((found, convergence)) = converge(&model, &guide, None, &shared, &seed)?
+            && let Some((found, convergence)) =
+                converge(&model, &guide, None, &shared, &seed, execution.on_progress.as_mut())?
         {
             let report = PrivacyReport::of_public(&guide, convergence.evaluations, convergence.evaluations);
             let fit = outcome((&mut shared, &guide), hessian, &found, report)?;

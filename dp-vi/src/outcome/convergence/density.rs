@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::objective::traced::Traced;
 use crate::outcome::convergence::natural::Target;
+use crate::run::drive::{Callback, Progress};
 use crate::wall::sensitive::Sensitive;
 use crate::wall::unprotected::AllRecords;
 use nalgebra::DMatrix;
@@ -10,6 +11,7 @@ use ppl_core::{
     ExecutionPlan, Graph, Model, Program, RecordGradient, Records, Schema, SiteKind, Unconstrained, gradient,
 };
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 /// The input that the log-likelihood is multiplied with, so that its derivative by it is its value.
 const ONE: &str = "density/one";
@@ -20,6 +22,31 @@ pub(crate) struct Density<'r> {
     workers: Vec<Worker>,
     records: Option<AllRecords<'r>>,
     elements: usize,
+    progress: Option<Teller<'r>>,
+}
+
+/// Says how far a search has come.
+struct Teller<'r> {
+    callback: &'r mut Callback,
+    started: Instant,
+    told: Option<Instant>,
+    done: u64,
+    stopped: bool,
+}
+
+impl Teller<'_> {
+    fn tell(&mut self, evaluations: usize) {
+        self.done += evaluations as u64;
+        if self.stopped || self.told.is_some_and(|told| told.elapsed() < Duration::from_millis(100)) {
+            return;
+        }
+        let steps_per_second = self.done as f64 / self.started.elapsed().as_secs_f64().max(1e-9);
+        // How many there will be is not known.
+        let (steps, time_left) = (u64::MAX, Duration::MAX);
+        let progress = Progress { done: self.done, steps, steps_per_second, time_left };
+        self.stopped = (self.callback)(progress).is_break();
+        self.told = Some(Instant::now());
+    }
 }
 
 /// Programs of their own for each thread.
@@ -77,7 +104,16 @@ impl<'r> Density<'r> {
         }
         let worker = Worker { likelihood, prior, sites, touched, sums };
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Some(Self { workers: vec![worker; threads], records: records.map(AllRecords::of), elements: at }))
+        let (workers, records) = (vec![worker; threads], records.map(AllRecords::of));
+        Ok(Some(Self { workers, records, elements: at, progress: None }))
+    }
+
+    /// Calls this as evaluations go on, and stops when it says so.
+    pub(crate) fn telling(mut self, callback: Option<&'r mut Callback>) -> Self {
+        let started = Instant::now();
+        self.progress =
+            callback.map(|callback| Teller { callback, started, told: None, done: 0, stopped: false });
+        self
     }
 }
 
@@ -123,7 +159,7 @@ impl Target for Density<'_> {
         values: &mut [f64],
         gradients: &mut DMatrix<f64>,
     ) -> Result<()> {
-        let n = self.elements;
+        let (n, number) = (self.elements, values.len());
         // Every point is computed by itself, so how they are shared out changes no bit.
         let share = values.len().div_ceil(self.workers.len()).max(1);
         let records = self.records.as_ref();
@@ -148,8 +184,16 @@ impl Target for Density<'_> {
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             }
-            Ok(())
-        })
+            Ok::<_, Error>(())
+        })?;
+        if let Some(progress) = &mut self.progress {
+            progress.tell(number);
+        }
+        Ok(())
+    }
+
+    fn goes_on(&self) -> bool {
+        self.progress.as_ref().is_none_or(|progress| !progress.stopped)
     }
 }
 

@@ -37,8 +37,9 @@ fn shape(exceedances: &[f64]) -> f64 {
 
 /// `k̂` of the importance weights with these logarithms: the shape of the law of the largest of them.
 ///
-/// Below ½ their variance is finite; up to 0.7 they are of use. `NaN` for fewer than 25 weights, or where one
-/// is not finite.
+/// Below ½ their variance is finite; up to 0.7 they are of use. Infinite where the others' weights are nothing
+/// beside the largest, and minus infinite where the largest are all alike. `NaN` for fewer than 25 weights, or
+/// where one is not finite.
 pub(crate) fn pareto_k(mut log_weights: Vec<f64>) -> f64 {
     let number = log_weights.len();
     if number < 25 || log_weights.iter().any(|x| x.is_nan() || *x == f64::INFINITY) {
@@ -51,8 +52,14 @@ pub(crate) fn pareto_k(mut log_weights: Vec<f64>) -> f64 {
     let exceedances: Vec<f64> =
         log_weights[number - tail..].iter().map(|x| (x - largest).exp() - threshold).collect();
     // All alike: nothing has a tail.
-    if exceedances[tail - 1] <= 1e-12 || exceedances[tail / 4] <= 0.0 {
+    if exceedances[tail - 1] <= 1e-12 {
         return f64::NEG_INFINITY;
+    }
+    let quarter = exceedances[tail / 4];
+    // A few draws carry all weight, and the others are not to be told from 0.
+    if threshold < 1e-300 || quarter < 1e-15 * threshold.max(1e-300) {
+        let tied = threshold > 0.5;
+        return if tied { f64::NEG_INFINITY } else { f64::INFINITY };
     }
     shape(&exceedances)
 }
@@ -86,6 +93,9 @@ mod tests {
             assert!((found - k).abs() < 0.1, "{k}: {found}");
         }
         assert_eq!(pareto_k(vec![3.0; 100]), f64::NEG_INFINITY);
+        // One draw carries all weight.
+        let alone = (0..2000).map(|i| -1e6 * f64::from(i)).collect();
+        assert_eq!(pareto_k(alone), f64::INFINITY);
         assert!(pareto_k(vec![f64::NAN; 100]).is_nan() && pareto_k(vec![0.0; 10]).is_nan());
     }
 }
