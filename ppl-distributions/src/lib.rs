@@ -6,6 +6,7 @@
 //! | [`StudentT`] | `df`, `loc`, `scale` | real |
 //! | [`LogNormal`] | `loc`, `scale` (of the logarithm) | positive |
 //! | [`HalfNormal`], [`HalfCauchy`] | `scale` | positive |
+//! | [`HalfStudentT`] | `df`, `scale` | positive |
 //! | [`Exponential`] | `rate` | positive |
 //! | [`Gamma`], [`InverseGamma`] | `concentration`, `rate` | positive |
 //! | [`Chi2`] | `df` | positive |
@@ -91,6 +92,7 @@ mod geometric;
 mod gumbel;
 mod half_cauchy;
 mod half_normal;
+mod half_student_t;
 mod helpers;
 mod improper_uniform;
 mod independent;
@@ -151,6 +153,7 @@ pub use geometric::Geometric;
 pub use gumbel::Gumbel;
 pub use half_cauchy::HalfCauchy;
 pub use half_normal::HalfNormal;
+pub use half_student_t::HalfStudentT;
 pub use improper_uniform::ImproperUniform;
 pub use independent::Independent;
 pub use inverse_gamma::InverseGamma;

@@ -32,13 +32,50 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// C. Loader, "Fast and accurate computation of binomial probabilities" (2000).
 #[derive(Clone, Copy, Debug)]
 pub struct Poisson<'g> {
-    rate: Value<'g>,
+    rate: Rate<'g>,
 }
+
+/// The mean, or its logarithm.
+#[derive(Clone, Copy, Debug)]
+enum Rate<'g> {
+    Itself(Value<'g>),
+    Logarithm(Value<'g>),
+}
+
+/// Logarithms of rates below this one are kept apart from the rest, in which their exponentials would be zero.
+const LEAST_LOG_RATE: f64 = -60.0;
 
 impl<'g> Poisson<'g> {
     /// Mean, not negative; a number or an array.
     pub fn new(rate: impl Into<Value<'g>>) -> Self {
-        Self { rate: rate.into() }
+        Self { rate: Rate::Itself(rate.into()) }
+    }
+
+    /// The logarithm of the mean, as in a regression of counts; a number or an array. Unlike
+    /// `new(log_rate.exp())` it has a finite log probability and gradient however small the rate is.
+    ///
+    /// ```
+    /// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
+    /// use ppl_distributions::Poisson;
+    /// let graph = Graph::new();
+    /// let log_rate = graph.input("log_rate", ())?;
+    /// let value = Poisson::from_log_rate(log_rate).log_prob(graph.constant(2.0));
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[value])?);
+    /// plan.set("log_rate", &[-1000.0])?;
+    /// plan.run();
+    /// assert_eq!(plan.output(0)[0], -2000.0 - 2_f64.ln());
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    pub fn from_log_rate(log_rate: impl Into<Value<'g>>) -> Self {
+        Self { rate: Rate::Logarithm(log_rate.into()) }
+    }
+
+    #[track_caller]
+    fn rate(&self, graph: &'g Graph) -> Var<'g> {
+        match self.rate {
+            Rate::Itself(rate) => rate.on(graph),
+            Rate::Logarithm(log_rate) => log_rate.on(graph).exp(),
+        }
     }
 }
 
@@ -48,7 +85,10 @@ impl<'g> Distribution<'g> for Poisson<'g> {
     }
 
     fn parameters(&self) -> Vec<Parameter<'g>> {
-        vec![Parameter { name: "rate", value: self.rate, domain: Constraint::NonNegative }]
+        vec![match self.rate {
+            Rate::Itself(value) => Parameter { name: "rate", value, domain: Constraint::NonNegative },
+            Rate::Logarithm(value) => Parameter { name: "log_rate", value, domain: Constraint::Real },
+        }]
     }
 
     fn support(&self) -> Constraint {
@@ -57,7 +97,16 @@ impl<'g> Distribution<'g> for Poisson<'g> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        -(value.deviance(self.rate) + value.log_factorial_remainder())
+        let rest = value.log_factorial_remainder();
+        match self.rate {
+            Rate::Itself(rate) => -(value.deviance(rate) + rest),
+            Rate::Logarithm(log_rate) => {
+                // ln p is k times what the logarithm is below that of a rate that is negligible already.
+                let log_rate = log_rate.on(value.graph());
+                let kept = log_rate.max(LEAST_LOG_RATE);
+                value * (log_rate - kept) - (value.deviance(kept.exp()) + rest)
+            }
+        }
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
@@ -66,16 +115,16 @@ impl<'g> Distribution<'g> for Poisson<'g> {
     }
 
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        Some(self.rate.on(graph))
+        Some(self.rate(graph))
     }
 
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        Some(self.rate.on(graph))
+        Some(self.rate(graph))
     }
 
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
-        Some(value.poisson_cdf(self.rate.on(graph)))
+        Some(value.poisson_cdf(self.rate(graph)))
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
@@ -87,13 +136,13 @@ impl<'g> Poisson<'g> {
     /// The smallest outcome whose distribution function is at least `u`.
     #[track_caller]
     fn smallest(&self, u: Var<'g>) -> Var<'g> {
-        u.poisson_quantile(self.rate)
+        u.poisson_quantile(self.rate(u.graph()))
     }
 }
 
 impl<'g> KullbackLeibler<'g, Poisson<'g>> for Poisson<'g> {
     /// `λ ln(λ/μ) + μ − λ`
     fn kl_divergence(&self, other: &Poisson<'g>, graph: &'g Graph) -> Var<'g> {
-        self.rate.on(graph).deviance(other.rate)
+        self.rate(graph).deviance(other.rate(graph))
     }
 }

@@ -14,10 +14,11 @@
 pub use crate::{
     Affine, Bernoulli, Beta, BetaBinomial, Bijection, Binomial, Categorical, Cauchy, Chi2, Combine, Delta,
     Direction, Dirichlet, DirichletMultinomial, DiscreteUniform, Exp, Exponential, Gamma, GaussianRandomWalk,
-    Geometric, Gumbel, HalfCauchy, HalfNormal, ImproperUniform, Independent, Inverse, InverseGamma,
-    KullbackLeibler, Kumaraswamy, LKJCholesky, Laplace, LogNormal, Logistic, LowRankMultivariateNormal,
-    Masked, Mixture, MixtureSameFamily, Multinomial, MultivariateNormal, MultivariateStudentT, Negation,
-    NegativeBinomial, Normal, Onto, OrderedLogistic, Pareto, Poisson, PolyaGamma, Power, Sigmoid, StudentT,
-    Tanh, Then, Transformed, Truncated, TruncatedNormal, Uniform, VonMises, Weibull, ZeroInflated,
+    Geometric, Gumbel, HalfCauchy, HalfNormal, HalfStudentT, ImproperUniform, Independent, Inverse,
+    InverseGamma, KullbackLeibler, Kumaraswamy, LKJCholesky, Laplace, LogNormal, Logistic,
+    LowRankMultivariateNormal, Masked, Mixture, MixtureSameFamily, Multinomial, MultivariateNormal,
+    MultivariateStudentT, Negation, NegativeBinomial, Normal, Onto, OrderedLogistic, Pareto, Poisson,
+    PolyaGamma, Power, Sigmoid, StudentT, Tanh, Then, Transformed, Truncated, TruncatedNormal, Uniform,
+    VonMises, Weibull, ZeroInflated,
 };
 pub use ppl_core::{Distribution, Expanded};

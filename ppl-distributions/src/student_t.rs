@@ -6,7 +6,7 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 
 /// `ln Γ(h + ½) − ln Γ(h) − ½ ln h − ½ ln 2π` for `h = ν/2`, by Stirling's formula: nothing cancels for large
 /// `ν`.
-fn gamma_ratio(df: Var<'_>) -> Var<'_> {
+pub(crate) fn gamma_ratio(df: Var<'_>) -> Var<'_> {
     let half = 0.5 * df;
     half * df.reciprocal().log1p_minus_x() + (half + 0.5).stirling_error()
         - half.stirling_error()

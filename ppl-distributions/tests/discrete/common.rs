@@ -10,7 +10,7 @@ use ppl_distributions::{
 
 /// Distributions, as the golden file names them, with parameters of moderate size. Those at the places named
 /// last are continuous.
-pub(crate) const CASES: [(&str, &[f64], &[usize]); 17] = [
+pub(crate) const CASES: [(&str, &[f64], &[usize]); 18] = [
     ("bernoulli_probs", &[0.3], &[0]),
     ("bernoulli_logits", &[-0.8], &[0]),
     ("binomial_probs", &[12.0, 0.35], &[1]),
@@ -18,6 +18,7 @@ pub(crate) const CASES: [(&str, &[f64], &[usize]); 17] = [
     ("binomial_logits", &[12.0, 1.1], &[1]),
     ("binomial_logits", &[1000.0, -4.0], &[1]),
     ("poisson", &[3.7], &[0]),
+    ("poisson_log_rate", &[1.3], &[0]),
     ("negative_binomial_probs", &[2.5, 0.6], &[0, 1]),
     ("negative_binomial_logits", &[0.7, 0.4], &[0, 1]),
     ("negative_binomial_mean", &[4.2, 3.1], &[0, 1]),
@@ -48,6 +49,7 @@ pub(crate) fn build<'g>(name: &str, graph: &'g Graph, p: &[Value<'g>]) -> Box<dy
         "binomial_probs" => Box::new(Binomial::from_probs(p[0], p[1])),
         "binomial_logits" => Box::new(Binomial::from_logit(p[0], p[1])),
         "poisson" => Box::new(Poisson::new(p[0])),
+        "poisson_log_rate" => Box::new(Poisson::from_log_rate(p[0])),
         "negative_binomial_probs" => Box::new(NegativeBinomial::from_probs(p[0], p[1])),
         "negative_binomial_logits" => Box::new(NegativeBinomial::from_logit(p[0], p[1])),
         "negative_binomial_mean" => Box::new(NegativeBinomial::from_mean(p[0], p[1])),

@@ -193,6 +193,14 @@ for rate in [1e-10, 0.01, 1.0, 7.5, 123.4, 1e4, 3.3e7, 1e12, 1e15]:
                 quantile("poisson", [rate], lambda j: poisson_cdf(M(rate), M(j)) if j >= 0 else M(0), k)
     row("poisson", "mean", [rate], [], lambda q: q[0])
     row("poisson", "variance", [rate], [], lambda q: q[0])
+for log_rate in [-700.0, -60.5, -20.0, -1.25, 0.0, 1.75, 9.25, 20.5, 30.25]:
+    rate = float(mp.exp(log_rate))
+    for k in sorted({0, 1, 2, 30, round(rate), round(rate + 3 * rate**0.5)}):
+        if log_rate > -60 or k > 0:
+            row("poisson_log_rate", "log_prob", [log_rate], [k], lambda q: k * q[0] - mp.exp(q[0]) - mp.loggamma(M(k) + 1))
+    if log_rate > -60:
+        row("poisson_log_rate", "mean", [log_rate], [], lambda q: mp.exp(q[0]))
+        row("poisson_log_rate", "variance", [log_rate], [], lambda q: mp.exp(q[0]))
 for k in [1, 2, 5]:
     quantile("poisson", [1e-3], lambda j: poisson_cdf(M(1e-3), M(j)), k)
 

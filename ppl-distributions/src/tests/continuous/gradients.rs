@@ -74,6 +74,8 @@ proptest! {
                     _ => if k == 0 || case.domains[k - 1] == Positive { size } else { 1.0 },
                 };
                 let h = 1e-3 * room.min(if k > 0 && case.domains[k - 1] == Real { 1.0 } else { size.max(1e-3) });
+                // A power of two, so that the moved arguments are exact.
+                let h = 2.0_f64.powi(h.log2().floor() as i32);
                 if h < 1e-9 { continue; }
                 let at = |steps: f64| {
                     let mut moved = here.clone();

@@ -56,6 +56,7 @@ const CASES: &[Case] = &[
     case!("logistic", Logistic(0 Real, 1 Positive), [0.5, 1.3]),
     case!("gumbel", Gumbel(0 Real, 1 Positive), [0.5, 1.3]),
     case!("student_t", StudentT(0 Positive, 1 Real, 2 Positive), [12.0, 0.5, 1.3]),
+    case!("half_student_t", HalfStudentT(0 Positive, 1 Positive), [12.0, 1.3]),
     case!("exponential", Exponential(0 Positive), [1.7]),
     case!("gamma", Gamma(0 Positive, 1 Positive), [2.3, 1.7]),
     case!("inverse_gamma", InverseGamma(0 Positive, 1 Positive), [9.3, 1.7]),

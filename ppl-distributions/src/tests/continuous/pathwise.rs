@@ -78,7 +78,9 @@ fn gradients_of_draws_are_those_of_moments() {
 fn draws_by_quantiles_stay_at_their_probability() {
     let n = 200;
     for case in CASES {
-        if ["normal", "log_normal", "half_normal", "beta", "student_t", "polya_gamma"].contains(&case.name) {
+        if ["normal", "log_normal", "half_normal", "beta", "student_t", "half_student_t", "polya_gamma"]
+            .contains(&case.name)
+        {
             continue;
         }
         let graph = Graph::new();
