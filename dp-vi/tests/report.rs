@@ -102,6 +102,14 @@ fn what_intervals_hold_of_the_noise_is_said() {
     let zeros = || Sensitive::new(Records::from_columns([("x", vec![0.0; 40])]).unwrap());
     let bernoulli = DpVi::new(outcome, AutoNormal::new()).budget(budget(Relation::AddRemove));
     assert_eq!(said(bernoulli.fit(&zeros()).unwrap()), ("include the privacy noise", true));
+    let grouped = |ctx: &mut Ctx| {
+        let spread = ctx.sample("spread", HalfNormal::new(1.0))?;
+        let w = ctx.sample("w", Normal::new(0.0, spread))?;
+        ctx.each_record(|ctx, record| ctx.observe("x", Bernoulli::from_logit(w), record.get("x")?))
+    };
+    let grouped = DpVi::new(grouped, AutoNormal::new()).budget(budget(Relation::AddRemove));
+    let (words, corrected) = said(grouped.fit(&zeros()).unwrap());
+    assert!(words.contains("leave it out for the other values") && corrected, "{words}");
     let (words, corrected) =
         said(DpVi::new(two, AutoNormal::new()).budget(budget(Relation::AddRemove)).fit(&records()).unwrap());
     assert!(words.starts_with("leave out the privacy noise") && !corrected, "{words}");

@@ -234,7 +234,8 @@ pub struct PrivacyPlan {
     pub start_epsilon: Option<f64>,
     /// The noise multiplier of a step, and the ε of all releases together; `None` without privacy.
     pub calibrated: Option<Calibrated>,
-    pub(crate) is_bernoulli: bool,
+    /// Whether corrections for models of this kind have been measured.
+    pub(crate) is_measured: bool,
     pub(crate) deviation: Deviation,
     /// What the noise of all steps together is, over that of the same number of full batches at this budget:
     /// 1 is best.
@@ -487,7 +488,7 @@ impl Settings {
             start_from_prior,
             start_epsilon: None,
             calibrated: None,
-            is_bernoulli: survey.is_bernoulli,
+            is_measured: survey.is_bernoulli && survey.is_plain,
             deviation: Deviation::NONE,
             waste: None,
             public_records: self.public_records,

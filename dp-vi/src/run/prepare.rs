@@ -298,7 +298,7 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
                 (planned.shape, noise, planned.with_scores)
             });
             let trace = plan.trace_regression;
-            let measured = plan.weighted && plan.is_bernoulli;
+            let measured = plan.weighted && plan.is_measured;
             CorrectionState { tail, release: curvature, curvature: None, law, trace, measured, prior }
         });
         let (parameters, convergence) = found.unzip();

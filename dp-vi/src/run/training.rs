@@ -15,7 +15,7 @@ use crate::outcome::correction::tail::{GradientTail, TailMeans};
 use crate::outcome::correction::unknown_curvature::{self, ReleasedCurvature};
 use crate::outcome::fit::Fit;
 use crate::outcome::posterior::Posterior;
-use crate::outcome::report::{FELL_BACK, INCLUDE, NO_POSTERIOR, NOT_MEASURED, PrivacyReport};
+use crate::outcome::report::{FELL_BACK, INCLUDE, NO_POSTERIOR, NOT_MEASURED, PARTLY, PrivacyReport};
 use crate::outcome::simulation::Simulation;
 use crate::run::checkpoint::{Checkpoint, PaidFrom};
 use crate::wall::curvature::CurvatureRelease;
@@ -288,6 +288,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let posterior = posterior.unwrap_or_else(|| uncorrected.clone());
         let intervals = match (planned, &noise_aware) {
             (None, _) => self.report.intervals,
+            (Some(_), Some(_)) if self.estimator.ranges().iter().any(Option::is_none) => Some(PARTLY),
             (Some((_, true)), Some(_)) => Some(INCLUDE),
             (Some(_), Some(_)) => Some(NOT_MEASURED),
             (Some((true, _)), None) => Some(FELL_BACK),

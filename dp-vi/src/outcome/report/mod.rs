@@ -99,6 +99,10 @@ pub(crate) const INCLUDE: &str = "include the privacy noise";
 pub(crate) const NOT_MEASURED: &str =
     "include the privacy noise; how often they hold the truth has not been measured for this kind of model";
 
+/// What it says of corrections that leave out values which no record touches, such as the spread of groups.
+pub(crate) const PARTLY: &str = "include the privacy noise where records touch a value, and leave it out for the other values; how often they hold the truth has not \
+                                 been measured for this kind of model";
+
 /// What it says where a correction by the run's gradients was planned and is not possible.
 pub(crate) const FELL_BACK: &str = "leave out the privacy noise, and may be much too short: the run says too little of the curvature for the correction \
                                     that was planned";
