@@ -4,6 +4,7 @@ pub(crate) mod convergence;
 pub(crate) mod correction;
 pub(crate) mod fit;
 pub(crate) mod posterior;
+pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod simulation;
 pub(crate) mod table;

@@ -1,6 +1,5 @@
 //! Private variational inference: from a model and a budget to a posterior and a statement.
 
-use super::drive::Callback;
 use super::training::Training;
 use crate::cost::pricing::sampling_rate;
 use crate::error::{Error, Result};
@@ -12,6 +11,7 @@ use crate::objective::traced::Survey;
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::{Schedule, Transformation, adam};
 use crate::outcome::convergence::is_small_enough;
+use crate::outcome::progress::Callback;
 use crate::plan::settings::{Correction, FeatureNorms, PrivacyPlan, Sampler, Settings};
 use crate::wall::bound::clip::Clipping;
 use crate::wall::grid::PrivacyNoise;

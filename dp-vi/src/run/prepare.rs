@@ -3,7 +3,6 @@
 
 use super::checkpoint::described;
 use super::dp_vi::{AnyModel, Chosen, DpVi};
-use super::drive::Callback;
 use super::training::{CorrectionState, Laplace, Training};
 use crate::cost::charges::Charges;
 use crate::cost::pricing::{choice_event, sampling_rate};
@@ -19,6 +18,7 @@ use crate::optimiser::{NoiseLimited, StepScale, TailAverage, Transformation};
 use crate::outcome::convergence::converge;
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::tail::GradientTail;
+use crate::outcome::progress::Callback;
 use crate::outcome::report::{LEAVE_OUT, NOT_COVERED, PrivacyReport, RECORD, assumptions};
 use crate::plan::settings::{PrivacyPlan, Settings};
 use crate::summaries::CountRelease;

@@ -1,7 +1,6 @@
 //! Runs without records: models of public constants.
 
 use super::dp_vi::{AnyModel, DpVi};
-use super::drive::{Callback, Progress};
 use super::training::{corrected, locations};
 use crate::error::{Error, Result};
 use crate::guides::guide::Guide;
@@ -14,6 +13,7 @@ use crate::outcome::convergence::{converge, is_small_enough};
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::fit::Fit;
 use crate::outcome::posterior::Posterior;
+use crate::outcome::progress::{Callback, Progress};
 use crate::outcome::report::PrivacyReport;
 use crate::outcome::simulation::Simulation;
 use crate::plan::public::PublicPlan;

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::objective::traced::Traced;
 use crate::outcome::convergence::natural::Target;
-use crate::run::drive::{Callback, Progress};
+use crate::outcome::progress::{Callback, Progress};
 use crate::wall::sensitive::Sensitive;
 use crate::wall::unprotected::AllRecords;
 use nalgebra::DMatrix;

@@ -15,7 +15,7 @@ use crate::outcome::convergence::natural::{Doubt, Found, Normal, Target, nearest
 use crate::outcome::convergence::pareto::pareto_k;
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::linear_algebra::square;
-use crate::run::drive::Callback;
+use crate::outcome::progress::Callback;
 use crate::wall::sensitive::Sensitive;
 use dp_accountant::Relation;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
