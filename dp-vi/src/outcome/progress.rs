@@ -1,7 +1,7 @@
 //! How far a run has come, and whether to go on.
 
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How far a run has come.
 ///
@@ -19,6 +19,19 @@ pub struct Progress {
     pub steps_per_second: f64,
     /// How long the rest takes at this rate; `Duration::MAX` where that is not known.
     pub time_left: Duration,
+}
+
+impl Progress {
+    /// That of `done` steps of a run that began at step `begun` at this time.
+    pub(crate) fn since(started: Instant, begun: u64, done: u64, steps: u64) -> Self {
+        let steps_per_second = (done - begun) as f64 / started.elapsed().as_secs_f64().max(1e-9);
+        let left = (steps - done) as f64 / steps_per_second;
+        let time_left = match steps {
+            u64::MAX => Duration::MAX,
+            _ => Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX),
+        };
+        Self { done, steps, steps_per_second, time_left }
+    }
 }
 
 /// What a progress callback answers: nothing, or whether to go on.

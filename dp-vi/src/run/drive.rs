@@ -328,11 +328,7 @@ fn drive<G: Guide, S: Subsampler>(
                 || now.duration_since(told) >= Duration::from_secs(1)
             {
                 told = now;
-                let seconds = now.duration_since(started).as_secs_f64().max(1e-9);
-                let steps_per_second = (done - begun) as f64 / seconds;
-                let left = (steps - done) as f64 / steps_per_second;
-                let time_left = Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX);
-                if callback(Progress { done, steps, steps_per_second, time_left }).is_break() {
+                if callback(Progress::since(started, begun, done, steps)).is_break() {
                     break;
                 }
             }

@@ -21,7 +21,7 @@ use dp_sampler::{GaussianNoise, NoiseSource, Purpose};
 use ndarray::ArrayD;
 use ppl_core::{Graph, Model, Schema, SiteKind};
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 impl<M: Model, G: Guide, S> DpVi<M, G, S> {
     /// What [`fit_public`](Self::fit_public) will do; nothing is computed yet.
@@ -195,7 +195,7 @@ fn initial_values(
     start.resolve(model, &no_columns, &sites)
 }
 
-/// Tells how far a run has come.
+/// Says how far a run has come.
 struct Teller {
     callback: Option<Callback>,
     steps: u64,
@@ -210,9 +210,6 @@ impl Teller {
         if !done.is_multiple_of(every) && done != self.steps {
             return true;
         }
-        let steps_per_second = done as f64 / self.started.elapsed().as_secs_f64().max(1e-9);
-        let left = (self.steps - done) as f64 / steps_per_second;
-        let time_left = Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX);
-        callback(Progress { done, steps: self.steps, steps_per_second, time_left }).is_continue()
+        callback(Progress::since(self.started, 0, done, self.steps)).is_continue()
     }
 }

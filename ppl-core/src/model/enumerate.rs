@@ -2,12 +2,12 @@
 
 use crate::base::{Error, Result, Shape};
 use crate::model::constraint::Constraint;
-use crate::model::context::Ctx;
+use crate::model::context::{Ctx, mixes};
 use crate::model::distribution::Distribution;
 use crate::model::message::Message;
 use crate::model::stack::Answer;
 use crate::model::trace::{Site, SiteKind};
-use crate::op::Var;
+use crate::op::{Kind, Var};
 use ndarray::ArrayD;
 use std::rc::Rc;
 
@@ -116,17 +116,32 @@ impl<'g> Ctx<'g> {
         let _site = graph.enter_site(&name, line);
         let terms = graph.stack(&terms, 0);
         let elements = Self::weighed(&message, terms.log_sum_exp_axis(0)).map_err(told)?;
-        graph.check().map_err(told)?;
-        if elements.kind() == crate::op::Kind::PerRecord && !message.per_record {
-            return Err(told(crate::model::context::mixes("the prior of a shared latent value", line)));
+        self.summed_out(&message, (distribution.name(), elements), || Ok(terms.softmax(0)), &mut inside)
+    }
+
+    /// Writes down a site that was summed out, with the terms of each element of its batch and the probabilities of
+    /// its values given everything, and the sites inside it.
+    #[track_caller]
+    pub(crate) fn summed_out(
+        &mut self,
+        message: &Message<'g>,
+        (law, elements): (&'static str, Var<'g>),
+        posterior: impl FnOnce() -> Result<Var<'g>>,
+        inside: &mut Vec<Site<'g>>,
+    ) -> Result<()> {
+        let line = message.source_line;
+        let told = |error: Error| error.at_line(line).at_site(&message.name);
+        self.graph.check().map_err(told)?;
+        if elements.kind() == Kind::PerRecord && !message.per_record {
+            return Err(told(mixes("the prior of a shared latent value", line)));
         }
         if !message.stop {
-            let posterior = terms.softmax(0);
+            let posterior = posterior().map_err(told)?;
             self.sites.push(Site {
-                name: name.clone(),
+                name: message.name.clone(),
                 kind: SiteKind::Marginalised,
                 per_record: message.per_record,
-                distribution: Some(distribution.name()),
+                distribution: Some(law),
                 shape: posterior.shape(),
                 support: Constraint::Interval(0.0, 1.0),
                 value: posterior,
@@ -139,7 +154,7 @@ impl<'g> Ctx<'g> {
                 elements: Some(elements),
             });
         }
-        self.sites.append(&mut inside);
+        self.sites.append(inside);
         Ok(())
     }
 

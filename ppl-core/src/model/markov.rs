@@ -2,12 +2,12 @@
 
 use crate::base::{Error, Result, Shape};
 use crate::model::constraint::Constraint;
-use crate::model::context::{Ctx, mixes};
+use crate::model::context::Ctx;
 use crate::model::distribution::{Distribution, Noise, NoiseKind, Parameter};
 use crate::model::enumerate::finite_support;
 use crate::model::plate::Plate;
 use crate::model::stack::Answer;
-use crate::model::trace::{Site, SiteKind};
+use crate::model::trace::SiteKind;
 use crate::op::{Graph, Kind, Unary, Var};
 use crate::transform::gradient;
 use ndarray::Array1;
@@ -139,32 +139,9 @@ impl<'g> Ctx<'g> {
         let statements = graph.stack(&terms, 1);
         let sum = chain.forward(statements).map_err(told)?;
         let elements = Self::weighed(&message, sum).map_err(told)?;
-        graph.check().map_err(told)?;
-        if elements.kind() == Kind::PerRecord && !message.per_record {
-            return Err(told(mixes("the prior of a shared latent value", line)));
-        }
-        if !message.stop {
-            // p(z_t = k | everything) is the derivative of ln p(everything) by the term of step t and value k.
-            let posterior = gradient(sum, &[statements]).map_err(told)?[0].permute([1, 0]);
-            self.sites.push(Site {
-                name: name.clone(),
-                kind: SiteKind::Marginalised,
-                per_record: message.per_record,
-                distribution: Some(chain.name()),
-                shape: posterior.shape(),
-                support: Constraint::Interval(0.0, 1.0),
-                value: posterior,
-                unconstrained: None,
-                log_prob: Some(elements),
-                log_jacobian: None,
-                plates: message.plates.clone(),
-                initial: None,
-                source_line: line,
-                elements: Some(elements),
-            });
-        }
-        self.sites.append(&mut inside);
-        Ok(())
+        // p(z_t = k | everything) is the derivative of ln p(everything) by the term of step t and value k.
+        let posterior = || Ok(gradient(sum, &[statements])?[0].permute([1, 0]));
+        self.summed_out(&message, (chain.name(), elements), posterior, &mut inside)
     }
 }
 

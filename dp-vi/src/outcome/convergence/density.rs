@@ -40,10 +40,8 @@ impl Teller<'_> {
         if self.stopped || self.told.is_some_and(|told| told.elapsed() < Duration::from_millis(100)) {
             return;
         }
-        let steps_per_second = self.done as f64 / self.started.elapsed().as_secs_f64().max(1e-9);
         // How many there will be is not known.
-        let (steps, time_left) = (u64::MAX, Duration::MAX);
-        let progress = Progress { done: self.done, steps, steps_per_second, time_left };
+        let progress = Progress::since(self.started, 0, self.done, u64::MAX);
         self.stopped = (self.callback)(progress).is_break();
         self.told = Some(Instant::now());
     }
