@@ -1,6 +1,6 @@
 //! The exponential mechanism over all possible posteriors.
 
-use super::{Mechanism, sealed};
+use super::{Mechanism, posterior, sealed};
 use crate::error::{Error, Result};
 use dp_accountant::Relation;
 use dp_sampler::{ExponentialChoice, Purpose, Seed};
@@ -115,10 +115,8 @@ impl Exponential {
             return Err(Error::OutOfRange { what, requirement, value: distance });
         }
         let histograms = histograms(alphabet.to_vec(), records..=records, MOST)?;
-        let posteriors = histograms
-            .iter()
-            .map(|data| program(data).into_posterior().map_err(|told| ppl_core::Error::Values(told).into()))
-            .collect::<Result<Vec<_>>>()?;
+        let posteriors =
+            histograms.iter().map(|data| posterior(program(data))).collect::<Result<Vec<_>>>()?;
         let scores: Vec<Vec<u128>> = posteriors
             .iter()
             .map(|p| posteriors.iter().map(|q| self.score(Hellinger::between(p, q))).collect())

@@ -64,7 +64,7 @@ use crate::error::{Error, Result};
 use crate::sensitive_value::Bounded;
 use dp_accountant::{Event, Relation};
 use dp_sampler::Seed;
-use ppl_core::finite::{Dist, Histogram, Weight};
+use ppl_core::finite::{Dist, Histogram, IntoPosterior, Weight};
 use std::fmt::Debug;
 
 /// A randomised function of a histogram, with its law.
@@ -105,6 +105,11 @@ pub trait Mechanism<T: Ord + Clone>: sealed::Sealed {
 
 mod sealed {
     pub trait Sealed {}
+}
+
+/// What a program came to, with its failure as an error.
+fn posterior<P: IntoPosterior>(value: P) -> Result<P::Posterior> {
+    value.into_posterior().map_err(|told| ppl_core::Error::Values(told).into())
 }
 
 /// That a histogram has so many values and, where that is public, so many records.

@@ -3,7 +3,7 @@
 use super::usefulness::{best, distances};
 use super::{
     Exponential, ExponentialOfPosteriors, Geometric, GeometricCounts, Laplace, Mechanism, Mixture,
-    PosteriorDraw, RandomisedResponse, sealed,
+    PosteriorDraw, RandomisedResponse, posterior, sealed,
 };
 use crate::error::{Error, Result};
 use crate::sensitive_value::{Private, RelationOf};
@@ -80,11 +80,7 @@ fn everywhere<T: Ord + Clone, P: IntoPosterior>(
     all: Vec<Histogram<T>>,
     program: impl Fn(&Histogram<T>) -> P,
 ) -> Result<Vec<(Histogram<T>, P::Posterior)>> {
-    let one = |data: Histogram<T>| match program(&data).into_posterior() {
-        Ok(posterior) => Ok((data, posterior)),
-        Err(told) => Err(ppl_core::Error::Values(told).into()),
-    };
-    all.into_iter().map(one).collect()
+    all.into_iter().map(|data| posterior(program(&data)).map(|found| (data, found))).collect()
 }
 
 /// What the geometric mechanism released, and what follows from it.
@@ -206,11 +202,7 @@ where
         let nothing = all.first().map(|one| one.with_counts(vec![0; alphabet.len()])).transpose()?;
         let data = everywhere(all, program)?;
         let Some(nothing) = nothing else { return Err(Error::Conflict("an alphabet without values")) };
-        let at = |counts: Vec<u64>| -> Result<L::Posterior> {
-            program(&nothing.with_counts(counts)?)
-                .into_posterior()
-                .map_err(|told| ppl_core::Error::Values(told).into())
-        };
+        let at = |counts: Vec<u64>| posterior(program(&nothing.with_counts(counts)?));
         let empty = at(vec![0; alphabet.len()])?;
         let distances =
             if data.len() <= MOST_PAIRED { distances::<Hellinger, T, _>(&data) } else { Vec::new() };
@@ -278,7 +270,7 @@ where
         let mechanism = self.over(program, (records.alphabet(), public_number(records)?), distance)?;
         let place = draw(&mechanism, records, purse, seed)?;
         let data = mechanism.candidates()[place].clone();
-        let value = program(&data).into_posterior().map_err(ppl_core::Error::Values)?;
+        let value = posterior(program(&data))?;
         Ok(ChosenPosterior { data, value, mechanism })
     }
 }
