@@ -185,7 +185,7 @@ impl Adult {
     ///
     /// # Errors
     ///
-    /// A budget that is none.
+    /// A budget out of range.
     pub fn learn(&self, budget: Option<(f64, f64)>, seed: Seed) -> Result<(Classifier, f64), Failure> {
         let kept = |column: &[f64]| -> Vec<f64> {
             column

@@ -84,7 +84,7 @@ fn number_of_histograms(records: &RangeInclusive<u64>, values: usize) -> u128 {
 /// All histograms of a number of records in a range, over an alphabet.
 ///
 /// # Errors
-/// [`Error::Repeated`] or [`Error::OutOfRange`] for an alphabet that is none, [`Error::TooMany`] if there are more
+/// [`Error::Repeated`] or [`Error::OutOfRange`] for an alphabet that repeats a value or has none, [`Error::TooMany`] if there are more
 /// than `limit`; then nothing has been enumerated.
 pub fn histograms<T: Ord>(
     alphabet: Vec<T>,

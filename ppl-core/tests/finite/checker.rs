@@ -6,7 +6,7 @@ use ppl_core::finite::{
     Weight,
 };
 
-/// The number of heads when each throw is told truly with probability p, thrown record by record.
+/// The number of heads when each throw is reported truthfully with probability p, thrown record by record.
 fn randomised(p: Probability) -> impl Fn(&Histogram<bool>) -> Dist<u64, Rational> {
     move |coins| {
         let told = |truth: bool| Dist::bernoulli(if truth { p } else { p.complement() });
