@@ -1,8 +1,8 @@
 //! Kullback–Leibler divergences in closed form.
 
-use crate::arrays::sum_last;
-use crate::beta::peak;
-use crate::helpers::EULER;
+use crate::continuous::beta::peak;
+use crate::shared::arrays::sum_last;
+use crate::shared::helpers::EULER;
 use crate::{
     Beta, Cauchy, Chi2, Exponential, Gamma, Gumbel, HalfCauchy, HalfNormal, Independent, InverseGamma,
     Laplace, LogNormal, Normal, Pareto, Uniform, VonMises, Weibull,

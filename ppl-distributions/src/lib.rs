@@ -1,4 +1,4 @@
-//! Probability distributions for [`ppl_core`] models, one file each.
+//! Probability distributions for [`ppl_core`] models, one file each, in folders by kind.
 //!
 //! | distribution | parameters | support |
 //! |---|---|---|
@@ -67,123 +67,37 @@
 //! # Ok::<(), ppl_core::Error>(())
 //! ```
 
-mod arrays;
-mod batches;
-mod bernoulli;
-mod beta;
-mod beta_binomial;
-mod bijection;
-mod binomial;
-mod bounds;
-mod categorical;
-mod cauchy;
-mod chi2;
-mod combine;
-mod counts;
-mod delta;
-mod dirichlet;
-mod dirichlet_multinomial;
-mod discrete_uniform;
-mod exponential;
-mod gamma;
-mod gamma_noise;
-mod gaussian_random_walk;
-mod geometric;
-mod gumbel;
-mod half_cauchy;
-mod half_normal;
-mod half_student_t;
-mod helpers;
-mod improper_uniform;
-mod independent;
-mod inverse_gamma;
+mod combinators;
+mod continuous;
+mod discrete;
 mod kl;
-mod kumaraswamy;
-mod laplace;
-mod lkj_cholesky;
-mod log_normal;
-mod logistic;
-mod low_rank_multivariate_normal;
-mod masked;
-mod mixture;
-mod mixture_same_family;
-mod multinomial;
-mod multivariate_normal;
-mod multivariate_student_t;
-mod negative_binomial;
-mod normal;
-mod odds;
-mod ordered_logistic;
-mod pareto;
-mod poisson;
-mod polya;
-mod polya_gamma;
+mod multivariate;
 pub mod prelude;
-mod stirling;
+mod shared;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
-mod student_t;
 #[cfg(test)]
 mod tests;
 
-mod transformed;
-mod truncated;
-mod truncated_normal;
-mod uniform;
-mod von_mises;
-mod weibull;
-mod zero_inflated;
-pub use bernoulli::Bernoulli;
-pub use beta::Beta;
-pub use beta_binomial::BetaBinomial;
-pub use bijection::{Affine, Bijection, Direction, Exp, Inverse, Negation, Onto, Power, Sigmoid, Tanh, Then};
-pub use binomial::Binomial;
-pub use categorical::Categorical;
-pub use cauchy::Cauchy;
-pub use chi2::Chi2;
-pub use combine::Combine;
-pub use delta::Delta;
-pub use dirichlet::Dirichlet;
-pub use dirichlet_multinomial::DirichletMultinomial;
-pub use discrete_uniform::DiscreteUniform;
-pub use exponential::Exponential;
-pub use gamma::Gamma;
-pub use gaussian_random_walk::GaussianRandomWalk;
-pub use geometric::Geometric;
-pub use gumbel::Gumbel;
-pub use half_cauchy::HalfCauchy;
-pub use half_normal::HalfNormal;
-pub use half_student_t::HalfStudentT;
-pub use improper_uniform::ImproperUniform;
-pub use independent::Independent;
-pub use inverse_gamma::InverseGamma;
+pub use combinators::{
+    Affine, Bijection, Combine, Delta, Direction, Exp, ImproperUniform, Independent, Inverse, Masked,
+    Mixture, MixtureSameFamily, Negation, Onto, Power, Sigmoid, Tanh, Then, Transformed, Truncated,
+    ZeroInflated,
+};
+pub use continuous::{
+    Beta, Cauchy, Chi2, Exponential, Gamma, Gumbel, HalfCauchy, HalfNormal, HalfStudentT, InverseGamma,
+    Kumaraswamy, Laplace, LogNormal, Logistic, Normal, Pareto, PolyaGamma, StudentT, TruncatedNormal,
+    Uniform, VonMises, Weibull,
+};
+pub use discrete::{
+    Bernoulli, BetaBinomial, Binomial, Categorical, DiscreteUniform, Geometric, NegativeBinomial,
+    OrderedLogistic, Poisson,
+};
 pub use kl::KullbackLeibler;
-pub use kumaraswamy::Kumaraswamy;
-pub use laplace::Laplace;
-pub use lkj_cholesky::LKJCholesky;
-pub use log_normal::LogNormal;
-pub use logistic::Logistic;
-pub use low_rank_multivariate_normal::LowRankMultivariateNormal;
-pub use masked::Masked;
-pub use mixture::Mixture;
-pub use mixture_same_family::MixtureSameFamily;
-pub use multinomial::Multinomial;
-pub use multivariate_normal::MultivariateNormal;
-pub use multivariate_student_t::MultivariateStudentT;
-pub use negative_binomial::NegativeBinomial;
-pub use normal::Normal;
-pub use ordered_logistic::OrderedLogistic;
-pub use pareto::Pareto;
-pub use poisson::Poisson;
-pub use polya_gamma::PolyaGamma;
-pub use student_t::StudentT;
-pub use transformed::Transformed;
-pub use truncated::Truncated;
-pub use truncated_normal::TruncatedNormal;
-pub use uniform::Uniform;
-pub use von_mises::VonMises;
-pub use weibull::Weibull;
-pub use zero_inflated::ZeroInflated;
+pub use multivariate::{
+    Dirichlet, DirichletMultinomial, GaussianRandomWalk, LKJCholesky, LowRankMultivariateNormal, Multinomial,
+    MultivariateNormal, MultivariateStudentT,
+};
 
 pub use ppl_core::Expanded;
 

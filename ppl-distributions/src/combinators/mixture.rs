@@ -1,0 +1,198 @@
+//! Mixtures of distributions of different families.
+
+use crate::combinators::mixture_same_family::{chosen, log_mixture, weighted_sum};
+use crate::discrete::categorical::Categorical;
+use crate::shared::arrays::together;
+use ppl_core::op::Kind;
+use ppl_core::{
+    Constraint, Distribution, Error, Expanded, Graph, Noise, Parameter, Result, Shape, Source, Var,
+};
+use std::rc::Rc;
+
+/// A mixture of distributions of any families that have one support.
+///
+/// ```text
+/// ln p(x) = ln Σ_k w_k p_k(x)        w: probabilities of `mixing`, [batch…, K];   p_k: K distributions, batch [batch…]
+/// ```
+///
+/// Otherwise as [`MixtureSameFamily`](crate::MixtureSameFamily), which is faster where it fits. Its events
+/// must be of one shape, and the supports equal: a component that does not reach everywhere has no density
+/// there, and another bijection.
+///
+/// ```
+/// use ndarray::array;
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
+/// use ppl_distributions::{Categorical, Combine, HalfNormal, Mixture, Normal, Exp};
+/// let graph = Graph::new();
+/// let weights = Categorical::from_probs(graph.array(&array![0.25, 0.75].into_dyn()));
+/// let mixture = Mixture::new(weights).of(HalfNormal::new(1.0)).of(Normal::new(0.0, 1.0).transformed(Exp));
+/// mixture.validate()?;
+/// let x = graph.input("x", ())?;
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[mixture.log_prob(x).exp()])?);
+/// plan.set("x", &[1.0])?;
+/// plan.run();
+/// let root = (2.0 * std::f64::consts::PI).sqrt();
+/// assert!((plan.output(0)[0] - (0.25 * 2.0 * (-0.5_f64).exp() + 0.75) / root).abs() < 1e-15);
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Mixture<'g> {
+    mixing: Categorical<'g>,
+    components: Vec<Rc<dyn Distribution<'g> + 'g>>,
+}
+
+impl<'g> Mixture<'g> {
+    /// A mixture with these weights, which has no components yet.
+    #[must_use]
+    pub fn new(mixing: Categorical<'g>) -> Self {
+        Self { mixing, components: Vec::new() }
+    }
+
+    /// One more component.
+    #[must_use]
+    pub fn of(mut self, component: impl Distribution<'g> + 'g) -> Self {
+        self.components.push(Rc::new(component));
+        self
+    }
+
+    /// Arrays of each component side by side: `[…, K, event]`.
+    #[track_caller]
+    fn stacked(&self, graph: &'g Graph, arrays: Vec<Var<'g>>, event: &Shape) -> Option<Var<'g>> {
+        let whole = self.batch_shape().ok()?.concat(event);
+        let mut shape = whole;
+        for array in &arrays {
+            shape = shape.broadcast(&array.shape())?;
+        }
+        let arrays: Vec<Var<'g>> =
+            arrays.into_iter().map(|array| array.broadcast_to(shape.clone())).collect();
+        Some(graph.stack(&arrays, shape.rank() - event.rank()))
+    }
+
+    fn of_each(&self, array: impl Fn(&dyn Distribution<'g>) -> Option<Var<'g>>) -> Option<Vec<Var<'g>>> {
+        self.components.iter().map(|component| array(&**component)).collect()
+    }
+}
+
+impl std::fmt::Debug for Mixture<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = self.components.iter().map(|component| component.name());
+        f.debug_struct("Mixture")
+            .field("mixing", &self.mixing)
+            .field("components", &names.collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+impl<'g> Distribution<'g> for Mixture<'g> {
+    fn name(&self) -> &'static str {
+        "Mixture"
+    }
+
+    fn parameters(&self) -> Vec<Parameter<'g>> {
+        let mut parameters = self.mixing.parameters();
+        self.components.iter().for_each(|component| parameters.extend(component.parameters()));
+        parameters
+    }
+
+    fn event_shape(&self) -> Shape {
+        self.components.first().map(|component| component.event_shape()).unwrap_or_default()
+    }
+
+    #[track_caller]
+    fn batch_shape(&self) -> Result<Shape> {
+        let mut batch = self.mixing.batch_shape()?;
+        if self.components.len() != self.mixing.categories() {
+            return Err(Error::UnexpectedShape {
+                operation: self.name(),
+                expected: format!("a weight for each of {} components", self.components.len()),
+                got: batch.concat(&Shape::from(self.mixing.categories())),
+                source_line: Source::caller(),
+            });
+        }
+        for component in &self.components {
+            batch = together(self.name(), &batch, &component.batch_shape()?)?;
+        }
+        Ok(batch)
+    }
+
+    fn support(&self) -> Constraint {
+        self.components.first().map_or(Constraint::Dependent, |component| component.support())
+    }
+
+    #[track_caller]
+    fn log_prob(&self, value: Var<'g>) -> Var<'g> {
+        let logs: Vec<Var<'g>> = self.components.iter().map(|component| component.log_prob(value)).collect();
+        match self.stacked(value.graph(), logs, &Shape::scalar()) {
+            Some(logs) => log_mixture(&self.mixing, logs),
+            None => value.graph().concat(&[], 0),
+        }
+    }
+
+    fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
+        let (batch, event) = (self.batch_shape()?, self.event_shape());
+        let component = Expanded::new(&self.mixing, batch.clone()).draw(prefix, noise)?;
+        let mut outcomes = Vec::with_capacity(self.components.len());
+        for component in &self.components {
+            outcomes.push(Expanded::new(&**component, batch.clone()).draw(prefix, noise)?);
+        }
+        let outcomes = noise.graph().stack(&outcomes, prefix.rank() + batch.rank());
+        Ok(chosen(component, outcomes, event.rank()))
+    }
+
+    fn reparameterised(&self) -> bool {
+        false
+    }
+
+    /// `Σ_k w_k μ_k`
+    fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let event = self.event_shape();
+        let means = self.stacked(graph, self.of_each(|component| component.mean(graph))?, &event)?;
+        Some(weighted_sum(self.mixing.probs(), means, event.rank()))
+    }
+
+    /// `Σ_k w_k (σ_k² + (μ_k − μ)²)`
+    fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let (event, mean) = (self.event_shape(), self.mean(graph)?);
+        let terms = self.of_each(|component| {
+            Some(component.variance(graph)? + (component.mean(graph)? - mean).square())
+        })?;
+        let terms = self.stacked(graph, terms, &event)?;
+        Some(weighted_sum(self.mixing.probs(), terms, event.rank()))
+    }
+
+    /// `Σ_k w_k F_k(x)`
+    fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let of_each = self.of_each(|component| component.cdf(value))?;
+        let of_each = self.stacked(value.graph(), of_each, &Shape::scalar())?;
+        Some(weighted_sum(self.mixing.probs(), of_each, 0))
+    }
+
+    #[track_caller]
+    fn validate(&self) -> Result<()> {
+        self.mixing.validate()?;
+        let (event, support) = (self.event_shape(), self.support());
+        for component in &self.components {
+            component.validate()?;
+            if component.event_shape() != event {
+                return Err(Error::ShapeMismatch {
+                    operation: self.name(),
+                    left: event,
+                    right: component.event_shape(),
+                    source_line: Source::caller(),
+                });
+            }
+            if component.support() != support {
+                let told = format!(
+                    "a mixture of outcomes that are {support} and outcomes that are {}",
+                    component.support()
+                );
+                return Err(Error::Unsupported(format!("{told} ({})", Source::caller())));
+            }
+        }
+        self.batch_shape().map(|_| ())
+    }
+
+    fn kind(&self) -> Kind {
+        self.components.iter().map(|component| component.kind()).fold(self.mixing.kind(), Kind::max)
+    }
+}

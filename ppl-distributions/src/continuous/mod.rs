@@ -1,0 +1,47 @@
+//! Distributions of real numbers with densities.
+
+pub(crate) mod beta;
+pub(crate) mod cauchy;
+pub(crate) mod chi2;
+pub(crate) mod exponential;
+pub(crate) mod gamma;
+pub(crate) mod gumbel;
+pub(crate) mod half_cauchy;
+pub(crate) mod half_normal;
+pub(crate) mod half_student_t;
+pub(crate) mod inverse_gamma;
+pub(crate) mod kumaraswamy;
+pub(crate) mod laplace;
+pub(crate) mod log_normal;
+pub(crate) mod logistic;
+pub(crate) mod normal;
+pub(crate) mod pareto;
+pub(crate) mod polya_gamma;
+pub(crate) mod student_t;
+pub(crate) mod truncated_normal;
+pub(crate) mod uniform;
+pub(crate) mod von_mises;
+pub(crate) mod weibull;
+
+pub use beta::Beta;
+pub use cauchy::Cauchy;
+pub use chi2::Chi2;
+pub use exponential::Exponential;
+pub use gamma::Gamma;
+pub use gumbel::Gumbel;
+pub use half_cauchy::HalfCauchy;
+pub use half_normal::HalfNormal;
+pub use half_student_t::HalfStudentT;
+pub use inverse_gamma::InverseGamma;
+pub use kumaraswamy::Kumaraswamy;
+pub use laplace::Laplace;
+pub use log_normal::LogNormal;
+pub use logistic::Logistic;
+pub use normal::Normal;
+pub use pareto::Pareto;
+pub use polya_gamma::PolyaGamma;
+pub use student_t::StudentT;
+pub use truncated_normal::TruncatedNormal;
+pub use uniform::Uniform;
+pub use von_mises::VonMises;
+pub use weibull::Weibull;

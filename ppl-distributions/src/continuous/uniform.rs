@@ -1,0 +1,106 @@
+//! The uniform distribution on an interval.
+
+use crate::shared::bounds::Bounds;
+use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
+
+/// The uniform distribution between `low` and `high`.
+///
+/// ```text
+/// ln p(x) = −ln(high − low)        low ≤ x ≤ high, and −∞ outside
+/// ```
+///
+/// Its support is an interval if the ends are numbers, and depends on values of the model otherwise. A draw
+/// is `low + (high − low)·u` with uniform noise `u`.
+///
+/// ```
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
+/// use ppl_distributions::Uniform;
+/// let graph = Graph::new();
+/// let x = graph.input("x", 2)?;
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[Uniform::new(-1.0, 3.0).log_prob(x)])?);
+/// plan.set("x", &[0.0, 5.0])?;
+/// plan.run();
+/// assert_eq!(plan.output(0), [-4.0_f64.ln(), f64::NEG_INFINITY]);
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Uniform<'g> {
+    pub(crate) bounds: Bounds<'g>,
+}
+
+impl<'g> Uniform<'g> {
+    /// The ends, each a finite number or an array, broadcast together.
+    pub fn new(low: impl Into<Value<'g>>, high: impl Into<Value<'g>>) -> Self {
+        Self { bounds: Bounds::new(low, high) }
+    }
+
+    /// (low, high − low)
+    fn low_and_width(&self, graph: &'g Graph) -> (Var<'g>, Var<'g>) {
+        let low = self.bounds.low.on(graph);
+        (low, self.bounds.high.on(graph) - low)
+    }
+}
+
+impl<'g> Distribution<'g> for Uniform<'g> {
+    fn name(&self) -> &'static str {
+        "Uniform"
+    }
+
+    fn parameters(&self) -> Vec<Parameter<'g>> {
+        let mut parameters = self.bounds.parameters();
+        // Neither end may be infinite here.
+        for (name, value, open) in [
+            ("low", self.bounds.low, self.bounds.open_below()),
+            ("high", self.bounds.high, self.bounds.open_above()),
+        ] {
+            if open {
+                parameters.push(Parameter { name, value, domain: Constraint::Real });
+            }
+        }
+        parameters
+    }
+
+    fn support(&self) -> Constraint {
+        self.bounds.support()
+    }
+
+    #[track_caller]
+    fn log_prob(&self, value: Var<'g>) -> Var<'g> {
+        let (_, width) = self.low_and_width(value.graph());
+        self.bounds.restrict(value, -width.log())
+    }
+
+    fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
+        let u = uniform_noise(self, prefix, noise)?;
+        let (low, width) = self.low_and_width(noise.graph());
+        Ok(self.bounds.clamp(low + width * u))
+    }
+
+    #[track_caller]
+    fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, 0.5 * self.bounds.low.on(graph) + 0.5 * self.bounds.high.on(graph))
+    }
+
+    #[track_caller]
+    fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, self.low_and_width(graph).1.square() / 12.0)
+    }
+
+    #[track_caller]
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, self.low_and_width(graph).1.log())
+    }
+
+    #[track_caller]
+    fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let (low, width) = self.low_and_width(value.graph());
+        Some(((value - low) / width).max(0.0).min(1.0))
+    }
+
+    #[track_caller]
+    fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
+        let (low, width) = self.low_and_width(probability.graph());
+        Some(low + width * probability)
+    }
+}

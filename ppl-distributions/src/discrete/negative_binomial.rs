@@ -1,0 +1,166 @@
+//! The negative binomial distribution.
+
+use crate::shared::odds::Odds;
+use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
+
+/// Counts that vary more than Poisson counts do: a Poisson count whose rate has a gamma distribution.
+///
+/// ```text
+/// p(k) = Γ(k + r)/(k! Γ(r)) (1 − p)ʳ pᵏ        k ∈ {0, 1, 2, …},   r > 0
+/// ```
+///
+/// By [`from_probs`](Self::from_probs) and [`from_logit`](Self::from_logit), `r = total_count` and
+/// `p = probs = 1/(1 + e^−logits)`: successes before failure number `r`, as in PyTorch and NumPyro. By
+/// [`from_mean`](Self::from_mean), `r = concentration` and `p = mean/(mean + concentration)`, so that the
+/// variance is `mean + mean²/concentration` (NumPyro's `NegativeBinomial2`).
+///
+/// With `N = k + r` the log probability is written as
+/// `ln(r/N) + R(N) − R(k) − R(r) − D(k, Np) − D(r, N(1 − p))`, with the deviance `D` ([`Var::deviance`]) and
+/// the rest `R` of Stirling's formula ([`Var::log_factorial_remainder`]): nothing cancels, however large the
+/// count and `r` are, so that the Poisson distribution is reached as it should be. The entropy has no closed
+/// form.
+///
+/// ```
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
+/// use ppl_distributions::NegativeBinomial;
+/// let graph = Graph::new();
+/// let k = graph.input("k", ())?;
+/// let program = Program::new(&graph, &[NegativeBinomial::from_mean(2.0, 2.0).log_prob(k)])?;
+/// let mut plan = ExecutionPlan::<f64>::new(&program);
+/// plan.set("k", &[1.0])?;
+/// plan.run();
+/// assert!((plan.output(0)[0] - 0.25_f64.ln()).abs() < 1e-15); // 2 · ½² · ½
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+///
+/// # References
+/// C. Loader, "Fast and accurate computation of binomial probabilities" (2000).
+#[derive(Clone, Copy, Debug)]
+pub struct NegativeBinomial<'g> {
+    by: By<'g>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum By<'g> {
+    Odds { total_count: Value<'g>, odds: Odds<'g> },
+    Mean { mean: Value<'g>, concentration: Value<'g> },
+}
+
+impl<'g> NegativeBinomial<'g> {
+    /// Number of failures that are waited for (positive, not necessarily an integer), and the probability of
+    /// a success, strictly between 0 and 1; numbers or arrays.
+    pub fn from_probs(total_count: impl Into<Value<'g>>, probs: impl Into<Value<'g>>) -> Self {
+        Self { by: By::Odds { total_count: total_count.into(), odds: Odds::Probs(probs.into()) } }
+    }
+
+    /// Number of failures that are waited for (positive, not necessarily an integer), and the log-odds of a
+    /// success; numbers or arrays.
+    pub fn from_logit(total_count: impl Into<Value<'g>>, logits: impl Into<Value<'g>>) -> Self {
+        Self { by: By::Odds { total_count: total_count.into(), odds: Odds::Logits(logits.into()) } }
+    }
+
+    /// Mean and concentration, both positive; numbers or arrays.
+    pub fn from_mean(mean: impl Into<Value<'g>>, concentration: impl Into<Value<'g>>) -> Self {
+        Self { by: By::Mean { mean: mean.into(), concentration: concentration.into() } }
+    }
+
+    /// `r`
+    #[track_caller]
+    fn concentration(&self, graph: &'g Graph) -> Var<'g> {
+        match self.by {
+            By::Odds { total_count, .. } => total_count.on(graph),
+            By::Mean { concentration, .. } => concentration.on(graph),
+        }
+    }
+
+    /// `ln(p/(1 − p))`
+    #[track_caller]
+    fn logits(&self, graph: &'g Graph) -> Var<'g> {
+        match self.by {
+            By::Odds { odds, .. } => odds.logits(graph),
+            By::Mean { mean, concentration } => mean.on(graph).log() - concentration.on(graph).log(),
+        }
+    }
+}
+
+impl<'g> Distribution<'g> for NegativeBinomial<'g> {
+    fn name(&self) -> &'static str {
+        "NegativeBinomial"
+    }
+
+    fn parameters(&self) -> Vec<Parameter<'g>> {
+        let positive = |name, value| Parameter { name, value, domain: Constraint::Positive };
+        match self.by {
+            By::Odds { total_count, odds } => {
+                vec![positive("total_count", total_count), odds.parameter(Constraint::UnitInterval)]
+            }
+            By::Mean { mean, concentration } => {
+                vec![positive("mean", mean), positive("concentration", concentration)]
+            }
+        }
+    }
+
+    fn support(&self) -> Constraint {
+        Constraint::NonNegativeInteger
+    }
+
+    #[track_caller]
+    fn log_prob(&self, value: Var<'g>) -> Var<'g> {
+        let graph = value.graph();
+        let concentration = self.concentration(graph);
+        let all = value + concentration;
+        let deviance = match self.by {
+            By::Odds { odds, .. } => odds.deviance(value, concentration, all),
+            By::Mean { mean, .. } => {
+                let mean = mean.on(graph);
+                let ratio = all / (mean + concentration);
+                value.deviance(mean * ratio) + concentration.deviance(concentration * ratio)
+            }
+        };
+        let left = all.log_factorial_remainder()
+            - value.log_factorial_remainder()
+            - concentration.log_factorial_remainder();
+        (concentration / all).log() + left - deviance
+    }
+
+    fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
+        let uniform = noise.draw(NoiseKind::Uniform, prefix.concat(&self.batch_shape()?))?;
+        Ok(self.smallest(uniform))
+    }
+
+    fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(match self.by {
+            By::Odds { total_count, odds } => {
+                total_count.on(graph) * (odds.success(graph) / odds.failure(graph))
+            }
+            // Of the shape of both.
+            By::Mean { mean, .. } => mean.on(graph).broadcast_to(self.batch_shape().ok()?),
+        })
+    }
+
+    fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let mean = self.mean(graph)?;
+        Some(match self.by {
+            By::Odds { odds, .. } => mean / odds.failure(graph),
+            By::Mean { concentration, .. } => mean * (1.0 + mean / concentration.on(graph)),
+        })
+    }
+
+    fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        Some(value.negative_binomial_cdf(self.concentration(graph), self.logits(graph)))
+    }
+
+    fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
+        Some(self.smallest(probability))
+    }
+}
+
+impl<'g> NegativeBinomial<'g> {
+    /// The smallest outcome whose distribution function is at least `u`.
+    #[track_caller]
+    fn smallest(&self, u: Var<'g>) -> Var<'g> {
+        let graph = u.graph();
+        u.negative_binomial_quantile(self.concentration(graph), self.logits(graph))
+    }
+}

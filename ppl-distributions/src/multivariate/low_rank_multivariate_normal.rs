@@ -1,0 +1,180 @@
+//! The multivariate normal distribution whose covariance is a diagonal plus a matrix of low rank.
+
+use crate::shared::arrays::{
+    LOG_2PI, identity, last, leading, solve_vectors, sum_last, together, transposed, vectors_times,
+    whole_shape,
+};
+use ppl_core::{
+    Constraint, Distribution, Error, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source, Value, Var,
+};
+
+/// The normal distribution of vectors with mean `loc` and covariance `W Wᵀ + diag(D)`.
+///
+/// ```text
+/// ln p(x) = −½ (‖D^(−½)(e − W z)‖² + ‖z‖²) − ½ Σ_i ln D_i − Σ_j ln C_jj − ½ d ln 2π
+///     e = x − loc,   C Cᵀ = I + Wᵀ D⁻¹ W,   z = (C Cᵀ)⁻¹ Wᵀ D⁻¹ e        x, loc, D: [d],   W: [d, r]
+/// ```
+///
+/// It costs `O(d r²)` once and `O(d r)` for each vector, instead of `O(d³)` and `O(d²)`. The quadratic form
+/// is that of Woodbury's identity, written as a sum of squares (`z` is the mean of the factors given `x`):
+/// the usual `eᵀD⁻¹e − ‖C⁻¹WᵀD⁻¹e‖²` loses all digits where `D` is small. A draw is `loc + W z₁ + √D z₂` with
+/// standard normal `z₁`, `z₂`.
+///
+/// ```
+/// use ndarray::array;
+/// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
+/// use ppl_distributions::{LowRankMultivariateNormal, MultivariateNormal};
+/// let graph = Graph::new();
+/// let factor = graph.array(&array![[1.0], [2.0]].into_dyn());
+/// let diagonal = graph.array(&array![1.0, 0.5].into_dyn());
+/// let covariance = graph.array(&array![[2.0, 2.0], [2.0, 4.5]].into_dyn());
+/// let x = graph.input("x", 2)?;
+/// let outputs = [
+///     LowRankMultivariateNormal::new(0.0, factor, diagonal).log_prob(x),
+///     MultivariateNormal::from_covariance(0.0, covariance).log_prob(x),
+/// ];
+/// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs)?);
+/// plan.set("x", &[0.3, -1.0])?;
+/// plan.run();
+/// assert!((plan.output(0)[0] - plan.output(1)[0]).abs() < 1e-14);
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct LowRankMultivariateNormal<'g> {
+    loc: Value<'g>,
+    factor: Var<'g>,
+    diagonal: Value<'g>,
+}
+
+impl<'g> LowRankMultivariateNormal<'g> {
+    /// Mean, `[…, d]`; factor `W`, `[…, d, r]`; diagonal `D`, `[…, d]`, positive. Mean and diagonal may be
+    /// one number for all elements.
+    pub fn new(
+        loc: impl Into<Value<'g>>,
+        covariance_factor: Var<'g>,
+        covariance_diagonal: impl Into<Value<'g>>,
+    ) -> Self {
+        Self { loc: loc.into(), factor: covariance_factor, diagonal: covariance_diagonal.into() }
+    }
+
+    fn dimension(&self) -> usize {
+        self.event_shape().elements()
+    }
+
+    /// The diagonal, `[…, d]`.
+    #[track_caller]
+    fn diagonal(&self) -> Var<'g> {
+        let shape = self.diagonal.shape().broadcast(&self.event_shape()).unwrap_or_default();
+        self.diagonal.on(self.factor.graph()).broadcast_to(shape)
+    }
+
+    /// `(W, D⁻¹ W, C)` with the leading axes of factor and diagonal together.
+    #[track_caller]
+    fn capacitance(&self) -> (Var<'g>, Var<'g>, Var<'g>) {
+        let diagonal = self.diagonal();
+        let batch =
+            leading(&self.factor.shape(), 2).broadcast(&leading(&diagonal.shape(), 1)).unwrap_or_default();
+        let factor = self.factor.broadcast_to(batch.concat(&last(&self.factor.shape(), 2)));
+        let weighted = factor / diagonal.reshape(diagonal.shape().concat(&Shape::from(1)));
+        let rank = factor.shape().dims().last().copied().unwrap_or(0);
+        let capacitance = transposed(factor).matmul(weighted) + identity(factor, rank);
+        (factor, weighted, capacitance.cholesky())
+    }
+
+    #[track_caller]
+    fn half_log_determinant(&self) -> Var<'g> {
+        let (_, _, capacitance) = self.capacitance();
+        sum_last(capacitance.diagonal().log(), 1) + 0.5 * sum_last(self.diagonal().log(), 1)
+    }
+
+    /// The covariance matrix `W Wᵀ + diag(D)`, `[…, d, d]`.
+    #[must_use]
+    #[track_caller]
+    pub fn covariance(&self) -> Var<'g> {
+        self.factor.matmul(transposed(self.factor)) + self.diagonal().diagonal_matrix()
+    }
+}
+
+impl<'g> Distribution<'g> for LowRankMultivariateNormal<'g> {
+    fn name(&self) -> &'static str {
+        "LowRankMultivariateNormal"
+    }
+
+    fn parameters(&self) -> Vec<Parameter<'g>> {
+        vec![
+            Parameter { name: "loc", value: self.loc, domain: Constraint::Real },
+            Parameter { name: "covariance_factor", value: self.factor.into(), domain: Constraint::Real },
+            Parameter { name: "covariance_diagonal", value: self.diagonal, domain: Constraint::Positive },
+        ]
+    }
+
+    fn event_shape(&self) -> Shape {
+        leading(&last(&self.factor.shape(), 2), 1)
+    }
+
+    #[track_caller]
+    fn batch_shape(&self) -> Result<Shape> {
+        let shape = self.factor.shape();
+        let [leading_axes @ .., d, _] = shape.dims() else {
+            return Err(Error::UnexpectedShape {
+                operation: self.name(),
+                expected: "a factor of shape [d, r], or several along leading axes".to_owned(),
+                got: shape,
+                source_line: Source::caller(),
+            });
+        };
+        let event = Shape::from(*d);
+        let mut batch = Shape::from(leading_axes);
+        for vector in [self.loc.shape(), self.diagonal.shape()] {
+            let whole = together(self.name(), &vector, &event)?;
+            if last(&whole, 1) != event {
+                return Err(Error::ShapeMismatch {
+                    operation: self.name(),
+                    left: vector,
+                    right: shape,
+                    source_line: Source::caller(),
+                });
+            }
+            batch = together(self.name(), &batch, &leading(&whole, 1))?;
+        }
+        Ok(batch)
+    }
+
+    fn support(&self) -> Constraint {
+        Constraint::Real
+    }
+
+    #[track_caller]
+    fn log_prob(&self, value: Var<'g>) -> Var<'g> {
+        let (factor, weighted, capacitance) = self.capacitance();
+        let difference = value - self.loc.on(value.graph());
+        let projected = vectors_times(difference, weighted);
+        let z = solve_vectors(capacitance, projected, |capacitance, x| capacitance.cholesky_solve(x));
+        let rest = difference - vectors_times(z, transposed(factor));
+        let squares = sum_last(rest.square() / self.diagonal(), 1) + sum_last(z.square(), 1);
+        -0.5 * squares - (self.half_log_determinant() + 0.5 * self.dimension() as f64 * LOG_2PI)
+    }
+
+    fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
+        let batch = prefix.concat(&self.batch_shape()?);
+        let factors = noise.draw(NoiseKind::StandardNormal, batch.concat(&last(&self.factor.shape(), 1)))?;
+        let own = noise.draw(NoiseKind::StandardNormal, batch.concat(&self.event_shape()))?;
+        let common = vectors_times(factors, transposed(self.factor));
+        Ok(self.loc.on(noise.graph()) + common + self.diagonal().sqrt() * own)
+    }
+
+    fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(self.loc.on(graph).broadcast_to(whole_shape(self)))
+    }
+
+    /// The diagonal of the covariance matrix.
+    fn variance(&self, _graph: &'g Graph) -> Option<Var<'g>> {
+        Some((sum_last(self.factor.square(), 1) + self.diagonal()).broadcast_to(whole_shape(self)))
+    }
+
+    /// `½ d (1 + ln 2π) + ½ Σ_i ln D_i + Σ_j ln C_jj`
+    fn entropy(&self, _graph: &'g Graph) -> Option<Var<'g>> {
+        let entropy = self.half_log_determinant() + 0.5 * self.dimension() as f64 * (1.0 + LOG_2PI);
+        Some(entropy.broadcast_to(self.batch_shape().ok()?))
+    }
+}

@@ -1,0 +1,19 @@
+//! Distributions of vectors and matrices.
+
+pub(crate) mod dirichlet;
+pub(crate) mod dirichlet_multinomial;
+pub(crate) mod gaussian_random_walk;
+pub(crate) mod lkj_cholesky;
+pub(crate) mod low_rank_multivariate_normal;
+pub(crate) mod multinomial;
+pub(crate) mod multivariate_normal;
+pub(crate) mod multivariate_student_t;
+
+pub use dirichlet::Dirichlet;
+pub use dirichlet_multinomial::DirichletMultinomial;
+pub use gaussian_random_walk::GaussianRandomWalk;
+pub use lkj_cholesky::LKJCholesky;
+pub use low_rank_multivariate_normal::LowRankMultivariateNormal;
+pub use multinomial::Multinomial;
+pub use multivariate_normal::MultivariateNormal;
+pub use multivariate_student_t::MultivariateStudentT;

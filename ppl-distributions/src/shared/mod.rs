@@ -1,0 +1,11 @@
+//! What several distributions share: constants, noise, shapes, formulas.
+
+pub(crate) mod arrays;
+pub(crate) mod batches;
+pub(crate) mod bounds;
+pub(crate) mod counts;
+pub(crate) mod gamma_noise;
+pub(crate) mod helpers;
+pub(crate) mod odds;
+pub(crate) mod polya;
+pub(crate) mod stirling;
