@@ -1,5 +1,7 @@
 //! The normal distribution.
 
+use crate::family::NormalFamily;
+use ppl_core::model::ExponentialFamily;
 use crate::shared::helpers::LN_SQRT_TAU;
 use crate::shared::helpers::{at_batch_shape, normal_noise};
 use ppl_core::model::Map;
@@ -50,6 +52,10 @@ impl<'g> Distribution<'g> for Normal<'g> {
             Parameter { name: "loc", value: self.loc, domain: Constraint::Real },
             Parameter { name: "scale", value: self.scale, domain: Constraint::Positive },
         ]
+    }
+
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+        Some(Box::new(NormalFamily { loc: self.loc, scale: self.scale }))
     }
 
     fn support(&self) -> Constraint {

@@ -1,5 +1,7 @@
 //! The Bernoulli distribution.
 
+use crate::family::BernoulliFamily;
+use ppl_core::model::ExponentialFamily;
 use crate::KullbackLeibler;
 use crate::shared::odds::Odds;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
@@ -54,6 +56,10 @@ impl<'g> Distribution<'g> for Bernoulli<'g> {
             Odds::Logits(value) => Parameter { name: "logit", value, domain: Constraint::Real },
             Odds::Probs(_) => self.odds.parameter(Constraint::Interval(0.0, 1.0)),
         }]
+    }
+
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+        Some(Box::new(BernoulliFamily { odds: self.odds }))
     }
 
     fn support(&self) -> Constraint {

@@ -1,5 +1,7 @@
 //! The categorical distribution.
 
+use crate::family::CategoricalFamily;
+use ppl_core::model::ExponentialFamily;
 use crate::KullbackLeibler;
 use crate::shared::arrays::{column, constants, counting, last, leading, sum_last};
 use ppl_core::{
@@ -132,6 +134,11 @@ impl<'g> Distribution<'g> for Categorical<'g> {
             }),
             _ => Ok(leading(&shape, 1)),
         }
+    }
+
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+        let (logits, normaliser) = self.log_weights();
+        Some(Box::new(CategoricalFamily { logits, normaliser, categories: self.categories() }))
     }
 
     fn support(&self) -> Constraint {

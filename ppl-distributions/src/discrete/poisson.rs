@@ -1,5 +1,7 @@
 //! The Poisson distribution.
 
+use crate::family::PoissonFamily;
+use ppl_core::model::ExponentialFamily;
 use crate::KullbackLeibler;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
@@ -89,6 +91,13 @@ impl<'g> Distribution<'g> for Poisson<'g> {
             Rate::Itself(value) => Parameter { name: "rate", value, domain: Constraint::NonNegative },
             Rate::Logarithm(value) => Parameter { name: "log_rate", value, domain: Constraint::Real },
         }]
+    }
+
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+        Some(Box::new(match self.rate {
+            Rate::Itself(rate) => PoissonFamily { rate, logarithmic: false },
+            Rate::Logarithm(rate) => PoissonFamily { rate, logarithmic: true },
+        }))
     }
 
     fn support(&self) -> Constraint {
