@@ -92,7 +92,7 @@ pub use continuous::{
 };
 pub use discrete::{
     Bernoulli, BetaBinomial, Binomial, Categorical, DiscreteUniform, Geometric, NegativeBinomial,
-    OrderedLogistic, Poisson,
+    OrderedLogistic, Poisson, Words,
 };
 pub use family::WishartFamily;
 pub use kl::KullbackLeibler;

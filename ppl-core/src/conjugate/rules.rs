@@ -505,12 +505,9 @@ impl<'g> Rules<'g> {
         };
         if let (Some(x), Some(y), true) = (mean(a), mean(b), shared.is_empty()) {
             out.powers.insert(1, Moment::exact(apply(x, y)));
-        } else if shared.is_empty() {
+        } else if let (Known::Fixed(c), Known::Random(x)) | (Known::Random(x), Known::Fixed(c)) = (a, b) {
             // A bound times numbers of one sign.
-            let (c, x) = match (a, b) {
-                (Known::Fixed(c), Known::Random(x)) | (Known::Random(x), Known::Fixed(c)) => (*c, x),
-                _ => return Ok(None),
-            };
+            let c = *c;
             if let Some(moment) = x.mean() {
                 let bound = self.direction(c, moment.bound, value)?;
                 let each = match a {

@@ -512,6 +512,41 @@ impl<'g> Statistics<'g> {
         Ok(Self { trace, factors, blocks, record, prior, local, curvature })
     }
 
+    /// [`record`](Self::record) with every block of expected statistics that records touch divided by a number, and
+    /// times a weight of each record: a program whose gradient with respect to the new inputs are the statistics
+    /// divided by that number.
+    ///
+    /// ```text
+    /// u_b = scale_b t_b,   ∂ℓ/∂u_b = (∂ℓ/∂t_b)/scale_b
+    /// ```
+    ///
+    /// The inputs are returned in the order of the touched blocks, and are named `scaled` and the block's name.
+    ///
+    /// # Errors
+    /// If there is not a number for each block, one is not positive and finite, or the weight is not one number for
+    /// each record.
+    pub fn scaled(&self, scales: &[f64], weight: Option<Var<'g>>) -> Result<(Var<'g>, Vec<Var<'g>>)> {
+        let graph = self.trace.graph();
+        if scales.len() != self.blocks.len() || !scales.iter().all(|scale| *scale > 0.0 && scale.is_finite()) {
+            return Err(Error::Values(format!(
+                "scales of statistics must be positive and finite, one for each of {} blocks",
+                self.blocks.len()
+            )));
+        }
+        let (mut inputs, mut pairs) = (Vec::new(), Vec::new());
+        for (block, scale) in self.blocks.iter().zip(scales).filter(|(block, _)| block.touched) {
+            let input = graph.input(format!("scaled {}", block.name), block.input.shape())?;
+            inputs.push(input);
+            pairs.push((block.input, if *scale == 1.0 { input } else { input * (1.0 / scale) }));
+        }
+        let mut record = substitute(&[self.record], &pairs)[0];
+        if let Some(weight) = weight {
+            record = weight * record;
+        }
+        graph.check()?;
+        Ok((record, inputs))
+    }
+
     /// The model's sites.
     #[must_use]
     pub fn trace(&self) -> &Trace<'g> {

@@ -1,0 +1,267 @@
+//! Fits without noise against exact posteriors, the bound on the evidence, and audits of the noise.
+
+use super::fit::ConjugateTraining;
+use super::plan::{Said, programs};
+use super::{ConjugateVi, Curvature};
+use crate::wall::sensitive::Sensitive;
+use dp_accountant::{Budget, Relation};
+use dp_sampler::Seed;
+use ndarray::{Array1, Array2};
+use ppl_core::conjugate::Statistics;
+use ppl_core::{Column, Ctx, Distribution, ExecutionPlan, Graph, Program, Records, Result};
+use ppl_distributions::{Bernoulli, Beta, Categorical, Dirichlet, Gamma, Normal, Poisson, Words};
+
+/// A few numbers that look random, between −½ and ½.
+fn numbers(n: usize, seed: u64) -> Vec<f64> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    (0..n)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
+        })
+        .collect()
+}
+
+fn mixture(ctx: &mut Ctx) -> Result<()> {
+    let pi = ctx.sample("pi", Dirichlet::symmetric(1.0, 3))?;
+    let mu = ctx.sample("mu", Normal::new(0.0, 3.0).iid([3, 2]))?;
+    ctx.each_record(|ctx, r| {
+        ctx.enumerate("z", Categorical::from_probs(pi), |ctx, z| {
+            ctx.observe("x", Normal::new(mu.gather(z), 0.7), r.get("x")?)
+        })
+    })
+}
+
+fn logistic(ctx: &mut Ctx) -> Result<()> {
+    let d = ctx.records().dim("x")?;
+    let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(d))?;
+    ctx.each_record(|ctx, record| {
+        let logit = record.get("x")?.dot(w);
+        ctx.observe("y", Bernoulli::from_logit(logit), record.get("y")?)
+    })
+}
+
+fn lda(ctx: &mut Ctx) -> Result<()> {
+    let v = ctx.records().dim("counts")?;
+    let beta = ctx.sample("beta", Dirichlet::symmetric(0.1, v).iid(3))?;
+    ctx.each_record(|ctx, document| {
+        let theta = ctx.sample("theta", Dirichlet::symmetric(0.3, 3))?;
+        ctx.observe("words", Words::mixed(theta, beta), document.get("counts")?)
+    })
+}
+
+fn precision(ctx: &mut Ctx) -> Result<()> {
+    let mu = ctx.sample("mu", Normal::new(0.0, 10.0))?;
+    let tau = ctx.sample("tau", Gamma::new(2.0, 3.0))?;
+    ctx.each_record(|ctx, r| ctx.observe("x", Normal::new(mu, tau.sqrt().reciprocal()), r.get("x")?))
+}
+
+fn hierarchical(ctx: &mut Ctx) -> Result<()> {
+    let tau = ctx.sample("tau", Gamma::new(2.0, 3.0))?;
+    let w = ctx.sample("w", Normal::new(0.0, tau.sqrt().reciprocal()).iid(2))?;
+    ctx.each_record(|ctx, r| ctx.observe("y", Bernoulli::from_logit(r.get("x")?.dot(w)), r.get("y")?))
+}
+
+fn sbn(ctx: &mut Ctx) -> Result<()> {
+    let (w, c) = (
+        ctx.sample("w", Normal::new(0.0, 1.0).iid([6, 2]))?,
+        ctx.sample("c", Normal::new(0.0, 5.0).iid(6))?,
+    );
+    let b = ctx.sample("b", Normal::new(0.0, 5.0).iid(2))?;
+    ctx.each_record(|ctx, image| {
+        let z = ctx.sample("z", Bernoulli::from_logit(b))?;
+        ctx.observe("pixels", Bernoulli::from_logit(w.dot(z) + c), image.get("pixels")?)
+    })
+}
+
+fn points() -> Records {
+    let x = Array2::from_shape_fn((60, 2), |(i, j)| ((i % 3) as f64 - 1.0) * 3.0 * (j as f64 - 0.3));
+    Records::from_columns([("x", x + Array2::from_shape_vec((60, 2), numbers(120, 1)).unwrap())]).unwrap()
+}
+
+fn binary(n: usize, d: usize) -> Records {
+    let x = Array2::from_shape_vec((n, d), numbers(n * d, 3)).unwrap() * 2.0;
+    let y: Array1<f64> = x.rows().into_iter().map(|x| f64::from(x[0] > 0.2 * x[1])).collect();
+    Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap()
+}
+
+fn documents() -> Records {
+    let counts = Array2::from_shape_fn((30, 8), |(i, v)| if i % 3 == v % 3 { (3 + (i * v) % 5) as u16 } else { 0 });
+    Records::from_columns([("counts", counts)]).unwrap()
+}
+
+fn images() -> Records {
+    let pixels = Array2::from_shape_fn((40, 6), |(i, j)| u8::from((i % 2 == 0) == (j < 3) && (i + j) % 5 != 0));
+    Records::from_columns([("pixels", pixels)]).unwrap()
+}
+
+/// The bound on the evidence at each round of a fit without noise.
+fn bounds(model: fn(&mut Ctx<'_>) -> Result<()>, records: &Records, said: Said, rounds: u64) -> Vec<f64> {
+    let said = Said { without_privacy: true, steps: Some(rounds), ..said };
+    let hidden = Sensitive::new(records.clone());
+    let mut training =
+        ConjugateTraining::new(&model, &said, &hidden, &Seed::for_tests(5), None, false).unwrap();
+    let graph = Graph::new();
+    let statistics = Statistics::new(&model, &graph, records.schema(), programs(&said)).unwrap();
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[statistics.record()]).unwrap());
+    let all: Vec<u64> = (0..records.len() as u64).collect();
+    let mut found = Vec::new();
+    for _ in 0..rounds {
+        training.step().unwrap();
+        let factors = training.factors_mut();
+        let rest = factors.bound().unwrap();
+        for (name, values) in factors.parameters() {
+            if let Ok(input) = plan.input(&name) {
+                plan.input_mut(input).copy_from_slice(&values);
+            }
+        }
+        let own = plan.evaluate(records, &all, 0).unwrap();
+        found.push(rest + own.sum());
+    }
+    found
+}
+
+#[test]
+fn without_noise_the_bound_on_the_evidence_never_falls() {
+    let fixed = Said { curvature: Some(Curvature::Fixed), ..Said::default() };
+    let many = Said { sweeps: Some(60), ..Said::default() };
+    let both = Said { sweeps: Some(60), ..fixed.clone() };
+    let all: [(&str, fn(&mut Ctx<'_>) -> Result<()>, Records, Said); 8] = [
+        ("mixture", mixture, points(), Said::default()),
+        ("logistic", logistic, binary(50, 3), Said::default()),
+        ("logistic, fixed", logistic, binary(50, 3), fixed),
+        ("lda", lda, documents(), many.clone()),
+        ("precision", precision, Records::from_columns([("x", numbers(30, 9))]).unwrap(), Said::default()),
+        ("hierarchical", hierarchical, binary(50, 2), Said::default()),
+        ("sbn", sbn, images(), many),
+        ("sbn, fixed", sbn, images(), both),
+    ];
+    for (name, model, records, said) in all {
+        let found = bounds(model, &records, said, 25);
+        for (round, pair) in found.windows(2).enumerate() {
+            let slack = 1e-9 * (1.0 + pair[0].abs());
+            assert!(pair[1] >= pair[0] - slack, "{name}, round {round}: {} after {}", pair[1], pair[0]);
+        }
+        assert!(found[24] > found[0], "{name} learnt nothing: {found:?}");
+    }
+}
+
+/// A fit without noise.
+fn fitted(model: impl ppl_core::Model, records: Records) -> crate::Posterior {
+    let fit = ConjugateVi::new(model).without_privacy().steps(60).seed(Seed::for_tests(1));
+    fit.fit(&Sensitive::new(records)).unwrap().posterior().clone()
+}
+
+fn close(found: f64, expected: f64) {
+    assert!((found - expected).abs() <= 1e-10 * (1.0 + expected.abs()), "{found} and {expected}");
+}
+
+#[test]
+fn conjugate_models_have_their_exact_posteriors() {
+    let x = numbers(40, 2);
+    let sum: f64 = x.iter().sum();
+    let normal = |ctx: &mut Ctx<'_>| {
+        let mu = ctx.sample("mu", Normal::new(0.5, 2.0))?;
+        ctx.each_record(|ctx, r| ctx.observe("x", Normal::new(mu, 0.7), r.get("x")?))
+    };
+    let posterior = fitted(normal, Records::from_columns([("x", x)]).unwrap());
+    let precision = 0.25 + 40.0 / 0.49;
+    close(posterior.mean("mu").unwrap()[[]], (0.125 + sum / 0.49) / precision);
+    close(posterior.sd("mu").unwrap()[[]], precision.sqrt().recip());
+    let poisson = |ctx: &mut Ctx<'_>| {
+        let rate = ctx.sample("rate", Gamma::new(2.0, 3.0))?;
+        ctx.each_record(|ctx, r| ctx.observe("n", Poisson::new(rate), r.get("n")?))
+    };
+    let posterior = fitted(poisson, Records::from_columns([("n", vec![0.0, 3.0, 1.0, 7.0])]).unwrap());
+    close(posterior.mean("rate").unwrap()[[]], 13.0 / 7.0);
+    close(posterior.sd("rate").unwrap()[[]], 13.0_f64.sqrt() / 7.0);
+    let coins = |ctx: &mut Ctx<'_>| {
+        let p = ctx.sample("p", Beta::new(2.0, 3.0))?;
+        ctx.each_record(|ctx, r| ctx.observe("y", Bernoulli::from_probs(p), r.get("y")?))
+    };
+    let posterior = fitted(coins, Records::from_columns([("y", vec![0.0, 1.0, 1.0, 1.0])]).unwrap());
+    close(posterior.mean("p").unwrap()[[]], 5.0 / 9.0);
+    let categories = |ctx: &mut Ctx<'_>| {
+        let p = ctx.sample("p", Dirichlet::symmetric(0.5, 3))?;
+        ctx.each_record(|ctx, r| ctx.observe("k", Categorical::from_probs(p), r.get("k")?))
+    };
+    let posterior = fitted(categories, Records::from_columns([("k", vec![0.0, 2.0, 2.0])]).unwrap());
+    let mean = posterior.mean("p").unwrap();
+    [1.5, 0.5, 2.5].iter().zip(&mean).for_each(|(a, mean)| close(*mean, a / 4.5));
+    // Linear regression: a normal with all correlations.
+    let linear = |ctx: &mut Ctx<'_>| {
+        let w = ctx.sample("w", Normal::new(0.0, 2.0).iid(2))?;
+        ctx.each_record(|ctx, r| ctx.observe("y", Normal::new(r.get("x")?.dot(w), 0.5), r.get("y")?))
+    };
+    let records = binary(30, 2);
+    let x: Vec<f64> = records.column(0).numbers().collect();
+    let y: Vec<f64> = records.column(1).numbers().collect();
+    let (mut p, mut r) = ([[0.25, 0.0], [0.0, 0.25]], [0.0; 2]);
+    for i in 0..30 {
+        for a in 0..2 {
+            r[a] += x[2 * i + a] * y[i] / 0.25;
+            for b in 0..2 {
+                p[a][b] += x[2 * i + a] * x[2 * i + b] / 0.25;
+            }
+        }
+    }
+    let det = p[0][0] * p[1][1] - p[0][1] * p[1][0];
+    let posterior = fitted(linear, records);
+    let (mean, sd) = (posterior.mean("w").unwrap(), posterior.sd("w").unwrap());
+    close(mean[0], (p[1][1] * r[0] - p[0][1] * r[1]) / det);
+    close(mean[1], (p[0][0] * r[1] - p[0][1] * r[0]) / det);
+    close(sd[0], (p[1][1] / det).sqrt());
+}
+
+#[test]
+fn a_private_fit_finds_what_a_fit_without_noise_finds_at_a_large_budget() {
+    let budget = Budget { epsilon: 50.0, delta: 1e-5, relation: Relation::ReplaceOne };
+    let records = binary(4000, 3);
+    let fit = ConjugateVi::new(logistic)
+        .budget(budget)
+        .steps(20)
+        .feature_norm(2.0)
+        .seed(Seed::for_tests(1))
+        .fit(&Sensitive::new(records.clone()))
+        .unwrap();
+    let exact = fitted(logistic, records).mean("w").unwrap();
+    let private = fit.posterior().mean("w").unwrap();
+    for (a, b) in private.iter().zip(&exact) {
+        assert!((a - b).abs() < 0.15 * b.abs() + 0.3, "{private} {exact}");
+    }
+    let report = fit.privacy();
+    assert!(report.epsilon.as_ref().unwrap().upper <= 50.0);
+    assert!(report.noise_norm.unwrap() < report.clip_norm.unwrap());
+}
+
+#[test]
+fn noise_has_the_size_that_the_plan_states_in_each_relation() {
+    for relation in [Relation::AddRemove, Relation::ReplaceOne] {
+        let budget = Budget { epsilon: 1.0, delta: 1e-5, relation };
+        let said = Said { budget: Some(budget), steps: Some(400), ..Said::default() };
+        let records = Sensitive::new(documents());
+        let mut ledger = dp_accountant::Ledger::new(budget).unwrap();
+        let model: fn(&mut Ctx<'_>) -> Result<()> = lda;
+        let mut training =
+            ConjugateTraining::new(&model, &said, &records, &Seed::for_tests(2), Some(&mut ledger), false).unwrap();
+        let vi = ConjugateVi::new(lda).budget(budget).steps(400);
+        let plan = vi.plan(records.schema()).unwrap();
+        let (mut square, mut count) = (0.0, 0.0);
+        for _ in 0..400 {
+            training.step().unwrap();
+            square += training.steps_mut().last_noise().iter().map(|z| z * z).sum::<f64>();
+            count += 24.0;
+            let added = training.steps_mut().noise_added();
+            assert!((added / plan.noise - 1.0).abs() < 1e-3, "{added} {}", plan.noise);
+        }
+        // 9,600 standard normals: a variance off by 0.1 is seven standard errors away.
+        assert!((square / count - 1.0_f64).abs() < 0.1);
+        // What is accounted for is the noise over the sensitivity.
+        let sigma = plan.calibrated.unwrap().noise_multiplier;
+        let over = match relation {
+            Relation::AddRemove => plan.noise / plan.sensitivity,
+            Relation::ReplaceOne => 2.0 * plan.noise / plan.sensitivity,
+        };
+        assert!(over >= sigma * (1.0 - 1e-8), "{over} {sigma}");
+    }
+}
