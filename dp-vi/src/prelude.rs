@@ -28,7 +28,7 @@ pub use crate::guides::{
 };
 pub use crate::summaries::{Range, Summaries};
 pub use crate::{
-    Clipping, Correction, DpVi, DrawScheme, Fit, InitialValues, Posterior, PrivacyNoise, PrivacyPlan,
+    Clipping, ConjugateVi, Correction, DpVi, DrawScheme, Fit, InitialValues, Posterior, PrivacyNoise, PrivacyPlan,
     PrivacyReport, PrivateStart, RecordWeights, Sensitive,
 };
 pub use dp_accountant::{Budget, Ledger, Purse, Relation};

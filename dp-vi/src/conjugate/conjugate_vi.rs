@@ -4,12 +4,15 @@ use super::fit::ConjugateTraining;
 use super::plan::{ConjugatePlan, Said, programs};
 use crate::error::{Error, Result};
 use crate::outcome::fit::Fit;
+use crate::run::checkpoint::{Checkpoint, PaidFrom, exists};
+use crate::wall::fingerprint::fingerprint_of_records;
 use crate::wall::grid::PrivacyNoise;
 use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Budget, Ledger, Purse};
 use dp_sampler::Seed;
 use ppl_core::conjugate::{Curvature, Statistics};
 use ppl_core::{Graph, Model, Records, Schema};
+use std::path::PathBuf;
 
 /// Variational Bayes from noisy expected sufficient statistics (VIPS), for models whose latent values are conjugate
 /// given each other.
@@ -78,12 +81,14 @@ pub struct ConjugateVi<M> {
     model: M,
     said: Said,
     seed: Option<Seed>,
+    /// The file, and the number of steps between two checkpoints.
+    checkpoint: Option<(PathBuf, u64)>,
 }
 
 impl<M: Model> ConjugateVi<M> {
     /// Inference for a model. The budget has no default and must be named.
     pub fn new(model: M) -> Self {
-        Self { model, said: Said::default(), seed: None }
+        Self { model, said: Said::default(), seed: None, checkpoint: None }
     }
 
     /// The privacy budget of the whole fit.
@@ -161,6 +166,16 @@ impl<M: Model> ConjugateVi<M> {
         self
     }
 
+    /// Leaves a checkpoint in this file at intervals of this many steps, from which [`resume`](Self::resume) goes on. All
+    /// steps are paid for before the first.
+    ///
+    /// **The file is as secret as the data**: see [`Checkpoint`].
+    #[must_use]
+    pub fn checkpoint(mut self, path: impl Into<PathBuf>, every: u64) -> Self {
+        self.checkpoint = Some((path.into(), every));
+        self
+    }
+
     /// What a fit on records of these columns will do and what it will cost; no record is touched.
     ///
     /// # Errors
@@ -188,25 +203,127 @@ impl<M: Model> ConjugateVi<M> {
     /// Runs inference, paid from a ledger that holds just the budget.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// As [`start`](Self::start); [`Error::CheckpointExists`] if there is a file already where the checkpoint is to be.
     pub fn fit(self, records: &Sensitive<Records>) -> Result<Fit> {
-        self.start(records)?.finish()
+        self.run(records, None, false)
     }
 
     /// Runs inference, paid from a ledger that other mechanisms share.
     ///
     /// # Errors
-    /// As [`start`](Self::start); if the ledger has another relation, or its budget does not allow all steps. Then
-    /// nothing is debited.
-    pub fn fit_from(mut self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
-        if let Some(budget) = self.said.budget
-            && purse.ledger().budget().relation != budget.relation
-        {
-            return Err(Error::Conflict("the ledger and the budget of the fit are for different relations"));
+    /// As [`fit`](Self::fit); if the ledger has another relation, or its budget does not allow all steps. Then nothing is
+    /// debited.
+    pub fn fit_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
+        self.run(records, Some(purse), false)
+    }
+
+    /// Goes on with a run that was begun with [`fit`](Self::fit) and left its checkpoint, with the seed from there. The
+    /// result is that of the run that was never interrupted, bit for bit, and nothing is paid for again.
+    ///
+    /// # Errors
+    /// As [`DpVi::resume`](crate::DpVi::resume).
+    pub fn resume(self, records: &Sensitive<Records>) -> Result<Fit> {
+        self.run(records, None, true)
+    }
+
+    /// As [`resume`](Self::resume), for a run that was begun with [`fit_from`](Self::fit_from).
+    ///
+    /// # Errors
+    /// As [`DpVi::resume_from`](crate::DpVi::resume_from).
+    pub fn resume_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
+        self.run(records, Some(purse), true)
+    }
+
+    fn run(mut self, records: &Sensitive<Records>, purse: Option<&mut dyn Purse>, resume: bool) -> Result<Fit> {
+        let budget = self.said.budget.filter(|_| !self.said.without_privacy);
+        let shared = purse.is_some();
+        let stored = match &self.checkpoint {
+            Some((_, 0)) => {
+                let (what, requirement) = ("number of steps between checkpoints", "at least 1");
+                return Err(Error::OutOfRange { what, requirement, value: 0.0 });
+            }
+            Some((path, _)) if resume => Some(Checkpoint::read(path)?),
+            Some((path, _)) if exists(path) => {
+                return Err(Error::CheckpointExists { path: path.display().to_string() });
+            }
+            None if resume => {
+                return Err(Error::Missing {
+                    what: "the checkpoint",
+                    why: "a run is resumed from a file; name it with .checkpoint(…)",
+                });
+            }
+            _ => None,
+        };
+        let mut stored = stored;
+        let kept = stored.as_mut().map(|checkpoint| checkpoint.seed.take());
+        let seed = match kept {
+            Some(_) if self.seed.is_some() => {
+                return Err(Error::Conflict("a resumed run has the seed of its checkpoint: name none"));
+            }
+            Some(Some(seed)) => seed,
+            // A complete run makes no release any more, so any seed will do.
+            Some(None) => Seed::from_os()?,
+            None => self.take_seed()?,
+        };
+        let mut own = None;
+        let mut purse: Option<&mut dyn Purse> = match (purse, budget) {
+            (_, None) => None,
+            (Some(purse), Some(budget)) => {
+                if purse.ledger().budget().relation != budget.relation {
+                    let reason = "the ledger and the budget of the fit are for different relations";
+                    return Err(Error::Conflict(reason));
+                }
+                Some(purse)
+            }
+            (None, Some(budget)) => Some(own.insert(Ledger::new(budget)?)),
+        };
+        let Some((path, every)) = self.checkpoint.take() else {
+            return ConjugateTraining::new(&self.model, &self.said, records, &seed, purse, shared)?.finish();
+        };
+        let mut training = match &stored {
+            None => {
+                let paying = purse.as_mut().map(|purse| &mut **purse as &mut dyn Purse);
+                ConjugateTraining::new(&self.model, &self.said, records, &seed, paying, shared)?
+            }
+            Some(_) => ConjugateTraining::unpaid(&self.model, &self.said, records, &seed)?,
+        };
+        let settings = training.description(records.schema());
+        let print = fingerprint_of_records(records, &seed);
+        if let Some(checkpoint) = &stored {
+            checkpoint.check_settings(&path, &settings)?;
+            let complete = checkpoint.done >= training.steps();
+            if !complete && checkpoint.records != print {
+                return Err(Error::CheckpointOfAnother {
+                    path: path.display().to_string(),
+                    what: "records".to_owned(),
+                    found: "others".to_owned(),
+                    here: "not the same in number or values".to_owned(),
+                });
+            }
+            let own_ledger = purse.as_deref().filter(|_| shared);
+            checkpoint.paid_from.check(&path, budget.is_some(), own_ledger)?;
+            let paying = purse.as_mut().map(|purse| &mut **purse as &mut dyn Purse);
+            training.go_on(checkpoint, &path, paying, shared)?;
         }
-        let seed = self.take_seed()?;
-        let purse: Option<&mut dyn Purse> = if self.said.without_privacy { None } else { Some(purse) };
-        ConjugateTraining::new(&self.model, &self.said, records, &seed, purse, true)?.finish()
+        let paid_from = |purse: Option<&dyn Purse>| match purse {
+            None => PaidFrom::Nothing,
+            purse => PaidFrom::of(purse.filter(|_| shared)),
+        };
+        let keep = |training: &ConjugateTraining<'_>| -> Result<()> {
+            let seed = match training.done() < training.steps() {
+                true => Some(Seed::from_exposed(&zeroize::Zeroizing::new(seed.expose()))?),
+                false => None,
+            };
+            training.checkpoint(seed, paid_from(purse.as_deref()), &settings, print).write(&path)
+        };
+        while training.done() < training.steps() {
+            if training.done().is_multiple_of(every) {
+                keep(&training)?;
+            }
+            training.step()?;
+        }
+        keep(&training)?;
+        training.finish()
     }
 
     fn take_seed(&mut self) -> Result<Seed> {

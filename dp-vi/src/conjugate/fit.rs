@@ -4,9 +4,11 @@ use super::plan::{ConjugatePlan, Said, programs, share, weight};
 use super::update::Factors;
 use crate::cost::charges::Charges;
 use crate::error::{Error, Result};
+use crate::optimiser::SavedState;
 use crate::outcome::fit::Fit;
 use crate::outcome::posterior::Posterior;
 use crate::outcome::report::{LEAVE_OUT, NOT_COVERED, PrivacyReport, RECORD, assumptions};
+use crate::run::checkpoint::{Checkpoint, PaidFrom, versions};
 use crate::wall::adder::NoiseOf;
 use crate::wall::batches::Batches;
 use crate::wall::bound::clip::{ClipNorm, Clipping, Rule};
@@ -18,7 +20,8 @@ use crate::wall::unprotected::UnprotectedSum;
 use dp_accountant::Purse;
 use dp_sampler::{FullBatch, FullBatchSampler, Seed};
 use ppl_core::conjugate::Statistics;
-use ppl_core::{Graph, Model, RecordGradient, Records};
+use ppl_core::{Graph, Model, Program, RecordGradient, Records, Schema};
+use std::path::Path;
 
 /// A conjugate fit, step by step: each [`step`](Self::step) makes one release that was paid for.
 ///
@@ -32,6 +35,8 @@ pub struct ConjugateTraining<'r> {
     report: PrivacyReport,
     released: Vec<f64>,
     done: u64,
+    /// What the programs compute, for a checkpoint.
+    programs: String,
 }
 
 impl<'r> ConjugateTraining<'r> {
@@ -42,6 +47,25 @@ impl<'r> ConjugateTraining<'r> {
         seed: &Seed,
         purse: Option<&mut dyn Purse>,
         shared: bool,
+    ) -> Result<Self> {
+        let mut this = Self::unpaid(model, said, records, seed)?;
+        if let Some(purse) = purse
+            && this.plan.budget.is_some()
+        {
+            this.steps.pay(purse, this.plan.steps)?;
+            if shared {
+                this.report.ledger_spent = Some(purse.ledger().spent()?);
+            }
+        }
+        Ok(this)
+    }
+
+    /// A fit that has not been paid for.
+    pub(super) fn unpaid(
+        model: &dyn Model,
+        said: &Said,
+        records: &'r Sensitive<Records>,
+        seed: &Seed,
     ) -> Result<Self> {
         let graph = Graph::new();
         let statistics = Statistics::new(model, &graph, records.schema(), programs(said))?;
@@ -54,7 +78,8 @@ impl<'r> ConjugateTraining<'r> {
         // Draws and moments of every factor are known before anything is paid for.
         factors.posterior()?;
         let batches = Batches::new(&FullBatch, records, (seed, &[]))?;
-        let mut steps = match &plan.calibrated {
+        let mut programs_of = String::new();
+        let steps = match &plan.calibrated {
             None => {
                 let program = RecordGradient::new(value, &inputs)?;
                 Steps::Unprotected(Box::new(UnprotectedSum { batches, program }))
@@ -77,17 +102,70 @@ impl<'r> ConjugateTraining<'r> {
             Some(_) => vec![(0..statistics.factors().len()).collect()],
             None => statistics.groups()?,
         };
-        let mut report = report(&plan, seed, &steps);
-        if let Some(purse) = purse
-            && plan.budget.is_some()
-        {
-            steps.pay(purse, plan.steps)?;
-            if shared {
-                report.ledger_spent = Some(purse.ledger().spent()?);
-            }
+        let report = report(&plan, seed, &steps);
+        for value in [value, statistics.prior()] {
+            programs_of.push_str(&format!("{:032x} ", Program::new(&graph, &[value])?.fingerprint()));
         }
         let released = vec![0.0; steps.dimension()];
-        Ok(Self { steps, factors, groups, plan, report, released, done: 0 })
+        Ok(Self { steps, factors, groups, plan, report, released, done: 0, programs: programs_of })
+    }
+
+    /// What a checkpoint is bound to, besides records and seed: lines of `name: value`.
+    pub(super) fn description(&self, schema: &Schema) -> String {
+        let Self { plan, .. } = self;
+        let mut text = versions();
+        for (name, shape) in schema.columns() {
+            let kind = schema.column_type(name).map_or_else(|_| String::new(), |kind| kind.to_string());
+            text.push_str(&format!("column: {} {shape} {kind}\n", name.escape_debug()));
+        }
+        let budget = plan.budget.map_or_else(
+            || "without privacy".to_owned(),
+            |budget| format!("epsilon {} at delta {}, {}", budget.epsilon, budget.delta, budget.relation),
+        );
+        text.push_str(&format!("budget: {budget}\nkind of fit: expected statistics\nsteps: {}\n", plan.steps));
+        text.push_str(&format!("scales: {:?}, rows {:?}\n", plan.scales, plan.feature_norm));
+        text.push_str(&format!("protection: {}\nprograms: {}\n", self.steps.protection(), self.programs));
+        text
+    }
+
+    /// Pays for all steps, or takes the receipt for those that were paid for.
+    pub(super) fn go_on(
+        &mut self,
+        checkpoint: &Checkpoint,
+        path: &Path,
+        purse: Option<&mut dyn Purse>,
+        shared: bool,
+    ) -> Result<()> {
+        let wrong = |reason: String| Error::Checkpoint { path: path.display().to_string(), reason };
+        checkpoint.check_steps(path, self.plan.steps)?;
+        let mut state = SavedState::new(&checkpoint.numbers);
+        let mut restore = || -> Result<()> {
+            self.factors.restore(&mut state)?;
+            self.steps.restore(&mut state)?;
+            state.clone().finish()
+        };
+        restore().map_err(|error| wrong(error.to_string()))?;
+        if let (Some(purse), Some(charges)) = (purse, &self.plan.charges) {
+            let paid = charges.with_steps(checkpoint.paid);
+            let receipt = if shared { purse.ledger().reissue(&paid)? } else { purse.debit_all(&paid)? };
+            self.steps.go_on(checkpoint.done, checkpoint.paid, &receipt)?;
+            if shared {
+                self.report.ledger_spent = Some(purse.ledger().spent()?);
+            }
+        }
+        self.done = checkpoint.done;
+        self.report.steps_done = self.done;
+        Ok(())
+    }
+
+    /// All that is needed to go on in another process, together with the seed.
+    pub(super) fn checkpoint(&self, seed: Option<Seed>, paid_from: PaidFrom, settings: &str, records: [u64; 3]) -> Checkpoint {
+        let mut numbers = Vec::new();
+        self.factors.save(&mut numbers);
+        self.steps.save(&mut numbers);
+        let (done, paid) = (self.done, self.plan.steps);
+        let secret = self.report.secret_seed;
+        Checkpoint { seed, secret, done, paid, paid_from, settings: settings.to_owned(), records, numbers }
     }
 
     /// Steps done.
@@ -154,6 +232,12 @@ impl<'r> ConjugateTraining<'r> {
     #[cfg(test)]
     pub(super) fn factors_mut(&mut self) -> &mut Factors {
         &mut self.factors
+    }
+
+    /// The last release.
+    #[cfg(test)]
+    pub(super) fn released(&self) -> &[f64] {
+        &self.released
     }
 
     #[cfg(test)]

@@ -482,7 +482,8 @@ mod tests {
             shares: None,
         };
         let places = vec![Some((0..2, true)), None, Some((2..3, false))];
-        let simulation = Simulation::clone(&plain.simulation).corrected(&found, places).unwrap();
+        let Source::Guide(simulation) = &*plain.simulation else { panic!("a guide's posterior") };
+        let simulation = Simulation::clone(simulation).corrected(&found, places).unwrap();
         let posterior = Posterior::new(&sites, marginals(1.0), simulation);
         let n = 20_000;
         let draws = posterior.draws(n, &Seed::for_tests(8)).unwrap();

@@ -107,3 +107,94 @@ pub(super) fn not_linear(at: Var<'_>, problem: &str) -> Error {
         None => error,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::Graph;
+    use crate::strategies;
+    use crate::strategies::programs::{Choices, Menu, grow};
+    use crate::{ExecutionPlan, Program};
+    use proptest::prelude::*;
+
+    /// Values of an array at `x`, and halfway to either side along a direction.
+    fn at(program: &Program, x: &[f64], y: f64) -> Vec<f64> {
+        let mut plan = ExecutionPlan::<f64>::new(program);
+        for (name, values) in [("x", x), ("y", &[y][..])] {
+            if let Ok(input) = plan.input(name) {
+                plan.input_mut(input).copy_from_slice(values);
+            }
+        }
+        plan.run();
+        plan.output(0).to_vec()
+    }
+
+    proptest! {
+        /// What is accepted as linear has no second differences, whatever the program.
+        #[test]
+        fn nothing_with_a_second_difference_is_accepted(bytes in strategies::bytes()) {
+            let graph = Graph::new();
+            let (x, y) = (graph.input("x", [2, 3]).unwrap(), graph.input("y", ()).unwrap());
+            let mut values = vec![x, y];
+            let last = grow(&mut Choices::new(&bytes), &mut values, Menu::Smooth, 12);
+            values.extend(last);
+            for value in values.into_iter().filter(|value| !value.is(x)) {
+                if require_linear(value, x).is_err() {
+                    continue;
+                }
+                let program = Program::new(&graph, &[value]).unwrap();
+                let middle = [0.3, -0.7, 1.1, 0.9, -0.2, 0.5];
+                let along = [0.5, 0.25, -1.0, 0.75, 1.5, -0.5];
+                let moved = |t: f64| -> Vec<f64> {
+                    let x: Vec<f64> = middle.iter().zip(along).map(|(x, a)| x + t * a).collect();
+                    at(&program, &x, 0.4)
+                };
+                let (here, up, down) = (moved(0.0), moved(1.0), moved(-1.0));
+                for ((here, up), down) in here.iter().zip(&up).zip(&down) {
+                    if here.is_finite() && up.is_finite() && down.is_finite() {
+                        let size = here.abs() + up.abs() + down.abs();
+                        prop_assert!((up + down - 2.0 * here).abs() <= 1e-9 * (1.0 + size), "{program}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn common_functions_are_told_apart() {
+        let graph = Graph::new();
+        let (w, c) = (graph.input("w", [3]).unwrap(), graph.input("c", [3]).unwrap());
+        let matrix = graph.input("m", [3, 3]).unwrap();
+        let linear = [
+            w * 2.0 - c,
+            matrix.dot(w),
+            w.cumsum(0),
+            w.slice(0, 1..),
+            (w / c).sum(),
+            c.greater(0.0).select(w, 1.0),
+            w.outer(c).transpose(),
+            graph.stack(&[w, c], 0),
+        ];
+        for value in linear {
+            require_linear(value, w).unwrap();
+        }
+        let others = [
+            w.square(),
+            w.exp(),
+            w * w,
+            (c / w).sum(),
+            w.max(0.0),
+            w.greater(0.0).select(c, 1.0),
+            w.greater(0.0),
+            w.floor(),
+            w.stop_gradient(),
+            w.abs(),
+            w.max_axis(0),
+            w.softmax(0),
+            w.dot(matrix.dot(w)),
+        ];
+        for value in others {
+            assert!(require_linear(value, w).is_err());
+        }
+    }
+}
