@@ -40,7 +40,13 @@ fn made_up() -> Result<Corpus, Box<dyn std::error::Error>> {
 }
 
 /// The most likely words of each topic: printed, and drawn as bars.
-fn show(what: &str, topics: &Array2<f64>, corpus: &Corpus, svg: &mut String, left: usize) -> std::fmt::Result {
+fn show(
+    what: &str,
+    topics: &Array2<f64>,
+    corpus: &Corpus,
+    svg: &mut String,
+    left: usize,
+) -> std::fmt::Result {
     println!("{what}");
     writeln!(svg, r#"<text x="{left}" y="20" font-weight="bold">{what}</text>"#)?;
     for (k, topic) in topics.rows().into_iter().enumerate() {
@@ -70,7 +76,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let open = ConjugateVi::new(model(TOPICS)).without_privacy().steps(60).fit(&documents)?;
     let private = ConjugateVi::new(model(TOPICS)).budget(Budget::add_remove(1.0, 1e-5)).fit(&documents)?;
     println!("{}\n", private.privacy());
-    let mut svg = String::from(r#"<svg xmlns="http://www.w3.org/2000/svg" width="460" height="560" font-size="12" font-family="sans-serif">"#);
+    let mut svg = String::from(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="460" height="560" font-size="12" font-family="sans-serif">"#,
+    );
     for (what, fit, left) in [("without privacy", &open, 20), ("with privacy", &private, 240)] {
         let topics = mean_topics(fit)?;
         show(what, &topics, &corpus, &mut svg, left)?;

@@ -202,10 +202,8 @@ fn latent_dirichlet_allocations_statistics_are_expected_counts() {
 const J: usize = 6;
 
 fn sbn(ctx: &mut Ctx) -> Result<()> {
-    let (w, c) = (
-        ctx.sample("w", Normal::new(0.0, 1.0).iid([J, K]))?,
-        ctx.sample("c", Normal::new(0.0, 5.0).iid(J))?,
-    );
+    let (w, c) =
+        (ctx.sample("w", Normal::new(0.0, 1.0).iid([J, K]))?, ctx.sample("c", Normal::new(0.0, 5.0).iid(J))?);
     let b = ctx.sample("b", Normal::new(0.0, 5.0).iid(K))?;
     ctx.each_record(|ctx, image| {
         let z = ctx.sample("z", Bernoulli::from_logit(b))?;
@@ -244,11 +242,9 @@ fn sigmoid_belief_networks_statistics_share_one_matrix_under_fixed_curvature() {
         let slope = |m: &[f64]| -> Vec<f64> {
             (0..K)
                 .map(|k| {
-                    let data: f64 = (0..J)
-                        .map(|j| (f64::from(y[j]) - 0.5 - 0.25 * c[j]) * w[j * K + k])
-                        .sum();
-                    let others: f64 =
-                        (0..K).filter(|&l| l != k).map(|l| 2.0 * total[k * K + l] * m[l]).sum();
+                    let data: f64 =
+                        (0..J).map(|j| (f64::from(y[j]) - 0.5 - 0.25 * c[j]) * w[j * K + k]).sum();
+                    let others: f64 = (0..K).filter(|&l| l != k).map(|l| 2.0 * total[k * K + l] * m[l]).sum();
                     b[k] + data - (others + total[k * K + k]) / 8.0
                 })
                 .collect()
@@ -304,12 +300,7 @@ fn unknown_precisions_rates_and_probabilities_have_their_textbook_statistics() {
         ctx.each_record(|ctx, r| ctx.observe("x", Normal::new(mu, tau.sqrt().reciprocal()), r.get("x")?))
     };
     let records = Records::from_columns([("x", x.clone())]).unwrap();
-    let at = [
-        ("E[mu]", vec![0.2]),
-        ("E[mu²]", vec![0.3]),
-        ("E[ln tau]", vec![0.1]),
-        ("E[tau]", vec![1.5]),
-    ];
+    let at = [("E[mu]", vec![0.2]), ("E[mu²]", vec![0.3]), ("E[ln tau]", vec![0.1]), ("E[tau]", vec![1.5])];
     let found = statistics(&model, &records, Settings::default(), &at);
     let (sum, square): (f64, f64) = (x.iter().sum(), x.iter().map(|x| x * x).sum());
     assert_close(block(&found, "E[mu]"), &[1.5 * sum], "mu");

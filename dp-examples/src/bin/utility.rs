@@ -149,7 +149,8 @@ fn utility(arguments: UtilityArguments) -> Result<(), Box<dyn Error>> {
     let UtilityArguments { problem, train, test, groups, epsilon, delta, .. } = arguments;
     let UtilityArguments { runs, first_seed, gradients, json, .. } = arguments;
     let UtilityArguments { data, positive_if, features, bounds, .. } = arguments;
-    let UtilityArguments { vocabulary, words, fold, topics, clip_norm, steps, labels, relation, .. } = arguments;
+    let UtilityArguments { vocabulary, words, fold, topics, clip_norm, steps, labels, relation, .. } =
+        arguments;
     let (own, documents) = match (data, positive_if) {
         (Some(data), Some(positive_if)) => (Some(OwnTable { data, positive_if, features, bounds }), None),
         (Some(_), None) if matches!(problem, Some(Problem::Coverage | Problem::Statistics)) => {
@@ -173,7 +174,8 @@ fn utility(arguments: UtilityArguments) -> Result<(), Box<dyn Error>> {
         let delta = delta.unwrap_or(problem.delta());
         let runs = runs.unwrap_or(problem.runs());
         let protocol = Protocol { relation, epsilon, delta, runs, first_seed, gradients: gradients.into() };
-        let outcome = problem.measure(&Files { train, test, groups, own, documents, vocabulary, labels, latent }, &protocol)?;
+        let outcome = problem
+            .measure(&Files { train, test, groups, own, documents, vocabulary, labels, latent }, &protocol)?;
         if json {
             writeln!(out, "{}", serde_json::to_string(&outcome)?)?;
         } else {

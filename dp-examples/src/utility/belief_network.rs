@@ -36,7 +36,9 @@ pub fn images(path: &Path) -> Result<Array2<u8>, Failure> {
     let number = |at: usize| -> Option<usize> {
         Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize)
     };
-    let (Some(0x0803), Some(count), Some(rows), Some(columns)) = (number(0), number(4), number(8), number(12)) else {
+    let (Some(0x0803), Some(count), Some(rows), Some(columns)) =
+        (number(0), number(4), number(8), number(12))
+    else {
         return Err(wrong());
     };
     let pixels = rows.checked_mul(columns).filter(|pixels| *pixels > 0).ok_or_else(wrong)?;

@@ -54,7 +54,8 @@ impl Corpus {
                 format!("{}:{}: {problem}; a line is 'M word:count …'", path.display(), number + 1).into()
             };
             let mut parts = line.split_ascii_whitespace();
-            let words: usize = parts.next().and_then(|m| m.parse().ok()).ok_or_else(|| wrong("no number of words"))?;
+            let words: usize =
+                parts.next().and_then(|m| m.parse().ok()).ok_or_else(|| wrong("no number of words"))?;
             let document: Vec<(usize, u32)> = parts
                 .map(|part| {
                     let (word, count) = part.split_once(':')?;
@@ -62,7 +63,9 @@ impl Corpus {
                     Some((word, count.parse().ok()?))
                 })
                 .collect::<Option<_>>()
-                .ok_or_else(|| wrong("a part that is not word:count, a word below 2^24 and a count that is not negative"))?;
+                .ok_or_else(|| {
+                    wrong("a part that is not word:count, a word below 2^24 and a count that is not negative")
+                })?;
             if document.len() != words {
                 return Err(wrong("another number of words than it says"));
             }
@@ -79,7 +82,12 @@ impl Corpus {
                     .map_err(|_| format!("{}: not a file of text", path.display()))?;
                 let words: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
                 if words.len() < largest {
-                    let told = format!("{}: {} words, but a document has word {}", path.display(), words.len(), largest - 1);
+                    let told = format!(
+                        "{}: {} words, but a document has word {}",
+                        path.display(),
+                        words.len(),
+                        largest - 1
+                    );
                     return Err(told.into());
                 }
                 words
@@ -125,7 +133,9 @@ impl Corpus {
     /// If there are fewer.
     pub fn most_frequent(&self, words: usize) -> Result<Self, Failure> {
         if words == 0 || words > self.vocabulary {
-            return Err(format!("--words must be from 1 to {}, the size of the vocabulary", self.vocabulary).into());
+            return Err(
+                format!("--words must be from 1 to {}, the size of the vocabulary", self.vocabulary).into()
+            );
         }
         let mut frequency = vec![0_u32; self.vocabulary];
         for document in &self.documents {
@@ -135,7 +145,8 @@ impl Corpus {
         order.sort_by_key(|&word| (std::cmp::Reverse(frequency[word]), word));
         order.truncate(words);
         order.sort_unstable();
-        let places: BTreeMap<usize, usize> = order.iter().enumerate().map(|(place, &word)| (word, place)).collect();
+        let places: BTreeMap<usize, usize> =
+            order.iter().enumerate().map(|(place, &word)| (word, place)).collect();
         let kept = |document: &Vec<(usize, u32)>| {
             document.iter().filter_map(|(word, count)| Some((*places.get(word)?, *count))).collect()
         };
@@ -156,8 +167,8 @@ impl Corpus {
         for (row, &document) in documents.iter().enumerate() {
             for &(word, count) in &self.documents[document] {
                 let sum = u32::from(counts[[row, word]]).saturating_add(count);
-                counts[[row, word]] =
-                    u16::try_from(sum).map_err(|_| format!("document {document}: a word occurs more than 65,535 times"))?;
+                counts[[row, word]] = u16::try_from(sum)
+                    .map_err(|_| format!("document {document}: a word occurs more than 65,535 times"))?;
             }
         }
         Ok(counts)
@@ -169,7 +180,8 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Corpus, Failure> {
-        let path = std::env::temp_dir().join(format!("dp-examples-corpus-{}-{}", std::process::id(), text.len()));
+        let path =
+            std::env::temp_dir().join(format!("dp-examples-corpus-{}-{}", std::process::id(), text.len()));
         std::fs::write(&path, text)?;
         let corpus = Corpus::read(&path, None);
         std::fs::remove_file(&path)?;
@@ -183,7 +195,8 @@ mod tests {
         assert_eq!(corpus.counts(&[0, 1]).unwrap(), ndarray::array![[3, 0, 1], [0, 0, 0]]);
         let frequent = corpus.most_frequent(1).unwrap();
         assert_eq!(frequent.counts(&[0, 2]).unwrap(), ndarray::array![[1], [5]]);
-        for (text, line) in [("1 0:1\n2 0:1\n", ":2"), ("1 0:-1\n", ":1"), ("x\n", ":1"), ("1 0:1.5\n", ":1")] {
+        for (text, line) in [("1 0:1\n2 0:1\n", ":2"), ("1 0:-1\n", ":1"), ("x\n", ":1"), ("1 0:1.5\n", ":1")]
+        {
             let told = read(text).unwrap_err().to_string();
             assert!(told.contains(line), "{told}");
         }

@@ -171,7 +171,9 @@ pub fn perplexity(topics: &Array2<f64>, corpus: &Corpus, documents: &[usize]) ->
             bound += count * sum.ln();
         }
         bound += gamma.iter().zip(&logs).map(|(g, l)| (ALPHA - g) * l + libm::lgamma(*g)).sum::<f64>();
-        bound += libm::lgamma(k as f64 * ALPHA) - libm::lgamma(gamma.iter().sum()) - k as f64 * libm::lgamma(ALPHA);
+        bound += libm::lgamma(k as f64 * ALPHA)
+            - libm::lgamma(gamma.iter().sum())
+            - k as f64 * libm::lgamma(ALPHA);
         words += total;
     }
     (-bound / words).exp()

@@ -27,7 +27,8 @@ const TEST: f64 = 0.2;
 /// A table that cannot be read or has one outcome only, and a fit that fails.
 pub fn measure(own: &OwnTable, protocol: &Protocol) -> Result<Outcome, Failure> {
     let table = Table::read(&own.data)?;
-    let bounds = own.bounds.as_deref().map_or_else(|| Ok(Bounds::none()), |path: &Path| Bounds::read(path))?;
+    let bounds =
+        own.bounds.as_deref().map_or_else(|| Ok(Bounds::none()), |path: &Path| Bounds::read(path))?;
     let design = Design::new(
         &table,
         &bounds.with_public_categories(),
@@ -44,14 +45,17 @@ pub fn measure(own: &OwnTable, protocol: &Protocol) -> Result<Outcome, Failure> 
         let area = |w: &ndarray::ArrayD<f64>| -> Result<f64, Failure> {
             let weights = w.view().into_dimensionality()?;
             let scores = probabilities(test.view(), weights)?.to_vec();
-            area_under_curve(&scores, &answers.to_vec()).ok_or_else(|| "the held-back records are all alike".into())
+            area_under_curve(&scores, &answers.to_vec())
+                .ok_or_else(|| "the held-back records are all alike".into())
         };
         let hidden: Sensitive<ppl_core::Records> = records(features.clone(), labels.clone())?;
         let start = || ConjugateVi::new(model).feature_norm(norms.typical).seed(Seed::for_tests(seed));
         let joint = start().budget(protocol.budget()).fit(&hidden)?;
         let fixed = start().budget(protocol.budget()).curvature(Curvature::Fixed).steps(1).fit(&hidden)?;
         let settings = logistic::Settings { norms: Some(norms), ..logistic::Settings::default() };
-        let gradients = logistic::inference(Some(protocol.budget()), &settings).seed(Seed::for_tests(seed)).fit(&hidden)?;
+        let gradients = logistic::inference(Some(protocol.budget()), &settings)
+            .seed(Seed::for_tests(seed))
+            .fit(&hidden)?;
         let exact = start().without_privacy().steps(20).fit(&hidden)?;
         let mean = |fit: &dp_vi::Fit| -> Result<f64, Failure> { area(&fit.uncorrected().mean("w")?) };
         let mut run = RunOutcome::new(mean(&joint)?, joint.privacy())?;

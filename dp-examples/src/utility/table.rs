@@ -7,8 +7,8 @@ use clap::ValueEnum;
 use dp_vi::Gradients;
 
 use super::{
-    Failure, Outcome, Protocol, abalone, belief_network, coverage, gain, hierarchical, lda, logistic, mixture,
-    regression, statistics,
+    Failure, Outcome, Protocol, abalone, belief_network, coverage, gain, hierarchical, lda, logistic,
+    mixture, regression, statistics,
 };
 
 /// The problems.
@@ -193,7 +193,9 @@ impl Problem {
                 vocabulary: at("20news.vocab.txt"),
                 ..Files::default()
             },
-            Self::BeliefNetwork => Files { train: at("mnist-train-images-idx3-ubyte.gz"), ..Files::default() },
+            Self::BeliefNetwork => {
+                Files { train: at("mnist-train-images-idx3-ubyte.gz"), ..Files::default() }
+            }
             Self::Horseshoe
             | Self::ZeroInflated
             | Self::Ordinal

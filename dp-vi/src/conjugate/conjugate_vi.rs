@@ -99,7 +99,7 @@ impl<M: Model> ConjugateVi<M> {
     }
 
     /// No clipping and no noise, for comparison. The report says **NOT PRIVATE**. Factors that meet each other are then
-    /// updated in turn, so that the bound on the evidence never falls.
+    /// updated in turn, so that the bound on the evidence does not fall, but for what [sweeps](Self::sweeps) leave.
     #[must_use]
     pub fn without_privacy(mut self) -> Self {
         self.said.without_privacy = true;
@@ -145,7 +145,9 @@ impl<M: Model> ConjugateVi<M> {
         self
     }
 
-    /// Sweeps over a record's own latent values at each step; by default 8.
+    /// Sweeps over a record's own latent values at each step; by default 8. They begin anew at each step, from factors that
+    /// are the same for all records. So with few sweeps, or where a record's own factors have several optima (topics with
+    /// a concentration below 1), the bound on the evidence may fall a little from step to step without noise, too.
     #[must_use]
     pub fn sweeps(mut self, sweeps: usize) -> Self {
         self.said.sweeps = Some(sweeps);
@@ -234,7 +236,12 @@ impl<M: Model> ConjugateVi<M> {
         self.run(records, Some(purse), true)
     }
 
-    fn run(mut self, records: &Sensitive<Records>, purse: Option<&mut dyn Purse>, resume: bool) -> Result<Fit> {
+    fn run(
+        mut self,
+        records: &Sensitive<Records>,
+        purse: Option<&mut dyn Purse>,
+        resume: bool,
+    ) -> Result<Fit> {
         let budget = self.said.budget.filter(|_| !self.said.without_privacy);
         let shared = purse.is_some();
         let stored = match &self.checkpoint {

@@ -122,7 +122,10 @@ impl<'r> ConjugateTraining<'r> {
             || "without privacy".to_owned(),
             |budget| format!("epsilon {} at delta {}, {}", budget.epsilon, budget.delta, budget.relation),
         );
-        text.push_str(&format!("budget: {budget}\nkind of fit: expected statistics\nsteps: {}\n", plan.steps));
+        text.push_str(&format!(
+            "budget: {budget}\nkind of fit: expected statistics\nsteps: {}\n",
+            plan.steps
+        ));
         text.push_str(&format!("scales: {:?}, rows {:?}\n", plan.scales, plan.feature_norm));
         text.push_str(&format!("protection: {}\nprograms: {}\n", self.steps.protection(), self.programs));
         text
@@ -159,7 +162,13 @@ impl<'r> ConjugateTraining<'r> {
     }
 
     /// All that is needed to go on in another process, together with the seed.
-    pub(super) fn checkpoint(&self, seed: Option<Seed>, paid_from: PaidFrom, settings: &str, records: [u64; 3]) -> Checkpoint {
+    pub(super) fn checkpoint(
+        &self,
+        seed: Option<Seed>,
+        paid_from: PaidFrom,
+        settings: &str,
+        records: [u64; 3],
+    ) -> Checkpoint {
         let mut numbers = Vec::new();
         self.factors.save(&mut numbers);
         self.steps.save(&mut numbers);

@@ -21,5 +21,5 @@ mod update;
 pub use conjugate_vi::ConjugateVi;
 pub use fit::ConjugateTraining;
 pub use plan::ConjugatePlan;
-pub use sensitivity::{ReplaceBound, logistic_sensitivity};
 pub use ppl_core::conjugate::Curvature;
+pub use sensitivity::{ReplaceBound, logistic_sensitivity};

@@ -10,7 +10,7 @@ use dp_accountant::{Budget, Calibrated, Certified, Composition, calibrate_noise_
 use dp_sampler::Scheme;
 use ppl_core::conjugate::{Curvature, Settings as Programs, Statistic, Statistics};
 use ppl_core::transform::linear_predictor;
-use ppl_core::{SiteKind, Var};
+use ppl_core::{SiteKind, Var, gradient};
 use std::fmt::Write;
 
 /// Steps of a fit whose statistics change with the factors.
@@ -91,8 +91,12 @@ pub(super) fn programs(said: &Said) -> Programs {
     programs
 }
 
-/// The features of a logistic regression, if it is one whose statistics have the exact bound: all that a record says is
-/// one Bernoulli outcome with log-odds linear in one vector.
+/// The features of a logistic regression, with the sign of the outcome, if it is one whose statistics have the exact bound:
+/// all that a record says is one Bernoulli outcome with log-odds linear in one vector.
+///
+/// ```text
+/// ℓ = −softplus(v),  x = ∂v/∂w:     s₁ = −x/2,   s₂ = −½ ξ x xᵀ
+/// ```
 fn logistic_features<'g>(statistics: &Statistics<'g>) -> Result<Option<Var<'g>>> {
     let trace = statistics.trace();
     let own = |site: &&ppl_core::model::Site<'g>| site.per_record && site.log_prob.is_some();
@@ -107,10 +111,15 @@ fn logistic_features<'g>(statistics: &Statistics<'g>) -> Result<Option<Var<'g>>>
     let (1, true, Some(value)) = (latents.len(), is_bernoulli, term.log_prob) else { return Ok(None) };
     let pair = matches!(&touched[..], [first, second] if first.statistic == Statistic::Value
         && second.statistic == Statistic::Outer && !second.total && first.input.shape().rank() == 1);
-    match linear_predictor(value, &latents)? {
-        Some(found) if pair && found.softplus.is_some() => Ok(found.design.first().copied()),
-        _ => Ok(None),
+    let Some(softplus) = linear_predictor(value, &latents)?.and_then(|found| found.softplus) else {
+        return Ok(None);
+    };
+    // −softplus(v), and not a multiple of it. With the slope of v itself no sign, factor or outcome outside of 0 and 1
+    // can make the statistics larger than they are taken to be.
+    if !pair || softplus.factor.known() != Some(-1.0) {
+        return Ok(None);
     }
+    Ok(gradient(softplus.argument, &latents)?.first().copied())
 }
 
 /// The weight of each record of a logistic regression with this `R`: `min(1, R/‖x‖)²`.
@@ -164,9 +173,8 @@ impl ConjugatePlan {
         };
         // Named bounds replace the exact ones of a logistic regression.
         let logistic = features.filter(|_| said.clip_norm.is_none() && said.scales.is_empty());
-        let feature_norm = logistic.map(|features| {
-            said.feature_norm.unwrap_or_else(|| (features.shape().elements() as f64).sqrt())
-        });
+        let feature_norm = logistic
+            .map(|features| said.feature_norm.unwrap_or_else(|| (features.shape().elements() as f64).sqrt()));
         let scales: Vec<f64> = blocks
             .iter()
             .map(|block| match (feature_norm, block.statistic) {
@@ -178,7 +186,8 @@ impl ConjugatePlan {
             .collect();
         let elements = blocks.iter().filter(|block| block.touched).map(|block| block.elements()).sum();
         let one_sign = blocks.iter().filter(|block| block.touched).all(|block| block.one_sign);
-        let counts = one_sign && blocks.iter().all(|block| !block.touched || block.statistic == Statistic::Log);
+        let counts =
+            one_sign && blocks.iter().all(|block| !block.touched || block.statistic == Statistic::Log);
         let replace_bound = match (feature_norm, one_sign) {
             (Some(_), _) => ReplaceBound::Logistic,
             (None, true) => ReplaceBound::OneSign,
@@ -275,10 +284,14 @@ impl ConjugatePlan {
     #[must_use]
     pub fn explain(&self) -> String {
         let mut text = String::new();
-        let _ = writeln!(text, "Variational Bayes from {}expected sufficient statistics.", match self.budget {
-            Some(_) => "noisy ",
-            None => "",
-        });
+        let _ = writeln!(
+            text,
+            "Variational Bayes from {}expected sufficient statistics.",
+            match self.budget {
+                Some(_) => "noisy ",
+                None => "",
+            }
+        );
         for (name, elements, scale) in &self.blocks {
             let divided = if *scale == 1.0 { String::new() } else { format!(", divided by {scale:.6}") };
             let _ = writeln!(text, "  statistics {name}: {elements} numbers{divided}");
@@ -292,12 +305,27 @@ impl ConjugatePlan {
             let _ = writeln!(text, "  weights    min(1, {radius:.6}/‖x‖)² for rows of features x");
         }
         let _ = writeln!(text, "  norm       C = {:.6}: {}", self.clip_norm, self.replace_bound.describe());
-        let _ = writeln!(text, "  relation   {}: sums of neighbours differ by at most {:.6}", budget.relation, self.sensitivity);
-        let _ = writeln!(text, "  noise      standard deviation {:.6} in each of {} numbers; {:.6} after averaging", self.noise, self.elements, self.averaged_noise());
+        let _ = writeln!(
+            text,
+            "  relation   {}: sums of neighbours differ by at most {:.6}",
+            budget.relation, self.sensitivity
+        );
+        let _ = writeln!(
+            text,
+            "  noise      standard deviation {:.6} in each of {} numbers; {:.6} after averaging",
+            self.noise,
+            self.elements,
+            self.averaged_noise()
+        );
         if let Some(note) = self.advice() {
             let _ = writeln!(text, "  note       {note}");
         }
-        let _ = write!(text, "  epsilon    at most {} at delta = {:e}", dp_accountant::rounded_up(epsilon.upper), budget.delta);
+        let _ = write!(
+            text,
+            "  epsilon    at most {} at delta = {:e}",
+            dp_accountant::rounded_up(epsilon.upper),
+            budget.delta
+        );
         text
     }
 

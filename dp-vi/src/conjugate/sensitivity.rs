@@ -84,9 +84,12 @@ impl ReplaceBound {
         match (relation, self) {
             (Relation::AddRemove, _) => clip_norm,
             (Relation::ReplaceOne, Self::Any) => 2.0 * clip_norm,
-            (Relation::ReplaceOne, Self::OneSign) => (SQRT_2 * clip_norm * (1.0 + ROUNDING)).min(2.0 * clip_norm),
+            (Relation::ReplaceOne, Self::OneSign) => {
+                (SQRT_2 * clip_norm * (1.0 + ROUNDING)).min(2.0 * clip_norm)
+            }
             (Relation::ReplaceOne, Self::Logistic) => {
-                logistic_sensitivity(Relation::ReplaceOne, LOGISTIC_SCALE).unwrap_or(f64::INFINITY) * (1.0 + ROUNDING)
+                logistic_sensitivity(Relation::ReplaceOne, LOGISTIC_SCALE).unwrap_or(f64::INFINITY)
+                    * (1.0 + ROUNDING)
             }
         }
     }
@@ -103,8 +106,12 @@ impl ReplaceBound {
     pub(super) fn describe(self) -> &'static str {
         match self {
             Self::Any => "clipped to C; two records differ by at most 2C",
-            Self::OneSign => "clipped to C; no two records have a negative inner product, so they differ by at most √2 C",
-            Self::Logistic => "bounded by weights of long rows; the exact largest difference of two records is known",
+            Self::OneSign => {
+                "clipped to C; no two records have a negative inner product, so they differ by at most √2 C"
+            }
+            Self::Logistic => {
+                "bounded by weights of long rows; the exact largest difference of two records is known"
+            }
         }
     }
 }

@@ -30,7 +30,8 @@ pub(super) fn shrink(table: &mut [f64], columns: &[f64], sd: f64) {
     for stratum in order.chunks(width.div_ceil(STRATA)) {
         for (row, &own) in table.chunks_exact_mut(width).zip(&rows) {
             let mean = |column: usize| own * shares[column] / total;
-            let spread = stratum.iter().map(|&v| (row[v] - mean(v)).powi(2)).sum::<f64>() / stratum.len() as f64;
+            let spread =
+                stratum.iter().map(|&v| (row[v] - mean(v)).powi(2)).sum::<f64>() / stratum.len() as f64;
             let kept = ((spread - sd * sd) / spread).max(0.0);
             for &v in stratum {
                 row[v] = (mean(v) + kept * (row[v] - mean(v))).max(0.0);

@@ -3,6 +3,7 @@
 use super::fit::ConjugateTraining;
 use super::plan::{Said, programs};
 use super::{ConjugateVi, Curvature};
+use crate::wall::bound::clip::{ClipNorm, Rule};
 use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Budget, Relation};
 use dp_sampler::Seed;
@@ -50,6 +51,16 @@ fn lda(ctx: &mut Ctx) -> Result<()> {
     })
 }
 
+/// With a concentration above 1, so that a document's own factor has one optimum.
+fn mixed_documents(ctx: &mut Ctx) -> Result<()> {
+    let v = ctx.records().dim("counts")?;
+    let beta = ctx.sample("beta", Dirichlet::symmetric(0.1, v).iid(3))?;
+    ctx.each_record(|ctx, document| {
+        let theta = ctx.sample("theta", Dirichlet::symmetric(2.0, 3))?;
+        ctx.observe("words", Words::mixed(theta, beta), document.get("counts")?)
+    })
+}
+
 fn precision(ctx: &mut Ctx) -> Result<()> {
     let mu = ctx.sample("mu", Normal::new(0.0, 10.0))?;
     let tau = ctx.sample("tau", Gamma::new(2.0, 3.0))?;
@@ -63,10 +74,8 @@ fn hierarchical(ctx: &mut Ctx) -> Result<()> {
 }
 
 fn sbn(ctx: &mut Ctx) -> Result<()> {
-    let (w, c) = (
-        ctx.sample("w", Normal::new(0.0, 1.0).iid([6, 2]))?,
-        ctx.sample("c", Normal::new(0.0, 5.0).iid(6))?,
-    );
+    let (w, c) =
+        (ctx.sample("w", Normal::new(0.0, 1.0).iid([6, 2]))?, ctx.sample("c", Normal::new(0.0, 5.0).iid(6))?);
     let b = ctx.sample("b", Normal::new(0.0, 5.0).iid(2))?;
     ctx.each_record(|ctx, image| {
         let z = ctx.sample("z", Bernoulli::from_logit(b))?;
@@ -87,12 +96,14 @@ fn binary(n: usize, d: usize) -> Records {
 }
 
 fn documents() -> Records {
-    let counts = Array2::from_shape_fn((30, 8), |(i, v)| if i % 3 == v % 3 { (3 + (i * v) % 5) as u16 } else { 0 });
+    let counts =
+        Array2::from_shape_fn((30, 8), |(i, v)| if i % 3 == v % 3 { (3 + (i * v) % 5) as u16 } else { 0 });
     Records::from_columns([("counts", counts)]).unwrap()
 }
 
 fn images() -> Records {
-    let pixels = Array2::from_shape_fn((40, 6), |(i, j)| u8::from((i % 2 == 0) == (j < 3) && (i + j) % 5 != 0));
+    let pixels =
+        Array2::from_shape_fn((40, 6), |(i, j)| u8::from((i % 2 == 0) == (j < 3) && (i + j) % 5 != 0));
     Records::from_columns([("pixels", pixels)]).unwrap()
 }
 
@@ -125,13 +136,13 @@ fn bounds(model: fn(&mut Ctx<'_>) -> Result<()>, records: &Records, said: Said, 
 #[test]
 fn without_noise_the_bound_on_the_evidence_never_falls() {
     let fixed = Said { curvature: Some(Curvature::Fixed), ..Said::default() };
-    let many = Said { sweeps: Some(60), ..Said::default() };
+    let many = Said { sweeps: Some(100), ..Said::default() };
     let both = Said { sweeps: Some(60), ..fixed.clone() };
     let all: [(&str, fn(&mut Ctx<'_>) -> Result<()>, Records, Said); 8] = [
         ("mixture", mixture, points(), Said::default()),
         ("logistic", logistic, binary(50, 3), Said::default()),
         ("logistic, fixed", logistic, binary(50, 3), fixed),
-        ("lda", lda, documents(), many.clone()),
+        ("lda", mixed_documents, documents(), many.clone()),
         ("precision", precision, Records::from_columns([("x", numbers(30, 9))]).unwrap(), Said::default()),
         ("hierarchical", hierarchical, binary(50, 2), Said::default()),
         ("sbn", sbn, images(), many),
@@ -245,7 +256,8 @@ fn noise_has_the_size_that_the_plan_states_in_each_relation() {
         let mut ledger = dp_accountant::Ledger::new(budget).unwrap();
         let model: fn(&mut Ctx<'_>) -> Result<()> = lda;
         let mut training =
-            ConjugateTraining::new(&model, &said, &records, &Seed::for_tests(2), Some(&mut ledger), false).unwrap();
+            ConjugateTraining::new(&model, &said, &records, &Seed::for_tests(2), Some(&mut ledger), false)
+                .unwrap();
         let vi = ConjugateVi::new(lda).budget(budget).steps(400);
         let plan = vi.plan(records.schema()).unwrap();
         let (mut square, mut count) = (0.0, 0.0);
@@ -281,7 +293,8 @@ fn resumed_is_uninterrupted() {
     let said = Said { budget: Some(budget), steps: Some(7), ..Said::default() };
     let model: fn(&mut Ctx<'_>) -> Result<()> = lda;
     let seed = Seed::for_tests(4);
-    let mut training = ConjugateTraining::new(&model, &said, &records, &seed, Some(&mut ledger), false).unwrap();
+    let mut training =
+        ConjugateTraining::new(&model, &said, &records, &seed, Some(&mut ledger), false).unwrap();
     (0..4).for_each(|_| training.step().unwrap());
     let print = crate::wall::fingerprint::fingerprint_of_records(&records, &seed);
     let settings = training.description(records.schema());
@@ -309,7 +322,8 @@ fn the_number_of_threads_changes_no_bit() {
     let records = Sensitive::new(Records::from_columns([("counts", counts)]).unwrap());
     let fit = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let fit = pool.install(|| ConjugateVi::new(lda).budget(budget).steps(3).seed(Seed::for_tests(1)).fit(&records));
+        let fit = pool
+            .install(|| ConjugateVi::new(lda).budget(budget).steps(3).seed(Seed::for_tests(1)).fit(&records));
         fit.unwrap().parameters().map(|(name, values)| (name.to_owned(), values.to_vec())).collect::<Vec<_>>()
     };
     assert_eq!(fit(1), fit(3));
@@ -336,7 +350,11 @@ fn a_canary_is_found_no_more_often_than_stated() {
         let model = |ctx: &mut Ctx<'_>| {
             let beta = ctx.sample("beta", Dirichlet::symmetric(0.1, 8))?;
             ctx.each_record(|ctx, document| {
-                ctx.observe("words", Words::mixed(ctx.constant(vec![1.0]), beta.reshape([1, 8])), document.get("counts")?)
+                ctx.observe(
+                    "words",
+                    Words::mixed(ctx.constant(vec![1.0]), beta.reshape([1, 8])),
+                    document.get("counts")?,
+                )
             })
         };
         let score = |counts: Array2<u16>, seed: u64| {
@@ -369,4 +387,143 @@ fn a_canary_is_found_no_more_often_than_stated() {
         // The attack sees something: noise that is ten times too large would hide it.
         assert!(hits - alarms > 0.1, "{relation}: {hits} and {alarms}");
     }
+}
+
+/// The clipped contribution of each record, in units of the scales, in no particular order.
+fn contributions(
+    model: fn(&mut Ctx<'_>) -> Result<()>,
+    said: &Said,
+    records: &Records,
+    at: &[(&str, Vec<f64>)],
+) -> (Vec<Vec<f64>>, super::ConjugatePlan) {
+    let graph = Graph::new();
+    let statistics = Statistics::new(&model, &graph, records.schema(), programs(said)).unwrap();
+    let plan = super::ConjugatePlan::new(said, &statistics).unwrap();
+    let weight = super::plan::weight(&statistics, &plan).unwrap();
+    let (value, inputs) = statistics.scaled(&plan.scales, weight).unwrap();
+    let mut program = ppl_core::RecordGradient::<f64>::new(value, &inputs).unwrap();
+    for (name, values) in at {
+        program.set(&format!("scaled {name}"), values).unwrap();
+    }
+    let rule = Rule::Flat(ClipNorm::new(plan.clip_norm, program.dimension()).unwrap());
+    let all: Vec<u64> = (0..records.len() as u64).collect();
+    let mut takers: Vec<Vec<Vec<f64>>> = (0..rayon::current_num_threads()).map(|_| Vec::new()).collect();
+    let take = |taken: &mut Vec<Vec<f64>>, one: &[f64]| taken.push(one.to_vec());
+    rule.each(&mut program, records, &all, &mut takers, take).unwrap();
+    (takers.concat(), plan)
+}
+
+/// The largest norm, and the largest distance of two out of 10⁵ pairs.
+fn largest(all: &[Vec<f64>]) -> (f64, f64) {
+    let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let distance = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt();
+    let most = all.iter().map(|x| norm(x)).fold(0.0, f64::max);
+    let n = all.len();
+    let pairs = (0..100_000).map(|k| (k % n, (k * 7919 + k / n * 31 + 1) % n));
+    (most, pairs.map(|(a, b)| distance(&all[a], &all[b])).fold(0.0, f64::max))
+}
+
+#[test]
+fn statistics_of_random_pairs_stay_below_each_sensitivity_and_come_near_it() {
+    let said = |relation| {
+        let budget = Budget { epsilon: 1.0, delta: 1e-5, relation };
+        Said { budget: Some(budget), ..Said::default() }
+    };
+    let check = |name: &str,
+                 model: fn(&mut Ctx<'_>) -> Result<()>,
+                 said_more: fn(Said) -> Said,
+                 records: &Records,
+                 at: &[(&str, Vec<f64>)]| {
+        let (all, plan) = contributions(model, &said_more(said(Relation::AddRemove)), records, at);
+        let (norm, _) = largest(&all);
+        assert!(norm <= plan.sensitivity * (1.0 + 1e-12), "{name}: norm {norm} {}", plan.sensitivity);
+        assert!(norm >= 0.99 * plan.sensitivity, "{name}: norm {norm} {}", plan.sensitivity);
+        let (all, plan) = contributions(model, &said_more(said(Relation::ReplaceOne)), records, at);
+        let (_, distance) = largest(&all);
+        assert!(distance <= plan.sensitivity * (1.0 + 1e-12), "{name}: {distance} {}", plan.sensitivity);
+        assert!(distance >= 0.99 * plan.sensitivity, "{name}: {distance} {}", plan.sensitivity);
+        plan.replace_bound
+    };
+    // Rows of all lengths and directions, some far longer than R.
+    let x = Array2::from_shape_fn((2000, 2), |(i, j)| {
+        let (angle, length) = (i as f64 * 2.399_963, 0.1 + 0.01 * (i % 700) as f64);
+        length * if j == 0 { angle.cos() } else { angle.sin() }
+    });
+    let y: Array1<f64> = numbers(2000, 8).into_iter().map(|u| f64::from(u > 0.0)).collect();
+    let rows = Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap();
+    // With E[w wᵀ] = 0 every ξ is ¼, its largest value.
+    let nothing = [("E[w]", vec![0.0; 2]), ("E[w wᵀ]", vec![0.0; 4])];
+    let found = check("logistic", logistic, |said| said, &rows, &nothing);
+    assert_eq!(found, super::ReplaceBound::Logistic);
+    // Documents of a few words, long and short.
+    let counts = Array2::from_shape_fn((2000, 12), |(i, v)| {
+        if (i * 7 + i / 12) % 12 == v || i % 11 == v { (i % 40) as u16 } else { 0 }
+    });
+    let words = Records::from_columns([("counts", counts)]).unwrap();
+    let log_beta: Vec<f64> = numbers(36, 9).iter().map(|u| -3.0 + 5.0 * u).collect();
+    let found = check("lda", lda, |said| said, &words, &[("E[ln beta]", log_beta)]);
+    assert_eq!(found, super::ReplaceBound::OneSign);
+    // Points in all directions, far out.
+    let x = Array2::from_shape_fn((2000, 2), |(i, j)| {
+        let angle = i as f64 * 2.399_963;
+        (1.0 + 0.5 * (i % 500) as f64) * if j == 0 { angle.cos() } else { angle.sin() }
+    });
+    let points = Records::from_columns([("x", x)]).unwrap();
+    // With equal components, points that lie opposite each other have opposite statistics but for small constants.
+    let at = [("E[ln pi]", vec![-1.0; 3]), ("E[mu]", vec![0.0; 6]), ("E[mu²]", vec![0.1; 6])];
+    let one = |said| Said { clip_norm: Some(2.0), ..said };
+    assert_eq!(check("mixture", mixture, one, &points, &at), super::ReplaceBound::Any);
+}
+
+#[test]
+fn the_exact_bound_of_logistic_regression_is_the_largest_value_of_its_formula() {
+    for scale in [0.3, 1.0, 2.0, 8.0_f64.sqrt(), 5.0, 20.0] {
+        let found = super::logistic_sensitivity(Relation::ReplaceOne, scale).unwrap();
+        let at =
+            |t: f64| (0.5 * (1.0 + t) + scale * scale * (1.0_f64 / 16.0).max((1.0 - t * t) / 8.0)).sqrt();
+        let searched = (0..=100_000).map(|k| at(f64::from(k) / 1e5)).fold(0.0, f64::max);
+        assert!((found - searched).abs() <= 1e-9 * searched, "{scale}: {found} {searched}");
+    }
+    assert!(super::logistic_sensitivity(Relation::AddRemove, f64::NAN).is_err());
+    assert!(super::logistic_sensitivity(Relation::AddRemove, 0.0).is_err());
+}
+
+#[test]
+fn bad_input_is_an_error_with_the_value_and_the_bound() {
+    let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::ReplaceOne };
+    let records = Sensitive::new(documents());
+    let schema = records.schema().clone();
+    let told = |vi: ConjugateVi<fn(&mut Ctx<'_>) -> Result<()>>| vi.plan(&schema).unwrap_err().to_string();
+    let vi = || ConjugateVi::new(lda as fn(&mut Ctx<'_>) -> Result<()>).budget(budget);
+    assert!(told(ConjugateVi::new(lda as fn(&mut Ctx<'_>) -> Result<()>)).contains("budget"));
+    assert!(told(vi().steps(0)).contains("at least 1"));
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(told(vi().clip_norm(bad)).contains("positive"));
+        assert!(told(vi().scale("beta", bad)).contains("positive"));
+        assert!(told(vi().feature_norm(bad)).contains("positive"));
+    }
+    assert!(told(vi().scale("gamma", 1.0)).contains("E[ln beta]"));
+    // A fraction, or a negative count: the message does not quote it.
+    for wrong in [1.5, -2.0, f64::NAN] {
+        let mut counts = Array2::<f64>::ones((4, 8));
+        counts[[2, 3]] = wrong;
+        let records = Sensitive::new(Records::from_columns([("counts", counts)]).unwrap());
+        let error = vi().fit(&records).unwrap_err().to_string();
+        assert!(!error.contains("1.5") && !error.contains("-2"), "{error}");
+    }
+    // Empty documents, and no documents at all, are allowed.
+    let empty = Records::from_columns([("counts", Array2::<u8>::zeros((3, 8)))]).unwrap();
+    vi().steps(2).seed(Seed::for_tests(1)).fit(&Sensitive::new(empty)).unwrap();
+    let none = Records::from_columns([("counts", Array2::<u8>::zeros((0, 8)))]).unwrap();
+    vi().steps(2).seed(Seed::for_tests(1)).fit(&Sensitive::new(none)).unwrap();
+    // A prior outside its domain.
+    let broken = |ctx: &mut Ctx<'_>| {
+        let p = ctx.sample("p", Beta::new(-1.0, 1.0))?;
+        ctx.each_record(|ctx, r| ctx.observe("y", Bernoulli::from_probs(p), r.get("counts")?.element(0, 0)))
+    };
+    let error = ConjugateVi::new(broken).budget(budget).plan(&schema).unwrap_err().to_string();
+    assert!(error.contains("'p'") && error.contains("-1"), "{error}");
+    // Noise for replaced records does not protect presence.
+    let mut ledger = dp_accountant::Ledger::new(Budget { relation: Relation::AddRemove, ..budget }).unwrap();
+    assert!(vi().fit_from(&records, &mut ledger).is_err());
 }

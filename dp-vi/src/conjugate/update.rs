@@ -103,10 +103,18 @@ impl Factors {
             let site = GuideSite::new(&factor.site, factor.shape.clone(), factor.support, SiteKind::Latent)?;
             factors.push(FactorState { site, family: factor.family, blocks: factor.blocks.clone(), means });
         }
-        let totals = blocks.iter().map(|block| if block.is_table() { vec![0.0; block.width] } else { Vec::new() });
+        let totals =
+            blocks.iter().map(|block| if block.is_table() { vec![0.0; block.width] } else { Vec::new() });
         let totals = totals.collect();
-        let mut this =
-            Self { blocks, factors, prior: prior.clone(), sums: vec![0.0; next], totals, variance: 0.0, done: 0 };
+        let mut this = Self {
+            blocks,
+            factors,
+            prior: prior.clone(),
+            sums: vec![0.0; next],
+            totals,
+            variance: 0.0,
+            done: 0,
+        };
         // Priors of sites that others' priors are made of come first, so that one pass per site sets all.
         for _ in 0..=this.factors.len() {
             prior = this.prior.clone();
@@ -202,7 +210,8 @@ impl Factors {
                     let matrices = self.blocks[second].natural.len() / (n * n);
                     for k in 0..self.blocks[first].natural.len() {
                         let matrix = if matrices == 1 { 0 } else { k / n };
-                        let precision = -2.0 * self.blocks[second].natural[matrix * n * n + (k % n) * (n + 1)];
+                        let precision =
+                            -2.0 * self.blocks[second].natural[matrix * n * n + (k % n) * (n + 1)];
                         // A tenth of the prior's standard deviation: enough to tell parts from each other.
                         let z = 2.0 * uniform() - 1.0;
                         self.blocks[first].natural[k] += 0.3 * z * precision.max(0.0).sqrt();
@@ -276,7 +285,9 @@ impl Factors {
                         let totals: Vec<f64> = totals.iter().map(|total| total * block.scale).collect();
                         shrink(&mut sums, &totals, sd);
                     }
-                    Statistic::Log | Statistic::LogComplement => sums.iter_mut().for_each(|s| *s = s.max(0.0)),
+                    Statistic::Log | Statistic::LogComplement => {
+                        sums.iter_mut().for_each(|s| *s = s.max(0.0))
+                    }
                     Statistic::Square => sums.iter_mut().for_each(|s| *s = s.min(0.0)),
                     Statistic::Value if block.positive => sums.iter_mut().for_each(|s| *s = s.min(0.0)),
                     Statistic::Outer => {
@@ -293,6 +304,7 @@ impl Factors {
     }
 
     /// `Σ_s [A(η_s) − ⟨η_s, t_s⟩] + E[ln p(θ)]`: what the bound on the evidence has besides the records' part.
+    #[cfg(test)]
     pub(super) fn bound(&mut self) -> Result<f64> {
         let mut prior = self.prior.clone();
         self.slopes(&mut prior)?;
@@ -313,7 +325,8 @@ impl Factors {
     pub(super) fn posterior(&self) -> Result<Posterior> {
         let mut laws = Vec::new();
         for factor in &self.factors {
-            let natural: Vec<&[f64]> = factor.blocks.iter().map(|&b| self.blocks[b].natural.as_slice()).collect();
+            let natural: Vec<&[f64]> =
+                factor.blocks.iter().map(|&b| self.blocks[b].natural.as_slice()).collect();
             let last = factor.site.shape.dims().last().copied().unwrap_or(1);
             laws.push(FactorLaw::new(factor.family, &natural, last)?);
         }
@@ -363,7 +376,10 @@ impl Factors {
 impl BlockState {
     /// Whether it is a table of expected counts, rows by columns.
     fn is_table(&self) -> bool {
-        self.statistic == Statistic::Log && self.place.is_some() && self.expected.len() > self.width && self.width > 1
+        self.statistic == Statistic::Log
+            && self.place.is_some()
+            && self.expected.len() > self.width
+            && self.width > 1
     }
 }
 

@@ -28,7 +28,9 @@ impl FactorLaw {
         let plus_one = |values: &[f64]| values.iter().map(|x| x + 1.0).collect::<Vec<f64>>();
         let not_one = || Error::Guide {
             guide: "posterior factors",
-            problem: format!("cannot be drawn in the family {family}; Normal, MultivariateNormal, Gamma, Beta and Dirichlet can"),
+            problem: format!(
+                "cannot be drawn in the family {family}; Normal, MultivariateNormal, Gamma, Beta and Dirichlet can"
+            ),
         };
         Ok(match (family, natural) {
             ("Normal", [first, second]) => {
@@ -60,9 +62,7 @@ impl FactorLaw {
                 Self::Gamma { shape: plus_one(log), rate: value.iter().map(|x| -x).collect() }
             }
             ("Beta", [a, b]) => Self::Beta { a: plus_one(a), b: plus_one(b) },
-            ("Dirichlet", [log]) => {
-                Self::Dirichlet { concentration: plus_one(log), categories: last.max(1) }
-            }
+            ("Dirichlet", [log]) => Self::Dirichlet { concentration: plus_one(log), categories: last.max(1) },
             _ => return Err(not_one()),
         })
     }
@@ -74,10 +74,7 @@ impl FactorLaw {
             Self::Rows { loc, factors } => [loc.clone(), Self::deviations(loc.len(), factors)],
             Self::Gamma { shape, rate } => {
                 let pairs = || shape.iter().zip(rate);
-                [
-                    pairs().map(|(a, b)| a / b).collect(),
-                    pairs().map(|(a, b)| a.sqrt() / b).collect(),
-                ]
+                [pairs().map(|(a, b)| a / b).collect(), pairs().map(|(a, b)| a.sqrt() / b).collect()]
             }
             Self::Beta { a, b } => {
                 let pairs = || a.iter().zip(b).map(|(a, b)| (a, b, a + b));

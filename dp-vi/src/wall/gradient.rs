@@ -263,7 +263,9 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     /// [draws](Self::deviation); then nothing is debited.
     pub fn pay(&mut self, purse: &mut (impl Purse + ?Sized), releases: u64) -> Result<Permits> {
         if !self.sum.covers_presence() && purse.ledger().budget().relation != Relation::ReplaceOne {
-            return Err(Error::Conflict("noise for replaced records does not protect whether a record is there"));
+            return Err(Error::Conflict(
+                "noise for replaced records does not protect whether a record is there",
+            ));
         }
         // Refuses what nothing is proven of.
         Deviation::of_run(releases, self.deviation(releases), 0.0, false)?;

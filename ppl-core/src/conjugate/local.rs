@@ -31,7 +31,8 @@ impl<'g> Local<'g> {
             return Err(Error::Unsupported(problem).at_site(&site.name));
         }
         if boolean && site.value.shape().rank() > 1 {
-            let problem = "statistics: Boolean values of a record in more than one axis; make them one vector";
+            let problem =
+                "statistics: Boolean values of a record in more than one axis; make them one vector";
             return Err(Error::Unsupported(problem.to_owned()).at_site(&site.name));
         }
         let statistics = names
@@ -99,7 +100,9 @@ pub(super) fn sweep<'g>(
             .statistics
             .iter()
             .enumerate()
-            .map(|(k, (_, leaf))| graph.record_input(format!("natural parameters {number} {k}"), leaf.shape()))
+            .map(|(k, (_, leaf))| {
+                graph.record_input(format!("natural parameters {number} {k}"), leaf.shape())
+            })
             .collect::<Result<_>>()?;
         let partition = one.family.log_partition(&natural);
         let means = gradient(partition, &natural)?;
@@ -112,11 +115,8 @@ pub(super) fn sweep<'g>(
     let mut natural_now: Vec<Var<'g>> = Vec::new();
     for (number, one) in local.iter().enumerate() {
         let (_, natural, means, ..) = &places[number];
-        let flat: Vec<Var<'g>> = one
-            .statistics
-            .iter()
-            .map(|(_, leaf)| graph.constant(0.0).broadcast_to(leaf.shape()))
-            .collect();
+        let flat: Vec<Var<'g>> =
+            one.statistics.iter().map(|(_, leaf)| graph.constant(0.0).broadcast_to(leaf.shape())).collect();
         let pairs: Vec<_> = natural.iter().copied().zip(flat.iter().copied()).collect();
         now.extend(substitute(means, &pairs));
         natural_now.extend(flat);

@@ -106,13 +106,7 @@ impl<'g> Rules<'g> {
     }
 
     /// The expectation of an operation that is affine in all its random arguments together.
-    fn affine(
-        &self,
-        value: Var<'g>,
-        op: &Op,
-        args: &[Var<'g>],
-        known: &[&Known<'g>],
-    ) -> Result<Form<'g>> {
+    fn affine(&self, value: Var<'g>, op: &Op, args: &[Var<'g>], known: &[&Known<'g>]) -> Result<Form<'g>> {
         let graph = value.graph();
         let (mut sites, mut with_means) = (BTreeSet::new(), Vec::new());
         let mut moving = Vec::new();
@@ -148,9 +142,7 @@ impl<'g> Rules<'g> {
             Unary::Sqrt => Some(x.squared(true)),
             Unary::Reciprocal => Some(x.reciprocal()),
             Unary::Log => x.log.map(|(log, bound)| Form::of_mean(x.sites.clone(), lower(log, bound))),
-            Unary::Log1p => {
-                x.log_increment.map(|log| Form::of_mean(x.sites.clone(), Moment::exact(log)))
-            }
+            Unary::Log1p => x.log_increment.map(|log| Form::of_mean(x.sites.clone(), Moment::exact(log))),
             Unary::Exp => x.mean().filter(|mean| mean.bound == Bound::Exact).map(|mean| Form {
                 sites: x.sites.clone(),
                 log: Some((mean.each, Bound::Exact)),
@@ -174,12 +166,14 @@ impl<'g> Rules<'g> {
         let is_twice = |id: u32| {
             let node = graph.node(id);
             node.op == Op::Binary(Binary::Mul)
-                && [(0, 1), (1, 0)].iter().any(|&(c, y)| {
-                    known(node.args[c]) == Some(2.0) && self.boolean.contains(&node.args[y])
-                })
+                && [(0, 1), (1, 0)]
+                    .iter()
+                    .any(|&(c, y)| known(node.args[c]) == Some(2.0) && self.boolean.contains(&node.args[y]))
         };
         node.op == Op::Binary(Binary::Sub)
-            && [(0, 1), (1, 0)].iter().any(|&(c, y)| known(node.args[c]) == Some(1.0) && is_twice(node.args[y]))
+            && [(0, 1), (1, 0)]
+                .iter()
+                .any(|&(c, y)| known(node.args[c]) == Some(1.0) && is_twice(node.args[y]))
     }
 
     fn binary(
@@ -214,9 +208,7 @@ impl<'g> Rules<'g> {
             Binary::Mul => self.times(value, (left, right), a, b)?,
             Binary::Div => match b {
                 Known::Fixed(b) => self.times(value, (left, right), a, &Known::Fixed(b.reciprocal()))?,
-                Known::Random(b) => {
-                    self.times(value, (left, right), a, &Known::Random(b.reciprocal()))?
-                }
+                Known::Random(b) => self.times(value, (left, right), a, &Known::Random(b.reciprocal()))?,
             },
             Binary::Deviance => match (a, b) {
                 // x ln(x/m) − x + m, with the terms that do not hold m as its value at 1.
@@ -348,10 +340,9 @@ impl<'g> Rules<'g> {
         }
         if scalar && x.rows.is_some() && x.square().is_some_and(|m| m.each.shape() == shape) {
             let square = c.square();
-            out.rows = x.rows.map(|rows| Rows {
-                each: square * rows.each,
-                total: rows.total.map(|total| square * total),
-            });
+            out.rows = x
+                .rows
+                .map(|rows| Rows { each: square * rows.each, total: rows.total.map(|total| square * total) });
         }
         if let Some((log, bound)) = x.log
             && is_non_negative(c, &self.non_negative)
@@ -390,7 +381,10 @@ impl<'g> Rules<'g> {
             Some(_) => Ok(Some(out)),
             None => {
                 let common: BTreeSet<usize> = a.sites.intersection(&b.sites).copied().collect();
-                Err(not_linear(value, &format!("multiplies two values that both depend on {}", self.names(&common))))
+                Err(not_linear(
+                    value,
+                    &format!("multiplies two values that both depend on {}", self.names(&common)),
+                ))
             }
         }
     }
@@ -546,9 +540,10 @@ impl<'g> Rules<'g> {
         if op == Linear::Inner && left.is(right) {
             // The squared norm.
             let Known::Random(x) = a else { return Ok(None) };
-            return Ok(x.square().filter(|square| square.bound == Bound::Exact).map(|square| {
-                Form::of_mean(x.sites.clone(), Moment::exact(square.total()))
-            }));
+            return Ok(x
+                .square()
+                .filter(|square| square.bound == Bound::Exact)
+                .map(|square| Form::of_mean(x.sites.clone(), Moment::exact(square.total()))));
         }
         let Some(mut out) = self.product(value, &Op::Linear(op), (a, b))? else { return Ok(None) };
         let (matrix, vector) = match op {

@@ -11,7 +11,12 @@ pub(super) fn is_non_negative(value: Var<'_>, known: &HashSet<u32>) -> bool {
 }
 
 /// Whether all elements are at least 0 (`positive`) or at most 0.
-fn sign(value: Var<'_>, known: &HashSet<u32>, found: &mut HashMap<(u32, bool), bool>, positive: bool) -> bool {
+fn sign(
+    value: Var<'_>,
+    known: &HashSet<u32>,
+    found: &mut HashMap<(u32, bool), bool>,
+    positive: bool,
+) -> bool {
     if let Some(&answer) = found.get(&(value.id(), positive)) {
         return answer;
     }

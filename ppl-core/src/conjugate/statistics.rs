@@ -13,7 +13,7 @@ use crate::model::{
     Constraint, Distribution, ExponentialFamily, Handler, Message, Model, Site, SiteKind, Statistic, Trace,
     trace,
 };
-use crate::op::{Graph, Op, Var};
+use crate::op::{Graph, Input, Op, Var};
 use crate::program::Program;
 use crate::records::Schema;
 use crate::transform::gradient;
@@ -225,8 +225,11 @@ fn family_of<'g>(site: &Site<'g>, laws: &Laws<'g>) -> Result<Box<dyn Exponential
 }
 
 fn refused(site: &Site<'_>, problem: &str) -> Error {
-    Error::Unsupported(format!("statistics: {problem} ({}); fit the model with gradients (DpVi)", site.source_line))
-        .at_site(&site.name)
+    Error::Unsupported(format!(
+        "statistics: {problem} ({}); fit the model with gradients (DpVi)",
+        site.source_line
+    ))
+    .at_site(&site.name)
 }
 
 fn name_of(statistic: Statistic, site: &str) -> String {
@@ -247,10 +250,7 @@ fn open<'g>(site: &Site<'g>, laws: &Laws<'g>, number: usize) -> Result<(Open<'g>
                 form.powers.insert(1, Moment::exact(input));
             }
             Statistic::Square => {
-                form.powers.insert(
-                    2,
-                    Moment { each: input, total: Some(input.sum()), bound: Bound::Exact },
-                );
+                form.powers.insert(2, Moment { each: input, total: Some(input.sum()), bound: Bound::Exact });
                 let rows = match shape.rank() {
                     0 => None,
                     rank => {
@@ -335,6 +335,12 @@ impl<'g> Statistics<'g> {
         let laws = Rc::new(RefCell::new(HashMap::new()));
         let trace = trace(model, graph, schema, Watch(Rc::clone(&laws)))?;
         let laws = laws.borrow();
+        if let Some(input) = trace.inputs_to_fill().next() {
+            return Err(Error::Unsupported(format!(
+                "statistics: a model that draws values itself, or is given values for each record (input '{input}'); take seed \
+                 and such conditions away"
+            )));
+        }
         match settings.curvature {
             Some(curvature) => Self::of(trace, &laws, curvature, settings.sweeps),
             None => {
@@ -359,11 +365,16 @@ impl<'g> Statistics<'g> {
         };
         for site in trace.sites().iter().filter(|site| site.kind == SiteKind::Observed) {
             let id = site.value.id();
+            // Only columns are checked against supports before a run.
+            if !graph.with_node(id, |node| matches!(node.op, Op::Input(Input::Column { .. }))) {
+                continue;
+            }
             if site.support == Constraint::Boolean {
                 rules.boolean.insert(id);
             }
             // Simplexes and counts too: what is asked is only whether −1 lies inside.
-            if site.support.event_rank() == 0 && !site.support.contains(-1.0) && !site.support.contains(-0.5) {
+            if site.support.event_rank() == 0 && !site.support.contains(-1.0) && !site.support.contains(-0.5)
+            {
                 rules.non_negative.insert(id);
             }
         }
@@ -402,7 +413,9 @@ impl<'g> Statistics<'g> {
             }
         }
         let Some(mut record) = record else {
-            return Err(Error::Unsupported("statistics: the model observes nothing inside each_record".to_owned()));
+            return Err(Error::Unsupported(
+                "statistics: the model observes nothing inside each_record".to_owned(),
+            ));
         };
         for one in &local {
             record = record + expected_prior(&mut rules, &one.site, &*one.family, &one.moments())?;
@@ -500,9 +513,8 @@ impl<'g> Statistics<'g> {
             block.one_sign = block.touched && {
                 let slope = gradient(record, &[block.input])?[0];
                 let nothing = HashSet::new();
-                let elements = |value: Var<'g>| {
-                    is_non_negative(value, &nothing) || is_non_negative(-value, &nothing)
-                };
+                let elements =
+                    |value: Var<'g>| is_non_negative(value, &nothing) || is_non_negative(-value, &nothing);
                 match block.statistic {
                     Statistic::Outer => is_semidefinite(slope),
                     _ => elements(slope),
@@ -527,7 +539,8 @@ impl<'g> Statistics<'g> {
     /// each record.
     pub fn scaled(&self, scales: &[f64], weight: Option<Var<'g>>) -> Result<(Var<'g>, Vec<Var<'g>>)> {
         let graph = self.trace.graph();
-        if scales.len() != self.blocks.len() || !scales.iter().all(|scale| *scale > 0.0 && scale.is_finite()) {
+        if scales.len() != self.blocks.len() || !scales.iter().all(|scale| *scale > 0.0 && scale.is_finite())
+        {
             return Err(Error::Values(format!(
                 "scales of statistics must be positive and finite, one for each of {} blocks",
                 self.blocks.len()
@@ -607,7 +620,8 @@ impl<'g> Statistics<'g> {
             slopes.insert(number, used_without_weights(self.trace.graph(), &all));
         }
         let meets = |a: usize, b: usize| {
-            let names = |factor: usize| self.factors[factor].blocks.iter().map(|&block| &self.blocks[block].name);
+            let names =
+                |factor: usize| self.factors[factor].blocks.iter().map(|&block| &self.blocks[block].name);
             names(b).any(|name| slopes[&a].contains(name)) || names(a).any(|name| slopes[&b].contains(name))
         };
         let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -624,13 +638,13 @@ impl<'g> Statistics<'g> {
 /// Inputs that values are computed from, not looking behind distributions of values that are summed out and behind
 /// what is held.
 fn used_without_weights(graph: &Graph, values: &[Var<'_>]) -> HashSet<String> {
-    use crate::op::{Input, Reduce, Unary};
+    use crate::op::{Reduce, Unary};
     let Some(last) = values.iter().map(|value| value.id() as usize).max() else { return HashSet::new() };
     graph.with_nodes(|nodes| {
         let mut reached = vec![false; last + 1];
         values.iter().for_each(|value| reached[value.id() as usize] = true);
         let mut found = HashSet::new();
-        for id in (0..=last).rev().filter(|_| true) {
+        for id in (0..=last).rev() {
             if !reached[id] {
                 continue;
             }

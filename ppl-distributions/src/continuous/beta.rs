@@ -1,9 +1,9 @@
 //! The beta distribution.
 
 use crate::family::BetaFamily;
-use ppl_core::model::ExponentialFamily;
 use crate::shared::helpers::LN_SQRT_TAU;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// `ln B(a, b)`

@@ -1,9 +1,9 @@
 //! The gamma distribution.
 
 use crate::family::GammaFamily;
-use ppl_core::model::ExponentialFamily;
 use crate::shared::helpers::LN_SQRT_TAU;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// `½ ln a − ½ ln 2π − δ(a)`: the log density of the logarithm of a gamma variable at its mode.

@@ -1,9 +1,9 @@
 //! The normal distribution.
 
 use crate::family::NormalFamily;
-use ppl_core::model::ExponentialFamily;
 use crate::shared::helpers::LN_SQRT_TAU;
 use crate::shared::helpers::{at_batch_shape, normal_noise};
+use ppl_core::model::ExponentialFamily;
 use ppl_core::model::Map;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Transport, Value, Var};
 use std::f64::consts::SQRT_2;

@@ -1,9 +1,9 @@
 //! The Bernoulli distribution.
 
-use crate::family::BernoulliFamily;
-use ppl_core::model::ExponentialFamily;
 use crate::KullbackLeibler;
+use crate::family::BernoulliFamily;
 use crate::shared::odds::Odds;
+use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// A yes (1) or a no (0), with probability `probs` of a 1, or log-odds `logit` of it.

@@ -1,9 +1,9 @@
 //! The categorical distribution.
 
-use crate::family::CategoricalFamily;
-use ppl_core::model::ExponentialFamily;
 use crate::KullbackLeibler;
+use crate::family::CategoricalFamily;
 use crate::shared::arrays::{column, constants, counting, last, leading, sum_last};
+use ppl_core::model::ExponentialFamily;
 use ppl_core::{
     Constraint, Distribution, Error, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source, Var,
 };

@@ -1,8 +1,8 @@
 //! The Poisson distribution.
 
+use crate::KullbackLeibler;
 use crate::family::PoissonFamily;
 use ppl_core::model::ExponentialFamily;
-use crate::KullbackLeibler;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// How often something happens that happens independently of how often it did before, `rate` times on

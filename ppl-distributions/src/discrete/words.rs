@@ -87,7 +87,8 @@ impl<'g> Distribution<'g> for Words<'g> {
     }
 
     fn draw(&self, _prefix: &Shape, _noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        let told = "drawing from Words: how many words there are is not part of the law (Multinomial has a total)";
+        let told =
+            "drawing from Words: how many words there are is not part of the law (Multinomial has a total)";
         Err(Error::Unsupported(told.to_owned()))
     }
 }

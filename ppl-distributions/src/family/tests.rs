@@ -124,10 +124,8 @@ fn means_are_the_gradient_of_the_log_partition_function() {
     let expected = [vec![2.0, 1.5], vec![5.0, 3.0, 3.0, 2.75]];
     check(&[vec![2.0, 3.0], second], &[vec![2], vec![2, 2]], "MultivariateNormal", &expected);
     // n = 5, V = diag(1, ½): mean nV; E ln |Λ| = ψ(5/2) + ψ(2) + 2 ln 2 + ln ½
-    let expected = [
-        vec![digamma(2.5) + digamma(2.0) + 2.0 * 2.0_f64.ln() + 0.5_f64.ln()],
-        vec![5.0, 0.0, 0.0, 2.5],
-    ];
+    let expected =
+        [vec![digamma(2.5) + digamma(2.0) + 2.0 * 2.0_f64.ln() + 0.5_f64.ln()], vec![5.0, 0.0, 0.0, 2.5]];
     check(&[vec![1.0], vec![-0.5, 0.0, 0.0, -1.0]], &[vec![], vec![2, 2]], "Wishart", &expected);
 }
 

@@ -41,7 +41,10 @@ impl<'g> WishartFamily<'g> {
 /// `ln Γ_p(a)`
 fn log_multivariate_gamma(a: Var<'_>, p: usize) -> Var<'_> {
     let constant = 0.25 * (p * (p - 1)) as f64 * PI.ln();
-    (0..p).map(|i| (a - 0.5 * i as f64).lgamma()).reduce(|sum, next| sum + next).map_or(a, |sum| sum + constant)
+    (0..p)
+        .map(|i| (a - 0.5 * i as f64).lgamma())
+        .reduce(|sum, next| sum + next)
+        .map_or(a, |sum| sum + constant)
 }
 
 impl<'g> ExponentialFamily<'g> for WishartFamily<'g> {

@@ -1,11 +1,11 @@
 //! The multivariate normal distribution.
 
-use crate::family::MultivariateNormalFamily;
-use ppl_core::model::ExponentialFamily;
 use crate::Normal;
+use crate::family::MultivariateNormalFamily;
 use crate::shared::arrays::{
     LOG_2PI, batch_of, identity, last, solve_vectors, sum_last, transposed, vectors_times, whole_shape,
 };
+use ppl_core::model::ExponentialFamily;
 use ppl_core::model::Map;
 use ppl_core::{
     Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Transport, Value, Var,
