@@ -145,7 +145,7 @@ impl<M: Model> ConjugateVi<M> {
         self
     }
 
-    /// Sweeps over a record's own latent values at each step; by default 8. They begin anew at each step, from factors that
+    /// Sweeps over a record's own latent values at each step; by default 20. They begin anew at each step, from factors that
     /// are the same for all records. So with few sweeps, or where a record's own factors have several optima (topics with
     /// a concentration below 1), the bound on the evidence may fall a little from step to step without noise, too.
     #[must_use]

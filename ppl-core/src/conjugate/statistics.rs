@@ -28,13 +28,14 @@ pub struct Settings {
     /// How softplus functions are bounded; `None` for the optimal bound, or the fixed one where the optimal has
     /// more than 100,000 statistics.
     pub curvature: Option<Curvature>,
-    /// Sweeps over a record's own latent values.
+    /// Sweeps over a record's own latent values; by default 20. With a concentration below 1 factors settle slowly: on 20
+    /// Newsgroups with noise, topics hardly form with 4 sweeps at a step, and do with 15.
     pub sweeps: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { curvature: None, sweeps: 8 }
+        Self { curvature: None, sweeps: 20 }
     }
 }
 
