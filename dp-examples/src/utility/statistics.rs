@@ -4,7 +4,6 @@ use std::path::Path;
 
 use dp_sampler::{Purpose, Seed};
 use dp_vi::{ConjugateVi, Sensitive};
-use ndarray::Array2;
 use ppl_core::conjugate::Curvature;
 
 use super::coverage::OwnTable;
@@ -48,7 +47,7 @@ pub fn measure(own: &OwnTable, protocol: &Protocol) -> Result<Outcome, Failure> 
             area_under_curve(&scores, &answers.to_vec())
                 .ok_or_else(|| "the held-back records are all alike".into())
         };
-        let hidden: Sensitive<ppl_core::Records> = records(features.clone(), labels.clone())?;
+        let hidden: Sensitive<ppl_core::Records> = records(features, labels)?;
         let start = || ConjugateVi::new(model).feature_norm(norms.typical).seed(Seed::for_tests(seed));
         let joint = start().budget(protocol.budget()).fit(&hidden)?;
         let fixed = start().budget(protocol.budget()).curvature(Curvature::Fixed).steps(1).fit(&hidden)?;
@@ -62,7 +61,6 @@ pub fn measure(own: &OwnTable, protocol: &Protocol) -> Result<Outcome, Failure> 
         run.more.insert("fixed_curvature", mean(&fixed)?);
         run.more.insert("gradients", mean(&gradients)?);
         run.more.insert("not_private", mean(&exact)?);
-        let _: &Array2<f64> = &features;
         Ok(run)
     })
 }

@@ -81,6 +81,21 @@ pub struct Latent {
     pub steps: Option<u64>,
 }
 
+impl Latent {
+    /// The first option of these that was given.
+    fn named(&self) -> Option<&'static str> {
+        let Self { words, fold, topics, clip_norm, steps } = self;
+        let all = [
+            ("--words", words.is_some()),
+            ("--fold", fold.is_some()),
+            ("--topics", topics.is_some()),
+            ("--clip-norm", clip_norm.is_some()),
+            ("--steps", steps.is_some()),
+        ];
+        all.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
+}
+
 impl Problem {
     /// All of them, in the order of the table.
     pub const ALL: [Self; 13] = [
@@ -235,6 +250,20 @@ impl Problem {
         }
         if files.own.is_some() && !matches!(self, Self::Coverage | Self::Statistics) {
             return Err(format!("--problem {} has no use for --data", self.name()).into());
+        }
+        if let Some(option) = files.latent.named()
+            && !(matches!(self, Self::Lda) || matches!(self, Self::BeliefNetwork) && option != "--words")
+        {
+            return Err(format!("--problem {} has no use for {option}", self.name()).into());
+        }
+        for (option, file, problem) in [
+            ("--data without --positive-if", &files.documents, Self::Lda),
+            ("--vocabulary", &files.vocabulary, Self::Lda),
+            ("--labels", &files.labels, Self::BeliefNetwork),
+        ] {
+            if file.is_some() && self != problem {
+                return Err(format!("--problem {} has no use for {option}", self.name()).into());
+            }
         }
         let train = || needed("--train", &files.train);
         let test = || needed("--test", &files.test);
