@@ -14,13 +14,13 @@ const STRATA: usize = 8;
 /// or the table's own. Nothing is below zero in the end.
 pub(super) fn shrink(table: &mut [f64], columns: &[f64], sd: f64) {
     let width = columns.len();
-    if width == 0 || !(sd > 0.0) {
+    if width == 0 || sd.is_nan() || sd <= 0.0 {
         table.iter_mut().for_each(|x| *x = x.max(0.0));
         return;
     }
     let shares: Vec<f64> = columns.iter().map(|x| x.max(0.0)).collect();
     let total: f64 = shares.iter().sum();
-    if !(total > 0.0) {
+    if total.is_nan() || total <= 0.0 {
         table.iter_mut().for_each(|x| *x = x.max(0.0));
         return;
     }

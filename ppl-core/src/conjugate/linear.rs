@@ -34,12 +34,11 @@ pub fn require_linear<'g>(value: Var<'g>, block: Var<'g>) -> Result<()> {
     let last = value.id() as usize;
     let active = graph.with_nodes(|nodes| depending(&nodes[..=last], &[block]));
     // The first operation in the order of evaluation that is not affine in what it is given: each before it is.
-    for id in 0..=last {
-        if active[id] && id != block.id() as usize {
-            let here = graph.var(id as u32);
-            if !is_linear(here, block)? {
-                return Err(not_linear(here, "is not linear in it"));
-            }
+    let later = active.iter().enumerate().filter(|&(id, &active)| active && id != block.id() as usize);
+    for (id, _) in later {
+        let here = graph.var(id as u32);
+        if !is_linear(here, block)? {
+            return Err(not_linear(here, "is not linear in it"));
         }
     }
     Err(not_linear(value, "is not linear in it"))
