@@ -15,3 +15,4 @@ mod rare_losses;
 mod schemes;
 mod special_files;
 mod truth;
+mod vips;

@@ -53,9 +53,11 @@
 //! | `outcome` | the posterior, corrected for the noise or not; draws from it; the report |
 //! | `plan` | everything that was left open, and what it costs |
 //! | `run` | from settings to a run, step by step; checkpoints |
+//! | [`conjugate`] | variational Bayes from noisy expected sufficient statistics, for conjugate models |
 //!
 //! Coming from NumPyro or d3p? [`migration`] says what goes by which name, and what is different.
 
+pub mod conjugate;
 mod cost;
 mod error;
 pub mod guides;
@@ -78,6 +80,7 @@ pub mod strategies;
 pub mod summaries;
 mod wall;
 
+pub use conjugate::ConjugateVi;
 pub use cost::charges::Release;
 pub use cost::permit::{Permit, Permits};
 pub use error::{Error, Result};

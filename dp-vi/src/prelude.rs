@@ -28,8 +28,8 @@ pub use crate::guides::{
 };
 pub use crate::summaries::{Range, Summaries};
 pub use crate::{
-    Clipping, Correction, DpVi, DrawScheme, Fit, InitialValues, Posterior, PrivacyNoise, PrivacyPlan,
-    PrivacyReport, PrivateStart, RecordWeights, Sensitive,
+    Clipping, ConjugateVi, Correction, DpVi, DrawScheme, Fit, InitialValues, Posterior, PrivacyNoise,
+    PrivacyPlan, PrivacyReport, PrivateStart, RecordWeights, Sensitive,
 };
 pub use dp_accountant::{Budget, Ledger, Purse, Relation};
 pub use dp_sampler::{BallsInBins, FixedSize, FullBatch, Seed, Shuffle, WithReplacement};

@@ -64,12 +64,14 @@
 //! | [`record_gradient`] | per-record gradients, contracted and materialised |
 //! | [`model`] | statements, distributions, constraints, traces |
 //! | [`handlers`] | what changes the meaning of statements, one handler a file |
+//! | [`conjugate`] | a model's density in expected sufficient statistics |
 //! | [`draws`] | log densities, simulations and predictions of a model; summaries and files of draws |
 //! | [`finite`] | programs with finite meaning: exact posteriors, divergences, and their worst case over neighbouring inputs |
 //! | [`prelude`] | what the author of a model imports |
 //! | `strategies` | random programs for property tests and fuzzing, under the feature `proptest` |
 
 mod base;
+pub mod conjugate;
 #[doc = include_str!("../docs/design.md")]
 pub mod design {}
 pub mod draws;

@@ -70,6 +70,7 @@
 mod combinators;
 mod continuous;
 mod discrete;
+mod family;
 mod kl;
 mod multivariate;
 pub mod prelude;
@@ -91,8 +92,9 @@ pub use continuous::{
 };
 pub use discrete::{
     Bernoulli, BetaBinomial, Binomial, Categorical, DiscreteUniform, Geometric, NegativeBinomial,
-    OrderedLogistic, Poisson,
+    OrderedLogistic, Poisson, Words,
 };
+pub use family::WishartFamily;
 pub use kl::KullbackLeibler;
 pub use multivariate::{
     Dirichlet, DirichletMultinomial, GaussianRandomWalk, LKJCholesky, LowRankMultivariateNormal, Multinomial,

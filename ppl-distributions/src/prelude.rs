@@ -19,6 +19,6 @@ pub use crate::{
     LowRankMultivariateNormal, Masked, Mixture, MixtureSameFamily, Multinomial, MultivariateNormal,
     MultivariateStudentT, Negation, NegativeBinomial, Normal, Onto, OrderedLogistic, Pareto, Poisson,
     PolyaGamma, Power, Sigmoid, StudentT, Tanh, Then, Transformed, Truncated, TruncatedNormal, Uniform,
-    VonMises, Weibull, ZeroInflated,
+    VonMises, Weibull, Words, ZeroInflated,
 };
 pub use ppl_core::{Distribution, Expanded};

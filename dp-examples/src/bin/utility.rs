@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
+use dp_accountant::Relation;
 use dp_examples::arguments::{delta, file, positive};
 use dp_examples::condition::Condition;
 use dp_examples::program::run;
 use dp_examples::utility::Protocol;
 use dp_examples::utility::coverage::OwnTable;
-use dp_examples::utility::table::{Files, Line, Problem, all};
+use dp_examples::utility::table::{Files, Latent, Line, Problem, all};
 use dp_vi::Gradients;
 
 /// Measures how good private posteriors are. Without a problem: all of them, on the data under $DP_DATA.
@@ -36,8 +37,8 @@ struct UtilityArguments {
     #[arg(long, value_name = "FILE", value_parser = file, requires = "problem")]
     groups: Option<PathBuf>,
 
-    /// For 'coverage': a CSV file to fit again and again as the program fit does, instead of made-up records
-    #[arg(long, value_name = "FILE", value_parser = file, requires = "problem", requires = "positive_if")]
+    /// For 'coverage' and 'statistics': a CSV file to fit again and again; for 'lda': documents as counts, in the format of lda-c
+    #[arg(long, value_name = "FILE", value_parser = file, requires = "problem")]
     data: Option<PathBuf>,
 
     /// With --data: which records are positive, such as 'rings>=10' or 'class == "yes"'
@@ -51,6 +52,38 @@ struct UtilityArguments {
     /// With --data: TOML file of public bounds; categories that it does not list are read from the file
     #[arg(long, value_name = "FILE", value_parser = file, requires = "data")]
     bounds: Option<PathBuf>,
+
+    /// For 'lda': the vocabulary, a word a line
+    #[arg(long, value_name = "FILE", value_parser = file, requires = "data")]
+    vocabulary: Option<PathBuf>,
+
+    /// For 'lda': words that are kept, those that most documents have; treated as public
+    #[arg(long, requires = "problem", allow_hyphen_values = true)]
+    words: Option<usize>,
+
+    /// For 'lda' and 'belief-network': records i with i % 10 equal to this are held back
+    #[arg(long, value_parser = clap::value_parser!(u64).range(0..10), requires = "problem", allow_hyphen_values = true)]
+    fold: Option<u64>,
+
+    /// For 'lda' and 'belief-network': number of topics, or of hidden units
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000), requires = "problem", allow_hyphen_values = true)]
+    topics: Option<u64>,
+
+    /// For 'lda' and 'belief-network': largest norm of one record's statistics
+    #[arg(long, value_name = "NORM", value_parser = positive, requires = "problem", allow_hyphen_values = true)]
+    clip_norm: Option<f64>,
+
+    /// For 'lda' and 'belief-network': number of releases
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000), requires = "problem", allow_hyphen_values = true)]
+    steps: Option<u64>,
+
+    /// For 'belief-network': labels of the images, whose number is checked
+    #[arg(long, value_name = "FILE", value_parser = file, requires = "train")]
+    labels: Option<PathBuf>,
+
+    /// Which data sets are neighbours
+    #[arg(long, value_enum, default_value = "add-remove", requires = "problem")]
+    relation: Neighbours,
 
     /// Privacy budget epsilon of one run, above 0
     #[arg(long, value_parser = positive, allow_hyphen_values = true, requires = "problem")]
@@ -75,6 +108,15 @@ struct UtilityArguments {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
+}
+
+/// Which data sets are neighbours.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Neighbours {
+    /// Those that differ by the presence of one record
+    AddRemove,
+    /// Those that differ in the values of one record
+    ReplaceOne,
 }
 
 /// What of a record is clipped and gets noise.
@@ -107,14 +149,33 @@ fn utility(arguments: UtilityArguments) -> Result<(), Box<dyn Error>> {
     let UtilityArguments { problem, train, test, groups, epsilon, delta, .. } = arguments;
     let UtilityArguments { runs, first_seed, gradients, json, .. } = arguments;
     let UtilityArguments { data, positive_if, features, bounds, .. } = arguments;
-    let own =
-        data.zip(positive_if).map(|(data, positive_if)| OwnTable { data, positive_if, features, bounds });
+    let UtilityArguments { vocabulary, words, fold, topics, clip_norm, steps, labels, relation, .. } =
+        arguments;
+    let (own, documents) = match (data, positive_if) {
+        (Some(data), Some(positive_if)) => (Some(OwnTable { data, positive_if, features, bounds }), None),
+        (Some(_), None) if matches!(problem, Some(Problem::Coverage | Problem::Statistics)) => {
+            return Err("--data needs --positive-if <CONDITION> for this problem".into());
+        }
+        (documents, _) => (None, documents),
+    };
+    let latent = Latent {
+        words,
+        fold: fold.map(|fold| fold as usize),
+        topics: topics.map(|topics| topics as usize),
+        clip_norm,
+        steps,
+    };
+    let relation = match relation {
+        Neighbours::AddRemove => Relation::AddRemove,
+        Neighbours::ReplaceOne => Relation::ReplaceOne,
+    };
     let mut out = std::io::stdout().lock();
     if let (Some(problem), Some(epsilon)) = (problem, epsilon) {
         let delta = delta.unwrap_or(problem.delta());
         let runs = runs.unwrap_or(problem.runs());
-        let protocol = Protocol { epsilon, delta, runs, first_seed, gradients: gradients.into() };
-        let outcome = problem.measure(&Files { train, test, groups, own }, &protocol)?;
+        let protocol = Protocol { relation, epsilon, delta, runs, first_seed, gradients: gradients.into() };
+        let outcome = problem
+            .measure(&Files { train, test, groups, own, documents, vocabulary, labels, latent }, &protocol)?;
         if json {
             writeln!(out, "{}", serde_json::to_string(&outcome)?)?;
         } else {

@@ -10,19 +10,26 @@
 //! | `regression` | Gaussian regression by defaults: σ against that without privacy |
 //! | `gain` | models of other kinds by defaults: held-back log-likelihood against that without privacy |
 //! | `coverage` | how often intervals hold the true weights |
+//! | `lda`, `corpus` | perplexity of held-back documents; documents as counts of words |
+//! | `belief_network` | pixels of held-back halves of images |
+//! | `statistics` | logistic regression by statistics and by gradients: area under the curve |
 //! | `table` | all of them at once |
 //!
 //! Every run has a fixed seed, so that figures can be had again: as a use of real records, none of this would
 //! be private. Settings are the defaults of [`DpVi`](dp_vi::DpVi) unless a problem says otherwise, and why.
 
 pub mod abalone;
+pub mod belief_network;
+pub mod corpus;
 pub mod coverage;
 pub mod files;
 pub mod gain;
 pub mod hierarchical;
+pub mod lda;
 pub mod logistic;
 pub mod mixture;
 pub mod regression;
+pub mod statistics;
 pub mod table;
 
 use dp_accountant::{Budget, Relation};
@@ -37,7 +44,9 @@ pub type Failure = Box<dyn std::error::Error>;
 /// What every problem needs to know.
 #[derive(Debug, Clone, Copy)]
 pub struct Protocol {
-    /// Budget of one run, under add/remove.
+    /// Which data sets are neighbours.
+    pub relation: Relation,
+    /// Budget of one run.
     pub epsilon: f64,
     /// Of the budget.
     pub delta: f64,
@@ -53,7 +62,7 @@ impl Protocol {
     /// The budget of one run.
     #[must_use]
     pub fn budget(&self) -> Budget {
-        Budget { epsilon: self.epsilon, delta: self.delta, relation: Relation::AddRemove }
+        Budget { epsilon: self.epsilon, delta: self.delta, relation: self.relation }
     }
 
     /// Makes all runs, several at a time, and sums them up.

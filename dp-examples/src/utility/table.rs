@@ -7,7 +7,8 @@ use clap::ValueEnum;
 use dp_vi::Gradients;
 
 use super::{
-    Failure, Outcome, Protocol, abalone, coverage, gain, hierarchical, logistic, mixture, regression,
+    Failure, Outcome, Protocol, abalone, belief_network, coverage, gain, hierarchical, lda, logistic,
+    mixture, regression, statistics,
 };
 
 /// The problems.
@@ -36,6 +37,12 @@ pub enum Problem {
     /// Intervals of logistic regressions: share that holds the truth on made-up records, or, with --data,
     /// draws of the posterior without privacy
     Coverage,
+    /// Topics of documents from noisy statistics: perplexity of held-back ones
+    Lda,
+    /// Sigmoid belief network from noisy statistics: held-back pixels
+    BeliefNetwork,
+    /// Logistic regression from noisy statistics: area under the curve, with --data
+    Statistics,
 }
 
 /// Files of a problem, as far as it needs them.
@@ -47,13 +54,51 @@ pub struct Files {
     pub test: Option<PathBuf>,
     /// Public traits of groups.
     pub groups: Option<PathBuf>,
-    /// A table of one's own, for coverage.
+    /// A table of one's own, for coverage and statistics.
     pub own: Option<coverage::OwnTable>,
+    /// Documents.
+    pub documents: Option<PathBuf>,
+    /// Their vocabulary.
+    pub vocabulary: Option<PathBuf>,
+    /// Labels of images.
+    pub labels: Option<PathBuf>,
+    /// What is said of topics and hidden units.
+    pub latent: Latent,
+}
+
+/// What is said of topics of documents and hidden units of images.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Latent {
+    /// Words that are kept.
+    pub words: Option<usize>,
+    /// The part that is held back.
+    pub fold: Option<usize>,
+    /// Number of topics, or of hidden units.
+    pub topics: Option<usize>,
+    /// Largest norm of one record's statistics.
+    pub clip_norm: Option<f64>,
+    /// Number of releases.
+    pub steps: Option<u64>,
+}
+
+impl Latent {
+    /// The first option of these that was given.
+    fn named(&self) -> Option<&'static str> {
+        let Self { words, fold, topics, clip_norm, steps } = self;
+        let all = [
+            ("--words", words.is_some()),
+            ("--fold", fold.is_some()),
+            ("--topics", topics.is_some()),
+            ("--clip-norm", clip_norm.is_some()),
+            ("--steps", steps.is_some()),
+        ];
+        all.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
 }
 
 impl Problem {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Hierarchical,
         Self::Logistic,
         Self::Mixture,
@@ -65,6 +110,8 @@ impl Problem {
         Self::Ordinal,
         Self::Network,
         Self::Coverage,
+        Self::Lda,
+        Self::BeliefNetwork,
     ];
 
     /// The name on the command line and in the table.
@@ -82,6 +129,9 @@ impl Problem {
             Self::Ordinal => "ordinal",
             Self::Network => "network",
             Self::Coverage => "coverage",
+            Self::Lda => "lda",
+            Self::BeliefNetwork => "belief-network",
+            Self::Statistics => "statistics",
         }
     }
 
@@ -91,8 +141,10 @@ impl Problem {
         match self {
             Self::Hierarchical => 0.002,
             Self::Mixture | Self::MixtureByDefaults => 1e-3,
-            Self::Abalone => 1e-4,
-            Self::Logistic
+            Self::Abalone | Self::BeliefNetwork => 1e-4,
+            Self::Statistics => 1e-3,
+            Self::Lda
+            | Self::Logistic
             | Self::Regression
             | Self::Horseshoe
             | Self::ZeroInflated
@@ -112,6 +164,9 @@ impl Problem {
             Self::Mixture | Self::MixtureByDefaults | Self::Abalone | Self::Regression => 20,
             Self::Horseshoe | Self::ZeroInflated | Self::Ordinal | Self::Network => 10,
             Self::Coverage => 60,
+            Self::Lda => 3,
+            Self::BeliefNetwork => 1,
+            Self::Statistics => 20,
         }
     }
 
@@ -125,6 +180,9 @@ impl Problem {
             Self::Horseshoe | Self::ZeroInflated | Self::Ordinal | Self::Network => &[1.0, 3.0],
             Self::Abalone => &[0.1, 0.3, 1.0],
             Self::Coverage => &[0.3, 1.0],
+            Self::Lda => &[1.0, 2.0, 4.0, 8.0],
+            Self::BeliefNetwork => &[0.3, 1.0, 3.0],
+            Self::Statistics => &[],
         }
     }
 
@@ -136,7 +194,7 @@ impl Problem {
                 train: at("synthetic_hlr_seed201_train.csv"),
                 test: at("synthetic_hlr_seed201_test.csv"),
                 groups: at("synthetic_hlr_seed201_groups.csv"),
-                own: None,
+                ..Files::default()
             },
             Self::Logistic => Files { train: at("synthetic_lr_train.csv"), ..Files::default() },
             Self::Mixture | Self::MixtureByDefaults => Files {
@@ -145,9 +203,20 @@ impl Problem {
                 ..Files::default()
             },
             Self::Abalone | Self::Regression => Files { train: at("abalone.csv"), ..Files::default() },
-            Self::Horseshoe | Self::ZeroInflated | Self::Ordinal | Self::Network | Self::Coverage => {
-                Files::default()
+            Self::Lda => Files {
+                documents: at("20news.ldac.gz"),
+                vocabulary: at("20news.vocab.txt"),
+                ..Files::default()
+            },
+            Self::BeliefNetwork => {
+                Files { train: at("mnist-train-images-idx3-ubyte.gz"), ..Files::default() }
             }
+            Self::Horseshoe
+            | Self::ZeroInflated
+            | Self::Ordinal
+            | Self::Network
+            | Self::Coverage
+            | Self::Statistics => Files::default(),
         }
     }
 
@@ -165,15 +234,36 @@ impl Problem {
             Self::Hierarchical => &[],
             Self::Mixture | Self::MixtureByDefaults => &[("--groups", &files.groups)],
             Self::Logistic | Self::Abalone | Self::Regression => &[("--groups", &files.groups)],
-            Self::Horseshoe | Self::ZeroInflated | Self::Ordinal | Self::Network | Self::Coverage => {
+            Self::BeliefNetwork => &[("--test", &files.test), ("--groups", &files.groups)],
+            Self::Horseshoe
+            | Self::ZeroInflated
+            | Self::Ordinal
+            | Self::Network
+            | Self::Coverage
+            | Self::Lda
+            | Self::Statistics => {
                 &[("--train", &files.train), ("--test", &files.test), ("--groups", &files.groups)]
             }
         };
         if let Some((option, _)) = unused.iter().find(|(_, file)| file.is_some()) {
             return Err(format!("--problem {} has no use for {option}", self.name()).into());
         }
-        if files.own.is_some() && self != Self::Coverage {
+        if files.own.is_some() && !matches!(self, Self::Coverage | Self::Statistics) {
             return Err(format!("--problem {} has no use for --data", self.name()).into());
+        }
+        if let Some(option) = files.latent.named()
+            && !(matches!(self, Self::Lda) || matches!(self, Self::BeliefNetwork) && option != "--words")
+        {
+            return Err(format!("--problem {} has no use for {option}", self.name()).into());
+        }
+        for (option, file, problem) in [
+            ("--data without --positive-if", &files.documents, Self::Lda),
+            ("--vocabulary", &files.vocabulary, Self::Lda),
+            ("--labels", &files.labels, Self::BeliefNetwork),
+        ] {
+            if file.is_some() && self != problem {
+                return Err(format!("--problem {} has no use for {option}", self.name()).into());
+            }
         }
         let train = || needed("--train", &files.train);
         let test = || needed("--test", &files.test);
@@ -192,6 +282,32 @@ impl Problem {
             Self::ZeroInflated => gain::measure::<gain::ZeroInflatedPoisson>(protocol),
             Self::Ordinal => gain::measure::<gain::Ordinal>(protocol),
             Self::Network => gain::measure::<gain::Network>(protocol),
+            Self::Lda => {
+                let documents = needed("--data", &files.documents)?;
+                let Latent { words, fold, topics, clip_norm, steps } = files.latent;
+                let settings = lda::Settings {
+                    words: words.unwrap_or(1000),
+                    fold: fold.unwrap_or(9),
+                    topics,
+                    clip_norm,
+                    steps: steps.unwrap_or(120),
+                };
+                lda::measure(&documents, files.vocabulary.as_deref(), settings, protocol)
+            }
+            Self::BeliefNetwork => {
+                let Latent { fold, topics, clip_norm, steps, .. } = files.latent;
+                let settings = belief_network::Settings {
+                    topics: topics.unwrap_or(50),
+                    fold: fold.unwrap_or(9),
+                    clip_norm,
+                    steps: steps.unwrap_or(12),
+                };
+                belief_network::measure(&train()?, files.labels.as_deref(), settings, protocol)
+            }
+            Self::Statistics => match &files.own {
+                Some(own) => statistics::measure(own, protocol),
+                None => Err("--problem statistics needs --data <FILE> and --positive-if <CONDITION>".into()),
+            },
             Self::Coverage => match &files.own {
                 Some(own) => coverage::of_table(own, protocol),
                 None => coverage::measure(protocol),
@@ -272,6 +388,7 @@ pub fn all(
         let files = problem.files(folder);
         for &epsilon in problem.epsilons() {
             let protocol = Protocol {
+                relation: dp_accountant::Relation::AddRemove,
                 epsilon,
                 delta: problem.delta(),
                 runs: runs.unwrap_or(problem.runs()),

@@ -2,6 +2,7 @@
 
 pub(crate) mod convergence;
 pub(crate) mod correction;
+pub(crate) mod factors;
 pub(crate) mod fit;
 pub(crate) mod posterior;
 pub(crate) mod progress;

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::guides::guide::{GuideSite, Marginal};
+use crate::outcome::factors::FactorDraws;
 use crate::outcome::simulation::{SIMULATED, Simulation};
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{Purpose, Seed};
@@ -27,12 +28,41 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Posterior {
     sites: Arc<[(GuideSite, Option<Marginal>)]>,
-    simulation: Arc<Simulation>,
+    simulation: Arc<Source>,
+}
+
+/// Where draws come from.
+#[derive(Debug)]
+enum Source {
+    /// A guide, of unconstrained values.
+    Guide(Box<Simulation>),
+    /// Factors of exponential families, of the values themselves.
+    Factors(FactorDraws),
 }
 
 impl Posterior {
     pub(crate) fn new(sites: &[GuideSite], marginals: Vec<Option<Marginal>>, simulation: Simulation) -> Self {
-        Self { sites: sites.iter().cloned().zip(marginals).collect(), simulation: Arc::new(simulation) }
+        let simulation = Arc::new(Source::Guide(Box::new(simulation)));
+        Self { sites: sites.iter().cloned().zip(marginals).collect(), simulation }
+    }
+
+    /// A posterior of independent factors.
+    pub(crate) fn of_factors(sites: &[GuideSite], factors: FactorDraws) -> Self {
+        let sites = sites.iter().enumerate().map(|(number, site)| (site.clone(), factors.marginal(number)));
+        Self { sites: sites.collect(), simulation: Arc::new(Source::Factors(factors)) }
+    }
+
+    /// Mean and standard deviation of a factor's elements, where they have formulas.
+    fn moments_of_factor(&self, name: &str) -> Result<Option<[ArrayD<f64>; 2]>> {
+        let number = self.find(name)?;
+        let Source::Factors(factors) = &*self.simulation else { return Ok(None) };
+        let shape = self.sites[number].0.shape.dims();
+        Ok(factors.moments(number).map(|moments| {
+            moments.map(|values| {
+                let mut values = values.into_iter();
+                ArrayD::from_shape_simple_fn(shape, || values.next().unwrap_or(f64::NAN))
+            })
+        }))
     }
 
     /// Names of the sites, in the order of the model.
@@ -81,6 +111,9 @@ impl Posterior {
     /// # Errors
     /// If there is no such site.
     pub fn mean(&self, name: &str) -> Result<ArrayD<f64>> {
+        if let Some([mean, _]) = self.moments_of_factor(name)? {
+            return Ok(mean);
+        }
         self.map(name, |support, loc, scale| moments(support, loc, scale).0, |draws| moments_of(draws).0)
     }
 
@@ -102,6 +135,9 @@ impl Posterior {
     /// # Errors
     /// If there is no such site.
     pub fn sd(&self, name: &str) -> Result<ArrayD<f64>> {
+        if let Some([_, sd]) = self.moments_of_factor(name)? {
+            return Ok(sd);
+        }
         self.map(name, |support, loc, scale| moments(support, loc, scale).1, |draws| moments_of(draws).1)
     }
 
@@ -211,18 +247,27 @@ impl Posterior {
         wanted: &dyn Fn(usize) -> bool,
     ) -> Result<Vec<(String, ArrayD<f64>)>> {
         let mut unconstrained: Vec<Vec<f64>> = vec![Vec::new(); self.sites.len()];
-        self.simulation.run(draws, mirrored, seed, wanted, |site, values| {
-            unconstrained[site].extend_from_slice(values);
-        });
+        let take = |site: usize, values: &[f64]| unconstrained[site].extend_from_slice(values);
+        let constrained = match &*self.simulation {
+            Source::Guide(simulation) => {
+                simulation.run(draws, mirrored, seed, wanted, take);
+                false
+            }
+            Source::Factors(factors) => {
+                factors.run(draws, seed, wanted, take);
+                true
+            }
+        };
         let mut found = Vec::new();
         for (number, values) in unconstrained.into_iter().enumerate().filter(|(number, _)| wanted(*number)) {
             let site = &self.sites[number].0;
-            let shape: Vec<usize> =
-                std::iter::once(draws).chain(site.unconstrained_shape.dims().iter().copied()).collect();
+            let of_site = if constrained { &site.shape } else { &site.unconstrained_shape };
+            let shape: Vec<usize> = std::iter::once(draws).chain(of_site.dims().iter().copied()).collect();
             let told =
                 |error: ndarray::ShapeError| ppl_core::Error::Values(error.to_string()).at_site(&site.name);
             let values = ArrayD::from_shape_vec(IxDyn(&shape), values).map_err(told)?;
             let values = match site.support.event_rank() {
+                _ if constrained => values,
                 0 => values.mapv(|u| site.support.constrain_number(u)),
                 _ => site.support.constrain_array(&values)?,
             };
@@ -437,7 +482,8 @@ mod tests {
             shares: None,
         };
         let places = vec![Some((0..2, true)), None, Some((2..3, false))];
-        let simulation = Simulation::clone(&plain.simulation).corrected(&found, places).unwrap();
+        let Source::Guide(simulation) = &*plain.simulation else { panic!("a guide's posterior") };
+        let simulation = Simulation::clone(simulation).corrected(&found, places).unwrap();
         let posterior = Posterior::new(&sites, marginals(1.0), simulation);
         let n = 20_000;
         let draws = posterior.draws(n, &Seed::for_tests(8)).unwrap();

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::wall::bound::clip::{ClipNorm, Rule, Sensitivity};
 use crate::wall::grid::PrivacyNoise;
 use crate::wall::sensitive::Sensitive;
-use dp_accountant::{Event, Purse, Receipt};
+use dp_accountant::{Event, Purse, Receipt, Relation};
 use dp_sampler::{Scheme, Seed, Subsampler, Subsampling};
 use ppl_core::{RecordGradient, Records};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -262,6 +262,11 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     /// If the ledger's budget does not allow them, or nothing is proven of how the sampler
     /// [draws](Self::deviation); then nothing is debited.
     pub fn pay(&mut self, purse: &mut (impl Purse + ?Sized), releases: u64) -> Result<Permits> {
+        if !self.sum.covers_presence() && purse.ledger().budget().relation != Relation::ReplaceOne {
+            return Err(Error::Conflict(
+                "noise for replaced records does not protect whether a record is there",
+            ));
+        }
         // Refuses what nothing is proven of.
         Deviation::of_run(releases, self.deviation(releases), 0.0, false)?;
         let (event, pricing) =

@@ -23,6 +23,8 @@ pub(crate) struct NoisySum {
     /// `C`, now.
     clip: ClipNorm,
     noise_multiplier: f64,
+    /// The noise's norm over `C`; see [`with_reach`](NoisySum::with_reach).
+    reach: f64,
     released: Released,
     adder: Adder,
     /// Sums stay in here until their noise has been added.
@@ -33,8 +35,9 @@ pub(crate) struct NoisySum {
 /// Says what it is, and nothing of the sums.
 impl std::fmt::Debug for NoisySum {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { rule, clip, noise_multiplier, released, .. } = self;
-        write!(f, "{rule:?} {clip:?} {noise_multiplier} {released:?} {:?}", self.adder.noise())
+        let Self { rule, clip, noise_multiplier, reach, released, .. } = self;
+        let reach = if *reach == 1.0 { String::new() } else { format!(" reach {reach}") };
+        write!(f, "{rule:?} {clip:?} {noise_multiplier} {released:?} {:?}{reach}", self.adder.noise())
     }
 }
 
@@ -102,7 +105,34 @@ impl NoisySum {
             Released::Symmetric(_) => vec![0.0; elements],
         };
         let sum = vec![0.0; dimension];
-        Ok(Self { program, rule, clip, noise_multiplier, released, adder, sum, part })
+        Ok(Self { program, rule, clip, noise_multiplier, reach: 1.0, released, adder, sum, part })
+    }
+
+    /// The same with less noise under replace-one, where contributions of two records are known to differ by less
+    /// than `2C`.
+    ///
+    /// ```text
+    /// ‖v − v'‖ ≤ Δ = 2C · reach    for any two records        noise of standard deviation σC · reach = σΔ/2
+    /// ```
+    ///
+    /// # Privacy
+    /// Replace-one only: a record that is added or removed moves the sum by up to `C`, so such a sum is not paid for
+    /// under add/remove. The accountant takes a replaced record to move the sum by `2/σ` standard deviations of the
+    /// noise, which it does. What rounding is charged for (see [`PrivacyNoise`](super::grid::PrivacyNoise)) still
+    /// suffices: computed sums of neighbours differ by at most `2⁻¹⁴ C` more than the real ones, and twice `2⁻¹⁴` of
+    /// the noise's norm `C · reach ≥ C/2` is charged for a replaced record.
+    pub(crate) fn with_reach(mut self, reach: f64) -> Result<Self> {
+        if !(0.5..=1.0).contains(&reach) {
+            let (what, requirement) = ("the difference of two contributions over 2C", "between 1/2 and 1");
+            return Err(Error::OutOfRange { what, requirement, value: reach });
+        }
+        self.reach = reach;
+        Ok(self)
+    }
+
+    /// Whether the noise is enough where a record is added or removed.
+    pub(crate) fn covers_presence(&self) -> bool {
+        self.reach >= 1.0
     }
 
     /// Numbers of a release.
@@ -158,7 +188,7 @@ impl NoisySum {
         rate: f64,
         out: &mut [f64],
     ) -> Result<f64> {
-        let Self { program, rule, clip, adder, sum, part, .. } = self;
+        let Self { program, rule, clip, adder, sum, part, reach, .. } = self;
         let norm = clip.norm();
         adder.sum((rule, norm), program, (records, batch), sum)?;
         let exact: &[f64] = match self.released {
@@ -168,7 +198,7 @@ impl NoisySum {
                 part
             }
         };
-        let deviation = adder.add(exact, ReleaseScale { number, norm, rate }, out);
+        let deviation = adder.add(exact, ReleaseScale { number, norm: norm * *reach, rate }, out);
         if let Rule::Quantile(adaptive) = rule {
             let halves = adaptive.halves(batch.len());
             adaptive.follow(adder.noisy_count(halves))?;

@@ -3,6 +3,7 @@
 use crate::base::{Error, Result, Shape, Source};
 use crate::model::constraint::Constraint;
 use crate::model::expand::Expanded;
+use crate::model::family::ExponentialFamily;
 use crate::model::transport::Transport;
 use crate::op::{Graph, Kind, Value, Var};
 use std::rc::Rc;
@@ -96,6 +97,12 @@ pub trait Distribution<'g> {
     /// simpler one instead ([`handlers::LocScale`](crate::handlers::LocScale),
     /// [`handlers::Transformed`](crate::handlers::Transformed)).
     fn transport(&self) -> Option<Transport<'g>> {
+        None
+    }
+
+    /// The distribution as a member of an exponential family; `None` where it is not one with parameters as these.
+    #[track_caller]
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
         None
     }
 
@@ -243,6 +250,10 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Iid<D> {
         Some(Transport { base: Rc::new(Iid { base, shape: self.shape.clone() }), map })
     }
 
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+        self.base.family()
+    }
+
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
         Some(self.base.mean(graph)?.broadcast_to(self.event_shape()))
     }
@@ -297,6 +308,10 @@ macro_rules! behind {
             }
             fn transport(&self) -> Option<Transport<'g>> {
                 (**self).transport()
+            }
+            #[track_caller]
+            fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+                (**self).family()
             }
             #[track_caller]
             fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {

@@ -3,6 +3,7 @@
 use crate::base::{Error, Result, Shape};
 use crate::model::constraint::Constraint;
 use crate::model::distribution::{Distribution, Noise, Parameter};
+use crate::model::family::ExponentialFamily;
 use crate::model::transport::Transport;
 use crate::op::{Graph, Kind, Var};
 use std::rc::Rc;
@@ -70,6 +71,10 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Expanded<D> {
         // here.
         let together = log_prob.shape().broadcast(&self.batch);
         log_prob.broadcast_to(together.unwrap_or_else(|| self.batch.clone()))
+    }
+
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+        self.base.family()
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {

@@ -8,6 +8,7 @@
 //! | `enumerate`, `markov` | discrete latent values and chains of them, summed out |
 //! | `record` | one record, as a model sees it |
 //! | `distribution`, `transport`, `constraint` | what a distribution must do; images of simpler ones; supports |
+//! | `family` | exponential families |
 //! | `trace`, `key` | the sites of a model that has run, and the key that noise is drawn from |
 //! | `matching` | whether a guide goes with a model |
 
@@ -16,6 +17,7 @@ pub(crate) mod context;
 pub(crate) mod distribution;
 pub(crate) mod enumerate;
 pub(crate) mod expand;
+pub(crate) mod family;
 pub(crate) mod handler;
 pub(crate) mod key;
 pub(crate) mod markov;
@@ -31,6 +33,7 @@ pub use constraint::Constraint;
 pub use context::{Ctx, Initial, Model};
 pub use distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
 pub use expand::Expanded;
+pub use family::{ExponentialFamily, Statistic};
 pub use handler::Handler;
 pub use key::Key;
 pub use message::{Drawing, Message};

@@ -52,7 +52,7 @@ impl<'g> Record<'g> {
         if !column_type.is_integer() {
             return Err(Error::Records(format!(
                 "column '{column}' holds numbers of type {column_type}, which are not integers, so it is no index; \
-                 give the column integers (u8, u32, i32 or i64)"
+                 give the column integers (u8, u16, u32, i32 or i64)"
             )));
         }
         self.get(column)

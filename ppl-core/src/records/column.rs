@@ -15,6 +15,8 @@ pub enum ColumnType {
     F32,
     /// Integers from 0 to 2⁸ − 1.
     U8,
+    /// Integers from 0 to 2¹⁶ − 1.
+    U16,
     /// Integers from 0 to 2³² − 1.
     U32,
     /// Integers from −2³¹ to 2³¹ − 1.
@@ -37,6 +39,7 @@ impl fmt::Display for ColumnType {
             ColumnType::F64 => "f64",
             ColumnType::F32 => "f32",
             ColumnType::U8 => "u8",
+            ColumnType::U16 => "u16",
             ColumnType::U32 => "u32",
             ColumnType::I32 => "i32",
             ColumnType::I64 => "i64",
@@ -54,6 +57,8 @@ pub enum ColumnData {
     F32(Vec<f32>),
     /// Integers from 0 to 2⁸ − 1.
     U8(Vec<u8>),
+    /// Integers from 0 to 2¹⁶ − 1.
+    U16(Vec<u16>),
     /// Integers from 0 to 2³² − 1.
     U32(Vec<u32>),
     /// Integers from −2³¹ to 2³¹ − 1.
@@ -69,6 +74,7 @@ macro_rules! with_numbers {
             $crate::records::ColumnData::F64($values) => $body,
             $crate::records::ColumnData::F32($values) => $body,
             $crate::records::ColumnData::U8($values) => $body,
+            $crate::records::ColumnData::U16($values) => $body,
             $crate::records::ColumnData::U32($values) => $body,
             $crate::records::ColumnData::I32($values) => $body,
             $crate::records::ColumnData::I64($values) => $body,
@@ -85,6 +91,7 @@ impl ColumnData {
             ColumnData::F64(_) => ColumnType::F64,
             ColumnData::F32(_) => ColumnType::F32,
             ColumnData::U8(_) => ColumnType::U8,
+            ColumnData::U16(_) => ColumnType::U16,
             ColumnData::U32(_) => ColumnType::U32,
             ColumnData::I32(_) => ColumnType::I32,
             ColumnData::I64(_) => ColumnType::I64,
@@ -133,7 +140,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A number type of columns: `f64`, `f32`, `u8`, `u32`, `i32` or `i64`.
+/// A number type of columns: `f64`, `f32`, `u8`, `u16`, `u32`, `i32` or `i64`.
 pub trait ColumnNumber: sealed::Sealed + Copy + 'static {
     /// The nearest `f64`.
     fn number(self) -> f64;
@@ -174,6 +181,7 @@ column_number! {
     f64 F64, |x| x;
     f32 F32, f64::from;
     u8 U8, f64::from;
+    u16 U16, f64::from;
     u32 U32, f64::from;
     i32 I32, f64::from;
     i64 I64, |x| x as f64;

@@ -1,7 +1,9 @@
 //! The beta distribution.
 
+use crate::family::BetaFamily;
 use crate::shared::helpers::LN_SQRT_TAU;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// `ln B(a, b)`
@@ -64,6 +66,11 @@ impl<'g> Distribution<'g> for Beta<'g> {
             Parameter { name: "concentration1", value: self.concentration1, domain: Constraint::Positive },
             Parameter { name: "concentration0", value: self.concentration0, domain: Constraint::Positive },
         ]
+    }
+
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+        let Self { concentration1, concentration0 } = *self;
+        Some(Box::new(BetaFamily { concentration1, concentration0 }))
     }
 
     fn support(&self) -> Constraint {

@@ -1,7 +1,9 @@
 //! The gamma distribution.
 
+use crate::family::GammaFamily;
 use crate::shared::helpers::LN_SQRT_TAU;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// `½ ln a − ½ ln 2π − δ(a)`: the log density of the logarithm of a gamma variable at its mode.
@@ -65,6 +67,10 @@ impl<'g> Distribution<'g> for Gamma<'g> {
             Parameter { name: "concentration", value: self.concentration, domain: Constraint::Positive },
             Parameter { name: "rate", value: self.rate, domain: Constraint::Positive },
         ]
+    }
+
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+        Some(Box::new(GammaFamily { concentration: self.concentration, rate: self.rate }))
     }
 
     fn support(&self) -> Constraint {

@@ -1,7 +1,9 @@
 //! The normal distribution.
 
+use crate::family::NormalFamily;
 use crate::shared::helpers::LN_SQRT_TAU;
 use crate::shared::helpers::{at_batch_shape, normal_noise};
+use ppl_core::model::ExponentialFamily;
 use ppl_core::model::Map;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Transport, Value, Var};
 use std::f64::consts::SQRT_2;
@@ -50,6 +52,10 @@ impl<'g> Distribution<'g> for Normal<'g> {
             Parameter { name: "loc", value: self.loc, domain: Constraint::Real },
             Parameter { name: "scale", value: self.scale, domain: Constraint::Positive },
         ]
+    }
+
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+        Some(Box::new(NormalFamily { loc: self.loc, scale: self.scale }))
     }
 
     fn support(&self) -> Constraint {

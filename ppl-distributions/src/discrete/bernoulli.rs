@@ -1,7 +1,9 @@
 //! The Bernoulli distribution.
 
 use crate::KullbackLeibler;
+use crate::family::BernoulliFamily;
 use crate::shared::odds::Odds;
+use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// A yes (1) or a no (0), with probability `probs` of a 1, or log-odds `logit` of it.
@@ -54,6 +56,10 @@ impl<'g> Distribution<'g> for Bernoulli<'g> {
             Odds::Logits(value) => Parameter { name: "logit", value, domain: Constraint::Real },
             Odds::Probs(_) => self.odds.parameter(Constraint::Interval(0.0, 1.0)),
         }]
+    }
+
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+        Some(Box::new(BernoulliFamily { odds: self.odds }))
     }
 
     fn support(&self) -> Constraint {

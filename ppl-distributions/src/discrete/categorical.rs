@@ -1,7 +1,9 @@
 //! The categorical distribution.
 
 use crate::KullbackLeibler;
+use crate::family::CategoricalFamily;
 use crate::shared::arrays::{column, constants, counting, last, leading, sum_last};
+use ppl_core::model::ExponentialFamily;
 use ppl_core::{
     Constraint, Distribution, Error, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source, Var,
 };
@@ -132,6 +134,11 @@ impl<'g> Distribution<'g> for Categorical<'g> {
             }),
             _ => Ok(leading(&shape, 1)),
         }
+    }
+
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+        let (logits, normaliser) = self.log_weights();
+        Some(Box::new(CategoricalFamily { logits, normaliser, categories: self.categories() }))
     }
 
     fn support(&self) -> Constraint {

@@ -9,6 +9,7 @@ pub(crate) mod geometric;
 pub(crate) mod negative_binomial;
 pub(crate) mod ordered_logistic;
 pub(crate) mod poisson;
+pub(crate) mod words;
 
 pub use bernoulli::Bernoulli;
 pub use beta_binomial::BetaBinomial;
@@ -19,3 +20,4 @@ pub use geometric::Geometric;
 pub use negative_binomial::NegativeBinomial;
 pub use ordered_logistic::OrderedLogistic;
 pub use poisson::Poisson;
+pub use words::Words;

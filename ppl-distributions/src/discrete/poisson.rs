@@ -1,6 +1,8 @@
 //! The Poisson distribution.
 
 use crate::KullbackLeibler;
+use crate::family::PoissonFamily;
+use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// How often something happens that happens independently of how often it did before, `rate` times on
@@ -89,6 +91,13 @@ impl<'g> Distribution<'g> for Poisson<'g> {
             Rate::Itself(value) => Parameter { name: "rate", value, domain: Constraint::NonNegative },
             Rate::Logarithm(value) => Parameter { name: "log_rate", value, domain: Constraint::Real },
         }]
+    }
+
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+        Some(Box::new(match self.rate {
+            Rate::Itself(rate) => PoissonFamily { rate, logarithmic: false },
+            Rate::Logarithm(rate) => PoissonFamily { rate, logarithmic: true },
+        }))
     }
 
     fn support(&self) -> Constraint {

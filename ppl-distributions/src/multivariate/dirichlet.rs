@@ -1,7 +1,9 @@
 //! The Dirichlet distribution.
 
+use crate::family::DirichletFamily;
 use crate::shared::arrays::{LOG_2PI, column, leading, sum_last};
 use crate::shared::gamma_noise::log_standard_gamma;
+use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var};
 
 /// The distribution of vectors of `K` non-negative numbers that sum to 1, with `concentration` along the last
@@ -101,6 +103,10 @@ impl<'g> Distribution<'g> for Dirichlet<'g> {
             });
         }
         Ok(leading(&shape, 1))
+    }
+
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+        Some(Box::new(DirichletFamily { concentration: self.concentration, categories: self.categories }))
     }
 
     fn support(&self) -> Constraint {

@@ -1,9 +1,11 @@
 //! The multivariate normal distribution.
 
 use crate::Normal;
+use crate::family::MultivariateNormalFamily;
 use crate::shared::arrays::{
     LOG_2PI, batch_of, identity, last, solve_vectors, sum_last, transposed, vectors_times, whole_shape,
 };
+use ppl_core::model::ExponentialFamily;
 use ppl_core::model::Map;
 use ppl_core::{
     Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Transport, Value, Var,
@@ -219,6 +221,14 @@ impl<'g> Distribution<'g> for MultivariateNormal<'g> {
     #[track_caller]
     fn batch_shape(&self) -> Result<Shape> {
         batch_of(self.name(), &self.loc.shape(), &self.matrix().shape())
+    }
+
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+        let precision = match self.spread {
+            Spread::Precision(precision) => precision,
+            _ => self.covariance().inverse(),
+        };
+        Some(Box::new(MultivariateNormalFamily { loc: self.loc, precision }))
     }
 
     fn support(&self) -> Constraint {

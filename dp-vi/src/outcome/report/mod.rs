@@ -60,10 +60,13 @@ pub struct PrivacyReport {
     pub has_records: bool,
     /// How batches were drawn; `None` without records.
     pub scheme: Option<Scheme>,
-    /// Noise standard deviation over clip norm, σ.
+    /// Noise standard deviation over [`noise_norm`](Self::noise_norm), σ.
     pub noise_multiplier: Option<f64>,
     /// Largest norm of one record's gradient, C; the first one, where it follows a quantile.
     pub clip_norm: Option<f64>,
+    /// What the noise's standard deviation is σ times of: C, or, where a record is replaced and two records' contributions
+    /// are known to differ by less than 2C, half of that difference.
+    pub noise_norm: Option<f64>,
     /// How gradients are clipped to it.
     pub clipping: Option<Clipping>,
     /// What kind of numbers the noise was added to.
@@ -179,6 +182,7 @@ impl PrivacyReport {
             scheme: None,
             noise_multiplier: None,
             clip_norm: None,
+            noise_norm: None,
             clipping: None,
             noise: None,
             steps,

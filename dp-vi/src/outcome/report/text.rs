@@ -106,7 +106,8 @@ impl fmt::Display for PrivacyReport {
         if let (Some(sigma), Some(clip)) = (self.noise_multiplier, self.clip_norm) {
             writeln!(
                 f,
-                "  mechanism  Gaussian noise of standard deviation {sigma:.6} x {clip} on sums of per-record"
+                "  mechanism  Gaussian noise of standard deviation {sigma:.6} x {} on sums of per-record",
+                self.noise_norm.unwrap_or(clip)
             )?;
             let how = match self.clipping {
                 Some(Clipping::Quantile(_) | Clipping::Adaptive) => "at first, which then follows a quantile",

@@ -12,7 +12,7 @@ mod settings;
 
 pub(crate) use file::exists;
 pub(crate) use payment::PaidFrom;
-pub(crate) use settings::described;
+pub(crate) use settings::{described, versions};
 
 use crate::error::{Error, Result};
 use dp_sampler::Seed;

@@ -82,6 +82,16 @@ fn start_bits(start: &PrivateStart) -> String {
     )
 }
 
+/// The versions and the arithmetic that every checkpoint is bound to, as such lines.
+pub(crate) fn versions() -> String {
+    let mut text = String::new();
+    for (name, version) in VERSIONS {
+        let _ = writeln!(text, "version of {name}: {version}");
+    }
+    let _ = writeln!(text, "arithmetic: {}", arithmetic());
+    text
+}
+
 /// The bits of many numbers in few digits: FNV-1a, which tells apart what was made in good faith.
 fn hash(numbers: impl Iterator<Item = f64>) -> u64 {
     let bytes = numbers.flat_map(|x| x.to_bits().to_le_bytes());

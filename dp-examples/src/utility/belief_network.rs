@@ -1,0 +1,184 @@
+//! A sigmoid belief network on images: pixels of a held-back half.
+
+use std::path::Path;
+
+use dp_sampler::Seed;
+use dp_vi::{ConjugateVi, Fit, Sensitive};
+use ndarray::{Array1, Array2, ArrayView1, Axis};
+use ppl_core::conjugate::Curvature;
+use ppl_core::{Ctx, Distribution, Model, Records};
+use ppl_distributions::{Bernoulli, Normal};
+
+use super::corpus::bytes_of;
+use super::{Failure, Outcome, Protocol, RunOutcome};
+
+/// What is said of the problem.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Hidden units.
+    pub topics: usize,
+    /// Images `i` with `i % 10` equal to this are held back.
+    pub fold: usize,
+    /// Largest norm of one image's statistics.
+    pub clip_norm: Option<f64>,
+    /// Number of releases.
+    pub steps: u64,
+}
+
+/// Images of the format of MNIST (`idx3-ubyte`), a row of pixels for each: 1 where a pixel is above 0.
+///
+/// # Errors
+///
+/// A file that cannot be read, or is of another format or length.
+pub fn images(path: &Path) -> Result<Array2<u8>, Failure> {
+    let bytes = bytes_of(path)?;
+    let wrong = || Failure::from(format!("{}: not a file of images (idx3-ubyte)", path.display()));
+    let number = |at: usize| -> Option<usize> {
+        Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize)
+    };
+    let (Some(0x0803), Some(count), Some(rows), Some(columns)) =
+        (number(0), number(4), number(8), number(12))
+    else {
+        return Err(wrong());
+    };
+    let pixels = rows.checked_mul(columns).filter(|pixels| *pixels > 0).ok_or_else(wrong)?;
+    if bytes.len() - 16 != count.checked_mul(pixels).ok_or_else(wrong)? {
+        return Err(wrong());
+    }
+    let ink = bytes[16..].iter().map(|byte| u8::from(*byte > 0)).collect();
+    Ok(Array2::from_shape_vec((count, pixels), ink)?)
+}
+
+/// The number of labels in a file of the format `idx1-ubyte`.
+fn labels(path: &Path) -> Result<usize, Failure> {
+    let bytes = bytes_of(path)?;
+    match bytes.get(..8) {
+        Some([0, 0, 8, 1, count @ ..]) => {
+            let count = count.iter().fold(0, |sum, byte| sum * 256 + usize::from(*byte));
+            match bytes.len() - 8 == count {
+                true => Ok(count),
+                false => Err(format!("{}: another number of labels than it says", path.display()).into()),
+            }
+        }
+        _ => Err(format!("{}: not a file of labels (idx1-ubyte)", path.display()).into()),
+    }
+}
+
+/// A layer of hidden units that are on or off, and pixels whose log-odds are linear in them.
+pub fn model(hidden: usize) -> impl Model {
+    move |ctx: &mut Ctx<'_>| {
+        let pixels = ctx.records().dim("pixels")?;
+        let w = ctx.sample("w", Normal::new(0.0, 1.0).iid([pixels, hidden]))?;
+        let c = ctx.sample("c", Normal::new(0.0, 5.0).iid(pixels))?;
+        let b = ctx.sample("b", Normal::new(0.0, 5.0).iid(hidden))?;
+        ctx.each_record(|ctx, image| {
+            let z = ctx.sample("z", Bernoulli::from_logit(b))?;
+            ctx.observe("pixels", Bernoulli::from_logit(w.dot(z) + c), image.get("pixels")?)
+        })
+    }
+}
+
+/// Measures how many pixels of the held-back half of each held-back image are right, given the other half.
+///
+/// # Errors
+///
+/// A file that cannot be read, and a fit that fails.
+pub fn measure(
+    train: &Path,
+    labels_of: Option<&Path>,
+    settings: Settings,
+    protocol: &Protocol,
+) -> Result<Outcome, Failure> {
+    if settings.fold > 9 {
+        return Err(format!("--fold must be from 0 to 9, got {}", settings.fold).into());
+    }
+    if settings.topics == 0 {
+        return Err("--topics must be at least 1".into());
+    }
+    let all = images(train)?;
+    if let Some(path) = labels_of
+        && labels(path)? != all.nrows()
+    {
+        return Err(format!("{}: not as many labels as there are images", path.display()).into());
+    }
+    let (own, test): (Vec<usize>, Vec<usize>) = (0..all.nrows()).partition(|i| i % 10 != settings.fold);
+    let test: Vec<usize> = test.into_iter().take(1000).collect();
+    if own.is_empty() || test.is_empty() {
+        return Err("there are too few images to hold some back".into());
+    }
+    let (own, test) = (all.select(Axis(0), &own), all.select(Axis(0), &test));
+    let shares = own.mapv(f64::from).mean_axis(Axis(0)).ok_or("no images")?;
+    let of_mean = accuracy(&test, |_, at| shares[at]);
+    let records = Sensitive::new(Records::from_columns([("pixels", own)])?);
+    let norm = settings.clip_norm.unwrap_or(if settings.topics > 30 { 60.0 } else { 40.0 });
+    protocol.measure("pixel accuracy", |seed| {
+        let fit = ConjugateVi::new(model(settings.topics))
+            .budget(protocol.budget())
+            .curvature(Curvature::Fixed)
+            .clip_norm(norm)
+            .steps(settings.steps)
+            .seed(Seed::for_tests(seed))
+            .fit(&records)?;
+        let mut run = RunOutcome::new(reconstruction(&fit, &test)?, fit.privacy())?;
+        run.more.insert("mean_image", of_mean);
+        Ok(run)
+    })
+}
+
+/// The share of hidden pixels that are predicted right, pixels of odd number being hidden.
+fn accuracy(test: &Array2<u8>, mut chance: impl FnMut(ArrayView1<'_, u8>, usize) -> f64) -> f64 {
+    let (mut right, mut all) = (0.0, 0.0);
+    for image in test.rows() {
+        for at in (1..image.len()).step_by(2) {
+            right += f64::from(u8::from((chance(image, at) > 0.5) == (image[at] == 1)));
+            all += 1.0;
+        }
+    }
+    right / all
+}
+
+/// How many hidden pixels are right, at the mean weights.
+///
+/// # Errors
+///
+/// A fit that has none.
+pub fn reconstruction(fit: &Fit, test: &Array2<u8>) -> Result<f64, Failure> {
+    let posterior = fit.posterior();
+    let w: Array2<f64> = posterior.mean("w")?.into_dimensionality()?;
+    let c: Array1<f64> = posterior.mean("c")?.into_dimensionality()?;
+    let b: Array1<f64> = posterior.mean("b")?.into_dimensionality()?;
+    let hidden = b.len();
+    let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+    // Mean field with the fixed curvature, from the pixels that are seen.
+    let mut total = Array2::<f64>::zeros((hidden, hidden));
+    for j in (0..c.len()).step_by(2) {
+        let row = w.row(j);
+        for k in 0..hidden {
+            for l in 0..hidden {
+                total[[k, l]] += row[k] * row[l];
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for image in test.rows() {
+        let mut data = b.clone();
+        for j in (0..c.len()).step_by(2) {
+            data.scaled_add(f64::from(image[j]) - 0.5 - 0.25 * c[j], &w.row(j));
+        }
+        let mut m = Array1::from_elem(hidden, 0.5);
+        for _ in 0..20 {
+            for k in 0..hidden {
+                let others = total.row(k).dot(&m) - total[[k, k]] * m[k];
+                m[k] = sigmoid(data[k] - 0.25 * others - 0.125 * total[[k, k]]);
+            }
+        }
+        found.push(w.dot(&m) + &c);
+    }
+    let mut number = usize::MAX;
+    Ok(accuracy(test, |_, at| {
+        if at == 1 {
+            number = number.wrapping_add(1);
+        }
+        sigmoid(found[number][at])
+    }))
+}

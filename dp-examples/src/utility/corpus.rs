@@ -1,0 +1,206 @@
+//! Documents as counts of words.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+
+use ndarray::Array2;
+
+use super::Failure;
+
+/// Documents by how often each word of a vocabulary occurs.
+#[derive(Debug, Clone)]
+pub struct Corpus {
+    /// Word and count, of each document.
+    documents: Vec<Vec<(usize, u32)>>,
+    /// The vocabulary, as far as one was named.
+    words: Vec<String>,
+    vocabulary: usize,
+}
+
+/// The bytes of a file, compressed by gzip or not.
+///
+/// # Errors
+///
+/// A file that cannot be read.
+pub fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
+    let at = |error: &dyn std::fmt::Display| -> Failure { format!("{}: {error}", path.display()).into() };
+    let bytes = std::fs::read(path).map_err(|error| at(&error))?;
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(bytes);
+    }
+    let mut found = Vec::new();
+    flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut found).map_err(|error| at(&error))?;
+    Ok(found)
+}
+
+/// Most words of a vocabulary.
+const MOST_WORDS: usize = 1 << 24;
+
+impl Corpus {
+    /// Reads documents in the format of lda-c, a line for each: the number of its words, and `word:count` for each,
+    /// words counted from 0. With a file of the vocabulary, a word a line, there must be a word for each number.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, and a line that is not of this form, with its number.
+    pub fn read(path: &Path, vocabulary: Option<&Path>) -> Result<Self, Failure> {
+        let text = String::from_utf8(bytes_of(path)?)
+            .map_err(|_| format!("{}: not a file of text", path.display()))?;
+        let mut documents = Vec::new();
+        let mut largest = 0;
+        for (number, line) in text.lines().enumerate() {
+            let wrong = |problem: &str| -> Failure {
+                format!("{}:{}: {problem}; a line is 'M word:count …'", path.display(), number + 1).into()
+            };
+            let mut parts = line.split_ascii_whitespace();
+            let words: usize =
+                parts.next().and_then(|m| m.parse().ok()).ok_or_else(|| wrong("no number of words"))?;
+            let document: Vec<(usize, u32)> = parts
+                .map(|part| {
+                    let (word, count) = part.split_once(':')?;
+                    let word: usize = word.parse().ok().filter(|word| *word < MOST_WORDS)?;
+                    Some((word, count.parse().ok()?))
+                })
+                .collect::<Option<_>>()
+                .ok_or_else(|| {
+                    wrong("a part that is not word:count, a word below 2^24 and a count that is not negative")
+                })?;
+            if document.len() != words {
+                return Err(wrong("another number of words than it says"));
+            }
+            largest = document.iter().map(|(word, _)| word + 1).fold(largest, usize::max);
+            documents.push(document);
+        }
+        if documents.is_empty() || largest == 0 {
+            return Err(format!("{}: no word in any document", path.display()).into());
+        }
+        let words = match vocabulary {
+            None => Vec::new(),
+            Some(path) => {
+                let text = String::from_utf8(bytes_of(path)?)
+                    .map_err(|_| format!("{}: not a file of text", path.display()))?;
+                let words: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
+                if words.len() < largest {
+                    let told = format!(
+                        "{}: {} words, but a document has word {}",
+                        path.display(),
+                        words.len(),
+                        largest - 1
+                    );
+                    return Err(told.into());
+                }
+                words
+            }
+        };
+        Ok(Self { documents, vocabulary: largest.max(words.len()), words })
+    }
+
+    /// Number of documents.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// Whether there is no document.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.documents.is_empty()
+    }
+
+    /// Number of words of the vocabulary.
+    #[must_use]
+    pub fn vocabulary(&self) -> usize {
+        self.vocabulary
+    }
+
+    /// A word, or its number where no vocabulary was named.
+    #[must_use]
+    pub fn word(&self, number: usize) -> String {
+        self.words.get(number).cloned().unwrap_or_else(|| number.to_string())
+    }
+
+    /// Word and count of one document.
+    #[must_use]
+    pub fn document(&self, number: usize) -> &[(usize, u32)] {
+        &self.documents[number]
+    }
+
+    /// Keeps the words that most documents have. *Which words these are is treated as public.*
+    ///
+    /// # Errors
+    ///
+    /// If there are fewer.
+    pub fn most_frequent(&self, words: usize) -> Result<Self, Failure> {
+        if words == 0 || words > self.vocabulary {
+            return Err(
+                format!("--words must be from 1 to {}, the size of the vocabulary", self.vocabulary).into()
+            );
+        }
+        let mut frequency = vec![0_u32; self.vocabulary];
+        for document in &self.documents {
+            document.iter().filter(|(_, count)| *count > 0).for_each(|(word, _)| frequency[*word] += 1);
+        }
+        let mut order: Vec<usize> = (0..self.vocabulary).collect();
+        order.sort_by_key(|&word| (std::cmp::Reverse(frequency[word]), word));
+        order.truncate(words);
+        order.sort_unstable();
+        let places: BTreeMap<usize, usize> =
+            order.iter().enumerate().map(|(place, &word)| (word, place)).collect();
+        let kept = |document: &Vec<(usize, u32)>| {
+            document.iter().filter_map(|(word, count)| Some((*places.get(word)?, *count))).collect()
+        };
+        Ok(Self {
+            documents: self.documents.iter().map(kept).collect(),
+            words: order.iter().filter(|_| !self.words.is_empty()).map(|&word| self.word(word)).collect(),
+            vocabulary: words,
+        })
+    }
+
+    /// The counts of some documents, a row for each.
+    ///
+    /// # Errors
+    ///
+    /// A count beyond 65,535.
+    pub fn counts(&self, documents: &[usize]) -> Result<Array2<u16>, Failure> {
+        let mut counts = Array2::zeros((documents.len(), self.vocabulary));
+        for (row, &document) in documents.iter().enumerate() {
+            for &(word, count) in &self.documents[document] {
+                let sum = u32::from(counts[[row, word]]).saturating_add(count);
+                counts[[row, word]] = u16::try_from(sum)
+                    .map_err(|_| format!("document {document}: a word occurs more than 65,535 times"))?;
+            }
+        }
+        Ok(counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Corpus, Failure> {
+        let path =
+            std::env::temp_dir().join(format!("dp-examples-corpus-{}-{}", std::process::id(), text.len()));
+        std::fs::write(&path, text)?;
+        let corpus = Corpus::read(&path, None);
+        std::fs::remove_file(&path)?;
+        corpus
+    }
+
+    #[test]
+    fn documents_are_counts_and_mistakes_name_the_line() {
+        let corpus = read("2 0:3 2:1\n0\n1 2:5\n").unwrap();
+        assert_eq!((corpus.len(), corpus.vocabulary()), (3, 3));
+        assert_eq!(corpus.counts(&[0, 1]).unwrap(), ndarray::array![[3, 0, 1], [0, 0, 0]]);
+        let frequent = corpus.most_frequent(1).unwrap();
+        assert_eq!(frequent.counts(&[0, 2]).unwrap(), ndarray::array![[1], [5]]);
+        for (text, line) in [("1 0:1\n2 0:1\n", ":2"), ("1 0:-1\n", ":1"), ("x\n", ":1"), ("1 0:1.5\n", ":1")]
+        {
+            let told = read(text).unwrap_err().to_string();
+            assert!(told.contains(line), "{told}");
+        }
+        assert!(read("0\n").is_err() && corpus.most_frequent(9).is_err());
+        assert!(read("1 0:70000\n").unwrap().counts(&[0]).is_err());
+    }
+}

@@ -1,0 +1,342 @@
+//! What is said of a conjugate fit.
+
+use super::fit::ConjugateTraining;
+use super::plan::{ConjugatePlan, Said, programs};
+use crate::error::{Error, Result};
+use crate::outcome::fit::Fit;
+use crate::run::checkpoint::{Checkpoint, PaidFrom, exists};
+use crate::wall::fingerprint::fingerprint_of_records;
+use crate::wall::grid::PrivacyNoise;
+use crate::wall::sensitive::Sensitive;
+use dp_accountant::{Budget, Ledger, Purse};
+use dp_sampler::Seed;
+use ppl_core::conjugate::{Curvature, Statistics};
+use ppl_core::{Graph, Model, Records, Schema};
+use std::path::PathBuf;
+
+/// Variational Bayes from noisy expected sufficient statistics (VIPS), for models whose latent values are conjugate
+/// given each other.
+///
+/// ```text
+/// q(θ) = Π_s q(θ_s),  each in the exponential family of its prior, with expected statistics t
+///
+/// each step:  s̄_i = ∂ℓ_i/∂t                                per record: its expected sufficient statistics
+///             S = Σ_i clip_C(s̄_i/scales) + noise            the only use of the data
+///             Ŝ ← (1 − ρ) Ŝ + ρ S
+///             η = ∂E[ln p(θ)]/∂t + repair(Ŝ)                natural parameters; the prior is exact
+/// ```
+///
+/// The model is the same function of one record that [`DpVi`](crate::DpVi) takes, and nothing is said of statistics:
+/// [`ppl_core::conjugate`] reads them off it. There is no guide, no learning rate and no optimiser. A model with
+/// something that is not conjugate is refused with the site, the line and the operation.
+///
+/// Records may have latent values of their own with Dirichlet, beta or Bernoulli priors, which are found by sweeps over
+/// each record and never leave; [`ctx.enumerate`](ppl_core::Ctx::enumerate) sums others out. Softplus functions
+/// (logistic regression) are bounded, see [`Curvature`].
+///
+/// | part | default | by hand |
+/// |---|---|---|
+/// | steps | 60; 120 with latent values of records; 5 for logistic regression; 200 without privacy | [`steps`](Self::steps) |
+/// | norm `C` | exact for logistic regression; 6 for counts; else `√D` for `D` numbers | [`clip_norm`](Self::clip_norm) |
+/// | scales | 1 | [`scale`](Self::scale) |
+/// | rows of a logistic regression | weight `min(1, R/‖x‖)²`, `R = √d` | [`feature_norm`](Self::feature_norm) |
+/// | averaging | `ρ = max(0.15, 1/(t + 1))` for 60 % of the steps, then falling as `1/j` | |
+///
+/// # Privacy
+/// All statistics of a step are one release of the Gaussian mechanism on all records, of one vector whose norm is at most
+/// `C`. Where a record is replaced, two vectors differ by at most `2C`; by `√2 C` where every block is proved to have
+/// elements (of matrices, quadratic forms) of one sign, so that no two records' vectors have a negative inner product; and
+/// by [a known number](super::logistic_sensitivity) for logistic regression. The noise is of that size, and the event that
+/// is debited says so. Everything else, the repair of statistics included, is computed from what was released.
+///
+/// ```
+/// use dp_accountant::{Budget, Relation};
+/// use dp_vi::{ConjugateVi, Sensitive};
+/// use ppl_core::{Ctx, Distribution, Records, Result};
+/// use ppl_distributions::{Bernoulli, Beta};
+///
+/// fn model(ctx: &mut Ctx) -> Result<()> {
+///     let share = ctx.sample("share", Beta::new(1.0, 1.0))?;
+///     ctx.each_record(|ctx, record| ctx.observe("y", Bernoulli::from_probs(share), record.get("y")?))
+/// }
+///
+/// # fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+/// let y: Vec<f64> = (0..1000).map(|k| f64::from(k % 4 == 0)).collect();
+/// let records = Sensitive::new(Records::from_columns([("y", y)])?);
+/// let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
+/// let vi = ConjugateVi::new(model).budget(budget).clip_norm(1.0).steps(1);
+/// println!("{}", vi.plan(records.schema())?.explain());
+/// let fit = vi.fit(&records)?;
+/// assert!((fit.posterior().mean("share")?[[]] - 0.25).abs() < 0.1);
+/// assert!(fit.privacy().epsilon.as_ref().unwrap().upper <= 1.0);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # References
+/// Park, Foulds, Chaudhuri, Welling 2020, "Variational Bayes in private settings (VIPS)", arXiv 1611.00340. Its printed
+/// sensitivities of latent Dirichlet allocation and logistic regression are too small and too large for a replaced
+/// record; those here are derived above.
+pub struct ConjugateVi<M> {
+    model: M,
+    said: Said,
+    seed: Option<Seed>,
+    /// The file, and the number of steps between two checkpoints.
+    checkpoint: Option<(PathBuf, u64)>,
+}
+
+impl<M: Model> ConjugateVi<M> {
+    /// Inference for a model. The budget has no default and must be named.
+    pub fn new(model: M) -> Self {
+        Self { model, said: Said::default(), seed: None, checkpoint: None }
+    }
+
+    /// The privacy budget of the whole fit.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.said.budget = Some(budget);
+        self
+    }
+
+    /// No clipping and no noise, for comparison. The report says **NOT PRIVATE**. Factors that meet each other are then
+    /// updated in turn, so that the bound on the evidence does not fall, but for what [sweeps](Self::sweeps) leave.
+    #[must_use]
+    pub fn without_privacy(mut self) -> Self {
+        self.said.without_privacy = true;
+        self
+    }
+
+    /// Number of steps; of rounds over all factors without privacy.
+    #[must_use]
+    pub fn steps(mut self, steps: u64) -> Self {
+        self.said.steps = Some(steps);
+        self
+    }
+
+    /// Largest norm `C` of one record's statistics, each block divided by its scale. It must be chosen without looking
+    /// at the data.
+    #[must_use]
+    pub fn clip_norm(mut self, norm: f64) -> Self {
+        self.said.clip_norm = Some(norm);
+        self
+    }
+
+    /// The public number that a site's statistics, or those of one block by its name, are divided by before they are
+    /// clipped: a larger one gives them less of the norm, and more noise.
+    #[must_use]
+    pub fn scale(mut self, site_or_block: impl Into<String>, scale: f64) -> Self {
+        self.said.scales.push((site_or_block.into(), scale));
+        self
+    }
+
+    /// For logistic regression: the norm `R` above which a row's likelihood gets the weight `(R/‖x‖)²`, which needs no
+    /// clipping and so has no bias. Best near the median norm of the rows, as far as that is public.
+    #[must_use]
+    pub fn feature_norm(mut self, norm: f64) -> Self {
+        self.said.feature_norm = Some(norm);
+        self
+    }
+
+    /// How softplus functions are bounded; by default the best bound, or the fixed one where the best has more than
+    /// 100,000 statistics.
+    #[must_use]
+    pub fn curvature(mut self, curvature: Curvature) -> Self {
+        self.said.curvature = Some(curvature);
+        self
+    }
+
+    /// Sweeps over a record's own latent values at each step; by default 20. They begin anew at each step, from factors that
+    /// are the same for all records. So with few sweeps, or where a record's own factors have several optima (topics with
+    /// a concentration below 1), the bound on the evidence may fall a little from step to step without noise, too.
+    #[must_use]
+    pub fn sweeps(mut self, sweeps: usize) -> Self {
+        self.said.sweeps = Some(sweeps);
+        self
+    }
+
+    /// How noise is added; by default exactly.
+    #[must_use]
+    pub fn noise(mut self, noise: PrivacyNoise) -> Self {
+        self.said.noise = noise;
+        self
+    }
+
+    /// A seed for tests; by default the operating system's, which is secret.
+    #[must_use]
+    pub fn seed(mut self, seed: Seed) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Leaves a checkpoint in this file at intervals of this many steps, from which [`resume`](Self::resume) goes on. All
+    /// steps are paid for before the first.
+    ///
+    /// **The file is as secret as the data**: see [`Checkpoint`].
+    #[must_use]
+    pub fn checkpoint(mut self, path: impl Into<PathBuf>, every: u64) -> Self {
+        self.checkpoint = Some((path.into(), every));
+        self
+    }
+
+    /// What a fit on records of these columns will do and what it will cost; no record is touched.
+    ///
+    /// # Errors
+    /// If the model is not conjugate, something is missing or out of range, or no noise meets the budget.
+    pub fn plan(&self, schema: &Schema) -> Result<ConjugatePlan> {
+        let graph = Graph::new();
+        let statistics = Statistics::new(&self.model, &graph, schema, programs(&self.said))?;
+        ConjugatePlan::new(&self.said, &statistics)
+    }
+
+    /// A fit that is made step by step, all of whose steps are paid for from a ledger that holds just the budget.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan), and if the records do not fit the model.
+    pub fn start<'r>(mut self, records: &'r Sensitive<Records>) -> Result<ConjugateTraining<'r>> {
+        let mut ledger = match self.said.without_privacy {
+            true => None,
+            false => self.said.budget.map(Ledger::new).transpose()?,
+        };
+        let seed = self.take_seed()?;
+        let purse = ledger.as_mut().map(|ledger| ledger as &mut dyn Purse);
+        ConjugateTraining::new(&self.model, &self.said, records, &seed, purse, false)
+    }
+
+    /// Runs inference, paid from a ledger that holds just the budget.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start); [`Error::CheckpointExists`] if there is a file already where the checkpoint is to be.
+    pub fn fit(self, records: &Sensitive<Records>) -> Result<Fit> {
+        self.run(records, None, false)
+    }
+
+    /// Runs inference, paid from a ledger that other mechanisms share.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit); if the ledger has another relation, or its budget does not allow all steps. Then nothing is
+    /// debited.
+    pub fn fit_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
+        self.run(records, Some(purse), false)
+    }
+
+    /// Goes on with a run that was begun with [`fit`](Self::fit) and left its checkpoint, with the seed from there. The
+    /// result is that of the run that was never interrupted, bit for bit, and nothing is paid for again.
+    ///
+    /// # Errors
+    /// As [`DpVi::resume`](crate::DpVi::resume).
+    pub fn resume(self, records: &Sensitive<Records>) -> Result<Fit> {
+        self.run(records, None, true)
+    }
+
+    /// As [`resume`](Self::resume), for a run that was begun with [`fit_from`](Self::fit_from).
+    ///
+    /// # Errors
+    /// As [`DpVi::resume_from`](crate::DpVi::resume_from).
+    pub fn resume_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
+        self.run(records, Some(purse), true)
+    }
+
+    fn run(
+        mut self,
+        records: &Sensitive<Records>,
+        purse: Option<&mut dyn Purse>,
+        resume: bool,
+    ) -> Result<Fit> {
+        let budget = self.said.budget.filter(|_| !self.said.without_privacy);
+        let shared = purse.is_some();
+        let stored = match &self.checkpoint {
+            Some((_, 0)) => {
+                let (what, requirement) = ("number of steps between checkpoints", "at least 1");
+                return Err(Error::OutOfRange { what, requirement, value: 0.0 });
+            }
+            Some((path, _)) if resume => Some(Checkpoint::read(path)?),
+            Some((path, _)) if exists(path) => {
+                return Err(Error::CheckpointExists { path: path.display().to_string() });
+            }
+            None if resume => {
+                return Err(Error::Missing {
+                    what: "the checkpoint",
+                    why: "a run is resumed from a file; name it with .checkpoint(…)",
+                });
+            }
+            _ => None,
+        };
+        let mut stored = stored;
+        let kept = stored.as_mut().map(|checkpoint| checkpoint.seed.take());
+        let seed = match kept {
+            Some(_) if self.seed.is_some() => {
+                return Err(Error::Conflict("a resumed run has the seed of its checkpoint: name none"));
+            }
+            Some(Some(seed)) => seed,
+            // A complete run makes no release any more, so any seed will do.
+            Some(None) => Seed::from_os()?,
+            None => self.take_seed()?,
+        };
+        let mut own = None;
+        let mut purse: Option<&mut dyn Purse> = match (purse, budget) {
+            (_, None) => None,
+            (Some(purse), Some(budget)) => {
+                if purse.ledger().budget().relation != budget.relation {
+                    let reason = "the ledger and the budget of the fit are for different relations";
+                    return Err(Error::Conflict(reason));
+                }
+                Some(purse)
+            }
+            (None, Some(budget)) => Some(own.insert(Ledger::new(budget)?)),
+        };
+        let Some((path, every)) = self.checkpoint.take() else {
+            return ConjugateTraining::new(&self.model, &self.said, records, &seed, purse, shared)?.finish();
+        };
+        let mut training = match &stored {
+            None => {
+                let paying = purse.as_mut().map(|purse| &mut **purse as &mut dyn Purse);
+                ConjugateTraining::new(&self.model, &self.said, records, &seed, paying, shared)?
+            }
+            Some(_) => ConjugateTraining::unpaid(&self.model, &self.said, records, &seed)?,
+        };
+        let settings = training.description(records.schema());
+        let print = fingerprint_of_records(records, &seed);
+        if let Some(checkpoint) = &stored {
+            checkpoint.check_settings(&path, &settings)?;
+            let complete = checkpoint.done >= training.steps();
+            if !complete && checkpoint.records != print {
+                return Err(Error::CheckpointOfAnother {
+                    path: path.display().to_string(),
+                    what: "records".to_owned(),
+                    found: "others".to_owned(),
+                    here: "not the same in number or values".to_owned(),
+                });
+            }
+            let own_ledger = purse.as_deref().filter(|_| shared);
+            checkpoint.paid_from.check(&path, budget.is_some(), own_ledger)?;
+            let paying = purse.as_mut().map(|purse| &mut **purse as &mut dyn Purse);
+            training.go_on(checkpoint, &path, paying, shared)?;
+        }
+        let paid_from = |purse: Option<&dyn Purse>| match purse {
+            None => PaidFrom::Nothing,
+            purse => PaidFrom::of(purse.filter(|_| shared)),
+        };
+        let keep = |training: &ConjugateTraining<'_>| -> Result<()> {
+            let seed = match training.done() < training.steps() {
+                true => Some(Seed::from_exposed(&zeroize::Zeroizing::new(seed.expose()))?),
+                false => None,
+            };
+            training.checkpoint(seed, paid_from(purse.as_deref()), &settings, print).write(&path)
+        };
+        while training.done() < training.steps() {
+            if training.done().is_multiple_of(every) {
+                keep(&training)?;
+            }
+            training.step()?;
+        }
+        keep(&training)?;
+        training.finish()
+    }
+
+    fn take_seed(&mut self) -> Result<Seed> {
+        match self.seed.take() {
+            Some(seed) => Ok(seed),
+            None => Ok(Seed::from_os()?),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Variational Bayes from noisy expected sufficient statistics.
+//!
+//! | file | what happens there |
+//! |---|---|
+//! | `conjugate_vi` | what is said of a fit |
+//! | `plan` | what was left open, and what the fit costs |
+//! | `sensitivity` | by how much neighbours change the statistics |
+//! | `update` | from noisy statistics to posterior factors |
+//! | `shrink` | counts drawn together by what they have in common |
+//! | `fit` | a fit, step by step |
+
+mod conjugate_vi;
+mod fit;
+mod plan;
+mod sensitivity;
+mod shrink;
+#[cfg(test)]
+mod tests;
+mod update;
+
+pub use conjugate_vi::ConjugateVi;
+pub use fit::ConjugateTraining;
+pub use plan::ConjugatePlan;
+pub use ppl_core::conjugate::Curvature;
+pub use sensitivity::{ReplaceBound, logistic_sensitivity};

@@ -1,0 +1,425 @@
+//! From noisy statistics to posterior factors.
+
+use super::shrink::shrink;
+use crate::error::{Error, Result};
+use crate::guides::guide::GuideSite;
+use crate::outcome::correction::linear_algebra::{compose, eigen, square};
+use crate::outcome::factors::{FactorDraws, FactorLaw};
+use crate::outcome::posterior::Posterior;
+use dp_sampler::rand_core::Rng;
+use dp_sampler::{Purpose, Seed};
+use nalgebra::{DMatrix, DVector};
+use ppl_core::conjugate::{Statistic, Statistics};
+use ppl_core::{Constraint, ExecutionPlan, Program, SiteKind, Var, gradient};
+use std::ops::Range;
+
+/// An array of expected statistics and the natural parameters that go with it.
+#[derive(Clone, Debug)]
+struct BlockState {
+    name: String,
+    statistic: Statistic,
+    /// Rows and length of the last axis of the value.
+    width: usize,
+    /// Its place among the statistics that records touch.
+    place: Option<Range<usize>>,
+    /// The public number that statistics are divided by.
+    scale: f64,
+    /// Whether the value is positive, as a rate or a precision.
+    positive: bool,
+    expected: Vec<f64>,
+    natural: Vec<f64>,
+}
+
+/// The program of a factor's means.
+#[derive(Clone, Debug)]
+struct FactorState {
+    site: GuideSite,
+    family: &'static str,
+    blocks: Vec<usize>,
+    means: ExecutionPlan<f64>,
+}
+
+/// All posterior factors, and what has been released of the statistics.
+#[derive(Clone, Debug)]
+pub(super) struct Factors {
+    blocks: Vec<BlockState>,
+    factors: Vec<FactorState>,
+    prior: ExecutionPlan<f64>,
+    /// `Ŝ`, the statistics averaged over releases, in units of their scales.
+    sums: Vec<f64>,
+    /// The averages of totals over releases, of blocks of counts: what they are does not depend on the factors.
+    totals: Vec<Vec<f64>>,
+    /// The variance of the noise in each element of `sums`.
+    variance: f64,
+    done: u64,
+}
+
+impl Factors {
+    /// Factors at the prior; with `spread`, moved a little in random directions, so that parts that are alike do not
+    /// stay so. Scales are one for each block.
+    pub(super) fn new(statistics: &Statistics<'_>, scales: &[f64], spread: Option<&Seed>) -> Result<Self> {
+        let graph = statistics.trace().graph();
+        let inputs: Vec<Var<'_>> = statistics.blocks().iter().map(|block| block.input).collect();
+        let mut outputs = gradient(statistics.prior(), &inputs)?;
+        outputs.push(statistics.prior());
+        let mut prior = ExecutionPlan::<f64>::new(&Program::new(graph, &outputs)?);
+        let mut next = 0;
+        let mut blocks: Vec<BlockState> = statistics
+            .blocks()
+            .iter()
+            .zip(scales)
+            .map(|(block, &scale)| {
+                let elements = block.elements();
+                let place = block.touched.then(|| {
+                    next += elements;
+                    next - elements..next
+                });
+                BlockState {
+                    name: block.name.clone(),
+                    statistic: block.statistic,
+                    width: block.input.shape().dims().last().copied().unwrap_or(1),
+                    place,
+                    scale,
+                    positive: false,
+                    expected: vec![0.0; elements],
+                    natural: vec![0.0; elements],
+                }
+            })
+            .collect();
+        let mut factors = Vec::new();
+        for factor in statistics.factors() {
+            let natural: Vec<Var<'_>> = factor
+                .blocks
+                .iter()
+                .map(|&block| graph.input(format!("natural {block}"), inputs[block].shape()))
+                .collect::<ppl_core::Result<_>>()?;
+            let partition = factor.log_partition(&natural);
+            let mut outputs = gradient(partition, &natural)?;
+            outputs.push(partition);
+            let means = ExecutionPlan::<f64>::new(&Program::new(graph, &outputs)?);
+            for &block in &factor.blocks {
+                blocks[block].positive = factor.support == Constraint::Positive;
+            }
+            let site = GuideSite::new(&factor.site, factor.shape.clone(), factor.support, SiteKind::Latent)?;
+            factors.push(FactorState { site, family: factor.family, blocks: factor.blocks.clone(), means });
+        }
+        let totals =
+            blocks.iter().map(|block| if block.is_table() { vec![0.0; block.width] } else { Vec::new() });
+        let totals = totals.collect();
+        let mut this = Self {
+            blocks,
+            factors,
+            prior: prior.clone(),
+            sums: vec![0.0; next],
+            totals,
+            variance: 0.0,
+            done: 0,
+        };
+        // Priors of sites that others' priors are made of come first, so that one pass per site sets all.
+        for _ in 0..=this.factors.len() {
+            prior = this.prior.clone();
+            let slopes = this.slopes(&mut prior)?;
+            for factor in 0..this.factors.len() {
+                this.set_natural(factor, &slopes, None);
+                if this.means(factor).is_err() {
+                    // At expectations of nothing a prior may be improper: it is proper once its parents are known.
+                    continue;
+                }
+            }
+        }
+        for factor in 0..this.factors.len() {
+            this.means(factor)?;
+        }
+        if let Some(seed) = spread {
+            this.spread(seed)?;
+        }
+        Ok(this)
+    }
+
+    /// The prior's natural parameters at the expectations now.
+    fn slopes(&self, prior: &mut ExecutionPlan<f64>) -> Result<Vec<Vec<f64>>> {
+        for block in &self.blocks {
+            // One that the prior does not depend on is no input of its program.
+            if let Ok(input) = prior.input(&block.name) {
+                prior.input_mut(input).copy_from_slice(&block.expected);
+            }
+        }
+        prior.run();
+        Ok((0..self.blocks.len()).map(|block| prior.output(block).to_vec()).collect())
+    }
+
+    /// Natural parameters from the prior's and the statistics, if there are any.
+    fn set_natural(&mut self, factor: usize, slopes: &[Vec<f64>], statistics: Option<&[Vec<f64>]>) {
+        for &block in &self.factors[factor].blocks {
+            let state = &mut self.blocks[block];
+            state.natural.copy_from_slice(&slopes[block]);
+            if let Some(statistics) = statistics {
+                state.natural.iter_mut().zip(&statistics[block]).for_each(|(natural, s)| *natural += s);
+            }
+        }
+    }
+
+    /// The expected statistics at the natural parameters.
+    fn means(&mut self, factor: usize) -> Result<()> {
+        let FactorState { blocks, means, site, .. } = &mut self.factors[factor];
+        for &block in blocks.iter() {
+            let name = format!("natural {block}");
+            if let Ok(input) = means.input(&name) {
+                means.input_mut(input).copy_from_slice(&self.blocks[block].natural);
+            }
+        }
+        means.run();
+        for (output, &block) in blocks.iter().enumerate() {
+            let found = means.output(output);
+            if !found.iter().all(|x| x.is_finite()) {
+                let problem = format!(
+                    "has no expectations at its natural parameters for '{}': its prior must be proper, and its parameters in their domain",
+                    site.name
+                );
+                return Err(Error::Guide { guide: "a posterior factor", problem });
+            }
+            self.blocks[block].expected.copy_from_slice(found);
+        }
+        Ok(())
+    }
+
+    /// Moves the factors in random directions: counts by as much as a hundredth of a hundred of them would vary,
+    /// locations by half of the prior's standard deviation.
+    fn spread(&mut self, seed: &Seed) -> Result<()> {
+        let streams = seed.streams(Purpose::Initialisation);
+        for factor in 0..self.factors.len() {
+            let mut rng = streams.at(factor as u64);
+            let mut uniform = || (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+            let blocks = self.factors[factor].blocks.clone();
+            let family = self.factors[factor].family;
+            match (family, &blocks[..]) {
+                ("Normal", &[first, second]) => {
+                    // A tenth of the variance, around a draw of the prior.
+                    for k in 0..self.blocks[first].natural.len() {
+                        let precision = -2.0 * self.blocks[second].natural[k];
+                        let mean = self.blocks[first].natural[k] / precision;
+                        let (u, v): (f64, f64) = (uniform().max(1e-300), uniform());
+                        let z = (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos();
+                        let at = mean + 0.5 * z / precision.sqrt();
+                        self.blocks[first].natural[k] = at * 10.0 * precision;
+                        self.blocks[second].natural[k] = -5.0 * precision;
+                    }
+                }
+                ("MultivariateNormal", &[first, second]) => {
+                    let n = self.blocks[first].width;
+                    let matrices = self.blocks[second].natural.len() / (n * n);
+                    for k in 0..self.blocks[first].natural.len() {
+                        let matrix = if matrices == 1 { 0 } else { k / n };
+                        let precision =
+                            -2.0 * self.blocks[second].natural[matrix * n * n + (k % n) * (n + 1)];
+                        // A tenth of the prior's standard deviation: enough to tell parts from each other.
+                        let z = 2.0 * uniform() - 1.0;
+                        self.blocks[first].natural[k] += 0.3 * z * precision.max(0.0).sqrt();
+                    }
+                }
+                ("Dirichlet", &[log]) => {
+                    for x in &mut self.blocks[log].natural {
+                        *x += 0.7 + 0.6 * uniform();
+                    }
+                }
+                _ => {}
+            }
+            self.means(factor)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the expectations, times their scales, where records meet them.
+    pub(super) fn hand_out(&self, mut set: impl FnMut(&str, &[f64]) -> Result<()>) -> Result<()> {
+        let mut scaled = Vec::new();
+        for block in self.blocks.iter().filter(|block| block.place.is_some()) {
+            scaled.clear();
+            scaled.extend(block.expected.iter().map(|t| t * block.scale));
+            set(&format!("scaled {}", block.name), &scaled)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the statistics of a step, with noise of this standard deviation in each element (0 without privacy), in
+    /// units of the scales, and updates the factors of a group.
+    pub(super) fn take(&mut self, released: &[f64], sd: f64, share: f64, group: &[usize]) -> Result<()> {
+        for (sum, new) in self.sums.iter_mut().zip(released) {
+            *sum += share * (new - *sum);
+        }
+        self.variance = (1.0 - share).powi(2) * self.variance + (share * sd).powi(2);
+        self.done += 1;
+        for (block, totals) in self.blocks.iter().zip(&mut self.totals) {
+            let Some(place) = block.place.clone().filter(|_| block.is_table()) else { continue };
+            let mut now = vec![0.0; block.width];
+            for row in released[place].chunks_exact(block.width) {
+                now.iter_mut().zip(row).for_each(|(now, x)| *now += x);
+            }
+            totals.iter_mut().zip(now).for_each(|(total, now)| *total += (now - *total) / self.done as f64);
+        }
+        let statistics = self.repaired(sd > 0.0);
+        let mut prior = self.prior.clone();
+        for &factor in group {
+            let slopes = self.slopes(&mut prior)?;
+            self.set_natural(factor, &slopes, Some(&statistics));
+        }
+        self.prior = prior;
+        for &factor in group {
+            self.means(factor)?;
+        }
+        Ok(())
+    }
+
+    /// The statistics as natural parameters that exist: signs are those that statistics have, matrices are as definite
+    /// as theirs, counts are drawn together.
+    fn repaired(&self, noisy: bool) -> Vec<Vec<f64>> {
+        let deviation = if noisy { self.variance.sqrt() } else { 0.0 };
+        self.blocks
+            .iter()
+            .zip(&self.totals)
+            .map(|(block, totals)| {
+                let Some(place) = block.place.clone() else { return vec![0.0; block.natural.len()] };
+                let mut sums: Vec<f64> = self.sums[place].iter().map(|s| s * block.scale).collect();
+                let sd = deviation * block.scale;
+                match block.statistic {
+                    Statistic::Log if block.is_table() && noisy => {
+                        let totals: Vec<f64> = totals.iter().map(|total| total * block.scale).collect();
+                        shrink(&mut sums, &totals, sd);
+                    }
+                    Statistic::Log | Statistic::LogComplement => {
+                        sums.iter_mut().for_each(|s| *s = s.max(0.0))
+                    }
+                    Statistic::Square => sums.iter_mut().for_each(|s| *s = s.min(0.0)),
+                    Statistic::Value if block.positive => sums.iter_mut().for_each(|s| *s = s.min(0.0)),
+                    Statistic::Outer => {
+                        let n = block.width;
+                        for matrix in sums.chunks_exact_mut(n * n) {
+                            definite(matrix, n, sd * (n as f64).sqrt());
+                        }
+                    }
+                    _ => {}
+                }
+                sums
+            })
+            .collect()
+    }
+
+    /// `Σ_s [A(η_s) − ⟨η_s, t_s⟩] + E[ln p(θ)]`: what the bound on the evidence has besides the records' part.
+    #[cfg(test)]
+    pub(super) fn bound(&mut self) -> Result<f64> {
+        let mut prior = self.prior.clone();
+        self.slopes(&mut prior)?;
+        let mut bound = prior.output(self.blocks.len())[0];
+        for number in 0..self.factors.len() {
+            self.means(number)?;
+            let factor = &self.factors[number];
+            bound += factor.means.output(factor.blocks.len())[0];
+            for &block in &factor.blocks {
+                let state = &self.blocks[block];
+                bound -= state.natural.iter().zip(&state.expected).map(|(a, b)| a * b).sum::<f64>();
+            }
+        }
+        Ok(bound)
+    }
+
+    /// The factors.
+    pub(super) fn posterior(&self) -> Result<Posterior> {
+        let mut laws = Vec::new();
+        for factor in &self.factors {
+            let natural: Vec<&[f64]> =
+                factor.blocks.iter().map(|&b| self.blocks[b].natural.as_slice()).collect();
+            let last = factor.site.shape.dims().last().copied().unwrap_or(1);
+            laws.push(FactorLaw::new(factor.family, &natural, last)?);
+        }
+        let sites: Vec<GuideSite> = self.factors.iter().map(|factor| factor.site.clone()).collect();
+        Ok(Posterior::of_factors(&sites, FactorDraws::new(laws)))
+    }
+
+    /// Expected statistics and natural parameters, by name.
+    pub(super) fn parameters(&self) -> Vec<(String, Vec<f64>)> {
+        let each = self.blocks.iter().flat_map(|block| {
+            [
+                (block.name.clone(), block.expected.clone()),
+                (format!("natural {}", block.name), block.natural.clone()),
+            ]
+        });
+        each.collect()
+    }
+
+    /// Appends everything that changes from step to step.
+    pub(super) fn save(&self, state: &mut Vec<f64>) {
+        state.extend(&self.sums);
+        self.totals.iter().for_each(|totals| state.extend(totals));
+        for block in &self.blocks {
+            state.extend(&block.expected);
+            state.extend(&block.natural);
+        }
+        state.extend([self.variance, self.done as f64]);
+    }
+
+    /// Takes that back.
+    pub(super) fn restore(&mut self, state: &mut crate::optimiser::SavedState<'_>) -> Result<()> {
+        state.copy_to(&mut self.sums)?;
+        for totals in &mut self.totals {
+            state.copy_to(totals)?;
+        }
+        for block in &mut self.blocks {
+            state.copy_to(&mut block.expected)?;
+            state.copy_to(&mut block.natural)?;
+        }
+        let mut last = [0.0; 2];
+        state.copy_to(&mut last)?;
+        (self.variance, self.done) = (last[0], last[1] as u64);
+        Ok(())
+    }
+}
+
+impl BlockState {
+    /// Whether it is a table of expected counts, rows by columns.
+    fn is_table(&self) -> bool {
+        self.statistic == Statistic::Log
+            && self.place.is_some()
+            && self.expected.len() > self.width
+            && self.width > 1
+    }
+}
+
+/// Makes a matrix symmetric, and its eigenvalues at most `−least`: the second natural parameter of a normal, `−½` of a
+/// precision. One that has no eigenvalues is replaced by `−least` times the identity.
+fn definite(matrix: &mut [f64], n: usize, least: f64) {
+    let whole = square(matrix, n);
+    let whole = (&whole + whole.transpose()) * -0.5;
+    let repaired = match eigen(whole) {
+        Some(found) => {
+            let values = DVector::from_iterator(n, found.eigenvalues.iter().map(|x| x.max(least)));
+            compose(&DMatrix::from_diagonal(&values), &found.eigenvectors)
+        }
+        None => DMatrix::identity(n, n) * least,
+    };
+    for (k, x) in matrix.iter_mut().enumerate() {
+        *x = -0.5 * (repaired[(k / n, k % n)] + repaired[(k % n, k / n)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// A precision that is the prior's plus a repaired matrix is positive definite, whatever was released.
+        #[test]
+        fn repaired_matrices_are_definite(
+            elements in proptest::collection::vec(prop_oneof![-1e3..1e3_f64, Just(0.0), -1e9..1e9_f64], 16),
+            least in 0.0..10.0_f64,
+        ) {
+            let mut matrix = elements.clone();
+            definite(&mut matrix, 4, least);
+            let precision = square(&matrix, 4) * -2.0 + DMatrix::identity(4, 4) * 1e-3
+                * (1.0 + elements.iter().fold(0.0_f64, |a, b| a.max(b.abs())) * 1e-6);
+            prop_assert!(crate::outcome::correction::linear_algebra::cholesky(precision).is_some());
+            for k in 0..16 {
+                prop_assert_eq!(matrix[k], matrix[(k % 4) * 4 + k / 4]);
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Whether a value can be negative.
+
+use crate::op::{Binary, Linear, Op, Reduce, Shaping, Structure, Unary, Var};
+use std::collections::{HashMap, HashSet};
+
+/// Whether a value is not negative whatever its inputs are, in floating-point arithmetic too: a sum, product or
+/// quotient of numbers that are not negative is none that is. `known` are nodes that are taken to be so.
+pub(super) fn is_non_negative(value: Var<'_>, known: &HashSet<u32>) -> bool {
+    let mut found = HashMap::new();
+    sign(value, known, &mut found, true)
+}
+
+/// Whether all elements are at least 0 (`positive`) or at most 0.
+fn sign(
+    value: Var<'_>,
+    known: &HashSet<u32>,
+    found: &mut HashMap<(u32, bool), bool>,
+    positive: bool,
+) -> bool {
+    if let Some(&answer) = found.get(&(value.id(), positive)) {
+        return answer;
+    }
+    let graph = value.graph();
+    let node = graph.node(value.id());
+    let args: Vec<Var<'_>> = node.args.iter().map(|&arg| graph.var(arg)).collect();
+    let mut is = |place: usize, positive: bool| sign(args[place], known, found, positive);
+    let answer = match &node.op {
+        _ if positive && known.contains(&value.id()) => true,
+        Op::Constant(constant) => constant.values().all(|x| if positive { x >= 0.0 } else { x <= 0.0 }),
+        Op::Input(_) => false,
+        Op::Unary(unary) => match unary {
+            Unary::Exp | Unary::Square | Unary::Sigmoid | Unary::Softplus | Unary::Abs => positive,
+            Unary::Neg => is(0, !positive),
+            Unary::Sqrt => positive,
+            Unary::Tanh | Unary::Reciprocal | Unary::StopGradient | Unary::Sign | Unary::Floor => {
+                is(0, positive)
+            }
+            _ => false,
+        },
+        Op::Binary(binary) => match binary {
+            Binary::Add | Binary::Min => is(0, positive) && is(1, positive),
+            Binary::Max if positive => is(0, true) || is(1, true),
+            Binary::Max => is(0, false) && is(1, false),
+            Binary::Sub => is(0, positive) && is(1, !positive),
+            Binary::Mul if args[0].is(args[1]) => positive,
+            Binary::Mul | Binary::Div => {
+                (is(0, true) && is(1, positive)) || (is(0, false) && is(1, !positive))
+            }
+            Binary::Greater
+            | Binary::GreaterEqual
+            | Binary::Equal
+            | Binary::Less
+            | Binary::LessEqual
+            | Binary::NotEqual => positive,
+            _ => false,
+        },
+        Op::Select(_) => is(1, positive) && is(2, positive),
+        Op::Shaping(Shaping::Broadcast(_) | Shaping::SumTo(_) | Shaping::Reshape(_)) => is(0, positive),
+        Op::Structure(
+            Structure::Permute(_)
+            | Structure::Slice { .. }
+            | Structure::Spread { .. }
+            | Structure::Flip { .. }
+            | Structure::Concat { .. },
+        ) => (0..args.len()).all(|place| is(place, positive)),
+        Op::Gather(_) => is(0, positive),
+        Op::Linear(Linear::Inner) if args[0].is(args[1]) => positive,
+        Op::Linear(_) | Op::Einsum(_) if args.len() == 2 => {
+            (is(0, true) && is(1, positive)) || (is(0, false) && is(1, !positive))
+        }
+        Op::Reduce(Reduce::Softmax { .. } | Reduce::Norm { .. } | Reduce::FirstMax { .. }) => positive,
+        Op::Reduce(Reduce::CumulativeSum { .. } | Reduce::Max { .. }) => is(0, positive),
+        _ => false,
+    };
+    found.insert((value.id(), positive), answer);
+    answer
+}
