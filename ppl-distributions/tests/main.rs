@@ -3,6 +3,7 @@
 //! One program, because each program is linked with everything that the crate depends on.
 
 mod discrete;
+mod hostile;
 mod listings;
 mod multivariate;
 mod polya_gamma;

@@ -10,7 +10,9 @@
 )]
 
 use super::exp;
-use super::special::{gamma_probabilities, log_gamma_p_inverse, log_odds_probabilities, ndtri};
+use super::special::{
+    gamma_probabilities, log_gamma_p_inverse, log_gamma_q_inverse, log_odds_probabilities, ndtri,
+};
 
 /// (P(K ≤ k), P(K > k)) for K with a Poisson distribution of this rate ≥ 0; k is an integer.
 pub(crate) fn poisson_probabilities(k: f64, rate: f64) -> (f64, f64) {
@@ -57,8 +59,51 @@ pub(crate) fn negative_binomial_probabilities(k: f64, r: f64, logit: f64) -> (f6
     }
 }
 
-/// The smallest k with P(K ≤ k) ≥ u, for K with a Poisson distribution of this rate ≥ 0.
-pub(crate) fn poisson_quantile(rate: f64, u: f64) -> f64 {
+/// A probability by its smaller side, which keeps its digits.
+#[derive(Clone, Copy)]
+pub(crate) enum Tail {
+    /// Below.
+    Lower(f64),
+    /// Above.
+    Upper(f64),
+}
+
+impl Tail {
+    fn probability(self) -> f64 {
+        match self {
+            Tail::Lower(u) | Tail::Upper(u) => u,
+        }
+    }
+
+    /// By the side that is at most a half, of which the other is exact.
+    fn smaller(self) -> Self {
+        match self {
+            Tail::Lower(u) if u > 0.5 => Tail::Upper(1.0 - u),
+            Tail::Upper(q) if q > 0.5 => Tail::Lower(1.0 - q),
+            tail => tail,
+        }
+    }
+
+    /// The standard normal quantile.
+    fn normal(self) -> f64 {
+        match self {
+            Tail::Lower(u) => ndtri(u),
+            Tail::Upper(q) => -ndtri(q),
+        }
+    }
+
+    /// The logarithm of the quantile of a gamma variable.
+    fn log_gamma(self, shape: f64) -> f64 {
+        match self {
+            Tail::Lower(u) => log_gamma_p_inverse(shape, u),
+            Tail::Upper(q) => log_gamma_q_inverse(shape, q),
+        }
+    }
+}
+
+/// The smallest k with P(K ≤ k) ≥ u, for K with a Poisson distribution of this rate ≥ 0; given by the other
+/// tail, the smallest with P(K > k) ≤ q.
+pub(crate) fn poisson_quantile(rate: f64, u: Tail) -> f64 {
     if !(rate >= 0.0) {
         return f64::NAN;
     }
@@ -71,7 +116,7 @@ pub(crate) fn poisson_quantile(rate: f64, u: f64) -> f64 {
 }
 
 /// The smallest k with P(K ≤ k) ≥ u, for K successes among n trials with log-odds `logit`.
-pub(crate) fn binomial_quantile(n: f64, logit: f64, u: f64) -> f64 {
+pub(crate) fn binomial_quantile(n: f64, logit: f64, u: Tail) -> f64 {
     if !((0.0..f64::INFINITY).contains(&n) && n.fract() == 0.0) || logit.is_nan() {
         return f64::NAN;
     }
@@ -87,7 +132,7 @@ pub(crate) fn binomial_quantile(n: f64, logit: f64, u: f64) -> f64 {
 }
 
 /// The smallest k with P(K ≤ k) ≥ u, for K successes with log-odds `logit` before failure number r > 0.
-pub(crate) fn negative_binomial_quantile(r: f64, logit: f64, u: f64) -> f64 {
+pub(crate) fn negative_binomial_quantile(r: f64, logit: f64, u: Tail) -> f64 {
     if !(r > 0.0 && r < f64::INFINITY) || logit.is_nan() {
         return f64::NAN;
     }
@@ -102,40 +147,46 @@ pub(crate) fn negative_binomial_quantile(r: f64, logit: f64, u: f64) -> f64 {
             normal_guess(shape / failure, deviation, (1.0 + success) / shape.sqrt(), u)
         } else {
             // The gamma distribution with the same mean and variance.
-            (exp(log_gamma_p_inverse(shape, u)) / failure - 0.5).ceil()
+            (exp(u.log_gamma(shape)) / failure - 0.5).ceil()
         }
     };
     quantile(u, f64::INFINITY, guess, |k| negative_binomial_probabilities(k, r, logit))
 }
 
 /// `value`, whatever the probability is, if it is one.
-fn constant(value: f64, u: f64) -> f64 {
-    if (0.0..=1.0).contains(&u) { value } else { f64::NAN }
+fn constant(value: f64, u: Tail) -> f64 {
+    if (0.0..=1.0).contains(&u.probability()) { value } else { f64::NAN }
 }
 
 /// Cornish and Fisher's quantile, up to the skewness, of a count with these moments.
-fn normal_guess(mean: f64, deviation: f64, skewness: f64, u: f64) -> f64 {
-    let z = ndtri(u);
+fn normal_guess(mean: f64, deviation: f64, skewness: f64, u: Tail) -> f64 {
+    let z = u.normal();
     (mean + deviation * (z + skewness * (z * z - 1.0) / 6.0) - 0.5).ceil()
 }
 
 /// The smallest integer from 0 to `last` of which the distribution function is at least u; `probabilities`
 /// gives it and what lies above.
 fn quantile(
-    u: f64,
+    u: Tail,
     last: f64,
     guess: impl FnOnce() -> f64,
     probabilities: impl Fn(f64) -> (f64, f64),
 ) -> f64 {
-    if !(0.0..=1.0).contains(&u) {
+    if !(0.0..=1.0).contains(&u.probability()) {
         return f64::NAN;
     }
-    if u == 0.0 || u == 1.0 {
-        return if u == 0.0 { 0.0 } else { last };
+    let u = u.smaller();
+    match u {
+        Tail::Lower(0.0) => return 0.0,
+        Tail::Upper(0.0) => return last,
+        _ => {}
     }
     let enough = |k: f64| {
         let (below, above) = probabilities(k);
-        if u > 0.5 { above <= 1.0 - u } else { below >= u }
+        match u {
+            Tail::Lower(u) => below >= u,
+            Tail::Upper(q) => above <= q,
+        }
     };
     // `low` is not enough (or −1), `high` is.
     let guess = guess();

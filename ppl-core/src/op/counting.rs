@@ -86,7 +86,7 @@ several! {
     /// # Ok::<(), ppl_core::Error>(())
     /// ```
     PoissonQuantile, pub fn poisson_quantile(rate, [u]) -> y {
-        value: math::poisson_quantile(rate, u),
+        value: math::poisson_quantile(rate, math::Tail::Lower(u)),
         slopes: [zero(), zero()],
     },
     /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and the number `K` of
@@ -95,7 +95,7 @@ several! {
     /// Exact up to the rounding of the distribution function, in both tails; derivative 0. The log-odds may
     /// be infinite.
     BinomialQuantile, pub fn binomial_quantile(total_count, logits, [u]) -> y {
-        value: math::binomial_quantile(total_count, logits, u),
+        value: math::binomial_quantile(total_count, logits, math::Tail::Lower(u)),
         slopes: [zero(), zero(), zero()],
     },
     /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and the number `K` of
@@ -105,7 +105,25 @@ several! {
     /// Exact up to the rounding of the distribution function, in both tails; derivative 0. A count that the
     /// number type cannot hold is the largest that it can.
     NegativeBinomialQuantile, pub fn negative_binomial_quantile(total_count, logits, [u]) -> y {
-        value: math::negative_binomial_quantile(total_count, logits, u),
+        value: math::negative_binomial_quantile(total_count, logits, math::Tail::Lower(u)),
+        slopes: [zero(), zero(), zero()],
+    },
+    /// The smallest integer `k` with `P(K > k) ≤ q` for a probability `q = self`: [`Var::poisson_quantile`] of
+    /// `1 − q`, also where that rounds to 1.
+    PoissonQuantileAbove, pub fn poisson_quantile_above(rate, [q]) -> y {
+        value: math::poisson_quantile(rate, math::Tail::Upper(q)),
+        slopes: [zero(), zero()],
+    },
+    /// The smallest integer `k` with `P(K > k) ≤ q` for a probability `q = self`: [`Var::binomial_quantile`] of
+    /// `1 − q`, also where that rounds to 1.
+    BinomialQuantileAbove, pub fn binomial_quantile_above(total_count, logits, [q]) -> y {
+        value: math::binomial_quantile(total_count, logits, math::Tail::Upper(q)),
+        slopes: [zero(), zero(), zero()],
+    },
+    /// The smallest integer `k` with `P(K > k) ≤ q` for a probability `q = self`:
+    /// [`Var::negative_binomial_quantile`] of `1 − q`, also where that rounds to 1.
+    NegativeBinomialQuantileAbove, pub fn negative_binomial_quantile_above(total_count, logits, [q]) -> y {
+        value: math::negative_binomial_quantile(total_count, logits, math::Tail::Upper(q)),
         slopes: [zero(), zero(), zero()],
     },
     /// `P(K ≤ k)` for `k = self` and a Poisson variable `K` of this rate: `Q(k + 1, rate)` (NIST DLMF
@@ -130,6 +148,28 @@ several! {
             zero(),
             negative_binomial_slope(k.floor(), total_count, logits, |k| total_count.beta_slope_a(k + 1.0, -logits)),
             negative_binomial_slope(k.floor(), total_count, logits, |k| k.constant(1.0)),
+        ],
+    },
+    /// `P(K > k)` for `k = self` and a Poisson variable, relatively accurate where it is small; see
+    /// [`Var::poisson_cdf`].
+    PoissonSf, pub fn poisson_sf([k], rate) -> y {
+        value: math::poisson_probabilities(k.floor(), rate).1,
+        slopes: [zero(), -poisson_slope(k.floor(), rate)],
+    },
+    /// `P(K > k)` for `k = self` and a number of successes, relatively accurate where it is small; see
+    /// [`Var::binomial_cdf`].
+    BinomialSf, pub fn binomial_sf([k], total_count, logits) -> y {
+        value: math::binomial_probabilities(k.floor(), total_count, logits).1,
+        slopes: [zero(), zero(), -binomial_slope(k.floor(), total_count, logits)],
+    },
+    /// `P(K > k)` for `k = self` and a number of successes before failure number `total_count`, relatively
+    /// accurate where it is small; see [`Var::negative_binomial_cdf`].
+    NegativeBinomialSf, pub fn negative_binomial_sf([k], total_count, logits) -> y {
+        value: math::negative_binomial_probabilities(k.floor(), total_count, logits).1,
+        slopes: [
+            zero(),
+            -negative_binomial_slope(k.floor(), total_count, logits, |k| total_count.beta_slope_a(k + 1.0, -logits)),
+            -negative_binomial_slope(k.floor(), total_count, logits, |k| k.constant(1.0)),
         ],
     },
 }

@@ -77,6 +77,7 @@ pub use counting::Counting;
 pub use decomposition::Decomposition;
 pub use einsum::{Einsum, MatrixProduct};
 pub use gather::Gather;
+pub use elementary::Bound;
 pub(crate) use graph::constant_values;
 pub use graph::{Graph, Kind, Node};
 pub use leaf::{Constant, Input};
@@ -196,11 +197,18 @@ impl Op {
     }
 
     /// The result for one record, or of shared values: slow and obvious.
-    pub(crate) fn on_one_lane(&self, args: &[Operand<'_, f64>], shapes: &[Shape], shape: &Shape) -> Vec<f64> {
+    pub(crate) fn on_one_lane(
+        &self,
+        args: &[Operand<'_, f64>],
+        shapes: &[Shape],
+        shape: &Shape,
+        shared: bool,
+    ) -> Vec<f64> {
         let mut out = vec![0.0; shape.elements()];
         let mut scratch = vec![0.0; self.scratch_rows(shapes, shape)];
         let table = self.table(shapes, shape);
-        self.run(Work { lanes: 1, out: &mut out, args, shapes, shape, table: &table, scratch: &mut scratch });
+        let (table, scratch) = (&table[..], &mut scratch[..]);
+        self.run(Work { lanes: 1, shared, out: &mut out, args, shapes, shape, table, scratch });
         out
     }
 

@@ -7,6 +7,7 @@ use crate::op::{Op, Pooling, Reduce, Structure, Unary, Window};
 pub(super) fn parameters(op: &Op) -> String {
     match op {
         Op::Unary(Unary::Polygamma(order)) => order.to_string(),
+        Op::Unary(Unary::AtLeast(bound) | Unary::AtMost(bound)) => bound.to_string(),
         Op::Einsum(einsum) => einsum.to_string(),
         Op::Convolution(convolution) => {
             format!("{:?} {}", convolution.result(), window(&convolution.window())).to_lowercase()

@@ -1,5 +1,6 @@
 //! The gamma distribution.
 
+use crate::shared::support::{at_end, from_zero, only_within};
 use crate::shared::helpers::LN_SQRT_TAU;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
@@ -68,19 +69,26 @@ impl<'g> Distribution<'g> for Gamma<'g> {
     }
 
     fn support(&self) -> Constraint {
-        Constraint::Positive
+        // The density of an exponential variable has a value at 0.
+        if self.concentration.known() == Some(1.0) { Constraint::NonNegative } else { Constraint::Positive }
     }
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
-        let log = value.log();
-        if self.concentration.known().is_some_and(|a| a <= 1000.0) {
-            let constant = concentration * rate.log() - concentration.lgamma();
-            return (concentration - 1.0) * log - rate * value + constant;
+        if self.concentration.known() == Some(1.0) {
+            return only_within(Constraint::NonNegative, value, rate.log() - rate * value);
         }
-        stirling(concentration) - concentration.deviance(rate * value) - log
+        let at_zero = || at_end(concentration - 1.0, rate.log());
+        from_zero(value, at_zero, |value| {
+            let log = value.log();
+            if self.concentration.known().is_some_and(|a| a <= 1000.0) {
+                let constant = concentration * rate.log() - concentration.lgamma();
+                return (concentration - 1.0) * log - rate * value + constant;
+            }
+            stirling(concentration) - concentration.deviance(rate * value) - log
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
@@ -88,7 +96,7 @@ impl<'g> Distribution<'g> for Gamma<'g> {
         let graph = noise.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
         let log = concentration.log_gamma_p_inverse(u);
-        Ok((log.exp() / rate).max(f64::MIN_POSITIVE))
+        Ok((log.exp() / rate).clamp_positive())
     }
 
     #[track_caller]
@@ -113,7 +121,7 @@ impl<'g> Distribution<'g> for Gamma<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
-        Some(concentration.gamma_p(rate * value))
+        Some(concentration.gamma_p(rate * value.max(0.0)))
     }
 
     #[track_caller]
@@ -121,5 +129,19 @@ impl<'g> Distribution<'g> for Gamma<'g> {
         let graph = probability.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
         Some(concentration.gamma_p_inverse(probability) / rate)
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
+        Some(concentration.gamma_q(rate * value.max(0.0)))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
+        Some(concentration.log_gamma_q_inverse(log_probability.exp()).exp() / rate)
     }
 }

@@ -117,6 +117,17 @@ impl<'g> Distribution<'g> for Binomial<'g> {
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Some(self.smallest(probability))
     }
+
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let logits = self.odds.logits(log_probability.graph());
+        Some(log_probability.exp().binomial_quantile_above(self.total_count, logits))
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        Some(value.binomial_sf(self.total_count, self.odds.logits(graph)))
+    }
 }
 
 impl<'g> Binomial<'g> {

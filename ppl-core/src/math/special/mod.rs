@@ -46,6 +46,8 @@ pub(crate) use incomplete_gamma::{
 };
 pub(crate) use near_one::{lgamma_of_1_plus, log1p_minus_x};
 pub(crate) use normal::{
-    inverse_mills, log_ndtr, log_ndtr_difference, ndtri, ndtri_exp, normal_interval_moments,
+    inverse_mills, log_ndtr, log_ndtr_difference, ndtri, ndtri_exp, normal_interval_moments, normal_tail,
 };
-pub(crate) use von_mises::{von_mises_cdf, von_mises_cdf_inverse, von_mises_slope};
+pub(crate) use von_mises::{
+    von_mises_between, von_mises_cdf, von_mises_cdf_inverse, von_mises_slope,
+};

@@ -409,6 +409,7 @@ impl Step {
             op: &self.op,
             work: Work {
                 lanes,
+                shared: false,
                 out,
                 args: &args[..self.args.len()],
                 shapes: &self.shapes,
