@@ -7,4 +7,5 @@ mod hostile;
 mod listings;
 mod multivariate;
 mod polya_gamma;
+mod right_everywhere;
 mod sequences;

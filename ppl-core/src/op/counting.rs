@@ -5,7 +5,7 @@
 //! own.
 
 use super::several::{stretched, zero};
-use super::{Cotangent, Misfit, Op, Primitive, Value, Var, Work};
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Value, Var, Work};
 use crate::base::Shape;
 use crate::machine::Scalar;
 use crate::math;
@@ -64,6 +64,9 @@ pub(super) fn log_ratio<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
     let near = difference.abs().less(0.5);
     near.select(near.select(difference, 0.0).log1p(), near.select(1.0, a / b).log())
 }
+
+/// From this many quantiles of one law on, a table pays.
+const MANY: usize = 64;
 
 several! {
     /// A distribution function of counts, or its inverse. Arguments have the shape of the result, or are
@@ -246,16 +249,32 @@ impl Primitive for Counting {
             return;
         }
         let largest = T::max_value().as_f64();
+        // A count that the type cannot hold is the largest that it can.
+        let held = |value: f64| T::of(if value > largest { largest } else { value });
+        let at = |which: usize, row: usize, lane: usize| {
+            let arg: &Operand<'_, T> = &args[which];
+            arg.at(if arg.rows(lanes) == 1 { 0 } else { row }, lane, lanes).as_f64()
+        };
+        let single = |which: usize| matches!(args[which], Operand::Shared(_)) || lanes == 1;
+        let one = |which: usize| args[which].rows(lanes) == 1 && single(which);
+        let table = match self {
+            _ if out.len() < MANY || (0..args.len() - 1).any(|which| !one(which)) => None,
+            Counting::PoissonQuantile => math::Table::poisson(at(0, 0, 0)),
+            Counting::BinomialQuantile => math::Table::binomial(at(0, 0, 0), at(1, 0, 0)),
+            Counting::NegativeBinomialQuantile => math::Table::negative_binomial(at(0, 0, 0), at(1, 0, 0)),
+            _ => None,
+        };
+        let probability = args.len() - 1;
         for (row, out) in out.chunks_exact_mut(lanes).enumerate() {
             for (lane, out) in out.iter_mut().enumerate() {
-                let mut numbers = [0.0; 3];
-                for (number, arg) in numbers.iter_mut().zip(args) {
-                    let place = if arg.rows(lanes) == 1 { 0 } else { row };
-                    *number = arg.at(place, lane, lanes).as_f64();
-                }
-                let value = self.value(numbers);
-                // A count that the type cannot hold is the largest that it can.
-                *out = T::of(if value > largest { largest } else { value });
+                let known = table.as_ref().and_then(|table| table.quantile(at(probability, row, lane)));
+                *out = held(known.unwrap_or_else(|| {
+                    let mut numbers = [0.0; 3];
+                    for (which, number) in numbers.iter_mut().enumerate().take(args.len()) {
+                        *number = at(which, row, lane);
+                    }
+                    self.value(numbers)
+                }));
             }
         }
     }

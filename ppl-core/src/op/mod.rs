@@ -57,6 +57,7 @@ pub(crate) mod pooling;
 mod primitive;
 pub(crate) mod reduce;
 pub(crate) mod scan;
+pub(crate) mod sampling;
 mod select;
 pub(crate) mod shaping;
 pub(crate) mod special;
@@ -85,6 +86,7 @@ pub use linear::Linear;
 pub use pooling::Pooling;
 pub(crate) use primitive::{ByRecord, Cotangent, MOST_ARGUMENTS, Misfit, Operand, Primitive, Row, Work};
 pub use reduce::Reduce;
+pub use sampling::Sampling;
 pub use scan::{Arrays, Scan};
 pub use select::Select;
 pub use shaping::Shaping;
@@ -136,6 +138,8 @@ pub enum Op {
     Coincidence(Coincidence),
     /// A distribution function of counts, or its inverse.
     Counting(Counting),
+    /// A draw by rejection.
+    Sampling(Sampling),
     /// A loop with a carried state.
     Scan(Scan),
 }
@@ -161,6 +165,7 @@ macro_rules! each_family {
             Op::Structure($primitive) => $answer,
             Op::Coincidence($primitive) => $answer,
             Op::Counting($primitive) => $answer,
+            Op::Sampling($primitive) => $answer,
             Op::Scan($primitive) => $answer,
         }
     };

@@ -51,6 +51,7 @@ pub(super) fn parameters(op: &Op) -> String {
         | Op::Linear(_)
         | Op::Coincidence(_)
         | Op::Counting(_)
+        | Op::Sampling(_)
         | Op::Gather(_)
         | Op::MatrixPart(_)
         | Op::Decomposition(_) => String::new(),

@@ -1,8 +1,9 @@
 //! The beta distribution.
 
+use crate::shared::gamma_noise::log_gamma_noise;
 use crate::shared::support::{at_end, cdf_in_unit};
 use crate::shared::helpers::LN_SQRT_TAU;
-use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::helpers::at_batch_shape;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// `ln B(a, b)`
@@ -114,12 +115,10 @@ impl<'g> Distribution<'g> for Beta<'g> {
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        let u = uniform_noise(self, prefix, noise)?;
         let graph = noise.graph();
         let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
-        let ones = concentration1.log_gamma_p_inverse(u);
-        let v = uniform_noise(self, prefix, noise)?;
-        let zeros = concentration0.log_gamma_p_inverse(v);
+        let ones = log_gamma_noise(self, concentration1, prefix, noise)?;
+        let zeros = log_gamma_noise(self, concentration0, prefix, noise)?;
         Ok((ones - zeros).sigmoid().clamp_unit())
     }
 

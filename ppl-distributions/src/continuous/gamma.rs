@@ -1,8 +1,9 @@
 //! The gamma distribution.
 
+use crate::shared::gamma_noise::log_gamma_noise;
 use crate::shared::support::{at_end, from_zero, only_within};
 use crate::shared::helpers::LN_SQRT_TAU;
-use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::helpers::at_batch_shape;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// `½ ln a − ½ ln 2π − δ(a)`: the log density of the logarithm of a gamma variable at its mode.
@@ -92,10 +93,9 @@ impl<'g> Distribution<'g> for Gamma<'g> {
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        let u = uniform_noise(self, prefix, noise)?;
         let graph = noise.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
-        let log = concentration.log_gamma_p_inverse(u);
+        let log = log_gamma_noise(self, concentration, prefix, noise)?;
         Ok((log.exp() / rate).clamp_positive())
     }
 

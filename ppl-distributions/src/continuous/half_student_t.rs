@@ -1,8 +1,9 @@
 //! The half Student-t distribution.
 
+use crate::shared::gamma_noise::log_gamma_noise;
 use crate::shared::support::only_within;
 use crate::continuous::student_t::gamma_ratio;
-use crate::shared::helpers::{at_batch_shape, normal_noise, uniform_noise};
+use crate::shared::helpers::{at_batch_shape, normal_noise};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::LN_2;
 
@@ -91,12 +92,11 @@ impl<'g> Distribution<'g> for HalfStudentT<'g> {
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        let u = uniform_noise(self, prefix, noise)?;
         let z = normal_noise(self, prefix, noise)?;
         let graph = noise.graph();
         let (df, scale) = (self.df.on(graph), self.scale.on(graph));
         let half = 0.5 * df;
-        let log = half.log_gamma_p_inverse(u);
+        let log = log_gamma_noise(self, half, prefix, noise)?;
         Ok((scale * (z.abs() * (0.5 * (half.log() - log)).exp())).clamp_finite())
     }
 

@@ -1,8 +1,9 @@
 //! The inverse gamma distribution.
 
+use crate::shared::gamma_noise::log_gamma_noise;
 use crate::shared::support::{cdf_above_zero, within};
 use crate::continuous::gamma::{stirling, unit_entropy};
-use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::helpers::at_batch_shape;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The distribution of `1/y` for `y` gamma with this `concentration` and `rate`.
@@ -71,10 +72,9 @@ impl<'g> Distribution<'g> for InverseGamma<'g> {
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        let u = uniform_noise(self, prefix, noise)?;
         let graph = noise.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
-        let log = concentration.log_gamma_p_inverse(u);
+        let log = log_gamma_noise(self, concentration, prefix, noise)?;
         Ok((rate * (-log).exp()).clamp_positive())
     }
 

@@ -1,7 +1,8 @@
 //! Student's t distribution.
 
+use crate::shared::gamma_noise::log_gamma_noise;
 use crate::shared::helpers::LN_SQRT_TAU;
-use crate::shared::helpers::{at_batch_shape, normal_noise, uniform_noise};
+use crate::shared::helpers::{at_batch_shape, normal_noise};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// `ln Γ(h + ½) − ln Γ(h) − ½ ln h − ½ ln 2π` for `h = ν/2`, by Stirling's formula: nothing cancels for large
@@ -76,12 +77,11 @@ impl<'g> Distribution<'g> for StudentT<'g> {
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        let u = uniform_noise(self, prefix, noise)?;
         let z = normal_noise(self, prefix, noise)?;
         let graph = noise.graph();
         let (df, loc, scale) = (self.df.on(graph), self.loc.on(graph), self.scale.on(graph));
         let half = 0.5 * df;
-        let log = half.log_gamma_p_inverse(u);
+        let log = log_gamma_noise(self, half, prefix, noise)?;
         Ok((loc + scale * (z * (0.5 * (half.log() - log)).exp())).clamp_finite())
     }
 

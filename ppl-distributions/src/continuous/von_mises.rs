@@ -74,14 +74,16 @@ impl<'g> Distribution<'g> for VonMises<'g> {
         let (loc, concentration) = (self.loc.on(value.graph()), self.concentration.on(value.graph()));
         // κ (cos d − 1) by the half angle: d may be small and κ large.
         let half = (0.5 * (value - loc)).sin();
-        let log_prob = -2.0 * concentration * half.square() - (concentration.i0e().log() + LN_TAU);
+        let log_prob = -2.0 * concentration * half.square() - (concentration.log_i0e() + LN_TAU);
         only_within(self.support(), value, log_prob)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        let u = uniform_noise(self, prefix, noise)?;
+        let mut uniform = || uniform_noise(self, prefix, noise);
+        let drawn =
+            [uniform()?, uniform()?, uniform()?, uniform()?, uniform()?, uniform()?, uniform()?];
         let (loc, concentration) = (self.loc.on(noise.graph()), self.concentration.on(noise.graph()));
-        Ok(in_one_turn(loc + concentration.von_mises_cdf_inverse(u)))
+        Ok(in_one_turn(loc + concentration.von_mises_draw(drawn)))
     }
 
     #[track_caller]
@@ -98,7 +100,7 @@ impl<'g> Distribution<'g> for VonMises<'g> {
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let concentration = self.concentration.on(graph);
         let fall = concentration * concentration.bessel_ratio_complement();
-        at_batch_shape(self, fall + concentration.i0e().log() + LN_TAU)
+        at_batch_shape(self, fall + concentration.log_i0e() + LN_TAU)
     }
 
     #[track_caller]

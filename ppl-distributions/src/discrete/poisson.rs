@@ -106,7 +106,8 @@ impl<'g> Distribution<'g> for Poisson<'g> {
                     // ln p is k times what the logarithm is below that of a rate that is negligible already.
                     let log_rate = log_rate.on(value.graph());
                     let kept = log_rate.max(LEAST_LOG_RATE);
-                    value * (log_rate - kept) - (value.deviance(kept.exp()) + rest)
+                    let rate = value.equal(0.0).select(log_rate, kept).exp();
+                    value * (log_rate - kept) - (value.deviance(rate) + rest)
                 }
             }
         })

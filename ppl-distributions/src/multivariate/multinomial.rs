@@ -44,7 +44,7 @@ enum Weights<'g> {
 }
 
 /// Below it a probability is not multiplied by a count; see [`crate::odds`].
-const LOWEST_LOG: f64 = -85.0;
+const LOWEST_LOG: f64 = -60.0;
 
 impl<'g> Multinomial<'g> {
     /// Number of trials, and the probabilities of the categories along the last axis, which sum to 1.

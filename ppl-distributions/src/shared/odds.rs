@@ -12,9 +12,9 @@ pub(crate) enum Odds<'g> {
     Logits(Value<'g>),
 }
 
-/// Below it a probability is not multiplied by a count: `e^−85` is a normal number in `f32` too. What lies
+/// Below it a probability is not multiplied by a count: `e^−60` is a normal number in `f32` too. What lies
 /// below is made up for by its logarithm.
-const LOWEST_LOG: f64 = -85.0;
+const LOWEST_LOG: f64 = -60.0;
 
 impl<'g> Odds<'g> {
     /// The parameter, where probabilities may be of this set.
@@ -110,7 +110,7 @@ impl<'g> Odds<'g> {
     /// `m = scale`: in log probabilities of counts what depends on `p`, without the leading terms that
     /// cancel.
     ///
-    /// A probability too small to be multiplied is replaced by `e^−85` where there are counts, and its
+    /// A probability too small to be multiplied is replaced by `e^−60` where there are counts, and its
     /// missing logarithm added.
     #[track_caller]
     pub(crate) fn deviance(self, successes: Var<'g>, failures: Var<'g>, scale: Var<'g>) -> Var<'g> {

@@ -54,8 +54,9 @@ def row(name, band, f, parameters, point, smooth):
     free = [k for k in smooth if not mp.isinf(at[k])]
     with mp.workdps(170):
         value = f(at)
-        if isinstance(value, float):
-            value = mp.mpf(value)
+        value = mp.mpf(value)
+        if mp.isnan(value) and band == "edge":
+            value = -mp.inf  # the density at an infinite value, by a formula that does not know it
         slopes, condition, conditions = {}, mp.mpf(0), {}
         if mp.isfinite(value) and band != "edge":
             for k in free:
@@ -263,7 +264,7 @@ def cross(*columns):
 
 
 ls = lambda f: (f, scaled(loc_scale, real, lambda m, s: (m, s)), "smooth")
-scales = {M: [(1.0,), (2.5,)], X: [(1e-20,), (1e12,)]}
+scales = {M: [(1.0,), (2.5,)], X: [(1e-12,), (1e12,)]}
 gammas = {M: [(0.5, 2.0), (1.0, 1.5), (2.5, 0.5), (30.0, 4.0)], X: [(1e-8, 1.0), (0.02, 3.0), (3e4, 1e3), (1e9, 1.0), (2e15, 1.0), (5.0, 1e-20)]}
 gamma_points = lambda a, r: {M: [a / r, 0.5 * a / r, (a + 2 * a**0.5) / r], T: [1e-9 * a / r, (a + 9 * a**0.5 + 40) / r], E: [0.0, -1.0, -INF, INF]}
 inverse = lambda a, r: {M: [r / a, r / (a + 2 * a**0.5)], T: [1e9 * r / a, r / (a + 9 * a**0.5 + 40)], E: [0.0, -1.0, -INF]}
@@ -288,6 +289,7 @@ def interval_points(*p):
     inside = [low + (high - low) * u for u in (0.1, 0.5, 0.9)] if low > -INF and high < INF else \
         [low + d / max(1.0, abs(low - p[0]) / p[1]) * p[1] for d in (0.1, 1.0, 3.0)] if low > -INF else \
         [high - d / max(1.0, abs(high - p[0]) / p[1]) * p[1] for d in (0.1, 1.0, 3.0)]
+    inside = [x for x in inside if low < single(x) < high]
     outside = ([low - 1.0 - abs(low) * 0.01] if low > -INF else []) + ([high + 1.0 + abs(high) * 0.01] if high < INF else [])
     return {M: inside, E: outside}
 
@@ -297,12 +299,12 @@ PI = mp.pi
 LAWS = {
     "normal": ls(of["normal"]), "cauchy": ls(of["cauchy"]), "laplace": ls(of["laplace"]), "logistic": ls(of["logistic"]),
     "gumbel": (of["gumbel"], scaled(loc_scale, {M: real[M], T: [-6.0, 40.0, 600.0], E: [INF, -INF]}, lambda m, s: (m, s)), "smooth"),
-    "student_t": (of["student_t"], scaled({M: [(3.0, 0.5, 1.5), (0.7, 0.0, 1.0)], X: [(1e-4, 0.0, 1.0), (1e8, 1.0, 2.0), (5.0, 0.0, 1e-25), (2.0, 0.0, 1e15)]},
-                  {**real, T: [-40.0, 1e18, 1e30]}, lambda n, m, s: (m, s)), "smooth"),
+    "student_t": (of["student_t"], scaled({M: [(3.0, 0.5, 1.5), (0.7, 0.0, 1.0)], X: [(1e-4, 0.0, 1.0), (1e8, 1.0, 2.0), (5.0, 0.0, 1e-12), (2.0, 0.0, 1e12)]},
+                  {**real, T: [-40.0, 1e18, 1e23]}, lambda n, m, s: (m, s)), "smooth"),
     "log_normal": (between(zero, infinity, of["log_normal"], (False, True)), each({M: [(0.5, 1.5), (-1.0, 0.25)], X: [(20.0, 1e-4), (0.0, 50.0)]}, {M: [0.3, 1.0, 2.5], T: [1e-30, 1e20], E: [0.0, -1.0, -INF]}), "smooth"),
     "half_normal": (between(zero, infinity, of["half_normal"]), scaled(scales, positive), "smooth"),
-    "half_cauchy": (between(zero, infinity, of["half_cauchy"]), scaled(scales, {**positive, T: [1e-12, 1e4, 1e25]}), "smooth"),
-    "half_student_t": (between(zero, infinity, of["half_student_t"]), scaled({M: [(3.0, 1.5), (0.7, 1.0)], X: [(1e8, 2.0), (5.0, 1e-20)]}, {**positive, T: [1e-12, 1e4, 1e25]}), "smooth"),
+    "half_cauchy": (between(zero, infinity, of["half_cauchy"]), scaled(scales, {**positive, T: [1e-12, 1e4, 1e23]}), "smooth"),
+    "half_student_t": (between(zero, infinity, of["half_student_t"]), scaled({M: [(3.0, 1.5), (0.7, 1.0)], X: [(1e8, 2.0), (5.0, 1e-12)]}, {**positive, T: [1e-12, 1e4, 1e23]}), "smooth"),
     "exponential": (between(zero, infinity, of["exponential"]), each({M: [(1.5,), (0.25,)], X: [(1e-12,), (1e12,)]}, positive), "smooth"),
     "gamma": (power_edge(lambda a, r: a - 1, lambda a, r: mp.log(r), of["gamma"]), where(gammas, gamma_points), "smooth"),
     "chi2": (power_edge(lambda k: k / 2 - 1, lambda k: -mp.log(2), of["chi2"]), where({M: [(1.0,), (2.0,), (5.0,)], X: [(1e-6,), (1e9,)]}, lambda k: gamma_points(k / 2, 0.5)), "smooth"),

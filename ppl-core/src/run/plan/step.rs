@@ -90,7 +90,7 @@ impl Single {
     ) {
         if let Some(scan) = &self.scan {
             let scratch = &mut scratch[..self.scratch_rows * lanes];
-            return scan.run(lanes, out, &|index| operand(self.args[index]), scratch);
+            return scan.run((lanes, shared), out, &|index| operand(self.args[index]), scratch);
         }
         let mut args = [Operand::Shared(&[][..]); MOST_ARGUMENTS];
         for (slot, &place) in args.iter_mut().zip(&self.args) {
