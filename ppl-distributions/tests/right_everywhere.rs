@@ -27,7 +27,12 @@ fn truncation_of_integers_is_exact() {
     fn law<'g>(x: Var<'g>) -> Var<'g> {
         Truncated::new(Poisson::new(3.0), 2.0, 5.0).log_prob(x)
     }
-    let truth = [-1.163_150_809_805_680_9, -1.163_150_809_805_680_9, -1.450_832_882_257_461_8, -1.961_658_506_023_452_5];
+    let truth = [
+        -1.163_150_809_805_680_9,
+        -1.163_150_809_805_680_9,
+        -1.450_832_882_257_461_8,
+        -1.961_658_506_023_452_5,
+    ];
     for (k, truth) in (2..6).zip(truth) {
         close(at::<f64>(f64::from(k), law), truth, 1e-14);
         close(at::<f32>(f64::from(k), law), truth, 1e-6);
@@ -44,10 +49,8 @@ fn truncation_of_integers_is_exact() {
     for u in [1e-9, 0.3, 0.9, 0.999, 1.0 - 1e-9] {
         let k = at::<f64>(u, |u| far().quantile(u).unwrap());
         assert!((60.0..=80.0).contains(&k), "{k}");
-        let (below, here) = (
-            at::<f64>(k - 1.0, |k| far().cdf(k).unwrap()),
-            at::<f64>(k, |k| far().cdf(k).unwrap()),
-        );
+        let (below, here) =
+            (at::<f64>(k - 1.0, |k| far().cdf(k).unwrap()), at::<f64>(k, |k| far().cdf(k).unwrap()));
         assert!(below <= u + 1e-12 && u <= here + 1e-12, "{below} {u} {here}");
     }
 }
@@ -64,11 +67,25 @@ fn bounds_are_cut_to_the_support() {
         assert_eq!(at::<f64>(x, |x| half_normal().log_prob(x)), f64::NEG_INFINITY);
     }
     let told = |law: &dyn Distribution<'_>| law.validate().unwrap_err().to_string();
-    assert!(told(&Truncated::new(Exponential::new(1.0), -5.0, -1.0)).contains("high must be greater than 0 and finite, got -1"));
-    assert!(told(&Truncated::new(Beta::new(2.0, 2.0), 2.0, 3.0)).contains("low must be less than 1 and finite, got 2"));
-    assert!(told(&Truncated::new(Poisson::new(1.0), 2.2, 2.8)).contains("high must be at least 3 and finite, got 2.8"));
-    assert!(told(&Truncated::new(Normal::new(0.0, 1.0), 2.0, 1.0)).contains("high must be greater than 2 and finite, got 1"));
-    assert!(told(&Truncated::new(Normal::new(0.0, 1.0), f64::NAN, 1.0)).contains("low must be finite, got NaN"));
+    assert!(
+        told(&Truncated::new(Exponential::new(1.0), -5.0, -1.0))
+            .contains("high must be greater than 0 and finite, got -1")
+    );
+    assert!(
+        told(&Truncated::new(Beta::new(2.0, 2.0), 2.0, 3.0))
+            .contains("low must be less than 1 and finite, got 2")
+    );
+    assert!(
+        told(&Truncated::new(Poisson::new(1.0), 2.2, 2.8))
+            .contains("high must be at least 3 and finite, got 2.8")
+    );
+    assert!(
+        told(&Truncated::new(Normal::new(0.0, 1.0), 2.0, 1.0))
+            .contains("high must be greater than 2 and finite, got 1")
+    );
+    assert!(
+        told(&Truncated::new(Normal::new(0.0, 1.0), f64::NAN, 1.0)).contains("low must be finite, got NaN")
+    );
 }
 
 #[test]
@@ -127,7 +144,8 @@ fn truncation_far_out_keeps_its_digits() {
     close(at::<f32>(9.125, above(9.0, f64::INFINITY)), 1.076_398_080_127_442_8, 1e-4);
     // Draws lie there as well: below 30 + 1 is all but e⁻³⁰ of the probability.
     for u in [1e-9, 0.5, 1.0 - 1e-9] {
-        let x = at::<f64>(u, |u| Truncated::new(Normal::new(0.0, 1.0), 30.0, f64::INFINITY).quantile(u).unwrap());
+        let x =
+            at::<f64>(u, |u| Truncated::new(Normal::new(0.0, 1.0), 30.0, f64::INFINITY).quantile(u).unwrap());
         assert!((30.0..31.0).contains(&x), "{x}");
     }
 }
@@ -214,10 +232,18 @@ fn polya_gamma_concentrations_have_gradients_in_single_precision() {
 #[test]
 fn squares_that_overflow() {
     close(at::<f64>(1e200, |x| Cauchy::new(0.0, 1.0).log_prob(x)), -922.178_767_083_467_7, 1e-15);
-    close(at::<f64>(1e200, |x| HalfCauchy::new(1.0).log_prob(x)), -922.178_767_083_467_7 + std::f64::consts::LN_2, 1e-15);
+    close(
+        at::<f64>(1e200, |x| HalfCauchy::new(1.0).log_prob(x)),
+        -922.178_767_083_467_7 + std::f64::consts::LN_2,
+        1e-15,
+    );
     close(at::<f64>(1e200, |x| StudentT::new(3.0, 0.0, 1.0).log_prob(x)), -1_840.871_738_667_523_8, 1e-15);
     close(at::<f32>(1e25, |x| StudentT::new(3.0, 0.0, 1.0).log_prob(x)), -229.062_173_571_691_86, 1e-6);
-    close(at::<f64>(1e200, |x| gradient(Cauchy::new(0.0, 1.0).log_prob(x), &[x]).unwrap()[0]), -2e-200, 1e-15);
+    close(
+        at::<f64>(1e200, |x| gradient(Cauchy::new(0.0, 1.0).log_prob(x), &[x]).unwrap()[0]),
+        -2e-200,
+        1e-15,
+    );
     assert_eq!(at::<f64>(1e200, |x| HalfStudentT::new(3.0, 1.0).cdf(x).unwrap()), 1.0);
     assert_eq!(at::<f64>(0.0, |x| gradient(Cauchy::new(0.0, 1.0).log_prob(x), &[x]).unwrap()[0]), 0.0);
 }
@@ -234,10 +260,14 @@ fn divergence_of_log_odds_beyond_the_exponential() {
         at::<f64>(3.0, |p| Bernoulli::from_logit(p).kl_divergence(&Bernoulli::from_logit(q), p.graph()))
     };
     close(kl(-800.0), 761.868_436_486_840_1, 1e-14);
-    let opposite = at::<f64>(800.0, |p| Bernoulli::from_logit(p).kl_divergence(&Bernoulli::from_logit(-800.0), p.graph()));
+    let opposite = at::<f64>(800.0, |p| {
+        Bernoulli::from_logit(p).kl_divergence(&Bernoulli::from_logit(-800.0), p.graph())
+    });
     assert_eq!(opposite, 800.0);
     // ln(p/q) + (q − p)/p of tiny probabilities.
-    let geometric = at::<f64>(-800.0, |p| Geometric::from_logit(p).kl_divergence(&Geometric::from_logit(-799.0), p.graph()));
+    let geometric = at::<f64>(-800.0, |p| {
+        Geometric::from_logit(p).kl_divergence(&Geometric::from_logit(-799.0), p.graph())
+    });
     close(geometric, std::f64::consts::E - 2.0, 1e-13);
 }
 
@@ -332,7 +362,7 @@ fn outside_the_support_nothing_is_possible() {
     for (count, (law, values)) in laws.into_iter().enumerate() {
         let x = graph.input(format!("x{count}"), ()).unwrap();
         // A value that the model computes.
-        let log_prob = law.log_prob(x + 0.0 * x.square());
+        let log_prob = law.log_prob(0.5 * (x + x));
         let program = Program::new(&graph, &[log_prob, gradient(log_prob, &[x]).unwrap()[0]]).unwrap();
         let mut plan = ExecutionPlan::<f64>::new(&program);
         for &value in values {
@@ -360,5 +390,33 @@ fn closed_ends_are_accepted() {
         assert!(law.support().contains(end), "{} at {end}", law.name());
         let got = law.log_prob(graph.constant(end)).known().unwrap();
         assert!((got - truth).abs() < 1e-15, "{} at {end}: {got}, not {truth}", law.name());
+    }
+}
+
+#[test]
+fn a_factor_of_low_rank_whose_square_swallows_the_identity() {
+    let graph = Graph::new();
+    let factor = graph.array(&array![[1e8, 1e8], [1e8, 1e8 + 1.0], [0.0, 1.0]].into_dyn());
+    let law = LowRankMultivariateNormal::new(0.0, factor, 1.0);
+    let log_prob = law.log_prob(graph.array(&array![1.0, 2.0, 3.0].into_dyn())).known().unwrap();
+    close(log_prob, -25.150_451_409_522_612, 1e-7);
+}
+
+#[test]
+fn draws_by_quantiles_are_an_option() {
+    let graph = Graph::new();
+    for law in [
+        Box::new(Gamma::new(2.5, 1.5).by_quantile()) as Box<dyn Distribution<'_>>,
+        Box::new(VonMises::new(0.5, 2.0).by_quantile()),
+    ] {
+        let mut named = Noise::new(&graph, format!("{}x", law.name()));
+        let draw = law.draw(&Shape::scalar(), &mut named).unwrap();
+        let [(name, NoiseKind::Uniform, _)] = named.inputs() else { panic!("one number") };
+        let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[law.cdf(draw).unwrap()]).unwrap());
+        for u in [0.01, 0.3, 0.7, 0.99] {
+            plan.set(name, &[u]).unwrap();
+            plan.run();
+            close(plan.output(0)[0], u, 1e-12);
+        }
     }
 }

@@ -11,10 +11,10 @@
     reason = "a comparison with NaN is false, and its negation is meant"
 )]
 
-use super::{exp, softplus};
 use super::special::{
     gamma_probabilities, log_gamma_p_inverse, log_gamma_q_inverse, log_odds_probabilities, ndtri,
 };
+use super::{exp, softplus};
 
 /// (P(K ≤ k), P(K > k)) for K with a Poisson distribution of this rate ≥ 0; k is an integer.
 pub(crate) fn poisson_probabilities(k: f64, rate: f64) -> (f64, f64) {

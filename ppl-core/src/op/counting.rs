@@ -159,6 +159,26 @@ several! {
         value: math::poisson_probabilities(k.floor(), rate).1,
         slopes: [zero(), -poisson_slope(k.floor(), rate)],
     },
+    /// The logarithm of [`Var::poisson_cdf`], also where that is too small for the number type.
+    PoissonLogCdf, pub fn poisson_log_cdf([k], rate) -> y {
+        value: math::ln(math::poisson_probabilities(k.floor(), rate).0),
+        slopes: [zero(), poisson_slope_by(k.floor(), rate, y)],
+    },
+    /// The logarithm of [`Var::poisson_sf`], also where that is too small for the number type.
+    PoissonLogSf, pub fn poisson_log_sf([k], rate) -> y {
+        value: math::ln(math::poisson_probabilities(k.floor(), rate).1),
+        slopes: [zero(), -poisson_slope_by(k.floor(), rate, y)],
+    },
+    /// The logarithm of [`Var::binomial_cdf`], also where that is too small for the number type.
+    BinomialLogCdf, pub fn binomial_log_cdf([k], total_count, logits) -> y {
+        value: math::ln(math::binomial_probabilities(k.floor(), total_count, logits).0),
+        slopes: [zero(), zero(), binomial_slope_by(k.floor(), total_count, logits, y)],
+    },
+    /// The logarithm of [`Var::binomial_sf`], also where that is too small for the number type.
+    BinomialLogSf, pub fn binomial_log_sf([k], total_count, logits) -> y {
+        value: math::ln(math::binomial_probabilities(k.floor(), total_count, logits).1),
+        slopes: [zero(), zero(), -binomial_slope_by(k.floor(), total_count, logits, y)],
+    },
     /// `P(K > k)` for `k = self` and a number of successes, relatively accurate where it is small; see
     /// [`Var::binomial_cdf`].
     BinomialSf, pub fn binomial_sf([k], total_count, logits) -> y {
@@ -179,16 +199,27 @@ several! {
 
 /// `−p(k)`
 fn poisson_slope<'g>(k: Var<'g>, rate: Var<'g>) -> Var<'g> {
-    let inside = k.greater_equal(0.0);
-    let k = inside.select(k, 0.0);
-    inside.select(-(-(k.deviance(rate) + k.log_factorial_remainder())).exp(), 0.0)
+    poisson_slope_by(k, rate, k.constant(0.0))
+}
+
+/// `−p(k)/P` for a probability of logarithm `log`.
+fn poisson_slope_by<'g>(k: Var<'g>, rate: Var<'g>, log: Var<'g>) -> Var<'g> {
+    let inside = k.greater_equal(0.0) * log.is_finite();
+    let (k, log) = (inside.select(k, 0.0), inside.select(log, 0.0));
+    inside.select(-(-(k.deviance(rate) + k.log_factorial_remainder() + log)).exp(), 0.0)
 }
 
 /// `−(n − k) p · p(k)`; nothing at and above n, and below 0.
 fn binomial_slope<'g>(k: Var<'g>, count: Var<'g>, logit: Var<'g>) -> Var<'g> {
-    let inside = k.greater_equal(0.0) * k.less(count);
+    binomial_slope_by(k, count, logit, k.constant(0.0))
+}
+
+/// The same divided by a probability of logarithm `log`.
+fn binomial_slope_by<'g>(k: Var<'g>, count: Var<'g>, logit: Var<'g>, log: Var<'g>) -> Var<'g> {
+    let inside = k.greater_equal(0.0) * k.less(count) * log.is_finite();
     let (k, rest) = (inside.select(k, 0.0), inside.select(count - k, 1.0));
-    inside.select(-(rest * logit.sigmoid()) * log_binomial(k, rest, logit).exp(), 0.0)
+    let log = inside.select(log, 0.0);
+    inside.select(-(rest * logit.sigmoid()) * (log_binomial(k, rest, logit) - log).exp(), 0.0)
 }
 
 /// Minus the density of the log-odds of a beta variable, which is `(k + 1) p(k + 1)`: `r p/(1 − p)` times the

@@ -1,9 +1,9 @@
 //! The distribution of a bijection of the outcomes of another.
 
-use crate::shared::support::unless_event;
 use crate::Independent;
 use crate::combinators::bijection::{Bijection, Direction};
 use crate::shared::arrays::{last, leading, sum_last, together};
+use crate::shared::support::unless_event;
 use ppl_core::model::Map;
 use ppl_core::op::Kind;
 use ppl_core::{

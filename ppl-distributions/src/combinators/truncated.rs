@@ -45,7 +45,9 @@ pub struct Truncated<'g, D> {
 /// The least and the largest number of a set of numbers.
 fn ends_of(set: Constraint) -> (f64, f64) {
     match set {
-        Constraint::Positive | Constraint::NonNegative | Constraint::NonNegativeInteger => (0.0, f64::INFINITY),
+        Constraint::Positive | Constraint::NonNegative | Constraint::NonNegativeInteger => {
+            (0.0, f64::INFINITY)
+        }
         Constraint::UnitInterval | Constraint::Boolean => (0.0, 1.0),
         Constraint::GreaterThan(low) | Constraint::AtLeast(low) => (low, f64::INFINITY),
         Constraint::LessThan(high) | Constraint::AtMost(high) => (f64::NEG_INFINITY, high),

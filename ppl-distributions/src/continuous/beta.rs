@@ -1,9 +1,9 @@
 //! The beta distribution.
 
 use crate::shared::gamma_noise::log_gamma_noise;
-use crate::shared::support::{at_end, cdf_in_unit};
 use crate::shared::helpers::LN_SQRT_TAU;
 use crate::shared::helpers::at_batch_shape;
+use crate::shared::support::{at_end, cdf_in_unit};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// `ln B(a, b)`
@@ -99,7 +99,10 @@ impl<'g> Distribution<'g> for Beta<'g> {
                 let normaliser = log_beta(concentration1, concentration0);
                 return (concentration1 - 1.0) * log + (concentration0 - 1.0) * log_rest - normaliser;
             }
-            peak(concentration1, concentration0) - fall(concentration1, concentration0, value) - log - log_rest
+            peak(concentration1, concentration0)
+                - fall(concentration1, concentration0, value)
+                - log
+                - log_rest
         };
         // At an end with exponent 0 the density is that of the other factor at 1.
         let (low, high) = (value.less_equal(0.0), value.greater_equal(1.0));

@@ -1,7 +1,7 @@
 //! The exponential distribution.
 
-use crate::shared::support::only_within;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::support::only_within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The exponential distribution with mean `1/rate`.

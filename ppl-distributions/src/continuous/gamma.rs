@@ -1,9 +1,9 @@
 //! The gamma distribution.
 
 use crate::shared::gamma_noise::log_gamma_noise;
-use crate::shared::support::{at_end, from_zero, only_within};
 use crate::shared::helpers::LN_SQRT_TAU;
 use crate::shared::helpers::at_batch_shape;
+use crate::shared::support::{at_end, from_zero, only_within};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// `½ ln a − ½ ln 2π − δ(a)`: the log density of the logarithm of a gamma variable at its mode.
@@ -29,9 +29,11 @@ pub(crate) fn unit_entropy(concentration: Var<'_>) -> Var<'_> {
 /// is known to be at most 1000; else what cancels is taken out by Stirling's formula (Loader, *Fast and
 /// accurate computation of binomial probabilities*, 2000).
 ///
-/// A draw is the quantile of uniform noise, computed in logarithms, at least the least normal number; its
+/// A draw is made by rejection (Marsaglia and Tsang 2000) from five noise numbers, in logarithms, with the
+/// quantile of a number that the attempts do not see where both are rejected; it is kept positive and finite. Its
 /// derivative with respect to the shape is the implicit one (Figurnov, Mohamed and Mnih, *Implicit
-/// reparameterization gradients*, 2018).
+/// reparameterization gradients*, 2018). [`Combine::by_quantile`](crate::Combine::by_quantile) draws by the quantile
+/// of one number.
 ///
 /// ```
 /// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
@@ -85,6 +87,8 @@ impl<'g> Distribution<'g> for Gamma<'g> {
         from_zero(value, at_zero, |value| {
             let log = value.log();
             if self.concentration.known().is_some_and(|a| a <= 1000.0) {
+                // Bounded where the density is 0 for the other term is infinite.
+                let log = log.min(1e30);
                 let constant = concentration * rate.log() - concentration.lgamma();
                 return (concentration - 1.0) * log - rate * value + constant;
             }

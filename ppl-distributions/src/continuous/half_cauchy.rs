@@ -1,7 +1,7 @@
 //! The half-Cauchy distribution.
 
-use crate::shared::support::only_within;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::support::only_within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 

@@ -1,7 +1,7 @@
 //! The half-normal distribution.
 
-use crate::shared::support::only_within;
 use crate::shared::helpers::{at_batch_shape, normal_noise};
+use crate::shared::support::only_within;
 use ppl_core::model::Map;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Transport, Value, Var};
 use std::f64::consts::{LN_2, PI, SQRT_2};

@@ -1,9 +1,9 @@
 //! The half Student-t distribution.
 
-use crate::shared::gamma_noise::log_gamma_noise;
-use crate::shared::support::only_within;
 use crate::continuous::student_t::gamma_ratio;
+use crate::shared::gamma_noise::log_gamma_noise;
 use crate::shared::helpers::{at_batch_shape, normal_noise};
+use crate::shared::support::only_within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::LN_2;
 

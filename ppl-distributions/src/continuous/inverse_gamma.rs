@@ -1,9 +1,9 @@
 //! The inverse gamma distribution.
 
-use crate::shared::gamma_noise::log_gamma_noise;
-use crate::shared::support::{cdf_above_zero, within};
 use crate::continuous::gamma::{stirling, unit_entropy};
+use crate::shared::gamma_noise::log_gamma_noise;
 use crate::shared::helpers::at_batch_shape;
+use crate::shared::support::{cdf_above_zero, within};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The distribution of `1/y` for `y` gamma with this `concentration` and `rate`.

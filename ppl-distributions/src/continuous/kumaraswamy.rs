@@ -1,7 +1,7 @@
 //! The Kumaraswamy distribution.
 
-use crate::shared::support::{cdf_in_unit, within};
 use crate::shared::helpers::{EULER, at_batch_shape, log_of_rest, uniform_noise};
+use crate::shared::support::{cdf_in_unit, within};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The Kumaraswamy distribution on the unit interval, which looks like a beta distribution and has a closed
@@ -58,8 +58,8 @@ impl<'g> Kumaraswamy<'g> {
         let of_near = p.lgamma1p() + gammas - p * ((top + p).log() - 1.0);
         // Where n/a is large, ln x! = x ln x − x + R(x) of all three: no large term is left.
         let p = near.select(8.0, part);
-        let rests = p.log_factorial_remainder() + b.log_factorial_remainder()
-            - (p + b).log_factorial_remainder();
+        let rests =
+            p.log_factorial_remainder() + b.log_factorial_remainder() - (p + b).log_factorial_remainder();
         let of_far = rests - p * (b / p).log1p() - b * (p / b).log1p();
         near.select(of_near, of_far)
     }
@@ -125,7 +125,9 @@ impl<'g> Distribution<'g> for Kumaraswamy<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
-        Some(cdf_in_unit(value, |value| -(concentration0 * log_of_rest(concentration1 * value.log())).expm1()))
+        Some(cdf_in_unit(value, |value| {
+            -(concentration0 * log_of_rest(concentration1 * value.log())).expm1()
+        }))
     }
 
     #[track_caller]

@@ -1,8 +1,8 @@
 //! The log-normal distribution.
 
-use crate::shared::support::{cdf_above_zero, within};
 use crate::shared::helpers::LN_SQRT_TAU;
 use crate::shared::helpers::{at_batch_shape, normal_noise};
+use crate::shared::support::{cdf_above_zero, within};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::SQRT_2;
 

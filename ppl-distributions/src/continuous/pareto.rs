@@ -1,8 +1,8 @@
 //! The Pareto distribution.
 
-use crate::shared::support::unless;
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::support::unless;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The Pareto distribution: a power law from `scale` on.

@@ -1,7 +1,7 @@
 //! The von Mises distribution on the circle.
 
-use crate::shared::support::only_within;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::support::only_within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::{PI, TAU};
 
@@ -24,7 +24,7 @@ fn in_one_turn(angle: Var<'_>) -> Var<'_> {
 /// direction `loc` and [`variance`](Distribution::variance) the circular variance `1 − I₁(κ)/I₀(κ)`, as in
 /// NumPyro; the arithmetic mean and variance of the angles are others unless `loc` is 0.
 /// [`cdf`](Distribution::cdf) counts from `loc − π` to `loc + π`, and [`quantile`](Distribution::quantile) is
-/// its inverse; a draw is the quantile of uniform noise, turned into the support, with implicit derivatives
+/// its inverse; a draw is made by rejection (Best and Fisher 1979), turned into the support, with implicit derivatives
 /// in κ.
 ///
 /// ```
@@ -80,8 +80,7 @@ impl<'g> Distribution<'g> for VonMises<'g> {
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let mut uniform = || uniform_noise(self, prefix, noise);
-        let drawn =
-            [uniform()?, uniform()?, uniform()?, uniform()?, uniform()?, uniform()?, uniform()?];
+        let drawn = [uniform()?, uniform()?, uniform()?, uniform()?, uniform()?, uniform()?, uniform()?];
         let (loc, concentration) = (self.loc.on(noise.graph()), self.concentration.on(noise.graph()));
         Ok(in_one_turn(loc + concentration.von_mises_draw(drawn)))
     }

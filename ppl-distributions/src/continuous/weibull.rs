@@ -1,8 +1,8 @@
 //! The Weibull distribution.
 
-use crate::shared::support::{at_end, cdf_above_zero, from_zero};
 use crate::shared::helpers::EULER;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::support::{at_end, cdf_above_zero, from_zero};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The distribution of `scale·e^(1/concentration)` for `e` exponential with mean 1.
@@ -110,9 +110,7 @@ impl<'g> Distribution<'g> for Weibull<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let (scale, concentration) = (self.scale.on(graph), self.concentration.on(graph));
-        Some(cdf_above_zero(value, |value| {
-            -(-(concentration * (value.log() - scale.log())).exp()).expm1()
-        }))
+        Some(cdf_above_zero(value, |value| -(-(concentration * (value.log() - scale.log())).exp()).expm1()))
     }
 
     #[track_caller]

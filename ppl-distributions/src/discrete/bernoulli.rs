@@ -1,8 +1,8 @@
 //! The Bernoulli distribution.
 
-use crate::shared::support::only_within;
 use crate::KullbackLeibler;
 use crate::shared::odds::Odds;
+use crate::shared::support::only_within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// A yes (1) or a no (0), with probability `probs` of a 1, or log-odds `logit` of it.

@@ -124,6 +124,15 @@ impl<'g> Distribution<'g> for Binomial<'g> {
     }
 
     #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(value.binomial_log_cdf(self.total_count, self.odds.logits(value.graph())))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(value.binomial_log_sf(self.total_count, self.odds.logits(value.graph())))
+    }
+
     fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         Some(value.binomial_sf(self.total_count, self.odds.logits(graph)))

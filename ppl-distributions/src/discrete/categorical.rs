@@ -1,8 +1,8 @@
 //! The categorical distribution.
 
-use crate::shared::support::within;
 use crate::KullbackLeibler;
 use crate::shared::arrays::{column, constants, counting, last, leading, sum_last};
+use crate::shared::support::within;
 use ppl_core::{
     Constraint, Distribution, Error, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source, Var,
 };

@@ -1,8 +1,8 @@
 //! The geometric distribution.
 
-use crate::shared::support::within;
 use crate::KullbackLeibler;
 use crate::shared::odds::Odds;
+use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// Failures before the first success of independent trials that succeed with probability `probs`, or log-odds

@@ -1,7 +1,7 @@
 //! The negative binomial distribution.
 
-use crate::shared::support::within;
 use crate::shared::odds::Odds;
+use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// Counts that vary more than Poisson counts do: a Poisson count whose rate has a gamma distribution.

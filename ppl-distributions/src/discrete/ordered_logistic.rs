@@ -1,7 +1,7 @@
 //! The ordered logistic distribution.
 
-use crate::shared::support::within;
 use crate::shared::batches::batch_of_vectors;
+use crate::shared::support::within;
 use ndarray::ArrayD;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 

@@ -1,7 +1,7 @@
 //! The Poisson distribution.
 
-use crate::shared::support::within;
 use crate::KullbackLeibler;
+use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// How often something happens that happens independently of how often it did before, `rate` times on
@@ -141,6 +141,15 @@ impl<'g> Distribution<'g> for Poisson<'g> {
     }
 
     #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(value.poisson_log_cdf(self.rate(value.graph())))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(value.poisson_log_sf(self.rate(value.graph())))
+    }
+
     fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
         Some(value.poisson_sf(self.rate(value.graph())))
     }

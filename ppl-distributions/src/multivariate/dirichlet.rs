@@ -1,8 +1,8 @@
 //! The Dirichlet distribution.
 
-use crate::shared::support::unless_event;
 use crate::shared::arrays::{LOG_2PI, column, leading, sum_last};
 use crate::shared::gamma_noise::log_standard_gamma;
+use crate::shared::support::unless_event;
 use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var};
 
 /// The distribution of vectors of `K` non-negative numbers that sum to 1, with `concentration` along the last

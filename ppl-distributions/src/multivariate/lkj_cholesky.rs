@@ -1,9 +1,9 @@
 //! The LKJ distribution of Cholesky factors of correlation matrices.
 
-use crate::shared::support::unless_event;
 use crate::shared::arrays::{column, constants, sum_last};
 use crate::shared::gamma_noise::log_standard_gamma;
 use crate::shared::stirling::{digamma_difference, log_gamma_ratio};
+use crate::shared::support::unless_event;
 use ppl_core::{
     Constraint, Distribution, Error, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source, Value, Var,
 };

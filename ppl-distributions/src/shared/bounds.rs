@@ -116,11 +116,7 @@ impl<'g> Bounds<'g> {
     /// `log_density` where `value` is inside (ends included), and −∞ outside; it is given an end in the place
     /// of what lies outside.
     #[track_caller]
-    pub(crate) fn restrict(
-        &self,
-        value: Var<'g>,
-        log_density: impl FnOnce(Var<'g>) -> Var<'g>,
-    ) -> Var<'g> {
+    pub(crate) fn restrict(&self, value: Var<'g>, log_density: impl FnOnce(Var<'g>) -> Var<'g>) -> Var<'g> {
         let end = if self.open_below() { self.high } else { self.low };
         unless(self.outside(value), value, end, log_density)
     }

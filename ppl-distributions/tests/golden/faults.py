@@ -44,3 +44,7 @@ tell("StudentT(3, 0, 1), ln p(1e25)", student(mp.mpf(3)) - 2 * mp.log1p(mp.mpf(1
 tell("Kumaraswamy(1e-20, 1.5), the mean", mp.mpf("1.5") * mp.beta(1 + mp.mpf(10) ** 20, mp.mpf("1.5")))
 p = 1 / (1 + mp.exp(-3))
 tell("KL of Bernoulli at log-odds 3 and -800", p * (mp.log(p) + mp.log1p(mp.exp(800))) + (1 - p) * (mp.log(1 - p) + mp.log1p(mp.exp(-800))))
+with mp.workdps(90):
+    w = mp.matrix([[10**8, 10**8], [10**8, 10**8 + 1], [0, 1]])
+    covariance, x = w * w.T + mp.eye(3), mp.matrix([1, 2, 3])
+    tell("LowRank with parallel columns of 10^8, ln p(1, 2, 3)", -(x.T * (covariance**-1) * x)[0] / 2 - mp.log(mp.det(covariance)) / 2 - 3 * mp.log(2 * mp.pi) / 2)

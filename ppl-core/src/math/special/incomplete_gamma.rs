@@ -11,8 +11,8 @@
 //! 10 the first integral is the series of NIST DLMF 8.7.1.
 
 use super::near_one::lgamma_of_1_plus;
-use super::normal::ndtri;
 use super::nodes::NODES;
+use super::normal::ndtri;
 use super::tail::{CUT, panel, reach};
 use crate::math::{
     deviance, digamma, digamma_minus_log, exp, expm1, lgamma, ln, ln1p, stirling_error, trigamma,

@@ -51,6 +51,4 @@ pub(crate) use normal::{
     inverse_mills, log_ndtr, log_ndtr_difference, ndtri, ndtri_exp, normal_interval_moments, normal_tail,
 };
 pub(crate) use rejection::{log_gamma_draws, von_mises_draws};
-pub(crate) use von_mises::{
-    von_mises_between, von_mises_cdf, von_mises_cdf_inverse, von_mises_slope,
-};
+pub(crate) use von_mises::{von_mises_between, von_mises_cdf, von_mises_cdf_inverse, von_mises_slope};

@@ -8,8 +8,8 @@
 use super::incomplete_gamma::log_gamma_p_inverse;
 use super::near_one::log1p_minus_x;
 use super::von_mises::von_mises_cdf_inverse;
-use crate::math::{atan, cos, sin};
 use crate::math::ln;
+use crate::math::{atan, cos, sin};
 use std::f64::consts::FRAC_PI_2;
 
 /// What attempts at a standard gamma variable of one shape have in common.
@@ -134,7 +134,9 @@ pub(crate) fn von_mises_draws(concentration: &[f64], noise: [&[f64]; 7], out: &m
             }
         }
         _ => {
-            for ((((out, &k), &u), &v), &unseen) in out.iter_mut().zip(concentration).zip(u).zip(v).zip(unseen) {
+            for ((((out, &k), &u), &v), &unseen) in
+                out.iter_mut().zip(concentration).zip(u).zip(v).zip(unseen)
+            {
                 *out = Circle::new(k).attempt(u, v) * if unseen < 0.5 { -1.0 } else { 1.0 };
             }
         }

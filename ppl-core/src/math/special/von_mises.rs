@@ -99,7 +99,11 @@ pub(crate) fn von_mises_between(concentration: f64, from: f64, to: f64) -> f64 {
     // Below the mode, above it to π, and what is beyond that on the next turn.
     let half = |near: f64, far: f64| {
         // −π ≤ far ≤ near ≤ 0
-        if near > far { density(concentration, near) * down_from(concentration, near, near - far, |_| 1.0) } else { 0.0 }
+        if near > far {
+            density(concentration, near) * down_from(concentration, near, near - far, |_| 1.0)
+        } else {
+            0.0
+        }
     };
     let below = half(to.min(0.0), from.min(0.0));
     let above = half(-from.max(0.0), -to.clamp(0.0, PI));

@@ -32,9 +32,11 @@ impl Constraint {
         }
         let infinite = || 1.0 - value.is_finite();
         let broken = || value.floor().less(value) + value.equal(f64::INFINITY);
-        let any = |element: Var<'g>, axes: usize| (0..axes).fold(element, |all, _| {
-            if all.shape().rank() == 0 { all } else { all.sum_axis(all.shape().rank() - 1) }
-        });
+        let any = |element: Var<'g>, axes: usize| {
+            (0..axes).fold(element, |all, _| {
+                if all.shape().rank() == 0 { all } else { all.sum_axis(all.shape().rank() - 1) }
+            })
+        };
         Some(match self {
             Constraint::Real | Constraint::Dependent => return None,
             Constraint::Positive => value.less_equal(0.0),
@@ -77,9 +79,7 @@ impl Constraint {
                 // A matrix that is not positive definite has no factor: NaN.
                 crooked + any(1.0 - pivots.greater(0.0), 1)
             }
-            Constraint::Counts(total) => {
-                any(value.less(0.0) + broken(), 1) + any(value, 1).not_equal(total)
-            }
+            Constraint::Counts(total) => any(value.less(0.0) + broken(), 1) + any(value, 1).not_equal(total),
         })
     }
 }
@@ -89,7 +89,9 @@ impl Constraint {
     fn is_image(self, value: Var<'_>) -> bool {
         let graph = value.graph();
         let mut node = graph.node(value.id());
-        while let (Op::Shaping(Shaping::Reshape(_) | Shaping::Broadcast(_)), [from]) = (&node.op, &node.args[..]) {
+        while let (Op::Shaping(Shaping::Reshape(_) | Shaping::Broadcast(_)), [from]) =
+            (&node.op, &node.args[..])
+        {
             node = graph.node(*from);
         }
         match self {

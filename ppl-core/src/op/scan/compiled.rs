@@ -403,7 +403,12 @@ impl Step {
         };
         let out = &mut target[..self.elements * lanes];
         if let Some(inner) = &self.inner {
-            return inner.run((lanes, self.shared || sources.shared), out, &|index| find(self.args[index]), scratch);
+            return inner.run(
+                (lanes, self.shared || sources.shared),
+                out,
+                &|index| find(self.args[index]),
+                scratch,
+            );
         }
         let mut args = [Operand::Shared(&[][..]); MOST_ARGUMENTS];
         for (to, &place) in args.iter_mut().zip(&self.args) {

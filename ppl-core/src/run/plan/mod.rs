@@ -231,11 +231,9 @@ impl<T: Scalar> ExecutionPlan<T> {
                         registers: &mut workspace.registers,
                     },
                 }),
-                Step::Single(single) => dispatch(RunShared {
-                    single,
-                    slots: &mut layout.shared,
-                    scratch: &mut workspace.scratch,
-                }),
+                Step::Single(single) => {
+                    dispatch(RunShared { single, slots: &mut layout.shared, scratch: &mut workspace.scratch })
+                }
                 Step::Product(_) | Step::Dots(_) => {}
             }
         }

@@ -2,9 +2,9 @@
 
 mod density;
 
-use crate::shared::support::within;
 use crate::shared::arrays::column;
 use crate::shared::helpers::at_batch_shape;
+use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::{LN_2, PI};
 
