@@ -112,10 +112,10 @@ pub(crate) fn poisson_quantile(rate: f64, u: Tail) -> f64 {
     if rate == 0.0 || rate == f64::INFINITY {
         return constant(rate, u);
     }
-    if rate < SMALL_MEAN {
-        if let Some(k) = from_zero(exp(-rate), u, f64::INFINITY, |k| rate / k) {
-            return k;
-        }
+    if rate < SMALL_MEAN
+        && let Some(k) = from_zero(exp(-rate), u, f64::INFINITY, |k| rate / k)
+    {
+        return k;
     }
     let deviation = rate.sqrt();
     let guess = || normal_guess(rate, deviation, deviation.recip(), u);
@@ -308,7 +308,7 @@ impl Table {
 
     /// Of the number of successes among n trials.
     pub(crate) fn binomial(n: f64, logit: f64) -> Option<Self> {
-        if !(n >= 1.0 && n < 1e9 && n.fract() == 0.0 && logit.abs() < 30.0) {
+        if !((1.0..1e9).contains(&n) && n.fract() == 0.0 && logit.abs() < 30.0) {
             return None;
         }
         let (success, odds) = (super::sigmoid(logit), exp(logit));
@@ -419,6 +419,6 @@ impl Table {
         if place == 0 {
             return (self.first == 0.0).then_some(0.0);
         }
-        (missing(place - 1) > CLOSE).then(|| self.first + place as f64)
+        (missing(place - 1) > CLOSE).then_some(self.first + place as f64)
     }
 }

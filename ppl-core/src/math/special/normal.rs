@@ -165,7 +165,7 @@ pub(crate) struct NormalTail {
 ///
 /// Relative errors below 1e-14: nothing cancels, for the integrands have one sign.
 pub(crate) fn normal_tail(a: f64, w: f64) -> NormalTail {
-    if !(a >= 0.0 && a < f64::INFINITY && w > 0.0) {
+    if !((0.0..f64::INFINITY).contains(&a) && w > 0.0) {
         let log = if a >= 0.0 && w == 0.0 { f64::NEG_INFINITY } else { f64::NAN };
         let rest = if a >= 0.0 && w == 0.0 { 0.0 } else { f64::NAN };
         return NormalTail { log, mean: rest, variance: rest };
