@@ -4,11 +4,12 @@ use crate::error::{Error, Result};
 use crate::wall::sensitive::Sensitive;
 use dp_accountant::Relation;
 use ppl_core::finite::{
-    AddRemove, Adjacency, Dist, Divergence, Histogram, InSequence, Interval, IntoPosterior, ReplaceOne,
-    Weight, Worst, histograms,
+    AddRemove, Adjacency, Dist, Divergence, Histogram, InSequence, Interval, IntoPosterior, Neighbours,
+    ReplaceOne, Weight, Worst,
 };
 use std::fmt::Debug;
 use std::marker::PhantomData;
+use std::ops::RangeInclusive;
 
 /// What a relation of histograms is to the accountant.
 pub trait RelationOf: Adjacency {
@@ -30,6 +31,7 @@ impl RelationOf for AddRemove {
 pub struct Private<'r, T, F> {
     records: &'r Sensitive<Histogram<T>>,
     program: F,
+    most: Option<u64>,
 }
 
 impl<'r, T: Ord + Clone, F> Private<'r, T, F> {
@@ -38,19 +40,29 @@ impl<'r, T: Ord + Clone, F> Private<'r, T, F> {
     where
         F: Fn(&Histogram<T>) -> L,
     {
-        Self { records, program }
+        Self { records, program, most: None }
+    }
+
+    /// For a release under add/remove, where the number of records is secret: every count above this number,
+    /// which must be public knowledge, is clamped to it. Then there are finitely many data sets, and
+    /// enumeration says all.
+    #[must_use]
+    pub fn at_most(self, count: u64) -> Self {
+        Self { most: Some(count), ..self }
     }
 
     /// The same with a bound on what neighbours change, in the metric `M` and for the relation `R`.
     ///
-    /// A bound that [enumeration](ppl_core::finite::neighbours) found holds up to the number of records that was
-    /// looked at, so it is accepted where the number of records is public (replace-one) and not above that. One that
-    /// is [stated](Bound::stated), for example a lemma, is compared with what enumeration finds for few records.
+    /// A bound that [enumeration](ppl_core::finite::neighbours) found holds for the numbers of records that
+    /// were looked at: it is accepted where the number of records is public (replace-one) and among those,
+    /// and under add/remove where counts are [clamped](Self::at_most) and all clamped data sets are among
+    /// those. One that is [stated](Bound::stated), for example a lemma, has to hold for any number. Either is
+    /// compared with what enumeration finds for few records.
     ///
     /// # Errors
-    /// [`Error::BoundTooSmall`], with a witness, for a stated bound that enumeration contradicts;
-    /// [`Error::OutOfRange`] if an enumerated bound says nothing about this many records; [`Error::Conflict`] for an
-    /// enumerated bound under add/remove, where the number of records is secret.
+    /// [`Error::BoundTooSmall`], with a witness, for a bound that enumeration contradicts;
+    /// [`Error::OutOfRange`] if an enumerated bound says nothing about this many records; [`Error::Conflict`]
+    /// for an enumerated bound under add/remove, where counts are not clamped.
     pub fn bounded_by<M, R, L>(self, bound: impl Into<Bound<M, R>>) -> Result<Bounded<Self, M, R>>
     where
         F: Fn(&Histogram<T>) -> L,
@@ -60,29 +72,44 @@ impl<'r, T: Ord + Clone, F> Private<'r, T, F> {
         T: Debug,
     {
         let bound = bound.into();
-        match (bound.records, self.records.public_total(R::RELATION)) {
-            (None, _) => self.check_stated(&bound)?,
-            (Some(looked_at), Some(records)) if records <= looked_at => {}
-            (Some(_), Some(records)) => {
-                let requirement = "at most the number up to which the bound was enumerated";
-                return Err(Error::OutOfRange {
-                    what: "the number of records",
-                    requirement,
-                    value: records as f64,
-                });
-            }
-            (Some(_), None) => {
+        if bound.values.is_some_and(|values| values != self.records.alphabet().len()) {
+            return Err(Error::Conflict(
+                "the bound was enumerated over an alphabet of another number of values",
+            ));
+        }
+        if let Some(looked_at) = &bound.records {
+            let Some(needed) = self.totals(R::RELATION) else {
                 return Err(Error::Conflict(
                     "under add/remove the number of records is secret, so a bound that was enumerated up to some number says \
-                     nothing: state one that holds for any number",
+                     nothing: clamp counts with Private::at_most, or state a bound that holds for any number",
                 ));
+            };
+            if !(looked_at.contains(needed.start()) && looked_at.contains(needed.end())) {
+                let requirement = "among those for which the bound was enumerated";
+                let value = *needed.end() as f64;
+                return Err(Error::OutOfRange { what: "the number of records", requirement, value });
             }
         }
+        self.compare_with_few(&bound)?;
         Ok(Bounded { value: self, distance: bound.distance, of: PhantomData })
     }
 
-    /// Compares a stated bound with all neighbours of few records.
-    fn check_stated<M, R, L>(&self, bound: &Bound<M, R>) -> Result<()>
+    /// The numbers of records of all data sets that the program may see, where they are public.
+    fn totals(&self, relation: Relation) -> Option<RangeInclusive<u64>> {
+        match (self.records.public_total(relation), self.most) {
+            (Some(records), _) => Some(records..=records),
+            (None, Some(most)) => Some(0..=most.saturating_mul(self.records.alphabet().len() as u64)),
+            (None, None) => None,
+        }
+    }
+
+    /// The largest count, where counts are clamped.
+    pub(crate) fn most(&self) -> Option<u64> {
+        self.most
+    }
+
+    /// Compares a bound with all neighbours of few records.
+    fn compare_with_few<M, R, L>(&self, bound: &Bound<M, R>) -> Result<()>
     where
         F: Fn(&Histogram<T>) -> L,
         L: IntoPosterior,
@@ -93,28 +120,22 @@ impl<'r, T: Ord + Clone, F> Private<'r, T, F> {
         /// Few enough to be enumerated at every release.
         const MOST: u128 = 500;
         let alphabet = self.records.alphabet();
-        let all = (1..=8).rev().find_map(|records| histograms(alphabet.to_vec(), 0..=records, MOST).ok());
-        for one in all.unwrap_or_default() {
-            let value = (self.program)(&one).into_posterior();
-            for counts in R::default().above(one.counts()) {
-                let other = one.with_counts(counts.into())?;
-                let neighbour = (self.program)(&other).into_posterior();
-                let found = match (&value, &neighbour) {
-                    (Ok(p), Ok(q)) => M::between(p, q).max(M::between(q, p)),
-                    (Err(p), Err(q)) if p == q => continue,
-                    _ => Interval::INFINITE,
-                };
-                if found.lower() > bound.distance {
-                    let witness = format!("{one:?} and {other:?}");
-                    return Err(Error::BoundTooSmall {
-                        stated: bound.distance,
-                        found: found.lower(),
-                        witness,
-                    });
-                }
-            }
+        // Of the sizes for which it is to hold, the least.
+        let (start, end) = bound.records.clone().map_or((0, u64::MAX), RangeInclusive::into_inner);
+        let few = |more: u64| {
+            let sizes = start..=end.min(start.saturating_add(more));
+            let neighbours = Neighbours::over(alphabet, sizes, R::default()).limit(MOST);
+            neighbours.worst::<M, _>(|data: &Histogram<T>| (self.program)(data)).ok()
+        };
+        // The most records of which there are few enough data sets; none where the alphabet is too large for
+        // one.
+        let Some(worst) = (0..=8).rev().find_map(few) else { return Ok(()) };
+        if worst.value().lower() <= bound.distance {
+            return Ok(());
         }
-        Ok(())
+        let witness =
+            worst.witness().map_or_else(String::new, |(one, other)| format!("{one:?} and {other:?}"));
+        Err(Error::BoundTooSmall { stated: bound.distance, found: worst.value().lower(), witness })
     }
 
     /// The records, for mechanisms.
@@ -129,11 +150,13 @@ impl<'r, T: Ord + Clone, F> Private<'r, T, F> {
 }
 
 /// A bound on the distance between the values of a function at any two neighbours by `R`, in the metric `M`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Bound<M, R> {
     distance: f64,
-    /// Up to how many records it is known to hold; any number where there is none.
-    records: Option<u64>,
+    /// For how many records it is known to hold; any number where there is none.
+    records: Option<RangeInclusive<u64>>,
+    /// Of how many values the records were for which it was enumerated.
+    values: Option<usize>,
     of: PhantomData<fn(M, R)>,
 }
 
@@ -148,7 +171,7 @@ impl<M, R> Bound<M, R> {
             let (what, requirement) = ("a bound on a distance", "at least 0 and finite");
             return Err(Error::OutOfRange { what, requirement, value });
         }
-        Ok(Self { distance: value, records: None, of: PhantomData })
+        Ok(Self { distance: value, records: None, values: None, of: PhantomData })
     }
 
     /// The bound, rounded up.
@@ -160,12 +183,13 @@ impl<M, R> Bound<M, R> {
 
 impl<T, M, R: Adjacency> From<Worst<T, R, M>> for Bound<M, R> {
     fn from(worst: Worst<T, R, M>) -> Self {
-        Self { distance: worst.value().upper(), records: Some(worst.records()), of: PhantomData }
+        let (records, values) = (Some(worst.records()), Some(worst.values()));
+        Self { distance: worst.value().upper(), records, values, of: PhantomData }
     }
 }
 
-/// A value behind the wall of which is known how far neighbours by the relation `R` move it in the metric `M`: at most
-/// [`distance`](Self::distance), rounded upward.
+/// A value behind the wall of which is known how far neighbours by the relation `R` move it in the metric
+/// `M`: at most [`distance`](Self::distance), rounded upward.
 ///
 /// What is done with it keeps the bound true, or does not compile:
 ///
@@ -196,7 +220,7 @@ impl<T, M, R: Adjacency> From<Worst<T, R, M>> for Bound<M, R> {
 /// A bounded value is released once:
 ///
 /// ```compile_fail,E0382
-/// # use dp_accountant::{Budget, Ledger, Relation};
+/// # use dp_accountant::{Budget, Ledger};
 /// # use dp_vi::mechanisms::Geometric;
 /// # use dp_vi::{Private, Sensitive};
 /// # use ppl_core::finite::{Beta, Conjugate, Hellinger, Histogram, ReplaceOne, neighbours};
@@ -204,7 +228,7 @@ impl<T, M, R: Adjacency> From<Worst<T, R, M>> for Bound<M, R> {
 /// # let prior = Beta::new(1.0, 1.0).unwrap();
 /// # let learn_bias = |coins: &Histogram<bool>| prior.observe_all(coins);
 /// # let bound = neighbours(20, ReplaceOne).worst::<Hellinger, _>(learn_bias).unwrap();
-/// # let mut ledger = Ledger::new(Budget { epsilon: 2.0, delta: 1e-6, relation: Relation::ReplaceOne }).unwrap();
+/// # let mut ledger = Ledger::new(Budget::replace_one(2.0, 1e-6)).unwrap();
 /// let posterior = Private::over(&coins, learn_bias).bounded_by(bound).unwrap();
 /// let one = posterior.release(Geometric::new(1.0).unwrap(), &mut ledger);
 /// let two = posterior.release(Geometric::new(1.0).unwrap(), &mut ledger);
@@ -215,7 +239,10 @@ impl<T, M, R: Adjacency> From<Worst<T, R, M>> for Bound<M, R> {
 /// ```compile_fail,E0308
 /// # use dp_vi::{Bound, Bounded, Private};
 /// # use ppl_core::finite::{AddRemove, Dist, Histogram, Interval, Rational, ReplaceOne, TotalVariation};
-/// # fn both<F: Fn(&Histogram<bool>) -> Result<Dist<bool, Rational>, ppl_core::Error>>(first: Bounded<Private<'_, bool, F>, TotalVariation, ReplaceOne>) {
+/// # fn both<F>(first: Bounded<Private<'_, bool, F>, TotalVariation, ReplaceOne>)
+/// # where
+/// #     F: Fn(&Histogram<bool>) -> Result<Dist<bool, Rational>, ppl_core::Error>,
+/// # {
 /// let second = Bound::<TotalVariation, AddRemove>::stated(Interval::exact(0.25)).unwrap();
 /// let both = first.and_then(|&x: &bool, _: &Histogram<bool>| Dist::point(!x), second);
 /// # }
@@ -226,7 +253,10 @@ impl<T, M, R: Adjacency> From<Worst<T, R, M>> for Bound<M, R> {
 /// ```
 /// # use dp_vi::{Bound, Bounded, Private};
 /// # use ppl_core::finite::{AddRemove, Dist, Histogram, Interval, Rational, ReplaceOne, TotalVariation};
-/// # fn both<F: Fn(&Histogram<bool>) -> Result<Dist<bool, Rational>, ppl_core::Error>>(first: Bounded<Private<'_, bool, F>, TotalVariation, ReplaceOne>) {
+/// # fn both<F>(first: Bounded<Private<'_, bool, F>, TotalVariation, ReplaceOne>)
+/// # where
+/// #     F: Fn(&Histogram<bool>) -> Result<Dist<bool, Rational>, ppl_core::Error>,
+/// # {
 /// let second = Bound::<TotalVariation, ReplaceOne>::stated(Interval::exact(0.25)).unwrap();
 /// let both = first.and_then(|&x: &bool, _: &Histogram<bool>| Dist::point(!x), second);
 /// # }
@@ -265,23 +295,24 @@ where
         self,
         function: impl Fn(O) -> U,
     ) -> Bounded<Private<'r, T, impl Fn(&Histogram<T>) -> ppl_core::Result<Dist<U, W>>>, M, R> {
-        let Private { records, program } = self.value;
+        let Private { records, program, most } = self.value;
         let program = move |data: &Histogram<T>| Ok(program(data)?.map(&function));
-        Bounded { value: Private { records, program }, distance: self.distance, of: PhantomData }
+        Bounded { value: Private { records, program, most }, distance: self.distance, of: PhantomData }
     }
 
-    /// A kernel on the outcome, which may look at the records, too; `second` bounds what neighbours change of the
-    /// kernel at any outcome. It is the caller's statement: a kernel that takes no records has the bound 0.
+    /// A kernel on the outcome, which may look at the records, too; `second` bounds what neighbours change of
+    /// the kernel at any outcome. It is the caller's statement: a kernel that takes no records has the bound
+    /// 0.
     #[expect(clippy::type_complexity, reason = "a closure's type has no name to be an alias of")]
     pub fn and_then<U: Ord>(
         self,
         kernel: impl Fn(&O, &Histogram<T>) -> Dist<U, W>,
         second: Bound<M, R>,
     ) -> Bounded<Private<'r, T, impl Fn(&Histogram<T>) -> ppl_core::Result<Dist<U, W>>>, M, R> {
-        let Private { records, program } = self.value;
+        let Private { records, program, most } = self.value;
         let distance =
             M::in_sequence(Interval::exact(self.distance), Interval::exact(second.distance)).upper();
         let program = move |data: &Histogram<T>| Ok(program(data)?.and_then(|outcome| kernel(outcome, data)));
-        Bounded { value: Private { records, program }, distance, of: PhantomData }
+        Bounded { value: Private { records, program, most }, distance, of: PhantomData }
     }
 }

@@ -1,7 +1,12 @@
-//! Mechanisms on few records, checked by enumeration: what `learn_bias`, `learn_p` and `check` print.
+//! Mechanisms on few records, checked by enumeration: what `learn_bias`, `learn_p`, `normal_mean` and `check`
+//! print.
 
+mod comparison;
 mod mechanisms;
 mod naive_bayes;
 
-pub use mechanisms::{Fault, Name, Report, Witness, over_coins, over_faces, over_normal_mean};
-pub use naive_bayes::{Adult, Classifier};
+pub use comparison::{Reports, compare, written};
+pub use mechanisms::{
+    Fault, Name, Question, Relation, Report, Witness, over_coins, over_faces, over_normal_mean,
+};
+pub use naive_bayes::{Adult, Classifier, Noise};

@@ -2,5 +2,6 @@
 
 pub(crate) mod charges;
 pub(crate) mod deviation;
+pub(crate) mod integer_scale;
 pub(crate) mod permit;
 pub(crate) mod pricing;

@@ -1,13 +1,10 @@
 //! The exponential mechanism over all possible posteriors.
 
-use super::{Mechanism, posterior, sealed};
+use super::{DataSets, Mechanism, posterior, sealed};
 use crate::error::{Error, Result};
 use dp_accountant::Relation;
 use dp_sampler::{ExponentialChoice, Purpose, Seed};
-use ppl_core::finite::{
-    Adjacency, Check, Dist, Divergence, Hellinger, Histogram, Interval, IntoPosterior, LogInterval,
-    ReplaceOne, histograms,
-};
+use ppl_core::finite::{Dist, Divergence, Hellinger, Histogram, Interval, IntoPosterior, LogInterval};
 use std::collections::HashMap;
 use std::fmt::Debug;
 
@@ -17,24 +14,25 @@ const MOST: u128 = 3000;
 /// Scores are multiples of 2⁻³², slopes of 2⁻³².
 const UNIT: f64 = (1_u64 << 32) as f64;
 
-/// The exponential mechanism over posteriors (PrivInfer): of all posteriors that data sets of this size may have, one is
-/// chosen by how near it is to the true one.
+/// The exponential mechanism over posteriors (PrivInfer): of all posteriors that possible data sets have, one
+/// is chosen by how near it is to the true one.
 ///
 /// ```text
-/// P(r) ∝ exp(−s H(r, posterior of D)),    H the Hellinger distance, s = ε/(2ρ) with the bound ρ of the value, or calibrated
+/// P(r) ∝ exp(−s H(r, posterior of D)),    s = ε/(2ρ) with the bound ρ of the value, or calibrated
 /// ```
 ///
-/// Hellinger is a metric, so the score moves by at most ρ where the posterior does. Squared Hellinger and
-/// Kullback–Leibler are none, and are no scores here. Candidates are all posteriors of data sets of the same size,
-/// which is public, so the mechanism is for replace-one.
+/// with H the Hellinger distance. It is a metric, so the score moves by at most ρ where the posterior does.
+/// Squared Hellinger and Kullback–Leibler are none, and are no scores here. Candidates are the posteriors of
+/// all data sets of the same size under replace-one, where it is public, and of all data sets of at most a
+/// public size under add/remove.
 ///
 /// With a bound that holds for all numbers of records, the slope is less than half of what it could be.
-/// [`calibrated`](Self::calibrated) finds the slope for this size by enumeration. Either way
+/// [`calibrated`](Self::calibrated) finds the slope for these data sets by enumeration. Either way
 /// [`Geometric`](super::Geometric) is much more accurate; this is here for comparison.
 ///
 /// # Privacy
-/// Scores are integers in units of 2⁻³². That they move by no more than the bound is checked for every pair of
-/// neighbours before anything is debited; the choice is drawn exactly.
+/// Scores are integers in units of 2⁻³². That they move by no more than the bound is checked for every pair
+/// of neighbours before anything is debited; the choice is drawn exactly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exponential {
     epsilon: f64,
@@ -48,10 +46,10 @@ impl Exponential {
     /// # Errors
     /// [`Error::OutOfRange`] unless ε is between 10⁻⁶ and 64.
     pub fn new(epsilon: f64) -> Result<Self> {
-        Ok(Self { epsilon: super::parameters::epsilon(epsilon)?, calibrated: false, squared: false })
+        Ok(Self { epsilon: crate::cost::integer_scale::epsilon(epsilon)?, calibrated: false, squared: false })
     }
 
-    /// With this ε, and the largest slope for which enumeration over all data sets of this size proves it.
+    /// With this ε, and the largest slope for which enumeration over all of the data sets proves it.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless ε is between 10⁻⁶ and 64.
@@ -59,23 +57,24 @@ impl Exponential {
         Ok(Self { calibrated: true, ..Self::new(epsilon)? })
     }
 
-    /// A mistake, for tests of the checker: the squared Hellinger distance as if it were a metric. It is refused.
+    /// A mistake, for tests of the checker: the squared Hellinger distance as if it were a metric. It is
+    /// refused.
     #[must_use]
     #[doc(hidden)]
     pub fn with_squared_score(self) -> Self {
         Self { squared: true, ..self }
     }
 
-    /// Over the posteriors that `program` has at all data sets of `records` records with these values; `distance` is
-    /// the bound ρ.
+    /// Over the posteriors that `program` has at these data sets; `distance` is the bound ρ.
     ///
     /// # Errors
-    /// [`ppl_core::Error::TooMany`] above 3000 data sets; [`Error::BoundTooSmall`], with a witness, if scores of
-    /// neighbours differ by more than the bound; and whatever the program finds wrong at *any* of the data sets.
+    /// [`ppl_core::Error::TooMany`] above 3000 data sets; [`Error::BoundTooSmall`], with a witness, if scores
+    /// of neighbours differ by more than the bound; and whatever the program finds wrong at *any* of the data
+    /// sets.
     pub fn over<T, P>(
         self,
         program: impl Fn(&Histogram<T>) -> P,
-        (alphabet, records): (&[T], u64),
+        sets: DataSets<T>,
         distance: f64,
     ) -> Result<ExponentialOfPosteriors<T>>
     where
@@ -83,10 +82,10 @@ impl Exponential {
         P: IntoPosterior,
         Hellinger: Divergence<P::Posterior>,
     {
-        let mechanism = self.unchecked(program, (alphabet, records), distance)?;
+        let mechanism = self.unchecked(program, sets, distance)?;
         let (moved, witness) = mechanism.largest_move();
         if moved > mechanism.sensitivity {
-            let [one, other] = witness.map(|place| &mechanism.histograms[place]);
+            let [one, other] = witness.map(|place| &mechanism.all[place]);
             let witness = format!("{one:?} and {other:?}");
             let (stated, found) = (mechanism.sensitivity as f64 / UNIT, moved as f64 / UNIT);
             return Err(Error::BoundTooSmall { stated, found, witness });
@@ -102,7 +101,7 @@ impl Exponential {
     pub fn unchecked<T, P>(
         self,
         program: impl Fn(&Histogram<T>) -> P,
-        (alphabet, records): (&[T], u64),
+        sets: DataSets<T>,
         distance: f64,
     ) -> Result<ExponentialOfPosteriors<T>>
     where
@@ -114,21 +113,26 @@ impl Exponential {
             let (what, requirement) = ("the bound on the Hellinger distance", "above 0 and at most 1");
             return Err(Error::OutOfRange { what, requirement, value: distance });
         }
-        let histograms = histograms(alphabet.to_vec(), records..=records, MOST)?;
-        let posteriors =
-            histograms.iter().map(|data| posterior(program(data))).collect::<Result<Vec<_>>>()?;
+        let all = sets.all(MOST)?;
+        let posteriors = all.iter().map(|data| posterior(program(data))).collect::<Result<Vec<_>>>()?;
+        let places: HashMap<Vec<u64>, usize> =
+            all.iter().enumerate().map(|(place, data)| (data.counts().to_vec(), place)).collect();
+        let candidates = sets.possible(MOST)?;
+        // They are among all, for no count of so many records is above their number.
+        let chosen: Vec<usize> = candidates.iter().map(|data| places[data.counts()]).collect();
         let scores: Vec<Vec<u128>> = posteriors
             .iter()
-            .map(|p| posteriors.iter().map(|q| self.score(Hellinger::between(p, q))).collect())
+            .map(|p| chosen.iter().map(|&q| self.score(Hellinger::between(p, &posteriors[q]))).collect())
             .collect();
-        // Rounding moves each of two scores by half a unit at most, and what the distance is known to by less.
+        // Rounding moves each of two scores by half a unit at most, and what the distance is known to by
+        // less.
         let bound = if self.squared { distance * distance } else { distance };
         let sensitivity = (bound * UNIT).ceil() as u128 + 2;
-        let places = histograms.iter().map(|data| data.counts().to_vec()).zip(0..).collect();
         // s = ε/(2Δ) in units of 2⁻³² each, rounded down: ε 2³² is below 2³⁸, and 2³² times that below 2⁷⁰.
-        let epsilon = (self.epsilon * UNIT) as u128;
-        let slope = ((epsilon << 32) / (2 * sensitivity)).min(1 << 52) as u64;
-        Ok(ExponentialOfPosteriors { histograms, places, scores, sensitivity, slope, epsilon: self.epsilon })
+        let units = (self.epsilon * UNIT) as u128;
+        let slope = ((units << 32) / (2 * sensitivity)).min(1 << 52) as u64;
+        let epsilon = self.epsilon;
+        Ok(ExponentialOfPosteriors { sets, all, candidates, places, scores, sensitivity, slope, epsilon })
     }
 
     /// A score from 0 to 2³²: larger is nearer.
@@ -139,10 +143,13 @@ impl Exponential {
     }
 }
 
-/// [`Exponential`], prepared for a program and a number of records.
+/// [`Exponential`], prepared for a program and data sets.
 #[derive(Clone, Debug)]
 pub struct ExponentialOfPosteriors<T> {
-    histograms: Vec<Histogram<T>>,
+    sets: DataSets<T>,
+    all: Vec<Histogram<T>>,
+    candidates: Vec<Histogram<T>>,
+    /// Places of data sets among all of them, by their counts.
     places: HashMap<Vec<u64>, usize>,
     /// By data set, then by candidate.
     scores: Vec<Vec<u128>>,
@@ -155,14 +162,11 @@ impl<T: Ord + Clone + Debug> ExponentialOfPosteriors<T> {
     /// By how much scores of neighbours differ at the most, and neighbours where they do.
     fn largest_move(&self) -> (u128, [usize; 2]) {
         let mut largest = (0, [0, 0]);
-        for (place, data) in self.histograms.iter().enumerate() {
-            for counts in ReplaceOne.above(data.counts()) {
-                let other = self.places[&counts[..]];
-                let moves = self.scores[place].iter().zip(&self.scores[other]);
-                let moved = moves.map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
-                if moved > largest.0 {
-                    largest = (moved, [place, other]);
-                }
+        for (one, other) in self.sets.pairs(&self.all) {
+            let moves = self.scores[one].iter().zip(&self.scores[other]);
+            let moved = moves.map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
+            if moved > largest.0 {
+                largest = (moved, [one, other]);
             }
         }
         largest
@@ -195,21 +199,15 @@ impl<T: Ord + Clone + Debug> ExponentialOfPosteriors<T> {
         Ok(self)
     }
 
-    /// The ε of the law over all neighbours of this size.
+    /// The ε of the law over all neighbours.
     fn checked(&self) -> Result<Interval> {
-        let Some(first) = self.histograms.first() else { return Ok(Interval::ZERO) };
-        let loss = Check::new(|data: &Histogram<T>| self.law(data))
-            .records(first.total()..=first.total())
-            .alphabet(first.alphabet().to_vec())
-            .neighbours(ReplaceOne)
-            .run()?;
-        Ok(loss.epsilon())
+        Ok(self.sets.check(|data: &Histogram<T>| self.law(data))?.epsilon())
     }
 
     /// The data sets whose posteriors are the candidates, in their order.
     #[must_use]
     pub fn candidates(&self) -> &[Histogram<T>] {
-        &self.histograms
+        &self.candidates
     }
 
     /// The slope `s`.
@@ -219,10 +217,10 @@ impl<T: Ord + Clone + Debug> ExponentialOfPosteriors<T> {
     }
 
     fn row(&self, data: &Histogram<T>) -> Result<&[u128]> {
-        let place = self.places.get(data.counts());
-        place.map(|&place| &self.scores[place][..]).ok_or(Error::Conflict(
-            "the histogram is not one of those that the mechanism was prepared for: other values, or another number of records",
-        ))
+        let place = self.places.get(self.sets.seen(data)?.counts());
+        place
+            .map(|&place| &self.scores[place][..])
+            .ok_or(Error::Conflict("the histogram is not one of those that the mechanism was prepared for"))
     }
 }
 
@@ -249,7 +247,7 @@ impl<T: Ord + Clone + Debug> Mechanism<T> for ExponentialOfPosteriors<T> {
     type Weight = LogInterval;
 
     fn relation(&self) -> Relation {
-        Relation::ReplaceOne
+        self.sets.relation()
     }
 
     fn claim(&self) -> f64 {

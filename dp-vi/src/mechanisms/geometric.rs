@@ -1,11 +1,12 @@
 //! Counts with two-sided geometric noise.
 
-use super::parameters::Scale;
-use super::{Mechanism, check_histogram, sealed};
+use super::noisy_counts::CountNoise;
+use super::{Mechanism, check_histogram, product_law, sealed};
+use crate::cost::integer_scale::Scale;
 use crate::error::{Error, Result};
 use dp_accountant::Relation;
 use dp_sampler::{DiscreteLaplaceNoise, NoiseSource, Purpose, Seed};
-use ppl_core::finite::{DEFAULT_LIMIT, Dist, Histogram, Interval, LogInterval, Weight};
+use ppl_core::finite::{Dist, Histogram, Interval, LogInterval, Weight};
 
 /// The geometric mechanism: discrete Laplace noise on counts, then clamped to the range that they may have.
 ///
@@ -19,17 +20,16 @@ use ppl_core::finite::{DEFAULT_LIMIT, Dist, Histogram, Interval, LogInterval, We
 /// | replace-one, more values | every count | 2 |
 /// | add/remove | every count | 1 |
 ///
-/// Clamping tells nothing less: outside the range all true counts have likelihoods in the same proportions as at its
-/// end. For a single count no ε-private release is better whatever is done with it afterwards, for losses that grow
-/// with the distance (Ghosh, Roughgarden, Sundararajan 2009); what is done here is [`Mixture`](super::Mixture), and
-/// [`bayes_remap`](super::bayes_remap).
+/// Clamping tells nothing less: outside the range all true counts have likelihoods in the same proportions as
+/// at its end. For a single count no ε-private release is better whatever is done with it afterwards, for
+/// losses that grow with the distance (Ghosh, Roughgarden, Sundararajan 2009); what is done here is
+/// [`Mixture`](super::Mixture), and [`bayes_remap`](super::bayes_remap).
 ///
 /// For many values under a small δ, Gaussian noise on all counts together costs less:
 /// [`Summaries::histogram`](crate::summaries::Summaries::histogram).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Geometric {
     epsilon: f64,
-    pub(super) most: Option<u64>,
 }
 
 impl Geometric {
@@ -38,13 +38,7 @@ impl Geometric {
     /// # Errors
     /// [`Error::OutOfRange`] unless ε is between 10⁻⁶ and 64.
     pub fn new(epsilon: f64) -> Result<Self> {
-        Ok(Self { epsilon: super::parameters::epsilon(epsilon)?, most: None })
-    }
-
-    /// For a release under add/remove: counts are clamped to this largest number, which must be public knowledge.
-    #[must_use]
-    pub fn at_most(self, records: u64) -> Self {
-        Self { most: Some(records), ..self }
+        Ok(Self { epsilon: crate::cost::integer_scale::epsilon(epsilon)? })
     }
 
     /// Under replace-one, for a public number of records of so many possible values.
@@ -56,13 +50,28 @@ impl Geometric {
         GeometricCounts::new(self.epsilon, (categories, sensitivity), records, Relation::ReplaceOne)
     }
 
-    /// Under add/remove, where the number of records is secret: counts are clamped to `most`, a public number.
+    /// Under add/remove, where the number of records is secret: counts are clamped to `most`, a public
+    /// number.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless there is at least one value.
     pub fn for_at_most(self, categories: usize, most: u64) -> Result<GeometricCounts> {
         GeometricCounts::new(self.epsilon, (categories, 1), most, Relation::AddRemove)
     }
+}
+
+/// How many of so many counts are released: all, or the first of two whose sum is public.
+pub(super) fn released(categories: usize, most: u64, relation: Relation) -> Result<usize> {
+    let least = if relation == Relation::ReplaceOne { 2 } else { 1 };
+    if categories < least {
+        let (what, requirement) = ("the number of values of a record", "at least 2, or 1 under add/remove");
+        return Err(Error::OutOfRange { what, requirement, value: categories as f64 });
+    }
+    if most > 1 << 40 {
+        let (what, requirement) = ("the largest number of records", "at most 2^40");
+        return Err(Error::OutOfRange { what, requirement, value: most as f64 });
+    }
+    Ok(if relation == Relation::ReplaceOne && categories == 2 { 1 } else { categories })
 }
 
 /// [`Geometric`], prepared for an alphabet and a number of records.
@@ -83,22 +92,13 @@ impl GeometricCounts {
         most: u64,
         relation: Relation,
     ) -> Result<Self> {
-        let least = if relation == Relation::ReplaceOne { 2 } else { 1 };
-        if categories < least {
-            let (what, requirement) =
-                ("the number of values of a record", "at least 2, or 1 under add/remove");
-            return Err(Error::OutOfRange { what, requirement, value: categories as f64 });
-        }
-        if most > 1 << 40 {
-            let (what, requirement) = ("the largest number of records", "at most 2^40");
-            return Err(Error::OutOfRange { what, requirement, value: most as f64 });
-        }
-        let released = if relation == Relation::ReplaceOne && categories == 2 { 1 } else { categories };
+        let released = released(categories, most, relation)?;
         Ok(Self { scale: Scale::new(epsilon, sensitivity)?, released, categories, most, relation })
     }
 
-    /// A mechanism that is wrong on purpose, for tests of the checker: its noise is made for a sensitivity and an ε that
-    /// are `claimed`, while it is said to be the one for the right ones. **Not private**, and it cannot be released.
+    /// A mechanism that is wrong on purpose, for tests of the checker: its noise is made for a sensitivity
+    /// and an ε that are `claimed`, while it is said to be the one for the right ones. **Not private**, and
+    /// it cannot be released.
     #[must_use]
     #[doc(hidden)]
     pub fn with_scale_for(self, sensitivity: u64, factor: (u64, u64)) -> FaultyGeometric {
@@ -120,7 +120,7 @@ impl GeometricCounts {
     }
 
     /// The weight of a clamped noisy count at a true one.
-    pub(super) fn weight(&self, noisy: u64, count: u64) -> LogInterval {
+    fn weight(&self, noisy: u64, count: u64) -> LogInterval {
         // Below 2⁵³, so all three are exact.
         let exact = |integer: u64| Interval::exact(integer as f64);
         let step = exact(self.scale.denominator) / exact(self.scale.numerator);
@@ -137,7 +137,7 @@ impl GeometricCounts {
     }
 
     /// The true counts to which noise is added.
-    pub(super) fn counts<'a, T>(&self, data: &'a Histogram<T>) -> Result<&'a [u64]> {
+    fn counts<'a, T>(&self, data: &'a Histogram<T>) -> Result<&'a [u64]> {
         let records = (self.relation == Relation::ReplaceOne).then_some(self.most);
         check_histogram(data, self.categories, records)?;
         Ok(&data.counts()[..self.released])
@@ -145,6 +145,16 @@ impl GeometricCounts {
 }
 
 impl sealed::Sealed for GeometricCounts {}
+
+impl CountNoise for GeometricCounts {
+    fn most(&self) -> u64 {
+        self.most
+    }
+
+    fn log_weights(&self, noisy: u64) -> Vec<f64> {
+        (0..=self.most).map(|count| self.weight(noisy, count).ln().estimate()).collect()
+    }
+}
 
 impl<T: Ord + Clone> Mechanism<T> for GeometricCounts {
     /// Clamped noisy counts: of all values, or of the first of two.
@@ -161,27 +171,13 @@ impl<T: Ord + Clone> Mechanism<T> for GeometricCounts {
 
     fn law(&self, data: &Histogram<T>) -> Result<Dist<Vec<u64>, LogInterval>> {
         let counts = self.counts(data)?;
-        let outcomes = (u128::from(self.most) + 1).saturating_pow(counts.len() as u32);
-        if outcomes > DEFAULT_LIMIT {
-            let (what, limit) = ("outcomes of the geometric mechanism", DEFAULT_LIMIT);
-            return Err(ppl_core::Error::TooMany { what, count: outcomes, limit }.into());
-        }
-        // Above `most`, which add/remove does not rule out, a count is at the end.
-        let mut law = vec![(Vec::new(), LogInterval::one())];
-        for &count in counts {
-            // Both ends are at most 2⁴⁰.
-            let one = self.scale.clamped_law(count.min(self.most) as i64, (0, self.most as i64));
-            let with = |(noisy, weight): &(Vec<u64>, LogInterval)| {
-                let more = one.iter().zip(0..).map(|((_, next), value)| {
-                    let mut noisy = noisy.clone();
-                    noisy.push(value);
-                    (noisy, weight.times(next))
-                });
-                more.collect::<Vec<_>>()
-            };
-            law = law.iter().flat_map(with).collect();
-        }
-        Ok(Dist::from_weights(law)?)
+        // Above `most`, which add/remove does not rule out, a count is at the end; both ends are at most 2⁴⁰.
+        let one = |count: &u64| {
+            let law = self.scale.clamped_law((*count).min(self.most) as i64, (0, self.most as i64));
+            law.into_iter().map(|(value, weight)| (value as u64, weight)).collect()
+        };
+        let sizes = counts.iter().map(|_| u128::from(self.most) + 1);
+        product_law("outcomes of the geometric mechanism", sizes, || counts.iter().map(one))
     }
 
     fn draw(&self, data: &Histogram<T>, seed: &Seed, number: u64) -> Result<Vec<u64>> {

@@ -1,14 +1,14 @@
 //! Sums on a grid with Laplace noise.
 
-use super::parameters::Scale;
 use super::{Mechanism, check_histogram, sealed};
+use crate::cost::integer_scale::Scale;
 use crate::error::{Error, Result};
 use dp_accountant::Relation;
 use dp_sampler::{DiscreteLaplaceNoise, NoiseSource, Purpose, Seed};
 use ppl_core::finite::{DEFAULT_LIMIT, Dist, Histogram, LogInterval};
 
-/// The Laplace mechanism on a grid: a sum of integers (steps of the grid), one for each record, with discrete Laplace
-/// noise, clamped to the range that the sum may have.
+/// The Laplace mechanism on a grid: a sum of integers (steps of the grid), one for each record, with discrete
+/// Laplace noise, clamped to the range that the sum may have.
 ///
 /// ```text
 /// P(z) = (1 − α)/(1 + α) α^|z|,   α = e^(−ε/Δ),   Δ = max v − min v (replace-one) or max |v| (add/remove)
@@ -26,11 +26,11 @@ impl Laplace {
     /// # Errors
     /// [`Error::OutOfRange`] unless ε is between 10⁻⁶ and 64.
     pub fn new(epsilon: f64) -> Result<Self> {
-        Ok(Self { epsilon: super::parameters::epsilon(epsilon)? })
+        Ok(Self { epsilon: crate::cost::integer_scale::epsilon(epsilon)? })
     }
 
-    /// For records whose values, in the order of the alphabet, are these steps: a public number of records under
-    /// replace-one.
+    /// For records whose values, in the order of the alphabet, are these steps: a public number of records
+    /// under replace-one.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless the values differ, by at most 2²⁴ steps.

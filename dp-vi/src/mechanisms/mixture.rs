@@ -2,8 +2,8 @@
 
 use ppl_core::finite::{Conjugate, Histogram};
 
-/// A mixture of posteriors, one for each data set that may have led to a release, with the probability of that data set
-/// given the release.
+/// A mixture of posteriors, one for each data set that may have led to a release, with the probability of
+/// that data set given the release.
 ///
 /// ```text
 /// p(θ | released) = Σ_D p(D | released) p(θ | D)

@@ -1,22 +1,22 @@
 //! One draw of a finite distribution, where enumeration proves that it is private.
 
-use super::{Mechanism, sealed};
+use super::{DataSets, Mechanism, sealed};
 use crate::error::{Error, Result};
 use dp_accountant::Relation;
 use dp_sampler::rand_core::Rng;
 use dp_sampler::{Purpose, Seed};
-use ppl_core::finite::{Check, Dist, Histogram, Rational, ReplaceOne};
+use ppl_core::finite::{Dist, Histogram, Rational};
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
 /// One outcome of the program's distribution, for example a draw of a posterior over a grid.
 ///
-/// A draw is private where the distribution of each neighbour has the same outcomes in nearly the same proportions,
-/// which depends on the program; PrivInfer does not handle it. Here all pairs of neighbours are compared, and the
-/// release is refused unless the ε that it is paid for is proven.
+/// A draw is private where the distribution of each neighbour has the same outcomes in nearly the same
+/// proportions, which depends on the program; PrivInfer does not handle it. Here all pairs of neighbours are
+/// compared, and the release is refused unless the ε that it is paid for is proven.
 ///
-/// For a posterior over biases in `[1/(1 + e^{ε/2}), e^{ε/2}/(1 + e^{ε/2})]`, replacing a record changes each likelihood
-/// by a factor in `[e^{−ε/2}, e^{ε/2}]`, and so the normalising sum: the draw has ε.
+/// For a posterior over biases in `[1/(1 + e^{ε/2}), e^{ε/2}/(1 + e^{ε/2})]`, replacing a record changes each
+/// likelihood by a factor in `[e^{−ε/2}, e^{ε/2}]`, and so the normalising sum: the draw has ε.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PosteriorDraw {
     epsilon: f64,
@@ -28,23 +28,22 @@ impl PosteriorDraw {
     /// # Errors
     /// [`Error::OutOfRange`] unless ε is between 10⁻⁶ and 64.
     pub fn new(epsilon: f64) -> Result<Self> {
-        Ok(Self { epsilon: super::parameters::epsilon(epsilon)? })
+        Ok(Self { epsilon: crate::cost::integer_scale::epsilon(epsilon)? })
     }
 
-    /// Of this program, for a public number of records with these values.
+    /// Of this program at these data sets.
     ///
     /// # Errors
-    /// [`Error::LossAboveClaim`], with a witness, if enumeration does not prove ε. Conditioning on something that is
-    /// impossible in *some* data set makes the loss infinite: give the program a public default there.
-    pub fn over<T, O, F>(self, program: F, (alphabet, records): (&[T], u64)) -> Result<PosteriorDrawOf<F>>
+    /// [`Error::LossAboveClaim`], with a witness, if enumeration does not prove ε. Conditioning on something
+    /// that is impossible in *some* data set makes the loss infinite: give the program a public default
+    /// there.
+    pub fn over<T, O, F>(self, program: F, sets: DataSets<T>) -> Result<PosteriorDrawOf<T, F>>
     where
         T: Ord + Clone + Debug,
         O: Ord + Clone + Debug,
         F: Fn(&Histogram<T>) -> ppl_core::Result<Dist<O, Rational>>,
     {
-        let check = Check::new(|data: &Histogram<T>| program(data));
-        let loss =
-            check.records(records..=records).alphabet(alphabet.to_vec()).neighbours(ReplaceOne).run()?;
+        let loss = sets.check(|data: &Histogram<T>| sets.seen(data).and_then(|data| Ok(program(&data)?)))?;
         if loss.epsilon().upper() > self.epsilon {
             let witness = loss.witness().map_or_else(String::new, |witness| {
                 format!("{:?} at {:?} and {:?}", witness.outcome, witness.first, witness.second)
@@ -59,22 +58,21 @@ impl PosteriorDraw {
         if let Some((data, _)) = loss.laws().next() {
             program(data)?;
         }
-        Ok(PosteriorDrawOf { program, epsilon: self.epsilon, categories: alphabet.len(), records })
+        Ok(PosteriorDrawOf { program, epsilon: self.epsilon, sets })
     }
 }
 
-/// [`PosteriorDraw`], prepared for a program and a number of records.
-#[derive(Clone, Copy, Debug)]
-pub struct PosteriorDrawOf<F> {
+/// [`PosteriorDraw`], prepared for a program and data sets.
+#[derive(Clone, Debug)]
+pub struct PosteriorDrawOf<T, F> {
     program: F,
     epsilon: f64,
-    categories: usize,
-    records: u64,
+    sets: DataSets<T>,
 }
 
-impl<F> sealed::Sealed for PosteriorDrawOf<F> {}
+impl<T, F> sealed::Sealed for PosteriorDrawOf<T, F> {}
 
-impl<T, O, F> Mechanism<T> for PosteriorDrawOf<F>
+impl<T, O, F> Mechanism<T> for PosteriorDrawOf<T, F>
 where
     T: Ord + Clone,
     O: Ord + Clone + Debug,
@@ -84,7 +82,7 @@ where
     type Weight = Rational;
 
     fn relation(&self) -> Relation {
-        Relation::ReplaceOne
+        self.sets.relation()
     }
 
     fn claim(&self) -> f64 {
@@ -92,8 +90,7 @@ where
     }
 
     fn law(&self, data: &Histogram<T>) -> Result<Dist<O, Rational>> {
-        super::check_histogram(data, self.categories, Some(self.records))?;
-        Ok((self.program)(data)?)
+        Ok((self.program)(&self.sets.seen(data)?)?)
     }
 
     fn draw(&self, data: &Histogram<T>, seed: &Seed, number: u64) -> Result<O> {
@@ -130,7 +127,8 @@ fn add(a: &[u64], b: &[u64]) -> Digits {
     sum
 }
 
-/// The place of one of several integers, chosen in proportion to them: exactly, by a uniform integer below their sum.
+/// The place of one of several integers, chosen in proportion to them: exactly, by a uniform integer below
+/// their sum.
 fn choose(weights: &[Digits], mut word: impl FnMut() -> u64) -> usize {
     let mut ends = Vec::with_capacity(weights.len());
     let mut sum = Digits::new();
@@ -159,7 +157,8 @@ fn choose(weights: &[Digits], mut word: impl FnMut() -> u64) -> usize {
 mod tests {
     use super::*;
 
-    /// Every integer below the sum once: places come out as often as their weights say, over one digit and two.
+    /// Every integer below the sum once: places come out as often as their weights say, over one digit and
+    /// two.
     #[test]
     fn weights_are_counted_exactly() {
         for shift in [0, 64] {

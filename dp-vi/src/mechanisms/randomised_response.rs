@@ -6,8 +6,11 @@ use dp_accountant::{Event, Mechanism as Accounted, Relation, Sampling};
 use dp_sampler::{Purpose, Seed};
 use ppl_core::finite::{Dist, Histogram, Interval, Probability, Rational, Weight};
 
-/// Randomised response: each record tells its value with probability `p`, otherwise one of the others, all equally
-/// likely. What is released is how often each value was told.
+/// Most exact weights that are computed for a law.
+const MOST: u128 = 8_000_000;
+
+/// Randomised response: each record tells its value with probability `p`, otherwise one of the others, all
+/// equally likely. What is released is how often each value was told.
 ///
 /// ```text
 /// ε = ln(p (k − 1)/(1 − p))          for k values, under replace-one
@@ -37,7 +40,7 @@ impl RandomisedResponse {
     /// # Errors
     /// [`Error::OutOfRange`] unless ε is between 10⁻⁶ and 64, and there are at least two values.
     pub fn for_epsilon(epsilon: f64, categories: usize) -> Result<Self> {
-        let epsilon = Interval::exact(super::parameters::epsilon(epsilon)?).exp();
+        let epsilon = Interval::exact(crate::cost::integer_scale::epsilon(epsilon)?).exp();
         let others = Interval::exact(categories as f64) - Interval::ONE;
         // p = e^ε/(e^ε + k − 1), rounded down.
         let truth = (epsilon / (epsilon + others)).lower();
@@ -51,7 +54,8 @@ impl RandomisedResponse {
     /// For records of so many possible values.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] unless there are at least two, and the probability of the truth is at least one in so many.
+    /// [`Error::OutOfRange`] unless there are at least two, and the probability of the truth is at least one
+    /// in so many.
     pub fn for_categories(self, categories: usize) -> Result<RandomisedCounts> {
         if categories < 2 {
             let (what, requirement) = ("the number of values of a record", "at least 2");
@@ -108,6 +112,13 @@ impl<T: Ord + Clone> Mechanism<T> for RandomisedCounts {
 
     fn law(&self, data: &Histogram<T>) -> Result<Dist<Vec<u64>, Rational>> {
         check_histogram(data, self.categories, None)?;
+        // Each record goes through all outcomes so far, C(n + k − 1, k − 1) in the end.
+        let (records, values) = (u128::from(data.total()), self.categories as u128);
+        let outcomes = (1..values).try_fold(1_u128, |product, j| Some(product.checked_mul(records + j)? / j));
+        let count = outcomes.unwrap_or(u128::MAX).saturating_mul(records.saturating_mul(values));
+        if count > MOST {
+            return Err(ppl_core::Error::TooMany { what: "exact weights", count, limit: MOST }.into());
+        }
         let truth = Rational::ratio(self.truth.numerator(), self.truth.denominator());
         let lie = self.truth.complement();
         let lie = Rational::ratio(lie.numerator(), lie.denominator())

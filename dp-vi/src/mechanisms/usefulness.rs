@@ -5,8 +5,8 @@ use crate::error::Result;
 use ppl_core::finite::{Divergence, Histogram, Interval, Posterior, Weight};
 use std::collections::BTreeMap;
 
-/// The expected divergence between the posterior of a data set and the one that is guessed from the release, uniform
-/// over data sets.
+/// The expected divergence between the posterior of a data set and the one that is guessed from the release,
+/// uniform over data sets.
 ///
 /// # Errors
 /// Those of the mechanism's law.
@@ -32,9 +32,9 @@ where
     Ok(sum / Interval::exact(data.len().max(1) as f64))
 }
 
-/// For each outcome of a mechanism the place of the data set whose posterior is the best guess: the least expected
-/// divergence from the true one, where data sets have these prior weights. It is post-processing, for prior and
-/// posteriors are public.
+/// For each outcome of a mechanism the place of the data set whose posterior is the best guess: the least
+/// expected divergence from the true one, where data sets have these prior weights. It is post-processing,
+/// for prior and posteriors are public.
 ///
 /// # Errors
 /// Those of the mechanism's law.

@@ -48,7 +48,7 @@ use ppl_core::Records;
 /// # The noise multiplier
 /// Each release costs what one release of the Gaussian mechanism costs with the noise multiplier that is
 /// named, without sampling; larger is more private. [`dp_accountant::calibrate_noise_multiplier`] finds one
-/// for a budget.
+/// for a budget. Only [`Summaries::tables_with_laplace_noise`] is another mechanism, without δ.
 ///
 /// # Privacy
 /// Bounds, edges and ranges must be chosen without looking at the data: the smallest and the largest value of
@@ -70,6 +70,7 @@ use ppl_core::Records;
 pub struct Summaries<'r> {
     records: &'r Sensitive<Records>,
     noise: RoundedGaussianNoise,
+    seed: Seed,
     /// Noise is used once: the next step of its stream.
     next: u64,
     secret: bool,
@@ -84,7 +85,7 @@ impl<'r> Summaries<'r> {
         let secret = seed.is_secret();
         let noise =
             RoundedGaussianNoise::from_streams(seed.streams(Purpose::RoundedGaussianNoise), grid::BITS)?;
-        Ok(Self { records, noise, next: 0, secret })
+        Ok(Self { records, noise, seed, next: 0, secret })
     }
 
     /// Whether the seed came from the operating system, so that the noise is secret.

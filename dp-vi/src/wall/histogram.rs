@@ -45,8 +45,8 @@ impl<T: Ord + Clone> Sensitive<Histogram<T>> {
 }
 
 impl Sensitive<Records> {
-    /// How often each value of a column of single numbers occurs, still behind the wall. The list of values is
-    /// public and must not be made from the data.
+    /// How often each value of a column of single numbers occurs, still behind the wall. The list of values
+    /// is public and must not be made from the data.
     ///
     /// ```
     /// use dp_vi::Sensitive;
@@ -58,8 +58,8 @@ impl Sensitive<Records> {
     /// ```
     ///
     /// # Errors
-    /// If there is no such column of single numbers, a value of the list occurs twice, or a record has a value that
-    /// is not in the list. Which record it is, and its value, are not said.
+    /// If there is no such column of single numbers, a value of the list occurs twice, or a record has a
+    /// value that is not in the list. Which record it is, and its value, are not said.
     pub fn histogram<T: Ord + Clone>(
         &self,
         column: &str,

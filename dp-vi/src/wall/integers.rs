@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Event, Receipt};
-use dp_sampler::{ExponentialChoice, NoiseSource, RoundedGaussianNoise};
+use dp_sampler::{ExponentialChoice, NoiseSource};
 use ppl_core::{ExecutionPlan, Records};
 
 /// *Records → an integer vector of each → their sum → exact noise, or a choice → public.*
@@ -30,7 +30,7 @@ impl IntegerSums {
     pub(crate) fn with_noise(
         self,
         (receipt, event): (Receipt, Event),
-        noise: &RoundedGaussianNoise,
+        noise: &impl NoiseSource<i64>,
         number: u64,
     ) -> Result<Vec<i128>> {
         require(receipt, event)?;

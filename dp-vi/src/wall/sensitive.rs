@@ -127,9 +127,9 @@ impl Sensitive<Records> {
         Ok(IntegerSums::of_values(values(), numbers, add))
     }
 
-    /// Cells that records are in, by a value of one column's element and one of each of several others': `place` says
-    /// which cell, if any, for which of the others; a record adds `units` there. A record is in at most one cell for each
-    /// of the others.
+    /// Cells that records are in, by a value of one column's element and one of each of several others':
+    /// `place` says which cell, if any, for which of the others; a record adds `units` there. A record is in
+    /// at most one cell for each of the others.
     pub(crate) fn sums_of_cells(
         &self,
         (by, columns): ((&str, usize), &[(&str, usize)]),

@@ -7,7 +7,7 @@ use crate::model::distribution::NoiseKind;
 use crate::model::key::Key;
 use crate::model::message::{Drawing, Given};
 use crate::model::trace::{Site, Trace, trace};
-use crate::op::{Graph, Input, Op, Var};
+use crate::op::{Graph, Input, Op, Operand, Var};
 use crate::program::Program;
 use crate::records::Records;
 use crate::run::plan::{ExecutionPlan, InputId, RecordInputId};
@@ -253,6 +253,49 @@ impl Simulator {
             }
             _ => Err(Error::Values("a log density has two parts".to_owned())),
         }
+    }
+
+    /// The log density's shared part, with each tile's terms of records handed out by their places in `batch`; of a
+    /// simulator that was made for it and fills nothing record by record.
+    pub(crate) fn terms(
+        &mut self,
+        (records, batch): (&Records, &[u64]),
+        fill: &Fill<'_>,
+        mut take: impl FnMut(std::ops::Range<usize>, &[f64]),
+    ) -> Result<f64> {
+        self.plan.check_schema(records)?;
+        for slot in &self.slots {
+            match slot.at {
+                PlanInput::Shared(id) => slot.write(fill, 0..1, 1, self.plan.input_mut(id))?,
+                PlanInput::Each(_) => {
+                    return Err(Error::Values(format!("input '{}' is filled record by record", slot.name)));
+                }
+            }
+        }
+        self.plan.run();
+        let &[prior] = self.plan.output(0) else {
+            return Err(Error::Values("a log density has two parts".to_owned()));
+        };
+        let tile = self.plan.tile();
+        let mut terms = Vec::new();
+        for (k, indices) in batch.chunks(tile).enumerate() {
+            self.plan.run_tile(records, indices, k * tile, batch.len())?;
+            let places = k * tile..k * tile + indices.len();
+            match self.plan.output_operand((records, indices), 1) {
+                (Operand::Rows(rows), _) => take(places, rows),
+                (operand, lanes) => {
+                    terms.clear();
+                    terms.extend((0..lanes).map(|lane| operand.at(0, lane, lanes)));
+                    take(places, &terms);
+                }
+            }
+        }
+        Ok(prior)
+    }
+
+    /// Whether something is filled record by record, so that records with the same values may differ.
+    pub(crate) fn fills_records(&self) -> bool {
+        self.slots.iter().any(|slot| matches!(slot.at, PlanInput::Each(_)))
     }
 
     /// Numbers as arrays under their sites' names, with `leading` axes before those of the records and the

@@ -1,5 +1,5 @@
-//! The worst divergence between posteriors of neighbours in closed form: what enumeration finds for any number of
-//! records.
+//! The worst divergence between posteriors of neighbours in closed form: what enumeration finds for any
+//! number of records.
 
 use super::conjugate::{digamma, ln_gamma};
 use super::{AddRemove, Adjacency, Interval, ReplaceOne};
@@ -41,16 +41,17 @@ fn smallest(prior: &[f64]) -> Result<(f64, f64)> {
 /// Dirichlet prior (Beta, for two categories) is at most
 ///
 /// ```text
-/// replace-one   √(1 − h(a₁) h(a₂))      attained by one record each, of the two categories with the least a₁ ≤ a₂
-/// add/remove    √(1 − h(a₁))            approached as the other records become many
+/// replace-one   √(1 − h(a₁) h(a₂))   attained by a record of each of the two categories with the least a₁ ≤ a₂
+/// add/remove    √(1 − h(a₁))         approached as the other records become many
 /// ```
 ///
-/// with [`h`](affinity_of_half_a_count). The value `√(1 − π/4)` that is printed for any positive prior in Barthe et
-/// al. 2016 (PrivInfer), lemma 6.3, is that for `a₁ = a₂ = 1`: it is too small below.
+/// with [`h`](affinity_of_half_a_count). The value `√(1 − π/4)` that is printed for any positive prior in
+/// Barthe et al. 2016 (PrivInfer), lemma 6.3, is that for `a₁ = a₂ = 1`: it is too small below.
 ///
 /// ```
 /// use ppl_core::finite::{ReplaceOne, dirichlet_hellinger};
-/// assert!(dirichlet_hellinger::<ReplaceOne>(&[1.0, 1.0])?.contains((1.0 - std::f64::consts::FRAC_PI_4).sqrt()));
+/// let printed = (1.0 - std::f64::consts::FRAC_PI_4).sqrt();
+/// assert!(dirichlet_hellinger::<ReplaceOne>(&[1.0, 1.0])?.contains(printed));
 /// assert!(dirichlet_hellinger::<ReplaceOne>(&[0.1, 0.1])?.lower() > 0.868);
 /// # Ok::<(), ppl_core::Error>(())
 /// ```
@@ -71,7 +72,7 @@ pub fn dirichlet_hellinger<R: Adjacency>(prior: &[f64]) -> Result<Interval> {
 ///
 /// ```text
 /// replace-one   max_{i≠j} ψ(a_i + 1) − ψ(a_j) + ln(a_j/a_i)
-/// add/remove    ln a₁ − ψ(a₁)                                     approached as the other records become many
+/// add/remove    ln a₁ − ψ(a₁)                                    approached as the other records become many
 /// ```
 ///
 /// For two categories the first is attained by one record each.

@@ -3,13 +3,13 @@
 use super::neighbours::{DEFAULT_LIMIT, histograms, pairs};
 use super::{Adjacency, Dist, Histogram, Interval, Weight, hockey_stick, hockey_stick_at_ratio};
 use crate::base::{Error, Result};
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 use std::fmt::{Debug, Display};
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
-/// What happened: an outcome, or a failure with its message. That a program fails is seen, so it is an outcome like
-/// any other.
+/// What happened: an outcome, or a failure with its message. That a program fails is seen, so it is an
+/// outcome like any other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome<O> {
     /// The program's own outcome.
@@ -62,6 +62,7 @@ impl<O: Ord + Clone, W: Weight, E: Display> IntoLaw for Result<Dist<O, W>, E> {
 /// assert!(loss.epsilon().contains(3.0_f64.ln()) && loss.epsilon().width() < 1e-12);
 /// assert_eq!(loss.ratio(), Some(Rational::ratio(3, 1)));
 /// assert_eq!(loss.delta_at_ratio(&Rational::ratio(2, 1)), Rational::ratio(1, 4)); // 3/4 − 2 · 1/4
+/// assert!((loss.epsilon_at(0.25).upper() - 2.0_f64.ln()).abs() < 1e-8);
 /// # Ok::<(), ppl_core::Error>(())
 /// ```
 pub struct Check<T, F, R = ()> {
@@ -115,10 +116,10 @@ impl<T: Ord + Clone, F, R: Adjacency> Check<T, F, R> {
     /// Computes the law at every histogram, and compares those of neighbours.
     ///
     /// # Errors
-    /// [`Error::Values`] if numbers of records or an alphabet were not stated, [`Error::Repeated`] for an alphabet
-    /// with repeats, [`Error::TooMany`] if there are more histograms than the limit (nothing has been computed
-    /// then), [`Error::Unnormalised`] if a law's weights do not add up to one. A law that fails is no error: see
-    /// [`Outcome::Failure`].
+    /// [`Error::Values`] if numbers of records or an alphabet were not stated, or no two data sets are
+    /// neighbours, [`Error::Repeated`] for an alphabet with repeats, [`Error::TooMany`] if there are more
+    /// histograms than the limit (nothing has been computed then), [`Error::Unnormalised`] if a law's weights
+    /// do not add up to one. A law that fails is no error: see [`Outcome::Failure`].
     pub fn run<L>(self) -> Result<Loss<T, L::Outcome, L::Weight>>
     where
         F: Fn(&Histogram<T>) -> L,
@@ -135,6 +136,12 @@ impl<T: Ord + Clone, F, R: Adjacency> Check<T, F, R> {
             laws.push(law);
         }
         let pairs = pairs(&histograms, self.relation);
+        if pairs.is_empty() {
+            return Err(Error::Values(format!(
+                "no two of these data sets are neighbours by {}: other numbers of records, or more values, are needed",
+                R::NAME
+            )));
+        }
         let mut loss = Loss {
             epsilon: Interval::ZERO,
             ratio: None,
@@ -173,36 +180,27 @@ pub struct Loss<T, O: Ord, W> {
     pairs: Vec<(u32, u32)>,
 }
 
-/// A law's weights by the number of their outcome.
-type Logs = Vec<(u32, Interval)>;
+/// The logarithms of a law's weights, in the order of its outcomes.
+type Logs<'a, O> = Vec<(&'a Outcome<O>, Interval)>;
+
+/// An outcome that may be the one that tells most: the places of two neighbours, and its log ratio there.
+type Candidate<'a, O> = (usize, usize, &'a Outcome<O>, Interval);
 
 impl<T: Ord + Clone, O: Ord + Clone, W: Weight> Loss<T, O, W> {
     /// Finds the largest log ratio.
     fn compare(&mut self) {
-        let mut numbers = BTreeMap::new();
-        for law in &self.laws {
-            for outcome in law.outcomes() {
-                let next = numbers.len() as u32;
-                numbers.entry(outcome).or_insert(next);
-            }
-        }
-        let logs: Vec<Logs> = (self.laws.iter())
-            .map(|law| {
-                let mut logs: Logs =
-                    law.iter().map(|(outcome, weight)| (numbers[outcome], weight.ln())).collect();
-                logs.sort_by_key(|&(number, _)| number);
-                logs
-            })
+        let logs: Vec<Logs<'_, O>> = (self.laws.iter())
+            .map(|law| law.iter().map(|(outcome, weight)| (outcome, weight.ln())).collect())
             .collect();
-        let mut candidates: Vec<(usize, usize, u32, Interval)> = Vec::new();
+        let mut candidates: Vec<Candidate<'_, O>> = Vec::new();
         let mut largest = Interval::ZERO;
         for &(i, j) in &self.pairs {
             let (i, j) = (i as usize, j as usize);
-            each_ratio(&logs[i], &logs[j], |number, ratio| {
+            each_ratio(&logs[i], &logs[j], |outcome, ratio| {
                 for (i, j, ratio) in [(i, j, ratio), (j, i, -ratio)] {
                     if ratio.upper() > 0.0 && ratio.upper() >= largest.lower() {
                         largest = largest.max(ratio);
-                        candidates.push((i, j, number, ratio));
+                        candidates.push((i, j, outcome, ratio));
                     }
                 }
             });
@@ -211,26 +209,21 @@ impl<T: Ord + Clone, O: Ord + Clone, W: Weight> Loss<T, O, W> {
             }
         }
         candidates.retain(|(.., ratio)| ratio.upper() >= largest.lower());
-        self.epsilon = largest;
-        let outcomes: BTreeMap<u32, &Outcome<O>> =
-            numbers.iter().map(|(&outcome, &number)| (number, outcome)).collect();
         // Ends may be those of several candidates; the witness is the likeliest of them.
-        let Some(&(i, j, number, _)) =
-            candidates.iter().max_by(|(.., a), (.., b)| a.estimate().total_cmp(&b.estimate()))
-        else {
+        let found = candidates.iter().max_by(|(.., a), (.., b)| a.estimate().total_cmp(&b.estimate()));
+        let found = found.map(|&(i, j, outcome, _)| (i, j, outcome.clone()));
+        self.epsilon = largest;
+        let Some((i, j, outcome)) = found else {
             self.ratio = Some(W::one());
             return;
         };
-        self.ratio = self.laws[i].weight(outcomes[&number]).over(&self.laws[j].weight(outcomes[&number]));
-        self.witness = Some(Witness {
-            first: self.histograms[i].clone(),
-            second: self.histograms[j].clone(),
-            outcome: outcomes[&number].clone(),
-        });
+        self.ratio = self.laws[i].weight(&outcome).over(&self.laws[j].weight(&outcome));
+        self.witness =
+            Some(Witness { first: self.histograms[i].clone(), second: self.histograms[j].clone(), outcome });
     }
 
-    /// The largest `ln p/q` over neighbours and outcomes: an interval that contains it, infinite where an outcome is
-    /// possible at one neighbour only.
+    /// The largest `ln p/q` over neighbours and outcomes: an interval that contains it, infinite where an
+    /// outcome is possible at one neighbour only.
     #[must_use]
     pub fn epsilon(&self) -> Interval {
         self.epsilon
@@ -265,15 +258,49 @@ impl<T: Ord + Clone, O: Ord + Clone, W: Weight> Loss<T, O, W> {
         self.histograms.iter().zip(&self.laws)
     }
 
-    /// The largest `Σ max(0, p − e^ε q)` over neighbours in either order: the least δ for which any event is at most
-    /// `e^ε` times as likely at one as at the other, plus δ.
+    /// The largest `Σ max(0, p − e^ε q)` over neighbours in either order: the least δ for which any event is
+    /// at most `e^ε` times as likely at one as at the other, plus δ.
     #[must_use]
     pub fn delta(&self, epsilon: f64) -> Interval {
         let ratio = Interval::exact(epsilon).exp();
         self.over_pairs(|p, q| hockey_stick(ratio, p, q)).fold(Interval::ZERO, Interval::max)
     }
 
-    /// The same at the ratio itself: exactly, for rational weights.
+    /// The least ε for which [`delta`](Self::delta) is at most this, to a billionth:
+    /// [`epsilon`](Self::epsilon) for 0, and infinite where outcomes that are possible at one neighbour only
+    /// are likelier than that.
+    #[must_use]
+    pub fn epsilon_at(&self, delta: f64) -> Interval {
+        if !(delta > 0.0) {
+            return self.epsilon;
+        }
+        if self.delta(0.0).upper() <= delta {
+            return Interval::ZERO;
+        }
+        // The least known to be enough, and the most known not to be.
+        let bisect = |enough: &dyn Fn(f64) -> bool| {
+            let (mut low, mut high) = (0.0, 1.0);
+            while !enough(high) {
+                if high > 1e3 {
+                    return (high, f64::INFINITY);
+                }
+                (low, high) = (high, 2.0 * high);
+            }
+            while high - low > 1e-9 * high {
+                let middle = 0.5 * (low + high);
+                if enough(middle) { high = middle } else { low = middle }
+            }
+            (low, high)
+        };
+        let (_, upper) = bisect(&|epsilon| self.delta(epsilon).upper() <= delta);
+        if upper == f64::INFINITY {
+            return Interval::INFINITE;
+        }
+        let (lower, _) = bisect(&|epsilon| self.delta(epsilon).lower() <= delta);
+        Interval::between(lower.min(upper), upper)
+    }
+
+    /// The [`delta`](Self::delta) at the ratio `e^ε` itself: exactly, for rational weights.
     #[must_use]
     pub fn delta_at_ratio(&self, ratio: &W) -> W {
         let all = self.over_pairs(|p, q| hockey_stick_at_ratio(ratio, p, q));
@@ -290,25 +317,23 @@ impl<T: Ord + Clone, O: Ord + Clone, W: Weight> Loss<T, O, W> {
     }
 }
 
-/// Hands out the log ratio of each outcome that either law has, in the order of their numbers.
-fn each_ratio(p: &Logs, q: &Logs, mut take: impl FnMut(u32, Interval)) {
+/// Hands out the log ratio of each outcome that either law has, in order.
+fn each_ratio<'a, O: Ord>(p: &Logs<'a, O>, q: &Logs<'a, O>, mut take: impl FnMut(&'a Outcome<O>, Interval)) {
     let (mut p, mut q) = (p.iter().peekable(), q.iter().peekable());
     loop {
-        match (p.peek(), q.peek()) {
-            (Some(&&(a, one)), Some(&&(b, other))) if a == b => {
-                take(a, one - other);
-                p.next();
-                q.next();
-            }
-            (Some(&&(a, _)), other) if other.is_none_or(|&&(b, _)| a < b) => {
-                take(a, Interval::INFINITE);
-                p.next();
-            }
-            (_, Some(&&(b, _))) => {
-                take(b, -Interval::INFINITE);
-                q.next();
-            }
-            (_, None) => return,
+        let order = match (p.peek(), q.peek()) {
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return,
+        };
+        let one = if order == Ordering::Greater { None } else { p.next() };
+        let other = if order == Ordering::Less { None } else { q.next() };
+        match (one, other) {
+            (Some(&(outcome, one)), Some(&(_, other))) => take(outcome, one - other),
+            (Some(&(outcome, _)), None) => take(outcome, Interval::INFINITE),
+            (None, Some(&(outcome, _))) => take(outcome, -Interval::INFINITE),
+            (None, None) => return,
         }
     }
 }

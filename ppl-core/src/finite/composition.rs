@@ -2,10 +2,10 @@
 
 use super::{ChiSquared, Hellinger, Interval, KullbackLeibler, TotalVariation};
 
-/// A divergence with a rule for programs that are run one after the other: if `p` and `q` are at most `first` apart, and
-/// the kernels `k(·|x)` and `l(·|x)` at most `second` for every `x`, then `p.and_then(k)` and `q.and_then(l)` are at most
-/// `in_sequence(first, second)` apart. By the data-processing inequality a function of the outcome (`map`) changes
-/// nothing.
+/// A divergence with a rule for programs that are run one after the other: if `p` and `q` are at most `first`
+/// apart, and the kernels `k(·|x)` and `l(·|x)` at most `second` for every `x`, then `p.and_then(k)` and
+/// `q.and_then(l)` are at most `in_sequence(first, second)` apart. By the data-processing inequality a
+/// function of the outcome (`map`) changes nothing.
 ///
 /// | divergence | rule |
 /// |---|---|
@@ -16,9 +16,10 @@ use super::{ChiSquared, Hellinger, Interval, KullbackLeibler, TotalVariation};
 ///
 /// Hockey-stick divergences compose as pairs: `(ε₁ + ε₂, δ₁ + δ₂)`.
 ///
-/// There is no rule for `observe` beyond these: with the same predicate and the same prior in both runs nothing changes;
-/// where the priors' weights are within factors of `e^±ε` of each other, those of the posteriors are within `e^±2ε`; for
-/// anything else a bound comes from enumeration or from a lemma of its own.
+/// There is no rule for `observe` beyond these: with the same predicate and the same prior in both runs
+/// nothing changes; where the priors' weights are within factors of `e^±ε` of each other, those of the
+/// posteriors are within `e^±2ε`; for anything else a bound comes from enumeration or from a lemma of its
+/// own.
 ///
 /// ```
 /// use ppl_core::finite::{Hellinger, InSequence, Interval};

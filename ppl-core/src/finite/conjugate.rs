@@ -1,5 +1,6 @@
 //! Conjugate posteriors that are no tables.
 
+use super::family::at;
 use super::{ExponentialFamily, Histogram, Interval};
 use crate::base::{Error, Result};
 use crate::math;
@@ -7,13 +8,11 @@ use std::f64::consts::PI;
 
 /// The posterior of a prior and the counts of records.
 pub trait Conjugate: ExponentialFamily {
-    /// The logarithm of the probability of a sequence of records by the prior, where `posterior` is what they make
-    /// of it: `A(posterior) − A(prior)`, and what does not depend on the parameters left out.
+    /// The logarithm of the probability of a sequence of records by the prior, where `posterior` is what they
+    /// make of it: `A(posterior) − A(prior)`, and what does not depend on the parameters left out.
     fn log_evidence(&self, posterior: &Self) -> Interval {
-        let at = |member: &Self| {
-            Self::log_partition(&member.natural()).unwrap_or(Interval::exact(f64::NEG_INFINITY))
-        };
-        at(posterior) - at(self)
+        let of = |member: &Self| at::<Self>(&member.natural()).unwrap_or(Interval::exact(f64::NEG_INFINITY));
+        of(posterior) - of(self)
     }
 
     /// The mean of the unknown, as numbers.
@@ -40,17 +39,37 @@ fn positive(what: &'static str, value: f64) -> Result<f64> {
     Err(Error::OutOfRange { what, requirement: "positive and finite", value })
 }
 
-/// `Σ ln Γ(a_i) − ln Γ(Σ a_i)`, with the sum of the parameters.
-fn log_beta_function(parameters: &[f64]) -> Option<Interval> {
-    if parameters.iter().any(|&a| !(a > 0.0 && a.is_finite())) {
+/// ln Γ of a number that is positive, as far as is known: the least value is −0.1215 (at 1.46), and the slope
+/// between two numbers is between the digammas there.
+pub(super) fn ln_gamma_on(x: Interval) -> Interval {
+    if x.width() == 0.0 {
+        return ln_gamma(x.lower());
+    }
+    if x.lower() <= 0.0 {
+        return Interval::between(-0.1215, f64::INFINITY);
+    }
+    let slope = digamma(x.lower()).upper().abs().max(digamma(x.lower()).lower().abs());
+    let slope = slope.max(digamma(x.upper()).upper().abs()).max(digamma(x.upper()).lower().abs());
+    let reach = Interval::between(-slope, slope) * Interval::exact(x.width().next_up());
+    ln_gamma(x.estimate()) + reach
+}
+
+/// ψ of a positive number, which rises.
+fn digamma_on(x: Interval) -> Interval {
+    Interval::between(digamma(x.lower()).lower(), digamma(x.upper()).upper())
+}
+
+/// `Σ ln Γ(a_i) − ln Γ(Σ a_i)`; `None` where some parameter is certainly not positive.
+pub(super) fn log_beta_function(parameters: &[Interval]) -> Option<Interval> {
+    if parameters.iter().any(|a| a.upper() <= 0.0 || a.lower() == f64::INFINITY) {
         return None;
     }
-    let total: f64 = parameters.iter().sum();
-    Some(parameters.iter().map(|&a| ln_gamma(a)).sum::<Interval>() - ln_gamma(total))
+    let total: Interval = parameters.iter().copied().sum();
+    Some(parameters.iter().map(|&a| ln_gamma_on(a)).sum::<Interval>() - ln_gamma_on(total))
 }
 
 fn dirichlet_means(parameters: &[f64]) -> Vec<Interval> {
-    let total = digamma(parameters.iter().sum());
+    let total = digamma_on(parameters.iter().map(|&a| Interval::exact(a)).sum());
     parameters.iter().map(|&a| digamma(a) - total).collect()
 }
 
@@ -96,7 +115,7 @@ impl ExponentialFamily for Beta {
         vec![self.a, self.b]
     }
 
-    fn log_partition(natural: &[f64]) -> Option<Interval> {
+    fn log_partition(natural: &[Interval]) -> Option<Interval> {
         log_beta_function(natural)
     }
 
@@ -169,7 +188,7 @@ impl<const K: usize> ExponentialFamily for Dirichlet<K> {
         self.0.to_vec()
     }
 
-    fn log_partition(natural: &[f64]) -> Option<Interval> {
+    fn log_partition(natural: &[Interval]) -> Option<Interval> {
         log_beta_function(natural)
     }
 
@@ -211,13 +230,25 @@ impl NormalMean {
     /// A normal prior, and the standard deviation of one record around the mean.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] unless the prior mean is finite and both standard deviations are positive and finite.
+    /// [`Error::OutOfRange`] unless the prior mean is finite and both standard deviations are positive and
+    /// finite.
     pub fn new(mean: f64, sd: f64, record_sd: f64) -> Result<Self> {
         if !mean.is_finite() {
             return Err(Error::OutOfRange { what: "a prior mean", requirement: "finite", value: mean });
         }
-        let precision = |sd: f64| positive("a standard deviation", sd).map(|sd| 1.0 / (sd * sd));
+        let precision = |sd: f64| {
+            let what = "a standard deviation";
+            let precision = 1.0 / positive(what, sd)?.powi(2);
+            match precision.is_normal() {
+                true => Ok(precision),
+                false => Err(Error::OutOfRange { what, requirement: "between 1e-153 and 1e153", value: sd }),
+            }
+        };
         let (precision, record_precision) = (precision(sd)?, precision(record_sd)?);
+        if !(mean * precision).is_finite() {
+            let requirement = "finite when divided by the prior variance";
+            return Err(Error::OutOfRange { what: "a prior mean", requirement, value: mean });
+        }
         Ok(Self { weighted: mean * precision, precision, record_precision })
     }
 
@@ -239,12 +270,13 @@ impl ExponentialFamily for NormalMean {
         vec![self.weighted, -0.5 * self.precision]
     }
 
-    fn log_partition(natural: &[f64]) -> Option<Interval> {
-        let (&[first, second], true) = (natural, natural.get(1).is_some_and(|&second| second < 0.0)) else {
+    fn log_partition(natural: &[Interval]) -> Option<Interval> {
+        let &[first, second] = natural else { return None };
+        if second.lower() >= 0.0 {
             return None;
-        };
-        // −η₁²/(4η₂) + ½ ln(−π/η₂)
-        let (first, second) = (Interval::exact(first), Interval::exact(-second));
+        }
+        // −η₁²/(4η₂) + ½ ln(−π/η₂); a quotient by what may be zero has no upper end.
+        let second = (-second).positive();
         let quadratic = first.square() / (Interval::exact(4.0) * second);
         Some(quadratic + Interval::exact(0.5) * (Interval::computed(PI, 1.0) / second).ln())
     }

@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 /// A table of positive weights by outcome: a distribution, or what is left of one after
 /// [`observe`](Self::observe).
 ///
-/// The operations are those of the finite distribution monad. Outcomes that have weight zero are not in the table.
+/// The operations are those of the finite distribution monad. Outcomes that have weight zero are not in the
+/// table.
 ///
 /// ```
 /// use ppl_core::finite::{Dist, Probability, Rational};
 ///
 /// let half = Probability::new(1, 2)?;
-/// let heads: Dist<u32> = Dist::bernoulli(half).and_then(|a| Dist::bernoulli(half).map(move |b| u32::from(*a) + u32::from(b)));
+/// let coin = Dist::bernoulli(half).map(u32::from);
+/// let heads: Dist<u32> = coin.and_then(|&a| coin.clone().map(move |b| a + b));
 /// assert_eq!(heads.weight(&1), Rational::ratio(1, 2));
 /// let at_least_one = heads.observe(|&n| Dist::point(n > 0))?.infer()?;
 /// assert_eq!(at_least_one.weight(&2), Rational::ratio(1, 3));
@@ -43,11 +45,13 @@ impl<W: Weight> Dist<bool, W> {
 impl<T: Ord, W: Weight> Dist<T, W> {
     /// Adds up the weights of equal outcomes, and leaves out those of weight zero.
     fn collect(pairs: impl IntoIterator<Item = (T, W)>) -> Self {
+        let pairs: Vec<(T, W)> = pairs.into_iter().filter(|(_, weight)| !weight.is_zero()).collect();
+        if pairs.windows(2).all(|two| two[0].0 < two[1].0) {
+            // A map is built from what is in order without looking anything up.
+            return Self { weights: pairs.into_iter().collect() };
+        }
         let mut weights = BTreeMap::<T, W>::new();
         for (value, weight) in pairs {
-            if weight.is_zero() {
-                continue;
-            }
             match weights.get_mut(&value) {
                 Some(sum) => *sum = sum.plus(&weight),
                 None => {
@@ -73,10 +77,12 @@ impl<T: Ord, W: Weight> Dist<T, W> {
         if all.weights.is_empty() { Err(Error::Impossible("a table of weights")) } else { Ok(all) }
     }
 
-    /// The distribution with probabilities in proportion to these numbers, which are taken exactly as they are.
+    /// The distribution with probabilities in proportion to these numbers, which are taken exactly as they
+    /// are.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a number that is negative, infinite or NaN; [`Error::Impossible`] if all are zero.
+    /// [`Error::OutOfRange`] for a number that is negative, infinite or NaN; [`Error::Impossible`] if all are
+    /// zero.
     pub fn categorical(pairs: impl IntoIterator<Item = (T, f64)>) -> Result<Self> {
         let weights = pairs.into_iter().map(|(value, weight)| Ok((value, W::from_f64(weight)?)));
         Self::from_weights(weights.collect::<Result<Vec<_>>>()?)?.infer()
@@ -119,8 +125,8 @@ impl<T: Ord, W: Weight> Dist<T, W> {
         Dist::collect(all)
     }
 
-    /// Multiplies the weight of each outcome by the probability that `predicate` is true of it. The result is not
-    /// normalised: [`infer`](Self::infer) does that.
+    /// Multiplies the weight of each outcome by the probability that `predicate` is true of it. The result is
+    /// not normalised: [`infer`](Self::infer) does that.
     ///
     /// # Errors
     /// [`Error::Unnormalised`] if the predicate's weights do not add up to one.
@@ -198,8 +204,8 @@ impl<T: Ord, W: Weight> Dist<T, W> {
         self.weights.iter().map(|(value, weight)| weight.value() * function(value)).sum()
     }
 
-    /// The same distribution with weights that are intervals of logarithms, for tables that are too large for exact
-    /// ones.
+    /// The same distribution with weights that are intervals of logarithms, for tables that are too large for
+    /// exact ones.
     #[must_use]
     pub fn logarithms(&self) -> Dist<T, super::LogInterval>
     where

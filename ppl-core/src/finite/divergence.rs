@@ -17,8 +17,8 @@ impl<T: Ord + Clone, W: Weight> Posterior for Dist<T, W> {}
 /// | [`ChiSquared`] | `Σ (p − q)²/q` | 0 to ∞ |
 /// | [`Renyi<A>`](Renyi) | `ln Σ p^A q^(1−A) / (A − 1)` | 0 to ∞ |
 ///
-/// Exponential families have all of these but total variation through their log-partition. [`hockey_stick`] takes
-/// a parameter.
+/// Exponential families have all of these through their log-partition, but total variation, which is the
+/// [hockey-stick divergence](super::hockey_stick) at a ratio of 1. [`renyi`] takes any order.
 ///
 /// ```
 /// use ppl_core::finite::{Dist, Divergence, Probability, Rational, TotalVariation};
@@ -48,7 +48,7 @@ pub struct KullbackLeibler;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChiSquared;
 
-/// `ln Σ p^A q^(1−A) / (A − 1)`, of an integer order of at least 2. [`renyi`] takes any order.
+/// `ln Σ p^A q^(1−A) / (A − 1)`, of an integer order. [`renyi`] takes any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Renyi<const A: u32>;
 
@@ -123,43 +123,64 @@ impl<const A: u32, T: Ord, W: Weight> Divergence<Dist<T, W>> for Renyi<A> {
     }
 }
 
-/// The Rényi divergence `ln Σ p^α q^(1−α) / (α − 1)` of two tables, of an order above 1.
+/// Distributions with a Rényi divergence of any order; see [`renyi`].
+pub trait RenyiDivergence: Sized {
+    /// `ln ∫ p^α q^(1−α) / (α − 1)`, of an order that is positive and not 1.
+    fn of_order(alpha: f64, p: &Self, q: &Self) -> Interval;
+}
+
+/// The Rényi divergence `ln ∫ p^α q^(1−α) / (α − 1)` of two tables, or of two members of an exponential
+/// family, of any positive order; that of order 1 is Kullback and Leibler's.
 ///
-/// Infinite where `p` has an outcome that `q` has not.
+/// Infinite from order 1 on where `p` has an outcome that `q` has not. Of an order that is not positive
+/// nothing is known: from 0 to ∞.
+///
+/// ```
+/// use ppl_core::finite::{Beta, NormalMean, renyi};
+/// // Normal distributions with variance 1 and means 0.5 apart: α 0.5²/2.
+/// let normal = |mean: f64| NormalMean::new(mean, 1.0, 1.0);
+/// assert!(renyi(2.5, &normal(0.0)?, &normal(0.5)?).contains(0.3125));
+/// let infinite = renyi(2.5, &Beta::new(1.0, 1.0)?, &Beta::new(1.0, 2.0)?);
+/// assert_eq!(infinite.lower(), f64::INFINITY);
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
 #[must_use]
-pub fn renyi<T: Ord, W: Weight>(alpha: f64, p: &Dist<T, W>, q: &Dist<T, W>) -> Interval {
-    let (order, above) = (Interval::exact(alpha), Interval::exact(alpha) - Interval::ONE);
-    let mut terms = Vec::with_capacity(p.len());
-    for (value, weight) in p.iter() {
-        match log_ratio(weight, &q.weight(value)) {
-            Some(ratio) => terms.push(super::LogInterval::from_ln(order * ratio + q.weight(value).ln())),
-            None => return Interval::INFINITE,
+pub fn renyi<P: RenyiDivergence>(alpha: f64, p: &P, q: &P) -> Interval
+where
+    KullbackLeibler: Divergence<P>,
+{
+    match alpha {
+        1.0 => KullbackLeibler::between(p, q),
+        _ if alpha > 0.0 && alpha.is_finite() => P::of_order(alpha, p, q),
+        _ => Interval::between(0.0, f64::INFINITY),
+    }
+}
+
+impl<T: Ord, W: Weight> RenyiDivergence for Dist<T, W> {
+    fn of_order(alpha: f64, p: &Self, q: &Self) -> Interval {
+        let (order, above) = (Interval::exact(alpha), Interval::exact(alpha) - Interval::ONE);
+        let mut terms = Vec::with_capacity(p.len());
+        for (value, weight) in p.iter() {
+            match log_ratio(weight, &q.weight(value)) {
+                Some(ratio) => terms.push(super::LogInterval::from_ln(order * ratio + q.weight(value).ln())),
+                None if alpha > 1.0 => return Interval::INFINITE,
+                None => {}
+            }
+        }
+        (super::LogInterval::sum(terms.iter()).ln() / above).positive()
+    }
+}
+
+impl<F: ExponentialFamily> RenyiDivergence for F {
+    fn of_order(alpha: f64, p: &Self, q: &Self) -> Interval {
+        if p.natural() == q.natural() {
+            return Interval::ZERO;
+        }
+        match F::log_power(alpha, &p.natural(), &q.natural()) {
+            Some(log) => (log / (Interval::exact(alpha) - Interval::ONE)).positive(),
+            None => Interval::INFINITE,
         }
     }
-    (super::LogInterval::sum(terms.iter()).ln() / above).positive()
-}
-
-/// The hockey-stick divergence `E_t(p, q) = Σ max(0, p − t q)`, at a ratio `t` such as `e^ε`.
-#[must_use]
-pub fn hockey_stick<T: Ord, W: Weight>(ratio: Interval, p: &Dist<T, W>, q: &Dist<T, W>) -> Interval {
-    let ln = ratio.ln();
-    let term = |(value, weight): (&T, &W)| {
-        let other = q.weight(value);
-        if other.is_zero() {
-            return weight.value();
-        }
-        // p (1 − t q/p) where that is positive.
-        let excess = (ln + other.ln() - weight.ln()).exp_minus_one();
-        (weight.value() * -excess).positive()
-    };
-    p.iter().map(term).sum::<Interval>().min(Interval::ONE)
-}
-
-/// The same at a ratio that is a weight, as a weight: exactly, for [rational](super::Rational) weights.
-#[must_use]
-pub fn hockey_stick_at_ratio<T: Ord, W: Weight>(ratio: &W, p: &Dist<T, W>, q: &Dist<T, W>) -> W {
-    let term = |(value, weight): (&T, &W)| weight.excess(&ratio.times(&q.weight(value)));
-    p.iter().map(term).fold(W::zero(), |sum, term| sum.plus(&term))
 }
 
 impl<F: ExponentialFamily> Posterior for F {}
@@ -181,7 +202,7 @@ impl<F: ExponentialFamily> Divergence<F> for KullbackLeibler {
             return Interval::ZERO;
         }
         // A(q) − A(p) − (q − p) · ∇A(p).
-        let (Some(a), Some(b)) = (F::log_partition(&at), F::log_partition(&from)) else {
+        let (Some(a), Some(b)) = (super::family::at::<F>(&at), super::family::at::<F>(&from)) else {
             return Interval::INFINITE;
         };
         let mean = F::mean_parameters(&at);
@@ -208,10 +229,6 @@ impl<F: ExponentialFamily> Divergence<F> for ChiSquared {
 
 impl<const A: u32, F: ExponentialFamily> Divergence<F> for Renyi<A> {
     fn between(p: &F, q: &F) -> Interval {
-        let alpha = f64::from(A);
-        match F::log_power(alpha, &p.natural(), &q.natural()) {
-            Some(log) => (log / (Interval::exact(alpha) - Interval::ONE)).positive(),
-            None => Interval::INFINITE,
-        }
+        renyi(f64::from(A), p, q)
     }
 }

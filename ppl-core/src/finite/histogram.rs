@@ -72,22 +72,19 @@ impl<T: Ord> Histogram<T> {
     /// Counts of these values, in the same order.
     ///
     /// # Errors
-    /// [`Error::Repeated`] if a value occurs twice in the alphabet, [`Error::Records`] if there is not one count for
-    /// each value.
+    /// [`Error::Repeated`] if a value occurs twice in the alphabet, [`Error::Records`] if there is not one
+    /// count for each value.
     pub fn new(alphabet: Vec<T>, counts: Vec<u64>) -> Result<Self> {
         check_alphabet(&alphabet)?;
-        if alphabet.len() != counts.len() {
-            let told =
-                format!("{} counts do not go with an alphabet of {} values", counts.len(), alphabet.len());
-            return Err(Error::Records(told));
-        }
+        check_counts(alphabet.len(), &counts)?;
         Ok(Self { alphabet: alphabet.into(), counts: counts.into() })
     }
 
     /// The counts of some records.
     ///
     /// # Errors
-    /// None for a type whose values are listed correctly: [`Error::Repeated`] or [`Error::Records`] otherwise.
+    /// None for a type whose values are listed correctly: [`Error::Repeated`] or [`Error::Records`]
+    /// otherwise.
     pub fn of(records: impl IntoIterator<Item = T>) -> Result<Self>
     where
         T: FiniteType,
@@ -114,16 +111,9 @@ impl<T> Histogram<T> {
     /// Other counts of the same alphabet, in the same order.
     ///
     /// # Errors
-    /// [`Error::Records`] if there is not one count for each value.
+    /// [`Error::Records`] if there is not one count for each value, or they add up to 2⁶⁴ or more.
     pub fn with_counts(&self, counts: Vec<u64>) -> Result<Self> {
-        if counts.len() != self.alphabet.len() {
-            let told = format!(
-                "{} counts do not go with an alphabet of {} values",
-                counts.len(),
-                self.alphabet.len()
-            );
-            return Err(Error::Records(told));
-        }
+        check_counts(self.alphabet.len(), &counts)?;
         Ok(Self { alphabet: Arc::clone(&self.alphabet), counts: counts.into() })
     }
 
@@ -152,6 +142,18 @@ impl<T> Histogram<T> {
     /// Values and counts.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&T, u64)> {
         self.alphabet.iter().zip(self.counts.iter().copied())
+    }
+}
+
+/// Checks that there is one count for each value, and that their sum is a number of records.
+fn check_counts(values: usize, counts: &[u64]) -> Result<()> {
+    if counts.len() != values {
+        let told = format!("{} counts do not go with an alphabet of {values} values", counts.len());
+        return Err(Error::Records(told));
+    }
+    match counts.iter().try_fold(0_u64, |sum, &count| sum.checked_add(count)) {
+        Some(_) => Ok(()),
+        None => Err(Error::Records("the counts add up to 2^64 or more".into())),
     }
 }
 

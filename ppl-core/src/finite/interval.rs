@@ -39,8 +39,8 @@ impl Interval {
         Self::between(value, value)
     }
 
-    /// The numbers from `lower` to `upper`; a NaN end is taken to be infinite, and ends in the wrong order are
-    /// exchanged, so that the interval is never too small.
+    /// The numbers from `lower` to `upper`; a NaN end is taken to be infinite, and ends in the wrong order
+    /// are exchanged, so that the interval is never too small.
     #[must_use]
     pub fn between(lower: f64, upper: f64) -> Self {
         let lower = if lower.is_nan() { f64::NEG_INFINITY } else { lower };
@@ -63,10 +63,24 @@ impl Interval {
         Self { lower, upper }
     }
 
-    /// A number that was computed with an error of at most `units` times 2⁻⁵² relative to it, or absolutely where
-    /// it is below one in magnitude.
+    /// A number that was computed with an error of at most `units` times 2⁻⁵² relative to it, or absolutely
+    /// where it is below one in magnitude.
     pub(super) fn computed(value: f64, units: f64) -> Self {
         let error = units * f64::EPSILON * value.abs().max(1.0);
+        Self::rounded(value - error, value + error)
+    }
+
+    /// The product of two numbers: a point where it is a double.
+    pub(super) fn product(a: f64, b: f64) -> Self {
+        let product = a * b;
+        // The part that rounding lost; below the normal numbers it may be lost itself.
+        let exact = a == 0.0 || b == 0.0 || (a.mul_add(b, -product) == 0.0 && product.abs() > 1e-290);
+        if exact && product.is_finite() { Self::exact(product) } else { Self::rounded(product, product) }
+    }
+
+    /// A number that was computed with an error of at most `units` times 2⁻⁵² relative to it.
+    pub(super) fn relative(value: f64, units: f64) -> Self {
+        let error = units * f64::EPSILON * value.abs();
         Self::rounded(value - error, value + error)
     }
 
@@ -208,8 +222,19 @@ impl Add for Interval {
         if self == Self::ZERO {
             return other;
         }
-        Self::rounded(self.lower + other.lower, self.upper + other.upper)
+        let sum = Self { lower: self.lower + other.lower, upper: self.upper + other.upper };
+        if self.lower == self.upper && other.lower == other.upper && is_exact_sum(self.lower, other.lower) {
+            return sum;
+        }
+        Self::rounded(sum.lower, sum.upper)
     }
+}
+
+/// Whether the sum of two numbers is a double: the part that rounding lost (Knuth's two-sum) is zero.
+fn is_exact_sum(a: f64, b: f64) -> bool {
+    let sum = a + b;
+    let virtual_b = sum - a;
+    (a - (sum - virtual_b)) + (b - virtual_b) == 0.0
 }
 
 impl Neg for Interval {

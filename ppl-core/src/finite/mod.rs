@@ -29,7 +29,8 @@
 //! | `dist`, `probability` | tables of weights, and the programs that make them |
 //! | `histogram` | how often each value of an alphabet occurs: the input of a program that ignores order |
 //! | `neighbours` | all histograms up to some number of records, and pairs of neighbours among them |
-//! | `divergence` | total variation, Hellinger, Kullback–Leibler, χ², Rényi, hockey-stick |
+//! | `divergence` | total variation, Hellinger, Kullback–Leibler, χ², Rényi |
+//! | `hockey_stick`, `region`, `incomplete_beta` | how much of one distribution lies above a multiple of another |
 //! | `composition` | what a divergence becomes when programs are run one after the other |
 //! | `statistic` | vectors of integers, and their ℓ₁ and ℓ₂ distances |
 //! | `check` | the largest log ratio of two outcomes' probabilities over all pairs of neighbours, with a witness |
@@ -37,10 +38,9 @@
 //! | [`tables`] | exact inference on products of tables: junction trees, sampling, gradients |
 //! | `posterior` | the exact posterior of a traced model over finitely many joint values |
 //!
-//! Nothing here speaks of privacy: two distributions are compared over a relation of inputs, and another crate
-//! gives the result its meaning.
+//! Nothing here speaks of privacy: two distributions are compared over a relation of inputs, and another
+//! crate gives the result its meaning.
 
-mod beta_variation;
 mod bounds;
 mod check;
 mod composition;
@@ -49,12 +49,15 @@ mod dist;
 mod divergence;
 mod family;
 mod histogram;
+mod hockey_stick;
+mod incomplete_beta;
 mod interval;
 mod log_interval;
 mod neighbours;
 mod posterior;
 mod probability;
 mod rational;
+mod region;
 mod statistic;
 pub mod tables;
 mod weight;
@@ -67,11 +70,12 @@ pub use composition::InSequence;
 pub use conjugate::{Beta, Conjugate, Dirichlet, NormalMean};
 pub use dist::Dist;
 pub use divergence::{
-    ChiSquared, Divergence, Hellinger, KullbackLeibler, Posterior, Renyi, TotalVariation, hockey_stick,
-    hockey_stick_at_ratio, renyi,
+    ChiSquared, Divergence, Hellinger, KullbackLeibler, Posterior, Renyi, RenyiDivergence, TotalVariation,
+    renyi,
 };
 pub use family::ExponentialFamily;
 pub use histogram::{Category, FiniteType, Histogram};
+pub use hockey_stick::{HockeyStick, hockey_stick, hockey_stick_at_ratio};
 pub use interval::Interval;
 pub use log_interval::LogInterval;
 pub use neighbours::{

@@ -58,10 +58,10 @@ impl Adjacency for AddRemove {
     fn above(self, counts: &[u64]) -> Vec<Box<[u64]>> {
         let more = |to: usize| {
             let mut more: Box<[u64]> = counts.into();
-            more[to] += 1;
-            more
+            more[to] = more[to].checked_add(1)?;
+            Some(more)
         };
-        (0..counts.len()).map(more).collect()
+        (0..counts.len()).filter_map(more).collect()
     }
 }
 
@@ -84,8 +84,8 @@ fn number_of_histograms(records: &RangeInclusive<u64>, values: usize) -> u128 {
 /// All histograms of a number of records in a range, over an alphabet.
 ///
 /// # Errors
-/// [`Error::Repeated`] or [`Error::OutOfRange`] for an alphabet that repeats a value or has none, [`Error::TooMany`] if there are more
-/// than `limit`; then nothing has been enumerated.
+/// [`Error::Repeated`] or [`Error::OutOfRange`] for an alphabet that repeats a value or has none,
+/// [`Error::TooMany`] if there are more than `limit`; then nothing has been enumerated.
 pub fn histograms<T: Ord>(
     alphabet: Vec<T>,
     records: RangeInclusive<u64>,
@@ -136,7 +136,8 @@ pub(super) fn pairs<T>(histograms: &[Histogram<T>], relation: impl Adjacency) ->
 /// use ppl_core::finite::{Beta, Conjugate, Hellinger, Histogram, ReplaceOne, neighbours};
 ///
 /// let prior = Beta::new(1.0, 1.0)?;
-/// let worst = neighbours(20, ReplaceOne).worst::<Hellinger, _>(|coins: &Histogram<bool>| prior.observe_all(coins))?;
+/// let posterior = |coins: &Histogram<bool>| prior.observe_all(coins);
+/// let worst = neighbours(20, ReplaceOne).worst::<Hellinger, _>(posterior)?;
 /// assert!((worst.value().upper() - 0.46325).abs() < 1e-5);
 /// let (one, other) = worst.witness().unwrap();
 /// assert_eq!((one.total(), other.total()), (1, 1));
@@ -144,19 +145,21 @@ pub(super) fn pairs<T>(histograms: &[Histogram<T>], relation: impl Adjacency) ->
 /// ```
 #[must_use]
 pub fn neighbours<T: FiniteType, R: Adjacency>(records: u64, relation: R) -> Neighbours<T, R> {
-    Neighbours { records, relation, limit: DEFAULT_LIMIT, of: PhantomData }
+    Neighbours::over(T::values(), 0..=records, relation)
 }
 
-/// Made by [`neighbours`].
-#[derive(Clone, Copy, Debug)]
+/// Neighbouring data sets of numbers of records in a range, over an alphabet: made by [`neighbours`], or by
+/// [`over`](Self::over).
+#[derive(Clone, Debug)]
 pub struct Neighbours<T, R> {
-    records: u64,
+    alphabet: Vec<T>,
+    records: RangeInclusive<u64>,
     relation: R,
     limit: u128,
-    of: PhantomData<fn(T)>,
 }
 
-/// What a function of a histogram may return where a posterior is wanted: a [`Posterior`], or a `Result` of one.
+/// What a function of a histogram may return where a posterior is wanted: a [`Posterior`], or a `Result` of
+/// one.
 pub trait IntoPosterior {
     /// The posterior.
     type Posterior: Posterior;
@@ -182,7 +185,14 @@ impl<P: Posterior, E: Display> IntoPosterior for Result<P, E> {
     }
 }
 
-impl<T: FiniteType, R: Adjacency> Neighbours<T, R> {
+impl<T: Ord + Clone, R: Adjacency> Neighbours<T, R> {
+    /// Of records with these values, in these numbers: `0..=20`, or `20..=20` for data sets of that size
+    /// alone.
+    #[must_use]
+    pub fn over(alphabet: impl Into<Vec<T>>, records: RangeInclusive<u64>, relation: R) -> Self {
+        Self { alphabet: alphabet.into(), records, relation, limit: DEFAULT_LIMIT }
+    }
+
     /// Another limit on the number of histograms than [`DEFAULT_LIMIT`].
     #[must_use]
     pub fn limit(self, limit: u128) -> Self {
@@ -191,17 +201,19 @@ impl<T: FiniteType, R: Adjacency> Neighbours<T, R> {
 
     /// The largest divergence between the values of a function at two neighbours, in either order.
     ///
-    /// A function that fails on one of two neighbours and not on the other has an infinite divergence there: that
-    /// it failed tells them apart. Failures with the same message are equal.
+    /// A function that fails on one of two neighbours and not on the other has an infinite divergence there:
+    /// that it failed tells them apart. Failures with the same message are equal.
     ///
     /// # Errors
-    /// [`Error::TooMany`] if there are more histograms than the limit.
+    /// [`Error::TooMany`] if there are more histograms than the limit; [`Error::Repeated`] or
+    /// [`Error::OutOfRange`] for an alphabet that repeats a value or has none.
     pub fn worst<D, P>(self, function: impl Fn(&Histogram<T>) -> P) -> Result<Worst<T, R, D>>
     where
         P: IntoPosterior,
         D: Divergence<P::Posterior>,
     {
-        let all = histograms(T::values(), 0..=self.records, self.limit)?;
+        let values_of_records = self.alphabet.len();
+        let all = histograms(self.alphabet, self.records.clone(), self.limit)?;
         let values: Vec<_> = all.iter().map(|histogram| function(histogram).into_posterior()).collect();
         let (mut value, mut attained, mut witness) = (Interval::ZERO, f64::NEG_INFINITY, None);
         for (i, j) in pairs(&all, self.relation) {
@@ -218,7 +230,7 @@ impl<T: FiniteType, R: Adjacency> Neighbours<T, R> {
                 value = value.max(divergence);
             }
         }
-        Ok(Worst { value, witness, records: self.records, of: PhantomData })
+        Ok(Worst { value, witness, records: self.records, values: values_of_records, of: PhantomData })
     }
 }
 
@@ -226,7 +238,8 @@ impl<T: FiniteType, R: Adjacency> Neighbours<T, R> {
 pub struct Worst<T, R, D> {
     value: Interval,
     witness: Option<(Histogram<T>, Histogram<T>)>,
-    records: u64,
+    records: RangeInclusive<u64>,
+    values: usize,
     of: PhantomData<fn(R, D)>,
 }
 
@@ -243,10 +256,16 @@ impl<T, R: Adjacency, D> Worst<T, R, D> {
         self.witness.as_ref().map(|(one, other)| (one, other))
     }
 
-    /// The number of records up to which all histograms have been looked at. Of more records nothing is known.
+    /// The numbers of records of which all histograms have been looked at. Of others nothing is known.
     #[must_use]
-    pub fn records(&self) -> u64 {
-        self.records
+    pub fn records(&self) -> RangeInclusive<u64> {
+        self.records.clone()
+    }
+
+    /// How many values the records' alphabet had.
+    #[must_use]
+    pub fn values(&self) -> usize {
+        self.values
     }
 }
 

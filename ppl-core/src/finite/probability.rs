@@ -4,8 +4,8 @@ use crate::base::{Error, Result};
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A probability `numerator / denominator` in lowest terms: something a distribution can be *of*, for it can be
-/// compared, and `Copy`.
+/// A probability `numerator / denominator` in lowest terms: something a distribution can be *of*, for it can
+/// be compared, and `Copy`.
 ///
 /// ```
 /// use ppl_core::finite::Probability;

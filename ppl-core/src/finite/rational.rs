@@ -48,8 +48,8 @@ impl Rational {
         Self(Ratio::new_raw(self.0.numer().pow(exponent), self.0.denom().pow(exponent)))
     }
 
-    /// Weights multiplied by their common denominator: integers in the same proportions, as 64-bit digits, least
-    /// significant first, for exact samplers.
+    /// Weights multiplied by their common denominator: integers in the same proportions, as 64-bit digits,
+    /// least significant first, for exact samplers.
     #[must_use]
     pub fn as_integers<'a>(weights: impl Iterator<Item = &'a Self> + Clone) -> Vec<Vec<u64>> {
         let common = weights.clone().fold(BigUint::one(), |common, weight| lcm(&common, weight.0.denom()));

@@ -6,7 +6,9 @@ use super::{Divergence, Interval, Posterior};
 ///
 /// ```
 /// use ppl_core::finite::{Histogram, L1, ReplaceOne, Statistic, neighbours};
-/// let sum = |coins: &Histogram<bool>| Statistic::new([3 * coins.count(&true) as i64 - coins.count(&false) as i64]);
+/// let sum = |coins: &Histogram<bool>| {
+///     Statistic::new([3 * coins.count(&true) as i64 - coins.count(&false) as i64])
+/// };
 /// assert_eq!(neighbours(9, ReplaceOne).worst::<L1, _>(sum)?.value().upper(), 4.0);
 /// # Ok::<(), ppl_core::Error>(())
 /// ```

@@ -5,8 +5,8 @@ use crate::base::Result;
 use std::fmt::Debug;
 
 /// A weight: a number that is at least zero, exactly ([`Rational`](super::Rational)) or between two others
-/// ([`LogInterval`](super::LogInterval)). Nothing else implements this trait, so no table has weights of unknown
-/// error.
+/// ([`LogInterval`](super::LogInterval)). Nothing else implements this trait, so no table has weights of
+/// unknown error.
 pub trait Weight: Clone + Debug + PartialEq + sealed::Sealed {
     /// Zero.
     fn zero() -> Self;

@@ -2,8 +2,8 @@
 
 use ppl_core::Error;
 use ppl_core::finite::{
-    Beta, Check, Dirichlet, Dist, Histogram, LogInterval, NormalMean, Probability, Rational, ReplaceOne,
-    Weight, dirichlet_hellinger, histograms, neighbours,
+    AddRemove, Beta, Check, Dirichlet, Dist, Histogram, LogInterval, NormalMean, Probability, Rational,
+    ReplaceOne, Weight, dirichlet_hellinger, histograms, neighbours,
 };
 use std::cell::Cell;
 
@@ -111,4 +111,32 @@ fn laws_that_are_none() {
         Check::new(law).records(0..=2).alphabet([true, false]).neighbours(ReplaceOne).run().unwrap_err();
     assert!(matches!(error, Error::Unnormalised { .. }), "{error}");
     assert!(Rational::one().over(&Rational::zero()).is_none());
+}
+
+/// A check that compares nothing proves nothing.
+#[test]
+fn data_sets_without_neighbours() {
+    let law = |_: &Histogram<bool>| Dist::<u8, Rational>::point(0);
+    let check = || Check::new(law).alphabet([true, false]);
+    let told = check().records(5..=5).neighbours(AddRemove).run().unwrap_err().to_string();
+    assert!(told.contains("no two of these data sets are neighbours by add/remove"), "{told}");
+    let (start, end) = (3, 2);
+    assert!(check().records(start..=end).neighbours(ReplaceOne).run().is_err());
+    assert!(check().records(0..=0).neighbours(ReplaceOne).run().is_err());
+    assert!(Check::new(law).alphabet([true]).records(0..=9).neighbours(ReplaceOne).run().is_err());
+}
+
+#[test]
+fn counts_beyond_what_a_number_holds() {
+    for counts in [vec![u64::MAX, 1], vec![u64::MAX / 2 + 1; 2]] {
+        let error = Histogram::new(vec!['a', 'b'], counts).unwrap_err();
+        assert!(error.to_string().contains("2^64"), "{error}");
+    }
+    let largest = Histogram::new(vec!['a', 'b'], vec![u64::MAX, 0]).unwrap();
+    assert_eq!(largest.total(), u64::MAX);
+    assert_eq!(ppl_core::finite::Adjacency::above(AddRemove, largest.counts()).len(), 1);
+    for sd in [1e-200, 1e200, f64::MIN_POSITIVE] {
+        assert!(NormalMean::new(0.0, sd, 1.0).is_err() && NormalMean::new(0.0, 1.0, sd).is_err());
+    }
+    assert!(NormalMean::new(1e300, 1e-100, 1.0).is_err());
 }

@@ -26,7 +26,8 @@ fn randomised_response_has_the_loss_of_its_formula() {
         assert!(loss.epsilon().contains((numerator as f64 / (denominator - numerator) as f64).ln()));
         assert!(loss.epsilon().width() <= 1e-12);
         let witness = loss.witness().unwrap();
-        // All say the same, and one of them is replaced: 12 heads told by 12 heads, or by 11; or the mirror image.
+        // All say the same, and one of them is replaced: 12 heads told by 12 heads, or by 11; or the mirror
+        // image.
         assert_eq!(witness.first.total(), witness.second.total());
         assert_eq!(loss.pairs(), 78);
         // At the formula's ε nothing is left, and a little below something is; at one record δ is known.
@@ -75,7 +76,8 @@ fn a_clamped_geometric_has_the_loss_of_its_formula() {
     }
 }
 
-/// A law that cannot happen at one neighbour, and one that fails at some: infinite, with the outcome that tells.
+/// A law that cannot happen at one neighbour, and one that fails at some: infinite, with the outcome that
+/// tells.
 #[test]
 fn what_can_only_happen_at_one_neighbour_is_infinite() {
     let impossible = |coins: &Histogram<bool>| -> Result<Dist<bool, Rational>> {

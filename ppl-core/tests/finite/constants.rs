@@ -1,5 +1,5 @@
-//! Divergences of Beta and Dirichlet posteriors of neighbours: the closed forms, enumeration, and printed values, which
-//! come from an independent computation.
+//! Divergences of Beta and Dirichlet posteriors of neighbours: the closed forms, enumeration, and printed
+//! values, which come from an independent computation.
 
 use ppl_core::finite::{
     AddRemove, Adjacency, Beta, Category, ChiSquared, Dirichlet, Divergence, Hellinger, Histogram,

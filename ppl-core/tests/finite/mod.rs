@@ -3,6 +3,7 @@
 mod bad_input;
 mod checker;
 mod constants;
+mod hockey_sticks;
 mod posteriors;
 mod rules;
 mod tables;

@@ -54,8 +54,8 @@ impl<'g> Distribution<'g> for Coin<'g> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Bias and whether throws are reported the other way round, both unknown; some throws are hidden by a coin of their own
-    /// that is summed out.
+    /// Bias and whether throws are reported the other way round, both unknown; some throws are hidden by a
+    /// coin of their own that is summed out.
     #[test]
     fn a_traced_model_is_its_finite_program(
         throws in proptest::collection::vec(any::<bool>(), 0..6),

@@ -85,7 +85,8 @@ proptest! {
         prop_assert!(both <= first.plus(&second), "{both} {first} {second}");
     }
 
-    /// With the same predicate: unchanged for the same prior; a prior within e^±ε gives posteriors within e^±2ε.
+    /// With the same predicate: unchanged for the same prior; a prior within e^±ε gives posteriors within
+    /// e^±2ε.
     #[test]
     fn observations(p in proptest::collection::vec(1_u64..50, OUTCOMES), q in proptest::collection::vec(1_u64..50, OUTCOMES), truth in proptest::collection::vec(0_u64..=8, OUTCOMES)) {
         prop_assume!(truth.iter().any(|&truth| truth > 0));

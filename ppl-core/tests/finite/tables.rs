@@ -47,8 +47,8 @@ fn weight(tables: &[(Vec<usize>, Vec<u64>)], values: &[usize]) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Total, gradients and marginals are those of all joint values, exactly; a draw has the probability that the product
-    /// of its choices' shares is.
+    /// Total, gradients and marginals are those of all joint values, exactly; a draw has the probability that
+    /// the product of its choices' shares is.
     #[test]
     fn a_junction_tree_is_the_sum_over_everything(tables in products(), picks in proptest::collection::vec(any::<u32>(), 8)) {
         let total: u64 = joint().iter().map(|values| weight(&tables, values)).sum();

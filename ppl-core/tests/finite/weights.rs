@@ -28,7 +28,8 @@ proptest! {
             prop_assert!(outer.lower() <= inner.upper() && inner.lower() <= outer.upper(), "{exact} {interval:?}");
             if !exact.is_zero() {
                 let value = exact.value();
-                // Numerator and denominator to 53 bits each, and two operations: four units of 2⁻⁵² on each side.
+                // Numerator and denominator to 53 bits each, and two operations: four units of 2⁻⁵² on each
+                // side.
                 prop_assert!(value.width() <= 8.0 * f64::EPSILON * value.upper(), "{exact} {value}");
             }
         }
@@ -39,8 +40,8 @@ proptest! {
         prop_assert_eq!(y.is_zero(), x.over(&y).is_none());
     }
 
-    /// A double is taken as it is: its value is a point, and its exponential and logarithm contain those of the
-    /// standard library widened by what that may be wrong.
+    /// A double is taken as it is: its value is a point, and its exponential and logarithm contain those of
+    /// the standard library widened by what that may be wrong.
     #[test]
     fn doubles_are_exact(x in 0.0..1e300_f64) {
         let value = Rational::from_f64(x).unwrap().value();

@@ -51,8 +51,8 @@ impl<W: Weight> Table<W> {
         Self { variables: variables.to_vec(), sizes, weights: vec![W::one(); cells] }
     }
 
-    /// For each of this table's variables, how far apart its values are in another table's weights; 0 where the other
-    /// does not have it.
+    /// For each of this table's variables, how far apart its values are in another table's weights; 0 where
+    /// the other does not have it.
     fn strides_in(&self, other: &Self) -> Vec<usize> {
         let stride = |variable: &usize| {
             let place = other.variables.iter().position(|own| own == variable)?;
@@ -171,8 +171,8 @@ impl<W: Weight> Tables<W> {
     /// A junction tree with all messages passed.
     ///
     /// # Errors
-    /// [`Error::TooMany`] if a clique has more than `limit` cells; then nothing has been multiplied. [`Error::Impossible`]
-    /// if the total weight is zero.
+    /// [`Error::TooMany`] if a clique has more than `limit` cells; then nothing has been multiplied.
+    /// [`Error::Impossible`] if the total weight is zero.
     pub fn junction_tree(&self, limit: u128) -> Result<JunctionTree<W>> {
         JunctionTree::new(self, limit)
     }

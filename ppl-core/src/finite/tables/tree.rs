@@ -5,11 +5,12 @@ use crate::base::{Error, Result};
 use crate::finite::Weight;
 use std::collections::BTreeSet;
 
-/// A tree of cliques in which the cliques that hold a variable are connected, with the product of all tables summed out to
-/// each clique.
+/// A tree of cliques in which the cliques that hold a variable are connected, with the product of all tables
+/// summed out to each clique.
 ///
-/// Messages go from the leaves to the first clique and back (Shafer and Shenoy: nothing is divided, so weights of zero do
-/// no harm). Variables are eliminated in the order of least fill-in, which need not be the best order.
+/// Messages go from the leaves to the first clique and back (Shafer and Shenoy: nothing is divided, so
+/// weights of zero do no harm). Variables are eliminated in the order of least fill-in, which need not be the
+/// best order.
 #[derive(Clone, Debug)]
 pub struct JunctionTree<W> {
     sizes: Vec<usize>,
@@ -81,8 +82,8 @@ impl<W: Weight> JunctionTree<W> {
         Ok(marginal)
     }
 
-    /// The gradient of the logarithm of the [total](Self::total) with respect to the logarithms of a table's weights: the
-    /// distribution of the table's variables.
+    /// The gradient of the logarithm of the [total](Self::total) with respect to the logarithms of a table's
+    /// weights: the distribution of the table's variables.
     ///
     /// # Errors
     /// [`Error::Values`] if there is no such table.
@@ -96,15 +97,16 @@ impl<W: Weight> JunctionTree<W> {
         }
     }
 
-    /// A value of each variable, drawn from the normalised product: `choose` picks one of several weights in proportion to
-    /// them, and is called once for each clique. The draw is as exact as it is.
+    /// A value of each variable, drawn from the normalised product: `choose` picks one of several weights in
+    /// proportion to them, and is called once for each clique. The draw is as exact as it is.
     ///
     /// # Errors
     /// Those of `choose`; [`Error::Values`] if it picks a place that does not exist or has no weight.
     pub fn sample(&self, mut choose: impl FnMut(&[W]) -> Result<usize>) -> Result<Vec<usize>> {
         let mut values: Vec<Option<usize>> = vec![None; self.sizes.len()];
         for belief in &self.beliefs {
-            // Parents come first, so what a clique shares with earlier ones is known, and shared with its parent.
+            // Parents come first, so what a clique shares with earlier ones is known, and shared with its
+            // parent.
             let mut cells = Vec::new();
             let mut weights = Vec::new();
             for (cell, weight) in belief.weights.iter().enumerate() {
@@ -149,7 +151,8 @@ fn holding(cliques: &[Vec<usize>], variables: &[usize]) -> Option<usize> {
     cliques.iter().position(|clique| variables.iter().all(|variable| clique.contains(variable)))
 }
 
-/// Maximal cliques of the graph that is made chordal by eliminating variables, the one of least fill-in first.
+/// Maximal cliques of the graph that is made chordal by eliminating variables, the one of least fill-in
+/// first.
 fn cliques(variables: usize, scopes: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut neighbours = vec![BTreeSet::new(); variables];
     for scope in scopes {
@@ -184,8 +187,8 @@ fn cliques(variables: usize, scopes: &[Vec<usize>]) -> Vec<Vec<usize>> {
     found
 }
 
-/// Orders cliques so that each hangs on an earlier one with which it shares the most variables (Prim): for cliques of a
-/// chordal graph that is a junction tree. What shares nothing hangs on the first.
+/// Orders cliques so that each hangs on an earlier one with which it shares the most variables (Prim): for
+/// cliques of a chordal graph that is a junction tree. What shares nothing hangs on the first.
 fn connect(mut rest: Vec<Vec<usize>>) -> (Vec<Vec<usize>>, Vec<usize>) {
     let mut cliques = vec![rest.remove(0)];
     let mut parents = vec![0];

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use ppl_core::finite::{Interval, LogInterval, Weight};
 
 /// Checks that an ε is one.
-pub(super) fn epsilon(value: f64) -> Result<f64> {
+pub(crate) fn epsilon(value: f64) -> Result<f64> {
     if (1e-6..=64.0).contains(&value) {
         return Ok(value);
     }
@@ -13,17 +13,18 @@ pub(super) fn epsilon(value: f64) -> Result<f64> {
 }
 
 /// The scale `numerator/denominator` of discrete Laplace noise on integers that neighbours change by at most
-/// `sensitivity` in the ℓ₁ norm, and the ε that it gives: at most the one wanted, and that for which the law is made.
+/// `sensitivity` in the ℓ₁ norm, and the ε that it gives: at most the one wanted, and that for which the law
+/// is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Scale {
-    pub(super) numerator: u64,
-    pub(super) denominator: u64,
-    pub(super) sensitivity: u64,
+pub(crate) struct Scale {
+    pub(crate) numerator: u64,
+    pub(crate) denominator: u64,
+    pub(crate) sensitivity: u64,
 }
 
 impl Scale {
     /// The finest scale that fits 46 bits; ε is rounded down.
-    pub(super) fn new(wanted: f64, sensitivity: u64) -> Result<Self> {
+    pub(crate) fn new(wanted: f64, sensitivity: u64) -> Result<Self> {
         let wanted = epsilon(wanted)?;
         if !(1..=1 << 24).contains(&sensitivity) {
             let (what, requirement) = ("the sensitivity of a sum of integers", "between 1 and 2^24");
@@ -37,13 +38,14 @@ impl Scale {
     }
 
     /// `Δ · denominator/numerator`: exactly, for Δ cancels and a power of two remains.
-    pub(super) fn epsilon(self) -> f64 {
+    pub(crate) fn epsilon(self) -> f64 {
         let power = self.numerator / self.sensitivity;
         self.denominator as f64 / power as f64
     }
 
-    /// The law of a number with the noise, clamped to a range that it lies in: what lies outside counts at the ends.
-    pub(super) fn clamped_law(self, centre: i64, (low, high): (i64, i64)) -> Vec<(i64, LogInterval)> {
+    /// The law of a number with the noise, clamped to a range that it lies in: what lies outside counts at
+    /// the ends.
+    pub(crate) fn clamped_law(self, centre: i64, (low, high): (i64, i64)) -> Vec<(i64, LogInterval)> {
         if low == high {
             return vec![(low, LogInterval::one())];
         }
