@@ -1,11 +1,11 @@
-//! Arbitrary parameters and values: refused with the parameter's name, or a log density that is not above its
-//! maximum.
+//! Arbitrary parameters and values: refused with the parameter's name, or a log density that is −∞ outside the
+//! support and not above its maximum inside; and any law between any bounds.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ppl_core::{Distribution, ExecutionPlan, Graph, Program, gradient};
-use ppl_distributions::{Bernoulli, HalfNormal, Normal};
+use ppl_core::{Constraint, Distribution, ExecutionPlan, Graph, Noise, NoiseKind, Program, Shape, Var, gradient};
+use ppl_distributions::*;
 
 fn number(data: &mut &[u8]) -> f64 {
     let (head, rest) = data.split_at(data.len().min(8));
@@ -15,42 +15,115 @@ fn number(data: &mut &[u8]) -> f64 {
     f64::from_le_bytes(bytes)
 }
 
-/// The log density at `x` and its derivative, or `None` where the parameters are refused.
-fn run<'g>(graph: &'g Graph, distribution: impl Distribution<'g>, x: f64) -> Option<(f64, f64)> {
-    if let Err(error) = distribution.validate() {
-        assert!(error.to_string().contains(distribution.name()));
-        return None;
+/// A number of ordinary size as often as any other.
+fn either(data: &mut &[u8]) -> f64 {
+    let number = number(data);
+    match number.to_bits() & 3 {
+        0 => number,
+        1 => (number.to_bits() >> 40) as f64 / 1e6 - 8.0,
+        2 => ((number.to_bits() >> 40) as f64 / 1e6 - 8.0).exp(),
+        _ => ((number.to_bits() >> 58) as f64) - 8.0,
     }
-    let value = graph.input("x", ()).expect("a fresh input");
-    let log_prob = distribution.log_prob(value);
-    let slope = gradient(log_prob, &[value]).expect("a scalar")[0];
-    let program = Program::new(graph, &[log_prob, slope]).expect("a sound program");
+}
+
+/// The laws of single numbers, each of three parameters or fewer.
+const LAWS: usize = 24;
+
+fn law<'g>(which: usize, [a, b, c]: [f64; 3]) -> Box<dyn Distribution<'g> + 'g> {
+    match which {
+        0 => Box::new(Normal::new(a, b)),
+        1 => Box::new(LogNormal::new(a, b)),
+        2 => Box::new(HalfNormal::new(a)),
+        3 => Box::new(Cauchy::new(a, b)),
+        4 => Box::new(HalfCauchy::new(a)),
+        5 => Box::new(Laplace::new(a, b)),
+        6 => Box::new(Logistic::new(a, b)),
+        7 => Box::new(Gumbel::new(a, b)),
+        8 => Box::new(StudentT::new(a, b, c)),
+        9 => Box::new(HalfStudentT::new(a, b)),
+        10 => Box::new(Exponential::new(a)),
+        11 => Box::new(Gamma::new(a, b)),
+        12 => Box::new(InverseGamma::new(a, b)),
+        13 => Box::new(Chi2::new(a)),
+        14 => Box::new(Weibull::new(a, b)),
+        15 => Box::new(Pareto::new(a, b)),
+        16 => Box::new(Beta::new(a, b)),
+        17 => Box::new(Kumaraswamy::new(a, b)),
+        18 => Box::new(VonMises::new(a, b)),
+        19 => Box::new(Uniform::new(a, b)),
+        20 => Box::new(Poisson::new(a)),
+        21 => Box::new(Binomial::from_logit(a, b)),
+        22 => Box::new(NegativeBinomial::from_logit(a, b)),
+        _ => Box::new(Geometric::from_logit(a)),
+    }
+}
+
+/// The numbers of outputs at one value of `x`.
+fn run<'g>(graph: &'g Graph, outputs: &[Var<'g>], inputs: &[(String, f64)]) -> Vec<f64> {
+    let program = Program::new(graph, outputs).expect("a sound program");
     let mut plan = ExecutionPlan::<f64>::new(&program);
-    plan.set("x", &[x]).expect("one number");
+    for (name, value) in inputs {
+        if plan.input(name).is_ok() {
+            plan.set(name, &[*value]).expect("one number");
+        }
+    }
     plan.run();
-    Some((plan.output(0)[0], plan.output(1)[0]))
+    (0..outputs.len()).map(|k| plan.output(k)[0]).collect()
+}
+
+/// Density, its slope, distribution function, quantile and draw of a law; nothing where it is refused.
+fn check<'g>(graph: &'g Graph, law: &dyn Distribution<'g>, x: f64, u: f64) {
+    if let Err(error) = law.validate() {
+        let told = error.to_string();
+        assert!(told.contains("must be") || told.contains("shapes") || told.contains("unsupported"), "{told}");
+        return;
+    }
+    let support = law.support();
+    let value = graph.input("x", ()).expect("a fresh input");
+    let log_prob = law.log_prob(value);
+    let mut outputs = vec![log_prob, gradient(log_prob, &[value]).expect("a scalar")[0]];
+    let p = graph.constant(u);
+    let cdf = law.cdf(value).unwrap_or_else(|| graph.constant(0.5));
+    let quantile = law.quantile(p);
+    outputs.push(cdf);
+    outputs.extend(quantile);
+    let mut noise = Noise::new(graph, "noise");
+    let draw = law.draw(&Shape::scalar(), &mut noise).ok();
+    outputs.extend(draw);
+    let mut inputs = vec![("x".to_owned(), x)];
+    for (name, kind, _) in noise.inputs() {
+        inputs.push((name.clone(), if *kind == NoiseKind::Uniform { u } else { 8.0 * u - 4.0 }));
+    }
+    let found = run(graph, &outputs, &inputs);
+    let dependent = matches!(support, Constraint::Dependent | Constraint::DependentInteger);
+    if !dependent && !x.is_nan() && !support.contains(x) {
+        assert!(found[0] == f64::NEG_INFINITY, "{} at {x} outside {support}: {}", law.name(), found[0]);
+    }
+    assert!(found[2].is_nan() || (-1e-9..=1.0 + 1e-9).contains(&found[2]), "{}: cdf {}", law.name(), found[2]);
 }
 
 fuzz_target!(|data: &[u8]| {
     let mut data = data;
-    let (a, b, x) = (number(&mut data), number(&mut data), number(&mut data));
-    if let Some((log_prob, slope)) = run(&Graph::new(), Normal::new(a, b), x) {
-        assert!(a.is_finite() && b > 0.0 && b.is_finite());
-        // Far from overflow of the standardised value, the density is a number below its maximum, sloping to
-        // the mean.
-        if x.is_finite() && ((x - a) / b).abs() < 1e100 {
-            assert!(log_prob <= -b.ln() - 0.9189, "{a} {b} {x}: {log_prob}");
-            assert!(slope * (x - a) <= 0.0 || slope.is_nan(), "{a} {b} {x}: {slope}");
-        }
+    let which = data.first().map_or(0, |&byte| usize::from(byte)) % LAWS;
+    data = data.get(1..).unwrap_or(&[]);
+    let parameters = [either(&mut data), either(&mut data), either(&mut data)];
+    let (low, high, x) = (either(&mut data), either(&mut data), either(&mut data));
+    let u = ((number(&mut data).to_bits() >> 12) as f64 + 0.5) / 4_503_599_627_370_496.0;
+    check(&Graph::new(), &law(which, parameters), x, u);
+    check(&Graph::new(), &Truncated::new(law(which, parameters), low, high), x, u);
+    check(&Graph::new(), &Truncated::new(law(which, parameters), low, f64::INFINITY), x, u);
+    check(&Graph::new(), &Truncated::new(law(which, parameters), f64::NEG_INFINITY, high), x, u);
+    let (a, b) = (parameters[0], parameters[1]);
+    check(&Graph::new(), &TruncatedNormal::new(a, b, low, high), x, u);
+    for y in [0.0, 1.0, x] {
+        check(&Graph::new(), &Bernoulli::from_logit(a), y, u);
     }
-    if let Some((log_prob, _)) = run(&Graph::new(), HalfNormal::new(b), x) {
-        if x.is_finite() && (x / b).abs() < 1e100 {
-            assert!(log_prob <= -b.ln() - 0.2257, "{b} {x}: {log_prob}");
-        }
-    }
-    for y in [0.0, 1.0] {
-        if let Some((log_prob, _)) = run(&Graph::new(), Bernoulli::from_logit(a), y) {
-            assert!(log_prob <= 0.0, "{a} {y}: {log_prob}");
-        }
+    // Far from overflow of the standardised value, the density of a normal variable is a number below its
+    // maximum.
+    if b > 0.0 && b.is_finite() && a.is_finite() && x.is_finite() && ((x - a) / b).abs() < 1e100 {
+        let graph = Graph::new();
+        let value = graph.constant(x);
+        let log_prob = Normal::new(a, b).log_prob(value).known().unwrap_or(f64::NAN);
+        assert!(log_prob <= -b.ln() - 0.9189, "{a} {b} {x}: {log_prob}");
     }
 });

@@ -95,6 +95,8 @@ fn random_programs_hold_every_operation() {
         "diagonal_matrix",
         "cholesky",
         "inverse",
+        "log_gamma_draw",
+        "von_mises_draw",
         "solve_lower",
         "solve_lower_transposed",
         "solve_upper",

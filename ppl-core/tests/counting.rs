@@ -147,6 +147,8 @@ fn edges() {
             Counting::NegativeBinomialQuantile => v[2].negative_binomial_quantile(v[0], v[1]),
             Counting::PoissonCdf => v[0].poisson_cdf(v[1]),
             Counting::BinomialCdf => v[0].binomial_cdf(v[1], v[2]),
+            Counting::PoissonQuantileAbove => v[1].poisson_quantile_above(v[0]),
+            Counting::PoissonSf => v[0].poisson_sf(v[1]),
             _ => v[0].negative_binomial_cdf(v[1], v[2]),
         })[0]
     };

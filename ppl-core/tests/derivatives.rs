@@ -112,6 +112,14 @@ fn special_arguments(op: Special) -> [Vec<f64>; 3] {
         Special::VonMisesCdf | Special::VonMisesSlope => {
             [vec![0.4, 1.3, 2.5, 12.0, 4.0, 7.0], vec![-2.3, 0.9, -0.4, 0.2, -0.8, 0.5], none]
         }
+        Special::VonMisesBetween => [
+            vec![0.4, 1.3, 2.5, 12.0, 4.0, 7.0],
+            vec![-2.3, -4.9, 0.4, -0.2, -2.8, 1.5],
+            vec![-2.1, 0.9, 4.4, 0.2, 2.8, 1.9],
+        ],
+        Special::LogNormalTail | Special::NormalTailMean => {
+            [vec![0.4, 1.3, 2.5, 12.0, 4.0, 0.7], vec![0.3, 1.9, 0.8, 0.1, 0.4, 2.2], none]
+        }
         Special::VonMisesCdfInverse => {
             [vec![0.4, 1.3, 2.5, 12.0, 4.0, 7.0], vec![0.3, 0.9, 0.4, 0.2, 0.8, 0.45], none]
         }
@@ -144,6 +152,9 @@ fn special<'g>(op: Special, v: &[Var<'g>]) -> Var<'g> {
         Special::VonMisesCdf => v[0].von_mises_cdf(v[1]),
         Special::VonMisesCdfInverse => v[0].von_mises_cdf_inverse(v[1]),
         Special::VonMisesSlope => v[0].von_mises_slope(v[1]),
+        Special::VonMisesBetween => v[0].von_mises_between(v[1], v[2]),
+        Special::LogNormalTail => v[0].log_normal_tail(v[1]),
+        Special::NormalTailMean => v[0].normal_tail_mean(v[1]),
         // The derivative of the slope in its first argument.
         _ => gradient(v[0].gamma_slope(v[1]).sum(), &[v[0]]).unwrap()[0],
     }
@@ -154,8 +165,8 @@ fn special_functions() {
     let graph = Graph::new();
     let shape = Shape::from([2, 3]);
     for op in Special::ALL {
-        // It has no derivatives; that of the distribution function in ν shows its value.
-        if op == Special::StudentTSlope {
+        // They have no derivatives; those of the distribution function in ν and of the mean show their values.
+        if matches!(op, Special::StudentTSlope | Special::NormalTailVariance) {
             continue;
         }
         let arguments = special_arguments(op);

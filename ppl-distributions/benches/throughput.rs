@@ -85,6 +85,32 @@ struct Drawing {
 }
 
 impl Drawing {
+    /// A plan that draws and differentiates the sum of the draws in the parameters; nothing for a law whose
+    /// draws have no derivatives.
+    fn with_gradient(build: Build, parameters: &[f64]) -> Option<Self> {
+        let graph = Graph::new();
+        let vars: Vec<Var<'_>> =
+            (0..parameters.len()).map(|i| graph.input(format!("p{i}"), ()).expect("a fresh input")).collect();
+        let values: Vec<Value<'_>> = vars.iter().map(|&var| var.into()).collect();
+        let mut named = Noise::new(&graph, "x");
+        let distribution = build(&graph, &values);
+        if !distribution.reparameterised() {
+            return None;
+        }
+        let draw = distribution.draw(&Shape::from(COUNT), &mut named).expect("shapes go together");
+        let mut outputs = gradient(draw.sum(), &vars).expect("a scalar");
+        outputs.push(draw);
+        let mut plan = ExecutionPlan::new(&Program::new(&graph, &outputs).expect("no mistakes"));
+        for (i, &p) in parameters.iter().enumerate() {
+            if plan.input(&format!("p{i}")).is_ok() {
+                plan.set(&format!("p{i}"), &[p]).expect("one number");
+            }
+        }
+        let input = |(name, kind, _): &(String, NoiseKind, Shape)| (plan.input(name).expect("used"), *kind);
+        let inputs = named.inputs().iter().map(input).collect();
+        Some(Self { plan, inputs, event: distribution.event_shape() })
+    }
+
     fn new(build: Build, parameters: &[f64]) -> Self {
         let graph = Graph::new();
         let known: Vec<Value<'_>> = parameters.iter().map(|&p| Value::Known(p)).collect();
@@ -206,6 +232,15 @@ fn draws(criterion: &mut Criterion) {
                 black_box(drawing.plan.output(0));
             });
         });
+        if let Some(mut drawing) = Drawing::with_gradient(build, parameters) {
+            drawing.refill(&mut generator);
+            group.bench_function("program, with its gradient", |bencher| {
+                bencher.iter(|| {
+                    drawing.plan.run();
+                    black_box(drawing.plan.output(0));
+                });
+            });
+        }
         if let Some(mut one) = theirs(name, parameters) {
             let mut generator = ChaCha8Rng::seed_from_u64(7);
             let mut out = vec![0.0; COUNT];

@@ -147,6 +147,8 @@ proptest! {
             let here: Vec<f64> = inputs.iter().map(|(_, value)| *value).collect();
             let analytic = run(&here);
             for k in 0..here.len() {
+                // Between its two outcomes there are none.
+                if matches!(case, Case::Bernoulli(_)) && k == 0 { continue; }
                 let h = 1e-5;
                 let (mut up, mut down) = (here.clone(), here.clone());
                 up[k] += h;

@@ -4,7 +4,9 @@
 
 mod conjugate;
 mod discrete;
+mod hostile;
 mod listings;
 mod multivariate;
 mod polya_gamma;
+mod right_everywhere;
 mod sequences;

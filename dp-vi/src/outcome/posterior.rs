@@ -155,7 +155,11 @@ impl Posterior {
         // other end.
         let end = |side: f64| {
             let of_normal = |support: Constraint, loc, scale: f64| {
-                let side = if matches!(support, Constraint::LessThan(_)) { -side } else { side };
+                let side = if matches!(support, Constraint::LessThan(_) | Constraint::AtMost(_)) {
+                    -side
+                } else {
+                    side
+                };
                 support.constrain_number(loc + side * z * scale)
             };
             self.map(name, of_normal, |draws| quantile_of(draws, 0.5 + 0.5 * side * probability))
@@ -403,7 +407,11 @@ mod tests {
             assert!(ends.0[0] < ends.1[0] && others.0[0] < others.1[0], "{support:?}");
             // In standard normals a quantile is off by √(0.0475/5000)/φ(1.645) = 0.03, 5.2 of which are 0.16.
             for (end, other, side) in [(ends.0[0], others.0[0], -1.0), (ends.1[0], others.1[0], 1.0)] {
-                let side = if matches!(support, Constraint::LessThan(_)) { -side } else { side };
+                let side = if matches!(support, Constraint::LessThan(_) | Constraint::AtMost(_)) {
+                    -side
+                } else {
+                    side
+                };
                 let z = (support.unconstrain(other) - 0.3) / 0.5;
                 assert!((z - side * 1.644_853_626_951).abs() < 0.16, "{support:?} {end} {other}");
             }

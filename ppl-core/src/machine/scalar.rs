@@ -79,6 +79,12 @@ pub trait Scalar:
     fn digamma_minus_log(self) -> Self;
     /// `x ln(x/m) + m − x`, for `x, m ≥ 0`.
     fn deviance(self, m: Self) -> Self;
+    /// `ln(1 + x²)`, also where `x²` overflows.
+    fn logarithm_of_1_plus_square(self) -> Self;
+    /// The least number of this type that is at least `bound`.
+    fn at_least(bound: f64) -> Self;
+    /// The largest number of this type that is at most `bound`.
+    fn at_most(bound: f64) -> Self;
 }
 
 macro_rules! scalar {
@@ -179,6 +185,20 @@ macro_rules! scalar {
             #[inline(always)]
             fn deviance(self, m: Self) -> Self {
                 math::deviance(self, m)
+            }
+            #[inline(always)]
+            fn logarithm_of_1_plus_square(self) -> Self {
+                math::ln1p_square(self)
+            }
+            #[inline(always)]
+            fn at_least(bound: f64) -> Self {
+                let nearest: Self = $of(bound);
+                if $as_f64(nearest) < bound { nearest.next_up() } else { nearest }
+            }
+            #[inline(always)]
+            fn at_most(bound: f64) -> Self {
+                let nearest: Self = $of(bound);
+                if $as_f64(nearest) > bound { nearest.next_down() } else { nearest }
             }
             #[inline]
             fn polygamma(self, order: u8) -> Self {

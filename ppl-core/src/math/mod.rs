@@ -53,19 +53,20 @@ pub(crate) use counting::deviance;
 pub(crate) use error_function::{erf, erfc, erfinv};
 pub(crate) use exponential::{exp, expm1, sigmoid, tanh};
 pub(crate) use gamma::{digamma, lgamma, trigamma};
-pub(crate) use logarithm::{ln, ln1p, logit, softplus};
+pub(crate) use logarithm::{ln, ln1p, ln1p_square, logit, softplus};
 pub(crate) use polygamma::polygamma;
 pub(crate) use power::powf;
 pub(crate) use quantile::{
-    binomial_probabilities, binomial_quantile, negative_binomial_probabilities, negative_binomial_quantile,
-    poisson_probabilities, poisson_quantile,
+    Table, Tail, binomial_probabilities, binomial_quantile, negative_binomial_probabilities,
+    negative_binomial_quantile, poisson_probabilities, poisson_quantile,
 };
 pub(crate) use special::{
     bessel_ratio, bessel_ratio_complement, beta_i, beta_slope_a, beta_slope_b, gamma_curvature, gamma_p,
     gamma_q, gamma_slope, i0e, i1e, inverse_mills, lgamma_of_1_plus, log_beta_density, log_gamma_density,
-    log_gamma_p_inverse, log_gamma_q_inverse, log_ndtr, log_ndtr_difference, log1p_minus_x,
-    logit_beta_i_inverse, ndtri, ndtri_exp, normal_interval_moments, student_t_cdf, student_t_slope,
-    von_mises_cdf, von_mises_cdf_inverse, von_mises_slope,
+    log_gamma_draws, log_gamma_p_inverse, log_gamma_q_inverse, log_ndtr, log_ndtr_difference, log1p_minus_x,
+    logit_beta_i_inverse, ndtri, ndtri_exp, normal_interval_moments, normal_tail, student_t_cdf,
+    student_t_slope, von_mises_between, von_mises_cdf, von_mises_cdf_inverse, von_mises_draws,
+    von_mises_slope,
 };
 pub(crate) use stirling::{digamma_minus_log, digamma_remainder, log_factorial_remainder, stirling_error};
 pub(crate) use trigonometric::{TRIGONOMETRIC_LIMIT, atan, cos, sin};

@@ -141,6 +141,39 @@ pub trait Distribution<'g> {
         None
     }
 
+    /// Probability of an outcome above `value`, `1 − F(value)`, for distributions of single numbers; those that
+    /// can compute it without cancellation where it is small do.
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(1.0 - self.cdf(value)?)
+    }
+
+    /// The logarithm of [`cdf`](Self::cdf), for distributions of single numbers.
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        self.cdf(value).map(logarithm)
+    }
+
+    /// The logarithm of [`sf`](Self::sf), for distributions of single numbers.
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        self.sf(value).map(logarithm)
+    }
+
+    /// The outcome whose [`log_cdf`](Self::log_cdf) is `log_probability ≤ 0`: the quantile in tails where
+    /// probabilities are too small for numbers. By default that of the exponential.
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.quantile(log_probability.exp())
+    }
+
+    /// The outcome whose [`log_sf`](Self::log_sf) is `log_probability ≤ 0`; for integers the smallest whose is
+    /// at most that. By default the quantile of the rest to 1, which loses the upper tail as that rounds to 1.
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.quantile(-log_probability.expm1())
+    }
+
     /// Independent copies of this distribution along new leading axes, taken together as one outcome.
     fn iid(self, shape: impl Into<Shape>) -> Iid<Self>
     where
@@ -194,6 +227,13 @@ pub trait Distribution<'g> {
     fn kind(&self) -> Kind {
         self.parameters().iter().map(|parameter| parameter.value.kind()).max().unwrap_or(Kind::Shared)
     }
+}
+
+/// The logarithm of a probability, with a derivative of 0 where the probability is 0.
+#[track_caller]
+fn logarithm(probability: Var<'_>) -> Var<'_> {
+    let impossible = probability.equal(0.0);
+    impossible.select(f64::NEG_INFINITY, impossible.select(1.0, probability).log())
 }
 
 /// Independent copies of a distribution taken together as one outcome; made by [`Distribution::iid`].
@@ -332,6 +372,26 @@ macro_rules! behind {
             #[track_caller]
             fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
                 (**self).quantile(probability)
+            }
+            #[track_caller]
+            fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+                (**self).sf(value)
+            }
+            #[track_caller]
+            fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+                (**self).log_cdf(value)
+            }
+            #[track_caller]
+            fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+                (**self).log_sf(value)
+            }
+            #[track_caller]
+            fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+                (**self).quantile_of_log_cdf(log_probability)
+            }
+            #[track_caller]
+            fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+                (**self).quantile_of_log_sf(log_probability)
             }
             #[track_caller]
             fn validate(&self) -> Result<()> {

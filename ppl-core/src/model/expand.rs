@@ -134,6 +134,26 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Expanded<D> {
         self.base.quantile(probability)
     }
 
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        self.base.sf(value)
+    }
+
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        self.base.log_cdf(value)
+    }
+
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        self.base.log_sf(value)
+    }
+
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.base.quantile_of_log_cdf(log_probability)
+    }
+
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.base.quantile_of_log_sf(log_probability)
+    }
+
     #[track_caller]
     fn validate(&self) -> Result<()> {
         self.base.validate()?;

@@ -5,7 +5,7 @@
 //! own.
 
 use super::several::{stretched, zero};
-use super::{Cotangent, Misfit, Op, Primitive, Value, Var, Work};
+use super::{Cotangent, Misfit, Op, Operand, Primitive, Value, Var, Work};
 use crate::base::Shape;
 use crate::machine::Scalar;
 use crate::math;
@@ -65,6 +65,9 @@ pub(super) fn log_ratio<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
     near.select(near.select(difference, 0.0).log1p(), near.select(1.0, a / b).log())
 }
 
+/// From this many quantiles of one law on, a table pays.
+const MANY: usize = 64;
+
 several! {
     /// A distribution function of counts, or its inverse. Arguments have the shape of the result, or are
     /// single numbers.
@@ -86,7 +89,7 @@ several! {
     /// # Ok::<(), ppl_core::Error>(())
     /// ```
     PoissonQuantile, pub fn poisson_quantile(rate, [u]) -> y {
-        value: math::poisson_quantile(rate, u),
+        value: math::poisson_quantile(rate, math::Tail::Lower(u)),
         slopes: [zero(), zero()],
     },
     /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and the number `K` of
@@ -95,7 +98,7 @@ several! {
     /// Exact up to the rounding of the distribution function, in both tails; derivative 0. The log-odds may
     /// be infinite.
     BinomialQuantile, pub fn binomial_quantile(total_count, logits, [u]) -> y {
-        value: math::binomial_quantile(total_count, logits, u),
+        value: math::binomial_quantile(total_count, logits, math::Tail::Lower(u)),
         slopes: [zero(), zero(), zero()],
     },
     /// The smallest integer `k` with `P(K ≤ k) ≥ u` for a probability `u = self` and the number `K` of
@@ -105,7 +108,25 @@ several! {
     /// Exact up to the rounding of the distribution function, in both tails; derivative 0. A count that the
     /// number type cannot hold is the largest that it can.
     NegativeBinomialQuantile, pub fn negative_binomial_quantile(total_count, logits, [u]) -> y {
-        value: math::negative_binomial_quantile(total_count, logits, u),
+        value: math::negative_binomial_quantile(total_count, logits, math::Tail::Lower(u)),
+        slopes: [zero(), zero(), zero()],
+    },
+    /// The smallest integer `k` with `P(K > k) ≤ q` for a probability `q = self`: [`Var::poisson_quantile`] of
+    /// `1 − q`, also where that rounds to 1.
+    PoissonQuantileAbove, pub fn poisson_quantile_above(rate, [q]) -> y {
+        value: math::poisson_quantile(rate, math::Tail::Upper(q)),
+        slopes: [zero(), zero()],
+    },
+    /// The smallest integer `k` with `P(K > k) ≤ q` for a probability `q = self`: [`Var::binomial_quantile`] of
+    /// `1 − q`, also where that rounds to 1.
+    BinomialQuantileAbove, pub fn binomial_quantile_above(total_count, logits, [q]) -> y {
+        value: math::binomial_quantile(total_count, logits, math::Tail::Upper(q)),
+        slopes: [zero(), zero(), zero()],
+    },
+    /// The smallest integer `k` with `P(K > k) ≤ q` for a probability `q = self`:
+    /// [`Var::negative_binomial_quantile`] of `1 − q`, also where that rounds to 1.
+    NegativeBinomialQuantileAbove, pub fn negative_binomial_quantile_above(total_count, logits, [q]) -> y {
+        value: math::negative_binomial_quantile(total_count, logits, math::Tail::Upper(q)),
         slopes: [zero(), zero(), zero()],
     },
     /// `P(K ≤ k)` for `k = self` and a Poisson variable `K` of this rate: `Q(k + 1, rate)` (NIST DLMF
@@ -132,20 +153,73 @@ several! {
             negative_binomial_slope(k.floor(), total_count, logits, |k| k.constant(1.0)),
         ],
     },
+    /// `P(K > k)` for `k = self` and a Poisson variable, relatively accurate where it is small; see
+    /// [`Var::poisson_cdf`].
+    PoissonSf, pub fn poisson_sf([k], rate) -> y {
+        value: math::poisson_probabilities(k.floor(), rate).1,
+        slopes: [zero(), -poisson_slope(k.floor(), rate)],
+    },
+    /// The logarithm of [`Var::poisson_cdf`], also where that is too small for the number type.
+    PoissonLogCdf, pub fn poisson_log_cdf([k], rate) -> y {
+        value: math::ln(math::poisson_probabilities(k.floor(), rate).0),
+        slopes: [zero(), poisson_slope_by(k.floor(), rate, y)],
+    },
+    /// The logarithm of [`Var::poisson_sf`], also where that is too small for the number type.
+    PoissonLogSf, pub fn poisson_log_sf([k], rate) -> y {
+        value: math::ln(math::poisson_probabilities(k.floor(), rate).1),
+        slopes: [zero(), -poisson_slope_by(k.floor(), rate, y)],
+    },
+    /// The logarithm of [`Var::binomial_cdf`], also where that is too small for the number type.
+    BinomialLogCdf, pub fn binomial_log_cdf([k], total_count, logits) -> y {
+        value: math::ln(math::binomial_probabilities(k.floor(), total_count, logits).0),
+        slopes: [zero(), zero(), binomial_slope_by(k.floor(), total_count, logits, y)],
+    },
+    /// The logarithm of [`Var::binomial_sf`], also where that is too small for the number type.
+    BinomialLogSf, pub fn binomial_log_sf([k], total_count, logits) -> y {
+        value: math::ln(math::binomial_probabilities(k.floor(), total_count, logits).1),
+        slopes: [zero(), zero(), -binomial_slope_by(k.floor(), total_count, logits, y)],
+    },
+    /// `P(K > k)` for `k = self` and a number of successes, relatively accurate where it is small; see
+    /// [`Var::binomial_cdf`].
+    BinomialSf, pub fn binomial_sf([k], total_count, logits) -> y {
+        value: math::binomial_probabilities(k.floor(), total_count, logits).1,
+        slopes: [zero(), zero(), -binomial_slope(k.floor(), total_count, logits)],
+    },
+    /// `P(K > k)` for `k = self` and a number of successes before failure number `total_count`, relatively
+    /// accurate where it is small; see [`Var::negative_binomial_cdf`].
+    NegativeBinomialSf, pub fn negative_binomial_sf([k], total_count, logits) -> y {
+        value: math::negative_binomial_probabilities(k.floor(), total_count, logits).1,
+        slopes: [
+            zero(),
+            -negative_binomial_slope(k.floor(), total_count, logits, |k| total_count.beta_slope_a(k + 1.0, -logits)),
+            -negative_binomial_slope(k.floor(), total_count, logits, |k| k.constant(1.0)),
+        ],
+    },
 }
 
 /// `−p(k)`
 fn poisson_slope<'g>(k: Var<'g>, rate: Var<'g>) -> Var<'g> {
-    let inside = k.greater_equal(0.0);
-    let k = inside.select(k, 0.0);
-    inside.select(-(-(k.deviance(rate) + k.log_factorial_remainder())).exp(), 0.0)
+    poisson_slope_by(k, rate, k.constant(0.0))
+}
+
+/// `−p(k)/P` for a probability of logarithm `log`.
+fn poisson_slope_by<'g>(k: Var<'g>, rate: Var<'g>, log: Var<'g>) -> Var<'g> {
+    let inside = k.greater_equal(0.0) * log.is_finite();
+    let (k, log) = (inside.select(k, 0.0), inside.select(log, 0.0));
+    inside.select(-(-(k.deviance(rate) + k.log_factorial_remainder() + log)).exp(), 0.0)
 }
 
 /// `−(n − k) p · p(k)`; nothing at and above n, and below 0.
 fn binomial_slope<'g>(k: Var<'g>, count: Var<'g>, logit: Var<'g>) -> Var<'g> {
-    let inside = k.greater_equal(0.0) * k.less(count);
+    binomial_slope_by(k, count, logit, k.constant(0.0))
+}
+
+/// The same divided by a probability of logarithm `log`.
+fn binomial_slope_by<'g>(k: Var<'g>, count: Var<'g>, logit: Var<'g>, log: Var<'g>) -> Var<'g> {
+    let inside = k.greater_equal(0.0) * k.less(count) * log.is_finite();
     let (k, rest) = (inside.select(k, 0.0), inside.select(count - k, 1.0));
-    inside.select(-(rest * logit.sigmoid()) * log_binomial(k, rest, logit).exp(), 0.0)
+    let log = inside.select(log, 0.0);
+    inside.select(-(rest * logit.sigmoid()) * (log_binomial(k, rest, logit) - log).exp(), 0.0)
 }
 
 /// Minus the density of the log-odds of a beta variable, which is `(k + 1) p(k + 1)`: `r p/(1 − p)` times the
@@ -206,16 +280,32 @@ impl Primitive for Counting {
             return;
         }
         let largest = T::max_value().as_f64();
+        // A count that the type cannot hold is the largest that it can.
+        let held = |value: f64| T::of(if value > largest { largest } else { value });
+        let at = |which: usize, row: usize, lane: usize| {
+            let arg: &Operand<'_, T> = &args[which];
+            arg.at(if arg.rows(lanes) == 1 { 0 } else { row }, lane, lanes).as_f64()
+        };
+        let single = |which: usize| matches!(args[which], Operand::Shared(_)) || lanes == 1;
+        let one = |which: usize| args[which].rows(lanes) == 1 && single(which);
+        let table = match self {
+            _ if out.len() < MANY || (0..args.len() - 1).any(|which| !one(which)) => None,
+            Counting::PoissonQuantile => math::Table::poisson(at(0, 0, 0)),
+            Counting::BinomialQuantile => math::Table::binomial(at(0, 0, 0), at(1, 0, 0)),
+            Counting::NegativeBinomialQuantile => math::Table::negative_binomial(at(0, 0, 0), at(1, 0, 0)),
+            _ => None,
+        };
+        let probability = args.len() - 1;
         for (row, out) in out.chunks_exact_mut(lanes).enumerate() {
             for (lane, out) in out.iter_mut().enumerate() {
-                let mut numbers = [0.0; 3];
-                for (number, arg) in numbers.iter_mut().zip(args) {
-                    let place = if arg.rows(lanes) == 1 { 0 } else { row };
-                    *number = arg.at(place, lane, lanes).as_f64();
-                }
-                let value = self.value(numbers);
-                // A count that the type cannot hold is the largest that it can.
-                *out = T::of(if value > largest { largest } else { value });
+                let known = table.as_ref().and_then(|table| table.quantile(at(probability, row, lane)));
+                *out = held(known.unwrap_or_else(|| {
+                    let mut numbers = [0.0; 3];
+                    for (which, number) in numbers.iter_mut().enumerate().take(args.len()) {
+                        *number = at(which, row, lane);
+                    }
+                    self.value(numbers)
+                }));
             }
         }
     }

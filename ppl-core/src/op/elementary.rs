@@ -2,7 +2,34 @@
 
 use super::{Binary, Unary, Value, Var};
 use crate::machine::Scalar;
+use std::fmt;
 use std::ops;
+
+/// A number that an operation has for a parameter, in `f64` whatever type the program runs in.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Bound(u64);
+
+impl Bound {
+    /// The bound at this number.
+    #[must_use]
+    pub const fn new(value: f64) -> Self {
+        Self(value.to_bits())
+    }
+
+    /// The number.
+    #[must_use]
+    #[inline(always)]
+    pub const fn value(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.value())
+    }
+}
 
 rows! { ($) unary
     /// `−x`
@@ -54,6 +81,12 @@ rows! { ($) unary
         value: x.logarithm_of_1_plus(),
         pullback(g): g / (1.0 + x),
     },
+    /// `ln(1 + x²)`, also where `x²` overflows.
+    Log1pSquare, pub fn log1p_square(x) -> y {
+        value: x.logarithm_of_1_plus_square(),
+        // 2x/(1 + x²), by a form that neither overflows nor divides 0 by 0.
+        pullback(g): g * (2.0 / (x + x.reciprocal())),
+    },
     /// `ln(1 + x) − x`, accurate near 0; −∞ at −1, NaN below. Relative error below 1e-15.
     Log1pMinusX, pub fn log1p_minus_x(x) -> y {
         value: T::of(math::log1p_minus_x(x.as_f64())),
@@ -103,6 +136,36 @@ rows! { ($) unary
     /// 1 where the number is neither infinite nor NaN, else 0; derivative 0.
     IsFinite, pub fn is_finite(x) -> y {
         value: elementary::indicator(x.is_finite()),
+    },
+    /// The number itself, or the nearest positive and finite one: the least normal number and the largest
+    /// number of the type that the program runs in. What a computation of a positive number rounds to 0 or ∞
+    /// stays inside. Derivative 0 where that happened.
+    ClampPositive, pub fn clamp_positive(x) -> y {
+        value: elementary::clamp(x, T::min_positive_value(), T::max_value()),
+        pullback(g): x.equal(y).select(g, 0.0),
+    },
+    /// The number itself, or the largest finite one of its sign of the type that the program runs in;
+    /// derivative 0 where it was infinite.
+    ClampFinite, pub fn clamp_finite(x) -> y {
+        value: elementary::clamp(x, -T::max_value(), T::max_value()),
+        pullback(g): x.equal(y).select(g, 0.0),
+    },
+    /// The number itself, or the nearest one strictly between 0 and 1: the least normal number, and the
+    /// largest below 1, of the type that the program runs in. Derivative 0 where it lay outside.
+    ClampUnit, pub fn clamp_unit(x) -> y {
+        value: elementary::clamp(x, T::min_positive_value(), T::one() - T::epsilon() / T::of(2.0)),
+        pullback(g): x.equal(y).select(g, 0.0),
+    },
+    /// The number itself, or the least of the type that the program runs in that is not below a bound: the
+    /// bound as it is rounded may be.
+    AtLeast[bound: Bound = Bound::new(0.5)] as at_least(x) -> y {
+        value: elementary::clamp(x, T::at_least(bound.value()), T::infinity()),
+        pullback(g): x.equal(y).select(g, 0.0),
+    },
+    /// The number itself, or the largest of the type that the program runs in that is not above a bound.
+    AtMost[bound: Bound = Bound::new(0.5)] as at_most(x) -> y {
+        value: elementary::clamp(x, T::neg_infinity(), T::at_most(bound.value())),
+        pullback(g): x.equal(y).select(g, 0.0),
     },
     /// The same number, which derivatives treat as a constant.
     ///
@@ -195,6 +258,13 @@ pub(super) fn sign<T: Scalar>(x: T) -> T {
     }
 }
 
+/// `x` between two numbers, at most at them; NaN where it is.
+#[inline(always)]
+pub(super) fn clamp<T: Scalar>(x: T, low: T, high: T) -> T {
+    let above = if x < low { low } else { x };
+    if above > high { high } else { above }
+}
+
 #[inline(always)]
 pub(super) fn indicator<T: Scalar>(holds: bool) -> T {
     if holds { T::one() } else { T::zero() }
@@ -212,6 +282,34 @@ impl<'g> Var<'g> {
     #[track_caller]
     pub fn log_sigmoid(self) -> Var<'g> {
         -(-self).softplus()
+    }
+
+    /// The number, or where it is smaller the least number that is at least `bound`, in the type that the
+    /// program runs in: unlike `max`, which compares with the bound as that type rounds it, it never gives
+    /// less. Derivative 0 where it was smaller.
+    ///
+    /// ```
+    /// # use ppl_core::{ExecutionPlan, Graph, Program};
+    /// let graph = Graph::new();
+    /// let x = graph.input("x", ())?.at_least(0.7);
+    /// let mut plan = ExecutionPlan::<f32>::new(&Program::new(&graph, &[x])?);
+    /// plan.set("x", &[0.5])?;
+    /// plan.run();
+    /// assert!(f64::from(0.7_f32) < 0.7 && f64::from(plan.output(0)[0]) >= 0.7);
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn at_least(self, bound: f64) -> Var<'g> {
+        self.map(Unary::AtLeast(Bound::new(bound)))
+    }
+
+    /// The number, or where it is larger the largest number that is at most `bound`, in the type that the
+    /// program runs in; see [`Var::at_least`].
+    #[must_use]
+    #[track_caller]
+    pub fn at_most(self, bound: f64) -> Var<'g> {
+        self.map(Unary::AtMost(Bound::new(bound)))
     }
 
     /// The smallest integer that is not below the number.

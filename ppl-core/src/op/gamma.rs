@@ -142,16 +142,21 @@ rows! { ($) special
     },
 }
 
-/// `∂P(a, x)/∂a`
+/// `∂P(a, x)/∂a`; 0 at both ends.
 pub(super) fn p_in_shape<'g>(a: Var<'g>, x: Var<'g>) -> Var<'g> {
-    let l = x.log();
+    let inside = x.greater(0.0) * x.is_finite();
+    let l = inside.select(x, 1.0).log();
     let density = a.log_gamma_density(l).exp();
-    -(a.gamma_slope(l) * density)
+    inside.select(-(a.gamma_slope(l) * density), 0.0)
 }
 
-/// `∂P(a, x)/∂x`
+/// `∂P(a, x)/∂x`; at 0 it is ∞, 1 or 0 as `a` is below, at or above 1.
 pub(super) fn p_in_x<'g>(a: Var<'g>, x: Var<'g>) -> Var<'g> {
-    a.log_gamma_density(x.log()).exp() / x
+    let inside = x.greater(0.0) * x.is_finite();
+    let safe = inside.select(x, 1.0);
+    let at_zero = a.less(1.0).select(f64::INFINITY, a.equal(1.0));
+    let at_end = x.equal(0.0).select(at_zero, 0.0);
+    inside.select(a.log_gamma_density(safe.log()).exp() / safe, at_end)
 }
 
 impl<'g> Var<'g> {

@@ -340,7 +340,7 @@ fn fold(op: &Op, args: &[Var<'_>], shapes: &[Shape], shape: &Shape) -> Option<Co
         return None;
     }
     let operands: Vec<Operand<'_, f64>> = known.iter().map(|values| Operand::Rows(values)).collect();
-    Some(Constant::new(op.on_one_lane(&operands, shapes, shape), shape.clone()))
+    Some(Constant::new(op.on_one_lane(&operands, shapes, shape, true), shape.clone()))
 }
 
 impl fmt::Debug for Graph {

@@ -66,9 +66,13 @@ impl Primitive for Linear {
 
     #[inline(always)]
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
-        let Work { lanes, out, args, .. } = work;
+        let Work { lanes, shared, out, args, .. } = work;
         let (a, b) = (args[0], args[1]);
         if lanes == 0 {
+            return;
+        }
+        if let (true, Linear::Inner, [out]) = (shared, self, &mut *out) {
+            *out = lane_product(a.numbers(), b.numbers());
             return;
         }
         let (rows_a, rows_b) = (a.rows(lanes), b.rows(lanes));
@@ -134,6 +138,22 @@ pub(crate) fn lane_product<T: Scalar>(x: &[T], y: &[T]) -> T {
     let (x, y) = add_products(&mut narrow, x, y);
     let (x, y) = add_products(&mut four, x, y);
     total(halved(&wide), narrow, four, rest_of_products(x, y))
+}
+
+/// `Σ x`, added up in a fixed number of partial sums, as [`lane_product`] is.
+#[inline(always)]
+pub(crate) fn lane_sum<T: Scalar>(x: &[T]) -> T {
+    let mut wide = [T::zero(); 32];
+    let chunks = x.chunks_exact(32);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        wide.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += x);
+    }
+    let sixteen: [T; 16] = halved(&wide);
+    let eight: [T; 8] = halved(&sixteen);
+    let [a, b, c, d, e, f, g, h] = std::hint::black_box(CacheLine(eight)).0;
+    let sum = ((a + e) + (c + g)) + ((b + f) + (d + h));
+    rest.iter().fold(sum, |sum, &x| sum + x)
 }
 
 /// The sum of partial sums.

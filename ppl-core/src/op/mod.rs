@@ -56,6 +56,7 @@ mod normal;
 pub(crate) mod pooling;
 mod primitive;
 pub(crate) mod reduce;
+pub(crate) mod sampling;
 pub(crate) mod scan;
 mod select;
 pub(crate) mod shaping;
@@ -76,6 +77,7 @@ pub use convolution::{Convolution, Role, Window};
 pub use counting::Counting;
 pub use decomposition::Decomposition;
 pub use einsum::{Einsum, MatrixProduct};
+pub use elementary::Bound;
 pub use gather::Gather;
 pub(crate) use graph::constant_values;
 pub use graph::{Graph, Kind, Node};
@@ -84,6 +86,7 @@ pub use linear::Linear;
 pub use pooling::Pooling;
 pub(crate) use primitive::{ByRecord, Cotangent, MOST_ARGUMENTS, Misfit, Operand, Primitive, Row, Work};
 pub use reduce::Reduce;
+pub use sampling::Sampling;
 pub use scan::{Arrays, Scan};
 pub use select::Select;
 pub use shaping::Shaping;
@@ -135,6 +138,8 @@ pub enum Op {
     Coincidence(Coincidence),
     /// A distribution function of counts, or its inverse.
     Counting(Counting),
+    /// A draw by rejection.
+    Sampling(Sampling),
     /// A loop with a carried state.
     Scan(Scan),
 }
@@ -160,6 +165,7 @@ macro_rules! each_family {
             Op::Structure($primitive) => $answer,
             Op::Coincidence($primitive) => $answer,
             Op::Counting($primitive) => $answer,
+            Op::Sampling($primitive) => $answer,
             Op::Scan($primitive) => $answer,
         }
     };
@@ -196,11 +202,18 @@ impl Op {
     }
 
     /// The result for one record, or of shared values: slow and obvious.
-    pub(crate) fn on_one_lane(&self, args: &[Operand<'_, f64>], shapes: &[Shape], shape: &Shape) -> Vec<f64> {
+    pub(crate) fn on_one_lane(
+        &self,
+        args: &[Operand<'_, f64>],
+        shapes: &[Shape],
+        shape: &Shape,
+        shared: bool,
+    ) -> Vec<f64> {
         let mut out = vec![0.0; shape.elements()];
         let mut scratch = vec![0.0; self.scratch_rows(shapes, shape)];
         let table = self.table(shapes, shape);
-        self.run(Work { lanes: 1, out: &mut out, args, shapes, shape, table: &table, scratch: &mut scratch });
+        let (table, scratch) = (&table[..], &mut scratch[..]);
+        self.run(Work { lanes: 1, shared, out: &mut out, args, shapes, shape, table, scratch });
         out
     }
 

@@ -58,6 +58,43 @@ rows! { ($) special
         value: math::log_ndtr_difference(a, b),
         slopes: [-normal::at_end(a, y, |_| y.constant(1.0)), normal::at_end(b, y, |_| y.constant(1.0))],
     },
+    /// `ln ∫₀ʷ exp(−av − v²/2) dv` for `a = self ≥ 0` and a width `w > 0`, which may be infinite: the logarithm
+    /// of a standard normal probability, of the interval from `a` to `a + w`, relative to the density at `a`.
+    /// No large term is left in it however far out the interval is. Relative error below 1e-14.
+    LogNormalTail, pub fn log_normal_tail([a], width) -> y {
+        value: math::normal_tail(a, width).log,
+        slopes: [
+            -a.normal_tail_mean(width),
+            // The density at the far end; nothing where there is none.
+            {
+                let inside = width.is_finite();
+                let end = inside.select(width, 0.0);
+                inside.select((-(end * (a + 0.5 * end)) - y).exp(), 0.0)
+            },
+        ],
+    },
+    /// Mean of the distance `v` from `a = self ≥ 0` of a standard normal variable that is known to lie between
+    /// `a` and `a + w`; about `1/a` where `a` and `w` are large. Relative error below 1e-14.
+    NormalTailMean, pub fn normal_tail_mean([a], width) -> y {
+        value: math::normal_tail(a, width).mean,
+        slopes: [
+            -a.normal_tail_variance(width),
+            {
+                let inside = width.is_finite();
+                let end = inside.select(width, 0.0);
+                let density = (-(end * (a + 0.5 * end)) - a.log_normal_tail(width)).exp();
+                inside.select(density * (end - y), 0.0)
+            },
+        ],
+    },
+    /// Variance of the same; it has no derivatives here.
+    NormalTailVariance, pub fn normal_tail_variance([a], width) -> y {
+        value: math::normal_tail(a, width).variance,
+        slopes: [
+            Special::NormalTailVariance.unavailable(y, "any argument"),
+            Special::NormalTailVariance.unavailable(y, "any argument"),
+        ],
+    },
     /// Mean of a standard normal variable that is known to lie between `a = self` and `b`, `a < b`; either
     /// may be infinite.
     NormalIntervalMean, pub fn normal_interval_mean([a], b) -> y {

@@ -81,6 +81,10 @@ impl<'g> Cotangent<'g> {
 pub(crate) struct Work<'a, T> {
     /// Numbers for each element: the records of a tile, or one in the shared part of a program.
     pub(crate) lanes: usize,
+    /// Whether this is the shared part. There an array is one row of memory, and a sum of many elements is
+    /// added up in partial sums, which vectorises; of records' arrays each lane is added up element by
+    /// element, so that a record's sum does not depend on how many there are in its tile.
+    pub(crate) shared: bool,
     /// The result: a row of `lanes` numbers for each element, row-major.
     pub(crate) out: &'a mut [T],
     /// The arguments.

@@ -1,5 +1,6 @@
 //! Primitives that repeat or add up elements, or look at them under another shape.
 
+use super::linear::lane_sum;
 use super::{Cotangent, Misfit, Op, Primitive, Row, Var, Work};
 use crate::base::{Error, Shape, Source};
 use crate::machine::Scalar;
@@ -56,10 +57,13 @@ impl Primitive for Shaping {
 
     #[inline(always)]
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
-        let Work { lanes, out, args, table, .. } = work;
+        let Work { lanes, shared, out, args, table, .. } = work;
         let x = args[0];
         if lanes == 0 {
             return;
+        }
+        if shared {
+            return self.run_shared(out, x.numbers(), table);
         }
         match self {
             Shaping::Broadcast(_) => {
@@ -95,6 +99,39 @@ impl Primitive for Shaping {
             Shaping::SumTo(_) => cotangent.broadcast_to(shape),
             Shaping::Reshape(_) => cotangent.reshape(shape),
         }))
+    }
+}
+
+impl Shaping {
+    /// Of arrays that are one row of memory each.
+    #[inline(always)]
+    fn run_shared<T: Scalar>(&self, out: &mut [T], x: &[T], table: &[u32]) {
+        match self {
+            Shaping::Broadcast(_) => match x {
+                &[x] => out.fill(x),
+                _ => out.iter_mut().zip(table).for_each(|(out, &from)| *out = x[from as usize]),
+            },
+            Shaping::SumTo(_) => match out {
+                [out] => *out = lane_sum(x),
+                _ => {
+                    out.fill(T::zero());
+                    // Elements that are added up mostly stand side by side.
+                    let (mut here, mut sum) = (0, T::zero());
+                    for (&to, &x) in table.iter().zip(x) {
+                        let to = to as usize;
+                        if to != here {
+                            out[here] = sum;
+                            (here, sum) = (to, out[to]);
+                        }
+                        sum += x;
+                    }
+                    if let Some(last) = out.get_mut(here) {
+                        *last = sum;
+                    }
+                }
+            },
+            Shaping::Reshape(_) => out.copy_from_slice(x),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Functions of one argument that work element by element. The functions themselves are rows in the files of
 //! their subjects.
 
+use super::elementary::Bound;
 use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Var, Work, bessel, elementary, normal};
 use crate::base::Shape;
 use crate::machine::Scalar;
@@ -90,6 +91,7 @@ macro_rules! family {
             fn rule<'g>(self, x: Var<'g>, y: Var<'g>, cotangent: Var<'g>) -> Option<Var<'g>> {
                 match self {
                     $(Unary::$variant $(($parameter))? => {
+                        $(let _ = $parameter;)?
                         let ($x, $y) = (x, y);
                         let _ = ($x, $y);
                         optional!($({

@@ -7,6 +7,7 @@ use crate::op::{Op, Pooling, Reduce, Structure, Unary, Window};
 pub(super) fn parameters(op: &Op) -> String {
     match op {
         Op::Unary(Unary::Polygamma(order)) => order.to_string(),
+        Op::Unary(Unary::AtLeast(bound) | Unary::AtMost(bound)) => bound.to_string(),
         Op::Einsum(einsum) => einsum.to_string(),
         Op::Convolution(convolution) => {
             format!("{:?} {}", convolution.result(), window(&convolution.window())).to_lowercase()
@@ -50,6 +51,7 @@ pub(super) fn parameters(op: &Op) -> String {
         | Op::Linear(_)
         | Op::Coincidence(_)
         | Op::Counting(_)
+        | Op::Sampling(_)
         | Op::Gather(_)
         | Op::MatrixPart(_)
         | Op::Decomposition(_) => String::new(),

@@ -139,7 +139,7 @@ impl Program {
                         _ => Operand::Rows(&values[arg][..]),
                     };
                     let args: Vec<Operand<'_, f64>> = instruction.args.iter().map(operand).collect();
-                    op.on_one_lane(&args, &shapes, shape)
+                    op.on_one_lane(&args, &shapes, shape, instruction.kind == Kind::Shared)
                 }
             };
             values.push(value);

@@ -4,7 +4,7 @@
 use crate::base::Shape;
 use crate::op::{
     Binary, Coincidence, Convolution, Counting, Decomposition, Einsum, Gather, Graph, Linear, MatrixPart, Op,
-    Reduce, Role, Shaping, Special, Structure, Unary, Var, Window,
+    Reduce, Role, Sampling, Shaping, Special, Structure, Unary, Var, Window,
 };
 
 /// Most elements of an array of a random program.
@@ -294,6 +294,12 @@ fn counting<'g>(
     let op = choices.of(&Counting::ALL);
     // Numbers that mean something, or any at all.
     let b = fit(b, &a.shape());
+    if choices.below(4) == 0 {
+        let op = choices.of(&Sampling::ALL);
+        let noise = [b, b.sigmoid()].into_iter().cycle().take(op.arguments() - 2);
+        let args: Vec<Var<'g>> = std::iter::once(a).chain(noise).chain([b.sigmoid()]).collect();
+        return apply(graph, Op::Sampling(op), &args);
+    }
     let args = match choices.below(2) {
         0 => [graph.constant(count), a, b.sigmoid()],
         _ => [a, b, a],

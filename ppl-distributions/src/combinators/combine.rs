@@ -1,6 +1,6 @@
 //! Methods that make one distribution of another.
 
-use crate::{Bijection, Independent, Masked, Transformed};
+use crate::{Bijection, ByQuantile, Independent, Masked, Transformed};
 use ppl_core::{Distribution, Expanded, Shape, Value};
 
 /// Methods that make one distribution of another.
@@ -26,6 +26,12 @@ pub trait Combine<'g>: Distribution<'g> + Sized {
     /// ```
     fn expanded(self, batch_shape: impl Into<Shape>) -> Expanded<Self> {
         Expanded::new(self, batch_shape)
+    }
+
+    /// The same distribution, drawn from by its quantile at one uniform number: for antithetic pairs and
+    /// quasi-random points.
+    fn by_quantile(self) -> ByQuantile<Self> {
+        ByQuantile::new(self)
     }
 
     /// Log density 0 where `mask` is 0: outcomes there are not looked at.

@@ -1,5 +1,6 @@
 //! A prior that says nothing.
 
+use crate::shared::arrays::sum_last;
 use ppl_core::{Constraint, Distribution, Error, Noise, Parameter, Result, Shape, Var};
 
 /// Density 1 everywhere in a set: not a distribution, for it does not integrate to 1, but a prior that leaves
@@ -52,7 +53,12 @@ impl<'g> Distribution<'g> for ImproperUniform {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        value.constant(0.0)
+        let zero = value.constant(0.0);
+        let rank = self.shape.rank().saturating_sub(self.support.event_rank());
+        match self.support.outside(value) {
+            Some(outside) => sum_last(outside, rank).select(f64::NEG_INFINITY, zero),
+            None => zero,
+        }
     }
 
     fn draw(&self, _prefix: &Shape, _noise: &mut Noise<'g>) -> Result<Var<'g>> {

@@ -73,6 +73,17 @@ impl<'g> Mixture<'g> {
     }
 }
 
+/// A set of numbers with its ends.
+fn with_ends(set: Constraint) -> Constraint {
+    match set {
+        Constraint::Positive => Constraint::NonNegative,
+        Constraint::UnitInterval => Constraint::Interval(0.0, 1.0),
+        Constraint::GreaterThan(low) => Constraint::AtLeast(low),
+        Constraint::LessThan(high) => Constraint::AtMost(high),
+        other => other,
+    }
+}
+
 impl std::fmt::Debug for Mixture<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names = self.components.iter().map(|component| component.name());
@@ -116,7 +127,10 @@ impl<'g> Distribution<'g> for Mixture<'g> {
     }
 
     fn support(&self) -> Constraint {
-        self.components.first().map_or(Constraint::Dependent, |component| component.support())
+        // Ends that belong to one component's outcomes belong to those of the mixture.
+        let mut supports = self.components.iter().map(|component| component.support());
+        let first = supports.next().unwrap_or(Constraint::Dependent);
+        if supports.all(|support| support == first) { first } else { with_ends(first) }
     }
 
     #[track_caller]
@@ -181,7 +195,7 @@ impl<'g> Distribution<'g> for Mixture<'g> {
                     source_line: Source::caller(),
                 });
             }
-            if component.support() != support {
+            if with_ends(component.support()) != with_ends(support) {
                 let told = format!(
                     "a mixture of outcomes that are {support} and outcomes that are {}",
                     component.support()

@@ -1,6 +1,7 @@
 //! Distributions made of other distributions, and of sets and values.
 
 pub(crate) mod bijection;
+pub(crate) mod by_quantile;
 pub(crate) mod combine;
 pub(crate) mod delta;
 pub(crate) mod improper_uniform;
@@ -13,6 +14,7 @@ pub(crate) mod truncated;
 pub(crate) mod zero_inflated;
 
 pub use bijection::{Affine, Bijection, Direction, Exp, Inverse, Negation, Onto, Power, Sigmoid, Tanh, Then};
+pub use by_quantile::ByQuantile;
 pub use combine::Combine;
 pub use delta::Delta;
 pub use improper_uniform::ImproperUniform;

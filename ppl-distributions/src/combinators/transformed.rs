@@ -3,6 +3,7 @@
 use crate::Independent;
 use crate::combinators::bijection::{Bijection, Direction};
 use crate::shared::arrays::{last, leading, sum_last, together};
+use crate::shared::support::unless_event;
 use ppl_core::model::Map;
 use ppl_core::op::Kind;
 use ppl_core::{
@@ -137,13 +138,24 @@ impl<'g, D: Distribution<'g> + 'g, B: Bijection<'g> + 'g> Distribution<'g> for T
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        let x = self.bijection.inverse(value);
-        let (of_density, of_jacobian) = self.excess();
-        let density = sum_last(self.base.log_prob(x), of_density);
-        match self.bijection.log_jacobian(x) {
-            Some(log_jacobian) => density - sum_last(log_jacobian, of_jacobian),
-            None => density,
+        let density = |value: Var<'g>| {
+            let x = self.bijection.inverse(value);
+            let (of_density, of_jacobian) = self.excess();
+            let density = sum_last(self.base.log_prob(x), of_density);
+            match self.bijection.log_jacobian(x) {
+                Some(log_jacobian) => density - sum_last(log_jacobian, of_jacobian),
+                None => density,
+            }
+        };
+        let set = self.support();
+        let (rank, own) = (self.event_shape().rank(), set.event_rank());
+        if own > 0 {
+            let outside = set.outside(value).map(|outside| sum_last(outside, rank.saturating_sub(own)));
+            let density = density(value);
+            return outside.map_or(density, |outside| outside.select(f64::NEG_INFINITY, density));
         }
+        let outside = set.outside(value).map(|outside| sum_last(outside, rank));
+        unless_event(outside, value, rank, set.constrain_number(0.0), density)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {

@@ -1,8 +1,8 @@
 //! Any distribution with a distribution function, restricted to an interval.
 
 use crate::shared::bounds::Bounds;
-use crate::shared::helpers::uniform_noise;
-use ppl_core::{Constraint, Distribution, Error, Noise, Parameter, Result, Shape, Value, Var};
+use crate::shared::helpers::{log_of_rest, uniform_noise};
+use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// A distribution over single real numbers, given that it lies between `low` and `high`.
 ///
@@ -10,13 +10,18 @@ use ppl_core::{Constraint, Distribution, Error, Noise, Parameter, Result, Shape,
 /// ln p(x) = ln p₀(x) − ln(F₀(high) − F₀(low))        low ≤ x ≤ high, and −∞ outside
 /// ```
 ///
-/// The base needs a [`cdf`](Distribution::cdf), and a [`quantile`](Distribution::quantile) to be drawn from;
-/// log densities of a base without one are NaN, and draws an error. Probabilities are differences of the
-/// base's distribution function, so an interval far out in the right tail loses digits as `1 − F₀(low)` gets
-/// small; [`TruncatedNormal`](crate::TruncatedNormal) does not.
+/// Of a base whose outcomes are integers, both ends belong to the interval, so that `F₀(low)` here is
+/// `P(X < low)`, and the support is the integers between them.
 ///
-/// Either end may be an infinite number. If the ends are numbers the support is the set between them, which
-/// should lie in that of the base; otherwise it depends on values of the model.
+/// The base needs a [`cdf`](Distribution::cdf), and a [`quantile`](Distribution::quantile) to be drawn from;
+/// log densities of a base without one are NaN, and draws an error. Probabilities are differences in the tail
+/// in which the interval lies, by logarithms of the base's distribution function or of its survival function
+/// ([`log_sf`](Distribution::log_sf)): intervals far out keep their digits where the base has those.
+/// [`TruncatedNormal`](crate::TruncatedNormal) keeps them in intervals however narrow as well.
+///
+/// Either end may be an infinite number. Ends that are numbers are cut to the base's support; an interval
+/// that leaves nothing of it is an error. If the ends are numbers the support is the set between them;
+/// otherwise it depends on values of the model.
 ///
 /// ```
 /// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
@@ -37,6 +42,41 @@ pub struct Truncated<'g, D> {
     bounds: Bounds<'g>,
 }
 
+/// The least and the largest number of a set of numbers.
+fn ends_of(set: Constraint) -> (f64, f64) {
+    match set {
+        Constraint::Positive | Constraint::NonNegative | Constraint::NonNegativeInteger => {
+            (0.0, f64::INFINITY)
+        }
+        Constraint::UnitInterval | Constraint::Boolean => (0.0, 1.0),
+        Constraint::GreaterThan(low) | Constraint::AtLeast(low) => (low, f64::INFINITY),
+        Constraint::LessThan(high) | Constraint::AtMost(high) => (f64::NEG_INFINITY, high),
+        Constraint::Interval(low, high) | Constraint::IntegerInterval(low, high) => (low, high),
+        _ => (f64::NEG_INFINITY, f64::INFINITY),
+    }
+}
+
+/// The probability of an interval in logarithms: from below, `ln F(high)` and `ln F(low)`, or from above,
+/// `ln S(low)` and `ln S(high)`, whichever are smaller numbers.
+#[derive(Clone, Copy)]
+struct Interval<'g> {
+    /// Where it is seen from above; a constant if it has no ends or one.
+    above: Var<'g>,
+    /// The logarithms of the larger and of the smaller tail.
+    larger: Var<'g>,
+    smaller: Var<'g>,
+}
+
+impl<'g> Interval<'g> {
+    #[track_caller]
+    fn log_probability(&self) -> Var<'g> {
+        if self.smaller.known() == Some(f64::NEG_INFINITY) {
+            return self.larger;
+        }
+        self.larger + log_of_rest(self.smaller - self.larger)
+    }
+}
+
 impl<'g, D: Distribution<'g>> Truncated<'g, D> {
     /// The distribution that is cut, and the ends, each a number or an array.
     pub fn new(base: D, low: impl Into<Value<'g>>, high: impl Into<Value<'g>>) -> Self {
@@ -48,24 +88,94 @@ impl<'g, D: Distribution<'g>> Truncated<'g, D> {
         &self.base
     }
 
-    /// (F₀(low), F₀(high) − F₀(low))
-    fn probabilities(&self, like: Var<'g>) -> Option<(Var<'g>, Var<'g>)> {
-        let graph = like.graph();
-        let low = match self.bounds.open_below() {
-            true => graph.constant(0.0),
-            false => self.base.cdf(self.bounds.low.on(graph))?,
-        };
-        let high = match self.bounds.open_above() {
-            true => graph.constant(1.0),
-            false => self.base.cdf(self.bounds.high.on(graph))?,
-        };
-        Some((low, high - low))
+    fn is_discrete(&self) -> bool {
+        self.base.support().is_discrete()
     }
 
-    /// The quantile at a probability, or at uniform noise.
+    /// The ends inside the base's support, which are integers where its outcomes are.
+    #[track_caller]
+    fn bounds(&self) -> Bounds<'g> {
+        let Bounds { low, high } = self.bounds;
+        let bounds = match self.is_discrete() {
+            true => Bounds::new(rounded(low, f64::ceil, Var::ceil), rounded(high, f64::floor, Var::floor)),
+            false => self.bounds,
+        };
+        bounds.within(ends_of(self.base.support()))
+    }
+
+    /// The interval from the lower end to `high`, or to its upper end; `None` where the base has no
+    /// distribution function.
+    #[track_caller]
+    fn interval(&self, graph: &'g Graph, high: Option<Var<'g>>) -> Option<Interval<'g>> {
+        let (bounds, base) = (self.bounds(), ends_of(self.base.support()));
+        // An end of the base's support cuts nothing off.
+        let low = (bounds.low.known() != Some(base.0)).then(|| bounds.low.on(graph));
+        let to_end = bounds.high.known() == Some(base.1);
+        let high = high.or_else(|| (!to_end).then(|| bounds.high.on(graph)));
+        let before = low.map(|low| if self.is_discrete() { low - 1.0 } else { low });
+        let constant = |value: f64| graph.constant(value);
+        Some(match (before, high) {
+            (None, None) => {
+                let [above, larger, smaller] = [0.0, 0.0, f64::NEG_INFINITY].map(constant);
+                Interval { above, larger, smaller }
+            }
+            (Some(before), None) => Interval {
+                above: constant(1.0),
+                larger: self.base.log_sf(before)?,
+                smaller: constant(f64::NEG_INFINITY),
+            },
+            (None, Some(high)) => Interval {
+                above: constant(0.0),
+                larger: self.base.log_cdf(high)?,
+                smaller: constant(f64::NEG_INFINITY),
+            },
+            (Some(before), Some(high)) => {
+                let [below_low, below_high] = [self.base.log_cdf(before)?, self.base.log_cdf(high)?];
+                let [above_low, above_high] = [self.base.log_sf(before)?, self.base.log_sf(high)?];
+                let above = above_low.less(below_high);
+                Interval {
+                    above,
+                    larger: above.select(above_low, below_high),
+                    smaller: above.select(above_high, below_low),
+                }
+            }
+        })
+    }
+
+    /// The outcome below which lies this probability.
+    #[track_caller]
     fn inverse(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        let (low, between) = self.probabilities(probability)?;
-        Some(self.bounds.clamp(self.base.quantile(low + between * probability)?))
+        let interval = self.interval(probability.graph(), None)?;
+        let Interval { above, larger, smaller } = interval;
+        let one_end = smaller.known() == Some(f64::NEG_INFINITY);
+        let ratio = if one_end { probability.constant(0.0) } else { (smaller - larger).exp() };
+        let from_above = || {
+            let rest = if one_end { -probability } else { -(probability * (1.0 - ratio)) };
+            self.base.quantile_of_log_sf(larger + rest.log1p())
+        };
+        let from_below = || {
+            let part = if one_end { probability } else { ratio + probability * (1.0 - ratio) };
+            self.base.quantile_of_log_cdf(larger + part.log())
+        };
+        let quantile = match above.known() {
+            Some(1.0) => from_above()?,
+            Some(0.0) => from_below()?,
+            _ => above.select(from_above()?, from_below()?),
+        };
+        Some(self.bounds().clamp(quantile))
+    }
+}
+
+/// An end as an integer.
+#[track_caller]
+fn rounded<'g>(
+    end: Value<'g>,
+    number: impl Fn(f64) -> f64,
+    program: impl Fn(Var<'g>) -> Var<'g>,
+) -> Value<'g> {
+    match end {
+        Value::Var(end) if end.known().is_none() => program(end).into(),
+        end => end.known().map_or(end, |known| number(known).into()),
     }
 }
 
@@ -76,28 +186,28 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
 
     fn parameters(&self) -> Vec<Parameter<'g>> {
         let mut parameters = self.base.parameters();
-        parameters.extend(self.bounds.parameters());
+        parameters.extend(self.bounds.parameters_within(ends_of(self.base.support()), self.is_discrete()));
         parameters
     }
 
     fn support(&self) -> Constraint {
+        let (bounds, base) = (self.bounds(), self.base.support());
+        let ends = (bounds.low.known(), bounds.high.known());
         // An end that is not there is the base's.
-        match (self.bounds.open_below(), self.bounds.open_above(), self.base.support()) {
-            (true, true, base) => base,
-            (true, false, Constraint::Positive | Constraint::NonNegative) => {
-                Bounds::new(0.0, self.bounds.high).support()
-            }
-            (false, true, Constraint::UnitInterval) => Bounds::new(self.bounds.low, 1.0).support(),
-            (true, false, Constraint::UnitInterval) => Bounds::new(0.0, self.bounds.high).support(),
-            _ => self.bounds.support(),
+        match ends {
+            (Some(low), Some(high)) if (low, high) == ends_of(base) => base,
+            (Some(low), Some(high)) if self.is_discrete() => Constraint::IntegerInterval(low, high),
+            _ if self.is_discrete() => Constraint::DependentInteger,
+            _ => bounds.support(),
         }
     }
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        let between =
-            self.probabilities(value).map_or_else(|| value.constant(f64::NAN), |(_, between)| between);
-        self.bounds.restrict(value, self.base.log_prob(value) - between.log())
+        let log_probability = self
+            .interval(value.graph(), None)
+            .map_or_else(|| value.constant(f64::NAN), |interval| interval.log_probability());
+        self.bounds().restrict(value, |value| self.base.log_prob(value) - log_probability)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
@@ -112,8 +222,17 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
 
     #[track_caller]
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        let (low, between) = self.probabilities(value)?;
-        Some((self.base.cdf(self.bounds.clamp(value))? - low) / between)
+        let (graph, bounds) = (value.graph(), self.bounds());
+        let whole = self.interval(graph, None)?.log_probability();
+        let value = if self.is_discrete() { value.floor() } else { value };
+        // Nothing lies below the lower end, where a difference of logarithms has no derivative.
+        let (low, discrete) = (bounds.low.on(graph), self.is_discrete());
+        let below = if discrete { value.less(low) } else { value.less_equal(low) };
+        let above = value.greater_equal(bounds.high);
+        let harmless = if bounds.open_above() { (low + 1.0).into() } else { bounds.high };
+        let inside = (below + above).select(harmless, value);
+        let part = self.interval(graph, Some(inside))?.log_probability();
+        Some(below.select(0.0, above.select(1.0, (part - whole).exp().min(1.0))))
     }
 
     #[track_caller]

@@ -1,8 +1,10 @@
 //! The beta distribution.
 
 use crate::family::BetaFamily;
+use crate::shared::gamma_noise::log_gamma_noise;
 use crate::shared::helpers::LN_SQRT_TAU;
-use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::helpers::at_batch_shape;
+use crate::shared::support::{at_end, cdf_in_unit};
 use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
@@ -17,6 +19,17 @@ pub(crate) fn peak<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
     let sum = a + b;
     let stirling = sum.stirling_error() - a.stirling_error() - b.stirling_error();
     stirling + 0.5 * (a.log() + (b / sum).log()) - LN_SQRT_TAU
+}
+
+/// `a ln(a/n x) + b ln(b/n(1 − x))` with `n = a + b`: how far the log density of the log-odds lies below its
+/// mode. With `δ = n x − a`, which is `b − n(1 − x)` as well, it is `D(a, a + δ) − b (ln(1 − δ/b) + δ/b)`; δ is
+/// taken from the smaller of the two parts, whose digits are those of `x` or of `1 − x`, so that a count of
+/// 10¹⁷ does not swallow the other one.
+fn fall<'g>(a: Var<'g>, b: Var<'g>, x: Var<'g>) -> Var<'g> {
+    let (sum, left) = (a + b, x.less(0.5));
+    let (near, far) = (left.select(a, b), left.select(b, a));
+    let part = sum * left.select(x, 1.0 - x);
+    near.deviance(part) - far * (-((part - near) / far)).log1p_minus_x()
 }
 
 /// The beta distribution with pseudo-counts `concentration1` (of ones) and `concentration0` (of zeros).
@@ -74,35 +87,49 @@ impl<'g> Distribution<'g> for Beta<'g> {
     }
 
     fn support(&self) -> Constraint {
-        Constraint::UnitInterval
+        // The uniform distribution's ends belong to it.
+        match (self.concentration1.known(), self.concentration0.known()) {
+            (Some(1.0), Some(1.0)) => Constraint::Interval(0.0, 1.0),
+            _ => Constraint::UnitInterval,
+        }
     }
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
-        let (log, log_rest) = (value.log(), (-value).log1p());
-        let small = |count: Value<'_>| count.known().is_some_and(|count| count <= 1000.0);
-        if small(self.concentration1) && small(self.concentration0) {
-            let normaliser = log_beta(concentration1, concentration0);
-            return (concentration1 - 1.0) * log + (concentration0 - 1.0) * log_rest - normaliser;
+        let (known1, known0) = (self.concentration1.known(), self.concentration0.known());
+        let inside = |value: Var<'g>| {
+            let (log, log_rest) = (value.log(), (-value).log1p());
+            let small = |count: Option<f64>| count.is_some_and(|count| count <= 1000.0);
+            if small(known1) && small(known0) {
+                let normaliser = log_beta(concentration1, concentration0);
+                return (concentration1 - 1.0) * log + (concentration0 - 1.0) * log_rest - normaliser;
+            }
+            peak(concentration1, concentration0)
+                - fall(concentration1, concentration0, value)
+                - log
+                - log_rest
+        };
+        // At an end with exponent 0 the density is that of the other factor at 1.
+        let (low, high) = (value.less_equal(0.0), value.greater_equal(1.0));
+        let end = low + high;
+        let at_low = at_end(concentration1 - 1.0, concentration0.log());
+        let at_high = at_end(concentration0 - 1.0, concentration1.log());
+        let beyond = value.less(0.0) + value.greater(1.0);
+        let there = beyond.select(f64::NEG_INFINITY, low.select(at_low, at_high));
+        if Constraint::UnitInterval.outside(value).is_none() {
+            return inside(value);
         }
-        let sum = concentration1 + concentration0;
-        let (ones, zeros) = (sum * value, sum * (1.0 - value));
-        // The deviances hold x(a + b) − a and (1 − x)(a + b) − b, which add up to nothing but rounding.
-        let rounding = (ones - concentration1) + (zeros - concentration0);
-        let fall = concentration1.deviance(ones) + concentration0.deviance(zeros) - rounding;
-        peak(concentration1, concentration0) - fall - log - log_rest
+        end.select(there, inside(end.select(0.5, value)))
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        let u = uniform_noise(self, prefix, noise)?;
         let graph = noise.graph();
         let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
-        let ones = concentration1.log_gamma_p_inverse(u);
-        let v = uniform_noise(self, prefix, noise)?;
-        let zeros = concentration0.log_gamma_p_inverse(v);
-        Ok((ones - zeros).sigmoid().max(f64::MIN_POSITIVE).min(1.0 - f64::EPSILON / 2.0))
+        let ones = log_gamma_noise(self, concentration1, prefix, noise)?;
+        let zeros = log_gamma_noise(self, concentration0, prefix, noise)?;
+        Ok((ones - zeros).sigmoid().clamp_unit())
     }
 
     #[track_caller]
@@ -137,7 +164,7 @@ impl<'g> Distribution<'g> for Beta<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
-        Some(concentration1.beta_i(concentration0, value))
+        Some(cdf_in_unit(value, |value| concentration1.beta_i(concentration0, value)))
     }
 
     #[track_caller]
@@ -145,5 +172,20 @@ impl<'g> Distribution<'g> for Beta<'g> {
         let graph = probability.graph();
         let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
         Some(concentration1.logit_beta_i_inverse(concentration0, probability).sigmoid())
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
+        // The mirror image's distribution function.
+        Some(cdf_in_unit(1.0 - value, |value| concentration0.beta_i(concentration1, value)))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
+        Some((-concentration0.logit_beta_i_inverse(concentration1, log_probability.exp())).sigmoid())
     }
 }

@@ -71,12 +71,12 @@ impl<'g> Distribution<'g> for Cauchy<'g> {
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
-        -((value - loc) / scale).square().log1p() - (scale.log() + LN_PI)
+        -((value - loc) / scale).log1p_square() - (scale.log() + LN_PI)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let u = uniform_noise(self, prefix, noise)?;
-        Ok(self.inverse(u))
+        Ok(self.inverse(u).clamp_finite())
     }
 
     #[track_caller]
@@ -108,5 +108,18 @@ impl<'g> Distribution<'g> for Cauchy<'g> {
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Some(self.inverse(probability))
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        // The distribution function of the mirror image.
+        self.cdf(2.0 * self.loc.on(graph) - value)
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let loc = self.loc.on(log_probability.graph());
+        Some(2.0 * loc - self.inverse(log_probability.exp()))
     }
 }

@@ -51,7 +51,7 @@ impl<'g> Distribution<'g> for Chi2<'g> {
     }
 
     fn support(&self) -> Constraint {
-        Constraint::Positive
+        self.gamma().support()
     }
 
     #[track_caller]
@@ -86,5 +86,15 @@ impl<'g> Distribution<'g> for Chi2<'g> {
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         self.gamma().quantile(probability)
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        self.gamma().sf(value)
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.gamma().quantile_of_log_sf(log_probability)
     }
 }

@@ -1,6 +1,7 @@
 //! The exponential distribution.
 
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::support::only_within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The exponential distribution with mean `1/rate`.
@@ -44,21 +45,21 @@ impl<'g> Distribution<'g> for Exponential<'g> {
     }
 
     fn support(&self) -> Constraint {
-        Constraint::Positive
+        Constraint::NonNegative
     }
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let rate = self.rate.on(graph);
-        rate.log() - rate * value
+        only_within(Constraint::NonNegative, value, rate.log() - rate * value)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let u = uniform_noise(self, prefix, noise)?;
         let graph = noise.graph();
         let rate = self.rate.on(graph);
-        Ok(-(-u).log1p() / rate)
+        Ok((-(-u).log1p() / rate).clamp_finite())
     }
 
     #[track_caller]
@@ -83,7 +84,7 @@ impl<'g> Distribution<'g> for Exponential<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let rate = self.rate.on(graph);
-        Some(-(-(rate * value)).expm1())
+        Some(-(-(rate * value.max(0.0))).expm1())
     }
 
     #[track_caller]
@@ -91,5 +92,26 @@ impl<'g> Distribution<'g> for Exponential<'g> {
         let graph = probability.graph();
         let rate = self.rate.on(graph);
         Some(-(-probability).log1p() / rate)
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let rate = self.rate.on(graph);
+        Some((-(rate * value.max(0.0))).exp())
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let rate = self.rate.on(graph);
+        Some(-(rate * value.max(0.0)))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let rate = self.rate.on(graph);
+        Some(-log_probability / rate)
     }
 }

@@ -1,8 +1,10 @@
 //! The gamma distribution.
 
 use crate::family::GammaFamily;
+use crate::shared::gamma_noise::log_gamma_noise;
 use crate::shared::helpers::LN_SQRT_TAU;
-use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::helpers::at_batch_shape;
+use crate::shared::support::{at_end, from_zero, only_within};
 use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
@@ -29,9 +31,11 @@ pub(crate) fn unit_entropy(concentration: Var<'_>) -> Var<'_> {
 /// is known to be at most 1000; else what cancels is taken out by Stirling's formula (Loader, *Fast and
 /// accurate computation of binomial probabilities*, 2000).
 ///
-/// A draw is the quantile of uniform noise, computed in logarithms, at least the least normal number; its
+/// A draw is made by rejection (Marsaglia and Tsang 2000) from five noise numbers, in logarithms, with the
+/// quantile of a number that the attempts do not see where both are rejected; it is kept positive and finite. Its
 /// derivative with respect to the shape is the implicit one (Figurnov, Mohamed and Mnih, *Implicit
-/// reparameterization gradients*, 2018).
+/// reparameterization gradients*, 2018). [`Combine::by_quantile`](crate::Combine::by_quantile) draws by the quantile
+/// of one number.
 ///
 /// ```
 /// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
@@ -74,27 +78,35 @@ impl<'g> Distribution<'g> for Gamma<'g> {
     }
 
     fn support(&self) -> Constraint {
-        Constraint::Positive
+        // The density of an exponential variable has a value at 0.
+        if self.concentration.known() == Some(1.0) { Constraint::NonNegative } else { Constraint::Positive }
     }
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
-        let log = value.log();
-        if self.concentration.known().is_some_and(|a| a <= 1000.0) {
-            let constant = concentration * rate.log() - concentration.lgamma();
-            return (concentration - 1.0) * log - rate * value + constant;
+        if self.concentration.known() == Some(1.0) {
+            return only_within(Constraint::NonNegative, value, rate.log() - rate * value);
         }
-        stirling(concentration) - concentration.deviance(rate * value) - log
+        let at_zero = || at_end(concentration - 1.0, rate.log());
+        from_zero(value, at_zero, |value| {
+            let log = value.log();
+            if self.concentration.known().is_some_and(|a| a <= 1000.0) {
+                // Bounded where the density is 0 for the other term is infinite.
+                let log = log.min(1e30);
+                let constant = concentration * rate.log() - concentration.lgamma();
+                return (concentration - 1.0) * log - rate * value + constant;
+            }
+            stirling(concentration) - concentration.deviance(rate * value) - log
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        let u = uniform_noise(self, prefix, noise)?;
         let graph = noise.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
-        let log = concentration.log_gamma_p_inverse(u);
-        Ok((log.exp() / rate).max(f64::MIN_POSITIVE))
+        let log = log_gamma_noise(self, concentration, prefix, noise)?;
+        Ok((log.exp() / rate).clamp_positive())
     }
 
     #[track_caller]
@@ -119,7 +131,7 @@ impl<'g> Distribution<'g> for Gamma<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
-        Some(concentration.gamma_p(rate * value))
+        Some(concentration.gamma_p(rate * value.max(0.0)))
     }
 
     #[track_caller]
@@ -127,5 +139,19 @@ impl<'g> Distribution<'g> for Gamma<'g> {
         let graph = probability.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
         Some(concentration.gamma_p_inverse(probability) / rate)
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
+        Some(concentration.gamma_q(rate * value.max(0.0)))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
+        Some(concentration.log_gamma_q_inverse(log_probability.exp()).exp() / rate)
     }
 }

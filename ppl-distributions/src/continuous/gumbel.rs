@@ -1,7 +1,6 @@
 //! The Gumbel distribution.
 
-use crate::shared::helpers::EULER;
-use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::helpers::{EULER, at_batch_shape, log_of_rest, uniform_noise};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::PI;
 
@@ -57,7 +56,8 @@ impl<'g> Distribution<'g> for Gumbel<'g> {
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
-        let fall = (loc - value) / scale;
+        // Bounded where its exponential is infinite: no difference of infinities is left at −∞.
+        let fall = ((loc - value) / scale).min(1e30);
         fall - fall.exp() - scale.log()
     }
 
@@ -98,5 +98,45 @@ impl<'g> Distribution<'g> for Gumbel<'g> {
         let graph = probability.graph();
         let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
         Some(loc - scale * (-probability.log()).log())
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(-(-((loc - value) / scale).exp()).expm1())
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(-((loc - value) / scale).exp())
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        // ln(1 − e^−t) for t = e^−z; for the least t it is −z.
+        let fall = (loc - value) / scale;
+        let tiny = fall.less(-40.0);
+        Some(tiny.select(fall, log_of_rest(-tiny.select(0.0, fall).exp())))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(loc - scale * (-log_probability).log())
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        let tiny = log_probability.less(-40.0);
+        let rest = -log_of_rest(tiny.select(-1.0, log_probability));
+        Some(loc - scale * tiny.select(log_probability, rest.log()))
     }
 }

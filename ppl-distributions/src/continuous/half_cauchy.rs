@@ -1,6 +1,7 @@
 //! The half-Cauchy distribution.
 
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::support::only_within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
@@ -39,14 +40,14 @@ impl<'g> HalfCauchy<'g> {
         Self { scale: scale.into() }
     }
 
-    /// The quantile at a probability, or at uniform noise.
+    /// The outcome below which lies `probability`, and above which lies `rest`.
     #[track_caller]
-    fn inverse(&self, probability: Var<'g>) -> Var<'g> {
+    fn inverse(&self, probability: Var<'g>, rest: Var<'g>) -> Var<'g> {
         let graph = probability.graph();
         let scale = self.scale.on(graph);
         // tan(πp/2), on the right as the cotangent of what is missing to π/2, which is exact.
         let right = probability.greater(0.5);
-        let angle = FRAC_PI_2 * right.select(1.0 - probability, probability);
+        let angle = FRAC_PI_2 * right.select(rest, probability);
         let (sine, cosine) = (angle.sin(), angle.cos());
         scale * (right.select(cosine, sine) / right.select(sine, cosine))
     }
@@ -62,19 +63,20 @@ impl<'g> Distribution<'g> for HalfCauchy<'g> {
     }
 
     fn support(&self) -> Constraint {
-        Constraint::Positive
+        Constraint::NonNegative
     }
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let scale = self.scale.on(graph);
-        -(value / scale).square().log1p() - (scale.log() - LN_2_OVER_PI)
+        let log_prob = -(value / scale).log1p_square() - (scale.log() - LN_2_OVER_PI);
+        only_within(Constraint::NonNegative, value, log_prob)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let u = uniform_noise(self, prefix, noise)?;
-        Ok(self.inverse(u))
+        Ok(self.inverse(u, 1.0 - u).clamp_finite())
     }
 
     #[track_caller]
@@ -97,11 +99,26 @@ impl<'g> Distribution<'g> for HalfCauchy<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let scale = self.scale.on(graph);
-        Some((value / scale).atan() * FRAC_2_PI)
+        Some((value.max(0.0) / scale).atan() * FRAC_2_PI)
     }
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        Some(self.inverse(probability))
+        Some(self.inverse(probability, 1.0 - probability))
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let scale = self.scale.on(graph);
+        let z = value.max(0.0) / scale;
+        let far = z.greater(1.0);
+        let tail = far.select(z, 1.0).reciprocal().atan() * FRAC_2_PI;
+        Some(far.select(tail, 1.0 - far.select(1.0, z).atan() * FRAC_2_PI))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        Some(self.inverse(-log_probability.expm1(), log_probability.exp()))
     }
 }

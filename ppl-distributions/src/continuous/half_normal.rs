@@ -1,9 +1,10 @@
 //! The half-normal distribution.
 
 use crate::shared::helpers::{at_batch_shape, normal_noise};
+use crate::shared::support::only_within;
 use ppl_core::model::Map;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Transport, Value, Var};
-use std::f64::consts::{PI, SQRT_2};
+use std::f64::consts::{LN_2, PI, SQRT_2};
 use std::rc::Rc;
 
 /// `√(2/π)`
@@ -52,21 +53,22 @@ impl<'g> Distribution<'g> for HalfNormal<'g> {
     }
 
     fn support(&self) -> Constraint {
-        Constraint::Positive
+        Constraint::NonNegative
     }
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let scale = self.scale.on(graph);
-        -0.5 * (value / scale).square() - (scale.log() - LN_SQRT_2_OVER_PI)
+        let log_prob = -0.5 * (value / scale).square() - (scale.log() - LN_SQRT_2_OVER_PI);
+        only_within(Constraint::NonNegative, value, log_prob)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let z = normal_noise(self, prefix, noise)?;
         let graph = noise.graph();
         let scale = self.scale.on(graph);
-        Ok(scale * z.abs())
+        Ok((scale * z.abs()).clamp_finite())
     }
 
     #[track_caller]
@@ -91,7 +93,7 @@ impl<'g> Distribution<'g> for HalfNormal<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let scale = self.scale.on(graph);
-        Some((value / (scale * SQRT_2)).erf())
+        Some((value.max(0.0) / (scale * SQRT_2)).erf())
     }
 
     #[track_caller]
@@ -99,6 +101,27 @@ impl<'g> Distribution<'g> for HalfNormal<'g> {
         let graph = probability.graph();
         let scale = self.scale.on(graph);
         Some(scale * SQRT_2 * probability.erfinv())
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let scale = self.scale.on(graph);
+        Some((value.max(0.0) / (scale * SQRT_2)).erfc())
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let scale = self.scale.on(graph);
+        Some((-(value.max(0.0) / scale)).log_ndtr() + LN_2)
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let scale = self.scale.on(graph);
+        Some(-(scale * (log_probability - LN_2).ndtri_exp()))
     }
 
     fn transport(&self) -> Option<Transport<'g>> {

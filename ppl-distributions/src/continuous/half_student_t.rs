@@ -1,7 +1,9 @@
 //! The half Student-t distribution.
 
 use crate::continuous::student_t::gamma_ratio;
-use crate::shared::helpers::{at_batch_shape, normal_noise, uniform_noise};
+use crate::shared::gamma_noise::log_gamma_noise;
+use crate::shared::helpers::{at_batch_shape, normal_noise};
+use crate::shared::support::only_within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::LN_2;
 
@@ -47,6 +49,21 @@ impl<'g> HalfStudentT<'g> {
         let df = df.greater(1.0).select(df, 2.0);
         2.0 * gamma_ratio(df).exp() * df / (df - 1.0)
     }
+
+    /// Whether a value lies far out, the probability below it for those that do not, and that above it for
+    /// those that do.
+    #[track_caller]
+    fn tails(&self, value: Var<'g>, df: Var<'g>, scale: Var<'g>) -> (Var<'g>, Var<'g>, Var<'g>) {
+        let graph = value.graph();
+        // I(t²/(1 + t²); ½, ν/2) with t = z/√ν, or the other tail where that is the smaller one: neither
+        // argument is near 1, and no square overflows.
+        let (t, half) = (value.max(0.0) / (scale * df.sqrt()), 0.5 * df);
+        let far = t.greater(1.0);
+        let (small, large) = (far.select(1.0, t).square(), far.select(t, 1.0).reciprocal().square());
+        let near = graph.constant(0.5).beta_i(half, small / (1.0 + small));
+        let beyond = half.beta_i(0.5, large / (1.0 + large));
+        (far, near, beyond)
+    }
 }
 
 impl<'g> Distribution<'g> for HalfStudentT<'g> {
@@ -62,7 +79,7 @@ impl<'g> Distribution<'g> for HalfStudentT<'g> {
     }
 
     fn support(&self) -> Constraint {
-        Constraint::Positive
+        Constraint::NonNegative
     }
 
     #[track_caller]
@@ -70,17 +87,17 @@ impl<'g> Distribution<'g> for HalfStudentT<'g> {
         let graph = value.graph();
         let (df, scale) = (self.df.on(graph), self.scale.on(graph));
         let z = value / scale;
-        gamma_ratio(df) + LN_2 - scale.log() - (0.5 * df + 0.5) * (z.square() / df).log1p()
+        let fall = (0.5 * df + 0.5) * (z / df.sqrt()).log1p_square();
+        only_within(Constraint::NonNegative, value, gamma_ratio(df) + LN_2 - scale.log() - fall)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        let u = uniform_noise(self, prefix, noise)?;
         let z = normal_noise(self, prefix, noise)?;
         let graph = noise.graph();
         let (df, scale) = (self.df.on(graph), self.scale.on(graph));
         let half = 0.5 * df;
-        let log = half.log_gamma_p_inverse(u);
-        Ok(scale * (z.abs() * (0.5 * (half.log() - log)).exp()))
+        let log = log_gamma_noise(self, half, prefix, noise)?;
+        Ok((scale * (z.abs() * (0.5 * (half.log() - log)).exp())).clamp_finite())
     }
 
     #[track_caller]
@@ -112,11 +129,7 @@ impl<'g> Distribution<'g> for HalfStudentT<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let (df, scale) = (self.df.on(graph), self.scale.on(graph));
-        let (square, half) = ((value / scale).square(), 0.5 * df);
-        // I(z²/(ν + z²); ½, ν/2), or the other tail where that is the smaller one: neither argument is near 1.
-        let far = square.greater(df);
-        let near = graph.constant(0.5).beta_i(half, far.select(0.5, square / (df + square)));
-        let beyond = half.beta_i(0.5, far.select(df / (df + square), 0.5));
+        let (far, near, beyond) = self.tails(value, df, scale);
         Some(far.select(1.0 - beyond, near))
     }
 
@@ -127,5 +140,22 @@ impl<'g> Distribution<'g> for HalfStudentT<'g> {
         // Log-odds of z²/(ν + z²) are ln(z²/ν).
         let odds = graph.constant(0.5).logit_beta_i_inverse(0.5 * df, probability);
         Some(scale * (df.sqrt() * (0.5 * odds).exp()))
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (df, scale) = (self.df.on(graph), self.scale.on(graph));
+        let (far, near, beyond) = self.tails(value, df, scale);
+        Some(far.select(beyond, 1.0 - near))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (df, scale) = (self.df.on(graph), self.scale.on(graph));
+        // Log-odds of ν/(ν + z²) are −ln(z²/ν).
+        let odds = (0.5 * df).logit_beta_i_inverse(0.5, log_probability.exp());
+        Some(scale * (df.sqrt() * (-0.5 * odds).exp()))
     }
 }

@@ -1,7 +1,9 @@
 //! The inverse gamma distribution.
 
 use crate::continuous::gamma::{stirling, unit_entropy};
-use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::gamma_noise::log_gamma_noise;
+use crate::shared::helpers::at_batch_shape;
+use crate::shared::support::{cdf_above_zero, within};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The distribution of `1/y` for `y` gamma with this `concentration` and `rate`.
@@ -59,20 +61,21 @@ impl<'g> Distribution<'g> for InverseGamma<'g> {
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
-        let log = value.log();
-        if self.concentration.known().is_some_and(|a| a <= 1000.0) {
-            let constant = concentration * rate.log() - concentration.lgamma();
-            return constant - (concentration + 1.0) * log - rate / value;
-        }
-        stirling(concentration) - concentration.deviance(rate / value) - log
+        within(Constraint::Positive, value, 1.0, |value| {
+            let log = value.log();
+            if self.concentration.known().is_some_and(|a| a <= 1000.0) {
+                let constant = concentration * rate.log() - concentration.lgamma();
+                return constant - (concentration + 1.0) * log - rate / value;
+            }
+            stirling(concentration) - concentration.deviance(rate / value) - log
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        let u = uniform_noise(self, prefix, noise)?;
         let graph = noise.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
-        let log = concentration.log_gamma_p_inverse(u);
-        Ok((rate * (-log).exp()).min(f64::MAX))
+        let log = log_gamma_noise(self, concentration, prefix, noise)?;
+        Ok((rate * (-log).exp()).clamp_positive())
     }
 
     #[track_caller]
@@ -100,7 +103,7 @@ impl<'g> Distribution<'g> for InverseGamma<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
-        Some(concentration.gamma_q(rate / value))
+        Some(cdf_above_zero(value, |value| concentration.gamma_q(rate / value)))
     }
 
     #[track_caller]
@@ -108,5 +111,21 @@ impl<'g> Distribution<'g> for InverseGamma<'g> {
         let graph = probability.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
         Some(rate * (-concentration.log_gamma_q_inverse(probability)).exp())
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
+        let outside = value.less_equal(0.0);
+        let above = concentration.gamma_p(rate / outside.select(1.0, value));
+        Some(outside.select(1.0, above))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
+        Some(rate * (-concentration.log_gamma_p_inverse(log_probability.exp())).exp())
     }
 }

@@ -1,19 +1,8 @@
 //! The Kumaraswamy distribution.
 
-use crate::shared::helpers::EULER;
-use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::helpers::{EULER, at_batch_shape, log_of_rest, uniform_noise};
+use crate::shared::support::{cdf_in_unit, within};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
-use std::f64::consts::LN_2;
-
-/// The largest number below 1.
-const LARGEST: f64 = 1.0 - f64::EPSILON / 2.0;
-
-/// `ln(1 − eᵗ)` for `t < 0`, by whichever of `eᵗ` and `1 − eᵗ` is small.
-fn log_of_rest(t: Var<'_>) -> Var<'_> {
-    let near = t.greater(-LN_2);
-    let (small, large) = (near.select(t, -LN_2), near.select(-LN_2, t));
-    near.select((-small.expm1()).log(), (-large.exp()).log1p())
-}
 
 /// The Kumaraswamy distribution on the unit interval, which looks like a beta distribution and has a closed
 /// distribution function.
@@ -63,8 +52,16 @@ impl<'g> Kumaraswamy<'g> {
         let (a, b) = (self.concentration1.on(graph), self.concentration0.on(graph));
         let (part, top) = (n / a, b + 1.0);
         // ln Γ(1 + b) − ln Γ(1 + b + n/a) by Stirling's formula, of which the large terms cancel here.
-        let gammas = top.stirling_error() - (top + part).stirling_error() - (b + 0.5) * (part / top).log1p();
-        part.lgamma1p() + gammas - part * ((top + part).log() - 1.0)
+        let near = part.less(8.0);
+        let p = near.select(part, 1.0);
+        let gammas = top.stirling_error() - (top + p).stirling_error() - (b + 0.5) * (p / top).log1p();
+        let of_near = p.lgamma1p() + gammas - p * ((top + p).log() - 1.0);
+        // Where n/a is large, ln x! = x ln x − x + R(x) of all three: no large term is left.
+        let p = near.select(8.0, part);
+        let rests =
+            p.log_factorial_remainder() + b.log_factorial_remainder() - (p + b).log_factorial_remainder();
+        let of_far = rests - p * (b / p).log1p() - b * (p / b).log1p();
+        near.select(of_near, of_far)
     }
 }
 
@@ -88,14 +85,17 @@ impl<'g> Distribution<'g> for Kumaraswamy<'g> {
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
-        let log = value.log();
         let constant = concentration1.log() + concentration0.log();
-        (concentration1 - 1.0) * log + (concentration0 - 1.0) * log_of_rest(concentration1 * log) + constant
+        within(Constraint::UnitInterval, value, 0.5, |value| {
+            let log = value.log();
+            let rest = (concentration0 - 1.0) * log_of_rest(concentration1 * log);
+            (concentration1 - 1.0) * log + rest + constant
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let u = uniform_noise(self, prefix, noise)?;
-        Ok(self.inverse(u).max(f64::MIN_POSITIVE).min(LARGEST))
+        Ok(self.inverse(u).clamp_unit())
     }
 
     #[track_caller]
@@ -125,11 +125,35 @@ impl<'g> Distribution<'g> for Kumaraswamy<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
-        Some(-(concentration0 * log_of_rest(concentration1 * value.log())).expm1())
+        Some(cdf_in_unit(value, |value| {
+            -(concentration0 * log_of_rest(concentration1 * value.log())).expm1()
+        }))
     }
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Some(self.inverse(probability))
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(self.log_sf(value)?.exp())
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
+        let (below, above) = (value.less_equal(0.0), value.greater_equal(1.0));
+        let inside = (below + above).select(0.5, value);
+        let log_sf = concentration0 * log_of_rest(concentration1 * inside.log());
+        Some(below.select(0.0, above.select(f64::NEG_INFINITY, log_sf)))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
+        Some((log_of_rest(log_probability / concentration0) / concentration1).exp())
     }
 }

@@ -1,8 +1,23 @@
 //! The Laplace distribution.
 
-use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::helpers::{at_batch_shape, log_of_rest, uniform_noise};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::LN_2;
+
+/// The logarithm of the probability above `z` of the standard law.
+#[track_caller]
+fn log_tail(z: Var<'_>) -> Var<'_> {
+    let right = z.greater(0.0);
+    right.select(-z - LN_2, (-0.5 * right.select(0.0, z).exp()).log1p())
+}
+
+/// The number above which the standard law has a probability of this logarithm.
+#[track_caller]
+fn tail_of(log_probability: Var<'_>) -> Var<'_> {
+    let right = log_probability.less_equal(-LN_2);
+    let rest = log_of_rest(right.select(-LN_2, log_probability));
+    right.select(-log_probability - LN_2, rest + LN_2)
+}
 
 /// The Laplace distribution: two exponential distributions of mean `scale`, back to back at `loc`.
 ///
@@ -103,5 +118,42 @@ impl<'g> Distribution<'g> for Laplace<'g> {
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Some(self.inverse(probability))
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        let z = (value - loc) / scale;
+        let tail = 0.5 * (-z.abs()).exp();
+        Some(z.greater(0.0).select(tail, 1.0 - tail))
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(log_tail((loc - value) / scale))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(log_tail((value - loc) / scale))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(loc - scale * tail_of(log_probability))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(loc + scale * tail_of(log_probability))
     }
 }

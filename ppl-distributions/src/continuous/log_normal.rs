@@ -2,6 +2,7 @@
 
 use crate::shared::helpers::LN_SQRT_TAU;
 use crate::shared::helpers::{at_batch_shape, normal_noise};
+use crate::shared::support::{cdf_above_zero, within};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::SQRT_2;
 
@@ -58,15 +59,17 @@ impl<'g> Distribution<'g> for LogNormal<'g> {
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
-        let log = value.log();
-        -0.5 * ((log - loc) / scale).square() - (log + (scale.log() + LN_SQRT_TAU))
+        within(Constraint::Positive, value, 1.0, |value| {
+            let log = value.log();
+            -0.5 * ((log - loc) / scale).square() - (log + (scale.log() + LN_SQRT_TAU))
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let z = normal_noise(self, prefix, noise)?;
         let graph = noise.graph();
         let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
-        Ok((loc + scale * z).exp())
+        Ok((loc + scale * z).exp().clamp_positive())
     }
 
     #[track_caller]
@@ -92,7 +95,7 @@ impl<'g> Distribution<'g> for LogNormal<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
-        Some(0.5 * ((loc - value.log()) / (scale * SQRT_2)).erfc())
+        Some(cdf_above_zero(value, |value| 0.5 * ((loc - value.log()) / (scale * SQRT_2)).erfc()))
     }
 
     #[track_caller]
@@ -100,5 +103,46 @@ impl<'g> Distribution<'g> for LogNormal<'g> {
         let graph = probability.graph();
         let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
         Some((loc + scale * probability.ndtri()).exp())
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        let outside = value.less_equal(0.0);
+        let log = outside.select(1.0, value).log();
+        Some(outside.select(1.0, 0.5 * ((log - loc) / (scale * SQRT_2)).erfc()))
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        let outside = value.less_equal(0.0);
+        let log = outside.select(1.0, value).log();
+        Some(outside.select(f64::NEG_INFINITY, ((log - loc) / scale).log_ndtr()))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        let outside = value.less_equal(0.0);
+        let log = outside.select(1.0, value).log();
+        Some(outside.select(0.0, ((loc - log) / scale).log_ndtr()))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some((loc + scale * log_probability.ndtri_exp()).exp())
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some((loc - scale * log_probability.ndtri_exp()).exp())
     }
 }

@@ -1,6 +1,6 @@
 //! The logistic distribution.
 
-use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::helpers::{at_batch_shape, log_of_rest, uniform_noise};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::PI;
 
@@ -97,5 +97,40 @@ impl<'g> Distribution<'g> for Logistic<'g> {
         let graph = probability.graph();
         let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
         Some(loc + scale * probability.logit())
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(((loc - value) / scale).sigmoid())
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(((value - loc) / scale).log_sigmoid())
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(((loc - value) / scale).log_sigmoid())
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(loc + scale * (log_probability - log_of_rest(log_probability)))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(loc - scale * (log_probability - log_of_rest(log_probability)))
     }
 }

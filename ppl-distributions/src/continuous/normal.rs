@@ -108,6 +108,41 @@ impl<'g> Distribution<'g> for Normal<'g> {
         Some(loc + scale * probability.ndtri())
     }
 
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(0.5 * ((value - loc) / (scale * SQRT_2)).erfc())
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(((value - loc) / scale).log_ndtr())
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(((loc - value) / scale).log_ndtr())
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(loc + scale * log_probability.ndtri_exp())
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(loc - scale * log_probability.ndtri_exp())
+    }
+
     fn transport(&self) -> Option<Transport<'g>> {
         let map = Map::Affine { loc: self.loc, scale: self.scale };
         Some(Transport { base: Rc::new(Normal::new(0.0, 1.0)), map })

@@ -2,6 +2,7 @@
 
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::support::unless;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The Pareto distribution: a power law from `scale` on.
@@ -68,14 +69,19 @@ impl<'g> Distribution<'g> for Pareto<'g> {
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let (scale, alpha) = (self.scale.on(value.graph()), self.alpha.on(value.graph()));
-        let log = value.log();
-        self.bounds().restrict(value, alpha.log() - alpha * (log - scale.log()) - log)
+        unless(Some(value.less(scale)), value, scale, |value| {
+            let log = value.log();
+            alpha.log() - alpha * (log - scale.log()) - log
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let u = uniform_noise(self, prefix, noise)?;
-        let least = self.scale.on(noise.graph()) * (1.0 + 2.0 * f64::EPSILON);
-        Ok(self.inverse(u).max(least))
+        let drawn = self.inverse(u).clamp_positive();
+        Ok(match self.scale.known() {
+            Some(scale) => drawn.at_least(scale),
+            None => drawn.max(self.scale),
+        })
     }
 
     #[track_caller]
@@ -112,5 +118,25 @@ impl<'g> Distribution<'g> for Pareto<'g> {
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Some(self.inverse(probability))
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(self.log_sf(value)?.exp())
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (scale, alpha) = (self.scale.on(graph), self.alpha.on(graph));
+        let distance = ((value - scale) / scale).max(0.0);
+        Some(-(alpha * distance.log1p()))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (scale, alpha) = (self.scale.on(graph), self.alpha.on(graph));
+        Some(scale * (-log_probability / alpha).exp())
     }
 }

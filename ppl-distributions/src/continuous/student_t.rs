@@ -1,7 +1,8 @@
 //! Student's t distribution.
 
+use crate::shared::gamma_noise::log_gamma_noise;
 use crate::shared::helpers::LN_SQRT_TAU;
-use crate::shared::helpers::{at_batch_shape, normal_noise, uniform_noise};
+use crate::shared::helpers::{at_batch_shape, normal_noise};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// `ln Γ(h + ½) − ln Γ(h) − ½ ln h − ½ ln 2π` for `h = ν/2`, by Stirling's formula: nothing cancels for large
@@ -72,17 +73,16 @@ impl<'g> Distribution<'g> for StudentT<'g> {
         let graph = value.graph();
         let (df, loc, scale) = (self.df.on(graph), self.loc.on(graph), self.scale.on(graph));
         let z = (value - loc) / scale;
-        gamma_ratio(df) - scale.log() - (0.5 * df + 0.5) * (z.square() / df).log1p()
+        gamma_ratio(df) - scale.log() - (0.5 * df + 0.5) * (z / df.sqrt()).log1p_square()
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        let u = uniform_noise(self, prefix, noise)?;
         let z = normal_noise(self, prefix, noise)?;
         let graph = noise.graph();
         let (df, loc, scale) = (self.df.on(graph), self.loc.on(graph), self.scale.on(graph));
         let half = 0.5 * df;
-        let log = half.log_gamma_p_inverse(u);
-        Ok(loc + scale * (z * (0.5 * (half.log() - log)).exp()))
+        let log = log_gamma_noise(self, half, prefix, noise)?;
+        Ok((loc + scale * (z * (0.5 * (half.log() - log)).exp())).clamp_finite())
     }
 
     #[track_caller]
@@ -127,5 +127,16 @@ impl<'g> Distribution<'g> for StudentT<'g> {
         let near = probability.min(1.0 - probability);
         let odds = (0.5 * df).logit_beta_i_inverse(0.5, 2.0 * near);
         Some(loc + scale * ((probability - 0.5).sign() * df.sqrt() * (-0.5 * odds).exp()))
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        self.cdf(2.0 * self.loc.on(value.graph()) - value)
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let loc = self.loc.on(log_probability.graph());
+        Some(2.0 * loc - self.quantile(log_probability.exp())?)
     }
 }

@@ -72,6 +72,58 @@ impl<'g> TruncatedNormal<'g> {
         }
     }
 
+    /// The interval as it is seen from the end near to `loc`, where it does not hold `loc`.
+    #[track_caller]
+    fn seen(&self, graph: &'g Graph) -> Seen<'g> {
+        let (scale, (a, b)) = (self.scale.on(graph), self.ends(graph));
+        let open = self.bounds.open_below() || self.bounds.open_above();
+        let (right, left) = (a.greater(0.0), b.less(0.0));
+        let far = right + left;
+        // Numbers that are harmless where the other form is the one that is meant; infinite ends stay out of
+        // derivatives.
+        let from = match (self.bounds.open_below(), self.bounds.open_above()) {
+            (true, true) => graph.constant(1.0),
+            (false, true) => right.select(a, 1.0),
+            (true, false) => left.select(-b, 1.0),
+            (false, false) => right.select(a, left.select(-b, 1.0)),
+        };
+        let width = if open {
+            graph.constant(f64::INFINITY)
+        } else {
+            far.select((self.bounds.high.on(graph) - self.bounds.low.on(graph)) / scale, 1.0)
+        };
+        let from_mode = if self.bounds.open_below() { a } else { far.select(-1.0, a) };
+        let to_mode = if self.bounds.open_above() { b } else { far.select(1.0, b) };
+        let near = self.log_probability(from_mode, to_mode);
+        Seen { right, left, far, from, width, near }
+    }
+
+    /// The distance of a value from the end near to `loc`, in standard deviations, or from `loc` where that
+    /// lies between the bounds.
+    #[track_caller]
+    fn distance(&self, seen: &Seen<'g>, value: Var<'g>) -> Var<'g> {
+        let graph = value.graph();
+        let (scale, z) = (self.scale.on(graph), self.standardised(value));
+        let above = || (value - self.bounds.low.on(graph)) / scale;
+        let below = || (self.bounds.high.on(graph) - value) / scale;
+        let from_high = if self.bounds.open_above() { z } else { seen.left.select(below(), z) };
+        if self.bounds.open_below() { from_high } else { seen.right.select(above(), from_high) }
+    }
+
+    /// The log density at a value between the bounds.
+    ///
+    /// Of an interval that does not hold `loc`, the density is seen from the end near to it: with the distances
+    /// `d` of the value and `w` of the other end from there, and `a` of the end itself from `loc`, in standard
+    /// deviations, it is `−d(a + d/2) − ln ∫₀ʷ exp(−av − v²/2) dv`. No term is larger than the result needs,
+    /// where `−z²/2 − ln(Φ(b) − Φ(a))` is a difference of two numbers of size `a²/2`.
+    #[track_caller]
+    fn log_prob_inside(&self, value: Var<'g>) -> Var<'g> {
+        let seen = self.seen(value.graph());
+        let distance = self.distance(&seen, value);
+        let slope = seen.far.select(seen.from, 0.0) + 0.5 * distance;
+        -(distance * slope) - (self.scale.on(value.graph()).log() + seen.log_mass())
+    }
+
     /// The quantile at a probability, or at uniform noise.
     fn inverse(&self, probability: Var<'g>) -> Var<'g> {
         let graph = probability.graph();
@@ -95,6 +147,27 @@ impl<'g> TruncatedNormal<'g> {
     }
 }
 
+/// An interval as the density sees it.
+struct Seen<'g> {
+    /// Whether it lies right of `loc`, left of it, or either.
+    right: Var<'g>,
+    left: Var<'g>,
+    far: Var<'g>,
+    /// How far from `loc` its near end is, and how wide it is, in standard deviations.
+    from: Var<'g>,
+    width: Var<'g>,
+    /// The logarithm of its probability, if it holds `loc`.
+    near: Var<'g>,
+}
+
+impl<'g> Seen<'g> {
+    /// The logarithm of the probability by the density at the near end, or by that at `loc`.
+    #[track_caller]
+    fn log_mass(&self) -> Var<'g> {
+        self.far.select(self.from.log_normal_tail(self.width), self.near + LN_SQRT_TAU)
+    }
+}
+
 impl<'g> Distribution<'g> for TruncatedNormal<'g> {
     fn name(&self) -> &'static str {
         "TruncatedNormal"
@@ -115,9 +188,7 @@ impl<'g> Distribution<'g> for TruncatedNormal<'g> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        let (a, b) = self.ends(value.graph());
-        let constant = self.scale.on(value.graph()).log() + LN_SQRT_TAU + self.log_probability(a, b);
-        self.bounds.restrict(value, -0.5 * self.standardised(value).square() - constant)
+        self.bounds.restrict(value, |value| self.log_prob_inside(value))
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
@@ -127,8 +198,20 @@ impl<'g> Distribution<'g> for TruncatedNormal<'g> {
 
     #[track_caller]
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        let (a, b) = self.ends(graph);
-        at_batch_shape(self, self.loc.on(graph) + self.scale.on(graph) * a.normal_interval_mean(b))
+        let (seen, (a, b)) = (self.seen(graph), self.ends(graph));
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        // From the near end, which may be small beside `loc`.
+        let excess = scale * seen.from.normal_tail_mean(seen.width);
+        let about_loc = loc + scale * a.normal_interval_mean(b);
+        let of_left = match self.bounds.open_above() {
+            true => about_loc,
+            false => seen.left.select(self.bounds.high.on(graph) - excess, about_loc),
+        };
+        let mean = match self.bounds.open_below() {
+            true => of_left,
+            false => seen.right.select(self.bounds.low.on(graph) + excess, of_left),
+        };
+        at_batch_shape(self, mean)
     }
 
     #[track_caller]
@@ -139,19 +222,37 @@ impl<'g> Distribution<'g> for TruncatedNormal<'g> {
 
     #[track_caller]
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        let (a, b) = self.ends(graph);
-        // −E ln p, with E z² from mean and variance
-        let square = a.normal_interval_mean(b).square() + a.normal_interval_variance(b);
-        let constant = self.scale.on(graph).log() + LN_SQRT_TAU;
-        at_batch_shape(self, 0.5 * square + self.log_probability(a, b) + constant)
+        let (seen, (a, b)) = (self.seen(graph), self.ends(graph));
+        // −E ln p, with the distance's square from its mean and variance
+        let variance = a.normal_interval_variance(b);
+        let excess = seen.from.normal_tail_mean(seen.width);
+        let mean = seen.far.select(excess, a.normal_interval_mean(b));
+        let fall = seen.far.select(seen.from * excess, 0.0) + 0.5 * (mean.square() + variance);
+        at_batch_shape(self, fall + seen.log_mass() + self.scale.on(graph).log())
     }
 
     #[track_caller]
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        let (a, b) = self.ends(value.graph());
-        let z = self.standardised(self.bounds.clamp(value));
-        let below = if self.bounds.open_below() { z.log_ndtr() } else { a.log_ndtr_difference(z.max(a)) };
-        Some((below - self.log_probability(a, b)).exp().min(1.0))
+        let (seen, (a, _)) = (self.seen(value.graph()), self.ends(value.graph()));
+        let value = self.bounds.clamp(value);
+        let z = self.standardised(value);
+        let below = match self.bounds.open_below() {
+            true => z.log_ndtr(),
+            false => seen.far.select(-1.0, a).log_ndtr_difference(seen.far.select(0.0, z.max(a))),
+        };
+        let middle = below - seen.near;
+        // Right of `loc` what lies before the value, left of it what lies behind, seen from the value itself.
+        let distance = seen.far.select(self.distance(&seen, value), 0.5);
+        let start = distance.less_equal(0.0);
+        let whole = seen.from.log_normal_tail(seen.width);
+        let before = start.select(f64::NEG_INFINITY, seen.from.log_normal_tail(start.select(0.5, distance)));
+        let rest = seen.width - distance;
+        let end = rest.less_equal(0.0);
+        let behind = (seen.from + distance).log_normal_tail(end.select(0.5, rest))
+            - distance * (seen.from + 0.5 * distance);
+        let behind = end.select(f64::NEG_INFINITY, behind);
+        let far = seen.right.select(before, behind) - whole;
+        Some(seen.far.select(far, middle).exp().min(1.0))
     }
 
     #[track_caller]

@@ -68,7 +68,7 @@ impl<'g> Distribution<'g> for Uniform<'g> {
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let (_, width) = self.low_and_width(value.graph());
-        self.bounds.restrict(value, -width.log())
+        self.bounds.restrict(value, |_| -width.log())
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {

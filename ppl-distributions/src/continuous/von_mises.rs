@@ -1,11 +1,18 @@
 //! The von Mises distribution on the circle.
 
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::support::only_within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::{PI, TAU};
 
 /// `ln 2π`
 const LN_TAU: f64 = 1.837_877_066_409_345_6;
+
+/// The same angle between −π and π.
+#[track_caller]
+fn in_one_turn(angle: Var<'_>) -> Var<'_> {
+    (angle - TAU * ((angle + PI) / TAU).floor()).at_least(-PI).at_most(PI)
+}
 
 /// The von Mises distribution of angles in radians, with mean direction `loc` and `concentration` κ.
 ///
@@ -17,7 +24,7 @@ const LN_TAU: f64 = 1.837_877_066_409_345_6;
 /// direction `loc` and [`variance`](Distribution::variance) the circular variance `1 − I₁(κ)/I₀(κ)`, as in
 /// NumPyro; the arithmetic mean and variance of the angles are others unless `loc` is 0.
 /// [`cdf`](Distribution::cdf) counts from `loc − π` to `loc + π`, and [`quantile`](Distribution::quantile) is
-/// its inverse; a draw is the quantile of uniform noise, turned into the support, with implicit derivatives
+/// its inverse; a draw is made by rejection (Best and Fisher 1979), turned into the support, with implicit derivatives
 /// in κ.
 ///
 /// ```
@@ -67,20 +74,20 @@ impl<'g> Distribution<'g> for VonMises<'g> {
         let (loc, concentration) = (self.loc.on(value.graph()), self.concentration.on(value.graph()));
         // κ (cos d − 1) by the half angle: d may be small and κ large.
         let half = (0.5 * (value - loc)).sin();
-        -2.0 * concentration * half.square() - (concentration.i0e().log() + LN_TAU)
+        let log_prob = -2.0 * concentration * half.square() - (concentration.log_i0e() + LN_TAU);
+        only_within(self.support(), value, log_prob)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        let u = uniform_noise(self, prefix, noise)?;
+        let mut uniform = || uniform_noise(self, prefix, noise);
+        let drawn = [uniform()?, uniform()?, uniform()?, uniform()?, uniform()?, uniform()?, uniform()?];
         let (loc, concentration) = (self.loc.on(noise.graph()), self.concentration.on(noise.graph()));
-        let angle = loc + concentration.von_mises_cdf_inverse(u);
-        let turns = ((angle + PI) / TAU).floor();
-        Ok((angle - TAU * turns).max(-PI).min(PI))
+        Ok(in_one_turn(loc + concentration.von_mises_draw(drawn)))
     }
 
     #[track_caller]
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        at_batch_shape(self, self.loc.on(graph))
+        at_batch_shape(self, in_one_turn(self.loc.on(graph)))
     }
 
     #[track_caller]
@@ -92,19 +99,33 @@ impl<'g> Distribution<'g> for VonMises<'g> {
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let concentration = self.concentration.on(graph);
         let fall = concentration * concentration.bessel_ratio_complement();
-        at_batch_shape(self, fall + concentration.i0e().log() + LN_TAU)
+        at_batch_shape(self, fall + concentration.log_i0e() + LN_TAU)
     }
 
     #[track_caller]
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let (loc, concentration) = (self.loc.on(value.graph()), self.concentration.on(value.graph()));
-        Some(concentration.von_mises_cdf(value - loc))
+        // Angles are counted from −π, whatever `loc` is.
+        let angle = value.max(-PI).min(PI);
+        Some(concentration.von_mises_between(-(PI + loc), angle - loc))
     }
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         let (loc, concentration) =
             (self.loc.on(probability.graph()), self.concentration.on(probability.graph()));
-        Some(loc + concentration.von_mises_cdf_inverse(probability))
+        // Angles are counted from −π, which lies somewhere on the circle around `loc`.
+        let centre = in_one_turn(loc);
+        let place = concentration.von_mises_cdf(in_one_turn(-(PI + centre))) + probability;
+        let angle = concentration.von_mises_cdf_inverse(place - place.greater(1.0));
+        let ends = probability.equal(1.0) - probability.equal(0.0);
+        Some(ends.equal(0.0).select(in_one_turn(centre + angle), PI * ends))
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let (loc, concentration) = (self.loc.on(value.graph()), self.concentration.on(value.graph()));
+        let angle = value.max(-PI).min(PI);
+        Some(concentration.von_mises_between(angle - loc, PI - loc))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::shared::helpers::EULER;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::support::{at_end, cdf_above_zero, from_zero};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The distribution of `scale·e^(1/concentration)` for `e` exponential with mean 1.
@@ -58,21 +59,25 @@ impl<'g> Distribution<'g> for Weibull<'g> {
     }
 
     fn support(&self) -> Constraint {
-        Constraint::Positive
+        // The density of an exponential variable has a value at 0.
+        if self.concentration.known() == Some(1.0) { Constraint::NonNegative } else { Constraint::Positive }
     }
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let (scale, concentration) = (self.scale.on(graph), self.concentration.on(graph));
-        let log = value.log();
-        let power = concentration * (log - scale.log());
-        power - power.exp() - (log - concentration.log())
+        let at_zero = || at_end(concentration - 1.0, concentration.log() - scale.log());
+        from_zero(value, at_zero, |value| {
+            let log = value.log();
+            let power = (concentration * (log - scale.log())).min(1e30);
+            power - power.exp() - (log - concentration.log())
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let u = uniform_noise(self, prefix, noise)?;
-        Ok(self.inverse(u))
+        Ok(self.inverse(u).clamp_positive())
     }
 
     #[track_caller]
@@ -105,11 +110,32 @@ impl<'g> Distribution<'g> for Weibull<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let (scale, concentration) = (self.scale.on(graph), self.concentration.on(graph));
-        Some(-(-(concentration * (value.log() - scale.log())).exp()).expm1())
+        Some(cdf_above_zero(value, |value| -(-(concentration * (value.log() - scale.log())).exp()).expm1()))
     }
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Some(self.inverse(probability))
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(self.log_sf(value)?.exp())
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (scale, concentration) = (self.scale.on(graph), self.concentration.on(graph));
+        let outside = value.less_equal(0.0);
+        let log = outside.select(1.0, value).log();
+        Some(outside.select(0.0, -(concentration * (log - scale.log())).exp()))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (scale, concentration) = (self.scale.on(graph), self.concentration.on(graph));
+        Some(scale * ((-log_probability).log() / concentration).exp())
     }
 }

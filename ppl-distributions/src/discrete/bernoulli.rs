@@ -3,6 +3,7 @@
 use crate::KullbackLeibler;
 use crate::family::BernoulliFamily;
 use crate::shared::odds::Odds;
+use crate::shared::support::only_within;
 use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
@@ -69,12 +70,23 @@ impl<'g> Distribution<'g> for Bernoulli<'g> {
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         match self.odds {
-            Odds::Logits(logit) => -((1.0 - 2.0 * value) * logit.on(value.graph())).softplus(),
+            Odds::Logits(logit) => {
+                let sign = 1.0 - 2.0 * value;
+                let Some(outside) = Constraint::Boolean.outside(value).filter(|o| o.known() != Some(0.0))
+                else {
+                    return -(sign * logit.on(value.graph())).softplus();
+                };
+                // A term of its own, which does not depend on the log-odds: derivatives in those are as short
+                // as they were.
+                let sign = outside.select(0.0, sign);
+                -(sign * logit.on(value.graph())).softplus() + outside.select(f64::NEG_INFINITY, 0.0)
+            }
             Odds::Probs(probs) => {
                 // Each logarithm has an argument of its own, so that none is infinite where the other is
                 // meant.
                 let probs = probs.on(value.graph());
-                value.select(probs, 1.0).log() + value.select(0.0, -probs).log1p()
+                let log_prob = value.select(probs, 1.0).log() + value.select(0.0, -probs).log1p();
+                only_within(Constraint::Boolean, value, log_prob)
             }
         }
     }

@@ -117,6 +117,26 @@ impl<'g> Distribution<'g> for Binomial<'g> {
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Some(self.smallest(probability))
     }
+
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let logits = self.odds.logits(log_probability.graph());
+        Some(log_probability.exp().binomial_quantile_above(self.total_count, logits))
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(value.binomial_log_cdf(self.total_count, self.odds.logits(value.graph())))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(value.binomial_log_sf(self.total_count, self.odds.logits(value.graph())))
+    }
+
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        Some(value.binomial_sf(self.total_count, self.odds.logits(graph)))
+    }
 }
 
 impl<'g> Binomial<'g> {

@@ -3,6 +3,7 @@
 use crate::KullbackLeibler;
 use crate::family::CategoricalFamily;
 use crate::shared::arrays::{column, constants, counting, last, leading, sum_last};
+use crate::shared::support::within;
 use ppl_core::model::ExponentialFamily;
 use ppl_core::{
     Constraint, Distribution, Error, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source, Var,
@@ -147,11 +148,13 @@ impl<'g> Distribution<'g> for Categorical<'g> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        if self.logarithmic {
-            self.chosen(value) - self.weights.log_sum_exp_axis(self.axis())
-        } else {
-            self.chosen(value).log()
-        }
+        within(Distribution::support(self), value, 0.0, |value| {
+            if self.logarithmic {
+                self.chosen(value) - self.weights.log_sum_exp_axis(self.axis())
+            } else {
+                self.chosen(value).log()
+            }
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {

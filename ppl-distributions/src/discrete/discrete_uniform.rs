@@ -71,8 +71,8 @@ impl<'g> Distribution<'g> for DiscreteUniform<'g> {
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let log_prob = -self.count(graph).log();
-        let inside = value.greater_equal(self.low) * value.less_equal(self.high);
-        inside.select(log_prob, f64::NEG_INFINITY)
+        let beyond = value.less(self.low) + value.greater(self.high) + value.floor().less(value);
+        beyond.select(f64::NEG_INFINITY, log_prob)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {

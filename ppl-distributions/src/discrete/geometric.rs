@@ -2,6 +2,7 @@
 
 use crate::KullbackLeibler;
 use crate::shared::odds::Odds;
+use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// Failures before the first success of independent trials that succeed with probability `probs`, or log-odds
@@ -61,7 +62,9 @@ impl<'g> Distribution<'g> for Geometric<'g> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        value * self.odds.log_failure(value.graph()) + self.odds.log_success(value.graph())
+        within(Constraint::NonNegativeInteger, value, 0.0, |value| {
+            value * self.odds.log_failure(value.graph()) + self.odds.log_success(value.graph())
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
@@ -91,6 +94,20 @@ impl<'g> Distribution<'g> for Geometric<'g> {
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Some(self.smallest(probability))
     }
+
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(self.log_sf(value)?.exp())
+    }
+
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let trials = value.max(-1.0).floor() + 1.0;
+        Some(trials * self.odds.log_failure(value.graph()))
+    }
+
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let trials = log_probability / self.odds.log_failure(log_probability.graph());
+        Some((trials.ceil() - 1.0).max(0.0))
+    }
 }
 
 impl<'g> Geometric<'g> {
@@ -105,6 +122,18 @@ impl<'g> Geometric<'g> {
 impl<'g> KullbackLeibler<'g, Geometric<'g>> for Geometric<'g> {
     /// That of one trial, `1/p` times: the number of trials on average.
     fn kl_divergence(&self, other: &Geometric<'g>, graph: &'g Graph) -> Var<'g> {
-        self.odds.divergence(other.odds, graph) / self.odds.success(graph)
+        let divided = |success: Var<'g>| self.odds.divergence(other.odds, graph) / success;
+        let (Odds::Logits(own), Odds::Logits(others)) = (self.odds, other.odds) else {
+            return divided(self.odds.success(graph));
+        };
+        // Of a tiny p both are too small for numbers; ln(p/q) − 1 + softplus(b)/p for log-odds a of p and b of
+        // q, which with l = ln softplus(b) − a is e^l − 1 − l and what is left of l and ln(p/q).
+        let (a, b) = (own.on(graph), others.on(graph));
+        let tiny = a.less(-30.0);
+        let small = b.less(-30.0);
+        let log_rate = small.select(b, small.select(0.0, b).softplus().log());
+        let l = tiny.select(log_rate - a, 0.0);
+        let gap = l + a.log_sigmoid() - b.log_sigmoid();
+        tiny.select((l.expm1() - l) + gap, divided(tiny.select(1.0, self.odds.success(graph))))
     }
 }

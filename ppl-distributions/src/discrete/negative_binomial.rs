@@ -1,6 +1,7 @@
 //! The negative binomial distribution.
 
 use crate::shared::odds::Odds;
+use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// Counts that vary more than Poisson counts do: a Poisson count whose rate has a gamma distribution.
@@ -106,21 +107,23 @@ impl<'g> Distribution<'g> for NegativeBinomial<'g> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        let graph = value.graph();
-        let concentration = self.concentration(graph);
-        let all = value + concentration;
-        let deviance = match self.by {
-            By::Odds { odds, .. } => odds.deviance(value, concentration, all),
-            By::Mean { mean, .. } => {
-                let mean = mean.on(graph);
-                let ratio = all / (mean + concentration);
-                value.deviance(mean * ratio) + concentration.deviance(concentration * ratio)
-            }
-        };
-        let left = all.log_factorial_remainder()
-            - value.log_factorial_remainder()
-            - concentration.log_factorial_remainder();
-        (concentration / all).log() + left - deviance
+        within(Constraint::NonNegativeInteger, value, 0.0, |value| {
+            let graph = value.graph();
+            let concentration = self.concentration(graph);
+            let all = value + concentration;
+            let deviance = match self.by {
+                By::Odds { odds, .. } => odds.deviance(value, concentration, all),
+                By::Mean { mean, .. } => {
+                    let mean = mean.on(graph);
+                    let ratio = all / (mean + concentration);
+                    value.deviance(mean * ratio) + concentration.deviance(concentration * ratio)
+                }
+            };
+            let left = all.log_factorial_remainder()
+                - value.log_factorial_remainder()
+                - concentration.log_factorial_remainder();
+            (concentration / all).log() + left - deviance
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
@@ -153,6 +156,18 @@ impl<'g> Distribution<'g> for NegativeBinomial<'g> {
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Some(self.smallest(probability))
+    }
+
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (concentration, logits) = (self.concentration(graph), self.logits(graph));
+        Some(log_probability.exp().negative_binomial_quantile_above(concentration, logits))
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        Some(value.negative_binomial_sf(self.concentration(graph), self.logits(graph)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The ordered logistic distribution.
 
 use crate::shared::batches::batch_of_vectors;
+use crate::shared::support::within;
 use ndarray::ArrayD;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
@@ -119,27 +120,29 @@ impl<'g> Distribution<'g> for OrderedLogistic<'g> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        let last = self.cuts();
-        let category = Self::beside_cutpoints(value);
-        // The cutpoint above the category and that below it, or 0 where there is none.
-        let place = self.counted(last);
-        let axis = |chosen: Var<'g>| chosen.sum_axis(chosen.shape().rank() - 1);
-        let above = axis(place.equal(category).select(self.cutpoints, 0.0));
-        let below = axis((place + 1.0).equal(category).select(self.cutpoints, 0.0));
-        let predictor = self.predictor.on(value.graph());
-        let (is_first, is_last) = (value.less(1.0), value.greater_equal(last as f64));
-        let lower = is_first.select(0.0, (below - predictor).softplus());
-        let upper = is_last.select(0.0, (predictor - above).softplus());
-        // ln(1 − e^−d) in the form that is accurate for the distance d at hand; far apart where there is an
-        // end only.
-        let inner = 1.0 - (is_first + is_last).min(1.0);
-        let distance = inner.select(above - below, 1.0);
-        let close = distance.less(std::f64::consts::LN_2);
-        let between = close.select(
-            (-(-close.select(distance, 0.5)).expm1()).log(),
-            (-(-close.select(1.0, distance)).exp()).log1p(),
-        );
-        inner.select(between, 0.0) - lower - upper
+        within(Distribution::support(self), value, 0.0, |value| {
+            let last = self.cuts();
+            let category = Self::beside_cutpoints(value);
+            // The cutpoint above the category and that below it, or 0 where there is none.
+            let place = self.counted(last);
+            let axis = |chosen: Var<'g>| chosen.sum_axis(chosen.shape().rank() - 1);
+            let above = axis(place.equal(category).select(self.cutpoints, 0.0));
+            let below = axis((place + 1.0).equal(category).select(self.cutpoints, 0.0));
+            let predictor = self.predictor.on(value.graph());
+            let (is_first, is_last) = (value.less(1.0), value.greater_equal(last as f64));
+            let lower = is_first.select(0.0, (below - predictor).softplus());
+            let upper = is_last.select(0.0, (predictor - above).softplus());
+            // ln(1 − e^−d) in the form that is accurate for the distance d at hand; far apart where there is an
+            // end only.
+            let inner = 1.0 - (is_first + is_last).min(1.0);
+            let distance = inner.select(above - below, 1.0);
+            let close = distance.less(std::f64::consts::LN_2);
+            let between = close.select(
+                (-(-close.select(distance, 0.5)).expm1()).log(),
+                (-(-close.select(1.0, distance)).exp()).log1p(),
+            );
+            inner.select(between, 0.0) - lower - upper
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {

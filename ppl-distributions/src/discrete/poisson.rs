@@ -2,6 +2,7 @@
 
 use crate::KullbackLeibler;
 use crate::family::PoissonFamily;
+use crate::shared::support::within;
 use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
@@ -106,16 +107,19 @@ impl<'g> Distribution<'g> for Poisson<'g> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        let rest = value.log_factorial_remainder();
-        match self.rate {
-            Rate::Itself(rate) => -(value.deviance(rate) + rest),
-            Rate::Logarithm(log_rate) => {
-                // ln p is k times what the logarithm is below that of a rate that is negligible already.
-                let log_rate = log_rate.on(value.graph());
-                let kept = log_rate.max(LEAST_LOG_RATE);
-                value * (log_rate - kept) - (value.deviance(kept.exp()) + rest)
+        within(Constraint::NonNegativeInteger, value, 0.0, |value| {
+            let rest = value.log_factorial_remainder();
+            match self.rate {
+                Rate::Itself(rate) => -(value.deviance(rate) + rest),
+                Rate::Logarithm(log_rate) => {
+                    // ln p is k times what the logarithm is below that of a rate that is negligible already.
+                    let log_rate = log_rate.on(value.graph());
+                    let kept = log_rate.max(LEAST_LOG_RATE);
+                    let rate = value.equal(0.0).select(log_rate, kept).exp();
+                    value * (log_rate - kept) - (value.deviance(rate) + rest)
+                }
             }
-        }
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
@@ -138,6 +142,25 @@ impl<'g> Distribution<'g> for Poisson<'g> {
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Some(self.smallest(probability))
+    }
+
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let rate = self.rate(log_probability.graph());
+        Some(log_probability.exp().poisson_quantile_above(rate))
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(value.poisson_log_cdf(self.rate(value.graph())))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(value.poisson_log_sf(self.rate(value.graph())))
+    }
+
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(value.poisson_sf(self.rate(value.graph())))
     }
 }
 

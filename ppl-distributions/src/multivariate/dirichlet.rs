@@ -3,6 +3,7 @@
 use crate::family::DirichletFamily;
 use crate::shared::arrays::{LOG_2PI, column, leading, sum_last};
 use crate::shared::gamma_noise::log_standard_gamma;
+use crate::shared::support::unless_event;
 use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var};
 
@@ -117,10 +118,13 @@ impl<'g> Distribution<'g> for Dirichlet<'g> {
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let (a, total) = self.concentrations(value.graph());
         let mean = a / column(total);
-        // Where the exponent is 0 an element may be 0: 0 · ln 0 is 0, and has a derivative.
-        let exponent = a - 1.0;
-        let harmless = (value + exponent.abs()).greater(0.0).select(value / mean, 1.0);
-        sum_last(exponent * harmless.log(), 1) + self.log_normaliser(value.graph())
+        let centre = 1.0 / self.categories.max(1) as f64;
+        unless_event(Constraint::Simplex.outside(value), value, 1, centre, |value| {
+            // Where the exponent is 0 an element may be 0: 0 · ln 0 is 0, and has a derivative.
+            let exponent = a - 1.0;
+            let harmless = (value + exponent.abs()).greater(0.0).select(value / mean, 1.0);
+            sum_last(exponent * harmless.log(), 1) + self.log_normaliser(value.graph())
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {

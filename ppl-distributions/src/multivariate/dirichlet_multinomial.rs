@@ -102,12 +102,13 @@ impl<'g> Distribution<'g> for DirichletMultinomial<'g> {
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let total = Self::beside(self.total_count.on(value.graph()));
         let sum = Self::beside(self.concentration.sum_axis(self.axis()));
-        let log_prob = log_prob_of_categories(total, sum, |term| {
-            let each = term(value, self.concentration);
-            Self::beside(each.sum_axis(each.shape().rank() - 1))
-        });
-        let log_prob = log_prob.sum_axis(log_prob.shape().rank() - 1);
-        if_total(self.total_count, value, log_prob)
+        if_total(self.total_count, value, |value| {
+            let log_prob = log_prob_of_categories(total, sum, |term| {
+                let each = term(value, self.concentration);
+                Self::beside(each.sum_axis(each.shape().rank() - 1))
+            });
+            log_prob.sum_axis(log_prob.shape().rank() - 1)
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {

@@ -3,6 +3,7 @@
 use crate::shared::arrays::{column, constants, sum_last};
 use crate::shared::gamma_noise::log_standard_gamma;
 use crate::shared::stirling::{digamma_difference, log_gamma_ratio};
+use crate::shared::support::unless_event;
 use ppl_core::{
     Constraint, Distribution, Error, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source, Value, Var,
 };
@@ -119,10 +120,12 @@ impl<'g> Distribution<'g> for LKJCholesky<'g> {
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let (b, _) = self.shapes(value.graph());
-        let diagonal = value.diagonal();
-        let axis = diagonal.shape().rank().saturating_sub(1);
-        let logs = diagonal.slice(axis, 1..).log();
-        sum_last((2.0 * b - 2.0) * logs, 1) - self.log_normaliser(value.graph())
+        unless_event(Constraint::CorrelationCholesky.outside(value), value, 2, 1.0, |value| {
+            let diagonal = value.diagonal();
+            let axis = diagonal.shape().rank().saturating_sub(1);
+            let logs = diagonal.slice(axis, 1..).log();
+            sum_last((2.0 * b - 2.0) * logs, 1) - self.log_normaliser(value.graph())
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {

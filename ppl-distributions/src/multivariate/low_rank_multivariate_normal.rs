@@ -1,7 +1,7 @@
 //! The multivariate normal distribution whose covariance is a diagonal plus a matrix of low rank.
 
 use crate::shared::arrays::{
-    LOG_2PI, identity, last, leading, solve_vectors, sum_last, together, transposed, vectors_times,
+    LOG_2PI, column, identity, last, leading, solve_vectors, sum_last, together, transposed, vectors_times,
     whole_shape,
 };
 use ppl_core::{
@@ -83,6 +83,9 @@ impl<'g> LowRankMultivariateNormal<'g> {
 
     #[track_caller]
     fn half_log_determinant(&self) -> Var<'g> {
+        if let Some(Orthogonal { half_log_determinant, .. }) = self.orthogonal() {
+            return half_log_determinant;
+        }
         let (_, _, capacitance) = self.capacitance();
         sum_last(capacitance.diagonal().log(), 1) + 0.5 * sum_last(self.diagonal().log(), 1)
     }
@@ -92,6 +95,79 @@ impl<'g> LowRankMultivariateNormal<'g> {
     #[track_caller]
     pub fn covariance(&self) -> Var<'g> {
         self.factor.matmul(transposed(self.factor)) + self.diagonal().diagonal_matrix()
+    }
+}
+
+/// Largest rank of a factor whose columns are made orthogonal one by one.
+const MOST_COLUMNS: usize = 16;
+
+/// A column of `√D⁻¹W` above one of the identity, or a value above zeros.
+#[derive(Clone, Copy)]
+struct Stacked<'g> {
+    top: Var<'g>,
+    bottom: Var<'g>,
+}
+
+impl<'g> Stacked<'g> {
+    #[track_caller]
+    fn inner(&self, other: &Self) -> Var<'g> {
+        let bottom = self.bottom * other.bottom;
+        let rest = if bottom.shape().is_scalar() { bottom } else { sum_last(bottom, 1) };
+        sum_last(self.top * other.top, 1) + rest
+    }
+
+    #[track_caller]
+    fn square(&self) -> Var<'g> {
+        self.inner(self)
+    }
+
+    /// Less its projection on a vector of length 1.
+    #[track_caller]
+    fn without(&self, unit: &Self) -> Self {
+        let along = column(self.inner(unit));
+        Self { top: self.top - along * unit.top, bottom: self.bottom - along * unit.bottom }
+    }
+}
+
+/// The columns of `√D⁻¹W` above the identity, made orthogonal, and half the logarithm of the covariance's
+/// determinant.
+struct Orthogonal<'g> {
+    columns: Vec<Stacked<'g>>,
+    half_log_determinant: Var<'g>,
+}
+
+impl<'g> LowRankMultivariateNormal<'g> {
+    /// The method of Gram and Schmidt in its modified form, which is as stable as a QR decomposition where the
+    /// result is only used through its triangle and residuals (Björck 1967): the identity is not lost beside
+    /// `WᵀD⁻¹W`, as in that sum, however large the factor is. Nothing for a factor of high rank.
+    #[track_caller]
+    fn orthogonal(&self) -> Option<Orthogonal<'g>> {
+        let graph = self.factor.graph();
+        let axis = self.factor.shape().rank().checked_sub(1)?;
+        let rank = self.factor.shape().dims()[axis];
+        if rank == 0 || rank > MOST_COLUMNS {
+            return None;
+        }
+        let root = self.diagonal().sqrt();
+        let unit = |k: usize| {
+            let numbers: ndarray::Array1<f64> = (0..rank).map(|j| f64::from(j == k)).collect();
+            graph.array(&numbers.into_dyn())
+        };
+        let mut left: Vec<Stacked<'g>> = (0..rank)
+            .map(|k| Stacked { top: self.factor.element(axis, k) / root, bottom: unit(k) })
+            .collect();
+        let mut columns = Vec::with_capacity(rank);
+        let mut half_log_determinant = 0.5 * sum_last(self.diagonal().log(), 1);
+        while !left.is_empty() {
+            let first = left.remove(0);
+            let square = first.square();
+            half_log_determinant = half_log_determinant + 0.5 * square.log();
+            let length = column(square.sqrt());
+            let first = Stacked { top: first.top / length, bottom: first.bottom / length };
+            left.iter_mut().for_each(|other| *other = other.without(&first));
+            columns.push(first);
+        }
+        Some(Orthogonal { columns, half_log_determinant })
     }
 }
 
@@ -146,13 +222,23 @@ impl<'g> Distribution<'g> for LowRankMultivariateNormal<'g> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        let (factor, weighted, capacitance) = self.capacitance();
         let difference = value - self.loc.on(value.graph());
+        let constant = 0.5 * self.dimension() as f64 * LOG_2PI;
+        if let Some(Orthogonal { columns, half_log_determinant }) = self.orthogonal() {
+            // The least squares of √D⁻¹(x − μ) by the columns: what no column explains.
+            let graph = value.graph();
+            let mut rest = Stacked { top: difference / self.diagonal().sqrt(), bottom: graph.constant(0.0) };
+            for column in &columns {
+                rest = rest.without(column);
+            }
+            return -0.5 * rest.square() - (half_log_determinant + constant);
+        }
+        let (factor, weighted, capacitance) = self.capacitance();
         let projected = vectors_times(difference, weighted);
         let z = solve_vectors(capacitance, projected, |capacitance, x| capacitance.cholesky_solve(x));
         let rest = difference - vectors_times(z, transposed(factor));
         let squares = sum_last(rest.square() / self.diagonal(), 1) + sum_last(z.square(), 1);
-        -0.5 * squares - (self.half_log_determinant() + 0.5 * self.dimension() as f64 * LOG_2PI)
+        -0.5 * squares - (self.half_log_determinant() + constant)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {

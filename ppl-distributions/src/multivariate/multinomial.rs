@@ -44,7 +44,7 @@ enum Weights<'g> {
 }
 
 /// Below it a probability is not multiplied by a count; see [`crate::odds`].
-const LOWEST_LOG: f64 = -85.0;
+const LOWEST_LOG: f64 = -60.0;
 
 impl<'g> Multinomial<'g> {
     /// Number of trials, and the probabilities of the categories along the last axis, which sum to 1.
@@ -123,20 +123,21 @@ impl<'g> Distribution<'g> for Multinomial<'g> {
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let (total, wide) = (self.total_count.on(graph), self.total_beside(graph));
-        let deviance = match self.weights {
-            Weights::Probs(probs) => value.deviance(wide * probs),
-            Weights::Logits(logits) => {
-                // A probability too small to be multiplied is replaced where there are counts, and its
-                // logarithm made up for.
-                let log_probs = logits.log_softmax(self.axis());
-                let least = log_probs.max(LOWEST_LOG);
-                let probs = value.equal(0.0).select(log_probs, least).exp();
-                value.deviance(wide * probs) - value * (log_probs - least)
-            }
-        };
-        let each = value.log_factorial_remainder() + deviance;
-        let log_prob = total.log_factorial_remainder() - each.sum_axis(each.shape().rank() - 1);
-        if_total(self.total_count, value, log_prob)
+        if_total(self.total_count, value, |value| {
+            let deviance = match self.weights {
+                Weights::Probs(probs) => value.deviance(wide * probs),
+                Weights::Logits(logits) => {
+                    // A probability too small to be multiplied is replaced where there are counts, and its
+                    // logarithm made up for.
+                    let log_probs = logits.log_softmax(self.axis());
+                    let least = log_probs.max(LOWEST_LOG);
+                    let probs = value.equal(0.0).select(log_probs, least).exp();
+                    value.deviance(wide * probs) - value * (log_probs - least)
+                }
+            };
+            let each = value.log_factorial_remainder() + deviance;
+            total.log_factorial_remainder() - each.sum_axis(each.shape().rank() - 1)
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {

@@ -1,5 +1,6 @@
 //! Ends of an interval that may be numbers, infinite numbers or values of the model.
 
+use crate::shared::support::unless;
 use ppl_core::{Constraint, Parameter, Value, Var};
 
 /// The ends of an interval, `low < high`.
@@ -15,6 +16,15 @@ impl<'g> Bounds<'g> {
     }
 
     /// Whether there is no lower end.
+    /// The same ends, but where they are numbers beyond those of a set: its own.
+    pub(crate) fn within(self, (low, high): (f64, f64)) -> Self {
+        let end = |value: Value<'g>, choose: fn(f64, f64) -> f64, other| match value.known() {
+            Some(number) => choose(number, other).into(),
+            None => value,
+        };
+        Self { low: end(self.low, f64::max, low), high: end(self.high, f64::min, high) }
+    }
+
     pub(crate) fn open_below(&self) -> bool {
         self.low.known() == Some(f64::NEG_INFINITY)
     }
@@ -48,12 +58,30 @@ impl<'g> Bounds<'g> {
         parameters
     }
 
+    /// The ends as parameters of a distribution that has outcomes between two numbers, integers only where it
+    /// is discrete: something of those must be left.
+    pub(crate) fn parameters_within(&self, ends: (f64, f64), discrete: bool) -> Vec<Parameter<'g>> {
+        let mut parameters = self.parameters();
+        let least = self.low.known().map_or(ends.0, |low| low.max(ends.0));
+        for parameter in &mut parameters {
+            parameter.domain = match (parameter.name, discrete) {
+                ("low", true) if ends.1.is_finite() => Constraint::AtMost(ends.1),
+                ("low", false) if ends.1.is_finite() => Constraint::LessThan(ends.1),
+                ("high", true) if least.is_finite() => Constraint::AtLeast(least.ceil()),
+                ("high", false) if least.is_finite() => Constraint::GreaterThan(least),
+                ("high − low", true) => Constraint::NonNegative,
+                _ => parameter.domain,
+            };
+        }
+        parameters
+    }
+
     /// The set, if the ends are numbers.
     pub(crate) fn support(&self) -> Constraint {
         match (self.low.known(), self.high.known()) {
             (Some(f64::NEG_INFINITY), Some(f64::INFINITY)) => Constraint::Real,
-            (Some(low), Some(f64::INFINITY)) => Constraint::GreaterThan(low),
-            (Some(f64::NEG_INFINITY), Some(high)) => Constraint::LessThan(high),
+            (Some(low), Some(f64::INFINITY)) => Constraint::AtLeast(low),
+            (Some(f64::NEG_INFINITY), Some(high)) => Constraint::AtMost(high),
             (Some(low), Some(high)) => Constraint::Interval(low, high),
             _ => Constraint::Dependent,
         }
@@ -62,19 +90,34 @@ impl<'g> Bounds<'g> {
     /// `value` where it is not outside, and the nearer end where it is.
     #[track_caller]
     pub(crate) fn clamp(&self, value: Var<'g>) -> Var<'g> {
-        let above = if self.open_below() { value } else { value.max(self.low) };
-        if self.open_above() { above } else { above.min(self.high) }
+        let above = match self.low.known() {
+            Some(f64::NEG_INFINITY) => value,
+            Some(low) => value.at_least(low),
+            None => value.max(self.low),
+        };
+        match self.high.known() {
+            Some(f64::INFINITY) => above,
+            Some(high) => above.at_most(high),
+            None => above.min(self.high),
+        }
     }
 
-    /// `log_density` where `value` is inside (ends included), and −∞ outside.
+    /// Not 0 where `value` lies outside; nothing where there is no end.
     #[track_caller]
-    pub(crate) fn restrict(&self, value: Var<'g>, log_density: Var<'g>) -> Var<'g> {
-        let from_low = (!self.open_below()).then(|| value.greater_equal(self.low));
-        let to_high = (!self.open_above()).then(|| value.less_equal(self.high));
-        match (from_low, to_high) {
-            (Some(low), Some(high)) => (low * high).select(log_density, f64::NEG_INFINITY),
-            (Some(one), None) | (None, Some(one)) => one.select(log_density, f64::NEG_INFINITY),
-            (None, None) => log_density,
+    pub(crate) fn outside(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let below = (!self.open_below()).then(|| value.less(self.low));
+        let above = (!self.open_above()).then(|| value.greater(self.high));
+        match (below, above) {
+            (Some(below), Some(above)) => Some(below + above),
+            (one, other) => one.or(other),
         }
+    }
+
+    /// `log_density` where `value` is inside (ends included), and −∞ outside; it is given an end in the place
+    /// of what lies outside.
+    #[track_caller]
+    pub(crate) fn restrict(&self, value: Var<'g>, log_density: impl FnOnce(Var<'g>) -> Var<'g>) -> Var<'g> {
+        let end = if self.open_below() { self.high } else { self.low };
+        unless(self.outside(value), value, end, log_density)
     }
 }

@@ -1,5 +1,6 @@
 //! What distributions of counts up to a total have in common.
 
+use crate::shared::support::{unless, unless_event};
 use ndarray::ArrayD;
 use ppl_core::{Constraint, Distribution, Graph, Shape, Value, Var};
 
@@ -36,19 +37,25 @@ pub(crate) fn counts_support(total: Value<'_>) -> Constraint {
     }
 }
 
-/// The log probability of counts along the last axis; −∞ where they do not sum to a total that is a value of
-/// the model, which nothing else checks.
+/// The log probability of counts along the last axis; −∞ where they are no counts, or do not sum to the total.
 #[track_caller]
-pub(crate) fn if_total<'g>(total: Value<'g>, counts: Var<'g>, log_prob: Var<'g>) -> Var<'g> {
-    if total.known().is_some() {
-        return log_prob;
-    }
-    let sum = counts.sum_axis(counts.shape().rank().saturating_sub(1));
-    sum.equal(total).select(log_prob, f64::NEG_INFINITY)
+pub(crate) fn if_total<'g>(
+    total: Value<'g>,
+    counts: Var<'g>,
+    log_prob: impl FnOnce(Var<'g>) -> Var<'g>,
+) -> Var<'g> {
+    let axis = counts.shape().rank().saturating_sub(1);
+    let outside = match total.known() {
+        Some(total) => Constraint::Counts(total).outside(counts),
+        None => Constraint::NonNegativeInteger
+            .outside(counts)
+            .map(|broken| broken.sum_axis(axis) + counts.sum_axis(axis).not_equal(total)),
+    };
+    unless_event(outside, counts, 1, 0.0, log_prob)
 }
 
-/// A log probability of `value` given it and the rest to the total; −∞ above a total that is a value of the
-/// model, which nothing else checks.
+/// A log probability of `value` given it and the rest to the total; −∞ where it is no count, and above the
+/// total.
 #[track_caller]
 pub(crate) fn by_support<'g>(
     total: Value<'g>,
@@ -56,11 +63,11 @@ pub(crate) fn by_support<'g>(
     log_prob: impl FnOnce(Var<'g>, Var<'g>) -> Var<'g>,
 ) -> Var<'g> {
     let whole = total.on(value.graph());
-    if total.known().is_some() {
-        return log_prob(value, whole - value);
-    }
-    let inside = value.less_equal(whole);
-    inside.select(log_prob(inside.select(value, 0.0), inside.select(whole - value, whole)), f64::NEG_INFINITY)
+    let outside = match total.known() {
+        Some(total) => Constraint::IntegerInterval(0.0, total).outside(value),
+        None => Constraint::NonNegativeInteger.outside(value).map(|broken| broken + value.greater(whole)),
+    };
+    unless(outside, value, 0.0, |value| log_prob(value, whole - value))
 }
 
 /// The outcomes 0, 1, …, `total` along a new first axis before those of `batch`.

@@ -2,16 +2,26 @@
 
 use ppl_core::{Noise, NoiseKind, Result, Shape, Var};
 
-/// The logarithm of a gamma variable of rate 1 for each element of a shape, to which the concentrations
-/// broadcast.
-///
-/// It is the quantile of a uniform number, found in logarithms, so a variable that is too small for a number
-/// is none the worse. Its derivative with respect to the concentration is that of the quantile (implicit).
+/// The logarithm of a standard gamma variable for each place of `shape`: by rejection, with the quantile of a
+/// uniform number that the attempts do not see where all are rejected ([`Var::log_gamma_draw`]).
 pub(crate) fn log_standard_gamma<'g>(
     concentration: Var<'g>,
     shape: &Shape,
     noise: &mut Noise<'g>,
 ) -> Result<Var<'g>> {
-    let uniform = noise.draw(NoiseKind::Uniform, shape.clone())?;
-    Ok(concentration.log_gamma_p_inverse(uniform))
+    let mut draw = |kind| noise.draw(kind, shape.clone());
+    let (normal, uniform) = (NoiseKind::StandardNormal, NoiseKind::Uniform);
+    let drawn = [draw(normal)?, draw(uniform)?, draw(normal)?, draw(uniform)?, draw(uniform)?];
+    Ok(concentration.log_gamma_draw(drawn))
+}
+
+/// The same for `prefix` draws of a distribution.
+pub(crate) fn log_gamma_noise<'g>(
+    distribution: &impl ppl_core::Distribution<'g>,
+    concentration: Var<'g>,
+    prefix: &Shape,
+    noise: &mut Noise<'g>,
+) -> Result<Var<'g>> {
+    let shape = prefix.concat(&distribution.batch_shape()?);
+    log_standard_gamma(concentration, &shape, noise)
 }

@@ -1,6 +1,7 @@
 //! What the distributions share: constants, noise, shapes.
 
 use ppl_core::{Distribution, Noise, NoiseKind, Result, Shape, Var};
+use std::f64::consts::LN_2;
 
 /// `ln √(2π)`
 pub(crate) const LN_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
@@ -29,4 +30,12 @@ pub(crate) fn normal_noise<'g>(
     noise: &mut Noise<'g>,
 ) -> Result<Var<'g>> {
     noise.draw(NoiseKind::StandardNormal, prefix.concat(&distribution.batch_shape()?))
+}
+
+/// `ln(1 − eᵗ)` for `t < 0`, by whichever of `eᵗ` and `1 − eᵗ` is small.
+#[track_caller]
+pub(crate) fn log_of_rest(t: Var<'_>) -> Var<'_> {
+    let near = t.greater(-LN_2);
+    let (small, large) = (near.select(t, -LN_2), near.select(-LN_2, t));
+    near.select((-small.expm1()).log(), (-large.exp()).log1p())
 }

@@ -9,3 +9,4 @@ pub(crate) mod helpers;
 pub(crate) mod odds;
 pub(crate) mod polya;
 pub(crate) mod stirling;
+pub(crate) mod support;

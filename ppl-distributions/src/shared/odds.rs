@@ -12,9 +12,9 @@ pub(crate) enum Odds<'g> {
     Logits(Value<'g>),
 }
 
-/// Below it a probability is not multiplied by a count: `e^−85` is a normal number in `f32` too. What lies
+/// Below it a probability is not multiplied by a count: `e^−60` is a normal number in `f32` too. What lies
 /// below is made up for by its logarithm.
-const LOWEST_LOG: f64 = -85.0;
+const LOWEST_LOG: f64 = -60.0;
 
 impl<'g> Odds<'g> {
     /// The parameter, where probabilities may be of this set.
@@ -74,8 +74,20 @@ impl<'g> Odds<'g> {
     /// `D(x, m) = x ln(x/m) + m − x`, of which the linear parts cancel and neither is negative.
     #[track_caller]
     pub(crate) fn divergence(self, other: Odds<'g>, graph: &'g Graph) -> Var<'g> {
-        self.success(graph).deviance(other.success(graph))
-            + self.failure(graph).deviance(other.failure(graph))
+        let of = |own: Var<'g>, others: Var<'g>, log_odds: Option<Var<'g>>| match log_odds {
+            None => own.deviance(others),
+            Some(log_odds) => {
+                let low = log_odds.less(LOWEST_LOG);
+                own.deviance(low.select(LOWEST_LOG.exp(), others))
+                    - low.select(own * (log_odds - LOWEST_LOG), 0.0)
+            }
+        };
+        let logits = match other {
+            Odds::Probs(_) => None,
+            Odds::Logits(logits) => Some(logits.on(graph)),
+        };
+        of(self.success(graph), other.success(graph), logits)
+            + of(self.failure(graph), other.failure(graph), logits.map(|logits| -logits))
     }
 
     /// `successes · ln p + failures · ln(1 − p)`, where `0 · ln 0 = 0`, with derivatives that are finite
@@ -98,14 +110,16 @@ impl<'g> Odds<'g> {
     /// `m = scale`: in log probabilities of counts what depends on `p`, without the leading terms that
     /// cancel.
     ///
-    /// A probability too small to be multiplied is replaced by `e^−85` where there are counts, and its
+    /// A probability too small to be multiplied is replaced by `e^−60` where there are counts, and its
     /// missing logarithm added.
     #[track_caller]
     pub(crate) fn deviance(self, successes: Var<'g>, failures: Var<'g>, scale: Var<'g>) -> Var<'g> {
         let graph = successes.graph();
         let of = |count: Var<'g>, probability: Var<'g>, log_odds: Var<'g>| {
-            let floored = count.equal(0.0).select(probability, probability.max(LOWEST_LOG.exp()));
-            count.deviance(scale * floored) - count * (log_odds - LOWEST_LOG).min(0.0)
+            // Each way has one derivative, at the threshold too.
+            let low = log_odds.less(LOWEST_LOG) * count.not_equal(0.0);
+            let floored = low.select(LOWEST_LOG.exp(), probability);
+            count.deviance(scale * floored) - low.select(count * (log_odds - LOWEST_LOG), 0.0)
         };
         match self {
             Odds::Probs(probs) => {

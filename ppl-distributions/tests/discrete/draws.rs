@@ -30,8 +30,12 @@ fn draw(name: &str, numbers: &[f64], n: usize, seed: u64) -> Vec<Vec<f64>> {
     let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[drawn]).unwrap());
     let mut uniforms = Uniforms(seed);
     for (input, kind, shape) in noise.inputs() {
-        assert_eq!(*kind, NoiseKind::Uniform);
-        let values: Vec<f64> = (0..shape.elements()).map(|_| uniforms.next()).collect();
+        let mut number = || match kind {
+            NoiseKind::Uniform => uniforms.next(),
+            // Box and Muller
+            _ => (-2.0 * uniforms.next().ln()).sqrt() * (std::f64::consts::TAU * uniforms.next()).cos(),
+        };
+        let values: Vec<f64> = (0..shape.elements()).map(|_| number()).collect();
         set(&mut plan, input, &values);
     }
     for (i, &number) in numbers.iter().enumerate() {

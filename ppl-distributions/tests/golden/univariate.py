@@ -1,6 +1,6 @@
 """Writes univariate.csv: densities, distribution functions, moments, entropies and divergences at 50 digits with mpmath.
 
-Run: python3 -P univariate.py > univariate.csv
+Run: python3 -P univariate.py > univariate.csv        (names of distributions as arguments: those only)
 
 Textbook formulas are used as they stand, with enough digits for what cancels in them; divergences are quadratures. The column
 "condition" is the sum of |argument · derivative| over parameters and point: how far the value moves if each of them is changed by one
@@ -12,6 +12,7 @@ import mpmath as mp
 
 mp.mp.dps = 50
 INF = float("inf")
+ONLY = sys.argv[1:]
 
 print(f"# mpmath {mp.__version__}, Python {sys.version.split()[0]}, 50 digits of working precision")
 print("# columns: distribution, quantity, number of parameters, parameters (five, 0 where there are fewer), x, condition, value")
@@ -97,14 +98,12 @@ def student_cdf(n, z):
     return 1 - tail if z > 0 else tail
 
 
-def circle(k, low, high):
-    width = min(mp.mpf(1), 2 / mp.sqrt(k + 1))
-    points, t = [high], high
-    while t > low and high - t < 60 * width:
-        t = max(low, t - width)
-        points.append(t)
-    top = mp.sin(high / 2) ** 2
-    return mp.quad(lambda t: mp.exp(-2 * k * (mp.sin(t / 2) ** 2 - top)), points[::-1]) * mp.exp(-2 * k * top)
+def circular(m, k, low, high):
+    """The integral of exp(k cos(t - m) - k) from low to high, of one turn at most, in pieces about the modes."""
+    width = 1 / mp.sqrt(k + 1)
+    near = {m + 2 * mp.pi * turn + width * z for turn in (-1, 0, 1) for z in range(-24, 25)}
+    points = [low] + sorted(p for p in near if low < p < high) + [high]
+    return mp.quad(lambda t: mp.exp(-2 * k * mp.sin((t - m) / 2) ** 2), points)
 
 
 def bessel(n, k):
@@ -222,7 +221,7 @@ TABLE = {
                     lambda a, b: b * mp.beta(1 + 1 / a, b), lambda a, b: b * mp.beta(1 + 2 / a, b) - (b * mp.beta(1 + 1 / a, b)) ** 2,
                     lambda a, b: 1 - 1 / b + (1 - 1 / a) * (mp.digamma(b + 1) + E) - mp.log(a * b)),
     "von_mises": (lambda m, k, x: k * mp.cos(x - m) - mp.log(2 * PI * mp.besseli(0, k)),
-                  lambda m, k, x: circle(k, -PI, x - m) / (2 * PI * bessel(0, k)) if x <= m else 1 - circle(k, -PI, m - x) / (2 * PI * bessel(0, k)),
+                  lambda m, k, x: circular(m, k, -PI, x) / (2 * PI * bessel(0, k)),
                   lambda m, k: m, lambda m, k: 1 - bessel(1, k) / bessel(0, k),
                   lambda m, k: mp.log(2 * PI * mp.besseli(0, k)) - k * bessel(1, k) / bessel(0, k)),
     "truncated_normal": (truncated_log_prob, truncated_cdf, truncated_mean, truncated_variance, truncated_entropy),
@@ -272,7 +271,7 @@ POINTS = {
     "kumaraswamy": ([(0.05, 0.3), (0.5, 0.5), (1.0, 1.0), (2.0, 3.0), (0.3, 40.0), (60.0, 0.4), (30.0, 500.0)],
                     lambda a, b: sorted({float((1 - (1 - u) ** (1 / b)) ** (1 / a)) for u in (0.001, 0.2, 0.6, 0.99)} | {0.5})),
     "von_mises": ([(0.0, 1e-4), (0.5, 1.0), (-1.0, 8.0), (0.0, 60.0), (2.0, 1e6)],
-                  lambda m, k: [m + d for d in {min(z / k**0.5, 3.0) for z in (-8.0, -1.0, 0.3, 3.0)} if -3.1 < d]),
+                  lambda m, k: sorted(x for x in {m + min(z / k**0.5, 3.0) for z in (-8.0, -1.0, 0.3, 3.0)} | {-3.0, 3.1} if -3.14 < x < 3.14)),
     "truncated_normal": ([(0.0, 1.0, -1.0, 2.0), (1.0, 2.0, 1.0, INF), (0.0, 1.0, -INF, -5.0), (0.0, 1.0, 37.0, INF), (0.0, 1.0, 8.0, 8.5),
                           (0.0, 1.0, 1.0, 1.0 + 1e-6), (-3.0, 0.1, -2.0, -1.0), (2.0, 1.0, -INF, INF), (5.0, 1e3, -1.0, 1.0), (0.0, 1.0, -30.0, 9.0)],
                          lambda m, s, a, b: [x for u in (0.05, 0.5, 0.8) for x in [
@@ -282,6 +281,8 @@ POINTS = {
 }
 
 for name, (log_prob, cdf, mean, variance, entropy) in TABLE.items():
+    if ONLY and name not in ONLY:
+        continue
     settings, points = POINTS[name]
     for parameters in settings:
         for quantity, f in [("mean", mean), ("variance", variance), ("entropy", entropy)]:
@@ -316,6 +317,8 @@ DIVERGENCES = [
     ("von_mises", (0.5, 2.0), (-1.0, 3.5), lambda m, k: [-mp.pi, -2, -1, 0, 1, 2, mp.pi]),
 ]
 for name, p, q, points in DIVERGENCES:
+    if ONLY and name not in ONLY:
+        continue
     log_prob = TABLE[name][0]
     mp.mp.dps = 30
     exact = [mp.mpf(v) for v in p], [mp.mpf(v) for v in q]

@@ -162,7 +162,7 @@ fn wrong_mixtures_are_told() {
     let supports = Mixture::new(weights(2)).of(Normal::new(0.0, 1.0)).of(HalfNormal::new(1.0));
     assert!(
         told(supports.validate())
-            .contains("a mixture of outcomes that are finite and outcomes that are positive and finite")
+            .contains("a mixture of outcomes that are finite and outcomes that are not negative, and finite")
     );
     let events = Mixture::new(weights(2)).of(Normal::new(0.0, 1.0)).of(Normal::new(locs, 1.0).independent(1));
     assert!(told(events.validate()).contains("shapes [] and [3]"));

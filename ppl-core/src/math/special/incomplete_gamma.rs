@@ -11,6 +11,7 @@
 //! 10 the first integral is the series of NIST DLMF 8.7.1.
 
 use super::near_one::lgamma_of_1_plus;
+use super::nodes::NODES;
 use super::normal::ndtri;
 use super::tail::{CUT, panel, reach};
 use crate::math::{
@@ -42,11 +43,11 @@ impl Tail {
     fn new(a: f64, x: f64, l: f64) -> Self {
         let log_density = log_density(a, x, l);
         let side = if is_upper(a, x) {
-            Side::Upper(upper(a, x, |_| 1.0))
+            Side::Upper(linear_upper(a, x, (1.0, 0.0)))
         } else if a < LARGE {
             Side::Lower(series(a, x).0 / a)
         } else {
-            Side::Lower(lower(a, x, |_| 1.0))
+            Side::Lower(linear_lower(a, x, (1.0, 0.0)))
         };
         Self { log_density, side }
     }
@@ -111,27 +112,110 @@ fn series(a: f64, x: f64) -> (f64, f64, f64) {
     (sum, slope, curvature)
 }
 
+/// S and its first derivative, eight terms at a time: their divisions do not wait for each other.
+fn series_and_slope(a: f64, x: f64) -> (f64, f64) {
+    let (mut term, mut harmonic) = (1.0, 0.0);
+    let (mut sum, mut slope) = (1.0, 0.0);
+    let mut k = a;
+    for _ in 0..50 {
+        let mut inverses = [0.0; 8];
+        for (step, inverse) in inverses.iter_mut().enumerate() {
+            *inverse = 1.0 / (k + (step + 1) as f64);
+        }
+        k += 8.0;
+        for inverse in inverses {
+            term *= x * inverse;
+            harmonic += inverse;
+            sum += term;
+            slope -= term * harmonic;
+        }
+        if term * (1.0 + harmonic) <= 1e-17 * sum {
+            break;
+        }
+    }
+    (sum, slope)
+}
+
+/// A tail integral whose weight is linear: ∫ exp(sav − x(e^sv − 1)) (c + dv) dv from 0 to `to`, with s = −1
+/// for the lower tail and 1 for the upper one. Most of the work of this file is done here, by vectors of the
+/// machine at hand; the order of the sum does not depend on them.
+struct Linear {
+    a: f64,
+    x: f64,
+    side: f64,
+    to: f64,
+    weight: (f64, f64),
+}
+
+impl pulp::NullaryFnOnce for Linear {
+    type Output = f64;
+    #[inline(always)]
+    fn call(self) -> f64 {
+        let Self { a, x, side, to, weight: (constant, slope) } = self;
+        let mut values = [0.0; NODES.len()];
+        // Not a closure, which would not be compiled for the instruction set.
+        for (value, (node, weight)) in values.iter_mut().zip(NODES) {
+            let v = to * node;
+            *value = weight * (exp(side * a * v - x * expm1(side * v)) * (constant + slope * v));
+        }
+        to * values.iter().sum::<f64>()
+    }
+}
+
+/// A struct of its own, because a closure would be called through a function that is not inlined.
+struct ByVectors(Linear);
+
+impl pulp::WithSimd for ByVectors {
+    type Output = f64;
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, simd: S) -> f64 {
+        simd.vectorize(self.0)
+    }
+}
+
+/// Where the lower tail ends.
+#[inline(always)]
+fn lower_reach(a: f64, x: f64) -> f64 {
+    let distance = a - x;
+    let start = 2.0 * CUT / (distance + (distance * distance + 2.0 * CUT * x).sqrt());
+    reach(start, |v| {
+        let fall = expm1(-v);
+        (distance * v + x * (v + fall), distance - x * fall)
+    })
+}
+
+/// Where the upper tail ends.
+#[inline(always)]
+fn upper_reach(a: f64, x: f64) -> f64 {
+    let distance = x - a;
+    let start = 2.0 * CUT / (distance + (distance * distance + 2.0 * CUT * x).sqrt());
+    reach(start, |v| {
+        let rise = expm1(v);
+        (x * rise - a * v, distance + x * rise)
+    })
+}
+
+/// ∫₀^∞ exp(−av + x(1 − e⁻ᵛ)) (c + dv) dv for x ≤ a
+fn linear_lower(a: f64, x: f64, weight: (f64, f64)) -> f64 {
+    pulp::Arch::new().dispatch(ByVectors(Linear { a, x, side: -1.0, to: lower_reach(a, x), weight }))
+}
+
+/// ∫₀^∞ exp(av − x(eᵛ − 1)) (c + dv) dv for x ≥ a, and x of 1 or more
+fn linear_upper(a: f64, x: f64, weight: (f64, f64)) -> f64 {
+    pulp::Arch::new().dispatch(ByVectors(Linear { a, x, side: 1.0, to: upper_reach(a, x), weight }))
+}
+
 /// ∫₀^∞ exp(−av + x(1 − e⁻ᵛ)) w(v) dv for x ≤ a
 #[inline(always)]
 fn lower(a: f64, x: f64, weight: impl Fn(f64) -> f64) -> f64 {
-    let distance = a - x;
-    let start = 2.0 * CUT / (distance + (distance * distance + 2.0 * CUT * x).sqrt());
-    let to = reach(start, |v| {
-        let fall = expm1(-v);
-        (distance * v + x * (v + fall), distance - x * fall)
-    });
+    let to = lower_reach(a, x);
     panel(0.0, to, |v| exp(-a * v - x * expm1(-v)) * weight(v))
 }
 
 /// ∫₀^∞ exp(av − x(eᵛ − 1)) w(v) dv for x ≥ a, and x of 1 or more
 #[inline(always)]
 fn upper(a: f64, x: f64, weight: impl Fn(f64) -> f64) -> f64 {
-    let distance = x - a;
-    let start = 2.0 * CUT / (distance + (distance * distance + 2.0 * CUT * x).sqrt());
-    let to = reach(start, |v| {
-        let rise = expm1(v);
-        (x * rise - a * v, distance + x * rise)
-    });
+    let to = upper_reach(a, x);
     panel(0.0, to, |v| exp(a * v - x * expm1(v)) * weight(v))
 }
 
@@ -200,8 +284,12 @@ fn slope(a: f64, l: f64, second: bool) -> (f64, f64) {
     }
     if a < LARGE && !is_upper(a, x) {
         // −(D S/a)ₐ/D with Dₐ/D = l − ψ(a) and ψ(a) = ψ(a + 1) − 1/a
-        let (sum, first, next) = series(a, x);
         let score = l - digamma(a + 1.0);
+        if !second {
+            let (sum, first) = series_and_slope(a, x);
+            return (-(score * sum + first) / a, f64::NAN);
+        }
+        let (sum, first, next) = series(a, x);
         let value = -(score * sum + first) / a;
         let curvature = (trigamma(a + 1.0) * sum - score * first - next - value) / a;
         return (value, curvature);
@@ -210,15 +298,17 @@ fn slope(a: f64, l: f64, second: bool) -> (f64, f64) {
     let near = (x - a) / a;
     let ratio = if near > -0.5 && near < 1.0 { ln1p(near) } else { l - ln(a) };
     let score = ratio - digamma_minus_log(a);
-    let trigamma = trigamma(a);
-    if is_upper(a, x) {
-        let value = upper(a, x, |v| score + v);
-        let curvature = if second { upper(a, x, |v| v * (score + v) - trigamma) } else { f64::NAN };
-        (value, curvature)
-    } else {
-        let value = lower(a, x, |v| v - score);
-        let curvature = if second { lower(a, x, |v| trigamma - v * (v - score)) } else { f64::NAN };
-        (value, curvature)
+    match (is_upper(a, x), second) {
+        (true, false) => (linear_upper(a, x, (score, 1.0)), f64::NAN),
+        (false, false) => (linear_lower(a, x, (-score, 1.0)), f64::NAN),
+        (true, true) => {
+            let trigamma = trigamma(a);
+            (linear_upper(a, x, (score, 1.0)), upper(a, x, |v| v * (score + v) - trigamma))
+        }
+        (false, true) => {
+            let trigamma = trigamma(a);
+            (linear_lower(a, x, (-score, 1.0)), lower(a, x, |v| trigamma - v * (v - score)))
+        }
     }
 }
 

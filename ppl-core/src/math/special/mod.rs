@@ -7,6 +7,7 @@
 //! | `normal` | logarithms of normal probabilities, and their inverses, however far in the tail |
 //! | `incomplete_gamma`, `incomplete_beta` | regularised incomplete functions, their inverses and derivatives |
 //! | `bessel`, `von_mises` | modified Bessel functions, and the distribution function on the circle made of them |
+//! | `rejection` | gamma and von Mises variables from a fixed number of noise numbers |
 //! | `nodes`, `tail` | quadrature of log-concave tails |
 //!
 //! Incomplete functions are integrals of log-concave densities (over the logarithm or the log-odds of the
@@ -32,6 +33,7 @@ mod incomplete_gamma;
 mod near_one;
 mod nodes;
 mod normal;
+mod rejection;
 mod tail;
 mod von_mises;
 
@@ -46,6 +48,7 @@ pub(crate) use incomplete_gamma::{
 };
 pub(crate) use near_one::{lgamma_of_1_plus, log1p_minus_x};
 pub(crate) use normal::{
-    inverse_mills, log_ndtr, log_ndtr_difference, ndtri, ndtri_exp, normal_interval_moments,
+    inverse_mills, log_ndtr, log_ndtr_difference, ndtri, ndtri_exp, normal_interval_moments, normal_tail,
 };
-pub(crate) use von_mises::{von_mises_cdf, von_mises_cdf_inverse, von_mises_slope};
+pub(crate) use rejection::{log_gamma_draws, von_mises_draws};
+pub(crate) use von_mises::{von_mises_between, von_mises_cdf, von_mises_cdf_inverse, von_mises_slope};

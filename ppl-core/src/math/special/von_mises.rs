@@ -20,12 +20,17 @@ fn relative(concentration: f64, t: f64, d: f64) -> f64 {
 /// d ≤ 0.
 #[inline(always)]
 fn lower(concentration: f64, d: f64, weight: impl Fn(f64) -> f64) -> f64 {
+    down_from(concentration, d, PI + d, weight)
+}
+
+/// The same integral over v from 0 to `whole` ≤ π + d.
+#[inline(always)]
+fn down_from(concentration: f64, d: f64, whole: f64, weight: impl Fn(f64) -> f64) -> f64 {
     // cos d − cos(d − v) ≥ (2/π²)·v(v + 2|d|)·… is at least (2/π²) v²/… ; the density is cut where it has
     // certainly fallen enough.
     let needed = CUT / (2.0 * concentration);
     // sin(v/2) sin(v/2 + |d|) = needed, by steps from above; sin is at least 2/π of its argument on the first
     // half.
-    let whole = PI + d;
     let mut to = whole;
     let height = |v: f64| sin(0.5 * v) * sin(0.5 * v - d);
     if height(whole) > needed {
@@ -75,6 +80,36 @@ pub(crate) fn von_mises_cdf(concentration: f64, d: f64) -> f64 {
     } else {
         density(concentration, d) * lower(concentration, d, |_| 1.0)
     }
+}
+
+/// The probability of an angle between `from` and `to`, from ≤ to ≤ from + 2π, any numbers: whole turns do not
+/// count. Nothing cancels where both lie in one tail.
+pub(crate) fn von_mises_between(concentration: f64, from: f64, to: f64) -> f64 {
+    if !(inside(concentration) && from.abs() < 1e15 && to >= from) {
+        return f64::NAN;
+    }
+    let width = to - from;
+    if width >= TAU {
+        return 1.0;
+    }
+    // The turn in which `from` lies: −π ≤ from < π.
+    let from = from - TAU * ((from + PI) / TAU).floor();
+    let from = from.clamp(-PI, PI);
+    let to = from + width;
+    // Below the mode, above it to π, and what is beyond that on the next turn.
+    let half = |near: f64, far: f64| {
+        // −π ≤ far ≤ near ≤ 0
+        if near > far {
+            density(concentration, near) * down_from(concentration, near, near - far, |_| 1.0)
+        } else {
+            0.0
+        }
+    };
+    let below = half(to.min(0.0), from.min(0.0));
+    let above = half(-from.max(0.0), -to.clamp(0.0, PI));
+    let next = half((to - TAU).clamp(-PI, 0.0), -PI);
+    let beyond = half(0.0, -(to - TAU).max(0.0));
+    (below + above + next + beyond).min(1.0)
 }
 
 /// ∂d/∂κ at constant probability: −(∂F/∂κ)/density, odd in d; 0 at 0 and ±π.

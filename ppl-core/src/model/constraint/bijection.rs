@@ -20,8 +20,8 @@ impl Constraint {
         match self {
             Constraint::Positive | Constraint::NonNegative => unconstrained.exp(),
             Constraint::UnitInterval => unconstrained.sigmoid(),
-            Constraint::GreaterThan(low) => low + unconstrained.exp(),
-            Constraint::LessThan(high) => high - unconstrained.exp(),
+            Constraint::GreaterThan(low) | Constraint::AtLeast(low) => low + unconstrained.exp(),
+            Constraint::LessThan(high) | Constraint::AtMost(high) => high - unconstrained.exp(),
             Constraint::Interval(low, high) => low + (high - low) * unconstrained.sigmoid(),
             Constraint::Simplex => simplex::constrain(unconstrained),
             Constraint::Ordered => ordered::constrain(unconstrained),
@@ -54,8 +54,8 @@ impl Constraint {
         match self {
             Constraint::Positive | Constraint::NonNegative => value.log(),
             Constraint::UnitInterval => value.logit(),
-            Constraint::GreaterThan(low) => (value - low).log(),
-            Constraint::LessThan(high) => (high - value).log(),
+            Constraint::GreaterThan(low) | Constraint::AtLeast(low) => (value - low).log(),
+            Constraint::LessThan(high) | Constraint::AtMost(high) => (high - value).log(),
             // From the nearer bound, so that no digits are lost.
             Constraint::Interval(low, high) => ((value - low) / (high - value)).log(),
             Constraint::Simplex => simplex::unconstrain(value),
@@ -89,7 +89,9 @@ impl Constraint {
             Constraint::Positive
             | Constraint::NonNegative
             | Constraint::GreaterThan(_)
-            | Constraint::LessThan(_) => Some(unconstrained),
+            | Constraint::AtLeast(_)
+            | Constraint::LessThan(_)
+            | Constraint::AtMost(_) => Some(unconstrained),
             Constraint::UnitInterval => Some(of_sigmoid()),
             Constraint::Interval(low, high) => Some(of_sigmoid() + (high - low).ln()),
             Constraint::Simplex => Some(simplex::log_jacobian(unconstrained)),
@@ -108,8 +110,8 @@ impl Constraint {
         match self {
             Constraint::Positive | Constraint::NonNegative => unconstrained.exponential(),
             Constraint::UnitInterval => unconstrained.sigmoid(),
-            Constraint::GreaterThan(low) => low + unconstrained.exponential(),
-            Constraint::LessThan(high) => high - unconstrained.exponential(),
+            Constraint::GreaterThan(low) | Constraint::AtLeast(low) => low + unconstrained.exponential(),
+            Constraint::LessThan(high) | Constraint::AtMost(high) => high - unconstrained.exponential(),
             Constraint::Interval(low, high) => low + (high - low) * unconstrained.sigmoid(),
             _ => unconstrained,
         }
@@ -124,8 +126,8 @@ impl Constraint {
             _ if !self.contains(value) => f64::NAN,
             Constraint::Positive | Constraint::NonNegative => value.ln(),
             Constraint::UnitInterval => logit(value),
-            Constraint::GreaterThan(low) => (value - low).ln(),
-            Constraint::LessThan(high) => (high - value).ln(),
+            Constraint::GreaterThan(low) | Constraint::AtLeast(low) => (value - low).ln(),
+            Constraint::LessThan(high) | Constraint::AtMost(high) => (high - value).ln(),
             // From the nearer bound, so that no digits are lost.
             Constraint::Interval(low, high) => ((value - low) / (high - value)).ln(),
             _ => value,

@@ -12,7 +12,7 @@ use std::f64::consts::LN_2;
 /// How far from 1 the squared length of a row of an `n × n` factor may be: as far as rounding in `f32` takes
 /// it. The squares are the elements of a simplex, made like those, with logarithms that are doubled and
 /// hyperbolic tangents of up to two units squared.
-fn tolerance(n: usize) -> f64 {
+pub(super) fn tolerance(n: usize) -> f64 {
     2.0 * rounding(n)
 }
 

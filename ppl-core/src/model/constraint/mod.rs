@@ -5,6 +5,7 @@ mod correlation_cholesky;
 mod layout;
 mod lower_cholesky;
 mod ordered;
+mod outside;
 mod positive_definite;
 mod simplex;
 
@@ -20,8 +21,8 @@ use std::fmt;
 /// | `Real` | `u` | 0 |
 /// | `Positive`, `NonNegative` | `eᵘ` | `u` |
 /// | `UnitInterval` | `1/(1+e⁻ᵘ)` | `−softplus(u) − softplus(−u)` |
-/// | `GreaterThan(a)` | `a + eᵘ` | `u` |
-/// | `LessThan(b)` | `b − eᵘ` | `u` |
+/// | `GreaterThan(a)`, `AtLeast(a)` | `a + eᵘ` | `u` |
+/// | `LessThan(b)`, `AtMost(b)` | `b − eᵘ` | `u` |
 /// | `Interval(a, b)` | `a + (b − a)/(1+e⁻ᵘ)` | `ln(b − a) − softplus(u) − softplus(−u)` |
 /// | `Boolean`, `NonNegativeInteger`, `IntegerInterval(a, b)`, `DependentInteger`, `Counts(n)` | none: discrete | |
 /// | `Dependent` | none: its bounds are values of the model | |
@@ -70,8 +71,12 @@ pub enum Constraint {
     UnitInterval,
     /// Finite numbers above a bound.
     GreaterThan(f64),
+    /// Finite numbers from a bound on.
+    AtLeast(f64),
     /// Finite numbers below a bound.
     LessThan(f64),
+    /// Finite numbers up to a bound.
+    AtMost(f64),
     /// Numbers from one bound to another, both included.
     Interval(f64, f64),
     /// 0 or 1.
@@ -100,13 +105,15 @@ pub enum Constraint {
 
 impl Constraint {
     /// One set of each kind, for tests that go through all of them.
-    pub const ALL: [Constraint; 18] = [
+    pub const ALL: [Constraint; 20] = [
         Constraint::Real,
         Constraint::Positive,
         Constraint::NonNegative,
         Constraint::UnitInterval,
         Constraint::GreaterThan(-1.5),
+        Constraint::AtLeast(-1.5),
         Constraint::LessThan(2.5),
+        Constraint::AtMost(2.5),
         Constraint::Interval(-3.0, 4.0),
         Constraint::Boolean,
         Constraint::NonNegativeInteger,
@@ -136,7 +143,9 @@ impl Constraint {
             Constraint::NonNegative | Constraint::Simplex => value >= 0.0 && finite,
             Constraint::UnitInterval => value > 0.0 && value < 1.0,
             Constraint::GreaterThan(low) => value > low && finite,
+            Constraint::AtLeast(low) => value >= low && finite,
             Constraint::LessThan(high) => value < high && finite,
+            Constraint::AtMost(high) => value <= high && finite,
             Constraint::Interval(low, high) => (low..=high).contains(&value) && finite,
             Constraint::Boolean => value == 0.0 || value == 1.0,
             Constraint::NonNegativeInteger => value >= 0.0 && finite && value.fract() == 0.0,
@@ -282,7 +291,9 @@ impl Constraint {
             Constraint::NonNegative => "not negative, and finite".into(),
             Constraint::UnitInterval => "strictly between 0 and 1".into(),
             Constraint::GreaterThan(low) => format!("greater than {low} and finite").into(),
+            Constraint::AtLeast(low) => format!("at least {low} and finite").into(),
             Constraint::LessThan(high) => format!("less than {high} and finite").into(),
+            Constraint::AtMost(high) => format!("at most {high} and finite").into(),
             Constraint::Interval(low, high) => format!("between {low} and {high}").into(),
             Constraint::Boolean => "0 or 1".into(),
             Constraint::NonNegativeInteger => "an integer from 0 on".into(),

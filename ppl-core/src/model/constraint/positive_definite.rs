@@ -6,9 +6,13 @@ use std::f64::consts::LN_2;
 
 /// Two elements that should be equal may differ by `2n u √(aᵢᵢ aⱼⱼ)` with `u = 2⁻²⁴`, as those of a product
 /// `B Bᵀ` of `n` columns computed in `f32` may: each is off by up to `n u Σₖ |bᵢₖ bⱼₖ|`.
+pub(super) fn tolerance(n: usize) -> f64 {
+    2.0 * n as f64 * 2.0_f64.powi(-24)
+}
+
 fn symmetric(matrix: &[f64], n: usize) -> bool {
     let at = |i: usize, j: usize| matrix[i * n + j];
-    let tolerance = 2.0 * n as f64 * 2.0_f64.powi(-24);
+    let tolerance = tolerance(n);
     (0..n).all(|i| {
         (0..i)
             .all(|j| (at(i, j) - at(j, i)).abs() <= tolerance * at(i, i).abs().sqrt() * at(j, j).abs().sqrt())

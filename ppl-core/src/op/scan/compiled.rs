@@ -217,11 +217,12 @@ impl Compiled {
         self.operations
     }
 
-    /// Runs the loop. Arguments are looked up by position.
+    /// Runs the loop, on this many lanes and in the shared part of a program or not. Arguments are looked up
+    /// by position.
     #[inline(never)]
     pub(crate) fn run<'a, T: Scalar>(
         &self,
-        lanes: usize,
+        (lanes, shared): (usize, bool),
         out: &mut [T],
         args: &Arguments<'_, 'a, T>,
         scratch: &mut [T],
@@ -245,12 +246,12 @@ impl Compiled {
             out[block.start * lanes..][..block.shape.elements() * lanes].fill(T::zero());
         }
         if self.length > 0 {
-            self.run_steps(&self.before, (0, 0), lanes, (out, args, memory, inner));
+            self.run_steps(&self.before, (0, 0), (lanes, shared), (out, args, memory, inner));
         }
         for at in 0..self.length {
             let row = if self.reversed { self.length - 1 - at } else { at };
             let (from, to) = if self.reversed { (row + 1, row) } else { (row, row + 1) };
-            self.run_steps(&self.steps, (row, from), lanes, (out, args, memory, inner));
+            self.run_steps(&self.steps, (row, from), (lanes, shared), (out, args, memory, inner));
             self.keep((row, from, to), lanes, out, args, memory);
         }
     }
@@ -261,14 +262,14 @@ impl Compiled {
         &self,
         steps: &[Step],
         (row, from): (usize, usize),
-        lanes: usize,
+        (lanes, shared): (usize, bool),
         (out, args, memory, inner): (&[T], &Arguments<'_, 'a, T>, &mut [T], &mut [T]),
     ) {
         for step in steps {
             let (before, rest) = memory.split_at_mut(step.start * lanes);
             let (target, after) = rest.split_at_mut(step.elements * lanes);
             let after_from = step.start + step.elements;
-            let sources = Sources { lanes, row, from, out, args, before, after, after_from };
+            let sources = Sources { lanes, shared, row, from, out, args, before, after, after_from };
             step.run(target, &sources, inner);
         }
     }
@@ -288,6 +289,7 @@ impl Compiled {
             ($out:expr, $place:expr) => {
                 Sources {
                     lanes,
+                    shared: false,
                     row,
                     from,
                     out: $out,
@@ -347,6 +349,8 @@ fn spread<T: Scalar>(to: &mut [T], from: Operand<'_, T>, lanes: usize) {
 /// What an operation of a step can read.
 struct Sources<'s, 'a, T> {
     lanes: usize,
+    /// Whether everything is shared.
+    shared: bool,
     /// Row of inputs.
     row: usize,
     /// Row of the states before the step.
@@ -399,7 +403,12 @@ impl Step {
         };
         let out = &mut target[..self.elements * lanes];
         if let Some(inner) = &self.inner {
-            return inner.run(lanes, out, &|index| find(self.args[index]), scratch);
+            return inner.run(
+                (lanes, self.shared || sources.shared),
+                out,
+                &|index| find(self.args[index]),
+                scratch,
+            );
         }
         let mut args = [Operand::Shared(&[][..]); MOST_ARGUMENTS];
         for (to, &place) in args.iter_mut().zip(&self.args) {
@@ -409,6 +418,7 @@ impl Step {
             op: &self.op,
             work: Work {
                 lanes,
+                shared: self.shared || sources.shared,
                 out,
                 args: &args[..self.args.len()],
                 shapes: &self.shapes,

@@ -170,7 +170,7 @@ impl Primitive for Scan {
             work.args.iter().map(|arg| work.lanes > 0 && matches!(arg, Operand::Shared(_))).collect();
         let compiled = Compiled::new(self, &shared);
         let mut scratch = vec![T::zero(); compiled.scratch_rows() * work.lanes];
-        compiled.run(work.lanes, work.out, &|index| work.args[index], &mut scratch);
+        compiled.run((work.lanes, work.shared), work.out, &|index| work.args[index], &mut scratch);
     }
 
     /// Not reached: all arguments have their cotangents from one scan, by `transform/scan.rs`.

@@ -45,7 +45,7 @@ use ndarray::Array2;
 pub(crate) use product::{LARGE_PRODUCT, Matrix, multiply};
 use std::ops::Range;
 use std::sync::Arc;
-use step::{RunFused, RunSingle};
+use step::{RunFused, RunShared, RunSingle};
 use storage::Storage;
 
 /// Bytes of per-record values a tile may take: about half of a common second-level cache.
@@ -231,7 +231,9 @@ impl<T: Scalar> ExecutionPlan<T> {
                         registers: &mut workspace.registers,
                     },
                 }),
-                Step::Single(single) => single.run_shared(&mut layout.shared, &mut workspace.scratch),
+                Step::Single(single) => {
+                    dispatch(RunShared { single, slots: &mut layout.shared, scratch: &mut workspace.scratch })
+                }
                 Step::Product(_) | Step::Dots(_) => {}
             }
         }

@@ -45,13 +45,29 @@ impl<T: Scalar> simd::Job for RunSingle<'_, T> {
             // Inner products only are taken of these.
             Storage::Records(_) => Operand::Shared(&[]),
         };
-        single.run(lanes, &mut out[..rows * lanes], operand, scratch);
+        single.run((lanes, false), &mut out[..rows * lanes], operand, scratch);
         slots[slot] = out;
     }
 }
 
+/// A step of the shared phase: one lane.
+pub(super) struct RunShared<'a, T> {
+    pub(super) single: &'a Single,
+    pub(super) slots: &'a mut [Vec<T>],
+    pub(super) scratch: &'a mut [T],
+}
+
+impl<T: Scalar> simd::Job for RunShared<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        self.single.run_shared(self.slots, self.scratch);
+    }
+}
+
 impl Single {
-    pub(super) fn run_shared<T: Scalar>(&self, slots: &mut [Vec<T>], scratch: &mut [T]) {
+    #[inline(always)]
+    fn run_shared<T: Scalar>(&self, slots: &mut [Vec<T>], scratch: &mut [T]) {
         let Storage::Shared { slot, len } = self.out else {
             return;
         };
@@ -60,21 +76,21 @@ impl Single {
             Storage::Shared { slot, len } => Operand::Rows(&slots[slot][..len]),
             Storage::Rows { .. } | Storage::Records(_) => Operand::Shared(&[]),
         };
-        self.run(1, &mut out[..len], operand, scratch);
+        self.run((1, true), &mut out[..len], operand, scratch);
         slots[slot] = out;
     }
 
     #[inline(always)]
     fn run<'a, T: Scalar>(
         &self,
-        lanes: usize,
+        (lanes, shared): (usize, bool),
         out: &mut [T],
         operand: impl Fn(Storage) -> Operand<'a, T>,
         scratch: &mut [T],
     ) {
         if let Some(scan) = &self.scan {
             let scratch = &mut scratch[..self.scratch_rows * lanes];
-            return scan.run(lanes, out, &|index| operand(self.args[index]), scratch);
+            return scan.run((lanes, shared), out, &|index| operand(self.args[index]), scratch);
         }
         let mut args = [Operand::Shared(&[][..]); MOST_ARGUMENTS];
         for (slot, &place) in args.iter_mut().zip(&self.args) {
@@ -82,6 +98,7 @@ impl Single {
         }
         self.op.run(Work {
             lanes,
+            shared,
             out,
             args: &args[..self.args.len()],
             shapes: &self.shapes,

@@ -176,8 +176,8 @@ pub(crate) fn interval_image(domain: Constraint, function: impl Fn(f64) -> f64) 
         Constraint::Real => (f64::NEG_INFINITY, f64::INFINITY),
         Constraint::Positive | Constraint::NonNegative => (0.0, f64::INFINITY),
         Constraint::UnitInterval => (0.0, 1.0),
-        Constraint::GreaterThan(low) => (low, f64::INFINITY),
-        Constraint::LessThan(high) => (f64::NEG_INFINITY, high),
+        Constraint::GreaterThan(low) | Constraint::AtLeast(low) => (low, f64::INFINITY),
+        Constraint::LessThan(high) | Constraint::AtMost(high) => (f64::NEG_INFINITY, high),
         Constraint::Interval(low, high) => (low, high),
         _ => return Constraint::Dependent,
     };

@@ -64,7 +64,7 @@ impl<'g> Bijection<'g> for Onto {
 
     fn direction(&self) -> Option<Direction> {
         match self.0 {
-            Constraint::LessThan(_) => Some(Direction::Decreasing),
+            Constraint::LessThan(_) | Constraint::AtMost(_) => Some(Direction::Decreasing),
             set if set.event_rank() == 0 && set.has_bijection() => Some(Direction::Increasing),
             _ => None,
         }

@@ -100,7 +100,7 @@ fn log_cosine(t: Complex<'_>) -> Complex<'_> {
     let size = (re.square() + im.square()).sqrt();
     // The larger part of the root first; the other one without cancellation.
     let larger = (0.5 * (size + re.abs())).sqrt();
-    let smaller = 0.5 * im / larger.max(f64::MIN_POSITIVE);
+    let smaller = 0.5 * im / larger.max(1e-30);
     let right = re.greater(0.0);
     let (v, w) = (right.select(larger, smaller), right.select(smaller, larger));
     let (q, angle) = ((-2.0 * w).exp(), 2.0 * v);

@@ -4,6 +4,7 @@ mod density;
 
 use crate::shared::arrays::column;
 use crate::shared::helpers::at_batch_shape;
+use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::{LN_2, PI};
 
@@ -134,15 +135,17 @@ impl<'g> Distribution<'g> for PolyaGamma<'g> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        let graph = value.graph();
-        let (b, tilting) = (self.concentration.on(graph), self.tilting.on(graph));
-        // ln cosh(c/2)
-        let half = 0.5 * tilting.abs();
-        let cosh = half + (-2.0 * half).softplus() - LN_2;
-        if self.is_one() {
-            return density::of_one(value) + (cosh - 0.5 * tilting.square() * value);
-        }
-        density::of_any(b, value) + (b * cosh - 0.5 * tilting.square() * value)
+        within(Constraint::Positive, value, 0.25, |value| {
+            let graph = value.graph();
+            let (b, tilting) = (self.concentration.on(graph), self.tilting.on(graph));
+            // ln cosh(c/2)
+            let half = 0.5 * tilting.abs();
+            let cosh = half + (-2.0 * half).softplus() - LN_2;
+            if self.is_one() {
+                return density::of_one(value) + (cosh - 0.5 * tilting.square() * value);
+            }
+            density::of_any(b, value) + (b * cosh - 0.5 * tilting.square() * value)
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
@@ -171,7 +174,7 @@ impl<'g> Distribution<'g> for PolyaGamma<'g> {
             true => -each.log(),
             false => column(self.concentration.on(graph)).gamma_p_inverse(each),
         };
-        Ok((table * gammas).sum_axis(each.shape().rank() - 1) + rest)
+        Ok(((table * gammas).sum_axis(each.shape().rank() - 1) + rest).clamp_positive())
     }
 
     #[track_caller]

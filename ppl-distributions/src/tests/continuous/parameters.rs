@@ -76,13 +76,13 @@ fn supports_are_known_where_their_ends_are() {
     let end = graph.input("end", ()).unwrap();
     assert_eq!(Uniform::new(-1.0, 2.0).support(), Constraint::Interval(-1.0, 2.0));
     assert_eq!(Uniform::new(-1.0, end).support(), Constraint::Dependent);
-    assert_eq!(Pareto::new(2.0, end).support(), Constraint::GreaterThan(2.0));
+    assert_eq!(Pareto::new(2.0, end).support(), Constraint::AtLeast(2.0));
     assert_eq!(Pareto::new(end, 2.0).support(), Constraint::Dependent);
     let cut = |low: f64, high: f64| TruncatedNormal::new(0.0, 1.0, low, high).support();
-    assert_eq!(cut(-infinity, 1.0), Constraint::LessThan(1.0));
-    assert_eq!(cut(1.0, infinity), Constraint::GreaterThan(1.0));
+    assert_eq!(cut(-infinity, 1.0), Constraint::AtMost(1.0));
+    assert_eq!(cut(1.0, infinity), Constraint::AtLeast(1.0));
     assert_eq!(cut(-infinity, infinity), Constraint::Real);
     let below = Truncated::new(Gamma::new(1.0, 1.0), -infinity, 3.0);
     assert_eq!(below.support(), Constraint::Interval(0.0, 3.0));
-    assert_eq!(Truncated::new(Gamma::new(1.0, 1.0), 2.0, infinity).support(), Constraint::GreaterThan(2.0));
+    assert_eq!(Truncated::new(Gamma::new(1.0, 1.0), 2.0, infinity).support(), Constraint::AtLeast(2.0));
 }
