@@ -4,8 +4,11 @@
 
 mod discrete;
 mod hostile;
+mod laws;
 mod listings;
+mod moments;
 mod multivariate;
 mod polya_gamma;
 mod right_everywhere;
+mod scalar;
 mod sequences;

@@ -1,6 +1,7 @@
 //! The Poisson distribution.
 
 use crate::KullbackLeibler;
+use crate::shared::helpers::at_batch_shape;
 use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
@@ -120,6 +121,15 @@ impl<'g> Distribution<'g> for Poisson<'g> {
 
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
         Some(self.rate(graph))
+    }
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, self.rate(graph).floor())
+    }
+
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, self.rate(graph).sqrt().reciprocal())
     }
 
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
