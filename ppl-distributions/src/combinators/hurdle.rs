@@ -199,7 +199,8 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Hurdle<'g, D> {
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        self.inverse(probability)
+        let sound = probability.greater_equal(0.0) * probability.less_equal(1.0);
+        Some(sound.select(self.inverse(probability)?, f64::NAN))
     }
 
     #[track_caller]

@@ -39,7 +39,8 @@ pub(crate) fn quantile_between<'g>(
     };
     let ((_, found), _) = graph.scan_steps(HALVINGS, (start, end), step).ok()?;
     let found = if discrete {
-        found
+        // At 0 everything reaches the probability.
+        found.max(low)
     } else {
         let found = found.stop_gradient();
         let density = log_density(found).stop_gradient().exp();
