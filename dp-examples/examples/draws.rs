@@ -24,7 +24,7 @@ fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
     let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(ctx.records().dim("x")?))?;
     ctx.each_record(|ctx, record| {
         let logit = intercept + record.get("x")?.dot(w);
-        ctx.observe("y", Bernoulli::from_logit(logit), record.get("y")?)
+        ctx.observe("y", Bernoulli::from_logits(logit), record.get("y")?)
     })
 }
 

@@ -14,7 +14,7 @@ fn model(ctx: &mut Ctx) -> Result<()> {
     let school = ctx.plate("schools", 12, |ctx| ctx.sample("school", Normal::new(0.0, spread)))?;
     ctx.each_record(|ctx, record| {
         let logit = school.gather(record.index("school")?) + slope * record.get("hours")?;
-        ctx.observe("pass", Bernoulli::from_logit(logit), record.get("pass")?)
+        ctx.observe("pass", Bernoulli::from_logits(logit), record.get("pass")?)
     })
 }
 

@@ -45,7 +45,7 @@ pub fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
     let w = ctx.sample("w", Normal::new(0.0, PRIOR_SCALE).iid(d))?;
     ctx.each_record(|ctx, record| {
         let logit = record.get("x")?.dot(w);
-        ctx.observe("y", Bernoulli::from_logit(logit), record.get("y")?)
+        ctx.observe("y", Bernoulli::from_logits(logit), record.get("y")?)
     })
 }
 

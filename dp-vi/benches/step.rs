@@ -18,7 +18,7 @@ fn model(ctx: &mut Ctx) -> Result<()> {
     let d = ctx.records().dim("x")?;
     let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(d))?;
     ctx.each_record(|ctx, record| {
-        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+        ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
     })
 }
 
@@ -43,7 +43,7 @@ fn step(criterion: &mut Criterion) {
     let w = graph.input("w", WIDTH).expect("a fresh graph");
     let record = Record::new(&graph, data.schema());
     let (x, y) = (record.get("x").expect("a column"), record.get("y").expect("a column"));
-    let value = ppl_core::Distribution::log_prob(&Bernoulli::from_logit(x.dot(w)), y);
+    let value = ppl_core::Distribution::log_prob(&Bernoulli::from_logits(x.dot(w)), y);
     let mut gradient = RecordGradient::<f64>::new(value, &[w]).expect("a model of one record");
     gradient.set("w", &[0.1, -0.2, 0.3, 0.0, 0.5]).expect("five weights");
     let clip = ClipNorm::new(2.0, WIDTH).expect("a valid norm");

@@ -36,7 +36,7 @@ fn noisy_share(answers: &[bool], seed: Seed, purse: &mut impl Purse) -> dp_accou
 fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
     let (a, b) = (ctx.sample("a", Normal::new(0.0, 2.0))?, ctx.sample("b", Normal::new(0.0, 2.0))?);
     ctx.each_record(|ctx, record| {
-        ctx.observe("yes", Bernoulli::from_logit(record.get("x")? * a + b), record.get("yes")?)
+        ctx.observe("yes", Bernoulli::from_logits(record.get("x")? * a + b), record.get("yes")?)
     })
 }
 

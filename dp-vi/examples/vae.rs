@@ -48,7 +48,7 @@ fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
     ctx.each_record(|ctx, record| {
         let z = ctx.sample("z", Normal::new(0.0, 1.0).iid(LATENT))?;
         let logits = out.apply(hidden.apply(z).tanh());
-        ctx.observe("image", Bernoulli::from_logit(logits), record.get("image")?)
+        ctx.observe("image", Bernoulli::from_logits(logits), record.get("image")?)
     })
 }
 

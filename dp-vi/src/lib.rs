@@ -16,7 +16,7 @@
 //!     let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(d))?;
 //!     ctx.each_record(|ctx, record| {
 //!         let logit = record.get("x")?.dot(w);
-//!         ctx.observe("y", Bernoulli::from_logit(logit), record.get("y")?)
+//!         ctx.observe("y", Bernoulli::from_logits(logit), record.get("y")?)
 //!     })
 //! }
 //!

@@ -23,7 +23,7 @@ pub(crate) fn model(ctx: &mut Ctx) -> Result<()> {
     ctx.each_record(|ctx, record| {
         let fit = record.get("x")?.dot(w) * slope;
         ctx.observe("y", Normal::new(fit, noise), record.get("y")?)?;
-        ctx.observe("z", Bernoulli::from_logit(fit), record.get("z")?)
+        ctx.observe("z", Bernoulli::from_logits(fit), record.get("z")?)
     })
 }
 

@@ -58,7 +58,7 @@ fn network(ctx: &mut Ctx) -> Result<()> {
     let w2 = ctx.sample("w2", Normal::new(0.0, 1.0).iid(4))?;
     ctx.each_record(|ctx, record| {
         let hidden = w1.dot(record.get("x")?).tanh();
-        ctx.observe("y", Bernoulli::from_logit(w2.dot(hidden)), record.get("y")?)
+        ctx.observe("y", Bernoulli::from_logits(w2.dot(hidden)), record.get("y")?)
     })
 }
 
@@ -146,7 +146,7 @@ fn no_guide_allocates() {
         let spread = ctx.sample("spread", HalfNormal::new(1.0))?;
         let w = ctx.sample("w", Normal::new(0.0, spread).iid(ctx.records().dim("x")?))?;
         ctx.each_record(|ctx, record| {
-            ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+            ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
         })
     }
     fn written(ctx: &mut Ctx) -> Result<()> {

@@ -132,8 +132,9 @@ fn guides_that_do_not_go_with_the_model_are_told_so() {
     let message = told(model, observes);
     assert!(message.contains("move this statement to the model"), "{message}");
 
-    let discrete =
-        |ctx: &mut Ctx<'_>| ctx.each_record(|ctx, _| ctx.sample("z", Bernoulli::from_logit(0.0)).map(|_| ()));
+    let discrete = |ctx: &mut Ctx<'_>| {
+        ctx.each_record(|ctx, _| ctx.sample("z", Bernoulli::from_logits(0.0)).map(|_| ()))
+    };
     let message = told(model, discrete);
     assert!(message.contains("no derivative") && message.contains("enumerate"), "{message}");
 

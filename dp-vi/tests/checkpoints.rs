@@ -489,7 +489,7 @@ fn only_the_same_run_is_resumed() {
         let d = ctx.records().dim("x")?;
         let w = ctx.sample("w", Normal::new(0.0, 5.0).iid(d))?;
         ctx.each_record(|ctx, record| {
-            ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+            ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
         })
     }
     let other = |model: fn(&mut ppl_core::Ctx) -> ppl_core::Result<()>, guide| {

@@ -251,7 +251,7 @@ fn improper_posteriors_do_not_converge() {
     let logit = |ctx: &mut Ctx<'_>| {
         let (a, b) = (real(ctx, "a")?, real(ctx, "b")?);
         ctx.each_record(|ctx, record| {
-            ctx.observe("y", Bernoulli::from_logit(a + b * record.get("x")?), record.get("y")?)
+            ctx.observe("y", Bernoulli::from_logits(a + b * record.get("x")?), record.get("y")?)
         })
     };
     let laplace = DpVi::new(logit, AutoLaplace::new()).without_privacy().seed(Seed::for_tests(1));

@@ -296,7 +296,7 @@ fn models_without_anything_to_infer_are_refused() {
     assert_eq!(
         told(|ctx| ctx.each_record(|ctx, record| ctx.observe(
             "y",
-            Bernoulli::from_logit(0.0),
+            Bernoulli::from_logits(0.0),
             record.get("y")?
         ))),
         "this model has no latent value or parameter that the records depend on"

@@ -137,7 +137,7 @@ fn logistic(ctx: &mut Ctx) -> Result<()> {
     let b = ctx.sample("b", Normal::new(0.0, 2.0))?;
     ctx.each_record(|ctx, record| {
         let logit = record.get("x")?.dot(w) + b;
-        ctx.observe("y", Bernoulli::from_logit(logit), record.get("y")?)
+        ctx.observe("y", Bernoulli::from_logits(logit), record.get("y")?)
     })
 }
 

@@ -277,7 +277,7 @@ fn logistic_records() -> Sensitive<Records> {
 
 fn outcomes<'g>(ctx: &mut Ctx<'g>, w: Var<'g>) -> Result<()> {
     ctx.each_record(|ctx, record| {
-        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+        ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
     })
 }
 
@@ -355,7 +355,7 @@ fn a_records_value_outside_each_record_stays_refused() {
         let mut kept = None;
         ctx.each_record(|ctx, record| {
             kept = Some(record.get("y")?);
-            ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+            ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
         })?;
         match kept {
             Some(y) => ctx.observe("again", Normal::new(w.sum(), 1.0), y),

@@ -87,7 +87,7 @@ fn what_is_not_private_says_so_first() {
 fn what_intervals_hold_of_the_noise_is_said() {
     let outcome = |ctx: &mut Ctx| {
         let w = ctx.sample("w", Normal::new(0.0, 1.0))?;
-        ctx.each_record(|ctx, record| ctx.observe("x", Bernoulli::from_logit(w), record.get("x")?))
+        ctx.each_record(|ctx, record| ctx.observe("x", Bernoulli::from_logits(w), record.get("x")?))
     };
     let two = |ctx: &mut Ctx| {
         let (a, s) = (ctx.sample("a", Normal::new(0.0, 1.0))?, ctx.sample("s", HalfNormal::new(1.0))?);
@@ -105,7 +105,7 @@ fn what_intervals_hold_of_the_noise_is_said() {
     let grouped = |ctx: &mut Ctx| {
         let spread = ctx.sample("spread", HalfNormal::new(1.0))?;
         let w = ctx.sample("w", Normal::new(0.0, spread))?;
-        ctx.each_record(|ctx, record| ctx.observe("x", Bernoulli::from_logit(w), record.get("x")?))
+        ctx.each_record(|ctx, record| ctx.observe("x", Bernoulli::from_logits(w), record.get("x")?))
     };
     let grouped = DpVi::new(grouped, AutoNormal::new()).budget(budget(Relation::AddRemove));
     let (words, corrected) = said(grouped.fit(&zeros()).unwrap());

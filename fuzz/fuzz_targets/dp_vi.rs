@@ -43,7 +43,7 @@ fn model(ctx: &mut Ctx) -> Result<()> {
     let spread = ctx.sample("spread", HalfNormal::new(1.0))?;
     let w = ctx.sample("w", Normal::new(0.0, spread).iid(d))?;
     ctx.each_record(|ctx, record| {
-        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+        ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
     })
 }
 

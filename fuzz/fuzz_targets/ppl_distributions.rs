@@ -52,9 +52,9 @@ fn law<'g>(which: usize, [a, b, c]: [f64; 3]) -> Box<dyn Distribution<'g> + 'g> 
         18 => Box::new(VonMises::new(a, b)),
         19 => Box::new(Uniform::new(a, b)),
         20 => Box::new(Poisson::new(a)),
-        21 => Box::new(Binomial::from_logit(a, b)),
-        22 => Box::new(NegativeBinomial::from_logit(a, b)),
-        _ => Box::new(Geometric::from_logit(a)),
+        21 => Box::new(Binomial::from_logits(a, b)),
+        22 => Box::new(NegativeBinomial::from_logits(a, b)),
+        _ => Box::new(Geometric::from_logits(a)),
     }
 }
 
@@ -113,10 +113,14 @@ fuzz_target!(|data: &[u8]| {
     check(&Graph::new(), &Truncated::new(law(which, parameters), low, high), x, u);
     check(&Graph::new(), &Truncated::new(law(which, parameters), low, f64::INFINITY), x, u);
     check(&Graph::new(), &Truncated::new(law(which, parameters), f64::NEG_INFINITY, high), x, u);
+    check(&Graph::new(), &Censored::new(law(which, parameters), low, high), x, u);
+    check(&Graph::new(), &Censored::new(law(which, parameters), low, f64::INFINITY), x, u);
+    check(&Graph::new(), &Censored::right(law(which, parameters), 1.0), x, u);
+    check(&Graph::new(), &Censored::interval(law(which, parameters), high), x, u);
     let (a, b) = (parameters[0], parameters[1]);
     check(&Graph::new(), &TruncatedNormal::new(a, b, low, high), x, u);
     for y in [0.0, 1.0, x] {
-        check(&Graph::new(), &Bernoulli::from_logit(a), y, u);
+        check(&Graph::new(), &Bernoulli::from_logits(a), y, u);
     }
     // Far from overflow of the standardised value, the density of a normal variable is a number below its
     // maximum.

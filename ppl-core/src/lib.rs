@@ -55,7 +55,7 @@
 //! |---|---|
 //! | `base` | shapes, errors, and where an operation was written |
 //! | [`records`] | columns of records, in the number types they come in |
-//! | `math` | elementary and special functions that vectorise |
+//! | [`math`] | elementary and special functions of plain numbers |
 //! | `machine` | number types, vectors, instruction sets chosen at run time |
 //! | [`op`] | the graph, handles that read like mathematics, and the primitives with all their rules |
 //! | [`program`] | the flat program: listing, comparison, written form |
@@ -78,7 +78,7 @@ pub mod draws;
 pub mod finite;
 pub mod handlers;
 mod machine;
-mod math;
+pub mod math;
 pub mod model;
 pub mod op;
 pub mod prelude;

@@ -3,9 +3,11 @@
 use crate::continuous::beta::peak;
 use crate::shared::arrays::sum_last;
 use crate::shared::helpers::EULER;
+use crate::shared::odds::Odds;
 use crate::{
-    Beta, Cauchy, Chi2, Exponential, Gamma, Gumbel, HalfCauchy, HalfNormal, Independent, InverseGamma,
-    Laplace, LogNormal, Normal, Pareto, Uniform, VonMises, Weibull,
+    Beta, Cauchy, Chi2, Dirichlet, Exponential, Gamma, Gumbel, HalfCauchy, HalfNormal, Independent,
+    InverseGamma, Laplace, LogNormal, MultivariateNormal, NegativeBinomial, Normal, Pareto, Uniform,
+    VonMises, Weibull,
 };
 use ppl_core::model::Iid;
 use ppl_core::{Distribution, Expanded, Graph, Result, Shape, Var};
@@ -233,5 +235,36 @@ where
     fn kl_divergence(&self, other: &Expanded<Q>, graph: &'g Graph) -> Var<'g> {
         let each = self.base().kl_divergence(other.base(), graph);
         each.broadcast_to(self.batch_shape().unwrap_or_default())
+    }
+}
+
+impl<'g> KullbackLeibler<'g, Dirichlet<'g>> for Dirichlet<'g> {
+    /// `Σ_i G(a_i, b_i) − G(A, B)` with `G(a, b) = ln Γ(b) − ln Γ(a) − ψ(a) (b − a)`, which is not negative, and `A`,
+    /// `B` the sums.
+    fn kl_divergence(&self, other: &Dirichlet<'g>, graph: &'g Graph) -> Var<'g> {
+        let ((a, sum), (b, other_sum)) = (self.concentrations(graph), other.concentrations(graph));
+        // The leading terms, b ln(b/a) + a − b and half the logarithm of a/b, are taken together.
+        let convex = |a: Var<'g>, b: Var<'g>| {
+            b.deviance(a) + (a - b) * a.digamma_minus_log() + 0.5 * (a / b).log() + b.stirling_error()
+                - a.stirling_error()
+        };
+        sum_last(convex(a, b.broadcast_to(a.shape())), 1) - convex(sum, other_sum)
+    }
+}
+
+impl<'g> KullbackLeibler<'g, NegativeBinomial<'g>> for NegativeBinomial<'g> {
+    /// The divergence of one trial times the mean number of trials, `r/(1 − p)`; NaN where the numbers of failures
+    /// differ, for which there is no formula.
+    fn kl_divergence(&self, other: &NegativeBinomial<'g>, graph: &'g Graph) -> Var<'g> {
+        let (r, logits) = (self.concentration(graph), self.logits(graph));
+        let trial = Odds::Logits(logits.into()).divergence(Odds::Logits(other.logits(graph).into()), graph);
+        let divergence = r / (-logits).sigmoid() * trial;
+        r.equal(other.concentration(graph)).select(divergence, f64::NAN)
+    }
+}
+
+impl<'g> KullbackLeibler<'g, MultivariateNormal<'g>> for MultivariateNormal<'g> {
+    fn kl_divergence(&self, other: &MultivariateNormal<'g>, graph: &'g Graph) -> Var<'g> {
+        MultivariateNormal::kl_divergence(self, other, graph)
     }
 }

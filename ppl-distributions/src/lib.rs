@@ -17,6 +17,14 @@
 //! | [`Uniform`] | `low`, `high` | between them |
 //! | [`TruncatedNormal`] | `loc`, `scale`, `low`, `high` | between `low` and `high` |
 //! | [`VonMises`] | `loc`, `concentration` | angles from −π to π |
+//! | [`AsymmetricLaplace`] | `loc`, `scale`, `asymmetry` (or a quantile) | real |
+//! | [`SkewNormal`] | `loc`, `scale`, `skewness` | real |
+//! | [`ExponentiallyModifiedGaussian`] | `loc`, `scale`, `rate` | real |
+//! | [`InverseGaussian`] | `mean`, `concentration` | positive |
+//! | [`Gompertz`] | `concentration`, `rate` | not negative |
+//! | [`LogUniform`] | `low`, `high` | between them |
+//! | [`BetaProportion`] | `mean`, `concentration` | unit interval |
+//! | [`RelaxedBernoulli`] | `temperature` and odds | unit interval |
 //! | [`Bernoulli`] | log-odds | 0 or 1 |
 //! | [`Truncated`] | another distribution, `low`, `high` | between `low` and `high` |
 //! | [`ImproperUniform`] | a set | that set |
@@ -24,11 +32,17 @@
 //! | [`Binomial`], [`BetaBinomial`] | `total_count` and odds, or two concentrations | 0, …, n |
 //! | [`Poisson`], [`NegativeBinomial`], [`Geometric`] | rate, count and odds, odds | 0, 1, 2, … |
 //! | [`DiscreteUniform`] | `low`, `high` | low, …, high |
-//! | [`OrderedLogistic`] | predictor, cutpoints | 0, …, K − 1 |
+//! | [`OrderedLogistic`], [`OrderedProbit`] | predictor, cutpoints | 0, …, K − 1 |
+//! | [`DiscreteLaplace`] | `loc`, `scale` | integers |
+//! | [`Skellam`] | `rate1`, `rate2` | integers |
 //! | [`Multinomial`], [`DirichletMultinomial`] | `total_count` and weights, or concentrations | counts that sum to n |
 //! | [`MultivariateNormal`], [`LowRankMultivariateNormal`], [`MultivariateStudentT`] | mean and a covariance, precision or factor | real vectors |
 //! | [`GaussianRandomWalk`] | `scale`, `num_steps` | real vectors |
 //! | [`Dirichlet`] | concentrations | vectors that sum to 1 |
+//! | [`Car`] | `loc`, `correlation`, `conditional_precision`, weights of neighbours | real vectors |
+//! | [`GaussianCopula`] | laws of the elements, a factor of a correlation matrix | vectors |
+//! | [`Wishart`], [`InverseWishart`] | `df` and a matrix or its factor | symmetric positive definite matrices |
+//! | [`MatrixNormal`] | `loc`, factors of the covariances of rows and of columns | real matrices |
 //! | [`LKJCholesky`] | dimension, concentration | Cholesky factors of correlation matrices |
 //! | [`Delta`] | a value | that value |
 //!
@@ -42,7 +56,55 @@
 //! | [`ByQuantile`] | draws that grow with one uniform number |
 //! | [`Transformed`] | a bijection of the outcomes ([`Bijection`]: [`Affine`], [`Exp`], [`Sigmoid`], [`Tanh`], [`Power`], [`Negation`], [`Onto`] a constraint) |
 //! | [`MixtureSameFamily`], [`Mixture`] | one of several, which one summed out |
-//! | [`ZeroInflated`] | counts with more zeros |
+//! | [`ZeroInflated`], [`ZeroInflatedPoisson`], [`ZeroInflatedNegativeBinomial`] | counts with more zeros |
+//! | [`Hurdle`] | counts, or amounts, that are 0 with a probability of their own |
+//! | [`Censored`] | outcomes of which only a bound is known: left, right, or an interval |
+//!
+//! [`Horseshoe`] and [`ZeroSumNormal`] are priors that are several statements of a model.
+//!
+//! # A law without a model
+//!
+//! Laws of single numbers answer for plain `f64`, and for slices of them: density (`ln_pdf`, `pdf`) or probability
+//! (`ln_pmf`, `pmf`), `cdf`, `sf`, `ln_cdf`, `ln_sf`, `quantile`, `sample` with any random number generator, and
+//! [`summary`](Normal::summary) for mean, variance, mode and so on. The trait `Distribution<f64>` of `rand` is
+//! implemented, too.
+//!
+//! ```
+//! use ppl_distributions::prelude::*;
+//! use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
+//! let law = Normal::new(0.0, 1.0);
+//! assert!((law.ln_pdf(1.0) + 0.5 + 0.5 * std::f64::consts::TAU.ln()).abs() < 1e-15);
+//! assert_eq!(law.cdf(0.0), 0.5);
+//! assert_eq!(law.cdf(&[0.0, f64::INFINITY]), [0.5, 1.0]);
+//! assert!((law.ln_sf(40.0) + 804.608_442).abs() < 1e-6);
+//! let drawn: f64 = law.sample(&mut ChaCha8Rng::seed_from_u64(1));
+//! assert!(drawn.is_finite());
+//! ```
+//!
+//! The numbers are those that a program of a model computes with these parameters, for the formulas are the same
+//! ([`compute`](ppl_core::op::compute)). Where a parameter is out of bounds, ask
+//! [`validate`](ppl_core::Distribution::validate), which names it: these methods check nothing and may give NaN or
+//! a number without meaning. Of parameters that are values of a model there are no numbers: NaN.
+//!
+//! # For those who come from NumPyro
+//!
+//! Parameters have NumPyro's names and order, but for
+//!
+//! | NumPyro | here |
+//! |---|---|
+//! | `Bernoulli(probs)`, `Bernoulli(logits=…)`, and so for all that take either | `Bernoulli::from_probs(probs)`, `Bernoulli::from_logits(logits)` |
+//! | `ZeroInflatedDistribution(base, gate=…)`, `gate_logits=…` | `ZeroInflated::from_probs(base, gate)`, `from_logits` |
+//! | `ZeroInflatedNegativeBinomial2(mean, concentration, gate=…)` | `ZeroInflatedNegativeBinomial::new(gate, mean, concentration)` |
+//! | `NegativeBinomial2(mean, concentration)` | `NegativeBinomial::from_mean(mean, concentration)` |
+//! | `Poisson(rate)` of `exp(log_rate)` | `Poisson::from_log_rate(log_rate)` |
+//! | `AsymmetricLaplaceQuantile(loc, scale, quantile)` | `AsymmetricLaplace::from_quantile(loc, scale, quantile)` |
+//! | `TruncatedNormal(loc, scale, low=…, high=…)` | `TruncatedNormal::new(loc, scale, low, high)`, ±∞ where there is none |
+//! | `TruncatedDistribution(base, low=…, high=…)` | `Truncated::new(base, low, high)` |
+//! | `LeftCensoredDistribution`, `RightCensoredDistribution` | `Censored::left(base, censored)`, `Censored::right(base, censored)` |
+//! | `Wishart(concentration, scale_matrix)` | `Wishart::new(df, scale)` |
+//! | `GaussianCopula(marginals, correlation_cholesky=…)` | `GaussianCopula::new(marginals, correlation_cholesky)` |
+//! | `CAR(…, adj_matrix)` | `Car::new(…, neighbours)` |
+//! | `MultivariateNormal(loc, covariance_matrix)`, `precision_matrix=…`, `scale_tril=…` | `MultivariateNormal::from_covariance`, `from_precision`, `from_cholesky` |
 //!
 //! A parameter is a number or a value of the model. Parameters known while tracing are checked when the site
 //! is declared; the error names the site, the parameter, the value and the line of the model. Bounds that are
@@ -76,32 +138,38 @@ mod family;
 mod kl;
 mod multivariate;
 pub mod prelude;
+mod scalar;
 mod shared;
+mod statements;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 #[cfg(test)]
 mod tests;
 
 pub use combinators::{
-    Affine, Bijection, ByQuantile, Combine, Delta, Direction, Exp, ImproperUniform, Independent, Inverse,
-    Masked, Mixture, MixtureSameFamily, Negation, Onto, Power, Sigmoid, Tanh, Then, Transformed, Truncated,
-    ZeroInflated,
+    Affine, Bijection, ByQuantile, Censored, Combine, Delta, Direction, Exp, Hurdle, ImproperUniform,
+    Independent, Inverse, Masked, Mixture, MixtureSameFamily, Negation, Onto, Power, Sigmoid, Tanh, Then,
+    Transformed, Truncated, ZeroInflated, ZeroInflatedNegativeBinomial, ZeroInflatedPoisson,
 };
 pub use continuous::{
-    Beta, Cauchy, Chi2, Exponential, Gamma, Gumbel, HalfCauchy, HalfNormal, HalfStudentT, InverseGamma,
-    Kumaraswamy, Laplace, LogNormal, Logistic, Normal, Pareto, PolyaGamma, StudentT, TruncatedNormal,
-    Uniform, VonMises, Weibull,
+    AsymmetricLaplace, Beta, BetaProportion, Cauchy, Chi2, Exponential, ExponentiallyModifiedGaussian, Gamma,
+    Gompertz, Gumbel, HalfCauchy, HalfNormal, HalfStudentT, InverseGamma, InverseGaussian, Kumaraswamy,
+    Laplace, LogNormal, LogUniform, Logistic, Normal, Pareto, PolyaGamma, RelaxedBernoulli, SkewNormal,
+    StudentT, TruncatedNormal, Uniform, VonMises, Weibull,
 };
 pub use discrete::{
-    Bernoulli, BetaBinomial, Binomial, Categorical, DiscreteUniform, Geometric, NegativeBinomial,
-    OrderedLogistic, Poisson, Words,
+    Bernoulli, BetaBinomial, Binomial, Categorical, DiscreteLaplace, DiscreteUniform, Geometric,
+    NegativeBinomial, OrderedLogistic, OrderedProbit, Poisson, Skellam, Words,
 };
 pub use family::WishartFamily;
 pub use kl::KullbackLeibler;
 pub use multivariate::{
-    Dirichlet, DirichletMultinomial, GaussianRandomWalk, LKJCholesky, LowRankMultivariateNormal, Multinomial,
-    MultivariateNormal, MultivariateStudentT,
+    Car, Dirichlet, DirichletMultinomial, GaussianCopula, GaussianRandomWalk, InverseWishart, LKJCholesky,
+    LowRankMultivariateNormal, MatrixNormal, Multinomial, MultivariateNormal, MultivariateStudentT, Wishart,
 };
+
+pub use scalar::{Numbers, Outcomes, Summary};
+pub use statements::{Horseshoe, ZeroSumNormal};
 
 pub use ppl_core::Expanded;
 

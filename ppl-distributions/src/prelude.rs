@@ -12,13 +12,17 @@
 //! ```
 
 pub use crate::{
-    Affine, Bernoulli, Beta, BetaBinomial, Bijection, Binomial, Categorical, Cauchy, Chi2, Combine, Delta,
-    Direction, Dirichlet, DirichletMultinomial, DiscreteUniform, Exp, Exponential, Gamma, GaussianRandomWalk,
-    Geometric, Gumbel, HalfCauchy, HalfNormal, HalfStudentT, ImproperUniform, Independent, Inverse,
-    InverseGamma, KullbackLeibler, Kumaraswamy, LKJCholesky, Laplace, LogNormal, Logistic,
-    LowRankMultivariateNormal, Masked, Mixture, MixtureSameFamily, Multinomial, MultivariateNormal,
-    MultivariateStudentT, Negation, NegativeBinomial, Normal, Onto, OrderedLogistic, Pareto, Poisson,
-    PolyaGamma, Power, Sigmoid, StudentT, Tanh, Then, Transformed, Truncated, TruncatedNormal, Uniform,
-    VonMises, Weibull, Words, ZeroInflated,
+    Affine, AsymmetricLaplace, Bernoulli, Beta, BetaBinomial, BetaProportion, Bijection, Binomial,
+    ByQuantile, Car, Categorical, Cauchy, Censored, Chi2, Combine, Delta, Direction, Dirichlet,
+    DirichletMultinomial, DiscreteLaplace, DiscreteUniform, Exp, Exponential, ExponentiallyModifiedGaussian,
+    Gamma, GaussianCopula, GaussianRandomWalk, Geometric, Gompertz, Gumbel, HalfCauchy, HalfNormal,
+    HalfStudentT, Horseshoe, Hurdle, ImproperUniform, Independent, Inverse, InverseGamma, InverseGaussian,
+    InverseWishart, KullbackLeibler, Kumaraswamy, LKJCholesky, Laplace, LogNormal, LogUniform, Logistic,
+    LowRankMultivariateNormal, Masked, MatrixNormal, Mixture, MixtureSameFamily, Multinomial,
+    MultivariateNormal, MultivariateStudentT, Negation, NegativeBinomial, Normal, Numbers, Onto,
+    OrderedLogistic, OrderedProbit, Outcomes, Pareto, Poisson, PolyaGamma, Power, RelaxedBernoulli, Sigmoid,
+    Skellam, SkewNormal, StudentT, Summary, Tanh, Then, Transformed, Truncated, TruncatedNormal, Uniform,
+    VonMises, Weibull, Wishart, Words, ZeroInflated, ZeroInflatedNegativeBinomial, ZeroInflatedPoisson,
+    ZeroSumNormal,
 };
 pub use ppl_core::{Distribution, Expanded};

@@ -30,7 +30,7 @@ impl Case {
         match self {
             Case::Normal(..) => Box::new(Normal::new(parameters[0], parameters[1])),
             Case::HalfNormal(_) => Box::new(HalfNormal::new(parameters[0])),
-            Case::Bernoulli(_) => Box::new(Bernoulli::from_logit(parameters[0])),
+            Case::Bernoulli(_) => Box::new(Bernoulli::from_logits(parameters[0])),
         }
     }
 
@@ -251,7 +251,7 @@ fn wrong_parameters_are_named() {
     assert!(told(Normal::new(f64::NAN, 1.0).validate()).contains("Normal: loc must be finite, got NaN"));
     assert!(told(Normal::new(0.0, 0.0).validate()).contains("scale must be positive and finite, got 0"));
     assert!(told(HalfNormal::new(f64::INFINITY).validate()).contains("HalfNormal: scale"));
-    assert!(told(Bernoulli::from_logit(f64::INFINITY).validate()).contains("Bernoulli: logit"));
+    assert!(told(Bernoulli::from_logits(f64::INFINITY).validate()).contains("Bernoulli: logit"));
     let graph = Graph::new();
     let (a, b) = (graph.input("a", [3]).unwrap(), graph.input("b", [4]).unwrap());
     assert!(told(Normal::new(a, b).validate()).contains("shapes [3] and [4] do not go together"));

@@ -109,7 +109,7 @@ fn logistic(ctx: &mut Ctx) -> Result<()> {
     let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(d))?;
     ctx.each_record(|ctx, record| {
         let logit = record.get("x")?.dot(w);
-        ctx.observe("y", Bernoulli::from_logit(logit), record.get("y")?)
+        ctx.observe("y", Bernoulli::from_logits(logit), record.get("y")?)
     })
 }
 
@@ -206,8 +206,8 @@ fn sbn(ctx: &mut Ctx) -> Result<()> {
         (ctx.sample("w", Normal::new(0.0, 1.0).iid([J, K]))?, ctx.sample("c", Normal::new(0.0, 5.0).iid(J))?);
     let b = ctx.sample("b", Normal::new(0.0, 5.0).iid(K))?;
     ctx.each_record(|ctx, image| {
-        let z = ctx.sample("z", Bernoulli::from_logit(b))?;
-        ctx.observe("pixels", Bernoulli::from_logit(w.dot(z) + c), image.get("pixels")?)
+        let z = ctx.sample("z", Bernoulli::from_logits(b))?;
+        ctx.observe("pixels", Bernoulli::from_logits(w.dot(z) + c), image.get("pixels")?)
     })
 }
 
@@ -251,7 +251,7 @@ fn sigmoid_belief_networks_statistics_share_one_matrix_under_fixed_curvature() {
         };
         let sigmoid = |x: &f64| 1.0 / (1.0 + (-x).exp());
         let mut m = vec![0.5; K];
-        let mut natural = vec![0.0; K];
+        let mut natural = [0.0; K];
         for round in 0..sweeps {
             let new = slope(&m);
             for k in 0..K {

@@ -44,15 +44,15 @@ const LAWS: &[(&str, usize, Build)] = &[
     ("truncated_gamma", 1, |_, p| Box::new(Truncated::new(Gamma::new(p[0], p[1]), p[2], p[3]))),
     ("truncated_logistic", 1, |_, p| Box::new(Truncated::new(Logistic::new(p[0], p[1]), p[2], p[3]))),
     ("truncated_poisson", 1, |_, p| Box::new(Truncated::new(Poisson::new(p[0]), p[1], p[2]))),
-    ("bernoulli_logits", 1, |_, p| Box::new(Bernoulli::from_logit(p[0]))),
+    ("bernoulli_logits", 1, |_, p| Box::new(Bernoulli::from_logits(p[0]))),
     ("bernoulli_probs", 1, |_, p| Box::new(Bernoulli::from_probs(p[0]))),
-    ("binomial_logits", 1, |_, p| Box::new(Binomial::from_logit(p[0], p[1]))),
+    ("binomial_logits", 1, |_, p| Box::new(Binomial::from_logits(p[0], p[1]))),
     ("binomial_probs", 1, |_, p| Box::new(Binomial::from_probs(p[0], p[1]))),
     ("poisson", 1, |_, p| Box::new(Poisson::new(p[0]))),
     ("poisson_log_rate", 1, |_, p| Box::new(Poisson::from_log_rate(p[0]))),
-    ("negative_binomial_logits", 1, |_, p| Box::new(NegativeBinomial::from_logit(p[0], p[1]))),
+    ("negative_binomial_logits", 1, |_, p| Box::new(NegativeBinomial::from_logits(p[0], p[1]))),
     ("negative_binomial_mean", 1, |_, p| Box::new(NegativeBinomial::from_mean(p[0], p[1]))),
-    ("geometric_logits", 1, |_, p| Box::new(Geometric::from_logit(p[0]))),
+    ("geometric_logits", 1, |_, p| Box::new(Geometric::from_logits(p[0]))),
     ("geometric_probs", 1, |_, p| Box::new(Geometric::from_probs(p[0]))),
     ("discrete_uniform", 1, |_, p| Box::new(DiscreteUniform::new(p[0], p[1]))),
     ("beta_binomial", 1, |_, p| Box::new(BetaBinomial::new(p[0], p[1], p[2]))),
@@ -274,7 +274,7 @@ fn table(worst: &Worst) -> String {
 
 /// Up to one digit.
 fn rounded_up(units: f64) -> String {
-    if !(units > 0.0) {
+    if units.is_nan() || units <= 0.0 {
         return "0".to_owned();
     }
     let scale = 10.0_f64.powf(units.log10().floor());

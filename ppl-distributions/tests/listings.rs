@@ -19,7 +19,7 @@ fn logistic(ctx: &mut Ctx) -> Result<()> {
     let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(d))?;
     ctx.each_record(|ctx, record| {
         let logit = record.get("xs")?.dot(w);
-        ctx.observe("ys", Bernoulli::from_logit(logit), record.get("ys")?)
+        ctx.observe("ys", Bernoulli::from_logits(logit), record.get("ys")?)
     })
 }
 
@@ -34,7 +34,7 @@ fn hierarchical(gs: ArrayD<f64>) -> impl Fn(&mut Ctx<'_>) -> Result<()> {
         let ws = ctx.sample("ws", Normal::new(etas, 1.0))?;
         ctx.each_record(|ctx, record| {
             let logit = record.get("xs")?.dot(ws.gather(record.index("ls")?));
-            ctx.observe("ys", Bernoulli::from_logit(logit), record.get("ys")?)
+            ctx.observe("ys", Bernoulli::from_logits(logit), record.get("ys")?)
         })
     }
 }
@@ -119,7 +119,7 @@ fn decoder(ctx: &mut Ctx) -> Result<()> {
     ctx.each_record(|ctx, record| {
         let z = ctx.sample("z", Normal::new(0.0, 1.0).iid(LATENT))?;
         let logits = p.dot((v.dot(z) + vb).softplus()) + pb;
-        ctx.observe("xs", Bernoulli::from_logit(logits).independent(1), record.get("xs")?)
+        ctx.observe("xs", Bernoulli::from_logits(logits).independent(1), record.get("xs")?)
     })
 }
 

@@ -5,8 +5,11 @@
 mod conjugate;
 mod discrete;
 mod hostile;
+mod laws;
 mod listings;
+mod moments;
 mod multivariate;
 mod polya_gamma;
 mod right_everywhere;
+mod scalar;
 mod sequences;

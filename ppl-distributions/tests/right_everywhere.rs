@@ -196,9 +196,10 @@ fn gradients_at_the_log_odds_where_forms_change() {
             at::<f64>(threshold, |logit| gradient(law(logit), &[logit]).unwrap()[0])
         };
         let p = 1.0 / (1.0 + f64::exp(-threshold));
-        let binomial = slope(|logit| Binomial::from_logit(50.0, logit).log_prob(logit.constant(20.0)));
+        let binomial = slope(|logit| Binomial::from_logits(50.0, logit).log_prob(logit.constant(20.0)));
         close(binomial, 20.0 - 50.0 * p, 1e-14);
-        let negative = slope(|logit| NegativeBinomial::from_logit(3.0, logit).log_prob(logit.constant(20.0)));
+        let negative =
+            slope(|logit| NegativeBinomial::from_logits(3.0, logit).log_prob(logit.constant(20.0)));
         close(negative, 20.0 - 23.0 * p, 1e-13);
     }
 }
@@ -208,7 +209,7 @@ fn beta_with_a_huge_count() {
     fn law(b: f64) -> impl for<'g> Fn(Var<'g>) -> Var<'g> {
         move |x| Beta::new(2.0, b).log_prob(x)
     }
-    close(at::<f64>(1e-17, law(1e17)), 38.143_946_580_898_776, 1e-15);
+    close(at::<f64>(1e-17, law(1e17)), 38.143_946_580_898_78, 1e-15);
     close(at::<f64>(2.0_f64.powi(-26), law(1e8)), 17.329_418_687_760_318, 1e-15);
     close(at::<f32>(2.0_f64.powi(-26), law(1e8)), 17.329_418_687_760_318, 1e-6);
 }
@@ -257,16 +258,16 @@ fn mean_of_a_kumaraswamy_variable_that_is_almost_0() {
 #[test]
 fn divergence_of_log_odds_beyond_the_exponential() {
     let kl = |q: f64| {
-        at::<f64>(3.0, |p| Bernoulli::from_logit(p).kl_divergence(&Bernoulli::from_logit(q), p.graph()))
+        at::<f64>(3.0, |p| Bernoulli::from_logits(p).kl_divergence(&Bernoulli::from_logits(q), p.graph()))
     };
     close(kl(-800.0), 761.868_436_486_840_1, 1e-14);
     let opposite = at::<f64>(800.0, |p| {
-        Bernoulli::from_logit(p).kl_divergence(&Bernoulli::from_logit(-800.0), p.graph())
+        Bernoulli::from_logits(p).kl_divergence(&Bernoulli::from_logits(-800.0), p.graph())
     });
     assert_eq!(opposite, 800.0);
     // ln(p/q) + (q − p)/p of tiny probabilities.
     let geometric = at::<f64>(-800.0, |p| {
-        Geometric::from_logit(p).kl_divergence(&Geometric::from_logit(-799.0), p.graph())
+        Geometric::from_logits(p).kl_divergence(&Geometric::from_logits(-799.0), p.graph())
     });
     close(geometric, std::f64::consts::E - 2.0, 1e-13);
 }
@@ -349,12 +350,12 @@ fn outside_the_support_nothing_is_possible() {
         (Box::new(Kumaraswamy::new(2.5, 0.5)), &[-0.1, 1.1, 0.0, 1.0]),
         (Box::new(VonMises::new(0.0, 1.0)), &[-3.5, 3.5]),
         (Box::new(PolyaGamma::new(1.0)), &[-1.0]),
-        (Box::new(Bernoulli::from_logit(0.3)), &[2.0, -1.0, 0.5]),
+        (Box::new(Bernoulli::from_logits(0.3)), &[2.0, -1.0, 0.5]),
         (Box::new(Bernoulli::from_probs(0.3)), &[2.0, -1.0, 0.5]),
-        (Box::new(Geometric::from_logit(0.3)), &[-1.0, 0.5]),
+        (Box::new(Geometric::from_logits(0.3)), &[-1.0, 0.5]),
         (Box::new(Poisson::new(3.0)), &[-1.0, 0.5, f64::INFINITY]),
         (Box::new(Binomial::from_probs(5.0, 0.3)), &[-1.0, 6.0, 0.5]),
-        (Box::new(NegativeBinomial::from_logit(5.0, 0.3)), &[-1.0, 0.5]),
+        (Box::new(NegativeBinomial::from_logits(5.0, 0.3)), &[-1.0, 0.5]),
         (Box::new(Categorical::from_probs(weights)), &[-1.0, 3.0, 0.5]),
         (Box::new(OrderedLogistic::new(0.3, cuts)), &[-1.0, 3.0, 0.5]),
         (Box::new(ImproperUniform::new(Constraint::Positive, ())), &[-1.0, 0.0]),

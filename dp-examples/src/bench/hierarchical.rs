@@ -38,7 +38,7 @@ pub fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
     let w = ctx.sample("w", Normal::new(traits.matmul(m.transpose()), 1.0))?;
     ctx.each_record(|ctx, record| {
         let logit = record.get("x")?.dot(w.gather(record.index("group")?));
-        ctx.observe("y", Bernoulli::from_logit(logit), record.get("y")?)
+        ctx.observe("y", Bernoulli::from_logits(logit), record.get("y")?)
     })
 }
 

@@ -165,7 +165,7 @@ pub(super) fn problem(name: &str, data: &Data) -> Result<Problem, DataError> {
                         + a2 * x.element(0, 1)
                         + a12 * x.element(0, 2)
                         + b.gather(record.get("plate")?);
-                    ctx.observe("n", Binomial::from_logit(record.get("N")?, logit), record.get("n")?)
+                    ctx.observe("n", Binomial::from_logits(record.get("N")?, logit), record.get("n")?)
                 })
             });
             let columns = [
@@ -184,7 +184,7 @@ pub(super) fn problem(name: &str, data: &Data) -> Result<Problem, DataError> {
                 let b = ctx.sample("b", Normal::new(mu, variance.sqrt()).iid(hospitals))?;
                 ctx.each_record(|ctx, record| {
                     let logit = b.gather(record.get("hospital")?);
-                    ctx.observe("r", Binomial::from_logit(record.get("n")?, logit), record.get("r")?)
+                    ctx.observe("r", Binomial::from_logits(record.get("n")?, logit), record.get("r")?)
                 })
             });
             let columns =
@@ -204,7 +204,7 @@ pub(super) fn problem(name: &str, data: &Data) -> Result<Problem, DataError> {
                 ctx.each_record(|ctx, record| {
                     let (item, person) = (record.get("item")?, record.get("person")?);
                     let logit = a.gather(item) * (theta.gather(person) - b.gather(item));
-                    ctx.observe("y", Bernoulli::from_logit(logit), record.get("y")?)
+                    ctx.observe("y", Bernoulli::from_logits(logit), record.get("y")?)
                 })
             });
             // A list of persons for each item.

@@ -123,7 +123,7 @@ fn logistic(apart: bool) -> AnyModel {
         ctx.each_record(|ctx, record| {
             let slope = record.get("x")?.dot(beta);
             let logit = alpha.map_or(slope, |alpha| alpha + slope);
-            ctx.observe("y", Bernoulli::from_logit(logit), record.get("y")?)
+            ctx.observe("y", Bernoulli::from_logits(logit), record.get("y")?)
         })
     })
 }

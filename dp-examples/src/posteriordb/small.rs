@@ -49,7 +49,7 @@ pub(super) fn problem(name: &str, data: &Data) -> Result<Problem, DataError> {
             let model: AnyModel = Box::new(|ctx| {
                 let beta = ctx.sample("beta", Normal::new(0.0, 100.0).iid(3))?;
                 ctx.each_record(|ctx, record| {
-                    ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(beta)), record.get("y")?)
+                    ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(beta)), record.get("y")?)
                 })
             });
             Ok(Problem { model, records: Records::from_columns([("x", Column::from(x)), ("y", column(y))])? })
@@ -95,7 +95,7 @@ pub(super) fn problem(name: &str, data: &Data) -> Result<Problem, DataError> {
                 ctx.each_record(|ctx, record| {
                     let year = record.get("year")?;
                     let logit = alpha + b1 * year + b2 * year * year;
-                    ctx.observe("C", Binomial::from_logit(record.get("N")?, logit), record.get("C")?)
+                    ctx.observe("C", Binomial::from_logits(record.get("N")?, logit), record.get("C")?)
                 })
             });
             let columns = [

@@ -72,8 +72,8 @@ pub fn model(hidden: usize) -> impl Model {
         let c = ctx.sample("c", Normal::new(0.0, 5.0).iid(pixels))?;
         let b = ctx.sample("b", Normal::new(0.0, 5.0).iid(hidden))?;
         ctx.each_record(|ctx, image| {
-            let z = ctx.sample("z", Bernoulli::from_logit(b))?;
-            ctx.observe("pixels", Bernoulli::from_logit(w.dot(z) + c), image.get("pixels")?)
+            let z = ctx.sample("z", Bernoulli::from_logits(b))?;
+            ctx.observe("pixels", Bernoulli::from_logits(w.dot(z) + c), image.get("pixels")?)
         })
     }
 }

@@ -71,7 +71,7 @@ impl MadeUp for ZeroInflatedPoisson {
         let w = ctx.sample("w", Normal::new(0.0, 1.0).iid(d))?;
         ctx.each_record(|ctx, record| {
             let rate = (b + record.get("x")?.dot(w)).exp();
-            ctx.observe("y", ZeroInflated::from_logit(Poisson::new(rate), gate), record.get("y")?)
+            ctx.observe("y", ZeroInflated::from_logits(Poisson::new(rate), gate), record.get("y")?)
         })
     }
 

@@ -38,7 +38,7 @@ fn logistic(ctx: &mut Ctx) -> Result<()> {
     let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(d))?;
     ctx.each_record(|ctx, record| {
         let logit = record.get("x")?.dot(w);
-        ctx.observe("y", Bernoulli::from_logit(logit), record.get("y")?)
+        ctx.observe("y", Bernoulli::from_logits(logit), record.get("y")?)
     })
 }
 
@@ -70,7 +70,7 @@ fn precision(ctx: &mut Ctx) -> Result<()> {
 fn hierarchical(ctx: &mut Ctx) -> Result<()> {
     let tau = ctx.sample("tau", Gamma::new(2.0, 3.0))?;
     let w = ctx.sample("w", Normal::new(0.0, tau.sqrt().reciprocal()).iid(2))?;
-    ctx.each_record(|ctx, r| ctx.observe("y", Bernoulli::from_logit(r.get("x")?.dot(w)), r.get("y")?))
+    ctx.each_record(|ctx, r| ctx.observe("y", Bernoulli::from_logits(r.get("x")?.dot(w)), r.get("y")?))
 }
 
 fn sbn(ctx: &mut Ctx) -> Result<()> {
@@ -78,8 +78,8 @@ fn sbn(ctx: &mut Ctx) -> Result<()> {
         (ctx.sample("w", Normal::new(0.0, 1.0).iid([6, 2]))?, ctx.sample("c", Normal::new(0.0, 5.0).iid(6))?);
     let b = ctx.sample("b", Normal::new(0.0, 5.0).iid(2))?;
     ctx.each_record(|ctx, image| {
-        let z = ctx.sample("z", Bernoulli::from_logit(b))?;
-        ctx.observe("pixels", Bernoulli::from_logit(w.dot(z) + c), image.get("pixels")?)
+        let z = ctx.sample("z", Bernoulli::from_logits(b))?;
+        ctx.observe("pixels", Bernoulli::from_logits(w.dot(z) + c), image.get("pixels")?)
     })
 }
 
@@ -138,7 +138,8 @@ fn without_noise_the_bound_on_the_evidence_never_falls() {
     let fixed = Said { curvature: Some(Curvature::Fixed), ..Said::default() };
     let many = Said { sweeps: Some(100), ..Said::default() };
     let both = Said { sweeps: Some(60), ..fixed.clone() };
-    let all: [(&str, fn(&mut Ctx<'_>) -> Result<()>, Records, Said); 8] = [
+    type AnyProgram = fn(&mut Ctx<'_>) -> Result<()>;
+    let all: [(&str, AnyProgram, Records, Said); 8] = [
         ("mixture", mixture, points(), Said::default()),
         ("logistic", logistic, binary(50, 3), Said::default()),
         ("logistic, fixed", logistic, binary(50, 3), fixed),

@@ -37,7 +37,7 @@ fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
         let x = record.get("x")?;
         let fit = x.dot(w) * slope + level;
         ctx.observe("y", Normal::new(fit, 1.0 + shares.max_all()), record.get("y")?)?;
-        ctx.observe("z", Bernoulli::from_logit(x.dot(matrix.matvec(w))), record.get("z")?)
+        ctx.observe("z", Bernoulli::from_logits(x.dot(matrix.matvec(w))), record.get("z")?)
     })
 }
 

@@ -289,7 +289,7 @@ mod tests {
         let outer = ctx.sample("outer", Normal::new(0.0, 1.0).iid(6))?;
         ctx.each_record(|ctx, record| {
             let hidden = inner.transpose().matvec(record.get("x")?).tanh();
-            ctx.observe("y", Bernoulli::from_logit(hidden.dot(outer)), record.get("y")?)
+            ctx.observe("y", Bernoulli::from_logits(hidden.dot(outer)), record.get("y")?)
         })
     }
 

@@ -399,7 +399,7 @@ mod tests {
         let logistic = |ctx: &mut Ctx<'_>| {
             let w = ctx.sample("w", Normal::new(0.0, 1.0).iid(2))?;
             ctx.each_record(|ctx, record| {
-                ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+                ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
             })
         };
         // Two records at each place, one for each outcome.
@@ -474,7 +474,7 @@ mod tests {
         };
         let one = |ctx: &mut Ctx<'_>| {
             let w = ctx.sample("w", Normal::new(0.0, 1.0))?;
-            ctx.each_record(|ctx, record| ctx.observe("z", Bernoulli::from_logit(w), record.get("z")?))
+            ctx.each_record(|ctx, record| ctx.observe("z", Bernoulli::from_logits(w), record.get("z")?))
         };
         let data = records(8);
         let survey =

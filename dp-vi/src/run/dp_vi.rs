@@ -371,7 +371,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     /// fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
     ///     let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(ctx.records().dim("x")?))?;
     ///     ctx.each_record(|ctx, record| {
-    ///         ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+    ///         ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
     ///     })
     /// }
     /// let schema = Schema::new([("x", 5.into()), ("y", ppl_core::Shape::scalar())])?;

@@ -274,7 +274,7 @@ mod tests {
         fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
             let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(ctx.records().dim("x")?))?;
             ctx.each_record(|ctx, record| {
-                ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+                ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
             })
         }
         let candidates: Vec<_> = (0..4)

@@ -18,7 +18,7 @@ pub(crate) fn logistic(ctx: &mut Ctx) -> Result<()> {
     let d = ctx.records().dim("x")?;
     let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(d))?;
     ctx.each_record(|ctx, record| {
-        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+        ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
     })
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn logistic(ctx: &mut Ctx) -> Result<()> {
 pub(crate) fn logistic_near_zero(ctx: &mut Ctx) -> Result<()> {
     let w = ctx.sample("w", Normal::new(0.0, 2.0).iid(ctx.records().dim("x")?))?;
     ctx.each_record(|ctx, record| {
-        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+        ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
     })
 }
 

@@ -3,9 +3,9 @@
 use crate::base::{Error, Result};
 use crate::draws::log_density::LogDensity;
 use crate::model::context::Model;
-use crate::model::distribution::NoiseKind;
 use crate::model::key::Key;
 use crate::model::message::{Drawing, Given};
+use crate::model::noise::NoiseKind;
 use crate::model::trace::{Site, Trace, trace};
 use crate::op::{Graph, Input, Op, Operand, Var};
 use crate::program::Program;

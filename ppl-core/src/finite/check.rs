@@ -271,7 +271,7 @@ impl<T: Ord + Clone, O: Ord + Clone, W: Weight> Loss<T, O, W> {
     /// are likelier than that.
     #[must_use]
     pub fn epsilon_at(&self, delta: f64) -> Interval {
-        if !(delta > 0.0) {
+        if delta.is_nan() || delta <= 0.0 {
             return self.epsilon;
         }
         if self.delta(0.0).upper() <= delta {

@@ -28,7 +28,7 @@ fn erfc_tail<T: Real>(a: T) -> T {
 ///
 /// Measured maximum error: 1.56 ulp in `f64`, 2.31 ulp in `f32`.
 #[inline(always)]
-pub(crate) fn erf<T: Real>(x: T) -> T {
+pub fn erf<T: Real>(x: T) -> T {
     let a = x.magnitude();
     let far = (T::of(1.0) - erfc_tail(a)).with_sign(x);
     select(a > T::of(0.5), far, erf_centre(x))
@@ -38,7 +38,7 @@ pub(crate) fn erf<T: Real>(x: T) -> T {
 ///
 /// Measured maximum error: 3.12 ulp in `f64`, 4.00 ulp in `f32`.
 #[inline(always)]
-pub(crate) fn erfc<T: Real>(x: T) -> T {
+pub fn erfc<T: Real>(x: T) -> T {
     let tail = erfc_tail(x.magnitude());
     let outside = select(x > T::of(0.0), tail, T::of(2.0) - tail);
     select(x.magnitude() > T::of(0.5), outside, T::of(1.0) - erf_centre(x))
@@ -50,7 +50,7 @@ pub(crate) fn erfc<T: Real>(x: T) -> T {
 ///
 /// Measured maximum error: 2.77 ulp in `f64`, 2.81 ulp in `f32`.
 #[inline(always)]
-pub(crate) fn erfinv<T: Real>(y: T) -> T {
+pub fn erfinv<T: Real>(y: T) -> T {
     let a = y.magnitude();
     let one = T::of(1.0);
     let w = -ln((one - a) * (one + a));

@@ -31,7 +31,7 @@ pub(super) fn clamp<T: Real>(x: T, lowest: T, highest: T) -> T {
 ///
 /// Measured maximum error: 1.0 ulp in `f64`, 0.97 ulp in `f32`.
 #[inline(always)]
-pub(crate) fn exp<T: Real>(x: T) -> T {
+pub fn exp<T: Real>(x: T) -> T {
     let (v, n) = exp_parts(clamp(x, T::EXP_LOWEST, T::EXP_HIGHEST), T::of(0.0));
     scale(v, n)
 }
@@ -59,7 +59,7 @@ fn expm1_normal<T: Real>(x: T) -> T {
 ///
 /// Measured maximum error: 0.92 ulp in `f64`, 1.25 ulp in `f32`.
 #[inline(always)]
-pub(crate) fn expm1<T: Real>(x: T) -> T {
+pub fn expm1<T: Real>(x: T) -> T {
     select(x.magnitude() < T::TINY, x, expm1_normal(x))
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn expm1<T: Real>(x: T) -> T {
 ///
 /// Measured maximum error: 2.01 ulp in `f64`, 2.20 ulp in `f32`.
 #[inline(always)]
-pub(crate) fn tanh<T: Real>(x: T) -> T {
+pub fn tanh<T: Real>(x: T) -> T {
     let (one, two) = (T::of(1.0), T::of(2.0));
     let size = x.magnitude();
     let q = expm1_normal(-two * size);
@@ -82,7 +82,7 @@ pub(crate) fn tanh<T: Real>(x: T) -> T {
 ///
 /// Measured maximum error: 1.72 ulp in `f64`, 2.13 ulp in `f32`.
 #[inline(always)]
-pub(crate) fn sigmoid<T: Real>(x: T) -> T {
+pub fn sigmoid<T: Real>(x: T) -> T {
     let e = exp(-x.magnitude());
     let numerator = select(x < T::of(0.0), e, T::of(1.0));
     numerator / (T::of(1.0) + e)

@@ -61,7 +61,7 @@ fn lgamma_positive(x: f64) -> f64 {
 /// Measured maximum error: 5.4 in `f64`, in ulp and, where the result is below 1 in magnitude, in units of
 /// 2⁻⁵²; 0.51 ulp in `f32` against the `f64` result.
 #[inline(always)]
-pub(crate) fn lgamma<T: Real>(x: T) -> T {
+pub fn lgamma<T: Real>(x: T) -> T {
     let x = x.wide();
     let a = x.abs();
     let positive = lgamma_positive(a);
@@ -78,7 +78,7 @@ pub(crate) fn lgamma<T: Real>(x: T) -> T {
 /// Measured maximum error: 9.2 in `f64`, in ulp and, where the result is below 1 in magnitude, in units of
 /// 2⁻⁵²; 0.51 ulp in `f32` against the `f64` result.
 #[inline(always)]
-pub(crate) fn digamma<T: Real>(x: T) -> T {
+pub fn digamma<T: Real>(x: T) -> T {
     let x = x.wide();
     let negative = x < 0.0;
     let start = select(negative, 1.0 - x, x);
@@ -105,7 +105,7 @@ pub(crate) fn digamma<T: Real>(x: T) -> T {
 ///
 /// Measured maximum error: 4.4 ulp in `f64`, 0.51 ulp in `f32` against the `f64` result.
 #[inline(always)]
-pub(crate) fn trigamma<T: Real>(x: T) -> T {
+pub fn trigamma<T: Real>(x: T) -> T {
     let x = x.wide();
     let negative = x < 0.0;
     let start = select(negative, 1.0 - x, x);

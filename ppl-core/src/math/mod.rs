@@ -1,6 +1,21 @@
-//! Elementary and special functions that compilers can vectorise.
+//! Elementary and special functions of plain numbers: those that programs run.
 //!
-//! Every function is straight-line arithmetic with selects: no branch, table, call or fused multiply–add. A
+//! ```
+//! use ppl_core::math;
+//! assert_eq!(math::erfc(0.0), 1.0);
+//! assert!((math::gamma_p(2.5, 1.0) - 0.150_854_963_915_390_4).abs() < 1e-15);
+//! assert!((math::erf(0.5_f32) - 0.520_499_9).abs() < 1e-6);
+//! ```
+//!
+//! Each function says what it computes, where it is infinite or NaN, and its measured error; formulas are numbered
+//! as in the NIST Digital Library of Mathematical Functions (DLMF).
+//!
+//! Those of `f32` and `f64` (of [`Real`] numbers) are elementary functions and the error and gamma functions, made
+//! to be vectorised; the others are of `f64`, one number after the other.
+//!
+//! # How they are made
+//!
+//! Every function of [`Real`] numbers is straight-line arithmetic with selects: no branch, table, call or fused multiply–add. A
 //! plain loop over slices therefore becomes SIMD code when it is compiled for an instruction set, which
 //! `pulp::Arch::dispatch` chooses at run time:
 //!
@@ -49,24 +64,26 @@ mod stirling;
 mod tests;
 mod trigonometric;
 
-pub(crate) use counting::deviance;
-pub(crate) use error_function::{erf, erfc, erfinv};
-pub(crate) use exponential::{exp, expm1, sigmoid, tanh};
-pub(crate) use gamma::{digamma, lgamma, trigamma};
-pub(crate) use logarithm::{ln, ln1p, ln1p_square, logit, softplus};
-pub(crate) use polygamma::polygamma;
-pub(crate) use power::powf;
-pub(crate) use quantile::{
-    Table, Tail, binomial_probabilities, binomial_quantile, negative_binomial_probabilities,
+pub use counting::deviance;
+pub use error_function::{erf, erfc, erfinv};
+pub use exponential::{exp, expm1, sigmoid, tanh};
+pub use gamma::{digamma, lgamma, trigamma};
+pub use logarithm::{ln, ln1p, ln1p_square, logit, softplus};
+pub use polygamma::polygamma;
+pub use power::powf;
+pub(crate) use quantile::Table;
+pub use quantile::{
+    Tail, binomial_probabilities, binomial_quantile, negative_binomial_probabilities,
     negative_binomial_quantile, poisson_probabilities, poisson_quantile,
 };
-pub(crate) use special::{
+pub use real::Real;
+pub use special::{
     bessel_ratio, bessel_ratio_complement, beta_i, beta_slope_a, beta_slope_b, gamma_curvature, gamma_p,
     gamma_q, gamma_slope, i0e, i1e, inverse_mills, lgamma_of_1_plus, log_beta_density, log_gamma_density,
-    log_gamma_draws, log_gamma_p_inverse, log_gamma_q_inverse, log_ndtr, log_ndtr_difference, log1p_minus_x,
-    logit_beta_i_inverse, ndtri, ndtri_exp, normal_interval_moments, normal_tail, student_t_cdf,
-    student_t_slope, von_mises_between, von_mises_cdf, von_mises_cdf_inverse, von_mises_draws,
-    von_mises_slope,
+    log_gamma_p_inverse, log_gamma_q_inverse, log_ndtr, log_ndtr_difference, log1p_minus_x,
+    logit_beta_i_inverse, ndtri, ndtri_exp, normal_interval_moments, owens_t, skellam_cdf, skellam_log_prob,
+    student_t_cdf, student_t_slope, von_mises_cdf, von_mises_cdf_inverse, von_mises_slope,
 };
-pub(crate) use stirling::{digamma_minus_log, digamma_remainder, log_factorial_remainder, stirling_error};
-pub(crate) use trigonometric::{TRIGONOMETRIC_LIMIT, atan, cos, sin};
+pub(crate) use special::{log_gamma_draws, normal_tail, von_mises_between, von_mises_draws};
+pub use stirling::{digamma_minus_log, digamma_remainder, log_factorial_remainder, stirling_error};
+pub use trigonometric::{TRIGONOMETRIC_LIMIT, atan, cos, sin};

@@ -23,7 +23,7 @@ const BERNOULLI: [f64; 10] = [
 /// ψ⁽ⁿ⁾(x) = (−1)ⁿ⁺¹ n! ζ(n + 1, x) (NIST DLMF 25.11.12), the Hurwitz zeta function by the formula of Euler
 /// and Maclaurin (25.11.28) from n + 10 upwards and its recurrence (25.11.3) before; below 0 the reflection
 /// (5.15.6).
-pub(crate) fn polygamma(order: u8, x: f64) -> f64 {
+pub fn polygamma(order: u8, x: f64) -> f64 {
     if order == 0 {
         return super::digamma(x);
     }

@@ -17,7 +17,7 @@ use super::special::{
 use super::{exp, softplus};
 
 /// (P(K ≤ k), P(K > k)) for K with a Poisson distribution of this rate ≥ 0; k is an integer.
-pub(crate) fn poisson_probabilities(k: f64, rate: f64) -> (f64, f64) {
+pub fn poisson_probabilities(k: f64, rate: f64) -> (f64, f64) {
     if !(rate >= 0.0) || k.is_nan() {
         (f64::NAN, f64::NAN)
     } else if k < 0.0 {
@@ -30,7 +30,7 @@ pub(crate) fn poisson_probabilities(k: f64, rate: f64) -> (f64, f64) {
 }
 
 /// (P(K ≤ k), P(K > k)) for K successes among n trials with log-odds `logit`; k and n are integers.
-pub(crate) fn binomial_probabilities(k: f64, n: f64, logit: f64) -> (f64, f64) {
+pub fn binomial_probabilities(k: f64, n: f64, logit: f64) -> (f64, f64) {
     if !(n >= 0.0) || k.is_nan() || logit.is_nan() {
         (f64::NAN, f64::NAN)
     } else if k < 0.0 {
@@ -46,7 +46,7 @@ pub(crate) fn binomial_probabilities(k: f64, n: f64, logit: f64) -> (f64, f64) {
 }
 
 /// (P(K ≤ k), P(K > k)) for K successes with log-odds `logit` before failure number r > 0; k is an integer.
-pub(crate) fn negative_binomial_probabilities(k: f64, r: f64, logit: f64) -> (f64, f64) {
+pub fn negative_binomial_probabilities(k: f64, r: f64, logit: f64) -> (f64, f64) {
     if !(r > 0.0 && r < f64::INFINITY) || k.is_nan() || logit.is_nan() {
         (f64::NAN, f64::NAN)
     } else if k < 0.0 {
@@ -62,8 +62,8 @@ pub(crate) fn negative_binomial_probabilities(k: f64, r: f64, logit: f64) -> (f6
 }
 
 /// A probability by its smaller side, which keeps its digits.
-#[derive(Clone, Copy)]
-pub(crate) enum Tail {
+#[derive(Clone, Copy, Debug)]
+pub enum Tail {
     /// Below.
     Lower(f64),
     /// Above.
@@ -105,7 +105,7 @@ impl Tail {
 
 /// The smallest k with P(K ≤ k) ≥ u, for K with a Poisson distribution of this rate ≥ 0; given by the other
 /// tail, the smallest with P(K > k) ≤ q.
-pub(crate) fn poisson_quantile(rate: f64, u: Tail) -> f64 {
+pub fn poisson_quantile(rate: f64, u: Tail) -> f64 {
     if !(rate >= 0.0) {
         return f64::NAN;
     }
@@ -123,7 +123,7 @@ pub(crate) fn poisson_quantile(rate: f64, u: Tail) -> f64 {
 }
 
 /// The smallest k with P(K ≤ k) ≥ u, for K successes among n trials with log-odds `logit`.
-pub(crate) fn binomial_quantile(n: f64, logit: f64, u: Tail) -> f64 {
+pub fn binomial_quantile(n: f64, logit: f64, u: Tail) -> f64 {
     if !((0.0..f64::INFINITY).contains(&n) && n.fract() == 0.0) || logit.is_nan() {
         return f64::NAN;
     }
@@ -145,7 +145,7 @@ pub(crate) fn binomial_quantile(n: f64, logit: f64, u: Tail) -> f64 {
 }
 
 /// The smallest k with P(K ≤ k) ≥ u, for K successes with log-odds `logit` before failure number r > 0.
-pub(crate) fn negative_binomial_quantile(r: f64, logit: f64, u: Tail) -> f64 {
+pub fn negative_binomial_quantile(r: f64, logit: f64, u: Tail) -> f64 {
     if !(r > 0.0 && r < f64::INFINITY) || logit.is_nan() {
         return f64::NAN;
     }

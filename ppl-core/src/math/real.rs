@@ -53,9 +53,16 @@ fn chain<T: Real, const N: usize, const STEP: usize>(coefficients: &[T; N], firs
     total
 }
 
-/// `f32` or `f64`, for the functions of this module.
-pub(crate) trait Real:
-    Copy
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+/// `f32` or `f64`, for the functions of this module, whose algorithms need what it has.
+pub trait Real:
+    sealed::Sealed
+    + Copy
     + PartialOrd
     + Add<Output = Self>
     + Sub<Output = Self>

@@ -52,7 +52,7 @@ fn digamma_tails(x: f64) -> (f64, f64) {
 ///
 /// Measured maximum error: 2.5 ulp in `f64`, 0.51 ulp in `f32` against the `f64` result.
 #[inline(always)]
-pub(crate) fn log_factorial_remainder<T: Real>(x: T) -> T {
+pub fn log_factorial_remainder<T: Real>(x: T) -> T {
     let x = x.wide();
     let log = ln(x);
     let stirling = (HALF_LN_TWO_PI + 0.5 * log) + stirling_tail(x);
@@ -66,7 +66,7 @@ pub(crate) fn log_factorial_remainder<T: Real>(x: T) -> T {
 ///
 /// Measured maximum error: 24 ulp in `f64` (below 3/2; 2 above), 0.51 ulp in `f32` against the `f64` result.
 #[inline(always)]
-pub(crate) fn digamma_remainder<T: Real>(x: T) -> T {
+pub fn digamma_remainder<T: Real>(x: T) -> T {
     let x = x.wide();
     let (series, middle) = digamma_tails(x);
     let small = digamma::<f64>(x + 1.0) - ln(x);
@@ -80,7 +80,7 @@ pub(crate) fn digamma_remainder<T: Real>(x: T) -> T {
 ///
 /// Relative error below 2e-14 in `f64`; rounded from `f64` in `f32`.
 #[inline(always)]
-pub(crate) fn stirling_error<T: Real>(x: T) -> T {
+pub fn stirling_error<T: Real>(x: T) -> T {
     let x = x.wide();
     let log = ln(x);
     let small = small_log_factorial(x, log) - (HALF_LN_TWO_PI + 0.5 * log);
@@ -94,7 +94,7 @@ pub(crate) fn stirling_error<T: Real>(x: T) -> T {
 ///
 /// Relative error below 2e-14 in `f64`; rounded from `f64` in `f32`.
 #[inline(always)]
-pub(crate) fn digamma_minus_log<T: Real>(x: T) -> T {
+pub fn digamma_minus_log<T: Real>(x: T) -> T {
     let x = x.wide();
     let (series, middle) = digamma_tails(x);
     let small = digamma::<f64>(x) - ln(x);

@@ -5,7 +5,7 @@ use super::real::{Real, polynomial, select};
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4};
 
 /// [`sin`] and [`cos`] take arguments up to this magnitude, 2²⁰ π/2 less a little, and give NaN beyond.
-pub(crate) const TRIGONOMETRIC_LIMIT: f64 = 1_647_000.0;
+pub const TRIGONOMETRIC_LIMIT: f64 = 1_647_000.0;
 
 /// (high, low, n) with high + low = x − n π/2 to 2⁻⁹⁰, |high| ≤ π/4.
 ///
@@ -55,7 +55,7 @@ fn sine_shifted(x: f64, quarter: f64) -> f64 {
 ///
 /// Measured maximum error: 0.69 ulp in `f64`, 0.50 ulp in `f32`.
 #[inline(always)]
-pub(crate) fn sin<T: Real>(x: T) -> T {
+pub fn sin<T: Real>(x: T) -> T {
     select(x.magnitude() < T::TINY, x, T::of(sine_shifted(x.wide(), 0.0)))
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn sin<T: Real>(x: T) -> T {
 ///
 /// Measured maximum error: 0.70 ulp in `f64`, 0.50 ulp in `f32`.
 #[inline(always)]
-pub(crate) fn cos<T: Real>(x: T) -> T {
+pub fn cos<T: Real>(x: T) -> T {
     T::of(sine_shifted(x.wide(), 1.0))
 }
 
@@ -77,7 +77,7 @@ const HALF_PI_REST: f64 = 6.123_233_995_736_766e-17;
 ///
 /// Relative error below 4e-16 in `f64`.
 #[inline(always)]
-pub(crate) fn atan(x: f64) -> f64 {
+pub fn atan(x: f64) -> f64 {
     let a = x.abs();
     let large = a > 1.0;
     let t = select(large, 1.0 / a, a);

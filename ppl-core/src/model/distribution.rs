@@ -4,6 +4,7 @@ use crate::base::{Error, Result, Shape, Source};
 use crate::model::constraint::Constraint;
 use crate::model::expand::Expanded;
 use crate::model::family::ExponentialFamily;
+use crate::model::noise::Noise;
 use crate::model::transport::Transport;
 use crate::op::{Graph, Kind, Value, Var};
 use std::rc::Rc;
@@ -124,6 +125,26 @@ pub trait Distribution<'g> {
     /// known.
     #[track_caller]
     fn entropy(&self, _graph: &'g Graph) -> Option<Var<'g>> {
+        None
+    }
+
+    /// The outcome of the greatest density or probability, of shape `batch_shape ++ event_shape`; of several,
+    /// one. `None` where no formula is known.
+    #[track_caller]
+    fn mode(&self, _graph: &'g Graph) -> Option<Var<'g>> {
+        None
+    }
+
+    /// The [`quantile`](Self::quantile) at ½, for distributions of single numbers.
+    #[track_caller]
+    fn median(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        self.quantile(graph.constant(0.5).broadcast_to(self.batch_shape().ok()?))
+    }
+
+    /// The third central moment over the third power of the standard deviation, for distributions of single
+    /// numbers; infinite or NaN where the distribution has none, `None` where no formula is known.
+    #[track_caller]
+    fn skewness(&self, _graph: &'g Graph) -> Option<Var<'g>> {
         None
     }
 
@@ -366,6 +387,18 @@ macro_rules! behind {
                 (**self).entropy(graph)
             }
             #[track_caller]
+            fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+                (**self).mode(graph)
+            }
+            #[track_caller]
+            fn median(&self, graph: &'g Graph) -> Option<Var<'g>> {
+                (**self).median(graph)
+            }
+            #[track_caller]
+            fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+                (**self).skewness(graph)
+            }
+            #[track_caller]
             fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
                 (**self).cdf(value)
             }
@@ -405,65 +438,3 @@ macro_rules! behind {
 }
 
 behind!(Box<D>, Rc<D>, &D);
-
-/// A kind of standard noise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum NoiseKind {
-    /// Normal, mean 0, variance 1.
-    StandardNormal,
-    /// Uniform strictly between 0 and 1. The code that fills it never gives 0 or 1, of which quantiles may be
-    /// infinite: for random bits, `(k + ½)/2⁵²` with `k` from 0 to `2⁵² − 1` in `f64` and `(k + ½)/2²³` in
-    /// `f32` are exact. A number rounded from `f64` to `f32` may be 1.
-    Uniform,
-}
-
-/// Hands out inputs that the runner of the program fills with standard noise.
-#[derive(Clone, Debug)]
-pub struct Noise<'g> {
-    graph: &'g Graph,
-    scope: String,
-    each_record: Kind,
-    inputs: Vec<(String, NoiseKind, Shape)>,
-}
-
-impl<'g> Noise<'g> {
-    /// Noise whose inputs are named after `scope`.
-    #[must_use]
-    pub fn new(graph: &'g Graph, scope: impl Into<String>) -> Self {
-        Self { graph, scope: scope.into(), each_record: Kind::Shared, inputs: Vec::new() }
-    }
-
-    /// Noise that is drawn anew for each record: its inputs are per-record inputs.
-    #[must_use]
-    pub fn per_record(graph: &'g Graph, scope: impl Into<String>) -> Self {
-        Self { graph, scope: scope.into(), each_record: Kind::PerRecord, inputs: Vec::new() }
-    }
-
-    /// Noise of this kind and shape.
-    ///
-    /// # Errors
-    /// If the shape is too large.
-    pub fn draw(&mut self, kind: NoiseKind, shape: impl Into<Shape>) -> Result<Var<'g>> {
-        let name = format!("{}/noise/{}", self.scope, self.inputs.len());
-        let shape = shape.into();
-        let input = match self.each_record {
-            Kind::Shared => self.graph.input(name.clone(), shape.clone())?,
-            Kind::PerRecord => self.graph.record_input(name.clone(), shape.clone())?,
-        };
-        self.inputs.push((name, kind, shape));
-        Ok(input)
-    }
-
-    /// The graph that draws are written into.
-    #[must_use]
-    pub fn graph(&self) -> &'g Graph {
-        self.graph
-    }
-
-    /// Names, kinds and shapes of the inputs handed out, in order.
-    #[must_use]
-    pub fn inputs(&self) -> &[(String, NoiseKind, Shape)] {
-        &self.inputs
-    }
-}

@@ -2,8 +2,9 @@
 
 use crate::base::{Error, Result, Shape};
 use crate::model::constraint::Constraint;
-use crate::model::distribution::{Distribution, Noise, Parameter};
+use crate::model::distribution::{Distribution, Parameter};
 use crate::model::family::ExponentialFamily;
+use crate::model::noise::Noise;
 use crate::model::transport::Transport;
 use crate::op::{Graph, Kind, Var};
 use std::rc::Rc;
@@ -144,6 +145,18 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Expanded<D> {
 
     fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
         self.base.log_sf(value)
+    }
+
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        self.stretched(self.base.mode(graph), &self.event_shape())
+    }
+
+    fn median(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        self.stretched(self.base.median(graph), &self.event_shape())
+    }
+
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        self.stretched(self.base.skewness(graph), &self.event_shape())
     }
 
     fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {

@@ -1,11 +1,9 @@
 //! Keys, and the standard noise made from them.
 
 use crate::base::Result;
-use crate::machine::Scalar;
-use crate::model::distribution::NoiseKind;
+use crate::model::noise::NoiseKind;
 use chacha20::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
-use std::f64::consts::TAU;
 use std::fmt;
 
 /// 256 bits from which draws are made.
@@ -60,24 +58,13 @@ impl Key {
 
     /// Fills an array with standard noise, the numbers from `first` on of stream `draw`.
     ///
-    /// ```text
-    /// u = (the upper 52 bits of a word of 64 + ½) / 2⁵²          uniform, strictly between 0 and 1
-    /// z = √(−2 ln u₁) cos(2π u₂)                                 standard normal (Box and Muller 1958), |z| < 8.6
-    /// ```
-    ///
     /// Each number takes two words (16 bytes) of the stream, of whatever kind it is, so the `k`-th is found
-    /// without those before it. Logarithm and cosine are this crate's, which give the same bits on every
-    /// machine.
+    /// without those before it.
     pub(crate) fn fill(&self, kind: NoiseKind, draw: u64, first: u64, out: &mut [f64]) -> Result<()> {
         let mut stream = self.stream(draw);
         stream.set_word_pos(u128::from(first) * 4);
-        let mut uniform = || ((stream.next_u64() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64);
         for out in out {
-            let (u, v) = (uniform(), uniform());
-            *out = match kind {
-                NoiseKind::StandardNormal => (-2.0 * u.logarithm()).sqrt() * (TAU * v).cosine(),
-                NoiseKind::Uniform => u,
-            };
+            *out = kind.number([stream.next_u64(), stream.next_u64()]);
         }
         Ok(())
     }

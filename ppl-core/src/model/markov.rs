@@ -3,8 +3,9 @@
 use crate::base::{Error, Result, Shape};
 use crate::model::constraint::Constraint;
 use crate::model::context::Ctx;
-use crate::model::distribution::{Distribution, Noise, NoiseKind, Parameter};
+use crate::model::distribution::{Distribution, Parameter};
 use crate::model::enumerate::finite_support;
+use crate::model::noise::{Noise, NoiseKind};
 use crate::model::plate::Plate;
 use crate::model::stack::Answer;
 use crate::model::trace::SiteKind;

@@ -9,6 +9,7 @@
 //! | `record` | one record, as a model sees it |
 //! | `distribution`, `transport`, `constraint` | what a distribution must do; images of simpler ones; supports |
 //! | `family` | exponential families |
+//! | `noise` | the standard noise that draws are made of, as inputs of a program or as numbers |
 //! | `trace`, `key` | the sites of a model that has run, and the key that noise is drawn from |
 //! | `matching` | whether a guide goes with a model |
 
@@ -23,6 +24,7 @@ pub(crate) mod key;
 pub(crate) mod markov;
 pub(crate) mod matching;
 pub(crate) mod message;
+pub(crate) mod noise;
 pub(crate) mod plate;
 pub(crate) mod record;
 pub(crate) mod stack;
@@ -31,12 +33,13 @@ pub(crate) mod transport;
 
 pub use constraint::Constraint;
 pub use context::{Ctx, Initial, Model};
-pub use distribution::{Distribution, Iid, Noise, NoiseKind, Parameter};
+pub use distribution::{Distribution, Iid, Parameter};
 pub use expand::Expanded;
 pub use family::{ExponentialFamily, Statistic};
 pub use handler::Handler;
 pub use key::Key;
 pub use message::{Drawing, Message};
+pub use noise::{Noise, NoiseKind, draw_at_once};
 pub use plate::Plate;
 pub use record::Record;
 pub use trace::{NoiseInput, Site, SiteKind, Trace, trace};

@@ -3,9 +3,9 @@
 use crate::base::{Error, Result, Shape};
 use crate::model::constraint::Constraint;
 use crate::model::context::{Ctx, mixes};
-use crate::model::distribution::Noise;
 use crate::model::handler::Handler;
 use crate::model::message::{Drawing, Message, Replacement};
+use crate::model::noise::Noise;
 use crate::model::trace::{Filling, NoiseInput, Site, SiteKind};
 use crate::op::{Kind, Op, Var};
 use std::cell::RefCell;

@@ -3,9 +3,9 @@
 use crate::base::{Error, Plain, Result, Shape, Source};
 use crate::model::constraint::Constraint;
 use crate::model::context::{Ctx, Model};
-use crate::model::distribution::NoiseKind;
 use crate::model::handler::Handler;
 use crate::model::message::{Drawing, Given};
+use crate::model::noise::NoiseKind;
 use crate::model::plate::Plate;
 use crate::op::{Graph, Input, Op, Var};
 use crate::records::{Records, Schema};

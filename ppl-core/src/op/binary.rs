@@ -8,15 +8,23 @@ use elementary::indicator;
 
 /// The method of a row, if the row declares one.
 macro_rules! method {
-    ([$($documentation:tt)*] [$visibility:vis fn $method:ident] $variant:ident $other:ident) => {
+    ([$($documentation:tt)*] [$visibility:vis fn $method:ident] $variant:ident $this:ident $other:ident [$value:expr]) => {
         $($documentation)*
         #[must_use]
         #[track_caller]
+        #[inline]
         $visibility fn $method(self, $other: impl Into<Value<'g>>) -> Var<'g> {
-            self.zip($other, Binary::$variant)
+            fn value<T: Scalar>($this: T, $other: T) -> T {
+                $value
+            }
+            let other = $other.into().on(self.graph());
+            match (self.at_once(), other.at_once()) {
+                (Some(a), Some(b)) => self.with_number(value(a, b)),
+                _ => self.binary(other, Binary::$variant),
+            }
         }
     };
-    ([$($documentation:tt)*] [] $variant:ident $other:ident) => {};
+    ([$($documentation:tt)*] [] $variant:ident $this:ident $other:ident [$value:expr]) => {};
 }
 
 /// Makes the family of its rows. A row is as in the family of one argument, and its pull-back is a pair: the
@@ -80,7 +88,7 @@ macro_rules! family {
 
         /// Functions of two arguments; each fails softly, as [`Graph`](crate::Graph) says.
         impl<'g> Var<'g> {
-            $(method! { [$(#[$documentation])*] [$($visibility fn $method)?] $variant $b })*
+            $(method! { [$(#[$documentation])*] [$($visibility fn $method)?] $variant $a $b [$value] })*
         }
     };
 }

@@ -129,6 +129,26 @@ several! {
         value: math::negative_binomial_quantile(total_count, logits, math::Tail::Upper(q)),
         slopes: [zero(), zero(), zero()],
     },
+    /// `ln P(K₁ − K₂ = k)` for `k = self` and independent Poisson variables with means `rate1` and `rate2`: −∞
+    /// where `k` is no integer. Its derivatives are those with respect to the means.
+    SkellamLogProb, pub fn skellam_log_prob([k], rate1, rate2) -> y {
+        value: math::skellam_log_prob(k, rate1, rate2),
+        slopes: [
+            zero(),
+            ((k - 1.0).skellam_log_prob(rate1, rate2) - y).exp() - 1.0,
+            ((k + 1.0).skellam_log_prob(rate1, rate2) - y).exp() - 1.0,
+        ],
+    },
+    /// `P(K₁ − K₂ ≤ k)` for `k = self` and independent Poisson variables with means `rate1` and `rate2`; NaN for
+    /// means above about 10¹⁰. Its derivatives are those with respect to the means.
+    SkellamCdf, pub fn skellam_cdf([k], rate1, rate2) -> y {
+        value: math::skellam_cdf(k, rate1, rate2),
+        slopes: [
+            zero(),
+            -k.floor().skellam_log_prob(rate1, rate2).exp(),
+            (k.floor() + 1.0).skellam_log_prob(rate1, rate2).exp(),
+        ],
+    },
     /// `P(K ≤ k)` for `k = self` and a Poisson variable `K` of this rate: `Q(k + 1, rate)` (NIST DLMF
     /// 8.4.10). Its derivative is that with respect to the rate.
     PoissonCdf, pub fn poisson_cdf([k], rate) -> y {
@@ -247,6 +267,12 @@ fn log_binomial<'g>(k: Var<'g>, m: Var<'g>, logit: Var<'g>) -> Var<'g> {
 }
 
 impl Counting {
+    /// A result as `f64` holds it: a count that it cannot hold is the largest that it can.
+    #[inline]
+    fn held(value: f64) -> f64 {
+        if value > f64::MAX { f64::MAX } else { value }
+    }
+
     /// How many arguments it takes.
     #[must_use]
     pub fn arguments(self) -> usize {

@@ -336,8 +336,12 @@ impl<'g> Var<'g> {
 impl<'g> ops::Neg for Var<'g> {
     type Output = Var<'g>;
     #[track_caller]
+    #[inline]
     fn neg(self) -> Var<'g> {
-        self.map(Unary::Neg)
+        match self.at_once() {
+            Some(number) => self.with_number(-number),
+            None => self.map(Unary::Neg),
+        }
     }
 }
 
@@ -346,22 +350,34 @@ macro_rules! operator {
         impl<'g> ops::$trait for Var<'g> {
             type Output = Var<'g>;
             #[track_caller]
+            #[inline]
             fn $method(self, other: Var<'g>) -> Var<'g> {
-                self.binary(other, $op)
+                match (self.at_once(), other.at_once()) {
+                    (Some(a), Some(b)) => self.with_number(ops::$trait::$method(a, b)),
+                    _ => self.binary(other, $op),
+                }
             }
         }
         impl<'g> ops::$trait<f64> for Var<'g> {
             type Output = Var<'g>;
             #[track_caller]
+            #[inline]
             fn $method(self, other: f64) -> Var<'g> {
-                self.binary(self.constant(other), $op)
+                match self.at_once() {
+                    Some(a) => self.with_number(ops::$trait::$method(a, other)),
+                    None => self.binary(self.constant(other), $op),
+                }
             }
         }
         impl<'g> ops::$trait<Var<'g>> for f64 {
             type Output = Var<'g>;
             #[track_caller]
+            #[inline]
             fn $method(self, other: Var<'g>) -> Var<'g> {
-                other.constant(self).binary(other, $op)
+                match other.at_once() {
+                    Some(b) => other.with_number(ops::$trait::$method(self, b)),
+                    None => other.constant(self).binary(other, $op),
+                }
             }
         }
     )*};

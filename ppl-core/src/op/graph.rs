@@ -68,6 +68,8 @@ pub struct Graph {
     line: Cell<Option<Source>>,
     /// Leaves that stand for values of one step of a scan.
     bound: RefCell<HashSet<u32>>,
+    /// Whether everything is computed at once; see [`compute`](super::compute).
+    immediate: bool,
 }
 
 impl Graph {
@@ -104,6 +106,11 @@ impl Graph {
 
     #[track_caller]
     fn leaf(&self, input: Input, shape: Shape, kind: Kind) -> Result<Var<'_>> {
+        if self.immediate {
+            let told =
+                format!("the input '{input}' where everything is computed at once ({})", Source::caller());
+            return Err(Error::Unsupported(told));
+        }
         let inputs = self.inputs.borrow();
         // A name stands for one input, of one kind.
         let of_other_kind = match &input {
@@ -122,13 +129,25 @@ impl Graph {
 
     /// A number known now.
     #[track_caller]
+    #[inline]
     pub fn constant(&self, value: f64) -> Var<'_> {
+        if self.immediate {
+            return Var::immediate(self, value);
+        }
+        self.recorded_constant(value)
+    }
+
+    #[track_caller]
+    fn recorded_constant(&self, value: f64) -> Var<'_> {
         self.push(Op::Constant(Constant::scalar(value)), &[], Shape::scalar(), Kind::Shared)
     }
 
     /// An array known now.
     #[track_caller]
     pub fn array(&self, values: &ArrayD<f64>) -> Var<'_> {
+        if let (true, [], Some(&value)) = (self.immediate, values.shape(), values.first()) {
+            return Var::immediate(self, value);
+        }
         let constant = Constant::array(values);
         let shape = constant.shape().clone();
         self.push(Op::Constant(constant), &[], shape, Kind::Shared)
@@ -139,10 +158,35 @@ impl Graph {
     /// # Errors
     /// That mistake.
     pub fn check(&self) -> Result<()> {
+        if self.immediate {
+            return Err(Error::Unsupported("a program of what is computed at once".to_owned()));
+        }
         match &*self.failure.borrow() {
             Some(error) => Err(error.clone()),
             None => Ok(()),
         }
+    }
+
+    /// A graph on which everything is computed at once. Its first node is what a number that is not recorded
+    /// is for those who look it up nevertheless.
+    pub(crate) fn at_once() -> Self {
+        let mut graph = Self::new();
+        graph.recorded_constant(f64::NAN);
+        graph.immediate = true;
+        graph
+    }
+
+    /// Forgets what was recorded, of a graph on which everything is computed at once. True where something
+    /// has failed.
+    pub(crate) fn forget(&self) -> bool {
+        let mut nodes = self.nodes.borrow_mut();
+        nodes.truncate(1);
+        let mut failure = self.failure.borrow_mut();
+        let failed = failure.is_some();
+        if failed {
+            *failure = None;
+        }
+        failed
     }
 
     /// Number of operations recorded so far.
@@ -232,6 +276,18 @@ impl Graph {
 
     #[track_caller]
     fn push(&self, op: Op, args: &[u32], shape: Shape, kind: Kind) -> Var<'_> {
+        if self.immediate {
+            // Not worth looking for among what was computed before.
+            let mut nodes = self.nodes.borrow_mut();
+            nodes.push(Node {
+                op,
+                args: args.to_vec(),
+                shape,
+                kind,
+                source: Origin::new(Source::caller(), None),
+            });
+            return Var::new(self, nodes.len() as u32 - 1);
+        }
         let mut sorted = args.to_vec();
         if commutes(&op) {
             sorted.sort_unstable();
@@ -279,9 +335,16 @@ impl Graph {
             Ok(shape) => shape,
             Err(misfit) => return self.fail(misfit_error(name, misfit, &shapes)),
         };
-        if let Some(constant) = fold(&op, args, &shapes, &shape) {
+        if let Some(constant) = fold(&op, args, &shapes, &shape, self.immediate) {
+            if let (true, Some(number)) = (self.immediate, constant.as_scalar()) {
+                return Var::immediate(self, number);
+            }
             let shape = constant.shape().clone();
             return self.push(Op::Constant(constant), &[], shape, Kind::Shared);
+        }
+        if self.immediate {
+            let told = format!("{name} where everything is computed at once ({})", Source::caller());
+            return self.fail(Error::Unsupported(told));
         }
         let kind = args.iter().map(|arg| arg.kind()).max().unwrap_or(Kind::Shared);
         match shape.checked() {
@@ -331,12 +394,13 @@ fn misfit_error(operation: &'static str, misfit: Misfit, shapes: &[Shape]) -> Er
 /// Largest array of constants that is computed while tracing.
 const LARGEST_FOLD: usize = 4096;
 
-/// The result, if all arguments are known and it is not larger than what it is made from.
-fn fold(op: &Op, args: &[Var<'_>], shapes: &[Shape], shape: &Shape) -> Option<Constant> {
+/// The result, if all arguments are known, and it is not larger than what it is made from or is computed
+/// always.
+fn fold(op: &Op, args: &[Var<'_>], shapes: &[Shape], shape: &Shape, always: bool) -> Option<Constant> {
     let known: Vec<Vec<f64>> = args.iter().map(|arg| arg.known_elements()).collect::<Option<_>>()?;
     let largest = known.iter().map(Vec::len).max()?;
     let elements = shape.elements();
-    if elements > largest || largest > LARGEST_FOLD {
+    if !always && (elements > largest || largest > LARGEST_FOLD) {
         return None;
     }
     let operands: Vec<Operand<'_, f64>> = known.iter().map(|values| Operand::Rows(values)).collect();

@@ -41,6 +41,7 @@ mod bessel;
 mod beta;
 pub(crate) mod binary;
 pub(crate) mod coincidence;
+mod compute;
 pub(crate) mod convolution;
 pub(crate) mod counting;
 pub(crate) mod decomposition;
@@ -73,6 +74,7 @@ use std::fmt;
 
 pub use binary::Binary;
 pub use coincidence::Coincidence;
+pub use compute::compute;
 pub use convolution::{Convolution, Role, Window};
 pub use counting::Counting;
 pub use decomposition::Decomposition;

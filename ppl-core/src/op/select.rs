@@ -72,6 +72,9 @@ impl<'g> Var<'g> {
     #[track_caller]
     pub fn select(self, a: impl Into<Value<'g>>, b: impl Into<Value<'g>>) -> Var<'g> {
         let (a, b) = (a.into().on(self.graph()), b.into().on(self.graph()));
+        if let (Some(condition), Some(_), Some(_)) = (self.at_once(), a.at_once(), b.at_once()) {
+            return if condition != 0.0 { a } else { b };
+        }
         let aligned = self.align(a, "select").and_then(|(_, _, shape)| {
             b.require_on(self.graph(), "select")?;
             let together = shape.broadcast(&b.shape());

@@ -88,6 +88,15 @@ macro_rules! several {
                     let $this = self;
                     $(let $before = $before.into().on(self.graph());)*
                     $(let $after = $after.into().on(self.graph());)*
+                    #[allow(non_snake_case, reason = "the rows' names")]
+                    fn value($($before: f64,)* $this: f64 $(, $after: f64)*) -> f64 {
+                        $family::held($value)
+                    }
+                    if let ($(Some($before),)* Some($this), $(Some($after),)*) =
+                        ($($before.at_once(),)* $this.at_once(), $($after.at_once(),)*)
+                    {
+                        return self.with_number(value($($before,)* $this $(, $after)*));
+                    }
                     stretched(self.graph(), Op::$family($family::$variant), &[$($before,)* $this $(, $after)*])
                 }
             )*

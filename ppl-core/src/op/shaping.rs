@@ -160,7 +160,7 @@ impl<'g> Var<'g> {
     #[track_caller]
     pub fn broadcast_to(self, shape: impl Into<Shape>) -> Var<'g> {
         let shape = shape.into();
-        if self.shape() == shape {
+        if self.has_shape(&shape) {
             return self;
         }
         self.graph().apply(Op::Shaping(Shaping::Broadcast(shape)), &[self])
@@ -171,7 +171,7 @@ impl<'g> Var<'g> {
     #[track_caller]
     pub fn sum_to(self, shape: impl Into<Shape>) -> Var<'g> {
         let shape = shape.into();
-        if self.shape() == shape {
+        if self.has_shape(&shape) {
             return self;
         }
         self.graph().apply(Op::Shaping(Shaping::SumTo(shape)), &[self])
@@ -196,10 +196,18 @@ impl<'g> Var<'g> {
     #[track_caller]
     pub fn reshape(self, shape: impl Into<Shape>) -> Var<'g> {
         let shape = shape.into();
-        if self.shape() == shape {
+        if self.has_shape(&shape) {
             return self;
         }
         self.graph().apply(Op::Shaping(Shaping::Reshape(shape)), &[self])
+    }
+
+    /// Whether it has this shape, without asking the graph where it is a number.
+    fn has_shape(self, shape: &Shape) -> bool {
+        match self.at_once() {
+            Some(_) => shape.is_scalar(),
+            None => self.shape() == *shape,
+        }
     }
 
     /// Fails softly: an operand of this shape is not what was expected.

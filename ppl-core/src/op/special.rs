@@ -27,6 +27,12 @@ macro_rules! family {
 super::gamma::special! { [beta normal bessel] family {} }
 
 impl Special {
+    /// A result as the number type holds it.
+    #[inline]
+    fn held(value: f64) -> f64 {
+        value
+    }
+
     /// `out = f(…)` for rows of arguments, the third of which is not looked at where there are two.
     pub(crate) fn sweep<T: Scalar>(self, out: &mut [T], args: [Row<'_, T>; 3]) {
         // One number for all is computed once.

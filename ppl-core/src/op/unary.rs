@@ -10,15 +10,32 @@ use std::f64::consts::FRAC_2_SQRT_PI;
 
 /// The method of a row, if the row declares one.
 macro_rules! method {
-    ([$($documentation:tt)*] [$visibility:vis fn $method:ident] $variant:ident) => {
+    ([$($documentation:tt)*] [$visibility:vis fn $method:ident] $variant:ident $x:ident [$value:expr] [$($far:tt)*]) => {
         $($documentation)*
         #[must_use]
         #[track_caller]
+        #[inline]
         $visibility fn $method(self) -> Var<'g> {
-            self.map(Unary::$variant)
+            fn value<T: Scalar>($x: T) -> T {
+                far!([$($far)*] $value)
+            }
+            match self.at_once() {
+                Some(number) => self.with_number(value(number)),
+                None => self.map(Unary::$variant),
+            }
         }
     };
-    ([$($documentation:tt)*] [] $variant:ident) => {};
+    ([$($documentation:tt)*] [] $variant:ident $x:ident [$value:expr] [$($far:tt)*]) => {};
+}
+
+/// One value of a row.
+macro_rules! far {
+    ([] $value:expr) => {
+        $value
+    };
+    ([$test:expr, $far:expr] $value:expr) => {
+        if $test { $far } else { $value }
+    };
 }
 
 /// Makes the family of its rows. A row is
@@ -105,7 +122,7 @@ macro_rules! family {
 
         /// Functions of one argument; each fails softly, as [`Graph`](crate::Graph) says.
         impl<'g> Var<'g> {
-            $(method! { [$(#[$documentation])*] [$($visibility fn $method)?] $variant })*
+            $(method! { [$(#[$documentation])*] [$($visibility fn $method)?] $variant $x [$value] [$($test, $far)?] })*
         }
     };
 }

@@ -16,6 +16,7 @@ impl<'g> Value<'g> {
     /// The value in a graph.
     #[must_use]
     #[track_caller]
+    #[inline]
     pub fn on(self, graph: &'g Graph) -> Var<'g> {
         match self {
             Value::Known(value) => graph.constant(value),
@@ -34,6 +35,7 @@ impl<'g> Value<'g> {
 
     /// The number, where it is known while tracing.
     #[must_use]
+    #[inline]
     pub fn known(&self) -> Option<f64> {
         match self {
             Value::Known(value) => Some(*value),

@@ -4,7 +4,8 @@
 use crate::base::{Result, Shape};
 use crate::model::constraint::Constraint;
 use crate::model::context::{Ctx, Model};
-use crate::model::distribution::{Distribution, Noise, NoiseKind, Parameter};
+use crate::model::distribution::{Distribution, Parameter};
+use crate::model::noise::{Noise, NoiseKind};
 use crate::model::transport::{Map, Transport};
 use crate::op::{Value, Var};
 use ndarray::ArrayD;

@@ -3,6 +3,7 @@
 use crate::combinators::mixture_same_family::{chosen, log_mixture, weighted_sum};
 use crate::discrete::categorical::Categorical;
 use crate::shared::arrays::together;
+use crate::shared::bisect::quantile_between;
 use ppl_core::op::Kind;
 use ppl_core::{
     Constraint, Distribution, Error, Expanded, Graph, Noise, Parameter, Result, Shape, Source, Var,
@@ -179,6 +180,16 @@ impl<'g> Distribution<'g> for Mixture<'g> {
         let of_each = self.of_each(|component| component.cdf(value))?;
         let of_each = self.stacked(value.graph(), of_each, &Shape::scalar())?;
         Some(weighted_sum(self.mixing.probs(), of_each, 0))
+    }
+
+    /// By halving the interval between the components' quantiles.
+    fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
+        let of_each = self.of_each(|component| component.quantile(probability))?;
+        let of_each = self.stacked(probability.graph(), of_each, &Shape::scalar())?;
+        let axis = of_each.shape().rank().checked_sub(1)?;
+        let ends = [of_each.min_axis(axis), of_each.max_axis(axis)];
+        let discrete = self.support().is_discrete();
+        quantile_between(probability, ends, discrete, |x| self.cdf(x), |x| self.log_prob(x))
     }
 
     #[track_caller]

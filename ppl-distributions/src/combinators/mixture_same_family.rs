@@ -2,6 +2,7 @@
 
 use crate::discrete::categorical::Categorical;
 use crate::shared::arrays::{column, counting, last, leading, sum_last, together};
+use crate::shared::bisect::quantile_between;
 use ppl_core::op::Kind;
 use ppl_core::{
     Constraint, Distribution, Error, Expanded, Graph, Noise, Parameter, Result, Shape, Source, Var,
@@ -174,6 +175,18 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for MixtureSameFamily<'g, D> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let of_each = self.components.cdf(self.for_each_component(value))?;
         Some(sum_last(self.mixing.probs() * of_each, 1))
+    }
+
+    /// By halving the interval between the components' quantiles.
+    fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
+        if !self.event_shape().is_scalar() {
+            return None;
+        }
+        let of_each = self.components.quantile(self.for_each_component(probability))?;
+        let axis = of_each.shape().rank().checked_sub(1)?;
+        let ends = [of_each.min_axis(axis), of_each.max_axis(axis)];
+        let discrete = self.support().is_discrete();
+        quantile_between(probability, ends, discrete, |x| self.cdf(x), |x| self.log_prob(x))
     }
 
     #[track_caller]

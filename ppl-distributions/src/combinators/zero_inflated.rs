@@ -1,6 +1,7 @@
 //! Counts with more zeros than their distribution has.
 
-use crate::shared::arrays::{column, together};
+use crate::shared::arrays::together;
+use crate::shared::log_space::log_sum;
 use ppl_core::op::Kind;
 use ppl_core::{
     Constraint, Distribution, Error, Expanded, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source,
@@ -20,7 +21,7 @@ use ppl_core::{
 /// use ppl_distributions::{Bernoulli, ZeroInflated};
 /// let graph = Graph::new();
 /// let y = graph.input("y", 2)?;
-/// let log_prob = ZeroInflated::from_probs(Bernoulli::from_logit(0.0), 0.5).log_prob(y);
+/// let log_prob = ZeroInflated::from_probs(Bernoulli::from_logits(0.0), 0.5).log_prob(y);
 /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[log_prob.exp()])?);
 /// plan.set("y", &[0.0, 1.0])?;
 /// plan.run();
@@ -41,8 +42,14 @@ impl<'g, D: Distribution<'g>> ZeroInflated<'g, D> {
     }
 
     /// Counts of `base`, and the log-odds that a 0 is put in their place.
-    pub fn from_logit(base: D, gate_logits: impl Into<Value<'g>>) -> Self {
+    pub fn from_logits(base: D, gate_logits: impl Into<Value<'g>>) -> Self {
         Self { base, gate: gate_logits.into(), logarithmic: true }
+    }
+
+    /// Former name of [`from_logits`](Self::from_logits).
+    #[deprecated(note = "renamed to `from_logits`")]
+    pub fn from_logit(base: D, gate_logits: impl Into<Value<'g>>) -> Self {
+        Self::from_logits(base, gate_logits)
     }
 
     /// The distribution of the counts that are not put aside.
@@ -122,11 +129,14 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for ZeroInflated<'g, D> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        let (log_gate, log_open) = self.logs(value.graph());
-        let counted = log_open + self.base.log_prob(value);
-        let shape = counted.shape();
-        let both = [log_gate.broadcast_to(shape.clone()), counted].map(column);
-        let zero = value.graph().concat(&both, shape.rank()).log_sum_exp_axis(shape.rank());
+        let graph = value.graph();
+        let (log_gate, log_open) = self.logs(graph);
+        let log = self.base.log_prob(value);
+        let counted = log_open + log;
+        // Near 1 the probability of a 0 is told by what it lacks, (1 − g)(1 − p).
+        let lacking = self.open(graph) * log.expm1();
+        let near = lacking.greater(-0.5);
+        let zero = near.select(near.select(lacking, 0.0).log1p(), log_sum(log_gate, counted));
         value.equal(0.0).select(zero, counted)
     }
 
@@ -153,6 +163,33 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for ZeroInflated<'g, D> {
         let graph = value.graph();
         let base = self.open(graph) * self.base.cdf(value)?;
         Some(base + value.greater_equal(0.0) * self.gate(graph))
+    }
+
+    /// `(1 − g) P(X > y)` for `y ≥ 0`, and that with `g` added below.
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let base = self.open(graph) * self.base.sf(value)?;
+        Some(base + value.less(0.0) * self.gate(graph))
+    }
+
+    /// That of the base at what the zeros leave: at `(u − g)/(1 − g)` above 0, and at `u/(1 − g)` below.
+    #[track_caller]
+    fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = probability.graph();
+        let (gate, open) = (self.gate(graph), self.open(graph));
+        let closed = open.equal(0.0);
+        let open = closed.select(1.0, open);
+        let beyond = (probability - gate).max(0.0) / open;
+        let mut outcome = closed.select(0.0, self.base.quantile(beyond.min(1.0))?.max(0.0));
+        if self.base.support().contains(-1.0) {
+            let below = open * self.base.cdf(graph.constant(-1.0))?;
+            let before = probability.less_equal(below) * (1.0 - closed);
+            let part = before.select(probability / open, 0.5);
+            outcome = before.select(self.base.quantile(part)?, outcome);
+        }
+        let sound = probability.greater_equal(0.0) * probability.less_equal(1.0);
+        Some(sound.select(outcome, f64::NAN))
     }
 
     #[track_caller]

@@ -139,6 +139,26 @@ impl<'g> Distribution<'g> for Beta<'g> {
     }
 
     #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let concentration1 = self.concentration1.on(graph);
+        let concentration0 = self.concentration0.on(graph);
+        let (a, b) = ((concentration1 - 1.0).max(0.0), (concentration0 - 1.0).max(0.0));
+        // Where neither exponent is positive the density is greatest at an end, or everywhere the same.
+        let inner = (a + b).greater(0.0);
+        let end = concentration1.greater(concentration0) + 0.5 * concentration1.equal(concentration0);
+        at_batch_shape(self, inner.select(a / inner.select(a + b, 1.0), end))
+    }
+
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let concentration1 = self.concentration1.on(graph);
+        let concentration0 = self.concentration0.on(graph);
+        let sum = concentration1 + concentration0;
+        let root = ((sum + 1.0) / (concentration1 * concentration0)).sqrt();
+        at_batch_shape(self, 2.0 * (concentration0 - concentration1) * root / (sum + 2.0))
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
         let sum = concentration1 + concentration0;

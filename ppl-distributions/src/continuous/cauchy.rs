@@ -85,6 +85,12 @@ impl<'g> Distribution<'g> for Cauchy<'g> {
     }
 
     #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let loc = self.loc.on(graph);
+        at_batch_shape(self, loc)
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         at_batch_shape(self, graph.constant(f64::NAN))
     }

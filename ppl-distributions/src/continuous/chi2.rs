@@ -1,6 +1,7 @@
 //! The chi-squared distribution.
 
 use crate::continuous::gamma::Gamma;
+use crate::shared::helpers::at_batch_shape;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The chi-squared distribution with `df` degrees of freedom: gamma with concentration `df/2` and rate `½`.
@@ -66,6 +67,18 @@ impl<'g> Distribution<'g> for Chi2<'g> {
     #[track_caller]
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
         self.gamma().mean(graph)
+    }
+
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let df = self.df.on(graph);
+        at_batch_shape(self, (df - 2.0).max(0.0))
+    }
+
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let df = self.df.on(graph);
+        at_batch_shape(self, (8.0 / df).sqrt())
     }
 
     #[track_caller]

@@ -69,6 +69,16 @@ impl<'g> Distribution<'g> for Exponential<'g> {
     }
 
     #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, graph.constant(0.0))
+    }
+
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, graph.constant(2.0))
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let rate = self.rate.on(graph);
         at_batch_shape(self, rate.reciprocal().square())

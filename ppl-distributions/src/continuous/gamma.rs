@@ -116,6 +116,19 @@ impl<'g> Distribution<'g> for Gamma<'g> {
     }
 
     #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let concentration = self.concentration.on(graph);
+        let rate = self.rate.on(graph);
+        at_batch_shape(self, (concentration - 1.0).max(0.0) / rate)
+    }
+
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let concentration = self.concentration.on(graph);
+        at_batch_shape(self, 2.0 / concentration.sqrt())
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
         at_batch_shape(self, concentration / rate.square())

@@ -75,6 +75,17 @@ impl<'g> Distribution<'g> for Gumbel<'g> {
     }
 
     #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let loc = self.loc.on(graph);
+        at_batch_shape(self, loc)
+    }
+
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, graph.constant(1.139_547_099_404_648_6))
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let scale = self.scale.on(graph);
         at_batch_shape(self, scale.square() * (PI * PI / 6.0))

@@ -85,6 +85,11 @@ impl<'g> Distribution<'g> for HalfCauchy<'g> {
     }
 
     #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, graph.constant(0.0))
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         at_batch_shape(self, graph.constant(f64::INFINITY))
     }

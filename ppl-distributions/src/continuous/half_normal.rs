@@ -78,6 +78,16 @@ impl<'g> Distribution<'g> for HalfNormal<'g> {
     }
 
     #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, graph.constant(0.0))
+    }
+
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, graph.constant(0.995_271_746_431_156))
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let scale = self.scale.on(graph);
         at_batch_shape(self, scale.square() * (1.0 - 2.0 / PI))

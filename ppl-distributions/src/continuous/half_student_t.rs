@@ -108,6 +108,11 @@ impl<'g> Distribution<'g> for HalfStudentT<'g> {
     }
 
     #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, graph.constant(0.0))
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let (df, scale) = (self.df.on(graph), self.scale.on(graph));
         let exists = df.greater(2.0);

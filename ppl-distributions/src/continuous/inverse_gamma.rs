@@ -86,6 +86,21 @@ impl<'g> Distribution<'g> for InverseGamma<'g> {
     }
 
     #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let concentration = self.concentration.on(graph);
+        let rate = self.rate.on(graph);
+        at_batch_shape(self, rate / (concentration + 1.0))
+    }
+
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let concentration = self.concentration.on(graph);
+        let exists = concentration.greater(3.0);
+        let a = exists.select(concentration, 4.0);
+        at_batch_shape(self, exists.select(4.0 * (a - 2.0).sqrt() / (a - 3.0), f64::NAN))
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
         let exists = concentration.greater(2.0);

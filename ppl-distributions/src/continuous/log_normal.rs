@@ -79,6 +79,20 @@ impl<'g> Distribution<'g> for LogNormal<'g> {
     }
 
     #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let loc = self.loc.on(graph);
+        let scale = self.scale.on(graph);
+        at_batch_shape(self, (loc - scale.square()).exp())
+    }
+
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let scale = self.scale.on(graph);
+        let square = scale.square();
+        at_batch_shape(self, (square.exp() + 2.0) * square.expm1().sqrt())
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
         let square = scale.square();

@@ -93,6 +93,20 @@ impl<'g> Distribution<'g> for Pareto<'g> {
     }
 
     #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let scale = self.scale.on(graph);
+        at_batch_shape(self, scale)
+    }
+
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let alpha = self.alpha.on(graph);
+        let exists = alpha.greater(3.0);
+        let a = exists.select(alpha, 4.0);
+        at_batch_shape(self, exists.select(2.0 * (a + 1.0) / (a - 3.0) * ((a - 2.0) / a).sqrt(), f64::NAN))
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let (scale, alpha) = (self.scale.on(graph), self.alpha.on(graph));
         let exists = alpha.greater(2.0);

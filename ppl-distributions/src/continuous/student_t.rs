@@ -92,6 +92,18 @@ impl<'g> Distribution<'g> for StudentT<'g> {
     }
 
     #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let loc = self.loc.on(graph);
+        at_batch_shape(self, loc)
+    }
+
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let df = self.df.on(graph);
+        at_batch_shape(self, df.greater(3.0).select(0.0, f64::NAN))
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let (df, scale) = (self.df.on(graph), self.scale.on(graph));
         let exists = df.greater(2.0);

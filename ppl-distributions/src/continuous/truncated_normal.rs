@@ -215,6 +215,12 @@ impl<'g> Distribution<'g> for TruncatedNormal<'g> {
     }
 
     #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let loc = self.loc.on(graph);
+        at_batch_shape(self, self.bounds.clamp(loc))
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let (a, b) = self.ends(graph);
         at_batch_shape(self, self.scale.on(graph).square() * a.normal_interval_variance(b))

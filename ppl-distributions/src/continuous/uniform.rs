@@ -83,6 +83,11 @@ impl<'g> Distribution<'g> for Uniform<'g> {
     }
 
     #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, graph.constant(0.0))
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         at_batch_shape(self, self.low_and_width(graph).1.square() / 12.0)
     }

@@ -91,6 +91,12 @@ impl<'g> Distribution<'g> for VonMises<'g> {
     }
 
     #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let loc = self.loc.on(graph);
+        at_batch_shape(self, loc)
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         at_batch_shape(self, self.concentration.on(graph).bessel_ratio_complement())
     }

@@ -87,6 +87,14 @@ impl<'g> Distribution<'g> for Weibull<'g> {
     }
 
     #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let scale = self.scale.on(graph);
+        let concentration = self.concentration.on(graph);
+        let rest = ((concentration - 1.0) / concentration).max(0.0);
+        at_batch_shape(self, scale * rest.pow(concentration.reciprocal()))
+    }
+
+    #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let (scale, concentration) = (self.scale.on(graph), self.concentration.on(graph));
         let inverse = concentration.reciprocal();

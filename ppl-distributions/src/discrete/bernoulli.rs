@@ -22,7 +22,7 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// use ppl_distributions::Bernoulli;
 /// let graph = Graph::new();
 /// let (logit, y) = (graph.input("logit", ())?, graph.input("y", ())?);
-/// let program = Program::new(&graph, &[Bernoulli::from_logit(logit).log_prob(y)])?;
+/// let program = Program::new(&graph, &[Bernoulli::from_logits(logit).log_prob(y)])?;
 /// let mut plan = ExecutionPlan::<f64>::new(&program);
 /// plan.set("logit", &[-800.0])?;
 /// plan.set("y", &[1.0])?;
@@ -37,8 +37,14 @@ pub struct Bernoulli<'g> {
 
 impl<'g> Bernoulli<'g> {
     /// Log-odds of a 1; a number or an array.
-    pub fn from_logit(logit: impl Into<Value<'g>>) -> Self {
-        Self { odds: Odds::Logits(logit.into()) }
+    pub fn from_logits(logits: impl Into<Value<'g>>) -> Self {
+        Self { odds: Odds::Logits(logits.into()) }
+    }
+
+    /// Former name of [`from_logits`](Self::from_logits).
+    #[deprecated(note = "renamed to `from_logits`")]
+    pub fn from_logit(logits: impl Into<Value<'g>>) -> Self {
+        Self::from_logits(logits)
     }
 
     /// Probability of a 1, from 0 to 1; a number or an array.
@@ -54,7 +60,7 @@ impl<'g> Distribution<'g> for Bernoulli<'g> {
 
     fn parameters(&self) -> Vec<Parameter<'g>> {
         vec![match self.odds {
-            Odds::Logits(value) => Parameter { name: "logit", value, domain: Constraint::Real },
+            Odds::Logits(value) => Parameter { name: "logits", value, domain: Constraint::Real },
             Odds::Probs(_) => self.odds.parameter(Constraint::Interval(0.0, 1.0)),
         }]
     }

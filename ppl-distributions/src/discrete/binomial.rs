@@ -2,6 +2,7 @@
 
 use crate::KullbackLeibler;
 use crate::shared::counts::{by_factorials, by_support, entropy_by_support, known_total, total_support};
+use crate::shared::helpers::at_batch_shape;
 use crate::shared::odds::Odds;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
@@ -49,8 +50,14 @@ impl<'g> Binomial<'g> {
     }
 
     /// Number of trials, and the log-odds of a success; numbers or arrays.
-    pub fn from_logit(total_count: impl Into<Value<'g>>, logits: impl Into<Value<'g>>) -> Self {
+    pub fn from_logits(total_count: impl Into<Value<'g>>, logits: impl Into<Value<'g>>) -> Self {
         Self { total_count: total_count.into(), odds: Odds::Logits(logits.into()) }
+    }
+
+    /// Former name of [`from_logits`](Self::from_logits).
+    #[deprecated(note = "renamed to `from_logits`")]
+    pub fn from_logit(total_count: impl Into<Value<'g>>, logits: impl Into<Value<'g>>) -> Self {
+        Self::from_logits(total_count, logits)
     }
 }
 
@@ -99,6 +106,18 @@ impl<'g> Distribution<'g> for Binomial<'g> {
 
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
         Some(self.total_count.on(graph) * self.odds.success(graph))
+    }
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let total_count = self.total_count.on(graph);
+        at_batch_shape(self, ((total_count + 1.0) * self.odds.success(graph)).floor().min(total_count))
+    }
+
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let total_count = self.total_count.on(graph);
+        let (p, q) = (self.odds.success(graph), self.odds.failure(graph));
+        at_batch_shape(self, (q - p) / (total_count * p * q).sqrt())
     }
 
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {

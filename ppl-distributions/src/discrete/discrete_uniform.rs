@@ -1,5 +1,6 @@
 //! The uniform distribution on integers.
 
+use crate::shared::helpers::at_batch_shape;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// Up to 2⁵³ every integer is a number of `f64`.
@@ -84,6 +85,10 @@ impl<'g> Distribution<'g> for DiscreteUniform<'g> {
 
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
         Some(0.5 * self.low.on(graph) + 0.5 * self.high.on(graph))
+    }
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, graph.constant(0.0))
     }
 
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {

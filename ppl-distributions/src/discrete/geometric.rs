@@ -1,6 +1,7 @@
 //! The geometric distribution.
 
 use crate::KullbackLeibler;
+use crate::shared::helpers::at_batch_shape;
 use crate::shared::odds::Odds;
 use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
@@ -42,8 +43,14 @@ impl<'g> Geometric<'g> {
     }
 
     /// Log-odds of a success; a number or an array.
-    pub fn from_logit(logits: impl Into<Value<'g>>) -> Self {
+    pub fn from_logits(logits: impl Into<Value<'g>>) -> Self {
         Self { odds: Odds::Logits(logits.into()) }
+    }
+
+    /// Former name of [`from_logits`](Self::from_logits).
+    #[deprecated(note = "renamed to `from_logits`")]
+    pub fn from_logit(logits: impl Into<Value<'g>>) -> Self {
+        Self::from_logits(logits)
     }
 }
 
@@ -74,6 +81,10 @@ impl<'g> Distribution<'g> for Geometric<'g> {
 
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
         Some(self.odds.failure(graph) / self.odds.success(graph))
+    }
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, graph.constant(0.0))
     }
 
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {

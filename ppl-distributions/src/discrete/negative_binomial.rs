@@ -1,5 +1,6 @@
 //! The negative binomial distribution.
 
+use crate::shared::helpers::at_batch_shape;
 use crate::shared::odds::Odds;
 use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
@@ -10,7 +11,7 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// p(k) = Γ(k + r)/(k! Γ(r)) (1 − p)ʳ pᵏ        k ∈ {0, 1, 2, …},   r > 0
 /// ```
 ///
-/// By [`from_probs`](Self::from_probs) and [`from_logit`](Self::from_logit), `r = total_count` and
+/// By [`from_probs`](Self::from_probs) and [`from_logits`](Self::from_logits), `r = total_count` and
 /// `p = probs = 1/(1 + e^−logits)`: successes before failure number `r`, as in PyTorch and NumPyro. By
 /// [`from_mean`](Self::from_mean), `r = concentration` and `p = mean/(mean + concentration)`, so that the
 /// variance is `mean + mean²/concentration` (NumPyro's `NegativeBinomial2`).
@@ -56,8 +57,14 @@ impl<'g> NegativeBinomial<'g> {
 
     /// Number of failures that are waited for (positive, not necessarily an integer), and the log-odds of a
     /// success; numbers or arrays.
-    pub fn from_logit(total_count: impl Into<Value<'g>>, logits: impl Into<Value<'g>>) -> Self {
+    pub fn from_logits(total_count: impl Into<Value<'g>>, logits: impl Into<Value<'g>>) -> Self {
         Self { by: By::Odds { total_count: total_count.into(), odds: Odds::Logits(logits.into()) } }
+    }
+
+    /// Former name of [`from_logits`](Self::from_logits).
+    #[deprecated(note = "renamed to `from_logits`")]
+    pub fn from_logit(total_count: impl Into<Value<'g>>, logits: impl Into<Value<'g>>) -> Self {
+        Self::from_logits(total_count, logits)
     }
 
     /// Mean and concentration, both positive; numbers or arrays.
@@ -67,7 +74,7 @@ impl<'g> NegativeBinomial<'g> {
 
     /// `r`
     #[track_caller]
-    fn concentration(&self, graph: &'g Graph) -> Var<'g> {
+    pub(crate) fn concentration(&self, graph: &'g Graph) -> Var<'g> {
         match self.by {
             By::Odds { total_count, .. } => total_count.on(graph),
             By::Mean { concentration, .. } => concentration.on(graph),
@@ -76,7 +83,7 @@ impl<'g> NegativeBinomial<'g> {
 
     /// `ln(p/(1 − p))`
     #[track_caller]
-    fn logits(&self, graph: &'g Graph) -> Var<'g> {
+    pub(crate) fn logits(&self, graph: &'g Graph) -> Var<'g> {
         match self.by {
             By::Odds { odds, .. } => odds.logits(graph),
             By::Mean { mean, concentration } => mean.on(graph).log() - concentration.on(graph).log(),
@@ -139,6 +146,18 @@ impl<'g> Distribution<'g> for NegativeBinomial<'g> {
             // Of the shape of both.
             By::Mean { mean, .. } => mean.on(graph).broadcast_to(self.batch_shape().ok()?),
         })
+    }
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let (r, logits) = (self.concentration(graph), self.logits(graph));
+        at_batch_shape(self, ((r - 1.0).max(0.0) * logits.exp()).floor())
+    }
+
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let (r, logits) = (self.concentration(graph), self.logits(graph));
+        // (1 + p)/√(p r)
+        at_batch_shape(self, (logits.sigmoid() + 1.0) / (logits.sigmoid() * r).sqrt())
     }
 
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {

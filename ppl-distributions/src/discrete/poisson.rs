@@ -2,6 +2,7 @@
 
 use crate::KullbackLeibler;
 use crate::family::PoissonFamily;
+use crate::shared::helpers::at_batch_shape;
 use crate::shared::support::within;
 use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
@@ -129,6 +130,15 @@ impl<'g> Distribution<'g> for Poisson<'g> {
 
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
         Some(self.rate(graph))
+    }
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, self.rate(graph).floor())
+    }
+
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, self.rate(graph).sqrt().reciprocal())
     }
 
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {

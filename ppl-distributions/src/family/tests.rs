@@ -55,7 +55,7 @@ fn log_densities_are_linear_in_the_statistics() {
     check(Normal::new(0.0, array(&[1.0, 3.0])).iid(2), &graph, &arr2(&[[1.0, 2.0], [-1.0, 0.5]]).into_dyn());
     check(Gamma::new(2.5, array(&[0.5, 4.0])), &graph, &arr1(&[1.0, 0.2]).into_dyn());
     check(Beta::new(0.4, 3.0).iid(3), &graph, &arr1(&[0.1, 0.5, 0.9]).into_dyn());
-    check(Bernoulli::from_logit(array(&[-2.0, 0.5])), &graph, &arr1(&[1.0, 0.0]).into_dyn());
+    check(Bernoulli::from_logits(array(&[-2.0, 0.5])), &graph, &arr1(&[1.0, 0.0]).into_dyn());
     check(Bernoulli::from_probs(0.3), &graph, &arr0(1.0).into_dyn());
     check(Poisson::new(2.5).iid(2), &graph, &arr1(&[0.0, 4.0]).into_dyn());
     check(Poisson::from_log_rate(0.7), &graph, &arr0(3.0).into_dyn());
@@ -83,7 +83,7 @@ fn means_are_the_gradient_of_the_log_partition_function() {
             "Gamma" => Gamma::new(1.0, 1.0).family().unwrap(),
             "Beta" => Beta::new(1.0, 1.0).family().unwrap(),
             "Poisson" => Poisson::new(1.0).family().unwrap(),
-            "Bernoulli" => Bernoulli::from_logit(0.0).family().unwrap(),
+            "Bernoulli" => Bernoulli::from_logits(0.0).family().unwrap(),
             "Dirichlet" => Dirichlet::symmetric(1.0, 2).family().unwrap(),
             "Categorical" => Categorical::from_logits(one.broadcast_to(2)).family().unwrap(),
             "MultivariateNormal" => MultivariateNormal::from_precision(0.0, two).family().unwrap(),

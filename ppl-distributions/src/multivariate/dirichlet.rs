@@ -53,7 +53,7 @@ impl<'g> Dirichlet<'g> {
 
     /// Concentrations, `[…, K]`, and their sums, `[…]`.
     #[track_caller]
-    fn concentrations(&self, graph: &'g Graph) -> (Var<'g>, Var<'g>) {
+    pub(crate) fn concentrations(&self, graph: &'g Graph) -> (Var<'g>, Var<'g>) {
         let a = self.concentration.on(graph);
         let a = if a.shape().is_scalar() { a.broadcast_to(self.categories) } else { a };
         (a, sum_last(a, 1))

@@ -20,6 +20,9 @@ pub(crate) fn uniform_noise<'g>(
     prefix: &Shape,
     noise: &mut Noise<'g>,
 ) -> Result<Var<'g>> {
+    if let (true, Some(number)) = (prefix.is_scalar(), noise.at_once(NoiseKind::Uniform)) {
+        return Ok(number);
+    }
     noise.draw(NoiseKind::Uniform, prefix.concat(&distribution.batch_shape()?))
 }
 
@@ -29,6 +32,9 @@ pub(crate) fn normal_noise<'g>(
     prefix: &Shape,
     noise: &mut Noise<'g>,
 ) -> Result<Var<'g>> {
+    if let (true, Some(number)) = (prefix.is_scalar(), noise.at_once(NoiseKind::StandardNormal)) {
+        return Ok(number);
+    }
     noise.draw(NoiseKind::StandardNormal, prefix.concat(&distribution.batch_shape()?))
 }
 

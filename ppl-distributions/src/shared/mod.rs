@@ -2,10 +2,12 @@
 
 pub(crate) mod arrays;
 pub(crate) mod batches;
+pub(crate) mod bisect;
 pub(crate) mod bounds;
 pub(crate) mod counts;
 pub(crate) mod gamma_noise;
 pub(crate) mod helpers;
+pub(crate) mod log_space;
 pub(crate) mod odds;
 pub(crate) mod polya;
 pub(crate) mod stirling;

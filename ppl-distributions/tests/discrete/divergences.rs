@@ -39,17 +39,17 @@ proptest! {
         let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
         let (p, q, n) = (sigmoid(a), sigmoid(b), f64::from(n));
         for (first, second) in [
-            (Bernoulli::from_logit(a), Bernoulli::from_logit(b)),
-            (Bernoulli::from_probs(p), Bernoulli::from_logit(b)),
+            (Bernoulli::from_logits(a), Bernoulli::from_logits(b)),
+            (Bernoulli::from_probs(p), Bernoulli::from_logits(b)),
             (Bernoulli::from_probs(p), Bernoulli::from_probs(q)),
         ] {
             prop_assert!(agree(both(&graph, &first, &second, 2), (a - b).abs()));
         }
-        let (first, second) = (Binomial::from_logit(n, a), Binomial::from_probs(n, q));
+        let (first, second) = (Binomial::from_logits(n, a), Binomial::from_probs(n, q));
         prop_assert!(agree(both(&graph, &first, &second, n as usize + 1), n * (a - b).abs() + 100.0));
         // Up to where less than e^(−60) is left.
         let count = (60.0 / -(-p).ln_1p()) as usize + 10;
-        let pair = both(&graph, &Geometric::from_probs(p), &Geometric::from_logit(b), count);
+        let pair = both(&graph, &Geometric::from_probs(p), &Geometric::from_logits(b), count);
         prop_assert!(agree(pair, (a - b).abs() / p), "{pair:?}");
         let pair = both(&graph, &Poisson::new(c), &Poisson::new(d), 400);
         prop_assert!(agree(pair, 100.0 + c + d), "{pair:?}");

@@ -329,7 +329,7 @@ fn zero_inflated_counts() {
     let gate = 0.4_f64;
     let counts = || Categorical::from_probs(graph.array(&p.clone().into_dyn()));
     let logit = (gate / (1.0 - gate)).ln();
-    for inflated in [ZeroInflated::from_probs(counts(), gate), ZeroInflated::from_logit(counts(), logit)] {
+    for inflated in [ZeroInflated::from_probs(counts(), gate), ZeroInflated::from_logits(counts(), logit)] {
         inflated.validate().unwrap();
         let outputs = [
             inflated.log_prob(y),
@@ -363,7 +363,7 @@ fn zero_inflated_counts() {
     let gate = graph.input("gate", ()).unwrap();
     let logit = graph.input("logit", ()).unwrap();
     let zero = graph.input("zero", ()).unwrap();
-    let log_prob = ZeroInflated::from_probs(Bernoulli::from_logit(logit), gate).log_prob(zero);
+    let log_prob = ZeroInflated::from_probs(Bernoulli::from_logits(logit), gate).log_prob(zero);
     let mut outputs = gradient(log_prob, &[logit]).unwrap();
     outputs.push(log_prob);
     let found = run(&graph, &outputs, &[("gate", &[0.0]), ("logit", &[1.0]), ("zero", &[0.0])]);
@@ -385,7 +385,7 @@ fn zero_inflated_counts() {
             .contains("Normal: scale must be")
     );
     assert!(
-        told(ZeroInflated::from_probs(Bernoulli::from_logit(0.0).iid(2), 0.5).validate())
+        told(ZeroInflated::from_probs(Bernoulli::from_logits(0.0).iid(2), 0.5).validate())
             .contains("a distribution of single numbers")
     );
 }
@@ -479,11 +479,13 @@ fn copies_check_their_base() {
             order.split(" (").next().unwrap_or(""),
         ),
         (
-            told(&|ctx| ctx.sample("w", Bernoulli::from_logit(0.0).transformed(Exp).iid(2)).map(|_| ())),
+            told(&|ctx| ctx.sample("w", Bernoulli::from_logits(0.0).transformed(Exp).iid(2)).map(|_| ())),
             "site 'w'",
         ),
         (
-            told(&|ctx| ctx.sample("w", Bernoulli::from_logit(0.0).transformed(Exp).expanded(2)).map(|_| ())),
+            told(&|ctx| {
+                ctx.sample("w", Bernoulli::from_logits(0.0).transformed(Exp).expanded(2)).map(|_| ())
+            }),
             "site 'w'",
         ),
     ] {

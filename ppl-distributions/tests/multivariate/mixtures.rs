@@ -170,9 +170,12 @@ fn wrong_mixtures_are_told() {
         .of(HalfNormal::new(1.0))
         .of(Normal::new(0.0, 1.0).transformed(Exp).transformed(Affine::new(0.0, 2.0)));
     same.validate().unwrap();
-    assert!(matches!(Mixture::new(weights(1)).of(Bernoulli::from_logit(0.0)).support(), Constraint::Boolean));
+    assert!(matches!(
+        Mixture::new(weights(1)).of(Bernoulli::from_logits(0.0)).support(),
+        Constraint::Boolean
+    ));
     assert_eq!(
-        format!("{:?}", Mixture::new(weights(1)).of(Bernoulli::from_logit(0.0))).split("components").count(),
+        format!("{:?}", Mixture::new(weights(1)).of(Bernoulli::from_logits(0.0))).split("components").count(),
         2
     );
 }

@@ -6,6 +6,7 @@ mod draws;
 
 mod golden;
 mod gradients;
+mod matrices;
 mod mixtures;
 mod normals;
 mod records;

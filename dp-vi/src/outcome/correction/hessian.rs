@@ -159,7 +159,7 @@ mod tests {
         let w = ctx.sample("w", Normal::new(0.0, spread).iid(2))?;
         let shift = ctx.param("shift", 0.1, Constraint::Real)?;
         ctx.each_record(|ctx, record| {
-            ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w) + shift), record.get("y")?)
+            ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w) + shift), record.get("y")?)
         })
     }
 
@@ -249,7 +249,7 @@ mod tests {
         let touched = |ctx: &mut Ctx<'_>| {
             let w = ctx.sample("w", Normal::new(0.0, 2.0).iid(2))?;
             ctx.each_record(|ctx, record| {
-                ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w)), record.get("y")?)
+                ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
             })
         };
         let fit = DpVi::new(touched, AutoLaplace::new()).budget(budget).fit(&records()).unwrap();

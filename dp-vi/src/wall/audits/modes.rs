@@ -182,7 +182,7 @@ fn logistic(ctx: &mut Ctx) -> ppl_core::Result<()> {
     let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(d))?;
     let b = ctx.sample("b", Normal::new(0.0, 4.0))?;
     ctx.each_record(|ctx, record| {
-        ctx.observe("y", Bernoulli::from_logit(record.get("x")?.dot(w) + b), record.get("y")?)
+        ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w) + b), record.get("y")?)
     })
 }
 

@@ -3,8 +3,8 @@
 use super::chains::Transition;
 use super::density::Density;
 use crate::base::{Error, Result};
-use crate::model::distribution::NoiseKind;
 use crate::model::key::Key;
+use crate::model::noise::NoiseKind;
 use nuts_rs::rand;
 use nuts_rs::{
     Chain, CpuLogpFunc, CpuMath, CpuMathError, DiagNutsSettings, HasDims, LogpError, Settings as _,

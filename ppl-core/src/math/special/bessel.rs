@@ -45,7 +45,7 @@ fn series(x: f64) -> (f64, f64) {
 }
 
 /// e^(−|x|) I₀(x). Relative error below 3e-15.
-pub(crate) fn i0e(x: f64) -> f64 {
+pub fn i0e(x: f64) -> f64 {
     let a = x.abs();
     if a == f64::INFINITY {
         0.0
@@ -57,7 +57,7 @@ pub(crate) fn i0e(x: f64) -> f64 {
 }
 
 /// e^(−|x|) I₁(x). Relative error below 3e-15.
-pub(crate) fn i1e(x: f64) -> f64 {
+pub fn i1e(x: f64) -> f64 {
     let a = x.abs();
     if a == f64::INFINITY {
         0.0_f64.copysign(x)
@@ -69,7 +69,7 @@ pub(crate) fn i1e(x: f64) -> f64 {
 }
 
 /// I₁(x)/I₀(x). Relative error below 3e-15.
-pub(crate) fn bessel_ratio(x: f64) -> f64 {
+pub fn bessel_ratio(x: f64) -> f64 {
     let a = x.abs();
     if a == f64::INFINITY {
         1.0_f64.copysign(x)
@@ -83,7 +83,7 @@ pub(crate) fn bessel_ratio(x: f64) -> f64 {
 }
 
 /// 1 − I₁(x)/I₀(x) for x ≥ 0, where it is small as well. Relative error below 3e-14.
-pub(crate) fn bessel_ratio_complement(x: f64) -> f64 {
+pub fn bessel_ratio_complement(x: f64) -> f64 {
     if x > LARGE && x < f64::INFINITY {
         let (zero, _, difference) = asymptotic(x);
         difference / zero

@@ -261,7 +261,7 @@ fn edge(a: f64, b: f64, x: f64) -> Option<f64> {
 }
 
 /// I(x; a, b), the regularised incomplete beta function (NIST DLMF 8.17.2), for a, b > 0 and 0 ≤ x ≤ 1.
-pub(crate) fn beta_i(a: f64, b: f64, x: f64) -> f64 {
+pub fn beta_i(a: f64, b: f64, x: f64) -> f64 {
     edge(a, b, x).unwrap_or_else(|| Point::new(a, b, x).probabilities().0)
 }
 
@@ -276,22 +276,22 @@ pub(crate) fn log_odds_probabilities(a: f64, b: f64, odds: f64) -> (f64, f64) {
 }
 
 /// a ln x + b ln(1 − x) − ln B(a, b) for x with log-odds s: the log density of a beta variable's log-odds.
-pub(crate) fn log_beta_density(a: f64, b: f64, odds: f64) -> f64 {
+pub fn log_beta_density(a: f64, b: f64, odds: f64) -> f64 {
     if positive(a, b) { Point::at(a, b, odds).log_density() } else { f64::NAN }
 }
 
 /// −(∂I/∂a)/D with the density D of the log-odds s: ∂s/∂a at constant I.
-pub(crate) fn beta_slope_a(a: f64, b: f64, odds: f64) -> f64 {
+pub fn beta_slope_a(a: f64, b: f64, odds: f64) -> f64 {
     if positive(a, b) && odds.is_finite() { Point::at(a, b, odds).slope(false) } else { f64::NAN }
 }
 
 /// −(∂I/∂b)/D: ∂s/∂b at constant I.
-pub(crate) fn beta_slope_b(a: f64, b: f64, odds: f64) -> f64 {
+pub fn beta_slope_b(a: f64, b: f64, odds: f64) -> f64 {
     if positive(a, b) && odds.is_finite() { Point::at(a, b, odds).slope(true) } else { f64::NAN }
 }
 
 /// The log-odds of the x with I(x; a, b) = p; −∞ and ∞ at 0 and 1, NaN outside.
-pub(crate) fn logit_beta_i_inverse(a: f64, b: f64, p: f64) -> f64 {
+pub fn logit_beta_i_inverse(a: f64, b: f64, p: f64) -> f64 {
     match edge(a, b, p) {
         Some(value) if value.is_nan() => value,
         Some(value) => f64::INFINITY.copysign(value - 0.5),
@@ -300,7 +300,7 @@ pub(crate) fn logit_beta_i_inverse(a: f64, b: f64, p: f64) -> f64 {
 }
 
 /// The probability of a value of at most z under Student's t distribution with ν degrees of freedom.
-pub(crate) fn student_t_cdf(df: f64, z: f64) -> f64 {
+pub fn student_t_cdf(df: f64, z: f64) -> f64 {
     if !(df > 0.0) || z.is_nan() {
         return f64::NAN;
     }
@@ -320,7 +320,7 @@ pub(crate) fn student_t_cdf(df: f64, z: f64) -> f64 {
 }
 
 /// ∂z/∂ν at constant probability: how a Student's t variable moves with its degrees of freedom.
-pub(crate) fn student_t_slope(df: f64, z: f64) -> f64 {
+pub fn student_t_slope(df: f64, z: f64) -> f64 {
     if !(df > 0.0 && df < f64::INFINITY) || z.is_nan() {
         return f64::NAN;
     }

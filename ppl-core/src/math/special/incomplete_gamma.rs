@@ -87,7 +87,7 @@ fn log_density(a: f64, x: f64, l: f64) -> f64 {
 /// variable.
 ///
 /// Absolute error below 1e-15 (1 + |l| √a + |ln D|).
-pub(crate) fn log_gamma_density(a: f64, l: f64) -> f64 {
+pub fn log_gamma_density(a: f64, l: f64) -> f64 {
     if a > 0.0 && a < f64::INFINITY { log_density(a, exp(l), l) } else { f64::NAN }
 }
 
@@ -261,12 +261,12 @@ pub(crate) fn gamma_probabilities(a: f64, x: f64) -> (f64, f64) {
 }
 
 /// P(a, x) = γ(a, x)/Γ(a), the lower regularised incomplete gamma function (NIST DLMF 8.2.4).
-pub(crate) fn gamma_p(a: f64, x: f64) -> f64 {
+pub fn gamma_p(a: f64, x: f64) -> f64 {
     gamma_probabilities(a, x).0
 }
 
 /// Q(a, x) = Γ(a, x)/Γ(a) = 1 − P(a, x).
-pub(crate) fn gamma_q(a: f64, x: f64) -> f64 {
+pub fn gamma_q(a: f64, x: f64) -> f64 {
     gamma_probabilities(a, x).1
 }
 
@@ -313,22 +313,22 @@ fn slope(a: f64, l: f64, second: bool) -> (f64, f64) {
 }
 
 /// ∂ ln x/∂a at constant P(a, x), for x = eˡ: −(∂P/∂a)/(∂P/∂l).
-pub(crate) fn gamma_slope(a: f64, l: f64) -> f64 {
+pub fn gamma_slope(a: f64, l: f64) -> f64 {
     slope(a, l, false).0
 }
 
 /// The derivative of [`gamma_slope`] with respect to a, at constant l.
-pub(crate) fn gamma_curvature(a: f64, l: f64) -> f64 {
+pub fn gamma_curvature(a: f64, l: f64) -> f64 {
     slope(a, l, true).1
 }
 
 /// The l with P(a, eˡ) = p; −∞ at p = 0, ∞ at 1, NaN outside.
-pub(crate) fn log_gamma_p_inverse(a: f64, p: f64) -> f64 {
+pub fn log_gamma_p_inverse(a: f64, p: f64) -> f64 {
     inverse(a, p, 1.0 - p)
 }
 
 /// The l with Q(a, eˡ) = q; ∞ at q = 0, −∞ at 1, NaN outside.
-pub(crate) fn log_gamma_q_inverse(a: f64, q: f64) -> f64 {
+pub fn log_gamma_q_inverse(a: f64, q: f64) -> f64 {
     inverse(a, 1.0 - q, q)
 }
 

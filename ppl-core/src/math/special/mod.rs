@@ -6,6 +6,8 @@
 //! | `near_one` | `ln(1 + x) − x`, and `ln Γ(1 + x)` |
 //! | `normal` | logarithms of normal probabilities, and their inverses, however far in the tail |
 //! | `incomplete_gamma`, `incomplete_beta` | regularised incomplete functions, their inverses and derivatives |
+//! | `owens_t` | the probability of a wedge under the bivariate normal density |
+//! | `skellam` | probabilities of the difference of two Poisson variables |
 //! | `bessel`, `von_mises` | modified Bessel functions, and the distribution function on the circle made of them |
 //! | `rejection` | gamma and von Mises variables from a fixed number of noise numbers |
 //! | `nodes`, `tail` | quadrature of log-concave tails |
@@ -33,22 +35,28 @@ mod incomplete_gamma;
 mod near_one;
 mod nodes;
 mod normal;
+mod owens_t;
 mod rejection;
+mod skellam;
 mod tail;
 mod von_mises;
 
-pub(crate) use bessel::{bessel_ratio, bessel_ratio_complement, i0e, i1e};
-pub(crate) use incomplete_beta::{
-    beta_i, beta_slope_a, beta_slope_b, log_beta_density, log_odds_probabilities, logit_beta_i_inverse,
-    student_t_cdf, student_t_slope,
+pub use bessel::{bessel_ratio, bessel_ratio_complement, i0e, i1e};
+pub(crate) use incomplete_beta::log_odds_probabilities;
+pub use incomplete_beta::{
+    beta_i, beta_slope_a, beta_slope_b, log_beta_density, logit_beta_i_inverse, student_t_cdf,
+    student_t_slope,
 };
-pub(crate) use incomplete_gamma::{
-    gamma_curvature, gamma_p, gamma_probabilities, gamma_q, gamma_slope, log_gamma_density,
-    log_gamma_p_inverse, log_gamma_q_inverse,
+pub(crate) use incomplete_gamma::gamma_probabilities;
+pub use incomplete_gamma::{
+    gamma_curvature, gamma_p, gamma_q, gamma_slope, log_gamma_density, log_gamma_p_inverse,
+    log_gamma_q_inverse,
 };
-pub(crate) use near_one::{lgamma_of_1_plus, log1p_minus_x};
-pub(crate) use normal::{
-    inverse_mills, log_ndtr, log_ndtr_difference, ndtri, ndtri_exp, normal_interval_moments, normal_tail,
-};
+pub use near_one::{lgamma_of_1_plus, log1p_minus_x};
+pub(crate) use normal::normal_tail;
+pub use normal::{inverse_mills, log_ndtr, log_ndtr_difference, ndtri, ndtri_exp, normal_interval_moments};
+pub use owens_t::owens_t;
 pub(crate) use rejection::{log_gamma_draws, von_mises_draws};
-pub(crate) use von_mises::{von_mises_between, von_mises_cdf, von_mises_cdf_inverse, von_mises_slope};
+pub use skellam::{skellam_cdf, skellam_log_prob};
+pub(crate) use von_mises::von_mises_between;
+pub use von_mises::{von_mises_cdf, von_mises_cdf_inverse, von_mises_slope};

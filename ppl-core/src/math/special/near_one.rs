@@ -11,7 +11,7 @@ use crate::math::{lgamma, ln1p};
 ///
 /// Relative error below 1e-15.
 #[inline(always)]
-pub(crate) fn log1p_minus_x<T: Real>(x: T) -> T {
+pub fn log1p_minus_x<T: Real>(x: T) -> T {
     let s = x / (T::of(2.0) + x);
     let z = s * s;
     let near = s * (z * T::ln_rest(z) - x);
@@ -22,7 +22,7 @@ pub(crate) fn log1p_minus_x<T: Real>(x: T) -> T {
 /// ln |Γ(1 + x)|, relatively accurate near 0.
 ///
 /// Relative error below 2e-15 for |x| < ½; that of `lgamma` elsewhere.
-pub(crate) fn lgamma_of_1_plus(x: f64) -> f64 {
+pub fn lgamma_of_1_plus(x: f64) -> f64 {
     if x.abs() < 0.5 {
         // ln Γ(2 + x) − ln(1 + x)
         x * polynomial(&LGAMMA_64, x) - ln1p(x)

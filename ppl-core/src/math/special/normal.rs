@@ -30,7 +30,7 @@ fn erfcx<T: Real>(a: T) -> T {
 ///
 /// Relative error below 2e-15 in `f64`; two or three units in the last place in `f32`.
 #[inline(always)]
-pub(crate) fn log_ndtr<T: Real>(x: T) -> T {
+pub fn log_ndtr<T: Real>(x: T) -> T {
     let t = x * T::of(FRAC_1_SQRT_2);
     let half = T::of(0.5);
     let body = ln1p(-half * erfc(t));
@@ -44,7 +44,7 @@ pub(crate) fn log_ndtr<T: Real>(x: T) -> T {
 ///
 /// Relative error below 1e-15 for x < −1 and 1e-15 (1 + x²) above, where it is as small as the density.
 #[inline(always)]
-pub(crate) fn inverse_mills<T: Real>(x: T) -> T {
+pub fn inverse_mills<T: Real>(x: T) -> T {
     let t = x * T::of(FRAC_1_SQRT_2);
     let half = T::of(0.5);
     let a = -t;
@@ -57,7 +57,7 @@ pub(crate) fn inverse_mills<T: Real>(x: T) -> T {
 /// The x with Φ(x) = p; ∓∞ at 0 and 1, NaN outside.
 ///
 /// Relative error below 4e-15 (absolute below ½, around the root at p = ½).
-pub(crate) fn ndtri(p: f64) -> f64 {
+pub fn ndtri(p: f64) -> f64 {
     if p > 0.5 {
         // 1 − p is exact.
         return -ndtri(1.0 - p);
@@ -72,7 +72,7 @@ pub(crate) fn ndtri(p: f64) -> f64 {
 /// The x with ln Φ(x) = l, for l ≤ 0; −∞ at −∞, ∞ at 0, NaN above.
 ///
 /// Relative error below 4e-15 (absolute below ½, around the root at l = −ln 2).
-pub(crate) fn ndtri_exp(l: f64) -> f64 {
+pub fn ndtri_exp(l: f64) -> f64 {
     if !(l <= 0.0) {
         return f64::NAN;
     }
@@ -106,7 +106,7 @@ pub(crate) fn ndtri_exp(l: f64) -> f64 {
 /// ln(Φ(b) − Φ(a)) for a < b, however narrow or far out the interval is; −∞ where a = b, NaN where a > b.
 ///
 /// Relative error below 1e-14 (1 + x²/2) with x the end nearer to 0, as far as the ends themselves are exact.
-pub(crate) fn log_ndtr_difference(a: f64, b: f64) -> f64 {
+pub fn log_ndtr_difference(a: f64, b: f64) -> f64 {
     if !(a < b) {
         return if a == b { f64::NEG_INFINITY } else { f64::NAN };
     }
@@ -185,7 +185,7 @@ pub(crate) fn normal_tail(a: f64, w: f64) -> NormalTail {
 ///
 /// By quadrature from the near end, so that nothing cancels in narrow intervals or far tails. Relative error
 /// of the variance and of the distance of the mean from the near end below 1e-14.
-pub(crate) fn normal_interval_moments(a: f64, b: f64) -> (f64, f64) {
+pub fn normal_interval_moments(a: f64, b: f64) -> (f64, f64) {
     if !(a < b) {
         return (f64::NAN, f64::NAN);
     }

@@ -67,7 +67,7 @@ fn inside(concentration: f64) -> bool {
 }
 
 /// The probability of an angle from −π to d, for concentration κ ≥ 0; 0 below −π, 1 above π.
-pub(crate) fn von_mises_cdf(concentration: f64, d: f64) -> f64 {
+pub fn von_mises_cdf(concentration: f64, d: f64) -> f64 {
     if !inside(concentration) || d.is_nan() {
         return f64::NAN;
     }
@@ -113,7 +113,7 @@ pub(crate) fn von_mises_between(concentration: f64, from: f64, to: f64) -> f64 {
 }
 
 /// ∂d/∂κ at constant probability: −(∂F/∂κ)/density, odd in d; 0 at 0 and ±π.
-pub(crate) fn von_mises_slope(concentration: f64, d: f64) -> f64 {
+pub fn von_mises_slope(concentration: f64, d: f64) -> f64 {
     if !inside(concentration) || d.is_nan() {
         return f64::NAN;
     }
@@ -139,7 +139,7 @@ pub(crate) fn von_mises_slope(concentration: f64, d: f64) -> f64 {
 }
 
 /// The angle below which lies the probability p; −π and π at 0 and 1, NaN outside.
-pub(crate) fn von_mises_cdf_inverse(concentration: f64, p: f64) -> f64 {
+pub fn von_mises_cdf_inverse(concentration: f64, p: f64) -> f64 {
     if !inside(concentration) || !(0.0..=1.0).contains(&p) {
         return f64::NAN;
     }

@@ -87,6 +87,9 @@ impl Constraint {
 impl Constraint {
     /// Whether a value is made by the bijection onto the set, so that it lies there.
     fn is_image(self, value: Var<'_>) -> bool {
+        if value.at_once().is_some() {
+            return false;
+        }
         let graph = value.graph();
         let mut node = graph.node(value.id());
         while let (Op::Shaping(Shaping::Reshape(_) | Shaping::Broadcast(_)), [from]) =

@@ -1,0 +1,148 @@
+//! Ordered categories by a normal variable.
+
+use crate::shared::arrays::{column, sum_last};
+use crate::shared::batches::batch_of_vectors;
+use crate::shared::helpers::uniform_noise;
+use crate::shared::log_space::only_where;
+use ndarray::ArrayD;
+use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
+
+/// In which of K ordered categories a normal variable falls, between K − 1 increasing cutpoints.
+///
+/// ```text
+/// P(Y = k) = Φ(c_k − η) − Φ(c_(k−1) − η)        c_(−1) = −∞, c_(K−1) = ∞
+/// ```
+///
+/// As [`OrderedLogistic`](crate::OrderedLogistic), with a standard normal variable around the predictor `η` in the
+/// place of a logistic one. The logarithm is computed in the tails, however far ([`Var::log_ndtr_difference`]).
+///
+/// ```
+/// use ppl_core::{Distribution, Graph};
+/// use ppl_distributions::OrderedProbit;
+/// let graph = Graph::new();
+/// let cutpoints = graph.array(&ndarray::arr1(&[-1.0, 1.0]).into_dyn());
+/// let middle = OrderedProbit::new(0.0, cutpoints).log_prob(graph.constant(1.0)).exp();
+/// let mut plan = ppl_core::ExecutionPlan::<f64>::new(&ppl_core::Program::new(&graph, &[middle])?);
+/// plan.run();
+/// assert!((plan.output(0)[0] - 0.682_689_492_137_085_9).abs() < 1e-15); // within one standard deviation
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct OrderedProbit<'g> {
+    predictor: Value<'g>,
+    cutpoints: Var<'g>,
+}
+
+impl<'g> OrderedProbit<'g> {
+    /// Mean of the normal variable, a number or an array; and the cutpoints, increasing along the last axis.
+    pub fn new(predictor: impl Into<Value<'g>>, cutpoints: Var<'g>) -> Self {
+        Self { predictor: predictor.into(), cutpoints }
+    }
+
+    /// Number of cutpoints.
+    fn cuts(&self) -> usize {
+        self.cutpoints.shape().dims().last().copied().unwrap_or(0)
+    }
+
+    /// `c_k − η` with the cutpoints along the last axis.
+    #[track_caller]
+    fn distances(&self) -> Var<'g> {
+        self.cutpoints - column(self.predictor.on(self.cutpoints.graph()))
+    }
+
+    /// The numbers 0, 1, … along a last axis.
+    #[track_caller]
+    fn counted(&self, length: usize) -> Var<'g> {
+        self.cutpoints.graph().array(&ArrayD::from_shape_fn(vec![length], |index| index[0] as f64))
+    }
+
+    /// The distance at the cutpoint of this number, or 0 where there is none.
+    #[track_caller]
+    fn at(&self, number: Var<'g>) -> Var<'g> {
+        sum_last(self.counted(self.cuts()).equal(column(number)).select(self.distances(), 0.0), 1)
+    }
+
+    /// How many cutpoints have a distribution function below a probability.
+    #[track_caller]
+    fn exceeded(&self, probability: Var<'g>) -> Var<'g> {
+        sum_last(self.distances().log_ndtr().exp().less(column(probability)), 1)
+    }
+}
+
+impl<'g> Distribution<'g> for OrderedProbit<'g> {
+    fn name(&self) -> &'static str {
+        "OrderedProbit"
+    }
+
+    fn parameters(&self) -> Vec<Parameter<'g>> {
+        vec![
+            Parameter { name: "predictor", value: self.predictor, domain: Constraint::Real },
+            Parameter { name: "cutpoints", value: self.cutpoints.into(), domain: Constraint::Ordered },
+        ]
+    }
+
+    #[track_caller]
+    fn batch_shape(&self) -> Result<Shape> {
+        batch_of_vectors(self.name(), self.predictor, self.cutpoints, 1)
+    }
+
+    fn support(&self) -> Constraint {
+        Constraint::IntegerInterval(0.0, self.cuts() as f64)
+    }
+
+    #[track_caller]
+    fn log_prob(&self, value: Var<'g>) -> Var<'g> {
+        let last = self.cuts() as f64;
+        let category = value.floor().equal(value) * value.greater_equal(0.0) * value.less_equal(last);
+        only_where(category, value, 0.0, |value| {
+            let (is_first, is_last) = (value.less(0.5), value.greater(last - 0.5));
+            let (below, above) = (self.at(value - 1.0), self.at(value));
+            let inner = 1.0 - (is_first + is_last).min(1.0);
+            let between = inner.select(below, -1.0).log_ndtr_difference(inner.select(above, 1.0));
+            // With no cutpoint there is one category, which is certain.
+            let end = is_first.select(is_last.select(0.0, above.log_ndtr()), (-below).log_ndtr());
+            inner.select(between, end)
+        })
+    }
+
+    fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
+        let uniform = uniform_noise(self, prefix, noise)?;
+        Ok(self.exceeded(uniform))
+    }
+
+    /// `Σ_k P(Y > k)`
+    #[track_caller]
+    fn mean(&self, _graph: &'g Graph) -> Option<Var<'g>> {
+        Some(sum_last((-self.distances()).log_ndtr().exp(), 1))
+    }
+
+    /// `Σ_k (2k + 1) P(Y > k)` less the squared mean.
+    #[track_caller]
+    fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let above = (-self.distances()).log_ndtr().exp();
+        Some(sum_last((2.0 * self.counted(self.cuts()) + 1.0) * above, 1) - self.mean(graph)?.square())
+    }
+
+    #[track_caller]
+    fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let last = self.cuts() as f64;
+        let category = value.floor();
+        let inside = category.greater_equal(0.0) * category.less(last);
+        let within = inside.select(self.at(category).log_ndtr().exp(), 0.0);
+        Some(within + category.greater_equal(last))
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let last = self.cuts() as f64;
+        let category = value.floor();
+        let inside = category.greater_equal(0.0) * category.less(last);
+        let within = inside.select((-self.at(category)).log_ndtr().exp(), 0.0);
+        Some(within + category.less(0.0))
+    }
+
+    #[track_caller]
+    fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
+        Some(self.exceeded(probability))
+    }
+}

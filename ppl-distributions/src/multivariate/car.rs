@@ -1,0 +1,134 @@
+//! The conditional autoregressive distribution of values on a graph.
+
+use crate::MultivariateNormal;
+use crate::shared::arrays::{column, sum_last};
+use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var};
+
+/// Values at the places of a map, each normal around what its neighbours suggest (conditional autoregressive).
+///
+/// ```text
+/// x ~ N(loc, Q⁻¹),   Q = precision · (D − correlation · W)
+/// ```
+///
+/// with the symmetric matrix `W` of weights of neighbours (0 and 1, say) and `D` the diagonal matrix of its rows'
+/// sums. Given the others, `x_i` has the mean `loc_i + correlation · Σ_j W_ij (x_j − loc_j)/D_ii` and the variance
+/// `1/(precision · D_ii)`. Every place needs a neighbour, and `−1 < correlation < 1`.
+///
+/// The determinant is that of a Cholesky factor: for some thousand places, not for millions.
+///
+/// ```
+/// use ppl_core::{Distribution, Graph};
+/// use ppl_distributions::Car;
+/// let graph = Graph::new();
+/// let neighbours = graph.array(&ndarray::arr2(&[[0.0, 1.0], [1.0, 0.0]]).into_dyn());
+/// let law = Car::new(0.0, 0.5, 2.0, neighbours);
+/// let variance = law.variance(&graph).unwrap();
+/// let mut plan = ppl_core::ExecutionPlan::<f64>::new(&ppl_core::Program::new(&graph, &[variance])?);
+/// plan.run();
+/// assert!((plan.output(0)[0] - 1.0 / 1.5).abs() < 1e-15);
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+///
+/// # References
+/// J. Besag, "Spatial interaction and the statistical analysis of lattice systems" (1974).
+#[derive(Clone, Copy, Debug)]
+pub struct Car<'g> {
+    loc: Value<'g>,
+    correlation: Value<'g>,
+    precision: Value<'g>,
+    neighbours: Var<'g>,
+}
+
+impl<'g> Car<'g> {
+    /// Mean, `[n]` or one number; correlation with the neighbours, between −1 and 1, and conditional precision,
+    /// numbers or arrays; weights of neighbours, `[n, n]`, symmetric and not negative.
+    pub fn new(
+        loc: impl Into<Value<'g>>,
+        correlation: impl Into<Value<'g>>,
+        conditional_precision: impl Into<Value<'g>>,
+        neighbours: Var<'g>,
+    ) -> Self {
+        Self {
+            loc: loc.into(),
+            correlation: correlation.into(),
+            precision: conditional_precision.into(),
+            neighbours,
+        }
+    }
+
+    /// The same distribution by its precision matrix.
+    #[track_caller]
+    fn normal(&self, graph: &'g Graph) -> MultivariateNormal<'g> {
+        let [correlation, precision] =
+            [self.correlation, self.precision].map(|value| column(column(value.on(graph))));
+        let diagonal = sum_last(self.neighbours, 1).diagonal_matrix();
+        MultivariateNormal::from_precision(self.loc, precision * (diagonal - correlation * self.neighbours))
+    }
+
+    fn graph(&self) -> &'g Graph {
+        self.neighbours.graph()
+    }
+}
+
+impl<'g> Distribution<'g> for Car<'g> {
+    fn name(&self) -> &'static str {
+        "Car"
+    }
+
+    fn parameters(&self) -> Vec<Parameter<'g>> {
+        vec![
+            Parameter { name: "loc", value: self.loc, domain: Constraint::Real },
+            Parameter { name: "correlation", value: self.correlation, domain: Constraint::GreaterThan(-1.0) },
+            Parameter { name: "correlation", value: self.correlation, domain: Constraint::LessThan(1.0) },
+            Parameter { name: "conditional_precision", value: self.precision, domain: Constraint::Positive },
+            Parameter { name: "neighbours", value: self.neighbours.into(), domain: Constraint::NonNegative },
+        ]
+    }
+
+    fn event_shape(&self) -> Shape {
+        Shape::from(self.neighbours.shape().dims().last().copied().unwrap_or(0))
+    }
+
+    #[track_caller]
+    fn batch_shape(&self) -> Result<Shape> {
+        let shape = self.neighbours.shape();
+        match shape.dims() {
+            [n, m] if n == m && *n > 0 => {}
+            _ => {
+                return Err(Error::UnexpectedShape {
+                    operation: self.name(),
+                    expected: "a square matrix of neighbours of at least one row".to_owned(),
+                    got: shape,
+                    source_line: Source::caller(),
+                });
+            }
+        }
+        self.normal(self.graph()).batch_shape()
+    }
+
+    fn support(&self) -> Constraint {
+        Constraint::Real
+    }
+
+    #[track_caller]
+    fn log_prob(&self, value: Var<'g>) -> Var<'g> {
+        self.normal(value.graph()).log_prob(value)
+    }
+
+    fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
+        self.batch_shape()?;
+        self.normal(noise.graph()).draw(prefix, noise)
+    }
+
+    fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        self.normal(graph).mean(graph)
+    }
+
+    fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        self.normal(graph).variance(graph)
+    }
+
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        self.normal(graph).entropy(graph)
+    }
+}
