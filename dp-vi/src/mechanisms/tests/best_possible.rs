@@ -38,12 +38,12 @@ fn best_possible(epsilon: f64, distances: &[Vec<Interval>]) -> f64 {
             Interval::exact(y.estimate() - MARGIN)
         })
         .collect();
-    for r in 0..n {
+    (0..n).for_each(|r| {
         let weight = |k: usize| distances[k][r] / count - y[k];
         let least =
             (0..n - 1).rev().fold(weight(n - 1), |after, k| weight(k) + (alpha * after).min(after / alpha));
         assert!(least.lower() >= 0.0, "the dual is not met at guess {r}: {least}");
-    }
+    });
     y.into_iter().sum::<Interval>().lower()
 }
 
