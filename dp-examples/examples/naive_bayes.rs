@@ -9,7 +9,6 @@
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
 use dp_examples::finite::{Adult, Noise};
-use dp_sampler::Seed;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -55,42 +54,6 @@ struct Arguments {
     seed_not_private: Option<u64>,
 }
 
-/// What some runs gave.
-#[derive(Debug, serde::Serialize)]
-pub(crate) struct Measured {
-    /// The mean of the area under the ROC curve.
-    pub(crate) auc: f64,
-    /// The standard error of that mean, where there are several runs.
-    pub(crate) auc_standard_error: Option<f64>,
-    /// The largest ε of a run.
-    pub(crate) epsilon_upper: f64,
-    /// The δ that goes with it.
-    pub(crate) delta: f64,
-}
-
-pub(crate) fn measure(
-    adult: &Adult,
-    noise: Noise,
-    (runs, seed): (u64, Option<u64>),
-) -> Result<Measured, Box<dyn std::error::Error>> {
-    let (mut found, mut epsilon_upper) = (Vec::new(), 0.0_f64);
-    for run in 0..runs {
-        let seed = match seed {
-            Some(seed) => Seed::for_tests(seed.wrapping_add(run)),
-            None => Seed::from_os()?,
-        };
-        let (classifier, epsilon) = adult.learn(Some(noise), seed)?;
-        found.push(adult.auc(&classifier));
-        epsilon_upper = epsilon_upper.max(epsilon);
-    }
-    let count = found.len() as f64;
-    let auc = found.iter().sum::<f64>() / count;
-    let squares: f64 = found.iter().map(|one| (one - auc).powi(2)).sum();
-    let auc_standard_error = (runs > 1).then(|| (squares / (count - 1.0) / count).sqrt());
-    let delta = if let Noise::Gaussian { delta, .. } = noise { delta } else { 0.0 };
-    Ok(Measured { auc, auc_standard_error, epsilon_upper, delta })
-}
-
 pub(crate) fn main() -> ExitCode {
     dp_examples::program::run(|arguments: Arguments| {
         let adult = Adult::read(&arguments.data)?;
@@ -99,7 +62,7 @@ pub(crate) fn main() -> ExitCode {
             Kind::Gaussian => Noise::Gaussian { epsilon, delta },
             Kind::Laplace => Noise::Laplace { epsilon },
         };
-        let measured = measure(&adult, noise, (arguments.runs, arguments.seed_not_private))?;
+        let measured = adult.measure(noise, arguments.runs, arguments.seed_not_private)?;
         if arguments.json {
             println!("{}", serde_json::to_string(&measured)?);
             return Ok(());

@@ -178,7 +178,7 @@ fn naive_bayes_on_the_adult_data() {
         for (noise, (expected, error)) in
             [(Noise::Gaussian { epsilon, delta: 1e-5 }, gaussian), (Noise::Laplace { epsilon }, laplace)]
         {
-            let found = naive_bayes::measure(&adult, noise, (RUNS, Some(1))).unwrap();
+            let found = adult.measure(noise, RUNS, Some(1)).unwrap();
             let tolerance = 5.0 * error * (1.0 + 60.0 / RUNS as f64).sqrt() + 0.5e-4;
             assert!((found.auc - expected).abs() < tolerance, "{noise:?}: {found:?} {expected}");
             let spent = found.epsilon_upper;

@@ -24,7 +24,7 @@ fn check<'g>(
     let weights = graph.array(&ndarray::ArrayD::from_shape_vec(value.shape().dims(), weights).unwrap());
     let scalar = value.inner(weights);
     let mut outputs = vec![scalar];
-    outputs.extend(gradient(scalar, &vars).unwrap());
+    outputs.extend(gradient(scalar, &vars).unwrap_or_else(|error| panic!("{name}: {error}")));
     let mut plan = ExecutionPlan::<f64>::new(&Program::new(graph, &outputs).unwrap());
     let mut run = |values: &[Vec<f64>], output: usize| -> Vec<f64> {
         for ((input, _, _), values) in inputs.iter().zip(values) {
@@ -155,6 +155,7 @@ fn special<'g>(op: Special, v: &[Var<'g>]) -> Var<'g> {
         Special::VonMisesBetween => v[0].von_mises_between(v[1], v[2]),
         Special::LogNormalTail => v[0].log_normal_tail(v[1]),
         Special::NormalTailMean => v[0].normal_tail_mean(v[1]),
+        Special::OwensT => v[0].owens_t(v[1]),
         // The derivative of the slope in its first argument.
         _ => gradient(v[0].gamma_slope(v[1]).sum(), &[v[0]]).unwrap()[0],
     }

@@ -9,4 +9,4 @@ pub use comparison::{Reports, compare, written};
 pub use mechanisms::{
     Fault, Name, Question, Relation, Report, Witness, over_coins, over_faces, over_normal_mean,
 };
-pub use naive_bayes::{Adult, Classifier, Noise};
+pub use naive_bayes::{Adult, Classifier, Measured, Noise};

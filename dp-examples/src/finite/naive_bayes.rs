@@ -88,6 +88,19 @@ const CATEGORIES: [(&str, &[&str]); 7] = [
     ("sex", &["Female", "Male"]),
 ];
 
+/// What some runs gave.
+#[derive(Debug, serde::Serialize)]
+pub struct Measured {
+    /// The mean of the area under the ROC curve.
+    pub auc: f64,
+    /// The standard error of that mean, where there are several runs.
+    pub auc_standard_error: Option<f64>,
+    /// The largest ε of a run.
+    pub epsilon_upper: f64,
+    /// The δ that goes with it.
+    pub delta: f64,
+}
+
 /// Columns of numbers, with their edges; the outermost ones take everything beyond.
 ///
 /// Each edge has a public meaning: ages by ten years, as labour statistics have them; hours below and from 35, the usual
@@ -196,6 +209,30 @@ impl Adult {
     /// Every fifth record is for testing.
     fn is_test(record: usize) -> bool {
         record % 5 == 4
+    }
+
+    /// The area under the ROC curve over some runs; with a seed, of draws that are known, so that nothing is private.
+    ///
+    /// # Errors
+    ///
+    /// As [`learn`](Self::learn).
+    pub fn measure(&self, noise: Noise, runs: u64, seed: Option<u64>) -> Result<Measured, Failure> {
+        let (mut found, mut epsilon_upper) = (Vec::new(), 0.0_f64);
+        for run in 0..runs {
+            let seed = match seed {
+                Some(seed) => Seed::for_tests(seed.wrapping_add(run)),
+                None => Seed::from_os()?,
+            };
+            let (classifier, epsilon) = self.learn(Some(noise), seed)?;
+            found.push(self.auc(&classifier));
+            epsilon_upper = epsilon_upper.max(epsilon);
+        }
+        let count = found.len() as f64;
+        let auc = found.iter().sum::<f64>() / count;
+        let squares: f64 = found.iter().map(|one| (one - auc).powi(2)).sum();
+        let auc_standard_error = (runs > 1).then(|| (squares / (count - 1.0) / count).sqrt());
+        let delta = if let Noise::Gaussian { delta, .. } = noise { delta } else { 0.0 };
+        Ok(Measured { auc, auc_standard_error, epsilon_upper, delta })
     }
 
     /// Learns from four fifths of the records, under add/remove; with the ε that was spent, rounded up.

@@ -98,7 +98,7 @@ impl Factors {
             outputs.push(partition);
             let means = ExecutionPlan::<f64>::new(&Program::new(graph, &outputs)?);
             for &block in &factor.blocks {
-                blocks[block].positive = factor.support == Constraint::Positive;
+                blocks[block].positive = factor.support.interior() == Constraint::Positive;
             }
             let site = GuideSite::new(&factor.site, factor.shape.clone(), factor.support, SiteKind::Latent)?;
             factors.push(FactorState { site, family: factor.family, blocks: factor.blocks.clone(), means });

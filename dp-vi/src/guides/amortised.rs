@@ -214,7 +214,7 @@ impl<'g> Handler<'g> for Decoder<'g> {
                  model (ctx.enumerate, if it is discrete)"
             )));
         };
-        if site.shape != shape || site.support != support {
+        if site.shape != shape || site.support.interior() != support.interior() {
             return Err(Error::Guide(format!(
                 "'{name}' is of shape {shape} and must be {support} in the model, and in the guide ({}) of shape {} and {}; make them the \
                  same",

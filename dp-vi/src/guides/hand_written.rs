@@ -199,7 +199,7 @@ fn value_of<'g>(written: &Trace<'g>, site: &GuideSite) -> Result<Option<Var<'g>>
     if found.shape != site.shape {
         return Err(differ("of shape", &site.shape, &found.shape).into());
     }
-    if found.support != site.support {
+    if found.support.interior() != site.support.interior() {
         return Err(differ("which must be", &site.support, &found.support).into());
     }
     match found.unconstrained {

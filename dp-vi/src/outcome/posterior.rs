@@ -305,7 +305,7 @@ fn moments(support: Constraint, loc: f64, scale: f64) -> (f64, f64) {
     if support == Constraint::Real || scale == 0.0 {
         return (support.constrain_number(loc), scale);
     }
-    if support == Constraint::Positive {
+    if support.interior() == Constraint::Positive {
         let mean = (loc + 0.5 * scale * scale).exp();
         return (mean, mean * (scale * scale).exp_m1().sqrt());
     }

@@ -15,10 +15,10 @@ use crate::op::Var;
 /// let means = gradient(normal_rows_log_partition(first, second), &[first, second])?;
 /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &means)?);
 /// plan.set("first", &[2.0, 3.0])?;
-/// plan.set("second", &[-0.5, 0.0, 0.0, -1.0])?; // precisions 1 and 2
+/// plan.set("second", &[-0.5, 0.0, 0.0, -2.0])?; // precisions 1 and 4
 /// plan.run();
-/// assert_eq!(plan.output(0), [2.0, 1.5]);
-/// assert_eq!(plan.output(1), [5.0, 3.0, 3.0, 2.75]); // covariance and the product of means
+/// assert_eq!(plan.output(0), [2.0, 0.75]);
+/// assert_eq!(plan.output(1), [5.0, 1.5, 1.5, 0.8125]); // covariance and the product of means
 /// # Ok::<(), ppl_core::Error>(())
 /// ```
 #[must_use]

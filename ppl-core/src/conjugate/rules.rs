@@ -81,6 +81,12 @@ impl<'g> Rules<'g> {
         let found = match (&node.op, &known[..]) {
             (Op::Unary(op), [Known::Random(x)]) => self.unary(*op, value, x)?,
             (Op::Binary(op), [a, b]) => self.binary(*op, value, (args[0], args[1]), (a, b))?,
+            // −∞ outside a support: the records are of the model, so their values lie inside.
+            (Op::Select(_), [Known::Fixed(_), Known::Fixed(outside), Known::Random(x)])
+                if outside.known() == Some(f64::NEG_INFINITY) =>
+            {
+                Some(x.clone())
+            }
             (Op::Select(_), [Known::Fixed(condition), a, b]) => Some(select(value, *condition, a, b)),
             (Op::Shaping(op), [Known::Random(x)]) => self.shaping(op, args[0], x),
             (Op::Gather(Gather::Rows), [Known::Random(x), Known::Fixed(index)]) => {

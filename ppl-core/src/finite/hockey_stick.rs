@@ -32,7 +32,9 @@ pub trait HockeyStick: Sized {
 /// ```
 #[must_use]
 pub fn hockey_stick<P: HockeyStick>(ratio: Interval, p: &P, q: &P) -> Interval {
-    P::excess(ratio.positive(), p, q)
+    let ratio = ratio.positive();
+    // Between 1 − t and 1, and at least 0, whatever is lost to rounding where families are compared.
+    P::excess(ratio, p, q).max(of_itself(ratio)).min(Interval::ONE)
 }
 
 /// The same for tables, at a ratio that is a weight, as a weight: exactly, for [rational](super::Rational)

@@ -100,7 +100,8 @@ fn check_pair(site: &Site<'_>, other: &Site<'_>) -> Result<()> {
             site.shape, other.shape
         )));
     }
-    if site.support != other.support {
+    // A value on an edge has probability 0, whether it belongs to the support or not.
+    if site.support.interior() != other.support.interior() {
         return Err(Error::Guide(format!(
             "site '{name}' must be {} in the model, and the guide draws what is {} ({lines}); choose a distribution with the \
              model's support",

@@ -7,7 +7,7 @@ use ppl_core::{Constraint, Distribution, Error, Noise, Parameter, Result, Shape,
 /// a latent value to the likelihood.
 ///
 /// ```text
-/// ln p(x) = 0        x in the set
+/// ln p(x) = 0        x in the set, −∞ outside
 /// ```
 ///
 /// The whole array is one outcome. It cannot be drawn from, and has no moments.
@@ -17,7 +17,8 @@ use ppl_core::{Constraint, Distribution, Error, Noise, Parameter, Result, Shape,
 /// use ppl_distributions::ImproperUniform;
 /// let flat = ImproperUniform::new(Constraint::Positive, [3]);
 /// let graph = Graph::new();
-/// assert_eq!(flat.log_prob(graph.input("x", [3])?).known(), Some(0.0));
+/// let positive = graph.input("x", [3])?.exp();
+/// assert_eq!(flat.log_prob(positive).known(), Some(0.0));
 /// assert!(flat.draw(&Shape::scalar(), &mut Noise::new(&graph, "flat")).is_err());
 /// # Ok::<(), ppl_core::Error>(())
 /// ```

@@ -23,7 +23,7 @@ fn in_one_turn(angle: Var<'_>) -> Var<'_> {
 /// The density has period 2π, so any angle is allowed. [`mean`](Distribution::mean) is the mean
 /// direction `loc` and [`variance`](Distribution::variance) the circular variance `1 − I₁(κ)/I₀(κ)`, as in
 /// NumPyro; the arithmetic mean and variance of the angles are others unless `loc` is 0.
-/// [`cdf`](Distribution::cdf) counts from `loc − π` to `loc + π`, and [`quantile`](Distribution::quantile) is
+/// [`cdf`](Distribution::cdf) counts from −π to π, and [`quantile`](Distribution::quantile) is
 /// its inverse; a draw is made by rejection (Best and Fisher 1979), turned into the support, with implicit derivatives
 /// in κ.
 ///
@@ -32,9 +32,9 @@ fn in_one_turn(angle: Var<'_>) -> Var<'_> {
 /// use ppl_distributions::VonMises;
 /// let graph = Graph::new();
 /// let x = graph.input("x", ())?;
-/// let cdf = VonMises::new(0.5, 3.0).cdf(x).expect("a formula");
+/// let cdf = VonMises::new(0.0, 3.0).cdf(x).expect("a formula");
 /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[cdf])?);
-/// plan.set("x", &[0.5])?;
+/// plan.set("x", &[0.0])?;
 /// plan.run();
 /// assert!((plan.output(0)[0] - 0.5).abs() < 1e-14);
 /// # Ok::<(), ppl_core::Error>(())

@@ -128,6 +128,29 @@ impl Constraint {
         Constraint::Counts(5.0),
     ];
 
+    /// The set without its edges, where it has any: that of values which continuous distributions draw, for edges have
+    /// probability 0. Sets with the same interior have the same bijection.
+    ///
+    /// ```
+    /// # use ppl_core::Constraint;
+    /// assert_eq!(Constraint::NonNegative.interior(), Constraint::Positive);
+    /// assert_eq!(Constraint::Interval(0.0, 1.0).interior(), Constraint::UnitInterval);
+    /// assert_eq!(Constraint::Real.interior(), Constraint::Real);
+    /// ```
+    #[must_use]
+    pub fn interior(self) -> Self {
+        match self {
+            Constraint::NonNegative => Constraint::Positive,
+            Constraint::AtLeast(bound) | Constraint::GreaterThan(bound) if bound == 0.0 => {
+                Constraint::Positive
+            }
+            Constraint::AtLeast(bound) => Constraint::GreaterThan(bound),
+            Constraint::AtMost(bound) => Constraint::LessThan(bound),
+            Constraint::Interval(low, high) if low == 0.0 && high == 1.0 => Constraint::UnitInterval,
+            other => other,
+        }
+    }
+
     /// Whether a number may be an element of a value in the set. NaN may not.
     #[must_use]
     pub fn contains(self, value: f64) -> bool {
