@@ -15,8 +15,8 @@ use ppl_core::{
     log_density,
 };
 use ppl_distributions::{
-    Bernoulli, Beta, Dirichlet, Gamma, HalfNormal, ImproperUniform, LKJCholesky, LogNormal,
-    MultivariateNormal, Normal,
+    Bernoulli, Beta, Combine, Dirichlet, Gamma, HalfNormal, ImproperUniform, LKJCholesky, LogNormal,
+    MultivariateNormal, Normal, Onto,
 };
 use std::collections::BTreeMap;
 
@@ -45,12 +45,13 @@ fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
 /// under its own name.
 fn written(ctx: &mut Ctx) -> ppl_core::Result<()> {
     let shape = ctx.param("spread shape", 2.0, Constraint::Positive)?;
-    let spread = ctx.sample("spread", Gamma::new(shape, 1.5))?;
+    // Along fixed noise, as difference quotients go: draws by rejection have the slope of their law instead.
+    let spread = ctx.sample("spread", Gamma::new(shape, 1.5).by_quantile())?;
     let loc = ctx.param("w loc", arr1(&[0.1, -0.2]), Constraint::Real)?;
     let tril = ctx.param("w tril", arr2(&[[0.5, 0.0], [0.2, 0.7]]), Constraint::LowerCholesky)?;
     ctx.sample("w", MultivariateNormal::from_cholesky(loc * spread, tril))?;
-    let concentration = ctx.param("concentration", arr1(&[2.0, 1.5, 3.0]), Constraint::Positive)?;
-    ctx.sample("shares", Dirichlet::new(concentration))?;
+    let logits = ctx.param("logits", arr1(&[0.4, -0.7]), Constraint::Real)?;
+    ctx.sample("shares", Normal::new(logits, 0.8).transformed(Onto(Constraint::Simplex)))?;
     ctx.param("slope", 1.5, Constraint::Positive).map(|_| ())
 }
 

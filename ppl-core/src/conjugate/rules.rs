@@ -5,6 +5,7 @@ use super::form::{Bound, Form, Known, Moment, POWERS, Rows, power, stretched};
 use super::linear::{not_linear, require_linear};
 use super::sign::is_non_negative;
 use crate::base::{Result, Shape};
+use crate::model::Constraint;
 use crate::op::{Binary, Gather, Linear, Op, Reduce, Shaping, Structure, Unary, Var};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -83,7 +84,7 @@ impl<'g> Rules<'g> {
             (Op::Binary(op), [a, b]) => self.binary(*op, value, (args[0], args[1]), (a, b))?,
             // −∞ outside a support: the records are of the model, so their values lie inside.
             (Op::Select(_), [Known::Fixed(_), Known::Fixed(outside), Known::Random(x)])
-                if outside.known() == Some(f64::NEG_INFINITY) =>
+                if is_impossible(*outside) =>
             {
                 Some(x.clone())
             }
@@ -164,10 +165,17 @@ impl<'g> Rules<'g> {
         })
     }
 
-    /// Whether a value is `1 − 2y` or `2y − 1` with `y` 0 or 1, so that its square is 1.
+    /// Whether a value is `1 − 2y` or `2y − 1` with `y` 0 or 1, so that its square is 1; or that wherever `y` is 0 or
+    /// 1, as a Bernoulli's density has it.
     fn is_sign(&self, value: Var<'g>) -> bool {
         let graph = value.graph();
         let node = graph.node(value.id());
+        if let (Op::Select(_), &[condition, _, sign]) = (&node.op, &node.args[..]) {
+            let outside = |y: &u32| {
+                Constraint::Boolean.outside(graph.var(*y)).is_some_and(|outside| outside.id() == condition)
+            };
+            return self.is_sign(graph.var(sign)) && self.boolean.iter().any(outside);
+        }
         let known = |id: u32| graph.var(id).known();
         let is_twice = |id: u32| {
             let node = graph.node(id);
@@ -614,6 +622,16 @@ fn second_moment<'g>(matrix: &Known<'g>, vector: &Known<'g>) -> Option<Moment<'g
 }
 
 /// One of two values, element by element.
+/// Whether a log density is −∞ everywhere.
+fn is_impossible(log_prob: Var<'_>) -> bool {
+    let graph = log_prob.graph();
+    let mut node = graph.node(log_prob.id());
+    while let (Op::Shaping(_), [from]) = (&node.op, &node.args[..]) {
+        node = graph.node(*from);
+    }
+    matches!(&node.op, Op::Constant(constant) if constant.values().all(|x| x == f64::NEG_INFINITY))
+}
+
 fn select<'g>(value: Var<'g>, condition: Var<'g>, a: &Known<'g>, b: &Known<'g>) -> Form<'g> {
     let shape = value.shape();
     let mut out = Form::default();
