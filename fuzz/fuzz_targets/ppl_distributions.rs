@@ -4,7 +4,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ppl_core::{Constraint, Distribution, ExecutionPlan, Graph, Noise, NoiseKind, Program, Shape, Var, gradient};
+use ppl_core::{
+    Constraint, Distribution, ExecutionPlan, Graph, Noise, NoiseKind, Program, Shape, Var, gradient,
+};
 use ppl_distributions::*;
 
 fn number(data: &mut &[u8]) -> f64 {
@@ -75,7 +77,10 @@ fn run<'g>(graph: &'g Graph, outputs: &[Var<'g>], inputs: &[(String, f64)]) -> V
 fn check<'g>(graph: &'g Graph, law: &dyn Distribution<'g>, x: f64, u: f64) {
     if let Err(error) = law.validate() {
         let told = error.to_string();
-        assert!(told.contains("must be") || told.contains("shapes") || told.contains("unsupported"), "{told}");
+        assert!(
+            told.contains("must be") || told.contains("shapes") || told.contains("unsupported"),
+            "{told}"
+        );
         return;
     }
     let support = law.support();
@@ -99,7 +104,12 @@ fn check<'g>(graph: &'g Graph, law: &dyn Distribution<'g>, x: f64, u: f64) {
     if !dependent && !x.is_nan() && !support.contains(x) {
         assert!(found[0] == f64::NEG_INFINITY, "{} at {x} outside {support}: {}", law.name(), found[0]);
     }
-    assert!(found[2].is_nan() || (-1e-9..=1.0 + 1e-9).contains(&found[2]), "{}: cdf {}", law.name(), found[2]);
+    assert!(
+        found[2].is_nan() || (-1e-9..=1.0 + 1e-9).contains(&found[2]),
+        "{}: cdf {}",
+        law.name(),
+        found[2]
+    );
 }
 
 fuzz_target!(|data: &[u8]| {
