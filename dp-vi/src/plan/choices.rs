@@ -2,7 +2,7 @@
 
 use super::privacy_plan::{CurvaturePlan, PrivacyPlan, number};
 use super::settings::{Correction, FeatureNorms, Settings};
-use super::spending::{Drawn, FULL_BATCH_STEPS, MOST_PROPOSED, Sampler, Spending};
+use super::spending::{Drawn, MOST_PROPOSED, Sampler, Spending, fewest_steps};
 use crate::cost::deviation::Deviation;
 use crate::cost::pricing::{Pricing, choice_event, event};
 use crate::error::{Error, Result};
@@ -95,7 +95,7 @@ impl Settings {
         let mut plan = PrivacyPlan {
             budget,
             scheme: drawn(1.0)?.scheme,
-            steps: self.steps.unwrap_or(FULL_BATCH_STEPS),
+            steps: self.steps.unwrap_or(fewest_steps(clipping)),
             until_converged: false,
             clip_norm,
             clipping,
@@ -189,7 +189,8 @@ impl Settings {
             }
             let single = rest.noise_multiplier / (1.0 - share - counting).sqrt();
             let choice = plan.start_epsilon.is_some();
-            let spending = Spending { budget, noise: self.noise, choice, counts, beside, single };
+            let fewest = fewest_steps(clipping);
+            let spending = Spending { budget, noise: self.noise, choice, counts, beside, single, fewest };
             let (rate, steps) = self.rate_and_steps(sampler, &drawn, &spending, &mut reasons)?;
             let drawn = drawn(rate)?;
             plan.steps = steps;

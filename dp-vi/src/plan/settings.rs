@@ -18,6 +18,9 @@ const MOST_STEPS: u64 = 1_000_000_000;
 /// Adam's rate: over 300 steps values of order 1 to 10 can be reached.
 pub(super) const ADAM_RATE: f64 = 0.05;
 
+/// The number of steps that this rate is for.
+const ADAM_STEPS: f64 = 300.0;
+
 /// Whether a part of the budget is spent on the likelihood's curvature, from which a posterior is made that
 /// knows of the noise ([`NoiseAware`](crate::NoiseAware)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -215,10 +218,19 @@ impl Settings {
 
     /// The schedule of Adam's rate. Where clip norms and scales have to be found first, the rate falls from the
     /// start: values that have arrived are not carried away again by noise.
+    ///
+    /// There the rate also falls with the root of the number of steps, from 300 on. Adam divides by the size of
+    /// the gradient, so noise alone carries a value by about `rate · √T` in `T` steps, which then does not depend on
+    /// `T`, while a signal above the noise carries it by `rate · T`, which grows with `√T`. At the same budget more
+    /// steps cost only time. On a mixture of two normals (1,000 records, ε = 10), whose fit had not arrived after
+    /// 300 steps (means 20 posterior standard deviations off), they were 5.6, 1.2 and 0.67 off with 450, 600 and
+    /// 1,000; at ε = 1, and on two linear models where the noise binds, 1,000 changed errors by less than a third
+    /// either way, where 1,000 at the rate for 300 raised errors over stated deviations by up to 1.6 times.
     pub(crate) fn schedule_for(&self, plan: &PrivacyPlan) -> Schedule {
         self.schedule.unwrap_or(match plan.clipping {
             Clipping::Adaptive => {
-                Schedule::WarmUpThenCosine { rate: ADAM_RATE, steps: (plan.steps / 30).max(1) }
+                let rate = ADAM_RATE * (ADAM_STEPS / plan.steps as f64).min(1.0).sqrt();
+                Schedule::WarmUpThenCosine { rate, steps: (plan.steps / 30).max(1) }
             }
             _ => Schedule::HoldThenCosine(ADAM_RATE),
         })

@@ -6,12 +6,22 @@ use crate::cost::deviation::Deviation;
 use crate::cost::pricing::{Pricing, sampling_rate};
 use crate::error::{Error, Result};
 use crate::summaries::CountRelease;
+use crate::wall::bound::clip::Clipping;
 use crate::wall::grid::PrivacyNoise;
 use dp_accountant::{Budget, Calibrated, Composition, calibrate_noise_multiplier};
 use dp_sampler::{Scheme, Subsampling};
 
 /// Steps of a run on full batches: enough for Adam to arrive at its default rate, and to average after.
-pub(super) const FULL_BATCH_STEPS: u64 = 300;
+const FULL_BATCH_STEPS: u64 = 300;
+
+/// The same where the clip norm has to be found on the way. See [`Settings::schedule_for`] for what more steps are
+/// good for.
+const SEARCHING_STEPS: u64 = 600;
+
+/// The fewest steps that are proposed.
+pub(super) fn fewest_steps(clipping: Clipping) -> u64 {
+    if clipping == Clipping::Adaptive { SEARCHING_STEPS } else { FULL_BATCH_STEPS }
+}
 
 /// By how much sampling may raise the noise over that of full batches.
 const WASTE: f64 = 1.05;
@@ -41,6 +51,8 @@ pub(super) struct Spending {
     pub(super) beside: Composition,
     /// Noise multiplier of a single full-batch release that uses up what the steps may spend.
     pub(super) single: f64,
+    /// The fewest steps that are proposed.
+    pub(super) fewest: u64,
 }
 
 impl Spending {
@@ -71,7 +83,7 @@ impl Spending {
     /// allows; and what they waste.
     fn enough_steps(&self, drawn: &Drawn<'_>, most: u64) -> Result<(u64, f64)> {
         let price = |steps: u64| self.waste(drawn, steps, &self.calibrate(drawn, steps)?);
-        let mut high = FULL_BATCH_STEPS.min(most);
+        let mut high = self.fewest.min(most);
         let mut waste = price(high)?;
         let mut low = high;
         while waste > WASTE && high < most {
@@ -105,6 +117,7 @@ impl Settings {
         reasons: &mut Vec<String>,
     ) -> Result<(f64, u64)> {
         let named = matches!(sampler, Sampler::Named(_));
+        let fewest = spending.fewest;
         let Some(limit) = self.compute_limit.filter(|_| !named) else {
             let drawn = drawn(1.0)?;
             if !named {
@@ -117,7 +130,7 @@ impl Settings {
             }
             let (steps, waste) = spending.enough_steps(&drawn, MOST_PROPOSED)?;
             reasons.push(format!(
-                "steps: {steps}, the fewest (from {FULL_BATCH_STEPS}) at which all noise together is within 5 % of that of full batches; it is {} times",
+                "steps: {steps}, the fewest (from {fewest}) at which all noise together is within 5 % of that of full batches; it is {} times",
                 number(waste)
             ));
             return Ok((1.0, steps));
@@ -141,9 +154,9 @@ impl Settings {
                 Some(steps) => (steps, spending.waste(&drawn, steps, &spending.calibrate(&drawn, steps)?)?),
                 None => spending.enough_steps(&drawn, most)?,
             };
-            let enough = waste <= WASTE && (self.steps.is_some() || steps >= FULL_BATCH_STEPS);
+            let enough = waste <= WASTE && (self.steps.is_some() || steps >= fewest);
             // Fewer steps than Adam needs count as waste too.
-            let short = (FULL_BATCH_STEPS as f64 / steps as f64).sqrt().max(1.0);
+            let short = (fewest as f64 / steps as f64).sqrt().max(1.0);
             if best.is_none_or(|(_, _, found)| waste * short < found) {
                 best = Some((rate, steps, waste * short));
             }
