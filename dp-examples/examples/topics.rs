@@ -20,7 +20,6 @@ const TOPICS: usize = 3;
 
 /// 3,000 documents of 30 words each from three topics of 20 words, a topic or two in each.
 fn made_up() -> Result<Corpus, Box<dyn std::error::Error>> {
-    let file = std::env::temp_dir().join(format!("topics-{}.ldac", std::process::id()));
     let mut text = String::new();
     for d in 0..3_000_usize {
         let (first, second) = (d % 3, (d / 3) % 3);
@@ -33,10 +32,7 @@ fn made_up() -> Result<Corpus, Box<dyn std::error::Error>> {
             counts.iter().enumerate().filter(|(_, n)| **n > 0).map(|(w, n)| format!("{w}:{n}")).collect();
         writeln!(text, "{} {}", words.len(), words.join(" "))?;
     }
-    std::fs::write(&file, text)?;
-    let corpus = Corpus::read(&file, None);
-    std::fs::remove_file(&file)?;
-    corpus
+    Corpus::from_text(&text)
 }
 
 /// The most likely words of each topic: printed, and drawn as bars.

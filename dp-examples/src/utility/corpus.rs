@@ -45,13 +45,49 @@ impl Corpus {
     ///
     /// A file that cannot be read, and a line that is not of this form, with its number.
     pub fn read(path: &Path, vocabulary: Option<&Path>) -> Result<Self, Failure> {
-        let text = String::from_utf8(bytes_of(path)?)
-            .map_err(|_| format!("{}: not a file of text", path.display()))?;
+        let text = |path: &Path| -> Result<String, Failure> {
+            String::from_utf8(bytes_of(path)?)
+                .map_err(|_| format!("{}: not a file of text", path.display()).into())
+        };
+        let corpus = Self::parse(&text(path)?, Some(path))?;
+        let Some(path) = vocabulary else { return Ok(corpus) };
+        let words: Vec<String> = text(path)?.lines().map(|line| line.trim().to_owned()).collect();
+        if words.len() < corpus.vocabulary {
+            let (found, last) = (words.len(), corpus.vocabulary - 1);
+            return Err(format!("{}: {found} words, but a document has word {last}", path.display()).into());
+        }
+        Ok(Self { vocabulary: words.len(), words, ..corpus })
+    }
+
+    /// Documents from text in the format of lda-c, see [`read`](Self::read).
+    ///
+    /// ```
+    /// use dp_examples::utility::corpus::Corpus;
+    /// let corpus = Corpus::from_text("2 0:3 2:1\n1 1:5\n")?;
+    /// assert_eq!((corpus.len(), corpus.vocabulary()), (2, 3));
+    /// assert_eq!(corpus.document(0), [(0, 3), (2, 1)]);
+    /// assert!(Corpus::from_text("1 0:-1\n").unwrap_err().to_string().starts_with("line 1"));
+    /// # Ok::<(), dp_examples::utility::Failure>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A line that is not of this form, with its number.
+    pub fn from_text(text: &str) -> Result<Self, Failure> {
+        Self::parse(text, None)
+    }
+
+    /// As [`from_text`](Self::from_text), for text from a file.
+    fn parse(text: &str, from: Option<&Path>) -> Result<Self, Failure> {
         let mut documents = Vec::new();
-        let mut largest = 0;
+        let mut vocabulary = 0;
         for (number, line) in text.lines().enumerate() {
             let wrong = |problem: &str| -> Failure {
-                format!("{}:{}: {problem}; a line is 'M word:count …'", path.display(), number + 1).into()
+                let place = match from {
+                    Some(path) => format!("{}:{}", path.display(), number + 1),
+                    None => format!("line {}", number + 1),
+                };
+                format!("{place}: {problem}; a line is 'M word:count …'").into()
             };
             let mut parts = line.split_ascii_whitespace();
             let words: usize =
@@ -69,31 +105,14 @@ impl Corpus {
             if document.len() != words {
                 return Err(wrong("another number of words than it says"));
             }
-            largest = document.iter().map(|(word, _)| word + 1).fold(largest, usize::max);
+            vocabulary = document.iter().map(|(word, _)| word + 1).fold(vocabulary, usize::max);
             documents.push(document);
         }
-        if documents.is_empty() || largest == 0 {
-            return Err(format!("{}: no word in any document", path.display()).into());
+        if documents.is_empty() || vocabulary == 0 {
+            let place = from.map_or_else(String::new, |path| format!("{}: ", path.display()));
+            return Err(format!("{place}no word in any document").into());
         }
-        let words = match vocabulary {
-            None => Vec::new(),
-            Some(path) => {
-                let text = String::from_utf8(bytes_of(path)?)
-                    .map_err(|_| format!("{}: not a file of text", path.display()))?;
-                let words: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
-                if words.len() < largest {
-                    let told = format!(
-                        "{}: {} words, but a document has word {}",
-                        path.display(),
-                        words.len(),
-                        largest - 1
-                    );
-                    return Err(told.into());
-                }
-                words
-            }
-        };
-        Ok(Self { documents, vocabulary: largest.max(words.len()), words })
+        Ok(Self { documents, vocabulary, words: Vec::new() })
     }
 
     /// Number of documents.
@@ -195,12 +214,12 @@ mod tests {
         assert_eq!(corpus.counts(&[0, 1]).unwrap(), ndarray::array![[3, 0, 1], [0, 0, 0]]);
         let frequent = corpus.most_frequent(1).unwrap();
         assert_eq!(frequent.counts(&[0, 2]).unwrap(), ndarray::array![[1], [5]]);
-        for (text, line) in [("1 0:1\n2 0:1\n", ":2"), ("1 0:-1\n", ":1"), ("x\n", ":1"), ("1 0:1.5\n", ":1")]
-        {
-            let told = read(text).unwrap_err().to_string();
-            assert!(told.contains(line), "{told}");
+        assert!(read("1 0:1\n2 0:1\n").unwrap_err().to_string().contains(":2: "));
+        for (text, line) in [("1 0:1\n2 0:1\n", 2), ("1 0:-1\n", 1), ("x\n", 1), ("1 0:1.5\n", 1)] {
+            let told = Corpus::from_text(text).unwrap_err().to_string();
+            assert!(told.starts_with(&format!("line {line}: ")), "{told}");
         }
-        assert!(read("0\n").is_err() && corpus.most_frequent(9).is_err());
-        assert!(read("1 0:70000\n").unwrap().counts(&[0]).is_err());
+        assert!(Corpus::from_text("0\n").is_err() && corpus.most_frequent(9).is_err());
+        assert!(Corpus::from_text("1 0:70000\n").unwrap().counts(&[0]).is_err());
     }
 }

@@ -32,14 +32,14 @@ pub const ALPHA: f64 = 0.3;
 /// Topics for a budget, chosen on 20 Newsgroups: with more of them, cells of the table of counts are lost in noise.
 #[must_use]
 pub fn topics_for(epsilon: f64) -> usize {
-    if epsilon < 3.0 { 3 } else { 5 }
+    if epsilon < 1.5 { 3 } else { 5 }
 }
 
 /// Norm for a budget, chosen likewise.
 #[must_use]
 pub fn norm_for(epsilon: f64) -> f64 {
     match epsilon {
-        e if e < 3.0 => 6.0,
+        e if e < 1.5 => 6.0,
         e if e < 6.0 => 8.0,
         _ => 12.0,
     }

@@ -40,6 +40,7 @@ use std::path::PathBuf;
 /// | norm `C` | exact for logistic regression; 6 for counts; else `√D` for `D` numbers | [`clip_norm`](Self::clip_norm) |
 /// | scales | 1 | [`scale`](Self::scale) |
 /// | rows of a logistic regression | weight `min(1, R/‖x‖)²`, `R = √d` | [`feature_norm`](Self::feature_norm) |
+/// | sweeps over records' own values | 3, going on from the step before; 20 for Boolean vectors, which begin anew | [`sweeps`](Self::sweeps) |
 /// | averaging | `ρ = max(0.15, 1/(t + 1))` for 60 % of the steps, then falling as `1/j` | |
 ///
 /// # Privacy
@@ -48,6 +49,13 @@ use std::path::PathBuf;
 /// elements (of matrices, quadratic forms) of one sign, so that no two records' vectors have a negative inner product; and
 /// by [a known number](super::logistic_sensitivity) for logistic regression. The noise is of that size, and the event that
 /// is debited says so. Everything else, the repair of statistics included, is computed from what was released.
+///
+/// *Records' own factors* may go on from step to step. They are never released. What a step knows of a record then depends
+/// on that record and on earlier releases, and on no other record; so, given all earlier releases, one record changes
+/// one contribution, which is clipped to `C` whatever its factors are. Each step is a Gaussian mechanism of the same
+/// sensitivity, chosen by what was released before, and such steps compose as those of a fixed sequence do. A
+/// [checkpoint](Self::checkpoint) of a run that is not complete holds these factors, and is as secret as the data;
+/// that of a complete run does not hold them.
 ///
 /// ```
 /// use dp_accountant::{Budget, Relation};
@@ -99,7 +107,8 @@ impl<M: Model> ConjugateVi<M> {
     }
 
     /// No clipping and no noise, for comparison. The report says **NOT PRIVATE**. Factors that meet each other are then
-    /// updated in turn, so that the bound on the evidence does not fall, but for what [sweeps](Self::sweeps) leave.
+    /// updated in turn, so that the bound on the evidence does not fall, but for what [sweeps](Self::sweeps) over Boolean
+    /// values leave.
     #[must_use]
     pub fn without_privacy(mut self) -> Self {
         self.said.without_privacy = true;
@@ -145,9 +154,13 @@ impl<M: Model> ConjugateVi<M> {
         self
     }
 
-    /// Sweeps over a record's own latent values at each step; by default 20. They begin anew at each step, from factors that
-    /// are the same for all records. So with few sweeps, or where a record's own factors have several optima (topics with
-    /// a concentration below 1), the bound on the evidence may fall a little from step to step without noise, too.
+    /// Sweeps over a record's own latent values at each step.
+    ///
+    /// Dirichlet and beta values go on from where the step before left them, by 3 sweeps: their factors stay behind the
+    /// wall with the records. Without noise, the bound on the evidence then never falls, however few the sweeps.
+    ///
+    /// Where a record has a vector of Boolean values, its factors begin anew at each step, by 20 sweeps, from factors
+    /// that are the same for all records. With few of these sweeps the bound may fall a little from step to step.
     #[must_use]
     pub fn sweeps(mut self, sweeps: usize) -> Self {
         self.said.sweeps = Some(sweeps);

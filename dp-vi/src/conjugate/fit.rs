@@ -13,6 +13,7 @@ use crate::wall::adder::NoiseOf;
 use crate::wall::batches::Batches;
 use crate::wall::bound::clip::{ClipNorm, Clipping, Rule};
 use crate::wall::gradient::PrivateGradient;
+use crate::wall::local_states::LocalStates;
 use crate::wall::release::{NoisySum, Released};
 use crate::wall::sensitive::Sensitive;
 use crate::wall::steps::Steps;
@@ -20,7 +21,7 @@ use crate::wall::unprotected::UnprotectedSum;
 use dp_accountant::Purse;
 use dp_sampler::{FullBatch, FullBatchSampler, Seed};
 use ppl_core::conjugate::Statistics;
-use ppl_core::{Graph, Model, Program, RecordGradient, Records, Schema};
+use ppl_core::{Graph, Model, Program, RecordGradient, Records, Schema, Var};
 use std::path::Path;
 
 /// A conjugate fit, step by step: each [`step`](Self::step) makes one release that was paid for.
@@ -28,6 +29,8 @@ use std::path::Path;
 /// [`ConjugateVi::fit`](super::ConjugateVi::fit) makes all steps; this is for those who want to hold the loop themselves.
 pub struct ConjugateTraining<'r> {
     steps: Steps<'r, FullBatchSampler>,
+    /// Records' own factors, where these go on from step to step.
+    states: Option<LocalStates<'r>>,
     factors: Factors,
     /// Factors that are updated together: all at once where a release is paid for, else in turn.
     groups: Vec<Vec<usize>>,
@@ -103,11 +106,22 @@ impl<'r> ConjugateTraining<'r> {
             None => statistics.groups()?,
         };
         let report = report(&plan, seed, &steps);
+        let next: Vec<Var<'_>> = statistics.kept().iter().map(|kept| kept.next).collect();
+        let states = match next.is_empty() {
+            true => None,
+            false => {
+                let program = Program::new(&graph, &next)?;
+                programs_of.push_str(&format!("{:032x} ", program.fingerprint()));
+                let inputs =
+                    statistics.kept().iter().map(|kept| (kept.name.clone(), kept.input.shape().elements()));
+                Some(LocalStates::new(records, &program, inputs.collect()))
+            }
+        };
         for value in [value, statistics.prior()] {
             programs_of.push_str(&format!("{:032x} ", Program::new(&graph, &[value])?.fingerprint()));
         }
         let released = vec![0.0; steps.dimension()];
-        Ok(Self { steps, factors, groups, plan, report, released, done: 0, programs: programs_of })
+        Ok(Self { steps, states, factors, groups, plan, report, released, done: 0, programs: programs_of })
     }
 
     /// What a checkpoint is bound to, besides records and seed: lines of `name: value`.
@@ -145,6 +159,9 @@ impl<'r> ConjugateTraining<'r> {
         let mut restore = || -> Result<()> {
             self.factors.restore(&mut state)?;
             self.steps.restore(&mut state)?;
+            if let Some(states) = self.states.as_mut().filter(|_| checkpoint.done < checkpoint.paid) {
+                states.restore(&mut state)?;
+            }
             state.clone().finish()
         };
         restore().map_err(|error| wrong(error.to_string()))?;
@@ -161,7 +178,8 @@ impl<'r> ConjugateTraining<'r> {
         Ok(())
     }
 
-    /// All that is needed to go on in another process, together with the seed.
+    /// All that is needed to go on in another process, together with the seed. Of a complete run, nothing of single
+    /// records.
     pub(super) fn checkpoint(
         &self,
         seed: Option<Seed>,
@@ -172,6 +190,9 @@ impl<'r> ConjugateTraining<'r> {
         let mut numbers = Vec::new();
         self.factors.save(&mut numbers);
         self.steps.save(&mut numbers);
+        if let Some(states) = self.states.as_ref().filter(|_| self.done < self.plan.steps) {
+            states.save(&mut numbers);
+        }
         let (done, paid) = (self.done, self.plan.steps);
         let secret = self.report.secret_seed;
         Checkpoint { seed, secret, done, paid, paid_from, settings: settings.to_owned(), records, numbers }
@@ -200,7 +221,12 @@ impl<'r> ConjugateTraining<'r> {
         let private = self.plan.budget.is_some();
         for group in &self.groups {
             let program = self.steps.program_mut();
-            self.factors.hand_out(|name, values| Ok(program.set(name, values)?))?;
+            self.factors
+                .hand_out(|name, values| Ok(program.set(&format!("scaled {name}"), values)?), true)?;
+            if let Some(states) = &mut self.states {
+                self.factors.hand_out(|name, values| states.set(name, values), false)?;
+                states.advance(program)?;
+            }
             self.steps.make(self.done, &mut self.released)?;
             let share = if private { share(self.done, self.plan.steps) } else { 1.0 };
             self.factors.take(&self.released, self.steps.noise_added(), share, group)?;
@@ -241,6 +267,12 @@ impl<'r> ConjugateTraining<'r> {
     #[cfg(test)]
     pub(super) fn factors_mut(&mut self) -> &mut Factors {
         &mut self.factors
+    }
+
+    /// Records' own factors.
+    #[cfg(test)]
+    pub(super) fn states(&self) -> Option<&LocalStates<'r>> {
+        self.states.as_ref()
     }
 
     /// The last release.

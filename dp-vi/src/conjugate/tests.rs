@@ -9,7 +9,7 @@ use dp_accountant::{Budget, Relation};
 use dp_sampler::Seed;
 use ndarray::{Array1, Array2};
 use ppl_core::conjugate::Statistics;
-use ppl_core::{Column, Ctx, Distribution, ExecutionPlan, Graph, Program, Records, Result};
+use ppl_core::{Column, Ctx, Distribution, ExecutionPlan, Graph, Program, Records, Result, Schema};
 use ppl_distributions::{Bernoulli, Beta, Categorical, Dirichlet, Gamma, Normal, Poisson, Words};
 
 /// A few numbers that look random, between −½ and ½.
@@ -127,6 +127,15 @@ fn bounds(model: fn(&mut Ctx<'_>) -> Result<()>, records: &Records, said: Said, 
                 plan.input_mut(input).copy_from_slice(&values);
             }
         }
+        let mut first = 0;
+        for kept in statistics.kept() {
+            let width = kept.input.shape().elements();
+            let states = training.states().unwrap().values();
+            let input = plan.record_input(&kept.name).unwrap();
+            let to = plan.record_input_mut(input, records.len()).chunks_exact_mut(width);
+            to.zip(states.rows()).for_each(|(to, row)| (0..width).for_each(|k| to[k] = row[first + k]));
+            first += width;
+        }
         let own = plan.evaluate(records, &all, 0).unwrap();
         found.push(rest + own.sum());
     }
@@ -139,11 +148,15 @@ fn without_noise_the_bound_on_the_evidence_never_falls() {
     let many = Said { sweeps: Some(100), ..Said::default() };
     let both = Said { sweeps: Some(60), ..fixed.clone() };
     type AnyProgram = fn(&mut Ctx<'_>) -> Result<()>;
-    let all: [(&str, AnyProgram, Records, Said); 8] = [
+    let one = Said { sweeps: Some(1), ..Said::default() };
+    let all: [(&str, AnyProgram, Records, Said); 10] = [
         ("mixture", mixture, points(), Said::default()),
         ("logistic", logistic, binary(50, 3), Said::default()),
         ("logistic, fixed", logistic, binary(50, 3), fixed),
-        ("lda", mixed_documents, documents(), many.clone()),
+        ("lda", mixed_documents, documents(), Said::default()),
+        // With a concentration below 1 a document's own factor has several optima; it goes on from where it was.
+        ("lda, sparse", lda, documents(), Said::default()),
+        ("lda, sparse, one sweep", lda, documents(), one),
         ("precision", precision, Records::from_columns([("x", numbers(30, 9))]).unwrap(), Said::default()),
         ("hierarchical", hierarchical, binary(50, 2), Said::default()),
         ("sbn", sbn, images(), many),
@@ -314,6 +327,37 @@ fn resumed_is_uninterrupted() {
     assert!(start().checkpoint(&file, 2).fit(&records).is_err(), "a checkpoint is not overwritten");
     assert!(start().checkpoint(&file, 2).resume_from(&records, &mut ledger).is_err());
     std::fs::remove_file(&file).unwrap();
+    // While it runs, a checkpoint holds the documents' own factors; a complete one says nothing of single documents.
+    let numbers = |training: &ConjugateTraining<'_>| {
+        training.checkpoint(Some(Seed::for_tests(4)), own, &settings, print).numbers.len()
+    };
+    let during = numbers(&training);
+    (4..7).for_each(|_| training.step().unwrap());
+    assert_eq!(during - numbers(&training), 30 * 3);
+}
+
+/// What is kept of a document depends on that document alone, given what was released: the same document among others
+/// has the same factors, bit for bit.
+#[test]
+fn what_is_kept_of_a_record_depends_on_no_other_record() {
+    let here = documents();
+    let counts = Array2::from_shape_fn((30, 8), |(i, v)| match i {
+        7 => u16::from(v % 3 == 1) * (3 + (7 * v) % 5) as u16,
+        _ => ((i * v) % 4) as u16,
+    });
+    let others = Records::from_columns([("counts", counts)]).unwrap();
+    let state_after_one_step = |records: Records| {
+        let records = Sensitive::new(records);
+        let said = Said { without_privacy: true, ..Said::default() };
+        let model: fn(&mut Ctx<'_>) -> Result<()> = lda;
+        let seed = Seed::for_tests(3);
+        let mut training = ConjugateTraining::new(&model, &said, &records, &seed, None, false).unwrap();
+        training.step().unwrap();
+        training.states().unwrap().values().row(7).to_owned()
+    };
+    let state = state_after_one_step(here);
+    assert_eq!(state, state_after_one_step(others));
+    assert!(state.iter().any(|x| *x > 1.0), "{state}");
 }
 
 #[test]
@@ -406,6 +450,12 @@ fn contributions(
     for (name, values) in at {
         program.set(&format!("scaled {name}"), values).unwrap();
     }
+    // Whatever the states of records' own factors are.
+    for (number, kept) in statistics.kept().iter().enumerate() {
+        let to = program.record_input_mut(&kept.name, records.len()).unwrap();
+        let states = numbers(to.len(), 100 + number as u64);
+        to.iter_mut().zip(states).for_each(|(to, u)| *to = 30.0 * (u + 0.5).powi(4));
+    }
     let rule = Rule::Flat(ClipNorm::new(plan.clip_norm, program.dimension()).unwrap());
     let all: Vec<u64> = (0..records.len() as u64).collect();
     let mut takers: Vec<Vec<Vec<f64>>> = (0..rayon::current_num_threads()).map(|_| Vec::new()).collect();
@@ -487,6 +537,36 @@ fn the_exact_bound_of_logistic_regression_is_the_largest_value_of_its_formula() 
     }
     assert!(super::logistic_sensitivity(Relation::AddRemove, f64::NAN).is_err());
     assert!(super::logistic_sensitivity(Relation::AddRemove, 0.0).is_err());
+}
+
+/// How many topics a budget carries follows from public numbers: what a mean cell must be, and the noise.
+#[test]
+fn a_plan_says_how_many_rows_a_table_of_counts_may_have() {
+    let schema = Schema::new([("counts", 1000)]).unwrap();
+    let topics = |k: usize| {
+        move |ctx: &mut Ctx<'_>| {
+            let beta = ctx.sample("beta", Dirichlet::symmetric(0.01, 1000).iid(k))?;
+            ctx.each_record(|ctx, document| {
+                let theta = ctx.sample("theta", Dirichlet::symmetric(0.3, k))?;
+                ctx.observe("words", Words::mixed(theta, beta), document.get("counts")?)
+            })
+        }
+    };
+    let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
+    let plan = ConjugateVi::new(topics(3)).budget(budget).plan(&schema).unwrap();
+    // One release of multiplier 3.73 (ε = 1, δ = 1e-5) at C = 6 has noise 22.4; 120 of them averaged, 1.44 times that.
+    assert!((plan.averaged_noise() / 32.3 - 1.0).abs() < 0.01, "{}", plan.averaged_noise());
+    let needed = plan.counts_needed().unwrap();
+    assert!((needed / (4.0 * plan.averaged_noise() * 3000.0) - 1.0).abs() < 1e-12);
+    // The documents of 20 Newsgroups have about 420,000 counts, clipped: three topics, not ten.
+    assert_eq!(plan.most_rows(420_000.0), Some(3));
+    assert_eq!(plan.most_rows(0.0), Some(1));
+    assert!(plan.explain().contains("3 rows of 1000 counts"), "{}", plan.explain());
+    let ten = ConjugateVi::new(topics(10)).budget(budget).plan(&schema).unwrap();
+    assert!(ten.counts_needed().unwrap() > 1e6 && ten.most_rows(420_000.0) == Some(3));
+    // Without a table, or without noise, there is nothing to say.
+    let open = ConjugateVi::new(topics(3)).without_privacy().plan(&schema).unwrap();
+    assert_eq!((open.counts_needed(), open.most_rows(1e6)), (None, None));
 }
 
 #[test]

@@ -229,13 +229,18 @@ impl Factors {
         Ok(())
     }
 
-    /// Writes the expectations, times their scales, where records meet them.
-    pub(super) fn hand_out(&self, mut set: impl FnMut(&str, &[f64]) -> Result<()>) -> Result<()> {
-        let mut scaled = Vec::new();
+    /// Writes the expectations, times their scales if that is asked for, where records meet them.
+    pub(super) fn hand_out(
+        &self,
+        mut set: impl FnMut(&str, &[f64]) -> Result<()>,
+        times_scales: bool,
+    ) -> Result<()> {
+        let mut values = Vec::new();
         for block in self.blocks.iter().filter(|block| block.place.is_some()) {
-            scaled.clear();
-            scaled.extend(block.expected.iter().map(|t| t * block.scale));
-            set(&format!("scaled {}", block.name), &scaled)?;
+            let scale = if times_scales { block.scale } else { 1.0 };
+            values.clear();
+            values.extend(block.expected.iter().map(|t| t * scale));
+            set(&block.name, &values)?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ pub(crate) mod gradient;
 pub(crate) mod grid;
 pub(crate) mod histogram;
 pub(crate) mod integers;
+pub(crate) mod local_states;
 pub(crate) mod record_noise;
 pub(crate) mod release;
 pub(crate) mod sensitive;

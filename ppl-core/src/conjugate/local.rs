@@ -66,10 +66,39 @@ impl<'g> Local<'g> {
         form
     }
 
+    /// Whether its elements meet each other in the record's part of the bound, and all change at once.
+    fn meets(&self) -> bool {
+        self.family.name() == "Bernoulli" && self.site.value.shape().elements() > 1
+    }
+
     /// The expectations of the statistics.
     pub(super) fn moments(&self) -> Vec<Moment<'g>> {
         self.statistics.iter().map(|&(_, leaf)| Moment::exact(leaf)).collect()
     }
+}
+
+/// Natural parameters of a record's own factor, which go on from step to step.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Kept<'g> {
+    /// The site.
+    pub site: String,
+    /// The name of the per-record input that holds them; 0 before the first step.
+    pub name: String,
+    /// The input.
+    pub input: Var<'g>,
+    /// What they are after the next sweeps.
+    pub next: Var<'g>,
+}
+
+/// What sweeps have found.
+pub(super) struct Swept<'g> {
+    /// The record's part of the bound, the entropy of its own factors included.
+    pub(super) record: Var<'g>,
+    /// Expected statistics of its own values, by site.
+    pub(super) means: Vec<(String, Var<'g>)>,
+    /// Where its factors go on from; nothing where they begin anew each time.
+    pub(super) kept: Vec<Kept<'g>>,
 }
 
 /// The record's part of the bound with its own factors after some sweeps, their entropy included, and their expected
@@ -82,13 +111,19 @@ impl<'g> Local<'g> {
 /// which raises the bound where the value's elements do not meet each other. Elements of a Boolean vector do, and all
 /// change at once, so after the first sweep each `η` goes half of its way.
 ///
+/// Factors either begin anew, as if the record had said nothing, or, with `kept`, at natural parameters that are inputs of
+/// the program: then the bound is taken at these, and what they are after `kept` sweeps is a program of its own. Values
+/// whose elements meet each other always begin anew.
+///
 /// No derivative passes through the sweeps: at the best factors there is none.
 pub(super) fn sweep<'g>(
     record: Var<'g>,
     local: &[Local<'g>],
     sweeps: usize,
-) -> Result<(Var<'g>, Vec<(String, Var<'g>)>)> {
+    kept: Option<usize>,
+) -> Result<Swept<'g>> {
     let graph = record.graph();
+    let kept = kept.filter(|_| !local.iter().any(Local::meets));
     let leaves: Vec<Var<'g>> =
         local.iter().flat_map(|one| one.statistics.iter().map(|&(_, leaf)| leaf)).collect();
     let slopes = gradient(record, &leaves)?;
@@ -106,8 +141,7 @@ pub(super) fn sweep<'g>(
             .collect::<Result<_>>()?;
         let partition = one.family.log_partition(&natural);
         let means = gradient(partition, &natural)?;
-        let meets = one.family.name() == "Bernoulli" && one.site.value.shape().elements() > 1;
-        places.push((first, natural, means, partition, meets));
+        places.push((first, natural, means, partition, one.meets()));
         first += one.statistics.len();
     }
     // At first as if the record had said nothing but that its prior is flat: all that are alike are equal.
@@ -115,13 +149,17 @@ pub(super) fn sweep<'g>(
     let mut natural_now: Vec<Var<'g>> = Vec::new();
     for (number, one) in local.iter().enumerate() {
         let (_, natural, means, ..) = &places[number];
-        let flat: Vec<Var<'g>> =
-            one.statistics.iter().map(|(_, leaf)| graph.constant(0.0).broadcast_to(leaf.shape())).collect();
-        let pairs: Vec<_> = natural.iter().copied().zip(flat.iter().copied()).collect();
+        let begin = |(k, (_, leaf)): (usize, &(Statistic, Var<'g>))| match kept {
+            Some(_) => graph.record_input(format!("kept parameters {number} {k}"), leaf.shape()),
+            None => Ok(graph.constant(0.0).broadcast_to(leaf.shape())),
+        };
+        let begin: Vec<Var<'g>> = one.statistics.iter().enumerate().map(begin).collect::<Result<_>>()?;
+        let pairs: Vec<_> = natural.iter().copied().zip(begin.iter().copied()).collect();
         now.extend(substitute(means, &pairs));
-        natural_now.extend(flat);
+        natural_now.extend(begin);
     }
-    for round in 0..sweeps.max(1) {
+    let begun = (now.clone(), natural_now.clone());
+    for round in 0..kept.unwrap_or(sweeps).max(1) {
         for (first, natural, means, _, meets) in &places {
             let range = *first..first + natural.len();
             let pairs: Vec<_> = leaves.iter().copied().zip(now.iter().copied()).collect();
@@ -138,6 +176,14 @@ pub(super) fn sweep<'g>(
             }
         }
     }
+    let names = local
+        .iter()
+        .enumerate()
+        .flat_map(|(number, one)| (0..one.statistics.len()).map(move |k| (number, k, one.site.name.clone())));
+    let next = natural_now.clone();
+    if kept.is_some() {
+        (now, natural_now) = begun;
+    }
     // Held: the bound is at its highest there.
     let held: Vec<Var<'g>> = now.iter().map(|value| value.stop_gradient()).collect();
     let pairs: Vec<_> = leaves.iter().copied().zip(held.iter().copied()).collect();
@@ -151,6 +197,13 @@ pub(super) fn sweep<'g>(
         }
         value = value + entropy.stop_gradient();
     }
-    let names = local.iter().flat_map(|one| one.statistics.iter().map(|_| one.site.name.clone()));
-    Ok((value, names.zip(held).collect()))
+    let means = names.clone().map(|(.., site)| site).zip(held).collect();
+    let places = names.zip(natural_now.iter().zip(next)).filter(|_| kept.is_some());
+    let kept = places.map(|((number, k, site), (&input, next))| Kept {
+        site,
+        name: format!("kept parameters {number} {k}"),
+        input,
+        next,
+    });
+    Ok(Swept { record: value, means, kept: kept.collect() })
 }

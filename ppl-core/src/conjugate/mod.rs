@@ -49,4 +49,5 @@ pub use crate::model::{ExponentialFamily, Statistic};
 pub use augment::Curvature;
 pub use family::normal_rows_log_partition;
 pub use linear::require_linear;
+pub use local::Kept;
 pub use statistics::{Block, Factor, Settings, Statistics};

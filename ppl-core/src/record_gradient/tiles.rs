@@ -17,8 +17,7 @@ use std::collections::HashSet;
 /// Squares below this multiple of the smallest normal number have lost digits to underflow.
 const UNDERFLOW_MARGIN: f64 = 16_777_216.0; // 2²⁴
 
-/// Elementary operations in a batch from which on waking another thread pays.
-pub(super) const PARALLEL: u64 = 1 << 19;
+pub(super) use crate::run::plan::PARALLEL;
 
 /// Records that one thread takes at a time, if a tile has fewer.
 const SPAN: usize = 1024;

@@ -43,6 +43,7 @@ pub(crate) use layout::WIDE_COLUMN;
 use layout::{Layout, Step};
 use ndarray::Array2;
 pub(crate) use product::{LARGE_PRODUCT, Matrix, multiply};
+use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 use step::{RunFused, RunShared, RunSingle};
@@ -56,6 +57,8 @@ const MOST_NAMES: usize = 40;
 const MOST_NUMBERS: usize = 1 << 40;
 /// Bytes of a tile that is to stay in the first-level cache.
 const FIRST_LEVEL_BYTES: usize = 40 * 1024;
+/// Elementary operations in a batch from which on waking another thread pays.
+pub(crate) const PARALLEL: u64 = 1 << 19;
 /// Fewest and most records in a tile.
 const TILE_RECORDS: Range<usize> = 16..1024;
 /// Fewest records in a tile of a program with large matrix products, which are slow on narrow ones.
@@ -394,6 +397,63 @@ impl<T: Scalar> ExecutionPlan<T> {
             }
         }
         Ok(matrix)
+    }
+
+    /// Runs both parts over the records of `batch` and returns all outputs: a row for each record, in it one output after
+    /// the other. Runs on several threads where there is much to do; results do not depend on how many there are.
+    ///
+    /// ```
+    /// # use ndarray::array;
+    /// # use ppl_core::{ExecutionPlan, Graph, Program, Record, Records};
+    /// let records = Records::from_columns([("x", array![[1.0, 2.0], [3.0, 4.0]])])?;
+    /// let graph = Graph::new();
+    /// let x = Record::new(&graph, records.schema()).get("x")?;
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[x.sum(), 2.0 * x])?);
+    /// assert_eq!(plan.evaluate_all(&records, &[1, 0])?, array![[7.0, 6.0, 8.0], [3.0, 2.0, 4.0]]);
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`ExecutionPlan::run_records`].
+    pub fn evaluate_all(&mut self, records: &Records, batch: &[u64]) -> Result<Array2<T>> {
+        self.check_schema(records)?;
+        self.run();
+        let widths: Vec<usize> = self.layout.outputs.iter().map(|place| place.elements()).collect();
+        let width: usize = widths.iter().sum();
+        let mut all = vec![T::zero(); batch.len() * width];
+        let (tile, whole) = (self.tile, batch.len());
+        let tiles = whole.div_ceil(tile);
+        let much = self.operations.saturating_mul(whole as u64) >= PARALLEL;
+        let threads = if much { rayon::current_num_threads().clamp(1, tiles.max(1)) } else { 1 };
+        self.reserve_workspaces(threads);
+        let (runner, workspaces) = self.runner_and_workspaces();
+        // Each thread takes some tiles in a row. Where tiles begin does not depend on that.
+        let share = tiles.div_ceil(threads).max(1) * tile;
+        let some = |first: usize, workspace: &mut Workspace<T>, rows: &mut [T]| -> Result<()> {
+            for (place, rows) in rows.chunks_mut(tile * width).enumerate() {
+                let (start, lanes) = (first + place * tile, rows.len() / width);
+                let indices = &batch[start..start + lanes];
+                runner.run(workspace, records, indices, lanes, start, whole)?;
+                let mut column = 0;
+                for (output, &elements) in widths.iter().enumerate() {
+                    let (operand, _) = runner.output(workspace, (records, indices), output);
+                    for (lane, row) in rows.chunks_exact_mut(width).enumerate() {
+                        for (element, to) in row[column..column + elements].iter_mut().enumerate() {
+                            *to = operand.at(element, lane, lanes);
+                        }
+                    }
+                    column += elements;
+                }
+            }
+            Ok(())
+        };
+        if width > 0 {
+            let shares = workspaces[..threads].par_iter_mut().zip(all.par_chunks_mut(share * width));
+            shares
+                .enumerate()
+                .try_for_each(|(number, (workspace, rows))| some(number * share, workspace, rows))?;
+        }
+        Array2::from_shape_vec((whole, width), all).map_err(|error| Error::Values(error.to_string()))
     }
 }
 
