@@ -15,12 +15,17 @@ pub mod condition;
 pub mod design;
 mod error;
 pub mod finite;
+pub mod formula;
 pub mod logistic;
 pub mod output;
 pub mod plot;
 pub mod population;
 pub mod posteriordb;
 pub mod program;
+pub mod regression;
+pub mod report;
+pub mod schema;
+pub mod short_form;
 pub mod split;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
