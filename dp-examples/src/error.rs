@@ -102,7 +102,7 @@ pub enum Error {
         found: usize,
         /// How many columns the header has.
         expected: usize,
-        /// The record's first cell; no message shows it.
+        /// Always empty: a cell belongs to a person.
         value: String,
     },
     /// A named column is not in the file.
@@ -135,7 +135,7 @@ pub enum Error {
         line: u64,
         /// The column.
         column: String,
-        /// The cell; no message shows it.
+        /// Always empty: a cell belongs to a person.
         value: String,
     },
     /// A cell is a number that is not finite.
@@ -147,7 +147,7 @@ pub enum Error {
         line: u64,
         /// The column.
         column: String,
-        /// The cell; no message shows it.
+        /// Always empty: a cell belongs to a person.
         value: String,
     },
     /// A cell that is needed is empty.
@@ -277,7 +277,7 @@ pub enum Error {
         line: u64,
         /// The column.
         column: String,
-        /// The cell; no message shows it.
+        /// Always empty: a cell belongs to a person.
         value: String,
         /// The categories listed for the column.
         categories: Vec<String>,
@@ -310,7 +310,7 @@ pub enum Error {
         file: String,
         /// The column.
         column: String,
-        /// The only text in it; no message shows it.
+        /// Always empty: a cell belongs to a person.
         value: String,
     },
     /// The label's column is also a feature.

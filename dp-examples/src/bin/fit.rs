@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use dp_examples::arguments::FitArguments;
 use dp_examples::program::run_with;
 use dp_examples::regression::arguments::{PredictArguments, RegressionArguments, SchemaArguments};
-use dp_examples::regression::command;
+use dp_examples::regression::{command, others};
 use dp_examples::short_form;
 
 fn main() -> ExitCode {
@@ -15,16 +15,22 @@ fn main() -> ExitCode {
     match first.as_str() {
         "schema" => {
             arguments.remove(1);
-            run_with(arguments, |arguments: SchemaArguments| command::schema(&arguments))
+            run_with(arguments, |arguments: SchemaArguments| others::schema(&arguments))
         }
         "predict" => {
             arguments.remove(1);
-            run_with(arguments, |arguments: PredictArguments| command::predictions(&arguments))
+            run_with(arguments, |arguments: PredictArguments| others::predictions(&arguments))
         }
-        // A formula has a ~; the short form names the data and a condition by options.
-        _ if arguments.iter().skip(1).any(|argument| argument.to_string_lossy().contains('~')) => {
+        // A formula has a ~; the short form names a condition by an option.
+        _ if has(&arguments, |argument| argument.contains('~'))
+            && !has(&arguments, |argument| argument.starts_with("--positive-if")) =>
+        {
             run_with(arguments, |arguments: RegressionArguments| command::fit(&arguments))
         }
         _ => run_with(arguments, |arguments: FitArguments| short_form::fit(arguments)),
     }
+}
+
+fn has(arguments: &[OsString], is: impl Fn(&str) -> bool) -> bool {
+    arguments.iter().skip(1).any(|argument| is(&argument.to_string_lossy()))
 }

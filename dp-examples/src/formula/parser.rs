@@ -14,7 +14,8 @@ const LARGEST_DEGREE: usize = 20;
 
 pub(super) fn parse(text: &str) -> Result<Formula> {
     // A comparison on the left is read as a condition; its place stays empty, so that later places are right.
-    let comparison = text.split_once('~').filter(|(left, _)| left.contains(['<', '>', '=', '!']));
+    let comparison =
+        text.split_once('~').filter(|(left, _)| left.contains(['<', '>', '=', '!']) && !left.contains('['));
     let blank;
     let read = match comparison {
         None => text,

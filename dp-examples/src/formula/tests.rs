@@ -142,7 +142,7 @@ fn mistakes_say_where_and_what_to_do() {
     }
     let deep = format!("y ~ {}a{}", "(".repeat(5000), ")".repeat(5000));
     assert!(told(&deep).contains("characters") || told(&deep).contains("nested"), "{}", told(&deep));
-    assert!(told(&format!("y ~ {}a", "I(".repeat(400))).contains("nested"));
+    assert!(told(&format!("y ~ I({}a", "(".repeat(400))).contains("nested"));
     assert!(
         told("y ~ (a+b+c+s+t+r+I(a^2)+I(b^2)+I(c^2)+I(a*b)+I(a*c)+I(b*c))^12").contains("at most 1000 terms")
     );

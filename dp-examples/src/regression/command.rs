@@ -1,28 +1,22 @@
 //! The program `fit` with a formula: from options to fits, files and text.
 
 use std::error::Error as StdError;
-use std::io::Write;
-use std::path::Path;
 
 use dp_accountant::{Budget, FileLedger, Ledger, Relation};
 use dp_sampler::{Purpose, Seed};
 use dp_vi::{Fit, Sensitive};
 
-use super::arguments::{PredictArguments, RegressionArguments, SchemaArguments, check_outputs};
-use super::family::Family;
+use super::arguments::RegressionArguments;
+use super::files::write_files;
 use super::fitting::{self, Settings};
 use super::metrics::Metrics;
-use super::model_file::ModelFile;
-use super::outcome::{Outcome, outcomes};
-use super::posterior::{Draws, KEPT, Summary};
-use super::predict::{Prediction, predict};
+use super::outcome::outcomes;
+use super::posterior::Draws;
+use super::predict::predict;
+use super::say::say;
 use super::specification::Specification;
 use crate::formula::matrix::Design;
 use crate::formula::{Factor, Formula, Response, Term};
-use crate::output::write_whole;
-use crate::report::forest::{self, Row};
-use crate::report::html::{Page, Section};
-use crate::report::text;
 use crate::schema::{Entry, Frame, Kind, Schema, categories_of, draft};
 use crate::split::split;
 use crate::table::Table;
@@ -30,35 +24,18 @@ use crate::{Error, Result};
 
 type Failure = Box<dyn StdError>;
 
-/// Most groups whose coefficients are printed.
-const MOST_PRINTED: usize = 30;
-
-/// Most numbers that a model file keeps of draws by group.
-const MOST_KEPT: usize = 2_000_000;
-
-/// Drafts a schema and prints it.
-///
-/// # Errors
-///
-/// A file that is no table, and a standard output that is closed.
-pub fn schema(arguments: &SchemaArguments) -> Result<(), Failure> {
-    let table = Table::read(&arguments.data)?;
-    let text = draft::draft(&table, arguments.public_categories)?;
-    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
-}
-
 /// Records as numbers.
-struct Prepared {
-    formula: Formula,
-    schema: Schema,
-    design: Design,
-    lines: Vec<u64>,
+pub(super) struct Prepared {
+    pub(super) formula: Formula,
+    pub(super) schema: Schema,
+    pub(super) design: Design,
+    pub(super) lines: Vec<u64>,
     table: Table,
 }
 
 /// The design of a formula for the records of a table; with `outcome`, records without one are left out where that is
 /// its policy.
-fn prepare(mut formula: Formula, table: Table, schema: Schema, outcome: bool) -> Result<Prepared> {
+pub(super) fn prepare(mut formula: Formula, table: Table, schema: Schema, outcome: bool) -> Result<Prepared> {
     let columns: Vec<String> = formula.columns().into_iter().map(str::to_owned).collect();
     let mut used: Vec<&str> = columns.iter().map(String::as_str).collect();
     if used.contains(&formula.outcome()) {
@@ -100,11 +77,11 @@ fn with_public_categories(mut schema: Schema, formula: &Formula, table: &Table) 
 }
 
 /// One fit, with all that is said of it.
-struct Outcomes {
-    epsilon: f64,
-    fit: Fit,
-    draws: Draws,
-    metrics: Option<Metrics>,
+pub(super) struct Outcomes {
+    pub(super) epsilon: f64,
+    pub(super) fit: Fit,
+    pub(super) draws: Draws,
+    pub(super) metrics: Option<Metrics>,
 }
 
 /// Where fits are paid from.
@@ -198,12 +175,16 @@ pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
         }
     }
     let together = match &account {
-        Account::Shared(ledger) if found.len() > 1 => Some(format!(
-            "The {} fits together: ({}, {:e})-differential privacy, less than the sum of their epsilons.",
-            found.len(),
-            dp_accountant::rounded_up(ledger.spent()?.upper),
-            arguments.delta
-        )),
+        Account::Shared(ledger) if found.len() > 1 => {
+            let spent = ledger.spent()?.upper;
+            Some(format!(
+                "The {} fits together: ({}, {:e})-differential privacy; their epsilons add up to {}.",
+                found.len(),
+                dp_accountant::rounded_up(spent),
+                arguments.delta + deviations(&found, spent),
+                found.iter().map(|one| one.epsilon).sum::<f64>()
+            ))
+        }
         Account::File(ledger) => Some(format!(
             "The ledger {} has spent {} of epsilon {} at delta {:e}, these fits included.",
             ledger.path().display(),
@@ -225,259 +206,12 @@ pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
     failed.map_or(Ok(()), Err)
 }
 
-/// Coefficients on the scale of the public bounds, so that they can be compared.
-fn rows(specification: &Specification, one: &Outcomes) -> Vec<Row> {
-    let summaries = one.draws.coefficients();
-    let pairs = specification.columns.iter().zip(summaries);
-    pairs
-        .filter(|(column, _)| column.of.name != "Intercept")
-        .map(|(column, found)| {
-            let by = column.width;
-            Row {
-                label: column.of.name.clone(),
-                summary: Summary {
-                    mean: found.mean * by,
-                    sd: found.sd * by,
-                    low: found.low * by,
-                    high: found.high * by,
-                    ..found
-                },
-            }
-        })
-        .collect()
-}
-
-fn scale_in_words(family: Family) -> String {
-    format!(
-        "change of {} from the middle of a column's bounds to its end, or from the baseline",
-        family.scale_in_words()
-    )
-}
-
-fn picture(specification: &Specification, one: &Outcomes) -> Option<Result<String>> {
-    let rows = rows(specification, one);
-    let title = format!("{} at epsilon = {}", specification.outcome.name, one.epsilon);
-    (!rows.is_empty()).then(|| forest::svg(&title, &scale_in_words(specification.family), &rows))
-}
-
-fn meaning(fit: &Fit, epsilon: f64) -> String {
-    let what = fit.privacy().attack_success().filter(|_| fit.privacy().is_private()).map_or_else(String::new, |success| {
-        format!(
-            " Somebody who has everything but one record, and wonders with even odds whether that record was in the file, is right \
-             in at most {} of 100 cases after seeing this fit.",
-            (100.0 * success).ceil()
-        )
-    });
-    format!("Epsilon is {epsilon}.{what}")
-}
-
-/// Writes the files that were asked for: the option and the path, or what was wrong.
-fn write_files(
-    arguments: &RegressionArguments,
-    prepared: &Prepared,
-    specification: &Specification,
-    found: &[Outcomes],
-    together: Option<&str>,
-) -> Vec<(String, Result<()>)> {
-    let mut written = Vec::new();
-    let mut write = |what: &str, path: &Option<std::path::PathBuf>, contents: &dyn Fn() -> Result<String>| {
-        if let Some(path) = path {
-            let done = contents().and_then(|contents| write_whole(path, contents.as_bytes()));
-            written.push((format!("{what}: {}", path.display()), done));
-        }
+/// What batches and noise that are not drawn exactly take of δ at the ε of all fits together, on top of what a ledger
+/// counts: `Σ (1 + e^ε) τ`, where a fit's own statement has `(1 + e^ε_i) τ`.
+fn deviations(found: &[Outcomes], epsilon: f64) -> f64 {
+    let of = |one: &Outcomes| {
+        let part = one.fit.privacy().delta_of_deviations.unwrap_or(0.0);
+        part * (1.0 + epsilon.exp()) / (1.0 + one.epsilon.exp())
     };
-    let Some(last) = found.last() else { return written };
-    write("Model", &arguments.model, &|| model_file(arguments, prepared, specification, last));
-    write("Report", &arguments.html, &|| {
-        let section = |one: &Outcomes| -> Result<Section> {
-            Ok(Section {
-                title: format!("epsilon = {}, delta = {:e}", one.epsilon, arguments.delta),
-                picture: picture(specification, one).transpose()?,
-                coefficients: one.draws.coefficients(),
-                others: one.draws.others(),
-                metrics: one.metrics.clone(),
-                privacy: one.fit.privacy().to_string(),
-                meaning: meaning(&one.fit, one.epsilon),
-            })
-        };
-        let page = Page {
-            formula: prepared.formula.to_string(),
-            about: about(specification),
-            sections: found.iter().map(section).collect::<Result<_>>()?,
-            together: together.map(str::to_owned),
-        };
-        Ok(page.html())
-    });
-    write("Picture", &arguments.svg, &|| {
-        picture(specification, last)
-            .unwrap_or_else(|| Ok("<svg xmlns=\"http://www.w3.org/2000/svg\"/>".into()))
-    });
-    written
-}
-
-fn model_file(
-    arguments: &RegressionArguments,
-    prepared: &Prepared,
-    specification: &Specification,
-    one: &Outcomes,
-) -> Result<String> {
-    let numbers: usize = one.draws.groups.iter().map(|group| group.levels.len() * group.names.len()).sum();
-    let kept = KEPT.min(MOST_KEPT / numbers.max(1)).max(50);
-    let mut schema = prepared.schema.clone();
-    let used = prepared.formula.columns();
-    schema.columns.retain(|column, _| used.contains(&column.as_str()));
-    let (format, version) = ModelFile::header();
-    let told = |error: serde_json::Error| Error::Formula { reason: error.to_string() };
-    let model = ModelFile {
-        format,
-        version,
-        formula: arguments.formula.to_string(),
-        epsilon: one.epsilon,
-        delta: arguments.delta,
-        schema,
-        specification: specification.clone(),
-        coefficients: one.draws.coefficients(),
-        others: one.draws.others(),
-        draws: one.draws.kept(kept),
-        privacy: serde_json::to_value(one.fit.privacy()).map_err(told)?,
-    };
-    Ok(serde_json::to_string(&model).map_err(told)? + "\n")
-}
-
-fn about(specification: &Specification) -> Vec<String> {
-    let Outcome { name, levels, low, high } = &specification.outcome;
-    let outcome = match (specification.family, levels.as_slice()) {
-        (Family::Bernoulli, [_, yes]) => format!("The outcome is whether {name} ({yes})."),
-        (_, []) => format!(
-            "The outcome {name} lies between the public bounds {low} and {high}; values outside were moved there."
-        ),
-        (_, levels) => format!("The outcome {name} is one of {}, in this order.", levels.join(", ")),
-    };
-    vec![
-        outcome,
-        format!(
-            "The family is {}; the predictor is {}.",
-            specification.family,
-            specification.family.scale_in_words()
-        ),
-        "Numbers were scaled to [-1, 1] by their public bounds, and priors are on that scale.".to_owned(),
-    ]
-}
-
-/// Prints everything.
-fn say(
-    prepared: &Prepared,
-    specification: &Specification,
-    found: &[Outcomes],
-    together: Option<&str>,
-    written: &[(String, Result<()>)],
-) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{} ({})", prepared.formula, specification.family)?;
-    for line in about(specification) {
-        writeln!(out, "{line}")?;
-    }
-    for one in found {
-        writeln!(out, "\nepsilon = {}\n", one.epsilon)?;
-        write!(out, "{}", text::table("coefficient", &one.draws.coefficients()))?;
-        let others = one.draws.others();
-        if !others.is_empty() {
-            write!(out, "\n{}", text::table("beside", &others))?;
-        }
-        for group in
-            one.draws.groups.iter().filter(|group| group.levels.len() * group.names.len() <= MOST_PRINTED)
-        {
-            let mut summaries = Vec::new();
-            for (place, (level, name)) in group
-                .levels
-                .iter()
-                .flat_map(|level| group.names.iter().map(move |name| (level, name)))
-                .enumerate()
-            {
-                let draws = group.draws.iter().map(|draw| draw[place]).collect();
-                summaries.push(Summary::of(&format!("{level}, {name}"), draws));
-            }
-            write!(out, "\n{}", text::table(&format!("by {}", group.column), &summaries))?;
-        }
-        writeln!(
-            out,
-            "\nIn the units of the file. Intervals {}.",
-            one.fit.privacy().intervals.unwrap_or("leave out noise")
-        )?;
-        if let Some(metrics) = &one.metrics {
-            say_metrics(&mut out, metrics)?;
-        }
-        writeln!(out, "\n{}", one.fit.privacy())?;
-    }
-    if let Some(together) = together {
-        writeln!(out, "\n{together}")?;
-    }
-    for (what, _) in written.iter().filter(|(_, done)| done.is_ok()) {
-        writeln!(out, "{what}")?;
-    }
-    Ok(out.flush()?)
-}
-
-fn say_metrics(out: &mut impl Write, metrics: &Metrics) -> std::io::Result<()> {
-    writeln!(out, "\n{} test records, beside the best constant:", metrics.records)?;
-    if let (Some(loss), Some(base), Some((right, most))) =
-        (metrics.log_loss, metrics.log_loss_of_base, metrics.accuracy)
-    {
-        let area = metrics.area_under_curve.map_or("-".to_owned(), |area| format!("{area:.4}"));
-        writeln!(
-            out,
-            "  area under the ROC curve {area} (0.5)   log loss {loss:.4} ({base:.4})   accuracy {right:.4} ({most:.4})"
-        )?;
-        writeln!(out, "  base rate {:.4}; predicted and observed by tenths:", metrics.base)?;
-        for tenth in &metrics.calibration {
-            writeln!(out, "    {:.3}  {:.3}", tenth.predicted, tenth.observed)?;
-        }
-    } else {
-        writeln!(
-            out,
-            "  root mean square error {:.4} ({:.4})   mean {:.4}",
-            metrics.error, metrics.error_of_base, metrics.base
-        )?;
-    }
-    writeln!(
-        out,
-        "These are exact figures of held-back records: NOT covered by the guarantee below. Do not publish them"
-    )?;
-    writeln!(out, "with the posterior unless those records are public.")
-}
-
-/// Predicts from a model file.
-///
-/// # Errors
-///
-/// A model or a table that cannot be read, and columns that do not fit one another.
-pub fn predictions(arguments: &PredictArguments) -> Result<(), Failure> {
-    let inputs: [(&'static str, Option<&Path>); 2] =
-        [("the model", Some(&arguments.model)), ("the data", Some(&arguments.data))];
-    check_outputs(&inputs, &[("--out", arguments.out.as_deref())])?;
-    let model = ModelFile::read(&arguments.model)?;
-    let prepared = prepare(model.formula.parse()?, Table::read(&arguments.data)?, model.schema, false)?;
-    let family = model.specification.family;
-    let found = predict(family, &model.draws, &prepared.design)?;
-    let text = csv_of(&found, &prepared.lines, &model.specification.outcome)?;
-    match &arguments.out {
-        Some(path) => Ok(write_whole(path, &text)?),
-        None => Ok(std::io::stdout().lock().write_all(&text)?),
-    }
-}
-
-fn csv_of(found: &[Prediction], lines: &[u64], outcome: &Outcome) -> Result<Vec<u8>, Failure> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let mut header = vec!["line".to_owned(), "mean".to_owned(), "low".to_owned(), "high".to_owned()];
-    if found.first().is_some_and(|first| !first.probabilities.is_empty()) {
-        header.extend(outcome.levels.iter().map(|level| format!("probability of {level}")));
-    }
-    writer.write_record(&header)?;
-    for (prediction, line) in found.iter().zip(lines) {
-        let mut row = vec![line.to_string()];
-        row.extend([prediction.mean, prediction.low, prediction.high].map(|x| format!("{x:.6}")));
-        row.extend(prediction.probabilities.iter().map(|p| format!("{p:.6}")));
-        writer.write_record(&row)?;
-    }
-    Ok(writer.into_inner().map_err(|error| error.to_string())?)
+    found.iter().map(of).sum()
 }

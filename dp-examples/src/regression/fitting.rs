@@ -55,7 +55,6 @@ pub fn fit(
     public: &[String],
 ) -> Result<Fit, Box<dyn StdError>> {
     let plain = specification.groups.is_empty() && !specification.columns.is_empty();
-    let vi = |vi| with_settings(vi, budget, settings, public);
     if specification.family == Family::Bernoulli && plain {
         let vi =
             with_settings(DpVi::new(specification.model(), AutoLaplace::new()), budget, settings, public)
@@ -64,7 +63,7 @@ pub fn fit(
                 .feature_norms(specification.feature_norms());
         return run(vi.subsample(FullBatch), records, purse, settings, seed);
     }
-    let mut vi = vi(DpVi::new(specification.model(), AutoNormal::new()));
+    let mut vi = with_settings(DpVi::new(specification.model(), AutoNormal::new()), budget, settings, public);
     if specification.family != Family::Bernoulli {
         vi = vi.initial_values(InitialValues::PriorMedian);
         if elements(specification) <= MOST_BY_TRACE {

@@ -89,9 +89,9 @@ pub fn predict(family: Family, draws: &Draws, design: &Design) -> Result<Vec<Pre
                     let n = means.len() as f64;
                     for (draw, eta) in means.iter_mut().enumerate() {
                         let (mut below, mut mean) = (0.0, 0.0);
-                        for k in 0..=cuts.len() {
+                        for (k, probability) in probabilities.iter_mut().enumerate() {
                             let upto = cuts.get(k).map_or(1.0, |cut| sigmoid(cut[draw] - *eta));
-                            probabilities[k] += (upto - below) / n;
+                            *probability += (upto - below) / n;
                             mean += k as f64 * (upto - below);
                             below = upto;
                         }

@@ -129,9 +129,9 @@ fn units_of_the_file() {
                 if let Some(group) = design.groups.first() {
                     let level = group.codes[row] as usize;
                     let z = &specification.groups[0].columns;
-                    for j in 0..2 {
+                    for (j, column) in z.iter().enumerate() {
                         let value = group.matrix.values[[row, j]];
-                        eta += (value - z[j].centre) / z[j].width * scaled["u0"][[draw, level, j]];
+                        eta += (value - column.centre) / column.width * scaled["u0"][[draw, level, j]];
                         found += value * draws.groups[0].draws[draw][level * 2 + j];
                     }
                 }

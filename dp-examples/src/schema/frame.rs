@@ -138,6 +138,9 @@ impl Frame {
         self.columns.insert(column.to_owned(), Values::Numbers { values, low, high, indicator: false });
         if matches!(entry.missing, Missing::Value(_)) {
             let name = format!("{column}.missing");
+            if table.columns().contains(&name) {
+                return Err(Error::DuplicateCoefficient { name });
+            }
             let values = Values::Numbers { values: absent, low: 0.0, high: 1.0, indicator: true };
             self.columns.insert(name.clone(), values);
             self.missing.push(name);
