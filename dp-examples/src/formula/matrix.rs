@@ -319,7 +319,11 @@ fn encode(factor: &Factor, frame: &Frame) -> Result<EncodedFactor> {
             let (values, (low, high)) = numbers(of, frame)?;
             let power = |k: usize| {
                 let (a, b) = (low.powi(k as i32), high.powi(k as i32));
-                if k.is_multiple_of(2) && low < 0.0 && high > 0.0 { (0.0, a.max(b)) } else { (a.min(b), a.max(b)) }
+                if k.is_multiple_of(2) && low < 0.0 && high > 0.0 {
+                    (0.0, a.max(b))
+                } else {
+                    (a.min(b), a.max(b))
+                }
             };
             if *raw {
                 let powers =

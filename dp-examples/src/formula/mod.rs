@@ -202,7 +202,8 @@ impl fmt::Display for Factor {
                 write!(f, "poly({of}, {degree}{})", if *raw { ", raw=True" } else { "" })
             }
             Self::Spline { of, knots, degree, intercept } => {
-                write!(f, "bs({of}, knots={knots:?}")?;
+                let knots: Vec<String> = knots.iter().map(ToString::to_string).collect();
+                write!(f, "bs({of}, knots=[{}]", knots.join(", "))?;
                 if *degree != 3 {
                     write!(f, ", degree={degree}")?;
                 }

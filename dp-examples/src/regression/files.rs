@@ -141,7 +141,7 @@ fn model_file(
 pub(super) fn about(specification: &Specification) -> Vec<String> {
     let Outcome { name, levels, low, high } = &specification.outcome;
     let outcome = match (specification.family, levels.as_slice()) {
-        (Family::Bernoulli, [_, yes]) => format!("The outcome is whether {name} ({yes})."),
+        (Family::Bernoulli, [no, yes]) => format!("The outcome is {name}: '{yes}' against '{no}'."),
         (_, []) => format!(
             "The outcome {name} lies between the public bounds {low} and {high}; values outside were moved there."
         ),

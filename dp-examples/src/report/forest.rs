@@ -81,18 +81,22 @@ pub fn svg(title: &str, scale: &str, rows: &[Row]) -> crate::Result<String> {
     let _ = write!(
         out,
         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#555555\" font-size=\"12\">{}</text></svg>",
-        0.5 * (LABELS + right),
+        0.5 * WIDTH,
         floor + 36.0,
         escaped(scale)
     );
     Ok(out)
 }
 
-/// What fits beside the picture.
+/// What fits beside the picture: the beginning and the end, where the columns of one term differ.
 fn shortened(label: &str) -> String {
-    const MOST: usize = 34;
-    match label.chars().count() > MOST {
-        true => label.chars().take(MOST - 1).chain(['…']).collect(),
+    const ENDS: (usize, usize) = (18, 9);
+    let characters: Vec<char> = label.chars().collect();
+    match characters.len() > ENDS.0 + ENDS.1 + 1 {
+        true => {
+            let end = &characters[characters.len() - ENDS.1..];
+            characters[..ENDS.0].iter().chain(&['…']).chain(end).collect()
+        }
         false => label.to_owned(),
     }
 }
