@@ -259,7 +259,7 @@ fn bad_input_is_one_line_that_says_what_to_do_and_holds_no_cell() {
     (0..100_000).for_each(|i| many += &format!("{secret}{i},{}\n", i % 7));
     folder.write("many.csv", many.as_bytes());
     folder.write("y.toml", b"y = [0, 9]");
-    folder.write("odd.toml", b"age = { rnage = [0, 1] }");
+    folder.write("odd.toml", b"age = { rangee = [0, 1] }");
     let before = folder.files();
     let cases: [(&[&str], &[&str]); 17] = [
         (&["income >= 80 ~ agee", "people.csv"], &["'agee'", "did you mean 'age'?"]),
@@ -281,7 +281,7 @@ fn bad_input_is_one_line_that_says_what_to_do_and_holds_no_cell() {
         (&["income ~ age", "people.csv", "--family=gaussian", "--prior", "age=normal(0)"], &["normal(0,2)"]),
         (
             &["income ~ age", "people.csv", "--family=gaussian", "--schema", "odd.toml"],
-            &["odd.toml:1", "'rnage'"],
+            &["odd.toml:1", "'rangee'"],
         ),
         (&["income ~ age", "people.csv", "--family=gaussian", "--model", "people.csv"], &["the same file"]),
         (&["income ~ age", "none.csv", "--family=gaussian"], &["none.csv", "cannot be read"]),
