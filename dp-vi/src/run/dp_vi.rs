@@ -12,7 +12,9 @@ use crate::objective::weights::RecordWeights;
 use crate::optimiser::{Schedule, Transformation, adam};
 use crate::outcome::convergence::is_small_enough;
 use crate::outcome::progress::Callback;
-use crate::plan::settings::{Correction, FeatureNorms, PrivacyPlan, Sampler, Settings};
+use crate::plan::privacy_plan::PrivacyPlan;
+use crate::plan::settings::{Correction, FeatureNorms, Settings};
+use crate::plan::spending::Sampler;
 use crate::wall::bound::clip::Clipping;
 use crate::wall::grid::PrivacyNoise;
 use crate::wall::sensitive::Sensitive;
@@ -44,7 +46,7 @@ use std::path::PathBuf;
 /// |---|---|---|
 /// | sampling | every record at every step, or a rate for a compute limit | [`subsample`](DpVi::subsample), [`compute_limit`](DpVi::compute_limit) |
 /// | number of records | released for 1 % of the budget where a default needs it | [`public_records`](DpVi::public_records) |
-/// | steps | 300, more where sampling needs them; without privacy until the fit has [converged](crate::Convergence) | [`steps`](DpVi::steps) |
+/// | steps | 300, 600 where `C` follows a quantile, more where sampling needs them; without privacy until the fit has [converged](crate::Convergence) | [`steps`](DpVi::steps) |
 /// | clip norm `C` | `√D` for `D` elements at the frontier, half of it for Bernoulli outcomes below ε = 2 | [`clip_norm`](DpVi::clip_norm) |
 /// | bound on gradients | weights for generalised linear terms; else `C` follows a high [quantile](crate::Quantile) of the norms; where `C` is named, clipping | [`weights`](DpVi::weights), [`clipping`](DpVi::clipping) |
 /// | draws | a mirrored pair | [`draw_scheme`](DpVi::draw_scheme) |
@@ -52,7 +54,7 @@ use std::path::PathBuf;
 /// | noise | exact, on a grid; or in floating point, for comparison | [`noise`](DpVi::noise) |
 /// | posterior | corrected for the noise where there are weights, for 15 % of the budget | [`correction`](DpVi::correction) |
 /// | start | where unconstrained values are 0; for models with exchangeable parts one of some hundred points from the prior, chosen privately for 10 % of ε | [`initial_values`](DpVi::initial_values), [`private_start`](DpVi::private_start) |
-/// | optimiser | Adam at rate 0.05, held for half of the run and lowered; lowered from the start where `C` follows a quantile | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
+/// | optimiser | Adam at rate 0.05, held for half of the run and lowered; where `C` follows a quantile `0.05 √(300/T)` for `T` steps, lowered from the start | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
 /// | noise `σ` | what the budget leaves | |
 ///
 /// # Privacy
@@ -148,9 +150,9 @@ impl<M, G, S> DpVi<M, G, S> {
         DpVi { model, guide, subsampling: Chosen::Named(subsampling), settings, execution }
     }
 
-    /// Number of steps. By default 300 (without privacy see [`without_privacy`](Self::without_privacy)), or,
-    /// where batches are samples, as many more as it takes until
-    /// sampling adds at most 5 % to the noise of all steps together.
+    /// Number of steps. By default 300, or 600 where the clip norm follows a [quantile](crate::Quantile) (without
+    /// privacy see [`without_privacy`](Self::without_privacy)), or, where batches are samples, as many more as it
+    /// takes until sampling adds at most 5 % to the noise of all steps together.
     #[must_use]
     pub fn steps(mut self, steps: u64) -> Self {
         self.settings.steps = Some(steps);
