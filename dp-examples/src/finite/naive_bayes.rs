@@ -316,6 +316,9 @@ fn bin(edges: &[f64], value: f64) -> usize {
     edges.partition_point(|edge| *edge <= value).clamp(1, edges.len() - 1) - 1
 }
 
+/// Numbers by class and bin.
+type ByClass = Vec<Vec<f64>>;
+
 /// Log odds by column and bin.
 pub struct Classifier {
     prior: f64,
@@ -325,7 +328,7 @@ pub struct Classifier {
 impl Classifier {
     /// From tables by class and bin: their counts, and the logarithms of the true ones plus one, as far as they are
     /// known.
-    fn new(tables: &[(Vec<Vec<f64>>, Vec<Vec<f64>>)], adult: &Adult) -> Self {
+    fn new(tables: &[(ByClass, ByClass)], adult: &Adult) -> Self {
         debug_assert_eq!(tables.len(), adult.edges.len());
         // The noise of a table's total grows with its cells.
         let weight = |counts: &[Vec<f64>]| 1.0 / counts[0].len() as f64;
