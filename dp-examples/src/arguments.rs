@@ -99,7 +99,7 @@ impl FitArguments {
     ///
     /// # Errors
     ///
-    /// [`Error::SameFile`] and [`Error::Unwritable`].
+    /// [`SameFile`](crate::Error::SameFile) and [`Unwritable`](crate::Error::Unwritable).
     pub fn check_outputs(&self) -> Result<()> {
         crate::regression::arguments::check_outputs(
             &[("--data", Some(&self.data)), ("--bounds", self.bounds.as_deref())],
