@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
+use crate::Result;
 use crate::condition::Condition;
-use crate::output::check_writable;
-use crate::{Error, Result};
 
 /// Fits a Bayesian logistic regression to a CSV file under differential privacy.
 ///
@@ -25,6 +24,10 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Parser)]
 #[command(name = "fit", version, verbatim_doc_comment)]
 #[command(about = "Fits a Bayesian logistic regression to a CSV file under differential privacy.", long_about = None)]
+#[command(
+    after_help = "Other forms:\n  fit 'y ~ a + b*c + (1 | group)' DATA --family … --epsilon …   any regression (fit 'y ~ 1' --help)\n  \
+                        fit schema DATA            drafts a schema from the header\n  fit predict MODEL DATA     predicts from a model file"
+)]
 pub struct FitArguments {
     /// CSV file with a header line
     #[arg(long, value_name = "FILE", value_parser = file)]
@@ -96,27 +99,17 @@ impl FitArguments {
     ///
     /// # Errors
     ///
-    /// [`Error::SameFile`] and [`Error::Unwritable`].
+    /// [`SameFile`](crate::Error::SameFile) and [`Unwritable`](crate::Error::Unwritable).
     pub fn check_outputs(&self) -> Result<()> {
-        let inputs = [("--data", Some(&self.data)), ("--bounds", self.bounds.as_ref())];
-        let outputs = [("--json", self.json.as_ref()), ("--svg", self.svg.as_ref())];
-        let mut taken: Vec<(&'static str, PathBuf)> =
-            inputs.into_iter().filter_map(|(option, path)| Some((option, identity(path?)))).collect();
-        for (option, path) in outputs {
-            let Some(path) = path else { continue };
-            let whole = identity(path);
-            if let Some((first, _)) = taken.iter().find(|(_, other)| *other == whole) {
-                return Err(Error::SameFile { first, second: option, file: path.display().to_string() });
-            }
-            check_writable(path)?;
-            taken.push((option, whole));
-        }
-        Ok(())
+        crate::regression::arguments::check_outputs(
+            &[("--data", Some(&self.data)), ("--bounds", self.bounds.as_deref())],
+            &[("--json", self.json.as_deref()), ("--svg", self.svg.as_deref())],
+        )
     }
 }
 
 /// The same path for every spelling of one file, as far as the file or its folder exists.
-fn identity(path: &Path) -> PathBuf {
+pub(crate) fn identity(path: &Path) -> PathBuf {
     if let Ok(whole) = path.canonicalize() {
         return whole;
     }
@@ -169,7 +162,7 @@ pub fn delta(text: &str) -> Result<f64, String> {
     number(text, |number| number > 0.0 && number < 1.0, "above 0 and below 1")
 }
 
-fn test_fraction(text: &str) -> Result<f64, String> {
+pub(crate) fn test_fraction(text: &str) -> Result<f64, String> {
     number(text, |number| (0.0..1.0).contains(&number), "of at least 0 and below 1")
 }
 

@@ -156,7 +156,7 @@ const EITHER: &str = "[low, high] or a list of categories like [\"yes\", \"no\"]
 const ENDLESS: &str = "[low, high] with finite ends and a finite distance between them";
 
 /// The bound that a TOML value stands for, or what was expected in its place.
-fn bound(value: &Value) -> Result<Bound, &'static str> {
+pub(crate) fn bound(value: &Value) -> Result<Bound, &'static str> {
     let items = value.as_array().ok_or(EITHER)?;
     if items.iter().any(Value::is_str) {
         return categories(items);

@@ -420,7 +420,7 @@ fn push_indicators(matrix: &mut Columns, table: &Table, column: &str, categories
                 file: table.name().into(),
                 line: cell.line(),
                 column: column.into(),
-                value: cell.text().into(),
+                value: String::new(),
                 categories: categories.to_vec(),
             });
         }
@@ -484,11 +484,11 @@ fn inferred_categories(table: &Table, bounds: &Bounds, column: &str) -> Result<V
             limit: MOST_INFERRED_CATEGORIES,
         });
     }
-    if let (1, Some(only)) = (found.len(), found.first()) {
+    if found.len() == 1 {
         return Err(Error::SingleCategory {
             file: table.name().into(),
             column: column.into(),
-            value: (*only).into(),
+            value: String::new(),
         });
     }
     Ok(found.into_iter().map(str::to_owned).collect())

@@ -68,8 +68,8 @@ pub fn parse<T: Parser>(arguments: impl IntoIterator<Item = impl Into<OsString> 
 /// ```
 /// use dp_examples::{Error, program::error_line};
 ///
-/// let error = Error::NotANumber { file: "a.csv".into(), line: 12, column: "length".into(), value: "abc".into() };
-/// assert_eq!(error_line(&error), "error: a.csv:12: column 'length': 'abc' is not a number");
+/// let error = Error::NotADate { file: "a.csv".into(), line: 12, column: "born".into() };
+/// assert_eq!(error_line(&error), "error: a.csv:12: column 'born' does not hold a date like 2024-02-29 here");
 /// ```
 pub fn error_line(error: &(dyn StdError + 'static)) -> String {
     let mut said = one_line(&error.to_string());
@@ -89,7 +89,15 @@ pub fn error_line(error: &(dyn StdError + 'static)) -> String {
 /// The line goes to the standard error. Nothing is printed otherwise, except help or the version where asked
 /// for.
 pub fn run<T: Parser>(job: impl FnOnce(T) -> Result<(), Box<dyn StdError>>) -> ExitCode {
-    match parse::<T>(std::env::args_os()) {
+    run_with(std::env::args_os(), job)
+}
+
+/// As [`run`], with these arguments; the first is the program's name.
+pub fn run_with<T: Parser>(
+    arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    job: impl FnOnce(T) -> Result<(), Box<dyn StdError>>,
+) -> ExitCode {
+    match parse::<T>(arguments) {
         Ok(arguments) => match job(arguments) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error_line(error.as_ref())),

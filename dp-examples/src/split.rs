@@ -142,6 +142,35 @@ pub fn log_loss(probabilities: ArrayView1<'_, f64>, labels: ArrayView1<'_, f64>)
     Ok(probabilities.iter().zip(labels).map(loss).sum::<f64>() / labels.len() as f64)
 }
 
+/// The area under the receiver operating characteristic: the share of pairs of a positive and a negative
+/// record that the scores put in order, ties counting one half. `None` where one kind is missing.
+///
+/// # Privacy
+///
+/// As [`accuracy`].
+///
+/// ```
+/// use dp_examples::split::area_under_curve;
+/// assert_eq!(area_under_curve(&[0.1, 0.4, 0.4, 0.9], &[0.0, 1.0, 0.0, 1.0]), Some(0.875));
+/// ```
+#[must_use]
+pub fn area_under_curve(scores: &[f64], labels: &[f64]) -> Option<f64> {
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|&a, &b| scores[a].total_cmp(&scores[b]));
+    let positives = labels.iter().filter(|&&label| label == 1.0).count() as f64;
+    let negatives = labels.len() as f64 - positives;
+    // Ranks, tied ones shared.
+    let (mut at, mut ranks) = (0, 0.0);
+    while at < order.len() {
+        let tied = order[at..].iter().take_while(|&&i| scores[i] == scores[order[at]]).count();
+        let rank = at as f64 + (tied as f64 + 1.0) / 2.0;
+        ranks += rank * order[at..at + tied].iter().filter(|&&i| labels[i] == 1.0).count() as f64;
+        at += tied;
+    }
+    (positives > 0.0 && negatives > 0.0)
+        .then(|| (ranks - positives * (positives + 1.0) / 2.0) / (positives * negatives))
+}
+
 #[cfg(test)]
 mod tests {
     use ndarray::{Array2, array, aview1};

@@ -1,5 +1,6 @@
 //! A CSV file as text cells that remember where they came from.
 
+use std::io::Read;
 use std::path::Path;
 
 use csv::StringRecord;
@@ -29,6 +30,7 @@ use crate::{Error, Result};
 /// assert!(table.cells("width").is_err());
 /// # Ok::<(), dp_examples::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct Table {
     name: String,
     columns: Vec<String>,
@@ -88,8 +90,7 @@ impl Table {
                 lines.push(line);
             } else {
                 let (found, expected) = (record.len(), columns.len());
-                let value = record.get(0).unwrap_or_default().to_owned();
-                return Err(Error::RaggedRow { file: file(), line, found, expected, value });
+                return Err(Error::RaggedRow { file: file(), line, found, expected, value: String::new() });
             }
         }
         if columns.is_empty() {
@@ -111,10 +112,25 @@ impl Table {
         &self.columns
     }
 
+    /// The lines on which the records start.
+    pub fn lines(&self) -> &[u64] {
+        &self.lines
+    }
+
     /// How many records there are: at least one.
     #[expect(clippy::len_without_is_empty, reason = "a table without records is refused when it is read")]
     pub fn len(&self) -> usize {
         self.rows.len()
+    }
+
+    /// The records that are marked; there is a mark for each.
+    #[must_use]
+    pub(crate) fn keep(self, marked: &[bool]) -> Self {
+        let Self { name, columns, rows, lines } = self;
+        let kept = |(_, marked): &(_, &bool)| **marked;
+        let rows = rows.into_iter().zip(marked).filter(|(_, marked)| **marked).map(|(row, _)| row).collect();
+        let lines = lines.into_iter().zip(marked).filter(kept).map(|(line, _)| line).collect();
+        Self { name, columns, rows, lines }
     }
 
     /// The cells of one column, from the first record to the last.
@@ -171,8 +187,29 @@ impl<'t> Cell<'t> {
         let (file, column) = (self.file.to_owned(), self.column.to_owned());
         match self.text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(number),
-            Ok(_) => Err(Error::NotFinite { file, line: self.line, column, value: self.text.to_owned() }),
-            Err(_) => Err(Error::NotANumber { file, line: self.line, column, value: self.text.to_owned() }),
+            Ok(_) => Err(Error::NotFinite { file, line: self.line, column, value: String::new() }),
+            Err(_) => Err(Error::NotANumber { file, line: self.line, column, value: String::new() }),
+        }
+    }
+
+    /// The error for this cell having no value.
+    pub(crate) fn missing(&self) -> Error {
+        Error::MissingValue { file: self.file.to_owned(), line: self.line, column: self.column.to_owned() }
+    }
+
+    /// The error for this cell not being a date.
+    pub(crate) fn not_a_date(&self) -> Error {
+        Error::NotADate { file: self.file.to_owned(), line: self.line, column: self.column.to_owned() }
+    }
+
+    /// The error for this cell being none of the categories.
+    pub(crate) fn unknown(&self, categories: &[String]) -> Error {
+        Error::UnknownCategory {
+            file: self.file.to_owned(),
+            line: self.line,
+            column: self.column.to_owned(),
+            value: String::new(),
+            categories: categories.to_vec(),
         }
     }
 
@@ -187,10 +224,29 @@ impl<'t> Cell<'t> {
     }
 }
 
-/// The bytes of a file, or the reason there are none.
-pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path)
-        .map_err(|error| Error::Unreadable { file: path.display().to_string(), reason: error.to_string() })
+/// Most bytes of a compressed file after it has been unpacked.
+const MOST_BYTES: u64 = 1 << 34;
+
+/// The bytes of a file, unpacked where it is compressed by gzip.
+///
+/// # Errors
+///
+/// [`Error::Unreadable`] with the reason: there is no such file, it is damaged, or it unpacks to more than 16 GiB.
+pub fn read_file(path: &Path) -> Result<Vec<u8>> {
+    let unreadable = |reason: String| Error::Unreadable { file: path.display().to_string(), reason };
+    let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(bytes);
+    }
+    let mut unpacked = Vec::new();
+    let mut reader = flate2::read::MultiGzDecoder::new(&bytes[..]).take(MOST_BYTES + 1);
+    reader
+        .read_to_end(&mut unpacked)
+        .map_err(|error| unreadable(format!("it is compressed by gzip and cannot be unpacked: {error}")))?;
+    if unpacked.len() as u64 > MOST_BYTES {
+        return Err(unreadable(format!("it unpacks to more than {} GiB", MOST_BYTES >> 30)));
+    }
+    Ok(unpacked)
 }
 
 /// The text of a UTF-8 file without its byte order mark.
@@ -340,11 +396,11 @@ mod tests {
     fn ragged_rows() {
         assert_eq!(
             message(b"x,y\n1,2\n3\n"),
-            "a.csv:3: 1 cells, expected 2 as in the header; the first is '3'"
+            "a.csv:3: 1 cells, expected 2 as in the header; a cell that holds a comma has to be in quotes"
         );
         assert_eq!(
             message(b"x,y\r\n\r\n1,2,3\r\n"),
-            "a.csv:3: 3 cells, expected 2 as in the header; the first is '1'"
+            "a.csv:3: 3 cells, expected 2 as in the header; a cell that holds a comma has to be in quotes"
         );
     }
 
@@ -390,15 +446,16 @@ mod tests {
         let table = Table::parse("a.csv", b"x,y\nabc,1e999\n,NaN\n 1.5e1,-inf\n").unwrap();
         let x: Vec<_> = table.cells("x").unwrap().map(|cell| cell.number()).collect();
         let y: Vec<_> = table.cells("y").unwrap().map(|cell| cell.number()).collect();
-        assert_eq!(x[0].as_ref().unwrap_err().to_string(), "a.csv:2: column 'x': 'abc' is not a number");
+        let told = x[0].as_ref().unwrap_err().to_string();
+        assert!(told.starts_with("a.csv:2: column 'x' does not hold a number here; "), "{told}");
         assert_eq!(
             x[1].as_ref().unwrap_err().to_string(),
-            "a.csv:3: column 'x': '' is empty, expected a number"
+            "a.csv:3: column 'x': the cell is empty, expected a number"
         );
         assert_eq!(x[2], Ok(15.0));
         assert_eq!(
             y[0].as_ref().unwrap_err().to_string(),
-            "a.csv:2: column 'y': '1e999' is not a finite number"
+            "a.csv:2: column 'y' does not hold a finite number here"
         );
         assert!(matches!(&y[1], Err(Error::NotFinite { line: 3, .. })));
         assert!(matches!(&y[2], Err(Error::NotFinite { line: 4, .. })));

@@ -5,5 +5,6 @@
 mod bench;
 mod examples;
 mod finite;
+mod fit;
 mod programs;
 mod utility;

@@ -242,9 +242,9 @@ fn bad_input_is_one_line_exit_code_two_and_no_file() {
         ("--data", ".", &["."]),
         ("--data", "empty.csv", &["empty.csv:1", "empty"]),
         ("--data", "ragged.csv", &["ragged.csv:3", "3 cells"]),
-        ("--data", "word.csv", &["word.csv:3", "'age'", "'abc'"]),
-        ("--data", "nan.csv", &["nan.csv:3", "'age'", "'NaN'"]),
-        ("--data", "stranger.csv", &["stranger.csv:3", "'sex'", "'robot'"]),
+        ("--data", "word.csv", &["word.csv:3", "'age'", "does not hold a number"]),
+        ("--data", "nan.csv", &["nan.csv:3", "'age'", "finite number"]),
+        ("--data", "stranger.csv", &["stranger.csv:3", "'sex'", "'male'"]),
         ("--features", "age,height", &["'height'", "'hours'"]),
         ("--features", "age,income", &["income"]),
         ("--positive-if", "income>=0", &["every record"]),
@@ -273,6 +273,10 @@ fn bad_input_is_one_line_exit_code_two_and_no_file() {
             "{option} {value}: {line}"
         );
         assert!(output.stdout.is_empty());
+        assert!(
+            !["abc", "NaN", "robot"].iter().any(|cell| line.contains(cell)),
+            "a cell is repeated: {line}"
+        );
         assert_eq!(folder.files(), before, "{option} {value} left something behind");
     }
     for arguments in

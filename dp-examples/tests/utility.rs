@@ -199,7 +199,7 @@ fn what_is_wrong_is_one_line() {
     assert!(problem("logistic", "no/such/file.csv").contains("no/such/file.csv: cannot be read"));
     assert!(
         problem("logistic", &folder.write("text.csv", "x0,y\nabc,1\n"))
-            .contains(":2: column 'x0': 'abc' is not a number")
+            .contains(":2: column 'x0' does not hold a number here")
     );
     assert!(
         problem("logistic", &folder.write("label.csv", "x0,y\n0.5,2\n"))

@@ -1,215 +1,36 @@
-//! Fits a private Bayesian logistic regression to any CSV file.
+//! Fits private Bayesian regressions to any CSV file, drafts schemas and predicts.
 
-use std::error::Error;
-use std::io::Write;
+use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::Instant;
 
-use dp_accountant::{Budget, Certified, Relation};
 use dp_examples::arguments::FitArguments;
-use dp_examples::bounds::Bounds;
-use dp_examples::design::{Design, Intercept};
-use dp_examples::logistic::{self, Settings};
-use dp_examples::output::write_whole;
-use dp_examples::plot::svg;
-use dp_examples::program::run;
-use dp_examples::split::{accuracy, log_loss, probabilities, split};
-use dp_examples::summary::WeightSummary;
-use dp_examples::table::Table;
-use dp_examples::table_text::table_text;
-use dp_examples::utility::hierarchical::area_under_curve;
-use dp_sampler::{Purpose, Seed};
-use dp_vi::{PrivacyReport, Shares};
-use serde::Serialize;
+use dp_examples::program::run_with;
+use dp_examples::regression::arguments::{PredictArguments, RegressionArguments, SchemaArguments};
+use dp_examples::regression::{command, others};
+use dp_examples::short_form;
 
 fn main() -> ExitCode {
-    run(fit)
-}
-
-/// What `--json` writes.
-#[derive(Serialize)]
-struct Outcome<'a> {
-    private: bool,
-    epsilon: Option<&'a Certified>,
-    delta: f64,
-    test_accuracy: Option<f64>,
-    test_area_under_curve: Option<f64>,
-    test_log_loss: Option<f64>,
-    test_accuracy_is_private: bool,
-    weights: Vec<Weight<'a>>,
-    privacy: &'a PrivacyReport,
-    settings: Settings,
-    notes: &'a [String],
-    seconds: Seconds,
-}
-
-/// One weight, on features scaled to [-1, 1], and its slope per unit of the column.
-#[derive(Serialize)]
-struct Weight<'a> {
-    name: &'a str,
-    mean: f64,
-    sd: f64,
-    interval_90: (f64, f64),
-    /// The prior's standard deviation, and that which there would be without noise.
-    sd_prior: Option<f64>,
-    sd_without_noise: Option<f64>,
-    slope_in_original_units: f64,
-    /// Where the noisy steps ended: the predictor behind the test figures.
-    point: f64,
-}
-
-#[derive(Serialize)]
-struct Seconds {
-    read: f64,
-    fit: f64,
-    total: f64,
-}
-
-fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
-    let started = Instant::now();
-    arguments.check_outputs()?;
-    let table = Table::read(&arguments.data)?;
-    let bounds = match &arguments.bounds {
-        Some(path) => Bounds::read(path)?,
-        None => Bounds::none(),
-    };
-    let bounds = if arguments.public_categories { bounds.with_public_categories() } else { bounds };
-    let features = arguments.features.as_deref();
-    let design = Design::new(&table, &bounds, &arguments.positive_if, features, Intercept::Included)?;
-    let seed = match arguments.test_seed_not_private {
-        Some(number) => Seed::for_tests(number),
-        None => Seed::from_os()?,
-    };
-    let count = design.labels().len();
-    let parts = split(count, arguments.test_fraction, &mut seed.streams(Purpose::Split).at(0))?;
-    let (train_features, train_labels) = design.select(&parts.train)?;
-    let records = logistic::records(train_features, train_labels)?;
-    let read = started.elapsed();
-
-    let settings = Settings {
-        steps: arguments.steps,
-        sampling_rate: arguments.sampling_rate,
-        clip_norm: arguments.clip_norm,
-        learning_rate: arguments.learning_rate,
-        norms: Some(design.feature_norms()),
-    };
-    let budget = Budget { epsilon: arguments.epsilon, delta: arguments.delta, relation: Relation::AddRemove };
-    let fitting = Instant::now();
-    let fit = logistic::fit(&records, Some(budget), &settings, seed, ("private fit", design.notes()))?;
-    let fit_time = fitting.elapsed();
-
-    let names = design.names();
-    let weights = logistic::summaries(&names, None, &fit, None)?;
-    let means: Vec<f64> = weights.iter().map(|weight| weight.private.mean()).collect();
-    // Where steps stop short of the mode because of the noise, the point is the better predictor.
-    let point: Vec<f64> = fit.uncorrected().mean("w")?.iter().copied().collect();
-    let test = match parts.test.as_slice() {
-        [] => None,
-        test => {
-            let (features, labels) = design.select(test)?;
-            let predicted = probabilities(features.view(), ndarray::aview1(&point))?;
-            Some((
-                accuracy(predicted.view(), labels.view())?,
-                area_under_curve(&predicted.to_vec(), &labels.to_vec()),
-                log_loss(predicted.view(), labels.view())?,
-            ))
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let first = arguments.get(1).map(|argument| argument.to_string_lossy().into_owned()).unwrap_or_default();
+    match first.as_str() {
+        "schema" => {
+            arguments.remove(1);
+            run_with(arguments, |arguments: SchemaArguments| others::schema(&arguments))
         }
-    };
-    let original = design.in_original_units(&means)?;
-
-    // Everything that can still fail comes before the first line of output and the first file.
-    let picture = match &arguments.svg {
-        Some(_) => {
-            let title =
-                format!("Posterior at epsilon = {}, delta = {:e}", arguments.epsilon, arguments.delta);
-            Some(svg(&title, &weights)?)
+        "predict" => {
+            arguments.remove(1);
+            run_with(arguments, |arguments: PredictArguments| others::predictions(&arguments))
         }
-        None => None,
-    };
-    let report = fit.privacy();
-    let shares = fit.noise_aware().and_then(|found| found.shares.as_ref());
-    let outcome = Outcome {
-        private: report.is_private(),
-        epsilon: report.epsilon.as_ref(),
-        delta: arguments.delta,
-        test_accuracy: test.map(|(accuracy, ..)| accuracy),
-        test_area_under_curve: test.and_then(|(_, area, _)| area),
-        test_log_loss: test.map(|(.., loss)| loss),
-        test_accuracy_is_private: false,
-        weights: weights
-            .iter()
-            .zip(original.slopes.iter().zip(&point))
-            .enumerate()
-            .map(|(j, (weight, (&slope, &point)))| {
-                let of = |sds: fn(&Shares) -> &Vec<f64>| Some(sds(shares?)[j]);
-                let (prior, without_noise) = (of(|shares| &shares.prior), of(|shares| &shares.without_noise));
-                described(weight, (prior, without_noise), slope, point)
-            })
-            .collect(),
-        privacy: report,
-        settings,
-        notes: design.notes(),
-        seconds: Seconds {
-            read: read.as_secs_f64(),
-            fit: fit_time.as_secs_f64(),
-            total: started.elapsed().as_secs_f64(),
-        },
-    };
-    let json = serde_json::to_string_pretty(&outcome)? + "\n";
-
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}: positive if {}", table.name(), arguments.positive_if)?;
-    for note in design.notes() {
-        writeln!(out, "note: {note}: treated as public, and not covered by the guarantee below")?;
+        // A formula has a ~; the short form names a condition by an option.
+        _ if has(&arguments, |argument| argument.contains('~'))
+            && !has(&arguments, |argument| argument.starts_with("--positive-if")) =>
+        {
+            run_with(arguments, |arguments: RegressionArguments| command::fit(&arguments))
+        }
+        _ => run_with(arguments, |arguments: FitArguments| short_form::fit(arguments)),
     }
-    writeln!(out)?;
-    write!(out, "{}", table_text(&weights))?;
-    writeln!(out, "Weights are on columns scaled from their public bounds to [-1, 1].")?;
-    writeln!(out, "{}", logistic::about_intervals(&fit))?;
-    if let Some(sentence) = logistic::hardly_learned(&names, &fit) {
-        writeln!(out, "{sentence}")?;
-    }
-    writeln!(out)?;
-    if let Some((accuracy, area, loss)) = test {
-        let area = area.map_or(String::new(), |area| format!(", area under the ROC curve {area:.4}"));
-        writeln!(
-            out,
-            "Test accuracy {accuracy:.4}{area}, log loss {loss:.4}, of the point that the noisy steps found."
-        )?;
-        writeln!(
-            out,
-            "These are exact figures of held-back records: NOT covered by the guarantee below. Do not publish"
-        )?;
-        writeln!(out, "them with the posterior unless those records are public.")?;
-        writeln!(out)?;
-    }
-    writeln!(out, "{report}")?;
-    if let (Some(path), Some(picture)) = (&arguments.svg, picture) {
-        write_whole(path, picture.as_bytes())?;
-        writeln!(out, "Picture: {}", path.display())?;
-    }
-    if let Some(path) = &arguments.json {
-        write_whole(path, json.as_bytes())?;
-        writeln!(out, "Results: {}", path.display())?;
-    }
-    Ok(())
 }
 
-fn described(
-    weight: &WeightSummary,
-    (sd_prior, sd_without_noise): (Option<f64>, Option<f64>),
-    slope_in_original_units: f64,
-    point: f64,
-) -> Weight<'_> {
-    let (mean, sd) = (weight.private.mean(), weight.private.sd());
-    Weight {
-        name: &weight.name,
-        mean,
-        sd,
-        interval_90: weight.private.interval_90(),
-        sd_prior,
-        sd_without_noise,
-        slope_in_original_units,
-        point,
-    }
+fn has(arguments: &[OsString], is: impl Fn(&str) -> bool) -> bool {
+    arguments.iter().skip(1).any(|argument| is(&argument.to_string_lossy()))
 }

@@ -1,7 +1,6 @@
 //! Naive Bayes on the Adult data from noisy tables.
 
 use std::error::Error;
-use std::io::Read;
 use std::path::Path;
 
 use dp_accountant::{
@@ -11,6 +10,9 @@ use dp_sampler::Seed;
 use dp_vi::Sensitive;
 use dp_vi::summaries::{Binned, Field, Summaries};
 use ppl_core::Records;
+
+use crate::split::area_under_curve;
+use crate::table::read_file;
 
 type Failure = Box<dyn Error>;
 
@@ -150,14 +152,7 @@ impl Adult {
     /// A file that cannot be read, a missing column, a value that is no number or in no list; with its line.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let at = |error: &dyn std::fmt::Display| -> Failure { format!("{}: {error}", path.display()).into() };
-        let bytes = std::fs::read(path).map_err(|error| at(&error))?;
-        let mut text = Vec::new();
-        match bytes.starts_with(&[0x1f, 0x8b]) {
-            true => flate2::read::MultiGzDecoder::new(&bytes[..])
-                .read_to_end(&mut text)
-                .map_err(|error| at(&error))?,
-            false => bytes.as_slice().read_to_end(&mut text)?,
-        };
+        let text = read_file(path)?;
         let mut reader = csv::Reader::from_reader(&text[..]);
         let header = reader.headers().map_err(|error| at(&error))?.clone();
         let place = |name: &str| {
@@ -309,24 +304,10 @@ impl Adult {
     /// The area under the ROC curve on the records for testing: exact, and not covered by any guarantee.
     #[must_use]
     pub fn auc(&self, classifier: &Classifier) -> f64 {
-        let mut scored: Vec<(f64, bool)> = (0..self.labels.len())
-            .filter(|&row| Self::is_test(row))
-            .map(|row| (classifier.log_odds(self, row), self.labels[row] > 0.5))
-            .collect();
-        scored.sort_by(|a, b| a.0.total_cmp(&b.0));
-        // Ranks, of equal scores the middle one.
-        let (mut rank_sum, mut start) = (0.0, 0);
-        while start < scored.len() {
-            let end = scored[start..]
-                .iter()
-                .position(|s| s.0 > scored[start].0)
-                .map_or(scored.len(), |n| start + n);
-            let middle = (start + end + 1) as f64 / 2.0;
-            rank_sum += middle * scored[start..end].iter().filter(|s| s.1).count() as f64;
-            start = end;
-        }
-        let positive = scored.iter().filter(|s| s.1).count() as f64;
-        (rank_sum - positive * (positive + 1.0) / 2.0) / (positive * (scored.len() as f64 - positive))
+        let rows = || (0..self.labels.len()).filter(|&row| Self::is_test(row));
+        let scores: Vec<f64> = rows().map(|row| classifier.log_odds(self, row)).collect();
+        let labels: Vec<f64> = rows().map(|row| self.labels[row]).collect();
+        area_under_curve(&scores, &labels).unwrap_or(f64::NAN)
     }
 }
 
@@ -334,6 +315,9 @@ impl Adult {
 fn bin(edges: &[f64], value: f64) -> usize {
     edges.partition_point(|edge| *edge <= value).clamp(1, edges.len() - 1) - 1
 }
+
+/// Numbers by class and bin.
+type ByClass = Vec<Vec<f64>>;
 
 /// Log odds by column and bin.
 pub struct Classifier {
@@ -344,7 +328,7 @@ pub struct Classifier {
 impl Classifier {
     /// From tables by class and bin: their counts, and the logarithms of the true ones plus one, as far as they are
     /// known.
-    fn new(tables: &[(Vec<Vec<f64>>, Vec<Vec<f64>>)], adult: &Adult) -> Self {
+    fn new(tables: &[(ByClass, ByClass)], adult: &Adult) -> Self {
         debug_assert_eq!(tables.len(), adult.edges.len());
         // The noise of a table's total grows with its cells.
         let weight = |counts: &[Vec<f64>]| 1.0 / counts[0].len() as f64;

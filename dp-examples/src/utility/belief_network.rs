@@ -9,8 +9,8 @@ use ppl_core::conjugate::Curvature;
 use ppl_core::{Ctx, Distribution, Model, Records};
 use ppl_distributions::{Bernoulli, Normal};
 
-use super::corpus::bytes_of;
 use super::{Failure, Outcome, Protocol, RunOutcome};
+use crate::table::read_file;
 
 /// What is said of the problem.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ pub struct Settings {
 ///
 /// A file that cannot be read, or is of another format or length.
 pub fn images(path: &Path) -> Result<Array2<u8>, Failure> {
-    let bytes = bytes_of(path)?;
+    let bytes = read_file(path)?;
     let wrong = || Failure::from(format!("{}: not a file of images (idx3-ubyte)", path.display()));
     let number = |at: usize| -> Option<usize> {
         Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize)
@@ -51,7 +51,7 @@ pub fn images(path: &Path) -> Result<Array2<u8>, Failure> {
 
 /// The number of labels in a file of the format `idx1-ubyte`.
 fn labels(path: &Path) -> Result<usize, Failure> {
-    let bytes = bytes_of(path)?;
+    let bytes = read_file(path)?;
     match bytes.get(..8) {
         Some([0, 0, 8, 1, count @ ..]) => {
             let count = count.iter().fold(0, |sum, byte| sum * 256 + usize::from(*byte));

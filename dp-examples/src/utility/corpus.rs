@@ -1,12 +1,12 @@
 //! Documents as counts of words.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::Path;
 
 use ndarray::Array2;
 
 use super::Failure;
+use crate::table::read_file;
 
 /// Documents by how often each word of a vocabulary occurs.
 #[derive(Debug, Clone)]
@@ -16,22 +16,6 @@ pub struct Corpus {
     /// The vocabulary, as far as one was named.
     words: Vec<String>,
     vocabulary: usize,
-}
-
-/// The bytes of a file, compressed by gzip or not.
-///
-/// # Errors
-///
-/// A file that cannot be read.
-pub fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
-    let at = |error: &dyn std::fmt::Display| -> Failure { format!("{}: {error}", path.display()).into() };
-    let bytes = std::fs::read(path).map_err(|error| at(&error))?;
-    if !bytes.starts_with(&[0x1f, 0x8b]) {
-        return Ok(bytes);
-    }
-    let mut found = Vec::new();
-    flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut found).map_err(|error| at(&error))?;
-    Ok(found)
 }
 
 /// Most words of a vocabulary.
@@ -46,7 +30,7 @@ impl Corpus {
     /// A file that cannot be read, and a line that is not of this form, with its number.
     pub fn read(path: &Path, vocabulary: Option<&Path>) -> Result<Self, Failure> {
         let text = |path: &Path| -> Result<String, Failure> {
-            String::from_utf8(bytes_of(path)?)
+            String::from_utf8(read_file(path)?)
                 .map_err(|_| format!("{}: not a file of text", path.display()).into())
         };
         let corpus = Self::parse(&text(path)?, Some(path))?;

@@ -11,6 +11,7 @@ use ppl_distributions::{Bernoulli, Normal};
 
 use super::files::{columns, features_and_labels, indices, others};
 use super::{Failure, Outcome, Protocol, RunOutcome};
+use crate::split::area_under_curve;
 use crate::table::Table;
 
 /// With a few hundred records and a metric of ranks only the direction of the weights counts: a small norm,
@@ -38,31 +39,6 @@ pub fn model(traits: &Array2<f64>) -> impl Fn(&mut Ctx<'_>) -> ppl_core::Result<
             ctx.observe("y", Bernoulli::from_logits(logit), record.get("y")?)
         })
     }
-}
-
-/// The area under the receiver operating characteristic: the share of pairs of a positive and a negative
-/// record that the scores put in order, ties counting one half. `None` where one kind is missing.
-///
-/// ```
-/// use dp_examples::utility::hierarchical::area_under_curve;
-/// assert_eq!(area_under_curve(&[0.1, 0.4, 0.4, 0.9], &[0.0, 1.0, 0.0, 1.0]), Some(0.875));
-/// ```
-#[must_use]
-pub fn area_under_curve(scores: &[f64], labels: &[f64]) -> Option<f64> {
-    let mut order: Vec<usize> = (0..scores.len()).collect();
-    order.sort_by(|&a, &b| scores[a].total_cmp(&scores[b]));
-    let positives = labels.iter().filter(|&&label| label == 1.0).count() as f64;
-    let negatives = labels.len() as f64 - positives;
-    // Ranks, tied ones shared.
-    let (mut at, mut ranks) = (0, 0.0);
-    while at < order.len() {
-        let tied = order[at..].iter().take_while(|&&i| scores[i] == scores[order[at]]).count();
-        let rank = at as f64 + (tied as f64 + 1.0) / 2.0;
-        ranks += rank * order[at..at + tied].iter().filter(|&&i| labels[i] == 1.0).count() as f64;
-        at += tied;
-    }
-    (positives > 0.0 && negatives > 0.0)
-        .then(|| (ranks - positives * (positives + 1.0) / 2.0) / (positives * negatives))
 }
 
 /// Fits the training file, ranks the records of the test file by their probability, and measures the area

@@ -7,11 +7,11 @@ use dp_vi::{ConjugateVi, Sensitive};
 use ppl_core::conjugate::Curvature;
 
 use super::coverage::OwnTable;
-use super::hierarchical::area_under_curve;
 use super::{Failure, Outcome, Protocol, RunOutcome};
 use crate::bounds::Bounds;
 use crate::design::{Design, Intercept};
 use crate::logistic::{self, model, records};
+use crate::split::area_under_curve;
 use crate::split::{probabilities, split};
 use crate::table::Table;
 

@@ -1,0 +1,365 @@
+//! Design matrices: from a formula and a frame of columns to numbers.
+
+use ndarray::{Array2, Axis};
+
+use super::coding::{self, Product};
+use super::expression::{Expression, Range};
+use super::spline::{b_splines, legendre};
+use super::{Factor, Formula, Term, name};
+use crate::schema::{Frame, Values};
+use crate::{Error, Result};
+
+/// Most columns of a design matrix.
+pub const MOST_COLUMNS: usize = 2_000;
+
+/// Most numbers of a design matrix: 8 GiB.
+const MOST_ENTRIES: usize = 1 << 30;
+
+/// What is publicly known of a column of a design matrix.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct ColumnOf {
+    /// `age`, `sex[T.male]`, `age:sex[female]`, as formulaic names them.
+    pub name: String,
+    /// The term it belongs to.
+    pub term: String,
+    /// The smallest value by the public bounds.
+    pub low: f64,
+    /// The largest value by the public bounds.
+    pub high: f64,
+    /// Whether it is 0 or 1: a product of categories only.
+    pub indicator: bool,
+}
+
+/// Numbers of records: a column for each coefficient.
+#[derive(Clone, PartialEq)]
+pub struct Matrix {
+    /// Records × columns, in the units of the file. **As sensitive as the file.**
+    pub values: Array2<f64>,
+    /// What the columns are, in their order.
+    pub columns: Vec<ColumnOf>,
+}
+
+/// Coefficients that differ by group, for all records.
+#[derive(Clone, PartialEq)]
+pub struct GroupMatrix {
+    /// The column of the groups.
+    pub column: String,
+    /// The groups.
+    pub levels: Vec<String>,
+    /// Which group a record belongs to, from 0.
+    pub codes: Vec<i64>,
+    /// What is multiplied by a group's coefficients.
+    pub matrix: Matrix,
+}
+
+/// Everything that a formula makes of records.
+#[derive(Clone, PartialEq)]
+pub struct Design {
+    /// Terms that all records share.
+    pub matrix: Matrix,
+    /// Terms by group.
+    pub groups: Vec<GroupMatrix>,
+    /// The sum of the offsets, where there are some.
+    pub offset: Option<Vec<f64>>,
+}
+
+impl Design {
+    /// The numbers of a frame's records.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Formula`] for categories where a number is needed and the other way round, for functions that are
+    /// not finite somewhere within the public bounds, for knots beyond them, and for matrices that are too large.
+    pub fn new(formula: &Formula, frame: &Frame) -> Result<Self> {
+        let matrix = matrix(&formula.terms, frame)?;
+        if matrix.columns.is_empty() {
+            return Err(wrong(format!("'{formula}' has no term: there is nothing to fit")));
+        }
+        let mut offset: Option<Vec<f64>> = None;
+        for expression in &formula.offsets {
+            let (values, _) = numbers(expression, frame)?;
+            offset = Some(match offset {
+                None => values,
+                Some(sum) => sum.iter().zip(values).map(|(a, b)| a + b).collect(),
+            });
+        }
+        let groups = formula.groups.iter().map(|group| {
+            let Values::Categories { codes, names } = frame.column(&group.column)? else {
+                return Err(wrong(format!(
+                    "({} | {}): groups are categories, and {} is a column of numbers; list its values as categories",
+                    group.terms.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + "),
+                    name(&group.column),
+                    name(&group.column)
+                )));
+            };
+            Ok(GroupMatrix {
+                column: group.column.clone(),
+                levels: names.clone(),
+                codes: codes.iter().map(|&code| i64::from(code)).collect(),
+                matrix: self::matrix(&group.terms, frame)?,
+            })
+        });
+        let groups = groups.collect::<Result<_>>()?;
+        Ok(Self { matrix, groups, offset })
+    }
+}
+
+impl Matrix {
+    fn select(&self, records: &[usize]) -> Self {
+        Self { values: self.values.select(Axis(0), records), columns: self.columns.clone() }
+    }
+}
+
+impl Design {
+    /// The same of some records, by index; each has to be below the number of records.
+    #[must_use]
+    pub fn select(&self, records: &[usize]) -> Self {
+        let group = |group: &GroupMatrix| GroupMatrix {
+            column: group.column.clone(),
+            levels: group.levels.clone(),
+            codes: records.iter().map(|&record| group.codes[record]).collect(),
+            matrix: group.matrix.select(records),
+        };
+        let offset =
+            self.offset.as_ref().map(|offset| records.iter().map(|&record| offset[record]).collect());
+        Self { matrix: self.matrix.select(records), groups: self.groups.iter().map(group).collect(), offset }
+    }
+}
+
+pub(super) fn wrong(reason: String) -> Error {
+    Error::Formula { reason }
+}
+
+/// One column of a factor.
+struct Encoded {
+    name: String,
+    values: Vec<f64>,
+    range: Range,
+    indicator: bool,
+}
+
+/// A factor's columns; with all of them, and without the first, where it spans the constant.
+struct EncodedFactor {
+    columns: Vec<Encoded>,
+    /// Names of the columns other than the first, where the first is left out.
+    reduced_names: Option<Vec<String>>,
+}
+
+/// The matrix of some terms.
+///
+/// # Errors
+///
+/// As [`Design::new`].
+pub fn matrix(terms: &[Term], frame: &Frame) -> Result<Matrix> {
+    let (numbers, factors) = coding::numbered(terms);
+    // Sizes come first, for the columns of large ones would not fit into memory.
+    let widths = factors.iter().map(|factor| width(factor, frame)).collect::<Result<Vec<_>>>()?;
+    let products = coding::products(&numbers, &|factor| widths[factor].1);
+    let columns_of = |product: &Product| {
+        product
+            .iter()
+            .map(|&(factor, reduced)| widths[factor].0 - usize::from(reduced))
+            .fold(1, usize::saturating_mul)
+    };
+    let total = products.iter().flatten().map(columns_of).fold(0, usize::saturating_add);
+    if total > MOST_COLUMNS || total.saturating_mul(frame.len()) > MOST_ENTRIES {
+        return Err(wrong(format!(
+            "the formula has {total} columns; at most {MOST_COLUMNS} columns and {MOST_ENTRIES} numbers are fitted. A \
+             column of many categories belongs into a group, as in (1 | column), or is left out"
+        )));
+    }
+    let encoded = factors.iter().map(|factor| encode(factor, frame)).collect::<Result<Vec<_>>>()?;
+    let rows = frame.len();
+    let mut values = Array2::zeros((rows, total));
+    let mut columns = Vec::with_capacity(total);
+    for (term, products) in terms.iter().zip(&products) {
+        for product in products {
+            push(product, term, &encoded, &mut values, &mut columns);
+        }
+    }
+    Ok(Matrix { values, columns })
+}
+
+/// A factor's number of columns, and whether they add up to 1.
+fn width(factor: &Factor, frame: &Frame) -> Result<(usize, bool)> {
+    Ok(match factor {
+        Factor::Column(column) => match frame.column(column)? {
+            Values::Numbers { .. } => (1, false),
+            Values::Categories { names, .. } => (names.len(), true),
+        },
+        Factor::Category(column) => match frame.column(column)? {
+            Values::Categories { names, .. } => (names.len(), true),
+            Values::Numbers { .. } => {
+                return Err(wrong(format!(
+                    "{factor}: {} is a column of numbers; list its values as categories in the schema",
+                    name(column)
+                )));
+            }
+        },
+        Factor::Number(_) => (1, false),
+        Factor::Polynomial { degree, .. } => (*degree, false),
+        Factor::Spline { knots, degree, intercept, .. } => {
+            (knots.len() + degree + usize::from(*intercept), *intercept)
+        }
+    })
+}
+
+/// The columns of a product: the first factor changes fastest.
+fn push(
+    product: &Product,
+    term: &Term,
+    encoded: &[EncodedFactor],
+    values: &mut Array2<f64>,
+    columns: &mut Vec<ColumnOf>,
+) {
+    let factors: Vec<(&EncodedFactor, bool)> =
+        product.iter().map(|&(factor, reduced)| (&encoded[factor], reduced)).collect();
+    let count = |(factor, reduced): &(&EncodedFactor, bool)| factor.columns.len() - usize::from(*reduced);
+    let total: usize = factors.iter().map(count).product();
+    for mut place in 0..total {
+        let at = columns.len();
+        let (mut names, mut range, mut indicator) = (Vec::new(), (1.0, 1.0), !factors.is_empty());
+        let mut column = values.column_mut(at);
+        column.fill(1.0);
+        for (factor, reduced) in &factors {
+            let among = factor.columns.len() - usize::from(*reduced);
+            let which = place % among;
+            place /= among;
+            let one = &factor.columns[which + usize::from(*reduced)];
+            names.push(match (&factor.reduced_names, reduced) {
+                (Some(reduced), true) => reduced[which].clone(),
+                _ => one.name.clone(),
+            });
+            column.iter_mut().zip(&one.values).for_each(|(product, value)| *product *= value);
+            let (a, b) = range;
+            let (c, d) = one.range;
+            let corners = [a * c, a * d, b * c, b * d];
+            range = (
+                corners.iter().copied().fold(f64::INFINITY, f64::min),
+                corners.into_iter().fold(f64::NEG_INFINITY, f64::max),
+            );
+            indicator &= one.indicator;
+        }
+        let name = if names.is_empty() { "Intercept".to_owned() } else { names.join(":") };
+        columns.push(ColumnOf { name, term: term.to_string(), low: range.0, high: range.1, indicator });
+    }
+}
+
+/// A number's values and public range.
+fn numbers(expression: &Expression, frame: &Frame) -> Result<(Vec<f64>, Range)> {
+    let range_of = |column: &str| match frame.column(column)? {
+        Values::Numbers { low, high, .. } => Ok((*low, *high)),
+        Values::Categories { .. } => {
+            Err(wrong(format!("{expression}: {} is a column of categories", name(column))))
+        }
+    };
+    let range = expression.range(&range_of, &wrong)?;
+    // Found once for each column, not once for each record.
+    let columns: Vec<(&str, &[f64])> = expression
+        .columns()
+        .into_iter()
+        .map(|column| match frame.column(column)? {
+            Values::Numbers { values, .. } => Ok((column, values.as_slice())),
+            Values::Categories { .. } => Err(wrong(format!("{} is a column of categories", name(column)))),
+        })
+        .collect::<Result<_>>()?;
+    let value = |row: usize| {
+        let of = |wanted: &str| {
+            columns.iter().find(|(column, _)| *column == wanted).map_or(f64::NAN, |(_, values)| values[row])
+        };
+        // Rounding may carry a value out of the range that the bounds leave it.
+        expression.value(&of).clamp(range.0, range.1)
+    };
+    Ok(((0..frame.len()).map(value).collect(), range))
+}
+
+fn encode(factor: &Factor, frame: &Frame) -> Result<EncodedFactor> {
+    let several = |columns: Vec<Vec<f64>>, ranges: Vec<Range>, first: usize| {
+        let column = |(place, (values, range)): (usize, (Vec<f64>, Range))| Encoded {
+            name: format!("{factor}[{}]", place + first),
+            values,
+            range,
+            indicator: false,
+        };
+        let columns = columns.into_iter().zip(ranges).enumerate().map(column).collect();
+        EncodedFactor { columns, reduced_names: None }
+    };
+    Ok(match factor {
+        Factor::Column(column) | Factor::Category(column) => match frame.column(column)? {
+            Values::Numbers { values, low, high, indicator } => {
+                let column = Encoded {
+                    name: factor.to_string(),
+                    values: values.clone(),
+                    range: (*low, *high),
+                    indicator: *indicator,
+                };
+                EncodedFactor { columns: vec![column], reduced_names: None }
+            }
+            Values::Categories { codes, names } => {
+                let column = |(place, category): (usize, &String)| Encoded {
+                    name: format!("{factor}[{category}]"),
+                    values: codes.iter().map(|&code| f64::from(u8::from(code as usize == place))).collect(),
+                    range: (0.0, 1.0),
+                    indicator: true,
+                };
+                let reduced =
+                    names.iter().skip(1).map(|category| format!("{factor}[T.{category}]")).collect();
+                EncodedFactor {
+                    columns: names.iter().enumerate().map(column).collect(),
+                    reduced_names: Some(reduced),
+                }
+            }
+        },
+        Factor::Number(of) => {
+            let (values, range) = numbers(of, frame)?;
+            let column = Encoded { name: factor.to_string(), values, range, indicator: false };
+            EncodedFactor { columns: vec![column], reduced_names: None }
+        }
+        Factor::Polynomial { of, degree, raw } => {
+            let (values, (low, high)) = numbers(of, frame)?;
+            let power = |k: usize| {
+                let (a, b) = (low.powi(k as i32), high.powi(k as i32));
+                if k.is_multiple_of(2) && low < 0.0 && high > 0.0 {
+                    (0.0, a.max(b))
+                } else {
+                    (a.min(b), a.max(b))
+                }
+            };
+            if *raw {
+                let powers =
+                    (1..=*degree).map(|k| values.iter().map(|x| x.powi(k as i32)).collect()).collect();
+                let ranges: Vec<Range> = (1..=*degree).map(power).collect();
+                if ranges.iter().any(|(low, high)| !(low.is_finite() && high.is_finite())) {
+                    return Err(wrong(format!(
+                        "{factor}: by the public bounds it may be too large to compute with"
+                    )));
+                }
+                several(powers, ranges, 0)
+            } else {
+                if low >= high {
+                    return Err(wrong(format!("{factor}: {of} is the same for all records")));
+                }
+                let scaled = |x: &f64| (2.0 * ((x - low) / (high - low)) - 1.0).clamp(-1.0, 1.0);
+                let rows: Vec<Vec<f64>> = values.iter().map(|x| legendre(scaled(x), *degree)).collect();
+                several(transposed(&rows, *degree), vec![(-1.0, 1.0); *degree], 0)
+            }
+        }
+        Factor::Spline { of, knots, degree, intercept } => {
+            let (values, (low, high)) = numbers(of, frame)?;
+            if let Some(knot) = knots.iter().find(|knot| !(**knot > low && **knot < high)) {
+                return Err(wrong(format!(
+                    "{factor}: the knot {knot} does not lie between the public bounds {low} and {high}"
+                )));
+            }
+            let skipped = usize::from(!*intercept);
+            let row = |x: &f64| b_splines(*x, (low, high), knots, *degree).split_off(skipped);
+            let rows: Vec<Vec<f64>> = values.iter().map(row).collect();
+            let count = knots.len() + degree + 1 - skipped;
+            several(transposed(&rows, count), vec![(0.0, 1.0); count], skipped)
+        }
+    })
+}
+
+fn transposed(rows: &[Vec<f64>], columns: usize) -> Vec<Vec<f64>> {
+    (0..columns).map(|column| rows.iter().map(|row| row[column]).collect()).collect()
+}

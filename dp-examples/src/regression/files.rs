@@ -1,0 +1,159 @@
+//! The files that a fit leaves: a model, a page, a picture.
+
+use std::path::PathBuf;
+
+use dp_vi::Fit;
+
+use super::arguments::RegressionArguments;
+use super::command::{Outcomes, Prepared};
+use super::family::Family;
+use super::model_file::ModelFile;
+use super::outcome::Outcome;
+use super::posterior::{KEPT, Summary};
+use super::specification::Specification;
+use crate::output::write_whole;
+use crate::report::forest::{self, Row};
+use crate::report::html::{Page, Section};
+use crate::{Error, Result};
+
+/// Most numbers that a model file keeps of draws by group.
+const MOST_KEPT: usize = 2_000_000;
+
+/// Coefficients on the scale of the public bounds, so that they can be compared.
+fn rows(specification: &Specification, one: &Outcomes) -> Vec<Row> {
+    let summaries = one.draws.coefficients();
+    let pairs = specification.columns.iter().zip(summaries);
+    pairs
+        .filter(|(column, _)| column.of.name != "Intercept")
+        .map(|(column, found)| {
+            let by = column.width;
+            Row {
+                label: column.of.name.clone(),
+                summary: Summary {
+                    mean: found.mean * by,
+                    sd: found.sd * by,
+                    low: found.low * by,
+                    high: found.high * by,
+                    ..found
+                },
+            }
+        })
+        .collect()
+}
+
+fn scale_in_words(family: Family) -> String {
+    format!(
+        "change of {} from the middle of a column's bounds to its end, or from the baseline",
+        family.scale_in_words()
+    )
+}
+
+fn picture(specification: &Specification, one: &Outcomes) -> Option<Result<String>> {
+    let rows = rows(specification, one);
+    let title = format!("{} at epsilon = {}", specification.outcome.name, one.epsilon);
+    (!rows.is_empty()).then(|| forest::svg(&title, &scale_in_words(specification.family), &rows))
+}
+
+fn meaning(fit: &Fit, epsilon: f64) -> String {
+    let what = fit.privacy().attack_success().filter(|_| fit.privacy().is_private()).map_or_else(String::new, |success| {
+        format!(
+            " Somebody who has everything but one record, and wonders with even odds whether that record was in the file, is right \
+             in at most {} of 100 cases after seeing this fit.",
+            (100.0 * success).ceil()
+        )
+    });
+    format!("Epsilon is {epsilon}.{what}")
+}
+
+/// Writes the files that were asked for: the option and the path, or what was wrong.
+pub(super) fn write_files(
+    arguments: &RegressionArguments,
+    prepared: &Prepared,
+    specification: &Specification,
+    found: &[Outcomes],
+    together: Option<&str>,
+) -> Vec<(String, Result<()>)> {
+    let mut written = Vec::new();
+    let mut write = |what: &str, path: &Option<PathBuf>, contents: &dyn Fn() -> Result<String>| {
+        if let Some(path) = path {
+            let done = contents().and_then(|contents| write_whole(path, contents.as_bytes()));
+            written.push((format!("{what}: {}", path.display()), done));
+        }
+    };
+    let Some(last) = found.last() else { return written };
+    write("Model", &arguments.model, &|| model_file(arguments, prepared, specification, last));
+    write("Report", &arguments.html, &|| {
+        let section = |one: &Outcomes| -> Result<Section> {
+            Ok(Section {
+                title: format!("epsilon = {}, delta = {:e}", one.epsilon, arguments.delta),
+                picture: picture(specification, one).transpose()?,
+                coefficients: one.draws.coefficients(),
+                others: one.draws.others(),
+                metrics: one.metrics.clone(),
+                privacy: one.fit.privacy().to_string(),
+                meaning: meaning(&one.fit, one.epsilon),
+            })
+        };
+        let page = Page {
+            formula: prepared.formula.to_string(),
+            about: about(specification),
+            sections: found.iter().map(section).collect::<Result<_>>()?,
+            together: together.map(str::to_owned),
+        };
+        Ok(page.html())
+    });
+    write("Picture", &arguments.svg, &|| {
+        picture(specification, last)
+            .unwrap_or_else(|| Ok("<svg xmlns=\"http://www.w3.org/2000/svg\"/>".into()))
+    });
+    written
+}
+
+fn model_file(
+    arguments: &RegressionArguments,
+    prepared: &Prepared,
+    specification: &Specification,
+    one: &Outcomes,
+) -> Result<String> {
+    let numbers: usize = one.draws.groups.iter().map(|group| group.levels.len() * group.names.len()).sum();
+    let kept = KEPT.min(MOST_KEPT / numbers.max(1)).max(50);
+    let mut schema = prepared.schema.clone();
+    let used = prepared.formula.columns();
+    schema.columns.retain(|column, _| used.contains(&column.as_str()));
+    let (format, version) = ModelFile::header();
+    let told = |error: serde_json::Error| Error::Formula { reason: error.to_string() };
+    let model = ModelFile {
+        format,
+        version,
+        formula: arguments.formula.to_string(),
+        epsilon: one.epsilon,
+        delta: arguments.delta,
+        schema,
+        specification: specification.clone(),
+        coefficients: one.draws.coefficients(),
+        others: one.draws.others(),
+        draws: one.draws.kept(kept),
+        privacy: serde_json::to_value(one.fit.privacy()).map_err(told)?,
+    };
+    Ok(serde_json::to_string(&model).map_err(told)? + "\n")
+}
+
+pub(super) fn about(specification: &Specification) -> Vec<String> {
+    let Outcome { name, levels, low, high } = &specification.outcome;
+    let outcome = match (specification.family, levels.as_slice()) {
+        (Family::Bernoulli, [no, yes]) => format!("The outcome is {name}: '{yes}' against '{no}'."),
+        (_, []) => format!(
+            "The outcome {name} lies between the public bounds {low} and {high}; values outside were moved there."
+        ),
+        (_, levels) => format!("The outcome {name} is one of {}, in this order.", levels.join(", ")),
+    };
+    vec![
+        outcome,
+        format!(
+            "The family is {}; the predictor is {}.",
+            specification.family,
+            specification.family.scale_in_words()
+        ),
+        "Numbers were scaled to [-1, 1] by their public bounds, and priors are on that scale.".to_owned(),
+    ]
+}

@@ -1,0 +1,26 @@
+//! Private regressions of any table: families, priors, fits, predictions.
+//!
+//! A [`Formula`](crate::formula::Formula) and a [`Schema`](crate::schema::Schema) make a
+//! [`Design`](crate::formula::matrix::Design); with a [`family`] they are a
+//! [`Specification`](specification::Specification), whose model is written in the project's own language and fitted by
+//! [`fitting`]. [`posterior`] has the result in the units of the file, [`predict`](mod@predict) and [`metrics`] what it
+//! says of other records, and [`model_file`] what is kept. [`arguments`], [`command`] and [`others`] are the program `fit`.
+
+pub mod arguments;
+pub mod command;
+pub mod family;
+mod files;
+pub mod fitting;
+pub mod metrics;
+pub mod model_file;
+pub mod others;
+pub mod outcome;
+pub mod posterior;
+pub mod predict;
+pub mod prior;
+pub mod recovery;
+mod say;
+pub mod specification;
+
+#[cfg(test)]
+mod tests;

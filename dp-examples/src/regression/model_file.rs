@@ -1,0 +1,100 @@
+//! A fitted regression as a file, from which anybody can predict.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::posterior::{Draws, Summary};
+use super::specification::Specification;
+use crate::schema::Schema;
+use crate::table::read_file;
+use crate::{Error, Result};
+
+/// The version that is written.
+pub const VERSION: u32 = 1;
+
+const FORMAT: &str = "dp-examples regression";
+
+/// Everything that predictions need, as JSON. All of it has been released or is public.
+///
+/// The predictor of a record is `Σ coefficient · column`, with the columns of the formula's design matrix in the units of
+/// the file; `specification.columns` names them with their public ranges, outside which numbers are moved to the nearer
+/// end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ModelFile {
+    /// What this is.
+    pub format: String,
+    /// The version of the format.
+    pub version: u32,
+    /// The formula.
+    pub formula: String,
+    /// The budget that the fit kept.
+    pub epsilon: f64,
+    /// Its δ.
+    pub delta: f64,
+    /// Columns of the file.
+    pub schema: Schema,
+    /// The regression.
+    pub specification: Specification,
+    /// The coefficients in the units of the file.
+    pub coefficients: Vec<Summary>,
+    /// What there is beside.
+    pub others: Vec<Summary>,
+    /// Draws of the posterior.
+    pub draws: Draws,
+    /// The privacy statement.
+    pub privacy: serde_json::Value,
+}
+
+impl ModelFile {
+    /// A file of the version that is written.
+    #[must_use]
+    pub fn header() -> (String, u32) {
+        (FORMAT.to_owned(), VERSION)
+    }
+
+    /// Reads a file, compressed by gzip or not.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ModelFile`] for what is not such a file, is of a newer version, or is damaged.
+    pub fn read(path: &Path) -> Result<Self> {
+        let wrong = |reason: String| Error::ModelFile { file: path.display().to_string(), reason };
+        let bytes = read_file(path)?;
+        let value: serde_json::Value =
+            serde_json::from_slice(&bytes).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
+        if value["format"] != FORMAT {
+            return Err(wrong("it is not a model that `fit --model` wrote".to_owned()));
+        }
+        match value["version"].as_u64() {
+            Some(version) if version == u64::from(VERSION) => {}
+            Some(version) if version > u64::from(VERSION) => {
+                return Err(wrong(format!(
+                    "it is of version {version}, and this program knows up to {VERSION}: take a newer one"
+                )));
+            }
+            _ => return Err(wrong("it has no version that is known".to_owned())),
+        }
+        let model: Self = serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
+        model.check().map_err(wrong)?;
+        Ok(model)
+    }
+
+    /// Whether all draws are there.
+    fn check(&self) -> Result<(), String> {
+        let draws = self.draws.coefficients.len();
+        let wide = |rows: &[Vec<f64>], width: usize| {
+            rows.len() == draws
+                && rows.iter().all(|row| row.len() == width && row.iter().all(|x| x.is_finite()))
+        };
+        let groups = self.draws.groups.iter().zip(&self.specification.groups);
+        let sound = draws > 0
+            && wide(&self.draws.coefficients, self.draws.names.len())
+            && self.draws.groups.len() == self.specification.groups.len()
+            && groups.clone().all(|(drawn, group)| {
+                drawn.levels == group.levels && wide(&drawn.draws, drawn.levels.len() * drawn.names.len())
+            })
+            && self.draws.more.iter().all(|(_, numbers)| numbers.len() == draws);
+        if sound { Ok(()) } else { Err("its draws are not complete".to_owned()) }
+    }
+}

@@ -1,0 +1,63 @@
+//! `fit schema` and `fit predict`.
+
+use std::error::Error as StdError;
+use std::io::Write;
+use std::path::Path;
+
+use super::arguments::{PredictArguments, SchemaArguments, check_outputs};
+use super::command::prepare;
+use super::model_file::ModelFile;
+use super::outcome::Outcome;
+use super::predict::{Prediction, predict};
+use crate::output::write_whole;
+use crate::schema::draft;
+use crate::table::Table;
+
+type Failure = Box<dyn StdError>;
+
+/// Drafts a schema and prints it.
+///
+/// # Errors
+///
+/// A file that is no table, and a standard output that is closed.
+pub fn schema(arguments: &SchemaArguments) -> Result<(), Failure> {
+    let table = Table::read(&arguments.data)?;
+    let text = draft::draft(&table, arguments.public_categories)?;
+    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+}
+
+/// Predicts from a model file.
+///
+/// # Errors
+///
+/// A model or a table that cannot be read, and columns that do not fit one another.
+pub fn predictions(arguments: &PredictArguments) -> Result<(), Failure> {
+    let inputs: [(&'static str, Option<&Path>); 2] =
+        [("the model", Some(&arguments.model)), ("the data", Some(&arguments.data))];
+    check_outputs(&inputs, &[("--out", arguments.out.as_deref())])?;
+    let model = ModelFile::read(&arguments.model)?;
+    let prepared = prepare(model.formula.parse()?, Table::read(&arguments.data)?, model.schema, false)?;
+    let family = model.specification.family;
+    let found = predict(family, &model.draws, &prepared.design)?;
+    let text = csv_of(&found, &prepared.lines, &model.specification.outcome)?;
+    match &arguments.out {
+        Some(path) => Ok(write_whole(path, &text)?),
+        None => Ok(std::io::stdout().lock().write_all(&text)?),
+    }
+}
+
+fn csv_of(found: &[Prediction], lines: &[u64], outcome: &Outcome) -> Result<Vec<u8>, Failure> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut header = vec!["line".to_owned(), "mean".to_owned(), "low".to_owned(), "high".to_owned()];
+    if found.first().is_some_and(|first| !first.probabilities.is_empty()) {
+        header.extend(outcome.levels.iter().map(|level| format!("probability of {level}")));
+    }
+    writer.write_record(&header)?;
+    for (prediction, line) in found.iter().zip(lines) {
+        let mut row = vec![line.to_string()];
+        row.extend([prediction.mean, prediction.low, prediction.high].map(|x| format!("{x:.6}")));
+        row.extend(prediction.probabilities.iter().map(|p| format!("{p:.6}")));
+        writer.write_record(&row)?;
+    }
+    Ok(writer.into_inner().map_err(|error| error.to_string())?)
+}

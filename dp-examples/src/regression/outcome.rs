@@ -1,0 +1,132 @@
+//! What is predicted: outcomes as numbers.
+
+use serde::{Deserialize, Serialize};
+
+use super::family::Family;
+use crate::bounds::toml_key;
+use crate::formula::Response;
+use crate::schema::{Frame, Missing, Schema, Values};
+use crate::table::Table;
+use crate::{Error, Result};
+
+/// What is publicly known of an outcome.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// In words, such as `income` or `rings >= 10`.
+    pub name: String,
+    /// Of ordered categories and of yes or no, what they are called.
+    pub levels: Vec<String>,
+    /// The smallest value.
+    pub low: f64,
+    /// The largest value.
+    pub high: f64,
+}
+
+/// The outcomes of a table's records, as the family needs them: 0 or 1, a number within the bounds, a count, or the
+/// place of an ordered category.
+///
+/// # Errors
+///
+/// [`Error::Formula`] where the column is of another kind than the family needs, with what to do; [`Error::OneClass`]
+/// is not among them, for whether both outcomes occur is a fact about the records.
+pub fn outcomes(
+    response: &Response,
+    family: Family,
+    table: &Table,
+    schema: &Schema,
+) -> Result<(Vec<f64>, Outcome)> {
+    let wrong = |reason: String| Error::Formula { reason };
+    if let Response::Condition(condition) = response {
+        if family != Family::Bernoulli {
+            return Err(wrong(format!(
+                "'{condition}' is yes or no, so the family is bernoulli and not {family}"
+            )));
+        }
+        let holds = condition.evaluate(table)?;
+        let values = holds.into_iter().map(|holds| f64::from(u8::from(holds))).collect();
+        let (name, levels) = (condition.to_string(), vec!["no".to_owned(), "yes".to_owned()]);
+        return Ok((values, Outcome { name, levels, low: 0.0, high: 1.0 }));
+    }
+    let (Response::Column(column) | Response::Level(column, _)) = response else {
+        return Err(wrong("there is no outcome".to_owned()));
+    };
+    if schema.get(column).is_some_and(|entry| !matches!(entry.missing, Missing::Refuse | Missing::Drop)) {
+        return Err(wrong(format!(
+            "the outcome {column} needs a value in every record: missing is \"refuse\" or \"drop\""
+        )));
+    }
+    let frame = Frame::new(table, schema, &[column])?;
+    let key = toml_key(column);
+    let (values, levels, low, high) = match (frame.column(column)?.clone(), family, response) {
+        (Values::Categories { codes, names }, Family::Bernoulli, Response::Level(_, level)) => {
+            let place = names.iter().position(|name| name == level).ok_or_else(|| {
+                wrong(format!("'{level}' is none of the categories of {column}: {}", names.join(", ")))
+            })?;
+            let is = |code: &u32| f64::from(u8::from(*code as usize == place));
+            (codes.iter().map(is).collect(), vec![format!("not {level}"), level.clone()], 0.0, 1.0)
+        }
+        (Values::Categories { codes, names }, Family::Bernoulli, _) if names.len() == 2 => {
+            (codes.into_iter().map(f64::from).collect(), names, 0.0, 1.0)
+        }
+        (Values::Categories { names, .. }, Family::Bernoulli, _) => {
+            return Err(wrong(format!(
+                "{column} has {} categories; say which is yes, as in {column}['{}'] ~ …, or take the family ordinal",
+                names.len(),
+                names.last().map_or("yes", String::as_str)
+            )));
+        }
+        (Values::Numbers { values, low, high, .. }, Family::Bernoulli, _) => {
+            if (low, high) != (0.0, 1.0) || values.iter().any(|value| *value != 0.0 && *value != 1.0) {
+                return Err(wrong(format!(
+                    "{column} is a column of numbers; a bernoulli outcome is 0 or 1 with the bounds [0, 1], or a comparison \
+                     such as {column} >= {} ~ …",
+                    0.5 * (low + high)
+                )));
+            }
+            (values, vec!["0".to_owned(), "1".to_owned()], low, high)
+        }
+        (Values::Categories { codes, names }, Family::Ordinal, _) => {
+            let high = names.len() as f64 - 1.0;
+            (codes.into_iter().map(f64::from).collect(), names, 0.0, high)
+        }
+        (Values::Numbers { values, low, high, .. }, Family::Ordinal, _) => {
+            let whole = |value: &f64| value.fract() == 0.0;
+            if !(whole(&low) && whole(&high) && high - low <= 50.0 && values.iter().all(whole)) {
+                return Err(wrong(format!(
+                    "{column}: ordinal outcomes are whole numbers from at most 51, or categories in their order"
+                )));
+            }
+            let levels = (0..=(high - low) as i64).map(|k| (low as i64 + k).to_string()).collect();
+            (values.iter().map(|value| value - low).collect(), levels, 0.0, high - low)
+        }
+        (Values::Categories { .. }, _, _) => {
+            return Err(wrong(format!(
+                "{column} is a column of categories, and {family} outcomes are numbers: give it bounds, as in {key} = [LOW, HIGH]"
+            )));
+        }
+        (Values::Numbers { values, low, high, .. }, family, _) => {
+            if family.counts() && !(low >= 0.0 && values.iter().all(|value| value.fract() == 0.0)) {
+                return Err(wrong(format!(
+                    "{column}: {family} outcomes are counts, whole numbers from 0 with bounds like {key} = [0, 50]"
+                )));
+            }
+            (values, Vec::new(), low, high)
+        }
+    };
+    let name = match response {
+        Response::Level(column, level) => format!("{column} is {level}"),
+        _ => column.clone(),
+    };
+    Ok((values, Outcome { name, levels, low, high }))
+}
+
+impl Outcome {
+    /// Whether a value within the public bounds is one of a number that the family scales.
+    pub(crate) fn scale(&self, family: Family, centred: bool) -> (f64, f64) {
+        match (family.scaled(), centred) {
+            (false, _) => (0.0, 1.0),
+            (true, true) => (0.5 * (self.low + self.high), 0.5 * (self.high - self.low)),
+            (true, false) => (0.0, self.low.abs().max(self.high.abs())),
+        }
+    }
+}

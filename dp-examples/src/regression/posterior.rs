@@ -1,0 +1,213 @@
+//! A posterior in the units of the file, as draws.
+
+use dp_sampler::Seed;
+use dp_vi::Posterior;
+use ndarray::{ArrayD, Axis};
+use serde::{Deserialize, Serialize};
+
+use super::family::Family;
+use super::specification::{ScaledColumn, Specification};
+
+/// Draws that summaries are made of.
+pub const DRAWS: usize = 4_000;
+
+/// Draws that a model file keeps.
+pub const KEPT: usize = 500;
+
+/// Coefficients by group, in the units of the file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GroupDraws {
+    /// The column of the groups.
+    pub column: String,
+    /// The groups.
+    pub levels: Vec<String>,
+    /// What is multiplied by the coefficients.
+    pub names: Vec<String>,
+    /// By draw: group after group, a number for each name.
+    pub draws: Vec<Vec<f64>>,
+}
+
+/// Draws of everything that predictions need, in the units of the file: a predictor is the sum of the coefficients times
+/// the columns of the design matrix, of the group's coefficients times theirs, and of the offset.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Draws {
+    /// Names of the coefficients.
+    pub names: Vec<String>,
+    /// By draw, a number for each name.
+    pub coefficients: Vec<Vec<f64>>,
+    /// Coefficients by group.
+    pub groups: Vec<GroupDraws>,
+    /// What the family has beside: `sigma`, `nu`, `phi`, `zeros`, `cut[1]`, …, and `sd(group, name)`.
+    pub more: Vec<(String, Vec<f64>)>,
+}
+
+/// Mean, standard deviation and the central interval of 90 % of a value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Of what.
+    pub name: String,
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation.
+    pub sd: f64,
+    /// The interval's lower end.
+    pub low: f64,
+    /// The interval's upper end.
+    pub high: f64,
+}
+
+impl Summary {
+    /// Of these draws.
+    #[must_use]
+    pub fn of(name: &str, mut draws: Vec<f64>) -> Self {
+        let n = draws.len() as f64;
+        let mean = draws.iter().sum::<f64>() / n;
+        let sd = (draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
+        draws.sort_by(f64::total_cmp);
+        Self { name: name.to_owned(), mean, sd, low: quantile(&draws, 0.05), high: quantile(&draws, 0.95) }
+    }
+}
+
+/// The quantile of sorted numbers at `p`, between the two nearest.
+pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let place = p * (sorted.len() as f64 - 1.0);
+    let (below, share) = (place.floor() as usize, place.fract());
+    let at = |k: usize| sorted.get(k).copied().unwrap_or(f64::NAN);
+    if share == 0.0 { at(below) } else { at(below) * (1.0 - share) + at(below + 1) * share }
+}
+
+/// Scaled coefficients in the units of the file. What centring takes off goes to the intercept, and is returned where
+/// there is none.
+///
+/// ```text
+/// β_j = h b_j/h_j          β_0 = c + h (b_0 − Σ_j b_j c_j/h_j)
+/// ```
+fn unscaled(scaled: &[f64], columns: &[ScaledColumn], (centre, width): (f64, f64)) -> (Vec<f64>, f64) {
+    let taken: f64 = scaled.iter().zip(columns).map(|(b, column)| b * column.centre / column.width).sum();
+    let mut found: Vec<f64> =
+        scaled.iter().zip(columns).map(|(b, column)| width * b / column.width).collect();
+    match columns.iter().position(|column| column.of.name == "Intercept") {
+        Some(place) => {
+            found[place] += centre - width * taken;
+            (found, 0.0)
+        }
+        None => (found, width * taken),
+    }
+}
+
+impl Draws {
+    /// Draws of a fit's posterior. They cost nothing, and are always the same for one posterior.
+    ///
+    /// # Errors
+    ///
+    /// A `dp_vi::Error` if the posterior is not one of this regression.
+    pub fn new(specification: &Specification, posterior: &Posterior) -> dp_vi::Result<Self> {
+        let scaled = posterior.draws(DRAWS, &Seed::for_tests(0))?;
+        let row = |site: &str, draw: usize| -> Vec<f64> {
+            scaled.get(site).map_or_else(Vec::new, |values: &ArrayD<f64>| {
+                values.index_axis(Axis(0), draw).iter().copied().collect()
+            })
+        };
+        let (centre, width) = specification.outcome_scale;
+        let mut names: Vec<String> =
+            specification.columns.iter().map(|column| column.of.name.clone()).collect();
+        let (mut coefficients, mut taken) = (Vec::with_capacity(DRAWS), Vec::with_capacity(DRAWS));
+        for draw in 0..DRAWS {
+            let (found, rest) = unscaled(&row("b", draw), &specification.columns, (centre, width));
+            coefficients.push(found);
+            taken.push(rest);
+        }
+        let mut more: Vec<(String, Vec<f64>)> = Vec::new();
+        let each = |of: &dyn Fn(usize) -> f64| (0..DRAWS).map(of).collect::<Vec<f64>>();
+        let one = |site: &str, draw: usize| row(site, draw).first().copied().unwrap_or(f64::NAN);
+        match specification.family {
+            Family::Gaussian | Family::Student => {
+                more.push(("sigma".to_owned(), each(&|draw| width * one("sigma", draw))));
+                if specification.family == Family::Student {
+                    more.push(("nu".to_owned(), each(&|draw| one("nu", draw))));
+                }
+            }
+            Family::NegativeBinomial => more.push(("phi".to_owned(), each(&|draw| one("phi", draw)))),
+            Family::ZeroInflatedPoisson => more.push(("zeros".to_owned(), each(&|draw| one("zeros", draw)))),
+            Family::Ordinal => {
+                for cut in 0..specification.outcome.levels.len().saturating_sub(1) {
+                    // P(y ≤ k) depends on the predictor less the cut, so what centring takes off goes there.
+                    let at = |draw: usize| {
+                        one("first_cut", draw) + row("gaps", draw).iter().take(cut).sum::<f64>() + taken[draw]
+                    };
+                    more.push((format!("cut[{}]", cut + 1), each(&at)));
+                }
+            }
+            Family::Bernoulli | Family::Poisson => {}
+        }
+        let mut groups = Vec::new();
+        for (k, group) in specification.groups.iter().enumerate() {
+            let among = group.columns.len();
+            for (place, column) in group.columns.iter().enumerate() {
+                let spread = |draw: usize| {
+                    width * row(&format!("sd{k}"), draw).get(place).copied().unwrap_or(f64::NAN)
+                        / column.width
+                };
+                more.push((format!("sd({}, {})", group.column, column.of.name), each(&spread)));
+            }
+            let mut draws = Vec::with_capacity(DRAWS);
+            for draw in 0..DRAWS {
+                let mut found = Vec::new();
+                for level in row(&format!("u{k}"), draw).chunks(among) {
+                    found.extend(unscaled(level, &group.columns, (0.0, width)).0);
+                }
+                draws.push(found);
+            }
+            let names = group.columns.iter().map(|column| column.of.name.clone()).collect();
+            groups.push(GroupDraws {
+                column: group.column.clone(),
+                levels: group.levels.clone(),
+                names,
+                draws,
+            });
+        }
+        names.shrink_to_fit();
+        Ok(Self { names, coefficients, groups, more })
+    }
+
+    /// Summaries of the coefficients.
+    #[must_use]
+    pub fn coefficients(&self) -> Vec<Summary> {
+        let column = |j: usize| self.coefficients.iter().map(|draw| draw[j]).collect();
+        self.names.iter().enumerate().map(|(j, name)| Summary::of(name, column(j))).collect()
+    }
+
+    /// Summaries of what the family and groups have beside.
+    #[must_use]
+    pub fn others(&self) -> Vec<Summary> {
+        self.more.iter().map(|(name, draws)| Summary::of(name, draws.clone())).collect()
+    }
+
+    /// The first of them, with seven digits: what a file keeps.
+    #[must_use]
+    pub fn kept(&self, draws: usize) -> Self {
+        let short =
+            |numbers: &Vec<f64>| numbers.iter().map(|x| format!("{x:.6e}").parse().unwrap_or(*x)).collect();
+        let rows = |rows: &[Vec<f64>]| rows.iter().take(draws).map(short).collect();
+        let more = self
+            .more
+            .iter()
+            .map(|(name, numbers)| (name.clone(), short(&numbers[..draws.min(numbers.len())].to_vec())));
+        Self {
+            names: self.names.clone(),
+            coefficients: rows(&self.coefficients),
+            groups: self
+                .groups
+                .iter()
+                .map(|group| GroupDraws { draws: rows(&group.draws), ..group.clone() })
+                .collect(),
+            more: more.collect(),
+        }
+    }
+
+    /// The draws of one of the others.
+    #[must_use]
+    pub fn other(&self, name: &str) -> Option<&[f64]> {
+        self.more.iter().find(|(other, _)| other == name).map(|(_, draws)| draws.as_slice())
+    }
+}

@@ -1,0 +1,107 @@
+//! Predictions for new records, with intervals, from draws of a posterior.
+
+use super::family::Family;
+use super::posterior::{Draws, quantile};
+use crate::formula::matrix::Design;
+use crate::{Error, Result};
+
+/// What is predicted for one record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prediction {
+    /// The mean of the outcome: of yes or no its probability, of ordered categories the mean place from 0.
+    pub mean: f64,
+    /// The lower end of the interval of that mean that holds 90 % of the posterior.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// Of ordered categories, the probability of each.
+    pub probabilities: Vec<f64>,
+}
+
+/// How many columns a design and draws must have in common is checked by their names.
+fn check(draws: &Draws, design: &Design, family: Family) -> Result<Vec<usize>> {
+    let place = |name: &String| {
+        design.matrix.columns.iter().position(|column| column.name == *name).ok_or_else(|| Error::Formula {
+            reason: format!("the model has a coefficient of '{name}', and the records have no such column"),
+        })
+    };
+    let places = draws.names.iter().map(place).collect::<Result<Vec<_>>>()?;
+    let found = design.matrix.columns.len() - usize::from(family == Family::Ordinal);
+    if places.len() != found || draws.groups.len() != design.groups.len() {
+        return Err(Error::Length { what: "columns of the design matrix", found, expected: places.len() });
+    }
+    Ok(places)
+}
+
+/// The linear predictor of one record at every draw.
+fn predictors(draws: &Draws, design: &Design, places: &[usize], row: usize) -> Vec<f64> {
+    let x = design.matrix.values.row(row);
+    let offset = design.offset.as_ref().map_or(0.0, |offset| offset[row]);
+    let mut found: Vec<f64> = draws
+        .coefficients
+        .iter()
+        .map(|coefficients| {
+            offset + coefficients.iter().zip(places).map(|(b, &place)| b * x[place]).sum::<f64>()
+        })
+        .collect();
+    for (group, drawn) in design.groups.iter().zip(&draws.groups) {
+        let (z, level) = (group.matrix.values.row(row), group.codes[row] as usize);
+        let among = drawn.names.len();
+        for (eta, coefficients) in found.iter_mut().zip(&drawn.draws) {
+            let of_group = coefficients.get(level * among..(level + 1) * among).unwrap_or(&[]);
+            *eta += of_group.iter().zip(&z).map(|(b, z)| b * z).sum::<f64>();
+        }
+    }
+    found
+}
+
+fn sigmoid(z: f64) -> f64 {
+    let decay = (-z.abs()).exp();
+    if z >= 0.0 { 1.0 / (1.0 + decay) } else { decay / (1.0 + decay) }
+}
+
+/// Predictions for the records of a design.
+///
+/// # Errors
+///
+/// [`Error::Formula`] where the design has not the columns of the model.
+pub fn predict(family: Family, draws: &Draws, design: &Design) -> Result<Vec<Prediction>> {
+    let places = check(draws, design, family)?;
+    let cuts: Vec<&[f64]> = (1..).map_while(|cut| draws.other(&format!("cut[{cut}]"))).collect();
+    let zeros = draws.other("zeros");
+    let rows = design.matrix.values.nrows();
+    Ok((0..rows)
+        .map(|row| {
+            let mut means = predictors(draws, design, &places, row);
+            let mut probabilities = Vec::new();
+            match family {
+                Family::Gaussian | Family::Student => {}
+                Family::Bernoulli => means.iter_mut().for_each(|eta| *eta = sigmoid(*eta)),
+                Family::Poisson | Family::NegativeBinomial => {
+                    means.iter_mut().for_each(|eta| *eta = eta.exp())
+                }
+                Family::ZeroInflatedPoisson => {
+                    let share = |draw: usize| 1.0 - zeros.map_or(0.0, |zeros| zeros[draw]);
+                    means.iter_mut().enumerate().for_each(|(draw, eta)| *eta = share(draw) * eta.exp());
+                }
+                Family::Ordinal => {
+                    probabilities = vec![0.0; cuts.len() + 1];
+                    let n = means.len() as f64;
+                    for (draw, eta) in means.iter_mut().enumerate() {
+                        let (mut below, mut mean) = (0.0, 0.0);
+                        for (k, probability) in probabilities.iter_mut().enumerate() {
+                            let upto = cuts.get(k).map_or(1.0, |cut| sigmoid(cut[draw] - *eta));
+                            *probability += (upto - below) / n;
+                            mean += k as f64 * (upto - below);
+                            below = upto;
+                        }
+                        *eta = mean;
+                    }
+                }
+            }
+            let mean = means.iter().sum::<f64>() / means.len() as f64;
+            means.sort_by(f64::total_cmp);
+            Prediction { mean, low: quantile(&means, 0.05), high: quantile(&means, 0.95), probabilities }
+        })
+        .collect())
+}

@@ -1,0 +1,167 @@
+//! Whether fits find what generated data were made with.
+
+use std::error::Error as StdError;
+
+use dp_accountant::{Budget, Ledger};
+use dp_sampler::Seed;
+use dp_vi::Sensitive;
+use ppl_core::{handlers, simulate};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+use super::family::Family;
+use super::fitting::{self, Settings};
+use super::outcome::outcomes;
+use super::posterior::Draws;
+use super::specification::Specification;
+use crate::formula::Formula;
+use crate::formula::matrix::Design;
+use crate::schema::{Frame, Schema};
+use crate::table::Table;
+
+/// What repeated fits of one family found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recovery {
+    /// Coefficients in all, over runs.
+    pub coefficients: usize,
+    /// Share of the 90 % intervals that hold the coefficient with which the data were made.
+    pub coverage: f64,
+    /// Root mean square distance of posterior means from these, on the scale of the public bounds.
+    pub error: f64,
+    /// Mean standard deviation of the posterior, on that scale.
+    pub sd: f64,
+    /// How many runs have intervals that include the privacy noise.
+    pub noise_aware: usize,
+}
+
+const SCHEMA: &str =
+    "age = [20, 80]\nhours = [0, 60]\nsex = ['f', 'm']\njob = ['a', 'b', 'c', 'd', 'e', 'f']";
+
+/// Coefficients on the scale of the public bounds: intercept, sex, age, hours.
+const PLANTED: [f64; 4] = [0.3, 0.4, -0.5, 0.7];
+
+/// Fits a family to `runs` data sets of `rows` made-up records, which the family's own model made with planted
+/// coefficients, and compares. With `groups`, intercepts differ by six groups.
+///
+/// # Errors
+///
+/// A fit that fails.
+pub fn measure(
+    family: Family,
+    groups: bool,
+    rows: usize,
+    epsilon: f64,
+    runs: u64,
+) -> Result<Recovery, Box<dyn StdError>> {
+    let formula = if groups { "y ~ age + hours + sex + (1 | job)" } else { "y ~ age + hours + sex" };
+    let formula: Formula = formula.parse()?;
+    let entry = match family {
+        Family::Bernoulli => "y = ['no', 'yes']",
+        Family::Ordinal => "y = ['k', 'l', 'm', 'n']",
+        Family::Gaussian | Family::Student => "y = [-1, 1]",
+        _ => "y = [0, 60]",
+    };
+    let schema = Schema::parse("schema.toml", format!("{SCHEMA}\n{entry}").as_bytes())?;
+    let (mut found, mut covered, mut squares, mut sds, mut aware) = (0usize, 0usize, 0.0, 0.0, 0usize);
+    for run in 0..runs {
+        let mut rng = ChaCha8Rng::seed_from_u64(1000 + run);
+        let mut csv = "age,hours,sex,job,y\n".to_owned();
+        for _ in 0..rows {
+            let mut below = |n: u64| rng.next_u64() % n;
+            let y = match family {
+                Family::Bernoulli => "no",
+                Family::Ordinal => "k",
+                _ => "0",
+            };
+            csv += &format!(
+                "{},{},{},{},{y}\n",
+                20 + below(61),
+                below(61),
+                ["f", "m"][below(2) as usize],
+                ["a", "b", "c", "d", "e", "f"][below(6) as usize]
+            );
+        }
+        let table = Table::parse("made-up", csv.as_bytes())?;
+        let (blank, outcome) = outcomes(&formula.response, family, &table, &schema)?;
+        let design = Design::new(&formula, &Frame::new(&table, &schema, &formula.columns())?)?;
+        let specification = Specification::new(family, outcome, &design, &[])?;
+        let records = specification.records(&design, &blank)?;
+        let planted: Vec<f64> = specification
+            .columns
+            .iter()
+            .map(|column| match column.of.name.as_str() {
+                "Intercept" if family.scaled() => 0.0,
+                "Intercept" => PLANTED[0],
+                "age" => PLANTED[2] * if family.scaled() { 0.3 } else { 1.0 },
+                "hours" => PLANTED[3] * if family.scaled() { 0.3 } else { 1.0 },
+                _ => PLANTED[1] * if family.scaled() { 0.3 } else { 1.0 },
+            })
+            .collect();
+        let scalar = |x: f64| ndarray::arr0(x).into_dyn();
+        let known = [
+            ("b", ndarray::arr1(&planted).into_dyn()),
+            ("sigma", scalar(0.15)),
+            ("nu", scalar(4.0)),
+            ("phi", scalar(2.0)),
+            ("zeros", scalar(0.25)),
+            ("first_cut", scalar(-1.0)),
+            ("gaps", ndarray::arr1(&[1.0, 1.2]).into_dyn()),
+            ("sd0", ndarray::arr1(&[0.5]).into_dyn()),
+        ];
+        let model = specification.model();
+        let sites: Vec<&str> = match family {
+            Family::Gaussian => vec!["sigma"],
+            Family::Student => vec!["sigma", "nu"],
+            Family::NegativeBinomial => vec!["phi"],
+            Family::ZeroInflatedPoisson => vec!["zeros"],
+            Family::Ordinal => vec!["first_cut", "gaps"],
+            _ => vec![],
+        };
+        let known = known
+            .into_iter()
+            .filter(|(name, _)| *name == "b" || groups && *name == "sd0" || sites.contains(name));
+        let drawn = simulate(
+            &handlers::seed(handlers::condition(handlers::uncondition(model), known), 77 + run),
+            &records,
+        )?;
+        // As a file would hold them: within the public bounds.
+        let (centre, width) = specification.outcome_scale;
+        let outcome = &specification.outcome;
+        let y: Vec<f64> =
+            drawn["y"].iter().map(|y| (centre + width * y).clamp(outcome.low, outcome.high)).collect();
+        let records = Sensitive::new(specification.records(&design, &y)?);
+        let budget = Budget::add_remove(epsilon, 1e-6);
+        let seed = Seed::for_tests(run);
+        let fit = fitting::fit(
+            &specification,
+            &records,
+            budget,
+            None::<&mut Ledger>,
+            &Settings::default(),
+            seed,
+            &[],
+        )?;
+        aware += usize::from(fit.noise_aware().is_some());
+        let draws = Draws::new(&specification, fit.posterior())?;
+        for (column, (summary, scaled)) in
+            specification.columns.iter().zip(draws.coefficients().iter().zip(&planted))
+        {
+            if column.of.name == "Intercept" {
+                continue;
+            }
+            let (truth, by) = (width * scaled / column.width, column.width / width);
+            found += 1;
+            covered += usize::from(summary.low <= truth && truth <= summary.high);
+            squares += ((summary.mean - truth) * by).powi(2);
+            sds += summary.sd * by;
+        }
+    }
+    let count = found as f64;
+    Ok(Recovery {
+        coefficients: found,
+        coverage: covered as f64 / count,
+        error: (squares / count).sqrt(),
+        sd: sds / count,
+        noise_aware: aware,
+    })
+}

@@ -1,0 +1,279 @@
+//! Regressions as models in the project's own language, on the scale of the public bounds.
+
+use dp_vi::FeatureNorms;
+use ndarray::{Array1, Array2};
+use ppl_core::{Column, Ctx, Distribution, Records};
+use ppl_distributions::{
+    Bernoulli, Beta, Gamma, HalfNormal, LogNormal, NegativeBinomial, Normal, OrderedLogistic, Poisson,
+    StudentT, ZeroInflated,
+};
+use serde::{Deserialize, Serialize};
+
+use super::family::Family;
+use super::outcome::Outcome;
+use super::prior::{Law, NamedPrior};
+use crate::formula::matrix::{ColumnOf, Design, Matrix};
+use crate::{Error, Result};
+
+/// A column of a design matrix and how it is scaled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScaledColumn {
+    /// What it is.
+    pub of: ColumnOf,
+    /// What is taken off.
+    pub centre: f64,
+    /// What it is divided by then.
+    pub width: f64,
+    /// Mean and standard deviation of the coefficient's prior.
+    pub prior: (f64, f64),
+}
+
+/// Coefficients by group.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GroupSpecification {
+    /// The column of the groups.
+    pub column: String,
+    /// The groups.
+    pub levels: Vec<String>,
+    /// What is multiplied by a group's coefficients.
+    pub columns: Vec<ScaledColumn>,
+    /// The scale of the half-normal prior of the coefficients' spread among groups.
+    pub spread: f64,
+}
+
+/// A regression: everything about it that does not depend on the records.
+///
+/// ```text
+/// η_i = Σ_j b_j (x_ij − c_j)/h_j + offset_i/h + Σ_groups Σ_k u_{g(i) k} (z_ik − c_k)/h_k
+/// b_j ~ Normal(m_j, s_j)      u_gk ~ Normal(0, τ_k)      τ_k ~ HalfNormal(spread)      y_i ~ family(η_i)
+/// ```
+///
+/// `c` and `h` are middle and half-width of a column's public range where there is an intercept, and 0 and the larger
+/// end where there is none. Intercepts and slopes of one group are independent of one another, given their spreads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Specification {
+    /// The law of the outcome.
+    pub family: Family,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// Coefficients that all records share.
+    pub columns: Vec<ScaledColumn>,
+    /// Coefficients by group.
+    pub groups: Vec<GroupSpecification>,
+    /// Whether there is an offset.
+    pub offset: bool,
+    /// Middle and half-width of the outcome's public range, where it is scaled; else 0 and 1.
+    pub outcome_scale: (f64, f64),
+    /// The scale of the half-normal prior of σ.
+    pub sigma: f64,
+}
+
+fn scaled(matrix: &Matrix, centred: bool) -> Vec<ScaledColumn> {
+    let scale = |of: &ColumnOf| {
+        let (centre, width) = match (of.indicator || of.name == "Intercept", centred) {
+            (true, _) => (0.0, 1.0),
+            (false, true) => (0.5 * (of.low + of.high), 0.5 * (of.high - of.low)),
+            (false, false) => (0.0, of.low.abs().max(of.high.abs())),
+        };
+        // A column that is the same for all records has no width.
+        let width = if width > 0.0 { width } else { 1.0 };
+        ScaledColumn { of: of.clone(), centre, width, prior: (0.0, 1.0) }
+    };
+    matrix.columns.iter().map(scale).collect()
+}
+
+impl Specification {
+    /// A regression of an outcome on the columns of a design; priors that are not named are the family's.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Formula`] for priors of what is not there, and for ordinal outcomes without an intercept.
+    pub fn new(family: Family, outcome: Outcome, design: &Design, priors: &[NamedPrior]) -> Result<Self> {
+        let wrong = |reason: String| Error::Formula { reason };
+        let intercept = design.matrix.columns.iter().any(|column| column.name == "Intercept");
+        if family == Family::Ordinal && !intercept {
+            let told =
+                "cutpoints take the place of the intercept of ordinal outcomes: leave '0 +' or '- 1' out";
+            return Err(wrong(told.to_owned()));
+        }
+        let mut columns = scaled(&design.matrix, intercept);
+        let ((location, scale), slope) = family.default_priors(outcome.high);
+        for column in &mut columns {
+            column.prior = if column.of.name == "Intercept" { (location, scale) } else { (0.0, slope) };
+        }
+        if family == Family::Ordinal {
+            columns.retain(|column| column.of.name != "Intercept");
+        }
+        let spread = if matches!(family, Family::Bernoulli | Family::Ordinal) { 2.0 } else { 1.0 };
+        let group = |group: &crate::formula::matrix::GroupMatrix| GroupSpecification {
+            column: group.column.clone(),
+            levels: group.levels.clone(),
+            columns: scaled(
+                &group.matrix,
+                group.matrix.columns.iter().any(|column| column.name == "Intercept"),
+            ),
+            spread,
+        };
+        let mut groups: Vec<GroupSpecification> = design.groups.iter().map(group).collect();
+        let mut sigma = 1.0;
+        for NamedPrior { name, law } in priors {
+            let mut used = false;
+            match law {
+                Law::Normal { location, scale } => {
+                    for column in
+                        columns.iter_mut().filter(|column| column.of.name == *name || column.of.term == *name)
+                    {
+                        (column.prior, used) = ((*location, *scale), true);
+                    }
+                }
+                Law::HalfNormal { scale } if name == "sigma" && family.scaled() => {
+                    (sigma, used) = (*scale, true)
+                }
+                Law::HalfNormal { scale } => {
+                    for group in groups.iter_mut().filter(|group| *name == format!("sd({})", group.column)) {
+                        (group.spread, used) = (*scale, true);
+                    }
+                }
+            }
+            if !used {
+                let mut names: Vec<String> = columns.iter().map(|column| column.of.name.clone()).collect();
+                names.extend(family.scaled().then(|| "sigma (halfnormal)".to_owned()));
+                names.extend(groups.iter().map(|group| format!("sd({}) (halfnormal)", group.column)));
+                return Err(wrong(format!(
+                    "--prior: there is no coefficient or term '{name}' with such a prior; there are {}",
+                    names.join(", ")
+                )));
+            }
+        }
+        let outcome_scale = outcome.scale(family, intercept);
+        Ok(Self { family, outcome, columns, groups, offset: design.offset.is_some(), outcome_scale, sigma })
+    }
+
+    /// The records of a design as the model sees them. **As sensitive as the file.**
+    ///
+    /// # Errors
+    ///
+    /// A `ppl_core::Error` where lengths differ.
+    pub fn records(&self, design: &Design, outcomes: &[f64]) -> ppl_core::Result<Records> {
+        let (centre, width) = self.outcome_scale;
+        let y: Array1<f64> = outcomes.iter().map(|y| (y - centre) / width).collect();
+        let mut records = Records::from_columns([("y", Column::from(y))])?;
+        if !self.columns.is_empty() {
+            records = records.with_column("x", scale_matrix(&design.matrix, &self.columns))?;
+        }
+        if let Some(offset) = &design.offset {
+            records =
+                records.with_column("offset", offset.iter().map(|x| x / width).collect::<Vec<f64>>())?;
+        }
+        for (k, (group, found)) in self.groups.iter().zip(&design.groups).enumerate() {
+            records = records
+                .with_column(format!("z{k}"), scale_matrix(&found.matrix, &group.columns))?
+                .with_column(format!("g{k}"), found.codes.clone())?;
+        }
+        Ok(records)
+    }
+
+    /// The model.
+    pub fn model(&self) -> impl Fn(&mut Ctx<'_>) -> ppl_core::Result<()> + use<> {
+        let this = self.clone();
+        move |ctx: &mut Ctx<'_>| this.run(ctx)
+    }
+
+    fn run(&self, ctx: &mut Ctx<'_>) -> ppl_core::Result<()> {
+        let graph = ctx.graph();
+        let prior = |which: fn(&ScaledColumn) -> f64| {
+            graph.array(&self.columns.iter().map(which).collect::<Array1<f64>>().into_dyn())
+        };
+        let b = match self.columns.is_empty() {
+            true => None,
+            false => {
+                let law = Normal::new(prior(|column| column.prior.0), prior(|column| column.prior.1));
+                Some(ctx.sample("b", law)?)
+            }
+        };
+        let mut groups = Vec::with_capacity(self.groups.len());
+        for (k, group) in self.groups.iter().enumerate() {
+            let spread =
+                ctx.sample(&format!("sd{k}"), HalfNormal::new(group.spread).iid(group.columns.len()))?;
+            groups.push(ctx.sample(&format!("u{k}"), Normal::new(0.0, spread).iid(group.levels.len()))?);
+        }
+        let sigma =
+            if self.family.scaled() { Some(ctx.sample("sigma", HalfNormal::new(self.sigma))?) } else { None };
+        let more = match self.family {
+            Family::Student => Some(ctx.sample("nu", Gamma::new(2.0, 0.1))?),
+            Family::NegativeBinomial => Some(ctx.sample("phi", LogNormal::new(1.0, 1.0))?),
+            Family::ZeroInflatedPoisson => Some(ctx.sample("zeros", Beta::new(1.0, 1.0))?),
+            Family::Ordinal => {
+                let first = ctx.sample("first_cut", Normal::new(-1.5, 3.0))?.reshape(1);
+                match self.outcome.levels.len().saturating_sub(2) {
+                    0 => Some(first),
+                    gaps => {
+                        let gaps = ctx.sample("gaps", HalfNormal::new(2.0).iid(gaps))?;
+                        Some(graph.concat(&[first, first + gaps.cumsum(0)], 0))
+                    }
+                }
+            }
+            _ => None,
+        };
+        ctx.each_record(|ctx, record| {
+            let mut eta = match b {
+                Some(b) => record.get("x")?.dot(b),
+                None => graph.constant(0.0),
+            };
+            if self.offset {
+                eta = eta + record.get("offset")?;
+            }
+            for (k, group) in groups.iter().enumerate() {
+                eta = eta + record.get(&format!("z{k}"))?.dot(group.gather(record.index(&format!("g{k}"))?));
+            }
+            let y = record.get("y")?;
+            match (self.family, sigma, more) {
+                (Family::Gaussian, Some(sigma), _) => ctx.observe("y", Normal::new(eta, sigma), y),
+                (Family::Student, Some(sigma), Some(nu)) => {
+                    ctx.observe("y", StudentT::new(nu, eta, sigma), y)
+                }
+                (Family::Poisson, ..) => ctx.observe("y", Poisson::from_log_rate(eta), y),
+                (Family::NegativeBinomial, _, Some(phi)) => {
+                    ctx.observe("y", NegativeBinomial::from_mean(eta.exp(), phi), y)
+                }
+                (Family::ZeroInflatedPoisson, _, Some(zeros)) => {
+                    ctx.observe("y", ZeroInflated::from_probs(Poisson::from_log_rate(eta), zeros), y)
+                }
+                (Family::Ordinal, _, Some(cuts)) => ctx.observe("y", OrderedLogistic::new(eta, cuts), y),
+                _ => ctx.observe("y", Bernoulli::from_logits(eta), y),
+            }
+        })
+    }
+
+    /// What is public of the norms of records' features, as of [`crate::design::Design::feature_norms`].
+    pub(crate) fn feature_norms(&self) -> FeatureNorms {
+        let (mut typical, mut largest) = (0.0_f64, 0.0_f64);
+        let mut terms = std::collections::BTreeMap::<&str, f64>::new();
+        for column in &self.columns {
+            if column.of.name == "Intercept" {
+                (typical, largest) = (typical + 1.0, largest + 1.0);
+            } else if column.of.indicator {
+                *terms.entry(&column.of.term).or_default() += 1.0;
+            } else {
+                (typical, largest) = (typical + 1.0 / 3.0, largest + 1.0);
+            }
+        }
+        for columns in terms.values() {
+            (typical, largest) = (typical + columns / (columns + 1.0), largest + 1.0);
+        }
+        FeatureNorms { typical: typical.sqrt(), largest: largest.sqrt() }
+    }
+}
+
+fn scale_matrix(matrix: &Matrix, columns: &[ScaledColumn]) -> Array2<f64> {
+    // The columns that the model has; an ordinal model has no intercept.
+    let places: Vec<usize> = columns
+        .iter()
+        .filter_map(|column| matrix.columns.iter().position(|other| other.name == column.of.name))
+        .collect();
+    let mut values = matrix.values.select(ndarray::Axis(1), &places);
+    for (mut values, column) in values.columns_mut().into_iter().zip(columns) {
+        values.mapv_inplace(|x| (x - column.centre) / column.width);
+    }
+    values
+}

@@ -1,0 +1,180 @@
+use dp_accountant::{Budget, Ledger};
+use dp_sampler::Seed;
+use dp_vi::Sensitive;
+
+use super::family::Family;
+use super::fitting::{self, Settings};
+use super::outcome::outcomes;
+use super::posterior::Draws;
+use super::predict::predict;
+use super::prior::NamedPrior;
+use super::specification::Specification;
+use crate::formula::Formula;
+use crate::formula::matrix::Design;
+use crate::schema::{Frame, Schema};
+use crate::table::Table;
+
+const SCHEMA: &str =
+    "age = [20, 60]\nsex = ['f', 'm']\njob = ['a', 'b', 'c']\ny = [0, 20]\nyes = ['no', 'yes']\nz = [1, 4]";
+
+fn table(rows: usize) -> Table {
+    let mut csv = "age,sex,job,y,yes,z\n".to_owned();
+    for i in 0..rows {
+        let (age, sex, job) = (20 + i * 7 % 41, ["f", "m"][i * 5 % 7 % 2], ["a", "b", "c"][i * 3 % 11 % 3]);
+        let yes = if (i * 37) % 41 < age - 20 { "yes" } else { "no" };
+        csv += &format!(
+            "{age},{sex},{job},{},{yes},{}\n",
+            (age / 10 + i % 3).min(20),
+            1 + (age / 16 + i % 2).min(3)
+        );
+    }
+    Table::parse("people.csv", csv.as_bytes()).unwrap()
+}
+
+fn regression(
+    formula: &str,
+    family: Family,
+    priors: &[&str],
+) -> crate::Result<(Specification, Design, Vec<f64>)> {
+    let formula: Formula = formula.parse()?;
+    let (table, schema) = (table(400), Schema::parse("s.toml", SCHEMA.as_bytes())?);
+    let (values, outcome) = outcomes(&formula.response, family, &table, &schema)?;
+    let design = Design::new(&formula, &Frame::new(&table, &schema, &formula.columns())?)?;
+    let priors: Vec<NamedPrior> = priors.iter().map(|prior| prior.parse().unwrap()).collect();
+    Ok((Specification::new(family, outcome, &design, &priors)?, design, values))
+}
+
+/// Every family is fitted, has finite summaries in the units of the file, and predicts means within its range.
+#[test]
+fn every_family_fits_and_predicts() {
+    for (formula, family) in [
+        ("yes ~ age + sex", Family::Bernoulli),
+        ("yes ~ age + (1 | job)", Family::Bernoulli),
+        ("y ~ age*sex + (age | job)", Family::Gaussian),
+        ("y ~ age + sex", Family::Student),
+        ("y ~ age", Family::Poisson),
+        ("y ~ age + offset(log(age))", Family::NegativeBinomial),
+        ("y ~ sex", Family::ZeroInflatedPoisson),
+        ("z ~ age + sex", Family::Ordinal),
+    ] {
+        let (specification, design, values) = regression(formula, family, &[]).unwrap();
+        let records = Sensitive::new(specification.records(&design, &values).unwrap());
+        let settings = Settings { steps: Some(30), ..Settings::default() };
+        let (budget, seed) = (Budget::add_remove(1.0, 1e-6), Seed::for_tests(1));
+        let fit = fitting::fit(&specification, &records, budget, None::<&mut Ledger>, &settings, seed, &[])
+            .unwrap();
+        assert!(fit.privacy().epsilon.as_ref().unwrap().upper <= 1.0);
+        let draws = Draws::new(&specification, fit.posterior()).unwrap();
+        for summary in draws.coefficients().iter().chain(&draws.others()) {
+            assert!(
+                summary.mean.is_finite() && summary.sd > 0.0 && summary.low < summary.high,
+                "{formula}: {summary:?}"
+            );
+        }
+        let predicted = predict(family, &draws.kept(50), &design).unwrap();
+        assert_eq!(predicted.len(), 400);
+        for one in predicted {
+            assert!(one.low <= one.high && one.mean.is_finite(), "{formula}: {one:?}");
+            match family {
+                Family::Bernoulli => assert!((0.0..=1.0).contains(&one.mean)),
+                Family::Ordinal => assert!((one.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9),
+                Family::Gaussian | Family::Student => {}
+                _ => assert!(one.mean > 0.0),
+            }
+        }
+    }
+}
+
+/// The predictor in the units of the file is that on the scale of the public bounds, whatever is centred.
+#[test]
+fn units_of_the_file() {
+    for (formula, family) in [
+        ("y ~ age*sex + poly(age, 2)", Family::Gaussian),
+        ("y ~ 0 + age + sex", Family::Gaussian),
+        ("z ~ age", Family::Ordinal),
+        ("y ~ age + (age | job)", Family::Gaussian),
+    ] {
+        let (specification, design, values) = regression(formula, family, &[]).unwrap();
+        let records = specification.records(&design, &values).unwrap();
+        let settings = Settings { steps: Some(2), ..Settings::default() };
+        let fit = fitting::fit(
+            &specification,
+            &Sensitive::new(records.clone()),
+            Budget::add_remove(1.0, 1e-6),
+            None::<&mut Ledger>,
+            &settings,
+            Seed::for_tests(1),
+            &[],
+        )
+        .unwrap();
+        let draws = Draws::new(&specification, fit.posterior()).unwrap();
+        let scaled = fit.posterior().draws(super::posterior::DRAWS, &Seed::for_tests(0)).unwrap();
+        let (centre, width) = specification.outcome_scale;
+        let wide = specification.columns.len();
+        let x = records.column(records.schema().find("x").unwrap().0);
+        for draw in [0, 17] {
+            for row in [0, 5, 399] {
+                let mut eta: f64 = (0..wide)
+                    .map(|j| x.numbers().nth(row * wide + j).unwrap() * scaled["b"][[draw, j]])
+                    .sum();
+                let mut found: f64 = draws.coefficients[draw]
+                    .iter()
+                    .zip(&draws.names)
+                    .map(|(b, name)| {
+                        let place =
+                            design.matrix.columns.iter().position(|column| column.name == *name).unwrap();
+                        b * design.matrix.values[[row, place]]
+                    })
+                    .sum();
+                if let Some(group) = design.groups.first() {
+                    let level = group.codes[row] as usize;
+                    let z = &specification.groups[0].columns;
+                    for (j, column) in z.iter().enumerate() {
+                        let value = group.matrix.values[[row, j]];
+                        eta += (value - column.centre) / column.width * scaled["u0"][[draw, level, j]];
+                        found += value * draws.groups[0].draws[draw][level * 2 + j];
+                    }
+                }
+                if family == Family::Ordinal {
+                    // Against the cuts, which take what centring takes off.
+                    found -= draws.other("cut[1]").unwrap()[draw];
+                    eta -= scaled["first_cut"][[draw]];
+                }
+                let expected = centre + width * eta;
+                assert!(
+                    (found - expected).abs() < 1e-9 * (1.0 + expected.abs()),
+                    "{formula}: {found} and {expected}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn mistakes_say_what_to_do() {
+    for (formula, family, prior, part) in [
+        ("job ~ age", Family::Bernoulli, "age=normal(0,1)", "job['c'] ~"),
+        ("job['x'] ~ age", Family::Bernoulli, "age=normal(0,1)", "none of the categories"),
+        ("y ~ age", Family::Bernoulli, "age=normal(0,1)", "y >= 10 ~"),
+        ("sex ~ age", Family::Gaussian, "age=normal(0,1)", "sex = [LOW, HIGH]"),
+        ("y >= 3 ~ age", Family::Poisson, "age=normal(0,1)", "is yes or no"),
+        ("z ~ 0 + age", Family::Ordinal, "age=normal(0,1)", "cutpoints"),
+        ("y ~ age", Family::Gaussian, "agee=normal(0,1)", "no coefficient or term 'agee'"),
+        ("y ~ age", Family::Gaussian, "age=halfnormal(1)", "sigma (halfnormal)"),
+    ] {
+        let told = regression(formula, family, &[prior]).err().unwrap().to_string();
+        assert!(told.contains(part), "{formula}: {told}");
+    }
+    let (specification, ..) = regression(
+        "y ~ age + sex + (1 | job)",
+        Family::Gaussian,
+        &["age=normal(1,0.5)", "sigma=halfnormal(2)", "sd(job)=halfnormal(3)"],
+    )
+    .unwrap();
+    assert_eq!(
+        (specification.columns[1].of.name.as_str(), specification.columns[2].prior),
+        ("sex[T.m]", (0.0, 2.0))
+    );
+    let age = specification.columns.iter().find(|column| column.of.name == "age").unwrap();
+    assert_eq!((age.prior, specification.sigma, specification.groups[0].spread), ((1.0, 0.5), 2.0, 3.0));
+}

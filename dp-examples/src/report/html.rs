@@ -1,0 +1,167 @@
+//! A page about fits that needs nothing beside itself.
+
+use std::fmt::Write;
+
+use super::number;
+use crate::regression::metrics::Metrics;
+use crate::regression::posterior::Summary;
+
+/// Text as it stands in a page.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => shown.push_str("&amp;"),
+            '<' => shown.push_str("&lt;"),
+            '>' => shown.push_str("&gt;"),
+            '"' => shown.push_str("&quot;"),
+            c if c.is_control() && c != '\n' => shown.push('\u{fffd}'),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// One fit of a page.
+pub struct Section {
+    /// Such as `epsilon = 1`.
+    pub title: String,
+    /// The forest plot, as SVG.
+    pub picture: Option<String>,
+    /// Coefficients in the units of the file.
+    pub coefficients: Vec<Summary>,
+    /// What there is beside.
+    pub others: Vec<Summary>,
+    /// Figures of test records.
+    pub metrics: Option<Metrics>,
+    /// The privacy statement.
+    pub privacy: String,
+    /// What ε means for a person, in words.
+    pub meaning: String,
+}
+
+/// A page.
+pub struct Page {
+    /// The formula.
+    pub formula: String,
+    /// What the outcome and the family are, in words.
+    pub about: Vec<String>,
+    /// The fits.
+    pub sections: Vec<Section>,
+    /// What they cost together, where there are several.
+    pub together: Option<String>,
+}
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;color:#222;max-width:52rem;margin:0 auto;padding:1.5rem 1rem}\
+h1{font-size:1.5rem;overflow-wrap:anywhere}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid #ddd;padding-top:1rem}\
+h3{font-size:1rem;margin-top:1.6rem}table{border-collapse:collapse;font-variant-numeric:tabular-nums}\
+.wide{overflow-x:auto}td,th{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #eee;white-space:nowrap}\
+td:first-child,th:first-child{text-align:left}pre{background:#f6f6f4;padding:.8rem;overflow-x:auto;font-size:.85rem}\
+.not{border-left:4px solid #d55e00;background:#fdf3ec;padding:.5rem .9rem}.say{border-left:4px solid #0072b2;background:#eef5fa;\
+padding:.5rem .9rem}svg{width:100%;height:auto}code{overflow-wrap:anywhere}";
+
+impl Page {
+    /// The page as HTML: no scripts, no fonts and no pictures from elsewhere.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let mut out = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+             content=\"width=device-width,initial-scale=1\"><title>{0}</title><style>{STYLE}</style></head><body>\n\
+             <h1>Private regression<br><code>{0}</code></h1>\n",
+            escaped(&self.formula)
+        );
+        // Writing to a string does not fail.
+        for line in &self.about {
+            let _ = writeln!(out, "<p>{}</p>", escaped(line));
+        }
+        if let Some(together) = &self.together {
+            let _ = writeln!(out, "<p class=\"say\">{}</p>", escaped(together));
+        }
+        for section in &self.sections {
+            section.write(&mut out);
+        }
+        out += "<p>Everything on this page was released under the guarantee stated with each fit, or is public, but for what is \
+                marked as not covered.</p>\n</body></html>\n";
+        out
+    }
+}
+
+fn table(out: &mut String, title: &str, rows: &[Summary]) {
+    let _ = write!(
+        out,
+        "<div class=\"wide\"><table><tr><th>{}</th><th>mean</th><th>sd</th><th>90 % interval</th></tr>",
+        escaped(title)
+    );
+    for row in rows {
+        let digits = |x: f64| number(x, row.sd);
+        let _ = write!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{} to {}</td></tr>",
+            escaped(&row.name),
+            digits(row.mean),
+            digits(row.sd),
+            digits(row.low),
+            digits(row.high)
+        );
+    }
+    out.push_str("</table></div>\n");
+}
+
+impl Section {
+    fn write(&self, out: &mut String) {
+        let _ = writeln!(
+            out,
+            "<h2>{}</h2>\n<p class=\"say\">{}</p>",
+            escaped(&self.title),
+            escaped(&self.meaning)
+        );
+        if let Some(picture) = &self.picture {
+            let _ = writeln!(out, "{picture}");
+        }
+        out.push_str("<h3>Coefficients in the units of the file</h3>\n");
+        table(out, "coefficient", &self.coefficients);
+        if !self.others.is_empty() {
+            out.push_str("<h3>Beside the coefficients</h3>\n");
+            table(out, "value", &self.others);
+        }
+        if let Some(metrics) = &self.metrics {
+            write_metrics(out, metrics);
+        }
+        let _ = writeln!(out, "<h3>Privacy</h3>\n<pre>{}</pre>", escaped(&self.privacy));
+    }
+}
+
+fn write_metrics(out: &mut String, metrics: &Metrics) {
+    out.push_str(
+        "<h3>Held-back records</h3>\n<p class=\"not\"><strong>Not covered by the guarantee:</strong> exact figures of held-back \
+         records. Do not publish them unless those records are public.</p>\n<div class=\"wide\"><table>\
+         <tr><th></th><th>predictions</th><th>best constant</th></tr>",
+    );
+    let mut row = |name: &str, found: Option<f64>, base: Option<f64>| {
+        let cell = |x: Option<f64>| x.map_or_else(|| "–".to_owned(), |x| format!("{x:.4}"));
+        if found.is_some() {
+            let _ = write!(out, "<tr><td>{name}</td><td>{}</td><td>{}</td></tr>", cell(found), cell(base));
+        }
+    };
+    row("area under the ROC curve", metrics.area_under_curve, metrics.area_under_curve.map(|_| 0.5));
+    row("log loss", metrics.log_loss, metrics.log_loss_of_base);
+    row("accuracy", metrics.accuracy.map(|pair| pair.0), metrics.accuracy.map(|pair| pair.1));
+    row("root mean square error", Some(metrics.error), Some(metrics.error_of_base));
+    row("mean outcome", Some(metrics.base), None);
+    out.push_str("</table></div>\n");
+    if !metrics.calibration.is_empty() {
+        out.push_str(
+            "<p>Calibration: tenths of the records by predicted probability.</p>\n<div class=\"wide\"><table>\
+             <tr><th>records</th><th>predicted</th><th>observed</th></tr>",
+        );
+        for tenth in &metrics.calibration {
+            let _ = write!(
+                out,
+                "<tr><td>{}</td><td>{:.3}</td><td>{:.3}</td></tr>",
+                tenth.records, tenth.predicted, tenth.observed
+            );
+        }
+        out.push_str("</table></div>\n");
+    }
+}

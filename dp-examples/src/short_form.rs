@@ -1,0 +1,218 @@
+//! The short form of `fit`: a logistic regression on columns, without a formula.
+
+use std::error::Error;
+use std::io::Write;
+use std::time::Instant;
+
+use crate::arguments::FitArguments;
+use crate::bounds::Bounds;
+use crate::design::{Design, Intercept};
+use crate::logistic::{self, Settings};
+use crate::output::write_whole;
+use crate::plot::svg;
+use crate::split::area_under_curve;
+use crate::split::{accuracy, log_loss, probabilities, split};
+use crate::summary::WeightSummary;
+use crate::table::Table;
+use crate::table_text::table_text;
+use dp_accountant::{Budget, Certified, Relation};
+use dp_sampler::{Purpose, Seed};
+use dp_vi::{PrivacyReport, Shares};
+use serde::Serialize;
+
+/// What `--json` writes.
+#[derive(Serialize)]
+struct Outcome<'a> {
+    private: bool,
+    epsilon: Option<&'a Certified>,
+    delta: f64,
+    test_accuracy: Option<f64>,
+    test_area_under_curve: Option<f64>,
+    test_log_loss: Option<f64>,
+    test_accuracy_is_private: bool,
+    weights: Vec<Weight<'a>>,
+    privacy: &'a PrivacyReport,
+    settings: Settings,
+    notes: &'a [String],
+    seconds: Seconds,
+}
+
+/// One weight, on features scaled to [-1, 1], and its slope per unit of the column.
+#[derive(Serialize)]
+struct Weight<'a> {
+    name: &'a str,
+    mean: f64,
+    sd: f64,
+    interval_90: (f64, f64),
+    /// The prior's standard deviation, and that which there would be without noise.
+    sd_prior: Option<f64>,
+    sd_without_noise: Option<f64>,
+    slope_in_original_units: f64,
+    /// Where the noisy steps ended: the predictor behind the test figures.
+    point: f64,
+}
+
+#[derive(Serialize)]
+struct Seconds {
+    read: f64,
+    fit: f64,
+    total: f64,
+}
+
+/// Fits a logistic regression, writes the files that were asked for and says what was found.
+///
+/// # Errors
+///
+/// What is wrong with options, files and records, or a fit that fails.
+pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
+    let started = Instant::now();
+    arguments.check_outputs()?;
+    let table = Table::read(&arguments.data)?;
+    let bounds = match &arguments.bounds {
+        Some(path) => Bounds::read(path)?,
+        None => Bounds::none(),
+    };
+    let bounds = if arguments.public_categories { bounds.with_public_categories() } else { bounds };
+    let features = arguments.features.as_deref();
+    let design = Design::new(&table, &bounds, &arguments.positive_if, features, Intercept::Included)?;
+    let seed = match arguments.test_seed_not_private {
+        Some(number) => Seed::for_tests(number),
+        None => Seed::from_os()?,
+    };
+    let count = design.labels().len();
+    let parts = split(count, arguments.test_fraction, &mut seed.streams(Purpose::Split).at(0))?;
+    let (train_features, train_labels) = design.select(&parts.train)?;
+    let records = logistic::records(train_features, train_labels)?;
+    let read = started.elapsed();
+
+    let settings = Settings {
+        steps: arguments.steps,
+        sampling_rate: arguments.sampling_rate,
+        clip_norm: arguments.clip_norm,
+        learning_rate: arguments.learning_rate,
+        norms: Some(design.feature_norms()),
+    };
+    let budget = Budget { epsilon: arguments.epsilon, delta: arguments.delta, relation: Relation::AddRemove };
+    let fitting = Instant::now();
+    let fit = logistic::fit(&records, Some(budget), &settings, seed, ("private fit", design.notes()))?;
+    let fit_time = fitting.elapsed();
+
+    let names = design.names();
+    let weights = logistic::summaries(&names, None, &fit, None)?;
+    let means: Vec<f64> = weights.iter().map(|weight| weight.private.mean()).collect();
+    // Where steps stop short of the mode because of the noise, the point is the better predictor.
+    let point: Vec<f64> = fit.uncorrected().mean("w")?.iter().copied().collect();
+    let test = match parts.test.as_slice() {
+        [] => None,
+        test => {
+            let (features, labels) = design.select(test)?;
+            let predicted = probabilities(features.view(), ndarray::aview1(&point))?;
+            Some((
+                accuracy(predicted.view(), labels.view())?,
+                area_under_curve(&predicted.to_vec(), &labels.to_vec()),
+                log_loss(predicted.view(), labels.view())?,
+            ))
+        }
+    };
+    let original = design.in_original_units(&means)?;
+
+    // Everything that can still fail comes before the first line of output and the first file.
+    let picture = match &arguments.svg {
+        Some(_) => {
+            let title =
+                format!("Posterior at epsilon = {}, delta = {:e}", arguments.epsilon, arguments.delta);
+            Some(svg(&title, &weights)?)
+        }
+        None => None,
+    };
+    let report = fit.privacy();
+    let shares = fit.noise_aware().and_then(|found| found.shares.as_ref());
+    let outcome = Outcome {
+        private: report.is_private(),
+        epsilon: report.epsilon.as_ref(),
+        delta: arguments.delta,
+        test_accuracy: test.map(|(accuracy, ..)| accuracy),
+        test_area_under_curve: test.and_then(|(_, area, _)| area),
+        test_log_loss: test.map(|(.., loss)| loss),
+        test_accuracy_is_private: false,
+        weights: weights
+            .iter()
+            .zip(original.slopes.iter().zip(&point))
+            .enumerate()
+            .map(|(j, (weight, (&slope, &point)))| {
+                let of = |sds: fn(&Shares) -> &Vec<f64>| Some(sds(shares?)[j]);
+                let (prior, without_noise) = (of(|shares| &shares.prior), of(|shares| &shares.without_noise));
+                described(weight, (prior, without_noise), slope, point)
+            })
+            .collect(),
+        privacy: report,
+        settings,
+        notes: design.notes(),
+        seconds: Seconds {
+            read: read.as_secs_f64(),
+            fit: fit_time.as_secs_f64(),
+            total: started.elapsed().as_secs_f64(),
+        },
+    };
+    let json = serde_json::to_string_pretty(&outcome)? + "\n";
+
+    // Files come before the text, for a closed pipe ends it, and what has been paid for should not be lost.
+    if let (Some(path), Some(picture)) = (&arguments.svg, picture) {
+        write_whole(path, picture.as_bytes())?;
+    }
+    if let Some(path) = &arguments.json {
+        write_whole(path, json.as_bytes())?;
+    }
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}: positive if {}", table.name(), arguments.positive_if)?;
+    for note in design.notes() {
+        writeln!(out, "note: {note}: treated as public, and not covered by the guarantee below")?;
+    }
+    writeln!(out)?;
+    write!(out, "{}", table_text(&weights))?;
+    writeln!(out, "Weights are on columns scaled from their public bounds to [-1, 1].")?;
+    writeln!(out, "{}", logistic::about_intervals(&fit))?;
+    if let Some(sentence) = logistic::hardly_learned(&names, &fit) {
+        writeln!(out, "{sentence}")?;
+    }
+    writeln!(out)?;
+    if let Some((accuracy, area, loss)) = test {
+        let area = area.map_or(String::new(), |area| format!(", area under the ROC curve {area:.4}"));
+        writeln!(
+            out,
+            "Test accuracy {accuracy:.4}{area}, log loss {loss:.4}, of the point that the noisy steps found."
+        )?;
+        writeln!(
+            out,
+            "These are exact figures of held-back records: NOT covered by the guarantee below. Do not publish"
+        )?;
+        writeln!(out, "them with the posterior unless those records are public.")?;
+        writeln!(out)?;
+    }
+    writeln!(out, "{report}")?;
+    for (what, path) in [("Picture", &arguments.svg), ("Results", &arguments.json)] {
+        if let Some(path) = path {
+            writeln!(out, "{what}: {}", path.display())?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+fn described(
+    weight: &WeightSummary,
+    (sd_prior, sd_without_noise): (Option<f64>, Option<f64>),
+    slope_in_original_units: f64,
+    point: f64,
+) -> Weight<'_> {
+    let (mean, sd) = (weight.private.mean(), weight.private.sd());
+    Weight {
+        name: &weight.name,
+        mean,
+        sd,
+        interval_90: weight.private.interval_90(),
+        sd_prior,
+        sd_without_noise,
+        slope_in_original_units,
+        point,
+    }
+}

@@ -1,0 +1,300 @@
+//! `fit` with a formula as a user meets it: a regression, its files, what it costs, and nonsense.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// A folder of its own for each test, emptied when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("dp-examples-formula-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder for temporary files");
+        let folder = Self(path);
+        folder.write("people.csv", people().as_bytes());
+        folder.write("schema.toml", SCHEMA.as_bytes());
+        folder
+    }
+
+    fn write(&self, name: &str, contents: &[u8]) {
+        std::fs::write(self.0.join(name), contents).expect("a writable folder");
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.0.join(name)).expect("a file")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fit"));
+        command.args(arguments).current_dir(&self.0);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("a program that starts")
+    }
+
+    fn good(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    fn bad(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let told = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!((output.status.code(), told.lines().count()), (Some(2), 1), "{arguments:?}: {told}");
+        assert!(told.starts_with("error: "), "{told}");
+        told
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).expect("a readable folder");
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const SCHEMA: &str = "age = [17, 90]\nhours = { range = [1, 99], missing = 40 }\nsex = ['female', 'male']\n\
+                      job = ['clerk', 'nurse', 'smith']\nincome = [0, 200]\nchildren = [0, 8]\n";
+
+fn people() -> String {
+    let mut csv = "id,age,sex,hours,job,income,children\n".to_owned();
+    for i in 0..600 {
+        let (sex, job) = (["male", "female"][i % 3 % 2], ["clerk", "nurse", "smith"][i * 7 % 5 % 3]);
+        let hours = if i % 50 == 7 { String::new() } else { (i % 90 + 1).to_string() };
+        csv +=
+            &format!("p{i},{},{sex},{hours},{job},{},{}\n", 17 + i % 60, (i * 37) % 100 + i % 60, i * 3 % 5);
+    }
+    csv
+}
+
+const FIT: [&str; 9] = [
+    "income >= 80 ~ age*sex + hours + (1 | job)",
+    "people.csv",
+    "--schema",
+    "schema.toml",
+    "--epsilon",
+    "1",
+    "--steps",
+    "40",
+    "--test-fraction=0.25",
+];
+
+#[test]
+fn a_formula_gives_a_table_a_report_and_a_model_that_predicts() {
+    let folder = Folder::new("whole");
+    let files = ["--model", "m.json", "--html", "r.html", "--svg", "f.svg"];
+    let text = folder.good(&[&FIT[..], &files].concat());
+    for part in [
+        "age:sex[T.male]",
+        "hours.missing",
+        "by job",
+        "sd(job, Intercept)",
+        "base rate",
+        "NOT covered by the guarantee",
+        "-differential privacy, for data sets",
+        "Model: m.json",
+    ] {
+        assert!(text.contains(part), "'{part}' is not in\n{text}");
+    }
+    let page = folder.read("r.html");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
+    for part in ["<svg ", "Not covered by the guarantee", "of 100 cases", "income &gt;= 80"] {
+        assert!(page.contains(part), "'{part}' is not in the page");
+    }
+    // Nothing from elsewhere, and no record: identifiers are canaries.
+    assert!(!page.contains("<script") && !page.contains(" src=") && !page.contains("href="));
+    for file in [&page, &folder.read("m.json"), &folder.read("f.svg"), &text] {
+        assert!(!file.contains("p123"));
+    }
+    let new = "age,sex,hours,job\n30,male,40,nurse\n80,female,,clerk\n";
+    folder.write("new.csv", new.as_bytes());
+    let predicted = folder.good(&["predict", "m.json", "new.csv"]);
+    let rows: Vec<Vec<f64>> =
+        predicted.lines().skip(1).map(|line| line.split(',').map(|x| x.parse().unwrap()).collect()).collect();
+    assert!(predicted.starts_with("line,mean,low,high\n") && rows.len() == 2, "{predicted}");
+    for row in rows {
+        assert!(0.0 <= row[2] && row[2] <= row[1] && row[1] <= row[3] && row[3] <= 1.0, "{predicted}");
+    }
+    // Versions are refused, and so is what is no model.
+    let newer = folder.read("m.json").replacen("\"version\":1", "\"version\":2", 1);
+    folder.write("newer.json", newer.as_bytes());
+    assert!(folder.bad(&["predict", "newer.json", "new.csv"]).contains("version 2"));
+    folder.write("other.json", b"{}");
+    assert!(folder.bad(&["predict", "other.json", "new.csv"]).contains("not a model"));
+    folder.write("stranger.csv", b"age,sex,hours,job\n30,male,40,zz9plural\n");
+    let told = folder.bad(&["predict", "m.json", "stranger.csv"]);
+    assert!(told.contains("stranger.csv:2") && !told.contains("zz9plural"), "{told}");
+}
+
+#[test]
+fn several_budgets_are_paid_from_one_ledger() {
+    let folder = Folder::new("several");
+    let fit =
+        ["income ~ age", "people.csv", "--schema", "schema.toml", "--family", "gaussian", "--steps", "30"];
+    let text = folder.good(&[&fit[..], &["--epsilon", "0.3,1"]].concat());
+    let (_, together) = text.split_once("The 2 fits together: (").expect("what they cost together");
+    let epsilon: f64 = together.split(',').next().unwrap().parse().unwrap();
+    assert!(1.0 < epsilon && epsilon < 1.3, "{together}");
+    // A ledger in a file: it is made when its budget is named, and refuses what it cannot pay, without a debit.
+    assert!(
+        folder.bad(&[&fit[..], &["--epsilon", "1", "--ledger", "l"]].concat()).contains("--ledger-epsilon")
+    );
+    folder.good(&[&fit[..], &["--epsilon", "1", "--ledger", "l", "--ledger-epsilon", "1.2"]].concat());
+    let before = folder.read("l");
+    let told = folder.bad(&[&fit[..], &["--epsilon", "1", "--ledger", "l", "--model", "m.json"]].concat());
+    assert!(told.contains("budget"), "{told}");
+    assert_eq!((folder.read("l"), folder.0.join("m.json").exists()), (before, false));
+    // Of several the first is paid for and said, and the second is an error.
+    let output = folder.run(&[&fit[..], &["--epsilon", "0.2,5", "--ledger", "l"]].concat());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.code() == Some(2) && text.contains("epsilon = 0.2") && text.contains("has spent"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_run_leaves_checkpoints_and_goes_on() {
+    let folder = Folder::new("resume");
+    let fit = [
+        "children ~ age",
+        "people.csv",
+        "--schema",
+        "schema.toml",
+        "--family",
+        "poisson",
+        "--epsilon",
+        "1",
+        "--steps",
+        "60",
+        "--checkpoint",
+        "c",
+        "--model",
+    ];
+    folder.good(&[&fit[..], &["a.json"]].concat());
+    assert!(folder.bad(&[&fit[..], &["b.json"]].concat()).contains("c"));
+    folder.good(&[&fit[..], &["b.json", "--resume"]].concat());
+    let values = |name: &str| {
+        let json: serde_json::Value = serde_json::from_str(&folder.read(name)).unwrap();
+        json["coefficients"].clone()
+    };
+    assert_eq!(values("a.json"), values("b.json"));
+}
+
+#[test]
+fn a_closed_pipe_is_an_error_and_loses_no_file() {
+    let folder = Folder::new("pipe");
+    let mut child = folder
+        .command(&[&FIT[..], &["--model", "m.json"]].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("a program that starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("an end");
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(folder.read("m.json").contains("\"version\":1"));
+}
+
+#[test]
+fn schemas_are_drafted_from_the_header() {
+    let folder = Folder::new("schema");
+    let text = folder.good(&["schema", "people.csv"]);
+    assert!(text.contains("id: left out") && text.contains("#age = [LOW, HIGH]"), "{text}");
+    assert!(!text.contains("female") && !text.contains("p1"));
+    let public = folder.good(&["schema", "people.csv", "--public-categories"]);
+    folder.write("public.toml", (public + "age = [17, 90]\n").as_bytes());
+    let text = folder.good(&[
+        "sex ~ age + job",
+        "people.csv",
+        "--schema",
+        "public.toml",
+        "--family=bernoulli",
+        "--epsilon=1",
+        "--steps=20",
+    ]);
+    assert!(text.contains("the 3 categories of column 'job' were read from the records"), "{text}");
+}
+
+#[test]
+fn compressed_files_and_their_kin_are_read() {
+    let folder = Folder::new("gzip");
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(("\u{feff}".to_owned() + &people().replace('\n', "\r\n")).as_bytes()).unwrap();
+    let packed = encoder.finish().unwrap();
+    folder.write("people.csv.gz", &packed);
+    let fit = |data: &'static str| {
+        ["children ~ sex", data, "--schema", "schema.toml", "--family=poisson", "--epsilon=1", "--steps=20"]
+    };
+    folder.good(&fit("people.csv.gz"));
+    folder.write("cut.csv.gz", &packed[..packed.len() / 2]);
+    assert!(folder.bad(&fit("cut.csv.gz")).contains("gzip"));
+}
+
+#[test]
+fn bad_input_is_one_line_that_says_what_to_do_and_holds_no_cell() {
+    let folder = Folder::new("bad");
+    let secret = "s3cr3t";
+    let with = |name: &str, row: &str| {
+        folder.write(name, ("id,age,sex,hours,job,income,children\n".to_owned() + row + "\n").as_bytes());
+    };
+    with("word.csv", &format!("1,{secret},male,40,clerk,1,0"));
+    with("missing.csv", "1,N/A,male,40,clerk,1,0");
+    with("category.csv", &format!("1,30,{secret},40,clerk,1,0"));
+    with("ragged.csv", &format!("1,30,male,40,clerk,1,0,{secret}"));
+    with("quote.csv", &format!("1,30,\"{secret}\n,40,clerk,1,0"));
+    let mut many = "town,y\n".to_owned();
+    (0..100_000).for_each(|i| many += &format!("{secret}{i},{}\n", i % 7));
+    folder.write("many.csv", many.as_bytes());
+    folder.write("y.toml", b"y = [0, 9]");
+    folder.write("odd.toml", b"age = { rangee = [0, 1] }");
+    let before = folder.files();
+    let cases: [(&[&str], &[&str]); 17] = [
+        (&["income >= 80 ~ agee", "people.csv"], &["'agee'", "did you mean 'age'?"]),
+        (&["income >= 80 ~ id + age", "people.csv"], &["'id'", "identifier"]),
+        (&["income >= 80 ~ age", "word.csv"], &["word.csv:2", "'age'", "missing_texts"]),
+        (&["income >= 80 ~ age", "missing.csv"], &["missing.csv:2", "'age'", "missing = \"drop\""]),
+        (&["income >= 80 ~ age + sex", "category.csv"], &["category.csv:2", "'sex'", "'female', 'male'"]),
+        (&["income >= 80 ~ age", "ragged.csv"], &["ragged.csv:2", "8 cells", "in quotes"]),
+        (&["income >= 80 ~ age", "quote.csv"], &["quote.csv:2", "never closed"]),
+        (
+            &["y ~ town", "many.csv", "--schema", "y.toml", "--public-categories", "--family=poisson"],
+            &["'town'", "more than 50"],
+        ),
+        (&["income ~ age", "people.csv"], &["--family"]),
+        (&["income ~ age +", "people.csv", "--family=gaussian"], &["'income ~ age +' at character 15"]),
+        (&["income ~ log(children)", "people.csv", "--family=gaussian"], &["log(children + 1)"]),
+        (&["income ~ income", "people.csv", "--family=gaussian"], &["from itself"]),
+        (&["income ~ age", "people.csv", "--family=cauchy"], &["expected one of bernoulli"]),
+        (&["income ~ age", "people.csv", "--family=gaussian", "--prior", "age=normal(0)"], &["normal(0,2)"]),
+        (
+            &["income ~ age", "people.csv", "--family=gaussian", "--schema", "odd.toml"],
+            &["odd.toml:1", "'rangee'"],
+        ),
+        (&["income ~ age", "people.csv", "--family=gaussian", "--model", "people.csv"], &["the same file"]),
+        (&["income ~ age", "none.csv", "--family=gaussian"], &["none.csv", "cannot be read"]),
+    ];
+    for (arguments, told) in cases {
+        let mut all = arguments.to_vec();
+        if !arguments.contains(&"--schema") {
+            all.extend(["--schema", "schema.toml"]);
+        }
+        all.extend(["--epsilon", "1", "--html", "r.html"]);
+        let line = folder.bad(&all);
+        assert!(told.iter().all(|part| line.contains(part)), "{arguments:?}: {line}");
+        assert!(!line.contains(secret), "a cell is repeated: {line}");
+        assert_eq!(folder.files(), before, "{arguments:?} left something behind");
+    }
+}
