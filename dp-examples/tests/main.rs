@@ -6,4 +6,5 @@ mod bench;
 mod examples;
 mod finite;
 mod programs;
+mod twin;
 mod utility;
