@@ -55,7 +55,7 @@ def generated(rows, rng):
 
     def draw():
         a = rng.integers(0, 2, rows)
-        table = {"a": a, "b": (rng.random(rows) < 0.4 + 0.3 * a) + (rng.random(rows) < 0.3)}
+        table = {"a": a, "b": (rng.random(rows) < 0.4 + 0.3 * a).astype(int) + (rng.random(rows) < 0.3)}
         table["c"] = (rng.random(rows) < 0.3 + 0.2 * table["b"]).astype(int)
         table["d"] = rng.integers(0, 4, rows)
         table = pd.DataFrame(table).astype(str)

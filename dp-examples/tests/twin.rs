@@ -64,7 +64,8 @@ fn people() -> String {
         let job = ["none", "clerk", "smith", ""][(i as usize / 7) % 4];
         let rich = if age + (i * 31) % 20 > 55 { "yes" } else { "no" };
         let wealth = if rich == "yes" { 15_024 } else { 0 };
-        let height = if i % 5 == 0 { String::from("NA") } else { format!("{:.3}", 1.5 + f64::from(i % 400) / 1000.0) };
+        let height =
+            if i % 5 == 0 { String::from("NA") } else { format!("{:.3}", 1.5 + f64::from(i % 400) / 1000.0) };
         let _ = writeln!(csv, "person{i},{age},{height},{wealth},{sex},{job},{rich}");
     }
     csv + "Zaphod Beeblebrox,88,2.49137,77123,male,smith,yes\n"
@@ -77,13 +78,17 @@ fn folder(name: &str) -> Folder {
     folder
 }
 
-const FIT: &str = "fit people.csv --schema s.toml --epsilon 2 --target rich --test-seed-not-private 7 --out out";
+const FIT: &str =
+    "fit people.csv --schema s.toml --epsilon 2 --target rich --test-seed-not-private 7 --out out";
 
 #[test]
 fn a_twin_has_its_files_and_is_like_the_table() {
     let folder = folder("whole");
     let told = folder.good("fit people.csv --schema s.toml --epsilon 2 --target rich --out out");
-    assert!(told.contains("-differential privacy, for data sets that differ by the presence of one record"), "{told}");
+    assert!(
+        told.contains("-differential privacy, for data sets that differ by the presence of one record"),
+        "{told}"
+    );
     assert!(told.contains("Left out, for the schema has no line for them: name"), "{told}");
     let mut names: Vec<_> =
         std::fs::read_dir(folder.0.join("out")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -118,9 +123,13 @@ fn a_model_gives_rows_pages_and_scores() {
     let women = folder.read("women.csv");
     assert_eq!(women.lines().count(), 501);
     assert!(women.lines().skip(1).all(|line| line.split(',').nth(3) == Some("female")));
-    assert!(folder.bad("sample out/model.json --given sex=fmale --out x.csv").contains("no category 'fmale'"));
+    assert!(
+        folder.bad("sample out/model.json --given sex=fmale --out x.csv").contains("no category 'fmale'")
+    );
     assert!(folder.bad("sample out/model.json --given age=31 --out x.csv").contains("has no categories"));
-    assert!(folder.bad("sample out/model.json --rows 100000000000 --out x.csv").contains("at most 100000000"));
+    assert!(
+        folder.bad("sample out/model.json --rows 100000000000 --out x.csv").contains("at most 100000000")
+    );
     folder.good("report out/model.json --out page.html");
     assert!(folder.read("page.html").contains("NOT") || folder.read("page.html").contains("Not private"));
     let told = folder.good("check out/model.json out/twin.csv people.csv");
@@ -132,7 +141,9 @@ fn a_model_gives_rows_pages_and_scores() {
 
     for (name, contents) in [("a.json", "{}"), ("b.json", "not json"), ("c.json", "")] {
         folder.write(name, contents);
-        assert!(folder.bad(&format!("sample {name} --out x.csv")).contains("not a model that `twin fit` wrote"));
+        assert!(
+            folder.bad(&format!("sample {name} --out x.csv")).contains("not a model that `twin fit` wrote")
+        );
     }
     let model = folder.read("out/model.json");
     folder.write("newer.json", model.replacen("\"version\":1", "\"version\":2", 1));
@@ -158,7 +169,8 @@ fn no_cell_and_no_exact_figure_comes_out() {
             assert!(!text.contains(secret) && !told.contains(secret), "'{secret}' is in {file}");
         }
         // The exact number of records, and of those who are rich.
-        for number in [format!(">{exact}<"), format!(" {exact} "), " 3001 ".to_owned(), ":3001.0".to_owned()] {
+        for number in [format!(">{exact}<"), format!(" {exact} "), " 3001 ".to_owned(), ":3001.0".to_owned()]
+        {
             assert!(!text.contains(&number) && !told.contains(&number), "{number} is in {file}");
         }
     }
@@ -245,7 +257,8 @@ fn small_wide_and_strange_tables_have_twins() {
     let rows: String = (0..500).map(|k| format!("c{},{}\n", k % 3, k % 2)).collect();
     good("many", format!("a,b\n{rows}").as_bytes(), &format!("a = [{}]\nb = [0, 1]\n", categories.join(",")));
     let header: Vec<String> = (0..40).map(|k| format!("v{k}")).collect();
-    let row = |k: usize| (0..40).map(|c| ((k * (c + 1)) % 3).to_string()).collect::<Vec<_>>().join(",") + "\n";
+    let row =
+        |k: usize| (0..40).map(|c| ((k * (c + 1)) % 3).to_string()).collect::<Vec<_>>().join(",") + "\n";
     let wide = header.join(",") + "\n" + &(0..200).map(row).collect::<String>();
     let schema: String = header.iter().map(|name| format!("{name} = [0, 2]\n")).collect();
     good("wide", wide.as_bytes(), &schema);

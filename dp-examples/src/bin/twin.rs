@@ -120,7 +120,8 @@ fn make(options: &Fit) -> Result<(), Box<dyn Error>> {
     let schema = Schema::read(&options.schema)?;
     let table = twin::read_table(&options.data)?;
     let budget = Budget { epsilon: options.epsilon, delta: options.delta, relation: Relation::AddRemove };
-    let seed = || options.test_seed_not_private.map_or_else(Seed::from_os, |number| Ok(Seed::for_tests(number)));
+    let seed =
+        || options.test_seed_not_private.map_or_else(Seed::from_os, |number| Ok(Seed::for_tests(number)));
     let mut ledger = Ledger::new(budget)?;
     let settings = Settings { budget, target: options.target.clone() };
     let fitted = twin::fit(&table, &schema, &settings, &mut ledger, seed()?)?;
@@ -136,7 +137,8 @@ fn draw(options: &Sample) -> Result<(), Box<dyn Error>> {
     let mut model = twin::read_model(&options.model)?;
     let rows = options.rows.unwrap_or(model.records.round() as u64);
     for given in &options.given {
-        let (column, value) = given.split_once('=').ok_or("--given: expected COLUMN=CATEGORY, as in 'sex=female'")?;
+        let (column, value) =
+            given.split_once('=').ok_or("--given: expected COLUMN=CATEGORY, as in 'sex=female'")?;
         model = model.given(column.trim(), value.trim())?;
     }
     let drawn = model.sample(rows, generator()?)?;
@@ -148,7 +150,10 @@ fn compare(options: &Check) -> Result<(), Box<dyn Error>> {
     let model = twin::read_model(&options.model)?;
     let (made, real) = (twin::read_table(&options.twin)?, twin::read_table(&options.real)?);
     let scores = twin::scores(&model, &made, &real)?;
-    say(&format!("{}\nExact figures of real rows: NOT covered by the twin's guarantee.\n", serde_json::to_string_pretty(&scores)?))
+    say(&format!(
+        "{}\nExact figures of real rows: NOT covered by the twin's guarantee.\n",
+        serde_json::to_string_pretty(&scores)?
+    ))
 }
 
 fn describe(options: &Report) -> Result<(), Box<dyn Error>> {

@@ -82,7 +82,9 @@ pub(super) fn encode(table: &Table, schema: &Schema) -> Result<Encoded> {
 fn column_codes(table: &Table, name: &str, kind: &Kind, grid: &Grid<'_>) -> Result<Vec<u32>> {
     let missing = grid.cells() as u32;
     let places: std::collections::HashMap<&str, u32> = match kind {
-        Kind::Categories(names) => names.iter().enumerate().map(|(place, name)| (name.as_str(), place as u32)).collect(),
+        Kind::Categories(names) => {
+            names.iter().enumerate().map(|(place, name)| (name.as_str(), place as u32)).collect()
+        }
         _ => std::collections::HashMap::new(),
     };
     let mut codes = Vec::with_capacity(table.len());
@@ -96,7 +98,9 @@ fn column_codes(table: &Table, name: &str, kind: &Kind, grid: &Grid<'_>) -> Resu
                 Some(&place) => place,
                 None if is_missing(text) => missing,
                 None => {
-                    return Err(wrong("none of the categories of the schema; add it there, or leave the column out"));
+                    return Err(wrong(
+                        "none of the categories of the schema; add it there, or leave the column out",
+                    ));
                 }
             },
             _ if is_missing(text) => missing,

@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::model::{FORMAT, Model, VERSION};
 use super::sample::to_csv;
 use super::{Error, Result};
-use dp_sampler::{Purpose, Seed};
 use crate::output::write_whole;
+use dp_sampler::{Purpose, Seed};
 
 /// What a folder holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +59,8 @@ impl Twin {
             _ => format!("twin-{}.csv", number + 1),
         };
         let tables = self.tables.iter().enumerate().map(|(number, table)| (name(number), table.as_slice()));
-        let others = [("model.json", &self.model), ("privacy.json", &self.privacy), ("report.html", &self.report)];
+        let others =
+            [("model.json", &self.model), ("privacy.json", &self.privacy), ("report.html", &self.report)];
         tables.chain(others.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.as_slice()))).collect()
     }
 }
@@ -71,15 +72,17 @@ impl Twin {
 /// A folder that exists, without `replace`; whatever the disk refuses. What was written before that is removed.
 pub fn write_folder(folder: &Path, twin: &Twin, replace: bool) -> Result<()> {
     check_folder(folder, replace)?;
-    let failed = |error: std::io::Error| Error::input(format!("{}: cannot be written: {error}", folder.display()));
+    let failed =
+        |error: std::io::Error| Error::input(format!("{}: cannot be written: {error}", folder.display()));
     if folder.exists() {
         return twin.files().iter().try_for_each(|(name, bytes)| Ok(write_whole(&folder.join(name), bytes)?));
     }
     let hidden = hidden(folder)?;
     std::fs::create_dir(&hidden).map_err(failed)?;
-    let written = twin.files().iter().try_for_each(|(name, bytes)| -> Result<()> {
-        Ok(write_whole(&hidden.join(name), bytes)?)
-    });
+    let written = twin
+        .files()
+        .iter()
+        .try_for_each(|(name, bytes)| -> Result<()> { Ok(write_whole(&hidden.join(name), bytes)?) });
     let placed = written.and_then(|()| std::fs::rename(&hidden, folder).map_err(failed));
     if placed.is_err() {
         // What is left of it is of no use to anybody.
@@ -96,7 +99,9 @@ pub fn check_folder(folder: &Path, replace: bool) -> Result<()> {
     if folder.exists() {
         return match (folder.is_dir(), replace) {
             (true, true) => Ok(crate::output::check_writable(&folder.join("twin.csv"))?),
-            (true, false) => Err(Error::input(format!("{}: exists already; --overwrite replaces it", folder.display()))),
+            (true, false) => {
+                Err(Error::input(format!("{}: exists already; --overwrite replaces it", folder.display())))
+            }
             _ => Err(Error::input(format!("{}: is not a folder", folder.display()))),
         };
     }
@@ -139,11 +144,13 @@ pub fn read_model(path: &Path) -> Result<Model> {
         return Err(Error::input(format!("{name}: not a model that `twin fit` wrote")));
     }
     if header.version > VERSION {
-        let told = format!("{name}: version {} of the format; this program reads up to {VERSION}", header.version);
+        let told =
+            format!("{name}: version {} of the format; this program reads up to {VERSION}", header.version);
         return Err(Error::input(told));
     }
-    let model: Model = serde_json::from_slice(&bytes)
-        .map_err(|error| Error::input(format!("{name}: damaged at line {}, column {}", error.line(), error.column())))?;
+    let model: Model = serde_json::from_slice(&bytes).map_err(|error| {
+        Error::input(format!("{name}: damaged at line {}, column {}", error.line(), error.column()))
+    })?;
     model.check().map_err(|error| Error::input(format!("{name}: {error}")))?;
     Ok(model)
 }
@@ -165,7 +172,8 @@ pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Res
         not_covered: [&'static str; 3],
     }
     let budget = ledger.budget();
-    let cost = dp_accountant::Accountant::new(budget.relation).with(events).epsilon(model.provenance.delta)?;
+    let cost =
+        dp_accountant::Accountant::new(budget.relation).with(events).epsilon(model.provenance.delta)?;
     let privacy = Privacy {
         private: model.provenance.secret,
         epsilon: cost,
@@ -180,7 +188,8 @@ pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Res
             "`twin check`, whose figures are exact figures of the real rows",
         ],
     };
-    let mut text = serde_json::to_vec_pretty(&privacy).map_err(|error| Error::input(format!("privacy: {error}")))?;
+    let mut text =
+        serde_json::to_vec_pretty(&privacy).map_err(|error| Error::input(format!("privacy: {error}")))?;
     text.push(b'\n');
     Ok(text)
 }
@@ -189,7 +198,11 @@ pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Res
 #[must_use]
 pub fn summary(model: &Model, folder: &str) -> String {
     let cost = &model.provenance;
-    let mut text = format!("A twin of about {:.0} records and {} columns: {folder}\n", model.records, model.columns().len());
+    let mut text = format!(
+        "A twin of about {:.0} records and {} columns: {folder}\n",
+        model.records,
+        model.columns().len()
+    );
     if !cost.left_out.is_empty() {
         text += &format!("Left out, for the schema has no line for them: {}\n", cost.left_out.join(", "));
     }

@@ -83,9 +83,7 @@ impl<'s> Grid<'s> {
         let middle = 0.5 * (first + last) as f64;
         match self.kind {
             Kind::Categories(_) => middle,
-            Kind::Whole { low, .. } => {
-                *low as f64 + middle * self.step as f64 + 0.5 * (self.step - 1) as f64
-            }
+            Kind::Whole { low, .. } => *low as f64 + middle * self.step as f64 + 0.5 * (self.step - 1) as f64,
             Kind::Real { low, high } => low + (high - low) * (middle + 0.5) / self.cells as f64,
         }
     }

@@ -59,7 +59,12 @@ pub(super) fn pieces(counts: &Counts<'_>, grid: &Grid<'_>, total: f64) -> Vec<Pi
 }
 
 /// Cells that stand out of the noise, and what is left of their blocks.
-fn with_blocks(counts: &Counts<'_>, (blocks, block): (&[f64], usize), cells: usize, total: f64) -> Vec<Piece> {
+fn with_blocks(
+    counts: &Counts<'_>,
+    (blocks, block): (&[f64], usize),
+    cells: usize,
+    total: f64,
+) -> Vec<Piece> {
     let variance = counts.noise * counts.noise;
     let of_blocks = onto_simplex(&blocks[..blocks.len() - 1], total);
     // Of all cells without records, one is expected to exceed this by chance once in twenty tables.
@@ -67,8 +72,12 @@ fn with_blocks(counts: &Counts<'_>, (blocks, block): (&[f64], usize), cells: usi
     let mut found = Vec::new();
     for (number, &in_block) in of_blocks.iter().enumerate() {
         let (first, last) = (number * block, ((number + 1) * block).min(cells) - 1);
-        let mut heaps: Vec<(usize, f64)> =
-            (first..=last).map(|cell| (cell, counts.cells[cell])).filter(|(_, count)| *count > threshold).collect();
+        // A heap stands out of its block, which may be dense everywhere.
+        let stands_out = threshold + in_block / (last - first + 1) as f64;
+        let mut heaps: Vec<(usize, f64)> = (first..=last)
+            .map(|cell| (cell, counts.cells[cell]))
+            .filter(|(_, count)| *count > stands_out)
+            .collect();
         let standing: f64 = heaps.iter().map(|(_, count)| count).sum();
         let scale = if standing > in_block { in_block / standing } else { 1.0 };
         heaps.iter_mut().for_each(|(_, count)| *count *= scale);
@@ -77,8 +86,10 @@ fn with_blocks(counts: &Counts<'_>, (blocks, block): (&[f64], usize), cells: usi
         let mut at = first;
         let between = |from: usize, to: usize, found: &mut Vec<Piece>| {
             if from < to {
-                let share = (to - from) as f64 / width;
-                found.push(Piece { first: from, last: to - 1, mass: rest * share, variance: variance * share });
+                let (share, mass) = ((to - from) as f64 / width, rest * (to - from) as f64 / width);
+                // That a part of a block has its share of it is a guess, which may be wrong by about half.
+                let guess = if from > first || to <= last { 0.25 * mass * mass } else { 0.0 };
+                found.push(Piece { first: from, last: to - 1, mass, variance: variance * share + guess });
             }
         };
         for (cell, mass) in heaps {
@@ -118,7 +129,11 @@ fn of_categories(values: &[Piece], least: f64) -> Vec<usize> {
             *next += 1;
             *next - 1
         };
-        if piece.mass < least && rare > 1 { *other.get_or_insert_with(|| own(&mut next)) } else { own(&mut next) }
+        if piece.mass < least && rare > 1 {
+            *other.get_or_insert_with(|| own(&mut next))
+        } else {
+            own(&mut next)
+        }
     };
     values.iter().map(&mut level).collect()
 }

@@ -104,8 +104,12 @@ impl Model {
     /// Each column that has parents, with their names: what was measured together.
     pub fn measured_together(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
         let name = |column: usize| self.columns[column].name.as_str();
-        let parents = move |clique: &Clique| clique.parents.iter().map(|&parent| name(parent)).collect::<Vec<_>>();
-        self.cliques.iter().filter(|clique| !clique.parents.is_empty()).map(move |clique| (name(clique.column), parents(clique)))
+        let parents =
+            move |clique: &Clique| clique.parents.iter().map(|&parent| name(parent)).collect::<Vec<_>>();
+        self.cliques
+            .iter()
+            .filter(|clique| !clique.parents.is_empty())
+            .map(move |clique| (name(clique.column), parents(clique)))
     }
 
     /// The same model, where a column has this category.
@@ -119,10 +123,15 @@ impl Model {
             Error::input(format!("--given: no column '{column}'; the columns are {}", names.join(", ")))
         })?;
         let Kind::Categories(names) = &self.columns[place].kind else {
-            return Err(Error::input(format!("--given: column '{column}' has no categories, and only such can be given")));
+            return Err(Error::input(format!(
+                "--given: column '{column}' has no categories, and only such can be given"
+            )));
         };
         let category = names.iter().position(|name| name == value).ok_or_else(|| {
-            Error::input(format!("--given: column '{column}' has no category '{value}'; it has {}", names.join(", ")))
+            Error::input(format!(
+                "--given: column '{column}' has no category '{value}'; it has {}",
+                names.join(", ")
+            ))
         })?;
         let mut model = self.clone();
         let level = model.columns[place].levels[category];
@@ -131,7 +140,9 @@ impl Model {
         }
         let tree = self.tree();
         let mut potentials = self.conditionals.clone();
-        for (clique, potential) in potentials.iter_mut().enumerate().filter(|(c, _)| self.cliques[*c].column == place) {
+        for (clique, potential) in
+            potentials.iter_mut().enumerate().filter(|(c, _)| self.cliques[*c].column == place)
+        {
             let width = tree.width(clique);
             let other = |(cell, _): &(usize, &mut f64)| cell % width != level;
             potential.iter_mut().enumerate().filter(other).for_each(|(_, weight)| *weight = 0.0);
@@ -152,7 +163,9 @@ impl Model {
         }
         for column in &self.columns {
             let usable = match &column.kind {
-                Kind::Whole { low, high } => low <= high && low.unsigned_abs().max(high.unsigned_abs()) <= 1 << 53,
+                Kind::Whole { low, high } => {
+                    low <= high && low.unsigned_abs().max(high.unsigned_abs()) <= 1 << 53
+                }
                 Kind::Real { low, high } => low < high && (high - low).is_finite(),
                 Kind::Categories(names) => !names.is_empty(),
             };
@@ -167,7 +180,8 @@ impl Model {
             let ordered = column.pieces.windows(2).all(|pair| pair[0].1 < pair[1].0);
             let levels = column.level_count();
             let many = column.levels.iter().any(|&level| level >= column.pieces.len());
-            if !missing_last || !ordered || many || column.levels.len() != column.pieces.len() || levels == 0 {
+            if !missing_last || !ordered || many || column.levels.len() != column.pieces.len() || levels == 0
+            {
                 return wrong("the pieces of a column");
             }
             if !column.pieces.iter().all(fits) {
@@ -181,15 +195,21 @@ impl Model {
         let mut seen = vec![false; columns];
         for (place, (clique, conditional)) in self.cliques.iter().zip(&self.conditionals).enumerate() {
             let known = |column: usize| {
-                self.cliques[clique.host].column == column || self.cliques[clique.host].parents.contains(&column)
+                self.cliques[clique.host].column == column
+                    || self.cliques[clique.host].parents.contains(&column)
             };
             let first = place == 0 && clique.host == 0 && clique.parents.is_empty();
-            let later = place > 0 && clique.host < place && clique.parents.iter().all(|&parent| known(parent));
+            let later =
+                place > 0 && clique.host < place && clique.parents.iter().all(|&parent| known(parent));
             if !(first || later) || clique.column >= columns || seen[clique.column] {
                 return wrong("the order of its tables");
             }
             seen[clique.column] = true;
-            let sizes = clique.parents.iter().chain([&clique.column]).map(|&column| self.columns[column].level_count());
+            let sizes = clique
+                .parents
+                .iter()
+                .chain([&clique.column])
+                .map(|&column| self.columns[column].level_count());
             let cells = sizes.fold(1_usize, usize::saturating_mul);
             let shares = |share: &f64| share.is_finite() && (0.0..=1.0 + 1e-9).contains(share);
             if conditional.len() != cells || !conditional.iter().all(shares) {

@@ -73,7 +73,8 @@ impl Plan {
     /// None for a plan that could be made.
     pub fn events(&self, budget: &Budget) -> Result<Composition> {
         let relation = budget.relation;
-        let mut all = Composition::single(Marginals::counts_event(relation, self.singles, self.single_noise)?, 1);
+        let mut all =
+            Composition::single(Marginals::counts_event(relation, self.singles, self.single_noise)?, 1);
         if self.rounds > 0 {
             all.push(Marginals::choice_event(self.choice_epsilon)?, self.rounds as u64);
             all.push(Marginals::counts_event(relation, 1, self.joint_noise)?, self.rounds as u64);
@@ -94,7 +95,8 @@ mod tests {
             for (epsilon, singles, rounds) in [(1.0, 18, 14), (0.05, 3, 2), (8.0, 1, 0)] {
                 let budget = Budget { epsilon, delta: 1e-5, relation };
                 let plan = Plan::new(&budget, singles, rounds).unwrap();
-                let cost = Accountant::new(relation).with(&plan.events(&budget).unwrap()).epsilon(1e-5).unwrap();
+                let cost =
+                    Accountant::new(relation).with(&plan.events(&budget).unwrap()).epsilon(1e-5).unwrap();
                 assert!(cost.upper <= epsilon && cost.upper > 0.998 * epsilon, "{cost} of {epsilon}");
             }
         }

@@ -58,7 +58,10 @@ pub fn fit(
         None => None,
         Some(target) => Some(columns.iter().position(|(name, _)| name == target).ok_or_else(|| {
             let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
-            Error::input(format!("--target: no column '{target}' in the schema, which has {}", names.join(", ")))
+            Error::input(format!(
+                "--target: no column '{target}' in the schema, which has {}",
+                names.join(", ")
+            ))
         })?),
     };
     let relation = purse.ledger().budget().relation;
@@ -71,7 +74,8 @@ pub fn fit(
     let secret = seed.is_secret();
     let mut marginals = Marginals::new(&records, seed)?;
     marginals.pay(&events, purse)?;
-    let singles = marginals.counts(&(0..all).map(|column| vec![column]).collect::<Vec<_>>(), plan.single_noise)?;
+    let singles =
+        marginals.counts(&(0..all).map(|column| vec![column]).collect::<Vec<_>>(), plan.single_noise)?;
     // Public from here on, but for what `marginals` holds.
     let total = total(&singles);
     let grids: Vec<Grid<'_>> = columns.iter().map(|(_, kind)| Grid::new(kind)).collect();
@@ -91,14 +95,8 @@ pub fn fit(
     marginals.merge(&maps(&grids, &found, &level_of, &records))?;
     let (shares, variances): (Vec<_>, Vec<_>) =
         found.iter().zip(&level_of).map(|(pieces, levels)| of_levels(pieces, levels)).unzip();
-    let known = Known {
-        shares: &shares,
-        variances: &variances,
-        records: total,
-        target,
-        plan,
-        noise: joint_noise,
-    };
+    let known =
+        Known { shares: &shares, variances: &variances, records: total, target, plan, noise: joint_noise };
     let grown = grow(&known, &mut marginals)?;
     let conditionals = nearest(&grown.tree, grown.conditionals, &grown.measured, total);
 
@@ -116,7 +114,9 @@ pub fn fit(
         records: total,
         target: settings.target.clone(),
         provenance,
-        columns: columns.map(|(((name, kind), pieces), levels)| Column::new(name, kind, pieces, levels)).collect(),
+        columns: columns
+            .map(|(((name, kind), pieces), levels)| Column::new(name, kind, pieces, levels))
+            .collect(),
         cliques: grown.tree.cliques,
         conditionals,
         joint: grown.measured.joint,

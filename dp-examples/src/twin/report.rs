@@ -37,14 +37,25 @@ svg{width:100%;height:auto;display:block}svg text{font:11px system-ui,sans-serif
 fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result {
     let cost = &model.provenance;
     let (epsilon, delta) = (cost.epsilon, cost.delta);
-    write!(page, "<h1>A private twin of a table</h1><p>{} columns; about {} records.", model.columns.len(), count(model.records))?;
-    write!(page, " The number of rows of the twin, {}, is not the exact number of records.</p>", count(rows.count as f64))?;
+    write!(
+        page,
+        "<h1>A private twin of a table</h1><p>{} columns; about {} records.",
+        model.columns.len(),
+        count(model.records)
+    )?;
+    write!(
+        page,
+        " The number of rows of the twin, {}, is not the exact number of records.</p>",
+        count(rows.count as f64)
+    )?;
     if !cost.secret {
         page.push_str("<p class=\"box warn\"><b>Not private.</b> The noise came from a seed that is known, for tests.</p>");
     }
     meaning(page, (epsilon, delta), &cost.relation)?;
-    page.push_str("<h2>Columns</h2><p>Bars: the twin. Dots: the noisy counts that were released, with two standard \
-        deviations of their noise.</p><div class=\"cards\">");
+    page.push_str(
+        "<h2>Columns</h2><p>Bars: the twin. Dots: the noisy counts that were released, with two standard \
+        deviations of their noise.</p><div class=\"cards\">",
+    );
     for (place, column) in model.columns.iter().enumerate().take(MOST_COLUMNS) {
         card(page, model, column, &rows.columns[place])?;
     }
@@ -52,8 +63,10 @@ fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result
     if model.columns.len() > MOST_COLUMNS {
         write!(page, "<p>And {} more columns.</p>", model.columns.len() - MOST_COLUMNS)?;
     }
-    page.push_str("<h2>What was measured together</h2><p>The model knows of these columns jointly; of others, what \
-        follows from these.</p><ul>");
+    page.push_str(
+        "<h2>What was measured together</h2><p>The model knows of these columns jointly; of others, what \
+        follows from these.</p><ul>",
+    );
     for (column, parents) in model.measured_together() {
         let parents: Vec<String> = parents.iter().map(|parent| escaped(parent)).collect();
         write!(page, "<li>{} with {}</li>", escaped(column), parents.join(", "))?;
@@ -104,7 +117,11 @@ fn card(page: &mut String, model: &Model, column: &Column, codes: &[(u32, f32)])
     drawn.iter_mut().for_each(|count| *count *= scale);
     let most = drawn.iter().chain(&released).copied().fold(1.0, f64::max);
     let (noise, width) = (model.provenance.noise.0, 300.0 / bars.len() as f64);
-    write!(page, "<figure><figcaption>{}</figcaption><svg viewBox=\"0 0 300 130\" role=\"img\">", escaped(&column.name))?;
+    write!(
+        page,
+        "<figure><figcaption>{}</figcaption><svg viewBox=\"0 0 300 130\" role=\"img\">",
+        escaped(&column.name)
+    )?;
     for (place, (drawn, released)) in drawn.iter().zip(&released).enumerate() {
         let x = width * place as f64;
         let height = |count: f64| 100.0 * (count / most).clamp(0.0, 1.0);
@@ -162,7 +179,8 @@ fn correlations(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Resu
     if shown < 2 || rows.count < 2 {
         return Ok(());
     }
-    let standard: Vec<Vec<f64>> = (0..shown).map(|place| standardised(&model.columns[place], &rows.columns[place])).collect();
+    let standard: Vec<Vec<f64>> =
+        (0..shown).map(|place| standardised(&model.columns[place], &rows.columns[place])).collect();
     page.push_str("<h2>Correlations of the twin</h2><p>Categories count by their number in the schema.</p><div class=\"scroll\"><table><tr><th></th>");
     (0..shown).try_for_each(|place| write!(page, "<th>{}</th>", place + 1))?;
     page.push_str("</tr>");
@@ -181,7 +199,8 @@ fn correlations(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Resu
 
 fn standardised(column: &Column, codes: &[(u32, f32)]) -> Vec<f64> {
     let grid = column.grid();
-    let of_piece: Vec<f64> = column.pieces.iter().map(|&(first, last, _)| grid.middle((first, last))).collect();
+    let of_piece: Vec<f64> =
+        column.pieces.iter().map(|&(first, last, _)| grid.middle((first, last))).collect();
     let numbers: Vec<f64> = codes.iter().map(|(piece, _)| of_piece[*piece as usize]).collect();
     let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
     let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / numbers.len() as f64;

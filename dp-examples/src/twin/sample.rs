@@ -150,7 +150,10 @@ impl Model {
             for &parent in &clique.parents {
                 let size = self.columns[parent].level_count();
                 groups *= size;
-                cells.iter_mut().zip(&levels[parent]).for_each(|(cell, level)| *cell = *cell * size as u32 + level);
+                cells
+                    .iter_mut()
+                    .zip(&levels[parent])
+                    .for_each(|(cell, level)| *cell = *cell * size as u32 + level);
             }
             let width = self.columns[clique.column].level_count();
             let mut own = vec![0; count];

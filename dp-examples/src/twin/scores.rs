@@ -50,7 +50,8 @@ pub fn scores(model: &Model, twin: &Table, real: &Table) -> Result<Scores> {
             pairs += 1.0;
         }
     }
-    let of_columns: f64 = (0..columns).map(|column| distance(&single(&twin, column), &single(&real, column))).sum();
+    let of_columns: f64 =
+        (0..columns).map(|column| distance(&single(&twin, column), &single(&real, column))).sum();
     let mean = |sum: f64| if pairs > 0.0 { sum / pairs } else { 0.0 };
     Ok(Scores {
         total_variation_of_columns: of_columns / columns as f64,
@@ -80,7 +81,8 @@ fn binned(model: &Model, table: &Table) -> Result<Binned> {
                 },
                 _ if super::encode::is_missing(text) => (size, 0.0, true),
                 Kind::Whole { .. } | Kind::Real { .. } => {
-                    let number = text.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong)?;
+                    let number =
+                        text.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong)?;
                     let (low, high) = match column.kind {
                         Kind::Whole { low, high } => (low as f64, high as f64),
                         Kind::Real { low, high } => (low, high),
@@ -97,10 +99,15 @@ fn binned(model: &Model, table: &Table) -> Result<Binned> {
         }
         debug_assert!(grid.cells() > 0);
         // A missing number is in the middle of the others.
-        let known: Vec<f64> = numbers.iter().zip(&missing).filter(|(_, none)| !**none).map(|(x, _)| *x).collect();
+        let known: Vec<f64> =
+            numbers.iter().zip(&missing).filter(|(_, none)| !**none).map(|(x, _)| *x).collect();
         let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
         if !matches!(column.kind, Kind::Categories(_)) {
-            numbers.iter_mut().zip(&missing).filter(|(_, none)| **none).for_each(|(number, _)| *number = mean);
+            numbers
+                .iter_mut()
+                .zip(&missing)
+                .filter(|(_, none)| **none)
+                .for_each(|(number, _)| *number = mean);
         }
         found.bins.push(bins);
         found.sizes.push(size + 1);
@@ -160,10 +167,13 @@ fn curve(model: &Model, twin: &Binned, real: &Binned) -> Option<f64> {
         Kind::Real { .. } => false,
     };
     // Labels 0 and 1, for numbers the first and last bin.
-    let labels = |table: &Binned| table.bins[target].iter().map(|&bin| f64::from(u8::from(bin > 0))).collect::<Vec<_>>();
+    let labels = |table: &Binned| {
+        table.bins[target].iter().map(|&bin| f64::from(u8::from(bin > 0))).collect::<Vec<_>>()
+    };
     let features = Features::new(model, twin, target);
     let weights = two.then(|| features.fit(twin, &labels(twin)))?;
-    let scores: Vec<f64> = (0..real.bins[target].len()).map(|row| features.score(real, row, &weights)).collect();
+    let scores: Vec<f64> =
+        (0..real.bins[target].len()).map(|row| features.score(real, row, &weights)).collect();
     area_under_curve(&scores, &labels(real))
 }
 

@@ -63,7 +63,8 @@ pub(super) fn grow(known: &Known<'_>, marginals: &mut Marginals<'_>) -> Result<G
         shares.iter().filter(|share| **share > 0.0).map(|share| -share * share.ln()).sum()
     };
     // Without a target any column may be first; one with many values has the most to say of others.
-    let widest = || (0..columns).max_by(|&a, &b| entropy(&known.shares[a]).total_cmp(&entropy(&known.shares[b])));
+    let widest =
+        || (0..columns).max_by(|&a, &b| entropy(&known.shares[a]).total_cmp(&entropy(&known.shares[b])));
     let root = known.target.or_else(widest).ok_or_else(|| Error::input("no columns"))?;
     let variance = (known.noise * known.noise).max(f64::MIN_POSITIVE);
     let measured = Measured { joint: Vec::new(), variance, single: Vec::new() };
@@ -144,8 +145,10 @@ impl Growth<'_, '_> {
         let most = self.most_parents();
         let left: Vec<usize> = (0..self.left.len()).filter(|&column| self.left[column]).collect();
         for subset in 0_usize..1 << columns.len() {
-            let mut parents: Vec<usize> =
-                (0..columns.len()).filter(|place| subset >> place & 1 == 1).map(|place| columns[place]).collect();
+            let mut parents: Vec<usize> = (0..columns.len())
+                .filter(|place| subset >> place & 1 == 1)
+                .map(|place| columns[place])
+                .collect();
             parents.sort_unstable();
             let least = usize::from(self.known.target.is_some());
             if parents.len() > most || self.known.target.is_some_and(|target| !parents.contains(&target)) {
@@ -154,8 +157,7 @@ impl Growth<'_, '_> {
             let above = self.marginal(clique, &parents);
             for &column in &left {
                 let cells = above.len() * self.known.shares[column].len();
-                let penalty =
-                    (2.0 / std::f64::consts::PI).sqrt() * self.known.noise * cells as f64;
+                let penalty = (2.0 / std::f64::consts::PI).sqrt() * self.known.noise * cells as f64;
                 // More noise than records: never worth it, but where there is nothing else.
                 let hopeless = cells > MOST_CELLS || penalty > self.known.records.max(0.0);
                 if (hopeless && parents.len() > least) || !self.seen.insert((column, parents.clone())) {

@@ -54,7 +54,9 @@ impl Tree {
                 for (value, &column) in values.iter_mut().zip(&all).rev() {
                     (*value, cell) = (cell % self.sizes[column], cell / self.sizes[column]);
                 }
-                let at = |column: &usize| all.iter().position(|own| own == column).map_or(0, |place| values[place]);
+                let at = |column: &usize| {
+                    all.iter().position(|own| own == column).map_or(0, |place| values[place])
+                };
                 columns.iter().fold(0, |cell, column| cell * self.sizes[*column] + at(column)) as u32
             })
             .collect()

@@ -30,13 +30,16 @@ impl Model {
             let mut counts = vec![0.0; self.conditionals[clique].len()];
             let mut single = vec![0.0; size];
             for row in 0..count {
-                let cell = columns.iter().fold(0, |cell, &column| cell * tree.sizes[column] + levels[column][row] as usize);
+                let cell = columns
+                    .iter()
+                    .fold(0, |cell, &column| cell * tree.sizes[column] + levels[column][row] as usize);
                 counts[cell] += 1.0;
                 single[cell % size] += 1.0;
             }
             let noise = self.joint_variance.sqrt();
             if !measured.joint[clique].is_empty() {
-                measured.joint[clique] = counts.into_iter().map(|count| count + noise * dice.normal()).collect();
+                measured.joint[clique] =
+                    counts.into_iter().map(|count| count + noise * dice.normal()).collect();
             }
             let own = measured.single[clique].iter_mut().zip(single);
             own.for_each(|((found, variance), count)| *found = count + variance.sqrt() * dice.normal());
@@ -94,5 +97,9 @@ pub fn combine(estimates: &[(f64, f64)]) -> Option<Combined> {
         true => (variance, (m - 1.0) * (1.0 - within / spread).powi(2)),
         false => (within / m, m - 1.0),
     };
-    Some(Combined { estimate, standard_error: variance.sqrt(), degrees_of_freedom: degrees_of_freedom.max(1.0) })
+    Some(Combined {
+        estimate,
+        standard_error: variance.sqrt(),
+        degrees_of_freedom: degrees_of_freedom.max(1.0),
+    })
 }

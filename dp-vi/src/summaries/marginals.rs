@@ -222,12 +222,17 @@ impl<'r> Marginals<'r> {
     pub fn choose(&mut self, candidates: &[usize], epsilon: f64) -> Result<usize> {
         let relation = self.relation()?;
         if candidates.is_empty() || candidates.iter().any(|&number| number >= self.penalties.len()) {
-            return Err(Error::Conflict("a choice is among candidates that were considered, and at least one"));
+            return Err(Error::Conflict(
+                "a choice is among candidates that were considered, and at least one",
+            ));
         }
         let penalties = candidates.iter().map(|&number| in_units(self.penalties[number]));
         let most = penalties.clone().max().unwrap_or(0);
-        let bonuses: Vec<(usize, u128)> =
-            candidates.iter().zip(penalties).map(|(&number, penalty)| (number, u128::from(most - penalty))).collect();
+        let bonuses: Vec<(usize, u128)> = candidates
+            .iter()
+            .zip(penalties)
+            .map(|(&number, penalty)| (number, u128::from(most - penalty)))
+            .collect();
         let ((slope, bits), exact) = slope(epsilon, relation)?;
         let event = pricing::choice_event(exact)?;
         let streams = self.seed.streams(Purpose::Custom("choice of a marginal"));

@@ -19,8 +19,8 @@ pub use mean::NoisyMean;
 pub use quantile::{NoisyQuantile, Range};
 pub use tables::{Binned, Table};
 
-pub use crate::wall::categories::Categories;
 use crate::error::{Error, Result};
+pub use crate::wall::categories::Categories;
 use crate::wall::sensitive::Sensitive;
 use dp_sampler::{Purpose, RoundedGaussianNoise, Seed};
 use ppl_core::Records;

@@ -31,7 +31,8 @@ impl Categories {
     /// [`Error::OutOfRange`] if there is no column, a column without values, columns of different lengths, or a value
     /// that is not below its column's number of them. The value itself is not named.
     pub fn new(sizes: Vec<u32>, columns: Vec<Vec<u32>>) -> Result<Self> {
-        let wrong = |what, requirement, value: usize| Error::OutOfRange { what, requirement, value: value as f64 };
+        let wrong =
+            |what, requirement, value: usize| Error::OutOfRange { what, requirement, value: value as f64 };
         if sizes.is_empty() || sizes.len() != columns.len() {
             let requirement = "at least 1, and the number of sizes";
             return Err(wrong("the number of columns", requirement, columns.len()));
@@ -45,7 +46,11 @@ impl Categories {
         }
         let outside = |(size, column): (&u32, &Vec<u32>)| column.iter().any(|value| value >= size);
         if let Some(column) = sizes.iter().zip(&columns).position(outside) {
-            return Err(wrong("the number of the column with a value that is not below its size", "none", column));
+            return Err(wrong(
+                "the number of the column with a value that is not below its size",
+                "none",
+                column,
+            ));
         }
         Ok(Self { sizes, columns, records })
     }
@@ -56,7 +61,10 @@ impl Categories {
         for &column in columns {
             let size = self.sizes[column];
             // Below the number of cells, which was checked.
-            cells.iter_mut().zip(&self.columns[column]).for_each(|(cell, &value)| *cell = *cell * size + value);
+            cells
+                .iter_mut()
+                .zip(&self.columns[column])
+                .for_each(|(cell, &value)| *cell = *cell * size + value);
         }
         cells
     }
@@ -79,14 +87,14 @@ impl Sensitive<Categories> {
         let fits = maps.len() == data.sizes.len()
             && maps.iter().zip(&data.sizes).all(|(map, &size)| map.len() == size as usize);
         if !fits {
-            let (what, requirement) = ("the number of maps", "the number of columns, with an entry for each value");
+            let (what, requirement) =
+                ("the number of maps", "the number of columns, with an entry for each value");
             return Err(Error::OutOfRange { what, requirement, value: maps.len() as f64 });
         }
         let size = |map: &Vec<u32>| map.iter().max().map_or(0, |most| most.saturating_add(1));
         let sizes = maps.iter().map(size).collect();
-        let merge = |(map, column): (&Vec<u32>, &Vec<u32>)| {
-            column.iter().map(|&value| map[value as usize]).collect()
-        };
+        let merge =
+            |(map, column): (&Vec<u32>, &Vec<u32>)| column.iter().map(|&value| map[value as usize]).collect();
         let columns = maps.iter().zip(&data.columns).map(merge).collect();
         Ok(Self::new(Categories { sizes, columns, records: data.records }))
     }
@@ -137,7 +145,8 @@ impl Sensitive<Categories> {
     fn distance(&self, columns: &[usize], expected: &[u64], units: u64) -> Result<u128> {
         let cells = self.cells_of(columns)?;
         if expected.len() != cells {
-            let (what, requirement) = ("the number of expected counts", "the number of cells of the marginal");
+            let (what, requirement) =
+                ("the number of expected counts", "the number of cells of the marginal");
             return Err(Error::OutOfRange { what, requirement, value: expected.len() as f64 });
         }
         let mut counts = vec![0_u64; cells];

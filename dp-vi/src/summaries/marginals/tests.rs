@@ -65,7 +65,12 @@ proptest! {
     }
 }
 
-fn paid<'r>(records: &'r Sensitive<Categories>, events: &Composition, relation: Relation, seed: u64) -> Marginals<'r> {
+fn paid<'r>(
+    records: &'r Sensitive<Categories>,
+    events: &Composition,
+    relation: Relation,
+    seed: u64,
+) -> Marginals<'r> {
     let mut ledger = Ledger::new(Budget { epsilon: 1e6, delta: 1e-6, relation }).unwrap();
     let mut marginals = Marginals::new(records, Seed::for_tests(seed)).unwrap();
     marginals.pay(events, &mut ledger).unwrap();
@@ -139,8 +144,12 @@ fn choices_have_the_odds_of_their_epsilon() {
 #[test]
 fn a_penalty_counts_as_records() {
     let records = table(&[(0, 1, 2); 50]);
-    let mut marginals =
-        paid(&records, &Composition::single(Marginals::choice_event(8.0).unwrap(), 2), Relation::ReplaceOne, 5);
+    let mut marginals = paid(
+        &records,
+        &Composition::single(Marginals::choice_event(8.0).unwrap(), 2),
+        Relation::ReplaceOne,
+        5,
+    );
     let plain = Candidate { columns: vec![0], expected: vec![0.0; 2], penalty: 0.0 };
     let costly = Candidate { columns: vec![0, 1], expected: vec![0.0; 6], penalty: 40.0 };
     marginals.consider(&costly).unwrap();
