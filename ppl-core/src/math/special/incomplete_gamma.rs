@@ -136,9 +136,9 @@ fn series_and_slope(a: f64, x: f64) -> (f64, f64) {
     (sum, slope)
 }
 
-/// A tail integral whose weight is linear: ∫ exp(sav − x(e^sv − 1)) (c + dv) dv from 0 to `to`, with s = −1
-/// for the lower tail and 1 for the upper one. Most of the work of this file is done here, by vectors of the
-/// machine at hand; the order of the sum does not depend on them.
+/// A tail integral whose weight is linear: ∫ exp(s a v − x(e^(s v) − 1)) (c + d v) dv from 0 to `to`, with
+/// s = −1 for the lower tail and 1 for the upper one. Most of the work of this file is done here, by vectors of
+/// the machine at hand; the order of the sum does not depend on them.
 struct Linear {
     a: f64,
     x: f64,
