@@ -156,8 +156,8 @@ fn a_model_gives_rows_pages_and_scores() {
     assert!(folder.bad("sample damaged.json --out x.csv").contains("the size of a table"));
 }
 
-/// What one record alone has, what the schema leaves out, and exact figures are nowhere. Fixed seed, so that no number
-/// is there by chance.
+/// What one record alone has, what the schema leaves out, and exact figures are nowhere. Fixed seed, so that
+/// no number is there by chance.
 #[test]
 fn no_cell_and_no_exact_figure_comes_out() {
     let folder = folder("canary");

@@ -5,106 +5,12 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
 use dp_accountant::{Budget, Ledger, Relation};
-use dp_examples::arguments::{delta, file, positive};
 use dp_examples::output::{check_writable, write_whole};
 use dp_examples::program::run;
+use dp_examples::twin::arguments::{Arguments, Check, Fit, Job, Report, Sample};
 use dp_examples::twin::{self, Model, Schema, Settings, Twin};
 use dp_sampler::{Purpose, Seed, Stream};
-
-#[derive(Parser)]
-#[command(name = "twin", version, about = "Makes a private synthetic copy of any table.")]
-struct Arguments {
-    #[command(subcommand)]
-    job: Job,
-}
-
-#[derive(Subcommand)]
-enum Job {
-    /// Learns a model from a CSV file under differential privacy, and draws a twin from it
-    Fit(Fit),
-    /// Draws rows from a model: free of further cost
-    Sample(Sample),
-    /// Compares a twin with real rows: exact figures, NOT private
-    Check(Check),
-    /// Writes the page about a model again
-    Report(Report),
-}
-
-#[derive(Parser)]
-struct Fit {
-    /// CSV file with a header line, compressed by gzip or not
-    #[arg(value_name = "TABLE", value_parser = file)]
-    data: std::path::PathBuf,
-    /// TOML file of what is public: lines like `age = [17, 90]` and `sex = ["female", "male"]`; a column without a
-    /// line is left out
-    #[arg(long, value_name = "FILE", value_parser = file)]
-    schema: std::path::PathBuf,
-    /// Privacy budget epsilon, above 0
-    #[arg(long, value_parser = positive, allow_hyphen_values = true)]
-    epsilon: f64,
-    /// Privacy budget delta, between 0 and 1 and far below 1 / (number of records)
-    #[arg(long, value_parser = delta, default_value = "1e-5", allow_hyphen_values = true)]
-    delta: f64,
-    /// A column that is to be predicted from the others: every column is measured together with it
-    #[arg(long, value_name = "COLUMN")]
-    target: Option<String>,
-    /// Folder for twin.csv, model.json, privacy.json and report.html
-    #[arg(long, value_name = "FOLDER", value_parser = file)]
-    out: std::path::PathBuf,
-    /// Replace the files of a folder that exists
-    #[arg(long)]
-    overwrite: bool,
-    /// Rows of the twin [default: the noisy number of records]
-    #[arg(long)]
-    rows: Option<u64>,
-    /// So many twins, for intervals that know of the noise: each is drawn from a model that may have led to the release
-    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=1000))]
-    twins: u64,
-    /// Fixed seed for tests: the run can be repeated by anybody who knows it and is NOT private
-    #[arg(long, value_name = "SEED")]
-    test_seed_not_private: Option<u64>,
-}
-
-#[derive(Parser)]
-struct Sample {
-    /// model.json of a twin
-    #[arg(value_parser = file)]
-    model: std::path::PathBuf,
-    /// How many rows [default: the noisy number of records]
-    #[arg(long)]
-    rows: Option<u64>,
-    /// Only rows with this category, as in 'sex=female'
-    #[arg(long, value_name = "COLUMN=CATEGORY")]
-    given: Vec<String>,
-    /// CSV file to write
-    #[arg(long, value_name = "FILE", value_parser = file)]
-    out: std::path::PathBuf,
-}
-
-#[derive(Parser)]
-struct Check {
-    /// model.json of the twin
-    #[arg(value_parser = file)]
-    model: std::path::PathBuf,
-    /// The twin
-    #[arg(value_parser = file)]
-    twin: std::path::PathBuf,
-    /// Real rows that are not in the table that the twin was made from
-    #[arg(value_parser = file)]
-    real: std::path::PathBuf,
-}
-
-#[derive(Parser)]
-struct Report {
-    /// model.json of a twin
-    #[arg(value_parser = file)]
-    model: std::path::PathBuf,
-    /// HTML file to write
-    #[arg(long, value_name = "FILE", value_parser = file)]
-    out: std::path::PathBuf,
-}
 
 fn main() -> ExitCode {
     run(|arguments: Arguments| match arguments.job {

@@ -40,8 +40,9 @@ pub fn read_table(path: &Path) -> Result<Table> {
     Ok(Table::parse(&name, &text)?)
 }
 
-/// The columns that a schema has a line for, as codes: for each its name and kind, then the codes, and the columns
-/// that are left out. A column with [blocks](Grid::block) is followed by one more, at the end, for its blocks.
+/// The columns that a schema has a line for, as codes: for each its name and kind, then the codes, and the
+/// columns that are left out. A column with [blocks](Grid::block) is followed by one more, at the end, for
+/// its blocks.
 pub(super) struct Encoded {
     pub(super) columns: Vec<(String, Kind)>,
     pub(super) left_out: Vec<String>,

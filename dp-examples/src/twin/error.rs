@@ -6,8 +6,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Everything that can go wrong when a twin is made.
 ///
 /// # Privacy
-/// Messages name files, lines, columns and public bounds, and never a cell of the table. That there is an error at all
-/// depends on the records: it is for those who hold them.
+/// Messages name files, lines, columns and public bounds, and never a cell of the table. That there is an
+/// error at all depends on the records: it is for those who hold them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -65,11 +65,12 @@ impl Twin {
     }
 }
 
-/// Writes a folder: into a hidden one beside it first, which is then renamed, so that nobody sees half of it. With
-/// `replace` the files of a folder that exists are replaced one by one, each whole.
+/// Writes a folder: into a hidden one beside it first, which is then renamed, so that nobody sees half of it.
+/// With `replace` the files of a folder that exists are replaced one by one, each whole.
 ///
 /// # Errors
-/// A folder that exists, without `replace`; whatever the disk refuses. What was written before that is removed.
+/// A folder that exists, without `replace`; whatever the disk refuses. What was written before that is
+/// removed.
 pub fn write_folder(folder: &Path, twin: &Twin, replace: bool) -> Result<()> {
     check_folder(folder, replace)?;
     let failed =

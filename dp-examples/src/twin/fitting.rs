@@ -1,5 +1,6 @@
 //! The model that is nearest to everything that was measured.
 
+use super::levels::onto_simplex;
 use super::tree::Tree;
 
 /// What was measured of a tree: noisy counts of each clique, and of each column's levels.
@@ -14,9 +15,20 @@ pub(super) struct Measured {
 }
 
 /// Passes over the tree.
-const PASSES: usize = 300;
+const PASSES: usize = 1000;
 /// Passes without an improvement of this part of the objective, after which it ends.
-const TOLERANCE: f64 = 1e-4;
+const TOLERANCE: f64 = 1e-6;
+
+/// A column given its parents, from noisy counts: the nearest that can be, with one record's worth of the
+/// column's own distribution.
+pub(super) fn conditional(counts: &[f64], shares: &[f64], records: f64) -> Vec<f64> {
+    let counts = onto_simplex(counts, records);
+    let row = |row: &[f64]| {
+        let total: f64 = row.iter().sum();
+        row.iter().zip(shares).map(|(count, share)| (count + share) / (total + 1.0)).collect::<Vec<_>>()
+    };
+    counts.chunks(shares.len()).flat_map(row).collect()
+}
 
 /// The distribution on the tree that minimises
 ///
@@ -24,11 +36,12 @@ const TOLERANCE: f64 = 1e-4;
 /// f(p) = Σ_cells (y − N p)² / (2σ²)
 /// ```
 ///
-/// over all counts, of cliques and of single columns, each with its own variance: maximum likelihood for Gaussian noise,
-/// from given distributions of columns given their parents.
+/// over all counts, of cliques and of single columns, each with its own variance: maximum likelihood for
+/// Gaussian noise, from given distributions of columns given their parents.
 ///
-/// Mirror descent in the potentials, `θ ← θ + η (y − Np)/σ²` (McKenna, Sheldon and Miklau 2019, Private-PGM), each step
-/// accepted if the objective falls, with η doubled then and halved otherwise. Each step is a sum-product pass.
+/// Mirror descent in the potentials, `θ ← θ + η (y − Np)/σ²` (McKenna, Sheldon and Miklau 2019, Private-PGM),
+/// each step accepted if the objective falls, with η doubled then and halved otherwise. Each step is a
+/// sum-product pass.
 pub(super) fn nearest(tree: &Tree, start: Vec<Vec<f64>>, measured: &Measured, records: f64) -> Vec<Vec<f64>> {
     let mut logs: Vec<Vec<f64>> =
         start.iter().map(|table| table.iter().map(|share| share.max(1e-12).ln()).collect()).collect();

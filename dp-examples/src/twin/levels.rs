@@ -1,4 +1,5 @@
-//! What noisy counts of one column say: its distribution, and which of its values to tell apart in joint marginals.
+//! What noisy counts of one column say: its distribution, and which of its values to tell apart in joint
+//! marginals.
 //!
 //! Everything here is public: functions of what was released.
 
@@ -102,12 +103,12 @@ fn with_blocks(
     found
 }
 
-/// Which pieces go together in joint marginals: for each piece the number of its level. Missing values have a level of
-/// their own, the last one, where there are any.
+/// Which pieces go together in joint marginals: for each piece the number of its level. Missing values have a
+/// level of their own, the last one, where there are any.
 ///
-/// Numbers become at most `most` levels of neighbouring pieces, with heaps by themselves and about the same number of
-/// records in the others; none but the last has fewer than `least` records. Of categories, those with fewer than `least`
-/// records become one.
+/// Numbers become at most `most` levels of neighbouring pieces, with heaps by themselves and about the same
+/// number of records in the others; none but the last has fewer than `least` records. Of categories, those
+/// with fewer than `least` records become one.
 pub(super) fn levels(pieces: &[Piece], kind: &Kind, most: usize, least: f64) -> Vec<usize> {
     let values = &pieces[..pieces.len() - 1];
     let mut found = match kind {

@@ -9,15 +9,16 @@
 //! ```
 //!
 //! A [`Schema`] says what is public of each column. [`fit`] reads the table once, releases marginals through
-//! [`dp_vi::summaries::Marginals`], and makes a [`Model`]; everything after that ([`sample`](Model::sample), the report)
-//! is a function of the model. [`scores`] compares a twin with real rows, without privacy.
+//! [`dp_vi::summaries::Marginals`], and makes a [`Model`]; everything after that ([`sample`](Model::sample),
+//! the report) is a function of the model. [`scores`] compares a twin with real rows, without privacy.
 //!
-//! The method follows MST (McKenna, Miklau and Sheldon 2021) and AIM (McKenna et al. 2022): marginals are chosen by the
-//! exponential mechanism, by how far the truth is from what the model says less the noise that measuring would add,
-//! and the model is fitted to all of them by mirror descent. Unlike there, noise and number of all releases are fixed
-//! before anything is seen, a column's parents always lie in one clique, so that no elimination order is needed, and
-//! rows are drawn by systematic sampling.
+//! The method follows MST (McKenna, Miklau and Sheldon 2021) and AIM (McKenna et al. 2022): marginals are
+//! chosen by the exponential mechanism, by how far the truth is from what the model says less the noise that
+//! measuring would add, and the model is fitted to all of them by mirror descent. Unlike there, noise and
+//! number of all releases are fixed before anything is seen, a column's parents always lie in one clique, so
+//! that no elimination order is needed, and rows are drawn by systematic sampling.
 
+pub mod arguments;
 mod encode;
 mod error;
 mod files;

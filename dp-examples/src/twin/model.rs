@@ -19,7 +19,8 @@ pub struct Column {
     pub name: String,
     /// Its values.
     pub kind: Kind,
-    /// Neighbouring cells of its grid and their estimated numbers of records; the last one is for missing values.
+    /// Neighbouring cells of its grid and their estimated numbers of records; the last one is for missing
+    /// values.
     pub(super) pieces: Vec<(usize, usize, f64)>,
     /// The level of each piece in joint marginals.
     pub(super) levels: Vec<usize>,

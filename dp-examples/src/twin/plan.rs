@@ -5,16 +5,19 @@ use dp_vi::summaries::Marginals;
 
 use super::Result;
 
-/// Shares of the precision (one over the squared noise multiplier, which is what Gaussian releases add up in).
+/// Shares of the precision (one over the squared noise multiplier, which is what Gaussian releases add up
+/// in).
 ///
-/// Choices need little: with a hundred candidates, log(100)/ε records are lost by a choice at ε, a few hundredths of the
-/// error that noise leaves. Of the rest, single columns decide how values are merged and carry the distribution within
-/// merged values, which nothing else measures, and have a fraction of the cells: a little above a quarter of it.
+/// Choices need little: with a hundred candidates, log(100)/ε records are lost by a choice at ε, a few
+/// hundredths of the error that noise leaves. Of the rest, single columns decide how values are merged and
+/// carry the distribution within merged values, which nothing else measures, and have a fraction of the
+/// cells: a little above a quarter of it.
 const SINGLE: f64 = 0.25;
 const CHOICES: f64 = 0.10;
 const JOINT: f64 = 0.65;
 
-/// The releases of a twin: all single columns, then as many choices and marginals as there are further columns.
+/// The releases of a twin: all single columns, then as many choices and marginals as there are further
+/// columns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plan {
     /// Marginals of the first release: one for each column, and another for each that has blocks.

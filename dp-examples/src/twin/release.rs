@@ -39,12 +39,12 @@ const LEVELS: (f64, f64) = (4.0, 32.0);
 
 /// Releases marginals of a table, and fits a model to them.
 ///
-/// The table is read here, and nothing of it is seen again but what comes through [`Marginals`]. The seed has to be
-/// secret and used for nothing else.
+/// The table is read here, and nothing of it is seen again but what comes through [`Marginals`]. The seed has
+/// to be secret and used for nothing else.
 ///
 /// # Errors
-/// A schema that does not go with the table, a target that it does not have, a budget that cannot be met, or a purse that
-/// does not allow it; then nothing is debited.
+/// A schema that does not go with the table, a target that it does not have, a budget that cannot be met, or
+/// a purse that does not allow it; then nothing is debited.
 pub fn fit(
     table: &Table,
     schema: &Schema,
@@ -86,8 +86,8 @@ pub fn fit(
         let counts = Counts { cells: &single.counts, blocks: of_blocks, noise: single.noise };
         found.push(pieces(&counts, grid, total));
     }
-    // A marginal of two columns of numbers and one of two values has, with this number of levels, about as many
-    // records in a cell as three standard deviations of its noise.
+    // A marginal of two columns of numbers and one of two values has, with this number of levels, about as
+    // many records in a cell as three standard deviations of its noise.
     let joint_noise = joint_noise(&plan, relation);
     let most = (total / (6.0 * joint_noise)).sqrt().clamp(LEVELS.0, LEVELS.1) as usize;
     let of = |((_, kind), pieces): (&(_, _), &Vec<Piece>)| levels(pieces, kind, most, 3.0 * joint_noise);

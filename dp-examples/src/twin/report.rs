@@ -1,5 +1,5 @@
-//! A page for a person: what the twin looks like, and what the guarantee means. Everything on it is made from the model
-//! and rows drawn from it.
+//! A page for a person: what the twin looks like, and what the guarantee means. Everything on it is made from
+//! the model and rows drawn from it.
 
 use std::fmt::Write;
 

@@ -41,8 +41,9 @@ impl<R: Rng> Dice<R> {
         radius * (std::f64::consts::TAU * self.share()).cos()
     }
 
-    /// For each of `count` places one of some weights' numbers. Systematic: each number comes up its expected number of
-    /// times, rounded up or down, and each place has the right probabilities if the places are in random order.
+    /// For each of `count` places one of some weights' numbers. Systematic: each number comes up its expected
+    /// number of times, rounded up or down, and each place has the right probabilities if the places are in
+    /// random order.
     fn systematic(&mut self, weights: &[f64], count: usize, mut take: impl FnMut(usize, usize)) {
         let total: f64 = weights.iter().sum();
         let last = weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0);
@@ -84,9 +85,9 @@ pub(super) enum Drawn {
 }
 
 impl Model {
-    /// Rows that are spread evenly over the model, in random order: of every group of rows that a column's parents make,
-    /// each value gets its expected number, rounded up or down at random. A twin then has hardly more error than the
-    /// model. Each single row is a draw from the model.
+    /// Rows that are spread evenly over the model, in random order: of every group of rows that a column's
+    /// parents make, each value gets its expected number, rounded up or down at random. A twin then has
+    /// hardly more error than the model. Each single row is a draw from the model.
     ///
     /// # Errors
     /// More than 10⁸ rows.

@@ -20,9 +20,11 @@ pub struct Scores {
     pub total_variation_of_columns: f64,
     /// The same over pairs of columns.
     pub total_variation_of_pairs: f64,
-    /// The mean over pairs of columns of the difference of correlations; categories by their number in the schema.
+    /// The mean over pairs of columns of the difference of correlations; categories by their number in the
+    /// schema.
     pub correlation_difference: f64,
-    /// The area under the ROC curve, on real rows, of a logistic regression on the twin, for a target of two values.
+    /// The area under the ROC curve, on real rows, of a logistic regression on the twin, for a target of two
+    /// values.
     pub area_under_curve: Option<f64>,
 }
 
@@ -177,7 +179,8 @@ fn curve(model: &Model, twin: &Binned, real: &Binned) -> Option<f64> {
     area_under_curve(&scores, &labels(real))
 }
 
-/// Which feature each column has: indicators for each category but the first, one number and whether it is missing.
+/// Which feature each column has: indicators for each category but the first, one number and whether it is
+/// missing.
 struct Features {
     /// For each column but the target, its first feature.
     starts: Vec<Option<usize>>,
@@ -257,7 +260,8 @@ impl Features {
     }
 }
 
-/// Solves a positive definite system by Cholesky's decomposition; `None` where rounding has made it indefinite.
+/// Solves a positive definite system by Cholesky's decomposition; `None` where rounding has made it
+/// indefinite.
 fn solve(mut matrix: ndarray::Array2<f64>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let count = right.len();
     for column in 0..count {

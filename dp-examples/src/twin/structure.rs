@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use dp_vi::summaries::{Candidate, Marginals};
 
-use super::fitting::Measured;
-use super::levels::onto_simplex;
+use super::fitting::{Measured, conditional};
 use super::plan::Plan;
 use super::tree::Tree;
 use super::{Error, Result};
@@ -15,7 +14,8 @@ const MOST_CELLS: usize = 1 << 16;
 
 /// What is known before the tree grows: all of it public.
 pub(super) struct Known<'a> {
-    /// For each column its levels' shares of the records, and the variances of the estimated numbers of records.
+    /// For each column its levels' shares of the records, and the variances of the estimated numbers of
+    /// records.
     pub(super) shares: &'a [Vec<f64>],
     pub(super) variances: &'a [Vec<f64>],
     /// The estimated number of records.
@@ -54,8 +54,9 @@ struct Growth<'a, 'r> {
 
 /// Grows a tree over all columns: in each round a column with its parents is chosen and measured.
 ///
-/// The utility of a candidate is the ℓ₁ distance of the true marginal from what the model says so far, where the column
-/// is independent of its parents, less what noise is expected to add to each cell, `√(2/π) σ` (AIM).
+/// The utility of a candidate is the ℓ₁ distance of the true marginal from what the model says so far, where
+/// the column is independent of its parents, less what noise is expected to add to each cell, `√(2/π) σ`
+/// (AIM).
 pub(super) fn grow(known: &Known<'_>, marginals: &mut Marginals<'_>) -> Result<Grown> {
     let sizes: Vec<usize> = known.shares.iter().map(Vec::len).collect();
     let columns = sizes.len();
@@ -80,8 +81,8 @@ pub(super) fn grow(known: &Known<'_>, marginals: &mut Marginals<'_>) -> Result<G
 }
 
 impl Growth<'_, '_> {
-    /// Parents beside the target: the more columns there are, the fewer, for the number of candidates grows with the
-    /// power of it.
+    /// Parents beside the target: the more columns there are, the fewer, for the number of candidates grows
+    /// with the power of it.
     fn most_parents(&self) -> usize {
         let most = match self.left.len() {
             0..=24 => 3,
@@ -102,20 +103,8 @@ impl Growth<'_, '_> {
         let columns: Vec<usize> = parents.iter().copied().chain([column]).collect();
         let found = self.marginals.counts(&[columns], self.known.plan.joint_noise)?;
         let counts = found.into_iter().next().map(|marginal| marginal.counts).unwrap_or_default();
-        let conditional = self.conditional(column, &counts);
+        let conditional = conditional(&counts, &self.known.shares[column], self.known.records);
         self.add(column, parents, host, counts, conditional)
-    }
-
-    /// The column given its parents, from noisy counts: the nearest that can be, with one record's worth of the column's
-    /// own distribution.
-    fn conditional(&self, column: usize, counts: &[f64]) -> Vec<f64> {
-        let shares = &self.known.shares[column];
-        let counts = onto_simplex(counts, self.known.records);
-        let row = |row: &[f64]| {
-            let total: f64 = row.iter().sum();
-            row.iter().zip(shares).map(|(count, share)| (count + share) / (total + 1.0)).collect::<Vec<_>>()
-        };
-        counts.chunks(shares.len()).flat_map(row).collect()
     }
 
     fn add(

@@ -1,7 +1,7 @@
 //! Sum-product on the junction tree that grows column by column, in doubles.
 //!
-//! [`ppl_core::finite::tables`] has the same for exact weights and any tables, and is the reference in tests; here the
-//! cliques are known to be connected, and the same tree is passed over hundreds of times.
+//! [`ppl_core::finite::tables`] has the same for exact weights and any tables, and is the reference in tests;
+//! here the cliques are known to be connected, and the same tree is passed over hundreds of times.
 
 use serde::{Deserialize, Serialize};
 
@@ -69,8 +69,8 @@ impl Tree {
         self.above.push(above);
     }
 
-    /// From a potential on each clique, the distribution of each clique's column given its parents: messages from the
-    /// last clique to the first.
+    /// From a potential on each clique, the distribution of each clique's column given its parents: messages
+    /// from the last clique to the first.
     pub(super) fn conditionals(&self, mut potentials: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
         for clique in (0..self.cliques.len()).rev() {
             let width = self.width(clique);

@@ -3,18 +3,20 @@
 use rand_core::Rng;
 
 use super::Result;
-use super::fitting::nearest;
+use super::fitting::{conditional, nearest};
+use super::levels::onto_simplex;
 use super::model::Model;
 use super::sample::{Dice, Drawn};
 
 impl Model {
     /// Another model that may have led to what was released: a draw from an approximate posterior.
     ///
-    /// Records are drawn from the model, as many as there are estimated to be; their marginals get noise of the same
-    /// variance as those that were released; and the model is fitted to them. How far the result is from this model is
-    /// distributed as how far this model is from the truth, to first order in both errors: that of having some records of
-    /// a population, and that of the noise. For the Gaussian approximation of the posterior, which is symmetric, that is
-    /// a draw. (Räisä et al. 2023 draw the parameters by a sampler; this is for the same model and the same purpose.)
+    /// Records are drawn from the model, as many as there are estimated to be; their marginals get noise of
+    /// the same variance as those that were released; and the model is fitted to them. How far the result is
+    /// from this model is distributed as how far this model is from the truth, to first order in both errors:
+    /// that of having some records of a population, and that of the noise. For the Gaussian approximation of
+    /// the posterior, which is symmetric, that is a draw. (Räisä et al. 2023 draw the parameters by a
+    /// sampler; this is for the same model and the same purpose.)
     ///
     /// # Errors
     /// None at present; kept for samplers that can fail.
@@ -44,7 +46,16 @@ impl Model {
             let own = measured.single[clique].iter_mut().zip(single);
             own.for_each(|((found, variance), count)| *found = count + variance.sqrt() * dice.normal());
         }
-        let conditionals = nearest(&tree, self.conditionals.clone(), &measured, self.records);
+        // Not from this model: a search that ends early would end too near to it, and draws would differ too
+        // little.
+        let start = |(single, joint): (&Vec<(f64, f64)>, &Vec<f64>)| {
+            let counts: Vec<f64> = single.iter().map(|(count, _)| *count).collect();
+            let shares: Vec<f64> =
+                onto_simplex(&counts, self.records).iter().map(|count| count / self.records).collect();
+            if joint.is_empty() { shares } else { conditional(joint, &shares, self.records) }
+        };
+        let start = measured.single.iter().zip(&measured.joint).map(start).collect();
+        let conditionals = nearest(&tree, start, &measured, self.records);
         Ok(Self { conditionals, ..self.clone() })
     }
 }
@@ -67,13 +78,13 @@ pub struct Combined {
 /// T = (1 + 1/m) b − ū,   ν = (m − 1) (1 − ū/((1 + 1/m) b))²
 /// ```
 ///
-/// for twins that are independent draws, of as many rows as there are records, from models drawn from the posterior
-/// ([`Model::redraw`], [`Model::sample_independently`]). Where T is not positive, `ū/m` stands in for it with m − 1
-/// degrees of freedom, so that the interval is not empty. `None` unless there are at least two twins and
-/// all numbers are finite.
+/// for twins that are independent draws, of as many rows as there are records, from models drawn from the
+/// posterior ([`Model::redraw`], [`Model::sample_independently`]). Where T is not positive, `ū/m` stands in
+/// for it with m − 1 degrees of freedom, so that the interval is not empty. `None` unless there are at least
+/// two twins and all numbers are finite.
 ///
-/// Raghunathan, Reiter and Rubin 2003, *Multiple imputation for statistical disclosure limitation*; Räisä et al. 2023,
-/// arXiv 2205.14485, on using them for twins under differential privacy.
+/// Raghunathan, Reiter and Rubin 2003, *Multiple imputation for statistical disclosure limitation*; Räisä et
+/// al. 2023, arXiv 2205.14485, on using them for twins under differential privacy.
 ///
 /// ```
 /// use dp_examples::twin::combine;

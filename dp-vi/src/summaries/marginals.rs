@@ -38,8 +38,9 @@ const LARGEST: f64 = 1e12;
 
 /// Releases of marginals, paid for in one debit.
 ///
-/// What is to be released is said first, as [events](Self::counts_event) whose noise is fixed before anything is seen,
-/// and [paid for at once](Self::pay). Which marginals they are used for may then depend on earlier ones.
+/// What is to be released is said first, as [events](Self::counts_event) whose noise is fixed before anything
+/// is seen, and [paid for at once](Self::pay). Which marginals they are used for may then depend on earlier
+/// ones.
 ///
 /// ```
 /// use dp_accountant::{Budget, Composition, Ledger, Relation};
@@ -72,17 +73,18 @@ const LARGEST: f64 = 1e12;
 /// ```
 ///
 /// # Privacy
-/// A record is in one cell of each marginal, whatever its values: all cells of `m` marginals that are released
-/// together change by √m in norm under add/remove, and by √(2m) under replace-one, where a record leaves a cell and
-/// enters another. Nothing is clipped. Counts are integers and their noise is
+/// A record is in one cell of each marginal, whatever its values: all cells of `m` marginals that are
+/// released together change by √m in norm under add/remove, and by √(2m) under replace-one, where a record
+/// leaves a cell and enters another. Nothing is clipped. Counts are integers and their noise is
 /// [`RoundedGaussianNoise`], as for all [`Summaries`].
 ///
-/// A choice is the exponential mechanism with the utility `Σ |counts − expected| − penalty`. Expected counts and
-/// penalties are public, so under add/remove one count changes by 1 and the utility by at most 1, in either direction:
-/// the slope is ε/2. Under replace-one two counts change, and the slope is ε/4. Utilities are integers in units of 2⁻²⁰
-/// records, and the choice is [drawn exactly](ExponentialChoice).
+/// A choice is the exponential mechanism with the utility `Σ |counts − expected| − penalty`. Expected counts
+/// and penalties are public, so under add/remove one count changes by 1 and the utility by at most 1, in
+/// either direction: the slope is ε/2. Under replace-one two counts change, and the slope is ε/4. Utilities
+/// are integers in units of 2⁻²⁰ records, and the choice is [drawn exactly](ExponentialChoice).
 ///
-/// Names and sizes of columns are public, and must not be made from the records, but by what was released before.
+/// Names and sizes of columns are public, and must not be made from the records, but by what was released
+/// before.
 pub struct Marginals<'r> {
     records: Records<'r>,
     noise: RoundedGaussianNoise,
@@ -120,8 +122,8 @@ impl<'r> Marginals<'r> {
         Ok(Self { records, noise, seed, next: 0, paid: None, distances, penalties })
     }
 
-    /// The event of releasing `marginals` marginals together. The noise of each count has the standard deviation
-    /// `noise_multiplier · √m` under add/remove, and `noise_multiplier · √(m/2)` under replace-one.
+    /// The event of releasing `marginals` marginals together. The noise of each count has the standard
+    /// deviation `noise_multiplier · √m` under add/remove, and `noise_multiplier · √(m/2)` under replace-one.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] if there is no marginal, or the noise multiplier is not between 1e-3 and 1e6.
@@ -170,12 +172,12 @@ impl<'r> Marginals<'r> {
         self.records.get().sizes()
     }
 
-    /// Releases some marginals, for one [`counts_event`](Self::counts_event) of as many and this noise multiplier that
-    /// was paid for.
+    /// Releases some marginals, for one [`counts_event`](Self::counts_event) of as many and this noise
+    /// multiplier that was paid for.
     ///
     /// # Errors
-    /// [`Error::NotPaid`] if it was not; [`Error::OutOfRange`] or [`Error::Conflict`] for columns that do not exist or
-    /// occur twice in a marginal, and above 2²⁶ cells. Then nothing is released.
+    /// [`Error::NotPaid`] if it was not; [`Error::OutOfRange`] or [`Error::Conflict`] for columns that do not
+    /// exist or occur twice in a marginal, and above 2²⁶ cells. Then nothing is released.
     pub fn counts(&mut self, marginals: &[Vec<usize>], noise_multiplier: f64) -> Result<Vec<Marginal>> {
         let relation = self.relation()?;
         let event = Self::counts_event(relation, marginals.len(), noise_multiplier)?;
@@ -195,12 +197,12 @@ impl<'r> Marginals<'r> {
         Ok(marginals.iter().zip(cells).map(marginal).collect())
     }
 
-    /// Computes how far a candidate is from what is expected of it, and keeps that behind the wall. The first has the
-    /// number 0.
+    /// Computes how far a candidate is from what is expected of it, and keeps that behind the wall. The first
+    /// has the number 0.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] unless there is an expected count from 0 to 10¹² for each combination, and a penalty in
-    /// that range; and as [`counts`](Self::counts).
+    /// [`Error::OutOfRange`] unless there is an expected count from 0 to 10¹² for each combination, and a
+    /// penalty in that range; and as [`counts`](Self::counts).
     pub fn consider(&mut self, candidate: &Candidate) -> Result<usize> {
         for &value in candidate.expected.iter().chain([&candidate.penalty]) {
             if !(0.0..=LARGEST).contains(&value) {
@@ -214,11 +216,12 @@ impl<'r> Marginals<'r> {
         Ok(number)
     }
 
-    /// Chooses one of some candidates, for one [`choice_event`](Self::choice_event) of this ε that was paid for: its
-    /// place in the list. Large distances less penalties are likelier, exponentially.
+    /// Chooses one of some candidates, for one [`choice_event`](Self::choice_event) of this ε that was paid
+    /// for: its place in the list. Large distances less penalties are likelier, exponentially.
     ///
     /// # Errors
-    /// [`Error::NotPaid`] if it was not; [`Error::Conflict`] for a number that no candidate has, or an empty list.
+    /// [`Error::NotPaid`] if it was not; [`Error::Conflict`] for a number that no candidate has, or an empty
+    /// list.
     pub fn choose(&mut self, candidates: &[usize], epsilon: f64) -> Result<usize> {
         let relation = self.relation()?;
         if candidates.is_empty() || candidates.iter().any(|&number| number >= self.penalties.len()) {
@@ -259,8 +262,8 @@ fn in_units(count: f64) -> u64 {
     (count * Distances::UNITS as f64).round() as u64
 }
 
-/// The slope for this ε as a numerator and an exponent of the denominator, and the ε that it gives exactly: rounded
-/// down.
+/// The slope for this ε as a numerator and an exponent of the denominator, and the ε that it gives exactly:
+/// rounded down.
 fn slope(epsilon: f64, relation: Relation) -> Result<((u64, u32), f64)> {
     let epsilon = crate::cost::integer_scale::epsilon(epsilon)?;
     // ε in steps of 2⁻³⁶, below 2⁴²; at least 1, for ε is at least 10⁻⁶.

@@ -1,5 +1,5 @@
-//! The wall's door for tables of categories: counts of combinations of values, and how far they are from what is
-//! expected.
+//! The wall's door for tables of categories: counts of combinations of values, and how far they are from what
+//! is expected.
 
 use super::integers::{IntegerSums, require};
 use super::sensitive::Sensitive;
@@ -10,7 +10,8 @@ use dp_sampler::ExponentialChoice;
 /// Most cells of a marginal, or of all marginals of a release.
 const MOST_CELLS: u64 = 1 << 26;
 
-/// Records of categorical values: for each column how many values there are, and each record's value by number.
+/// Records of categorical values: for each column how many values there are, and each record's value by
+/// number.
 ///
 /// ```
 /// use dp_vi::{Sensitive, summaries::Categories};
@@ -28,8 +29,8 @@ impl Categories {
     /// Columns with these numbers of values; `columns` holds each column's values, one for each record.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] if there is no column, a column without values, columns of different lengths, or a value
-    /// that is not below its column's number of them. The value itself is not named.
+    /// [`Error::OutOfRange`] if there is no column, a column without values, columns of different lengths, or
+    /// a value that is not below its column's number of them. The value itself is not named.
     pub fn new(sizes: Vec<u32>, columns: Vec<Vec<u32>>) -> Result<Self> {
         let wrong =
             |what, requirement, value: usize| Error::OutOfRange { what, requirement, value: value as f64 };
@@ -77,8 +78,8 @@ impl Sensitive<Categories> {
         &self.behind_the_wall().sizes
     }
 
-    /// The same records with values merged: column `c`'s value `v` becomes `maps[c][v]`. A record becomes a record, so
-    /// neighbours stay neighbours.
+    /// The same records with values merged: column `c`'s value `v` becomes `maps[c][v]`. A record becomes a
+    /// record, so neighbours stay neighbours.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless there is a map for each column with an entry for each value.
@@ -159,7 +160,8 @@ impl Sensitive<Categories> {
 
 /// Distances of marginals from what was expected of them, still behind the wall.
 ///
-/// One record more or less moves a distance by one count, and one that is replaced by two, whatever was expected.
+/// One record more or less moves a distance by one count, and one that is replaced by two, whatever was
+/// expected.
 #[derive(Default)]
 pub(crate) struct Distances(Vec<u128>);
 
@@ -178,8 +180,8 @@ impl Distances {
         Ok(self.0.len() - 1)
     }
 
-    /// A private choice among some of them, of which each has a public bonus; for a receipt of its event. A step of
-    /// the choice is to be used once.
+    /// A private choice among some of them, of which each has a public bonus; for a receipt of its event. A
+    /// step of the choice is to be used once.
     pub(crate) fn choose(
         &self,
         (receipt, event): (Receipt, Event),

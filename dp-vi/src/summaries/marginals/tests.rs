@@ -77,10 +77,10 @@ fn paid<'r>(
     marginals
 }
 
-/// Releases with one record and without it are told apart as well as the event says: the best test is the sum over the
-/// cells that the record is in, and its mean moves by √m·√m/(σ√m) = 1/σ standard deviations. Seeds 1 and 2; of 4,000
-/// releases each, the difference of means is known to √(2/4000) = 0.0224 standard deviations, and 10 % of 1/σ = 2 is
-/// nine of these (false alarm below 1e-17).
+/// Releases with one record and without it are told apart as well as the event says: the best test is the sum
+/// over the cells that the record is in, and its mean moves by √m·√m/(σ√m) = 1/σ standard deviations. Seeds 1
+/// and 2; of 4,000 releases each, the difference of means is known to √(2/4000) = 0.0224 standard deviations,
+/// and 10 % of 1/σ = 2 is nine of these (false alarm below 1e-17).
 #[test]
 fn a_record_is_as_visible_as_the_event_says() {
     const RELEASES: u64 = 4_000;
@@ -114,10 +114,10 @@ fn a_record_is_as_visible_as_the_event_says() {
     }
 }
 
-/// A choice between two candidates on neighbours: the ratio of probabilities is at most e^ε, and is attained where one
-/// distance grows and the other falls. Seeds 3 and 4, 40,000 choices each at ε = 2: the candidate is taken with the
-/// probabilities 1/(1 + e^(±ε/2)), 0.731 and 0.269; each is known to 0.0022, and 0.012 is more than five of these
-/// (false alarm below 1e-7).
+/// A choice between two candidates on neighbours: the ratio of probabilities is at most e^ε, and is attained
+/// where one distance grows and the other falls. Seeds 3 and 4, 40,000 choices each at ε = 2: the candidate
+/// is taken with the probabilities 1/(1 + e^(±ε/2)), 0.731 and 0.269; each is known to 0.0022, and 0.012 is
+/// more than five of these (false alarm below 1e-7).
 #[test]
 fn choices_have_the_odds_of_their_epsilon() {
     const CHOICES: u64 = 40_000;
@@ -128,7 +128,8 @@ fn choices_have_the_odds_of_their_epsilon() {
     let share = |rows: &[(u32, u32, u32)], seed: u64| {
         let records = table(rows);
         let mut marginals = paid(&records, &events, Relation::AddRemove, seed);
-        // Of two cells, one record in the first: what is expected is too little for one and too much for the other.
+        // Of two cells, one record in the first: what is expected is too little for one and too much for the
+        // other.
         let low = Candidate { columns: vec![0], expected: vec![0.0, 0.0], penalty: 0.0 };
         let high = Candidate { columns: vec![0], expected: vec![1.0, 0.0], penalty: 0.0 };
         assert_eq!((marginals.consider(&low).unwrap(), marginals.consider(&high).unwrap()), (0, 1));
