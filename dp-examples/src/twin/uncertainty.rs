@@ -31,10 +31,15 @@ impl Model {
             let size = tree.sizes[self.cliques[clique].column];
             let mut counts = vec![0.0; self.conditionals[clique].len()];
             let mut single = vec![0.0; size];
-            for row in 0..count {
-                let cell = columns
-                    .iter()
-                    .fold(0, |cell, &column| cell * tree.sizes[column] + levels[column][row] as usize);
+            let mut cells = vec![0; count];
+            for &column in &columns {
+                let size = tree.sizes[column];
+                cells
+                    .iter_mut()
+                    .zip(&levels[column])
+                    .for_each(|(cell, &level)| *cell = *cell * size + level as usize);
+            }
+            for cell in cells {
                 counts[cell] += 1.0;
                 single[cell % size] += 1.0;
             }
