@@ -33,6 +33,7 @@ pub mod strategies;
 pub mod summary;
 pub mod table;
 pub mod table_text;
+pub mod twin;
 pub mod utility;
 
 pub use error::Error;

@@ -7,4 +7,5 @@ mod examples;
 mod finite;
 mod fit;
 mod programs;
+mod twin;
 mod utility;

@@ -50,6 +50,11 @@ pub(super) fn event(noise: NoiseDistribution, relation: Relation, difference: f6
     let NoiseDistribution::RoundedGaussian { bits, .. } = noise else {
         return Err(Error::Conflict("a summary's noise is rounded Gaussian, and no other has an event here"));
     };
+    event_of_bits(bits, relation, difference)
+}
+
+/// The same for noise of a standard deviation of two to the `bits`.
+pub(super) fn event_of_bits(bits: u32, relation: Relation, difference: f64) -> Result<Event> {
     let clip = match relation {
         Relation::AddRemove => difference,
         Relation::ReplaceOne => 0.5 * difference,

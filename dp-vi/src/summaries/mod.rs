@@ -1,11 +1,12 @@
 //! Private summaries: counts, histograms, means and quantiles of single columns, for preprocessing; the mean
-//! log-likelihood.
+//! log-likelihood; marginals of tables of categories, and private choices of them.
 
 mod count;
 mod field;
 mod grid;
 mod histogram;
 mod log_likelihood;
+mod marginals;
 mod mean;
 mod quantile;
 mod tables;
@@ -13,11 +14,13 @@ mod tables;
 pub(crate) use count::CountRelease;
 pub use field::Field;
 pub use histogram::Histogram;
+pub use marginals::{Candidate, Marginal, Marginals};
 pub use mean::NoisyMean;
 pub use quantile::{NoisyQuantile, Range};
 pub use tables::{Binned, Table};
 
 use crate::error::{Error, Result};
+pub use crate::wall::categories::Categories;
 use crate::wall::sensitive::Sensitive;
 use dp_sampler::{Purpose, RoundedGaussianNoise, Seed};
 use ppl_core::Records;

@@ -84,7 +84,7 @@ fn bin(edges: &[f64], value: f64) -> Option<usize> {
 
 /// By how much neighbours change all cells together, in norm and in steps, where a record is in at most one
 /// cell of each of so many tables.
-fn difference(relation: Relation, tables: usize, unit: Unit) -> f64 {
+pub(super) fn difference(relation: Relation, tables: usize, unit: Unit) -> f64 {
     let cells = match relation {
         Relation::AddRemove => tables as f64,
         // One less in a cell of each, and one more in another.
@@ -92,6 +92,15 @@ fn difference(relation: Relation, tables: usize, unit: Unit) -> f64 {
     };
     // The root is correctly rounded, and so is the product.
     (unit.steps() as f64 * cells.sqrt().next_up()).next_up()
+}
+
+/// The unit in which the noise of so many tables has this multiplier.
+pub(super) fn unit(relation: Relation, tables: usize, noise_multiplier: f64) -> Result<Unit> {
+    let reach = match relation {
+        Relation::AddRemove => (tables as f64).sqrt(),
+        Relation::ReplaceOne => (0.5 * tables as f64).sqrt(),
+    };
+    Unit::new(noise_multiplier, reach)
 }
 
 /// A field and the edges of its bins.
@@ -136,11 +145,7 @@ impl Summaries<'_> {
     ) -> Result<Vec<Table>> {
         let cells = Cells::new(&by, fields)?;
         let relation = purse.ledger().budget().relation;
-        let reach = match relation {
-            Relation::AddRemove => (fields.len() as f64).sqrt(),
-            Relation::ReplaceOne => (0.5 * fields.len() as f64).sqrt(),
-        };
-        let unit = Unit::new(noise_multiplier, reach)?;
+        let unit = unit(relation, fields.len(), noise_multiplier)?;
         let sums = cells.sums(self.records, unit.steps())?;
         let mut paid = self.pay(purse, difference(relation, fields.len(), unit), 1)?;
         let noisy = self.release(sums, &mut paid)?;

@@ -25,6 +25,11 @@ impl IntegerSums {
         Self(sums)
     }
 
+    /// Sums that code of the wall has computed.
+    pub(in crate::wall) fn from_sums(sums: Vec<i128>) -> Self {
+        Self(sums)
+    }
+
     /// The sums with noise, for a receipt of one release of this event. Noise of the same number is the same
     /// each time, so a number must be used once.
     pub(crate) fn with_noise(
@@ -143,7 +148,7 @@ impl Utilities {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "a receipt is consumed by the release that it is for")]
-fn require(receipt: Receipt, event: Event) -> Result<()> {
+pub(in crate::wall) fn require(receipt: Receipt, event: Event) -> Result<()> {
     match receipt.is_for(event, 1) {
         true => Ok(()),
         false => Err(Error::Conflict("the receipt is not for one release of this event")),

@@ -5,6 +5,7 @@ pub(crate) mod adder;
 pub(crate) mod audits;
 pub(crate) mod batches;
 pub(crate) mod bound;
+pub(crate) mod categories;
 pub(crate) mod curvature;
 pub(crate) mod fingerprint;
 pub(crate) mod gradient;

@@ -1,0 +1,127 @@
+"""How often 90 % intervals of logistic coefficients that are combined from several twins hold the truth.
+
+    python twin_coverage.py TWIN-PROGRAM [--runs 50] [--twins 20] [--epsilon 1] [--rows 20000] [--adult adult.csv.gz]
+
+Two tables: a generated one, whose coefficients are known; and, where a file is named, six columns of the Adult data,
+whose rows are taken for the population and drawn with replacement. The truth there is the fit to all of them. Needs
+numpy, scipy and pandas. Combining: Raghunathan, Reiter and Rubin (2003), as `dp_examples::twin::combine`.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import tempfile
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+
+def fit(x, y, ridge=1e-3):
+    """Newton's method; coefficients and their squared standard errors."""
+    w = np.zeros(x.shape[1])
+    for _ in range(25):
+        p = 1 / (1 + np.exp(-(x @ w)))
+        hessian = (x * (p * (1 - p))[:, None]).T @ x + ridge * np.eye(len(w))
+        step = np.linalg.solve(hessian, x.T @ (y - p) - ridge * w)
+        w += step
+        if np.abs(step).max() < 1e-8:
+            break
+    return w, np.diag(np.linalg.inv(hessian))
+
+
+def design(table, columns):
+    """An intercept, and an indicator for each category of each column but the first."""
+    parts = [np.ones(len(table))]
+    for name, values in columns.items():
+        parts += [(table[name] == value).to_numpy(float) for value in values[1:]]
+    return np.stack(parts, axis=1)
+
+
+def combine(estimates, variances):
+    m = len(estimates)
+    mean, within = estimates.mean(0), variances.mean(0)
+    spread = (1 + 1 / m) * estimates.var(0, ddof=1)
+    total = spread - within
+    good = total > 0
+    variance = np.where(good, total, within / m)
+    degrees = np.where(good, (m - 1) * (1 - within / spread) ** 2, m - 1)
+    return mean, np.sqrt(variance), np.maximum(degrees, 1)
+
+
+def generated(rows, rng):
+    columns = {"a": ["0", "1"], "b": ["0", "1", "2"], "c": ["0", "1"], "d": ["0", "1", "2", "3"]}
+    truth = np.array([-0.5, 1.0, 0.5, -0.7, -1.0, 0.4, -0.4, 0.8])
+
+    def draw():
+        a = rng.integers(0, 2, rows)
+        table = {"a": a, "b": (rng.random(rows) < 0.4 + 0.3 * a).astype(int) + (rng.random(rows) < 0.3)}
+        table["c"] = (rng.random(rows) < 0.3 + 0.2 * table["b"]).astype(int)
+        table["d"] = rng.integers(0, 4, rows)
+        table = pd.DataFrame(table).astype(str)
+        p = 1 / (1 + np.exp(-(design(table, columns) @ truth)))
+        table["y"] = np.where(rng.random(rows) < p, "yes", "no")
+        return table
+
+    return "generated", columns, ["no", "yes"], truth, draw
+
+
+def adult(path, rows, rng):
+    whole = pd.read_csv(path, keep_default_na=False)
+    table = pd.DataFrame({
+        "age": pd.cut(whole["age"], [0, 30, 45, 60, 200], labels=["a", "b", "c", "d"]).astype(str),
+        "education": pd.cut(whole["education_num"], [0, 8, 9, 12, 99], labels=["a", "b", "c", "d"]).astype(str),
+        "married": np.where(whole["marital_status"].str.startswith("Married-civ"), "yes", "no"),
+        "sex": whole["sex"],
+        "hours": pd.cut(whole["hours_per_week"], [0, 39, 40, 200], labels=["a", "b", "c"]).astype(str),
+        "y": np.where(whole["income"] == ">50K", "yes", "no"),
+    })
+    columns = {name: sorted(table[name].unique()) for name in table if name != "y"}
+    truth, _ = fit(design(table, columns), (table["y"] == "yes").to_numpy(float))
+    return "adult", columns, ["no", "yes"], truth, lambda: table.iloc[rng.integers(0, len(table), rows)]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--twins", type=int, default=20)
+    parser.add_argument("--epsilon", default="1")
+    parser.add_argument("--rows", type=int, default=20000)
+    parser.add_argument("--adult")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    problems = [generated(options.rows, rng)]
+    if options.adult:
+        problems.append(adult(options.adult, options.rows, rng))
+    for name, columns, labels, truth, draw in problems:
+        covered, naive, widths = [], [], []
+        for run in range(options.runs):
+            with tempfile.TemporaryDirectory() as folder:
+                folder = pathlib.Path(folder)
+                draw().to_csv(folder / "t.csv", index=False)
+                lines = [f"{column} = {values}" for column, values in (columns | {"y": labels}).items()]
+                (folder / "s.toml").write_text("\n".join(lines))
+                command = [options.program, "fit", "t.csv", "--schema", "s.toml", "--epsilon", options.epsilon,
+                           "--target", "y", "--out", "out", "--twins", str(options.twins)]
+                subprocess.run(command, cwd=folder, check=True, capture_output=True)
+                estimates, variances = [], []
+                for file in sorted((folder / "out").glob("twin-*.csv")):
+                    twin = pd.read_csv(file, dtype=str)
+                    w, u = fit(design(twin, columns), (twin["y"] == "yes").to_numpy(float))
+                    estimates.append(w)
+                    variances.append(u)
+            estimates, variances = np.array(estimates), np.array(variances)
+            mean, error, degrees = combine(estimates, variances)
+            covered.append(np.abs(mean - truth) <= student.ppf(0.95, degrees) * error)
+            naive.append(np.abs(estimates[0] - truth) <= 1.645 * np.sqrt(variances[0]))
+            widths.append(error / np.sqrt(variances.mean(0)))
+        share = np.mean(covered)
+        se = np.std(np.mean(covered, axis=1), ddof=1) / np.sqrt(options.runs)
+        print(f"{name}: coverage {share:.3f} (standard error {se:.3f}); of one twin as if it were real {np.mean(naive):.3f}; "
+              f"standard errors {np.mean(widths):.2f} times those of one twin; {options.runs} runs")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+//! Makes a private synthetic copy of any table.
+
+use std::error::Error;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use dp_accountant::{Budget, Ledger, Relation};
+use dp_examples::output::{check_writable, write_whole};
+use dp_examples::program::run;
+use dp_examples::twin::arguments::{Arguments, Check, Fit, Job, Report, Sample};
+use dp_examples::twin::{self, Model, Schema, Settings, Twin};
+use dp_sampler::{Purpose, Seed, Stream};
+
+fn main() -> ExitCode {
+    run(|arguments: Arguments| match arguments.job {
+        Job::Fit(fit) => make(&fit),
+        Job::Sample(sample) => draw(&sample),
+        Job::Check(check) => compare(&check),
+        Job::Report(report) => describe(&report),
+    })
+}
+
+fn make(options: &Fit) -> Result<(), Box<dyn Error>> {
+    twin::check_folder(&options.out, options.overwrite)?;
+    let schema = Schema::read(&options.schema)?;
+    let table = twin::read_table(&options.data)?;
+    let budget = Budget { epsilon: options.epsilon, delta: options.delta, relation: Relation::AddRemove };
+    let seed =
+        || options.test_seed_not_private.map_or_else(Seed::from_os, |number| Ok(Seed::for_tests(number)));
+    let mut ledger = Ledger::new(budget)?;
+    let settings = Settings { budget, target: options.target.clone() };
+    let fitted = twin::fit(&table, &schema, &settings, &mut ledger, seed()?)?;
+    drop(table);
+    let model = fitted.model;
+    let files = Twin::new(&model, (options.rows, options.twins), &seed()?, &fitted.events, &ledger)?;
+    twin::write_folder(&options.out, &files, options.overwrite)?;
+    say(&twin::summary(&model, &options.out.display().to_string()))
+}
+
+fn draw(options: &Sample) -> Result<(), Box<dyn Error>> {
+    check_writable(&options.out)?;
+    let mut model = twin::read_model(&options.model)?;
+    let rows = options.rows.unwrap_or(model.records.round() as u64);
+    for given in &options.given {
+        let (column, value) =
+            given.split_once('=').ok_or("--given: expected COLUMN=CATEGORY, as in 'sex=female'")?;
+        model = model.given(column.trim(), value.trim())?;
+    }
+    let drawn = model.sample(rows, generator()?)?;
+    write_whole(&options.out, &twin::to_csv(&model, &drawn)?)?;
+    say(&format!("{rows} rows: {}\n", options.out.display()))
+}
+
+fn compare(options: &Check) -> Result<(), Box<dyn Error>> {
+    let model = twin::read_model(&options.model)?;
+    let (made, real) = (twin::read_table(&options.twin)?, twin::read_table(&options.real)?);
+    let scores = twin::scores(&model, &made, &real)?;
+    say(&format!(
+        "{}\nExact figures of real rows: NOT covered by the twin's guarantee.\n",
+        serde_json::to_string_pretty(&scores)?
+    ))
+}
+
+fn describe(options: &Report) -> Result<(), Box<dyn Error>> {
+    check_writable(&options.out)?;
+    let model: Model = twin::read_model(&options.model)?;
+    let rows = model.sample(model.records.round() as u64, generator()?)?;
+    write_whole(Path::new(&options.out), twin::report(&model, &rows).as_bytes())?;
+    say(&format!("Page: {}\n", options.out.display()))
+}
+
+/// A closed pipe is no failure: the files are there.
+fn say(text: &str) -> Result<(), Box<dyn Error>> {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(())
+}
+
+fn generator() -> Result<Stream, dp_sampler::Error> {
+    Ok(Seed::from_os()?.streams(Purpose::Custom("rows of a twin")).at(0))
+}

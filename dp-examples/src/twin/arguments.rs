@@ -1,0 +1,108 @@
+//! The options of `twin`, each checked where it is read.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use crate::arguments::{delta, file, positive};
+
+/// The options of the program.
+#[derive(Debug, Parser)]
+#[command(name = "twin", version, about = "Makes a private synthetic copy of any table.")]
+pub struct Arguments {
+    #[command(subcommand)]
+    /// What to do.
+    pub job: Job,
+}
+
+/// The jobs of the program.
+#[derive(Debug, Subcommand)]
+pub enum Job {
+    /// Learns a model from a CSV file under differential privacy, and draws a twin from it
+    Fit(Fit),
+    /// Draws rows from a model: free of further cost
+    Sample(Sample),
+    /// Compares a twin with real rows: exact figures, NOT private
+    Check(Check),
+    /// Writes the page about a model again
+    Report(Report),
+}
+
+/// What `twin fit` is given.
+#[derive(Debug, Parser)]
+pub struct Fit {
+    /// CSV file with a header line, compressed by gzip or not
+    #[arg(value_name = "TABLE", value_parser = file)]
+    pub data: PathBuf,
+    /// TOML file of what is public: lines like `age = [17, 90]` and `sex = ["female", "male"]`; a column
+    /// without a line is left out
+    #[arg(long, value_name = "FILE", value_parser = file)]
+    pub schema: PathBuf,
+    /// Privacy budget epsilon, above 0
+    #[arg(long, value_parser = positive, allow_hyphen_values = true)]
+    pub epsilon: f64,
+    /// Privacy budget delta, between 0 and 1 and far below 1 / (number of records)
+    #[arg(long, value_parser = delta, default_value = "1e-5", allow_hyphen_values = true)]
+    pub delta: f64,
+    /// A column that is to be predicted from the others: every column is measured together with it
+    #[arg(long, value_name = "COLUMN")]
+    pub target: Option<String>,
+    /// Folder for twin.csv, model.json, privacy.json and report.html
+    #[arg(long, value_name = "FOLDER", value_parser = file)]
+    pub out: PathBuf,
+    /// Replace the files of a folder that exists
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Rows of the twin [default: the noisy number of records]
+    #[arg(long)]
+    pub rows: Option<u64>,
+    /// So many twins, for intervals that know of the noise: each is drawn from a model that may have led to
+    /// the release
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub twins: u64,
+    /// Fixed seed for tests: the run can be repeated by anybody who knows it and is NOT private
+    #[arg(long, value_name = "SEED")]
+    pub test_seed_not_private: Option<u64>,
+}
+
+/// What `twin sample` is given.
+#[derive(Debug, Parser)]
+pub struct Sample {
+    /// model.json of a twin
+    #[arg(value_parser = file)]
+    pub model: PathBuf,
+    /// How many rows [default: the noisy number of records]
+    #[arg(long)]
+    pub rows: Option<u64>,
+    /// Only rows with this category, as in 'sex=female'
+    #[arg(long, value_name = "COLUMN=CATEGORY")]
+    pub given: Vec<String>,
+    /// CSV file to write
+    #[arg(long, value_name = "FILE", value_parser = file)]
+    pub out: PathBuf,
+}
+
+/// What `twin check` is given.
+#[derive(Debug, Parser)]
+pub struct Check {
+    /// model.json of the twin
+    #[arg(value_parser = file)]
+    pub model: PathBuf,
+    /// The twin
+    #[arg(value_parser = file)]
+    pub twin: PathBuf,
+    /// Real rows that are not in the table that the twin was made from
+    #[arg(value_parser = file)]
+    pub real: PathBuf,
+}
+
+/// What `twin report` is given.
+#[derive(Debug, Parser)]
+pub struct Report {
+    /// model.json of a twin
+    #[arg(value_parser = file)]
+    pub model: PathBuf,
+    /// HTML file to write
+    #[arg(long, value_name = "FILE", value_parser = file)]
+    pub out: PathBuf,
+}

@@ -1,0 +1,49 @@
+//! What can go wrong, in words that quote no cell of the table.
+
+/// A `Result` whose error is [`enum@Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong when a twin is made.
+///
+/// # Privacy
+/// Messages name files, lines, columns and public bounds, and never a cell of the table. That there is an
+/// error at all depends on the records: it is for those who hold them.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file, a schema or an option that cannot be used.
+    #[error("{0}")]
+    Input(String),
+    /// A mistake in a table or bounds file.
+    #[error(transparent)]
+    Table(crate::Error),
+    /// What the release of marginals refused.
+    #[error(transparent)]
+    Release(#[from] dp_vi::Error),
+    /// A budget that cannot be met.
+    #[error(transparent)]
+    Accounting(#[from] dp_accountant::Error),
+    /// A generator without random bytes.
+    #[error(transparent)]
+    Sampling(#[from] dp_sampler::Error),
+}
+
+impl Error {
+    /// A message of its own.
+    pub(super) fn input(message: impl Into<String>) -> Self {
+        Self::Input(message.into())
+    }
+}
+
+impl From<crate::Error> for Error {
+    /// Without the cells that some messages quote.
+    fn from(error: crate::Error) -> Self {
+        match error {
+            crate::Error::RaggedRow { file, line, found, expected, .. } => Self::Input(format!(
+                "{file}:{line}: {found} cells, expected {expected} as in the header (is a cell with a comma not in quotes?)"
+            )),
+            crate::Error::NotCsv { file, line, .. } => Self::Input(format!("{file}:{line}: not a CSV file")),
+            other => Self::Table(other),
+        }
+    }
+}

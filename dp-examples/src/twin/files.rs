@@ -1,0 +1,224 @@
+//! The files of a twin, which appear together or not at all.
+
+use std::path::{Path, PathBuf};
+
+use dp_accountant::{Certified, Composition, Ledger};
+use serde::Serialize;
+
+use super::model::{FORMAT, Model, VERSION};
+use super::sample::to_csv;
+use super::{Error, Result};
+use crate::output::write_whole;
+use dp_sampler::{Purpose, Seed};
+
+/// What a folder holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Twin {
+    /// `twin.csv`; with several twins `twin-1.csv` and so on.
+    pub tables: Vec<Vec<u8>>,
+    /// `model.json`.
+    pub model: Vec<u8>,
+    /// `privacy.json`.
+    pub privacy: Vec<u8>,
+    /// `report.html`.
+    pub report: Vec<u8>,
+}
+
+impl Twin {
+    /// Draws rows from a model, and makes all the files. Several twins are drawn independently, each from a
+    /// [redrawn](Model::redraw) model.
+    ///
+    /// # Errors
+    /// Too many rows.
+    pub fn new(
+        model: &Model,
+        (rows, twins): (Option<u64>, u64),
+        seed: &Seed,
+        events: &Composition,
+        ledger: &Ledger,
+    ) -> Result<Self> {
+        let rows = rows.unwrap_or(model.records.round() as u64);
+        let streams = seed.streams(Purpose::Custom("rows of a twin"));
+        let shown = model.sample(rows, streams.at(0))?;
+        let tables = match twins {
+            1 => vec![to_csv(model, &shown)?],
+            _ => (1..=twins)
+                .map(|number| {
+                    let redrawn = model.redraw(streams.at(2 * number))?;
+                    to_csv(&redrawn, &redrawn.sample_independently(rows, streams.at(2 * number + 1))?)
+                })
+                .collect::<Result<_>>()?,
+        };
+        let report = super::report(model, &shown).into_bytes();
+        Ok(Self { tables, model: model.to_json()?, privacy: privacy_json(model, events, ledger)?, report })
+    }
+
+    fn files(&self) -> Vec<(String, &[u8])> {
+        let name = |number: usize| match self.tables.len() {
+            1 => "twin.csv".to_owned(),
+            _ => format!("twin-{}.csv", number + 1),
+        };
+        let tables = self.tables.iter().enumerate().map(|(number, table)| (name(number), table.as_slice()));
+        let others =
+            [("model.json", &self.model), ("privacy.json", &self.privacy), ("report.html", &self.report)];
+        tables.chain(others.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.as_slice()))).collect()
+    }
+}
+
+/// Writes a folder: into a hidden one beside it first, which is then renamed, so that nobody sees half of it.
+/// With `replace` the files of a folder that exists are replaced one by one, each whole.
+///
+/// # Errors
+/// A folder that exists, without `replace`; whatever the disk refuses. What was written before that is
+/// removed.
+pub fn write_folder(folder: &Path, twin: &Twin, replace: bool) -> Result<()> {
+    check_folder(folder, replace)?;
+    let failed =
+        |error: std::io::Error| Error::input(format!("{}: cannot be written: {error}", folder.display()));
+    if folder.exists() {
+        return twin.files().iter().try_for_each(|(name, bytes)| Ok(write_whole(&folder.join(name), bytes)?));
+    }
+    let hidden = hidden(folder)?;
+    std::fs::create_dir(&hidden).map_err(failed)?;
+    let written = twin
+        .files()
+        .iter()
+        .try_for_each(|(name, bytes)| -> Result<()> { Ok(write_whole(&hidden.join(name), bytes)?) });
+    let placed = written.and_then(|()| std::fs::rename(&hidden, folder).map_err(failed));
+    if placed.is_err() {
+        // What is left of it is of no use to anybody.
+        let _ = std::fs::remove_dir_all(&hidden);
+    }
+    placed
+}
+
+/// Checks that [`write_folder`] could begin, before anything is paid for.
+///
+/// # Errors
+/// As there.
+pub fn check_folder(folder: &Path, replace: bool) -> Result<()> {
+    if folder.exists() {
+        return match (folder.is_dir(), replace) {
+            (true, true) => Ok(crate::output::check_writable(&folder.join("twin.csv"))?),
+            (true, false) => {
+                Err(Error::input(format!("{}: exists already; --overwrite replaces it", folder.display())))
+            }
+            _ => Err(Error::input(format!("{}: is not a folder", folder.display()))),
+        };
+    }
+    // Where a file could be written, a folder can.
+    Ok(crate::output::check_writable(folder)?)
+}
+
+fn hidden(folder: &Path) -> Result<PathBuf> {
+    let name = folder.file_name().ok_or_else(|| Error::input("the name of a folder is needed"))?;
+    Ok(folder.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id())))
+}
+
+impl Model {
+    /// The model as JSON.
+    ///
+    /// # Errors
+    /// None for a model.
+    pub fn to_json(&self) -> Result<Vec<u8>> {
+        let mut text = serde_json::to_vec(self).map_err(|error| Error::input(format!("model: {error}")))?;
+        text.push(b'\n');
+        Ok(text)
+    }
+}
+
+/// Reads a model that [`Model::to_json`] wrote.
+///
+/// # Errors
+/// Another file, one of a newer version, or one that is damaged.
+pub fn read_model(path: &Path) -> Result<Model> {
+    #[derive(serde::Deserialize)]
+    struct Header {
+        format: String,
+        version: u32,
+    }
+    let name = path.display();
+    let bytes = crate::table::read_file(path)?;
+    let header: Header = serde_json::from_slice(&bytes)
+        .map_err(|_| Error::input(format!("{name}: not a model that `twin fit` wrote")))?;
+    if header.format != FORMAT {
+        return Err(Error::input(format!("{name}: not a model that `twin fit` wrote")));
+    }
+    if header.version > VERSION {
+        let told =
+            format!("{name}: version {} of the format; this program reads up to {VERSION}", header.version);
+        return Err(Error::input(told));
+    }
+    let model: Model = serde_json::from_slice(&bytes).map_err(|error| {
+        Error::input(format!("{name}: damaged at line {}, column {}", error.line(), error.column()))
+    })?;
+    model.check().map_err(|error| Error::input(format!("{name}: {error}")))?;
+    Ok(model)
+}
+
+/// What was spent, as JSON: the guarantee, and the events that it is computed from.
+///
+/// # Errors
+/// None after a debit that was made.
+pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Result<Vec<u8>> {
+    #[derive(Serialize)]
+    struct Privacy<'a> {
+        private: bool,
+        epsilon: Certified,
+        delta: f64,
+        neighbours_differ_by: &'a str,
+        events: Vec<(String, u64)>,
+        ledger_spent: Certified,
+        left_out_columns: &'a [String],
+        not_covered: [&'static str; 3],
+    }
+    let budget = ledger.budget();
+    let cost =
+        dp_accountant::Accountant::new(budget.relation).with(events).epsilon(model.provenance.delta)?;
+    let privacy = Privacy {
+        private: model.provenance.secret,
+        epsilon: cost,
+        delta: model.provenance.delta,
+        neighbours_differ_by: &model.provenance.relation,
+        events: events.iter().map(|(event, count)| (event.to_string(), count)).collect(),
+        ledger_spent: ledger.spent()?,
+        left_out_columns: &model.provenance.left_out,
+        not_covered: [
+            "the schema: bounds and categories have to be chosen without looking at the records",
+            "running time and error messages",
+            "`twin check`, whose figures are exact figures of the real rows",
+        ],
+    };
+    let mut text =
+        serde_json::to_vec_pretty(&privacy).map_err(|error| Error::input(format!("privacy: {error}")))?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// What the program prints: what was made, and what it cost.
+#[must_use]
+pub fn summary(model: &Model, folder: &str) -> String {
+    let cost = &model.provenance;
+    let mut text = format!(
+        "A twin of about {:.0} records and {} columns: {folder}\n",
+        model.records,
+        model.columns().len()
+    );
+    if !cost.left_out.is_empty() {
+        text += &format!("Left out, for the schema has no line for them: {}\n", cost.left_out.join(", "));
+    }
+    for (column, parents) in model.measured_together() {
+        text += &format!("  measured: {column} with {}\n", parents.join(", "));
+    }
+    match cost.secret {
+        true => {
+            text + &format!(
+                "({:.6}, {:e})-differential privacy, for data sets that differ by {}.\n",
+                (cost.epsilon * 1e6).ceil() / 1e6,
+                cost.delta,
+                cost.relation
+            )
+        }
+        false => text + "NOT private: the noise came from a seed that is known, for tests.\n",
+    }
+}

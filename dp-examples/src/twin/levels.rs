@@ -1,0 +1,228 @@
+//! What noisy counts of one column say: its distribution, and which of its values to tell apart in joint
+//! marginals.
+//!
+//! Everything here is public: functions of what was released.
+
+use super::grid::Grid;
+use super::schema::Kind;
+
+/// Neighbouring cells within which values count as equally likely, with their estimated number of records.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Piece {
+    pub(super) first: usize,
+    pub(super) last: usize,
+    pub(super) mass: f64,
+    /// The variance of the noise in `mass`.
+    pub(super) variance: f64,
+}
+
+/// Noisy counts of a column: of its cells and the missing values, and of its blocks where it has any.
+pub(super) struct Counts<'a> {
+    pub(super) cells: &'a [f64],
+    pub(super) blocks: Option<&'a [f64]>,
+    pub(super) noise: f64,
+}
+
+/// The nearest numbers that are not negative and have this total.
+///
+/// `x_i = max(0, y_i − t)`: the projection onto a simplex (Held, Wolfe and Crowder 1974).
+pub(super) fn onto_simplex(numbers: &[f64], total: f64) -> Vec<f64> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(|a, b| b.total_cmp(a));
+    let (mut sum, mut shift) = (0.0, 0.0);
+    for (place, number) in sorted.iter().enumerate() {
+        sum += number;
+        let candidate = (sum - total) / (place + 1) as f64;
+        if *number > candidate {
+            shift = candidate;
+        }
+    }
+    numbers.iter().map(|number| (number - shift).max(0.0)).collect()
+}
+
+/// Pieces in increasing order, and the missing values' as the last one, which add up to `total`.
+pub(super) fn pieces(counts: &Counts<'_>, grid: &Grid<'_>, total: f64) -> Vec<Piece> {
+    let cells = grid.cells();
+    let variance = counts.noise * counts.noise;
+    // So few missing values are as likely none.
+    let missing = Some(counts.cells[cells]).filter(|&count| count > 3.0 * counts.noise).unwrap_or(0.0);
+    let missing = missing.min(total);
+    let mut found = match (counts.blocks, grid.block()) {
+        (Some(blocks), Some(block)) => with_blocks(counts, (blocks, block), cells, total - missing),
+        _ => {
+            let masses = onto_simplex(&counts.cells[..cells], total - missing);
+            let piece = |(cell, mass)| Piece { first: cell, last: cell, mass, variance };
+            masses.into_iter().enumerate().map(piece).collect()
+        }
+    };
+    found.push(Piece { first: cells, last: cells, mass: missing, variance });
+    found
+}
+
+/// Cells that stand out of the noise, and what is left of their blocks.
+fn with_blocks(
+    counts: &Counts<'_>,
+    (blocks, block): (&[f64], usize),
+    cells: usize,
+    total: f64,
+) -> Vec<Piece> {
+    let variance = counts.noise * counts.noise;
+    let of_blocks = onto_simplex(&blocks[..blocks.len() - 1], total);
+    // Of all cells without records, one is expected to exceed this by chance once in twenty tables.
+    let threshold = counts.noise * (2.0 * (20.0 * cells as f64).ln()).sqrt();
+    let mut found = Vec::new();
+    for (number, &in_block) in of_blocks.iter().enumerate() {
+        let (first, last) = (number * block, ((number + 1) * block).min(cells) - 1);
+        // A heap stands out of its block, which may be dense everywhere.
+        let stands_out = threshold + in_block / (last - first + 1) as f64;
+        let mut heaps: Vec<(usize, f64)> = (first..=last)
+            .map(|cell| (cell, counts.cells[cell]))
+            .filter(|(_, count)| *count > stands_out)
+            .collect();
+        let standing: f64 = heaps.iter().map(|(_, count)| count).sum();
+        let scale = if standing > in_block { in_block / standing } else { 1.0 };
+        heaps.iter_mut().for_each(|(_, count)| *count *= scale);
+        let rest = (in_block - standing).max(0.0);
+        let width = (last - first + 1 - heaps.len()).max(1) as f64;
+        let mut at = first;
+        let between = |from: usize, to: usize, found: &mut Vec<Piece>| {
+            if from < to {
+                let (share, mass) = ((to - from) as f64 / width, rest * (to - from) as f64 / width);
+                // That a part of a block has its share of it is a guess, which may be wrong by about half.
+                let guess = if from > first || to <= last { 0.25 * mass * mass } else { 0.0 };
+                found.push(Piece { first: from, last: to - 1, mass, variance: variance * share + guess });
+            }
+        };
+        for (cell, mass) in heaps {
+            between(at, cell, &mut found);
+            found.push(Piece { first: cell, last: cell, mass, variance });
+            at = cell + 1;
+        }
+        between(at, last + 1, &mut found);
+    }
+    found
+}
+
+/// Which pieces go together in joint marginals: for each piece the number of its level. Missing values have a
+/// level of their own, the last one, where there are any.
+///
+/// Numbers become at most `most` levels of neighbouring pieces, with heaps by themselves and about the same
+/// number of records in the others; none but the last has fewer than `least` records. Of categories, those
+/// with fewer than `least` records become one.
+pub(super) fn levels(pieces: &[Piece], kind: &Kind, most: usize, least: f64) -> Vec<usize> {
+    let values = &pieces[..pieces.len() - 1];
+    let mut found = match kind {
+        Kind::Categories(_) => of_categories(values, least),
+        _ => of_numbers(values, most, least),
+    };
+    let levels = found.iter().max().map_or(0, |most| most + 1);
+    // Without missing values their piece joins the first level, where it has no weight.
+    found.push(if pieces[values.len()].mass > 0.0 { levels } else { 0 });
+    found
+}
+
+fn of_categories(values: &[Piece], least: f64) -> Vec<usize> {
+    let rare = values.iter().filter(|piece| piece.mass < least).count();
+    let mut next = 0;
+    let mut other = None;
+    let mut level = |piece: &Piece| {
+        let own = |next: &mut usize| {
+            *next += 1;
+            *next - 1
+        };
+        if piece.mass < least && rare > 1 {
+            *other.get_or_insert_with(|| own(&mut next))
+        } else {
+            own(&mut next)
+        }
+    };
+    values.iter().map(&mut level).collect()
+}
+
+fn of_numbers(values: &[Piece], most: usize, least: f64) -> Vec<usize> {
+    let total: f64 = values.iter().map(|piece| piece.mass).sum();
+    // Heaps have levels of their own; the others share the rest of the levels evenly.
+    let mut target = total / most as f64;
+    for _ in 0..most {
+        let heaps = values.iter().filter(|piece| piece.mass >= target);
+        let (count, mass) = heaps.fold((0, 0.0), |(count, mass), piece| (count + 1, mass + piece.mass));
+        // A heap may part what is on its sides.
+        let next = (total - mass) / most.saturating_sub(count).max(1) as f64;
+        if count >= most || next >= target {
+            break;
+        }
+        target = next;
+    }
+    let target = target.max(least);
+    let (mut level, mut held) = (0, 0.0);
+    let mut found = Vec::with_capacity(values.len());
+    for (place, piece) in values.iter().enumerate() {
+        let heap = piece.mass >= target;
+        // A level is closed when it holds enough, and before a heap.
+        if place > 0 && (held >= target || (heap && held >= least)) {
+            level += 1;
+            held = 0.0;
+        }
+        held += piece.mass;
+        found.push(level);
+    }
+    // Too few at the end join those before them.
+    if held < least && level > 0 {
+        found.iter_mut().filter(|found| **found == level).for_each(|found| *found -= 1);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The projection has the total, and no other point of the simplex is nearer.
+        #[test]
+        fn projections_are_nearest(
+            numbers in proptest::collection::vec(-50.0..100.0_f64, 1..20),
+            other in proptest::collection::vec(0.001..1.0_f64, 20),
+            total in 1.0..200.0_f64,
+        ) {
+            let found = onto_simplex(&numbers, total);
+            prop_assert!((found.iter().sum::<f64>() - total).abs() < 1e-9 * (1.0 + total));
+            prop_assert!(found.iter().all(|x| *x >= 0.0));
+            let scale = total / other[..numbers.len()].iter().sum::<f64>();
+            let distance = |to: &[f64]| numbers.iter().zip(to).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+            let other: Vec<f64> = other[..numbers.len()].iter().map(|x| x * scale).collect();
+            prop_assert!(distance(&found) <= distance(&other) + 1e-9);
+        }
+
+        /// Levels are contiguous, increase by one, and there are not many more than wanted.
+        #[test]
+        fn levels_of_numbers(masses in proptest::collection::vec(0.0..50.0_f64, 1..200), most in 4..33_usize) {
+            let piece = |(cell, &mass): (usize, &f64)| Piece { first: cell, last: cell, mass, variance: 1.0 };
+            let pieces: Vec<Piece> = masses.iter().enumerate().map(piece).collect();
+            let found = of_numbers(&pieces, most, 1.0);
+            prop_assert_eq!(found[0], 0);
+            prop_assert!(found.windows(2).all(|pair| pair[1] == pair[0] || pair[1] == pair[0] + 1));
+            prop_assert!(found[found.len() - 1] <= 2 * most);
+        }
+    }
+
+    #[test]
+    fn heaps_stand_out() {
+        let kind = Kind::Whole { low: 0, high: 99_999 };
+        let grid = Grid::new(&kind);
+        let mut cells = vec![0.0; 100_001];
+        (cells[0], cells[15_024]) = (9_000.0, 400.0);
+        let block = grid.block().unwrap();
+        let mut blocks = vec![0.0; 100_000_usize.div_ceil(block) + 1];
+        blocks[0] = 9_100.0;
+        blocks[15_024 / block] = 500.0;
+        let counts = Counts { cells: &cells, blocks: Some(&blocks), noise: 20.0 };
+        let found = pieces(&counts, &grid, 9_600.0);
+        let heap = |cell| found.iter().find(|piece| (piece.first, piece.last) == (cell, cell)).unwrap().mass;
+        assert!((heap(0) - 9_000.0).abs() < 1e-9 && (heap(15_024) - 400.0).abs() < 1e-9);
+        assert!((found.iter().map(|piece| piece.mass).sum::<f64>() - 9_600.0).abs() < 1e-6);
+        let level = levels(&found, &kind, 16, 50.0);
+        assert_ne!(level[0], level[1]);
+    }
+}

@@ -1,0 +1,49 @@
+//! A private synthetic copy of a table: what the program `twin` does.
+//!
+//! ```text
+//! table ─ schema ─► codes ─► noisy marginals of single columns ─► merged values
+//!                     │                                               │
+//!                     └──► choose a column and its parents, measure their marginal, one column after the other
+//!                                                                     │
+//!                            rows ◄─ sample ◄─ model on a junction tree, fitted to all that was measured
+//! ```
+//!
+//! A [`Schema`] says what is public of each column. [`fit`] reads the table once, releases marginals through
+//! [`dp_vi::summaries::Marginals`], and makes a [`Model`]; everything after that ([`sample`](Model::sample),
+//! the report) is a function of the model. [`scores`] compares a twin with real rows, without privacy.
+//!
+//! The method follows MST (McKenna, Miklau and Sheldon 2021) and AIM (McKenna et al. 2022): marginals are
+//! chosen by the exponential mechanism, by how far the truth is from what the model says less the noise that
+//! measuring would add, and the model is fitted to all of them by mirror descent. Unlike there, noise and
+//! number of all releases are fixed before anything is seen, a column's parents always lie in one clique, so
+//! that no elimination order is needed, and rows are drawn by systematic sampling.
+
+pub mod arguments;
+mod encode;
+mod error;
+mod files;
+mod fitting;
+mod grid;
+mod levels;
+mod model;
+mod plan;
+mod release;
+mod report;
+mod sample;
+mod schema;
+mod scores;
+mod structure;
+mod tree;
+mod uncertainty;
+
+pub use encode::read_table;
+pub use error::{Error, Result};
+pub use files::{Twin, check_folder, privacy_json, read_model, summary, write_folder};
+pub use model::{Column, Model, Provenance};
+pub use plan::Plan;
+pub use release::{Fitted, Settings, fit};
+pub use report::report;
+pub use sample::{Rows, to_csv};
+pub use schema::{Kind, Schema};
+pub use scores::{Scores, scores};
+pub use uncertainty::{Combined, combine};

@@ -1,0 +1,238 @@
+//! A page for a person: what the twin looks like, and what the guarantee means. Everything on it is made from
+//! the model and rows drawn from it.
+
+use std::fmt::Write;
+
+use super::grid::Grid;
+use super::model::{Column, Model};
+use super::sample::Rows;
+use super::schema::Kind;
+
+/// Most bars of a column.
+const BARS: usize = 16;
+/// Most columns of which pictures are drawn.
+const MOST_COLUMNS: usize = 60;
+
+/// The page: HTML that stands by itself and fetches nothing.
+#[must_use]
+pub fn report(model: &Model, rows: &Rows) -> String {
+    let mut page = String::from(HEAD);
+    // Writing to a string does not fail.
+    let _ = write_page(&mut page, model, rows);
+    page.push_str("</main></body></html>\n");
+    page
+}
+
+const HEAD: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>A private twin</title><style>\
+body{font:16px/1.5 system-ui,sans-serif;margin:0;color:#1b1f24;background:#fff}main{max-width:68rem;margin:auto;padding:1rem}\
+h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2rem}.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(19rem,1fr));gap:1rem}\
+figure{margin:0;padding:.6rem;border:1px solid #d8dee4;border-radius:.4rem}figcaption{font-weight:600;overflow-wrap:anywhere}\
+svg{width:100%;height:auto;display:block}svg text{font:11px system-ui,sans-serif;fill:#444c56}\
+.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.8rem}td,th{padding:.15rem .35rem;text-align:right}th{font-weight:500}\
+.box{background:#f6f8fa;border-radius:.4rem;padding:.2rem 1rem}.warn{background:#fff1e5}\
+@media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}figure{border-color:#30363d}svg text{fill:#adbac7}.box{background:#161b22}.warn{background:#3b2300}}\
+</style></head><body><main>";
+
+fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result {
+    let cost = &model.provenance;
+    let (epsilon, delta) = (cost.epsilon, cost.delta);
+    write!(
+        page,
+        "<h1>A private twin of a table</h1><p>{} columns; about {} records.",
+        model.columns.len(),
+        count(model.records)
+    )?;
+    write!(
+        page,
+        " The number of rows of the twin, {}, is not the exact number of records.</p>",
+        count(rows.count as f64)
+    )?;
+    if !cost.secret {
+        page.push_str("<p class=\"box warn\"><b>Not private.</b> The noise came from a seed that is known, for tests.</p>");
+    }
+    meaning(page, (epsilon, delta), &cost.relation)?;
+    page.push_str(
+        "<h2>Columns</h2><p>Bars: the twin. Dots: the noisy counts that were released, with two standard \
+        deviations of their noise.</p><div class=\"cards\">",
+    );
+    for (place, column) in model.columns.iter().enumerate().take(MOST_COLUMNS) {
+        card(page, model, column, &rows.columns[place])?;
+    }
+    page.push_str("</div>");
+    if model.columns.len() > MOST_COLUMNS {
+        write!(page, "<p>And {} more columns.</p>", model.columns.len() - MOST_COLUMNS)?;
+    }
+    page.push_str(
+        "<h2>What was measured together</h2><p>The model knows of these columns jointly; of others, what \
+        follows from these.</p><ul>",
+    );
+    for (column, parents) in model.measured_together() {
+        let parents: Vec<String> = parents.iter().map(|parent| escaped(parent)).collect();
+        write!(page, "<li>{} with {}</li>", escaped(column), parents.join(", "))?;
+    }
+    page.push_str("</ul>");
+    correlations(page, model, rows)
+}
+
+/// What ε means, in words and in odds.
+fn meaning(page: &mut String, (epsilon, delta): (f64, f64), relation: &str) -> std::fmt::Result {
+    write!(
+        page,
+        "<h2>What ε = {epsilon:.3} means</h2><div class=\"box\"><p>Take any question about one person in the table, such as \
+         whether they are in it at all. Whatever somebody knows beforehand, seeing this twin, its model and this page \
+         multiplies the odds of their answer by at most e<sup>ε</sup> = {:.2}, up or down, except with a probability of \
+         {delta:e} (δ). Somebody who would have guessed one to one is right with a probability of at most {:.0} %.</p>",
+        epsilon.exp(),
+        100.0 * (1.0 / (1.0 + (-epsilon).exp()) + delta).min(1.0),
+    )?;
+    write!(page, "<p>The guarantee is for tables that differ by {}.</p>", escaped(relation))?;
+    page.push_str(
+        "<p><b>Protected:</b> each record as a whole, all its columns together, against anybody with any other knowledge \
+         and any computer.</p><p><b>Not protected:</b> what is true of people in general, which the twin is made to show, \
+         and which holds of a person whether they are in the table or not; people who have several records, which count \
+         several times; the schema (bounds and categories), which is taken for public. Every further release about the same \
+         people adds to the loss.</p></div>",
+    );
+    Ok(())
+}
+
+/// A picture of a column.
+fn card(page: &mut String, model: &Model, column: &Column, codes: &[(u32, f32)]) -> std::fmt::Result {
+    let grid = column.grid();
+    let bars = bars(column, &grid);
+    let mut drawn = vec![0.0; bars.len()];
+    let mut of_piece = vec![0; column.pieces.len()];
+    let mut released = vec![0.0; bars.len()];
+    let mut parts = vec![0.0_f64; bars.len()];
+    for (piece, &(first, last, mass)) in column.pieces.iter().enumerate() {
+        let middle = (first + last) / 2;
+        let bar = bars.iter().position(|bar| (bar.0..=bar.1).contains(&middle)).unwrap_or(bars.len() - 1);
+        of_piece[piece] = bar;
+        released[bar] += mass;
+        parts[bar] += 1.0;
+    }
+    codes.iter().for_each(|(piece, _)| drawn[of_piece[*piece as usize]] += 1.0);
+    let scale = model.records / codes.len().max(1) as f64;
+    drawn.iter_mut().for_each(|count| *count *= scale);
+    let most = drawn.iter().chain(&released).copied().fold(1.0, f64::max);
+    let (noise, width) = (model.provenance.noise.0, 300.0 / bars.len() as f64);
+    write!(
+        page,
+        "<figure><figcaption>{}</figcaption><svg viewBox=\"0 0 300 130\" role=\"img\">",
+        escaped(&column.name)
+    )?;
+    for (place, (drawn, released)) in drawn.iter().zip(&released).enumerate() {
+        let x = width * place as f64;
+        let height = |count: f64| 100.0 * (count / most).clamp(0.0, 1.0);
+        let (tall, dot, middle) = (height(*drawn), 105.0 - height(*released), x + 0.5 * width);
+        let spread = 2.0 * noise * parts[place].sqrt();
+        let ends = (105.0 - height(released + spread), 105.0 - height(released - spread));
+        write!(
+            page,
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{tall:.1}\" fill=\"#4c78a8\"><title>{}: {} in the \
+             twin</title></rect><line x1=\"{middle:.1}\" x2=\"{middle:.1}\" y1=\"{:.1}\" y2=\"{:.1}\" stroke=\"#d1570b\"/>\
+             <circle cx=\"{middle:.1}\" cy=\"{dot:.1}\" r=\"2\" fill=\"#d1570b\"/>",
+            x + 0.08 * width,
+            105.0 - tall,
+            0.84 * width,
+            escaped(&bars[place].2),
+            count(*drawn),
+            ends.0,
+            ends.1
+        )?;
+    }
+    let (first, last) = (&bars[0].2, &bars[bars.len() - 1].2);
+    write!(
+        page,
+        "<text x=\"0\" y=\"123\">{}</text><text x=\"300\" y=\"123\" text-anchor=\"end\">{}</text></svg></figure>",
+        escaped(&shortened(first)),
+        escaped(&shortened(last))
+    )
+}
+
+/// Cells of each bar, and what it is called; the last one is for missing values where there are any.
+fn bars(column: &Column, grid: &Grid<'_>) -> Vec<(usize, usize, String)> {
+    let cells = grid.cells();
+    let mut found = Vec::new();
+    if let (Kind::Categories(names), true) = (&column.kind, cells <= 3 * BARS) {
+        found.extend((0..cells).map(|cell| (cell, cell, names[cell].clone())));
+    } else {
+        let size = cells.div_ceil(BARS);
+        for first in (0..cells).step_by(size) {
+            let last = (first + size).min(cells) - 1;
+            let name = format!("{} to {}", grid.text((first, first), 0.0), grid.text((last, last), 0.999));
+            found.push((first, last, name));
+        }
+    }
+    if column.pieces.last().is_some_and(|piece| piece.2 > 0.0) {
+        found.push((cells, cells, "missing".to_owned()));
+    } else if let Some(last) = found.last_mut() {
+        last.1 = cells;
+    }
+    found
+}
+
+/// Correlations of the twin, as a table in colours.
+fn correlations(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result {
+    let shown = model.columns.len().min(MOST_COLUMNS);
+    if shown < 2 || rows.count < 2 {
+        return Ok(());
+    }
+    let standard: Vec<Vec<f64>> =
+        (0..shown).map(|place| standardised(&model.columns[place], &rows.columns[place])).collect();
+    page.push_str("<h2>Correlations of the twin</h2><p>Categories count by their number in the schema.</p><div class=\"scroll\"><table><tr><th></th>");
+    (0..shown).try_for_each(|place| write!(page, "<th>{}</th>", place + 1))?;
+    page.push_str("</tr>");
+    for (row, a) in standard.iter().enumerate() {
+        write!(page, "<tr><th>{} {}</th>", escaped(&shortened(&model.columns[row].name)), row + 1)?;
+        for b in &standard[..=row] {
+            let r: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / rows.count as f64;
+            let colour = if r < 0.0 { "76,120,168" } else { "209,87,11" };
+            write!(page, "<td style=\"background:rgba({colour},{:.2})\">{r:.2}</td>", r.abs().min(1.0))?;
+        }
+        page.push_str("</tr>");
+    }
+    page.push_str("</table></div>");
+    Ok(())
+}
+
+fn standardised(column: &Column, codes: &[(u32, f32)]) -> Vec<f64> {
+    let grid = column.grid();
+    let of_piece: Vec<f64> =
+        column.pieces.iter().map(|&(first, last, _)| grid.middle((first, last))).collect();
+    let numbers: Vec<f64> = codes.iter().map(|(piece, _)| of_piece[*piece as usize]).collect();
+    let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+    let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / numbers.len() as f64;
+    let scale = if variance > 0.0 { variance.sqrt() } else { 1.0 };
+    numbers.into_iter().map(|x| (x - mean) / scale).collect()
+}
+
+/// A count without decimals.
+fn count(number: f64) -> String {
+    format!("{:.0}", number.max(0.0))
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(22) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Text that is no markup, whatever is in it.
+fn escaped(text: &str) -> String {
+    let mut found = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => found.push_str("&amp;"),
+            '<' => found.push_str("&lt;"),
+            '>' => found.push_str("&gt;"),
+            '"' => found.push_str("&quot;"),
+            '\'' => found.push_str("&#39;"),
+            character if character.is_control() => found.push(' '),
+            character => found.push(character),
+        }
+    }
+    found
+}

@@ -1,0 +1,211 @@
+//! Rows from a model.
+
+use rand_core::Rng;
+
+use super::model::Model;
+use super::{Error, Result};
+
+/// Most rows that are drawn at a time.
+const MOST_ROWS: u64 = 100_000_000;
+
+/// Rows of a twin: for each column the piece of its grid that a value lies in, and how far along.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rows {
+    pub(super) count: usize,
+    pub(super) columns: Vec<Vec<(u32, f32)>>,
+}
+
+/// Random numbers that decide nothing about privacy.
+pub(super) struct Dice<R>(pub(super) R);
+
+impl<R: Rng> Dice<R> {
+    /// From 0 to below 1.
+    pub(super) fn share(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
+    }
+
+    fn shuffle(&mut self, places: &mut [u32]) {
+        for last in (1..places.len()).rev() {
+            let other = self.below(last + 1);
+            places.swap(last, other);
+        }
+    }
+
+    /// A standard normal number.
+    pub(super) fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.share()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.share()).cos()
+    }
+
+    /// For each of `count` places one of some weights' numbers. Systematic: each number comes up its expected
+    /// number of times, rounded up or down, and each place has the right probabilities if the places are in
+    /// random order.
+    fn systematic(&mut self, weights: &[f64], count: usize, mut take: impl FnMut(usize, usize)) {
+        let total: f64 = weights.iter().sum();
+        let last = weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0);
+        let offset = self.share();
+        let (mut number, mut reached) = (0, weights.first().copied().unwrap_or(0.0));
+        for place in 0..count {
+            let at = (place as f64 + offset) / count as f64 * total;
+            while at >= reached && number < last {
+                number += 1;
+                reached += weights[number];
+            }
+            take(place, number);
+        }
+    }
+
+    /// The same, where places are independent of each other.
+    fn independent(&mut self, weights: &[f64], count: usize, mut take: impl FnMut(usize, usize)) {
+        let mut reached = 0.0;
+        let sums: Vec<f64> = weights
+            .iter()
+            .map(|weight| {
+                reached += weight;
+                reached
+            })
+            .collect();
+        let last = weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0);
+        for place in 0..count {
+            let at = self.share() * reached;
+            take(place, sums.partition_point(|sum| *sum <= at).min(last));
+        }
+    }
+}
+
+/// Whether rows are spread evenly over the model, or are independent draws from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Drawn {
+    Evenly,
+    Independently,
+}
+
+impl Model {
+    /// Rows that are spread evenly over the model, in random order: of every group of rows that a column's
+    /// parents make, each value gets its expected number, rounded up or down at random. A twin then has
+    /// hardly more error than the model. Each single row is a draw from the model.
+    ///
+    /// # Errors
+    /// More than 10⁸ rows.
+    pub fn sample(&self, rows: u64, generator: impl Rng) -> Result<Rows> {
+        self.rows(rows, generator, Drawn::Evenly)
+    }
+
+    /// Independent draws from the model, as combining rules of several twins expect them.
+    ///
+    /// # Errors
+    /// More than 10⁸ rows.
+    pub fn sample_independently(&self, rows: u64, generator: impl Rng) -> Result<Rows> {
+        self.rows(rows, generator, Drawn::Independently)
+    }
+
+    fn rows(&self, rows: u64, generator: impl Rng, drawn: Drawn) -> Result<Rows> {
+        if rows > MOST_ROWS {
+            return Err(Error::input(format!("{rows} rows, at most {MOST_ROWS}")));
+        }
+        let count = rows as usize;
+        let mut dice = Dice(generator);
+        let levels = self.levels(count, &mut dice, drawn);
+        let columns = self.columns.iter().zip(&levels).map(|(column, levels)| {
+            let mut found = vec![(0, 0.0); count];
+            for (level, mut places) in grouped(levels, column.level_count()).into_iter().enumerate() {
+                dice.shuffle(&mut places);
+                let own: Vec<usize> =
+                    (0..column.pieces.len()).filter(|&piece| column.levels[piece] == level).collect();
+                let mut weights: Vec<f64> = own.iter().map(|&piece| column.pieces[piece].2).collect();
+                if weights.iter().all(|weight| *weight <= 0.0) {
+                    // A level of which nothing more is known; missing values are never there by chance.
+                    let missing = column.pieces.len() - 1;
+                    let even = |&piece: &usize| f64::from(u8::from(piece != missing || own.len() == 1));
+                    weights = own.iter().map(even).collect();
+                }
+                let mut pieces = vec![0_u32; places.len()];
+                let take = |place: usize, number: usize| pieces[place] = own[number] as u32;
+                dice.choose(drawn, &weights, places.len(), take);
+                // Evenly along each piece, too.
+                let mut held = vec![0_u32; column.pieces.len()];
+                pieces.iter().for_each(|&piece| held[piece as usize] += 1);
+                let mut seen = vec![0_u32; column.pieces.len()];
+                for (&place, &piece) in places.iter().zip(&pieces) {
+                    let (seen, held) = (&mut seen[piece as usize], held[piece as usize]);
+                    let share = (f64::from(*seen) + dice.share()) / f64::from(held);
+                    *seen += 1;
+                    found[place as usize] = (piece, (share as f32).min(1.0 - f32::EPSILON));
+                }
+            }
+            found
+        });
+        Ok(Rows { count, columns: columns.collect() })
+    }
+
+    /// The level of each column in each row.
+    pub(super) fn levels<R: Rng>(&self, count: usize, dice: &mut Dice<R>, drawn: Drawn) -> Vec<Vec<u32>> {
+        let mut levels: Vec<Vec<u32>> = vec![Vec::new(); self.columns.len()];
+        for (clique, conditional) in self.cliques.iter().zip(&self.conditionals) {
+            let mut cells = vec![0_u32; count];
+            let mut groups = 1;
+            for &parent in &clique.parents {
+                let size = self.columns[parent].level_count();
+                groups *= size;
+                cells
+                    .iter_mut()
+                    .zip(&levels[parent])
+                    .for_each(|(cell, level)| *cell = *cell * size as u32 + level);
+            }
+            let width = self.columns[clique.column].level_count();
+            let mut own = vec![0; count];
+            for (mut places, weights) in grouped(&cells, groups).into_iter().zip(conditional.chunks(width)) {
+                dice.shuffle(&mut places);
+                let take = |place: usize, level: usize| own[places[place] as usize] = level as u32;
+                dice.choose(drawn, weights, places.len(), take);
+            }
+            levels[clique.column] = own;
+        }
+        levels
+    }
+}
+
+impl<R: Rng> Dice<R> {
+    fn choose(&mut self, drawn: Drawn, weights: &[f64], count: usize, take: impl FnMut(usize, usize)) {
+        match drawn {
+            Drawn::Evenly => self.systematic(weights, count, take),
+            Drawn::Independently => self.independent(weights, count, take),
+        }
+    }
+}
+
+/// The places of each of so many groups.
+fn grouped(of: &[u32], groups: usize) -> Vec<Vec<u32>> {
+    let mut found = vec![Vec::new(); groups];
+    of.iter().enumerate().for_each(|(place, &group)| found[group as usize].push(place as u32));
+    found
+}
+
+/// Rows as a CSV file with the model's header; a missing value is an empty cell.
+///
+/// # Errors
+/// None for rows of this model.
+pub fn to_csv(model: &Model, rows: &Rows) -> Result<Vec<u8>> {
+    let failed = |error: csv::Error| Error::input(format!("the twin could not be written: {error}"));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(model.columns.iter().map(|column| column.name.as_str())).map_err(failed)?;
+    let grids: Vec<_> = model.columns.iter().map(super::model::Column::grid).collect();
+    let mut record = csv::StringRecord::new();
+    for row in 0..rows.count {
+        record.clear();
+        for ((column, grid), codes) in model.columns.iter().zip(&grids).zip(&rows.columns) {
+            let (piece, share) = codes[row];
+            let (first, last, _) = column.pieces[piece as usize];
+            match first == grid.cells() {
+                true => record.push_field(""),
+                false => record.push_field(&grid.text((first, last), share.into())),
+            }
+        }
+        writer.write_record(&record).map_err(failed)?;
+    }
+    writer.into_inner().map_err(|error| Error::input(format!("the twin could not be written: {error}")))
+}

@@ -1,0 +1,266 @@
+//! The program `twin` as a user meets it: a twin, its files, and nonsense.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+const TWIN: &str = env!("CARGO_BIN_EXE_twin");
+
+/// A folder of its own for each test, emptied when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("dp-examples-twin-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder for temporary files");
+        Self(path)
+    }
+
+    fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
+        std::fs::write(self.0.join(name), contents).expect("a writable folder");
+    }
+
+    fn read(&self, name: &str) -> String {
+        String::from_utf8(std::fs::read(self.0.join(name)).expect(name)).expect("UTF-8")
+    }
+
+    fn run(&self, line: &str) -> Output {
+        Command::new(TWIN).args(line.split(' ')).current_dir(&self.0).output().expect("a program that starts")
+    }
+
+    /// Standard output of a run that has to succeed.
+    fn good(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    /// The message of a run that has to fail, which is one line.
+    fn bad(&self, line: &str) -> String {
+        let output = self.run(line);
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert!(said.starts_with("error: ") && said.lines().count() == 1, "{line}: {said}");
+        assert!(output.stdout.is_empty(), "{line}");
+        said
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const SCHEMA: &str = "age = [17, 90]\nheight = [1.0, 2.5]\nwealth = [0, 99999]\nsex = [\"female\", \"male\"]\n\
+                      job = [\"none\", \"clerk\", \"smith\"]\nrich = [\"no\", \"yes\"]\n";
+
+/// People of whom the older are richer, with heaps, missing values, and one who has what nobody else has.
+fn people() -> String {
+    let mut csv = "name,age,height,wealth,sex,job,rich\n".to_owned();
+    for i in 0..3000_u32 {
+        let age = 17 + (i * 37) % 60;
+        let sex = if i % 3 == 0 { "male" } else { "female" };
+        let job = ["none", "clerk", "smith", ""][(i as usize / 7) % 4];
+        let rich = if age + (i * 31) % 20 > 55 { "yes" } else { "no" };
+        let wealth = if rich == "yes" { 15_024 } else { 0 };
+        let height =
+            if i % 5 == 0 { String::from("NA") } else { format!("{:.3}", 1.5 + f64::from(i % 400) / 1000.0) };
+        let _ = writeln!(csv, "person{i},{age},{height},{wealth},{sex},{job},{rich}");
+    }
+    csv + "Zaphod Beeblebrox,88,2.49137,77123,male,smith,yes\n"
+}
+
+fn folder(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    folder.write("people.csv", people());
+    folder.write("s.toml", SCHEMA);
+    folder
+}
+
+const FIT: &str =
+    "fit people.csv --schema s.toml --epsilon 2 --target rich --test-seed-not-private 7 --out out";
+
+#[test]
+fn a_twin_has_its_files_and_is_like_the_table() {
+    let folder = folder("whole");
+    let told = folder.good("fit people.csv --schema s.toml --epsilon 2 --target rich --out out");
+    assert!(
+        told.contains("-differential privacy, for data sets that differ by the presence of one record"),
+        "{told}"
+    );
+    assert!(told.contains("Left out, for the schema has no line for them: name"), "{told}");
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.0.join("out")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["model.json", "privacy.json", "report.html", "twin.csv"]);
+    let twin = folder.read("out/twin.csv");
+    assert!(twin.starts_with("age,height,wealth,sex,job,rich\n"), "{}", &twin[..60]);
+    let rows: Vec<Vec<&str>> = twin.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    // Noise of one count has a standard deviation below 40 at this budget; the total is the mean of several.
+    assert!((2500..3500).contains(&rows.len()), "{}", rows.len());
+    let share = |fits: &dyn Fn(&[&str]) -> bool| {
+        rows.iter().filter(|row| fits(row)).count() as f64 / rows.len() as f64
+    };
+    assert!((share(&|row| row[3] == "male") - 1.0 / 3.0).abs() < 0.1);
+    assert!((share(&|row| row[1].is_empty()) - 0.2).abs() < 0.1, "missing values are a category");
+    assert!((share(&|row| row[2] == "15024") - share(&|row| row[5] == "yes")).abs() < 0.1, "a heap is kept");
+    assert!(share(&|row| (row[2] == "15024") == (row[5] == "yes")) > 0.85, "and so is what it goes with");
+    assert!(rows.iter().all(|row| (17..=90).contains(&row[0].parse::<u32>().unwrap())));
+    let privacy: serde_json::Value = serde_json::from_str(&folder.read("out/privacy.json")).unwrap();
+    let epsilon = privacy["epsilon"]["upper"].as_f64().unwrap();
+    assert!(privacy["private"] == true && epsilon <= 2.0 && epsilon > 1.99, "{privacy}");
+
+    assert!(folder.bad("fit people.csv --schema s.toml --epsilon 2 --out out").contains("--overwrite"));
+    folder.good("fit people.csv --schema s.toml --epsilon 2 --out out --overwrite");
+}
+
+#[test]
+fn a_model_gives_rows_pages_and_scores() {
+    let folder = folder("model");
+    folder.good(FIT);
+    folder.good("sample out/model.json --rows 500 --given sex=female --out women.csv");
+    let women = folder.read("women.csv");
+    assert_eq!(women.lines().count(), 501);
+    assert!(women.lines().skip(1).all(|line| line.split(',').nth(3) == Some("female")));
+    assert!(
+        folder.bad("sample out/model.json --given sex=fmale --out x.csv").contains("no category 'fmale'")
+    );
+    assert!(folder.bad("sample out/model.json --given age=31 --out x.csv").contains("has no categories"));
+    assert!(
+        folder.bad("sample out/model.json --rows 100000000000 --out x.csv").contains("at most 100000000")
+    );
+    folder.good("report out/model.json --out page.html");
+    assert!(folder.read("page.html").contains("NOT") || folder.read("page.html").contains("Not private"));
+    let told = folder.good("check out/model.json out/twin.csv people.csv");
+    assert!(told.contains("NOT covered"), "{told}");
+    let scores: serde_json::Value = serde_json::from_str(&told[..=told.rfind('}').unwrap()]).unwrap();
+    assert!(scores["total_variation_of_columns"].as_f64().unwrap() < 0.1, "{scores}");
+    assert!(scores["total_variation_of_pairs"].as_f64().unwrap() < 0.25, "{scores}");
+    assert!(scores["area_under_curve"].as_f64().unwrap() > 0.9, "{scores}");
+
+    for (name, contents) in [("a.json", "{}"), ("b.json", "not json"), ("c.json", "")] {
+        folder.write(name, contents);
+        assert!(
+            folder.bad(&format!("sample {name} --out x.csv")).contains("not a model that `twin fit` wrote")
+        );
+    }
+    let model = folder.read("out/model.json");
+    folder.write("newer.json", model.replacen("\"version\":1", "\"version\":2", 1));
+    assert!(folder.bad("sample newer.json --out x.csv").contains("version 2"));
+    folder.write("cut.json", &model[..model.len() / 2]);
+    assert!(folder.bad("sample cut.json --out x.csv").contains("not a model"));
+    let mut damaged: serde_json::Value = serde_json::from_str(&model).unwrap();
+    damaged["conditionals"][1] = serde_json::json!([0.5]);
+    folder.write("damaged.json", damaged.to_string());
+    assert!(folder.bad("sample damaged.json --out x.csv").contains("the size of a table"));
+}
+
+/// What one record alone has, what the schema leaves out, and exact figures are nowhere. Fixed seed, so that
+/// no number is there by chance.
+#[test]
+fn no_cell_and_no_exact_figure_comes_out() {
+    let folder = folder("canary");
+    let told = folder.good(FIT);
+    let exact = people().lines().filter(|line| line.contains(",yes")).count();
+    for file in ["out/report.html", "out/model.json", "out/privacy.json", "out/twin.csv"] {
+        let text = folder.read(file);
+        // Thousands of digits of probabilities hold any five in a row.
+        let numbers = if file == "out/model.json" { &[][..] } else { &["77123", "2.49137"][..] };
+        for secret in ["Zaphod", "Beeblebrox", "person17"].iter().chain(numbers) {
+            assert!(!text.contains(secret) && !told.contains(secret), "'{secret}' is in {file}");
+        }
+        // The exact number of records, and of those who are rich.
+        for number in [format!(">{exact}<"), format!(" {exact} "), " 3001 ".to_owned(), ":3001.0".to_owned()]
+        {
+            assert!(!text.contains(&number) && !told.contains(&number), "{number} is in {file}");
+        }
+    }
+    let page = folder.read("out/report.html");
+    for fetched in ["http://", "https://", "<script", "src="] {
+        assert!(!page.contains(fetched), "{fetched}");
+    }
+    assert!(page.contains("Not private") && told.contains("NOT private"), "a known seed is said");
+    assert!(page.contains("Not protected") && page.contains("Protected"));
+    // The same seed gives the same files.
+    folder.good(&FIT.replace("--out out", "--out again"));
+    assert_eq!(folder.read("out/twin.csv"), folder.read("again/twin.csv"));
+}
+
+#[test]
+fn several_twins_differ() {
+    let folder = folder("several");
+    folder.good(&format!("{FIT} --twins 3 --rows 400"));
+    let all: Vec<String> = (1..=3).map(|number| folder.read(&format!("out/twin-{number}.csv"))).collect();
+    assert!(all[0] != all[1] && all[1] != all[2] && all.iter().all(|twin| twin.lines().count() == 401));
+}
+
+#[test]
+fn nonsense_is_refused_without_quoting_a_cell() {
+    let folder = folder("nonsense");
+    let bytes = people();
+    let with = |name: &str, contents: &[u8]| {
+        folder.write(name, contents);
+        folder.bad(&format!("fit {name} --schema s.toml --epsilon 1 --out out"))
+    };
+    let told = with("ragged.csv", bytes.replace("person9,", "Zaphod,9,").as_bytes());
+    assert!(told.contains("ragged.csv:11: 8 cells, expected 7") && !told.contains("Zaphod"), "{told}");
+    let told = with("text.csv", bytes.replacen(",17,", ",seventeen,", 1).as_bytes());
+    assert!(told.contains("text.csv:2: column 'age': the cell is not a finite number"), "{told}");
+    let told = with("half.csv", bytes.replacen(",17,", ",17.5,", 1).as_bytes());
+    assert!(told.contains("not a whole number; write the bounds with a decimal point"), "{told}");
+    let told = with("other.csv", bytes.replacen("clerk", "wizard", 1).as_bytes());
+    assert!(told.contains("none of the categories") && !told.contains("wizard"), "{told}");
+    assert!(with("empty.csv", b"").contains("empty"));
+    assert!(with("header.csv", b"age,height,wealth,sex,job,rich\n").contains("no records"));
+    assert!(with("binary.csv", b"\xff\xfe\x00").contains("UTF-8"));
+    assert!(with("quote.csv", b"age,height,wealth,sex,job,rich\n\"1").contains("quote"));
+    assert!(with("cut.csv.gz", b"\x1f\x8b\x08\x00nonsense").contains("cannot be decompressed"));
+    assert!(with("less.csv", b"age,sex\n20,male\n").contains("no column 'height'"));
+    for (line, part) in [
+        ("fit people.csv --schema s.toml --epsilon 0 --out out", "above 0"),
+        ("fit people.csv --schema s.toml --epsilon 1 --target ritch --out out", "no column 'ritch'"),
+        ("fit people.csv --schema none.toml --epsilon 1 --out out", "none.toml: cannot be read"),
+        ("fit none.csv --schema s.toml --epsilon 1 --out out", "none.csv: cannot be read"),
+        ("fit people.csv --schema s.toml --epsilon 1 --out none/out", "cannot be written"),
+        ("fit people.csv --schema s.toml --epsilon 1 --out people.csv", "is not a folder"),
+        ("sample people.csv --out x.csv", "not a model"),
+    ] {
+        let told = folder.bad(line);
+        assert!(told.contains(part), "{line}: {told}");
+    }
+    folder.write("b.toml", "age = 3\n");
+    assert!(folder.bad("fit people.csv --schema b.toml --epsilon 1 --out out").contains("b.toml:1"));
+    folder.write("b.toml", "");
+    assert!(folder.bad("fit people.csv --schema b.toml --epsilon 1 --out out").contains("no columns"));
+    assert!(!folder.0.join("out").exists(), "a run that fails leaves nothing");
+    let hidden = std::fs::read_dir(&folder.0).unwrap().filter(|entry| {
+        entry.as_ref().is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with('.'))
+    });
+    assert_eq!(hidden.count(), 0);
+}
+
+#[test]
+fn small_wide_and_strange_tables_have_twins() {
+    let folder = Folder::new("strange");
+    let good = |name: &str, table: &[u8], schema: &str| {
+        folder.write("t.csv", table);
+        folder.write("s.toml", schema);
+        folder.good(&format!("fit t.csv --schema s.toml --epsilon 1 --out {name}"));
+        folder.read(&format!("{name}/twin.csv"))
+    };
+    good("one", b"a,b\n1,x\n", "a = [0, 9]\nb = [\"x\", \"y\"]\n");
+    good("column", b"a\n1\n2\n3\n", "a = [0, 9]\n");
+    let crlf = "\u{feff}grün,b\r\n\"x\ny\",1\r\nz,2\r\n".repeat(1);
+    let found = good("crlf", crlf.as_bytes(), "\"grün\" = [\"x\\ny\", \"z\", \"a,\\\"b\"]\nb = [0, 3]\n");
+    assert!(found.starts_with("grün,b\n"), "{found}");
+    let categories: Vec<String> = (0..20_000).map(|k| format!("\"c{k}\"")).collect();
+    let rows: String = (0..500).map(|k| format!("c{},{}\n", k % 3, k % 2)).collect();
+    good("many", format!("a,b\n{rows}").as_bytes(), &format!("a = [{}]\nb = [0, 1]\n", categories.join(",")));
+    let header: Vec<String> = (0..40).map(|k| format!("v{k}")).collect();
+    let row =
+        |k: usize| (0..40).map(|c| ((k * (c + 1)) % 3).to_string()).collect::<Vec<_>>().join(",") + "\n";
+    let wide = header.join(",") + "\n" + &(0..200).map(row).collect::<String>();
+    let schema: String = header.iter().map(|name| format!("{name} = [0, 2]\n")).collect();
+    good("wide", wide.as_bytes(), &schema);
+}
