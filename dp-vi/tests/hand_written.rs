@@ -1,4 +1,4 @@
-//! Guides written by hand: what they find, and what they are told when they do not fit.
+//! Guides written by hand: what they find, and the errors when they do not fit.
 
 use dp_sampler::{FullBatch, Seed};
 use dp_vi::guides::{AutoGuideList, AutoNormal, HandWritten};
@@ -28,7 +28,7 @@ fn good(ctx: &mut Ctx) -> Result<()> {
     ctx.sample("w", Normal::new(loc, 0.5)).map(|_| ())
 }
 
-/// What a guide is told, or that it goes.
+/// The error that a guide gets, or that there is none.
 fn told(guide: impl Model) -> String {
     let vi = DpVi::new(model, HandWritten::new(guide)).without_privacy().subsample(FullBatch).steps(1);
     vi.fit(&records()).map_or_else(|error| error.to_string(), |_| "it goes".to_owned())

@@ -110,7 +110,7 @@ fn interrupted_anywhere_a_run_goes_on_bit_for_bit() {
             state.finish().unwrap();
             (cut..STEPS).for_each(|t| step(&mut resumed, &mut x, t));
             assert_eq!(x.map(f64::to_bits), straight.map(f64::to_bits), "{name}, cut {cut}");
-            // Too little and too much is told.
+            // A state that is too short or too long is an error.
             if let Some((_, short)) = numbers.split_last() {
                 assert!(resumed.restore(&mut SavedState::new(short)).is_err(), "{name}");
             }

@@ -370,7 +370,7 @@ fn balls_in_bins_for_a_batch_size_are_refused_where_the_number_of_records_is_pro
         clear(run().start(&data).err().unwrap());
         clear(run().plan(data.schema()).unwrap_err());
     }
-    // The mechanism by itself is told the relation by the ledger.
+    // The mechanism by itself takes the relation from the ledger.
     let data = people(10);
     let graph = Graph::new();
     let w = graph.input("w", 2).unwrap();

@@ -36,7 +36,9 @@ fn clip(squared_norms: &[f64], weights: &mut [f64]) {
 type LogDensity = for<'g> fn(&'g Graph, Record<'g>, Var<'g>) -> Var<'g>;
 
 const CASES: [(&str, usize, LogDensity); 9] = [
-    ("logistic", WIDTH, |_, record, w| Bernoulli::from_logits(linear(record, w)).log_prob(column(record, "yes"))),
+    ("logistic", WIDTH, |_, record, w| {
+        Bernoulli::from_logits(linear(record, w)).log_prob(column(record, "yes"))
+    }),
     ("logistic, by hand", WIDTH, |_, record, w| {
         let (logit, y) = (linear(record, w), column(record, "yes"));
         y * logit - logit.softplus()
@@ -50,7 +52,8 @@ const CASES: [(&str, usize, LogDensity); 9] = [
     }),
     ("zero-inflated Poisson", WIDTH + 1, |_, record, w| {
         let (gate, w) = (w.slice(0, ..1).reshape(()), w.slice(0, 1..));
-        ZeroInflated::from_logits(Poisson::new(linear(record, w).exp()), gate).log_prob(column(record, "count"))
+        ZeroInflated::from_logits(Poisson::new(linear(record, w).exp()), gate)
+            .log_prob(column(record, "count"))
     }),
     ("ordinal", WIDTH + 4, |_, record, w| {
         let (cuts, w) = (w.slice(0, ..4).cumsum(0), w.slice(0, 4..));
@@ -93,7 +96,8 @@ fn gradients(criterion: &mut Criterion) {
         gradient.set("w", &at).expect("as many weights");
         let mut sum = vec![0.0; parameters];
         group.bench_function(name, |bencher| {
-            bencher.iter(|| gradient.weighted_sum(&records, black_box(&batch), clip, &mut sum).expect("a sum"));
+            bencher
+                .iter(|| gradient.weighted_sum(&records, black_box(&batch), clip, &mut sum).expect("a sum"));
         });
     }
     group.finish();

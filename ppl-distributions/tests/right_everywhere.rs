@@ -450,7 +450,12 @@ fn draws_by_quantiles_stay_inside_the_support() {
         for u in [2.0_f64.powi(-53), 1e-9, 0.5, 1.0 - 1e-9, 1.0 - 2.0_f64.powi(-53)] {
             wide.set(name, &[u]).unwrap();
             wide.run();
-            assert!(law.support().contains(wide.output(0)[0]), "{}: {} at {u}", law.name(), wide.output(0)[0]);
+            assert!(
+                law.support().contains(wide.output(0)[0]),
+                "{}: {} at {u}",
+                law.name(),
+                wide.output(0)[0]
+            );
         }
         for u in [2.0_f32.powi(-24), 0.5, 1.0 - 2.0_f32.powi(-24)] {
             narrow.set(name, &[u]).unwrap();

@@ -9,7 +9,7 @@ use dp_accountant::{
 };
 use dp_sampler::Seed;
 use dp_vi::Sensitive;
-use dp_vi::summaries::{Binned, Field, Summaries, Table};
+use dp_vi::summaries::{Binned, Field, Summaries};
 use ppl_core::Records;
 
 type Failure = Box<dyn Error>;
@@ -251,7 +251,12 @@ impl Adult {
                 .collect()
         };
         let Some(noise) = noise else {
-            return Ok((Classifier::new(self.exact(), self), f64::INFINITY));
+            let known = |counts: Vec<Vec<f64>>| {
+                let logs = counts.iter().map(|row| row.iter().map(|n| n.ln_1p()).collect()).collect();
+                (counts, logs)
+            };
+            let tables: Vec<_> = self.exact().into_iter().map(known).collect();
+            return Ok((Classifier::new(&tables, self), f64::INFINITY));
         };
         let columns =
             self.edges.iter().zip(&self.columns).map(|((name, _), column)| (name.clone(), kept(column)));
@@ -284,8 +289,9 @@ impl Adult {
                 (tables, debited.sum())
             }
         };
-        let tables = tables.into_iter().map(|Table { counts, .. }| counts).collect();
-        Ok((Classifier::new(tables, self), spent))
+        let tables: Vec<_> =
+            tables.into_iter().map(|table| (table.counts.clone(), table.log_counts())).collect();
+        Ok((Classifier::new(&tables, self), spent))
     }
 
     /// The exact tables. **Not private.**
@@ -336,21 +342,22 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// From tables of counts by class and bin, under a uniform Dirichlet prior; what noise made negative
-    /// counts as 0.
-    fn new(mut tables: Vec<Vec<Vec<f64>>>, adult: &Adult) -> Self {
-        tables.iter_mut().flatten().flatten().for_each(|count| *count = count.max(0.0));
-        let class = |table: &[Vec<f64>], class: usize| table[class].iter().sum::<f64>();
-        let mean = |c: usize| tables.iter().map(|table| class(table, c)).sum::<f64>() / tables.len() as f64;
-        let prior = ((mean(1) + 1.0) / (mean(0) + 1.0)).ln();
-        let odds = tables.iter().map(|table| {
-            let bins = table[0].len() as f64;
-            let share = |c: usize, k: usize| (table[c][k] + 1.0) / (class(table, c) + bins);
-            (0..table[0].len()).map(|k| (share(1, k) / share(0, k)).ln()).collect()
-        });
-        let odds: Vec<Vec<f64>> = odds.collect();
-        debug_assert_eq!(odds.len(), adult.edges.len());
-        Self { prior, odds }
+    /// From tables by class and bin: their counts, and the logarithms of the true ones plus one, as far as they are
+    /// known.
+    fn new(tables: &[(Vec<Vec<f64>>, Vec<Vec<f64>>)], adult: &Adult) -> Self {
+        debug_assert_eq!(tables.len(), adult.edges.len());
+        // The noise of a table's total grows with its cells.
+        let weight = |counts: &[Vec<f64>]| 1.0 / counts[0].len() as f64;
+        let all: f64 = tables.iter().map(|(counts, _)| weight(counts)).sum();
+        let total = |class: usize| {
+            let sums = tables.iter().map(|(counts, _)| weight(counts) * counts[class].iter().sum::<f64>());
+            (sums.sum::<f64>() / all).max(0.0)
+        };
+        let prior = ((total(1) + 1.0) / (total(0) + 1.0)).ln();
+        let odds = tables
+            .iter()
+            .map(|(_, logs)| logs[1].iter().zip(&logs[0]).map(|(one, zero)| one - zero - prior).collect());
+        Self { prior, odds: odds.collect() }
     }
 
     /// The log odds of a record's being in class 1.

@@ -84,7 +84,12 @@ impl DiscreteGaussian {
         self.counts(categories, most, Relation::AddRemove)
     }
 
-    fn counts(self, categories: usize, most: u64, relation: Relation) -> Result<DiscreteGaussianCounts> {
+    pub(super) fn counts(
+        self,
+        categories: usize,
+        most: u64,
+        relation: Relation,
+    ) -> Result<DiscreteGaussianCounts> {
         let released = super::geometric::released(categories, most, relation)?;
         let moved = if relation == Relation::ReplaceOne && released > 1 { 2 } else { 1 };
         let numerator = self.least_variance(moved)?;

@@ -46,8 +46,7 @@ impl Geometric {
     /// # Errors
     /// [`Error::OutOfRange`] unless there are at least two values.
     pub fn for_records(self, categories: usize, records: u64) -> Result<GeometricCounts> {
-        let sensitivity = if categories == 2 { 1 } else { 2 };
-        GeometricCounts::new(self.epsilon, (categories, sensitivity), records, Relation::ReplaceOne)
+        self.counts(categories, records, Relation::ReplaceOne)
     }
 
     /// Under add/remove, where the number of records is secret: counts are clamped to `most`, a public
@@ -56,7 +55,14 @@ impl Geometric {
     /// # Errors
     /// [`Error::OutOfRange`] unless there is at least one value.
     pub fn for_at_most(self, categories: usize, most: u64) -> Result<GeometricCounts> {
-        GeometricCounts::new(self.epsilon, (categories, 1), most, Relation::AddRemove)
+        self.counts(categories, most, Relation::AddRemove)
+    }
+
+    pub(super) fn counts(self, categories: usize, most: u64, relation: Relation) -> Result<GeometricCounts> {
+        let released = released(categories, most, relation)?;
+        let sensitivity = if relation == Relation::ReplaceOne && categories > 2 { 2 } else { 1 };
+        let scale = Scale::new(self.epsilon, sensitivity)?;
+        Ok(GeometricCounts { scale, released, categories, most, relation })
     }
 }
 
@@ -86,16 +92,6 @@ pub struct GeometricCounts {
 }
 
 impl GeometricCounts {
-    fn new(
-        epsilon: f64,
-        (categories, sensitivity): (usize, u64),
-        most: u64,
-        relation: Relation,
-    ) -> Result<Self> {
-        let released = released(categories, most, relation)?;
-        Ok(Self { scale: Scale::new(epsilon, sensitivity)?, released, categories, most, relation })
-    }
-
     /// A mechanism that is wrong on purpose, for tests of the checker: its noise is made for a sensitivity
     /// and an ε that are `claimed`, while it is said to be the one for the right ones. **Not private**, and
     /// it cannot be released.

@@ -78,11 +78,7 @@ where
         seed: &Seed,
     ) -> Result<Self::Released> {
         let sets = value.data_sets::<R>()?;
-        let (categories, number) = (sets.alphabet().len(), sets.number());
-        let mechanism = match sets.relation() {
-            Relation::ReplaceOne => self.for_records(categories, number)?,
-            Relation::AddRemove => self.for_at_most(categories, number)?,
-        };
+        let mechanism = self.counts(sets.alphabet().len(), sets.number(), sets.relation())?;
         noisy_counts::release(&value, (&mechanism, &sets), purse, seed)
     }
 }
@@ -104,11 +100,7 @@ where
         seed: &Seed,
     ) -> Result<Self::Released> {
         let sets = value.data_sets::<R>()?;
-        let (categories, number) = (sets.alphabet().len(), sets.number());
-        let mechanism = match sets.relation() {
-            Relation::ReplaceOne => self.for_records(categories, number)?,
-            Relation::AddRemove => self.for_at_most(categories, number)?,
-        };
+        let mechanism = self.counts(sets.alphabet().len(), sets.number(), sets.relation())?;
         noisy_counts::release(&value, (&mechanism, &sets), purse, seed)
     }
 }

@@ -20,6 +20,60 @@ pub struct Table {
     pub counts: Vec<Vec<f64>>,
     /// Standard deviation of the noise of each.
     pub noise: f64,
+    law: Law,
+}
+
+/// The law of a table's noise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Law {
+    Gaussian,
+    Laplace,
+}
+
+/// Points of the rule by which [`Table::log_counts`] integrates.
+const POINTS: usize = 400;
+
+impl Table {
+    /// For each noisy count `x`, the posterior mean of `ln(n + 1)`, where `n` is the true count.
+    ///
+    /// ```text
+    /// E[ln(n + 1) | x] = ∫ ln(n + 1) p(x | n) (n + 1)^(−½) dn / ∫ p(x | n) (n + 1)^(−½) dn        n ≥ 0
+    /// ```
+    ///
+    /// `p(x | n)` is the density of the noise, and the prior is Jeffreys' for the mean of a Poisson count, which
+    /// has no scale. Far above the noise this is `ln(x + 1)`. Below the noise it tends slowly downwards, where
+    /// the logarithm of a clamped count jumps to 0: a ratio of two counts that are both unknown is then near 1,
+    /// instead of whatever the noise says. It is post-processing, so it costs no privacy.
+    ///
+    /// The integral is a sum at the midpoints of 400 intervals of `√(n + 1)`, in which the prior is flat; with
+    /// noise of a standard deviation of at least 1 its error is below 10⁻³.
+    #[must_use]
+    pub fn log_counts(&self) -> Vec<Vec<f64>> {
+        self.counts.iter().map(|row| row.iter().map(|&count| self.log_count(count)).collect()).collect()
+    }
+
+    fn log_count(&self, noisy: f64) -> f64 {
+        // Outside of this window the density is below e⁻²⁵ of what it is at the nearest count.
+        let (reach, scale) = match self.law {
+            Law::Gaussian => (8.0 * self.noise, self.noise),
+            Law::Laplace => (25.0 * self.noise, self.noise * std::f64::consts::FRAC_1_SQRT_2),
+        };
+        let (low, high) = (((noisy - reach).max(0.0) + 1.0).sqrt(), (noisy.max(0.0) + reach + 1.0).sqrt());
+        // Relative to the density at the nearest count there is, so that it does not vanish everywhere.
+        let nearest = (noisy.max(0.0) - noisy) / scale;
+        let (mut total, mut sum) = (0.0, 0.0);
+        for point in 0..POINTS {
+            let root = low + (high - low) * (point as f64 + 0.5) / POINTS as f64;
+            let z = (root * root - 1.0 - noisy) / scale;
+            let weight = match self.law {
+                Law::Gaussian => (0.5 * (nearest * nearest - z * z)).exp(),
+                Law::Laplace => (nearest - z.abs()).exp(),
+            };
+            total += weight;
+            sum += weight * 2.0 * root.ln();
+        }
+        sum / total
+    }
 }
 
 /// The bin of a value, if it is in one.
@@ -90,7 +144,8 @@ impl Summaries<'_> {
         let sums = cells.sums(self.records, unit.steps())?;
         let mut paid = self.pay(purse, difference(relation, fields.len(), unit), 1)?;
         let noisy = self.release(sums, &mut paid)?;
-        Ok(cells.tables(noisy.into_iter().map(|sum| unit.number(sum)), Self::deviation(unit)))
+        let numbers = noisy.into_iter().map(|sum| unit.number(sum));
+        Ok(cells.tables(numbers, (Self::deviation(unit), Law::Gaussian)))
     }
 
     /// The same with discrete Laplace noise, for a guarantee without δ.
@@ -136,7 +191,8 @@ impl Summaries<'_> {
         self.next += 1;
         let noisy = sums.with_noise((receipt, event), &noise, number)?;
         let alpha = (-(scale.denominator as f64) / scale.numerator as f64).exp();
-        Ok(cells.tables(noisy.into_iter().map(|sum| sum as f64), (2.0 * alpha).sqrt() / (1.0 - alpha)))
+        let deviation = (2.0 * alpha).sqrt() / (1.0 - alpha);
+        Ok(cells.tables(noisy.into_iter().map(|sum| sum as f64), (deviation, Law::Laplace)))
     }
 }
 
@@ -193,13 +249,13 @@ impl<'a> Cells<'a> {
     }
 
     /// Numbers of all cells as tables.
-    fn tables(&self, numbers: impl Iterator<Item = f64>, noise: f64) -> Vec<Table> {
+    fn tables(&self, numbers: impl Iterator<Item = f64>, (noise, law): (f64, Law)) -> Vec<Table> {
         let numbers: Vec<f64> = numbers.collect();
         let rows = self.by.1.len() - 1;
         let table = |&(_, edges, start): &(_, &[f64], usize)| {
             let width = edges.len() - 1;
             let counts = numbers[start..start + rows * width].chunks(width).map(<[f64]>::to_vec).collect();
-            Table { counts, noise }
+            Table { counts, noise, law }
         };
         self.places.iter().map(table).collect()
     }
@@ -252,6 +308,37 @@ mod tests {
             prop_assert!(apart(&whole, &with(&replaced)) <= steps * u128::from(moved(Relation::ReplaceOne, 2)));
             if inside(rows[0]) {
                 prop_assert!(added >= difference(Relation::AddRemove, 2, unit) * (1.0 - 1e-9));
+            }
+        }
+    }
+
+    /// Against a plain sum on a fine grid of counts, up to far beyond the noise.
+    #[test]
+    fn logarithms_of_counts_are_posterior_means() {
+        for law in [Law::Gaussian, Law::Laplace] {
+            for noise in [1.0, 7.0, 150.0] {
+                for noisy in [-9.0, -3.0, -0.4, 0.0, 0.7, 2.0, 30.0].map(|z| z * noise) {
+                    let log_density = |n: f64| match law {
+                        Law::Gaussian => -0.5 * ((noisy - n) / noise).powi(2),
+                        Law::Laplace => -(noisy - n).abs() / noise * 2.0_f64.sqrt(),
+                    };
+                    let largest = log_density(noisy.max(0.0));
+                    let (mut total, mut sum) = (0.0, 0.0);
+                    // The middles of hundredths of a count: the prior's density is that of a real number.
+                    for step in 0..(80.0 * noise * 100.0) as u64 {
+                        let n = (step as f64 + 0.5) / 100.0;
+                        let weight = (log_density(n) - largest).exp() / (n + 1.0).sqrt();
+                        total += weight;
+                        sum += weight * (n + 1.0).ln();
+                    }
+                    let table = Table { counts: vec![vec![noisy]], noise, law };
+                    let found = table.log_counts()[0][0];
+                    assert!(
+                        (found - sum / total).abs() < 1e-3,
+                        "{law:?} {noise} {noisy}: {found} {}",
+                        sum / total
+                    );
+                }
             }
         }
     }

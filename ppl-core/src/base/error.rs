@@ -35,7 +35,7 @@ impl fmt::Debug for Source {
 
 /// What can go wrong while a model is traced, planned or run.
 ///
-/// `Debug` prints the same words as `Display`: a `main` that returns an error is told of by `Debug`.
+/// `Debug` prints the same words as `Display`: a `main` that returns an error prints it by `Debug`.
 ///
 /// ```
 /// use ppl_core::{Records, Schema};

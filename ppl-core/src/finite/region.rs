@@ -46,8 +46,8 @@ fn limit(factor: Interval, positive: bool, constant: Interval) -> Interval {
 }
 
 impl Line {
-    /// Two Beta distributions at the log odds of their unknown, with parameters that lie in intervals; their differences
-    /// are told apart, for they may be known better.
+    /// Two Beta distributions at the log odds of their unknown, with parameters that lie in intervals. The
+    /// differences between the parameters come separately, because they may be known more precisely.
     pub(super) fn beta(p: (Interval, Interval), q: (Interval, Interval), along: [Interval; 2]) -> Self {
         let of = |(a, b): (Interval, Interval)| log_beta_function(&[a, b]).unwrap_or(Interval::INFINITE);
         let constant = of(q) - of(p);

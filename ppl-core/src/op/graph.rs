@@ -324,7 +324,7 @@ impl Graph {
         self.apply_as(name, op, args)
     }
 
-    /// The same, where a mistake is told of under the name of the method that was called.
+    /// The same, where an error carries the name of the method that was called.
     #[track_caller]
     pub(crate) fn apply_as<'g>(&'g self, name: &'static str, op: Op, args: &[Var<'g>]) -> Var<'g> {
         if let Some(error) = args.iter().find_map(|arg| arg.require_on(self, name).err()) {

@@ -1,4 +1,4 @@
-//! What lies in a set, what is told of what does not, and shapes.
+//! What lies in a set, the errors for what does not, and shapes.
 
 use ndarray::{ArrayD, array};
 use ppl_core::{Constraint, Graph, Shape};

@@ -86,7 +86,7 @@ pub(crate) fn schema() -> Schema {
     Schema::new([("x", Shape::from([3])), ("y", Shape::scalar())]).unwrap()
 }
 
-/// What a wrong model is told when it is traced for inference.
+/// The error of a wrong model when it is traced for inference.
 pub(crate) fn failure(model: impl Fn(&mut Ctx<'_>) -> Result<()>) -> String {
     let (graph, schema) = (Graph::new(), schema());
     match trace(&model, &graph, &schema, Unconstrained) {

@@ -97,7 +97,10 @@ impl<'g> Distribution<'g> for OrderedProbit<'g> {
     #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let above = (-self.ordered.distances()).log_ndtr().exp();
-        Some(sum_last((2.0 * self.ordered.numbers(self.ordered.count()) + 1.0) * above, 1) - self.mean(graph)?.square())
+        Some(
+            sum_last((2.0 * self.ordered.numbers(self.ordered.count()) + 1.0) * above, 1)
+                - self.mean(graph)?.square(),
+        )
     }
 
     #[track_caller]

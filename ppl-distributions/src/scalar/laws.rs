@@ -107,8 +107,10 @@ macro_rules! part {
         #[track_caller]
         pub fn quantile<X: Outcomes<'g>>(&self, probability: X) -> X::Answer {
             let sound = sound(self);
-            probability
-                .ask(|p| at(sound, p, |p| Distribution::quantile(self, p)), |p| Distribution::quantile(self, p))
+            probability.ask(
+                |p| at(sound, p, |p| Distribution::quantile(self, p)),
+                |p| Distribution::quantile(self, p),
+            )
         }
     };
 }

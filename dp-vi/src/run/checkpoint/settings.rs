@@ -2,7 +2,8 @@
 
 use super::fingerprint::{VERSIONS, arithmetic};
 use crate::objective::shared::Shared;
-use crate::plan::settings::{PrivacyPlan, Settings};
+use crate::plan::privacy_plan::PrivacyPlan;
+use crate::plan::settings::Settings;
 use crate::wall::start::PrivateStart;
 use ppl_core::Schema;
 use std::fmt::{self, Write};

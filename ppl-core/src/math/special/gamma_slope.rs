@@ -157,7 +157,7 @@ fn by_series(list: &List) -> [f64; TOGETHER] {
     sum
 }
 
-/// ∫ exp(sav − x(e^sv − 1)) (s(l − ψ(a)) + v) dv from 0 to where the integrand is negligible, with s = 1 above the
+/// ∫ exp(s a v − x(e^(s v) − 1)) (s (l − ψ(a)) + v) dv from 0 to where the integrand is negligible, with s = 1 above the
 /// mode and −1 below.
 #[inline(always)]
 fn by_quadrature(list: &List) -> [f64; TOGETHER] {

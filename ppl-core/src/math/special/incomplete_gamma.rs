@@ -113,9 +113,9 @@ fn series(a: f64, x: f64) -> (f64, f64, f64) {
     (sum, slope, curvature)
 }
 
-/// A tail integral: ∫ exp(sav − x(e^sv − 1)) dv from 0 to `to`, with s = −1 for the lower tail and 1 for the upper one.
-/// Most of the work of this file is done here, by vectors of the machine at hand; the order of the sum does not
-/// depend on them.
+/// A tail integral: ∫ exp(s a v − x(e^(s v) − 1)) dv from 0 to `to`, with s = −1 for the lower tail and 1 for the
+/// upper one. Most of the work of this file is done here, by vectors of the machine at hand; the order of the sum
+/// does not depend on them.
 struct TailIntegral {
     a: f64,
     x: f64,

@@ -81,7 +81,7 @@ impl Constraint {
             }
             Constraint::Counts(total) => {
                 any(value.outside_integers(0.0, f64::INFINITY), 1) + any(value, 1).not_equal(total)
-            },
+            }
         })
     }
 }

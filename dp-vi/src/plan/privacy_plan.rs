@@ -1,0 +1,205 @@
+//! What a run will do and what it will cost.
+
+use crate::cost::charges::{Charges, Release};
+use crate::cost::deviation::Deviation;
+use crate::cost::pricing::{choice_event, event};
+use crate::error::Result;
+use crate::objective::curvature::CurvatureShape;
+use crate::objective::draws::DrawScheme;
+use crate::objective::gradients::Gradients;
+use crate::summaries::CountRelease;
+use crate::wall::bound::clip::Clipping;
+use crate::wall::grid::PrivacyNoise;
+use dp_accountant::{Budget, Calibrated};
+use dp_sampler::Scheme;
+use std::fmt::Write;
+
+/// A release of the curvature.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CurvaturePlan {
+    /// Which elements are released.
+    pub shape: CurvatureShape,
+    /// `K`, the largest Frobenius norm of one record's part.
+    pub clip_norm: f64,
+    /// Noise standard deviation over `K`.
+    pub noise_multiplier: f64,
+    /// Whether the trace of the scores' covariance is released with it, which weights make smaller than the
+    /// curvature.
+    pub with_scores: bool,
+}
+
+impl CurvaturePlan {
+    /// Rows of the matrix that is released, for `elements` elements at the frontier.
+    pub(crate) fn rows(self, elements: usize) -> usize {
+        elements + usize::from(self.with_scores)
+    }
+}
+
+/// What a run will do and what it will cost, found without looking at any record.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PrivacyPlan {
+    /// The budget; `None` without privacy.
+    pub budget: Option<Budget>,
+    /// How batches are drawn.
+    pub scheme: Scheme,
+    /// Number of steps.
+    pub steps: u64,
+    /// Whether a fit goes on until it has converged, instead of for that number of steps: without privacy,
+    /// where neither steps nor sampling nor an optimiser was named, for guides that are
+    /// [normals](crate::guides::Guide::normal_family) of at most 500 elements.
+    pub until_converged: bool,
+    /// The largest norm `C` of one record's gradient; with [`Clipping::Adaptive`] and [`Clipping::Quantile`]
+    /// the first one.
+    pub clip_norm: f64,
+    /// How gradients are clipped to it.
+    pub clipping: Clipping,
+    /// Whether records are weighted so that clipping does nothing, by recognition of the likelihood.
+    pub weighted: bool,
+    /// What residuals are bounded by, as a share of the likelihood's own bound: 1/2 for a Bernoulli with
+    /// recognised weights, else 1.
+    pub residual_bound: f64,
+    /// The draws of a step.
+    pub draws: DrawScheme,
+    /// With respect to what gradients are taken.
+    pub gradients: Gradients,
+    /// What kind of numbers the noise is added to.
+    pub noise: PrivacyNoise,
+    /// The release of the curvature, if there is one.
+    pub curvature: Option<CurvaturePlan>,
+    /// Whether the posterior is corrected with a curvature that is read off the run's gradients.
+    pub trace_regression: bool,
+    /// The noise multiplier of the release of the number of records, if there is one.
+    pub count: Option<f64>,
+    /// Whether the run starts at one of several points from the prior, because parts of the model are
+    /// exchangeable and no start was named.
+    pub start_from_prior: bool,
+    /// The ε of the private start, if there is one.
+    pub start_epsilon: Option<f64>,
+    /// The noise multiplier of a step, and the ε of all releases together; `None` without privacy.
+    pub calibrated: Option<Calibrated>,
+    /// Whether corrections for models of this kind have been measured.
+    pub(crate) is_measured: bool,
+    pub(crate) deviation: Deviation,
+    /// What the noise of all steps together is, over that of the same number of full batches at this budget:
+    /// 1 is best.
+    pub waste: Option<f64>,
+    pub(crate) public_records: Option<u64>,
+    pub(super) reasons: Vec<String>,
+}
+
+pub(super) fn number(x: f64) -> String {
+    if (1e-3..1e5).contains(&x) { format!("{x:.4}") } else { format!("{x:.4e}") }
+}
+
+impl PrivacyPlan {
+    /// Everything that a run releases; `None` without privacy.
+    pub(crate) fn charges(&self) -> Result<Option<Charges>> {
+        let Some((calibrated, budget)) = self.calibrated.zip(self.budget) else { return Ok(None) };
+        let mut once = Vec::new();
+        if let Some(epsilon) = self.start_epsilon {
+            once.push(Release { what: "private start", event: choice_event(epsilon)?, count: 1 });
+        }
+        if let Some(noise_multiplier) = self.count {
+            let event = CountRelease::new(noise_multiplier)?.event();
+            once.push(Release { what: "number of records", event, count: 1 });
+        }
+        if let Some(curvature) = self.curvature {
+            let what = match curvature.shape {
+                CurvatureShape::Diagonal => "diagonal of the curvature",
+                CurvatureShape::Full => "curvature",
+            };
+            let event = event(curvature.noise_multiplier, dp_accountant::Sampling::None)?;
+            once.push(Release { what, event, count: 1 });
+        }
+        let (sigma, run) = (calibrated.noise_multiplier, (self.steps, self.deviation));
+        Charges::new(once, budget.relation, &self.scheme, sigma, run).map(Some)
+    }
+
+    /// The part of δ that is not left to events, because batches, noise and choices are not drawn exactly as
+    /// they are accounted for: a bound, `(1 + e^ε) τ` for a total variation distance τ. The noise multiplier
+    /// is calibrated to what is left. `None` where all is exact, or nothing is private.
+    #[must_use]
+    pub fn delta_of_deviations(&self) -> Option<f64> {
+        self.budget.map(|budget| self.deviation.taken_of(&budget)).filter(|&delta| delta > 0.0)
+    }
+
+    /// What was chosen, why, and what it costs, in words. Nothing in it depends on the records.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let mut line = |words: std::fmt::Arguments<'_>| {
+            let _ = writeln!(text, "{words}");
+        };
+        match (&self.budget, &self.calibrated) {
+            (Some(budget), Some(calibrated)) => {
+                line(format_args!(
+                    "epsilon {} of {} at delta {:e}, under {}",
+                    dp_accountant::rounded_up(calibrated.epsilon.upper),
+                    budget.epsilon,
+                    budget.delta,
+                    budget.relation
+                ));
+                line(format_args!(
+                    "{} steps on {}: noise {} x C = {} in each element of a sum, C = {}",
+                    self.steps,
+                    self.scheme,
+                    number(calibrated.noise_multiplier),
+                    number(calibrated.noise_multiplier * self.clip_norm),
+                    number(self.clip_norm)
+                ));
+                if let Some(delta) = self.delta_of_deviations() {
+                    line(format_args!(
+                        "at most {} of delta is for batches, noise and choices that are not drawn exactly as they are accounted for",
+                        dp_accountant::rounded_up(delta)
+                    ));
+                }
+                if let Some(curvature) = &self.curvature {
+                    line(format_args!(
+                        "one release of the curvature: noise {} x K, K = {}",
+                        number(curvature.noise_multiplier),
+                        number(curvature.clip_norm)
+                    ));
+                }
+            }
+            _ if self.until_converged => line(format_args!(
+                "NOT PRIVATE: every record at every step, until means and standard deviations have converged; no noise"
+            )),
+            _ => line(format_args!("NOT PRIVATE: {} steps on {}, no noise", self.steps, self.scheme)),
+        }
+        match self.draws {
+            _ if self.until_converged => {}
+            DrawScheme::Single => line(format_args!("draws: one a step, shared by all records")),
+            DrawScheme::Antithetic if self.budget.is_none() => {
+                line(format_args!("draws: a mirrored pair a step, shared by all records"))
+            }
+            DrawScheme::Antithetic => {
+                line(format_args!("draws: a mirrored pair a step, shared by all records, clipped as one"))
+            }
+        }
+        match self.gradients {
+            Gradients::Aligned => {}
+            Gradients::Vanilla => line(format_args!(
+                "gradients: with respect to the guide's parameters, all of which get noise; for comparison"
+            )),
+            Gradients::VanillaWithPrior => line(format_args!(
+                "gradients: with respect to the guide's parameters, with a share of prior and entropy in each; for comparison"
+            )),
+        }
+        if self.budget.is_some() {
+            line(match self.noise {
+                PrivacyNoise::Exact => format_args!("noise: exact, on sums rounded to a grid"),
+                PrivacyNoise::Continuous => format_args!(
+                    "noise: floating point; the guarantee takes it for real numbers, and an attacker who sees all digits can break it"
+                ),
+            });
+        }
+        for reason in &self.reasons {
+            line(format_args!("{reason}"));
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+}

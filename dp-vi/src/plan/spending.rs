@@ -1,0 +1,166 @@
+//! Rate and number of steps for what the steps may spend.
+
+use super::privacy_plan::number;
+use super::settings::Settings;
+use crate::cost::deviation::Deviation;
+use crate::cost::pricing::{Pricing, sampling_rate};
+use crate::error::{Error, Result};
+use crate::summaries::CountRelease;
+use crate::wall::grid::PrivacyNoise;
+use dp_accountant::{Budget, Calibrated, Composition, calibrate_noise_multiplier};
+use dp_sampler::{Scheme, Subsampling};
+
+/// Steps of a run on full batches: enough for Adam to arrive at its default rate, and to average after.
+pub(super) const FULL_BATCH_STEPS: u64 = 300;
+
+/// By how much sampling may raise the noise over that of full batches.
+const WASTE: f64 = 1.05;
+
+/// Most steps the planner itself proposes.
+pub(super) const MOST_PROPOSED: u64 = 5_000_000;
+
+/// Sampling rates tried for a compute limit, from the most to the least work on a step.
+const RATES: [f64; 13] = [1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001];
+
+/// How batches are drawn.
+pub(super) struct Drawn<'a> {
+    pub(super) scheme: Scheme,
+    /// By how much the batches of this many steps deviate from the scheme, in total variation.
+    pub(super) deviation: Box<dyn Fn(u64) -> f64 + 'a>,
+}
+
+/// What stays the same while rate and steps are chosen.
+pub(super) struct Spending {
+    pub(super) budget: Budget,
+    pub(super) noise: PrivacyNoise,
+    /// Whether a start is chosen.
+    pub(super) choice: bool,
+    /// Whether the number of records is released.
+    pub(super) counts: bool,
+    /// What is released beside the steps.
+    pub(super) beside: Composition,
+    /// Noise multiplier of a single full-batch release that uses up what the steps may spend.
+    pub(super) single: f64,
+}
+
+impl Spending {
+    /// What is not drawn exactly as it is accounted for.
+    pub(super) fn deviation(&self, drawn: &Drawn<'_>, steps: u64) -> Result<Deviation> {
+        let count = if self.counts { CountRelease::DEVIATION } else { 0.0 };
+        Deviation::of_run(steps, (drawn.deviation)(steps) + count, self.noise.deviation(), self.choice)
+    }
+
+    /// The noise that makes this many steps keep the budget, with what is not drawn exactly.
+    pub(super) fn calibrate(&self, drawn: &Drawn<'_>, steps: u64) -> Result<Calibrated> {
+        let pricing = Pricing::permitted(self.budget.relation, &drawn.scheme)?;
+        let budget = self.deviation(drawn, steps)?.less(self.budget)?;
+        Ok(calibrate_noise_multiplier(&budget, |noise_multiplier| {
+            let mut all = self.beside.clone();
+            all.push(pricing.event(noise_multiplier)?, pricing.events(steps));
+            Ok(all)
+        })?)
+    }
+
+    /// Noise of all steps together over that of full batches: `σ/(q √T)` over that of one release.
+    pub(super) fn waste(&self, drawn: &Drawn<'_>, steps: u64, calibrated: &Calibrated) -> Result<f64> {
+        Ok(calibrated.noise_multiplier
+            / (sampling_rate(&drawn.scheme)? * (steps as f64).sqrt() * self.single))
+    }
+
+    /// The fewest steps, from those of a full batch on, at which sampling wastes no more than the rule
+    /// allows; and what they waste.
+    fn enough_steps(&self, drawn: &Drawn<'_>, most: u64) -> Result<(u64, f64)> {
+        let price = |steps: u64| self.waste(drawn, steps, &self.calibrate(drawn, steps)?);
+        let mut high = FULL_BATCH_STEPS.min(most);
+        let mut waste = price(high)?;
+        let mut low = high;
+        while waste > WASTE && high < most {
+            low = high;
+            high = high.saturating_mul(2).min(most);
+            waste = price(high)?;
+        }
+        while waste <= WASTE && high - low > low / 8 {
+            let middle = low + (high - low) / 2;
+            let found = price(middle)?;
+            if found <= WASTE { (high, waste) = (middle, found) } else { low = middle }
+        }
+        Ok((high, waste))
+    }
+}
+
+/// Rate and steps: what was said, or what is best.
+pub(crate) enum Sampler<'a, S> {
+    /// The caller named a plan for sampling.
+    Named(&'a S),
+    /// The rate is to be chosen.
+    Open(fn(f64) -> dp_sampler::Result<S>),
+}
+
+impl Settings {
+    pub(super) fn rate_and_steps<'a, S: Subsampling>(
+        &self,
+        sampler: &Sampler<'_, S>,
+        drawn: &impl Fn(f64) -> Result<Drawn<'a>>,
+        spending: &Spending,
+        reasons: &mut Vec<String>,
+    ) -> Result<(f64, u64)> {
+        let named = matches!(sampler, Sampler::Named(_));
+        let Some(limit) = self.compute_limit.filter(|_| !named) else {
+            let drawn = drawn(1.0)?;
+            if !named {
+                reasons.push(
+                    "sampling: every record at every step; a smaller rate would only save time".to_owned(),
+                );
+            }
+            if let Some(steps) = self.steps {
+                return Ok((1.0, steps));
+            }
+            let (steps, waste) = spending.enough_steps(&drawn, MOST_PROPOSED)?;
+            reasons.push(format!(
+                "steps: {steps}, the fewest (from {FULL_BATCH_STEPS}) at which all noise together is within 5 % of that of full batches; it is {} times",
+                number(waste)
+            ));
+            return Ok((1.0, steps));
+        };
+        let Some(records) = self.public_records else {
+            return Err(Error::Missing {
+                what: "a public number of records",
+                why: "a compute limit counts gradients of records, so it needs their number; state it with .public_records(…), or name a sampling rate",
+            });
+        };
+        let affordable = |rate: f64| (limit / (records as f64 * rate)).min(MOST_PROPOSED as f64) as u64;
+        let mut best: Option<(f64, u64, f64)> = None;
+        for rate in RATES {
+            let most = affordable(rate);
+            let fixed = self.steps.is_some_and(|steps| steps > most);
+            if most == 0 || fixed {
+                continue;
+            }
+            let drawn = drawn(rate)?;
+            let (steps, waste) = match self.steps {
+                Some(steps) => (steps, spending.waste(&drawn, steps, &spending.calibrate(&drawn, steps)?)?),
+                None => spending.enough_steps(&drawn, most)?,
+            };
+            let enough = waste <= WASTE && (self.steps.is_some() || steps >= FULL_BATCH_STEPS);
+            // Fewer steps than Adam needs count as waste too.
+            let short = (FULL_BATCH_STEPS as f64 / steps as f64).sqrt().max(1.0);
+            if best.is_none_or(|(_, _, found)| waste * short < found) {
+                best = Some((rate, steps, waste * short));
+            }
+            if enough {
+                break;
+            }
+        }
+        let Some((rate, steps, waste)) = best else {
+            let (what, requirement) = ("compute limit", "enough for one step at a sampling rate of 0.001");
+            return Err(Error::OutOfRange { what, requirement, value: limit });
+        };
+        reasons.push(format!(
+            "sampling: rate {rate} and {steps} steps are {} gradients of the {} allowed, for the {records} records you stated; waste {}",
+            number(rate * steps as f64 * records as f64),
+            number(limit),
+            number(waste)
+        ));
+        Ok((rate, steps))
+    }
+}
