@@ -428,7 +428,8 @@ fn draws_by_quantiles_are_an_option() {
 /// With uniform numbers so close to 0 and 1 that quantiles round to an end of the support.
 #[test]
 fn draws_by_quantiles_stay_inside_the_support() {
-    let laws: [for<'g> fn(&'g Graph) -> Box<dyn Distribution<'g> + 'g>; 9] = [
+    type Build = for<'g> fn(&'g Graph) -> Box<dyn Distribution<'g> + 'g>;
+    let laws: [Build; 9] = [
         |_| Box::new(Gamma::new(0.01, 1.0).by_quantile()),
         |_| Box::new(Gamma::new(1.0, 1e300).by_quantile()),
         |_| Box::new(Weibull::new(1.0, 0.01).by_quantile()),
