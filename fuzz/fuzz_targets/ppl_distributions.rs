@@ -1,5 +1,5 @@
 //! Arbitrary parameters and values: refused with the parameter's name, or a log density that is −∞ outside the
-//! support and not above its maximum inside; and any law between any bounds.
+//! support and not above its maximum inside; and any law with a distribution function, truncated and censored.
 
 #![no_main]
 
@@ -28,10 +28,11 @@ fn either(data: &mut &[u8]) -> f64 {
     }
 }
 
-/// The laws of single numbers, each of three parameters or fewer.
-const LAWS: usize = 24;
+/// The laws of single numbers, each of three parameters or fewer; all that have a distribution function.
+const LAWS: usize = 48;
 
-fn law<'g>(which: usize, [a, b, c]: [f64; 3]) -> Box<dyn Distribution<'g> + 'g> {
+fn law<'g>(graph: &'g Graph, which: usize, [a, b, c]: [f64; 3]) -> Box<dyn Distribution<'g> + 'g> {
+    let vector = || graph.array(&ndarray::arr1(&[a, b, c]).into_dyn());
     match which {
         0 => Box::new(Normal::new(a, b)),
         1 => Box::new(LogNormal::new(a, b)),
@@ -56,7 +57,31 @@ fn law<'g>(which: usize, [a, b, c]: [f64; 3]) -> Box<dyn Distribution<'g> + 'g> 
         20 => Box::new(Poisson::new(a)),
         21 => Box::new(Binomial::from_logits(a, b)),
         22 => Box::new(NegativeBinomial::from_logits(a, b)),
-        _ => Box::new(Geometric::from_logits(a)),
+        23 => Box::new(Geometric::from_logits(a)),
+        24 => Box::new(Bernoulli::from_logits(a)),
+        25 => Box::new(Bernoulli::from_probs(a)),
+        26 => Box::new(Binomial::from_probs(a, b)),
+        27 => Box::new(Geometric::from_probs(a)),
+        28 => Box::new(BetaBinomial::new(a, b, c)),
+        29 => Box::new(DiscreteUniform::new(a, b)),
+        30 => Box::new(DiscreteLaplace::new(a, b)),
+        31 => Box::new(Skellam::new(a, b)),
+        32 => Box::new(AsymmetricLaplace::new(a, b, c)),
+        33 => Box::new(BetaProportion::new(a, b)),
+        34 => Box::new(ExponentiallyModifiedGaussian::new(a, b, c)),
+        35 => Box::new(Gompertz::new(a, b)),
+        36 => Box::new(InverseGaussian::new(a, b)),
+        37 => Box::new(LogUniform::new(a, b)),
+        38 => Box::new(RelaxedBernoulli::from_logits(a, b)),
+        39 => Box::new(SkewNormal::new(a, b, c)),
+        40 => Box::new(TruncatedNormal::new(a, b, c, f64::INFINITY)),
+        41 => Box::new(ZeroInflated::from_probs(Poisson::new(a), b)),
+        42 => Box::new(Hurdle::from_probs(Gamma::new(a, b), c)),
+        43 => Box::new(OrderedLogistic::new(a, graph.array(&ndarray::arr1(&[b, c]).into_dyn()))),
+        44 => Box::new(OrderedProbit::new(a, graph.array(&ndarray::arr1(&[b, c]).into_dyn()))),
+        45 => Box::new(Categorical::from_logits(vector())),
+        46 => Box::new(Gamma::new(a, b).by_quantile()),
+        _ => Box::new(Categorical::from_probs(vector())),
     }
 }
 
@@ -119,14 +144,26 @@ fuzz_target!(|data: &[u8]| {
     let parameters = [either(&mut data), either(&mut data), either(&mut data)];
     let (low, high, x) = (either(&mut data), either(&mut data), either(&mut data));
     let u = ((number(&mut data).to_bits() >> 12) as f64 + 0.5) / 4_503_599_627_370_496.0;
-    check(&Graph::new(), &law(which, parameters), x, u);
-    check(&Graph::new(), &Truncated::new(law(which, parameters), low, high), x, u);
-    check(&Graph::new(), &Truncated::new(law(which, parameters), low, f64::INFINITY), x, u);
-    check(&Graph::new(), &Truncated::new(law(which, parameters), f64::NEG_INFINITY, high), x, u);
-    check(&Graph::new(), &Censored::new(law(which, parameters), low, high), x, u);
-    check(&Graph::new(), &Censored::new(law(which, parameters), low, f64::INFINITY), x, u);
-    check(&Graph::new(), &Censored::right(law(which, parameters), 1.0), x, u);
-    check(&Graph::new(), &Censored::interval(law(which, parameters), high), x, u);
+    /// Each in a graph of its own.
+    macro_rules! check_each {
+        ($($law:ident => $made:expr;)*) => {$({
+            let graph = Graph::new();
+            let $law = law(&graph, which, parameters);
+            check(&graph, &$made, x, u);
+        })*};
+    }
+    check_each! {
+        law => law;
+        law => Truncated::new(law, low, high);
+        law => Truncated::new(law, low, f64::INFINITY);
+        law => Truncated::new(law, f64::NEG_INFINITY, high);
+        law => Censored::new(law, low, high);
+        law => Censored::new(law, low, f64::INFINITY);
+        law => Censored::new(law, f64::NEG_INFINITY, high);
+        law => Censored::left(law, 1.0);
+        law => Censored::right(law, 1.0);
+        law => Censored::interval(law, high);
+    }
     let (a, b) = (parameters[0], parameters[1]);
     check(&Graph::new(), &TruncatedNormal::new(a, b, low, high), x, u);
     for y in [0.0, 1.0, x] {

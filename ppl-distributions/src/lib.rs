@@ -82,9 +82,16 @@
 //! ```
 //!
 //! The numbers are those that a program of a model computes with these parameters, for the formulas are the same
-//! ([`compute`](ppl_core::op::compute)). Where a parameter is out of bounds, ask
-//! [`validate`](ppl_core::Distribution::validate), which names it: these methods check nothing and may give NaN or
-//! a number without meaning. Of parameters that are values of a model there are no numbers: NaN.
+//! ([`compute`](ppl_core::op::compute)). Where a parameter is out of bounds, NaN, or a value of a model, every
+//! one of these methods gives NaN; [`validate`](ppl_core::Distribution::validate) says which parameter it is:
+//!
+//! ```
+//! use ppl_distributions::prelude::*;
+//! let law = Normal::new(0.0, -1.0);
+//! assert!(law.ln_pdf(0.0).is_nan() && law.cdf(0.0).is_nan());
+//! let problem = law.validate().unwrap_err().to_string();
+//! assert!(problem.starts_with("Normal: scale must be positive and finite, got -1"));
+//! ```
 //!
 //! # For those who come from NumPyro
 //!

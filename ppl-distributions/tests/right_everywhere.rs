@@ -424,3 +424,53 @@ fn draws_by_quantiles_are_an_option() {
         }
     }
 }
+
+/// With uniform numbers so close to 0 and 1 that quantiles round to an end of the support.
+#[test]
+fn draws_by_quantiles_stay_inside_the_support() {
+    type Build = for<'g> fn(&'g Graph) -> Box<dyn Distribution<'g> + 'g>;
+    let laws: [Build; 9] = [
+        |_| Box::new(Gamma::new(0.01, 1.0).by_quantile()),
+        |_| Box::new(Gamma::new(1.0, 1e37).by_quantile()),
+        |_| Box::new(Weibull::new(1.0, 0.01).by_quantile()),
+        |_| Box::new(Weibull::new(1e-37, 1.0).by_quantile()),
+        |_| Box::new(HalfCauchy::new(1e37).by_quantile()),
+        |_| Box::new(Cauchy::new(0.0, 1e37).by_quantile()),
+        |_| Box::new(Pareto::new(0.1, 0.01).by_quantile()),
+        |_| Box::new(Beta::new(0.01, 0.01).by_quantile()),
+        |_| Box::new(Truncated::new(Normal::new(0.0, 1.0), 0.1, 0.3).by_quantile()),
+    ];
+    for law in laws {
+        let graph = Graph::new();
+        let law = law(&graph);
+        let mut named = Noise::new(&graph, "x");
+        let draw = law.draw(&Shape::scalar(), &mut named).unwrap();
+        let (name, program) = (&named.inputs()[0].0, Program::new(&graph, &[draw]).unwrap());
+        let mut wide = ExecutionPlan::<f64>::new(&program);
+        let mut narrow = ExecutionPlan::<f32>::new(&program);
+        for u in [2.0_f64.powi(-53), 1e-9, 0.5, 1.0 - 1e-9, 1.0 - 2.0_f64.powi(-53)] {
+            wide.set(name, &[u]).unwrap();
+            wide.run();
+            assert!(
+                law.support().contains(wide.output(0)[0]),
+                "{}: {} at {u}",
+                law.name(),
+                wide.output(0)[0]
+            );
+        }
+        for u in [2.0_f32.powi(-24), 0.5, 1.0 - 2.0_f32.powi(-24)] {
+            narrow.set(name, &[u]).unwrap();
+            narrow.run();
+            let drawn = f64::from(narrow.output(0)[0]);
+            assert!(law.support().contains(drawn), "{}: {drawn} at {u} in f32", law.name());
+        }
+    }
+}
+
+#[test]
+fn laws_by_quantiles_know_what_their_law_knows() {
+    let (plain, same) = (Gamma::new(2.5, 1.5).summary(), Gamma::new(2.5, 1.5).by_quantile().summary());
+    assert_eq!(plain, same);
+    assert!(same.mode.is_some() && same.median.is_some() && same.skewness.is_some());
+    assert!(Distribution::family(&Gamma::new(2.5, 1.5).by_quantile()).is_some());
+}

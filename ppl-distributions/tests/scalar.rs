@@ -273,3 +273,41 @@ fn summaries_are_moments() {
     assert_eq!(law.median, Some(0.5));
     assert_eq!(Skellam::new(3.0, 1.0).summary().entropy, None);
 }
+
+/// No question has an answer where a parameter is out of bounds, and none is answered as if it were in bounds.
+#[test]
+fn laws_with_parameters_out_of_bounds_give_nan() {
+    macro_rules! refused {
+        ($($law:expr => $density:ident $($quantile:ident)?;)*) => {$({
+            let (law, told) = ($law, stringify!($law));
+            assert!(law.validate().is_err(), "{told}");
+            assert!(law.$density(0.5).is_nan() && law.$density(1.0).is_nan(), "{told}");
+            assert!(law.cdf(0.5).is_nan() && law.sf(0.5).is_nan(), "{told}");
+            assert!(law.ln_cdf(0.5).is_nan() && law.ln_sf(0.5).is_nan(), "{told}");
+            assert!(law.cdf(&[0.5, -1.0]).iter().all(|p| p.is_nan()), "{told}");
+            $(assert!(law.$quantile(0.5).is_nan(), "{told}");)?
+            assert!(law.sample(&mut ChaCha8Rng::seed_from_u64(1)).is_nan(), "{told}");
+        })*};
+    }
+    refused! {
+        Normal::new(0.0, -1.0) => ln_pdf quantile;
+        Normal::new(0.0, 0.0) => ln_pdf quantile;
+        Normal::new(f64::NAN, 1.0) => ln_pdf quantile;
+        Normal::new(f64::INFINITY, 1.0) => ln_pdf quantile;
+        Uniform::new(1.0, 0.0) => ln_pdf quantile;
+        Exponential::new(-2.0) => ln_pdf quantile;
+        Gamma::new(-1.0, 1.0) => ln_pdf quantile;
+        Gamma::new(1.0, f64::NAN) => ln_pdf quantile;
+        Beta::new(0.0, 1.0) => ln_pdf quantile;
+        Poisson::new(-1.0) => ln_pmf quantile;
+        Binomial::from_probs(2.5, 0.5) => ln_pmf quantile;
+        Binomial::from_probs(2.0, 1.5) => ln_pmf quantile;
+        Geometric::from_probs(0.0) => ln_pmf quantile;
+        Truncated::new(Normal::new(0.0, 1.0), 2.0, 1.0) => ln_pdf quantile;
+        Truncated::new(Normal::new(0.0, -1.0), 1.0, 2.0) => ln_pdf quantile;
+        Censored::new(Normal::new(0.0, -1.0), 1.0, 2.0) => ln_pdf quantile;
+        Normal::new(0.0, -1.0).by_quantile() => ln_pdf quantile;
+        ZeroInflated::from_probs(Poisson::new(3.0), 1.5) => ln_pmf quantile;
+        SkewNormal::new(0.0, -1.0, 1.0) => ln_pdf;
+    }
+}

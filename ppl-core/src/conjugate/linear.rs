@@ -68,7 +68,14 @@ fn stops(value: Var<'_>, block: Var<'_>) -> bool {
             let moving = |place: usize| active[node.args[place] as usize];
             let flat = match &node.op {
                 Op::Unary(unary) => {
-                    matches!(unary, Unary::Sign | Unary::Floor | Unary::IsFinite | Unary::StopGradient)
+                    matches!(
+                        unary,
+                        Unary::Sign
+                            | Unary::Floor
+                            | Unary::IsFinite
+                            | Unary::OutsideIntegers(_)
+                            | Unary::StopGradient
+                    )
                 }
                 Op::Binary(binary) => matches!(
                     binary,

@@ -81,7 +81,16 @@ pub fn lgamma<T: Real>(x: T) -> T {
 pub fn digamma<T: Real>(x: T) -> T {
     let x = x.wide();
     let negative = x < 0.0;
-    let start = select(negative, 1.0 - x, x);
+    let positive = digamma_of_positive(select(negative, 1.0 - x, x));
+    let (sine, cosine) = sin_cos_pi(x.abs());
+    // ψ(x) = ψ(1 − x) − π cot πx
+    let reflected = select(sine == 0.0, f64::NAN, positive + PI * cosine / sine);
+    T::of(select(negative, reflected, positive))
+}
+
+/// ψ(x) for x ≥ 0.
+#[inline(always)]
+pub(crate) fn digamma_of_positive(start: f64) -> f64 {
     // Σ 1/(start + i) as one fraction
     let (mut numerator, mut denominator) = (1.0, start);
     for i in 1..8 {
@@ -94,11 +103,7 @@ pub fn digamma<T: Real>(x: T) -> T {
     let inverse = 1.0 / y;
     let z = inverse * inverse;
     let asymptotic = ln(y) - (0.5 * inverse + z * polynomial(&DIGAMMA, z));
-    let positive = asymptotic - select(small, numerator / denominator, 0.0);
-    let (sine, cosine) = sin_cos_pi(x.abs());
-    // ψ(x) = ψ(1 − x) − π cot πx
-    let reflected = select(sine == 0.0, f64::NAN, positive + PI * cosine / sine);
-    T::of(select(negative, reflected, positive))
+    asymptotic - select(small, numerator / denominator, 0.0)
 }
 
 /// ψ′(x), the derivative of [`digamma`]; ∞ at 0 and at the negative integers.

@@ -67,6 +67,7 @@ mod trigonometric;
 pub use counting::deviance;
 pub use error_function::{erf, erfc, erfinv};
 pub use exponential::{exp, expm1, sigmoid, tanh};
+pub(crate) use gamma::digamma_of_positive;
 pub use gamma::{digamma, lgamma, trigamma};
 pub use logarithm::{ln, ln1p, ln1p_square, logit, softplus};
 pub use polygamma::polygamma;
@@ -84,6 +85,6 @@ pub use special::{
     logit_beta_i_inverse, ndtri, ndtri_exp, normal_interval_moments, owens_t, skellam_cdf, skellam_log_prob,
     student_t_cdf, student_t_slope, von_mises_cdf, von_mises_cdf_inverse, von_mises_slope,
 };
-pub(crate) use special::{log_gamma_draws, normal_tail, von_mises_between, von_mises_draws};
+pub(crate) use special::{gamma_slopes, log_gamma_draws, normal_tail, von_mises_between, von_mises_draws};
 pub use stirling::{digamma_minus_log, digamma_remainder, log_factorial_remainder, stirling_error};
 pub use trigonometric::{TRIGONOMETRIC_LIMIT, atan, cos, sin};

@@ -5,6 +5,7 @@ use crate::machine::Scalar;
 use crate::model::distribution::Distribution;
 use crate::op::{Graph, Kind, Var, compute};
 use ndarray::ArrayD;
+use std::cell::{Cell, RefCell};
 use std::f64::consts::TAU;
 
 /// A kind of standard noise.
@@ -38,10 +39,12 @@ impl NoiseKind {
     /// Logarithm and cosine are this crate's, which give the same bits on every machine.
     #[inline]
     pub(crate) fn number(self, words: [u64; 2]) -> f64 {
-        let [u, v] = words.map(|word| ((word >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64));
+        let uniform = |word: u64| ((word >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64);
         match self {
-            NoiseKind::StandardNormal => (-2.0 * u.logarithm()).sqrt() * (TAU * v).cosine(),
-            NoiseKind::Uniform => u,
+            NoiseKind::StandardNormal => {
+                (-2.0 * uniform(words[0]).logarithm()).sqrt() * (TAU * uniform(words[1])).cosine()
+            }
+            NoiseKind::Uniform => uniform(words[0]),
         }
     }
 }
@@ -53,20 +56,21 @@ pub struct Noise<'g> {
     scope: String,
     each_record: Kind,
     inputs: Vec<(String, NoiseKind, Shape)>,
-    words: Option<Words>,
+    /// Whether numbers are made of this thread's [`Words`].
+    at_once: bool,
 }
 
 impl<'g> Noise<'g> {
     /// Noise whose inputs are named after `scope`.
     #[must_use]
     pub fn new(graph: &'g Graph, scope: impl Into<String>) -> Self {
-        Self { graph, scope: scope.into(), each_record: Kind::Shared, inputs: Vec::new(), words: None }
+        Self { graph, scope: scope.into(), each_record: Kind::Shared, inputs: Vec::new(), at_once: false }
     }
 
     /// Noise that is drawn anew for each record: its inputs are per-record inputs.
     #[must_use]
     pub fn per_record(graph: &'g Graph, scope: impl Into<String>) -> Self {
-        Self { graph, scope: scope.into(), each_record: Kind::PerRecord, inputs: Vec::new(), words: None }
+        Self { graph, scope: scope.into(), each_record: Kind::PerRecord, inputs: Vec::new(), at_once: false }
     }
 
     /// Noise of this kind and shape.
@@ -74,8 +78,8 @@ impl<'g> Noise<'g> {
     /// # Errors
     /// If the shape is too large.
     pub fn draw(&mut self, kind: NoiseKind, shape: impl Into<Shape>) -> Result<Var<'g>> {
-        if let Some(words) = &mut self.words {
-            return words.draw(kind, &shape.into(), self.graph);
+        if self.at_once {
+            return draw_of_words(kind, &shape.into(), self.graph);
         }
         let name = format!("{}/noise/{}", self.scope, self.inputs.len());
         let shape = shape.into();
@@ -91,8 +95,13 @@ impl<'g> Noise<'g> {
     /// noise is an input.
     #[inline]
     pub fn at_once(&mut self, kind: NoiseKind) -> Option<Var<'g>> {
-        let words = self.words.as_mut()?;
-        Some(self.graph.constant(words.next(kind)))
+        self.at_once.then(|| self.graph.constant(next(kind)))
+    }
+
+    /// Whether a draw of a single number is made at once ([`draw_at_once`]).
+    #[must_use]
+    pub fn is_at_once(&self) -> bool {
+        self.at_once
     }
 
     /// The graph that draws are written into.
@@ -111,38 +120,49 @@ impl<'g> Noise<'g> {
 /// How many words a draw is given without an allocation.
 const FEW: usize = 16;
 
-/// Random bits for a draw that is made at once.
-#[derive(Clone, Debug)]
+/// Random bits for a draw that is made at once. They lie in the thread rather than in the [`Noise`], for to hand them
+/// on would take longer than many a draw does.
 struct Words {
-    few: [u64; FEW],
-    /// All of them, where there are more than a few.
-    many: Vec<u64>,
-    given: usize,
+    few: [Cell<u64>; FEW],
+    given: Cell<usize>,
     /// How many were asked for, which may be more than were given.
-    asked: usize,
+    asked: Cell<usize>,
 }
 
-impl Words {
-    /// The next number; NaN where there are not enough words for it.
-    fn next(&mut self, kind: NoiseKind) -> f64 {
-        let (first, count) = (self.asked, kind.words());
-        self.asked += count;
-        if self.asked > self.given {
+thread_local! {
+    static WORDS: Words = const {
+        Words { few: [const { Cell::new(0) }; FEW], given: Cell::new(0), asked: Cell::new(0) }
+    };
+    /// All of them, where there are more than a few.
+    static MANY: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The next number; NaN where there are not enough words for it.
+fn next(kind: NoiseKind) -> f64 {
+    WORDS.with(|words| {
+        let (first, given) = (words.asked.get(), words.given.get());
+        let asked = first + kind.words();
+        words.asked.set(asked);
+        if asked > given {
             return f64::NAN;
         }
-        let words = if self.many.is_empty() { &self.few[..] } else { &self.many[..] };
-        kind.number([words[first], words[first + count - 1]])
-    }
+        kind.number(if given <= FEW {
+            [words.few[first].get(), words.few[asked - 1].get()]
+        } else {
+            MANY.with_borrow(|many| [many[first], many[asked - 1]])
+        })
+    })
+}
 
-    fn draw<'g>(&mut self, kind: NoiseKind, shape: &Shape, graph: &'g Graph) -> Result<Var<'g>> {
-        if shape.is_scalar() {
-            return Ok(graph.constant(self.next(kind)));
-        }
-        let shape = shape.clone().checked()?;
-        let numbers: Vec<f64> = (0..shape.elements()).map(|_| self.next(kind)).collect();
-        let array = ArrayD::from_shape_vec(shape.dims(), numbers);
-        array.map(|array| graph.array(&array)).map_err(|_| Error::TooLarge(shape))
+/// Noise of any shape, in a graph on which everything is computed at once.
+fn draw_of_words<'g>(kind: NoiseKind, shape: &Shape, graph: &'g Graph) -> Result<Var<'g>> {
+    if shape.is_scalar() {
+        return Ok(graph.constant(next(kind)));
     }
+    let shape = shape.clone().checked()?;
+    let numbers: Vec<f64> = (0..shape.elements()).map(|_| next(kind)).collect();
+    let array = ArrayD::from_shape_vec(shape.dims(), numbers);
+    array.map(|array| graph.array(&array)).map_err(|_| Error::TooLarge(shape))
 }
 
 /// A draw of a single number from a distribution whose parameters are numbers, made at once of random words:
@@ -158,35 +178,40 @@ pub fn draw_at_once<'g, D: Distribution<'g> + ?Sized>(
     usual: usize,
     mut word: impl FnMut() -> u64,
 ) -> Option<f64> {
-    let mut words = Words { few: [0; FEW], many: Vec::new(), given: usual.clamp(1, FEW), asked: 0 };
-    words.few[..words.given].iter_mut().for_each(|slot| *slot = word());
+    let mut few = [0; FEW];
+    let usual = usual.clamp(1, FEW);
+    few[..usual].iter_mut().for_each(|slot| *slot = word());
+    let (drawn, asked) = attempt(distribution, &few[..usual]);
+    if asked <= usual {
+        return drawn;
+    }
+    let mut words = few[..usual].to_vec();
+    let mut wanted = asked;
     loop {
-        let (drawn, asked) = attempt(distribution, words.clone());
-        if asked <= words.given {
+        words.extend((words.len()..wanted).map(|_| word()));
+        let (drawn, asked) = attempt(distribution, &words);
+        if asked <= words.len() {
             return drawn;
         }
-        if words.many.is_empty() {
-            words.many = words.few[..words.given].to_vec();
-        }
-        words.many.extend((words.given..asked).map(|_| word()));
-        words.given = asked;
+        wanted = asked;
     }
 }
 
 /// A draw of these words, and how many it asked for.
-fn attempt<'g, D: Distribution<'g> + ?Sized>(distribution: &D, words: Words) -> (Option<f64>, usize) {
-    let mut asked = 0;
-    let drawn = compute(|graph| {
-        let mut noise = Noise {
-            graph,
-            scope: String::new(),
-            each_record: Kind::Shared,
-            inputs: Vec::new(),
-            words: Some(words),
-        };
-        let drawn = distribution.draw(&Shape::scalar(), &mut noise);
-        asked = noise.words.map_or(0, |words| words.asked);
-        drawn.ok()
+#[inline]
+fn attempt<'g, D: Distribution<'g> + ?Sized>(distribution: &D, given: &[u64]) -> (Option<f64>, usize) {
+    WORDS.with(|words| {
+        words.asked.set(0);
+        words.given.set(given.len());
+        match given.len() {
+            0..=FEW => words.few.iter().zip(given).for_each(|(slot, &word)| slot.set(word)),
+            _ => MANY.set(given.to_vec()),
+        }
     });
-    (drawn, asked)
+    let drawn = compute(|graph| {
+        let (scope, inputs) = (String::new(), Vec::new());
+        let mut noise = Noise { graph, scope, each_record: Kind::Shared, inputs, at_once: true };
+        distribution.draw(&Shape::scalar(), &mut noise).ok()
+    });
+    (drawn, WORDS.with(|words| words.asked.get()))
 }

@@ -53,16 +53,34 @@ rows! { ($) binary
     /// C. Loader, "Fast and accurate computation of binomial probabilities" (2000), where it is called `bd0`.
     Deviance, pub fn deviance(x, m) -> y {
         value: x.deviance(m),
-        // 1 − x/m, also where both are 0.
-        pullback(g): [g * counting::log_ratio(x, m), g * x.equal(0.0).select(1.0, (m - x) / m)],
+        pullback(g): [g * x.log_ratio(m), g * x.relative_lack(m)],
+    },
+    /// `ln(a/b)` of `a = self`, for `a, b ≥ 0`; relatively accurate also where `a` is close to `b`. NaN where both are
+    /// 0 or both are infinite.
+    LogRatio, pub fn log_ratio(a, b) -> y {
+        value: counting::log_ratio(a, b),
+        pullback(g): [g / a, -(g / b)],
+    },
+    /// `1 − x/m` of `x = self`, for `x, m ≥ 0`, without cancellation where both are close; 1 at `x = 0`, whatever `m`
+    /// is.
+    RelativeLack, pub fn relative_lack(x, m) -> y {
+        value: counting::relative_lack(x, m),
+        pullback(g): [-(g / m), g * (x / m.square())],
     },
 }
 
-/// `ln(a/b)`, relatively accurate where `a` is close to `b`.
-pub(super) fn log_ratio<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
-    let difference = (a - b) / b;
-    let near = difference.abs().less(0.5);
-    near.select(near.select(difference, 0.0).log1p(), near.select(1.0, a / b).log())
+/// By the larger over the smaller, which leaves one logarithm to compute wherever the two are.
+#[inline(always)]
+pub(super) fn log_ratio<T: Scalar>(a: T, b: T) -> T {
+    let below = a < b;
+    let (small, large) = if below { (a, b) } else { (b, a) };
+    let size = ((large - small) / small).logarithm_of_1_plus();
+    if below { -size } else { size }
+}
+
+#[inline(always)]
+pub(super) fn relative_lack<T: Scalar>(x: T, m: T) -> T {
+    if x == T::zero() { T::one() } else { (m - x) / m }
 }
 
 /// From this many quantiles of one law on, a table pays.

@@ -133,6 +133,11 @@ rows! { ($) unary
     Floor, pub fn floor(x) -> y {
         value: x.floor(),
     },
+    /// 1 where the number is not an integer between two bounds, both included, else 0; 0 for NaN, 1 for ±∞.
+    /// Derivative 0.
+    OutsideIntegers[ends: (Bound, Bound) = (Bound::new(0.0), Bound::new(3.0))] as outside_integers(x) -> y {
+        value: elementary::outside_integers(x, T::of(ends.0.value()), T::of(ends.1.value())),
+    },
     /// 1 where the number is neither infinite nor NaN, else 0; derivative 0.
     IsFinite, pub fn is_finite(x) -> y {
         value: elementary::indicator(x.is_finite()),
@@ -265,6 +270,12 @@ pub(super) fn clamp<T: Scalar>(x: T, low: T, high: T) -> T {
     if above > high { high } else { above }
 }
 
+/// Whether a number is not an integer from `low` to `high`; of NaN it is not found.
+#[inline(always)]
+pub(super) fn outside_integers<T: Scalar>(x: T, low: T, high: T) -> T {
+    indicator((x < low) | (x > high) | (x.floor() < x) | (x.abs() == T::infinity()))
+}
+
 #[inline(always)]
 pub(super) fn indicator<T: Scalar>(holds: bool) -> T {
     if holds { T::one() } else { T::zero() }
@@ -302,6 +313,22 @@ impl<'g> Var<'g> {
     #[track_caller]
     pub fn at_least(self, bound: f64) -> Var<'g> {
         self.map(Unary::AtLeast(Bound::new(bound)))
+    }
+
+    /// 1 where the number is not an integer from `low` to `high`, else 0; derivative 0. NaN is not found to be outside.
+    ///
+    /// ```
+    /// # use ppl_core::op::compute;
+    /// let outside = |x: f64| compute(|graph| Some(graph.constant(x).outside_integers(0.0, 5.0)));
+    /// assert_eq!([-1.0, 0.0, 2.5, 5.0, 6.0].map(outside), [1.0, 0.0, 1.0, 0.0, 1.0].map(Some));
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn outside_integers(self, low: f64, high: f64) -> Var<'g> {
+        match self.at_once() {
+            Some(number) => self.with_number(outside_integers(number, low, high)),
+            None => self.map(Unary::OutsideIntegers((Bound::new(low), Bound::new(high)))),
+        }
     }
 
     /// The number, or where it is larger the largest number that is at most `bound`, in the type that the

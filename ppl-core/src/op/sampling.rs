@@ -55,6 +55,29 @@ impl Sampling {
     }
 }
 
+impl Sampling {
+    /// The draw, where parameter and noise are numbers that are not recorded.
+    fn at_once(self, parameter: Var<'_>, noise: &[Var<'_>]) -> Option<f64> {
+        let parameter = [parameter.at_once()?];
+        let mut numbers = [0.0; 7];
+        for (number, noise) in numbers.iter_mut().zip(noise) {
+            *number = noise.at_once()?;
+        }
+        let mut drawn = [f64::NAN];
+        let of = |which: usize| &numbers[which..=which];
+        match self {
+            Sampling::LogGamma => {
+                math::log_gamma_draws(&parameter, [of(0), of(1), of(2), of(3), of(4)], &mut drawn);
+            }
+            Sampling::VonMises => {
+                let noise = [of(0), of(1), of(2), of(3), of(4), of(5), of(6)];
+                math::von_mises_draws(&parameter, noise, &mut drawn);
+            }
+        }
+        Some(drawn[0])
+    }
+}
+
 impl Primitive for Sampling {
     fn name(&self) -> &'static str {
         match self {
@@ -180,6 +203,9 @@ impl<'g> Var<'g> {
 
     #[track_caller]
     fn drawn(self, op: Sampling, noise: &[Var<'g>]) -> Var<'g> {
+        if let Some(drawn) = op.at_once(self, noise) {
+            return self.with_number(drawn);
+        }
         let (graph, shape) = (self.graph(), noise[0].shape());
         let parameter = if self.shape().is_scalar() { self } else { self.broadcast_to(shape) };
         let args: Vec<Var<'g>> = std::iter::once(parameter).chain(noise.iter().copied()).collect();

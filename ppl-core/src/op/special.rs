@@ -40,6 +40,9 @@ impl Special {
             out.fill(T::of(self.value([a, b, c].map(T::as_f64))));
             return;
         }
+        if self == Special::GammaSlope {
+            return gamma_slopes(out, args[0], args[1]);
+        }
         let at = |row: Row<'_, T>, lane: usize| match row {
             Row::Lanes(values) => values[lane].as_f64(),
             Row::One(value) => value.as_f64(),
@@ -54,6 +57,25 @@ impl Special {
         let problem =
             format!("the derivative of {} with respect to {argument} is not available", self.name());
         y.graph().fail(Error::Unsupported(problem))
+    }
+}
+
+/// Slopes that are handed on many at a time.
+fn gamma_slopes<T: Scalar>(out: &mut [T], shape: Row<'_, T>, l: Row<'_, T>) {
+    const CHUNK: usize = 128;
+    let (mut shapes, mut places, mut slopes) = ([0.0; CHUNK], [0.0; CHUNK], [0.0; CHUNK]);
+    for (chunk, out) in out.chunks_mut(CHUNK).enumerate() {
+        let from = chunk * CHUNK;
+        let put = |row: Row<'_, T>, to: &mut [f64]| match row {
+            Row::Lanes(values) => {
+                to.iter_mut().zip(&values[from..]).for_each(|(to, value)| *to = value.as_f64());
+            }
+            Row::One(value) => to.fill(value.as_f64()),
+        };
+        put(shape, &mut shapes[..out.len()]);
+        put(l, &mut places[..out.len()]);
+        math::gamma_slopes(&shapes[..out.len()], &places[..out.len()], &mut slopes[..out.len()]);
+        out.iter_mut().zip(&slopes).for_each(|(out, &slope)| *out = T::of(slope));
     }
 }
 

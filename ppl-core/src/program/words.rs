@@ -8,6 +8,7 @@ pub(super) fn parameters(op: &Op) -> String {
     match op {
         Op::Unary(Unary::Polygamma(order)) => order.to_string(),
         Op::Unary(Unary::AtLeast(bound) | Unary::AtMost(bound)) => bound.to_string(),
+        Op::Unary(Unary::OutsideIntegers((low, high))) => format!("{low} {high}"),
         Op::Einsum(einsum) => einsum.to_string(),
         Op::Convolution(convolution) => {
             format!("{:?} {}", convolution.result(), window(&convolution.window())).to_lowercase()

@@ -1,6 +1,8 @@
 //! Draws by the quantile of one uniform number.
 
 use crate::shared::helpers::uniform_noise;
+use crate::shared::support::kept_inside;
+use ppl_core::model::ExponentialFamily;
 use ppl_core::op::Kind;
 use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Transport, Var};
 
@@ -73,11 +75,7 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for ByQuantile<D> {
         let told =
             || Error::Unsupported(format!("a draw from {} by its quantile: none is known", self.name()));
         let drawn = quantile.ok_or_else(told)?;
-        Ok(match self.support() {
-            Constraint::Positive => drawn.clamp_positive(),
-            Constraint::UnitInterval => drawn.clamp_unit(),
-            _ => drawn,
-        })
+        Ok(kept_inside(self.support(), drawn))
     }
 
     fn reparameterised(&self) -> bool {
@@ -86,6 +84,10 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for ByQuantile<D> {
 
     fn transport(&self) -> Option<Transport<'g>> {
         self.base.transport()
+    }
+
+    fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
+        self.base.family()
     }
 
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
@@ -98,6 +100,18 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for ByQuantile<D> {
 
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
         self.base.entropy(graph)
+    }
+
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        self.base.mode(graph)
+    }
+
+    fn median(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        self.base.median(graph)
+    }
+
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        self.base.skewness(graph)
     }
 
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {

@@ -48,23 +48,23 @@ enum How<'g> {
 }
 
 impl<'g, D: Distribution<'g>> Censored<'g, D> {
-    /// Outcomes below `low` are told as `low`, those above `high` as `high`; either may be infinite. Numbers or
+    /// Outcomes below `low` are recorded as `low`, those above `high` as `high`; either may be infinite. Numbers or
     /// arrays.
     pub fn new(base: D, low: impl Into<Value<'g>>, high: impl Into<Value<'g>>) -> Self {
         Self { base, how: How::Between(Bounds::new(low, high)) }
     }
 
-    /// Outcomes that were at most what is told, where `censored` is not 0; 0 or 1, a number or an array.
+    /// Outcomes that were at most the recorded value, where `censored` is not 0; 0 or 1, a number or an array.
     pub fn left(base: D, censored: impl Into<Value<'g>>) -> Self {
         Self { base, how: How::Left(censored.into()) }
     }
 
-    /// Outcomes that were above what is told, where `censored` is not 0; 0 or 1, a number or an array.
+    /// Outcomes that were above the recorded value, where `censored` is not 0; 0 or 1, a number or an array.
     pub fn right(base: D, censored: impl Into<Value<'g>>) -> Self {
         Self { base, how: How::Right(censored.into()) }
     }
 
-    /// Outcomes that were above what is told and at most `upper`, a number or an array.
+    /// Outcomes that were above the recorded value and at most `upper`, a number or an array.
     pub fn interval(base: D, upper: impl Into<Value<'g>>) -> Self {
         Self { base, how: How::Interval(upper.into()) }
     }

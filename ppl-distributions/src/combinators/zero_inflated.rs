@@ -133,7 +133,7 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for ZeroInflated<'g, D> {
         let (log_gate, log_open) = self.logs(graph);
         let log = self.base.log_prob(value);
         let counted = log_open + log;
-        // Near 1 the probability of a 0 is told by what it lacks, (1 − g)(1 − p).
+        // Where the probability of a 0 is near 1, it is computed from its distance to 1, (1 − g)(1 − p).
         let lacking = self.open(graph) * log.expm1();
         let near = lacking.greater(-0.5);
         let zero = near.select(near.select(lacking, 0.0).log1p(), log_sum(log_gate, counted));

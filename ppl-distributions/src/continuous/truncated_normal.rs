@@ -133,7 +133,7 @@ impl<'g> TruncatedNormal<'g> {
             (true, false) => (b.log_ndtr() + probability.log()).ndtri_exp(),
             (false, true) => -((-a).log_ndtr() + (-probability).log1p()).ndtri_exp(),
             (false, false) => {
-                // Seen from the left, where Φ is small and its logarithm tells all.
+                // Seen from the left, where Φ is small and its logarithm keeps all digits.
                 let turn = (a + b).greater(0.0);
                 let (left, right) = (turn.select(-b, a), turn.select(-a, b));
                 let share = turn.select(1.0 - probability, probability);

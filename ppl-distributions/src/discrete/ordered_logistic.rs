@@ -1,8 +1,8 @@
 //! The ordered logistic distribution.
 
-use crate::shared::batches::batch_of_vectors;
+use crate::shared::arrays::{column, sum_last};
+use crate::shared::cutpoints::{Cutpoints, exceeded};
 use crate::shared::support::within;
-use ndarray::ArrayD;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// An ordered category: where a logistic variable with centre `predictor` falls between cutpoints.
@@ -36,64 +36,34 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct OrderedLogistic<'g> {
-    predictor: Value<'g>,
-    cutpoints: Var<'g>,
+    ordered: Cutpoints<'g>,
 }
 
 impl<'g> OrderedLogistic<'g> {
     /// Centre of the logistic variable, a number or an array; and the cutpoints, increasing along the last
     /// axis.
     pub fn new(predictor: impl Into<Value<'g>>, cutpoints: Var<'g>) -> Self {
-        Self { predictor: predictor.into(), cutpoints }
-    }
-
-    /// Number of cutpoints.
-    fn cuts(&self) -> usize {
-        self.cutpoints.shape().dims().last().copied().unwrap_or(0)
-    }
-
-    /// A value with a new last axis of length 1, for what has one element for each cutpoint.
-    #[track_caller]
-    fn beside_cutpoints(value: Var<'g>) -> Var<'g> {
-        value.reshape(value.shape().concat(&Shape::from(1)))
-    }
-
-    /// `c_k − η` with the cutpoints along the last axis.
-    #[track_caller]
-    fn distances(&self) -> Var<'g> {
-        self.cutpoints - Self::beside_cutpoints(self.predictor.on(self.cutpoints.graph()))
+        Self { ordered: Cutpoints { predictor: predictor.into(), cutpoints } }
     }
 
     /// Probabilities of all categories along the last axis, and their logarithms.
     #[track_caller]
     fn categories(&self) -> (Var<'g>, Var<'g>) {
-        let graph = self.cutpoints.graph();
-        let count = self.cuts() + 1;
-        let outcomes = graph.array(&ArrayD::from_shape_fn(vec![count], |index| index[0] as f64));
+        let Cutpoints { predictor, cutpoints } = self.ordered;
+        let count = self.ordered.count() + 1;
         let batch = self.batch_shape().unwrap_or_default();
-        let each = Self {
-            predictor: Self::beside_cutpoints(self.predictor.on(graph)).into(),
-            cutpoints: {
-                let mut dims = self.cutpoints.shape().dims().to_vec();
-                dims.insert(dims.len().saturating_sub(1), 1);
-                self.cutpoints.reshape(dims)
-            },
-        };
-        let log_probs = each.log_prob(outcomes).broadcast_to(batch.concat(&Shape::from(count)));
+        let mut dims = cutpoints.shape().dims().to_vec();
+        dims.insert(dims.len().saturating_sub(1), 1);
+        let each = Self::new(column(predictor.on(cutpoints.graph())), cutpoints.reshape(dims));
+        let log_probs = each.log_prob(self.ordered.numbers(count));
+        let log_probs = log_probs.broadcast_to(batch.concat(&Shape::from(count)));
         (log_probs.exp(), log_probs)
-    }
-
-    /// The numbers 0, 1, … along the last axis, less a number.
-    #[track_caller]
-    fn counted(&self, length: usize) -> Var<'g> {
-        self.cutpoints.graph().array(&ArrayD::from_shape_fn(vec![length], |index| index[0] as f64))
     }
 
     /// How many cutpoints have a distribution function below a probability.
     #[track_caller]
     fn exceeded(&self, probability: Var<'g>) -> Var<'g> {
-        let below = self.distances().sigmoid().less(Self::beside_cutpoints(probability));
-        below.sum_axis(below.shape().rank() - 1)
+        exceeded(self.ordered.distances().sigmoid(), probability)
     }
 }
 
@@ -103,32 +73,26 @@ impl<'g> Distribution<'g> for OrderedLogistic<'g> {
     }
 
     fn parameters(&self) -> Vec<Parameter<'g>> {
-        vec![
-            Parameter { name: "predictor", value: self.predictor, domain: Constraint::Real },
-            Parameter { name: "cutpoints", value: self.cutpoints.into(), domain: Constraint::Ordered },
-        ]
+        self.ordered.parameters()
     }
 
     #[track_caller]
     fn batch_shape(&self) -> Result<Shape> {
-        batch_of_vectors(self.name(), self.predictor, self.cutpoints, 1)
+        self.ordered.batch_shape(self.name())
     }
 
     fn support(&self) -> Constraint {
-        Constraint::IntegerInterval(0.0, self.cuts() as f64)
+        self.ordered.support()
     }
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         within(Distribution::support(self), value, 0.0, |value| {
-            let last = self.cuts();
-            let category = Self::beside_cutpoints(value);
+            let last = self.ordered.count();
             // The cutpoint above the category and that below it, or 0 where there is none.
-            let place = self.counted(last);
-            let axis = |chosen: Var<'g>| chosen.sum_axis(chosen.shape().rank() - 1);
-            let above = axis(place.equal(category).select(self.cutpoints, 0.0));
-            let below = axis((place + 1.0).equal(category).select(self.cutpoints, 0.0));
-            let predictor = self.predictor.on(value.graph());
+            let above = self.ordered.at(value, self.ordered.cutpoints);
+            let below = self.ordered.at(value - 1.0, self.ordered.cutpoints);
+            let predictor = self.ordered.predictor.on(value.graph());
             let (is_first, is_last) = (value.less(1.0), value.greater_equal(last as f64));
             let lower = is_first.select(0.0, (below - predictor).softplus());
             let upper = is_last.select(0.0, (predictor - above).softplus());
@@ -152,29 +116,29 @@ impl<'g> Distribution<'g> for OrderedLogistic<'g> {
 
     fn mean(&self, _graph: &'g Graph) -> Option<Var<'g>> {
         // Σ_k P(Y > k)
-        let above = (-self.distances()).sigmoid();
-        Some(above.sum_axis(above.shape().rank() - 1))
+        let above = (-self.ordered.distances()).sigmoid();
+        Some(sum_last(above, 1))
     }
 
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let (probs, _) = self.categories();
-        let distance = self.counted(self.cuts() + 1) - Self::beside_cutpoints(self.mean(graph)?);
+        let distance = self.ordered.numbers(self.ordered.count() + 1) - column(self.mean(graph)?);
         let weighed = probs * distance.square();
-        Some(weighed.sum_axis(weighed.shape().rank() - 1))
+        Some(sum_last(weighed, 1))
     }
 
     fn entropy(&self, _graph: &'g Graph) -> Option<Var<'g>> {
         let (probs, log_probs) = self.categories();
         // A category of probability 0 adds nothing.
         let terms = probs * log_probs.max(-1e30);
-        Some(-terms.sum_axis(terms.shape().rank() - 1))
+        Some(-sum_last(terms, 1))
     }
 
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        let last = self.cuts();
+        let last = self.ordered.count();
         let category = value.floor().max(-1.0).min(last as f64);
-        let chosen = self.counted(last).equal(Self::beside_cutpoints(category)) * self.distances().sigmoid();
-        let inside = chosen.sum_axis(chosen.shape().rank() - 1);
+        let chosen = self.ordered.numbers(last).equal(column(category)) * self.ordered.distances().sigmoid();
+        let inside = sum_last(chosen, 1);
         Some(inside + category.equal(last as f64))
     }
 

@@ -1,10 +1,9 @@
 //! Ordered categories by a normal variable.
 
-use crate::shared::arrays::{column, sum_last};
-use crate::shared::batches::batch_of_vectors;
+use crate::shared::arrays::sum_last;
+use crate::shared::cutpoints::{Cutpoints, exceeded};
 use crate::shared::helpers::uniform_noise;
-use crate::shared::log_space::only_where;
-use ndarray::ArrayD;
+use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// In which of K ordered categories a normal variable falls, between K − 1 increasing cutpoints.
@@ -29,43 +28,25 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct OrderedProbit<'g> {
-    predictor: Value<'g>,
-    cutpoints: Var<'g>,
+    ordered: Cutpoints<'g>,
 }
 
 impl<'g> OrderedProbit<'g> {
     /// Mean of the normal variable, a number or an array; and the cutpoints, increasing along the last axis.
     pub fn new(predictor: impl Into<Value<'g>>, cutpoints: Var<'g>) -> Self {
-        Self { predictor: predictor.into(), cutpoints }
-    }
-
-    /// Number of cutpoints.
-    fn cuts(&self) -> usize {
-        self.cutpoints.shape().dims().last().copied().unwrap_or(0)
-    }
-
-    /// `c_k − η` with the cutpoints along the last axis.
-    #[track_caller]
-    fn distances(&self) -> Var<'g> {
-        self.cutpoints - column(self.predictor.on(self.cutpoints.graph()))
-    }
-
-    /// The numbers 0, 1, … along a last axis.
-    #[track_caller]
-    fn counted(&self, length: usize) -> Var<'g> {
-        self.cutpoints.graph().array(&ArrayD::from_shape_fn(vec![length], |index| index[0] as f64))
+        Self { ordered: Cutpoints { predictor: predictor.into(), cutpoints } }
     }
 
     /// The distance at the cutpoint of this number, or 0 where there is none.
     #[track_caller]
     fn at(&self, number: Var<'g>) -> Var<'g> {
-        sum_last(self.counted(self.cuts()).equal(column(number)).select(self.distances(), 0.0), 1)
+        self.ordered.at(number, self.ordered.distances())
     }
 
     /// How many cutpoints have a distribution function below a probability.
     #[track_caller]
     fn exceeded(&self, probability: Var<'g>) -> Var<'g> {
-        sum_last(self.distances().log_ndtr().exp().less(column(probability)), 1)
+        exceeded(self.ordered.distances().log_ndtr().exp(), probability)
     }
 }
 
@@ -75,26 +56,22 @@ impl<'g> Distribution<'g> for OrderedProbit<'g> {
     }
 
     fn parameters(&self) -> Vec<Parameter<'g>> {
-        vec![
-            Parameter { name: "predictor", value: self.predictor, domain: Constraint::Real },
-            Parameter { name: "cutpoints", value: self.cutpoints.into(), domain: Constraint::Ordered },
-        ]
+        self.ordered.parameters()
     }
 
     #[track_caller]
     fn batch_shape(&self) -> Result<Shape> {
-        batch_of_vectors(self.name(), self.predictor, self.cutpoints, 1)
+        self.ordered.batch_shape(self.name())
     }
 
     fn support(&self) -> Constraint {
-        Constraint::IntegerInterval(0.0, self.cuts() as f64)
+        self.ordered.support()
     }
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        let last = self.cuts() as f64;
-        let category = value.floor().equal(value) * value.greater_equal(0.0) * value.less_equal(last);
-        only_where(category, value, 0.0, |value| {
+        within(Distribution::support(self), value, 0.0, |value| {
+            let last = self.ordered.count() as f64;
             let (is_first, is_last) = (value.less(0.5), value.greater(last - 0.5));
             let (below, above) = (self.at(value - 1.0), self.at(value));
             let inner = 1.0 - (is_first + is_last).min(1.0);
@@ -113,19 +90,22 @@ impl<'g> Distribution<'g> for OrderedProbit<'g> {
     /// `Σ_k P(Y > k)`
     #[track_caller]
     fn mean(&self, _graph: &'g Graph) -> Option<Var<'g>> {
-        Some(sum_last((-self.distances()).log_ndtr().exp(), 1))
+        Some(sum_last((-self.ordered.distances()).log_ndtr().exp(), 1))
     }
 
     /// `Σ_k (2k + 1) P(Y > k)` less the squared mean.
     #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        let above = (-self.distances()).log_ndtr().exp();
-        Some(sum_last((2.0 * self.counted(self.cuts()) + 1.0) * above, 1) - self.mean(graph)?.square())
+        let above = (-self.ordered.distances()).log_ndtr().exp();
+        Some(
+            sum_last((2.0 * self.ordered.numbers(self.ordered.count()) + 1.0) * above, 1)
+                - self.mean(graph)?.square(),
+        )
     }
 
     #[track_caller]
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        let last = self.cuts() as f64;
+        let last = self.ordered.count() as f64;
         let category = value.floor();
         let inside = category.greater_equal(0.0) * category.less(last);
         let within = inside.select(self.at(category).log_ndtr().exp(), 0.0);
@@ -134,7 +114,7 @@ impl<'g> Distribution<'g> for OrderedProbit<'g> {
 
     #[track_caller]
     fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        let last = self.cuts() as f64;
+        let last = self.ordered.count() as f64;
         let category = value.floor();
         let inside = category.greater_equal(0.0) * category.less(last);
         let within = inside.select((-self.at(category)).log_ndtr().exp(), 0.0);

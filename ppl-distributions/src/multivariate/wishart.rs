@@ -45,6 +45,12 @@ impl<'g> Spread<'g> {
         if self.factored { self.matrix } else { self.matrix.cholesky() }
     }
 
+    /// The matrix itself, `[…, d, d]`.
+    #[track_caller]
+    fn scale(&self) -> Var<'g> {
+        if self.factored { self.matrix.matmul(transposed(self.matrix)) } else { self.matrix }
+    }
+
     /// `½ (ν − i)` along a new last axis, for the rows `i` of a matrix.
     #[track_caller]
     fn halves(&self, graph: &'g Graph) -> Var<'g> {
@@ -127,13 +133,6 @@ impl<'g> Wishart<'g> {
     pub fn from_cholesky(df: impl Into<Value<'g>>, scale_tril: Var<'g>) -> Self {
         Self { spread: Spread { df: df.into(), matrix: scale_tril, factored: true } }
     }
-
-    /// The scale matrix.
-    #[track_caller]
-    fn scale(&self) -> Var<'g> {
-        let matrix = self.spread.matrix;
-        if self.spread.factored { matrix.matmul(transposed(matrix)) } else { matrix }
-    }
 }
 
 impl<'g> Distribution<'g> for Wishart<'g> {
@@ -179,13 +178,13 @@ impl<'g> Distribution<'g> for Wishart<'g> {
 
     #[track_caller]
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        Some(column(column(self.spread.df.on(graph))) * self.scale())
+        Some(column(column(self.spread.df.on(graph))) * self.spread.scale())
     }
 
     /// `ν (V_ij² + V_ii V_jj)`
     #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        let scale = self.scale();
+        let scale = self.spread.scale();
         let diagonal = column(scale.diagonal());
         let both = diagonal * transposed(diagonal);
         Some(column(column(self.spread.df.on(graph))) * (scale.square() + both))
@@ -272,9 +271,7 @@ impl<'g> Distribution<'g> for InverseWishart<'g> {
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let d = self.spread.dimension() as f64;
         let rest = self.spread.df.on(graph) - (d + 1.0);
-        let factor = self.spread.factor();
-        let scale = if self.spread.factored { factor.matmul(transposed(factor)) } else { self.spread.matrix };
         let exists = column(column(rest.greater(0.0)));
-        Some(exists.select(scale / column(column(rest)), f64::NAN))
+        Some(exists.select(self.spread.scale() / column(column(rest)), f64::NAN))
     }
 }

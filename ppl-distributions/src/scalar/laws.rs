@@ -1,7 +1,7 @@
 //! Which laws are laws of single numbers, one a line: what they are called in an example, and whether they have
 //! densities or probabilities, and a distribution function.
 
-use super::{Numbers, Outcomes, Summary, at, draw, summary};
+use super::{Numbers, Outcomes, Summary, at, draw, sound, summary};
 use crate::*;
 use ppl_core::Distribution;
 use rand::Rng;
@@ -21,7 +21,7 @@ macro_rules! laws {
             }
 
             /// A draw: a number made of random words, one for each uniform number that the draw is made of and
-            /// two for each normal one. NaN where there is none.
+            /// two for each normal one. NaN where a parameter is out of bounds.
             #[inline]
             pub fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
                 draw(self, $words, || rng.next_u64())
@@ -42,26 +42,30 @@ macro_rules! part {
         /// The logarithm of the density at a number, or at each of a slice.
         #[inline]
         pub fn ln_pdf<X: Numbers>(&self, x: X) -> X::Answer {
-            x.each(|x| at(x, |x| Some(Distribution::log_prob(self, x))))
+            let sound = sound(self);
+            x.each(|x| at(sound, x, |x| Some(Distribution::log_prob(self, x))))
         }
 
         /// The density at a number, or at each of a slice.
         #[inline]
         pub fn pdf<X: Numbers>(&self, x: X) -> X::Answer {
-            x.each(|x| at(x, |x| Some(Distribution::log_prob(self, x).exp())))
+            let sound = sound(self);
+            x.each(|x| at(sound, x, |x| Some(Distribution::log_prob(self, x).exp())))
         }
     };
     (mass) => {
         /// The logarithm of the probability of a number, or of each of a slice.
         #[inline]
         pub fn ln_pmf<X: Numbers>(&self, x: X) -> X::Answer {
-            x.each(|x| at(x, |x| Some(Distribution::log_prob(self, x))))
+            let sound = sound(self);
+            x.each(|x| at(sound, x, |x| Some(Distribution::log_prob(self, x))))
         }
 
         /// The probability of a number, or of each of a slice.
         #[inline]
         pub fn pmf<X: Numbers>(&self, x: X) -> X::Answer {
-            x.each(|x| at(x, |x| Some(Distribution::log_prob(self, x).exp())))
+            let sound = sound(self);
+            x.each(|x| at(sound, x, |x| Some(Distribution::log_prob(self, x).exp())))
         }
     };
     (cdf) => {
@@ -70,26 +74,30 @@ macro_rules! part {
         #[inline]
         #[track_caller]
         pub fn cdf<X: Outcomes<'g>>(&self, x: X) -> X::Answer {
-            x.ask(|x| at(x, |x| Distribution::cdf(self, x)), |x| Distribution::cdf(self, x))
+            let sound = sound(self);
+            x.ask(|x| at(sound, x, |x| Distribution::cdf(self, x)), |x| Distribution::cdf(self, x))
         }
 
         /// The probability of an outcome above `x`, with its digits where it is small.
         #[inline]
         #[track_caller]
         pub fn sf<X: Outcomes<'g>>(&self, x: X) -> X::Answer {
-            x.ask(|x| at(x, |x| Distribution::sf(self, x)), |x| Distribution::sf(self, x))
+            let sound = sound(self);
+            x.ask(|x| at(sound, x, |x| Distribution::sf(self, x)), |x| Distribution::sf(self, x))
         }
 
         /// The logarithm of [`cdf`](Self::cdf) at a number, or at each of a slice.
         #[inline]
         pub fn ln_cdf<X: Numbers>(&self, x: X) -> X::Answer {
-            x.each(|x| at(x, |x| Distribution::log_cdf(self, x)))
+            let sound = sound(self);
+            x.each(|x| at(sound, x, |x| Distribution::log_cdf(self, x)))
         }
 
         /// The logarithm of [`sf`](Self::sf) at a number, or at each of a slice.
         #[inline]
         pub fn ln_sf<X: Numbers>(&self, x: X) -> X::Answer {
-            x.each(|x| at(x, |x| Distribution::log_sf(self, x)))
+            let sound = sound(self);
+            x.each(|x| at(sound, x, |x| Distribution::log_sf(self, x)))
         }
     };
     (quantile) => {
@@ -98,8 +106,11 @@ macro_rules! part {
         #[inline]
         #[track_caller]
         pub fn quantile<X: Outcomes<'g>>(&self, probability: X) -> X::Answer {
-            probability
-                .ask(|p| at(p, |p| Distribution::quantile(self, p)), |p| Distribution::quantile(self, p))
+            let sound = sound(self);
+            probability.ask(
+                |p| at(sound, p, |p| Distribution::quantile(self, p)),
+                |p| Distribution::quantile(self, p),
+            )
         }
     };
 }

@@ -131,13 +131,28 @@ fn summary<'g>(law: &impl Distribution<'g>) -> Summary {
     }
 }
 
+/// Whether all parameters are numbers, and lie where they must: other laws give NaN for every question.
+#[inline]
+fn sound<'g>(law: &impl Distribution<'g>) -> bool {
+    law.parameters().iter().all(|parameter| {
+        let known = parameter.value.known();
+        known.is_some_and(|number| parameter.domain.contains(number))
+    })
+}
+
 /// The number that a formula for values of a model has at `x`; NaN where it has none.
 #[inline]
-fn at<'g>(x: f64, formula: impl FnOnce(Var<'g>) -> Option<Var<'g>>) -> f64 {
+fn at<'g>(sound: bool, x: f64, formula: impl FnOnce(Var<'g>) -> Option<Var<'g>>) -> f64 {
+    if !sound {
+        return f64::NAN;
+    }
     compute(|graph| formula(graph.constant(x))).unwrap_or(f64::NAN)
 }
 
 #[inline]
 fn draw<'g>(law: &impl Distribution<'g>, words: usize, word: impl FnMut() -> u64) -> f64 {
+    if !sound(law) {
+        return f64::NAN;
+    }
     draw_at_once(law, words, word).unwrap_or(f64::NAN)
 }

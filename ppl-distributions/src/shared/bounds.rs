@@ -15,7 +15,6 @@ impl<'g> Bounds<'g> {
         Self { low: low.into(), high: high.into() }
     }
 
-    /// Whether there is no lower end.
     /// The same ends, but where they are numbers beyond those of a set: its own.
     pub(crate) fn within(self, (low, high): (f64, f64)) -> Self {
         let end = |value: Value<'g>, choose: fn(f64, f64) -> f64, other| match value.known() {
@@ -25,6 +24,7 @@ impl<'g> Bounds<'g> {
         Self { low: end(self.low, f64::max, low), high: end(self.high, f64::min, high) }
     }
 
+    /// Whether there is no lower end.
     pub(crate) fn open_below(&self) -> bool {
         self.low.known() == Some(f64::NEG_INFINITY)
     }

@@ -22,6 +22,10 @@ pub(crate) fn log_gamma_noise<'g>(
     prefix: &Shape,
     noise: &mut Noise<'g>,
 ) -> Result<Var<'g>> {
-    let shape = prefix.concat(&distribution.batch_shape()?);
+    // Without asking for shapes where a single number is drawn at once.
+    let shape = match prefix.is_scalar() && noise.is_at_once() && concentration.known().is_some() {
+        true => Shape::scalar(),
+        false => prefix.concat(&distribution.batch_shape()?),
+    };
     log_standard_gamma(concentration, &shape, noise)
 }

@@ -5,6 +5,7 @@ pub(crate) mod batches;
 pub(crate) mod bisect;
 pub(crate) mod bounds;
 pub(crate) mod counts;
+pub(crate) mod cutpoints;
 pub(crate) mod gamma_noise;
 pub(crate) mod helpers;
 pub(crate) mod log_space;

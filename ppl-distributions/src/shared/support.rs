@@ -62,6 +62,21 @@ pub(crate) fn at_end<'g>(exponent: Var<'g>, inner: Var<'g>) -> Var<'g> {
     exponent.equal(0.0).select(inner, sign.select(f64::NEG_INFINITY, f64::INFINITY))
 }
 
+/// A draw that rounding took to an end of its support, or beyond, as the nearest number inside, in the type that the
+/// program runs in. Draws of integers are left as they are.
+#[track_caller]
+pub(crate) fn kept_inside<'g>(support: Constraint, drawn: Var<'g>) -> Var<'g> {
+    match support.interior() {
+        Constraint::Positive => drawn.clamp_positive(),
+        Constraint::UnitInterval => drawn.clamp_unit(),
+        Constraint::Real | Constraint::Dependent => drawn.clamp_finite(),
+        Constraint::GreaterThan(low) => drawn.clamp_finite().at_least(low.next_up()),
+        Constraint::LessThan(high) => drawn.clamp_finite().at_most(high.next_down()),
+        Constraint::Interval(low, high) => drawn.at_least(low).at_most(high),
+        _ => drawn,
+    }
+}
+
 /// A distribution function of values above 0: 0 below, without a derivative.
 #[track_caller]
 pub(crate) fn cdf_above_zero<'g>(value: Var<'g>, cdf: impl FnOnce(Var<'g>) -> Var<'g>) -> Var<'g> {

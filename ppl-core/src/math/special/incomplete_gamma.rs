@@ -21,7 +21,7 @@ use crate::math::{
 /// ½ ln 2π
 const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
 /// From here on Stirling's formula takes the large terms out of D, and the lower tail is integrated.
-const LARGE: f64 = 10.0;
+pub(super) const LARGE: f64 = 10.0;
 /// Below this ln x the series is its first term, and the density is a power.
 const POWER: f64 = -40.0;
 
@@ -43,11 +43,11 @@ impl Tail {
     fn new(a: f64, x: f64, l: f64) -> Self {
         let log_density = log_density(a, x, l);
         let side = if is_upper(a, x) {
-            Side::Upper(linear_upper(a, x, (1.0, 0.0)))
+            Side::Upper(upper_tail(a, x))
         } else if a < LARGE {
             Side::Lower(series(a, x).0 / a)
         } else {
-            Side::Lower(linear_lower(a, x, (1.0, 0.0)))
+            Side::Lower(lower_tail(a, x))
         };
         Self { log_density, side }
     }
@@ -69,7 +69,8 @@ impl Tail {
 }
 
 /// Whether Q is integrated, and not P.
-fn is_upper(a: f64, x: f64) -> bool {
+#[inline(always)]
+pub(super) fn is_upper(a: f64, x: f64) -> bool {
     if a < LARGE { x > (a + 1.0).max(1.5) } else { x > a }
 }
 
@@ -112,58 +113,33 @@ fn series(a: f64, x: f64) -> (f64, f64, f64) {
     (sum, slope, curvature)
 }
 
-/// S and its first derivative, eight terms at a time: their divisions do not wait for each other.
-fn series_and_slope(a: f64, x: f64) -> (f64, f64) {
-    let (mut term, mut harmonic) = (1.0, 0.0);
-    let (mut sum, mut slope) = (1.0, 0.0);
-    let mut k = a;
-    for _ in 0..50 {
-        let mut inverses = [0.0; 8];
-        for (step, inverse) in inverses.iter_mut().enumerate() {
-            *inverse = 1.0 / (k + (step + 1) as f64);
-        }
-        k += 8.0;
-        for inverse in inverses {
-            term *= x * inverse;
-            harmonic += inverse;
-            sum += term;
-            slope -= term * harmonic;
-        }
-        if term * (1.0 + harmonic) <= 1e-17 * sum {
-            break;
-        }
-    }
-    (sum, slope)
-}
-
-/// A tail integral whose weight is linear: ∫ exp(s a v − x(e^(s v) − 1)) (c + d v) dv from 0 to `to`, with
-/// s = −1 for the lower tail and 1 for the upper one. Most of the work of this file is done here, by vectors of
-/// the machine at hand; the order of the sum does not depend on them.
-struct Linear {
+/// A tail integral: ∫ exp(s a v − x(e^(s v) − 1)) dv from 0 to `to`, with s = −1 for the lower tail and 1 for the
+/// upper one. Most of the work of this file is done here, by vectors of the machine at hand; the order of the sum
+/// does not depend on them.
+struct TailIntegral {
     a: f64,
     x: f64,
     side: f64,
     to: f64,
-    weight: (f64, f64),
 }
 
-impl pulp::NullaryFnOnce for Linear {
+impl pulp::NullaryFnOnce for TailIntegral {
     type Output = f64;
     #[inline(always)]
     fn call(self) -> f64 {
-        let Self { a, x, side, to, weight: (constant, slope) } = self;
+        let Self { a, x, side, to } = self;
         let mut values = [0.0; NODES.len()];
         // Not a closure, which would not be compiled for the instruction set.
         for (value, (node, weight)) in values.iter_mut().zip(NODES) {
             let v = to * node;
-            *value = weight * (exp(side * a * v - x * expm1(side * v)) * (constant + slope * v));
+            *value = weight * exp(side * a * v - x * expm1(side * v));
         }
         to * values.iter().sum::<f64>()
     }
 }
 
 /// A struct of its own, because a closure would be called through a function that is not inlined.
-struct ByVectors(Linear);
+struct ByVectors(TailIntegral);
 
 impl pulp::WithSimd for ByVectors {
     type Output = f64;
@@ -195,14 +171,14 @@ fn upper_reach(a: f64, x: f64) -> f64 {
     })
 }
 
-/// ∫₀^∞ exp(−av + x(1 − e⁻ᵛ)) (c + dv) dv for x ≤ a
-fn linear_lower(a: f64, x: f64, weight: (f64, f64)) -> f64 {
-    pulp::Arch::new().dispatch(ByVectors(Linear { a, x, side: -1.0, to: lower_reach(a, x), weight }))
+/// ∫₀^∞ exp(−av + x(1 − e⁻ᵛ)) dv for x ≤ a
+fn lower_tail(a: f64, x: f64) -> f64 {
+    pulp::Arch::new().dispatch(ByVectors(TailIntegral { a, x, side: -1.0, to: lower_reach(a, x) }))
 }
 
-/// ∫₀^∞ exp(av − x(eᵛ − 1)) (c + dv) dv for x ≥ a, and x of 1 or more
-fn linear_upper(a: f64, x: f64, weight: (f64, f64)) -> f64 {
-    pulp::Arch::new().dispatch(ByVectors(Linear { a, x, side: 1.0, to: upper_reach(a, x), weight }))
+/// ∫₀^∞ exp(av − x(eᵛ − 1)) dv for x ≥ a, and x of 1 or more
+fn upper_tail(a: f64, x: f64) -> f64 {
+    pulp::Arch::new().dispatch(ByVectors(TailIntegral { a, x, side: 1.0, to: upper_reach(a, x) }))
 }
 
 /// ∫₀^∞ exp(−av + x(1 − e⁻ᵛ)) w(v) dv for x ≤ a
@@ -270,56 +246,39 @@ pub fn gamma_q(a: f64, x: f64) -> f64 {
     gamma_probabilities(a, x).1
 }
 
-/// (∂ ln x/∂a at constant P, its derivative with respect to a at constant x) for x = eˡ.
+/// The derivative of ∂ ln x/∂a at constant P with respect to a, at constant x = eˡ.
 ///
-/// −∂P/∂a = D · (the first), where D is the density of ln X, so neither the density nor the probability has
-/// to be representable.
-fn slope(a: f64, l: f64, second: bool) -> (f64, f64) {
+/// −∂P/∂a = D · (∂ ln x/∂a), where D is the density of ln X, so neither the density nor the probability has to be
+/// representable.
+fn curvature(a: f64, l: f64) -> f64 {
     if !(a > 0.0 && a < f64::INFINITY && l < f64::INFINITY && l > f64::NEG_INFINITY) {
-        return (f64::NAN, f64::NAN);
+        return f64::NAN;
     }
     let x = exp(l);
     if x == f64::INFINITY {
-        return (0.0, 0.0);
+        return 0.0;
     }
     if a < LARGE && !is_upper(a, x) {
-        // −(D S/a)ₐ/D with Dₐ/D = l − ψ(a) and ψ(a) = ψ(a + 1) − 1/a
+        // That of −(D S/a)ₐ/D with Dₐ/D = l − ψ(a) and ψ(a) = ψ(a + 1) − 1/a
         let score = l - digamma(a + 1.0);
-        if !second {
-            let (sum, first) = series_and_slope(a, x);
-            return (-(score * sum + first) / a, f64::NAN);
-        }
         let (sum, first, next) = series(a, x);
         let value = -(score * sum + first) / a;
-        let curvature = (trigamma(a + 1.0) * sum - score * first - next - value) / a;
-        return (value, curvature);
+        return (trigamma(a + 1.0) * sum - score * first - next - value) / a;
     }
     // l − ψ(a), the digits of which cancel for large a if x is near a
     let near = (x - a) / a;
     let ratio = if near > -0.5 && near < 1.0 { ln1p(near) } else { l - ln(a) };
     let score = ratio - digamma_minus_log(a);
-    match (is_upper(a, x), second) {
-        (true, false) => (linear_upper(a, x, (score, 1.0)), f64::NAN),
-        (false, false) => (linear_lower(a, x, (-score, 1.0)), f64::NAN),
-        (true, true) => {
-            let trigamma = trigamma(a);
-            (linear_upper(a, x, (score, 1.0)), upper(a, x, |v| v * (score + v) - trigamma))
-        }
-        (false, true) => {
-            let trigamma = trigamma(a);
-            (linear_lower(a, x, (-score, 1.0)), lower(a, x, |v| trigamma - v * (v - score)))
-        }
+    let trigamma = trigamma(a);
+    match is_upper(a, x) {
+        true => upper(a, x, |v| v * (score + v) - trigamma),
+        false => lower(a, x, |v| trigamma - v * (v - score)),
     }
 }
 
-/// ∂ ln x/∂a at constant P(a, x), for x = eˡ: −(∂P/∂a)/(∂P/∂l).
-pub fn gamma_slope(a: f64, l: f64) -> f64 {
-    slope(a, l, false).0
-}
-
-/// The derivative of [`gamma_slope`] with respect to a, at constant l.
+/// The derivative of [`gamma_slope`](super::gamma_slope) with respect to a, at constant l.
 pub fn gamma_curvature(a: f64, l: f64) -> f64 {
-    slope(a, l, true).1
+    curvature(a, l)
 }
 
 /// The l with P(a, eˡ) = p; −∞ at p = 0, ∞ at 1, NaN outside.

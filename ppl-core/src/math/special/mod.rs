@@ -6,6 +6,7 @@
 //! | `near_one` | `ln(1 + x) − x`, and `ln Γ(1 + x)` |
 //! | `normal` | logarithms of normal probabilities, and their inverses, however far in the tail |
 //! | `incomplete_gamma`, `incomplete_beta` | regularised incomplete functions, their inverses and derivatives |
+//! | `gamma_slope` | how gamma variables move with their shape, many at a time |
 //! | `owens_t` | the probability of a wedge under the bivariate normal density |
 //! | `skellam` | probabilities of the difference of two Poisson variables |
 //! | `bessel`, `von_mises` | modified Bessel functions, and the distribution function on the circle made of them |
@@ -30,6 +31,7 @@
 )]
 
 mod bessel;
+mod gamma_slope;
 mod incomplete_beta;
 mod incomplete_gamma;
 mod near_one;
@@ -42,6 +44,8 @@ mod tail;
 mod von_mises;
 
 pub use bessel::{bessel_ratio, bessel_ratio_complement, i0e, i1e};
+pub use gamma_slope::gamma_slope;
+pub(crate) use gamma_slope::gamma_slopes;
 pub(crate) use incomplete_beta::log_odds_probabilities;
 pub use incomplete_beta::{
     beta_i, beta_slope_a, beta_slope_b, log_beta_density, logit_beta_i_inverse, student_t_cdf,
@@ -49,8 +53,7 @@ pub use incomplete_beta::{
 };
 pub(crate) use incomplete_gamma::gamma_probabilities;
 pub use incomplete_gamma::{
-    gamma_curvature, gamma_p, gamma_q, gamma_slope, log_gamma_density, log_gamma_p_inverse,
-    log_gamma_q_inverse,
+    gamma_curvature, gamma_p, gamma_q, log_gamma_density, log_gamma_p_inverse, log_gamma_q_inverse,
 };
 pub use near_one::{lgamma_of_1_plus, log1p_minus_x};
 pub(crate) use normal::normal_tail;

@@ -48,8 +48,8 @@ impl Constraint {
             Constraint::AtMost(high) => value.greater(high),
             Constraint::Interval(low, high) => value.less(low) + value.greater(high),
             Constraint::Boolean => value.square().not_equal(value),
-            Constraint::NonNegativeInteger => value.less(0.0) + broken(),
-            Constraint::IntegerInterval(low, high) => value.less(low) + value.greater(high) + broken(),
+            Constraint::NonNegativeInteger => value.outside_integers(0.0, f64::INFINITY),
+            Constraint::IntegerInterval(low, high) => value.outside_integers(low, high),
             Constraint::DependentInteger => broken() + infinite(),
             Constraint::Simplex => {
                 let n = value.shape().dims().last().copied().unwrap_or(0);
@@ -79,7 +79,9 @@ impl Constraint {
                 // A matrix that is not positive definite has no factor: NaN.
                 crooked + any(1.0 - pivots.greater(0.0), 1)
             }
-            Constraint::Counts(total) => any(value.less(0.0) + broken(), 1) + any(value, 1).not_equal(total),
+            Constraint::Counts(total) => {
+                any(value.outside_integers(0.0, f64::INFINITY), 1) + any(value, 1).not_equal(total)
+            }
         })
     }
 }

@@ -1,0 +1,60 @@
+//! Cutpoints between ordered categories: what the laws of ordered outcomes share.
+
+use crate::shared::arrays::{column, counting, sum_last};
+use crate::shared::batches::batch_of_vectors;
+use ppl_core::{Constraint, Parameter, Result, Shape, Value, Var};
+
+/// Where a variable around a predictor is cut into ordered categories: increasing cutpoints along the last axis, one
+/// fewer than there are categories.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cutpoints<'g> {
+    pub(crate) predictor: Value<'g>,
+    pub(crate) cutpoints: Var<'g>,
+}
+
+impl<'g> Cutpoints<'g> {
+    pub(crate) fn parameters(&self) -> Vec<Parameter<'g>> {
+        vec![
+            Parameter { name: "predictor", value: self.predictor, domain: Constraint::Real },
+            Parameter { name: "cutpoints", value: self.cutpoints.into(), domain: Constraint::Ordered },
+        ]
+    }
+
+    #[track_caller]
+    pub(crate) fn batch_shape(&self, law: &'static str) -> Result<Shape> {
+        batch_of_vectors(law, self.predictor, self.cutpoints, 1)
+    }
+
+    pub(crate) fn support(&self) -> Constraint {
+        Constraint::IntegerInterval(0.0, self.count() as f64)
+    }
+
+    /// Number of cutpoints.
+    pub(crate) fn count(&self) -> usize {
+        self.cutpoints.shape().dims().last().copied().unwrap_or(0)
+    }
+
+    /// `c_k − η` with the cutpoints along the last axis.
+    #[track_caller]
+    pub(crate) fn distances(&self) -> Var<'g> {
+        self.cutpoints - column(self.predictor.on(self.cutpoints.graph()))
+    }
+
+    /// The numbers 0, 1, … along a last axis.
+    #[track_caller]
+    pub(crate) fn numbers(&self, length: usize) -> Var<'g> {
+        counting(self.cutpoints, length)
+    }
+
+    /// Of numbers along the last axis, that of the cutpoint of this number, or 0 where there is none.
+    #[track_caller]
+    pub(crate) fn at(&self, number: Var<'g>, of: Var<'g>) -> Var<'g> {
+        sum_last(self.numbers(self.count()).equal(column(number)).select(of, 0.0), 1)
+    }
+}
+
+/// How many numbers along the last axis, distribution functions at cutpoints, lie below a probability.
+#[track_caller]
+pub(crate) fn exceeded<'g>(distribution_functions: Var<'g>, probability: Var<'g>) -> Var<'g> {
+    sum_last(distribution_functions.less(column(probability)), 1)
+}
