@@ -251,7 +251,7 @@ fn small_wide_and_strange_tables_have_twins() {
     };
     good("one", b"a,b\n1,x\n", "a = [0, 9]\nb = [\"x\", \"y\"]\n");
     good("column", b"a\n1\n2\n3\n", "a = [0, 9]\n");
-    let crlf = "\u{feff}grün,b\r\n\"x\ny\",1\r\nz,2\r\n".repeat(1);
+    let crlf = "\u{feff}grün,b\r\n\"x\ny\",1\r\nz,2\r\n".to_owned();
     let found = good("crlf", crlf.as_bytes(), "\"grün\" = [\"x\\ny\", \"z\", \"a,\\\"b\"]\nb = [0, 3]\n");
     assert!(found.starts_with("grün,b\n"), "{found}");
     let categories: Vec<String> = (0..20_000).map(|k| format!("\"c{k}\"")).collect();

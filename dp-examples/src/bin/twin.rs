@@ -14,6 +14,7 @@ use dp_sampler::{Purpose, Seed, Stream};
 
 fn main() -> ExitCode {
     run(|arguments: Arguments| match arguments.job {
+        Job::Schema(schema) => dp_examples::regression::others::schema(&schema),
         Job::Fit(fit) => make(&fit),
         Job::Sample(sample) => draw(&sample),
         Job::Check(check) => compare(&check),

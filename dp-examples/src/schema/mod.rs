@@ -107,10 +107,15 @@ impl Entry {
         if matches!(&self.kind, Kind::Categories(names) if names.iter().any(|name| name == text)) {
             return false;
         }
-        match &self.missing_texts {
-            Some(texts) => text.is_empty() || texts.iter().any(|other| other == text),
-            None => MISSING_TEXTS.contains(&text),
-        }
+        is_missing(self.missing_texts.as_deref(), text)
+    }
+}
+
+/// Whether a text that is no category stands for no value, where a column has a list of such texts or none.
+pub(crate) fn is_missing(texts: Option<&[String]>, text: &str) -> bool {
+    match texts {
+        Some(texts) => text.is_empty() || texts.iter().any(|other| other == text),
+        None => MISSING_TEXTS.contains(&text),
     }
 }
 

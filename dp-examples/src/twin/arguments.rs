@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::arguments::{delta, file, positive};
+use crate::regression::arguments::SchemaArguments;
 
 /// The options of the program.
 #[derive(Debug, Parser)]
@@ -18,6 +19,8 @@ pub struct Arguments {
 /// The jobs of the program.
 #[derive(Debug, Subcommand)]
 pub enum Job {
+    /// Drafts a schema from the header of a CSV file, for `fit` too
+    Schema(SchemaArguments),
     /// Learns a model from a CSV file under differential privacy, and draws a twin from it
     Fit(Fit),
     /// Draws rows from a model: free of further cost

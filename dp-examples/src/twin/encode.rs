@@ -7,15 +7,8 @@ use dp_vi::summaries::Categories;
 use super::grid::Grid;
 use super::schema::{Kind, Schema};
 use super::{Error, Result};
+use crate::schema::Missing;
 use crate::table::Table;
-
-/// Texts that stand for a missing value where they are no category.
-const MISSING: [&str; 9] = ["", "?", "NA", "N/A", "n/a", "nan", "NaN", "NULL", "null"];
-
-/// Whether a text stands for a missing value.
-pub(super) fn is_missing(text: &str) -> bool {
-    MISSING.contains(&text)
-}
 
 /// Reads a CSV file, compressed by gzip or not.
 ///
@@ -25,31 +18,48 @@ pub fn read_table(path: &Path) -> Result<Table> {
     Ok(Table::parse(&path.display().to_string(), &crate::table::read_file(path)?)?)
 }
 
-/// The columns that a schema has a line for, as codes: for each its name and kind, then the codes, and the
-/// columns that are left out. A column with [blocks](Grid::block) is followed by one more, at the end, for
-/// its blocks.
+/// A column of a twin, as its schema has it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Encoding {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    /// Texts for no value, where the schema has a list.
+    pub(super) missing_texts: Option<Vec<String>>,
+}
+
+/// The columns that a schema has a line for, as codes: what they are, then the codes, and the columns that are left
+/// out. A column with [blocks](Grid::block) is followed by one more, at the end, for its blocks.
 pub(super) struct Encoded {
-    pub(super) columns: Vec<(String, Kind)>,
+    pub(super) columns: Vec<Encoding>,
     pub(super) left_out: Vec<String>,
     pub(super) codes: Categories,
 }
 
-/// Encodes a table.
+/// Encodes a table. Records without a value in a column whose schema says `missing = "drop"` are left out: whether one
+/// is depends on that record alone.
 pub(super) fn encode(table: &Table, schema: &Schema) -> Result<Encoded> {
-    schema.bounds().check_columns(table)?;
+    schema.schema().check_columns(table.name(), table.columns())?;
     let mut columns = Vec::new();
     let mut left_out = Vec::new();
+    let mut kept = vec![true; table.len()];
     for column in table.columns() {
-        match schema.get(column) {
-            Some(kind) => columns.push((column.clone(), kind.clone())),
-            None => left_out.push(column.clone()),
+        let (Some(kind), Some(entry)) = (schema.get(column), schema.entry(column)) else {
+            left_out.push(column.clone());
+            continue;
+        };
+        if entry.missing == Missing::Drop {
+            for (kept, cell) in kept.iter_mut().zip(table.cells(column)?) {
+                *kept &= !entry.is_missing(cell.text());
+            }
         }
+        let missing_texts = entry.missing_texts.clone();
+        columns.push(Encoding { name: column.clone(), kind: kind.clone(), missing_texts });
     }
     let (mut sizes, mut codes) = (Vec::new(), Vec::new());
     let (mut block_sizes, mut blocks) = (Vec::new(), Vec::new());
-    for (name, kind) in &columns {
-        let grid = Grid::new(kind);
-        let column = column_codes(table, name, kind, &grid)?;
+    for encoding in &columns {
+        let grid = Grid::new(&encoding.kind);
+        let column = column_codes(table, encoding, &grid, &kept)?;
         if let Some(block) = grid.block() {
             // The missing value's block comes after the last.
             let count = grid.cells().div_ceil(block);
@@ -65,7 +75,9 @@ pub(super) fn encode(table: &Table, schema: &Schema) -> Result<Encoded> {
     Ok(Encoded { columns, left_out, codes: Categories::new(sizes, codes)? })
 }
 
-fn column_codes(table: &Table, name: &str, kind: &Kind, grid: &Grid<'_>) -> Result<Vec<u32>> {
+fn column_codes(table: &Table, encoding: &Encoding, grid: &Grid<'_>, kept: &[bool]) -> Result<Vec<u32>> {
+    let Encoding { name, kind, missing_texts } = encoding;
+    let is_missing = |text: &str| crate::schema::is_missing(missing_texts.as_deref(), text);
     let missing = grid.cells() as u32;
     let places: std::collections::HashMap<&str, u32> = match kind {
         Kind::Categories(names) => {
@@ -74,7 +86,10 @@ fn column_codes(table: &Table, name: &str, kind: &Kind, grid: &Grid<'_>) -> Resu
         _ => std::collections::HashMap::new(),
     };
     let mut codes = Vec::with_capacity(table.len());
-    for cell in table.cells(name)? {
+    for (cell, kept) in table.cells(name)?.zip(kept) {
+        if !kept {
+            continue;
+        }
         let text = cell.text();
         let wrong = |what: &str| {
             Error::input(format!("{}:{}: column '{name}': the cell is {what}", table.name(), cell.line()))
@@ -91,8 +106,11 @@ fn column_codes(table: &Table, name: &str, kind: &Kind, grid: &Grid<'_>) -> Resu
             },
             _ if is_missing(text) => missing,
             _ => {
-                let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-                let number = number.ok_or_else(|| wrong("not a finite number"))?;
+                let expected = match kind {
+                    Kind::Dates { .. } => "not a date like 2024-02-29",
+                    _ => "not a finite number",
+                };
+                let number = kind.number(text).ok_or_else(|| wrong(expected))?;
                 if matches!(kind, Kind::Whole { .. }) && number.fract() != 0.0 {
                     return Err(wrong(
                         "not a whole number; write the bounds with a decimal point, as in [0.0, 1.0]",

@@ -170,6 +170,7 @@ pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Res
         events: Vec<(String, u64)>,
         ledger_spent: Certified,
         left_out_columns: &'a [String],
+        treated_as_public: &'a [String],
         not_covered: [&'static str; 3],
     }
     let budget = ledger.budget();
@@ -183,6 +184,7 @@ pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Res
         events: events.iter().map(|(event, count)| (event.to_string(), count)).collect(),
         ledger_spent: ledger.spent()?,
         left_out_columns: &model.provenance.left_out,
+        treated_as_public: &model.provenance.treated_as_public,
         not_covered: [
             "the schema: bounds and categories have to be chosen without looking at the records",
             "running time and error messages",
@@ -207,14 +209,17 @@ pub fn summary(model: &Model, folder: &str) -> String {
     if !cost.left_out.is_empty() {
         text += &format!("Left out, for the schema has no line for them: {}\n", cost.left_out.join(", "));
     }
+    for statement in &cost.treated_as_public {
+        text += &format!("Treated as public, and not covered: {statement}\n");
+    }
     for (column, parents) in model.measured_together() {
         text += &format!("  measured: {column} with {}\n", parents.join(", "));
     }
     match cost.secret {
         true => {
             text + &format!(
-                "({:.6}, {:e})-differential privacy, for data sets that differ by {}.\n",
-                (cost.epsilon * 1e6).ceil() / 1e6,
+                "({}, {:e})-differential privacy, for data sets that differ by {}.\n",
+                dp_accountant::rounded_up(cost.epsilon),
                 cost.delta,
                 cost.relation
             )

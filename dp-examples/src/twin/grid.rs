@@ -1,6 +1,7 @@
 //! Public grids: which cell a value lies in, and values of a cell.
 
 use super::schema::Kind;
+use crate::schema::date;
 
 /// Most cells of a grid of whole numbers that are told apart.
 const MOST_CELLS: i64 = 1 << 17;
@@ -25,7 +26,7 @@ impl<'s> Grid<'s> {
         match kind {
             Kind::Categories(names) => Self { kind, cells: names.len(), step: 0 },
             Kind::Real { .. } => Self { kind, cells: CELLS, step: 0 },
-            Kind::Whole { low, high } => {
+            Kind::Whole { low, high } | Kind::Dates { low, high } => {
                 let numbers = high - low + 1;
                 let step = if numbers <= MOST_CELLS { 1 } else { (numbers - 1) / CELLS as i64 + 1 };
                 // At most 2¹⁷.
@@ -48,7 +49,7 @@ impl<'s> Grid<'s> {
     /// The cell of a number; beyond the bounds the nearest one.
     pub(super) fn cell(&self, number: f64) -> usize {
         let place = match self.kind {
-            Kind::Whole { low, high } => {
+            Kind::Whole { low, high } | Kind::Dates { low, high } => {
                 let number = number.round().clamp(*low as f64, *high as f64);
                 ((number as i64 - low) / self.step) as usize
             }
@@ -62,11 +63,14 @@ impl<'s> Grid<'s> {
     pub(super) fn text(&self, (first, last): (usize, usize), share: f64) -> String {
         match self.kind {
             Kind::Categories(names) => names[first].clone(),
-            Kind::Whole { low, high } => {
+            Kind::Whole { low, high } | Kind::Dates { low, high } => {
                 let from = low + first as i64 * self.step;
                 let to = (low + (last as i64 + 1) * self.step - 1).min(*high);
                 let number = from + ((to - from + 1) as f64 * share) as i64;
-                number.min(to).to_string()
+                match self.kind {
+                    Kind::Dates { .. } => date::text(number.min(to)),
+                    _ => number.min(to).to_string(),
+                }
             }
             Kind::Real { low, high } => {
                 let width = (high - low) / self.cells as f64;
@@ -83,7 +87,9 @@ impl<'s> Grid<'s> {
         let middle = 0.5 * (first + last) as f64;
         match self.kind {
             Kind::Categories(_) => middle,
-            Kind::Whole { low, .. } => *low as f64 + middle * self.step as f64 + 0.5 * (self.step - 1) as f64,
+            Kind::Whole { low, .. } | Kind::Dates { low, .. } => {
+                *low as f64 + middle * self.step as f64 + 0.5 * (self.step - 1) as f64
+            }
             Kind::Real { low, high } => low + (high - low) * (middle + 0.5) / self.cells as f64,
         }
     }

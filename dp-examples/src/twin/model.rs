@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::encode::Encoding;
 use super::fitting::Measured;
 use super::grid::Grid;
 use super::levels::Piece;
@@ -24,17 +25,26 @@ pub struct Column {
     pub(super) pieces: Vec<(usize, usize, f64)>,
     /// The level of each piece in joint marginals.
     pub(super) levels: Vec<usize>,
+    /// The schema's texts for no value, if it has a list.
+    #[serde(default)]
+    pub(super) missing_texts: Option<Vec<String>>,
 }
 
 impl Column {
+    /// Whether a cell that is no category stands for no value.
+    pub(super) fn is_missing(&self, text: &str) -> bool {
+        crate::schema::is_missing(self.missing_texts.as_deref(), text)
+    }
+
     /// The number of levels.
     pub(super) fn level_count(&self) -> usize {
         self.levels.iter().max().map_or(0, |most| most + 1)
     }
 
-    pub(super) fn new(name: String, kind: Kind, pieces: &[Piece], levels: Vec<usize>) -> Self {
+    pub(super) fn new(encoded: Encoding, pieces: &[Piece], levels: Vec<usize>) -> Self {
+        let Encoding { name, kind, missing_texts } = encoded;
         let pieces = pieces.iter().map(|piece| (piece.first, piece.last, piece.mass)).collect();
-        Self { name, kind, pieces, levels }
+        Self { name, kind, pieces, levels, missing_texts }
     }
 
     pub(super) fn grid(&self) -> Grid<'_> {
@@ -55,6 +65,9 @@ pub struct Provenance {
     pub secret: bool,
     /// Columns of the table that the twin does not have.
     pub left_out: Vec<String>,
+    /// What was read from the records and is treated as public, in words.
+    #[serde(default)]
+    pub treated_as_public: Vec<String>,
     /// The standard deviation of the noise in counts of single columns, and of chosen marginals.
     pub noise: (f64, f64),
 }
@@ -164,7 +177,7 @@ impl Model {
         }
         for column in &self.columns {
             let usable = match &column.kind {
-                Kind::Whole { low, high } => {
+                Kind::Whole { low, high } | Kind::Dates { low, high } => {
                     low <= high && low.unsigned_abs().max(high.unsigned_abs()) <= 1 << 53
                 }
                 Kind::Real { low, high } => low < high && (high - low).is_finite(),

@@ -5,7 +5,7 @@ use dp_sampler::Seed;
 use dp_vi::Sensitive;
 use dp_vi::summaries::{Marginal, Marginals};
 
-use super::encode::{Encoded, encode};
+use super::encode::{Encoded, Encoding, encode};
 use super::fitting::nearest;
 use super::grid::Grid;
 use super::levels::{Counts, Piece, levels, pieces};
@@ -56,8 +56,8 @@ pub fn fit(
     let records = Sensitive::new(codes);
     let target = match &settings.target {
         None => None,
-        Some(target) => Some(columns.iter().position(|(name, _)| name == target).ok_or_else(|| {
-            let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        Some(target) => Some(columns.iter().position(|column| column.name == *target).ok_or_else(|| {
+            let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
             Error::input(format!(
                 "--target: no column '{target}' in the schema, which has {}",
                 names.join(", ")
@@ -78,7 +78,7 @@ pub fn fit(
         marginals.counts(&(0..all).map(|column| vec![column]).collect::<Vec<_>>(), plan.single_noise)?;
     // Public from here on, but for what `marginals` holds.
     let total = total(&singles);
-    let grids: Vec<Grid<'_>> = columns.iter().map(|(_, kind)| Grid::new(kind)).collect();
+    let grids: Vec<Grid<'_>> = columns.iter().map(|column| Grid::new(&column.kind)).collect();
     let mut blocks = singles[columns.len()..].iter();
     let mut found: Vec<Vec<Piece>> = Vec::with_capacity(columns.len());
     for (grid, single) in grids.iter().zip(&singles) {
@@ -90,7 +90,8 @@ pub fn fit(
     // many records in a cell as three standard deviations of its noise.
     let joint_noise = joint_noise(&plan, relation);
     let most = (total / (6.0 * joint_noise)).sqrt().clamp(LEVELS.0, LEVELS.1) as usize;
-    let of = |((_, kind), pieces): (&(_, _), &Vec<Piece>)| levels(pieces, kind, most, 3.0 * joint_noise);
+    let of =
+        |(column, pieces): (&Encoding, &Vec<Piece>)| levels(pieces, &column.kind, most, 3.0 * joint_noise);
     let level_of: Vec<Vec<usize>> = columns.iter().zip(&found).map(of).collect();
     marginals.merge(&maps(&grids, &found, &level_of, &records))?;
     let (shares, variances): (Vec<_>, Vec<_>) =
@@ -106,7 +107,10 @@ pub fn fit(
     };
     let noise = (singles[0].noise, joint_noise);
     let (epsilon, delta) = (cost.upper, budget.delta);
-    let provenance = Provenance { epsilon, delta, relation: relation.to_owned(), secret, left_out, noise };
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let treated_as_public = schema.schema().statements(&names);
+    let relation = relation.to_owned();
+    let provenance = Provenance { epsilon, delta, relation, secret, left_out, treated_as_public, noise };
     let columns = columns.into_iter().zip(&found).zip(level_of);
     let model = Model {
         format: FORMAT.to_owned(),
@@ -114,9 +118,7 @@ pub fn fit(
         records: total,
         target: settings.target.clone(),
         provenance,
-        columns: columns
-            .map(|(((name, kind), pieces), levels)| Column::new(name, kind, pieces, levels))
-            .collect(),
+        columns: columns.map(|((column, pieces), levels)| Column::new(column, pieces, levels)).collect(),
         cliques: grown.tree.cliques,
         conditionals,
         joint: grown.measured.joint,

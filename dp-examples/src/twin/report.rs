@@ -52,6 +52,13 @@ fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result
         page.push_str("<p class=\"box warn\"><b>Not private.</b> The noise came from a seed that is known, for tests.</p>");
     }
     meaning(page, (epsilon, delta), &cost.relation)?;
+    for statement in &cost.treated_as_public {
+        write!(
+            page,
+            "<p class=\"box warn\">Treated as public, and not covered: {}.</p>",
+            escaped(statement)
+        )?;
+    }
     page.push_str(
         "<h2>Columns</h2><p>Bars: the twin. Dots: the noisy counts that were released, with two standard \
         deviations of their noise.</p><div class=\"cards\">",
@@ -79,10 +86,11 @@ fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result
 fn meaning(page: &mut String, (epsilon, delta): (f64, f64), relation: &str) -> std::fmt::Result {
     write!(
         page,
-        "<h2>What ε = {epsilon:.3} means</h2><div class=\"box\"><p>Take any question about one person in the table, such as \
+        "<h2>What ε = {} means</h2><div class=\"box\"><p>Take any question about one person in the table, such as \
          whether they are in it at all. Whatever somebody knows beforehand, seeing this twin, its model and this page \
          multiplies the odds of their answer by at most e<sup>ε</sup> = {:.2}, up or down, except with a probability of \
          {delta:e} (δ). Somebody who would have guessed one to one is right with a probability of at most {:.0} %.</p>",
+        dp_accountant::rounded_up(epsilon),
         epsilon.exp(),
         100.0 * (1.0 / (1.0 + (-epsilon).exp()) + delta).min(1.0),
     )?;

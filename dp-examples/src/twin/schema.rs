@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use toml::Value;
 
 use super::{Error, Result};
-use crate::bounds::{Bound, Bounds};
+use crate::schema::{self, Entry, date};
 
 /// What values a column may have, beside missing ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,16 +27,42 @@ pub enum Kind {
         /// The largest.
         high: f64,
     },
+    /// Dates between two, both included, as days since 1970-01-01.
+    Dates {
+        /// The first.
+        low: i64,
+        /// The last.
+        high: i64,
+    },
     /// One of these texts.
     Categories(Vec<String>),
 }
 
-/// The columns of a twin, in the order of the table.
+impl Kind {
+    /// The least and the largest number; places of categories.
+    pub(super) fn range(&self) -> (f64, f64) {
+        match self {
+            Self::Whole { low, high } | Self::Dates { low, high } => (*low as f64, *high as f64),
+            Self::Real { low, high } => (*low, *high),
+            Self::Categories(names) => (0.0, names.len() as f64 - 1.0),
+        }
+    }
+
+    /// The finite number that a text stands for, a date's day; none for categories.
+    pub(super) fn number(&self, text: &str) -> Option<f64> {
+        match self {
+            Self::Dates { .. } => date::days(text).map(|day| day as f64),
+            Self::Whole { .. } | Self::Real { .. } => text.parse().ok().filter(|x: &f64| x.is_finite()),
+            Self::Categories(_) => None,
+        }
+    }
+}
+
+/// The columns of a twin: a [schema](schema::Schema), as `fit` reads it too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schema {
-    file: String,
     kinds: BTreeMap<String, Kind>,
-    bounds: Bounds,
+    schema: schema::Schema,
 }
 
 /// Most columns, and most categories of one.
@@ -44,16 +70,22 @@ const MOST_COLUMNS: usize = 2_000;
 const MOST_CATEGORIES: usize = 1 << 17;
 
 impl Schema {
-    /// Reads a schema file: lines like those of a [bounds file](Bounds).
+    /// Reads a schema file.
     ///
     /// ```toml
-    /// age = [17, 90]              # whole numbers: bounds without a decimal point
-    /// length = [0.0, 1.0]         # other numbers
+    /// age = [17, 90]                                                # whole numbers: bounds without a decimal point
+    /// length = [0.0, 1.0]                                           # other numbers
     /// sex = ["female", "male"]
+    /// hours = { range = [1, 99], missing = "drop" }                 # records without hours are left out
+    /// job = { categories = ["clerk", "nurse"], missing_texts = ["?"] }
+    /// born = { range = ["1920-01-01", "2020-12-31"], since = "1970-01-01" }
     /// ```
     ///
+    /// Missing values are a category of their own, but for columns with `missing = "drop"`; the other policies are for
+    /// regressions. Days are written as dates again.
+    ///
     /// # Errors
-    /// What [`Bounds::read`] finds wrong, and more columns or categories than there may be.
+    /// What [`schema::Schema::read`] finds wrong, and more columns or categories than there may be.
     pub fn read(path: &Path) -> Result<Self> {
         Self::parse(&path.display().to_string(), &crate::table::read_file(path)?)
     }
@@ -71,7 +103,7 @@ impl Schema {
     /// # Ok::<(), dp_examples::twin::Error>(())
     /// ```
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
-        let bounds = Bounds::parse(name, bytes)?;
+        let schema = schema::Schema::parse(name, bytes)?;
         let text = crate::table::utf8(name, bytes)?;
         // The same text, for whether a bound is written as a whole number.
         let entries: BTreeMap<String, Value> =
@@ -83,35 +115,33 @@ impl Schema {
             return Err(Error::input(format!("{name}: {} columns, at most {MOST_COLUMNS}", entries.len())));
         }
         let mut kinds = BTreeMap::new();
-        for (column, entry) in entries {
-            let Some(bound) = bounds.get(&column) else { continue };
-            let kind = match (bound, entry.as_array().map(Vec::as_slice)) {
-                (Bound::Range { .. }, Some([Value::Integer(low), Value::Integer(high)])) => {
+        for (column, value) in entries {
+            let Some(entry) = schema.get(&column) else { continue };
+            let range = value.get("range").unwrap_or(&value).as_array().map(Vec::as_slice);
+            let kind = match (&entry.kind, range) {
+                (schema::Kind::Range { .. }, Some([Value::Integer(low), Value::Integer(high)]))
                     // Beyond 2⁵³ a number is no longer known to one.
-                    match low.unsigned_abs().max(high.unsigned_abs()) <= 1 << 53 {
-                        true => Kind::Whole { low: *low, high: *high },
-                        false => Kind::Real { low: *low as f64, high: *high as f64 },
-                    }
+                    if low.unsigned_abs().max(high.unsigned_abs()) <= 1 << 53 =>
+                {
+                    Kind::Whole { low: *low, high: *high }
                 }
-                (Bound::Range { low, high }, _) => Kind::Real { low: *low, high: *high },
-                (Bound::Categories(names), _) if names.len() > MOST_CATEGORIES => {
+                (schema::Kind::Range { low, high }, _) => Kind::Real { low: *low, high: *high },
+                // Whole numbers of days, from days since another date.
+                (schema::Kind::Dates { low, high, since }, _) => {
+                    Kind::Dates { low: *low as i64 + since, high: *high as i64 + since }
+                }
+                (schema::Kind::Categories(names), _) if names.len() > MOST_CATEGORIES => {
                     let told = format!(
                         "{name}: column '{column}' has {} categories, at most {MOST_CATEGORIES}",
                         names.len()
                     );
                     return Err(Error::input(told));
                 }
-                (Bound::Categories(names), _) => Kind::Categories(names.clone()),
+                (schema::Kind::Categories(names), _) => Kind::Categories(names.clone()),
             };
             kinds.insert(column, kind);
         }
-        Ok(Self { file: name.to_owned(), kinds, bounds })
-    }
-
-    /// The file's name as it appears in errors.
-    #[must_use]
-    pub fn file(&self) -> &str {
-        &self.file
+        Ok(Self { kinds, schema })
     }
 
     /// What is public of a column, where the file has a line for it.
@@ -120,8 +150,13 @@ impl Schema {
         self.kinds.get(column)
     }
 
-    /// The bounds, for checks of names.
-    pub(super) fn bounds(&self) -> &Bounds {
-        &self.bounds
+    /// The column's line: what counts as missing, and what happens then.
+    pub(super) fn entry(&self, column: &str) -> Option<&Entry> {
+        self.schema.get(column)
+    }
+
+    /// The schema that `fit` reads from the same file.
+    pub(super) fn schema(&self) -> &schema::Schema {
+        &self.schema
     }
 }

@@ -78,18 +78,13 @@ fn binned(model: &Model, table: &Table) -> Result<Binned> {
             let (bin, number, none) = match &column.kind {
                 Kind::Categories(names) => match names.iter().position(|name| name == text) {
                     Some(place) => (place, place as f64, false),
-                    None if super::encode::is_missing(text) => (size, size as f64, true),
+                    None if column.is_missing(text) => (size, size as f64, true),
                     None => return Err(wrong()),
                 },
-                _ if super::encode::is_missing(text) => (size, 0.0, true),
-                Kind::Whole { .. } | Kind::Real { .. } => {
-                    let number =
-                        text.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong)?;
-                    let (low, high) = match column.kind {
-                        Kind::Whole { low, high } => (low as f64, high as f64),
-                        Kind::Real { low, high } => (low, high),
-                        Kind::Categories(_) => (0.0, 1.0),
-                    };
+                _ if column.is_missing(text) => (size, 0.0, true),
+                kind => {
+                    let number = kind.number(text).ok_or_else(wrong)?;
+                    let (low, high) = kind.range();
                     let number = number.clamp(low, high);
                     let share = if high > low { (number - low) / (high - low) } else { 0.0 };
                     (((share * BINS as f64) as usize).min(BINS - 1), number, false)
@@ -166,7 +161,7 @@ fn curve(model: &Model, twin: &Binned, real: &Binned) -> Option<f64> {
     let two = match &model.columns()[target].kind {
         Kind::Categories(names) => names.len() == 2,
         Kind::Whole { low, high } => high - low == 1,
-        Kind::Real { .. } => false,
+        Kind::Real { .. } | Kind::Dates { .. } => false,
     };
     // Labels 0 and 1, for numbers the first and last bin.
     let labels = |table: &Binned| {
