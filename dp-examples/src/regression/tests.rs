@@ -172,7 +172,7 @@ fn mistakes_say_what_to_do() {
     )
     .unwrap();
     assert_eq!(
-        (specification.columns[1].of.name.as_str(), specification.columns[2].prior),
+        (specification.columns[2].of.name.as_str(), specification.columns[2].prior),
         ("sex[T.m]", (0.0, 2.0))
     );
     let age = specification.columns.iter().find(|column| column.of.name == "age").unwrap();
