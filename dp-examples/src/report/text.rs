@@ -9,7 +9,7 @@ use crate::regression::posterior::Summary;
 /// use dp_examples::regression::posterior::Summary;
 /// use dp_examples::report::text::table;
 /// let row = Summary { name: "age".into(), mean: 0.0123, sd: 0.0021, low: 0.0088, high: 0.0158 };
-/// assert!(table("coefficient", &[row]).contains("age            0.0123  0.0021  [0.0088, 0.0158]"));
+/// assert!(table("coefficient", &[row]).contains("age          0.0123  0.0021  [0.0088, 0.0158]"));
 /// ```
 #[must_use]
 pub fn table(title: &str, rows: &[Summary]) -> String {
