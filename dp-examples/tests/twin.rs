@@ -244,8 +244,8 @@ fn nonsense_is_refused_without_quoting_a_cell() {
 fn a_schema_of_fit_serves_twins_too() {
     let folder = Folder::new("schema");
     let row = |k: usize| {
-        let hours = if k % 5 == 0 { "NA".to_owned() } else { (k % 40).to_string() };
-        let job = if k % 4 == 0 { "-" } else { "clerk" };
+        let hours = if k.is_multiple_of(5) { "NA".to_owned() } else { (k % 40).to_string() };
+        let job = if k.is_multiple_of(4) { "-" } else { "clerk" };
         format!("{hours},{job},2020-01-{:02}\n", 1 + k % 28)
     };
     folder.write("t.csv", format!("hours,job,born\n{}", (0..3000).map(row).collect::<String>()));
