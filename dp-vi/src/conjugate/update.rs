@@ -62,7 +62,7 @@ impl Factors {
         let inputs: Vec<Var<'_>> = statistics.blocks().iter().map(|block| block.input).collect();
         let mut outputs = gradient(statistics.prior(), &inputs)?;
         outputs.push(statistics.prior());
-        let mut prior = ExecutionPlan::<f64>::new(&Program::new(graph, &outputs)?);
+        let prior = ExecutionPlan::<f64>::new(&Program::new(graph, &outputs)?);
         let mut next = 0;
         let mut blocks: Vec<BlockState> = statistics
             .blocks()
@@ -106,25 +106,14 @@ impl Factors {
         let totals =
             blocks.iter().map(|block| if block.is_table() { vec![0.0; block.width] } else { Vec::new() });
         let totals = totals.collect();
-        let mut this = Self {
-            blocks,
-            factors,
-            prior: prior.clone(),
-            sums: vec![0.0; next],
-            totals,
-            variance: 0.0,
-            done: 0,
-        };
+        let mut this = Self { blocks, factors, prior, sums: vec![0.0; next], totals, variance: 0.0, done: 0 };
         // Priors of sites that others' priors are made of come first, so that one pass per site sets all.
         for _ in 0..=this.factors.len() {
-            prior = this.prior.clone();
-            let slopes = this.slopes(&mut prior)?;
+            let slopes = this.slopes();
             for factor in 0..this.factors.len() {
                 this.set_natural(factor, &slopes, None);
-                if this.means(factor).is_err() {
-                    // At expectations of nothing a prior may be improper: it is proper once its parents are known.
-                    continue;
-                }
+                // At expectations of nothing a prior may be improper: it is proper once its parents are known.
+                let _ = this.means(factor);
             }
         }
         for factor in 0..this.factors.len() {
@@ -137,15 +126,15 @@ impl Factors {
     }
 
     /// The prior's natural parameters at the expectations now.
-    fn slopes(&self, prior: &mut ExecutionPlan<f64>) -> Result<Vec<Vec<f64>>> {
+    fn slopes(&mut self) -> Vec<Vec<f64>> {
         for block in &self.blocks {
             // One that the prior does not depend on is no input of its program.
-            if let Ok(input) = prior.input(&block.name) {
-                prior.input_mut(input).copy_from_slice(&block.expected);
+            if let Ok(input) = self.prior.input(&block.name) {
+                self.prior.input_mut(input).copy_from_slice(&block.expected);
             }
         }
-        prior.run();
-        Ok((0..self.blocks.len()).map(|block| prior.output(block).to_vec()).collect())
+        self.prior.run();
+        (0..self.blocks.len()).map(|block| self.prior.output(block).to_vec()).collect()
     }
 
     /// Natural parameters from the prior's and the statistics, if there are any.
@@ -262,12 +251,10 @@ impl Factors {
             totals.iter_mut().zip(now).for_each(|(total, now)| *total += (now - *total) / self.done as f64);
         }
         let statistics = self.repaired(sd > 0.0);
-        let mut prior = self.prior.clone();
         for &factor in group {
-            let slopes = self.slopes(&mut prior)?;
+            let slopes = self.slopes();
             self.set_natural(factor, &slopes, Some(&statistics));
         }
-        self.prior = prior;
         for &factor in group {
             self.means(factor)?;
         }
@@ -311,9 +298,8 @@ impl Factors {
     /// `Σ_s [A(η_s) − ⟨η_s, t_s⟩] + E[ln p(θ)]`: what the bound on the evidence has besides the records' part.
     #[cfg(test)]
     pub(super) fn bound(&mut self) -> Result<f64> {
-        let mut prior = self.prior.clone();
-        self.slopes(&mut prior)?;
-        let mut bound = prior.output(self.blocks.len())[0];
+        self.slopes();
+        let mut bound = self.prior.output(self.blocks.len())[0];
         for number in 0..self.factors.len() {
             self.means(number)?;
             let factor = &self.factors[number];
