@@ -9,8 +9,6 @@ mod laws;
 mod markov;
 mod matching;
 mod mistakes;
-#[cfg(feature = "nuts")]
-mod nuts;
 mod plates;
 mod predictive;
 mod summaries;
