@@ -8,6 +8,21 @@ use toml::{Spanned, Value};
 use crate::table::{Table, line_at, read_file, utf8};
 use crate::{Error, Result};
 
+/// The entries of a file of columns, with the lines that they stand on; `name` stands for the file in errors.
+pub(crate) fn entries(name: &str, bytes: &[u8]) -> Result<BTreeMap<String, (Value, u64)>> {
+    let text = utf8(name, bytes)?;
+    let line = |offset: usize| line_at(text.as_bytes(), offset);
+    let entries: BTreeMap<String, Spanned<Value>> = toml::from_str(text).map_err(|error| {
+        let line = line(error.span().map_or(0, |span| span.start));
+        Error::BoundsSyntax { file: name.to_owned(), line, reason: error.message().to_owned() }
+    })?;
+    let placed = |(column, entry): (String, Spanned<Value>)| {
+        let line = line(entry.span().start);
+        (column, (entry.into_inner(), line))
+    };
+    Ok(entries.into_iter().map(placed).collect())
+}
+
 /// What is publicly known about one column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Bound {
@@ -76,20 +91,13 @@ impl Bounds {
     /// entry that is neither `[low, high]` with finite `low < high` nor a list of at least two different
     /// texts.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
-        let text = utf8(name, bytes)?;
-        let entries: BTreeMap<String, Spanned<Value>> = toml::from_str(text).map_err(|error| {
-            let offset = error.span().map_or(0, |span| span.start);
-            let line = line_at(text.as_bytes(), offset);
-            Error::BoundsSyntax { file: name.to_owned(), line, reason: error.message().to_owned() }
-        })?;
         let mut columns = BTreeMap::new();
-        for (column, entry) in entries {
-            let line = line_at(text.as_bytes(), entry.span().start);
-            let bound = bound(entry.get_ref()).map_err(|expected| Error::InvalidBound {
+        for (column, (entry, line)) in entries(name, bytes)? {
+            let bound = bound(&entry).map_err(|expected| Error::InvalidBound {
                 file: name.to_owned(),
                 line,
                 column: column.clone(),
-                value: entry.get_ref().to_string(),
+                value: entry.to_string(),
                 expected,
             })?;
             columns.insert(column, (bound, line));

@@ -29,12 +29,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use toml::{Spanned, Value};
+use toml::Value;
 
 pub use frame::{Frame, Values, categories_of};
 
 use crate::bounds::{self, Bound};
-use crate::table::{line_at, read_file, utf8};
+use crate::table::read_file;
 use crate::{Error, Result};
 
 /// Texts that stand for a missing value where a column has no list of its own.
@@ -161,16 +161,9 @@ impl Schema {
     ///
     /// As [`Bounds::parse`](crate::bounds::Bounds::parse), and [`Error::Schema`] for a table with what it cannot have.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
-        let text = utf8(name, bytes)?;
-        let entries: BTreeMap<String, Spanned<Value>> = toml::from_str(text).map_err(|error| {
-            let offset = error.span().map_or(0, |span| span.start);
-            let line = line_at(text.as_bytes(), offset);
-            Error::BoundsSyntax { file: name.to_owned(), line, reason: error.message().to_owned() }
-        })?;
         let (mut columns, mut lines) = (BTreeMap::new(), BTreeMap::new());
-        for (column, value) in entries {
-            let line = line_at(text.as_bytes(), value.span().start);
-            let found = entry(value.get_ref()).map_err(|reason| Error::Schema {
+        for (column, (value, line)) in bounds::entries(name, bytes)? {
+            let found = entry(&value).map_err(|reason| Error::Schema {
                 file: name.to_owned(),
                 line,
                 column: column.clone(),

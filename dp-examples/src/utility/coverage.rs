@@ -82,6 +82,21 @@ pub struct OwnTable {
     pub bounds: Option<PathBuf>,
 }
 
+impl OwnTable {
+    /// The design of the whole table; categories that no bounds list are read from it.
+    pub(super) fn design(&self) -> Result<Design, Failure> {
+        let table = Table::read(&self.data)?;
+        let bounds = self.bounds.as_deref().map_or_else(|| Ok(Bounds::none()), Bounds::read)?;
+        Ok(Design::new(
+            &table,
+            &bounds.with_public_categories(),
+            &self.positive_if,
+            self.features.as_deref(),
+            Intercept::Included,
+        )?)
+    }
+}
+
 /// What repeated fits say of one weight.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WeightCoverage {
@@ -119,15 +134,7 @@ pub struct WeightCoverage {
 ///
 /// What is wrong with the files, or a fit that fails.
 pub fn of_table(own: &OwnTable, protocol: &Protocol) -> Result<Outcome, Failure> {
-    let table = Table::read(&own.data)?;
-    let bounds = own.bounds.as_deref().map_or_else(|| Ok(Bounds::none()), Bounds::read)?;
-    let design = Design::new(
-        &table,
-        &bounds.with_public_categories(),
-        &own.positive_if,
-        own.features.as_deref(),
-        Intercept::Included,
-    )?;
+    let design = own.design()?;
     let reference = Reference::new(design.features(), design.labels())?;
     let records = records(design.features().clone(), design.labels().clone())?;
     let settings = Settings { norms: Some(design.feature_norms()), ..Settings::default() };

@@ -1,19 +1,14 @@
 //! Logistic regression from noisy statistics: area under the curve on held-back records.
 
-use std::path::Path;
-
 use dp_sampler::{Purpose, Seed};
 use dp_vi::{ConjugateVi, Sensitive};
 use ppl_core::conjugate::Curvature;
 
 use super::coverage::OwnTable;
 use super::{Failure, Outcome, Protocol, RunOutcome};
-use crate::bounds::Bounds;
-use crate::design::{Design, Intercept};
 use crate::logistic::{self, model, records};
 use crate::split::area_under_curve;
 use crate::split::{probabilities, split};
-use crate::table::Table;
 
 /// Share of the records that are held back.
 const TEST: f64 = 0.2;
@@ -25,16 +20,7 @@ const TEST: f64 = 0.2;
 ///
 /// A table that cannot be read or has one outcome only, and a fit that fails.
 pub fn measure(own: &OwnTable, protocol: &Protocol) -> Result<Outcome, Failure> {
-    let table = Table::read(&own.data)?;
-    let bounds =
-        own.bounds.as_deref().map_or_else(|| Ok(Bounds::none()), |path: &Path| Bounds::read(path))?;
-    let design = Design::new(
-        &table,
-        &bounds.with_public_categories(),
-        &own.positive_if,
-        own.features.as_deref(),
-        Intercept::Included,
-    )?;
+    let design = own.design()?;
     let norms = design.feature_norms();
     protocol.measure("test AUC", |seed| {
         let secret = Seed::for_tests(seed);
