@@ -119,6 +119,11 @@ fn an_explanation_names_what_was_chosen_and_what_it_costs() {
     ] {
         assert!(text.contains(words), "'{words}' is not in\n{text}");
     }
+    // A delta at which records may be published whole.
+    for (records, is_told) in [(10_000, false), (200_000, true)] {
+        let vi = DpVi::new(logistic, AutoNormal::new()).budget(add_remove()).public_records(records);
+        assert_eq!(vi.plan(&schema(5)).unwrap().explain().contains("delta: 1e-5 times 200000"), is_told);
+    }
     let bare = DpVi::new(logistic, AutoNormal::new()).without_privacy().plan(&schema(5)).unwrap();
     assert!(bare.explain().starts_with("NOT PRIVATE"));
 }

@@ -2,7 +2,7 @@
 
 use crate::objective::noise_feed::NoiseFeed;
 use crate::objective::shared::Shared;
-use crate::outcome::correction::linear_algebra::{cholesky, square};
+use crate::outcome::correction::linear_algebra::{cholesky_factor, square};
 use crate::outcome::correction::noise_aware::NoiseAware;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use nalgebra::{DMatrix, DVector, DVectorView};
@@ -48,7 +48,7 @@ impl Simulation {
         found: &NoiseAware,
         places: Vec<Option<(Range<usize>, bool)>>,
     ) -> Option<Self> {
-        let lower = cholesky(square(&found.covariance, found.mean.len()))?.unpack();
+        let lower = cholesky_factor(square(&found.covariance, found.mean.len()))?;
         let mean = DVector::from_column_slice(&found.mean);
         self.corrected = Some(Corrected { mean, lower, places });
         Some(self)

@@ -61,6 +61,16 @@ impl Settings {
                     .to_owned(),
             );
         }
+        if let (Some(Budget { delta, .. }), Some(records)) = (budget, self.public_records)
+            && delta * records as f64 >= 1.0
+        {
+            reasons.push(format!(
+                "delta: {delta:e} times {records} records is {:.3}; publishing that many of them whole, chosen at random, would keep to such a delta. Choose one well \
+                 below {:.1e}",
+                delta * records as f64,
+                (records as f64).recip()
+            ));
+        }
         let clip_norm = self.clip_norm.unwrap_or(residual_bound * typical);
         ClipNorm::new(clip_norm, elements * self.draws.number())?;
         let shape = self.curvature_shape(survey, weighted, budget, &mut reasons)?;

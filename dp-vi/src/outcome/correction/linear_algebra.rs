@@ -13,6 +13,18 @@ pub(crate) fn cholesky(matrix: DMatrix<f64>) -> Option<Cholesky<f64, Dyn>> {
     if all_finite(&matrix) { Cholesky::new(matrix) } else { None }
 }
 
+/// The lower Cholesky factor of a symmetric matrix, as [`cholesky`]; of a diagonal one at once, since a
+/// factorisation takes seconds for thousands of values.
+pub(crate) fn cholesky_factor(matrix: DMatrix<f64>) -> Option<DMatrix<f64>> {
+    let n = matrix.nrows();
+    let is_diagonal = (0..n).all(|k| (0..n).all(|j| j == k || matrix[(j, k)] == 0.0));
+    if !is_diagonal {
+        return cholesky(matrix).map(Cholesky::unpack);
+    }
+    let positive = matrix.diagonal().iter().all(|x| *x > 0.0 && x.is_finite());
+    positive.then(|| DMatrix::from_diagonal(&matrix.diagonal().map(f64::sqrt)))
+}
+
 /// Iterations of the QR method for each row; two or three are usual.
 const ITERATIONS: usize = 60;
 

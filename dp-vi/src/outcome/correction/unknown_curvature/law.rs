@@ -14,14 +14,14 @@ use nalgebra::{DMatrix, DVector, DVectorView};
 /// 20,000 records, 11 to 31 columns, ε of 0.3, 1 and 3; without a path): mean coverage of 90 % intervals was
 /// at least .80, .83 and .84, and .91, .93 and .94 on average, while intervals became longer by a tenth from
 /// one to the next.
-const THROUGH: f64 = 0.9;
+pub(super) const THROUGH: f64 = 0.9;
 
 /// How uncertain the curvature of a direction is that the noise hides: its standard deviation over its mean.
 ///
 /// Chosen among 1, √2, 2 and √8, in a simulation of an earlier form of this law, on a generated design with
 /// rare categories (8,000 records, 24 columns): with 1 the worst weight's intervals covered .65 at ε of 1 and
 /// 3, with 2 .72 and .69, and intervals became longer by a twentieth to a tenth; more changed little.
-const SPREAD: f64 = 2.0;
+pub(super) const SPREAD: f64 = 2.0;
 
 /// Standard deviations of an element's noise that the curvature of a direction must have to be taken by
 /// itself. Where it is less, the direction's own estimate says less than the mean over all such directions.

@@ -394,3 +394,68 @@ fn means_of_single_curvatures() {
     }
     assert!((log_uniform_mean(1e6, 1e-6, 1e-3) - 1e6).abs() < 1.0);
 }
+
+/// One value alone has the same law in both: the integral over one number against the chain, which finds means to
+/// within a quarter of a standard deviation.
+#[test]
+fn one_by_one_is_the_chain_where_there_is_one_value() {
+    let mut normals = Normals::new(11);
+    for (s, noise) in [(0.0, 3.0), (20.0, 20.0), (60.0, 5.0), (30.0, 300.0)] {
+        let problem = problem(&DMatrix::from_element(1, 1, 50.0), s, noise, &mut normals);
+        let chain = problem.found(CurvatureShape::Diagonal);
+        let pull = -&problem.prior * &problem.at;
+        let evidence = Evidence {
+            curvature: &[],
+            values: problem.at.as_slice(),
+            gradients: problem.gradient.as_slice(),
+            noise_variance: problem.noise_variance,
+            sampling: 0.0,
+            prior_gradient: pull.as_slice(),
+            prior_curvature: problem.prior.as_slice(),
+        };
+        let released = ReleasedCurvature {
+            matrix: problem.matrix.as_slice(),
+            shape: CurvatureShape::Diagonal,
+            deviation: s,
+            scores: None,
+            path: None,
+        };
+        let found = one_by_one::posterior(vec!["u".to_owned()], &evidence, &released).unwrap();
+        let (a, b) = (found.covariance[0].sqrt(), chain.covariance[0].sqrt());
+        assert!((a / b - 1.0).abs() < 0.15, "{a} and {b}");
+        assert!((found.mean[0] - chain.mean[0]).abs() < 0.25 * b, "{} and {}", found.mean[0], chain.mean[0]);
+    }
+}
+
+/// Coverage of 90 % intervals of 160 values over 30 problems: curvatures over three orders of magnitude, with
+/// correlations that the law does not know. The mean of a problem's coverages varies by less than .06 between
+/// problems, that of 30 by .011; 5 of them below .9 are .845. Priors count as intervals, so length is held, too:
+/// the strongest third is to be known to a third of its prior's deviation.
+#[test]
+fn many_values_are_covered_and_learned() {
+    let (n, s, noise) = (160, 8.0, 6.0);
+    let mut normals = Normals::new(12);
+    let (mut covered, mut learned) = (0, 0);
+    for _ in 0..30 {
+        let factors = DMatrix::from_fn(n, 3, |j, k| if j % 4 == k { 0.6 } else { 0.0 });
+        let correlation = &factors * factors.transpose();
+        let scale = DVector::from_fn(n, |k, _| 60.0 * (-(k as f64) / n as f64 * 3.5).exp());
+        let curvature = DMatrix::from_fn(n, n, |j, k| {
+            scale[j] * scale[k] * if j == k { 1.0 } else { correlation[(j, k)] / (n as f64 / 8.0) }
+        });
+        let truth = 4.0 * normals.vector(n);
+        let at = 0.9 * &truth + 0.3 * normals.vector(n);
+        let score = cholesky(curvature.clone()).unwrap().unpack();
+        let gradient = &curvature * (&truth - &at) + noise * normals.vector(n) + score * normals.vector(n);
+        let matrix = DMatrix::from_diagonal(&(curvature.diagonal() + s * normals.vector(n)));
+        let prior = PRIOR * DMatrix::identity(n, n);
+        let problem = Problem { at, gradient, noise_variance: noise * noise, matrix, deviation: s, prior };
+        let found = problem.found(CurvatureShape::Diagonal);
+        let deviation = |k: usize| found.covariance[k * (n + 1)].sqrt();
+        covered += (0..n).filter(|&k| (found.mean[k] - truth[k]).abs() <= 1.645 * deviation(k)).count();
+        learned += (0..n / 3).filter(|&k| deviation(k) < 4.0 / 3.0).count();
+    }
+    let share = covered as f64 / (30 * n) as f64;
+    assert!(share > 0.845, "{share}");
+    assert!(learned >= 30 * (n / 3) * 9 / 10, "{learned}");
+}

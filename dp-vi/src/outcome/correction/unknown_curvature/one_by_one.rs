@@ -1,0 +1,139 @@
+//! Many values, whose curvature's diagonal alone was released: each by itself.
+
+use super::ReleasedCurvature;
+use super::law::{SPREAD, THROUGH};
+use super::readings::{log_uniform_mean, positive_mean, uniform_mean};
+use crate::outcome::correction::noise_aware::{Evidence, NoiseAware, Shares};
+
+/// Points of the integral over a curvature's logarithm, 0.25 standard deviations apart from −4 to 4. The
+/// trapezoidal rule of a normal density at this distance is exact to more digits than a double has.
+const POINTS: i32 = 16;
+const APART: f64 = 0.25;
+
+/// Rounds in which the values' spread, and with it what the curvatures between them hide, is found.
+const ROUNDS: usize = 8;
+
+/// Mean and variance of one value relative to where gradients were taken, and the variance that there would
+/// be without noise.
+#[derive(Clone, Copy)]
+struct One {
+    mean: f64,
+    variance: f64,
+    without_noise: f64,
+}
+
+/// The posterior of [`posterior`](super::posterior) where there are too many values for its matrices: linear
+/// in their number.
+///
+/// ```text
+/// ḡ_k = S_kk d_k + Σ_{j≠k} S_kj d_j + e_k,    d = u − t̄,   e_k ~ N(0, S_n + β S_kk)
+/// S_kk log-normal, as in the law of matrices;   S_kj ~ N(0, THROUGH/D ξ_j ξ_k), independent
+/// ```
+///
+/// What comes through the other values is noise of variance `THROUGH/D · ξ_k Σ_{j≠k} ξ_j E[d_j²]`, with their
+/// second moments under the posterior, found in a few rounds from the prior's. Given that, values are
+/// independent, and each is an integral over one number. Correlations are not found: the covariance is
+/// diagonal.
+///
+/// `None` where a prior ties values together, or something is not finite.
+pub(super) fn posterior(
+    sites: Vec<String>,
+    evidence: &Evidence<'_>,
+    released: &ReleasedCurvature<'_>,
+) -> Option<NoiseAware> {
+    let (n, s) = (evidence.values.len(), released.deviation);
+    let ties = |at: usize| !at.is_multiple_of(n + 1) && evidence.prior_curvature[at] != 0.0;
+    if (0..n * n).any(ties) {
+        return None;
+    }
+    let diagonal = |matrix: &[f64]| -> Vec<f64> { matrix.iter().step_by(n + 1).copied().collect() };
+    let (read, prior) = (diagonal(released.matrix), diagonal(evidence.prior_curvature));
+    let largest = prior.iter().copied().fold(0.0, f64::max);
+    let scale = read.iter().fold(largest.max(s), |max, x| max.max(x.abs()));
+    let floor = 1e-6 * if largest > 0.0 { largest } else { scale };
+    let precisions: Vec<f64> = prior.iter().map(|p| p.max(floor)).collect();
+    let precision = precisions.iter().sum::<f64>() / n as f64;
+    let negligible = 0.02 * (evidence.noise_variance * precision).sqrt();
+    if !(negligible > 0.0 && negligible.is_finite() && read.iter().all(|x| x.is_finite())) {
+        return None;
+    }
+    let mean = read.iter().sum::<f64>() / n as f64;
+    let mean = log_uniform_mean(mean, s / (n as f64).sqrt(), negligible);
+    let alone = (n as f64).recip();
+    let centre: Vec<f64> =
+        read.iter().map(|&x| alone * mean + (1.0 - alone) * positive_mean(x - s * s / mean, s)).collect();
+    let share = released.scores.map_or(1.0, |trace| {
+        let whole = centre.iter().sum::<f64>() * released.shape.score(n);
+        uniform_mean(trace / whole, s / whole)
+    });
+    let scores = share * (1.0 + evidence.sampling);
+    let mut found: Vec<One> = (0..n)
+        .map(|k| {
+            let mean = evidence.prior_gradient[k] / precisions[k];
+            One { mean, variance: precisions[k].recip(), without_noise: 0.0 }
+        })
+        .collect();
+    for _ in 0..ROUNDS {
+        let moved = |k: usize, one: &One| centre[k] * (one.variance + one.mean * one.mean);
+        let all: f64 = found.iter().enumerate().map(|(k, one)| moved(k, one)).sum();
+        let next = (0..n).map(|k| {
+            let others = (all - moved(k, &found[k])).max(0.0);
+            let through = THROUGH * alone * centre[k] * others;
+            let noise = |curvature: f64| evidence.noise_variance + through + scores * curvature;
+            let prior = (precisions[k], evidence.prior_gradient[k]);
+            one(evidence.gradients[k], prior, (centre[k], s), noise)
+        });
+        found = next.collect::<Option<Vec<One>>>()?;
+    }
+    let mut covariance = vec![0.0; n * n];
+    found.iter().enumerate().for_each(|(k, one)| covariance[k * (n + 1)] = one.variance);
+    Some(NoiseAware {
+        sites,
+        mean: found.iter().zip(evidence.values).map(|(one, at)| at + one.mean).collect(),
+        covariance,
+        shares: Some(Shares {
+            prior: precisions.iter().map(|p| p.sqrt().recip()).collect(),
+            without_noise: found.iter().map(|one| one.without_noise.sqrt()).collect(),
+        }),
+    })
+}
+
+/// One value: its gradient, its prior's precision and pull, and its curvature's mean with the error of what was
+/// read of it.
+fn one(
+    gradient: f64,
+    (precision, pull): (f64, f64),
+    (centre, s): (f64, f64),
+    noise: impl Fn(f64) -> f64,
+) -> Option<One> {
+    let variance = ((s * s).recip() + (SPREAD * centre).powi(-2)).recip();
+    let spread = (variance / (centre * centre)).ln_1p();
+    let (middle, deviation) = (centre.ln() - 0.5 * spread, spread.sqrt());
+    let mut points = Vec::with_capacity(2 * POINTS as usize + 1);
+    for at in -POINTS..=POINTS {
+        let z = APART * f64::from(at);
+        let curvature = (middle + deviation * z).exp();
+        let noise = noise(curvature);
+        // p(ḡ | S): the value integrated out.
+        let marginal = noise + curvature * curvature / precision;
+        let residual = gradient - curvature * pull / precision;
+        let log_weight = -0.5 * (z * z + marginal.ln() + residual * residual / marginal);
+        let precise = precision + curvature * curvature / noise;
+        let mean = (curvature * gradient / noise + pull) / precise;
+        points.push((log_weight, mean, precise.recip(), (curvature + precision).recip()));
+    }
+    let largest = points.iter().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
+    let weight = |point: &(f64, f64, f64, f64)| (point.0 - largest).exp();
+    let total: f64 = points.iter().map(weight).sum();
+    let average = |value: &dyn Fn(&(f64, f64, f64, f64)) -> f64| {
+        points.iter().map(|point| weight(point) * value(point)).sum::<f64>() / total
+    };
+    let mean = average(&|point| point.1);
+    let variance = average(&|point| point.2 + (point.1 - mean).powi(2));
+    let without_noise = average(&|point| point.3);
+    (mean.is_finite() && variance > 0.0 && variance.is_finite()).then_some(One {
+        mean,
+        variance,
+        without_noise,
+    })
+}
