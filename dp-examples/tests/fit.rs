@@ -1,68 +1,16 @@
 //! `fit` with a formula as a user meets it: a regression, its files, what it costs, and nonsense.
 
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
-/// A folder of its own for each test, emptied when the test ends.
-struct Folder(PathBuf);
+use crate::folder::Folder;
 
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("dp-examples-formula-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder for temporary files");
-        let folder = Self(path);
-        folder.write("people.csv", people().as_bytes());
-        folder.write("schema.toml", SCHEMA.as_bytes());
-        folder
-    }
-
-    fn write(&self, name: &str, contents: &[u8]) {
-        std::fs::write(self.0.join(name), contents).expect("a writable folder");
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.0.join(name)).expect("a file")
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fit"));
-        command.args(arguments).current_dir(&self.0);
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().expect("a program that starts")
-    }
-
-    fn good(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("UTF-8")
-    }
-
-    fn bad(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        let told = String::from_utf8(output.stderr).expect("UTF-8");
-        assert_eq!((output.status.code(), told.lines().count()), (Some(2), 1), "{arguments:?}: {told}");
-        assert!(told.starts_with("error: "), "{told}");
-        told
-    }
-
-    fn files(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.0).expect("a readable folder");
-        let mut names: Vec<String> = entries
-            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// A folder with people and what is publicly known of them.
+fn folder(name: &str) -> Folder {
+    let folder = Folder::new(env!("CARGO_BIN_EXE_fit"), &format!("formula-{name}"));
+    folder.write("people.csv", people());
+    folder.write("schema.toml", SCHEMA);
+    folder
 }
 
 const SCHEMA: &str = "age = [17, 90]\nhours = { range = [1, 99], missing = 40 }\nsex = ['female', 'male']\n\
@@ -93,7 +41,7 @@ const FIT: [&str; 9] = [
 
 #[test]
 fn a_formula_gives_a_table_a_report_and_a_model_that_predicts() {
-    let folder = Folder::new("whole");
+    let folder = folder("whole");
     let files = ["--model", "m.json", "--html", "r.html", "--svg", "f.svg"];
     let text = folder.good(&[&FIT[..], &files].concat());
     for part in [
@@ -140,7 +88,7 @@ fn a_formula_gives_a_table_a_report_and_a_model_that_predicts() {
 
 #[test]
 fn several_budgets_are_paid_from_one_ledger() {
-    let folder = Folder::new("several");
+    let folder = folder("several");
     let fit =
         ["income ~ age", "people.csv", "--schema", "schema.toml", "--family", "gaussian", "--steps", "30"];
     let text = folder.good(&[&fit[..], &["--epsilon", "0.3,1"]].concat());
@@ -155,7 +103,7 @@ fn several_budgets_are_paid_from_one_ledger() {
     let before = folder.read("l");
     let told = folder.bad(&[&fit[..], &["--epsilon", "1", "--ledger", "l", "--model", "m.json"]].concat());
     assert!(told.contains("budget"), "{told}");
-    assert_eq!((folder.read("l"), folder.0.join("m.json").exists()), (before, false));
+    assert_eq!((folder.read("l"), folder.path("m.json").exists()), (before, false));
     // Of several the first is paid for and said, and the second is an error.
     let output = folder.run(&[&fit[..], &["--epsilon", "0.2,5", "--ledger", "l"]].concat());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -167,7 +115,7 @@ fn several_budgets_are_paid_from_one_ledger() {
 
 #[test]
 fn a_run_leaves_checkpoints_and_goes_on() {
-    let folder = Folder::new("resume");
+    let folder = folder("resume");
     let fit = [
         "children ~ age",
         "people.csv",
@@ -195,7 +143,7 @@ fn a_run_leaves_checkpoints_and_goes_on() {
 
 #[test]
 fn a_closed_pipe_is_an_error_and_loses_no_file() {
-    let folder = Folder::new("pipe");
+    let folder = folder("pipe");
     let mut child = folder
         .command(&[&FIT[..], &["--model", "m.json"]].concat())
         .stdout(Stdio::piped())
@@ -210,7 +158,7 @@ fn a_closed_pipe_is_an_error_and_loses_no_file() {
 
 #[test]
 fn schemas_are_drafted_from_the_header() {
-    let folder = Folder::new("schema");
+    let folder = folder("schema");
     let text = folder.good(&["schema", "people.csv"]);
     assert!(text.contains("id: left out") && text.contains("#age = [LOW, HIGH]"), "{text}");
     assert!(!text.contains("female") && !text.contains("p1"));
@@ -230,7 +178,7 @@ fn schemas_are_drafted_from_the_header() {
 
 #[test]
 fn compressed_files_and_their_kin_are_read() {
-    let folder = Folder::new("gzip");
+    let folder = folder("gzip");
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(("\u{feff}".to_owned() + &people().replace('\n', "\r\n")).as_bytes()).unwrap();
     let packed = encoder.finish().unwrap();
@@ -245,7 +193,7 @@ fn compressed_files_and_their_kin_are_read() {
 
 #[test]
 fn bad_input_is_one_line_that_says_what_to_do_and_holds_no_cell() {
-    let folder = Folder::new("bad");
+    let folder = folder("bad");
     let secret = "s3cr3t";
     let with = |name: &str, row: &str| {
         folder.write(name, ("id,age,sex,hours,job,income,children\n".to_owned() + row + "\n").as_bytes());

@@ -58,6 +58,10 @@ pub struct RegressionArguments {
     #[arg(long, value_name = "FRACTION", default_value = "0", value_parser = test_fraction, allow_hyphen_values = true)]
     pub test_fraction: f64,
 
+    /// Spend this much on the test figures, which then have noise and are covered by a guarantee of their own
+    #[arg(long, value_name = "EPSILON", value_parser = positive, allow_hyphen_values = true)]
+    pub private_metrics: Option<f64>,
+
     /// A ledger that this fit is paid from; it must exist, or be made by --ledger-epsilon
     #[arg(long, value_name = "FILE", value_parser = file)]
     pub ledger: Option<PathBuf>,
@@ -165,6 +169,11 @@ impl RegressionArguments {
         if self.checkpoint.is_some() && (self.epsilon.len() > 1 || self.test_fraction > 0.0) {
             return wrong(
                 "--checkpoint is of one fit on all records: name one epsilon, and no --test-fraction",
+            );
+        }
+        if self.private_metrics.is_some() && self.test_fraction == 0.0 {
+            return wrong(
+                "--private-metrics are figures of held-back records: name --test-fraction, such as 0.2",
             );
         }
         if let (Some(path), None) = (&self.ledger, self.ledger_epsilon)

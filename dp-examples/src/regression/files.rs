@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use dp_vi::Fit;
 
 use super::arguments::RegressionArguments;
-use super::command::{Outcomes, Prepared};
+use super::command::Outcomes;
 use super::family::Family;
 use super::model_file::ModelFile;
 use super::outcome::Outcome;
 use super::posterior::{KEPT, Summary};
+use super::prepare::Prepared;
 use super::specification::Specification;
 use crate::output::write_whole;
+use crate::report::effects;
 use crate::report::forest::{self, Row};
 use crate::report::html::{Page, Section};
 use crate::{Error, Result};
@@ -89,7 +91,11 @@ pub(super) fn write_files(
                 picture: picture(specification, one).transpose()?,
                 coefficients: one.draws.coefficients(),
                 others: one.draws.others(),
+                effects: effects::svg(&specification.outcome_in_words(), &one.effects),
+                changes: one.effects.iter().flat_map(|effect| effect.changes.clone()).collect(),
+                intervals: one.fit.privacy().intervals.unwrap_or("leave out noise").to_owned(),
                 metrics: one.metrics.clone(),
+                private_metrics: one.private_metrics.clone(),
                 privacy: one.fit.privacy().to_string(),
                 meaning: meaning(&one.fit, one.epsilon),
             })
@@ -125,7 +131,7 @@ fn model_file(
     let model = ModelFile {
         format,
         version,
-        formula: arguments.formula.to_string(),
+        formula: prepared.formula.to_string(),
         epsilon: one.epsilon,
         delta: arguments.delta,
         schema,
@@ -147,7 +153,7 @@ pub(super) fn about(specification: &Specification) -> Vec<String> {
         ),
         (_, levels) => format!("The outcome {name} is one of {}, in this order.", levels.join(", ")),
     };
-    vec![
+    let mut about = vec![
         outcome,
         format!(
             "The family is {}; the predictor is {}.",
@@ -155,5 +161,13 @@ pub(super) fn about(specification: &Specification) -> Vec<String> {
             specification.family.scale_in_words()
         ),
         "Numbers were scaled to [-1, 1] by their public bounds, and priors are on that scale.".to_owned(),
-    ]
+    ];
+    for group in specification.groups.iter().filter(|group| group.columns.len() > 1) {
+        about.push(format!(
+            "Intercepts and slopes by {0} are independent of one another: (x | {0}) is read as (x || {0}), without the \
+             correlations that brms would estimate.",
+            group.column
+        ));
+    }
+    about
 }

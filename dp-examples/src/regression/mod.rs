@@ -6,8 +6,10 @@
 //! [`fitting`]. [`posterior`] has the result in the units of the file, [`predict`](mod@predict) and [`metrics`] what it
 //! says of other records, and [`model_file`] what is kept. [`arguments`], [`command`] and [`others`] are the program `fit`.
 
+mod account;
 pub mod arguments;
 pub mod command;
+pub mod effects;
 pub mod family;
 mod files;
 pub mod fitting;
@@ -17,7 +19,9 @@ pub mod others;
 pub mod outcome;
 pub mod posterior;
 pub mod predict;
+mod prepare;
 pub mod prior;
+pub mod private_metrics;
 pub mod recovery;
 mod say;
 pub mod specification;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::html::escaped;
+use super::axes::{label, ticks};
+use super::escaped;
 use crate::regression::posterior::Summary;
 
 /// A coefficient of a plot.
@@ -89,7 +90,7 @@ pub fn svg(title: &str, scale: &str, rows: &[Row]) -> crate::Result<String> {
 }
 
 /// What fits beside the picture: the beginning and the end, where the columns of one term differ.
-fn shortened(label: &str) -> String {
+pub(super) fn shortened(label: &str) -> String {
     const ENDS: (usize, usize) = (18, 9);
     let characters: Vec<char> = label.chars().collect();
     match characters.len() > ENDS.0 + ENDS.1 + 1 {
@@ -98,25 +99,5 @@ fn shortened(label: &str) -> String {
             characters[..ENDS.0].iter().chain(&['…']).chain(end).collect()
         }
         false => label.to_owned(),
-    }
-}
-
-/// Round numbers between two ends: 1, 2 or 5 times a power of ten apart.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
-    let rough = (high - low) / 6.0;
-    let power = 10f64.powf(rough.log10().floor());
-    let step =
-        [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|step| *step >= rough).unwrap_or(rough);
-    let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
-    (first..=last).take(20).map(|k| k as f64 * step).collect()
-}
-
-fn label(tick: f64) -> String {
-    let text = format!("{tick:.6}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    match text {
-        "" | "-0" | "0" if tick != 0.0 => format!("{tick:.1e}"),
-        "-0" => "0".to_owned(),
-        text => text.replace('-', "−"),
     }
 }
