@@ -124,7 +124,8 @@ pub enum Error {
     },
     /// A cell of a numeric column is not a number.
     #[error(
-        "{}:{line}: column {} does not hold a number here; correct it, or list the text in the schema as one that stands for \
+        "{}:{line}: column {} does not hold a number here; correct it, or list the text in the schema as one \
+         that stands for \
          a missing value: missing_texts = [...]",
         path(file),
         quoted(column)
@@ -222,7 +223,8 @@ pub enum Error {
     },
     /// A text column has no public list of categories.
     #[error(
-        "{}: column {} holds texts and has no public list of categories; a list taken from the data would show which texts \
+        "{}: column {} holds texts and has no public list of categories; a list taken from the data would show \
+         which texts \
          occur, so {} a line like `{} = [\"A\", \"B\"]`, or say that they are public: --public-categories",
         path(file), quoted(column), bounds_hint(bounds_file.as_deref()), one_line(key)
     )]
@@ -279,7 +281,8 @@ pub enum Error {
     },
     /// A text column without a list holds too many different texts to be categories that everybody knows.
     #[error(
-        "{}: column {} holds more than {limit} different texts, the most that are read from a file; list the categories \
+        "{}: column {} holds more than {limit} different texts, the most that are read from a file; list the \
+         categories \
          or leave the column out of the features",
         path(file),
         quoted(column)
@@ -449,7 +452,8 @@ pub enum Error {
     },
     /// A column that identifies persons is used.
     #[error(
-        "{}: column {} looks like an identifier of persons, from which nothing can be learned; leave it out of the formula, or \
+        "{}: column {} looks like an identifier of persons, from which nothing can be learned; leave it out of \
+         the formula, or \
          give it a line in the schema if it is something else",
         path(file),
         quoted(column)

@@ -71,7 +71,8 @@ fn no_program_replaces_a_ledger_or_what_is_no_plain_file() {
     let folder = Folder::new(FIT, "refusals");
     folder.write("people.csv", &people());
     folder.write("bounds.toml", BOUNDS);
-    let ledger = "dp-accountant ledger 1 {\"epsilon\":1.0,\"delta\":1e-5,\"relation\":\"add_remove\"} #0123456789abcdef\n";
+    let ledger = "dp-accountant ledger 1 {\"epsilon\":1.0,\"delta\":1e-5,\"relation\":\"add_remove\"} \
+     #0123456789abcdef\n";
     folder.write("spent.ledger", ledger);
     let mut places = vec![("spent.ledger", "it is a ledger"), ("/dev/null", "it is a device")];
     if cfg!(unix) {
@@ -268,7 +269,8 @@ fn abalone_is_predicted_at_epsilon_one() {
     let folder = Folder::new(FIT, "abalone");
     folder.write(
         "bounds.toml",
-        "sex = [\"M\", \"F\", \"I\"]\nlength = [0.0, 1.0]\ndiameter = [0.0, 0.8]\nheight = [0.0, 0.4]\nwhole_weight = [0.0, 3.0]\n\
+        "sex = [\"M\", \"F\", \"I\"]\nlength = [0.0, 1.0]\ndiameter = [0.0, 0.8]\nheight = [0.0, \
+         0.4]\nwhole_weight = [0.0, 3.0]\n\
          shucked_weight = [0.0, 1.5]\nviscera_weight = [0.0, 0.8]\nshell_weight = [0.0, 1.1]\n",
     );
     let mut total = 0.0;

@@ -206,7 +206,8 @@ fn a_schema_of_fit_serves_twins_too() {
     folder.write(
         "s.toml",
         "hours = { range = [0, 99], missing = 'drop' }\n\
-         job = { categories = ['clerk', 'nurse'], missing = 'category', missing_texts = ['-'], read_from_records = true }\n\
+         job = { categories = ['clerk', 'nurse'], missing = 'category', missing_texts = ['-'], \
+         read_from_records = true }\n\
          born = { range = ['2019-12-01', '2020-02-29'], since = '2000-01-01' }\n",
     );
     let text = folder.good("fit t.csv --schema s.toml --epsilon 2 --out out --test-seed-not-private 1");

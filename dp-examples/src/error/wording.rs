@@ -62,7 +62,8 @@ pub(super) fn meant(name: &str, names: &[String]) -> String {
     if shown.is_empty() { String::new() } else { format!("did you mean {}? ", shown.join(" or ")) }
 }
 
-/// How many characters have to be changed, inserted or taken out (Levenshtein). Of long names only the beginnings count.
+/// How many characters have to be changed, inserted or taken out (Levenshtein). Of long names only the
+/// beginnings count.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) =
         (a.chars().take(LONGEST).collect(), b.chars().take(LONGEST).collect());

@@ -119,7 +119,8 @@ impl Account {
             found.iter().filter_map(|one| one.private_metrics.as_ref()).collect();
         if let (Some(ledger), false) = (&self.figures, figures.is_empty()) {
             said.push(format!(
-                "The figures of test records: ({}, {:e})-differential privacy. A record is either fitted or tested, so the \
+                "The figures of test records: ({}, {:e})-differential privacy. A record is either fitted or \
+                 tested, so the \
                  larger of the two epsilons covers fits and figures together.",
                 dp_accountant::rounded_up(ledger.spent()?.upper),
                 self.delta

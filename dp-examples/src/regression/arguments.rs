@@ -16,7 +16,8 @@ use crate::{Error, Result};
 #[command(name = "fit", version)]
 #[command(about = "Fits a Bayesian regression to a CSV file under differential privacy.", long_about = None)]
 #[command(
-    after_help = "Other forms:\n  fit schema DATA            drafts a schema from the header\n  fit predict MODEL DATA     predicts from a model file\n  \
+    after_help = "Other forms:\n  fit schema DATA            drafts a schema from the header\n  fit predict \
+     MODEL DATA     predicts from a model file\n  \
                         fit --data … --positive-if …   the short form of a logistic regression (fit --help)"
 )]
 pub struct RegressionArguments {
@@ -180,7 +181,8 @@ impl RegressionArguments {
             && !path.exists()
         {
             return wrong(&format!(
-                "--ledger: there is no file {}; name what all who pay from it may spend, --ledger-epsilon 3, and it is made",
+                "--ledger: there is no file {}; name what all who pay from it may spend, --ledger-epsilon 3, \
+                 and it is made",
                 path.display()
             ));
         }

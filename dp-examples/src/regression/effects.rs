@@ -32,7 +32,8 @@ const RECORDS: (usize, usize, usize) = (64, 8, 40_000_000);
 /// m(x) = 1/R Σ_r E[y | column = x, other columns as in made-up record r]
 /// ```
 ///
-/// Made-up records are spread evenly over the public bounds and categories, and always the same for one schema. They say
+/// Made-up records are spread evenly over the public bounds and categories, and always the same for one
+/// schema. They say
 /// nothing of the file, so that effects are released with the posterior at no further cost. It also means that
 /// they are not averages over the people in the file: where an effect differs much from person to person, look at
 /// predictions for the persons who are meant.
@@ -45,7 +46,8 @@ pub struct Effect {
     pub points: Vec<(f64, Summary)>,
     /// Whether the places are numbers between which a line makes sense.
     pub continuous: bool,
-    /// Differences of the mean outcome: of numbers from the first to the third quarter of the bounds, of categories from the first
+    /// Differences of the mean outcome: of numbers from the first to the third quarter of the bounds, of
+    /// categories from the first
     /// to each other one.
     pub changes: Vec<Summary>,
 }

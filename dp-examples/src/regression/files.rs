@@ -59,7 +59,8 @@ fn picture(specification: &Specification, one: &Outcomes) -> Option<Result<Strin
 fn meaning(fit: &Fit, epsilon: f64) -> String {
     let what = fit.privacy().attack_success().filter(|_| fit.privacy().is_private()).map_or_else(String::new, |success| {
         format!(
-            " Somebody who has everything but one record, and wonders with even odds whether that record was in the file, is right \
+            " Somebody who has everything but one record, and wonders with even odds whether that record was in \
+             the file, is right \
              in at most {} of 100 cases after seeing this fit.",
             (100.0 * success).ceil()
         )

@@ -4,7 +4,8 @@
 //! [`Design`](crate::formula::matrix::Design); with a [`family`] they are a
 //! [`Specification`](specification::Specification), whose model is written in the project's own language and fitted by
 //! [`fitting`]. [`posterior`] has the result in the units of the file, [`predict`](mod@predict) and [`metrics`] what it
-//! says of other records, and [`model_file`] what is kept. [`arguments`], [`command`] and [`others`] are the program `fit`.
+//! says of other records, and [`model_file`] what is kept. [`arguments`], [`command`] and [`others`] are the
+//! program `fit`.
 
 mod account;
 pub mod arguments;

@@ -54,14 +54,19 @@ pub struct NoisyCalibration {
 ///
 /// # Privacy
 ///
-/// For outcomes that are yes or no, test records are counted by outcome and by predicted log odds, in bins that are fixed
-/// before anything is seen. A record is in one of the 64 cells, so a neighbour by addition or removal changes one count by
+/// For outcomes that are yes or no, test records are counted by outcome and by predicted log odds, in bins
+/// that are fixed
+/// before anything is seen. A record is in one of the 64 cells, so a neighbour by addition or removal changes
+/// one count by
 /// 1; all counts are one release of [`Summaries::histogram`]. Figures are functions of the counts. For other outcomes
-/// three means are released ([`Summaries::mean`]), of the squared error, the outcome and its square, between bounds that
+/// three means are released ([`Summaries::mean`]), of the squared error, the outcome and its square, between
+/// bounds that
 /// follow from the outcome's public ones.
 ///
-/// The model is public here. It was made from other records: each record is either fitted or tested, by a coin of its own. Whatever the coin
-/// says, one of the two releases does not depend on the record given the other records, so that both together are private
+/// The model is public here. It was made from other records: each record is either fitted or tested, by a
+/// coin of its own. Whatever the coin
+/// says, one of the two releases does not depend on the record given the other records, so that both together
+/// are private
 /// with the larger ε of the two, not their sum.
 ///
 /// # Accuracy

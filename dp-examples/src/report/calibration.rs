@@ -12,7 +12,8 @@ const SIZE: f64 = 320.0;
 pub fn svg(points: &[(f64, f64, f64)], base: f64) -> String {
     let axes = Axes { frame: (52.0, SIZE - 14.0, 14.0, SIZE - 46.0), across: (0.0, 1.0), up: (0.0, 1.0) };
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {SIZE} {SIZE}\" role=\"img\" style=\"max-width:{SIZE}px\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {SIZE} {SIZE}\" role=\"img\" \
+         style=\"max-width:{SIZE}px\" \
          font-family=\"system-ui, sans-serif\" font-size=\"12\"><title>Calibration</title>\
          <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>"
     );
@@ -22,7 +23,8 @@ pub fn svg(points: &[(f64, f64, f64)], base: f64) -> String {
     let _ = write!(
         out,
         "<line x1=\"{left:.1}\" x2=\"{right:.1}\" y1=\"{:.1}\" y2=\"{:.1}\" stroke=\"#888888\"/>\
-         <line x1=\"{left:.1}\" x2=\"{right:.1}\" y1=\"{2:.1}\" y2=\"{2:.1}\" stroke=\"#888888\" stroke-dasharray=\"5 4\"/>\
+         <line x1=\"{left:.1}\" x2=\"{right:.1}\" y1=\"{2:.1}\" y2=\"{2:.1}\" stroke=\"#888888\" \
+         stroke-dasharray=\"5 4\"/>\
          <text x=\"{right:.1}\" y=\"{3:.1}\" text-anchor=\"end\" fill=\"#555555\" font-size=\"11\">base rate</text>",
         axes.y(0.0),
         axes.y(1.0),
@@ -44,7 +46,8 @@ pub fn svg(points: &[(f64, f64, f64)], base: f64) -> String {
     let _ = write!(
         out,
         "<text x=\"{middle:.1}\" y=\"{low:.1}\" text-anchor=\"middle\" fill=\"#333333\">predicted probability</text>\
-         <text transform=\"translate(14 {middle:.1}) rotate(-90)\" text-anchor=\"middle\" fill=\"#333333\">observed share</text></svg>"
+         <text transform=\"translate(14 {middle:.1}) rotate(-90)\" text-anchor=\"middle\" \
+         fill=\"#333333\">observed share</text></svg>"
     );
     out
 }

@@ -14,7 +14,8 @@ const IN_A_ROW: usize = 3;
 /// Most categories whose names are written below the points.
 const MOST_NAMED: usize = 4;
 
-/// An SVG picture of the effects, three plots in a row on one scale of the outcome: a line with the 90 % interval as a band for numbers,
+/// An SVG picture of the effects, three plots in a row on one scale of the outcome: a line with the 90 %
+/// interval as a band for numbers,
 /// points with intervals for categories. `None` without an effect.
 #[must_use]
 pub fn svg(outcome: &str, effects: &[Effect]) -> Option<String> {
@@ -108,7 +109,8 @@ fn plot(out: &mut String, effect: &Effect, (left, top): (f64, f64), up: (f64, f6
             let _ = write!(
                 out,
                 "<line x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{1:.1}\" y2=\"{2:.1}\" stroke=\"#0072b2\" stroke-width=\"2\"/>\
-                 <circle cx=\"{0:.1}\" cy=\"{3:.1}\" r=\"3.5\" fill=\"#ffffff\" stroke=\"#0072b2\" stroke-width=\"2\"/>",
+                 <circle cx=\"{0:.1}\" cy=\"{3:.1}\" r=\"3.5\" fill=\"#ffffff\" stroke=\"#0072b2\" \
+                 stroke-width=\"2\"/>",
                 axes.x(*x),
                 axes.y(at.low),
                 axes.y(at.high),

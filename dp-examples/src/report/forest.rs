@@ -40,8 +40,10 @@ pub fn svg(title: &str, scale: &str, rows: &[Row]) -> crate::Result<String> {
     let across = |x: f64| LABELS + (x.clamp(low, high) - low) / (high - low) * (right - LABELS);
     let height = TOP + ROW * rows.len() as f64 + BOTTOM;
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" font-family=\"system-ui, sans-serif\" \
-         font-size=\"13\"><title>{0}</title><rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/><text x=\"16\" y=\"26\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
+         font-family=\"system-ui, sans-serif\" \
+         font-size=\"13\"><title>{0}</title><rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/><text \
+         x=\"16\" y=\"26\" \
          font-size=\"16\" font-weight=\"600\" fill=\"#222222\">{0}</text>",
         escaped(title)
     );
@@ -52,7 +54,8 @@ pub fn svg(title: &str, scale: &str, rows: &[Row]) -> crate::Result<String> {
         let (colour, width) = if tick == 0.0 { ("#888888", 1.2) } else { ("#e4e4e4", 1.0) };
         let _ = write!(
             out,
-            "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{floor:.1}\" stroke=\"{colour}\" stroke-width=\"{width}\"/>\
+            "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{floor:.1}\" stroke=\"{colour}\" \
+             stroke-width=\"{width}\"/>\
              <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#555555\" font-size=\"12\">{}</text>",
             TOP - 8.0,
             floor + 16.0,
@@ -67,7 +70,8 @@ pub fn svg(title: &str, scale: &str, rows: &[Row]) -> crate::Result<String> {
             out,
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#222222\">{}</text>\
              <line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"{colour}\" stroke-width=\"1.6\"/>\
-             <line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"{colour}\" stroke-width=\"5\" stroke-linecap=\"round\"/>\
+             <line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"{colour}\" stroke-width=\"5\" \
+             stroke-linecap=\"round\"/>\
              <circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"#ffffff\" stroke=\"{colour}\" stroke-width=\"2\"/>",
             LABELS - 12.0,
             y + 4.5,

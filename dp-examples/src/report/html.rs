@@ -45,12 +45,15 @@ pub struct Page {
     pub together: Option<String>,
 }
 
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;color:#222;max-width:52rem;margin:0 auto;padding:1.5rem 1rem}\
-h1{font-size:1.5rem;overflow-wrap:anywhere}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid #ddd;padding-top:1rem}\
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;color:#222;max-width:52rem;margin:0 \
+ auto;padding:1.5rem 1rem}\
+h1{font-size:1.5rem;overflow-wrap:anywhere}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid \
+#ddd;padding-top:1rem}\
 h3{font-size:1rem;margin-top:1.6rem}table{border-collapse:collapse;font-variant-numeric:tabular-nums}\
 .wide{overflow-x:auto}td,th{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #eee;white-space:nowrap}\
 td:first-child,th:first-child{text-align:left}pre{background:#f6f6f4;padding:.8rem;overflow-x:auto;font-size:.85rem}\
-.not{border-left:4px solid #d55e00;background:#fdf3ec;padding:.5rem .9rem}.say{border-left:4px solid #0072b2;background:#eef5fa;\
+.not{border-left:4px solid #d55e00;background:#fdf3ec;padding:.5rem .9rem}.say{border-left:4px solid \
+#0072b2;background:#eef5fa;\
 padding:.5rem .9rem}svg{width:100%;height:auto}code{overflow-wrap:anywhere}";
 
 impl Page {
@@ -73,7 +76,8 @@ impl Page {
         for section in &self.sections {
             section.write(&mut out);
         }
-        out += "<p>Everything on this page was released under the guarantee stated with each fit, or is public, but for what is \
+        out += "<p>Everything on this page was released under the guarantee stated with each fit, or is public, \
+         but for what is \
                 marked as not covered.</p>\n</body></html>\n";
         out
     }
@@ -124,7 +128,8 @@ impl Section {
         if let Some(effects) = &self.effects {
             let _ = writeln!(
                 out,
-                "<h3>What each column does</h3>\n<p>The mean outcome where one column has a value and the others are those of made-up \
+                "<h3>What each column does</h3>\n<p>The mean outcome where one column has a value and the \
+                 others are those of made-up \
                  records, spread evenly over the public bounds. Bands and lines are 90 % intervals.</p>\n{effects}"
             );
             table(out, "change of the mean outcome", &self.changes);
@@ -141,7 +146,8 @@ impl Section {
 
 fn write_metrics(out: &mut String, metrics: &Metrics) {
     out.push_str(
-        "<h3>Held-back records</h3>\n<p class=\"not\"><strong>Not covered by the guarantee:</strong> exact figures of held-back \
+        "<h3>Held-back records</h3>\n<p class=\"not\"><strong>Not covered by the guarantee:</strong> exact \
+         figures of held-back \
          records. Do not publish them unless those records are public.</p>\n<div class=\"wide\"><table>\
          <tr><th></th><th>predictions</th><th>best constant</th></tr>",
     );
@@ -171,7 +177,8 @@ fn write_metrics(out: &mut String, metrics: &Metrics) {
 fn write_private_metrics(out: &mut String, metrics: &PrivateMetrics) {
     let _ = write!(
         out,
-        "<h3>Held-back records, with noise</h3>\n<p class=\"say\">About {:.0} test records. These figures were paid for with epsilon \
+        "<h3>Held-back records, with noise</h3>\n<p class=\"say\">About {:.0} test records. These figures were \
+         paid for with epsilon \
          {} at delta {:e} and may be shown; ± is the standard deviation of the noise.</p>\n<div class=\"wide\"><table>\
          <tr><th></th><th>predictions</th><th>best constant</th></tr>",
         metrics.records, metrics.epsilon, metrics.delta

@@ -45,7 +45,10 @@ impl Table {
             for (column, field) in row.get_column_iter() {
                 let cell = cell(field).ok_or_else(|| {
                     let column = super::quoted(column);
-                    wrong(format!("column {column} holds values of a kind that is not read; write it as numbers or texts"))
+                    wrong(format!(
+                        "column {column} holds values of a kind that is not read; write it as numbers \
+                     or texts"
+                    ))
                 })?;
                 cells.push(cell);
             }
