@@ -1,6 +1,6 @@
 """What a command prints, as an SVG picture: python3 terminal.py OUT.svg COMMAND ARGUMENTS...
 
-Only standard output is shown, cut after 44 lines. Everything that the pictures of the gallery are made from is generated
+Only standard output is shown, cut after 44 lines, with the first sentence of a privacy statement. Everything that the pictures of the gallery are made from is generated
 by the examples themselves.
 """
 
@@ -11,8 +11,17 @@ import sys
 MOST, ADVANCE, LINE, MARGIN = 44, 7.85, 17, 14
 
 
+def without_details(lines):
+    """The lines without what follows the first sentence of a privacy statement, which is always of one kind."""
+    ends = [place for place, line in enumerate(lines) if line.startswith(("  leaves out", "  assumes", "  covers"))]
+    begins = [place for place, line in enumerate(lines) if line.startswith("In words: ")]
+    if not (begins and ends):
+        return lines
+    return lines[: begins[0]] + ["  … (the rest of the statement)"] + lines[ends[-1] + 1 :]
+
+
 def picture(command, text):
-    lines = text.rstrip().splitlines()
+    lines = without_details(text.rstrip().splitlines())
     if len(lines) > MOST:
         lines = lines[:MOST] + ["…"]
     lines = ["$ " + command, ""] + lines
@@ -20,7 +29,7 @@ def picture(command, text):
     height = len(lines) * LINE + 2 * MARGIN
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
-        f'height="{height}" font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,DejaVu Sans Mono,monospace" '
+        f'height="{height}" font-family="DejaVu Sans Mono,Menlo,Consolas,monospace" '
         'font-size="13" fill="#1f2328"><rect width="100%" height="100%" rx="8" fill="#f6f8fa"/>'
     ]
     for place, line in enumerate(lines):

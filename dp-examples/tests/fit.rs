@@ -208,8 +208,12 @@ fn bad_input_is_one_line_that_says_what_to_do_and_holds_no_cell() {
     folder.write("many.csv", many.as_bytes());
     folder.write("y.toml", b"y = [0, 9]");
     folder.write("odd.toml", b"age = { rangee = [0, 1] }");
+    folder.write("t.parquet", b"PAR1nonsense");
     let before = folder.files();
-    let cases: [(&[&str], &[&str]); 17] = [
+    let cases: [(&[&str], &[&str]); 20] = [
+        (&["income ==>50K ~ age", "people.csv"], &["'income ==>50K'", "character 9", "goes in quotes"]),
+        (&["income >= 80 ~ age", "t.parquet"], &["t.parquet", "Parquet"]),
+        (&["income >= 80 ~ . + .x", "people.csv"], &["character"]),
         (&["income >= 80 ~ agee", "people.csv"], &["'agee'", "did you mean 'age'?"]),
         (&["income >= 80 ~ id + age", "people.csv"], &["'id'", "identifier"]),
         (&["income >= 80 ~ age", "word.csv"], &["word.csv:2", "'age'", "missing_texts"]),
@@ -245,4 +249,91 @@ fn bad_input_is_one_line_that_says_what_to_do_and_holds_no_cell() {
         assert!(!line.contains(secret), "a cell is repeated: {line}");
         assert_eq!(folder.files(), before, "{arguments:?} left something behind");
     }
+}
+
+#[test]
+fn a_dot_stands_for_all_other_columns() {
+    let folder = folder("dot");
+    let fit = ["income >= 80 ~ . - sex + (1 | job)", "people.csv", "--schema", "schema.toml", "--epsilon=1"];
+    let text = folder.good(&[&fit[..], &["--steps=20", "--model", "m.json"]].concat());
+    assert!(text.starts_with("income >= 80 ~ (age + sex + hours + children) - sex + (1 | job)"), "{text}");
+    assert!(text.contains("hours.missing") && !text.contains("sex[T.male]"), "{text}");
+    folder.good(&["predict", "m.json", "people.csv"]);
+    let fit = ["sex ~ .", "people.csv", "--schema", "few.toml", "--public-categories", "--epsilon=1"];
+    folder.write("few.toml", "age = [17, 90]\nsex = ['female', 'male']\n");
+    let text = folder.good(&[&fit[..], &["--family=bernoulli", "--steps=20"]].concat());
+    assert!(text.starts_with("sex ~ (age + job)"), "{text}");
+}
+
+#[test]
+fn figures_of_test_records_can_be_paid_for() {
+    let folder = folder("figures");
+    let fit =
+        ["income >= 80 ~ age + sex", "people.csv", "--schema", "schema.toml", "--epsilon=1", "--steps=60"];
+    let paid = ["--private-metrics=5", "--test-fraction=0.5", "--html", "r.html"];
+    let text = folder.good(&[&fit[..], &paid].concat());
+    for part in ["with noise, for epsilon 5", "area under the ROC curve", "either fitted or tested"] {
+        assert!(text.contains(part), "'{part}' is not in\n{text}");
+    }
+    assert!(!text.contains("NOT covered") && folder.read("r.html").contains("may be shown"));
+    // Exact figures of the same split lie near by: 5 standard deviations of the noise, which is stated.
+    let area = |text: &str| -> Vec<f64> {
+        let line = text.lines().find(|line| line.contains("area under the ROC curve")).unwrap();
+        line.split(|c: char| c.is_whitespace() || c == '(').filter_map(|word| word.parse().ok()).collect()
+    };
+    let fixed = ["--test-seed-not-private=3", "--test-fraction=0.5"];
+    let noisy = area(&folder.good(&[&fit[..], &fixed, &["--private-metrics=5"]].concat()));
+    let exact = area(&folder.good(&[&fit[..], &fixed].concat()));
+    // The value and its noise; 0.2 of the log odds in bins move it by little.
+    assert!((noisy[0] - exact[0]).abs() < 5.0 * noisy[1] + 0.02, "{noisy:?} {exact:?}");
+    assert!(folder.bad(&[&fit[..], &["--private-metrics=1"]].concat()).contains("--test-fraction"));
+    // From a ledger in a file fit and figures are paid both.
+    let ledger = ["--ledger", "l", "--ledger-epsilon=2", "--test-fraction=0.5", "--private-metrics=0.5"];
+    let text = folder.good(&[&fit[..], &ledger].concat());
+    let spent: f64 = text.split("has spent ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!(1.0 < spent && spent < 1.5 && text.contains("these fits and figures included"), "{text}");
+    let fit = ["income ~ age", "people.csv", "--schema", "schema.toml", "--epsilon=1", "--steps=60"];
+    let text = folder.good(&[&fit[..], &["--family=gaussian"], &paid].concat());
+    assert!(text.contains("root mean square error"), "{text}");
+}
+
+/// A disk that is full: the message is one line, nothing is left half written, and what was paid for can be had again.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_loses_no_file_and_leaves_no_half_of_one() {
+    let folder = folder("full");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+    let output =
+        folder.command(&[&FIT[..], &["--model", "m.json"]].concat()).stdout(full).output().expect("an end");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), told.lines().count()), (Some(2), 1), "{told}");
+    assert!(folder.read("m.json").ends_with("}\n"));
+    // A file that cannot be written is an error before anything is spent.
+    let before = folder.files();
+    let told = folder.bad(&[&FIT[..], &["--html", "/proc/r.html"]].concat());
+    assert!(told.contains("/proc/r.html") && folder.files() == before, "{told}");
+}
+
+/// A run that is interrupted goes on from its checkpoint, and is paid for once.
+#[test]
+#[cfg(unix)]
+fn an_interrupted_run_is_paid_for_once_and_goes_on() {
+    let folder = folder("interrupted");
+    let fit = ["income ~ age + sex + hours", "people.csv", "--schema", "schema.toml", "--family=gaussian"];
+    let more = ["--epsilon=1", "--steps=4000", "--checkpoint", "c", "--ledger", "l", "--ledger-epsilon=1.5"];
+    let fit = [&fit[..], &more].concat();
+    let mut child = folder.command(&fit).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a run");
+    for _ in 0..6000 {
+        if folder.path("c").exists() || child.try_wait().expect("a state").is_some() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    folder.run_other("kill", &["-INT", &child.id().to_string()]);
+    assert!(!child.wait().expect("an end").success(), "the run was over before it could be interrupted");
+    let ledger = folder.read("l");
+    let text = folder.good(&[&fit[..], &["--resume"]].concat());
+    assert!(text.contains("has spent") && folder.read("l") == ledger, "{text}");
+    // Nothing is left for another fit.
+    assert!(folder.bad(&[&fit[..5], &["--epsilon=1", "--ledger", "l"]].concat()).contains("budget"));
 }
