@@ -148,6 +148,9 @@ fn model_file(
 pub(super) fn about(specification: &Specification) -> Vec<String> {
     let Outcome { name, levels, low, high } = &specification.outcome;
     let outcome = match (specification.family, levels.as_slice()) {
+        (Family::Bernoulli, [no, yes]) if *no == format!("not {yes}") => {
+            format!("The outcome is yes where {name}, and no elsewhere.")
+        }
         (Family::Bernoulli, [no, yes]) => format!("The outcome is {name}: '{yes}' against '{no}'."),
         (_, []) => format!(
             "The outcome {name} lies between the public bounds {low} and {high}; values outside were moved there."

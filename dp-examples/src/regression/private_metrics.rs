@@ -243,7 +243,7 @@ fn calibration(counts: &[f64], noise: f64) -> Vec<NoisyCalibration> {
     let mut open = true;
     for (bin, pair) in counts.chunks_exact(2).enumerate() {
         let all = pair[0] + pair[1];
-        let add = [all, all.max(0.0) * middle(bin), pair[1], 1.0];
+        let add = [all, all * middle(bin), pair[1], 1.0];
         match groups.last_mut().filter(|_| !open) {
             Some(group) => group.iter_mut().zip(add).for_each(|(sum, x)| *sum += x),
             None => groups.push(add),

@@ -177,7 +177,9 @@ impl Specification {
     pub(crate) fn outcome_in_words(&self) -> String {
         let Outcome { name, levels, .. } = &self.outcome;
         match (self.family, levels.as_slice()) {
-            (Family::Bernoulli, [_, yes]) if yes == "yes" => format!("P({name})"),
+            (Family::Bernoulli, [no, yes]) if yes == "yes" || *no == format!("not {yes}") => {
+                format!("P({name})")
+            }
             (Family::Bernoulli, [_, yes]) => format!("P({name}: {yes})"),
             (Family::Ordinal, [first, ..]) => format!("place of {name}, from 0 for {first}"),
             _ => format!("mean {name}"),

@@ -8,11 +8,14 @@ use super::forest::shortened;
 use crate::regression::effects::Effect;
 
 /// Size of one plot, and plots in a row.
-const SIZE: (f64, f64) = (250.0, 190.0);
+const SIZE: (f64, f64) = (250.0, 208.0);
 const IN_A_ROW: usize = 3;
 
 /// Most categories whose names are written below the points.
-const MOST_NAMED: usize = 4;
+const MOST_NAMED: usize = 8;
+
+/// Longest name of a category that is written in full.
+const LONGEST_NAME: usize = 11;
 
 /// An SVG picture of the effects, three plots in a row on one scale of the outcome: a line with the 90 %
 /// interval as a band for numbers,
@@ -51,13 +54,13 @@ fn plot(out: &mut String, effect: &Effect, (left, top): (f64, f64), up: (f64, f6
     };
     let across = if effect.continuous { (first, last) } else { (first - 0.5, last + 0.5) };
     let axes =
-        Axes { frame: (left + 50.0, left + SIZE.0 - 12.0, top + 26.0, top + SIZE.1 - 26.0), across, up };
+        Axes { frame: (left + 50.0, left + SIZE.0 - 12.0, top + 26.0, top + SIZE.1 - 44.0), across, up };
     // Dates and categories have names of their own below.
     let is_date =
         effect.points.first().is_some_and(|(x, at)| at.name.parse::<f64>().is_err() && x.fract() == 0.0);
     axes.draw(out, effect.continuous && !is_date);
     let (middle, below) = (0.5 * (axes.frame.0 + axes.frame.1), axes.frame.3 + 15.0);
-    let mut text = |x: f64, y: f64, what: &str, weight: &str, size: f64| {
+    let text = |out: &mut String, x: f64, y: f64, what: &str, weight: &str, size: f64| {
         // Writing to a string does not fail.
         let _ = write!(
             out,
@@ -66,19 +69,26 @@ fn plot(out: &mut String, effect: &Effect, (left, top): (f64, f64), up: (f64, f6
             escaped(what)
         );
     };
-    text(middle, top + 16.0, &shortened(&effect.column), "600", 13.0);
+    text(out, middle, top + 16.0, &shortened(&effect.column), "600", 13.0);
     let named = effect.points.len() <= MOST_NAMED;
     if !effect.continuous && named {
-        let most = 36 / effect.points.len();
         for (x, at) in &effect.points {
-            let name: String = match at.name.chars().count() > most {
-                true => at.name.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+            let name = match at.name.chars().count() > LONGEST_NAME {
+                true => at.name.chars().take(LONGEST_NAME - 1).chain(['…']).collect(),
                 false => at.name.clone(),
             };
-            text(axes.x(*x), below, &name, "400", 11.0);
+            let _ = write!(
+                out,
+                "<text transform=\"translate({:.1} {:.1}) rotate(-30)\" text-anchor=\"end\" font-size=\"11\" \
+                 fill=\"#333333\">{}</text>",
+                axes.x(*x) + 4.0,
+                axes.frame.3 + 12.0,
+                escaped(&name)
+            );
         }
     } else if !effect.continuous {
         text(
+            out,
             middle,
             below,
             &format!("{} categories, in the order of the schema", effect.points.len()),
@@ -88,7 +98,7 @@ fn plot(out: &mut String, effect: &Effect, (left, top): (f64, f64), up: (f64, f6
     } else if is_date {
         for (x, at) in [&effect.points[0], &effect.points[effect.points.len() - 1]] {
             let inside = 0.72 * (axes.x(*x) - middle);
-            text(middle + inside, below, &at.name, "400", 11.0);
+            text(out, middle + inside, below, &at.name, "400", 11.0);
         }
     }
     if effect.continuous {

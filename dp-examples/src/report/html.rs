@@ -54,7 +54,7 @@ h3{font-size:1rem;margin-top:1.6rem}table{border-collapse:collapse;font-variant-
 td:first-child,th:first-child{text-align:left}pre{background:#f6f6f4;padding:.8rem;overflow-x:auto;font-size:.85rem}\
 .not{border-left:4px solid #d55e00;background:#fdf3ec;padding:.5rem .9rem}.say{border-left:4px solid \
 #0072b2;background:#eef5fa;\
-padding:.5rem .9rem}svg{width:100%;height:auto}code{overflow-wrap:anywhere}";
+padding:.5rem .9rem}svg{width:100%;height:auto}.wide>svg{min-width:30rem}code{overflow-wrap:anywhere}";
 
 impl Page {
     /// The page as HTML: no scripts, no fonts and no pictures from elsewhere.
@@ -113,7 +113,7 @@ impl Section {
             escaped(&self.meaning)
         );
         if let Some(picture) = &self.picture {
-            let _ = writeln!(out, "{picture}");
+            let _ = writeln!(out, "<div class=\"wide\">{picture}</div>");
         }
         let _ = writeln!(
             out,
@@ -130,7 +130,7 @@ impl Section {
                 out,
                 "<h3>What each column does</h3>\n<p>The mean outcome where one column has a value and the \
                  others are those of made-up \
-                 records, spread evenly over the public bounds. Bands and lines are 90 % intervals.</p>\n{effects}"
+                 records, spread evenly over the public bounds. Bands and lines are 90 % intervals.</p>\n<div class=\"wide\">{effects}</div>"
             );
             table(out, "change of the mean outcome", &self.changes);
         }
