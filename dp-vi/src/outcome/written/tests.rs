@@ -24,7 +24,7 @@ fn model(ctx: &mut Ctx<'_>) -> ppl_core::Result<()> {
     let parts = ctx.sample("parts", Dirichlet::symmetric(2.0, 3))?;
     let shift = ctx.param("shift", 0.1, Constraint::Interval(-1.0, 2.0))?;
     ctx.each_record(|ctx, record| {
-        let eta = record.get("x")?.dot(w) + shift + parts.index(0) * 0.5;
+        let eta = record.get("x")?.dot(w) + shift + parts.element(0, 0) * 0.5;
         ctx.observe("y", Bernoulli::from_logits(eta), record.get("y")?)
     })
 }
@@ -59,7 +59,7 @@ fn posteriors_of_every_guide_are_read_back() {
     }
     check(AutoNormal::new());
     check(AutoMultivariateNormal::new());
-    check(AutoLowRankMultivariateNormal::new(2));
+    check(AutoLowRankMultivariateNormal::new());
     check(AutoDelta::new());
 }
 
