@@ -26,7 +26,7 @@ pub fn svg(outcome: &str, effects: &[Effect]) -> Option<String> {
     let (low, high) = ends
         .filter(|x| x.is_finite())
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-    if !(low <= high) {
+    if low > high {
         return None;
     }
     let room = 0.05 * (high - low).max(1e-9 * (1.0 + low.abs()));
