@@ -1,6 +1,7 @@
 //! Survival with censoring: how long patients live with and without a treatment, where a study ends after 3 years.
 //!
-//! Weibull: ln p(t) of those who died, ln P(T > t) = −(t/scale)^shape of those who lived on. 10,000 made-up patients are
+//! Weibull: ln p(t) of those who died, ln P(T > t) = −(t/scale)^shape of those who lived on. 10,000 made-up
+//! patients are
 //! protected with ε = 1.
 //!
 //! `cargo run --release -p dp-examples --example survival`

@@ -1,7 +1,8 @@
 //! Topics of a collection of documents, with and without privacy: the words that are most likely in each, printed and
 //! drawn.
 //!
-//! Without arguments on made-up documents; with a file of counts in the format of lda-c and its vocabulary on real ones:
+//! Without arguments on made-up documents; with a file of counts in the format of lda-c and its vocabulary on
+//! real ones:
 //!
 //! `cargo run --release -p dp-examples --example topics -- 20news.ldac.gz 20news.vocab.txt`
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]

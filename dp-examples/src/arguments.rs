@@ -25,8 +25,10 @@ use crate::condition::Condition;
 #[command(name = "fit", version, verbatim_doc_comment)]
 #[command(about = "Fits a Bayesian logistic regression to a CSV file under differential privacy.", long_about = None)]
 #[command(
-    after_help = "Other forms:\n  fit 'y ~ a + b*c + (1 | group)' DATA --family … --epsilon …   any regression (fit 'y ~ 1' --help)\n  \
-                        fit schema DATA            drafts a schema from the header\n  fit predict MODEL DATA     predicts from a model file"
+    after_help = "Other forms:\n  fit 'y ~ a + b*c + (1 | group)' DATA --family … --epsilon …   any regression \
+     (fit 'y ~ 1' --help)\n  \
+                        fit schema DATA            drafts a schema from the header\n  fit predict MODEL DATA    \
+                         predicts from a model file"
 )]
 pub struct FitArguments {
     /// CSV file with a header line

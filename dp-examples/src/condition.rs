@@ -187,6 +187,8 @@ fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 const COLUMN: &str = "expected the name of a column";
 const OPERATOR: &str = "expected one of >= <= > < == !=";
 const VALUE: &str = "expected a number or a text to compare with";
+const QUOTES: &str =
+    "expected a number or a text; a text that begins with one of < > = ! goes in quotes, as in == \">50K\"";
 const FINITE: &str = "expected a finite number (a text of that name goes in quotes)";
 const ORDERED: &str = "expected a number, since texts are compared with == or != only";
 const CLOSING: &str = "the quote opened here is never closed";
@@ -242,7 +244,7 @@ fn value(all: &[char], start: usize) -> Result<Comparand, Mistake> {
             let end = skip_space(all, after);
             if end < all.len() { Err((end, NOTHING)) } else { Ok(Comparand::Text(text)) }
         }
-        Some(&first) if is_operator(first) => Err((start, VALUE)),
+        Some(&first) if is_operator(first) => Err((start, QUOTES)),
         Some(_) => {
             if let Some(extra) = (start..all.len()).find(|&i| is_operator(all[i])) {
                 return Err((extra, NOTHING));
@@ -346,8 +348,9 @@ mod tests {
         assert_eq!(message("rings ! 3"), format!("'rings ! 3' at character 7: {OPERATOR}"));
         assert_eq!(message("\"rings\" 3"), format!("'\"rings\" 3' at character 9: {OPERATOR}"));
         assert_eq!(message("rings >="), format!("'rings >=' at character 9: {VALUE}"));
-        assert_eq!(message("rings >>10"), format!("'rings >>10' at character 8: {VALUE}"));
-        assert_eq!(message("rings === 10"), format!("'rings === 10' at character 9: {VALUE}"));
+        assert_eq!(message("rings >>10"), format!("'rings >>10' at character 8: {QUOTES}"));
+        assert_eq!(message("rings === 10"), format!("'rings === 10' at character 9: {QUOTES}"));
+        assert_eq!(message("pay==>50K"), format!("'pay==>50K' at character 6: {QUOTES}"));
         assert_eq!(message("rings > old"), format!("'rings > old' at character 9: {ORDERED}"));
         assert_eq!(message("1 < rings < 3"), format!("'1 < rings < 3' at character 11: {NOTHING}"));
         assert_eq!(message("a == \"b\" c"), format!("'a == \"b\" c' at character 10: {NOTHING}"));

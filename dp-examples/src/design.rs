@@ -420,7 +420,6 @@ fn push_indicators(matrix: &mut Columns, table: &Table, column: &str, categories
                 file: table.name().into(),
                 line: cell.line(),
                 column: column.into(),
-                value: String::new(),
                 categories: categories.to_vec(),
             });
         }
@@ -485,11 +484,7 @@ fn inferred_categories(table: &Table, bounds: &Bounds, column: &str) -> Result<V
         });
     }
     if found.len() == 1 {
-        return Err(Error::SingleCategory {
-            file: table.name().into(),
-            column: column.into(),
-            value: String::new(),
-        });
+        return Err(Error::SingleCategory { file: table.name().into(), column: column.into() });
     }
     Ok(found.into_iter().map(str::to_owned).collect())
 }

@@ -1,6 +1,9 @@
-//! The crate's error type, and the rule that an error is one line whatever the file contained.
+//! The crate's error type.
 
-use std::fmt::Write;
+mod wording;
+
+use wording::{bounds_hint, listed, meant, path};
+pub(crate) use wording::{one_line, quoted};
 
 /// Everything that can be wrong with a file, an option or a destination.
 ///
@@ -102,8 +105,6 @@ pub enum Error {
         found: usize,
         /// How many columns the header has.
         expected: usize,
-        /// Always empty: a cell belongs to a person.
-        value: String,
     },
     /// A named column is not in the file.
     #[error(
@@ -123,7 +124,8 @@ pub enum Error {
     },
     /// A cell of a numeric column is not a number.
     #[error(
-        "{}:{line}: column {} does not hold a number here; correct it, or list the text in the schema as one that stands for \
+        "{}:{line}: column {} does not hold a number here; correct it, or list the text in the schema as one \
+         that stands for \
          a missing value: missing_texts = [...]",
         path(file),
         quoted(column)
@@ -135,8 +137,6 @@ pub enum Error {
         line: u64,
         /// The column.
         column: String,
-        /// Always empty: a cell belongs to a person.
-        value: String,
     },
     /// A cell is a number that is not finite.
     #[error("{}:{line}: column {} does not hold a finite number here", path(file), quoted(column))]
@@ -147,8 +147,6 @@ pub enum Error {
         line: u64,
         /// The column.
         column: String,
-        /// Always empty: a cell belongs to a person.
-        value: String,
     },
     /// A cell that is needed is empty.
     #[error("{}:{line}: column {}: the cell is empty, expected {expected}", path(file), quoted(column))]
@@ -225,7 +223,8 @@ pub enum Error {
     },
     /// A text column has no public list of categories.
     #[error(
-        "{}: column {} holds texts and has no public list of categories; a list taken from the data would show which texts \
+        "{}: column {} holds texts and has no public list of categories; a list taken from the data would show \
+         which texts \
          occur, so {} a line like `{} = [\"A\", \"B\"]`, or say that they are public: --public-categories",
         path(file), quoted(column), bounds_hint(bounds_file.as_deref()), one_line(key)
     )]
@@ -277,14 +276,13 @@ pub enum Error {
         line: u64,
         /// The column.
         column: String,
-        /// Always empty: a cell belongs to a person.
-        value: String,
         /// The categories listed for the column.
         categories: Vec<String>,
     },
     /// A text column without a list holds too many different texts to be categories that everybody knows.
     #[error(
-        "{}: column {} holds more than {limit} different texts, the most that are read from a file; list the categories \
+        "{}: column {} holds more than {limit} different texts, the most that are read from a file; list the \
+         categories \
          or leave the column out of the features",
         path(file),
         quoted(column)
@@ -310,8 +308,6 @@ pub enum Error {
         file: String,
         /// The column.
         column: String,
-        /// Always empty: a cell belongs to a person.
-        value: String,
     },
     /// The label's column is also a feature.
     #[error("column {} makes the label {} and cannot be a feature too", quoted(column), quoted(expression))]
@@ -456,7 +452,8 @@ pub enum Error {
     },
     /// A column that identifies persons is used.
     #[error(
-        "{}: column {} looks like an identifier of persons, from which nothing can be learned; leave it out of the formula, or \
+        "{}: column {} looks like an identifier of persons, from which nothing can be learned; leave it out of \
+         the formula, or \
          give it a line in the schema if it is something else",
         path(file),
         quoted(column)
@@ -481,130 +478,4 @@ pub enum Error {
         /// What the drawing library said.
         reason: String,
     },
-}
-
-/// Longest piece of foreign text that a message repeats, in characters.
-const LONGEST: usize = 60;
-/// Most names that a message lists.
-const MOST_NAMES: usize = 40;
-
-/// `'text'`, escaped and cut.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut shown = String::from("'");
-    for (index, character) in text.chars().enumerate() {
-        if index == LONGEST {
-            shown.push('…');
-            break;
-        }
-        push_visible(&mut shown, character);
-    }
-    shown.push('\'');
-    shown
-}
-
-/// A path: escaped, never cut.
-fn path(text: &str) -> String {
-    let mut shown = String::new();
-    text.chars().for_each(|character| push_visible(&mut shown, character));
-    shown
-}
-
-/// Control characters and the marks that reorder or break lines are shown as escapes.
-fn push_visible(shown: &mut String, character: char) {
-    let reorders =
-        matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if character.is_control() || reorders {
-        let _ = write!(shown, "{}", character.escape_default());
-    } else {
-        shown.push(character);
-    }
-}
-
-/// `text` with every run of white space and control characters made one space.
-pub(crate) fn one_line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
-    let mut line = String::new();
-    for word in words {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        word.chars().for_each(|character| push_visible(&mut line, character));
-    }
-    line
-}
-
-/// `did you mean 'hours'? ` where a name is nearly another one, else nothing.
-pub(crate) fn meant(name: &str, names: &[String]) -> String {
-    let allowed = (name.chars().count() / 3).min(3);
-    let near = names.iter().map(|other| (distance(&name.to_lowercase(), &other.to_lowercase()), other));
-    let mut near: Vec<_> = near.filter(|(distance, _)| *distance <= allowed).collect();
-    near.sort();
-    let shown: Vec<String> = near.iter().take(3).map(|(_, other)| quoted(other)).collect();
-    if shown.is_empty() { String::new() } else { format!("did you mean {}? ", shown.join(" or ")) }
-}
-
-/// How many characters have to be changed, inserted or taken out (Levenshtein). Of long names only the beginnings count.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) =
-        (a.chars().take(LONGEST).collect(), b.chars().take(LONGEST).collect());
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, right) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(left != right);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
-/// Names separated by commas.
-fn listed(names: &[String]) -> String {
-    let mut shown: Vec<String> = names.iter().take(MOST_NAMES).map(|name| quoted(name)).collect();
-    if names.len() > MOST_NAMES {
-        shown.push(format!("and {} more", names.len() - MOST_NAMES));
-    }
-    shown.join(", ")
-}
-
-fn bounds_hint(bounds_file: Option<&str>) -> String {
-    match bounds_file {
-        Some(file) => format!("add to {}", path(file)),
-        None => String::from("put in a bounds file"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn foreign_text_cannot_break_the_line() {
-        let error = Error::NotANumber {
-            file: "a\nb.csv".into(),
-            line: 12,
-            column: "x\ty".into(),
-            value: format!("\u{1b}[31m\r\n\u{202e}{}", "z".repeat(200)),
-        };
-        let shown = error.to_string();
-        assert!(!shown.chars().any(char::is_control), "{shown:?}");
-        assert!(shown.chars().count() < 250 && !shown.contains("zzz"), "{shown}");
-        assert!(shown.starts_with("a\\nb.csv:12: column 'x\\ty' does not hold a number here"), "{shown}");
-    }
-
-    #[test]
-    fn long_lists_are_cut() {
-        let names: Vec<String> = (0..45).map(|i| format!("c{i}")).collect();
-        let shown = listed(&names);
-        assert!(shown.ends_with("'c39', and 5 more"), "{shown}");
-        assert_eq!(listed(&names[..2]), "'c0', 'c1'");
-    }
-
-    #[test]
-    fn one_line_joins_lines() {
-        assert_eq!(one_line("  a\n  | b\t\u{7}c \n"), "a | b c");
-        assert_eq!(one_line(""), "");
-    }
 }

@@ -5,7 +5,8 @@
 //! A CSV file becomes a [`table::Table`]; a [`condition::Condition`] turns one of its columns into labels and
 //! [`bounds::Bounds`] say how the others are scaled; [`design::Design`] is the outcome, and [`mod@split`]
 //! parts it into training and test records. With a formula, [`schema`] takes the place of bounds, [`formula`] makes the
-//! design, and [`regression`] fits one of seven families; [`report`] shows it. [`population`] is the built-in alternative to a file. What a fit
+//! design, and [`regression`] fits one of seven families; [`report`] shows it. [`population`] is the built-in
+//! alternative to a file. What a fit
 //! gives is held in a [`summary::WeightSummary`] per weight, shown by [`table_text`] and [`plot`] and written
 //! by [`output`].
 

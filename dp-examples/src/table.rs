@@ -1,10 +1,15 @@
-//! A CSV file as text cells that remember where they came from.
+//! A file of records as text cells that remember where they came from.
+
+#[cfg(feature = "parquet")]
+mod parquet;
 
 use std::io::Read;
 use std::path::Path;
 
 use csv::StringRecord;
 
+#[cfg(feature = "parquet")]
+use crate::error::quoted;
 use crate::{Error, Result};
 
 /// The records of a CSV file with a header, as text, each with the line it starts on.
@@ -34,8 +39,44 @@ use crate::{Error, Result};
 pub struct Table {
     name: String,
     columns: Vec<String>,
-    rows: Vec<StringRecord>,
+    rows: Rows,
     lines: Vec<u64>,
+}
+
+/// The cells of all records, one after the other: of a million records of fifty cells, a list for each would take more
+/// memory than what they say.
+#[derive(Clone, Default)]
+struct Rows {
+    text: String,
+    /// Where each record begins in the text.
+    starts: Vec<usize>,
+    /// Where each cell ends, counted from the beginning of its record.
+    ends: Vec<u32>,
+}
+
+impl Rows {
+    /// Adds a record; whether it was short enough, at most 4 GiB.
+    fn push<'c>(&mut self, cells: impl Iterator<Item = &'c str>) -> bool {
+        let start = self.text.len();
+        self.starts.push(start);
+        for cell in cells {
+            self.text.push_str(cell);
+            let Ok(end) = u32::try_from(self.text.len() - start) else { return false };
+            self.ends.push(end);
+        }
+        true
+    }
+
+    fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// A cell of a table of so many columns.
+    fn cell(&self, row: usize, column: usize, columns: usize) -> &str {
+        let (start, ends) = (self.starts[row], &self.ends[row * columns..(row + 1) * columns]);
+        let begin = if column == 0 { 0 } else { ends[column - 1] as usize };
+        &self.text[start + begin..start + ends[column] as usize]
+    }
 }
 
 impl Table {
@@ -46,7 +87,19 @@ impl Table {
     /// [`Error::Unreadable`] where the file cannot be opened or is a directory, and whatever [`Table::parse`]
     /// says.
     pub fn read(path: &Path) -> Result<Self> {
-        Self::parse(&path.display().to_string(), &read_file(path)?)
+        let (name, bytes) = (path.display().to_string(), read_file(path)?);
+        match bytes.starts_with(PARQUET) {
+            true => Self::parse_parquet(&name, bytes),
+            false => Self::parse(&name, &bytes),
+        }
+    }
+
+    /// Without the feature there is advice instead.
+    #[cfg(not(feature = "parquet"))]
+    fn parse_parquet(name: &str, _: Vec<u8>) -> Result<Self> {
+        let reason = "it is a Parquet file, and this program was built without the feature `parquet`; build it with \
+                      --features parquet, or write the table as CSV";
+        Err(Error::Unreadable { file: name.to_owned(), reason: reason.to_owned() })
     }
 
     /// Reads the bytes of a CSV file; `name` stands for the file in errors.
@@ -69,7 +122,7 @@ impl Table {
             .from_reader(text.as_bytes());
         let mut lines_seen = LineCounter::new(text.as_bytes());
         let (mut columns, mut header_line) = (Vec::new(), 1);
-        let (mut rows, mut lines) = (Vec::new(), Vec::new());
+        let (mut rows, mut lines) = (Rows::default(), Vec::new());
         let mut record = StringRecord::new();
         loop {
             // The reader's own line number counts blank lines differently, so lines come from the byte
@@ -86,17 +139,20 @@ impl Table {
                 columns = column_names(name, line, &record)?;
                 header_line = line;
             } else if record.len() == columns.len() {
-                rows.push(record.clone());
+                if !rows.push(record.iter()) {
+                    let reason = "a record is longer than 4 GiB".to_owned();
+                    return Err(Error::NotCsv { file: file(), line, reason });
+                }
                 lines.push(line);
             } else {
                 let (found, expected) = (record.len(), columns.len());
-                return Err(Error::RaggedRow { file: file(), line, found, expected, value: String::new() });
+                return Err(Error::RaggedRow { file: file(), line, found, expected });
             }
         }
         if columns.is_empty() {
             return Err(Error::EmptyFile { file: file() });
         }
-        if rows.is_empty() {
+        if rows.len() == 0 {
             return Err(Error::NoRecords { file: file(), line: header_line });
         }
         Ok(Self { name: file(), columns, rows, lines })
@@ -127,10 +183,13 @@ impl Table {
     #[must_use]
     pub(crate) fn keep(self, marked: &[bool]) -> Self {
         let Self { name, columns, rows, lines } = self;
-        let kept = |(_, marked): &(_, &bool)| **marked;
-        let rows = rows.into_iter().zip(marked).filter(|(_, marked)| **marked).map(|(row, _)| row).collect();
-        let lines = lines.into_iter().zip(marked).filter(kept).map(|(line, _)| line).collect();
-        Self { name, columns, rows, lines }
+        let mut kept = Rows::default();
+        for (row, _) in marked.iter().enumerate().filter(|(_, marked)| **marked) {
+            // No longer than it was.
+            kept.push((0..columns.len()).map(|column| rows.cell(row, column, columns.len())));
+        }
+        let lines = lines.into_iter().zip(marked).filter(|(_, marked)| **marked).map(|(line, _)| line);
+        Self { name, columns, rows: kept, lines: lines.collect() }
     }
 
     /// The cells of one column, from the first record to the last.
@@ -147,9 +206,11 @@ impl Table {
             });
         };
         let column = &self.columns[index];
-        // Every row has as many cells as the header, so no record is skipped here.
-        Ok(self.rows.iter().zip(&self.lines).filter_map(move |(row, &line)| {
-            row.get(index).map(|text| Cell { file: &self.name, column, line, text })
+        // Every record has as many cells as the header.
+        let columns = self.columns.len();
+        Ok(self.lines.iter().enumerate().map(move |(row, &line)| {
+            let text = self.rows.cell(row, index, columns);
+            Cell { file: &self.name, column, line, text }
         }))
     }
 }
@@ -179,7 +240,7 @@ impl<'t> Cell<'t> {
     /// # Errors
     ///
     /// [`Error::EmptyCell`], [`Error::NotANumber`], [`Error::NotFinite`] (`nan`, `inf`, `1e999`), each with
-    /// file, line, column and value.
+    /// file, line and column.
     pub fn number(&self) -> Result<f64> {
         if self.text.is_empty() {
             return Err(self.empty("a number"));
@@ -187,8 +248,8 @@ impl<'t> Cell<'t> {
         let (file, column) = (self.file.to_owned(), self.column.to_owned());
         match self.text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(number),
-            Ok(_) => Err(Error::NotFinite { file, line: self.line, column, value: String::new() }),
-            Err(_) => Err(Error::NotANumber { file, line: self.line, column, value: String::new() }),
+            Ok(_) => Err(Error::NotFinite { file, line: self.line, column }),
+            Err(_) => Err(Error::NotANumber { file, line: self.line, column }),
         }
     }
 
@@ -208,7 +269,6 @@ impl<'t> Cell<'t> {
             file: self.file.to_owned(),
             line: self.line,
             column: self.column.to_owned(),
-            value: String::new(),
             categories: categories.to_vec(),
         }
     }
@@ -223,6 +283,9 @@ impl<'t> Cell<'t> {
         }
     }
 }
+
+/// What a Parquet file begins with.
+const PARQUET: &[u8] = b"PAR1";
 
 /// Most bytes of a compressed file after it has been unpacked.
 const MOST_BYTES: u64 = 1 << 34;

@@ -152,14 +152,17 @@ fn bad_input_is_one_line() {
     }
 }
 
-/// Adult, eleven tables of 172 cells in public bins, against a program of its own in Python: the area without privacy, and
-/// means of 60 runs with their standard errors. Ours are of 20 runs, seeds 1 to 20; five standard errors of the difference
+/// Adult, eleven tables of 172 cells in public bins, against a program of its own in Python: the area without
+/// privacy, and
+/// means of 60 runs with their standard errors. Ours are of 20 runs, seeds 1 to 20; five standard errors of
+/// the difference
 /// (false alarm below 1e-6 each), and half a digit for rounding.
 #[test]
 fn naive_bayes_on_the_adult_data() {
     const RUNS: u64 = 20;
     let Some(folder) = std::env::var_os("DP_DATA") else {
-        let message = "\n*** SKIPPED naive_bayes_on_the_adult_data: set DP_DATA to the folder that holds data/adult.csv.gz ***\n";
+        let message = "\n*** SKIPPED naive_bayes_on_the_adult_data: set DP_DATA to the folder that holds \
+         data/adult.csv.gz ***\n";
         std::io::Write::write_all(&mut std::io::stderr(), message.as_bytes()).unwrap();
         return;
     };

@@ -1,68 +1,16 @@
 //! `fit` with a formula as a user meets it: a regression, its files, what it costs, and nonsense.
 
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
-/// A folder of its own for each test, emptied when the test ends.
-struct Folder(PathBuf);
+use crate::folder::Folder;
 
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("dp-examples-formula-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder for temporary files");
-        let folder = Self(path);
-        folder.write("people.csv", people().as_bytes());
-        folder.write("schema.toml", SCHEMA.as_bytes());
-        folder
-    }
-
-    fn write(&self, name: &str, contents: &[u8]) {
-        std::fs::write(self.0.join(name), contents).expect("a writable folder");
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.0.join(name)).expect("a file")
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fit"));
-        command.args(arguments).current_dir(&self.0);
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().expect("a program that starts")
-    }
-
-    fn good(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("UTF-8")
-    }
-
-    fn bad(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        let told = String::from_utf8(output.stderr).expect("UTF-8");
-        assert_eq!((output.status.code(), told.lines().count()), (Some(2), 1), "{arguments:?}: {told}");
-        assert!(told.starts_with("error: "), "{told}");
-        told
-    }
-
-    fn files(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.0).expect("a readable folder");
-        let mut names: Vec<String> = entries
-            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// A folder with people and what is publicly known of them.
+fn folder(name: &str) -> Folder {
+    let folder = Folder::new(env!("CARGO_BIN_EXE_fit"), &format!("formula-{name}"));
+    folder.write("people.csv", people());
+    folder.write("schema.toml", SCHEMA);
+    folder
 }
 
 const SCHEMA: &str = "age = [17, 90]\nhours = { range = [1, 99], missing = 40 }\nsex = ['female', 'male']\n\
@@ -93,7 +41,7 @@ const FIT: [&str; 9] = [
 
 #[test]
 fn a_formula_gives_a_table_a_report_and_a_model_that_predicts() {
-    let folder = Folder::new("whole");
+    let folder = folder("whole");
     let files = ["--model", "m.json", "--html", "r.html", "--svg", "f.svg"];
     let text = folder.good(&[&FIT[..], &files].concat());
     for part in [
@@ -140,7 +88,7 @@ fn a_formula_gives_a_table_a_report_and_a_model_that_predicts() {
 
 #[test]
 fn several_budgets_are_paid_from_one_ledger() {
-    let folder = Folder::new("several");
+    let folder = folder("several");
     let fit =
         ["income ~ age", "people.csv", "--schema", "schema.toml", "--family", "gaussian", "--steps", "30"];
     let text = folder.good(&[&fit[..], &["--epsilon", "0.3,1"]].concat());
@@ -155,7 +103,7 @@ fn several_budgets_are_paid_from_one_ledger() {
     let before = folder.read("l");
     let told = folder.bad(&[&fit[..], &["--epsilon", "1", "--ledger", "l", "--model", "m.json"]].concat());
     assert!(told.contains("budget"), "{told}");
-    assert_eq!((folder.read("l"), folder.0.join("m.json").exists()), (before, false));
+    assert_eq!((folder.read("l"), folder.path("m.json").exists()), (before, false));
     // Of several the first is paid for and said, and the second is an error.
     let output = folder.run(&[&fit[..], &["--epsilon", "0.2,5", "--ledger", "l"]].concat());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -167,7 +115,7 @@ fn several_budgets_are_paid_from_one_ledger() {
 
 #[test]
 fn a_run_leaves_checkpoints_and_goes_on() {
-    let folder = Folder::new("resume");
+    let folder = folder("resume");
     let fit = [
         "children ~ age",
         "people.csv",
@@ -195,7 +143,7 @@ fn a_run_leaves_checkpoints_and_goes_on() {
 
 #[test]
 fn a_closed_pipe_is_an_error_and_loses_no_file() {
-    let folder = Folder::new("pipe");
+    let folder = folder("pipe");
     let mut child = folder
         .command(&[&FIT[..], &["--model", "m.json"]].concat())
         .stdout(Stdio::piped())
@@ -210,7 +158,7 @@ fn a_closed_pipe_is_an_error_and_loses_no_file() {
 
 #[test]
 fn schemas_are_drafted_from_the_header() {
-    let folder = Folder::new("schema");
+    let folder = folder("schema");
     let text = folder.good(&["schema", "people.csv"]);
     assert!(text.contains("id: left out") && text.contains("#age = [LOW, HIGH]"), "{text}");
     assert!(!text.contains("female") && !text.contains("p1"));
@@ -230,7 +178,7 @@ fn schemas_are_drafted_from_the_header() {
 
 #[test]
 fn compressed_files_and_their_kin_are_read() {
-    let folder = Folder::new("gzip");
+    let folder = folder("gzip");
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(("\u{feff}".to_owned() + &people().replace('\n', "\r\n")).as_bytes()).unwrap();
     let packed = encoder.finish().unwrap();
@@ -245,7 +193,7 @@ fn compressed_files_and_their_kin_are_read() {
 
 #[test]
 fn bad_input_is_one_line_that_says_what_to_do_and_holds_no_cell() {
-    let folder = Folder::new("bad");
+    let folder = folder("bad");
     let secret = "s3cr3t";
     let with = |name: &str, row: &str| {
         folder.write(name, ("id,age,sex,hours,job,income,children\n".to_owned() + row + "\n").as_bytes());
@@ -260,8 +208,12 @@ fn bad_input_is_one_line_that_says_what_to_do_and_holds_no_cell() {
     folder.write("many.csv", many.as_bytes());
     folder.write("y.toml", b"y = [0, 9]");
     folder.write("odd.toml", b"age = { rangee = [0, 1] }");
+    folder.write("t.parquet", b"PAR1nonsense");
     let before = folder.files();
-    let cases: [(&[&str], &[&str]); 17] = [
+    let cases: [(&[&str], &[&str]); 20] = [
+        (&["income ==>50K ~ age", "people.csv"], &["'income ==>50K'", "character 10", "goes in quotes"]),
+        (&["income >= 80 ~ age", "t.parquet"], &["t.parquet", "Parquet"]),
+        (&["income >= 80 ~ . + .x", "people.csv"], &["character"]),
         (&["income >= 80 ~ agee", "people.csv"], &["'agee'", "did you mean 'age'?"]),
         (&["income >= 80 ~ id + age", "people.csv"], &["'id'", "identifier"]),
         (&["income >= 80 ~ age", "word.csv"], &["word.csv:2", "'age'", "missing_texts"]),
@@ -297,4 +249,92 @@ fn bad_input_is_one_line_that_says_what_to_do_and_holds_no_cell() {
         assert!(!line.contains(secret), "a cell is repeated: {line}");
         assert_eq!(folder.files(), before, "{arguments:?} left something behind");
     }
+}
+
+#[test]
+fn a_dot_stands_for_all_other_columns() {
+    let folder = folder("dot");
+    let fit = ["income >= 80 ~ . - sex + (1 | job)", "people.csv", "--schema", "schema.toml", "--epsilon=1"];
+    let text = folder.good(&[&fit[..], &["--steps=20", "--model", "m.json"]].concat());
+    assert!(text.starts_with("income >= 80 ~ (age + sex + hours + children) - sex + (1 | job)"), "{text}");
+    assert!(text.contains("hours.missing") && !text.contains("sex[T.male]"), "{text}");
+    folder.good(&["predict", "m.json", "people.csv"]);
+    let fit = ["sex ~ .", "people.csv", "--schema", "few.toml", "--public-categories", "--epsilon=1"];
+    folder.write("few.toml", "age = [17, 90]\nsex = ['female', 'male']\n");
+    let text = folder.good(&[&fit[..], &["--family=bernoulli", "--steps=20"]].concat());
+    assert!(text.starts_with("sex ~ (age + job)"), "{text}");
+}
+
+#[test]
+fn figures_of_test_records_can_be_paid_for() {
+    let folder = folder("figures");
+    let fit =
+        ["income >= 80 ~ age + sex", "people.csv", "--schema", "schema.toml", "--epsilon=1", "--steps=60"];
+    let paid = ["--private-metrics=5", "--test-fraction=0.5", "--html", "r.html"];
+    let text = folder.good(&[&fit[..], &paid].concat());
+    for part in ["with noise, for epsilon 5", "area under the ROC curve", "either fitted or tested"] {
+        assert!(text.contains(part), "'{part}' is not in\n{text}");
+    }
+    assert!(!text.contains("NOT covered") && folder.read("r.html").contains("may be shown"));
+    // Exact figures of the same split lie near by: 5 standard deviations of the noise, which is stated.
+    let area = |text: &str| -> Vec<f64> {
+        let line = text.lines().find(|line| line.contains("area under the ROC curve")).unwrap();
+        line.split(|c: char| c.is_whitespace() || c == '(').filter_map(|word| word.parse().ok()).collect()
+    };
+    let fixed = ["--test-seed-not-private=3", "--test-fraction=0.5"];
+    let noisy = area(&folder.good(&[&fit[..], &fixed, &["--private-metrics=5"]].concat()));
+    let exact = area(&folder.good(&[&fit[..], &fixed].concat()));
+    // The value and its noise; 0.2 of the log odds in bins move it by little.
+    assert!((noisy[0] - exact[0]).abs() < 5.0 * noisy[1] + 0.02, "{noisy:?} {exact:?}");
+    assert!(folder.bad(&[&fit[..], &["--private-metrics=1"]].concat()).contains("--test-fraction"));
+    // From a ledger in a file fit and figures are paid both.
+    let ledger = ["--ledger", "l", "--ledger-epsilon=2", "--test-fraction=0.5", "--private-metrics=0.5"];
+    let text = folder.good(&[&fit[..], &ledger].concat());
+    let spent: f64 = text.split("has spent ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!(1.0 < spent && spent < 1.5 && text.contains("these fits and figures included"), "{text}");
+    let fit = ["income ~ age", "people.csv", "--schema", "schema.toml", "--epsilon=1", "--steps=60"];
+    let text = folder.good(&[&fit[..], &["--family=gaussian"], &paid].concat());
+    assert!(text.contains("root mean square error"), "{text}");
+}
+
+/// A disk that is full: the message is one line, nothing is left half written, and what was paid for can be had again.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_loses_no_file_and_leaves_no_half_of_one() {
+    let folder = folder("full");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+    let output =
+        folder.command(&[&FIT[..], &["--model", "m.json"]].concat()).stdout(full).output().expect("an end");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), told.lines().count()), (Some(2), 1), "{told}");
+    assert!(folder.read("m.json").ends_with("}\n"));
+    // A file that cannot be written is an error before anything is spent.
+    let before = folder.files();
+    let told = folder.bad(&[&FIT[..], &["--html", "/proc/r.html"]].concat());
+    assert!(told.contains("/proc/r.html") && folder.files() == before, "{told}");
+}
+
+/// A run that is interrupted goes on from its checkpoint, and is paid for once.
+#[test]
+#[cfg(unix)]
+fn an_interrupted_run_is_paid_for_once_and_goes_on() {
+    let folder = folder("interrupted");
+    let fit = ["income ~ age + sex + hours", "people.csv", "--schema", "schema.toml", "--family=gaussian"];
+    let more = ["--epsilon=1", "--steps=4000", "--checkpoint", "c", "--ledger", "l", "--ledger-epsilon=1.5"];
+    let fit = [&fit[..], &more].concat();
+    let mut child = folder.command(&fit).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a run");
+    for _ in 0..6000 {
+        if folder.path("c").exists() || child.try_wait().expect("a state").is_some() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    folder.run_other("kill", &["-INT", &child.id().to_string()]);
+    assert!(!child.wait().expect("an end").success(), "the run was over before it could be interrupted");
+    let text = folder.good(&[&fit[..], &["--resume"]].concat());
+    // Steps after the last checkpoint, at most 25 of 4,000, were paid for and lost: they are paid for again.
+    let spent: f64 = text.split("has spent ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((0.99..1.01).contains(&spent), "{text}");
+    // Nothing is left for another fit.
+    assert!(folder.bad(&[&fit[..5], &["--epsilon=1.4", "--ledger", "l"]].concat()).contains("budget"));
 }

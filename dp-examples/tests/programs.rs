@@ -2,42 +2,9 @@
 
 #![allow(clippy::print_stderr)] // A skipped test says so.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
-/// A folder of its own for each test, emptied when the test ends.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("dp-examples-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder for temporary files");
-        Self(path)
-    }
-
-    fn write(&self, name: &str, contents: &str) {
-        std::fs::write(self.0.join(name), contents).expect("a writable folder");
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) -> Output {
-        Command::new(program).args(arguments).current_dir(&self.0).output().expect("a program that starts")
-    }
-
-    fn files(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.0).expect("a readable folder");
-        let mut names: Vec<String> = entries
-            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use crate::folder::Folder;
 
 const QUICKSTART: &str = env!("CARGO_BIN_EXE_dp-examples");
 const FIT: &str = env!("CARGO_BIN_EXE_fit");
@@ -69,8 +36,8 @@ const GOOD: [&str; 12] = [
 
 #[test]
 fn the_quickstart_finds_the_weights_and_states_its_privacy() {
-    let folder = Folder::new("quickstart");
-    let output = folder.run(QUICKSTART, &[]);
+    let folder = Folder::new(FIT, "quickstart");
+    let output = folder.run_other(QUICKSTART, &[]);
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for part in [
@@ -95,21 +62,22 @@ fn the_quickstart_finds_the_weights_and_states_its_privacy() {
         // six of them.
         assert!((row[0] - row[1]).abs() < 0.35, "{text}");
     }
-    let svg = std::fs::read_to_string(folder.0.join("posterior.svg")).expect("a picture");
+    let svg = folder.read("posterior.svg");
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
 }
 
 #[test]
 fn no_program_replaces_a_ledger_or_what_is_no_plain_file() {
-    let folder = Folder::new("refusals");
+    let folder = Folder::new(FIT, "refusals");
     folder.write("people.csv", &people());
     folder.write("bounds.toml", BOUNDS);
-    let ledger = "dp-accountant ledger 1 {\"epsilon\":1.0,\"delta\":1e-5,\"relation\":\"add_remove\"} #0123456789abcdef\n";
+    let ledger = "dp-accountant ledger 1 {\"epsilon\":1.0,\"delta\":1e-5,\"relation\":\"add_remove\"} \
+     #0123456789abcdef\n";
     folder.write("spent.ledger", ledger);
     let mut places = vec![("spent.ledger", "it is a ledger"), ("/dev/null", "it is a device")];
     if cfg!(unix) {
-        assert!(folder.run("mkfifo", &["fifo"]).status.success());
-        assert!(folder.run("ln", &["-s", "spent.ledger", "link"]).status.success());
+        assert!(folder.run_other("mkfifo", &["fifo"]).status.success());
+        assert!(folder.run_other("ln", &["-s", "spent.ledger", "link"]).status.success());
         places.extend([("fifo", "it is a FIFO"), ("link", "it is a ledger")]);
     }
     let before = folder.files();
@@ -119,31 +87,30 @@ fn no_program_replaces_a_ledger_or_what_is_no_plain_file() {
             (FIT, [&GOOD[..], &["--svg", place]].concat()),
             (QUICKSTART, vec!["--svg", place]),
         ] {
-            let output = folder.run(program, &arguments);
+            let output = folder.run_other(program, &arguments);
             let told = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(2), "{place}: {told}");
             assert!(told.contains(reason) && told.lines().count() == 1, "{place}: {told}");
             assert!(output.stdout.is_empty());
         }
     }
-    assert_eq!(std::fs::read_to_string(folder.0.join("spent.ledger")).expect("a file"), ledger);
+    assert_eq!(folder.read("spent.ledger"), ledger);
     assert_eq!(folder.files(), before);
 }
 
 #[test]
 fn fit_writes_what_it_says() {
-    let folder = Folder::new("fit");
+    let folder = Folder::new(FIT, "fit");
     folder.write("people.csv", &people());
     folder.write("bounds.toml", BOUNDS);
     let arguments =
         [&GOOD[..], &["--test-fraction", "0.25", "--json", "out.json", "--svg", "out.svg"]].concat();
-    let output = folder.run(FIT, &arguments);
+    let output = folder.run(&arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(text.contains("NOT covered by the guarantee"), "{text}");
     assert_eq!(folder.files(), ["bounds.toml", "out.json", "out.svg", "people.csv"]);
-    let json: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(folder.0.join("out.json")).expect("results")).expect("JSON");
+    let json: serde_json::Value = serde_json::from_str(&folder.read("out.json")).expect("JSON");
     let epsilon = |end: &str| json["epsilon"][end].as_f64().expect("a number");
     assert!(0.0 < epsilon("lower") && epsilon("lower") <= epsilon("estimate"));
     assert!(epsilon("estimate") <= epsilon("upper") && epsilon("upper") <= 1.0);
@@ -162,7 +129,7 @@ fn fit_writes_what_it_says() {
 /// At a budget that says nothing the program says so, and at one that says a lot it does not.
 #[test]
 fn weights_that_are_hardly_learned_are_named() {
-    let folder = Folder::new("hardly");
+    let folder = Folder::new(FIT, "hardly");
     folder.write("people.csv", &people());
     folder.write("bounds.toml", BOUNDS);
     let text = |epsilon: &str| {
@@ -171,7 +138,7 @@ fn weights_that_are_hardly_learned_are_named() {
         arguments[at] = epsilon;
         // With a secret seed one of the weights' deviations may come out just below the limit.
         arguments.extend(["--test-seed-not-private", "1"]);
-        let output = folder.run(FIT, &arguments);
+        let output = folder.run(&arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("UTF-8")
     };
@@ -185,15 +152,15 @@ fn weights_that_are_hardly_learned_are_named() {
 /// that were listed do not.
 #[test]
 fn categories_from_the_file_are_named_in_the_privacy_statement() {
-    let folder = Folder::new("categories");
+    let folder = Folder::new(FIT, "categories");
     folder.write("people.csv", &people());
     folder.write("bounds.toml", "age = [17, 90]\nhours = [1, 99]\n");
     let statement = |extra: &[&str]| {
-        let output = folder.run(FIT, &[&GOOD[..], &["--steps", "50", "--json", "out.json"], extra].concat());
+        let output = folder.run(&[&GOOD[..], &["--steps", "50", "--json", "out.json"], extra].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).expect("UTF-8");
         let (_, text) = text.split_once("-differential privacy").expect("a statement");
-        let json = std::fs::read(folder.0.join("out.json")).expect("results");
+        let json = std::fs::read(folder.path("out.json")).expect("results");
         let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
         (text.to_owned(), json["privacy"]["treated_as_public"].clone())
     };
@@ -212,11 +179,10 @@ fn categories_from_the_file_are_named_in_the_privacy_statement() {
 
 #[test]
 fn a_fixed_seed_repeats_and_says_that_it_is_not_private() {
-    let folder = Folder::new("seed");
+    let folder = Folder::new(FIT, "seed");
     folder.write("people.csv", &people());
     folder.write("bounds.toml", BOUNDS);
-    let run =
-        || folder.run(FIT, &[&GOOD[..], &["--test-seed-not-private", "5", "--steps", "50"]].concat()).stdout;
+    let run = || folder.run(&[&GOOD[..], &["--test-seed-not-private", "5", "--steps", "50"]].concat()).stdout;
     let text = String::from_utf8(run()).expect("UTF-8");
     assert!(text.contains("NOT PRIVATE. The seed is a fixed one"), "{text}");
     assert_eq!(text.as_bytes(), run());
@@ -224,7 +190,7 @@ fn a_fixed_seed_repeats_and_says_that_it_is_not_private() {
 
 #[test]
 fn bad_input_is_one_line_exit_code_two_and_no_file() {
-    let folder = Folder::new("bad");
+    let folder = Folder::new(FIT, "bad");
     folder.write("people.csv", &people());
     folder.write("bounds.toml", BOUNDS);
     folder.write("empty.csv", "");
@@ -264,7 +230,7 @@ fn bad_input_is_one_line_exit_code_two_and_no_file() {
         let at = arguments.iter().position(|argument| *argument == option).expect("one of the options");
         arguments[at + 1] = value;
         arguments.extend(["--json", "out.json", "--svg", "out.svg"]);
-        let output = folder.run(FIT, &arguments);
+        let output = folder.run(&arguments);
         let line = String::from_utf8(output.stderr).expect("UTF-8");
         assert_eq!(output.status.code(), Some(2), "{option} {value}: {line}");
         assert_eq!(line.lines().count(), 1, "{option} {value}: {line}");
@@ -282,7 +248,7 @@ fn bad_input_is_one_line_exit_code_two_and_no_file() {
     for arguments in
         [["--epsilon", "0"], ["--delta", "1"], ["--epsilon", "inf"], ["--svg", "no/such/folder.svg"]]
     {
-        let output = folder.run(QUICKSTART, &arguments);
+        let output = folder.run_other(QUICKSTART, &arguments);
         let line = String::from_utf8(output.stderr).expect("UTF-8");
         assert_eq!((output.status.code(), line.lines().count()), (Some(2), 1), "{arguments:?}: {line}");
         assert_eq!(folder.files(), before);
@@ -300,40 +266,36 @@ fn abalone_is_predicted_at_epsilon_one() {
         return;
     };
     let abalone = Path::new(&data).join("data/abalone.csv");
-    let folder = Folder::new("abalone");
+    let folder = Folder::new(FIT, "abalone");
     folder.write(
         "bounds.toml",
-        "sex = [\"M\", \"F\", \"I\"]\nlength = [0.0, 1.0]\ndiameter = [0.0, 0.8]\nheight = [0.0, 0.4]\nwhole_weight = [0.0, 3.0]\n\
+        "sex = [\"M\", \"F\", \"I\"]\nlength = [0.0, 1.0]\ndiameter = [0.0, 0.8]\nheight = [0.0, \
+         0.4]\nwhole_weight = [0.0, 3.0]\n\
          shucked_weight = [0.0, 1.5]\nviscera_weight = [0.0, 0.8]\nshell_weight = [0.0, 1.1]\n",
     );
     let mut total = 0.0;
     for seed in ["1", "2", "3", "4", "5"] {
         let path = abalone.to_str().expect("UTF-8");
-        let output = folder.run(
-            FIT,
-            &[
-                "--data",
-                path,
-                "--positive-if",
-                "rings>=10",
-                "--bounds",
-                "bounds.toml",
-                "--epsilon",
-                "1",
-                "--delta",
-                "1e-5",
-                "--test-fraction",
-                "0.2",
-                "--json",
-                "out.json",
-                "--test-seed-not-private",
-                seed,
-            ],
-        );
+        let output = folder.run(&[
+            "--data",
+            path,
+            "--positive-if",
+            "rings>=10",
+            "--bounds",
+            "bounds.toml",
+            "--epsilon",
+            "1",
+            "--delta",
+            "1e-5",
+            "--test-fraction",
+            "0.2",
+            "--json",
+            "out.json",
+            "--test-seed-not-private",
+            seed,
+        ]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let json: serde_json::Value =
-            serde_json::from_slice(&std::fs::read(folder.0.join("out.json")).expect("results"))
-                .expect("JSON");
+        let json: serde_json::Value = serde_json::from_str(&folder.read("out.json")).expect("JSON");
         total += json["test_accuracy"].as_f64().expect("a number");
     }
     assert!(total / 5.0 >= 0.75, "mean test accuracy {}", total / 5.0);

@@ -1,56 +1,10 @@
 //! The program `twin` as a user meets it: a twin, its files, and nonsense.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
-use std::process::{Command, Output};
+
+use crate::folder::Folder;
 
 const TWIN: &str = env!("CARGO_BIN_EXE_twin");
-
-/// A folder of its own for each test, emptied when the test ends.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("dp-examples-twin-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder for temporary files");
-        Self(path)
-    }
-
-    fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
-        std::fs::write(self.0.join(name), contents).expect("a writable folder");
-    }
-
-    fn read(&self, name: &str) -> String {
-        String::from_utf8(std::fs::read(self.0.join(name)).expect(name)).expect("UTF-8")
-    }
-
-    fn run(&self, line: &str) -> Output {
-        Command::new(TWIN).args(line.split(' ')).current_dir(&self.0).output().expect("a program that starts")
-    }
-
-    /// Standard output of a run that has to succeed.
-    fn good(&self, line: &str) -> String {
-        let output = self.run(line);
-        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("UTF-8")
-    }
-
-    /// The message of a run that has to fail, which is one line.
-    fn bad(&self, line: &str) -> String {
-        let output = self.run(line);
-        let said = String::from_utf8(output.stderr).expect("UTF-8");
-        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
-        assert!(said.starts_with("error: ") && said.lines().count() == 1, "{line}: {said}");
-        assert!(output.stdout.is_empty(), "{line}");
-        said
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 const SCHEMA: &str = "age = [17, 90]\nheight = [1.0, 2.5]\nwealth = [0, 99999]\nsex = [\"female\", \"male\"]\n\
                       job = [\"none\", \"clerk\", \"smith\"]\nrich = [\"no\", \"yes\"]\n";
@@ -72,7 +26,7 @@ fn people() -> String {
 }
 
 fn folder(name: &str) -> Folder {
-    let folder = Folder::new(name);
+    let folder = Folder::new(TWIN, &format!("twin-{name}"));
     folder.write("people.csv", people());
     folder.write("s.toml", SCHEMA);
     folder
@@ -91,7 +45,7 @@ fn a_twin_has_its_files_and_is_like_the_table() {
     );
     assert!(told.contains("Left out, for the schema has no line for them: name"), "{told}");
     let mut names: Vec<_> =
-        std::fs::read_dir(folder.0.join("out")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        std::fs::read_dir(folder.path("out")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["model.json", "privacy.json", "report.html", "twin.csv"]);
     let twin = folder.read("out/twin.csv");
@@ -233,8 +187,8 @@ fn nonsense_is_refused_without_quoting_a_cell() {
     assert!(folder.bad("fit people.csv --schema b.toml --epsilon 1 --out out").contains("b.toml:1"));
     folder.write("b.toml", "");
     assert!(folder.bad("fit people.csv --schema b.toml --epsilon 1 --out out").contains("no columns"));
-    assert!(!folder.0.join("out").exists(), "a run that fails leaves nothing");
-    let hidden = std::fs::read_dir(&folder.0).unwrap().filter(|entry| {
+    assert!(!folder.path("out").exists(), "a run that fails leaves nothing");
+    let hidden = std::fs::read_dir(folder.path("")).unwrap().filter(|entry| {
         entry.as_ref().is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with('.'))
     });
     assert_eq!(hidden.count(), 0);
@@ -242,7 +196,7 @@ fn nonsense_is_refused_without_quoting_a_cell() {
 
 #[test]
 fn a_schema_of_fit_serves_twins_too() {
-    let folder = Folder::new("schema");
+    let folder = Folder::new(TWIN, "twin-schema");
     let row = |k: usize| {
         let hours = if k.is_multiple_of(5) { "NA".to_owned() } else { (k % 40).to_string() };
         let job = if k.is_multiple_of(4) { "-" } else { "clerk" };
@@ -252,7 +206,8 @@ fn a_schema_of_fit_serves_twins_too() {
     folder.write(
         "s.toml",
         "hours = { range = [0, 99], missing = 'drop' }\n\
-         job = { categories = ['clerk', 'nurse'], missing = 'category', missing_texts = ['-'], read_from_records = true }\n\
+         job = { categories = ['clerk', 'nurse'], missing = 'category', missing_texts = ['-'], \
+         read_from_records = true }\n\
          born = { range = ['2019-12-01', '2020-02-29'], since = '2000-01-01' }\n",
     );
     let text = folder.good("fit t.csv --schema s.toml --epsilon 2 --out out --test-seed-not-private 1");
@@ -276,7 +231,7 @@ fn a_schema_of_fit_serves_twins_too() {
 
 #[test]
 fn small_wide_and_strange_tables_have_twins() {
-    let folder = Folder::new("strange");
+    let folder = Folder::new(TWIN, "twin-strange");
     let good = |name: &str, table: &[u8], schema: &str| {
         folder.write("t.csv", table);
         folder.write("s.toml", schema);

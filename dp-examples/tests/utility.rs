@@ -1,36 +1,11 @@
 //! The program `utility` from outside: figures on small files, and one line for everything that is wrong.
 
 use std::fmt::Write;
-use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use dp_examples::population::Population;
 
-/// A folder of its own for one test, removed afterwards.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("utility-test-{}-{count}", std::process::id()));
-        std::fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, name: &str, text: &str) -> String {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
-        path.display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use crate::folder::Folder;
 
 fn utility(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_utility")).args(arguments).env_remove("DP_DATA").output().unwrap()
@@ -70,7 +45,7 @@ fn people(records: usize, seed: u8, groups: Option<usize>) -> String {
 
 #[test]
 fn a_problem_prints_its_metric_and_keeps_its_budget() {
-    let folder = Folder::new();
+    let folder = Folder::new("", "utility-1");
     let train = folder.write("train.csv", &people(2000, 1, None));
     let found = json(&[
         "--problem",
@@ -160,7 +135,7 @@ fn a_problem_prints_its_metric_and_keeps_its_budget() {
 /// On a table of one's own: totals, and a line for each weight.
 #[test]
 fn coverage_is_measured_on_any_table() {
-    let folder = Folder::new();
+    let folder = Folder::new("", "utility-2");
     let data = folder.write("people.csv", &people(400, 3, None));
     let bounds = folder.write("bounds.toml", "x0 = [-3, 3]\nx1 = [-3, 3]\n");
     let own = ["--problem", "coverage", "--data", &data, "--positive-if", "y=1", "--bounds", &bounds];
@@ -191,7 +166,7 @@ fn coverage_is_measured_on_any_table() {
 
 #[test]
 fn what_is_wrong_is_one_line() {
-    let folder = Folder::new();
+    let folder = Folder::new("", "utility-3");
     let good = folder.write("good.csv", &people(50, 1, None));
     let problem = |name: &'static str, file: &str| -> String {
         refused(&["--problem", name, "--train", file, "--epsilon", "1"])

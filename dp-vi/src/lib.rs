@@ -96,6 +96,8 @@ pub use outcome::posterior::Posterior;
 pub use outcome::progress::{Proceed, Progress};
 pub use outcome::report::PrivacyReport;
 pub use outcome::table::PosteriorTable;
+#[cfg(feature = "json")]
+pub use outcome::written::StoredFit;
 pub use plan::privacy_plan::{CurvaturePlan, PrivacyPlan};
 pub use plan::public::PublicPlan;
 pub use plan::settings::{Correction, FeatureNorms};

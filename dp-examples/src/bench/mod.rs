@@ -7,6 +7,7 @@
 //! | `inference` | a model and its records, from `DpVi` to a [`Measurement`] |
 //! | `logistic`, `hierarchical`, `mixture`, `vae` | one workload each |
 //! | `by_hand` | the logistic step as plain loops, for scale |
+//! | `scale` | the logistic step on tables of different sizes |
 //! | `data` | numbers that look random, by formula |
 //! | `memory` | peak memory, where the system tells |
 //!
@@ -20,6 +21,7 @@ pub mod logistic;
 pub mod memory;
 pub mod mixture;
 pub mod parts;
+pub mod scale;
 pub mod stopwatch;
 pub mod vae;
 

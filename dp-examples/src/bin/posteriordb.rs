@@ -9,14 +9,16 @@ use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
 use dp_accountant::Budget;
-use dp_examples::posteriordb::{AnyModel, Data, names, problem};
+#[cfg(feature = "nuts")]
+use dp_examples::posteriordb::answer::sample;
+use dp_examples::posteriordb::answer::{Answer, Moments, computed};
+use dp_examples::posteriordb::{Data, names, problem};
 use dp_examples::program::run;
 use dp_sampler::Seed;
 use dp_vi::guides::{AutoMultivariateNormal, AutoNormal, Guide};
 use dp_vi::{DpVi, Sensitive};
+use ppl_core::Records;
 use ppl_core::draws::summary;
-use ppl_core::{Graph, Records, Schema, SiteKind, Unconstrained, trace};
-use serde::Serialize;
 
 /// Fits a model of posteriordb, without privacy unless epsilon is named, and prints means and standard
 /// deviations as JSON.
@@ -62,28 +64,6 @@ enum Family {
     Independent,
     /// A normal with all correlations
     Correlated,
-}
-
-/// What was found of one site.
-#[derive(Serialize)]
-struct Moments {
-    mean: Vec<f64>,
-    sd: Vec<f64>,
-}
-
-/// What is printed.
-#[derive(Serialize)]
-struct Answer {
-    sites: BTreeMap<String, Moments>,
-    /// From the model to the posterior.
-    seconds: f64,
-    /// What the fit says of itself, where it went on until it had converged.
-    converged: Option<bool>,
-    pareto_k: Option<f64>,
-    /// The largest of the sampler's R̂.
-    r_hat: Option<f64>,
-    evaluations: Option<u64>,
-    elbo: Option<f64>,
 }
 
 fn main() -> ExitCode {
@@ -159,40 +139,4 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
     serde_json::to_writer(&mut out, &answer)?;
     writeln!(out)?;
     Ok(())
-}
-
-/// Names of what a model without records computes from its latent values: their moments are those of draws.
-fn computed(model: &AnyModel) -> ppl_core::Result<Vec<String>> {
-    let (graph, schema) = (Graph::new(), Schema::default());
-    let trace = trace(model, &graph, &schema, Unconstrained)?;
-    let computed = trace.sites().iter().filter(|site| site.kind == SiteKind::Deterministic);
-    Ok(computed.map(|site| site.name.clone()).collect())
-}
-
-/// Four chains of the sampler.
-#[cfg(feature = "nuts")]
-fn sample(
-    problem: &dp_examples::posteriordb::Problem,
-    draws: usize,
-    seed: u64,
-    started: Instant,
-) -> Result<Answer, Box<dyn Error>> {
-    let chains =
-        ppl_core::draws::nuts::Nuts::new(&problem.model).draws(draws).key(seed).run(&problem.records)?;
-    let (mut sites, mut r_hat) = (BTreeMap::new(), f64::NEG_INFINITY);
-    for name in chains.sites() {
-        let (mean, sd) = (chains.mean(name)?, chains.sd(name)?);
-        r_hat = chains.r_hat(name)?.iter().copied().fold(r_hat, f64::max);
-        let moments = Moments { mean: mean.iter().copied().collect(), sd: sd.iter().copied().collect() };
-        sites.insert(name.to_owned(), moments);
-    }
-    Ok(Answer {
-        sites,
-        seconds: started.elapsed().as_secs_f64(),
-        converged: Some(r_hat < 1.01),
-        pareto_k: None,
-        r_hat: Some(r_hat),
-        evaluations: None,
-        elbo: None,
-    })
 }

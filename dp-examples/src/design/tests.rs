@@ -288,7 +288,8 @@ proptest! {
         for (row, s) in [(0, 0.0), (1, 1.0)] {
             let scaled: f64 = design.features().row(row).iter().zip(&weights).map(|(x, w)| x * w).sum();
             let original = units.constant + units.slopes[1] * s + units.slopes[2] * value;
-            prop_assert!((scaled - original).abs() <= 3.0 * 16.0 * f64::EPSILON * 4000.0, "{scaled} against {original}");
+            prop_assert!((scaled - original).abs() <= 3.0 * 16.0 * f64::EPSILON * 4000.0, "{scaled} against \
+             {original}");
         }
     }
 

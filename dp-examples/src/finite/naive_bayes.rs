@@ -105,9 +105,12 @@ pub struct Measured {
 
 /// Columns of numbers, with their edges; the outermost ones take everything beyond.
 ///
-/// Each edge has a public meaning: ages by ten years, as labour statistics have them; hours below and from 35, the usual
-/// limit of part-time work, with few and many of them apart; gains and losses in even steps, of 2,000 dollars up to 10,000
-/// and of 500 dollars up to 3,000. That these were taken and not a first set of such edges was decided after seeing both
+/// Each edge has a public meaning: ages by ten years, as labour statistics have them; hours below and from
+/// 35, the usual
+/// limit of part-time work, with few and many of them apart; gains and losses in even steps, of 2,000 dollars
+/// up to 10,000
+/// and of 500 dollars up to 3,000. That these were taken and not a first set of such edges was decided after
+/// seeing both
 /// sets' areas under the curve on this file (.898 and .892 without privacy), which no guarantee covers.
 const NUMBERS: [(&str, &[f64]); 4] = [
     ("age", &[-1e9, 25.0, 35.0, 45.0, 55.0, 65.0, 1e9]),

@@ -14,11 +14,11 @@ pub(super) enum Token {
 }
 
 /// Longer signs come before those they begin with.
-const SIGNS: [&str; 19] =
-    ["%in%", "**", "||", "~", "+", "-", "*", "/", ":", "^", "|", "(", ")", "[", "]", ",", "=", "{", "}"];
+const SIGNS: [&str; 20] =
+    ["%in%", "**", "||", "~", "+", "-", "*", "/", ":", "^", "|", "(", ")", "[", "]", ",", "=", "{", "}", "."];
 
 /// Longest formula, in characters.
-const LONGEST: usize = 10_000;
+const LONGEST: usize = 100_000;
 
 pub(super) fn syntax(formula: &str, position: usize, expected: impl Into<String>) -> Error {
     Error::FormulaSyntax { formula: formula.to_owned(), position, expected: expected.into() }

@@ -10,6 +10,7 @@
 //! bs(x, knots=[3, 7])  B-splines with public knots, of degree 3 between the public bounds
 //! C(x)                 a column of categories, as it would be by itself
 //! offset(x)            a term whose coefficient is 1
+//! .                    all other columns that are publicly described
 //! (1 | g), (x | g), (0 + x | g)      intercepts and slopes that differ by group
 //! ```
 //!
@@ -146,6 +147,49 @@ impl Formula {
     /// Whether there is a constant term.
     pub fn has_intercept(&self) -> bool {
         self.terms.iter().any(|term| term.factors.is_empty())
+    }
+
+    /// The same with columns in the place of each `.`: those among `columns` that are neither the outcome nor the
+    /// groups of a term, as a sum in parentheses. A formula without a `.` is not changed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Formula`](crate::Error::Formula) where no column is left.
+    ///
+    /// ```
+    /// use dp_examples::formula::Formula;
+    /// let formula: Formula = "y ~ . - a:b + (1 | g)".parse()?;
+    /// let written = formula.with_columns(["a", "b", "g", "y", "hours a week"])?;
+    /// assert_eq!(written.text, "y ~ (a + b + `hours a week`) - a:b + (1 | g)");
+    /// # Ok::<(), dp_examples::Error>(())
+    /// ```
+    pub fn with_columns<'c>(&self, columns: impl IntoIterator<Item = &'c str>) -> Result<Self> {
+        // On the left a dot can only belong to a number or to the name of a column.
+        let left = self.text.chars().position(|c| c == '~').unwrap_or(0);
+        let right: String = self.text.chars().skip(left + 1).collect();
+        let dots: Vec<usize> = lexer::tokens(&right)?
+            .into_iter()
+            .filter(|(token, _)| *token == lexer::Token::Sign("."))
+            .map(|(_, place)| place - 1)
+            .collect();
+        if dots.is_empty() {
+            return Ok(self.clone());
+        }
+        let taken =
+            |column: &str| column == self.outcome() || self.groups.iter().any(|group| group.column == column);
+        let names: Vec<String> = columns.into_iter().filter(|column| !taken(column)).map(name).collect();
+        if names.is_empty() {
+            let reason = format!(
+                "'{self}': the . stands for all columns that the schema describes, and there is no other"
+            );
+            return Err(crate::Error::Formula { reason });
+        }
+        let all = format!("({})", names.join(" + "));
+        let mut text: String = self.text.chars().take(left + 1).collect();
+        for (place, c) in right.chars().enumerate() {
+            if dots.contains(&place) { text += &all } else { text.push(c) }
+        }
+        text.parse()
     }
 
     /// The columns that are predicted from, each once, in the order in which they are met.

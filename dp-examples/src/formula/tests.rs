@@ -4,7 +4,8 @@ use crate::schema::{Frame, Schema};
 use crate::table::Table;
 
 const TABLE: &str = include_str!("../../peers/formulas.csv");
-/// Made by `peers/formulas.py` with formulaic 1.2.2: a formula a line, then its columns, comma-separated with 17 digits.
+/// Made by `peers/formulas.py` with formulaic 1.2.2: a formula a line, then its columns, comma-separated with
+/// 17 digits.
 const GOLDEN: &str = include_str!("../../peers/formulas.golden");
 const SCHEMA: &str = "y = [0, 10]\na = [0, 10]\nb = [1, 9]\nc = [-4, 4]\ns = ['u', 'v', 'w']\nt = ['p', 'q']\n\
                       r = ['k', 'l', 'm', 'n']\n'the x' = [0, 1]";

@@ -5,6 +5,7 @@
 //! name of a model there, from the model's data: the same priors, the same likelihood, the same names. Nothing
 //! of the collection is in this repository; `dp-examples/peers/posteriordb.py` takes a checkout of it by path.
 
+pub mod answer;
 mod data;
 mod grouped;
 mod linear;

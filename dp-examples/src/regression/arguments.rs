@@ -16,7 +16,8 @@ use crate::{Error, Result};
 #[command(name = "fit", version)]
 #[command(about = "Fits a Bayesian regression to a CSV file under differential privacy.", long_about = None)]
 #[command(
-    after_help = "Other forms:\n  fit schema DATA            drafts a schema from the header\n  fit predict MODEL DATA     predicts from a model file\n  \
+    after_help = "Other forms:\n  fit schema DATA            drafts a schema from the header\n  fit predict \
+     MODEL DATA     predicts from a model file\n  \
                         fit --data … --positive-if …   the short form of a logistic regression (fit --help)"
 )]
 pub struct RegressionArguments {
@@ -57,6 +58,10 @@ pub struct RegressionArguments {
     /// Share of the records held back to test predictions, from 0 to below 1
     #[arg(long, value_name = "FRACTION", default_value = "0", value_parser = test_fraction, allow_hyphen_values = true)]
     pub test_fraction: f64,
+
+    /// Spend this much on the test figures, which then have noise and are covered by a guarantee of their own
+    #[arg(long, value_name = "EPSILON", value_parser = positive, allow_hyphen_values = true)]
+    pub private_metrics: Option<f64>,
 
     /// A ledger that this fit is paid from; it must exist, or be made by --ledger-epsilon
     #[arg(long, value_name = "FILE", value_parser = file)]
@@ -167,11 +172,17 @@ impl RegressionArguments {
                 "--checkpoint is of one fit on all records: name one epsilon, and no --test-fraction",
             );
         }
+        if self.private_metrics.is_some() && self.test_fraction == 0.0 {
+            return wrong(
+                "--private-metrics are figures of held-back records: name --test-fraction, such as 0.2",
+            );
+        }
         if let (Some(path), None) = (&self.ledger, self.ledger_epsilon)
             && !path.exists()
         {
             return wrong(&format!(
-                "--ledger: there is no file {}; name what all who pay from it may spend, --ledger-epsilon 3, and it is made",
+                "--ledger: there is no file {}; name what all who pay from it may spend, --ledger-epsilon 3, \
+                 and it is made",
                 path.display()
             ));
         }

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use dp_vi::Fit;
 
 use super::arguments::RegressionArguments;
-use super::command::{Outcomes, Prepared};
+use super::command::Outcomes;
 use super::family::Family;
 use super::model_file::ModelFile;
 use super::outcome::Outcome;
 use super::posterior::{KEPT, Summary};
+use super::prepare::Prepared;
 use super::specification::Specification;
 use crate::output::write_whole;
+use crate::report::effects;
 use crate::report::forest::{self, Row};
 use crate::report::html::{Page, Section};
 use crate::{Error, Result};
@@ -57,7 +59,8 @@ fn picture(specification: &Specification, one: &Outcomes) -> Option<Result<Strin
 fn meaning(fit: &Fit, epsilon: f64) -> String {
     let what = fit.privacy().attack_success().filter(|_| fit.privacy().is_private()).map_or_else(String::new, |success| {
         format!(
-            " Somebody who has everything but one record, and wonders with even odds whether that record was in the file, is right \
+            " Somebody who has everything but one record, and wonders with even odds whether that record was in \
+             the file, is right \
              in at most {} of 100 cases after seeing this fit.",
             (100.0 * success).ceil()
         )
@@ -89,7 +92,11 @@ pub(super) fn write_files(
                 picture: picture(specification, one).transpose()?,
                 coefficients: one.draws.coefficients(),
                 others: one.draws.others(),
+                effects: effects::svg(&specification.outcome_in_words(), &one.effects),
+                changes: one.effects.iter().flat_map(|effect| effect.changes.clone()).collect(),
+                intervals: one.fit.privacy().intervals.unwrap_or("leave out noise").to_owned(),
                 metrics: one.metrics.clone(),
+                private_metrics: one.private_metrics.clone(),
                 privacy: one.fit.privacy().to_string(),
                 meaning: meaning(&one.fit, one.epsilon),
             })
@@ -125,7 +132,7 @@ fn model_file(
     let model = ModelFile {
         format,
         version,
-        formula: arguments.formula.to_string(),
+        formula: prepared.formula.to_string(),
         epsilon: one.epsilon,
         delta: arguments.delta,
         schema,
@@ -141,13 +148,16 @@ fn model_file(
 pub(super) fn about(specification: &Specification) -> Vec<String> {
     let Outcome { name, levels, low, high } = &specification.outcome;
     let outcome = match (specification.family, levels.as_slice()) {
+        (Family::Bernoulli, [no, yes]) if *no == format!("not {yes}") => {
+            format!("The outcome is yes where {name}, and no elsewhere.")
+        }
         (Family::Bernoulli, [no, yes]) => format!("The outcome is {name}: '{yes}' against '{no}'."),
         (_, []) => format!(
             "The outcome {name} lies between the public bounds {low} and {high}; values outside were moved there."
         ),
         (_, levels) => format!("The outcome {name} is one of {}, in this order.", levels.join(", ")),
     };
-    vec![
+    let mut about = vec![
         outcome,
         format!(
             "The family is {}; the predictor is {}.",
@@ -155,5 +165,13 @@ pub(super) fn about(specification: &Specification) -> Vec<String> {
             specification.family.scale_in_words()
         ),
         "Numbers were scaled to [-1, 1] by their public bounds, and priors are on that scale.".to_owned(),
-    ]
+    ];
+    for group in specification.groups.iter().filter(|group| group.columns.len() > 1) {
+        about.push(format!(
+            "Intercepts and slopes by {0} are independent of one another: (x | {0}) is read as (x || {0}), without the \
+             correlations that brms would estimate.",
+            group.column
+        ));
+    }
+    about
 }

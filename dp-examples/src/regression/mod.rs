@@ -4,10 +4,13 @@
 //! [`Design`](crate::formula::matrix::Design); with a [`family`] they are a
 //! [`Specification`](specification::Specification), whose model is written in the project's own language and fitted by
 //! [`fitting`]. [`posterior`] has the result in the units of the file, [`predict`](mod@predict) and [`metrics`] what it
-//! says of other records, and [`model_file`] what is kept. [`arguments`], [`command`] and [`others`] are the program `fit`.
+//! says of other records, and [`model_file`] what is kept. [`arguments`], [`command`] and [`others`] are the
+//! program `fit`.
 
+mod account;
 pub mod arguments;
 pub mod command;
+pub mod effects;
 pub mod family;
 mod files;
 pub mod fitting;
@@ -17,7 +20,9 @@ pub mod others;
 pub mod outcome;
 pub mod posterior;
 pub mod predict;
+mod prepare;
 pub mod prior;
+pub mod private_metrics;
 pub mod recovery;
 mod say;
 pub mod specification;

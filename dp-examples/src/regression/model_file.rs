@@ -17,7 +17,8 @@ const FORMAT: &str = "dp-examples regression";
 
 /// Everything that predictions need, as JSON. All of it has been released or is public.
 ///
-/// The predictor of a record is `Σ coefficient · column`, with the columns of the formula's design matrix in the units of
+/// The predictor of a record is `Σ coefficient · column`, with the columns of the formula's design matrix in
+/// the units of
 /// the file; `specification.columns` names them with their public ranges, outside which numbers are moved to the nearer
 /// end.
 #[derive(Debug, Clone, Serialize, Deserialize)]

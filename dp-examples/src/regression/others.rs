@@ -5,10 +5,10 @@ use std::io::Write;
 use std::path::Path;
 
 use super::arguments::{PredictArguments, SchemaArguments, check_outputs};
-use super::command::prepare;
 use super::model_file::ModelFile;
 use super::outcome::Outcome;
 use super::predict::{Prediction, predict};
+use super::prepare::prepare;
 use crate::output::write_whole;
 use crate::schema::draft;
 use crate::table::Table;

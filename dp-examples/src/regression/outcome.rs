@@ -78,7 +78,8 @@ pub fn outcomes(
         (Values::Numbers { values, low, high, .. }, Family::Bernoulli, _) => {
             if (low, high) != (0.0, 1.0) || values.iter().any(|value| *value != 0.0 && *value != 1.0) {
                 return Err(wrong(format!(
-                    "{column} is a column of numbers; a bernoulli outcome is 0 or 1 with the bounds [0, 1], or a comparison \
+                    "{column} is a column of numbers; a bernoulli outcome is 0 or 1 with the bounds [0, 1], or \
+                     a comparison \
                      such as {column} >= {} ~ …",
                     0.5 * (low + high)
                 )));
@@ -101,7 +102,8 @@ pub fn outcomes(
         }
         (Values::Categories { .. }, _, _) => {
             return Err(wrong(format!(
-                "{column} is a column of categories, and {family} outcomes are numbers: give it bounds, as in {key} = [LOW, HIGH]"
+                "{column} is a column of categories, and {family} outcomes are numbers: give it bounds, as in \
+                 {key} = [LOW, HIGH]"
             )));
         }
         (Values::Numbers { values, low, high, .. }, family, _) => {

@@ -27,7 +27,8 @@ pub struct GroupDraws {
     pub draws: Vec<Vec<f64>>,
 }
 
-/// Draws of everything that predictions need, in the units of the file: a predictor is the sum of the coefficients times
+/// Draws of everything that predictions need, in the units of the file: a predictor is the sum of the
+/// coefficients times
 /// the columns of the design matrix, of the group's coefficients times theirs, and of the offset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Draws {

@@ -1,5 +1,7 @@
 //! Predictions for new records, with intervals, from draws of a posterior.
 
+use rayon::prelude::*;
+
 use super::family::Family;
 use super::posterior::{Draws, quantile};
 use crate::formula::matrix::Design;
@@ -66,42 +68,64 @@ fn sigmoid(z: f64) -> f64 {
 ///
 /// [`Error::Formula`] where the design has not the columns of the model.
 pub fn predict(family: Family, draws: &Draws, design: &Design) -> Result<Vec<Prediction>> {
-    let places = check(draws, design, family)?;
-    let cuts: Vec<&[f64]> = (1..).map_while(|cut| draws.other(&format!("cut[{cut}]"))).collect();
-    let zeros = draws.other("zeros");
+    let means = Means::new(family, draws, design)?;
     let rows = design.matrix.values.nrows();
     Ok((0..rows)
+        .into_par_iter()
         .map(|row| {
-            let mut means = predictors(draws, design, &places, row);
-            let mut probabilities = Vec::new();
-            match family {
-                Family::Gaussian | Family::Student => {}
-                Family::Bernoulli => means.iter_mut().for_each(|eta| *eta = sigmoid(*eta)),
-                Family::Poisson | Family::NegativeBinomial => {
-                    means.iter_mut().for_each(|eta| *eta = eta.exp())
-                }
-                Family::ZeroInflatedPoisson => {
-                    let share = |draw: usize| 1.0 - zeros.map_or(0.0, |zeros| zeros[draw]);
-                    means.iter_mut().enumerate().for_each(|(draw, eta)| *eta = share(draw) * eta.exp());
-                }
-                Family::Ordinal => {
-                    probabilities = vec![0.0; cuts.len() + 1];
-                    let n = means.len() as f64;
-                    for (draw, eta) in means.iter_mut().enumerate() {
-                        let (mut below, mut mean) = (0.0, 0.0);
-                        for (k, probability) in probabilities.iter_mut().enumerate() {
-                            let upto = cuts.get(k).map_or(1.0, |cut| sigmoid(cut[draw] - *eta));
-                            *probability += (upto - below) / n;
-                            mean += k as f64 * (upto - below);
-                            below = upto;
-                        }
-                        *eta = mean;
-                    }
-                }
-            }
+            let (mut means, probabilities) = means.of(row);
             let mean = means.iter().sum::<f64>() / means.len() as f64;
             means.sort_by(f64::total_cmp);
             Prediction { mean, low: quantile(&means, 0.05), high: quantile(&means, 0.95), probabilities }
         })
         .collect())
+}
+
+/// Means of outcomes at every draw.
+pub(super) struct Means<'a> {
+    family: Family,
+    draws: &'a Draws,
+    design: &'a Design,
+    places: Vec<usize>,
+    cuts: Vec<&'a [f64]>,
+    zeros: Option<&'a [f64]>,
+}
+
+impl<'a> Means<'a> {
+    pub(super) fn new(family: Family, draws: &'a Draws, design: &'a Design) -> Result<Self> {
+        let places = check(draws, design, family)?;
+        let cuts = (1..).map_while(|cut| draws.other(&format!("cut[{cut}]"))).collect();
+        Ok(Self { family, draws, design, places, cuts, zeros: draws.other("zeros") })
+    }
+
+    /// The mean of one record's outcome at every draw; of ordered categories, the probability of each on average.
+    pub(super) fn of(&self, row: usize) -> (Vec<f64>, Vec<f64>) {
+        let Self { family, draws, design, places, cuts, zeros } = self;
+        let mut means = predictors(draws, design, places, row);
+        let mut probabilities = Vec::new();
+        match family {
+            Family::Gaussian | Family::Student => {}
+            Family::Bernoulli => means.iter_mut().for_each(|eta| *eta = sigmoid(*eta)),
+            Family::Poisson | Family::NegativeBinomial => means.iter_mut().for_each(|eta| *eta = eta.exp()),
+            Family::ZeroInflatedPoisson => {
+                let share = |draw: usize| 1.0 - zeros.map_or(0.0, |zeros| zeros[draw]);
+                means.iter_mut().enumerate().for_each(|(draw, eta)| *eta = share(draw) * eta.exp());
+            }
+            Family::Ordinal => {
+                probabilities = vec![0.0; cuts.len() + 1];
+                let n = means.len() as f64;
+                for (draw, eta) in means.iter_mut().enumerate() {
+                    let (mut below, mut mean) = (0.0, 0.0);
+                    for (k, probability) in probabilities.iter_mut().enumerate() {
+                        let upto = cuts.get(k).map_or(1.0, |cut| sigmoid(cut[draw] - *eta));
+                        *probability += (upto - below) / n;
+                        mean += k as f64 * (upto - below);
+                        below = upto;
+                    }
+                    *eta = mean;
+                }
+            }
+        }
+        (means, probabilities)
+    }
 }

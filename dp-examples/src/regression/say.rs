@@ -3,10 +3,12 @@
 use std::error::Error as StdError;
 use std::io::Write;
 
-use super::command::{Outcomes, Prepared};
+use super::command::Outcomes;
 use super::files::about;
 use super::metrics::Metrics;
 use super::posterior::Summary;
+use super::prepare::Prepared;
+use super::private_metrics::PrivateMetrics;
 use super::specification::Specification;
 use crate::Result;
 use crate::report::text;
@@ -54,6 +56,16 @@ pub(super) fn say(
             "\nIn the units of the file. Intervals {}.",
             one.fit.privacy().intervals.unwrap_or("leave out noise")
         )?;
+        let changes: Vec<Summary> =
+            one.effects.iter().flat_map(|effect| effect.changes.clone()).take(MOST_PRINTED).collect();
+        if !changes.is_empty() {
+            let title = format!("change of {}", specification.outcome_in_words());
+            write!(out, "\n{}", text::table(&title, &changes))?;
+            writeln!(out, "Averaged over made-up records, spread evenly over the public bounds.")?;
+        }
+        if let Some(metrics) = &one.private_metrics {
+            say_private_metrics(&mut out, metrics)?;
+        }
         if let Some(metrics) = &one.metrics {
             say_metrics(&mut out, metrics)?;
         }
@@ -66,6 +78,28 @@ pub(super) fn say(
         writeln!(out, "{what}")?;
     }
     Ok(out.flush()?)
+}
+
+fn say_private_metrics(out: &mut impl Write, metrics: &PrivateMetrics) -> std::io::Result<()> {
+    writeln!(
+        out,
+        "\nAbout {:.0} test records, with noise, for epsilon {} at delta {:e}; beside the best constant:",
+        metrics.records, metrics.epsilon, metrics.delta
+    )?;
+    for (name, found, base) in &metrics.figures {
+        let base = base.map_or_else(String::new, |base| format!("   ({base})"));
+        writeln!(out, "  {name:<24}  {found}{base}")?;
+    }
+    if metrics.figures.is_empty() {
+        writeln!(out, "  the noise is larger than the counts of one of the outcomes: no figure can be said")?;
+    }
+    for (place, group) in metrics.calibration.iter().enumerate() {
+        if place == 0 {
+            writeln!(out, "  predicted and observed, in groups by predicted probability:")?;
+        }
+        writeln!(out, "    {:.3}  {}", group.predicted, group.observed)?;
+    }
+    Ok(())
 }
 
 fn say_metrics(out: &mut impl Write, metrics: &Metrics) -> std::io::Result<()> {

@@ -173,6 +173,19 @@ impl Specification {
         Ok(records)
     }
 
+    /// What the mean outcome is, in words.
+    pub(crate) fn outcome_in_words(&self) -> String {
+        let Outcome { name, levels, .. } = &self.outcome;
+        match (self.family, levels.as_slice()) {
+            (Family::Bernoulli, [no, yes]) if yes == "yes" || *no == format!("not {yes}") => {
+                format!("P({name})")
+            }
+            (Family::Bernoulli, [_, yes]) => format!("P({name}: {yes})"),
+            (Family::Ordinal, [first, ..]) => format!("place of {name}, from 0 for {first}"),
+            _ => format!("mean {name}"),
+        }
+    }
+
     /// The model.
     pub fn model(&self) -> impl Fn(&mut Ctx<'_>) -> ppl_core::Result<()> + use<> {
         let this = self.clone();

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::html::escaped;
+use super::axes::{label, ticks};
+use super::escaped;
 use crate::regression::posterior::Summary;
 
 /// A coefficient of a plot.
@@ -39,8 +40,10 @@ pub fn svg(title: &str, scale: &str, rows: &[Row]) -> crate::Result<String> {
     let across = |x: f64| LABELS + (x.clamp(low, high) - low) / (high - low) * (right - LABELS);
     let height = TOP + ROW * rows.len() as f64 + BOTTOM;
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" font-family=\"system-ui, sans-serif\" \
-         font-size=\"13\"><title>{0}</title><rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/><text x=\"16\" y=\"26\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
+         font-family=\"system-ui, sans-serif\" \
+         font-size=\"13\"><title>{0}</title><rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/><text \
+         x=\"16\" y=\"26\" \
          font-size=\"16\" font-weight=\"600\" fill=\"#222222\">{0}</text>",
         escaped(title)
     );
@@ -51,7 +54,8 @@ pub fn svg(title: &str, scale: &str, rows: &[Row]) -> crate::Result<String> {
         let (colour, width) = if tick == 0.0 { ("#888888", 1.2) } else { ("#e4e4e4", 1.0) };
         let _ = write!(
             out,
-            "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{floor:.1}\" stroke=\"{colour}\" stroke-width=\"{width}\"/>\
+            "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{floor:.1}\" stroke=\"{colour}\" \
+             stroke-width=\"{width}\"/>\
              <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#555555\" font-size=\"12\">{}</text>",
             TOP - 8.0,
             floor + 16.0,
@@ -66,7 +70,8 @@ pub fn svg(title: &str, scale: &str, rows: &[Row]) -> crate::Result<String> {
             out,
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#222222\">{}</text>\
              <line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"{colour}\" stroke-width=\"1.6\"/>\
-             <line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"{colour}\" stroke-width=\"5\" stroke-linecap=\"round\"/>\
+             <line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"{colour}\" stroke-width=\"5\" \
+             stroke-linecap=\"round\"/>\
              <circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"#ffffff\" stroke=\"{colour}\" stroke-width=\"2\"/>",
             LABELS - 12.0,
             y + 4.5,
@@ -89,7 +94,7 @@ pub fn svg(title: &str, scale: &str, rows: &[Row]) -> crate::Result<String> {
 }
 
 /// What fits beside the picture: the beginning and the end, where the columns of one term differ.
-fn shortened(label: &str) -> String {
+pub(super) fn shortened(label: &str) -> String {
     const ENDS: (usize, usize) = (18, 9);
     let characters: Vec<char> = label.chars().collect();
     match characters.len() > ENDS.0 + ENDS.1 + 1 {
@@ -98,25 +103,5 @@ fn shortened(label: &str) -> String {
             characters[..ENDS.0].iter().chain(&['…']).chain(end).collect()
         }
         false => label.to_owned(),
-    }
-}
-
-/// Round numbers between two ends: 1, 2 or 5 times a power of ten apart.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
-    let rough = (high - low) / 6.0;
-    let power = 10f64.powf(rough.log10().floor());
-    let step =
-        [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|step| *step >= rough).unwrap_or(rough);
-    let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
-    (first..=last).take(20).map(|k| k as f64 * step).collect()
-}
-
-fn label(tick: f64) -> String {
-    let text = format!("{tick:.6}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    match text {
-        "" | "-0" | "0" if tick != 0.0 => format!("{tick:.1e}"),
-        "-0" => "0".to_owned(),
-        text => text.replace('-', "−"),
     }
 }

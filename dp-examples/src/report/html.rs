@@ -2,26 +2,10 @@
 
 use std::fmt::Write;
 
-use super::number;
+use super::{calibration, escaped, number};
 use crate::regression::metrics::Metrics;
 use crate::regression::posterior::Summary;
-
-/// Text as it stands in a page.
-#[must_use]
-pub fn escaped(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => shown.push_str("&amp;"),
-            '<' => shown.push_str("&lt;"),
-            '>' => shown.push_str("&gt;"),
-            '"' => shown.push_str("&quot;"),
-            c if c.is_control() && c != '\n' => shown.push('\u{fffd}'),
-            c => shown.push(c),
-        }
-    }
-    shown
-}
+use crate::regression::private_metrics::PrivateMetrics;
 
 /// One fit of a page.
 pub struct Section {
@@ -33,8 +17,16 @@ pub struct Section {
     pub coefficients: Vec<Summary>,
     /// What there is beside.
     pub others: Vec<Summary>,
-    /// Figures of test records.
+    /// The mean outcome by each column, as SVG.
+    pub effects: Option<String>,
+    /// Changes of the mean outcome.
+    pub changes: Vec<Summary>,
+    /// What intervals include, in words.
+    pub intervals: String,
+    /// Exact figures of test records.
     pub metrics: Option<Metrics>,
+    /// Figures of test records that were paid for.
+    pub private_metrics: Option<PrivateMetrics>,
     /// The privacy statement.
     pub privacy: String,
     /// What ε means for a person, in words.
@@ -53,13 +45,16 @@ pub struct Page {
     pub together: Option<String>,
 }
 
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;color:#222;max-width:52rem;margin:0 auto;padding:1.5rem 1rem}\
-h1{font-size:1.5rem;overflow-wrap:anywhere}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid #ddd;padding-top:1rem}\
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;color:#222;max-width:52rem;margin:0 \
+ auto;padding:1.5rem 1rem}\
+h1{font-size:1.5rem;overflow-wrap:anywhere}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid \
+#ddd;padding-top:1rem}\
 h3{font-size:1rem;margin-top:1.6rem}table{border-collapse:collapse;font-variant-numeric:tabular-nums}\
 .wide{overflow-x:auto}td,th{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #eee;white-space:nowrap}\
 td:first-child,th:first-child{text-align:left}pre{background:#f6f6f4;padding:.8rem;overflow-x:auto;font-size:.85rem}\
-.not{border-left:4px solid #d55e00;background:#fdf3ec;padding:.5rem .9rem}.say{border-left:4px solid #0072b2;background:#eef5fa;\
-padding:.5rem .9rem}svg{width:100%;height:auto}code{overflow-wrap:anywhere}";
+.not{border-left:4px solid #d55e00;background:#fdf3ec;padding:.5rem .9rem}.say{border-left:4px solid \
+#0072b2;background:#eef5fa;\
+padding:.5rem .9rem}svg{width:100%;height:auto}.wide>svg{min-width:30rem}code{overflow-wrap:anywhere}";
 
 impl Page {
     /// The page as HTML: no scripts, no fonts and no pictures from elsewhere.
@@ -81,7 +76,8 @@ impl Page {
         for section in &self.sections {
             section.write(&mut out);
         }
-        out += "<p>Everything on this page was released under the guarantee stated with each fit, or is public, but for what is \
+        out += "<p>Everything on this page was released under the guarantee stated with each fit, or is public, \
+         but for what is \
                 marked as not covered.</p>\n</body></html>\n";
         out
     }
@@ -117,13 +113,29 @@ impl Section {
             escaped(&self.meaning)
         );
         if let Some(picture) = &self.picture {
-            let _ = writeln!(out, "{picture}");
+            let _ = writeln!(out, "<div class=\"wide\">{picture}</div>");
         }
-        out.push_str("<h3>Coefficients in the units of the file</h3>\n");
+        let _ = writeln!(
+            out,
+            "<h3>Coefficients in the units of the file</h3>\n<p>Intervals {}.</p>",
+            escaped(&self.intervals)
+        );
         table(out, "coefficient", &self.coefficients);
         if !self.others.is_empty() {
             out.push_str("<h3>Beside the coefficients</h3>\n");
             table(out, "value", &self.others);
+        }
+        if let Some(effects) = &self.effects {
+            let _ = writeln!(
+                out,
+                "<h3>What each column does</h3>\n<p>The mean outcome where one column has a value and the \
+                 others are those of made-up \
+                 records, spread evenly over the public bounds. Bands and lines are 90 % intervals.</p>\n<div class=\"wide\">{effects}</div>"
+            );
+            table(out, "change of the mean outcome", &self.changes);
+        }
+        if let Some(metrics) = &self.private_metrics {
+            write_private_metrics(out, metrics);
         }
         if let Some(metrics) = &self.metrics {
             write_metrics(out, metrics);
@@ -134,7 +146,8 @@ impl Section {
 
 fn write_metrics(out: &mut String, metrics: &Metrics) {
     out.push_str(
-        "<h3>Held-back records</h3>\n<p class=\"not\"><strong>Not covered by the guarantee:</strong> exact figures of held-back \
+        "<h3>Held-back records</h3>\n<p class=\"not\"><strong>Not covered by the guarantee:</strong> exact \
+         figures of held-back \
          records. Do not publish them unless those records are public.</p>\n<div class=\"wide\"><table>\
          <tr><th></th><th>predictions</th><th>best constant</th></tr>",
     );
@@ -151,17 +164,46 @@ fn write_metrics(out: &mut String, metrics: &Metrics) {
     row("mean outcome", Some(metrics.base), None);
     out.push_str("</table></div>\n");
     if !metrics.calibration.is_empty() {
-        out.push_str(
-            "<p>Calibration: tenths of the records by predicted probability.</p>\n<div class=\"wide\"><table>\
-             <tr><th>records</th><th>predicted</th><th>observed</th></tr>",
+        let points: Vec<(f64, f64, f64)> =
+            metrics.calibration.iter().map(|tenth| (tenth.predicted, tenth.observed, 0.0)).collect();
+        let _ = writeln!(
+            out,
+            "<p>Calibration: tenths of the records by predicted probability.</p>\n{}",
+            calibration::svg(&points, metrics.base)
         );
-        for tenth in &metrics.calibration {
-            let _ = write!(
-                out,
-                "<tr><td>{}</td><td>{:.3}</td><td>{:.3}</td></tr>",
-                tenth.records, tenth.predicted, tenth.observed
-            );
-        }
-        out.push_str("</table></div>\n");
+    }
+}
+
+fn write_private_metrics(out: &mut String, metrics: &PrivateMetrics) {
+    let _ = write!(
+        out,
+        "<h3>Held-back records, with noise</h3>\n<p class=\"say\">About {:.0} test records. These figures were \
+         paid for with epsilon \
+         {} at delta {:e} and may be shown; ± is the standard deviation of the noise.</p>\n<div class=\"wide\"><table>\
+         <tr><th></th><th>predictions</th><th>best constant</th></tr>",
+        metrics.records, metrics.epsilon, metrics.delta
+    );
+    for (name, found, base) in &metrics.figures {
+        let base = base.map_or_else(|| "–".to_owned(), |base| base.to_string());
+        let _ = write!(out, "<tr><td>{name}</td><td>{found}</td><td>{base}</td></tr>");
+    }
+    out.push_str("</table></div>\n");
+    if metrics.figures.is_empty() {
+        out.push_str(
+            "<p>The noise is larger than the counts of one of the outcomes: no figure can be said.</p>\n",
+        );
+    }
+    if !metrics.calibration.is_empty() {
+        let points: Vec<(f64, f64, f64)> = metrics
+            .calibration
+            .iter()
+            .map(|group| (group.predicted, group.observed.value, group.observed.noise))
+            .collect();
+        let base = metrics.figures.iter().find(|(name, ..)| *name == "base rate");
+        let _ = writeln!(
+            out,
+            "<p>Calibration: groups of records by predicted probability, with lines of twice the noise.</p>\n{}",
+            calibration::svg(&points, base.map_or(0.5, |(_, found, _)| found.value))
+        );
     }
 }

@@ -1,5 +1,8 @@
-//! What a fit says, for people: a table for the terminal, a forest plot, a page.
+//! What a fit says, for people: a table for the terminal, pictures, a page.
 
+mod axes;
+pub mod calibration;
+pub mod effects;
 pub mod forest;
 pub mod html;
 pub mod text;
@@ -16,4 +19,21 @@ pub fn number(value: f64, sd: f64) -> String {
     } else {
         format!("{value:.*}", decimals.clamp(0.0, 8.0) as usize)
     }
+}
+
+/// Text as it stands in a page.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => shown.push_str("&amp;"),
+            '<' => shown.push_str("&lt;"),
+            '>' => shown.push_str("&gt;"),
+            '"' => shown.push_str("&quot;"),
+            c if c.is_control() && c != '\n' => shown.push('\u{fffd}'),
+            c => shown.push(c),
+        }
+    }
+    shown
 }

@@ -69,9 +69,11 @@ pub fn looks_like_identifier(column: &str) -> bool {
 /// [`Error::TooManyCategories`](crate::Error::TooManyCategories) and its kin are comments, not errors; there are none.
 pub fn draft(table: &Table, public_categories: bool) -> Result<String> {
     let mut text = String::from(
-        "# What everybody may know of the columns. Uncomment one line for each and fill in public values: they must not\n\
+        "# What everybody may know of the columns. Uncomment one line for each and fill in public values: they \
+         must not\n\
          # be read off the records. Columns without a line cannot be used.\n#\n\
-         #   missing = \"refuse\" (the default), \"drop\" (leave the record out), \"category\" (of categories), or a public\n\
+         #   missing = \"refuse\" (the default), \"drop\" (leave the record out), \"category\" (of categories), \
+         or a public\n\
          #   number (of ranges) to put in its place\n\n",
     );
     for column in table.columns() {

@@ -74,7 +74,7 @@ impl Frame {
     pub fn new(table: &Table, schema: &Schema, columns: &[&str]) -> Result<Self> {
         let mut entries = Vec::new();
         for column in columns {
-            // A misspelt column is told before what the schema lacks.
+            // A misspelt column is reported before anything that the schema lacks.
             let _ = table.cells(column)?;
             entries.push((*column, schema.get(column).ok_or_else(|| no_entry(table, schema, column))?));
         }
@@ -88,6 +88,11 @@ impl Frame {
             frame.read(table, column, entry)?;
         }
         Ok(frame)
+    }
+
+    /// Columns that do not come from a table; each has so many values.
+    pub(crate) fn made_up(rows: usize, columns: BTreeMap<String, Values>) -> Self {
+        Self { table: "made-up records".to_owned(), rows, columns, missing: Vec::new() }
     }
 
     fn read(&mut self, table: &Table, column: &str, entry: &Entry) -> Result<()> {
@@ -218,12 +223,7 @@ pub fn categories_of(table: &Table, column: &str) -> Result<Option<Vec<String>>>
         }
     }
     if found.len() < 2 {
-        let value = String::new();
-        return Err(Error::SingleCategory {
-            file: table.name().to_owned(),
-            column: column.to_owned(),
-            value,
-        });
+        return Err(Error::SingleCategory { file: table.name().to_owned(), column: column.to_owned() });
     }
     Ok(Some(found.into_iter().map(str::to_owned).collect()))
 }

@@ -280,7 +280,8 @@ fn plain(value: &Value) -> Result<Kind, String> {
 }
 
 fn dates(range: &Value, since: &Value) -> Result<Kind, String> {
-    const EXPECTED: &str = "dates are texts like \"2024-02-29\": range = [\"1920-01-01\", \"2020-12-31\"], since = \"1970-01-01\"";
+    const EXPECTED: &str = "dates are texts like \"2024-02-29\": range = [\"1920-01-01\", \"2020-12-31\"], \
+     since = \"1970-01-01\"";
     let day = |value: &Value| value.as_str().and_then(date::days).ok_or(EXPECTED);
     let [low, high] = range.as_array().map(Vec::as_slice).ok_or(EXPECTED)? else {
         return Err(EXPECTED.to_owned());

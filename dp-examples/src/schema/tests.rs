@@ -20,7 +20,8 @@ fn numbers(frame: &Frame, column: &str) -> Vec<f64> {
 
 #[test]
 fn a_schema_is_a_bounds_file_and_more() {
-    let text = "age = [17, 90]\nsex = ['f', 'm']\nborn = { range = ['1970-01-11', '1970-01-21'], since = '1970-01-01' }\n\
+    let text = "age = [17, 90]\nsex = ['f', 'm']\nborn = { range = ['1970-01-11', '1970-01-21'], since = \
+     '1970-01-01' }\n\
                 w = { range = [0, 9], missing = 4 }";
     let schema = Schema::parse("s.toml", text.as_bytes()).unwrap();
     assert_eq!(schema.get("born").unwrap().kind, Kind::Dates { low: 10.0, high: 20.0, since: 0 });

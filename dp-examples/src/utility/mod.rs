@@ -19,6 +19,7 @@
 //! be private. Settings are the defaults of [`DpVi`](dp_vi::DpVi) unless a problem says otherwise, and why.
 
 pub mod abalone;
+pub mod arguments;
 pub mod belief_network;
 pub mod corpus;
 pub mod coverage;

@@ -347,7 +347,8 @@ impl fmt::Display for Line {
         let name = self.problem.name();
         write!(
             f,
-            "{name:<20}{epsilon:>8}{delta:>8.0e}  {metric:<16}{mean:>9.4}{standard_error:>10.4}{smallest:>10.4}  {epsilon_upper:<12.8}"
+            "{name:<20}{epsilon:>8}{delta:>8.0e}  {metric:<16}{mean:>9.4}{standard_error:>10.4}{smallest:>10.4} \
+              {epsilon_upper:<12.8}"
         )?;
         let more: Vec<String> = more.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
         write!(f, "{}", more.join(", "))?;

@@ -168,7 +168,7 @@ fn log_gamma_draw(shape: f64, rng: &mut impl Rng) -> f64 {
 
 /// Independent factors, one for each site.
 #[derive(Clone, Debug)]
-pub(crate) struct FactorDraws(Vec<FactorLaw>);
+pub(crate) struct FactorDraws(pub(super) Vec<FactorLaw>);
 
 impl FactorDraws {
     pub(crate) fn new(laws: Vec<FactorLaw>) -> Self {

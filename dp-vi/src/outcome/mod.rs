@@ -9,3 +9,5 @@ pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod simulation;
 pub(crate) mod table;
+#[cfg(feature = "json")]
+pub(crate) mod written;

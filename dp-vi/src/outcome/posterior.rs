@@ -27,15 +27,18 @@ use std::sync::Arc;
 /// hundredth of the standard deviation, or less.
 #[derive(Clone, Debug)]
 pub struct Posterior {
-    sites: Arc<[(GuideSite, Option<Marginal>)]>,
-    simulation: Arc<Source>,
+    pub(super) sites: Arc<[(GuideSite, Option<Marginal>)]>,
+    pub(super) simulation: Arc<Source>,
 }
 
 /// Where draws come from.
 #[derive(Debug)]
-enum Source {
+pub(super) enum Source {
     /// A guide, of unconstrained values.
     Guide(Box<Simulation>),
+    /// A normal of unconstrained values that was read from a file.
+    #[cfg(feature = "json")]
+    Normal(super::written::JointNormal),
     /// Factors of exponential families, of the values themselves.
     Factors(FactorDraws),
 }
@@ -255,6 +258,11 @@ impl Posterior {
         let constrained = match &*self.simulation {
             Source::Guide(simulation) => {
                 simulation.run(draws, mirrored, seed, wanted, take);
+                false
+            }
+            #[cfg(feature = "json")]
+            Source::Normal(normal) => {
+                normal.run(draws, mirrored, seed, wanted, take);
                 false
             }
             Source::Factors(factors) => {

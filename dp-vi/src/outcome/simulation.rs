@@ -12,6 +12,30 @@ use std::ops::Range;
 /// Draws behind a number that is found by simulation: half as many and their mirror images.
 pub(crate) const SIMULATED: usize = 10_000;
 
+/// Hands out standard normals for each of this many draws, with the sign that they are to be taken times. Mirrored,
+/// each second draw has those of the one before, with the other sign.
+pub(crate) fn each_draw(
+    draws: usize,
+    mirrored: bool,
+    seed: &Seed,
+    normals: usize,
+    mut draw: impl FnMut(&[f64], f64),
+) {
+    let source = GaussianNoise::from_streams(seed.streams(Purpose::Custom("posterior draws")));
+    let mut normals = vec![0.0; normals];
+    for number in 0..draws {
+        let (step, sign) = match (mirrored, number % 2) {
+            (true, 0) => (number / 2, 1.0),
+            (true, _) => (number / 2, -1.0),
+            (false, _) => (number, 1.0),
+        };
+        if sign > 0.0 {
+            source.fill(step as u64, &mut normals);
+        }
+        draw(&normals, sign);
+    }
+}
+
 /// The guide's program with its parameters in place; for some sites a normal in its stead.
 #[derive(Clone, Debug)]
 pub(crate) struct Simulation {
@@ -64,34 +88,53 @@ impl Simulation {
         wanted: &dyn Fn(usize) -> bool,
         mut take: impl FnMut(usize, &[f64]),
     ) {
-        let mut plan = self.draw.clone();
-        let source = GaussianNoise::from_streams(seed.streams(Purpose::Custom("posterior draws")));
-        let own = self.noise.last().map_or(0, |feed| feed.range.end);
-        let joint = self.corrected.as_ref().map_or(0, |corrected| corrected.mean.len());
-        let (mut normals, mut vector) = (vec![0.0; own + joint], DVector::zeros(joint));
-        for number in 0..draws {
-            let (step, sign) = match (mirrored, number % 2) {
-                (true, 0) => (number / 2, 1.0),
-                (true, _) => (number / 2, -1.0),
-                (false, _) => (number, 1.0),
-            };
-            if sign > 0.0 {
-                source.fill(step as u64, &mut normals);
-            }
-            self.noise.iter().for_each(|feed| feed.fill(&mut plan, &normals, sign));
-            plan.run();
-            if let Some(Corrected { mean, lower, .. }) = &self.corrected {
-                vector.copy_from(mean);
-                vector.gemv(sign, lower, &DVectorView::from_slice(&normals[own..], joint), 1.0);
-            }
-            for site in (0..plan.outputs()).filter(|&site| wanted(site)) {
-                let place = self.corrected.as_ref().and_then(|corrected| {
-                    let (range, varies) = corrected.places.get(site)?.as_ref()?;
-                    let values = if *varies { &vector } else { &corrected.mean };
-                    Some(&values.as_slice()[range.clone()])
-                });
-                take(site, place.unwrap_or_else(|| plan.output(site)));
-            }
+        let mut room = self.room();
+        each_draw(draws, mirrored, seed, self.normals(), |normals, sign| {
+            self.one(&mut room, normals, sign, wanted, &mut take);
+        });
+    }
+
+    /// How many standard normals a draw is made from.
+    pub(crate) fn normals(&self) -> usize {
+        self.own() + self.corrected.as_ref().map_or(0, |corrected| corrected.mean.len())
+    }
+
+    /// Those that the guide's program takes.
+    fn own(&self) -> usize {
+        self.noise.last().map_or(0, |feed| feed.range.end)
+    }
+
+    /// What draws are computed in.
+    pub(crate) fn room(&self) -> (ExecutionPlan<f64>, DVector<f64>) {
+        (
+            self.draw.clone(),
+            DVector::zeros(self.corrected.as_ref().map_or(0, |corrected| corrected.mean.len())),
+        )
+    }
+
+    /// The draw that is made from these standard normals times a sign.
+    pub(crate) fn one(
+        &self,
+        (plan, vector): &mut (ExecutionPlan<f64>, DVector<f64>),
+        normals: &[f64],
+        sign: f64,
+        wanted: &dyn Fn(usize) -> bool,
+        take: &mut impl FnMut(usize, &[f64]),
+    ) {
+        self.noise.iter().for_each(|feed| feed.fill(plan, normals, sign));
+        plan.run();
+        if let Some(Corrected { mean, lower, .. }) = &self.corrected {
+            vector.copy_from(mean);
+            let joint = &normals[self.own()..];
+            vector.gemv(sign, lower, &DVectorView::from_slice(joint, joint.len()), 1.0);
+        }
+        for site in (0..plan.outputs()).filter(|&site| wanted(site)) {
+            let place = self.corrected.as_ref().and_then(|corrected| {
+                let (range, varies) = corrected.places.get(site)?.as_ref()?;
+                let values = if *varies { &*vector } else { &corrected.mean };
+                Some(&values.as_slice()[range.clone()])
+            });
+            take(site, place.unwrap_or_else(|| plan.output(site)));
         }
     }
 

@@ -1,0 +1,84 @@
+//! What the program `posteriordb` prints.
+
+use std::collections::BTreeMap;
+#[cfg(feature = "nuts")]
+use std::error::Error;
+#[cfg(feature = "nuts")]
+use std::time::Instant;
+
+use ppl_core::{Graph, Schema, SiteKind, Unconstrained, trace};
+use serde::Serialize;
+
+use super::AnyModel;
+
+/// What was found of one site.
+#[derive(Serialize)]
+pub struct Moments {
+    /// Means.
+    pub mean: Vec<f64>,
+    /// Standard deviations.
+    pub sd: Vec<f64>,
+}
+
+/// What is printed.
+#[derive(Serialize)]
+pub struct Answer {
+    /// By site.
+    pub sites: BTreeMap<String, Moments>,
+    /// From the model to the posterior.
+    pub seconds: f64,
+    /// What the fit says of itself, where it went on until it had converged.
+    pub converged: Option<bool>,
+    /// How well the guide fits.
+    pub pareto_k: Option<f64>,
+    /// The largest of the sampler's R̂.
+    pub r_hat: Option<f64>,
+    /// Evaluations of the density.
+    pub evaluations: Option<u64>,
+    /// The bound at the end.
+    pub elbo: Option<f64>,
+}
+
+/// Names of what a model without records computes from its latent values: their moments are those of draws.
+///
+/// # Errors
+///
+/// A model that cannot be traced.
+pub fn computed(model: &AnyModel) -> ppl_core::Result<Vec<String>> {
+    let (graph, schema) = (Graph::new(), Schema::default());
+    let trace = trace(model, &graph, &schema, Unconstrained)?;
+    let computed = trace.sites().iter().filter(|site| site.kind == SiteKind::Deterministic);
+    Ok(computed.map(|site| site.name.clone()).collect())
+}
+
+/// Four chains of the sampler.
+///
+/// # Errors
+///
+/// As the sampler.
+#[cfg(feature = "nuts")]
+pub fn sample(
+    problem: &super::Problem,
+    draws: usize,
+    seed: u64,
+    started: Instant,
+) -> Result<Answer, Box<dyn Error>> {
+    let chains =
+        ppl_core::draws::nuts::Nuts::new(&problem.model).draws(draws).key(seed).run(&problem.records)?;
+    let (mut sites, mut r_hat) = (BTreeMap::new(), f64::NEG_INFINITY);
+    for name in chains.sites() {
+        let (mean, sd) = (chains.mean(name)?, chains.sd(name)?);
+        r_hat = chains.r_hat(name)?.iter().copied().fold(r_hat, f64::max);
+        let moments = Moments { mean: mean.iter().copied().collect(), sd: sd.iter().copied().collect() };
+        sites.insert(name.to_owned(), moments);
+    }
+    Ok(Answer {
+        sites,
+        seconds: started.elapsed().as_secs_f64(),
+        converged: Some(r_hat < 1.01),
+        pareto_k: None,
+        r_hat: Some(r_hat),
+        evaluations: None,
+        elbo: None,
+    })
+}
