@@ -18,7 +18,9 @@
 //! number of all releases are fixed before anything is seen, a column's parents always lie in one clique, so
 //! that no elimination order is needed, and rows are drawn by systematic sampling.
 
+mod account;
 pub mod arguments;
+mod constraint;
 mod encode;
 mod error;
 mod files;
@@ -36,11 +38,12 @@ mod structure;
 mod tree;
 mod uncertainty;
 
+pub use account::account;
 pub use encode::read_table;
 pub use error::{Error, Result};
 pub use files::{Twin, check_folder, privacy_json, read_model, summary, write_folder};
 pub use model::{Column, Model, Provenance};
-pub use plan::Plan;
+pub use plan::{Plan, Shape};
 pub use release::{Fitted, Settings, fit};
 pub use report::report;
 pub use sample::{Rows, to_csv};
