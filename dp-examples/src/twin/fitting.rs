@@ -37,34 +37,6 @@ pub(super) fn conditional(counts: &[f64], shares: &[f64], records: f64) -> Vec<f
     counts.chunks(shares.len()).flat_map(row).collect()
 }
 
-/// Cells that share an estimate of how far counts are from what was expected of them.
-const GROUP: usize = 24;
-
-/// Counts, together with what was expected of them before they were released: empirical Bayes.
-///
-/// Of cells of about the same expected count `e` the true ones are taken to be around it with a variance `τ²`
-/// that is what is seen of `(y − e)²` beyond the noise, `σ²`; then `e + (y − e) τ²/(τ² + σ²)` has the least
-/// mean squared error (James and Stein 1961, Efron and Morris 1973). Where hardly anything is but noise, hardly
-/// anything of it is left.
-pub(super) fn shrunk(table: &Counted, expected: &[f64]) -> Counted {
-    let mut counts = table.counts.clone();
-    let mut order: Vec<usize> = (0..counts.len().min(expected.len())).collect();
-    order.sort_by(|&a, &b| expected[a].total_cmp(&expected[b]));
-    let groups = order.len() / GROUP;
-    for group in 0..groups {
-        // The last ones take what is left over.
-        let end = if group + 1 == groups { order.len() } else { (group + 1) * GROUP };
-        let cells = &order[group * GROUP..end];
-        let squares: f64 = cells.iter().map(|&cell| (counts[cell] - expected[cell]).powi(2)).sum();
-        let noise: f64 = cells.iter().map(|&cell| table.variance(cell)).sum();
-        let kept = (1.0 - noise / squares.max(f64::MIN_POSITIVE)).max(0.0);
-        for &cell in cells {
-            counts[cell] = expected[cell] + kept * (counts[cell] - expected[cell]);
-        }
-    }
-    Counted { counts, ..table.clone() }
-}
-
 /// Where a table's potential is in a tree.
 struct Place {
     clique: usize,

@@ -78,8 +78,7 @@ pub fn fit(
     let budget = Budget { relation, ..settings.budget };
     let all = records.sizes().len();
     let rounds = columns.len() - core.len().max(1);
-    let pf: f64 = std::env::var("TWIN_PAIRS").ok().and_then(|x| x.parse().ok()).unwrap_or(0.5);
-    let pairs = if columns.len() <= MOST_FOR_PAIRS { (rounds as f64 * pf) as usize } else { 0 };
+    let pairs = if columns.len() <= MOST_FOR_PAIRS { rounds / 2 } else { 0 };
     let plan = Plan::new(&budget, Shape { singles: all, core: core.len(), rounds, pairs })?;
     let events = plan.events(relation)?;
     let cost = plan.epsilon(&budget)?;
@@ -111,9 +110,9 @@ pub fn fit(
         found.iter().zip(&level_of).map(|(pieces, levels)| of_levels(pieces, levels)).unzip();
     let known =
         Known { shares: &shares, variances: &variances, records: total, target, core, plan, relation };
-    let Grown { tree, tables, shrunk } = grow(&known, &mut marginals)?;
-    let mut potentials = independent(&shrunk, total);
-    let conditionals = nearest(&tree, &shrunk, total, &mut potentials)
+    let Grown { tree, tables } = grow(&known, &mut marginals)?;
+    let mut potentials = independent(&tables, total);
+    let conditionals = nearest(&tree, &tables, total, &mut potentials)
         .ok_or_else(|| Error::input("a table without a clique"))?;
 
     let relation = match relation {

@@ -1,12 +1,12 @@
 //! Which marginals are measured: those of a core, then a tree that grows column by column, then pairs, chosen
 //! privately.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use dp_accountant::Relation;
 use dp_vi::summaries::{Candidate, Marginals};
 
-use super::fitting::{Counted, conditional, independent, nearest, shrunk};
+use super::fitting::{Counted, conditional, independent, nearest};
 use super::plan::Plan;
 use super::tree::Tree;
 use super::{Error, Result};
@@ -36,8 +36,6 @@ pub(super) struct Known<'a> {
 pub(super) struct Grown {
     pub(super) tree: Tree,
     pub(super) tables: Vec<Counted>,
-    /// The same with what was expected of them before.
-    pub(super) shrunk: Vec<Counted>,
 }
 
 /// A column with its parents, and the number that [`Marginals`] knows the pair by.
@@ -53,8 +51,6 @@ struct Growth<'a, 'r> {
     marginals: &'a mut Marginals<'r>,
     tree: Tree,
     tables: Vec<Counted>,
-    /// What was expected of some of them.
-    expected: BTreeMap<usize, Vec<f64>>,
     conditionals: Vec<Vec<f64>>,
     joint: Vec<Vec<f64>>,
     offers: Vec<Offer>,
@@ -83,7 +79,6 @@ pub(super) fn grow(known: &Known<'_>, marginals: &mut Marginals<'_>) -> Result<G
         marginals,
         tree: Tree::new(sizes),
         tables: (0..columns).map(single).collect(),
-        expected: BTreeMap::new(),
         conditionals: Vec::new(),
         joint: Vec::new(),
         offers: Vec::new(),
@@ -98,7 +93,7 @@ pub(super) fn grow(known: &Known<'_>, marginals: &mut Marginals<'_>) -> Result<G
     growth.pairs()?;
     let sets = growth.sets(None);
     let tree = Tree::over(&growth.tree.sizes, &sets, usize::MAX).ok_or_else(|| Error::input("no columns"))?;
-    Ok(Grown { tree, shrunk: growth.shrunk(), tables: growth.tables })
+    Ok(Grown { tree, tables: growth.tables })
 }
 
 impl Growth<'_, '_> {
@@ -171,15 +166,6 @@ impl Growth<'_, '_> {
         Ok(())
     }
 
-    /// What was measured, with what was expected of it before.
-    fn shrunk(&self) -> Vec<Counted> {
-        let of = |(place, table): (usize, &Counted)| match self.expected.get(&place) {
-            Some(expected) if std::env::var("TWIN_NOSHRINK").is_err() => shrunk(table, expected),
-            _ => table.clone(),
-        };
-        self.tables.iter().enumerate().map(of).collect()
-    }
-
     /// Parents beside the target: the more columns there are, the fewer, for the number of candidates grows
     /// with the power of it.
     fn most_parents(&self) -> usize {
@@ -200,11 +186,6 @@ impl Growth<'_, '_> {
         let Offer { column, parents, host, .. } = &self.offers[chosen];
         let (column, parents, host) = (*column, parents.clone(), *host);
         let columns: Vec<usize> = parents.iter().copied().chain([column]).collect();
-        let above = self.marginal(host, &parents);
-        let shares = &self.known.shares[column];
-        let records = self.known.records;
-        let expected = above.iter().flat_map(|weight| shares.iter().map(move |share| records * weight * share));
-        self.expected.insert(self.tables.len(), expected.collect());
         self.measure(&columns, self.known.plan.joint_noise, 1)?;
         let counts = self.tables.last().map(|table| table.counts.as_slice()).unwrap_or_default();
         let conditional = conditional(counts, &self.known.shares[column], self.known.records);
@@ -330,13 +311,7 @@ impl Growth<'_, '_> {
             let numbers: Vec<usize> = offers.iter().map(|offer| offer.1).chain([nothing]).collect();
             let chosen = self.marginals.choose(&numbers, plan.choice_epsilon)?;
             let columns = match chosen < offers.len() {
-                true => {
-                    let (pair, _) = offers.swap_remove(chosen);
-                    let all = tree.with_each_other(&conditionals, pair[0]).swap_remove(pair[1]);
-                    let expected = all.into_iter().map(|share| share * records).collect();
-                    self.expected.insert(self.tables.len(), expected);
-                    pair
-                }
+                true => offers.swap_remove(chosen).0,
                 false => self.widest(),
             };
             self.measure(&columns, plan.joint_noise, 1)?;
