@@ -78,8 +78,9 @@ pub struct Fit {
     /// A column that is to be predicted from the others: every column is measured together with it
     #[arg(long, value_name = "COLUMN")]
     pub target: Option<String>,
-    /// Columns that will be analysed together, as in 'age,sex,income': all pairs of them are measured, and all of
-    /// them at once where they have few combinations [default: all columns of a table with few combinations]
+    /// Columns that will be analysed together, as in 'age,sex,job': each is measured with the target, and all
+    /// combinations of them where these are few, so that intervals of a regression of the target on them hold
+    /// [default: all columns of a table with few combinations]
     #[arg(long, value_name = "COLUMN,COLUMN", value_delimiter = ',')]
     pub together: Vec<String>,
     /// Folder for twin.csv, model.json, privacy.json and report.html

@@ -216,6 +216,9 @@ pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Res
     Ok(text)
 }
 
+/// Most sets of columns that are printed.
+const MOST_SETS: usize = 40;
+
 /// What the program prints: what was made, and what it cost.
 #[must_use]
 pub fn summary(model: &Model, folder: &str) -> String {
@@ -231,8 +234,12 @@ pub fn summary(model: &Model, folder: &str) -> String {
     for statement in &cost.treated_as_public {
         text += &format!("Treated as public, and not covered: {statement}\n");
     }
-    for set in model.measured_together() {
+    let sets = model.measured_together();
+    for set in sets.iter().take(MOST_SETS) {
         text += &format!("  measured together: {}\n", set.join(", "));
+    }
+    if sets.len() > MOST_SETS {
+        text += &format!("  and {} more, in privacy.json\n", sets.len() - MOST_SETS);
     }
     match cost.secret {
         true => {

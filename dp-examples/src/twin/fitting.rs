@@ -1,5 +1,7 @@
 //! The model that is nearest to everything that was measured.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::levels::onto_simplex;
@@ -13,6 +15,9 @@ pub(super) struct Counted {
     pub(super) counts: Vec<f64>,
     /// The variance of each, or one for all.
     pub(super) variances: Vec<f64>,
+    /// Whether the last column came into the model by this marginal, given the others.
+    #[serde(default)]
+    pub(super) brings: bool,
 }
 
 impl Counted {
@@ -21,10 +26,11 @@ impl Counted {
     }
 }
 
-/// Passes over the tree.
-const PASSES: usize = 1000;
+/// Passes over a tree: at least and at most so many, and as many as this number of cells allows.
+const PASSES: (usize, usize) = (1000, 10_000);
+const CELLS: usize = 20_000_000;
 /// Passes without an improvement of this part of the objective, after which it ends.
-const TOLERANCE: f64 = 1e-6;
+const TOLERANCE: f64 = 1e-8;
 
 /// A column given its parents, from noisy counts: the nearest that can be, with one record's worth of the
 /// column's own distribution.
@@ -47,14 +53,31 @@ struct Place {
 /// Logarithms of the factors that a distribution is a product of, one for each table of counts.
 pub(super) type Potentials = Vec<Vec<f64>>;
 
-/// Potentials of independent columns, with the distributions that their own counts say.
-pub(super) fn independent(tables: &[Counted], records: f64) -> Potentials {
-    let of = |table: &Counted| match table.columns.len() {
-        1 => {
-            let logarithm = |count: f64| (count / records).max(1e-9).ln();
-            onto_simplex(&table.counts, records).into_iter().map(logarithm).collect()
-        }
-        _ => vec![0.0; table.counts.len()],
+/// Where a search begins: columns that a marginal brought in are distributed given the others as its counts
+/// say, and all others are independent.
+pub(super) fn start(tables: &[Counted], records: f64) -> Potentials {
+    let single = |column: usize| {
+        let own = tables.iter().find(|table| table.columns == [column]);
+        own.map(|table| {
+            let counts = onto_simplex(&table.counts, records);
+            counts.into_iter().map(|count| count / records).collect::<Vec<_>>()
+        })
+    };
+    let logs = |shares: Vec<f64>| shares.into_iter().map(|share| share.max(1e-12).ln()).collect();
+    let brought: BTreeSet<usize> = tables
+        .iter()
+        .filter(|table| table.brings)
+        .filter_map(|table| table.columns.last().copied())
+        .collect();
+    let of = |table: &Counted| {
+        let shares = match (table.columns.as_slice(), table.brings) {
+            (&[column], _) if !brought.contains(&column) => single(column),
+            (&[.., column], true) => {
+                single(column).map(|shares| conditional(&table.counts, &shares, records))
+            }
+            _ => None,
+        };
+        shares.map_or_else(|| vec![0.0; table.counts.len()], logs)
     };
     tables.iter().map(of).collect()
 }
@@ -95,7 +118,8 @@ pub(super) fn nearest(
     let least = tables.iter().flat_map(|table| &table.variances).copied().fold(f64::INFINITY, f64::min);
     let mut rate = least.clamp(1.0, 1e12) / records.max(1.0);
     let mut stale = 0;
-    for _ in 0..PASSES {
+    let passes = CELLS / tree.total_cells().max(1);
+    for _ in 0..passes.clamp(PASSES.0, PASSES.1) {
         let step = |(logs, slopes): (&Vec<f64>, &Vec<f64>)| -> Vec<f64> {
             logs.iter().zip(slopes).map(|(log, slope)| log + rate * slope).collect()
         };
@@ -185,6 +209,7 @@ mod tests {
             columns: columns.to_vec(),
             counts: counts.to_vec(),
             variances: vec![variance],
+            brings: false,
         };
         // 500 against 600 for the first column: variances 8 (a sum of two counts) and 4.
         let tables = [
@@ -192,7 +217,7 @@ mod tests {
             counted(&[1], &[500.0, 500.0], 1e6),
             counted(&[0, 1], &[300.0, 200.0, 100.0, 400.0], 4.0),
         ];
-        let mut potentials = independent(&tables, 1000.0);
+        let mut potentials = start(&tables, 1000.0);
         let found = nearest(&tree, &tables, 1000.0, &mut potentials).unwrap();
         let joint = tree.joint(&found);
         let clique = tree.host_of(&[0, 1]).unwrap();

@@ -6,7 +6,7 @@ use dp_vi::Sensitive;
 use dp_vi::summaries::{Marginal, Marginals};
 
 use super::encode::{Encoded, Encoding, encode};
-use super::fitting::{independent, nearest};
+use super::fitting::{nearest, start};
 use super::grid::Grid;
 use super::levels::{Counts, Piece, levels, pieces};
 use super::model::{Column, FORMAT, Model, Provenance, VERSION};
@@ -111,7 +111,7 @@ pub fn fit(
     let known =
         Known { shares: &shares, variances: &variances, records: total, target, core, plan, relation };
     let Grown { tree, tables } = grow(&known, &mut marginals)?;
-    let mut potentials = independent(&tables, total);
+    let mut potentials = start(&tables, total);
     let conditionals = nearest(&tree, &tables, total, &mut potentials)
         .ok_or_else(|| Error::input("a table without a clique"))?;
 

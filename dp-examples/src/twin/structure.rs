@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use dp_accountant::Relation;
 use dp_vi::summaries::{Candidate, Marginals};
 
-use super::fitting::{Counted, conditional, independent, nearest};
+use super::fitting::{Counted, conditional, nearest, start};
 use super::plan::Plan;
 use super::tree::Tree;
 use super::{Error, Result};
@@ -73,6 +73,7 @@ pub(super) fn grow(known: &Known<'_>, marginals: &mut Marginals<'_>) -> Result<G
         columns: vec![column],
         counts: known.shares[column].iter().map(|share| share * known.records).collect(),
         variances: known.variances[column].clone(),
+        brings: false,
     };
     let mut growth = Growth {
         known,
@@ -122,30 +123,57 @@ impl Growth<'_, '_> {
         }
         let tables: Vec<Counted> =
             self.tables.iter().filter(|t| t.columns.iter().all(|c| core.contains(c))).cloned().collect();
-        let mut potentials = independent(&tables, known.records);
+        let mut potentials = start(&tables, known.records);
         self.conditionals = nearest(&self.tree, &tables, known.records, &mut potentials).unwrap_or_default();
         self.joint = self.tree.joint(&self.conditionals);
         self.offer(core.len() - 1)
     }
 
-    /// Half of the core's releases are of pairs. The other half is of all of it where their noise is less
-    /// than what having drawn that many records from a population is worth, and of pairs again otherwise.
+    /// What a regression of the target on the other columns needs, without interactions, is how often each value
+    /// of another column goes with each of the target (half of the releases), and how often each combination
+    /// of the others occurs (the other half): its estimating equations depend on nothing else, and the model of
+    /// largest entropy for these is such a regression. Measuring all combinations with the target would bias
+    /// it instead, for counts of rare ones cannot be negative and noise makes them too large.
+    ///
+    /// Without a target half of the releases is of all pairs and half of all combinations. Combinations are
+    /// measured where their noise is worth less than having drawn that many records from a population, and
+    /// pairs of the columns otherwise.
     fn measure_core(&mut self, core: &[usize]) -> Result<()> {
         let noise = self.known.plan.core_noise;
-        let pairs: Vec<Vec<usize>> = core
-            .iter()
-            .enumerate()
-            .flat_map(|(k, &a)| core[k + 1..].iter().map(move |&b| vec![a, b]))
+        let target = self.known.target.filter(|target| core.contains(target));
+        let others: Vec<usize> = core.iter().copied().filter(|&column| Some(column) != target).collect();
+        let pairs: Vec<Vec<usize>> = (others.iter().enumerate())
+            .flat_map(|(k, &a)| others[k + 1..].iter().map(move |&b| vec![a, b]))
             .collect();
-        let cells: usize = core.iter().map(|&column| self.tree.sizes[column]).product();
-        let deviation = Plan::deviation(noise, self.known.relation);
-        let of_whole = deviation * deviation / pairs.len() as f64;
-        let whole = core.len() > 2 && cells as f64 * of_whole <= self.known.records;
-        let each = if whole { 1 } else { 2 };
-        for pair in &pairs {
-            self.measure(pair, noise, each)?;
+        let mut left = self.known.plan.shape.core_releases();
+        if let Some(target) = target {
+            let each = if others.len() == 1 { left } else { core.len() / 2 };
+            for &other in &others {
+                self.measure(&[other, target], noise, each)?;
+            }
+            left -= each * others.len();
+        } else if others.len() > 2 {
+            for pair in &pairs {
+                self.measure(pair, noise, 1)?;
+            }
+            left -= pairs.len();
         }
-        if whole { self.measure(core, noise, pairs.len()) } else { Ok(()) }
+        let cells = others.iter().fold(1.0, |cells, &column| cells * self.tree.sizes[column] as f64);
+        let deviation = Plan::deviation(noise, self.known.relation);
+        let worth_it = cells * deviation * deviation / left.max(1) as f64 <= self.known.records;
+        match pairs.len() {
+            0 => Ok(()),
+            1 => self.measure(&others, noise, left),
+            _ if worth_it => self.measure(&others, noise, left),
+            count => {
+                // What is left over goes to the first ones.
+                let times = |place: usize| left / count + usize::from(place < left % count);
+                let measured = pairs.iter().enumerate().filter(|(place, _)| times(*place) > 0);
+                measured
+                    .map(|(place, pair)| (times(place), pair))
+                    .try_for_each(|(times, pair)| self.measure(pair, noise, times))
+            }
+        }
     }
 
     /// The mean of several releases of one marginal.
@@ -162,6 +190,7 @@ impl Growth<'_, '_> {
             columns: columns.to_vec(),
             counts: sums.into_iter().map(|sum| sum / times as f64).collect(),
             variances: vec![(deviation * deviation / times as f64).max(f64::MIN_POSITIVE)],
+            brings: false,
         });
         Ok(())
     }
@@ -187,6 +216,9 @@ impl Growth<'_, '_> {
         let (column, parents, host) = (*column, parents.clone(), *host);
         let columns: Vec<usize> = parents.iter().copied().chain([column]).collect();
         self.measure(&columns, self.known.plan.joint_noise, 1)?;
+        if let Some(table) = self.tables.last_mut() {
+            table.brings = true;
+        }
         let counts = self.tables.last().map(|table| table.counts.as_slice()).unwrap_or_default();
         let conditional = conditional(counts, &self.known.shares[column], self.known.records);
         self.grow_by(column, parents, host, conditional);
@@ -276,7 +308,7 @@ impl Growth<'_, '_> {
         if plan.shape.pairs == 0 {
             return Ok(());
         }
-        let mut potentials = independent(&self.tables, records);
+        let mut potentials = start(&self.tables, records);
         let Some(tree) = Tree::over(&self.tree.sizes, &self.sets(None), usize::MAX) else { return Ok(()) };
         let Some(conditionals) = nearest(&tree, &self.tables, records, &mut potentials) else {
             return Ok(());

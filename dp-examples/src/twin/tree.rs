@@ -123,7 +123,6 @@ impl Tree {
     }
 
     /// The cells of all cliques.
-    #[cfg(test)]
     pub(super) fn total_cells(&self) -> usize {
         (0..self.cliques.len()).map(|clique| self.cells_of_clique(clique)).fold(0, usize::saturating_add)
     }

@@ -2,7 +2,7 @@
 
 use rand_core::Rng;
 
-use super::fitting::{independent, nearest};
+use super::fitting::{nearest, start};
 use super::model::Model;
 use super::sample::{Dice, Drawn};
 use super::{Error, Result};
@@ -40,7 +40,7 @@ impl Model {
         }
         // Not from this model: a search that ends early would end too near to it, and draws would differ too
         // little.
-        let mut potentials = independent(&tables, self.records);
+        let mut potentials = start(&tables, self.records);
         let conditionals = nearest(&tree, &tables, self.records, &mut potentials)
             .ok_or_else(|| Error::input("a table without a clique"))?;
         Ok(Self { conditionals, potentials, ..self.clone() })
