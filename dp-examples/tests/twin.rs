@@ -80,7 +80,17 @@ fn a_model_gives_rows_pages_and_scores() {
     assert!(
         folder.bad("sample out/model.json --given sex=fmale --out x.csv").contains("no category 'fmale'")
     );
-    assert!(folder.bad("sample out/model.json --given age=31 --out x.csv").contains("has no categories"));
+    folder.good("sample out/model.json --rows 200 --given age=30..39 --given sex=male --out men.csv");
+    let men = folder.read("men.csv");
+    let fits = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        (30..40).contains(&cells[0].parse::<u32>().unwrap()) && cells[3] == "male"
+    };
+    assert!(men.lines().skip(1).count() == 200 && men.lines().skip(1).all(fits));
+    for wrong in ["age=200", "age=40..30", "age=old", "height=1.2..3"] {
+        let told = folder.bad(&format!("sample out/model.json --given {wrong} --out x.csv"));
+        assert!(told.contains("expected a value within its bounds"), "{told}");
+    }
     assert!(
         folder.bad("sample out/model.json --rows 100000000000 --out x.csv").contains("at most 100000000")
     );
@@ -100,12 +110,14 @@ fn a_model_gives_rows_pages_and_scores() {
         );
     }
     let model = folder.read("out/model.json");
-    folder.write("newer.json", model.replacen("\"version\":1", "\"version\":2", 1));
-    assert!(folder.bad("sample newer.json --out x.csv").contains("version 2"));
+    for (version, part) in [(3, "reads up to 2"), (1, "make the twin again")] {
+        folder.write("other.json", model.replacen("\"version\":2", &format!("\"version\":{version}"), 1));
+        assert!(folder.bad("sample other.json --out x.csv").contains(part));
+    }
     folder.write("cut.json", &model[..model.len() / 2]);
     assert!(folder.bad("sample cut.json --out x.csv").contains("not a model"));
     let mut damaged: serde_json::Value = serde_json::from_str(&model).unwrap();
-    damaged["conditionals"][1] = serde_json::json!([0.5]);
+    damaged["potentials"][1] = serde_json::json!([0.5]);
     folder.write("damaged.json", damaged.to_string());
     assert!(folder.bad("sample damaged.json --out x.csv").contains("the size of a table"));
 }
@@ -147,6 +159,76 @@ fn several_twins_differ() {
     folder.good(&format!("{FIT} --twins 3 --rows 400"));
     let all: Vec<String> = (1..=3).map(|number| folder.read(&format!("out/twin-{number}.csv"))).collect();
     assert!(all[0] != all[1] && all[1] != all[2] && all.iter().all(|twin| twin.lines().count() == 401));
+}
+
+/// What is named together, or few columns of few values, is measured pair by pair and as a whole.
+#[test]
+fn columns_can_be_measured_together() {
+    let folder = folder("together");
+    let told = folder.good(&format!("{FIT} --together sex,job"));
+    for set in ["sex, job", "sex, rich", "job, rich"] {
+        assert!(
+            told.contains(&format!("measured together: {set}\n")) || told.contains(&format!(", {set}\n")),
+            "{told}"
+        );
+    }
+    let privacy: serde_json::Value = serde_json::from_str(&folder.read("out/privacy.json")).unwrap();
+    assert!(privacy["pairs_measured_together"].as_u64().unwrap() >= 5 && privacy["pairs"] == 15, "{privacy}");
+    let line = "fit people.csv --schema s.toml --epsilon 1 --out x";
+    assert!(folder.bad(&format!("{line} --together sex,jobs")).contains("--together: no column 'jobs'"));
+    let told = folder.bad(&format!("{line} --together age,height,wealth,sex"));
+    assert!(told.contains("at most 262144"), "{told}");
+    folder.write(
+        "few.toml",
+        "sex = [\"female\", \"male\"]\njob = [\"none\", \"clerk\", \"smith\"]\nrich = [\"no\", \"yes\"]\n",
+    );
+    let told = folder.good("fit people.csv --schema few.toml --epsilon 1 --out few");
+    assert!(told.contains("measured together: sex, job, rich\n"), "{told}");
+}
+
+/// Constraints hold of every row, also of those that are drawn again later.
+#[test]
+fn constraints_hold_of_every_row() {
+    let folder = folder("constraints");
+    let rules = "rich = { categories = [\"no\", \"yes\"], constraints = [\"rich = yes => age >= 40 and wealth > 0\"] }";
+    folder.write("s.toml", SCHEMA.replace("rich = [\"no\", \"yes\"]", rules));
+    folder.good(&FIT.replace("--epsilon 2", "--epsilon 0.2"));
+    folder.good("sample out/model.json --rows 900 --out more.csv");
+    for file in ["out/twin.csv", "more.csv"] {
+        let twin = folder.read(file);
+        let rows: Vec<Vec<&str>> = twin.lines().skip(1).map(|line| line.split(',').collect()).collect();
+        let number = |row: &[&str], place: usize| row[place].parse::<u32>().ok();
+        let keeps = |row: &[&str]| {
+            row[5] != "yes" || number(row, 0).is_none_or(|x| x >= 40) && number(row, 2).is_none_or(|x| x > 0)
+        };
+        assert!(rows.iter().all(|row| keeps(row)) && rows.iter().any(|row| row[5] == "yes"), "{file}");
+    }
+    assert!(folder.read("out/report.html").contains("rich = yes =&gt; age &gt;= 40 and wealth &gt; 0"));
+    folder.write("s.toml", SCHEMA.replace("rich = [\"no\", \"yes\"]", &rules.replace("age", "size")));
+    assert!(folder.bad(&FIT.replace("--out out", "--out x")).contains("the schema has no column 'size'"));
+}
+
+#[test]
+fn twins_are_paid_for_from_a_ledger() {
+    let folder = folder("ledger");
+    let line = "fit people.csv --schema s.toml --epsilon 1 --ledger l.ledger";
+    assert!(folder.bad(&format!("{line} --out a")).contains("--ledger-epsilon"));
+    folder.good(&format!("{line} --ledger-epsilon 1.5 --relation replace-one --out a"));
+    let privacy: serde_json::Value = serde_json::from_str(&folder.read("a/privacy.json")).unwrap();
+    assert_eq!(privacy["neighbours_differ_by"], "the values of one record");
+    assert!(privacy["epsilon"]["upper"].as_f64().unwrap() <= 1.0);
+    let before = folder.read("l.ledger");
+    assert!(folder.bad(&format!("{line} --relation add-remove --out b")).contains("replace-one"));
+    let told = folder.bad(&format!("{line} --out b"));
+    assert!(told.contains("budget") && !folder.0.join("b").exists(), "{told}");
+    assert_eq!(folder.read("l.ledger"), before, "what is refused is not debited");
+    folder.good("fit people.csv --schema s.toml --epsilon 0.3 --ledger l.ledger --out b");
+    let dp = std::fs::read_to_string(folder.0.join("b/privacy.json")).unwrap();
+    let privacy: serde_json::Value = serde_json::from_str(&dp).unwrap();
+    assert!(
+        privacy["ledger_spent"]["upper"].as_f64().unwrap() > privacy["epsilon"]["upper"].as_f64().unwrap()
+    );
+    assert_eq!(privacy["neighbours_differ_by"], "the values of one record");
 }
 
 #[test]

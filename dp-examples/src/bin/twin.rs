@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use dp_accountant::{Budget, Ledger, Relation};
+use dp_accountant::Budget;
 use dp_examples::output::{check_writable, write_whole};
 use dp_examples::program::run;
 use dp_examples::twin::arguments::{Arguments, Check, Fit, Job, Report, Sample};
@@ -26,15 +26,16 @@ fn make(options: &Fit) -> Result<(), Box<dyn Error>> {
     twin::check_folder(&options.out, options.overwrite)?;
     let schema = Schema::read(&options.schema)?;
     let table = twin::read_table(&options.data)?;
-    let budget = Budget { epsilon: options.epsilon, delta: options.delta, relation: Relation::AddRemove };
     let seed =
         || options.test_seed_not_private.map_or_else(Seed::from_os, |number| Ok(Seed::for_tests(number)));
-    let mut ledger = Ledger::new(budget)?;
-    let settings = Settings { budget, target: options.target.clone() };
-    let fitted = twin::fit(&table, &schema, &settings, &mut ledger, seed()?)?;
+    let mut purse = twin::account(options)?;
+    let relation = purse.ledger().budget().relation;
+    let budget = Budget { epsilon: options.epsilon, delta: options.delta, relation };
+    let settings = Settings { budget, target: options.target.clone(), together: options.together.clone() };
+    let fitted = twin::fit(&table, &schema, &settings, purse.as_mut(), seed()?)?;
     drop(table);
     let model = fitted.model;
-    let files = Twin::new(&model, (options.rows, options.twins), &seed()?, &fitted.events, &ledger)?;
+    let files = Twin::new(&model, (options.rows, options.twins), &seed()?, &fitted.events, purse.ledger())?;
     twin::write_folder(&options.out, &files, options.overwrite)?;
     say(&twin::summary(&model, &options.out.display().to_string()))
 }
@@ -44,8 +45,9 @@ fn draw(options: &Sample) -> Result<(), Box<dyn Error>> {
     let mut model = twin::read_model(&options.model)?;
     let rows = options.rows.unwrap_or(model.records.round() as u64);
     for given in &options.given {
-        let (column, value) =
-            given.split_once('=').ok_or("--given: expected COLUMN=CATEGORY, as in 'sex=female'")?;
+        let (column, value) = given
+            .split_once('=')
+            .ok_or("--given: expected COLUMN=VALUE, as in 'sex=female' or 'age=30..39'")?;
         model = model.given(column.trim(), value.trim())?;
     }
     let drawn = model.sample(rows, generator()?)?;

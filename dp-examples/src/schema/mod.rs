@@ -9,6 +9,7 @@
 //! weight = { range = [30, 200], missing = 75 }             # a public value in its place, and a column weight.missing
 //! job = { categories = ["clerk", "nurse", "other"], missing = "category", missing_texts = ["?"] }
 //! born = { range = ["1920-01-01", "2020-12-31"], since = "1970-01-01" }      # days since a public date
+//! married = { categories = ["no", "yes"], constraints = ["married = yes => age >= 14"] }     # of every row of a twin
 //! ```
 //!
 //! Without a policy a missing value is an error. What counts as missing is [`MISSING_TEXTS`], or `missing_texts`; a
@@ -94,12 +95,25 @@ pub struct Entry {
     /// Whether the categories were read from the records, and are treated as public.
     #[serde(default)]
     pub read_from_records: bool,
+    /// Whether both ends of a range are written as whole numbers, so that twins have whole numbers there.
+    #[serde(default)]
+    pub whole: bool,
+    /// What is publicly known to hold of every record, such as `married = yes => age >= 14`: for twins.
+    #[serde(default)]
+    pub constraints: Vec<String>,
 }
 
 impl Entry {
     /// A column of this kind, none of whose values may be missing.
     pub fn new(kind: Kind) -> Self {
-        Self { kind, missing: Missing::Refuse, missing_texts: None, read_from_records: false }
+        Self {
+            kind,
+            missing: Missing::Refuse,
+            missing_texts: None,
+            read_from_records: false,
+            whole: false,
+            constraints: Vec::new(),
+        }
     }
 
     /// Whether a cell's text stands for no value.
@@ -216,9 +230,10 @@ impl Schema {
 /// The entry that a TOML value stands for, or what is wrong with it.
 fn entry(value: &Value) -> Result<Entry, String> {
     let Some(table) = value.as_table() else {
-        return plain(value).map(Entry::new);
+        return Ok(Entry { whole: is_whole(value), ..Entry::new(plain(value)?) });
     };
-    const KEYS: [&str; 6] = ["range", "categories", "since", "missing", "missing_texts", "read_from_records"];
+    const KEYS: [&str; 7] =
+        ["range", "categories", "since", "missing", "missing_texts", "read_from_records", "constraints"];
     if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
         return Err(format!("there is no '{key}', expected some of {}", KEYS.join(", ")));
     }
@@ -253,22 +268,30 @@ fn entry(value: &Value) -> Result<Entry, String> {
         }
         (_, Kind::Dates { .. }) => return Err("missing is \"refuse\" or \"drop\"".to_owned()),
     };
-    let missing_texts = match table.get("missing_texts").map(Value::as_array) {
-        None => None,
-        Some(Some(texts)) => Some(
-            texts
-                .iter()
-                .map(|text| text.as_str().map(str::to_owned).ok_or("missing_texts are texts, each in quotes"))
-                .collect::<Result<_, _>>()?,
-        ),
-        Some(None) => return Err("missing_texts is a list of texts".to_owned()),
-    };
+    let missing_texts = texts(table, "missing_texts")?;
+    let constraints = texts(table, "constraints")?.unwrap_or_default();
+    let whole = table.get("range").is_some_and(is_whole);
     let read_from_records = match table.get("read_from_records") {
         None => false,
         Some(Value::Boolean(read)) => *read,
         Some(_) => return Err("read_from_records is true or false".to_owned()),
     };
-    Ok(Entry { kind, missing, missing_texts, read_from_records })
+    Ok(Entry { kind, missing, missing_texts, read_from_records, whole, constraints })
+}
+
+/// A list of texts, where there is one by this name.
+fn texts(table: &toml::Table, key: &str) -> Result<Option<Vec<String>>, String> {
+    let Some(value) = table.get(key) else { return Ok(None) };
+    let texts = value.as_array().ok_or_else(|| format!("{key} is a list of texts"))?;
+    let text = |text: &Value| text.as_str().map(str::to_owned);
+    let found: Option<Vec<String>> = texts.iter().map(text).collect();
+    found.map(Some).ok_or_else(|| format!("{key} are texts, each in quotes"))
+}
+
+/// Whether both ends of a range are whole numbers, which doubles hold exactly.
+fn is_whole(range: &Value) -> bool {
+    let whole = |end: &Value| matches!(end, Value::Integer(number) if number.unsigned_abs() <= 1 << 53);
+    range.as_array().is_some_and(|ends| !ends.is_empty() && ends.iter().all(whole))
 }
 
 fn plain(value: &Value) -> Result<Kind, String> {

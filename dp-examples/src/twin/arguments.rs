@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
+use dp_accountant::Relation;
 
 use crate::arguments::{delta, file, positive};
 use crate::regression::arguments::SchemaArguments;
@@ -31,6 +32,24 @@ pub enum Job {
     Report(Report),
 }
 
+/// Which tables the guarantee cannot tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Neighbours {
+    /// Those that differ by the presence of one record
+    AddRemove,
+    /// Those that differ by the values of one record
+    ReplaceOne,
+}
+
+impl From<Neighbours> for Relation {
+    fn from(neighbours: Neighbours) -> Self {
+        match neighbours {
+            Neighbours::AddRemove => Self::AddRemove,
+            Neighbours::ReplaceOne => Self::ReplaceOne,
+        }
+    }
+}
+
 /// What `twin fit` is given.
 #[derive(Debug, Parser)]
 pub struct Fit {
@@ -47,9 +66,23 @@ pub struct Fit {
     /// Privacy budget delta, between 0 and 1 and far below 1 / (number of records)
     #[arg(long, value_parser = delta, default_value = "1e-5", allow_hyphen_values = true)]
     pub delta: f64,
+    /// Which tables are neighbours [default: add-remove, or the ledger's]
+    #[arg(long, value_enum)]
+    pub relation: Option<Neighbours>,
+    /// A ledger that this twin is paid from; it must exist, or be made by --ledger-epsilon
+    #[arg(long, value_name = "FILE", value_parser = file)]
+    pub ledger: Option<PathBuf>,
+    /// Make the ledger, with this much for all who pay from it
+    #[arg(long, value_name = "EPSILON", value_parser = positive, requires = "ledger", allow_hyphen_values = true)]
+    pub ledger_epsilon: Option<f64>,
     /// A column that is to be predicted from the others: every column is measured together with it
     #[arg(long, value_name = "COLUMN")]
     pub target: Option<String>,
+    /// Columns that will be analysed together, as in 'age,sex,job': each is measured with the target, and all
+    /// combinations of them where these are few, so that intervals of a regression of the target on them hold
+    /// [default: all columns of a table with few combinations]
+    #[arg(long, value_name = "COLUMN,COLUMN", value_delimiter = ',')]
+    pub together: Vec<String>,
     /// Folder for twin.csv, model.json, privacy.json and report.html
     #[arg(long, value_name = "FOLDER", value_parser = file)]
     pub out: PathBuf,
@@ -77,8 +110,8 @@ pub struct Sample {
     /// How many rows [default: the noisy number of records]
     #[arg(long)]
     pub rows: Option<u64>,
-    /// Only rows with this category, as in 'sex=female'
-    #[arg(long, value_name = "COLUMN=CATEGORY")]
+    /// Only rows with this category, number or date, as in 'sex=female', or with one between two, as in 'age=30..39'
+    #[arg(long, value_name = "COLUMN=VALUE")]
     pub given: Vec<String>,
     /// CSV file to write
     #[arg(long, value_name = "FILE", value_parser = file)]

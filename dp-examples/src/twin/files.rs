@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use dp_accountant::{Certified, Composition, Ledger};
 use serde::Serialize;
 
-use super::model::{FORMAT, Model, VERSION};
+use super::model::{FORMAT, Model, OLDEST, VERSION};
 use super::sample::to_csv;
 use super::{Error, Result};
 use crate::output::write_whole;
@@ -149,12 +149,22 @@ pub fn read_model(path: &Path) -> Result<Model> {
             format!("{name}: version {} of the format; this program reads up to {VERSION}", header.version);
         return Err(Error::input(told));
     }
-    let model: Model = serde_json::from_slice(&bytes).map_err(|error| {
+    if header.version < OLDEST {
+        return Err(Error::input(format!(
+            "{name}: version {} of the format, which this program no longer reads; make the twin again",
+            header.version
+        )));
+    }
+    let mut model: Model = serde_json::from_slice(&bytes).map_err(|error| {
         Error::input(format!("{name}: damaged at line {}, column {}", error.line(), error.column()))
     })?;
-    model.check().map_err(|error| Error::input(format!("{name}: {error}")))?;
+    model.complete().map_err(|error| Error::input(format!("{name}: {error}")))?;
     Ok(model)
 }
+
+/// What intervals that are combined from several twins speak for.
+const INTERVALS: &str = "intervals combined from several twins account for the noise and for sampling the records, given \
+                         that columns not measured together depend on each other only through those that were";
 
 /// What was spent, as JSON: the guarantee, and the events that it is computed from.
 ///
@@ -171,11 +181,16 @@ pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Res
         ledger_spent: Certified,
         left_out_columns: &'a [String],
         treated_as_public: &'a [String],
+        measured_together: Vec<Vec<&'a str>>,
+        pairs_measured_together: usize,
+        pairs: usize,
+        intervals: &'static str,
         not_covered: [&'static str; 3],
     }
     let budget = ledger.budget();
     let cost =
         dp_accountant::Accountant::new(budget.relation).with(events).epsilon(model.provenance.delta)?;
+    let (pairs_measured_together, pairs) = model.pairs_measured();
     let privacy = Privacy {
         private: model.provenance.secret,
         epsilon: cost,
@@ -185,6 +200,10 @@ pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Res
         ledger_spent: ledger.spent()?,
         left_out_columns: &model.provenance.left_out,
         treated_as_public: &model.provenance.treated_as_public,
+        measured_together: model.measured_together(),
+        pairs_measured_together,
+        pairs,
+        intervals: INTERVALS,
         not_covered: [
             "the schema: bounds and categories have to be chosen without looking at the records",
             "running time and error messages",
@@ -196,6 +215,9 @@ pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Res
     text.push(b'\n');
     Ok(text)
 }
+
+/// Most sets of columns that are printed.
+const MOST_SETS: usize = 40;
 
 /// What the program prints: what was made, and what it cost.
 #[must_use]
@@ -212,8 +234,12 @@ pub fn summary(model: &Model, folder: &str) -> String {
     for statement in &cost.treated_as_public {
         text += &format!("Treated as public, and not covered: {statement}\n");
     }
-    for (column, parents) in model.measured_together() {
-        text += &format!("  measured: {column} with {}\n", parents.join(", "));
+    let sets = model.measured_together();
+    for set in sets.iter().take(MOST_SETS) {
+        text += &format!("  measured together: {}\n", set.join(", "));
+    }
+    if sets.len() > MOST_SETS {
+        text += &format!("  and {} more, in privacy.json\n", sets.len() - MOST_SETS);
     }
     match cost.secret {
         true => {

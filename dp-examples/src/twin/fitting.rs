@@ -1,23 +1,36 @@
 //! The model that is nearest to everything that was measured.
 
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
 use super::levels::onto_simplex;
 use super::tree::Tree;
 
-/// What was measured of a tree: noisy counts of each clique, and of each column's levels.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Measured {
-    /// By clique; none for the first one.
-    pub(super) joint: Vec<Vec<f64>>,
-    /// The variance of each of these counts.
-    pub(super) variance: f64,
-    /// By clique, the counts of its own column, with their variances.
-    pub(super) single: Vec<Vec<(f64, f64)>>,
+/// Noisy counts of some columns' levels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Counted {
+    /// The columns; the last one varies fastest.
+    pub(super) columns: Vec<usize>,
+    pub(super) counts: Vec<f64>,
+    /// The variance of each, or one for all.
+    pub(super) variances: Vec<f64>,
+    /// Whether the last column came into the model by this marginal, given the others.
+    #[serde(default)]
+    pub(super) brings: bool,
 }
 
-/// Passes over the tree.
-const PASSES: usize = 1000;
+impl Counted {
+    pub(super) fn variance(&self, cell: usize) -> f64 {
+        self.variances.get(cell).or(self.variances.first()).copied().unwrap_or(1.0)
+    }
+}
+
+/// Passes over a tree: at least and at most so many, and as many as this number of cells allows.
+const PASSES: (usize, usize) = (1000, 10_000);
+const CELLS: usize = 20_000_000;
 /// Passes without an improvement of this part of the objective, after which it ends.
-const TOLERANCE: f64 = 1e-6;
+const TOLERANCE: f64 = 1e-8;
 
 /// A column given its parents, from noisy counts: the nearest that can be, with one record's worth of the
 /// column's own distribution.
@@ -30,38 +43,92 @@ pub(super) fn conditional(counts: &[f64], shares: &[f64], records: f64) -> Vec<f
     counts.chunks(shares.len()).flat_map(row).collect()
 }
 
+/// Where a table's potential is in a tree.
+struct Place {
+    clique: usize,
+    /// For each cell of the clique the table's cell.
+    cells: Vec<u32>,
+}
+
+/// Logarithms of the factors that a distribution is a product of, one for each table of counts.
+pub(super) type Potentials = Vec<Vec<f64>>;
+
+/// Where a search begins: columns that a marginal brought in are distributed given the others as its counts
+/// say, and all others are independent.
+pub(super) fn start(tables: &[Counted], records: f64) -> Potentials {
+    let single = |column: usize| {
+        let own = tables.iter().find(|table| table.columns == [column]);
+        own.map(|table| {
+            let counts = onto_simplex(&table.counts, records);
+            counts.into_iter().map(|count| count / records).collect::<Vec<_>>()
+        })
+    };
+    let logs = |shares: Vec<f64>| shares.into_iter().map(|share| share.max(1e-12).ln()).collect();
+    let brought: BTreeSet<usize> = tables
+        .iter()
+        .filter(|table| table.brings)
+        .filter_map(|table| table.columns.last().copied())
+        .collect();
+    let of = |table: &Counted| {
+        let shares = match (table.columns.as_slice(), table.brings) {
+            (&[column], _) if !brought.contains(&column) => single(column),
+            (&[.., column], true) => {
+                single(column).map(|shares| conditional(&table.counts, &shares, records))
+            }
+            _ => None,
+        };
+        shares.map_or_else(|| vec![0.0; table.counts.len()], logs)
+    };
+    tables.iter().map(of).collect()
+}
+
+/// The distributions of columns given their parents that potentials stand for; `None` where a table lies in
+/// no clique.
+pub(super) fn distribution(
+    tree: &Tree,
+    tables: &[Counted],
+    potentials: &Potentials,
+) -> Option<Vec<Vec<f64>>> {
+    Some(Fit::new(tree, tables, 1.0)?.conditionals(potentials))
+}
+
 /// The distribution on the tree that minimises
 ///
 /// ```text
 /// f(p) = Σ_cells (y − N p)² / (2σ²)
 /// ```
 ///
-/// over all counts, of cliques and of single columns, each with its own variance: maximum likelihood for
-/// Gaussian noise, from given distributions of columns given their parents.
+/// over all counts, each with its own variance: maximum likelihood for Gaussian noise. Each table of counts
+/// has to lie in a clique; what is not measured is what the largest entropy makes of it, for potentials are
+/// those of the tables alone.
 ///
 /// Mirror descent in the potentials, `θ ← θ + η (y − Np)/σ²` (McKenna, Sheldon and Miklau 2019, Private-PGM),
-/// each step accepted if the objective falls, with η doubled then and halved otherwise. Each step is a
-/// sum-product pass.
-pub(super) fn nearest(tree: &Tree, start: Vec<Vec<f64>>, measured: &Measured, records: f64) -> Vec<Vec<f64>> {
-    let mut logs: Vec<Vec<f64>> =
-        start.iter().map(|table| table.iter().map(|share| share.max(1e-12).ln()).collect()).collect();
-    let mut conditionals = start;
-    let mut joint = tree.joint(&conditionals);
-    let (mut objective, mut slopes) = slopes(tree, &joint, measured, records);
+/// each step accepted if the objective falls, with η raised then and halved otherwise. Each step is a
+/// sum-product pass. The potentials are where the search starts, and what it finds.
+pub(super) fn nearest(
+    tree: &Tree,
+    tables: &[Counted],
+    records: f64,
+    potentials: &mut Potentials,
+) -> Option<Vec<Vec<f64>>> {
+    let fit = Fit::new(tree, tables, records)?;
+    let mut conditionals = fit.conditionals(potentials);
+    let (mut objective, mut slopes) = fit.slopes(&conditionals);
     // Of the order of one over the curvature of the largest cell.
-    let mut rate = measured.variance.max(1.0) / records.max(1.0);
+    let least = tables.iter().flat_map(|table| &table.variances).copied().fold(f64::INFINITY, f64::min);
+    let mut rate = least.clamp(1.0, 1e12) / records.max(1.0);
     let mut stale = 0;
-    for _ in 0..PASSES {
+    let passes = CELLS / tree.total_cells().max(1);
+    for _ in 0..passes.clamp(PASSES.0, PASSES.1) {
         let step = |(logs, slopes): (&Vec<f64>, &Vec<f64>)| -> Vec<f64> {
             logs.iter().zip(slopes).map(|(log, slope)| log + rate * slope).collect()
         };
-        let proposed: Vec<Vec<f64>> = logs.iter().zip(&slopes).map(step).collect();
-        let found = tree.conditionals(proposed.iter().map(|logs| weights(logs)).collect());
-        let there = tree.joint(&found);
-        let (value, next) = self::slopes(tree, &there, measured, records);
+        let proposed: Potentials = potentials.iter().zip(&slopes).map(step).collect();
+        let found = fit.conditionals(&proposed);
+        let (value, next) = fit.slopes(&found);
         if value < objective {
             stale = if objective - value < TOLERANCE * objective { stale + 1 } else { 0 };
-            (logs, conditionals, joint, objective, slopes) = (proposed, found, there, value, next);
+            (*potentials, conditionals, objective, slopes) = (proposed, found, value, next);
             rate *= 1.5;
         } else {
             rate *= 0.5;
@@ -71,43 +138,63 @@ pub(super) fn nearest(tree: &Tree, start: Vec<Vec<f64>>, measured: &Measured, re
             break;
         }
     }
-    debug_assert_eq!(joint.len(), conditionals.len());
-    conditionals
+    Some(conditionals)
+}
+
+/// Tables of counts, with their places in a tree.
+struct Fit<'a> {
+    tree: &'a Tree,
+    tables: &'a [Counted],
+    places: Vec<Place>,
+    records: f64,
+}
+
+impl<'a> Fit<'a> {
+    fn new(tree: &'a Tree, tables: &'a [Counted], records: f64) -> Option<Self> {
+        let place = |table: &Counted| {
+            let clique = tree.host_of(&table.columns)?;
+            Some(Place { clique, cells: tree.cells_of(clique, &table.columns) })
+        };
+        let places = tables.iter().map(place).collect::<Option<_>>()?;
+        Some(Self { tree, tables, places, records })
+    }
+
+    fn conditionals(&self, potentials: &Potentials) -> Vec<Vec<f64>> {
+        let mut cliques: Vec<Vec<f64>> =
+            (0..self.tree.cliques.len()).map(|clique| vec![1.0; self.tree.cells_of_clique(clique)]).collect();
+        for (place, logs) in self.places.iter().zip(potentials) {
+            let factors = factors(logs);
+            let weights = cliques[place.clique].iter_mut().zip(&place.cells);
+            weights.for_each(|(weight, &cell)| *weight *= factors[cell as usize]);
+        }
+        self.tree.conditionals(cliques)
+    }
+
+    /// The objective, and how much too small each expected count is, over its variance.
+    fn slopes(&self, conditionals: &[Vec<f64>]) -> (f64, Potentials) {
+        let joint = self.tree.joint(conditionals);
+        let mut objective = 0.0;
+        let mut all = Vec::with_capacity(self.tables.len());
+        for (table, place) in self.tables.iter().zip(&self.places) {
+            let mut expected = vec![0.0; table.counts.len()];
+            for (share, &cell) in joint[place.clique].iter().zip(&place.cells) {
+                expected[cell as usize] += share;
+            }
+            for (cell, (expected, count)) in expected.iter_mut().zip(&table.counts).enumerate() {
+                let (missing, variance) = (count - self.records * *expected, table.variance(cell));
+                objective += 0.5 * missing * missing / variance;
+                *expected = missing / variance;
+            }
+            all.push(expected);
+        }
+        (objective, all)
+    }
 }
 
 /// Exponentials, of which the largest is 1.
-fn weights(logs: &[f64]) -> Vec<f64> {
+fn factors(logs: &[f64]) -> Vec<f64> {
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     logs.iter().map(|log| (log - largest).exp()).collect()
-}
-
-/// The objective, and how much too small each expected count is, over its variance.
-fn slopes(tree: &Tree, joint: &[Vec<f64>], measured: &Measured, records: f64) -> (f64, Vec<Vec<f64>>) {
-    let mut objective = 0.0;
-    let mut all = Vec::with_capacity(joint.len());
-    for (clique, table) in joint.iter().enumerate() {
-        let width = tree.width(clique);
-        let mut single = vec![0.0; width];
-        table.chunks(width).for_each(|row| single.iter_mut().zip(row).for_each(|(sum, share)| *sum += share));
-        let mut slope_of = |count: f64, share: f64, variance: f64| {
-            let missing = count - records * share;
-            objective += 0.5 * missing * missing / variance;
-            missing / variance
-        };
-        let own: Vec<f64> = measured.single[clique]
-            .iter()
-            .zip(&single)
-            .map(|(&(count, variance), &share)| slope_of(count, share, variance))
-            .collect();
-        let counts = &measured.joint[clique];
-        let slopes = table.iter().enumerate().map(|(cell, &share)| {
-            let of_joint = counts.get(cell).map_or(0.0, |&count| slope_of(count, share, measured.variance));
-            of_joint + own[cell % width]
-        });
-        let slopes: Vec<f64> = slopes.collect();
-        all.push(slopes);
-    }
-    (objective, all)
 }
 
 #[cfg(test)]
@@ -117,17 +204,30 @@ mod tests {
     /// Consistent counts are met exactly; of two that differ, the mean weighted by precisions is.
     #[test]
     fn counts_are_weighted_by_their_precisions() {
-        let mut tree = Tree::new(vec![2, 2]);
-        tree.push(0, vec![], 0);
-        tree.push(1, vec![0], 0);
-        let single = vec![vec![(600.0, 4.0), (400.0, 4.0)], vec![(500.0, 1e6), (500.0, 1e6)]];
+        let tree = Tree::over(&[2, 2], &[vec![0, 1]], 100).unwrap();
+        let counted = |columns: &[usize], counts: &[f64], variance| Counted {
+            columns: columns.to_vec(),
+            counts: counts.to_vec(),
+            variances: vec![variance],
+            brings: false,
+        };
         // 500 against 600 for the first column: variances 8 (a sum of two counts) and 4.
-        let joint = vec![vec![], vec![300.0, 200.0, 100.0, 400.0]];
-        let measured = Measured { joint, variance: 4.0, single };
-        let even = vec![vec![0.5; 2], vec![0.5; 4]];
-        let found = nearest(&tree, even, &measured, 1000.0);
+        let tables = [
+            counted(&[0], &[600.0, 400.0], 4.0),
+            counted(&[1], &[500.0, 500.0], 1e6),
+            counted(&[0, 1], &[300.0, 200.0, 100.0, 400.0], 4.0),
+        ];
+        let mut potentials = start(&tables, 1000.0);
+        let found = nearest(&tree, &tables, 1000.0, &mut potentials).unwrap();
+        let joint = tree.joint(&found);
+        let clique = tree.host_of(&[0, 1]).unwrap();
+        let mut shares = [0.0; 4];
+        for (share, cell) in joint[clique].iter().zip(tree.cells_of(clique, &[0, 1])) {
+            shares[cell as usize] += share;
+        }
         let expected = (600.0 / 4.0 + 500.0 / 8.0) / (1.0 / 4.0 + 1.0 / 8.0) / 1000.0;
-        assert!((found[0][0] - expected).abs() < 2e-3, "{} for {expected}", found[0][0]);
-        assert!((found[1][2] * found[0][1] - (100.0 - 100.0 / 6.0) / 1000.0).abs() < 2e-2, "{found:?}");
+        assert!((shares[0] + shares[1] - expected).abs() < 2e-3, "{shares:?} for {expected}");
+        assert!((shares[2] - (100.0 - 100.0 / 6.0) / 1000.0).abs() < 2e-2, "{shares:?}");
+        assert_eq!(distribution(&tree, &tables, &potentials).unwrap(), found);
     }
 }

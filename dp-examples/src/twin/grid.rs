@@ -3,7 +3,7 @@
 use super::schema::Kind;
 use crate::schema::date;
 
-/// Most cells of a grid of whole numbers that are told apart.
+/// Most cells of a grid of whole numbers with a cell for each number.
 const MOST_CELLS: i64 = 1 << 17;
 /// Cells of a grid of other numbers, or of too many whole ones.
 const CELLS: usize = 1024;
@@ -79,6 +79,14 @@ impl<'s> Grid<'s> {
                 let digits = (1.0 - width.log10().floor()).clamp(0.0, 17.0) as usize;
                 format!("{number:.digits$}")
             }
+        }
+    }
+
+    /// The number, day or place of a category that [`text`](Self::text) writes.
+    pub(super) fn number(&self, (first, last): (usize, usize), share: f64) -> f64 {
+        match self.kind {
+            Kind::Categories(_) => first as f64,
+            kind => kind.number(&self.text((first, last), share)).unwrap_or(f64::NAN),
         }
     }
 

@@ -3,9 +3,11 @@
 //! ```text
 //! table ─ schema ─► codes ─► noisy marginals of single columns ─► merged values
 //!                     │                                               │
-//!                     └──► choose a column and its parents, measure their marginal, one column after the other
+//!                     ├──► all pairs of the core's columns, and all of them at once
+//!                     ├──► choose a column and its parents, measure their marginal, one column after the other
+//!                     └──► choose pairs that no marginal holds yet, and measure them
 //!                                                                     │
-//!                            rows ◄─ sample ◄─ model on a junction tree, fitted to all that was measured
+//!        rows that keep the constraints ◄─ model on a junction tree, fitted to all that was measured
 //! ```
 //!
 //! A [`Schema`] says what is public of each column. [`fit`] reads the table once, releases marginals through
@@ -15,10 +17,13 @@
 //! The method follows MST (McKenna, Miklau and Sheldon 2021) and AIM (McKenna et al. 2022): marginals are
 //! chosen by the exponential mechanism, by how far the truth is from what the model says less the noise that
 //! measuring would add, and the model is fitted to all of them by mirror descent. Unlike there, noise and
-//! number of all releases are fixed before anything is seen, a column's parents always lie in one clique, so
-//! that no elimination order is needed, and rows are drawn by systematic sampling.
+//! number of all releases are fixed before anything is seen, and rows are drawn by systematic sampling. A table of few columns of few values is
+//! a core by itself: nothing is chosen, and analyses of it need not fear what was not measured. Of a wider one
+//! the columns that will be analysed together can be named.
 
+mod account;
 pub mod arguments;
+mod constraint;
 mod encode;
 mod error;
 mod files;
@@ -36,11 +41,12 @@ mod structure;
 mod tree;
 mod uncertainty;
 
+pub use account::account;
 pub use encode::read_table;
 pub use error::{Error, Result};
 pub use files::{Twin, check_folder, privacy_json, read_model, summary, write_folder};
 pub use model::{Column, Model, Provenance};
-pub use plan::Plan;
+pub use plan::{Plan, Shape};
 pub use release::{Fitted, Settings, fit};
 pub use report::report;
 pub use sample::{Rows, to_csv};

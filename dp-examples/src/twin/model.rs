@@ -1,9 +1,12 @@
 //! What is kept of a table: everything in it was paid for.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
+use super::constraint::Constraint;
 use super::encode::Encoding;
-use super::fitting::Measured;
+use super::fitting::{Counted, Potentials, distribution};
 use super::grid::Grid;
 use super::levels::Piece;
 use super::schema::Kind;
@@ -11,7 +14,9 @@ use super::tree::{Clique, Tree};
 use super::{Error, Result};
 
 /// The version of the files that are written; newer ones are refused.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
+/// The oldest version that is read.
+pub(super) const OLDEST: u32 = 2;
 
 /// A column of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +55,37 @@ impl Column {
     pub(super) fn grid(&self) -> Grid<'_> {
         Grid::new(&self.kind)
     }
+
+    /// The first and last cell of a category, of a number or date, or of all from `low..high`.
+    fn cells_of(&self, text: &str) -> Result<(usize, usize)> {
+        let name = &self.name;
+        if let Kind::Categories(names) = &self.kind {
+            let category = names.iter().position(|name| name == text).ok_or_else(|| {
+                Error::input(format!(
+                    "--given: column '{name}' has no category '{text}'; it has {}",
+                    names.join(", ")
+                ))
+            })?;
+            return Ok((category, category));
+        }
+        let (low, high) = text.split_once("..").unwrap_or((text, text));
+        let wrong = || {
+            Error::input(format!(
+                "--given: column '{name}': expected a value within its bounds, or two as in {name}=LOW..HIGH"
+            ))
+        };
+        let (least, most) = self.kind.range();
+        let number = |text: &str| {
+            let number = self.kind.number(text.trim()).filter(|number| (least..=most).contains(number));
+            number.ok_or_else(wrong)
+        };
+        let (low, high) = (number(low)?, number(high)?);
+        if low > high {
+            return Err(wrong());
+        }
+        let grid = self.grid();
+        Ok((grid.cell(low), grid.cell(high)))
+    }
 }
 
 /// Where a model comes from, and what it cost.
@@ -84,13 +120,16 @@ pub struct Model {
     /// What it cost.
     pub provenance: Provenance,
     pub(super) columns: Vec<Column>,
+    /// What has to hold of every row.
+    pub(super) constraints: Vec<Constraint>,
     pub(super) cliques: Vec<Clique>,
-    /// For each clique, its own column given its parents.
+    /// Noisy counts of levels: of single columns, then of several together.
+    pub(super) tables: Vec<Counted>,
+    /// The factor of each table, as logarithms.
+    pub(super) potentials: Potentials,
+    /// For each clique, its own column given its parents: what the potentials say.
+    #[serde(skip)]
     pub(super) conditionals: Vec<Vec<f64>>,
-    /// Noisy counts, for draws of other models that may have led to them.
-    pub(super) joint: Vec<Vec<f64>>,
-    pub(super) joint_variance: f64,
-    pub(super) single: Vec<Vec<(f64, f64)>>,
 }
 
 /// The name of the format of model files.
@@ -111,55 +150,77 @@ impl Model {
         tree
     }
 
-    pub(super) fn measured(&self) -> Measured {
-        Measured { joint: self.joint.clone(), variance: self.joint_variance, single: self.single.clone() }
+    /// Computes what a file does not hold.
+    pub(super) fn complete(&mut self) -> Result<()> {
+        self.check()?;
+        let found = distribution(&self.tree(), &self.tables, &self.potentials);
+        self.conditionals = found.ok_or_else(|| Error::input("a table of the model lies in no clique"))?;
+        Ok(())
     }
 
-    /// Each column that has parents, with their names: what was measured together.
-    pub fn measured_together(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
-        let name = |column: usize| self.columns[column].name.as_str();
-        let parents =
-            move |clique: &Clique| clique.parents.iter().map(|&parent| name(parent)).collect::<Vec<_>>();
-        self.cliques
+    /// Sets of columns that were measured together, but for those within others.
+    #[must_use]
+    pub fn measured_together(&self) -> Vec<Vec<&str>> {
+        let sets: BTreeSet<BTreeSet<usize>> = self
+            .tables
             .iter()
-            .filter(|clique| !clique.parents.is_empty())
-            .map(move |clique| (name(clique.column), parents(clique)))
+            .filter(|table| table.columns.len() > 1)
+            .map(|table| table.columns.iter().copied().collect())
+            .collect();
+        let within = |set: &&BTreeSet<usize>| !sets.iter().any(|other| other != *set && set.is_subset(other));
+        let names =
+            |set: &BTreeSet<usize>| set.iter().map(|&column| self.columns[column].name.as_str()).collect();
+        sets.iter().filter(within).map(names).collect()
     }
 
-    /// The same model, where a column has this category.
+    /// How many pairs of columns were measured together, and how many there are.
+    #[must_use]
+    pub fn pairs_measured(&self) -> (usize, usize) {
+        let mut pairs = BTreeSet::new();
+        for table in &self.tables {
+            for (place, &one) in table.columns.iter().enumerate() {
+                pairs
+                    .extend(table.columns[place + 1..].iter().map(|&other| (one.min(other), one.max(other))));
+            }
+        }
+        let columns = self.columns.len();
+        (pairs.len(), columns * (columns - 1) / 2)
+    }
+
+    /// The same model, where a column has this category, or a number or date from `low..high`, both included, or
+    /// this one. Numbers are those of the cells of the column's grid that the ends lie in.
     ///
     /// # Errors
-    /// If there is no such column of categories, or no such category; the columns and categories are public.
+    /// If there is no such column, category, number or date within the bounds, all of which are public.
     pub fn given(&self, column: &str, value: &str) -> Result<Self> {
         let place = self.columns.iter().position(|known| known.name == column);
         let place = place.ok_or_else(|| {
             let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
             Error::input(format!("--given: no column '{column}'; the columns are {}", names.join(", ")))
         })?;
-        let Kind::Categories(names) = &self.columns[place].kind else {
-            return Err(Error::input(format!(
-                "--given: column '{column}' has no categories, and only such can be given"
-            )));
-        };
-        let category = names.iter().position(|name| name == value).ok_or_else(|| {
-            Error::input(format!(
-                "--given: column '{column}' has no category '{value}'; it has {}",
-                names.join(", ")
-            ))
-        })?;
+        let (first, last) = self.columns[place].cells_of(value)?;
         let mut model = self.clone();
-        let level = model.columns[place].levels[category];
-        for (piece, (_, _, mass)) in model.columns[place].pieces.iter_mut().enumerate() {
-            *mass = if piece == category { 1.0 } else { 0.0 };
+        let own = &mut model.columns[place];
+        let levels = own.level_count();
+        let (mut before, mut after) = (vec![0.0; levels], vec![0.0; levels]);
+        for ((from, to, mass), &level) in own.pieces.iter_mut().zip(&own.levels) {
+            // Of a level without records something may be asked all the same: cells count a little.
+            let cells = (*to - *from + 1) as f64;
+            let held = *mass + 1e-9 * cells;
+            let (low, high) = ((*from).max(first), (*to).min(last));
+            let kept = if low <= high { held * (high - low + 1) as f64 / cells } else { 0.0 };
+            before[level] += held;
+            after[level] += kept;
+            if kept > 0.0 {
+                (*from, *to) = (low, high);
+            }
+            *mass = kept;
         }
         let tree = self.tree();
         let mut potentials = self.conditionals.clone();
-        for (clique, potential) in
-            potentials.iter_mut().enumerate().filter(|(c, _)| self.cliques[*c].column == place)
-        {
-            let width = tree.width(clique);
-            let other = |(cell, _): &(usize, &mut f64)| cell % width != level;
-            potential.iter_mut().enumerate().filter(other).for_each(|(_, weight)| *weight = 0.0);
+        let clique = self.cliques.iter().position(|clique| clique.column == place).unwrap_or(0);
+        for (cell, weight) in potentials[clique].iter_mut().enumerate() {
+            *weight *= after[cell % levels] / before[cell % levels].max(f64::MIN_POSITIVE);
         }
         model.conditionals = tree.conditionals(potentials);
         Ok(model)
@@ -169,7 +230,7 @@ impl Model {
     pub(super) fn check(&self) -> Result<()> {
         let wrong = |what: &str| Err(Error::input(format!("not a model that this program wrote: {what}")));
         let columns = self.columns.len();
-        if columns == 0 || self.cliques.len() != columns || self.conditionals.len() != columns {
+        if columns == 0 || self.cliques.len() != columns || self.potentials.len() != self.tables.len() {
             return wrong("the numbers of columns and tables differ");
         }
         if !(self.records.is_finite() && (0.0..=1e12).contains(&self.records)) {
@@ -207,7 +268,8 @@ impl Model {
             }
         }
         let mut seen = vec![false; columns];
-        for (place, (clique, conditional)) in self.cliques.iter().zip(&self.conditionals).enumerate() {
+        let mut total = 0_usize;
+        for (place, clique) in self.cliques.iter().enumerate() {
             let known = |column: usize| {
                 self.cliques[clique.host].column == column
                     || self.cliques[clique.host].parents.contains(&column)
@@ -224,12 +286,32 @@ impl Model {
                 .iter()
                 .chain([&clique.column])
                 .map(|&column| self.columns[column].level_count());
+            total = total.saturating_add(sizes.fold(1_usize, usize::saturating_mul));
+            if total > MOST_CELLS {
+                return wrong("the size of its cliques");
+            }
+        }
+        for (table, logs) in self.tables.iter().zip(&self.potentials) {
+            let known = |&column: &usize| column < columns;
+            let distinct: BTreeSet<usize> = table.columns.iter().copied().collect();
+            if !table.columns.iter().all(known) || distinct.len() != table.columns.len() {
+                return wrong("the columns of a table");
+            }
+            let sizes = table.columns.iter().map(|&column| self.columns[column].level_count());
             let cells = sizes.fold(1_usize, usize::saturating_mul);
-            let shares = |share: &f64| share.is_finite() && (0.0..=1.0 + 1e-9).contains(share);
-            if conditional.len() != cells || !conditional.iter().all(shares) {
+            let (counts, variances) = (&table.counts, &table.variances);
+            let sized = counts.len() == cells && logs.len() == cells;
+            if !sized || !(variances.len() == 1 || variances.len() == cells) {
                 return wrong("the size of a table");
+            }
+            let finite = counts.iter().chain(logs).all(|number| number.abs() <= 1e15);
+            if !finite || !variances.iter().all(|&variance| variance > 0.0 && variance <= 1e30) {
+                return wrong("the numbers of a table");
             }
         }
         Ok(())
     }
 }
+
+/// Most cells of all cliques of a model that is read.
+const MOST_CELLS: usize = 1 << 27;

@@ -1,18 +1,18 @@
 //! From a table to a model: everything that is released, in order.
 
-use dp_accountant::{Accountant, Budget, Composition, Purse, Relation};
+use dp_accountant::{Budget, Composition, Purse, Relation};
 use dp_sampler::Seed;
 use dp_vi::Sensitive;
 use dp_vi::summaries::{Marginal, Marginals};
 
 use super::encode::{Encoded, Encoding, encode};
-use super::fitting::nearest;
+use super::fitting::{nearest, start};
 use super::grid::Grid;
 use super::levels::{Counts, Piece, levels, pieces};
 use super::model::{Column, FORMAT, Model, Provenance, VERSION};
-use super::plan::Plan;
+use super::plan::{Plan, Shape};
 use super::schema::Schema;
-use super::structure::{Known, grow};
+use super::structure::{Grown, Known, grow};
 use super::{Error, Result};
 use crate::table::Table;
 
@@ -23,6 +23,9 @@ pub struct Settings {
     pub budget: Budget,
     /// A column that every other one is measured together with.
     pub target: Option<String>,
+    /// Columns that are all measured with each other, so that analyses of them can be trusted most. Without
+    /// any, all columns of a table of few values.
+    pub together: Vec<String>,
 }
 
 /// A model, with what was debited for it.
@@ -34,6 +37,10 @@ pub struct Fitted {
     pub events: Composition,
 }
 
+/// Most combinations of values of columns that are all measured with each other.
+const MOST_OF_CORE: usize = 1 << 18;
+/// Most columns of a table of which pairs are chosen after the tree has grown.
+const MOST_FOR_PAIRS: usize = 40;
 /// Levels of a column of numbers: at least and at most so many.
 const LEVELS: (f64, f64) = (4.0, 32.0);
 
@@ -54,22 +61,27 @@ pub fn fit(
 ) -> Result<Fitted> {
     let Encoded { columns, left_out, codes } = encode(table, schema)?;
     let records = Sensitive::new(codes);
-    let target = match &settings.target {
-        None => None,
-        Some(target) => Some(columns.iter().position(|column| column.name == *target).ok_or_else(|| {
+    let place = |option: &str, name: &String| {
+        columns.iter().position(|column| column.name == *name).ok_or_else(|| {
             let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
             Error::input(format!(
-                "--target: no column '{target}' in the schema, which has {}",
+                "{option}: no column '{name}' in the schema, which has {}",
                 names.join(", ")
             ))
-        })?),
+        })
     };
+    let target = settings.target.as_ref().map(|name| place("--target", name)).transpose()?;
+    let together: Vec<usize> =
+        settings.together.iter().map(|name| place("--together", name)).collect::<Result<_>>()?;
+    let core = core(&columns, together, target)?;
     let relation = purse.ledger().budget().relation;
     let budget = Budget { relation, ..settings.budget };
     let all = records.sizes().len();
-    let plan = Plan::new(&budget, all, columns.len() - 1)?;
-    let events = plan.events(&budget)?;
-    let cost = Accountant::new(relation).with(&events).epsilon(budget.delta)?;
+    let rounds = columns.len() - core.len().max(1);
+    let pairs = if columns.len() <= MOST_FOR_PAIRS { rounds / 2 } else { 0 };
+    let plan = Plan::new(&budget, Shape { singles: all, core: core.len(), rounds, pairs })?;
+    let events = plan.events(relation)?;
+    let cost = plan.epsilon(&budget)?;
 
     let secret = seed.is_secret();
     let mut marginals = Marginals::new(&records, seed)?;
@@ -88,7 +100,7 @@ pub fn fit(
     }
     // A marginal of two columns of numbers and one of two values has, with this number of levels, about as
     // many records in a cell as three standard deviations of its noise.
-    let joint_noise = joint_noise(&plan, relation);
+    let joint_noise = Plan::deviation(plan.joint_noise, relation);
     let most = (total / (6.0 * joint_noise)).sqrt().clamp(LEVELS.0, LEVELS.1) as usize;
     let of =
         |(column, pieces): (&Encoding, &Vec<Piece>)| levels(pieces, &column.kind, most, 3.0 * joint_noise);
@@ -97,16 +109,18 @@ pub fn fit(
     let (shares, variances): (Vec<_>, Vec<_>) =
         found.iter().zip(&level_of).map(|(pieces, levels)| of_levels(pieces, levels)).unzip();
     let known =
-        Known { shares: &shares, variances: &variances, records: total, target, plan, noise: joint_noise };
-    let grown = grow(&known, &mut marginals)?;
-    let conditionals = nearest(&grown.tree, grown.conditionals, &grown.measured, total);
+        Known { shares: &shares, variances: &variances, records: total, target, core, plan, relation };
+    let Grown { tree, tables } = grow(&known, &mut marginals)?;
+    let mut potentials = start(&tables, total);
+    let conditionals = nearest(&tree, &tables, total, &mut potentials)
+        .ok_or_else(|| Error::input("a table without a clique"))?;
 
     let relation = match relation {
         Relation::AddRemove => "the presence of one record",
         Relation::ReplaceOne => "the values of one record",
     };
     let noise = (singles[0].noise, joint_noise);
-    let (epsilon, delta) = (cost.upper, budget.delta);
+    let (epsilon, delta) = (cost, budget.delta);
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let treated_as_public = schema.schema().statements(&names);
     let relation = relation.to_owned();
@@ -119,20 +133,35 @@ pub fn fit(
         target: settings.target.clone(),
         provenance,
         columns: columns.map(|((column, pieces), levels)| Column::new(column, pieces, levels)).collect(),
-        cliques: grown.tree.cliques,
+        constraints: schema.constraints().to_vec(),
+        cliques: tree.cliques,
+        tables,
+        potentials,
         conditionals,
-        joint: grown.measured.joint,
-        joint_variance: grown.measured.variance,
-        single: grown.measured.single,
     };
     Ok(Fitted { model, events })
 }
 
-/// The standard deviation of the noise in a chosen marginal.
-fn joint_noise(plan: &Plan, relation: Relation) -> f64 {
-    match relation {
-        Relation::AddRemove => plan.joint_noise,
-        Relation::ReplaceOne => plan.joint_noise * std::f64::consts::FRAC_1_SQRT_2,
+/// The columns that are all measured with each other: those that were named, with the target; without any all
+/// columns, where they have few combinations.
+fn core(columns: &[Encoding], mut named: Vec<usize>, target: Option<usize>) -> Result<Vec<usize>> {
+    // What levels there will be is not known before the release; this many at the most.
+    let most = |&column: &usize| Grid::new(&columns[column].kind).cells().min(2 * LEVELS.1 as usize) + 1;
+    let combinations =
+        |core: &[usize]| core.iter().map(most).fold(1_usize, |cells, size| cells.saturating_mul(size));
+    if named.is_empty() {
+        let every: Vec<usize> = (0..columns.len()).collect();
+        return Ok(if combinations(&every) <= MOST_OF_CORE { every } else { Vec::new() });
+    }
+    named.extend(target);
+    named.sort_unstable();
+    named.dedup();
+    match combinations(&named) {
+        found if found > MOST_OF_CORE => Err(Error::input(format!(
+            "--together: the columns have up to {found} combinations of values, at most {MOST_OF_CORE} can be; name \
+             fewer, or give them fewer categories"
+        ))),
+        _ => Ok(named),
     }
 }
 

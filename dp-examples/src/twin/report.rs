@@ -7,6 +7,7 @@ use super::grid::Grid;
 use super::model::{Column, Model};
 use super::sample::Rows;
 use super::schema::Kind;
+use crate::report::html::escaped;
 
 /// Most bars of a column.
 const BARS: usize = 16;
@@ -70,15 +71,27 @@ fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result
     if model.columns.len() > MOST_COLUMNS {
         write!(page, "<p>And {} more columns.</p>", model.columns.len() - MOST_COLUMNS)?;
     }
-    page.push_str(
-        "<h2>What was measured together</h2><p>The model knows of these columns jointly; of others, what \
-        follows from these.</p><ul>",
-    );
-    for (column, parents) in model.measured_together() {
-        let parents: Vec<String> = parents.iter().map(|parent| escaped(parent)).collect();
-        write!(page, "<li>{} with {}</li>", escaped(column), parents.join(", "))?;
+    let (measured, pairs) = model.pairs_measured();
+    write!(
+        page,
+        "<h2>What was measured together</h2><p>{measured} of {pairs} pairs of columns. The model knows of these \
+         columns jointly; of others, what follows from these. An interval that is combined from several twins knows of \
+         the noise, and of having drawn the records from a population; what it cannot know of is how far columns that \
+         were not measured together depart from what the model makes of them. Name the columns of an analysis with \
+         <code>--together</code> to have all of their pairs measured.</p><ul>"
+    )?;
+    for set in model.measured_together() {
+        let names: Vec<String> = set.iter().map(|name| escaped(name)).collect();
+        write!(page, "<li>{}</li>", names.join(", "))?;
     }
     page.push_str("</ul>");
+    if !model.constraints.is_empty() {
+        page.push_str("<h2>What holds of every row</h2><p>Public constraints of the schema:</p><ul>");
+        for constraint in &model.constraints {
+            write!(page, "<li>{}</li>", escaped(&constraint.text))?;
+        }
+        page.push_str("</ul>");
+    }
     correlations(page, model, rows)
 }
 
@@ -226,21 +239,4 @@ fn shortened(text: &str) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
-}
-
-/// Text that is no markup, whatever is in it.
-fn escaped(text: &str) -> String {
-    let mut found = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => found.push_str("&amp;"),
-            '<' => found.push_str("&lt;"),
-            '>' => found.push_str("&gt;"),
-            '"' => found.push_str("&quot;"),
-            '\'' => found.push_str("&#39;"),
-            character if character.is_control() => found.push(' '),
-            character => found.push(character),
-        }
-    }
-    found
 }

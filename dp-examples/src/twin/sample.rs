@@ -8,6 +8,9 @@ use super::{Error, Result};
 /// Most rows that are drawn at a time.
 const MOST_ROWS: u64 = 100_000_000;
 
+/// How often rows that do not keep the constraints are drawn again.
+const MOST_REDRAWS: usize = 50;
+
 /// Rows of a twin: for each column the piece of its grid that a value lies in, and how far along.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rows {
@@ -107,9 +110,70 @@ impl Model {
         if rows > MOST_ROWS {
             return Err(Error::input(format!("{rows} rows, at most {MOST_ROWS}")));
         }
-        let count = rows as usize;
-        let mut dice = Dice(generator);
-        let levels = self.levels(count, &mut dice, drawn);
+        let (count, mut dice) = (rows as usize, Dice(generator));
+        let mut columns = self.codes(count, &mut dice, drawn);
+        self.keep(&mut columns, count, &mut dice, drawn)?;
+        Ok(Rows { count, columns })
+    }
+
+    /// Draws rows again that do not keep the constraints, until all do: draws from the model given that they do.
+    fn keep<R: Rng>(
+        &self,
+        columns: &mut [Vec<(u32, f32)>],
+        count: usize,
+        dice: &mut Dice<R>,
+        drawn: Drawn,
+    ) -> Result<()> {
+        for _ in 0..MOST_REDRAWS {
+            let bad = self.broken(columns, count);
+            if bad.is_empty() {
+                return Ok(());
+            }
+            let again = self.codes(bad.len(), dice, drawn);
+            for (own, again) in columns.iter_mut().zip(again) {
+                bad.iter().zip(again).for_each(|(&row, code)| own[row] = code);
+            }
+        }
+        let bad = self.broken(columns, count);
+        let mut is_good = vec![true; count];
+        bad.iter().for_each(|&row| is_good[row] = false);
+        let good: Vec<usize> = (0..count).filter(|&row| is_good[row]).collect();
+        if good.is_empty() {
+            return Err(Error::input("no row that the model can make keeps the constraints of the schema"));
+        }
+        for row in bad {
+            let like = good[dice.below(good.len())];
+            columns.iter_mut().for_each(|own| own[row] = own[like]);
+        }
+        Ok(())
+    }
+
+    /// The rows that do not keep the constraints, by what is written of them.
+    fn broken(&self, columns: &[Vec<(u32, f32)>], count: usize) -> Vec<usize> {
+        let grids: Vec<_> = self.columns.iter().map(super::model::Column::grid).collect();
+        let mut bad = vec![false; count];
+        for constraint in &self.constraints {
+            let names: Vec<&str> = constraint.columns().collect();
+            let places: Vec<usize> = (0..self.columns.len())
+                .filter(|&place| names.contains(&self.columns[place].name.as_str()))
+                .collect();
+            for (row, bad) in bad.iter_mut().enumerate() {
+                let value = |name: &str| {
+                    let place = places.iter().copied().find(|&place| self.columns[place].name == name)?;
+                    let (piece, share) = columns[place][row];
+                    let (first, last, _) = self.columns[place].pieces[piece as usize];
+                    let missing = first == grids[place].cells();
+                    (!missing).then(|| grids[place].number((first, last), share.into()))
+                };
+                *bad |= !constraint.holds(value);
+            }
+        }
+        (0..count).filter(|&row| bad[row]).collect()
+    }
+
+    /// For each column the piece that each row's value lies in, and how far along.
+    fn codes<R: Rng>(&self, count: usize, dice: &mut Dice<R>, drawn: Drawn) -> Vec<Vec<(u32, f32)>> {
+        let levels = self.levels(count, dice, drawn);
         let columns = self.columns.iter().zip(&levels).map(|(column, levels)| {
             let mut found = vec![(0, 0.0); count];
             for (level, mut places) in grouped(levels, column.level_count()).into_iter().enumerate() {
@@ -139,7 +203,7 @@ impl Model {
             }
             found
         });
-        Ok(Rows { count, columns: columns.collect() })
+        columns.collect()
     }
 
     /// The level of each column in each row.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use toml::Value;
 
+use super::constraint::Constraint;
 use super::{Error, Result};
 use crate::schema::{self, Entry, date};
 
@@ -62,6 +62,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schema {
     kinds: BTreeMap<String, Kind>,
+    constraints: Vec<Constraint>,
     schema: schema::Schema,
 }
 
@@ -79,7 +80,12 @@ impl Schema {
     /// hours = { range = [1, 99], missing = "drop" }                 # records without hours are left out
     /// job = { categories = ["clerk", "nurse"], missing_texts = ["?"] }
     /// born = { range = ["1920-01-01", "2020-12-31"], since = "1970-01-01" }
+    /// married = { categories = ["no", "yes"], constraints = ["married = yes => age >= 14"] }
     /// ```
+    ///
+    /// Constraints are public, and hold of every row of a twin: `A => B`, or `B` alone, where both are comparisons
+    /// (`=`, `!=`, `<`, `<=`, `>`, `>=`) of a column with a value, several of them joined by `and`. What has no
+    /// value violates none. Records that do not keep them are no error: that would say something of them.
     ///
     /// Missing values are a category of their own, but for columns with `missing = "drop"`; the other policies are for
     /// regressions. Days are written as dates again.
@@ -104,50 +110,56 @@ impl Schema {
     /// ```
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
         let schema = schema::Schema::parse(name, bytes)?;
-        let text = crate::table::utf8(name, bytes)?;
-        // The same text, for whether a bound is written as a whole number.
-        let entries: BTreeMap<String, Value> =
-            toml::from_str(text).map_err(|error| Error::input(format!("{name}: {}", error.message())))?;
-        if entries.is_empty() {
+        let columns = &schema.columns;
+        if columns.is_empty() {
             return Err(Error::input(format!("{name}: no columns; expected lines like `age = [17, 90]`")));
         }
-        if entries.len() > MOST_COLUMNS {
-            return Err(Error::input(format!("{name}: {} columns, at most {MOST_COLUMNS}", entries.len())));
+        if columns.len() > MOST_COLUMNS {
+            return Err(Error::input(format!("{name}: {} columns, at most {MOST_COLUMNS}", columns.len())));
         }
         let mut kinds = BTreeMap::new();
-        for (column, value) in entries {
-            let Some(entry) = schema.get(&column) else { continue };
-            let range = value.get("range").unwrap_or(&value).as_array().map(Vec::as_slice);
-            let kind = match (&entry.kind, range) {
-                (schema::Kind::Range { .. }, Some([Value::Integer(low), Value::Integer(high)]))
-                    // Beyond 2⁵³ a number is no longer known to one.
-                    if low.unsigned_abs().max(high.unsigned_abs()) <= 1 << 53 =>
-                {
-                    Kind::Whole { low: *low, high: *high }
+        for (column, entry) in columns {
+            let kind = match &entry.kind {
+                schema::Kind::Range { low, high } if entry.whole => {
+                    Kind::Whole { low: *low as i64, high: *high as i64 }
                 }
-                (schema::Kind::Range { low, high }, _) => Kind::Real { low: *low, high: *high },
+                schema::Kind::Range { low, high } => Kind::Real { low: *low, high: *high },
                 // Whole numbers of days, from days since another date.
-                (schema::Kind::Dates { low, high, since }, _) => {
+                schema::Kind::Dates { low, high, since } => {
                     Kind::Dates { low: *low as i64 + since, high: *high as i64 + since }
                 }
-                (schema::Kind::Categories(names), _) if names.len() > MOST_CATEGORIES => {
+                schema::Kind::Categories(names) if names.len() > MOST_CATEGORIES => {
                     let told = format!(
                         "{name}: column '{column}' has {} categories, at most {MOST_CATEGORIES}",
                         names.len()
                     );
                     return Err(Error::input(told));
                 }
-                (schema::Kind::Categories(names), _) => Kind::Categories(names.clone()),
+                schema::Kind::Categories(names) => Kind::Categories(names.clone()),
             };
-            kinds.insert(column, kind);
+            kinds.insert(column.clone(), kind);
         }
-        Ok(Self { kinds, schema })
+        let mut constraints = Vec::new();
+        for (column, entry) in columns {
+            for text in &entry.constraints {
+                let find = |name: &str| kinds.get_key_value(name);
+                constraints.push(Constraint::parse(text, find).map_err(|reason| {
+                    Error::input(format!("{name}: column '{column}': constraint '{text}': {reason}"))
+                })?);
+            }
+        }
+        Ok(Self { kinds, constraints, schema })
     }
 
     /// What is public of a column, where the file has a line for it.
     #[must_use]
     pub fn get(&self, column: &str) -> Option<&Kind> {
         self.kinds.get(column)
+    }
+
+    /// What is known to hold of every record.
+    pub(super) fn constraints(&self) -> &[Constraint] {
+        &self.constraints
     }
 
     /// The column's line: what counts as missing, and what happens then.

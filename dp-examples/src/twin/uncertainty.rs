@@ -2,11 +2,10 @@
 
 use rand_core::Rng;
 
-use super::Result;
-use super::fitting::{conditional, nearest};
-use super::levels::onto_simplex;
+use super::fitting::{nearest, start};
 use super::model::Model;
 use super::sample::{Dice, Drawn};
+use super::{Error, Result};
 
 impl Model {
     /// Another model that may have led to what was released: a draw from an approximate posterior.
@@ -19,49 +18,32 @@ impl Model {
     /// sampler; this is for the same model and the same purpose.)
     ///
     /// # Errors
-    /// None at present; kept for samplers that can fail.
+    /// None for a model that was fitted or read.
     pub fn redraw(&self, generator: impl Rng) -> Result<Self> {
         let mut dice = Dice(generator);
         let tree = self.tree();
         let count = self.records.round().max(1.0) as usize;
         let levels = self.levels(count, &mut dice, Drawn::Independently);
-        let mut measured = self.measured();
-        for clique in 0..self.cliques.len() {
-            let columns = tree.columns(clique);
-            let size = tree.sizes[self.cliques[clique].column];
-            let mut counts = vec![0.0; self.conditionals[clique].len()];
-            let mut single = vec![0.0; size];
-            let mut cells = vec![0; count];
-            for &column in &columns {
+        let mut tables = self.tables.clone();
+        for table in &mut tables {
+            let mut cells = vec![0_usize; count];
+            for &column in &table.columns {
                 let size = tree.sizes[column];
-                cells
-                    .iter_mut()
-                    .zip(&levels[column])
-                    .for_each(|(cell, &level)| *cell = *cell * size + level as usize);
+                let own = cells.iter_mut().zip(&levels[column]);
+                own.for_each(|(cell, &level)| *cell = *cell * size + level as usize);
             }
-            for cell in cells {
-                counts[cell] += 1.0;
-                single[cell % size] += 1.0;
+            let mut counts = vec![0.0; table.counts.len()];
+            cells.into_iter().for_each(|cell| counts[cell] += 1.0);
+            for (cell, count) in counts.into_iter().enumerate() {
+                table.counts[cell] = count + table.variance(cell).sqrt() * dice.normal();
             }
-            let noise = self.joint_variance.sqrt();
-            if !measured.joint[clique].is_empty() {
-                measured.joint[clique] =
-                    counts.into_iter().map(|count| count + noise * dice.normal()).collect();
-            }
-            let own = measured.single[clique].iter_mut().zip(single);
-            own.for_each(|((found, variance), count)| *found = count + variance.sqrt() * dice.normal());
         }
         // Not from this model: a search that ends early would end too near to it, and draws would differ too
         // little.
-        let start = |(single, joint): (&Vec<(f64, f64)>, &Vec<f64>)| {
-            let counts: Vec<f64> = single.iter().map(|(count, _)| *count).collect();
-            let shares: Vec<f64> =
-                onto_simplex(&counts, self.records).iter().map(|count| count / self.records).collect();
-            if joint.is_empty() { shares } else { conditional(joint, &shares, self.records) }
-        };
-        let start = measured.single.iter().zip(&measured.joint).map(start).collect();
-        let conditionals = nearest(&tree, start, &measured, self.records);
-        Ok(Self { conditionals, ..self.clone() })
+        let mut potentials = start(&tables, self.records);
+        let conditionals = nearest(&tree, &tables, self.records, &mut potentials)
+            .ok_or_else(|| Error::input("a table without a clique"))?;
+        Ok(Self { conditionals, potentials, ..self.clone() })
     }
 }
 

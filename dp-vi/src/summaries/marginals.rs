@@ -3,11 +3,10 @@
 use super::Summaries;
 use super::grid::{self, BITS, Unit};
 use super::tables::{difference, unit};
-use crate::cost::pricing;
 use crate::error::{Error, Result};
 use crate::wall::categories::{Categories, Distances};
 use crate::wall::sensitive::Sensitive;
-use dp_accountant::{Composition, Event, Purse, Receipt, Relation};
+use dp_accountant::{Composition, Event, Mechanism, Purse, Receipt, Relation, Sampling};
 use dp_sampler::{ExponentialChoice, Purpose, RoundedGaussianNoise, Seed};
 
 /// Noisy counts of all combinations of some columns' values.
@@ -51,7 +50,7 @@ const LARGEST: f64 = 1e12;
 /// let records = Sensitive::new(Categories::new(vec![2, 2, 3], vec![a.clone(), a, b])?);
 /// let relation = Relation::AddRemove;
 /// let mut events = Composition::single(Marginals::counts_event(relation, 3, 4.0)?, 1);
-/// events.push(Marginals::choice_event(0.3)?, 1);
+/// events.push(Marginals::choice_event(relation, 0.3)?, 1);
 /// events.push(Marginals::counts_event(relation, 1, 4.0)?, 1);
 ///
 /// let mut ledger = Ledger::new(Budget { epsilon: 2.0, delta: 1e-6, relation })?;
@@ -82,6 +81,20 @@ const LARGEST: f64 = 1e12;
 /// and penalties are public, so under add/remove one count changes by 1 and the utility by at most 1, in
 /// either direction: the slope is ε/2. Under replace-one two counts change, and the slope is ε/4. Utilities
 /// are integers in units of 2⁻²⁰ records, and the choice is [drawn exactly](ExponentialChoice).
+///
+/// What a choice costs is less than what ε-differential privacy says of it. The logarithms of its
+/// probabilities on neighbours differ by numbers between `t − ε` and `t` for some `t` (bounded range; Durfee
+/// and Rogers 2019), and the largest δ of all such pairs at `a`, from −ε to ε, is (Dong, Durfee and Rogers
+/// 2020)
+///
+/// ```text
+/// δ(a) = (e^(ε/2) − e^(a/2))² / (e^ε − 1),   δ(0) = tanh(ε/4)
+/// ```
+///
+/// A Gaussian mechanism whose means are `√(2π) ε/4` standard deviations apart has a δ at least as large at
+/// every `a`, and so costs no less in any composition, however choices depend on earlier releases. The two
+/// are nearest at `a = 0`, where it has `erf(√π ε/8)`. Each choice is paid for as that mechanism, which has
+/// two fifths of the divergence of one that is only known to be ε-differentially private.
 ///
 /// Names and sizes of columns are public, and must not be made from the records, but by what was released
 /// before.
@@ -136,12 +149,24 @@ impl<'r> Marginals<'r> {
         grid::event_of_bits(BITS, relation, difference(relation, marginals, unit))
     }
 
-    /// The event of one choice.
+    /// The event of one choice: a Gaussian mechanism that costs no less, with the noise multiplier
+    /// `4/(√(2π) ε)` under add/remove and twice that under replace-one, where the accountant takes neighbours to
+    /// be twice as far apart.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless ε is between 1e-6 and 64.
-    pub fn choice_event(epsilon: f64) -> Result<Event> {
-        Ok(pricing::choice_event(slope(epsilon, Relation::AddRemove)?.1)?)
+    pub fn choice_event(relation: Relation, epsilon: f64) -> Result<Event> {
+        dominating(slope(epsilon, relation)?.1, relation)
+    }
+
+    /// The noise multiplier of a [choice's event](Self::choice_event) at an ε of 1; at others it is this over ε.
+    #[must_use]
+    pub fn choice_noise_multiplier(relation: Relation) -> f64 {
+        let apart = match relation {
+            Relation::AddRemove => 1.0,
+            Relation::ReplaceOne => 2.0,
+        };
+        apart * 4.0 / std::f64::consts::TAU.sqrt()
     }
 
     /// Debits everything that is going to be released, under the relation of the ledger's budget.
@@ -237,7 +262,7 @@ impl<'r> Marginals<'r> {
             .map(|(&number, penalty)| (number, u128::from(most - penalty)))
             .collect();
         let ((slope, bits), exact) = slope(epsilon, relation)?;
-        let event = pricing::choice_event(exact)?;
+        let event = dominating(exact, relation)?;
         let streams = self.seed.streams(Purpose::Custom("choice of a marginal"));
         let choice = ExponentialChoice::from_streams(streams, slope, bits)?;
         let (receipt, number) = self.take(event)?;
@@ -260,6 +285,13 @@ impl<'r> Marginals<'r> {
 /// A count from 0 to 10¹² in units.
 fn in_units(count: f64) -> u64 {
     (count * Distances::UNITS as f64).round() as u64
+}
+
+/// The Gaussian mechanism that is at least as revealing as any of bounded range ε.
+fn dominating(epsilon: f64, relation: Relation) -> Result<Event> {
+    // A part in 10¹² below the exact quotient, for rounding.
+    let noise_multiplier = Marginals::choice_noise_multiplier(relation) / epsilon * (1.0 - 1e-12);
+    Ok(Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None)?)
 }
 
 /// The slope for this ε as a numerator and an exponent of the denominator, and the ε that it gives exactly:

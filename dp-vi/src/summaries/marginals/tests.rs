@@ -122,8 +122,7 @@ fn a_record_is_as_visible_as_the_event_says() {
 fn choices_have_the_odds_of_their_epsilon() {
     const CHOICES: u64 = 40_000;
     let epsilon = 2.0;
-    let event = Marginals::choice_event(epsilon).unwrap();
-    assert!(Accountant::new(Relation::AddRemove).compose(event, 1).epsilon(1e-9).unwrap().upper <= epsilon);
+    let event = Marginals::choice_event(Relation::AddRemove, epsilon).unwrap();
     let events = Composition::single(event, CHOICES);
     let share = |rows: &[(u32, u32, u32)], seed: u64| {
         let records = table(rows);
@@ -142,12 +141,41 @@ fn choices_have_the_odds_of_their_epsilon() {
     assert!((without - (1.0 - expected)).abs() < 0.012, "{without}");
 }
 
+/// What a choice is paid for as costs at least what any choice of bounded range ε can, at every level, under
+/// both relations: `δ(a) = (e^(ε/2) − e^(a/2))²/(e^ε − 1)`, which is also found by going over all pairs of
+/// two outcomes whose ratios are e^t and e^(t−ε).
+#[test]
+fn choices_are_paid_for_as_something_that_costs_more() {
+    for relation in [Relation::AddRemove, Relation::ReplaceOne] {
+        for epsilon in [1e-3, 0.02, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0] {
+            let event = Marginals::choice_event(relation, epsilon).unwrap();
+            let paid = Accountant::new(relation).compose(event, 1);
+            for step in 0..=40 {
+                let a = epsilon * f64::from(step) / 40.0;
+                let closed = ((0.5 * epsilon).exp() - (0.5 * a).exp()).powi(2) / epsilon.exp_m1();
+                let searched = (0..=400).map(|at| {
+                    let t = epsilon * f64::from(at) / 400.0;
+                    let share = (epsilon.exp() - t.exp()) / epsilon.exp_m1();
+                    share * (1.0 - (a - t).exp()).max(0.0)
+                });
+                let searched = searched.fold(0.0, f64::max);
+                assert!((closed - searched).abs() < 1e-4 * closed + 1e-5, "{epsilon} {a}");
+                let claimed = paid.delta(a).unwrap();
+                assert!(claimed.upper >= closed, "{relation:?} {epsilon} at {a}: {claimed} for {closed}");
+            }
+            // At the narrowest place there is hardly anything to spare while ε is small.
+            let spare = paid.delta(0.0).unwrap().upper / (0.25 * epsilon).tanh();
+            assert!(epsilon > 0.6 || spare < 1.002, "{spare}");
+        }
+    }
+}
+
 #[test]
 fn a_penalty_counts_as_records() {
     let records = table(&[(0, 1, 2); 50]);
     let mut marginals = paid(
         &records,
-        &Composition::single(Marginals::choice_event(8.0).unwrap(), 2),
+        &Composition::single(Marginals::choice_event(Relation::AddRemove, 8.0).unwrap(), 2),
         Relation::ReplaceOne,
         5,
     );
