@@ -7,7 +7,7 @@ use super::grid::Grid;
 use super::model::{Column, Model};
 use super::sample::Rows;
 use super::schema::Kind;
-use crate::report::html::escaped;
+use crate::report::escaped;
 
 /// Most bars of a column.
 const BARS: usize = 16;

@@ -316,7 +316,7 @@ impl Growth<'_, '_> {
         let mut offers: Vec<(Vec<usize>, usize)> = Vec::new();
         for first in 0..tree.sizes.len() {
             let others = tree.with_each_other(&conditionals, first);
-            for second in first + 1..tree.sizes.len() {
+            for (second, shares) in others.iter().enumerate().skip(first + 1) {
                 let pair = vec![first, second];
                 let held = |table: &Counted| pair.iter().all(|column| table.columns.contains(column));
                 let cells = tree.sizes[first] * tree.sizes[second];
@@ -324,7 +324,7 @@ impl Growth<'_, '_> {
                 if self.tables.iter().any(held) || cells > MOST_CELLS || penalty > records {
                     continue;
                 }
-                let expected = others[second].iter().map(|share| (records * share).max(0.0)).collect();
+                let expected = shares.iter().map(|share| (records * share).max(0.0)).collect();
                 let number =
                     self.marginals.consider(&Candidate { columns: pair.clone(), expected, penalty })?;
                 offers.push((pair, number));

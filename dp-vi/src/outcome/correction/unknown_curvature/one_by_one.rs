@@ -109,7 +109,7 @@ fn one(
     let variance = ((s * s).recip() + (SPREAD * centre).powi(-2)).recip();
     let spread = (variance / (centre * centre)).ln_1p();
     let (middle, deviation) = (centre.ln() - 0.5 * spread, spread.sqrt());
-    let mut points = Vec::with_capacity(2 * POINTS as usize + 1);
+    let mut points: Vec<(f64, One)> = Vec::with_capacity(2 * POINTS as usize + 1);
     for at in -POINTS..=POINTS {
         let z = APART * f64::from(at);
         let curvature = (middle + deviation * z).exp();
@@ -120,17 +120,17 @@ fn one(
         let log_weight = -0.5 * (z * z + marginal.ln() + residual * residual / marginal);
         let precise = precision + curvature * curvature / noise;
         let mean = (curvature * gradient / noise + pull) / precise;
-        points.push((log_weight, mean, precise.recip(), (curvature + precision).recip()));
+        let without_noise = (curvature + precision).recip();
+        points.push((log_weight, One { mean, variance: precise.recip(), without_noise }));
     }
     let largest = points.iter().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
-    let weight = |point: &(f64, f64, f64, f64)| (point.0 - largest).exp();
-    let total: f64 = points.iter().map(weight).sum();
-    let average = |value: &dyn Fn(&(f64, f64, f64, f64)) -> f64| {
-        points.iter().map(|point| weight(point) * value(point)).sum::<f64>() / total
+    let total: f64 = points.iter().map(|(weight, _)| (weight - largest).exp()).sum();
+    let average = |value: &dyn Fn(&One) -> f64| {
+        points.iter().map(|(weight, one)| (weight - largest).exp() * value(one)).sum::<f64>() / total
     };
-    let mean = average(&|point| point.1);
-    let variance = average(&|point| point.2 + (point.1 - mean).powi(2));
-    let without_noise = average(&|point| point.3);
+    let mean = average(&|one| one.mean);
+    let variance = average(&|one| one.variance + (one.mean - mean).powi(2));
+    let without_noise = average(&|one| one.without_noise);
     (mean.is_finite() && variance > 0.0 && variance.is_finite()).then_some(One {
         mean,
         variance,
