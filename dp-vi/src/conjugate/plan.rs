@@ -45,6 +45,8 @@ pub(super) struct Said {
     pub(super) curvature: Option<Curvature>,
     pub(super) sweeps: Option<usize>,
     pub(super) noise: PrivacyNoise,
+    /// Counts of 0 are computed with like others, for tests.
+    pub(super) with_zeros: bool,
 }
 
 /// What a conjugate fit will do, and what it costs; made without records.

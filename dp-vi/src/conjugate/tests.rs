@@ -374,6 +374,39 @@ fn the_number_of_threads_changes_no_bit() {
     assert_eq!(fit(1), fit(3));
 }
 
+/// A fit passes over the words that documents do not have, which changes nothing but the last digits.
+#[test]
+fn a_fit_without_zeros_is_that_with_them() {
+    let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::ReplaceOne };
+    let counts = Array2::from_shape_fn((700, 40), |(i, v)| match (i * 7 + v * v) % 9 {
+        0 => ((i + v) % 4) as u8,
+        _ => 0,
+    });
+    let records = Sensitive::new(Records::from_columns([("counts", counts)]).unwrap());
+    let model: fn(&mut Ctx<'_>) -> Result<()> = lda;
+    for without_privacy in [false, true] {
+        let run = |with_zeros: bool| {
+            let scales = vec![("beta".to_owned(), 2.0)];
+            let budget = Some(budget);
+            let said = Said { budget, without_privacy, steps: Some(4), with_zeros, scales, ..Said::default() };
+            let mut ledger = dp_accountant::Ledger::new(said.budget.unwrap()).unwrap();
+            let (seed, purse) = (Seed::for_tests(3), Some(&mut ledger as &mut dyn dp_accountant::Purse));
+            let mut training = ConjugateTraining::new(&model, &said, &records, &seed, purse, false).unwrap();
+            (0..4).for_each(|_| training.step().unwrap());
+            let settings = training.description(records.schema());
+            assert_eq!(settings.contains("without zeros"), !with_zeros, "{settings}");
+            let states: Vec<f64> = training.states().unwrap().values().iter().copied().collect();
+            [training.released().to_vec(), states]
+        };
+        for (with, without) in run(true).iter().zip(&run(false)) {
+            for (a, b) in with.iter().zip(without) {
+                // A step of the grid of the noise is 6e-9 here.
+                assert!((a - b).abs() <= 1e-7 * (1.0 + a.abs()), "{a} {b}");
+            }
+        }
+    }
+}
+
 /// Two data sets, with and without one document that fits nothing else: an attacker who looks at the sum of the words
 /// that only this document has cannot tell them apart more often than ε allows.
 #[test]

@@ -25,6 +25,7 @@
 //! | `linear` | the proof that an operation is linear in a value |
 //! | `augment` | bounds of softplus and of logarithms of sums |
 //! | `local` | records' own latent values, by a fixed number of sweeps |
+//! | `words` | whether all that a record says are words of topics that it mixes: then zeros are passed over |
 //! | `sign` | whether a value can be negative |
 //! | `substitute` | expressions with values replaced |
 //! | `family` | posterior factors that are not of the prior's family |
@@ -44,6 +45,7 @@ mod rules;
 mod sign;
 mod statistics;
 mod substitute;
+mod words;
 
 pub use crate::model::{ExponentialFamily, Statistic};
 pub use augment::Curvature;

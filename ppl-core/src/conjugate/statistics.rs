@@ -7,6 +7,7 @@ use super::local::{Kept, Local, Swept, sweep};
 use super::rules::Rules;
 use super::sign::is_non_negative;
 use super::substitute::substitute;
+use super::words::words;
 use crate::base::{Error, Result, Shape};
 use crate::handlers::Constrained;
 use crate::model::{
@@ -15,6 +16,7 @@ use crate::model::{
 };
 use crate::op::{Graph, Input, Op, Var};
 use crate::program::Program;
+use crate::record_gradient::MixedWords;
 use crate::records::Schema;
 use crate::transform::gradient;
 use std::cell::RefCell;
@@ -169,6 +171,7 @@ pub struct Statistics<'g> {
     prior: Var<'g>,
     local: Vec<(String, Var<'g>)>,
     kept: Vec<Kept<'g>>,
+    words: Option<MixedWords>,
     curvature: Curvature,
 }
 
@@ -444,7 +447,13 @@ impl<'g> Statistics<'g> {
             false => sweep(record, &local, settings.sweeps, settings.kept)?,
         };
         graph.check()?;
-        Self::close(trace, opened, swept, prior, curvature)
+        let shared: Vec<Site<'g>> = opened.iter().map(|one| one.site.clone()).collect();
+        let mut this = Self::close(trace, opened, swept, prior, curvature)?;
+        if let (Some(sweeps), [kept]) = (settings.kept, &this.kept[..]) {
+            let found = words(&this.trace, &local, &shared, sweeps.max(1))?;
+            this.words = found.map(|found| MixedWords { kept: kept.name.clone(), ..found });
+        }
+        Ok(this)
     }
 
     /// Chooses which second moments are statistics, and makes the factors.
@@ -530,7 +539,7 @@ impl<'g> Statistics<'g> {
                 }
             };
         }
-        Ok(Self { trace, factors, blocks, record, prior, local, kept, curvature })
+        Ok(Self { trace, factors, blocks, record, prior, local, kept, words: None, curvature })
     }
 
     /// [`record`](Self::record) with every block of expected statistics that records touch divided by a number, and
@@ -616,6 +625,18 @@ impl<'g> Statistics<'g> {
     #[must_use]
     pub fn local(&self) -> &[(String, Var<'g>)] {
         &self.local
+    }
+
+    /// The formulas of the program of [`scaled`](Self::scaled), with these scales and no weight, and of what records'
+    /// [kept](Self::kept) factors are next: where all that a record says are words of topics that it mixes, with a factor
+    /// that is kept. They pass over the words that a record does not have, see
+    /// [`RecordGradient::without_zeros`](crate::RecordGradient::without_zeros).
+    #[must_use]
+    pub fn words(&self, scales: &[f64]) -> Option<MixedWords> {
+        let words = self.words.clone()?;
+        let place = self.blocks.iter().position(|block| block.touched && block.name == words.topics)?;
+        let input = format!("scaled {}", words.topics);
+        Some(MixedWords { input, scale: *scales.get(place)?, ..words })
     }
 
     /// How softplus functions are bounded.
