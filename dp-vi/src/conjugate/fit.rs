@@ -84,9 +84,12 @@ impl<'r> ConjugateTraining<'r> {
             None => Ok(program),
         };
         let spread = plan.spread.then_some(seed);
-        let factors = Factors::new(&statistics, &plan.scales, spread)?;
+        let mut factors = Factors::new(&statistics, &plan.scales, spread)?;
         // Draws and moments of every factor are known before anything is paid for.
         factors.posterior()?;
+        if plan.budget.is_some() && plan.is_logistic() {
+            factors.begin_at_zero();
+        }
         let batches = Batches::new(&FullBatch, records, (seed, &[]))?;
         let mut programs_of = match &words {
             Some(_) => "without zeros ".to_owned(),

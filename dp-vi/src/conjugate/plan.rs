@@ -292,6 +292,11 @@ impl ConjugatePlan {
         self.budget.map(|budget| self.deviation.taken_of(&budget)).filter(|&delta| delta > 0.0)
     }
 
+    /// Whether all that a record says is one outcome of a logistic regression.
+    pub(super) fn is_logistic(&self) -> bool {
+        self.quadratic.is_some()
+    }
+
     /// The noise's norm over `C`.
     pub(super) fn reach(&self) -> f64 {
         self.budget.map_or(1.0, |budget| self.replace_bound.reach(budget.relation, self.clip_norm))

@@ -125,6 +125,13 @@ impl Factors {
         Ok(this)
     }
 
+    /// Lets the first step take the statistics at expectations of 0, where nothing is known: for a logistic regression
+    /// with the curvature ¼, the largest there is. Those of a wide prior stand for log-odds far from 0, and curvatures next
+    /// to none, which noise then drowns.
+    pub(super) fn begin_at_zero(&mut self) {
+        self.blocks.iter_mut().filter(|block| block.place.is_some()).for_each(|block| block.expected.fill(0.0));
+    }
+
     /// The prior's natural parameters at the expectations now.
     fn slopes(&mut self) -> Vec<Vec<f64>> {
         for block in &self.blocks {
@@ -285,7 +292,7 @@ impl Factors {
                     Statistic::Outer => {
                         let n = block.width;
                         for matrix in sums.chunks_exact_mut(n * n) {
-                            definite(matrix, n, sd * (n as f64).sqrt());
+                            definite(matrix, n, spectral_norm_of_noise(sd, n));
                         }
                     }
                     _ => {}
@@ -372,6 +379,13 @@ impl BlockState {
             && self.expected.len() > self.width
             && self.width > 1
     }
+}
+
+/// About the largest eigenvalue of a symmetric matrix of noise, the mean of one with independent elements of this standard
+/// deviation and its transpose: elements beside the diagonal have `sd/√2`, and the eigenvalues fill `±2√n` times that. A
+/// smaller eigenvalue of noisy statistics may be noise altogether.
+fn spectral_norm_of_noise(sd: f64, n: usize) -> f64 {
+    sd * (2.0 * n as f64).sqrt()
 }
 
 /// Makes a matrix symmetric, and its eigenvalues at most `−least`: the second natural parameter of a normal, `−½` of a
