@@ -35,7 +35,8 @@ fn passing_over_words_that_a_document_does_not_have_changes_rounding_alone() {
     // One logarithm below the least.
     let mut log_beta: Vec<f64> = numbers(K * 30, 3).iter().map(|u| -3.0 + 5.0 * u).collect();
     log_beta[7] = -900.0;
-    let states: Vec<f64> = numbers(records.len() * K, 4).iter().map(|u| 20.0 * (u + 0.5).powi(3) - 0.7).collect();
+    let states: Vec<f64> =
+        numbers(records.len() * K, 4).iter().map(|u| 20.0 * (u + 0.5).powi(3) - 0.7).collect();
     let clip = |squared: &[f64], weights: &mut [f64]| {
         weights.iter_mut().zip(squared).for_each(|(w, n)| *w = (1.5 / n.sqrt()).min(1.0));
     };

@@ -80,12 +80,21 @@ impl Corpus {
         let streams = Seed::for_tests(seed).streams(Purpose::Custom("made-up documents"));
         let cumulative = |weights: Vec<f64>| -> Vec<f64> {
             let total: f64 = weights.iter().sum();
-            weights.iter().scan(0.0, |sum, weight| { *sum += weight / total; Some(*sum) }).collect()
+            weights
+                .iter()
+                .scan(0.0, |sum, weight| {
+                    *sum += weight / total;
+                    Some(*sum)
+                })
+                .collect()
         };
-        let place = |cumulative: &[f64], u: f64| cumulative.partition_point(|&sum| sum < u).min(cumulative.len() - 1);
+        let place =
+            |cumulative: &[f64], u: f64| cumulative.partition_point(|&sum| sum < u).min(cumulative.len() - 1);
         let mut rng = streams.at(0);
         let subjects: Vec<Vec<f64>> = (0..SUBJECTS)
-            .map(|_| cumulative((0..WORDS).map(|v| (1.5 * normal(&mut rng)).exp() / (v as f64 + 4.0)).collect()))
+            .map(|_| {
+                cumulative((0..WORDS).map(|v| (1.5 * normal(&mut rng)).exp() / (v as f64 + 4.0)).collect())
+            })
             .collect();
         let documents = (0..DOCUMENTS).map(|number| {
             let mut rng = streams.at(1 + number as u64);

@@ -86,7 +86,8 @@ pub fn suited<M: Model>(
     ledger: &mut Ledger,
 ) -> Result<usize, Failure> {
     let plan = fit(1).plan(documents.schema())?;
-    let multiplier = plan.calibrated.ok_or("a plan without noise suits any number of topics")?.noise_multiplier;
+    let multiplier =
+        plan.calibrated.ok_or("a plan without noise suits any number of topics")?.noise_multiplier;
     let single = multiplier / (plan.steps as f64).sqrt();
     let counts = Summaries::new(documents, seed)?.clipped_counts("counts", norm, QUIET * single, ledger)?;
     Ok(plan.rows_for(counts).unwrap_or(1).min(MOST_TOPICS))

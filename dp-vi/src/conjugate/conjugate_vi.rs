@@ -249,12 +249,7 @@ impl<M: Model> ConjugateVi<M> {
         self.run(records, Some(purse), From::Checkpoint)
     }
 
-    fn run(
-        mut self,
-        records: &Sensitive<Records>,
-        purse: Option<&mut dyn Purse>,
-        from: From,
-    ) -> Result<Fit> {
+    fn run(mut self, records: &Sensitive<Records>, purse: Option<&mut dyn Purse>, from: From) -> Result<Fit> {
         let budget = self.said.budget.filter(|_| !self.said.without_privacy);
         let shared = purse.is_some();
         let place = self.checkpoint.take();

@@ -129,7 +129,10 @@ impl Factors {
     /// with the curvature ¼, the largest there is. Those of a wide prior stand for log-odds far from 0, and curvatures next
     /// to none, which noise then drowns.
     pub(super) fn begin_at_zero(&mut self) {
-        self.blocks.iter_mut().filter(|block| block.place.is_some()).for_each(|block| block.expected.fill(0.0));
+        self.blocks
+            .iter_mut()
+            .filter(|block| block.place.is_some())
+            .for_each(|block| block.expected.fill(0.0));
     }
 
     /// The prior's natural parameters at the expectations now.

@@ -10,7 +10,13 @@ use crate::op::Var;
 use std::collections::BTreeSet;
 
 impl<'g> Rules<'g> {
-    pub(super) fn sum(&self, value: Var<'g>, a: &Known<'g>, b: &Known<'g>, shape: &Shape) -> Result<Option<Form<'g>>> {
+    pub(super) fn sum(
+        &self,
+        value: Var<'g>,
+        a: &Known<'g>,
+        b: &Known<'g>,
+        shape: &Shape,
+    ) -> Result<Option<Form<'g>>> {
         let (x, c) = match (a, b) {
             (Known::Random(a), Known::Random(b)) => return self.sum_of_two(value, a, b, shape),
             (Known::Random(x), Known::Fixed(c)) | (Known::Fixed(c), Known::Random(x)) => (x, *c),

@@ -11,7 +11,12 @@ use std::collections::BTreeSet;
 
 impl<'g> Rules<'g> {
     /// A product that is linear in each of its two arguments.
-    pub(super) fn product(&self, value: Var<'g>, op: &Op, (a, b): (&Known<'g>, &Known<'g>)) -> Result<Option<Form<'g>>> {
+    pub(super) fn product(
+        &self,
+        value: Var<'g>,
+        op: &Op,
+        (a, b): (&Known<'g>, &Known<'g>),
+    ) -> Result<Option<Form<'g>>> {
         let graph = value.graph();
         let apply = |a, b| graph.apply(op.clone(), &[a, b]);
         let (mut sites, mut shared) = (BTreeSet::new(), BTreeSet::new());

@@ -111,7 +111,13 @@ impl MixedWords {
     }
 
     /// Moves a document's factor on.
-    fn sweep(&self, topics: &Topics, (places, counts): (&[u32], &[f64]), state: &mut [f64], mixture: &mut Mixture) {
+    fn sweep(
+        &self,
+        topics: &Topics,
+        (places, counts): (&[u32], &[f64]),
+        state: &mut [f64],
+        mixture: &mut Mixture,
+    ) {
         let k = self.k();
         for _ in 0..self.sweeps {
             self.mix(state, mixture);
@@ -127,7 +133,9 @@ impl MixedWords {
                 let share = count / chance;
                 next.iter_mut().zip(word).for_each(|(next, b)| *next += share * b);
             }
-            for ((state, prior), (slope, next)) in state.iter_mut().zip(&self.prior).zip(slopes.iter().zip(next)) {
+            for ((state, prior), (slope, next)) in
+                state.iter_mut().zip(&self.prior).zip(slopes.iter().zip(next))
+            {
                 *state = prior + slope * *next;
             }
         }
@@ -155,7 +163,12 @@ impl MixedWords {
     ///
     /// # Errors
     /// If the topics or the states have another size.
-    pub fn advance(&self, rows: &SparseRows, log_topics: &[f64], states: &mut ndarray::Array2<f64>) -> Result<()> {
+    pub fn advance(
+        &self,
+        rows: &SparseRows,
+        log_topics: &[f64],
+        states: &mut ndarray::Array2<f64>,
+    ) -> Result<()> {
         self.check()?;
         let (k, found) = (self.k(), states.dim());
         super::check_length("the topics", self.dimension(), log_topics.len())?;
@@ -199,7 +212,13 @@ struct Member<T> {
 
 impl<T: Scalar> Member<T> {
     /// The gradient of a document; returns its squared norm.
-    fn gradient(&mut self, words: &MixedWords, topics: &Topics, (places, counts): (&[u32], &[f64]), state: &[T]) -> T {
+    fn gradient(
+        &mut self,
+        words: &MixedWords,
+        topics: &Topics,
+        (places, counts): (&[u32], &[f64]),
+        state: &[T],
+    ) -> T {
         let Self { mixture, values, .. } = self;
         let k = words.k();
         words.mix(state, mixture);
@@ -268,7 +287,8 @@ impl<T: Scalar> WordSums<T> {
     fn reserve(&mut self, members: usize) {
         let (dimension, mixture) = (self.words.dimension(), self.words.mixture());
         while self.members.len() < members {
-            let member = Member { mixture: mixture.clone(), values: Vec::new(), sums: vec![T::zero(); dimension] };
+            let member =
+                Member { mixture: mixture.clone(), values: Vec::new(), sums: vec![T::zero(); dimension] };
             self.members.push(member);
         }
     }

@@ -48,7 +48,9 @@ impl SparseRows {
         };
         let width = records.schema.dim(name)?;
         if u32::try_from(width).is_err() {
-            return Err(Error::Records(format!("column '{name}' {shape} has too many places for sparse rows")));
+            return Err(Error::Records(format!(
+                "column '{name}' {shape} has too many places for sparse rows"
+            )));
         }
         let mut this = Self {
             schema: Arc::clone(&records.schema),

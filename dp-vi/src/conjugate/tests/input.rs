@@ -76,6 +76,17 @@ fn bad_input_is_an_error_with_the_value_and_the_bound() {
     };
     let error = ConjugateVi::new(broken).budget(budget).plan(&schema).unwrap_err().to_string();
     assert!(error.contains("'p'") && error.contains("-1"), "{error}");
+    // No topics, and no words.
+    let no_topics = |ctx: &mut Ctx<'_>| {
+        let beta = ctx.sample("beta", Dirichlet::symmetric(0.1, 8).iid(0))?;
+        ctx.each_record(|ctx, document| {
+            let theta = ctx.sample("theta", Dirichlet::symmetric(0.3, 0))?;
+            ctx.observe("words", Words::mixed(theta, beta), document.get("counts")?)
+        })
+    };
+    assert!(ConjugateVi::new(no_topics).budget(budget).plan(&schema).is_err());
+    let no_words = Schema::new([("counts", 0)]).unwrap();
+    assert!(vi().plan(&no_words).is_err());
     // Noise for replaced records does not protect presence.
     let mut ledger = dp_accountant::Ledger::new(Budget { relation: Relation::AddRemove, ..budget }).unwrap();
     assert!(vi().fit_from(&records, &mut ledger).is_err());

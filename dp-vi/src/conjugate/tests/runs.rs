@@ -102,7 +102,8 @@ fn a_fit_without_zeros_is_that_with_them() {
         let run = |with_zeros: bool| {
             let scales = vec![("beta".to_owned(), 2.0)];
             let budget = Some(budget);
-            let said = Said { budget, without_privacy, steps: Some(4), with_zeros, scales, ..Said::default() };
+            let said =
+                Said { budget, without_privacy, steps: Some(4), with_zeros, scales, ..Said::default() };
             let mut ledger = dp_accountant::Ledger::new(said.budget.unwrap()).unwrap();
             let (seed, purse) = (Seed::for_tests(3), Some(&mut ledger as &mut dyn dp_accountant::Purse));
             let mut training = ConjugateTraining::new(&model, &said, &records, &seed, purse, false).unwrap();
