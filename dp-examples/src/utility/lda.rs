@@ -85,7 +85,8 @@ pub fn suited<M: Model>(
     seed: Seed,
     ledger: &mut Ledger,
 ) -> Result<usize, Failure> {
-    let plan = fit(1).plan(documents.schema())?;
+    // One topic is no table.
+    let plan = fit(2).plan(documents.schema())?;
     let multiplier =
         plan.calibrated.ok_or("a plan without noise suits any number of topics")?.noise_multiplier;
     let single = multiplier / (plan.steps as f64).sqrt();
