@@ -43,7 +43,7 @@ use crate::run::plan::{ExecutionPlan, InputId, RecordInputId};
 use ndarray::Array2;
 use prepare::{Prepared, check_frontier};
 use rounding::Rounding;
-use tiles::{Team, Tiles, Weighing};
+use tiles::{Team, Tiles, Weigh, Weighing, weighing};
 use words::WordSums;
 
 /// Weighted sums of per-record gradients, with the gradients themselves never stored.
@@ -303,7 +303,7 @@ impl<T: Scalar> RecordGradient<T> {
         weigh: impl Fn(&[T], &mut [T]) + Sync,
         sums: &mut [T],
     ) -> Result<()> {
-        self.sum_weighted(records, batch, Weighing::Together, weigh, sums)
+        self.sum_weighted(records, batch, Weighing::Together, &weighing(weigh), sums)
     }
 
     /// As [`RecordGradient::weighted_sum`] with a weight for each group and record: `weigh` gets, for some
@@ -320,7 +320,7 @@ impl<T: Scalar> RecordGradient<T> {
         weigh: impl Fn(&[T], &mut [T]) + Sync,
         sums: &mut [T],
     ) -> Result<()> {
-        self.sum_weighted(records, batch, Weighing::Grouped, weigh, sums)
+        self.sum_weighted(records, batch, Weighing::Grouped, &weighing(weigh), sums)
     }
 
     fn sum_weighted(
@@ -328,7 +328,7 @@ impl<T: Scalar> RecordGradient<T> {
         records: &Records,
         batch: &[u64],
         weighing: Weighing,
-        weigh: impl Fn(&[T], &mut [T]) + Sync,
+        weigh: &Weigh<'_, T>,
         sums: &mut [T],
     ) -> Result<()> {
         check_length("the sum", self.tiles.dimension, sums.len())?;
@@ -336,11 +336,11 @@ impl<T: Scalar> RecordGradient<T> {
         if self.tiles.norms.iter().all(Option::is_none) {
             return records.check_batch(batch);
         }
-        if self.by_words((records, batch), |words, states| words.sum(states, batch, Some(&weigh), sums))? {
+        if self.by_words((records, batch), |words, states| words.sum(states, batch, Some(weigh), sums))? {
             return Ok(());
         }
         self.plan.run();
-        let weigh = Some((weighing, &weigh));
+        let weigh = Some((weighing, weigh));
         let result = self.tiles.sum(&mut self.plan, &mut self.team, (records, batch), weigh, sums);
         if result.is_err() {
             sums.fill(T::zero());
@@ -376,10 +376,7 @@ impl<T: Scalar> RecordGradient<T> {
         if self.tiles.norms.iter().all(Option::is_none) {
             return records.check_batch(batch);
         }
-        let all = |words: &mut WordSums<T>, states: &[T]| {
-            words.sum(states, batch, None::<&fn(&[T], &mut [T])>, sums);
-        };
-        if self.by_words((records, batch), all)? {
+        if self.by_words((records, batch), |words, states| words.sum(states, batch, None, sums))? {
             return Ok(());
         }
         let Plain { program, tiles, plan } = &mut self.plain;
@@ -400,8 +397,7 @@ impl<T: Scalar> RecordGradient<T> {
             }
         }
         plan.run();
-        let weigh = None::<(Weighing, &fn(&[T], &mut [T]))>;
-        tiles.sum(plan, team, (records, batch), weigh, sums)
+        tiles.sum(plan, team, (records, batch), None, sums)
     }
 
     /// Writes the squared norms `‖v_i‖²` of the records of `batch`: one group after the other, in each a

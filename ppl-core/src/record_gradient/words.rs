@@ -1,6 +1,6 @@
 //! Expected counts of words by topics, without the words that a document does not have.
 
-use super::tiles::{FEW_SPANS, add, add_two};
+use super::tiles::{FEW_SPANS, Weigh, add, add_two};
 use crate::base::{Error, Result};
 use crate::machine::Scalar;
 use crate::math::{digamma, digamma_of_positive, exp};
@@ -294,11 +294,11 @@ impl<T: Scalar> WordSums<T> {
     }
 
     /// Writes the weighted sum of the gradients of a batch; without `weigh` all weights are 1.
-    pub(super) fn sum<W: Fn(&[T], &mut [T]) + Sync>(
+    pub(super) fn sum(
         &mut self,
         states: &[T],
         batch: &[u64],
-        weigh: Option<&W>,
+        weigh: Option<&Weigh<'_, T>>,
         sums: &mut [T],
     ) {
         let spans = batch.len().div_ceil(SPAN);
@@ -338,7 +338,7 @@ impl<T: Scalar> WordSums<T> {
         &mut self,
         states: &[T],
         batch: &[u64],
-        weigh: &(impl Fn(&[T], &mut [T]) + Sync),
+        weigh: &Weigh<'_, T>,
         takers: &mut [A],
         take: &(impl Fn(&mut A, &[T]) + Sync),
     ) {
@@ -364,9 +364,8 @@ impl<T: Scalar> WordSums<T> {
 }
 
 /// The weight of a document; `None` if it or the norm is not finite.
-fn weight<T: Scalar, W: Fn(&[T], &mut [T])>(weigh: Option<&W>, squared: T) -> Option<T> {
+fn weight<T: Scalar>(weigh: Option<&Weigh<'_, T>>, squared: T) -> Option<T> {
     let Some(weigh) = weigh else { return Some(T::one()) };
     let mut weight = [T::zero()];
-    weigh(&[squared], &mut weight);
-    (squared.is_finite() && weight[0].is_finite()).then_some(weight[0])
+    weigh(&[squared], &mut weight).then_some(weight[0])
 }
