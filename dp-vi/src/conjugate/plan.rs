@@ -348,17 +348,18 @@ impl ConjugatePlan {
     /// How many rows to choose for a table of counts, see [`most_rows`](Self::most_rows):
     ///
     /// ```text
-    /// K = √a, at most a/4;     a = counts/(noise · V), the mean cell over its averaged noise if there were a single row
+    /// K = ⌊√a⌋, at most the nearest integer to a/4;     a = counts/(noise · V), the cell of a single row over its noise
     /// ```
     ///
-    /// so that cells are at least as many times as large as their noise as there are rows. Made-up documents (3,000 over 200
+    /// so that cells are some four times as large as their noise, and at least as many times as there are rows. Made-up documents (3,000 over 200
     /// words, from twenty subjects, `a` from 13 to 56) say that this is a middle way: where subjects were distinct, `a/4`
     /// rows were best, and `√a` rows had a perplexity up to 4 % higher; where they overlapped, two rows were best, and `a/4`
     /// were up to 15 % above them, `√a` up to 7 %.
     #[must_use]
     pub fn rows_for(&self, counts: f64) -> Option<usize> {
-        let root = self.single_row_over_noise(counts)?.max(0.0).sqrt();
-        Some((root as usize).max(1).min(self.most_rows(counts)?))
+        let single = self.single_row_over_noise(counts)?.max(0.0);
+        let rows = single.sqrt().floor().min((single / CELL_OVER_NOISE).round());
+        Some((rows as usize).max(1))
     }
 
     /// The mean cell of a table of one row over its averaged noise; the least of all tables'.

@@ -294,13 +294,7 @@ impl<T: Scalar> WordSums<T> {
     }
 
     /// Writes the weighted sum of the gradients of a batch; without `weigh` all weights are 1.
-    pub(super) fn sum(
-        &mut self,
-        states: &[T],
-        batch: &[u64],
-        weigh: Option<&Weigh<'_, T>>,
-        sums: &mut [T],
-    ) {
+    pub(super) fn sum(&mut self, states: &[T], batch: &[u64], weigh: Option<&Weigh<'_, T>>, sums: &mut [T]) {
         let spans = batch.len().div_ceil(SPAN);
         let threads = rayon::current_num_threads().clamp(1, spans.max(1));
         let wave = if sums.len() <= SMALL { 4 * threads } else { threads };
