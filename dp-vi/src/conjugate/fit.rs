@@ -88,7 +88,7 @@ impl<'r> ConjugateTraining<'r> {
         // Draws and moments of every factor are known before anything is paid for.
         factors.posterior()?;
         if plan.budget.is_some() && plan.is_logistic() {
-            factors.begin_at_zero();
+            factors.begin_as_logistic();
         }
         let batches = Batches::new(&FullBatch, records, (seed, &[]))?;
         let mut programs_of = match &words {

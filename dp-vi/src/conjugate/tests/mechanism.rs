@@ -166,16 +166,20 @@ fn statistics_of_random_pairs_stay_below_each_sensitivity_and_come_near_it() {
         assert!(distance >= 0.99 * plan.sensitivity, "{name}: {distance} {}", plan.sensitivity);
         plan.replace_bound
     };
-    // Rows of all lengths and directions, some far longer than R.
+    // Rows of all lengths and directions, some far longer than R, and many in nearly one direction.
     let x = Array2::from_shape_fn((2000, 2), |(i, j)| {
-        let (angle, length) = (i as f64 * 2.399_963, 0.1 + 0.01 * (i % 700) as f64);
+        let (angle, length) = match i % 4 {
+            0 => (0.0, 3.0),
+            1 => (0.01, 3.0),
+            _ => (i as f64 * 2.399_963, 0.1 + 0.01 * (i % 700) as f64),
+        };
         length * if j == 0 { angle.cos() } else { angle.sin() }
     });
     let y: Array1<f64> = numbers(2000, 8).into_iter().map(|u| f64::from(u > 0.0)).collect();
     let rows = Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap();
-    // With E[w wᵀ] = 0 every ξ is ¼, its largest value.
-    let nothing = [("E[w]", vec![0.0; 2]), ("E[w wᵀ]", vec![0.0; 4])];
-    let found = check("logistic", logistic, |said| said, &rows, &nothing);
+    // Along the first axis ξ is ¼, its largest value; a little beside it next to 0, its smallest.
+    let beside = [("E[w]", vec![0.0; 2]), ("E[w wᵀ]", vec![0.0, 0.0, 0.0, 1e12])];
+    let found = check("logistic", logistic, |said| said, &rows, &beside);
     assert_eq!(found, ReplaceBound::Logistic);
     // Documents of a few words, long and short.
     let counts = Array2::from_shape_fn((2000, 12), |(i, v)| {
