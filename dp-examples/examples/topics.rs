@@ -8,7 +8,8 @@
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
 use dp_examples::utility::corpus::Corpus;
-use dp_examples::utility::lda::{mean_topics, model, perplexity, records, split};
+use dp_examples::utility::held_back;
+use dp_examples::utility::lda::{mean_topics, model, perplexity, records};
 use dp_vi::ConjugateVi;
 use dp_vi::prelude::*;
 use ndarray::Array2;
@@ -68,7 +69,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         [documents] => Corpus::read(documents, None)?,
     };
     let corpus = corpus.most_frequent(WORDS.min(corpus.vocabulary()))?;
-    let (train, test) = split(&corpus, 9);
+    let (train, test) = held_back(corpus.len(), 9)?;
     let documents = records(&corpus, &train)?;
     let open = ConjugateVi::new(model(TOPICS)).without_privacy().steps(60).fit(&documents)?;
     let private = ConjugateVi::new(model(TOPICS)).budget(Budget::add_remove(1.0, 1e-5)).fit(&documents)?;

@@ -6,7 +6,7 @@ use ppl_core::{Column, Ctx, Distribution, ExecutionPlan, Graph, Program, RecordG
 use ppl_distributions::{Bernoulli, Beta, Categorical, Dirichlet, Gamma, Laplace, Normal, Poisson, Words};
 
 /// A few numbers that look random.
-fn numbers(n: usize, seed: u64) -> Vec<f64> {
+pub(crate) fn numbers(n: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     (0..n)
         .map(|_| {
@@ -46,7 +46,7 @@ fn statistics(
         .collect()
 }
 
-fn assert_close(found: &[f64], expected: &[f64], what: &str) {
+pub(crate) fn assert_close(found: &[f64], expected: &[f64], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (a, b) in found.iter().zip(expected) {
         assert!((a - b).abs() <= 1e-10 * (1.0 + b.abs()), "{what}: {a} and {b}");
@@ -58,7 +58,7 @@ fn block<'a>(found: &'a [(String, Vec<f64>)], name: &str) -> &'a [f64] {
     &found.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("{name} in {names:?}")).1
 }
 
-const K: usize = 3;
+pub(crate) const K: usize = 3;
 
 fn mixture(ctx: &mut Ctx) -> Result<()> {
     let pi = ctx.sample("pi", Dirichlet::symmetric(1.0, K))?;
@@ -147,7 +147,7 @@ fn logistic_regressions_statistics_are_those_of_polya_gamma_augmentation() {
     }
 }
 
-fn lda(ctx: &mut Ctx) -> Result<()> {
+pub(crate) fn lda(ctx: &mut Ctx) -> Result<()> {
     let v = ctx.records().dim("counts")?;
     let beta = ctx.sample("beta", Dirichlet::symmetric(0.1, v).iid(K))?;
     ctx.each_record(|ctx, document| {

@@ -7,6 +7,7 @@ mod discrete;
 mod hostile;
 mod laws;
 mod listings;
+mod mixed_words;
 mod moments;
 mod multivariate;
 mod polya_gamma;

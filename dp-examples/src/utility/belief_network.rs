@@ -9,7 +9,7 @@ use ppl_core::conjugate::Curvature;
 use ppl_core::{Ctx, Distribution, Model, Records};
 use ppl_distributions::{Bernoulli, Normal};
 
-use super::{Failure, Outcome, Protocol, RunOutcome};
+use super::{Failure, Outcome, Protocol, RunOutcome, held_back};
 use crate::table::read_file;
 
 /// What is said of the problem.
@@ -89,9 +89,6 @@ pub fn measure(
     settings: Settings,
     protocol: &Protocol,
 ) -> Result<Outcome, Failure> {
-    if settings.fold > 9 {
-        return Err(format!("--fold must be from 0 to 9, got {}", settings.fold).into());
-    }
     if settings.topics == 0 {
         return Err("--topics must be at least 1".into());
     }
@@ -101,11 +98,8 @@ pub fn measure(
     {
         return Err(format!("{}: not as many labels as there are images", path.display()).into());
     }
-    let (own, test): (Vec<usize>, Vec<usize>) = (0..all.nrows()).partition(|i| i % 10 != settings.fold);
+    let (own, test) = held_back(all.nrows(), settings.fold)?;
     let test: Vec<usize> = test.into_iter().take(1000).collect();
-    if own.is_empty() || test.is_empty() {
-        return Err("there are too few images to hold some back".into());
-    }
     let (own, test) = (all.select(Axis(0), &own), all.select(Axis(0), &test));
     let shares = own.mapv(f64::from).mean_axis(Axis(0)).ok_or("no images")?;
     let of_mean = accuracy(&test, |_, at| shares[at]);

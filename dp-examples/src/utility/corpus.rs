@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use dp_sampler::{Purpose, Seed};
 use ndarray::Array2;
+use rand_core::Rng;
 
 use super::Failure;
 use crate::table::read_file;
@@ -59,6 +61,53 @@ impl Corpus {
     /// A line that is not of this form, with its number.
     pub fn from_text(text: &str) -> Result<Self, Failure> {
         Self::parse(text, None)
+    }
+
+    /// 15,000 documents over a vocabulary of 1,000 words, from twenty subjects, for choosing settings on no one's data.
+    ///
+    /// ```text
+    /// word v of subject k     ∝ (v + 4)⁻¹ exp(1.5 z_kv)        frequencies fall as in languages
+    /// subject k of a document ∝ exp(2.5 z_k)                   one or a few subjects
+    /// words of a document     exp(3.8 + 0.9 z), at most 600    many short ones, a few long ones
+    /// ```
+    ///
+    /// with standard normals `z`. It is not the model that is fitted: neither law is a Dirichlet.
+    #[must_use]
+    pub fn made_up(seed: u64) -> Self {
+        const DOCUMENTS: usize = 15_000;
+        const WORDS: usize = 1_000;
+        const SUBJECTS: usize = 20;
+        let streams = Seed::for_tests(seed).streams(Purpose::Custom("made-up documents"));
+        let cumulative = |weights: Vec<f64>| -> Vec<f64> {
+            let total: f64 = weights.iter().sum();
+            weights
+                .iter()
+                .scan(0.0, |sum, weight| {
+                    *sum += weight / total;
+                    Some(*sum)
+                })
+                .collect()
+        };
+        let place =
+            |cumulative: &[f64], u: f64| cumulative.partition_point(|&sum| sum < u).min(cumulative.len() - 1);
+        let mut rng = streams.at(0);
+        let subjects: Vec<Vec<f64>> = (0..SUBJECTS)
+            .map(|_| {
+                cumulative((0..WORDS).map(|v| (1.5 * normal(&mut rng)).exp() / (v as f64 + 4.0)).collect())
+            })
+            .collect();
+        let documents = (0..DOCUMENTS).map(|number| {
+            let mut rng = streams.at(1 + number as u64);
+            let own = cumulative((0..SUBJECTS).map(|_| (2.5 * normal(&mut rng)).exp()).collect());
+            let length = (3.8 + 0.9 * normal(&mut rng)).exp().clamp(1.0, 600.0) as usize;
+            let mut counts = BTreeMap::new();
+            for _ in 0..length {
+                let subject = &subjects[place(&own, uniform(&mut rng))];
+                *counts.entry(place(subject, uniform(&mut rng))).or_insert(0) += 1;
+            }
+            counts.into_iter().collect()
+        });
+        Self { documents: documents.collect(), words: Vec::new(), vocabulary: WORDS }
     }
 
     /// As [`from_text`](Self::from_text), for text from a file.
@@ -176,6 +225,16 @@ impl Corpus {
         }
         Ok(counts)
     }
+}
+
+/// A number between 0 and 1.
+fn uniform(rng: &mut impl Rng) -> f64 {
+    (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// A standard normal number.
+fn normal(rng: &mut impl Rng) -> f64 {
+    (-2.0 * (1.0 - uniform(rng)).ln()).sqrt() * (std::f64::consts::TAU * uniform(rng)).cos()
 }
 
 #[cfg(test)]

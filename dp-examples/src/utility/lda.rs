@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
+use dp_accountant::{Budget, Ledger};
 use dp_sampler::Seed;
+use dp_vi::summaries::Summaries;
 use dp_vi::{ConjugateVi, Fit, Sensitive};
 use ndarray::Array2;
 use ppl_core::{Ctx, Distribution, Model, Records};
 use ppl_distributions::{Dirichlet, Words};
 
 use super::corpus::Corpus;
-use super::{Failure, Outcome, Protocol, RunOutcome};
+use super::{Failure, Outcome, Protocol, RunOutcome, held_back};
 
 /// What is said of the problem.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +20,7 @@ pub struct Settings {
     pub words: usize,
     /// Documents `i` with `i % 10` equal to this are held back.
     pub fold: usize,
-    /// Number of topics; by default as in [`topics_for`].
+    /// Number of topics; by default as many as suit the budget, see [`suited`].
     pub topics: Option<usize>,
     /// Largest norm of one document's expected counts; by default as in [`norm_for`].
     pub clip_norm: Option<f64>,
@@ -29,13 +31,10 @@ pub struct Settings {
 /// Concentration of a document's topics.
 pub const ALPHA: f64 = 0.3;
 
-/// Topics for a budget, chosen on 20 Newsgroups: with more of them, cells of the table of counts are lost in noise.
-#[must_use]
-pub fn topics_for(epsilon: f64) -> usize {
-    if epsilon < 1.5 { 3 } else { 5 }
-}
+/// Most topics that are chosen.
+pub const MOST_TOPICS: usize = 50;
 
-/// Norm for a budget, chosen likewise.
+/// Norm for a budget, from simulations on 20 Newsgroups, which is public: with less noise, less has to be clipped.
 #[must_use]
 pub fn norm_for(epsilon: f64) -> f64 {
     match epsilon {
@@ -66,44 +65,74 @@ pub fn records(corpus: &Corpus, documents: &[usize]) -> Result<Sensitive<Records
     Ok(Sensitive::new(Records::from_columns([("counts", corpus.counts(documents)?)])?))
 }
 
-/// Which documents are trained on, and which are held back.
-#[must_use]
-pub fn split(corpus: &Corpus, fold: usize) -> (Vec<usize>, Vec<usize>) {
-    (0..corpus.len()).partition(|i| i % 10 != fold)
+/// Share of the budget's ε that is not the fit's: more than the number of counts costs, which the ledger checks.
+const FOR_COUNTS: f64 = 0.005;
+
+/// How many times as large as that of a single release of the fit's statistics the noise multiplier of the number of
+/// counts is.
+const QUIET: f64 = 20.0;
+
+/// As many topics as suit a budget, from a number of counts that is paid for, see
+/// [`rows_for`](dp_vi::conjugate::ConjugatePlan::rows_for); at most [`MOST_TOPICS`].
+///
+/// # Errors
+///
+/// A budget that cannot be met.
+pub fn suited<M: Model>(
+    documents: &Sensitive<Records>,
+    fit: impl Fn(usize) -> ConjugateVi<M>,
+    norm: f64,
+    seed: Seed,
+    ledger: &mut Ledger,
+) -> Result<usize, Failure> {
+    // One topic is no table.
+    let plan = fit(2).plan(documents.schema())?;
+    let multiplier =
+        plan.calibrated.ok_or("a plan without noise suits any number of topics")?.noise_multiplier;
+    let single = multiplier / (plan.steps as f64).sqrt();
+    let counts = Summaries::new(documents, seed)?.clipped_counts("counts", norm, QUIET * single, ledger)?;
+    Ok(plan.rows_for(counts).unwrap_or(1).min(MOST_TOPICS))
 }
 
-/// Measures the perplexity of held-back documents at the mean topics.
+/// Measures the perplexity of held-back documents at the mean topics; of made-up documents where no file is named.
 ///
 /// # Errors
 ///
 /// A file that cannot be read, and a fit that fails.
 pub fn measure(
-    data: &Path,
+    data: Option<&Path>,
     vocabulary: Option<&Path>,
     settings: Settings,
     protocol: &Protocol,
 ) -> Result<Outcome, Failure> {
-    if settings.fold > 9 {
-        return Err(format!("--fold must be from 0 to 9, got {}", settings.fold).into());
-    }
-    let corpus = Corpus::read(data, vocabulary)?.most_frequent(settings.words)?;
-    let (train, test) = split(&corpus, settings.fold);
-    if train.is_empty() || test.is_empty() {
-        return Err("there are too few documents to hold some back".into());
-    }
+    let corpus = match data {
+        Some(data) => Corpus::read(data, vocabulary)?,
+        None => Corpus::made_up(protocol.first_seed),
+    };
+    let corpus = corpus.most_frequent(settings.words)?;
+    let (train, test) = held_back(corpus.len(), settings.fold)?;
     let records = records(&corpus, &train)?;
-    let topics = settings.topics.unwrap_or_else(|| topics_for(protocol.epsilon));
     let norm = settings.clip_norm.unwrap_or_else(|| norm_for(protocol.epsilon));
     let unigrams = perplexity(&unigrams(&corpus, &train), &corpus, &test);
+    let fit = |topics: usize, budget: Budget| {
+        ConjugateVi::new(model(topics)).budget(budget).clip_norm(norm).steps(settings.steps)
+    };
     protocol.measure("perplexity", |seed| {
-        let fit = ConjugateVi::new(model(topics))
-            .budget(protocol.budget())
-            .clip_norm(norm)
-            .steps(settings.steps)
-            .seed(Seed::for_tests(seed))
-            .fit(&records)?;
+        let budget = protocol.budget();
+        let mut ledger = Ledger::new(budget)?;
+        let (topics, budget) = match settings.topics {
+            Some(topics) => (topics, budget),
+            None => {
+                let less = Budget { epsilon: budget.epsilon * (1.0 - FOR_COUNTS), ..budget };
+                // Not the seed of the fit, whose noise would be the same.
+                let of_counts = Seed::for_tests(seed ^ 1 << 63);
+                (suited(&records, |topics| fit(topics, less), norm, of_counts, &mut ledger)?, less)
+            }
+        };
+        let fit = fit(topics, budget).seed(Seed::for_tests(seed)).fit_from(&records, &mut ledger)?;
         let value = perplexity(&mean_topics(&fit)?, &corpus, &test);
         let mut run = RunOutcome::new(value, fit.privacy())?;
+        run.epsilon_upper = ledger.spent()?.upper;
         run.more.insert("unigrams", unigrams);
         run.more.insert("topics", topics as f64);
         Ok(run)

@@ -177,6 +177,22 @@ pub struct Outcome {
     pub weights: Vec<coverage::WeightCoverage>,
 }
 
+/// Which records are trained on, and which are held back: those with `i % 10` equal to `fold`.
+///
+/// # Errors
+///
+/// A fold above 9, and records that are all on one side.
+pub fn held_back(records: usize, fold: usize) -> Result<(Vec<usize>, Vec<usize>), Failure> {
+    if fold > 9 {
+        return Err(format!("--fold must be from 0 to 9, got {fold}").into());
+    }
+    let (train, test): (Vec<usize>, Vec<usize>) = (0..records).partition(|i| i % 10 != fold);
+    match train.is_empty() || test.is_empty() {
+        true => Err(format!("{records} records are too few to hold some back").into()),
+        false => Ok((train, test)),
+    }
+}
+
 /// Mean and its standard error.
 #[must_use]
 pub fn mean_and_error(values: &[f64]) -> (f64, f64) {

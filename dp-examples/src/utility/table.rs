@@ -283,7 +283,6 @@ impl Problem {
             Self::Ordinal => gain::measure::<gain::Ordinal>(protocol),
             Self::Network => gain::measure::<gain::Network>(protocol),
             Self::Lda => {
-                let documents = needed("--data", &files.documents)?;
                 let Latent { words, fold, topics, clip_norm, steps } = files.latent;
                 let settings = lda::Settings {
                     words: words.unwrap_or(1000),
@@ -292,7 +291,7 @@ impl Problem {
                     clip_norm,
                     steps: steps.unwrap_or(120),
                 };
-                lda::measure(&documents, files.vocabulary.as_deref(), settings, protocol)
+                lda::measure(files.documents.as_deref(), files.vocabulary.as_deref(), settings, protocol)
             }
             Self::BeliefNetwork => {
                 let Latent { fold, topics, clip_norm, steps, .. } = files.latent;

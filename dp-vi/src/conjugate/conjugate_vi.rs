@@ -2,9 +2,9 @@
 
 use super::fit::ConjugateTraining;
 use super::plan::{ConjugatePlan, Said, programs};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::outcome::fit::Fit;
-use crate::run::checkpoint::{Checkpoint, PaidFrom, exists};
+use crate::run::begin::{self, From, Keeper, paid_from};
 use crate::wall::fingerprint::fingerprint_of_records;
 use crate::wall::grid::PrivacyNoise;
 use crate::wall::sensitive::Sensitive;
@@ -210,7 +210,7 @@ impl<M: Model> ConjugateVi<M> {
             true => None,
             false => self.said.budget.map(Ledger::new).transpose()?,
         };
-        let seed = self.take_seed()?;
+        let (seed, _) = begin::seed(None, self.seed.take())?;
         let purse = ledger.as_mut().map(|ledger| ledger as &mut dyn Purse);
         ConjugateTraining::new(&self.model, &self.said, records, &seed, purse, false)
     }
@@ -220,7 +220,7 @@ impl<M: Model> ConjugateVi<M> {
     /// # Errors
     /// As [`start`](Self::start); [`Error::CheckpointExists`] if there is a file already where the checkpoint is to be.
     pub fn fit(self, records: &Sensitive<Records>) -> Result<Fit> {
-        self.run(records, None, false)
+        self.run(records, None, From::Start)
     }
 
     /// Runs inference, paid from a ledger that other mechanisms share.
@@ -229,7 +229,7 @@ impl<M: Model> ConjugateVi<M> {
     /// As [`fit`](Self::fit); if the ledger has another relation, or its budget does not allow all steps. Then nothing is
     /// debited.
     pub fn fit_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
-        self.run(records, Some(purse), false)
+        self.run(records, Some(purse), From::Start)
     }
 
     /// Goes on with a run that was begun with [`fit`](Self::fit) and left its checkpoint, with the seed from there. The
@@ -238,7 +238,7 @@ impl<M: Model> ConjugateVi<M> {
     /// # Errors
     /// As [`DpVi::resume`](crate::DpVi::resume).
     pub fn resume(self, records: &Sensitive<Records>) -> Result<Fit> {
-        self.run(records, None, true)
+        self.run(records, None, From::Checkpoint)
     }
 
     /// As [`resume`](Self::resume), for a run that was begun with [`fit_from`](Self::fit_from).
@@ -246,110 +246,51 @@ impl<M: Model> ConjugateVi<M> {
     /// # Errors
     /// As [`DpVi::resume_from`](crate::DpVi::resume_from).
     pub fn resume_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
-        self.run(records, Some(purse), true)
+        self.run(records, Some(purse), From::Checkpoint)
     }
 
-    fn run(
-        mut self,
-        records: &Sensitive<Records>,
-        purse: Option<&mut dyn Purse>,
-        resume: bool,
-    ) -> Result<Fit> {
+    fn run(mut self, records: &Sensitive<Records>, purse: Option<&mut dyn Purse>, from: From) -> Result<Fit> {
         let budget = self.said.budget.filter(|_| !self.said.without_privacy);
         let shared = purse.is_some();
-        let stored = match &self.checkpoint {
-            Some((_, 0)) => {
-                let (what, requirement) = ("number of steps between checkpoints", "at least 1");
-                return Err(Error::OutOfRange { what, requirement, value: 0.0 });
-            }
-            Some((path, _)) if resume => Some(Checkpoint::read(path)?),
-            Some((path, _)) if exists(path) => {
-                return Err(Error::CheckpointExists { path: path.display().to_string() });
-            }
-            None if resume => {
-                return Err(Error::Missing {
-                    what: "the checkpoint",
-                    why: "a run is resumed from a file; name it with .checkpoint(…)",
-                });
-            }
-            _ => None,
-        };
-        let mut stored = stored;
-        let kept = stored.as_mut().map(|checkpoint| checkpoint.seed.take());
-        let seed = match kept {
-            Some(_) if self.seed.is_some() => {
-                return Err(Error::Conflict("a resumed run has the seed of its checkpoint: name none"));
-            }
-            Some(Some(seed)) => seed,
-            // A complete run makes no release any more, so any seed will do.
-            Some(None) => Seed::from_os()?,
-            None => self.take_seed()?,
-        };
+        let place = self.checkpoint.take();
+        let mut stored = begin::stored(place.as_ref(), from)?;
+        let (seed, complete) =
+            begin::seed(stored.as_mut().map(|(checkpoint, _)| checkpoint), self.seed.take())?;
         let mut own = None;
-        let mut purse: Option<&mut dyn Purse> = match (purse, budget) {
-            (_, None) => None,
-            (Some(purse), Some(budget)) => {
-                if purse.ledger().budget().relation != budget.relation {
-                    let reason = "the ledger and the budget of the fit are for different relations";
-                    return Err(Error::Conflict(reason));
-                }
-                Some(purse)
-            }
-            (None, Some(budget)) => Some(own.insert(Ledger::new(budget)?)),
-        };
-        let Some((path, every)) = self.checkpoint.take() else {
-            return ConjugateTraining::new(&self.model, &self.said, records, &seed, purse, shared)?.finish();
-        };
+        let mut purse = begin::payer(purse, budget, &mut own)?;
+        let Self { model, said, .. } = &self;
         let mut training = match &stored {
             None => {
                 let paying = purse.as_mut().map(|purse| &mut **purse as &mut dyn Purse);
-                ConjugateTraining::new(&self.model, &self.said, records, &seed, paying, shared)?
+                ConjugateTraining::new(model, said, records, &seed, paying, shared)?
             }
-            Some(_) => ConjugateTraining::unpaid(&self.model, &self.said, records, &seed)?,
+            Some(_) => ConjugateTraining::unpaid(model, said, records, &seed)?,
         };
         let settings = training.description(records.schema());
+        let Some((path, every)) = place.clone() else { return training.finish() };
         let print = fingerprint_of_records(records, &seed);
-        if let Some(checkpoint) = &stored {
-            checkpoint.check_settings(&path, &settings)?;
-            let complete = checkpoint.done >= training.steps();
-            if !complete && checkpoint.records != print {
-                return Err(Error::CheckpointOfAnother {
-                    path: path.display().to_string(),
-                    what: "records".to_owned(),
-                    found: "others".to_owned(),
-                    here: "not the same in number or values".to_owned(),
-                });
-            }
+        if let Some((checkpoint, path)) = &stored {
+            checkpoint.check_settings(path, &settings)?;
+            begin::check_records(checkpoint, path, print, complete)?;
             let own_ledger = purse.as_deref().filter(|_| shared);
-            checkpoint.paid_from.check(&path, budget.is_some(), own_ledger)?;
+            checkpoint.paid_from.check(path, budget.is_some(), own_ledger)?;
             let paying = purse.as_mut().map(|purse| &mut **purse as &mut dyn Purse);
-            training.go_on(checkpoint, &path, paying, shared)?;
+            training.go_on(checkpoint, path, paying, shared)?;
         }
-        let paid_from = |purse: Option<&dyn Purse>| match purse {
-            None => PaidFrom::Nothing,
-            purse => PaidFrom::of(purse.filter(|_| shared)),
-        };
-        let keep = |training: &ConjugateTraining<'_>| -> Result<()> {
-            let seed = match training.done() < training.steps() {
-                true => Some(Seed::from_exposed(&zeroize::Zeroizing::new(seed.expose()))?),
-                false => None,
-            };
-            training.checkpoint(seed, paid_from(purse.as_deref()), &settings, print).write(&path)
+        let keeper = Keeper { path, every, seed, settings, print };
+        let keep = |training: &ConjugateTraining<'_>| {
+            let paid_from = paid_from(purse.as_deref(), shared);
+            keeper.keep(training.done() >= training.steps(), |seed, settings, print| {
+                training.checkpoint(seed, paid_from, settings, print)
+            })
         };
         while training.done() < training.steps() {
-            if training.done().is_multiple_of(every) {
+            if training.done().is_multiple_of(keeper.every) {
                 keep(&training)?;
             }
             training.step()?;
         }
         keep(&training)?;
         training.finish()
-    }
-
-    fn take_seed(&mut self) -> Result<Seed> {
-        match self.seed.take() {
-            Some(seed) => Ok(seed),
-            None => Ok(Seed::from_os()?),
-        }
     }
 }

@@ -75,20 +75,34 @@ impl<'r> ConjugateTraining<'r> {
         let plan = ConjugatePlan::new(said, &statistics)?;
         records.check_numbers()?;
         records.check_fit(statistics.trace(), &graph)?;
-        let (value, inputs) = statistics.scaled(&plan.scales, weight(&statistics, &plan)?)?;
+        let weight = weight(&statistics, &plan)?;
+        // Which way sums are formed follows from the model alone, never from how many zeros there are.
+        let words = statistics.words(&plan.scales).filter(|_| weight.is_none() && !said.with_zeros);
+        let (value, inputs) = statistics.scaled(&plan.scales, weight)?;
+        let without_zeros = |program: RecordGradient<f64>| match &words {
+            Some(words) => program.without_zeros(words.clone()),
+            None => Ok(program),
+        };
         let spread = plan.spread.then_some(seed);
-        let factors = Factors::new(&statistics, &plan.scales, spread)?;
+        let mut factors = Factors::new(&statistics, &plan.scales, spread)?;
         // Draws and moments of every factor are known before anything is paid for.
         factors.posterior()?;
+        if plan.budget.is_some() && plan.is_logistic() {
+            factors.begin_as_logistic();
+        }
         let batches = Batches::new(&FullBatch, records, (seed, &[]))?;
-        let mut programs_of = String::new();
+        let mut programs_of = match &words {
+            Some(_) => "without zeros ".to_owned(),
+            None => String::new(),
+        };
         let steps = match &plan.calibrated {
             None => {
-                let program = RecordGradient::new(value, &inputs)?;
+                let program = without_zeros(RecordGradient::new(value, &inputs)?)?;
                 Steps::Unprotected(Box::new(UnprotectedSum { batches, program }))
             }
             Some(calibrated) => {
                 let program = RecordGradient::with_bounded_sums(value, &inputs, &vec![0; inputs.len()])?;
+                let program = without_zeros(program)?;
                 let clip = ClipNorm::new(plan.clip_norm, program.dimension())?;
                 let sigma = calibrated.noise_multiplier;
                 let of = (NoiseOf::Steps, seed);
@@ -114,7 +128,7 @@ impl<'r> ConjugateTraining<'r> {
                 programs_of.push_str(&format!("{:032x} ", program.fingerprint()));
                 let inputs =
                     statistics.kept().iter().map(|kept| (kept.name.clone(), kept.input.shape().elements()));
-                Some(LocalStates::new(records, &program, inputs.collect()))
+                Some(LocalStates::new(records, &program, inputs.collect(), words.clone())?)
             }
         };
         for value in [value, statistics.prior()] {

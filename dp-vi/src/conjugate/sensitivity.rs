@@ -22,8 +22,13 @@ pub enum ReplaceBound {
 /// Rounding in a statistic, relative to it: far more than any of these programs round, and far less than matters.
 const ROUNDING: f64 = 1e-9;
 
-/// `L`, by which the second statistic of a logistic regression is multiplied before both are released together.
-pub(super) const LOGISTIC_SCALE: f64 = 2.0 * SQRT_2;
+/// `L`, by which the second statistic of a logistic regression is multiplied before both are released together: at 2 the
+/// norms of both are at most ½, so that each has half of the squared norm.
+///
+/// On made-up tables (eight numbers and 600 records at ε from 0.1 to 1; seventeen columns, 4,000 records and one positive
+/// in twenty at ε from 0.5 to 2) areas under the curve at 2 were within 0.01 of the best of √2, 2, 2√2 and 4; at 2√2, where
+/// the first statistic has more noise, they were up to 0.02 below that on the small ones, and at 4 up to 0.04.
+pub(super) const LOGISTIC_SCALE: f64 = 2.0;
 
 /// The largest change of the pair of statistics of a logistic regression with rows of norm at most 1,
 ///

@@ -52,6 +52,8 @@ pub(super) struct Factors {
     /// The variance of the noise in each element of `sums`.
     variance: f64,
     done: u64,
+    /// The least eigenvalue of a matrix of statistics, in units of `sd √n`.
+    least: f64,
 }
 
 impl Factors {
@@ -106,7 +108,16 @@ impl Factors {
         let totals =
             blocks.iter().map(|block| if block.is_table() { vec![0.0; block.width] } else { Vec::new() });
         let totals = totals.collect();
-        let mut this = Self { blocks, factors, prior, sums: vec![0.0; next], totals, variance: 0.0, done: 0 };
+        let mut this = Self {
+            blocks,
+            factors,
+            prior,
+            sums: vec![0.0; next],
+            totals,
+            variance: 0.0,
+            done: 0,
+            least: 1.0,
+        };
         // Priors of sites that others' priors are made of come first, so that one pass per site sets all.
         for _ in 0..=this.factors.len() {
             let slopes = this.slopes();
@@ -123,6 +134,21 @@ impl Factors {
             this.spread(seed)?;
         }
         Ok(this)
+    }
+
+    /// Lets the first step take the statistics at expectations of 0, where nothing is known: for a logistic regression
+    /// with the curvature ¼, the largest there is. Those of a wide prior stand for log-odds far from 0, and curvatures next
+    /// to none, which noise then drowns.
+    ///
+    /// From then on eigenvalues are at least about the largest that noise alone has: that of the mean of a matrix with
+    /// independent elements and its transpose is `sd √(2n)`. On made-up tables areas under the curve were up to 0.007 higher
+    /// than with `sd √n`. A belief network on images, whose statistics stand well above the noise, gets worse by it.
+    pub(super) fn begin_as_logistic(&mut self) {
+        self.least = std::f64::consts::SQRT_2;
+        self.blocks
+            .iter_mut()
+            .filter(|block| block.place.is_some())
+            .for_each(|block| block.expected.fill(0.0));
     }
 
     /// The prior's natural parameters at the expectations now.
@@ -285,7 +311,7 @@ impl Factors {
                     Statistic::Outer => {
                         let n = block.width;
                         for matrix in sums.chunks_exact_mut(n * n) {
-                            definite(matrix, n, sd * (n as f64).sqrt());
+                            definite(matrix, n, self.least * sd * (n as f64).sqrt());
                         }
                     }
                     _ => {}

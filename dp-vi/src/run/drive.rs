@@ -1,6 +1,7 @@
 //! Whole runs: progress, stopping, checkpoints, payment block by block.
 
-use super::checkpoint::{Checkpoint, PaidFrom, exists};
+use super::begin::{self, From, Keeper, paid_from};
+use super::checkpoint::PaidFrom;
 use super::dp_vi::{AnyModel, DpVi};
 use super::training::Training;
 use crate::cost::charges::Charges;
@@ -10,10 +11,10 @@ use crate::outcome::fit::Fit;
 use crate::outcome::progress::{Callback, Proceed, Progress};
 use crate::wall::fingerprint::fingerprint_of_records;
 use crate::wall::sensitive::Sensitive;
-use dp_accountant::{Ledger, Purse, Receipt};
-use dp_sampler::{Seed, Subsampler, Subsampling};
+use dp_accountant::{Purse, Receipt};
+use dp_sampler::{Subsampler, Subsampling};
 use ppl_core::{Model, Records};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 impl<M, G, S> DpVi<M, G, S> {
@@ -64,15 +65,6 @@ impl<M, G, S> DpVi<M, G, S> {
         self.execution.checkpoint = Some((path.into(), every));
         self
     }
-}
-
-/// Where a run begins.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum From {
-    Start,
-    Checkpoint,
-    /// At a checkpoint, and it ends there.
-    End,
 }
 
 impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
@@ -158,31 +150,11 @@ impl<S: Subsampling> DpVi<AnyModel<'_>, Box<dyn Guide + '_>, S> {
         let mut on_progress = self.execution.on_progress.take();
         let (budget, shared_purse) = (self.settings.required_budget()?, purse.is_some());
         let place = self.execution.checkpoint.take();
-        let mut stored = stored(place.as_ref(), from)?;
-        let kept = stored.as_mut().map(|(checkpoint, _)| checkpoint.seed.take());
-        let complete = matches!(kept, Some(None));
-        let seed = match kept {
-            Some(_) if self.execution.seed.is_some() => {
-                return Err(Error::Conflict("a resumed run has the seed of its checkpoint: name none"));
-            }
-            Some(Some(seed)) => seed,
-            // A complete run makes no release any more, so any seed will do.
-            Some(None) => Seed::from_os()?,
-            None => self.execution.take_seed()?,
-        };
+        let mut stored = begin::stored(place.as_ref(), from)?;
+        let named = self.execution.seed.take();
+        let (seed, complete) = begin::seed(stored.as_mut().map(|(checkpoint, _)| checkpoint), named)?;
         let mut own = None;
-        // Without privacy there is nothing to pay.
-        let mut purse: Option<&mut dyn Purse> = match (purse, budget) {
-            (_, None) => None,
-            (Some(purse), Some(budget)) => {
-                if purse.ledger().budget().relation != budget.relation {
-                    let reason = "the ledger and the budget of the fit are for different relations";
-                    return Err(Error::Conflict(reason));
-                }
-                Some(purse)
-            }
-            (None, Some(budget)) => Some(own.insert(Ledger::new(budget)?)),
-        };
+        let mut purse = begin::payer(purse, budget, &mut own)?;
         let prepared = self.prepare(records, &seed)?;
         let settings = prepared.description();
         let print = match &place {
@@ -191,14 +163,7 @@ impl<S: Subsampling> DpVi<AnyModel<'_>, Box<dyn Guide + '_>, S> {
         };
         if let Some((checkpoint, path)) = &stored {
             checkpoint.check_settings(path, &settings)?;
-            if !complete && checkpoint.records != print {
-                return Err(Error::CheckpointOfAnother {
-                    path: path.display().to_string(),
-                    what: "records".to_owned(),
-                    found: "others".to_owned(),
-                    here: "not the same in number or values".to_owned(),
-                });
-            }
+            begin::check_records(checkpoint, path, print, complete)?;
             checkpoint.check_steps(path, prepared.steps())?;
             if from != From::End {
                 let shared = purse.as_deref().filter(|_| shared_purse);
@@ -229,27 +194,6 @@ impl<S: Subsampling> DpVi<AnyModel<'_>, Box<dyn Guide + '_>, S> {
     }
 }
 
-/// The checkpoint that a run goes on from, if it does.
-fn stored(place: Option<&(PathBuf, u64)>, from: From) -> Result<Option<(Checkpoint, &Path)>> {
-    if let Some((path, every)) = place {
-        if *every == 0 {
-            let (what, requirement) = ("number of steps between checkpoints", "at least 1");
-            return Err(Error::OutOfRange { what, requirement, value: 0.0 });
-        }
-        if from == From::Start && exists(path) {
-            return Err(Error::CheckpointExists { path: path.display().to_string() });
-        }
-    }
-    match (from, place) {
-        (From::Start, _) => Ok(None),
-        (_, Some((path, _))) => Ok(Some((Checkpoint::read(path)?, path.as_path()))),
-        (_, None) => Err(Error::Missing {
-            what: "the checkpoint",
-            why: "a run is resumed from a file; name it with .checkpoint(…)",
-        }),
-    }
-}
-
 /// Debits what a run releases once, if all the rest is affordable, too: not a step is made of a run that
 /// could not be finished.
 fn pay_once(charges: &Charges, purse: &mut dyn Purse) -> Result<Receipt> {
@@ -275,14 +219,6 @@ fn paid_before(charges: &Charges, purse: &mut dyn Purse, steps: u64, shared: boo
     })
 }
 
-/// What a checkpoint says of the ledger that everything up to now has been paid from.
-fn paid_from(purse: Option<&dyn Purse>, shared: bool) -> PaidFrom {
-    match purse {
-        None => PaidFrom::Nothing,
-        purse => PaidFrom::of(purse.filter(|_| shared)),
-    }
-}
-
 /// All steps that are left, block by block.
 fn drive<G: Guide, S: Subsampler>(
     mut training: Training<'_, G, S>,
@@ -306,14 +242,14 @@ fn drive<G: Guide, S: Subsampler>(
         {
             // What has been done so far is not lost.
             if let Some(keeper) = keeper {
-                keeper.keep(&training, paid_from(Some(purse), shared))?;
+                keep(keeper, &training, paid_from(Some(purse), shared))?;
             }
             return Err(refused);
         }
         if let Some(keeper) = keeper
             && training.done() == due
         {
-            keeper.keep(&training, paid_from(purse.as_deref(), shared))?;
+            keep(keeper, &training, paid_from(purse.as_deref(), shared))?;
             due += match purse {
                 Some(_) => training.left(),
                 None => block.min(steps - training.done()),
@@ -345,7 +281,7 @@ fn drive<G: Guide, S: Subsampler>(
     }
     match keeper {
         Some(keeper) => {
-            keeper.keep(&training, paid_from(purse.as_deref(), shared))?;
+            keep(keeper, &training, paid_from(purse.as_deref(), shared))?;
             // A run that may be resumed must not release the curvature here: it would do so again at its end,
             // at other parameters and with the same noise.
             Ok(training.fit())
@@ -354,25 +290,13 @@ fn drive<G: Guide, S: Subsampler>(
     }
 }
 
-/// What it takes to leave checkpoints.
-struct Keeper {
-    path: PathBuf,
-    every: u64,
-    seed: Seed,
-    settings: String,
-    print: [u64; 3],
-}
-
-impl Keeper {
-    fn keep<G: Guide, S: Subsampler>(
-        &self,
-        training: &Training<'_, G, S>,
-        paid_from: PaidFrom,
-    ) -> Result<()> {
-        let seed = match training.done() < training.steps() {
-            true => Some(Seed::from_exposed(&zeroize::Zeroizing::new(self.seed.expose()))?),
-            false => None,
-        };
-        training.checkpoint(seed, paid_from, &self.settings, self.print).write(&self.path)
-    }
+/// Leaves a checkpoint of a run.
+fn keep<G: Guide, S: Subsampler>(
+    keeper: &Keeper,
+    training: &Training<'_, G, S>,
+    paid_from: PaidFrom,
+) -> Result<()> {
+    keeper.keep(training.done() >= training.steps(), |seed, settings, print| {
+        training.checkpoint(seed, paid_from, settings, print)
+    })
 }

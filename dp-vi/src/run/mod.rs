@@ -1,5 +1,6 @@
 //! Runs: their settings, one run step by step, and runs that survive the process.
 
+pub(crate) mod begin;
 pub(crate) mod checkpoint;
 pub(crate) mod dp_vi;
 pub(crate) mod drive;

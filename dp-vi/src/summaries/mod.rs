@@ -2,6 +2,7 @@
 //! log-likelihood; marginals of tables of categories, and private choices of them.
 
 mod count;
+mod counts;
 mod field;
 mod grid;
 mod histogram;

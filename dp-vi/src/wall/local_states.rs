@@ -4,6 +4,8 @@ use super::sensitive::Sensitive;
 use crate::error::Result;
 use crate::optimiser::SavedState;
 use ndarray::Array2;
+use ppl_core::record_gradient::MixedWords;
+use ppl_core::records::SparseRows;
 use ppl_core::{ExecutionPlan, Program, RecordGradient, Records};
 
 /// Natural parameters of every record's own factors, moved on once a step.
@@ -23,37 +25,57 @@ pub(crate) struct LocalStates<'r> {
     inputs: Vec<(String, usize)>,
     /// A row for each record, in it one input after the other.
     values: Array2<f64>,
+    /// What takes the place of the plan.
+    words: Option<Words>,
+}
+
+/// Documents without the words that they do not have.
+struct Words {
+    formulas: MixedWords,
+    rows: SparseRows,
+    /// `E ln β`
+    topics: Vec<f64>,
 }
 
 impl<'r> LocalStates<'r> {
-    /// States of 0 for all records. The program's outputs are the next states, in the order of the inputs.
+    /// States of 0 for all records. The program's outputs are the next states, in the order of the inputs; `formulas`
+    /// compute the same, where there are such.
     pub(crate) fn new(
         records: &'r Sensitive<Records>,
         program: &Program,
         inputs: Vec<(String, usize)>,
-    ) -> Self {
+        formulas: Option<MixedWords>,
+    ) -> Result<Self> {
         let records = records.behind_the_wall();
         let width = inputs.iter().map(|(_, elements)| elements).sum();
-        Self {
+        let words = formulas.map(|formulas| -> Result<Words> {
+            let rows = SparseRows::of(records, formulas.column)?;
+            Ok(Words { formulas, rows, topics: Vec::new() })
+        });
+        Ok(Self {
+            words: words.transpose()?,
             records,
             all: (0..records.len() as u64).collect(),
             plan: ExecutionPlan::new(program),
             inputs,
             values: Array2::zeros((records.len(), width)),
-        }
+        })
     }
 
     /// Sets a shared input; one that the states do not depend on is passed over.
     pub(crate) fn set(&mut self, name: &str, values: &[f64]) -> Result<()> {
-        if self.plan.input(name).is_ok() {
-            self.plan.set(name, values)?;
+        match &mut self.words {
+            Some(words) if words.formulas.topics == name => words.topics = values.to_vec(),
+            Some(_) => {}
+            None if self.plan.input(name).is_ok() => self.plan.set(name, values)?,
+            None => {}
         }
         Ok(())
     }
 
     /// Moves all states on, and writes them where a program of all records, in their order, takes them.
     pub(crate) fn advance(&mut self, gradient: &mut RecordGradient<f64>) -> Result<()> {
-        let Self { records, all, plan, inputs, values } = self;
+        let Self { records, all, plan, inputs, values, words } = self;
         let count = all.len();
         let write = |to: &mut [f64], from: &Array2<f64>, first: usize, elements: usize| {
             for (to, row) in to.chunks_exact_mut(elements.max(1)).zip(from.rows()) {
@@ -61,14 +83,18 @@ impl<'r> LocalStates<'r> {
             }
         };
         let mut first = 0;
-        for (name, elements) in &*inputs {
-            if let Ok(input) = plan.record_input(name) {
-                write(plan.record_input_mut(input, count), values, first, *elements);
+        if let Some(Words { formulas, rows, topics }) = words {
+            formulas.advance(rows, topics, values)?;
+        } else {
+            for (name, elements) in &*inputs {
+                if let Ok(input) = plan.record_input(name) {
+                    write(plan.record_input_mut(input, count), values, first, *elements);
+                }
+                first += elements;
             }
-            first += elements;
+            *values = plan.evaluate_all(records, all)?;
+            first = 0;
         }
-        *values = plan.evaluate_all(records, all)?;
-        first = 0;
         for (name, elements) in &*inputs {
             if let Some(to) = gradient.record_input_mut(name, count) {
                 write(to, values, first, *elements);

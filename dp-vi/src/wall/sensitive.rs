@@ -127,6 +127,28 @@ impl Sensitive<Records> {
         Ok(IntegerSums::of_values(values(), numbers, add))
     }
 
+    /// Sums of integers over all records: `add` adds what a record contributes to `numbers` sums, by a number that is made
+    /// of its row of a column.
+    pub(crate) fn sums_of_rows(
+        &self,
+        column: &str,
+        of_record: impl Fn(&[f64]) -> f64,
+        numbers: usize,
+        add: impl Fn(f64, &mut [i128]),
+    ) -> Result<IntegerSums> {
+        let (index, shape) = self.schema().find(column)?;
+        let mut values = self.0.column(index).numbers();
+        if self.0.column(index).numbers().any(|value| value.is_nan()) {
+            return Err(Error::NotANumber { column: column.to_owned() });
+        }
+        let mut row = vec![0.0; shape.elements()];
+        let rows = (0..self.0.len()).map(|_| {
+            row.iter_mut().zip(&mut values).for_each(|(to, value)| *to = value);
+            of_record(&row)
+        });
+        Ok(IntegerSums::of_values(rows, numbers, add))
+    }
+
     /// Cells that records are in, by a value of one column's element and one of each of several others':
     /// `place` says which cell, if any, for which of the others; a record adds `units` there. A record is in
     /// at most one cell for each of the others.

@@ -60,7 +60,7 @@ pub(super) fn softplus<'g>(
 
 /// Logarithms below this are raised to it where they are turned into numbers again, so that a sum of very small
 /// numbers keeps a logarithm.
-const LEAST: f64 = -650.0;
+pub(super) const LEAST: f64 = -650.0;
 
 /// `e^{E ln x}`: the numbers whose products and sums stand for those of `x` in
 ///

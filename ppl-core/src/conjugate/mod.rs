@@ -21,11 +21,13 @@
 //! | file | what happens there |
 //! |---|---|
 //! | `statistics` | from a model to programs of expected statistics |
-//! | `form`, `rules` | the expectations that are known of a value, and what each operation makes of them |
+//! | `opened` | shared latent values on their way to factors: inputs for their statistics, expected priors |
+//! | `form`, `rules`, and `elementwise`, `moved`, `products` | the expectations that are known of a value, and what each operation makes of them |
 //! | `linear` | the proof that an operation is linear in a value |
 //! | `augment` | bounds of softplus and of logarithms of sums |
 //! | `local` | records' own latent values, by a fixed number of sweeps |
-//! | `sign` | whether a value can be negative |
+//! | `words` | whether all that a record says are words of topics that it mixes: then zeros are passed over |
+//! | `sign` | whether a value can be negative, and a matrix indefinite |
 //! | `substitute` | expressions with values replaced |
 //! | `family` | posterior factors that are not of the prior's family |
 //!
@@ -36,14 +38,19 @@
 //! (autoconj, which rewrites terms instead of propagating moments).
 
 mod augment;
+mod elementwise;
 mod family;
 mod form;
 mod linear;
 mod local;
+mod moved;
+mod opened;
+mod products;
 mod rules;
 mod sign;
 mod statistics;
 mod substitute;
+mod words;
 
 pub use crate::model::{ExponentialFamily, Statistic};
 pub use augment::Curvature;

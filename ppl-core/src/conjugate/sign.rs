@@ -75,3 +75,43 @@ fn sign(
     found.insert((value.id(), positive), answer);
     answer
 }
+
+/// Whether a matrix is `c x xᵀ` with a number `c` of one sign, or a sum of outer products `x xᵀ` of one sign.
+pub(super) fn is_semidefinite(matrix: Var<'_>) -> bool {
+    use crate::op::{Binary, Linear, Shaping, Unary};
+    let graph = matrix.graph();
+    let node = graph.node(matrix.id());
+    let args: Vec<Var<'_>> = node.args.iter().map(|&arg| graph.var(arg)).collect();
+    let nothing = HashSet::new();
+    let one_sign = |value: Var<'_>| is_non_negative(value, &nothing) || is_non_negative(-value, &nothing);
+    match node.op {
+        Op::Linear(Linear::Outer) => {
+            let (a, b) = (args[0], args[1]);
+            multiple_of(a, b).or_else(|| multiple_of(b, a)).is_some_and(one_sign)
+        }
+        Op::Unary(Unary::Neg) => is_semidefinite(args[0]),
+        Op::Shaping(Shaping::Reshape(_)) if args[0].shape() == matrix.shape() => is_semidefinite(args[0]),
+        Op::Binary(Binary::Mul) => {
+            let number = |x: Var<'_>| x.shape().is_scalar() && one_sign(x);
+            (number(args[0]) && is_semidefinite(args[1])) || (number(args[1]) && is_semidefinite(args[0]))
+        }
+        _ => false,
+    }
+}
+
+/// `c` where `a = c · b`.
+fn multiple_of<'g>(a: Var<'g>, b: Var<'g>) -> Option<Var<'g>> {
+    use crate::op::{Binary, Unary};
+    if a.is(b) {
+        return Some(a.constant(1.0));
+    }
+    let graph = a.graph();
+    let node = graph.node(a.id());
+    let args: Vec<Var<'g>> = node.args.iter().map(|&arg| graph.var(arg)).collect();
+    match node.op {
+        Op::Unary(Unary::Neg) => Some(-multiple_of(args[0], b)?),
+        Op::Binary(Binary::Mul) if args[0].shape().is_scalar() => Some(args[0] * multiple_of(args[1], b)?),
+        Op::Binary(Binary::Mul) if args[1].shape().is_scalar() => Some(args[1] * multiple_of(args[0], b)?),
+        _ => None,
+    }
+}

@@ -2,23 +2,22 @@
 
 use super::augment::Curvature;
 use super::family::normal_rows_log_partition;
-use super::form::{Bound, Form, Known, Moment, Rows};
+use super::form::{Known, Moment};
 use super::local::{Kept, Local, Swept, sweep};
+use super::opened::{Laws, Open, Seconds, Watch, expected_prior, family_of, name_of, open};
 use super::rules::Rules;
-use super::sign::is_non_negative;
+use super::sign::{is_non_negative, is_semidefinite};
 use super::substitute::substitute;
+use super::words::words;
 use crate::base::{Error, Result, Shape};
-use crate::handlers::Constrained;
-use crate::model::{
-    Constraint, Distribution, ExponentialFamily, Handler, Message, Model, Site, SiteKind, Statistic, Trace,
-    trace,
-};
+use crate::model::{Constraint, ExponentialFamily, Model, Site, SiteKind, Statistic, Trace, trace};
 use crate::op::{Graph, Input, Op, Var};
 use crate::program::Program;
+use crate::record_gradient::MixedWords;
 use crate::records::Schema;
 use crate::transform::gradient;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 /// How a model is turned into expected statistics.
@@ -169,157 +168,8 @@ pub struct Statistics<'g> {
     prior: Var<'g>,
     local: Vec<(String, Var<'g>)>,
     kept: Vec<Kept<'g>>,
+    words: Option<MixedWords>,
     curvature: Curvature,
-}
-
-/// Makes latent values inputs, and keeps their distributions.
-struct Watch<'g>(Rc<RefCell<Laws<'g>>>);
-
-/// The distributions of sites, by name.
-type Laws<'g> = HashMap<String, Rc<dyn Distribution<'g> + 'g>>;
-
-impl<'g> Handler<'g> for Watch<'g> {
-    fn process(&self, message: &mut Message<'g>) -> Result<()> {
-        if !message.wants_value() || message.enumerable {
-            return Ok(());
-        }
-        if message.kind == SiteKind::Param {
-            return Err(Error::Unsupported(
-                "a parameter has no prior, and so no statistics; give it one, or fit the model with gradients (DpVi)"
-                    .to_owned(),
-            ));
-        }
-        if message.mask.is_some() || message.scale.is_some() {
-            return Err(Error::Unsupported(
-                "a latent value whose prior is masked or scaled, which its family does not know of; fit the model with \
-                 gradients (DpVi)"
-                    .to_owned(),
-            ));
-        }
-        if let Some(distribution) = &message.distribution {
-            self.0.borrow_mut().insert(message.name.clone(), Rc::clone(distribution));
-        }
-        Constrained::make_input(message)
-    }
-}
-
-/// The inputs that a real value's second moments may be.
-struct Seconds<'g> {
-    each: Var<'g>,
-    rows: Option<(Var<'g>, Option<Var<'g>>)>,
-}
-
-/// A site on its way to a factor.
-struct Open<'g> {
-    site: Site<'g>,
-    family: Box<dyn ExponentialFamily<'g> + 'g>,
-    /// Name and variable of each statistic, in the family's order.
-    inputs: Vec<(Statistic, String, Var<'g>)>,
-    seconds: Option<Seconds<'g>>,
-}
-
-fn family_of<'g>(site: &Site<'g>, laws: &Laws<'g>) -> Result<Box<dyn ExponentialFamily<'g> + 'g>> {
-    let family = laws.get(&site.name).and_then(|law| law.family());
-    family.ok_or_else(|| {
-        let problem = format!(
-            "statistics: its prior {} is no exponential family with statistics that are known here ({}); \
-             fit the model with gradients (DpVi)",
-            site.distribution.unwrap_or("of no name"),
-            site.source_line
-        );
-        Error::Unsupported(problem).at_site(&site.name)
-    })
-}
-
-fn refused(site: &Site<'_>, problem: &str) -> Error {
-    Error::Unsupported(format!(
-        "statistics: {problem} ({}); fit the model with gradients (DpVi)",
-        site.source_line
-    ))
-    .at_site(&site.name)
-}
-
-fn name_of(statistic: Statistic, site: &str) -> String {
-    format!("E[{}]", statistic.name_of(site))
-}
-
-/// The shared inputs and what they say of the site's value.
-fn open<'g>(site: &Site<'g>, laws: &Laws<'g>, number: usize) -> Result<(Open<'g>, Form<'g>)> {
-    let (graph, family) = (site.value.graph(), family_of(site, laws)?);
-    let shape = site.value.shape();
-    let mut form = Form { sites: BTreeSet::from([number]), ..Form::default() };
-    let (mut inputs, mut seconds) = (Vec::new(), None);
-    for statistic in family.statistics() {
-        let name = name_of(statistic, &site.name);
-        let input = graph.input(name.clone(), statistic.shape(&shape))?;
-        match statistic {
-            Statistic::Value => {
-                form.powers.insert(1, Moment::exact(input));
-            }
-            Statistic::Square => {
-                form.powers.insert(2, Moment { each: input, total: Some(input.sum()), bound: Bound::Exact });
-                let rows = match shape.rank() {
-                    0 => None,
-                    rank => {
-                        let outer = name_of(Statistic::Outer, &site.name);
-                        let each = graph.input(outer.clone(), Statistic::Outer.shape(&shape))?;
-                        let n = shape.dims()[rank - 1];
-                        let total = match rank {
-                            1 => None,
-                            _ => Some(graph.input(format!("Σ {outer}"), [n, n])?),
-                        };
-                        form.rows = Some(Rows { each, total });
-                        Some((each, total))
-                    }
-                };
-                seconds = Some(Seconds { each: input, rows });
-            }
-            Statistic::Outer => {
-                form.rows = Some(Rows { each: input, total: None });
-                form.powers.insert(2, Moment::exact(input.diagonal()));
-            }
-            Statistic::Log => form.log = Some((input, Bound::Exact)),
-            Statistic::LogComplement => form.log_complement = Some(input),
-            Statistic::LogDeterminant | Statistic::Indicators(_) => {
-                return Err(refused(site, &format!("a shared value with prior {}", family.name())));
-            }
-        }
-        inputs.push((statistic, name, input));
-    }
-    if site.support.is_discrete() {
-        return Err(refused(site, "a discrete value that all records share"));
-    }
-    Ok((Open { site: site.clone(), family, inputs, seconds }, form))
-}
-
-/// `E[ln p(x | parameters)]` of a latent value without its base measure, from the moments of its statistics.
-fn expected_prior<'g>(
-    rules: &mut Rules<'g>,
-    site: &Site<'g>,
-    family: &(dyn ExponentialFamily<'g> + 'g),
-    moments: &[Moment<'g>],
-) -> Result<Var<'g>> {
-    let graph = site.value.graph();
-    let _site = graph.enter_site(&site.name, site.source_line);
-    let mut sum = graph.constant(0.0);
-    for (natural, moment) in family.natural(graph).into_iter().zip(moments) {
-        let natural = match rules.of(natural)? {
-            Known::Fixed(natural) => natural,
-            Known::Random(form) => match form.mean() {
-                Some(mean) if mean.bound == Bound::Exact => mean.each,
-                _ => return Err(refused(site, "its prior's parameters have no expectation that is known")),
-            },
-        };
-        sum = sum
-            + match natural.shape().is_scalar() {
-                true => natural * moment.total(),
-                false => (natural.broadcast_to(moment.each.shape()) * moment.each).sum(),
-            };
-    }
-    let partition = -family.own_log_partition(graph);
-    let each = rules.expectation(partition)?;
-    let copies = site.value.shape().elements() / family.outcome().elements().max(1);
-    Ok(sum + each.sum() * (copies as f64 / each.shape().elements() as f64))
 }
 
 /// Inputs that are used by some values.
@@ -444,7 +294,13 @@ impl<'g> Statistics<'g> {
             false => sweep(record, &local, settings.sweeps, settings.kept)?,
         };
         graph.check()?;
-        Self::close(trace, opened, swept, prior, curvature)
+        let shared: Vec<Site<'g>> = opened.iter().map(|one| one.site.clone()).collect();
+        let mut this = Self::close(trace, opened, swept, prior, curvature)?;
+        if let (Some(sweeps), [kept]) = (settings.kept, &this.kept[..]) {
+            let found = words(&this.trace, &local, &shared, sweeps.max(1))?;
+            this.words = found.map(|found| MixedWords { kept: kept.name.clone(), ..found });
+        }
+        Ok(this)
     }
 
     /// Chooses which second moments are statistics, and makes the factors.
@@ -530,7 +386,7 @@ impl<'g> Statistics<'g> {
                 }
             };
         }
-        Ok(Self { trace, factors, blocks, record, prior, local, kept, curvature })
+        Ok(Self { trace, factors, blocks, record, prior, local, kept, words: None, curvature })
     }
 
     /// [`record`](Self::record) with every block of expected statistics that records touch divided by a number, and
@@ -618,6 +474,18 @@ impl<'g> Statistics<'g> {
         &self.local
     }
 
+    /// The formulas of the program of [`scaled`](Self::scaled), with these scales and no weight, and of what records'
+    /// [kept](Self::kept) factors are next: where all that a record says are words of topics that it mixes, with a factor
+    /// that is kept. They pass over the words that a record does not have, see
+    /// [`RecordGradient::without_zeros`](crate::RecordGradient::without_zeros).
+    #[must_use]
+    pub fn words(&self, scales: &[f64]) -> Option<MixedWords> {
+        let words = self.words.clone()?;
+        let place = self.blocks.iter().position(|block| block.touched && block.name == words.topics)?;
+        let input = format!("scaled {}", words.topics);
+        Some(MixedWords { input, scale: *scales.get(place)?, ..words })
+    }
+
     /// How softplus functions are bounded.
     #[must_use]
     pub fn curvature(&self) -> Curvature {
@@ -678,46 +546,6 @@ fn used_without_weights(graph: &Graph, values: &[Var<'_>]) -> HashSet<String> {
         }
         found
     })
-}
-
-/// Whether a matrix is `c x xᵀ` with a number `c` of one sign, or a sum of outer products `x xᵀ` of one sign.
-fn is_semidefinite(matrix: Var<'_>) -> bool {
-    use crate::op::{Binary, Linear, Shaping, Unary};
-    let graph = matrix.graph();
-    let node = graph.node(matrix.id());
-    let args: Vec<Var<'_>> = node.args.iter().map(|&arg| graph.var(arg)).collect();
-    let nothing = HashSet::new();
-    let one_sign = |value: Var<'_>| is_non_negative(value, &nothing) || is_non_negative(-value, &nothing);
-    match node.op {
-        Op::Linear(Linear::Outer) => {
-            let (a, b) = (args[0], args[1]);
-            multiple_of(a, b).or_else(|| multiple_of(b, a)).is_some_and(one_sign)
-        }
-        Op::Unary(Unary::Neg) => is_semidefinite(args[0]),
-        Op::Shaping(Shaping::Reshape(_)) if args[0].shape() == matrix.shape() => is_semidefinite(args[0]),
-        Op::Binary(Binary::Mul) => {
-            let number = |x: Var<'_>| x.shape().is_scalar() && one_sign(x);
-            (number(args[0]) && is_semidefinite(args[1])) || (number(args[1]) && is_semidefinite(args[0]))
-        }
-        _ => false,
-    }
-}
-
-/// `c` where `a = c · b`.
-fn multiple_of<'g>(a: Var<'g>, b: Var<'g>) -> Option<Var<'g>> {
-    use crate::op::{Binary, Unary};
-    if a.is(b) {
-        return Some(a.constant(1.0));
-    }
-    let graph = a.graph();
-    let node = graph.node(a.id());
-    let args: Vec<Var<'g>> = node.args.iter().map(|&arg| graph.var(arg)).collect();
-    match node.op {
-        Op::Unary(Unary::Neg) => Some(-multiple_of(args[0], b)?),
-        Op::Binary(Binary::Mul) if args[0].shape().is_scalar() => Some(args[0] * multiple_of(args[1], b)?),
-        Op::Binary(Binary::Mul) if args[1].shape().is_scalar() => Some(args[1] * multiple_of(args[0], b)?),
-        _ => None,
-    }
 }
 
 fn at(error: Error, site: &Site<'_>) -> Error {

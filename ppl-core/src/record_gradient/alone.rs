@@ -83,6 +83,9 @@ impl<T: Scalar> RecordGradient<T> {
             return Err(Error::Values("gradients of records need at least one taker, got none".to_owned()));
         }
         records.check_batch(batch)?;
+        if self.by_words((records, batch), |words, states| words.each(states, batch, weigh, takers, take))? {
+            return Ok(());
+        }
         let Self { plan, tiles, team, .. } = self;
         if tiles.norms.iter().all(Option::is_none) {
             return Ok(());

@@ -12,6 +12,7 @@
 //! | `rounding` | how far a sum can be from the sum of what was computed for each record |
 //! | `prepare` | from a value and a frontier to a program |
 //! | `explain` | what was chosen, for people |
+//! | `words` | gradients of counts of words, without zeros |
 //! | `materialised` | the slow, obvious form |
 
 mod accumulate;
@@ -26,10 +27,12 @@ mod prepare;
 mod rounding;
 mod terms;
 mod tiles;
+mod words;
 
 pub use cost::{Cost, Costs, Form};
 pub use explain::{ArrayExplanation, GradientExplanation};
 pub use materialised::MaterialisedGradient;
+pub use words::MixedWords;
 
 use crate::base::{Error, Result};
 use crate::machine::Scalar;
@@ -41,6 +44,7 @@ use ndarray::Array2;
 use prepare::{Prepared, check_frontier};
 use rounding::Rounding;
 use tiles::{Team, Tiles, Weigh, Weighing, weighing};
+use words::WordSums;
 
 /// Weighted sums of per-record gradients, with the gradients themselves never stored.
 ///
@@ -112,6 +116,8 @@ pub struct RecordGradient<T> {
     plain: Plain<T>,
     /// Per-record inputs with the records they were last written for.
     record_inputs: Vec<(String, RecordInputId, usize)>,
+    /// What takes the place of the program in sums.
+    words: Option<WordSums<T>>,
 }
 
 /// The gradient without norms.
@@ -181,7 +187,47 @@ impl<T: Scalar> RecordGradient<T> {
         let (plain_program, terms) = plain;
         let plain_tiles = Tiles { norms: Vec::new(), factor_norms: Vec::new(), terms, dimension };
         let plain = Plain { program: plain_program, tiles: plain_tiles, plan: None };
-        Ok(Self { plan, program, tiles, team, explanation, roundings, plain, record_inputs })
+        Ok(Self { plan, program, tiles, team, explanation, roundings, plain, record_inputs, words: None })
+    }
+
+    /// The same sums, formed without the zeros of a column of counts: for a program that is, up to rounding, the gradient of
+    /// [`MixedWords`]. Sums and gradients of single records are then computed by these formulas, and bounds on rounding
+    /// errors are theirs. [`squared_norms`](Self::squared_norms) and [`keep`](Self::keep) run the program as before.
+    ///
+    /// Whether the formulas are those of the program is for the caller to know;
+    /// [`Statistics::words`](crate::conjugate::Statistics::words) proves it.
+    ///
+    /// # Errors
+    /// If the program has not these inputs, or sums of another length.
+    pub fn without_zeros(mut self, words: MixedWords) -> Result<Self> {
+        words.check()?;
+        let known = self.plan.find_input(&words.input).is_some()
+            && self.record_inputs.iter().any(|(name, ..)| *name == words.kept);
+        if !known || self.groups() != 1 {
+            let (input, kept) = (&words.input, &words.kept);
+            return Err(Error::Values(format!("the program does not mix topics '{input}' by '{kept}'")));
+        }
+        check_length("the topics", self.tiles.dimension, words.prior.len() * words.words)?;
+        self.words = Some(WordSums::new(words));
+        Ok(self)
+    }
+
+    /// Hands `run` what takes the place of the program, if anything does, with the shared values and the batch's states.
+    fn by_words(
+        &mut self,
+        (records, batch): (&Records, &[u64]),
+        run: impl FnOnce(&mut WordSums<T>, &[T]),
+    ) -> Result<bool> {
+        let Self { words: Some(words), plan, record_inputs, .. } = self else { return Ok(false) };
+        records.check_batch(batch)?;
+        plan.check_schema(records)?;
+        let Some(topics) = plan.find_input(&words.words.input) else { return Ok(false) };
+        words.prepare(records, plan.input_mut(topics))?;
+        let known = record_inputs.iter().find(|(name, ..)| *name == words.words.kept);
+        let Some(&(_, states, written)) = known else { return Ok(false) };
+        check_length("the states of the batch", batch.len(), written)?;
+        run(words, plan.record_input_mut(states, written));
+        Ok(true)
     }
 
     /// Number of elements of all frontier arrays together; the length of a sum.
@@ -290,6 +336,9 @@ impl<T: Scalar> RecordGradient<T> {
         if self.tiles.norms.iter().all(Option::is_none) {
             return records.check_batch(batch);
         }
+        if self.by_words((records, batch), |words, states| words.sum(states, batch, Some(weigh), sums))? {
+            return Ok(());
+        }
         self.plan.run();
         let weigh = Some((weighing, weigh));
         let result = self.tiles.sum(&mut self.plan, &mut self.team, (records, batch), weigh, sums);
@@ -326,6 +375,9 @@ impl<T: Scalar> RecordGradient<T> {
         sums.fill(T::zero());
         if self.tiles.norms.iter().all(Option::is_none) {
             return records.check_batch(batch);
+        }
+        if self.by_words((records, batch), |words, states| words.sum(states, batch, None, sums))? {
+            return Ok(());
         }
         let Plain { program, tiles, plan } = &mut self.plain;
         let (plan, team) = &mut **plan.get_or_insert_with(|| {

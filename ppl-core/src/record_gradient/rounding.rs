@@ -82,7 +82,10 @@ impl<T: Scalar> RecordGradient<T> {
     /// 2005, "Accurate sum and dot product".
     #[must_use]
     pub fn summation_error(&self) -> f64 {
-        let records = span(self.plan.tile()) as f64;
+        let records = match &self.words {
+            Some(words) => words.most_in_span(),
+            None => span(self.plan.tile()),
+        } as f64;
         let unit = 0.5 * T::epsilon().as_f64();
         let error = |each: &Rounding| {
             let m = records * each.products as f64 + each.contributions as f64 + (FEW_SPANS + 6) as f64;

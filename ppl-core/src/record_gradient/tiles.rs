@@ -432,7 +432,7 @@ impl<T: Scalar> Done<'_, T> {
 pub(super) const FEW_SPANS: usize = 64;
 
 /// `sums += more`, and what was lost to rounding: `sum + x = fl(sum + x) + lost`, exactly (Knuth's two-sum).
-fn add_two<T: Scalar>(sums: &mut [T], lost: &mut [T], more: &[T]) {
+pub(super) fn add_two<T: Scalar>(sums: &mut [T], lost: &mut [T], more: &[T]) {
     for ((sum, lost), &x) in sums.iter_mut().zip(lost).zip(more) {
         let total = *sum + x;
         let of_x = total - *sum;
@@ -445,7 +445,7 @@ fn add_two<T: Scalar>(sums: &mut [T], lost: &mut [T], more: &[T]) {
 const PARALLEL_ADD: usize = 1 << 16;
 
 /// `sums += more`
-fn add<T: Scalar>(sums: &mut [T], more: &[T]) {
+pub(super) fn add<T: Scalar>(sums: &mut [T], more: &[T]) {
     let one = |(sums, more): (&mut [T], &[T])| sums.iter_mut().zip(more).for_each(|(sum, &x)| *sum += x);
     if sums.len() < PARALLEL_ADD {
         one((sums, more));

@@ -3,12 +3,14 @@
 mod column;
 #[cfg(feature = "csv")]
 mod csv;
+mod sparse;
 
 use crate::base::{Error, Result, Shape};
 pub(crate) use column::with_numbers;
 pub use column::{Column, ColumnData, ColumnNumber, ColumnType};
 #[cfg(feature = "csv")]
 pub use csv::CsvColumn;
+pub use sparse::SparseRows;
 use std::sync::Arc;
 
 /// Names, shapes and number types of the columns of a table of records; what a model may know of the data
