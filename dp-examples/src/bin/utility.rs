@@ -69,13 +69,17 @@ struct UtilityArguments {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000), requires = "problem", allow_hyphen_values = true)]
     topics: Option<u64>,
 
-    /// For 'lda' and 'belief-network': largest norm of one record's statistics
+    /// For 'lda' and 'belief-network': largest norm of one record's statistics; for 'abalone': of its gradient
     #[arg(long, value_name = "NORM", value_parser = positive, requires = "problem", allow_hyphen_values = true)]
     clip_norm: Option<f64>,
 
-    /// For 'lda' and 'belief-network': number of releases
+    /// For 'lda', 'belief-network' and 'abalone': number of releases
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000), requires = "problem", allow_hyphen_values = true)]
     steps: Option<u64>,
+
+    /// For 'abalone': probability with which a record is in a batch, above 0 and at most 1
+    #[arg(long, value_parser = positive, requires = "problem", allow_hyphen_values = true)]
+    rate: Option<f64>,
 
     /// For 'belief-network': labels of the images, whose number is checked
     #[arg(long, value_name = "FILE", value_parser = file, requires = "train")]
@@ -149,7 +153,7 @@ fn utility(arguments: UtilityArguments) -> Result<(), Box<dyn Error>> {
     let UtilityArguments { problem, train, test, groups, epsilon, delta, .. } = arguments;
     let UtilityArguments { runs, first_seed, gradients, json, .. } = arguments;
     let UtilityArguments { data, positive_if, features, bounds, .. } = arguments;
-    let UtilityArguments { vocabulary, words, fold, topics, clip_norm, steps, labels, relation, .. } =
+    let UtilityArguments { vocabulary, words, fold, topics, clip_norm, steps, rate, labels, relation, .. } =
         arguments;
     let (own, documents) = match (data, positive_if) {
         (Some(data), Some(positive_if)) => (Some(OwnTable { data, positive_if, features, bounds }), None),
@@ -164,6 +168,7 @@ fn utility(arguments: UtilityArguments) -> Result<(), Box<dyn Error>> {
         topics: topics.map(|topics| topics as usize),
         clip_norm,
         steps,
+        rate,
     };
     let relation = match relation {
         Neighbours::AddRemove => Relation::AddRemove,
