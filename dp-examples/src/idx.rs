@@ -34,7 +34,8 @@ const MOST_BYTES: u64 = 1 << 34;
 /// ```
 pub fn images(path: &Path) -> Result<Array2<u8>> {
     let ([count, rows, columns], pixels) = read::<3>(path, "images")?;
-    Array2::from_shape_vec((count, rows * columns), pixels).map_err(|error| unreadable(path, &error.to_string()))
+    Array2::from_shape_vec((count, rows * columns), pixels)
+        .map_err(|error| unreadable(path, &error.to_string()))
 }
 
 /// The labels of a file, from 0 to 255.
@@ -104,7 +105,8 @@ fn elements<const D: usize>(
         return Err(unreadable(path, &format!("its head tells {says}")));
     }
     let head = 4 + 4 * D as u64;
-    let wrong = || unreadable(path, &format!("its head tells of {total} bytes of {what}, and it has another number"));
+    let wrong =
+        || unreadable(path, &format!("its head tells of {total} bytes of {what}, and it has another number"));
     if length.is_some_and(|length| length != head + total) {
         return Err(wrong());
     }

@@ -6,6 +6,7 @@ mod bench;
 mod examples;
 mod finite;
 mod fit;
+mod papers;
 mod programs;
 mod twin;
 mod utility;

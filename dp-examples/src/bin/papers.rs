@@ -82,23 +82,21 @@ fn main() -> ExitCode {
 
 fn list() -> Result<(), Box<dyn Error>> {
     let mut out = std::io::stdout().lock();
-    for experiment in ALL {
-        let Experiment { name, item, source, inputs, minutes, runs, references, .. } = experiment;
-        let mut printed: Vec<&str> = Vec::new();
-        for reference in *references {
-            let text = match reference.printed {
-                Printed::Number(number) => number,
-                Printed::Figure => "figure",
-                Printed::Nothing => continue,
-            };
-            if !printed.contains(&text) {
-                printed.push(text);
-            }
-        }
+    for Experiment { name, item, source, inputs, minutes, runs, references, .. } in ALL {
+        let texts = references.iter().filter_map(|reference| match reference.printed {
+            Printed::Number(number) => Some(number),
+            Printed::Figure => Some("figure"),
+            Printed::Nothing => None,
+        });
+        let mut printed: Vec<&str> = texts.collect();
+        printed.dedup();
         let printed = if printed.is_empty() { "no number".to_owned() } else { printed.join(" / ") };
         let files: Vec<&str> = inputs.iter().map(|input| input.file).collect();
         let files = if files.is_empty() { "no file".to_owned() } else { files.join(", ") };
-        writeln!(out, "{name}\n  {item}\n  {source}; printed: {printed}\n  {runs} runs, {minutes} minutes; {files}")?;
+        writeln!(
+            out,
+            "{name}\n  {item}\n  {source}; printed: {printed}\n  {runs} runs, {minutes} minutes; {files}"
+        )?;
     }
     Ok(())
 }
@@ -120,14 +118,7 @@ fn run_all(arguments: &RunArguments) -> Result<(), Box<dyn Error>> {
             let _ = writeln!(out, "{line}");
         }
     };
-    let tell = |told: Told<'_>| match told {
-        Told::Missing(name, files) => say(&format!("{name}: NOT RUN, $DP_DATA/data lacks {}", files.join(", "))),
-        Told::Kept(name, seed) => say(&format!("{name}: run {seed} is there already")),
-        Told::Ended(run) => {
-            let warned = run.warnings.iter().map(|warning| format!("; WARNING: {warning}")).collect::<String>();
-            say(&format!("{}: run {} took {:.1} s{warned}", run.experiment, run.seed, run.seconds.unwrap_or(0.0)));
-        }
-    };
+    let tell = |told: Told<'_>| say(&told.to_string());
     for experiment in chosen {
         let missing = lab.missing(experiment.inputs);
         if !missing.is_empty() {

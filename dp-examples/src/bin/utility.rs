@@ -153,8 +153,9 @@ fn utility(arguments: UtilityArguments) -> Result<(), Box<dyn Error>> {
     let UtilityArguments { problem, train, test, groups, epsilon, delta, .. } = arguments;
     let UtilityArguments { runs, first_seed, gradients, json, .. } = arguments;
     let UtilityArguments { data, positive_if, features, bounds, .. } = arguments;
-    let UtilityArguments { vocabulary, words, fold, topics, clip_norm, steps, rate, labels, relation, .. } =
-        arguments;
+    let UtilityArguments {
+        vocabulary, words, fold, topics, clip_norm, steps, rate, labels, relation, ..
+    } = arguments;
     let (own, documents) = match (data, positive_if) {
         (Some(data), Some(positive_if)) => (Some(OwnTable { data, positive_if, features, bounds }), None),
         (Some(_), None) if matches!(problem, Some(Problem::Coverage | Problem::Statistics)) => {

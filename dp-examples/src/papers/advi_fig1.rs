@@ -51,13 +51,15 @@ fn one(
 }
 
 fn clip_settings(size: Size) -> serde_json::Value {
-    let (norms, multipliers) = size.pick((&CLIP_NORMS[..], &MULTIPLIERS[..]), (&CLIP_NORMS[1..2], &MULTIPLIERS[2..3]));
+    let (norms, multipliers) =
+        size.pick((&CLIP_NORMS[..], &MULTIPLIERS[..]), (&CLIP_NORMS[1..2], &MULTIPLIERS[2..3]));
     json!({ "clip_norms": norms, "multipliers": multipliers, "delta": DELTA, "how": choice(size, CLIP_NORM, RATE) })
 }
 
 fn clip(lab: &Lab, seed: u64) -> Result<Vec<Row>, Failure> {
     let (size, data) = (lab.size(), data(lab)?);
-    let (norms, multipliers) = size.pick((&CLIP_NORMS[..], &MULTIPLIERS[..]), (&CLIP_NORMS[1..2], &MULTIPLIERS[2..3]));
+    let (norms, multipliers) =
+        size.pick((&CLIP_NORMS[..], &MULTIPLIERS[..]), (&CLIP_NORMS[1..2], &MULTIPLIERS[2..3]));
     let mut rows = Vec::new();
     for &norm in norms {
         for &multiplier in multipliers {
@@ -70,7 +72,8 @@ fn clip(lab: &Lab, seed: u64) -> Result<Vec<Row>, Failure> {
             )?;
             let budget = Budget::add_remove(spent.epsilon, DELTA);
             let (right, privacy) = one(&data, Some(budget), choice(size, norm, RATE), seed)?;
-            let row = Row::new(&format!("C {norm}"), "accuracy", format!("σ {multiplier}"), spent.epsilon, right);
+            let row =
+                Row::new(&format!("C {norm}"), "accuracy", format!("σ {multiplier}"), spent.epsilon, right);
             let own = papers(multiplier, RATE)?;
             rows.push(privacy.into_iter().fold(row, |row, privacy| row.costing(privacy.beside(own.clone()))));
         }
@@ -115,7 +118,12 @@ pub(super) static CLIP: Experiment = Experiment {
         "Columns are scaled by public bounds, where the paper takes the data's own moments; rings above 9, a fifth held back and split anew \
          in each run.",
     ],
-    axes: Some(Axes { x: "ε (certified, add/remove, Poisson)", y: "accuracy", metric: "accuracy", logarithmic: true }),
+    axes: Some(Axes {
+        x: "ε (certified, add/remove, Poisson)",
+        y: "accuracy",
+        metric: "accuracy",
+        logarithmic: true,
+    }),
 };
 
 fn rate_settings(size: Size) -> serde_json::Value {
@@ -150,7 +158,12 @@ pub(super) static RATE_EXPERIMENT: Experiment = Experiment {
     run: rate,
     references: &[figure("q 0.005"), figure("q 0.01"), figure("q 0.03"), figure("q 0.05"), figure("q 0.1")],
     remarks: &["Public bounds as in figure 1a."],
-    axes: Some(Axes { x: "ε (certified, add/remove, Poisson)", y: "accuracy", metric: "accuracy", logarithmic: true }),
+    axes: Some(Axes {
+        x: "ε (certified, add/remove, Poisson)",
+        y: "accuracy",
+        metric: "accuracy",
+        logarithmic: true,
+    }),
 };
 
 fn defaults_settings(size: Size) -> serde_json::Value {

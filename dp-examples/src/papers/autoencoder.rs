@@ -149,56 +149,90 @@ impl<'g> Convolution<'g> {
         let size = KERNEL * KERNEL;
         let kernel = start(stream, &[a, b, KERNEL, KERNEL], (a * size, b * size));
         let kernel = ctx.param(&format!("{name}/kernel"), kernel, Constraint::Real)?;
-        let bias = ctx.param(&format!("{name}/bias"), ArrayD::zeros(IxDyn(&[made, 1, 1])), Constraint::Real)?;
+        let bias =
+            ctx.param(&format!("{name}/bias"), ArrayD::zeros(IxDyn(&[made, 1, 1])), Constraint::Real)?;
         Ok(Self(kernel, bias))
     }
 }
 
-/// Channels and sides of images, and of what three convolutions make of them.
-const CHANNELS: [usize; 4] = [3, 32, 64, 128];
-const SIDES: [usize; 4] = [32, 16, 8, 4];
-const DENSE: usize = CHANNELS[3] * SIDES[3] * SIDES[3];
-const LATENT: usize = 50;
+/// Channels of images and of what three convolutions make of them, the images' side, a multiple of 8, and latent
+/// numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Layers {
+    pub(super) channels: [usize; 4],
+    pub(super) side: usize,
+    pub(super) latent: usize,
+}
 
-/// Three convolutions and a dense layer on each side: 640,423 weights, the paper's number. Values of pixels are
-/// between 0 and 1.
+/// Those that have 640,423 weights, the paper's number.
+pub(super) const CIFAR: Layers = Layers { channels: [3, 32, 64, 128], side: 32, latent: 50 };
+
+impl Layers {
+    /// Numbers of an image.
+    pub(super) fn pixels(self) -> usize {
+        self.channels[0] * self.side * self.side
+    }
+
+    /// Shape of what is left after three convolutions.
+    fn inner(self) -> [usize; 3] {
+        [self.channels[3], self.side / 8, self.side / 8]
+    }
+
+    fn dense(self) -> usize {
+        self.inner().iter().product()
+    }
+}
+
+/// Three convolutions and a dense layer on each side, for pixels that are on or off.
 pub(super) fn convolutions<S: Subsampling>(
+    network: Layers,
     batches: S,
 ) -> DpVi<Amortised<impl Model, impl Model>, AutoNormal, S> {
-    let decoder = |ctx: &mut Ctx<'_>| {
-        let first = Dense::new(ctx, "decoder/dense", 24, (LATENT, DENSE))?;
+    let Layers { channels, side, latent } = network;
+    let decoder = move |ctx: &mut Ctx<'_>| {
+        let first = Dense::new(ctx, "decoder/dense", 24, (latent, network.dense()))?;
         let mut layers = Vec::new();
         for layer in 0..3 {
-            let (from, to) = (CHANNELS[3 - layer], CHANNELS[2 - layer]);
-            layers.push(Convolution::new(ctx, &format!("decoder/{layer}"), 25 + layer as u64, [from, to, to])?);
+            let (from, to) = (channels[3 - layer], channels[2 - layer]);
+            layers.push(Convolution::new(
+                ctx,
+                &format!("decoder/{layer}"),
+                25 + layer as u64,
+                [from, to, to],
+            )?);
         }
         ctx.each_record(|ctx, image| {
-            let z = ctx.sample("z", Normal::new(0.0, 1.0).iid(LATENT))?;
-            let mut x = first.apply(z).softplus().reshape([CHANNELS[3], SIDES[3], SIDES[3]]);
+            let z = ctx.sample("z", Normal::new(0.0, 1.0).iid(latent))?;
+            let mut x = first.apply(z).softplus().reshape(network.inner());
             for (layer, Convolution(kernel, bias)) in layers.iter().enumerate() {
                 x = x.conv2d_transpose(*kernel, [2, 2], [1, 1], [0, 0]) + *bias;
                 if layer < 2 {
                     x = x.softplus();
                 }
             }
-            let logits = x.reshape([CHANNELS[0] * SIDES[0] * SIDES[0]]);
+            let logits = x.reshape([network.pixels()]);
             ctx.observe("pixels", Bernoulli::from_logits(logits), image.get("pixels")?)
         })
     };
-    let encoder = |ctx: &mut Ctx<'_>| {
+    let encoder = move |ctx: &mut Ctx<'_>| {
         let mut layers = Vec::new();
         for layer in 0..3 {
-            let (from, to) = (CHANNELS[layer], CHANNELS[layer + 1]);
-            layers.push(Convolution::new(ctx, &format!("encoder/{layer}"), 20 + layer as u64, [to, from, to])?);
+            let (from, to) = (channels[layer], channels[layer + 1]);
+            layers.push(Convolution::new(
+                ctx,
+                &format!("encoder/{layer}"),
+                20 + layer as u64,
+                [to, from, to],
+            )?);
         }
-        let both = Dense::new(ctx, "encoder/dense", 23, (DENSE, 2 * LATENT))?;
+        let both = Dense::new(ctx, "encoder/dense", 23, (network.dense(), 2 * latent))?;
         ctx.each_record(|ctx, image| {
-            let mut x = image.get("pixels")?.reshape([CHANNELS[0], SIDES[0], SIDES[0]]);
+            let mut x = image.get("pixels")?.reshape([channels[0], side, side]);
             for Convolution(kernel, bias) in &layers {
                 x = (x.conv2d(*kernel, [2, 2], [1, 1]) + *bias).softplus();
             }
-            let both = both.apply(x.reshape([DENSE]));
-            let (loc, log_scale) = (both.slice(0, ..LATENT), both.slice(0, LATENT..));
+            let both = both.apply(x.reshape([network.dense()]));
+            let (loc, log_scale) = (both.slice(0, ..latent), both.slice(0, latent..));
             ctx.sample("z", Normal::new(loc, log_scale.exp()))?;
             Ok(())
         })

@@ -74,7 +74,9 @@ fn run(lab: &Lab, seed: u64) -> Result<Vec<Row>, Failure> {
         let label = format!("batch {batch}");
         rows.push(Row::new("private", STEP, &*label, batch, 1e3 * private).time());
         rows.push(Row::new("not private", STEP, &*label, batch, 1e3 * plain).time());
-        rows.push(Row::new("private / not private", "ratio of medians", label, batch, private / plain).time());
+        rows.push(
+            Row::new("private / not private", "ratio of medians", label, batch, private / plain).time(),
+        );
     }
     Ok(rows)
 }
@@ -98,6 +100,8 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
         figure("not private", STEP),
         figure("private / not private", "ratio of medians"),
     ],
-    remarks: &["Steps of both kinds were taken in turn, on a machine that was busy with other work: the ratios say more than the times."],
+    remarks: &[
+        "Steps of both kinds were taken in turn, on a machine that was busy with other work: the ratios say more than the times.",
+    ],
     axes: Some(Axes { x: "batch", y: STEP, metric: STEP, logarithmic: false }),
 };

@@ -60,7 +60,13 @@ fn run(lab: &Lab, seed: u64) -> Result<Vec<Row>, Failure> {
 }
 
 const fn private(label: &'static str, value: f64) -> Reference {
-    Reference { series: "private", metric: "AUC", label, printed: Printed::Figure, expected: Some((value, 0.0005)) }
+    Reference {
+        series: "private",
+        metric: "AUC",
+        label,
+        printed: Printed::Figure,
+        expected: Some((value, 0.0005)),
+    }
 }
 
 pub(super) static EXPERIMENT: Experiment = Experiment {
@@ -79,7 +85,13 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
         private("ε 2", 0.925),
         private("ε 4", 0.927),
         private("ε 8", 0.928),
-        Reference { series: "not private", metric: "AUC", label: "", printed: Printed::Figure, expected: None },
+        Reference {
+            series: "not private",
+            metric: "AUC",
+            label: "",
+            printed: Printed::Figure,
+            expected: None,
+        },
         Reference {
             series: "not private, pooled",
             metric: "AUC",

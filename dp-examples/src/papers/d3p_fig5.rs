@@ -39,7 +39,8 @@ fn run(lab: &Lab, seed: u64) -> Result<Vec<Row>, Failure> {
     for &count in counts(size) {
         let task = stand_in::hierarchical(1_000 * seed, count);
         let records = task.records()?;
-        let plain = task.area(&task.fit(&records, Choice { steps, ..Choice::default() }, Seed::for_tests(seed))?)?;
+        let plain =
+            task.area(&task.fit(&records, Choice { steps, ..Choice::default() }, Seed::for_tests(seed))?)?;
         let name = format!("N {count}");
         for &epsilon in epsilons(size) {
             let budget = Budget::add_remove(epsilon, 1.0 / count as f64);

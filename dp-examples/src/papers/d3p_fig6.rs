@@ -50,7 +50,13 @@ fn run(lab: &Lab, seed: u64) -> Result<Vec<Row>, Failure> {
         for &steps in lengths(size) {
             let choice = Choice { budget, steps: Some(steps), ..Choice::default() };
             let fit = task.fit(&hidden, choice, Seed::for_tests(seed))?;
-            let row = Row::new(&format!("ε {epsilon}"), "AUC", format!("T {steps}"), steps as f64, task.area(&fit)?);
+            let row = Row::new(
+                &format!("ε {epsilon}"),
+                "AUC",
+                format!("T {steps}"),
+                steps as f64,
+                task.area(&fit)?,
+            );
             rows.push(row.costing(Privacy::of(fit.privacy())?));
         }
     }

@@ -12,10 +12,8 @@ use super::stand_in;
 use crate::utility::Failure;
 use crate::utility::mixture::{COMPONENTS, Start, fit, likelihood, model, points};
 
-const INPUTS: [Input; 2] = [
-    Input { file: "synthetic_gmm_train.csv", hash: "" },
-    Input { file: "synthetic_gmm_test.csv", hash: "" },
-];
+const INPUTS: [Input; 2] =
+    [Input { file: "synthetic_gmm_train.csv", hash: "" }, Input { file: "synthetic_gmm_test.csv", hash: "" }];
 
 fn epsilons(size: Size) -> &'static [f64] {
     size.pick(&[0.1, 0.5, 1.0, 2.0, 4.0, 8.0], &[1.0])
@@ -88,8 +86,20 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
         private("ε 1", -3.630, 0.0005),
         private("ε 2", -3.628, 0.0005),
         private("ε 4", -3.628, 0.0005),
-        Reference { series: "private", metric: METRIC, label: "ε 8", printed: Printed::Figure, expected: None },
-        Reference { series: "not private", metric: METRIC, label: "", printed: Printed::Figure, expected: None },
+        Reference {
+            series: "private",
+            metric: METRIC,
+            label: "ε 8",
+            printed: Printed::Figure,
+            expected: None,
+        },
+        Reference {
+            series: "not private",
+            metric: METRIC,
+            label: "",
+            printed: Printed::Figure,
+            expected: None,
+        },
         Reference {
             series: "the law that made the points",
             metric: METRIC,
@@ -98,6 +108,8 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
             expected: Some((-3.627, 0.0005)),
         },
     ],
-    remarks: &["The noise levels of the original code are not in the paper, so the columns are by certified ε."],
+    remarks: &[
+        "The noise levels of the original code are not in the paper, so the columns are by certified ε.",
+    ],
     axes: Some(Axes { x: "ε", y: METRIC, metric: METRIC, logarithmic: true }),
 };

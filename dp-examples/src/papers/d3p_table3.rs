@@ -64,7 +64,13 @@ fn train<S: Subsampling>(
 }
 
 /// Milliseconds to draw an epoch's batches.
-fn draws<S: Subsampling>(series: &str, batches: &S, count: usize, how: How, seed: u64) -> Result<Row, Failure> {
+fn draws<S: Subsampling>(
+    series: &str,
+    batches: &S,
+    count: usize,
+    how: How,
+    seed: u64,
+) -> Result<Row, Failure> {
     let mut sampler = batches.bind(count as u64, &Seed::for_tests(seed))?;
     let mut batch = Vec::with_capacity(sampler.max_batch_hint());
     let steps = (count as f64 / how.batch).ceil() as u64;
@@ -85,7 +91,13 @@ fn run(lab: &Lab, seed: u64) -> Result<Vec<Row>, Failure> {
     rows.extend(train("fixed size", (FixedSize::batch(batch)?, Relation::ReplaceOne), &images, how, seed)?);
     rows.push(draws("Poisson", &poisson()?, count, how, seed)?);
     rows.push(draws("fixed size", &FixedSize::batch(batch)?, count, how, seed)?);
-    rows.push(draws("fixed size, by a keyed permutation", &FixedSize::batch(batch)?.by_permutation(), count, how, seed)?);
+    rows.push(draws(
+        "fixed size, by a keyed permutation",
+        &FixedSize::batch(batch)?.by_permutation(),
+        count,
+        how,
+        seed,
+    )?);
     rows.push(draws("shuffled epochs", &Shuffle::batch(batch)?, count, how, seed)?);
     rows.push(draws("balls in bins", &BallsInBins::batch(batch)?, count, how, seed)?);
     Ok(rows)

@@ -64,13 +64,19 @@ impl Lab {
         inputs.iter().filter(|input| !self.is_quick() && !is_there(input)).map(|input| input.file).collect()
     }
 
+    /// Whether all of these files are there; experiments may have a use for files that they do not need.
+    pub(super) fn has(&self, inputs: &[Input]) -> bool {
+        self.missing(inputs).is_empty()
+    }
+
     /// The path of a file, whose hash is taken note of; another one than expected is a warning.
     ///
     /// # Errors
     ///
     /// A file that cannot be read.
     pub(super) fn path(&self, input: &Input) -> Result<PathBuf, Failure> {
-        let path = self.place(input).ok_or("there is no folder of data: set DP_DATA to one that holds data/")?;
+        let path =
+            self.place(input).ok_or("there is no folder of data: set DP_DATA to one that holds data/")?;
         if !lock(&self.hashes).contains_key(input.file) {
             let found = hash(&path)?;
             if found != input.hash && !input.hash.is_empty() {

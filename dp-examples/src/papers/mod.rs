@@ -54,8 +54,8 @@ pub use experiment::{
     Axes, Experiment, NOTICE, Outcome, PapersEpsilon, Printed, Privacy, Reference, Row, Size,
 };
 pub use lab::{Input, Lab};
-pub use page::{page, summaries, table, Mean};
-pub use peer::{Peer, PEERS_RESULT};
+pub use page::{Mean, page, summaries, table};
+pub use peer::{PEERS_RESULT, Peer};
 pub use picture::picture;
 pub use run::{FIRST_SEED, Told, run};
 pub use store::Store;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::ALL;
-use super::experiment::{Experiment, Outcome, Printed, Privacy, Reference, Row, Size};
+use super::experiment::{Experiment, Outcome, PapersEpsilon, Printed, Privacy, Reference, Row, Size};
 use crate::utility::{Failure, mean_and_error};
 
 /// A row over all seeds.
@@ -25,8 +25,10 @@ pub fn summaries(outcomes: &[&Outcome]) -> Vec<Mean> {
     let Some(first) = outcomes.first() else { return Vec::new() };
     let same = |a: &Row, b: &Row| (&a.series, &a.metric, &a.label) == (&b.series, &b.metric, &b.label);
     let mean = |row: &Row| {
-        let all: Vec<&Row> =
-            outcomes.iter().filter_map(|outcome| outcome.rows.iter().find(|other| same(row, other))).collect();
+        let all: Vec<&Row> = outcomes
+            .iter()
+            .filter_map(|outcome| outcome.rows.iter().find(|other| same(row, other)))
+            .collect();
         let values: Vec<f64> = all.iter().map(|row| row.value).collect();
         let (mean, error) = mean_and_error(&values);
         let mut row = row.clone();
@@ -77,7 +79,11 @@ fn shown(value: f64, error: f64) -> String {
         _ if value == 0.0 || value.abs() >= 0.01 => 4,
         _ => return format!("{value:.2e}"),
     };
-    let number = if error > 0.0 { format!("{value:.decimals$} ± {error:.decimals$}") } else { format!("{value:.decimals$}") };
+    let number = if error > 0.0 {
+        format!("{value:.decimals$} ± {error:.decimals$}")
+    } else {
+        format!("{value:.decimals$}")
+    };
     number.replace('-', "−")
 }
 
@@ -105,37 +111,51 @@ fn joined(texts: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// The cell of a relation's column: every certified ε with its scheme, and the paper's own ε of that relation.
-fn cost(line: &[&Mean], relation: &str) -> String {
-    let mut parts = Vec::new();
+/// Whose ε a line is about: the relation of what it cost, or the one that its metric names; and the relation of
+/// the paper's own ε.
+fn relations<'m>(line: &[&'m Mean]) -> (Option<&'m str>, Option<&'m str>) {
+    let row = &line[0].row;
+    let named = |relation: &&'static str| row.metric.ends_with(relation);
+    let own = row.privacy.as_ref().map(|privacy| privacy.relation.as_str());
+    let papers = row.privacy.as_ref().and_then(|privacy| privacy.papers.as_ref());
+    (
+        own.or_else(|| ["add/remove", "replace-one"].into_iter().find(named)),
+        papers.map(|papers| papers.relation.as_str()),
+    )
+}
+
+/// Every certified ε of a line, with δ and its scheme.
+fn cost(line: &[&Mean]) -> String {
     let privacy: Vec<&Privacy> = line.iter().filter_map(|mean| mean.row.privacy.as_ref()).collect();
-    if let Some(first) = privacy.first().filter(|privacy| privacy.relation == relation) {
-        let epsilons = joined(privacy.iter().map(|privacy| dp_accountant::rounded_up(privacy.epsilon)));
-        parts.push(format!("≤ {epsilons} (δ {}; {})", small(first.delta), first.scheme));
-    }
-    let papers = privacy.iter().filter_map(|privacy| privacy.papers.as_ref());
-    let papers: Vec<_> = papers.filter(|papers| papers.relation == relation).collect();
-    if let Some(first) = papers.first() {
-        let epsilon = |papers: &&super::PapersEpsilon| {
-            format!("{}{}", shown(papers.epsilon, 0.0), if papers.proven { "" } else { "*" })
-        };
-        parts.push(format!("paper: {} ({})", joined(papers.iter().map(epsilon)), first.by));
-    }
-    parts.join("; ")
+    let Some(first) = privacy.first() else { return "–".into() };
+    let epsilons = joined(privacy.iter().map(|privacy| dp_accountant::rounded_up(privacy.epsilon)));
+    format!("≤ {epsilons} (δ {}; {})", small(first.delta), first.scheme)
+}
+
+/// The paper's own ε for the same noise.
+fn papers_cost(line: &[&Mean]) -> String {
+    let papers: Vec<&PapersEpsilon> =
+        line.iter().filter_map(|mean| mean.row.privacy.as_ref()?.papers.as_ref()).collect();
+    let Some(first) = papers.first() else { return "–".into() };
+    let epsilon = |papers: &&PapersEpsilon| {
+        format!("{}{}", tidy(&shown(papers.epsilon, 0.0)), if papers.proven { "" } else { "*" })
+    };
+    format!("{} ({})", joined(papers.iter().map(epsilon)), first.by)
 }
 
 fn small(x: f64) -> String {
     if x >= 1e-3 { format!("{x}") } else { format!("{x:.3e}").replace(".000e", "e") }
 }
 
-/// The table of an experiment's runs, and below it its remarks.
+/// The tables of an experiment's runs, and below them its remarks.
 ///
 /// ```text
-/// | what | at | printed | ours | expected | seeds | ε, add/remove | ε, replace-one |
+/// | what | at | printed | ours | expected | seeds | certified ε, RELATION | the paper's own ε, RELATION |
 /// ```
 ///
-/// No column holds an ε of another relation than its head's. A mean within three standard errors of what was
-/// expected (its own and that of the expectation together) is marked `ok`, another one `off`.
+/// Each relation has a table of its own, so that no column holds an ε of another relation than its head's. A mean
+/// within three standard errors of what was expected (its own and that of the expectation together) is marked
+/// `ok`, another one `off`.
 #[must_use]
 pub fn table(experiment: &Experiment, outcomes: &[&Outcome]) -> String {
     let means = summaries(outcomes);
@@ -143,31 +163,43 @@ pub fn table(experiment: &Experiment, outcomes: &[&Outcome]) -> String {
     if outcomes.iter().any(|outcome| outcome.size == Size::Quick) {
         text.push_str(" **Quick runs on made-up stand-ins: they say nothing about how good anything is.**");
     }
-    text.push_str("\n\n| what | at | printed | ours | expected | seeds | ε, add/remove | ε, replace-one |\n");
-    text.push_str("|---|---|---|---|---|---|---|---|\n");
-    for line in lines(&means) {
-        let first = line[0];
-        let references: Vec<Option<Reference>> = line.iter().map(|mean| mean.reference(experiment)).collect();
-        let printed = joined(references.iter().map(|reference| match reference.map(|r| r.printed) {
-            None | Some(Printed::Nothing) => "–".into(),
-            Some(Printed::Figure) => "figure".into(),
-            Some(Printed::Number(number)) => number.replace('-', "−"),
-        }));
-        let expected = joined(line.iter().zip(&references).map(|(mean, reference)| {
-            let of = reference.and_then(|r| r.expected).map(|(value, _)| shown(value, 0.0));
-            match (mean.verdict(*reference), of) {
-                (Verdict::Within, Some(of)) => format!("{} ok", tidy(&of)),
-                (Verdict::Off, Some(of)) => format!("{} off", tidy(&of)),
-                _ => "–".into(),
-            }
-        }));
-        let (what, at) = (format!("{}, {}", first.row.series, first.row.metric), joined_labels(&line));
-        let ours = line.iter().map(|mean| shown(mean.mean, mean.error)).collect::<Vec<_>>().join(" / ");
-        let (add, replace) = (cost(&line, "add/remove"), cost(&line, "replace-one"));
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "| {what} | {at} | {printed} | {ours} | {expected} | {} | {add} | {replace} |", first.seeds);
+    text.push('\n');
+    let lines = lines(&means);
+    let mut kinds: Vec<(Option<&str>, Option<&str>)> = Vec::new();
+    for line in &lines {
+        let kind = relations(line);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
     }
-    if means.iter().any(|mean| mean.row.privacy.as_ref().is_some_and(|p| p.papers.as_ref().is_some_and(|p| !p.proven))) {
+    for kind in kinds {
+        let own: Vec<&Vec<&Mean>> = lines.iter().filter(|line| relations(line) == kind).collect();
+        let costs = own.iter().any(|line| line[0].row.privacy.is_some());
+        let (relation, papers) = kind;
+        let mut heads = String::from("| what | at | printed | ours | expected | seeds |");
+        if let (true, Some(relation)) = (costs, relation) {
+            let _ = write!(heads, " certified ε, {relation} |");
+        }
+        if let Some(papers) = papers {
+            let _ = write!(heads, " the paper's own ε, {papers} |");
+        }
+        let rule = "---|".repeat(heads.matches('|').count() - 1);
+        let _ = write!(text, "\n{heads}\n|{rule}\n");
+        for line in own {
+            let mut cells = cells(experiment, line);
+            if costs {
+                cells.push(cost(line));
+            }
+            if papers.is_some() {
+                cells.push(papers_cost(line));
+            }
+            let _ = writeln!(text, "| {} |", cells.join(" | "));
+        }
+    }
+    if means
+        .iter()
+        .any(|mean| mean.row.privacy.as_ref().is_some_and(|p| p.papers.as_ref().is_some_and(|p| !p.proven)))
+    {
         text.push_str("\n\\* outside the range for which the formula is proven.\n");
     }
     for mean in means.iter().filter(|mean| !mean.row.words.is_empty()) {
@@ -184,6 +216,27 @@ pub fn table(experiment: &Experiment, outcomes: &[&Outcome]) -> String {
     text
 }
 
+/// The cells of a line but for what it cost.
+fn cells(experiment: &Experiment, line: &[&Mean]) -> Vec<String> {
+    let references: Vec<Option<Reference>> = line.iter().map(|mean| mean.reference(experiment)).collect();
+    let printed = joined(references.iter().map(|reference| match reference.map(|r| r.printed) {
+        None | Some(Printed::Nothing) => "–".into(),
+        Some(Printed::Figure) => "figure".into(),
+        Some(Printed::Number(number)) => number.replace('-', "−"),
+    }));
+    let expected = joined(line.iter().zip(&references).map(|(mean, reference)| {
+        let of = reference.and_then(|r| r.expected).map(|(value, _)| tidy(&shown(value, 0.0)));
+        match (mean.verdict(*reference), of) {
+            (Verdict::Within, Some(of)) => format!("{of} ok"),
+            (Verdict::Off, Some(of)) => format!("{of} off"),
+            _ => "–".into(),
+        }
+    }));
+    let ours = line.iter().map(|mean| shown(mean.mean, mean.error)).collect::<Vec<_>>().join(" / ");
+    let what = format!("{}, {}", line[0].row.series, line[0].row.metric);
+    vec![what, labels(line), printed, ours, expected, line[0].seeds.to_string()]
+}
+
 /// Zeros at the end are no digits that anybody expected.
 fn tidy(number: &str) -> String {
     if number.contains('.') && !number.contains('e') {
@@ -194,14 +247,17 @@ fn tidy(number: &str) -> String {
 }
 
 /// `ε 1 / 2 / 4` for `ε 1`, `ε 2`, `ε 4`.
-fn joined_labels(line: &[&Mean]) -> String {
+fn labels(line: &[&Mean]) -> String {
     let (head, _) = line[0].row.label.split_once(' ').unwrap_or(("", ""));
     let common = !head.is_empty()
-        && line.iter().all(|mean| mean.row.label.split_once(' ').is_some_and(|(first, rest)| first == head && !rest.contains(' ')));
-    let labels = line.iter().enumerate().map(|(i, mean)| match (common && i > 0, mean.row.label.split_once(' ')) {
-        (true, Some((_, rest))) => rest.to_owned(),
-        _ => mean.row.label.clone(),
-    });
+        && line.iter().all(|mean| {
+            mean.row.label.split_once(' ').is_some_and(|(first, rest)| first == head && !rest.contains(' '))
+        });
+    let labels =
+        line.iter().enumerate().map(|(i, mean)| match (common && i > 0, mean.row.label.split_once(' ')) {
+            (true, Some((_, rest))) => rest.to_owned(),
+            _ => mean.row.label.clone(),
+        });
     labels.collect::<Vec<_>>().join(" / ")
 }
 
@@ -231,17 +287,87 @@ pub fn page(outcomes: &[Outcome]) -> Result<String, Failure> {
         let _ = write!(text, "\nNot run: {}.\n", without.join(", "));
     }
     let seconds: f64 = outcomes.iter().filter_map(|outcome| outcome.seconds).sum();
-    let _ = write!(text, "\nAll runs of this page together took {:.0} minutes, runs side by side counted one by one.\n", seconds / 60.0);
+    let _ = write!(
+        text,
+        "\nAll runs of this page together took {:.0} minutes, runs side by side counted one by one.\n",
+        seconds / 60.0
+    );
     Ok(text)
 }
 
 const HEAD: &str = "# The papers' tables and figures, run again
 
 Written by `papers table` from the runs' JSON; not a number in the tables is typed. Seeds are fixed and known, so nothing here is a
-private use of a file. A column of ε holds one relation of neighbours only, with the scheme by which batches are drawn, and the upper end
-of a certified interval. \"figure\" stands for what a paper shows in a figure only. \"expected\" is what earlier measurements and
+private use of a file. Each relation of neighbours has tables of its own; beside each certified ε, the upper end of an interval, stands the
+scheme by which batches are drawn. \"figure\" stands for what a paper shows in a figure only. \"expected\" is what earlier measurements and
 simulations of the same problem gave: `ok` is within three standard errors, `off` is not, and the text below a table says why. ± is the
 standard error over seeds.
 
 The listings of the d3p paper, and the mixture of its appendix, are tests: `ppl-distributions/tests/listings.rs`.
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::papers::find;
+
+    fn outcome(seed: u64, rows: Vec<Row>) -> Outcome {
+        Outcome {
+            notice: String::new(),
+            version: String::new(),
+            experiment: "d3p-fig4".into(),
+            size: Size::Full,
+            settings: serde_json::Value::Null,
+            inputs: std::collections::BTreeMap::new(),
+            seed,
+            rows,
+            warnings: Vec::new(),
+            seconds: None,
+        }
+    }
+
+    #[test]
+    fn what_was_expected_is_held_against_three_standard_errors() {
+        let experiment = find("d3p-fig4").unwrap();
+        // Standard errors of 0.001, which with 0.0005 of the expectation's own make 3 · 0.00112.
+        let runs = |shift: f64| {
+            let row = |value: f64| vec![Row::new("private", "AUC", "ε 1", 1.0, 0.921 + shift + value)];
+            [outcome(1, row(-0.001)), outcome(2, row(0.001))]
+        };
+        for (shift, verdict) in [(0.003, "0.921 ok"), (0.004, "0.921 off"), (-0.004, "0.921 off")] {
+            let runs = runs(shift);
+            let text = table(experiment, &runs.iter().collect::<Vec<_>>());
+            assert!(text.contains(verdict), "{shift}: {text}");
+            assert!(text.contains("| figure | 0.9") && text.contains("± 0.0010"), "{text}");
+        }
+    }
+
+    #[test]
+    fn relations_have_tables_of_their_own() {
+        let privacy = |relation: &str, epsilon| Privacy {
+            epsilon,
+            delta: 1e-5,
+            relation: relation.into(),
+            scheme: "Poisson".into(),
+            noise_multiplier: None,
+            papers: None,
+        };
+        let row = |series: &str, epsilon, relation| {
+            Row::new(series, "AUC", "ε 1", 1.0, 0.9).costing(privacy(relation, epsilon))
+        };
+        let run = outcome(1, vec![row("private", 0.999, "add/remove"), row("other", 0.888, "replace-one")]);
+        let text = table(find("d3p-fig4").unwrap(), &[&run]);
+        let (first, second) = text.split_once("certified ε, replace-one").unwrap();
+        assert!(first.contains("certified ε, add/remove") && first.contains("≤ 0.999"), "{text}");
+        assert!(second.contains("≤ 0.888") && !second.contains("0.999"), "{text}");
+    }
+
+    #[test]
+    fn numbers_have_the_digits_that_their_errors_leave() {
+        assert_eq!(shown(0.92149, 0.00112), "0.9215 ± 0.0011");
+        assert_eq!(shown(-3.6471, 0.0052), "−3.6471 ± 0.0052");
+        assert_eq!(shown(710.12, 4.5), "710.1 ± 4.5");
+        assert_eq!(tidy(&shown(2034.0, 0.0)), "2034");
+        assert_eq!(shown(0.0008, 0.0), "8.00e−4");
+    }
+}

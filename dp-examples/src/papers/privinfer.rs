@@ -110,7 +110,10 @@ fn mechanisms(
                 papers: None,
             };
             let name = name.replace('_', " ");
-            rows.push(Row::new(&name, "expected Hellinger distance", format!("ε {epsilon}"), epsilon, distance).costing(privacy));
+            rows.push(
+                Row::new(&name, "expected Hellinger distance", format!("ε {epsilon}"), epsilon, distance)
+                    .costing(privacy),
+            );
         }
     }
     Ok(rows)
@@ -149,7 +152,12 @@ pub(super) static BIAS: Experiment = Experiment {
         "\"exponential\" is the paper's mechanism, with the Hellinger distance as its score; the ε beside each is what enumeration over all \
          neighbours finds, which for it is less than half of what it claims.",
     ],
-    axes: Some(super::Axes { x: "ε", y: "expected Hellinger distance", metric: "expected Hellinger distance", logarithmic: true }),
+    axes: Some(super::Axes {
+        x: "ε",
+        y: "expected Hellinger distance",
+        metric: "expected Hellinger distance",
+        logarithmic: true,
+    }),
 };
 
 pub(super) static FACES_EXPERIMENT: Experiment = Experiment {
@@ -164,5 +172,10 @@ pub(super) static FACES_EXPERIMENT: Experiment = Experiment {
     run: |lab, _| mechanisms(lab, FACES, &[Name::Geometric, Name::DiscreteGaussian], over_faces),
     references: &[],
     remarks: &["The discrete Gaussian's ε is at δ 1e-5, that of the others at δ 0."],
-    axes: Some(super::Axes { x: "ε", y: "expected Hellinger distance", metric: "expected Hellinger distance", logarithmic: true }),
+    axes: Some(super::Axes {
+        x: "ε",
+        y: "expected Hellinger distance",
+        metric: "expected Hellinger distance",
+        logarithmic: true,
+    }),
 };

@@ -1,5 +1,6 @@
 //! Runs experiments, seed by seed, and leaves each run on disk when it ends.
 
+use std::fmt;
 use std::path::Path;
 use std::time::Instant;
 
@@ -20,6 +21,22 @@ pub enum Told<'t> {
     Kept(&'static str, u64),
     /// A run ended.
     Ended(&'t Outcome),
+}
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(name, files) => {
+                write!(f, "{name}: NOT RUN, $DP_DATA/data does not hold {}", files.join(", "))
+            }
+            Self::Kept(name, seed) => write!(f, "{name}: run {seed} is there already"),
+            Self::Ended(run) => {
+                let seconds = run.seconds.unwrap_or(0.0);
+                write!(f, "{}: run {} took {seconds:.1} s", run.experiment, run.seed)?;
+                run.warnings.iter().try_for_each(|warning| write!(f, "; WARNING: {warning}"))
+            }
+        }
+    }
 }
 
 /// The seed of the first run; the others follow.
@@ -96,7 +113,8 @@ fn check_inputs(experiment: &Experiment, lab: &Lab, kept: &Outcome) -> Result<()
     let now = lab.hashes();
     match kept.inputs.iter().find(|(file, hash)| now.get(*file).is_some_and(|now| now != *hash)) {
         Some((file, _)) => {
-            Err(format!("the folder of results holds runs on another file '{file}': name another folder").into())
+            Err(format!("the folder of results holds runs on another file '{file}': name another folder")
+                .into())
         }
         None => Ok(()),
     }

@@ -10,7 +10,8 @@ use crate::utility::hierarchical::{Part, Task};
 /// Standard normal numbers, others for each seed and stream.
 pub(super) fn normals(seed: u64, stream: u64, count: usize) -> Vec<f64> {
     let mut numbers = vec![0.0; count];
-    GaussianNoise::with_purpose(&Seed::for_tests(seed), Purpose::Custom("papers data")).fill(stream, &mut numbers);
+    GaussianNoise::with_purpose(&Seed::for_tests(seed), Purpose::Custom("papers data"))
+        .fill(stream, &mut numbers);
     numbers
 }
 
@@ -80,7 +81,13 @@ pub(super) fn people(seed: u64, records: usize) -> String {
         let logit = 1.5 * age - hours + 0.5 * f64::from(u8::from(i % 3 == 0));
         let outcome = u8::from(u[i] < sigmoid(logit));
         // Writing to a string does not fail.
-        let _ = writeln!(text, "{:.3},{:.3},{:.3},{kind},{outcome}", 50.0 + 10.0 * age, 40.0 + 5.0 * hours, weight);
+        let _ = writeln!(
+            text,
+            "{:.3},{:.3},{:.3},{kind},{outcome}",
+            50.0 + 10.0 * age,
+            40.0 + 5.0 * hours,
+            weight
+        );
     }
     text
 }

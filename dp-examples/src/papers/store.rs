@@ -35,7 +35,9 @@ impl Store {
         for outcome in &store.outcomes {
             if outcome.size != size {
                 let (has, wanted) = (outcome.size.pick("full", "quick"), size.pick("full", "quick"));
-                return Err(told(&format!("it holds {has} runs, and these are {wanted} ones: name another folder")));
+                return Err(told(&format!(
+                    "it holds {has} runs, and these are {wanted} ones: name another folder"
+                )));
             }
         }
         Ok(store)
@@ -71,6 +73,11 @@ impl Store {
                 return Err(unreadable(&path, &why));
             }
             outcomes.push(outcome);
+        }
+        if let [first, others @ ..] = &outcomes[..]
+            && others.iter().any(|other: &Outcome| other.size != first.size)
+        {
+            return Err(unreadable(folder, &"it holds quick and full runs"));
         }
         outcomes.sort_by(|a, b| (&a.experiment, a.seed).cmp(&(&b.experiment, b.seed)));
         Ok(Self { folder: folder.to_owned(), outcomes })

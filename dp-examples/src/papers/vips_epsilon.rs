@@ -82,7 +82,9 @@ fn run(_: &Lab, _: u64) -> Result<Vec<Row>, Failure> {
             by: "printed".into(),
             proven: true,
         };
-        let row = |what: &str, value| Row::new(&format!("{}, {what}", s.series), "ε", s.label, s.batch.0 as f64, value);
+        let row = |what: &str, value| {
+            Row::new(&format!("{}, {what}", s.series), "ε, replace-one", s.label, s.batch.0 as f64, value)
+        };
         rows.push(row("the paper's formula", by_formula));
         let spent = Privacy::certified(relation, &stated, s.delta, &*scheme)?;
         let value = spent.epsilon;
@@ -92,7 +94,8 @@ fn run(_: &Lab, _: u64) -> Result<Vec<Row>, Failure> {
         };
         rows.push(row("certified, its sensitivity", value).costing(spent));
         if s.factor < 1.0 {
-            let spent = Privacy::certified(relation, &composition(s.factor * s.multiplier)?, s.delta, &*scheme)?;
+            let spent =
+                Privacy::certified(relation, &composition(s.factor * s.multiplier)?, s.delta, &*scheme)?;
             rows.push(row("certified, right sensitivity", spent.epsilon).costing(spent));
         }
     }
@@ -105,7 +108,7 @@ const fn reference(
     printed: Printed,
     (value, error): (f64, f64),
 ) -> Reference {
-    Reference { series, metric: "ε", label, printed, expected: Some((value, error)) }
+    Reference { series, metric: "ε, replace-one", label, printed, expected: Some((value, error)) }
 }
 
 use Printed::{Nothing, Number};

@@ -24,7 +24,13 @@ fn run(_: &Lab, _: u64) -> Result<Vec<Row>, Failure> {
         let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[mean])?);
         plan.run();
         let exact = libm::tanh(0.5 * c) / (2.0 * c);
-        rows.push(Row::new("E ξ", "distance from tanh(c/2)/2c", format!("c {c}"), c, plan.output(0)[0] - exact));
+        rows.push(Row::new(
+            "E ξ",
+            "distance from tanh(c/2)/2c",
+            format!("c {c}"),
+            c,
+            plan.output(0)[0] - exact,
+        ));
     }
     Ok(rows)
 }

@@ -54,7 +54,8 @@ fn run(lab: &Lab, seed: u64) -> Result<Vec<Row>, Failure> {
             .steps(steps)
             .seed(Seed::for_tests(seed))
             .fit(&records)?;
-        let row = Row::new("statistics", METRIC, format!("ε {epsilon}"), epsilon, reconstruction(&fit, &test)?);
+        let row =
+            Row::new("statistics", METRIC, format!("ε {epsilon}"), epsilon, reconstruction(&fit, &test)?);
         rows.push(row.costing(Privacy::of(fit.privacy())?));
     }
     Ok(rows)

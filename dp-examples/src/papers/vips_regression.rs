@@ -13,10 +13,12 @@ use crate::utility::Failure;
 use crate::utility::statistics::areas;
 
 /// Public bounds: round numbers that hold what the columns can hold.
-const STROKE_BOUNDS: &str = "age = [0, 100]\navg_glucose_level = [50, 300]\nhypertension = [0, 1]\nheart_disease = [0, 1]\n";
+const STROKE_BOUNDS: &str =
+    "age = [0, 100]\navg_glucose_level = [50, 300]\nhypertension = [0, 1]\nheart_disease = [0, 1]\n";
 const ADULT_BOUNDS: &str = "age = [17, 90]\nfnlwgt = [0, 1500000]\neducation_num = [1, 16]\ncapital_gain = [0, 100000]\n\
                             capital_loss = [0, 5000]\nhours_per_week = [1, 99]\n";
-const PEOPLE_BOUNDS: &str = "age = [0, 100]\nhours = [0, 100]\nweight = [-4, 4]\nkind = [\"a\", \"b\", \"c\"]\n";
+const PEOPLE_BOUNDS: &str =
+    "age = [0, 100]\nhours = [0, 100]\nweight = [-4, 4]\nkind = [\"a\", \"b\", \"c\"]\n";
 
 /// A table, which of its columns are taken, and what is positive.
 struct Problem {
@@ -56,7 +58,8 @@ impl Problem {
         let mut plain = None;
         for &epsilon in lab.size().pick(self.epsilons, &[1.0]) {
             let label = format!("ε {epsilon}");
-            let [joint, fixed, gradients, exact] = areas(&design, Budget::add_remove(epsilon, self.delta), seed)?;
+            let [joint, fixed, gradients, exact] =
+                areas(&design, Budget::add_remove(epsilon, self.delta), seed)?;
             for (series, (area, report)) in
                 [("statistics", joint), ("statistics, fixed curvature", fixed), ("gradients", gradients)]
             {
@@ -150,6 +153,8 @@ pub(super) static ADULT: Experiment = Experiment {
         figure("statistics, fixed curvature"),
         figure("not private"),
     ],
-    remarks: &["In the paper statistics rank better than gradients; here gradients rank better at every ε, on the same records at the same cost."],
+    remarks: &[
+        "In the paper statistics rank better than gradients; here gradients rank better at every ε, on the same records at the same cost.",
+    ],
     axes: Some(AXES),
 };

@@ -2,7 +2,9 @@
 
 use plotters::prelude::*;
 
-use super::{Canvas, FAINT, FINE, Look, PRIVATE, Point, REFERENCE, SMALL, TEXT, TRUTH, drawing, shrunk, ticks};
+use super::{
+    Canvas, FAINT, FINE, Look, PRIVATE, Point, REFERENCE, SMALL, TEXT, TRUTH, drawing, shrunk, ticks,
+};
 use crate::{Error, Result};
 
 /// A line of a picture.
@@ -45,7 +47,12 @@ const COLOURS: [RGBColor; 7] = [
 /// assert!(lines("AUC by ε", ("ε", "AUC"), &[], true).is_err());
 /// # Ok::<(), dp_examples::Error>(())
 /// ```
-pub fn lines(title: &str, (x_name, y_name): (&str, &str), lines: &[Line], logarithmic: bool) -> Result<String> {
+pub fn lines(
+    title: &str,
+    (x_name, y_name): (&str, &str),
+    lines: &[Line],
+    logarithmic: bool,
+) -> Result<String> {
     let all = || lines.iter().flat_map(|line| &line.points);
     if all().next().is_none() {
         return Err(Error::Length { what: "points to draw", found: 0, expected: 1 });
@@ -106,7 +113,11 @@ pub fn lines(title: &str, (x_name, y_name): (&str, &str), lines: &[Line], logari
             }
             for (&(x, y), &(_, height, error)) in path.iter().zip(&points) {
                 area.line([(x, up(height - error)), (x, up(height + error))], colour, 1.4)?;
-                area.fill([(x - 3.0, y - 3.0), (x + 3.0, y - 3.0), (x + 3.0, y + 3.0), (x - 3.0, y + 3.0)], colour, 1.0)?;
+                area.fill(
+                    [(x - 3.0, y - 3.0), (x + 3.0, y - 3.0), (x + 3.0, y + 3.0), (x - 3.0, y + 3.0)],
+                    colour,
+                    1.0,
+                )?;
             }
             let y = y1 + 18.0 * number as f64;
             area.line([(x1 + 16.0, y), (x1 + 38.0, y)], colour, 2.0)?;

@@ -56,9 +56,7 @@ pub fn areas(design: &Design, budget: Budget, seed: u64) -> Result<[(f64, Privac
     let joint = start().budget(budget).fit(&hidden)?;
     let fixed = start().budget(budget).curvature(Curvature::Fixed).steps(1).fit(&hidden)?;
     let settings = logistic::Settings { norms: Some(norms), ..logistic::Settings::default() };
-    let gradients = logistic::inference(Some(budget), &settings)
-        .seed(Seed::for_tests(seed))
-        .fit(&hidden)?;
+    let gradients = logistic::inference(Some(budget), &settings).seed(Seed::for_tests(seed)).fit(&hidden)?;
     let exact = start().without_privacy().steps(20).fit(&hidden)?;
     let mean = |fit: dp_vi::Fit| -> Result<(f64, PrivacyReport), Failure> {
         Ok((area(&fit.uncorrected().mean("w")?)?, fit.privacy().clone()))
