@@ -111,17 +111,17 @@ fn joined(texts: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Whose ε a line is about: the relation of what it cost, or the one that its metric names; and the relation of
-/// the paper's own ε.
-fn relations<'m>(line: &[&'m Mean]) -> (Option<&'m str>, Option<&'m str>) {
+/// Whose ε a line is about: the relation of what it cost, or the one that its metric names.
+fn relation<'m>(line: &[&'m Mean]) -> Option<&'m str> {
     let row = &line[0].row;
-    let named = |relation: &&'static str| row.metric.ends_with(relation);
     let own = row.privacy.as_ref().map(|privacy| privacy.relation.as_str());
-    let papers = row.privacy.as_ref().and_then(|privacy| privacy.papers.as_ref());
-    (
-        own.or_else(|| ["add/remove", "replace-one"].into_iter().find(named)),
-        papers.map(|papers| papers.relation.as_str()),
-    )
+    own.or_else(|| ["add/remove", "replace-one"].into_iter().find(|relation| row.metric.ends_with(relation)))
+}
+
+/// The paper's own ε of a line, for neighbours by this relation.
+fn papers<'m>(line: &'m [&Mean], relation: &str) -> Vec<&'m PapersEpsilon> {
+    let all = line.iter().filter_map(|mean| mean.row.privacy.as_ref()?.papers.as_ref());
+    all.filter(|papers| papers.relation == relation).collect()
 }
 
 /// Every certified ε of a line, with δ and its scheme.
@@ -133,9 +133,8 @@ fn cost(line: &[&Mean]) -> String {
 }
 
 /// The paper's own ε for the same noise.
-fn papers_cost(line: &[&Mean]) -> String {
-    let papers: Vec<&PapersEpsilon> =
-        line.iter().filter_map(|mean| mean.row.privacy.as_ref()?.papers.as_ref()).collect();
+fn papers_cost(line: &[&Mean], relation: &str) -> String {
+    let papers = papers(line, relation);
     let Some(first) = papers.first() else { return "–".into() };
     let epsilon = |papers: &&PapersEpsilon| {
         format!("{}{}", tidy(&shown(papers.epsilon, 0.0)), if papers.proven { "" } else { "*" })
@@ -160,39 +159,38 @@ fn small(x: f64) -> String {
 pub fn table(experiment: &Experiment, outcomes: &[&Outcome]) -> String {
     let means = summaries(outcomes);
     let mut text = format!("### {}\n\n`{}`: {}.", experiment.item, experiment.name, experiment.source);
-    if outcomes.iter().any(|outcome| outcome.size == Size::Quick) {
+    let differs = (experiment.settings)(Size::Quick) != (experiment.settings)(Size::Full);
+    if differs && outcomes.iter().any(|outcome| outcome.size == Size::Quick) {
         text.push_str(" **Quick runs on made-up stand-ins: they say nothing about how good anything is.**");
     }
     text.push('\n');
     let lines = lines(&means);
-    let mut kinds: Vec<(Option<&str>, Option<&str>)> = Vec::new();
+    let mut relations: Vec<Option<&str>> = Vec::new();
     for line in &lines {
-        let kind = relations(line);
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
+        if !relations.contains(&relation(line)) {
+            relations.push(relation(line));
         }
     }
-    for kind in kinds {
-        let own: Vec<&Vec<&Mean>> = lines.iter().filter(|line| relations(line) == kind).collect();
-        let costs = own.iter().any(|line| line[0].row.privacy.is_some());
-        let (relation, papers) = kind;
+    for of in relations {
+        let own: Vec<&Vec<&Mean>> = lines.iter().filter(|line| relation(line) == of).collect();
+        let costs = of.filter(|_| own.iter().any(|line| line[0].row.privacy.is_some()));
+        let printed: Vec<&str> = ["add/remove", "replace-one"]
+            .into_iter()
+            .filter(|relation| own.iter().any(|line| !papers(line, relation).is_empty()))
+            .collect();
         let mut heads = String::from("| what | at | printed | ours | expected | seeds |");
-        if let (true, Some(relation)) = (costs, relation) {
+        if let Some(relation) = costs {
             let _ = write!(heads, " certified ε, {relation} |");
         }
-        if let Some(papers) = papers {
-            let _ = write!(heads, " the paper's own ε, {papers} |");
+        for relation in &printed {
+            let _ = write!(heads, " the paper's own ε, {relation} |");
         }
         let rule = "---|".repeat(heads.matches('|').count() - 1);
         let _ = write!(text, "\n{heads}\n|{rule}\n");
         for line in own {
             let mut cells = cells(experiment, line);
-            if costs {
-                cells.push(cost(line));
-            }
-            if papers.is_some() {
-                cells.push(papers_cost(line));
-            }
+            cells.extend(costs.map(|_| cost(line)));
+            cells.extend(printed.iter().map(|relation| papers_cost(line, relation)));
             let _ = writeln!(text, "| {} |", cells.join(" | "));
         }
     }

@@ -82,7 +82,7 @@ pub(super) static LEMMAS: Experiment = Experiment {
 
 const EPSILONS: [f64; 4] = [0.1, 0.5, 1.0, 2.0];
 const COINS: u64 = 20;
-const FACES: u64 = 12;
+const FACES: u64 = 8;
 
 fn settings_of(records: u64, size: Size) -> serde_json::Value {
     json!({ "records": size.pick(records, 5), "epsilons": size.pick(&EPSILONS[..], &EPSILONS[2..3]) })
@@ -162,7 +162,7 @@ pub(super) static BIAS: Experiment = Experiment {
 
 pub(super) static FACES_EXPERIMENT: Experiment = Experiment {
     name: "privinfer-faces",
-    item: "PrivInfer, learnP: 12 throws of a die with three faces",
+    item: "PrivInfer, learnP: 8 throws of a die with three faces",
     source: "Barthe et al. 2016, section 2: a program, and no measured table in the part at hand",
     inputs: &[],
     minutes: 0.1,
