@@ -118,8 +118,8 @@ pub(super) static STROKE: Experiment = Experiment {
         expected("not private", "no noise", 0.851, 0.006),
     ],
     remarks: &[
-        "The paper's data are not public, and nothing here compares with its figure. The expected numbers are a simulation's with features \
-         scaled in another way and with `bmi`, which has missing values and is left out here.",
+        "The paper's data are not public, and nothing here compares with its figure. The expected numbers are a simulation's, with features scaled \
+         in another way; `bmi`, which has missing values, is left out here.",
     ],
     axes: Some(AXES),
 };
