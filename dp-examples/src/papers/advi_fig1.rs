@@ -13,7 +13,8 @@ use super::stand_in;
 use crate::utility::Failure;
 use crate::utility::abalone::{Choice, accuracy_of, design, parts};
 
-const INPUTS: [Input; 1] = [Input { file: "abalone.csv", hash: "" }];
+const INPUTS: [Input; 1] =
+    [Input { file: "abalone.csv", hash: "d7717c4a8ba572a1b526e165ea4579d552162e2856955939fb0f02ae3ffb0f36" }];
 
 const CLIP_NORMS: [f64; 5] = [0.2, 1.0, 2.0, 5.0, 10.0];
 const RATES: [f64; 5] = [0.005, 0.01, 0.03, 0.05, 0.1];

@@ -15,9 +15,18 @@ use crate::utility::logistic::Reference as Pooled;
 pub(super) const EPSILONS: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 
 const INPUTS: [Input; 3] = [
-    Input { file: "synthetic_hlr_seed201_train.csv", hash: "" },
-    Input { file: "synthetic_hlr_seed201_test.csv", hash: "" },
-    Input { file: "synthetic_hlr_seed201_groups.csv", hash: "" },
+    Input {
+        file: "synthetic_hlr_seed201_train.csv",
+        hash: "c123720680b8251e0127d4ead187fb3d8a533ea7222c6e433a9c9ff14b1e5f89",
+    },
+    Input {
+        file: "synthetic_hlr_seed201_test.csv",
+        hash: "c11793e7c26ec96430b16a5fe93c6e26d6becdf389bcb7bd0e73210ff5f5f79c",
+    },
+    Input {
+        file: "synthetic_hlr_seed201_groups.csv",
+        hash: "c6c4e9e6efee7de142f9d86058e22f7a176ed2bd2609ab2208aa0a1ac4a74676",
+    },
 ];
 
 fn epsilons(size: Size) -> &'static [f64] {

@@ -12,8 +12,16 @@ use super::stand_in;
 use crate::utility::Failure;
 use crate::utility::mixture::{COMPONENTS, Start, fit, likelihood, model, points};
 
-const INPUTS: [Input; 2] =
-    [Input { file: "synthetic_gmm_train.csv", hash: "" }, Input { file: "synthetic_gmm_test.csv", hash: "" }];
+const INPUTS: [Input; 2] = [
+    Input {
+        file: "synthetic_gmm_train.csv",
+        hash: "e08c9e03e411d5334df15b3cfedbea0193f08ad124aa50053a8c34b1e43cf7e6",
+    },
+    Input {
+        file: "synthetic_gmm_test.csv",
+        hash: "4b07d2ecd0d6911336710e65d35ef3264ae53da6e27744c367181c6d98a6ae51",
+    },
+];
 
 fn epsilons(size: Size) -> &'static [f64] {
     size.pick(&[0.1, 0.5, 1.0, 2.0, 4.0, 8.0], &[1.0])

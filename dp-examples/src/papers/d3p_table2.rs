@@ -22,15 +22,33 @@ use crate::idx;
 use crate::utility::Failure;
 
 pub(super) const MNIST_INPUTS: [Input; 4] = [
-    Input { file: "mnist-train-images-idx3-ubyte.gz", hash: "" },
-    Input { file: "mnist-train-labels-idx1-ubyte.gz", hash: "" },
-    Input { file: "mnist-t10k-images-idx3-ubyte.gz", hash: "" },
-    Input { file: "mnist-t10k-labels-idx1-ubyte.gz", hash: "" },
+    Input {
+        file: "mnist-train-images-idx3-ubyte.gz",
+        hash: "52b4b3e34c303918b10c65667913378ea1070bc634fd1ae8f87364d2a3a73cc0",
+    },
+    Input {
+        file: "mnist-train-labels-idx1-ubyte.gz",
+        hash: "ba06df3fabdb8d46b3bdaae32a954573bd59cf398eb1d8a613e21c5fb2963293",
+    },
+    Input {
+        file: "mnist-t10k-images-idx3-ubyte.gz",
+        hash: "d78b2fc87a9c0aeb5857643322bc5c31425e13c99046c2adf71838a491dbc3b9",
+    },
+    Input {
+        file: "mnist-t10k-labels-idx1-ubyte.gz",
+        hash: "e655c92ddbde0cb2a707579d07e4defe5760c5810d75bab38b9c3ba03a66d37f",
+    },
 ];
 
 const FASHION_INPUTS: [Input; 2] = [
-    Input { file: "fashion-first3600-images-idx3-ubyte.gz", hash: "" },
-    Input { file: "fashion-first3600-labels-idx1-ubyte.gz", hash: "" },
+    Input {
+        file: "fashion-first3600-images-idx3-ubyte.gz",
+        hash: "4313ba560667028b7d3950fd2176f1b8c616c83d318bbf4dc1e61407b1c53cc7",
+    },
+    Input {
+        file: "fashion-first3600-labels-idx1-ubyte.gz",
+        hash: "4f0264ba4127c334a057a8824b05ad82decc038744c9665228140ae8d441e659",
+    },
 ];
 
 /// The whole of it, which is taken where it is there.

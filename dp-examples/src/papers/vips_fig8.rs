@@ -14,7 +14,10 @@ use super::stand_in;
 use crate::utility::Failure;
 use crate::utility::belief_network::{images, model, reconstruction};
 
-const INPUTS: [Input; 1] = [Input { file: "mnist-train-images-idx3-ubyte.gz", hash: "" }];
+const INPUTS: [Input; 1] = [Input {
+    file: "mnist-train-images-idx3-ubyte.gz",
+    hash: "52b4b3e34c303918b10c65667913378ea1070bc634fd1ae8f87364d2a3a73cc0",
+}];
 
 const DELTA: f64 = 1e-4;
 

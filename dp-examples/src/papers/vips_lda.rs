@@ -13,8 +13,16 @@ use crate::utility::Failure;
 use crate::utility::corpus::Corpus;
 use crate::utility::lda::{mean_topics, model, perplexity, records, unigrams};
 
-const INPUTS: [Input; 2] =
-    [Input { file: "20news.ldac.gz", hash: "" }, Input { file: "20news.vocab.txt", hash: "" }];
+const INPUTS: [Input; 2] = [
+    Input {
+        file: "20news.ldac.gz",
+        hash: "76713e8040f443354fceea27bb0ae542cea34eb4e1430a03b0da854b34236256",
+    },
+    Input {
+        file: "20news.vocab.txt",
+        hash: "78a74b1cb5dd40b8fb8ff39cf8e84f2723c0b6da1666997c7c73c80594a4b662",
+    },
+];
 
 const DELTA: f64 = 1e-5;
 

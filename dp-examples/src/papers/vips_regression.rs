@@ -83,8 +83,14 @@ const fn figure(series: &'static str) -> Reference {
 
 const AXES: Axes = Axes { x: "ε", y: "test AUC", metric: "AUC", logarithmic: true };
 
-const STROKE_INPUT: [Input; 1] = [Input { file: "stroke_kaggle.csv", hash: "" }];
-const ADULT_INPUT: [Input; 1] = [Input { file: "adult.csv.gz", hash: "" }];
+const STROKE_INPUT: [Input; 1] = [Input {
+    file: "stroke_kaggle.csv",
+    hash: "66f7f35e753e823ffca35cb92d42efd1b8d65a933686f4bbabae5eeaa27d634b",
+}];
+const ADULT_INPUT: [Input; 1] = [Input {
+    file: "adult.csv.gz",
+    hash: "91d0065f76ca4fe26053a13c25162da6f319d9572e28f2193155236bded95307",
+}];
 
 static STROKE_PROBLEM: Problem = Problem {
     input: &STROKE_INPUT[0],
