@@ -1,6 +1,6 @@
 //! The crate's error type.
 
-mod wording;
+pub(crate) mod wording;
 
 use wording::{bounds_hint, listed, meant, path};
 pub(crate) use wording::{one_line, quoted};

@@ -1,10 +1,14 @@
-//! One picture of the private and the non-private posterior of every weight.
+//! Pictures: the private and the non-private posterior of every weight, and lines over an axis.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::summary::{Marginal, WeightSummary};
 use crate::{Error, Result};
+
+mod lines;
+
+pub use lines::{Line, lines};
 
 /// The backend knows whole pixels only: drawing this many times larger and shrinking the result keeps curves
 /// smooth.
@@ -72,12 +76,16 @@ pub fn svg(title: &str, weights: &[WeightSummary]) -> Result<String> {
         }
         area.0.present().map_err(drawing)?;
     }
-    // Shown at its intended size, drawn on the fine grid of its view box.
+    Ok(shrunk(&picture, (width, height)))
+}
+
+/// Shown at its intended size, drawn on the fine grid of its view box.
+fn shrunk(picture: &str, (width, height): (i32, i32)) -> String {
     let (fine, shown) = (
         format!("<svg width=\"{}\" height=\"{}\"", width * FINE, height * FINE),
         format!("<svg width=\"{width}\" height=\"{height}\""),
     );
-    Ok(picture.replacen(&fine, &shown, 1))
+    picture.replacen(&fine, &shown, 1)
 }
 
 fn drawing(error: impl std::fmt::Display) -> Error {

@@ -7,6 +7,7 @@ mod examples;
 mod finite;
 mod fit;
 mod folder;
+mod papers;
 mod programs;
 mod twin;
 mod utility;

@@ -18,8 +18,9 @@ fn utility(arguments: UtilityArguments) -> Result<(), Box<dyn Error>> {
     let UtilityArguments { problem, train, test, groups, epsilon, delta, .. } = arguments;
     let UtilityArguments { runs, first_seed, gradients, json, .. } = arguments;
     let UtilityArguments { data, positive_if, features, bounds, .. } = arguments;
-    let UtilityArguments { vocabulary, words, fold, topics, clip_norm, steps, labels, relation, .. } =
-        arguments;
+    let UtilityArguments {
+        vocabulary, words, fold, topics, clip_norm, steps, rate, labels, relation, ..
+    } = arguments;
     let (own, documents) = match (data, positive_if) {
         (Some(data), Some(positive_if)) => (Some(OwnTable { data, positive_if, features, bounds }), None),
         (Some(_), None) if matches!(problem, Some(Problem::Coverage | Problem::Statistics)) => {
@@ -33,6 +34,7 @@ fn utility(arguments: UtilityArguments) -> Result<(), Box<dyn Error>> {
         topics: topics.map(|topics| topics as usize),
         clip_norm,
         steps,
+        rate,
     };
     let mut out = std::io::stdout().lock();
     if let (Some(problem), Some(epsilon)) = (problem, epsilon) {

@@ -53,7 +53,7 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// `did you mean 'hours'? ` where a name is nearly another one, else nothing.
-pub(super) fn meant(name: &str, names: &[String]) -> String {
+pub(crate) fn meant(name: &str, names: &[String]) -> String {
     let allowed = (name.chars().count() / 3).min(3);
     let near = names.iter().map(|other| (distance(&name.to_lowercase(), &other.to_lowercase()), other));
     let mut near: Vec<_> = near.filter(|(distance, _)| *distance <= allowed).collect();

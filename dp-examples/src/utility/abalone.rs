@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use dp_sampler::{Purpose, Seed};
+use dp_accountant::Budget;
+use dp_sampler::{Poisson, Purpose, Seed};
 use dp_vi::guides::AutoNormal;
 use dp_vi::optimiser::Schedule;
-use dp_vi::{Clipping, Correction, DpVi, RecordWeights};
+use dp_vi::{Clipping, Correction, DpVi, DrawScheme, Fit, Gradients, RecordWeights};
 use ndarray::{Array1, Array2, Axis};
+use serde::Serialize;
 
 use super::{Failure, Outcome, Protocol, RunOutcome};
 use crate::logistic::{model, records};
@@ -63,12 +65,70 @@ pub fn design(table: &Table) -> Result<(Array2<f64>, Array1<f64>), Failure> {
 }
 
 /// Features and outcomes.
-pub(super) type Part = (Array2<f64>, Array1<f64>);
+pub type Part = (Array2<f64>, Array1<f64>);
 
 /// Records to fit, and a fifth that is held back.
-pub(super) fn parts(x: &Array2<f64>, y: &Array1<f64>, seed: &Seed) -> crate::Result<[Part; 2]> {
+///
+/// # Errors
+///
+/// If there are too few records to split.
+pub fn parts(x: &Array2<f64>, y: &Array1<f64>, seed: &Seed) -> crate::Result<[Part; 2]> {
     let parts = split(y.len(), TEST_FRACTION, &mut seed.streams(Purpose::Split).at(0))?;
     Ok([parts.train, parts.test].map(|rows| (x.select(Axis(0), &rows), y.select(Axis(0), &rows))))
+}
+
+/// How a fit is made, where it is not left to the defaults.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Choice {
+    /// Largest norm of a record's gradient, clipped to.
+    pub clip_norm: f64,
+    /// Probability with which a record is in a batch; 1 for all records.
+    pub rate: f64,
+    /// Number of steps.
+    pub steps: u64,
+    /// Adam's rate, held for half of the run and lowered to zero along a cosine.
+    pub learning_rate: f64,
+    /// Share of the run, at its end, that is averaged.
+    pub average: f64,
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        Self { clip_norm: CLIP_NORM, rate: 1.0, steps: STEPS, learning_rate: LEARNING_RATE, average: 0.5 }
+    }
+}
+
+/// Fits one part, privately where there is a budget, and measures the accuracy on the other.
+///
+/// # Errors
+///
+/// A fit that fails.
+pub fn accuracy_of(
+    [(train_x, train_y), (test_x, test_y)]: [Part; 2],
+    (budget, gradients, draws): (Option<Budget>, Gradients, DrawScheme),
+    choice: Choice,
+    seed: Seed,
+) -> Result<(f64, Fit), Failure> {
+    let vi = DpVi::new(model, AutoNormal::new())
+        .gradients(gradients)
+        .draw_scheme(draws)
+        .schedule(Schedule::HoldThenCosine(choice.learning_rate))
+        .steps(choice.steps)
+        .average_tail(choice.average)
+        .clip_norm(choice.clip_norm)
+        .clipping(Clipping::Flat)
+        .weights(RecordWeights::None)
+        .correction(Correction::None)
+        .subsample(Poisson::rate(choice.rate)?)
+        .seed(seed);
+    let vi = match budget {
+        Some(budget) => vi.budget(budget),
+        None => vi.without_privacy(),
+    };
+    let fit = vi.fit(&records(train_x, train_y)?)?;
+    let w: Vec<f64> = fit.posterior().mean("w")?.iter().copied().collect();
+    let right = accuracy(probabilities(test_x.view(), ndarray::aview1(&w))?.view(), test_y.view())?;
+    Ok((right, fit))
 }
 
 /// Splits the file anew for each run, fits one part and measures the accuracy on the other.
@@ -76,26 +136,12 @@ pub(super) fn parts(x: &Array2<f64>, y: &Array1<f64>, seed: &Seed) -> crate::Res
 /// # Errors
 ///
 /// What is wrong with the file, or a fit that fails.
-pub fn measure(train: &Path, protocol: &Protocol) -> Result<Outcome, Failure> {
-    let table = Table::read(train)?;
-    let (x, y) = design(&table)?;
+pub fn measure(train: &Path, choice: Choice, protocol: &Protocol) -> Result<Outcome, Failure> {
+    let (x, y) = design(&Table::read(train)?)?;
+    let privacy = (Some(protocol.budget()), protocol.gradients, DrawScheme::default());
     protocol.measure("accuracy", |seed| {
         let seed = Seed::for_tests(seed);
-        let [(train_x, train_y), (test_x, test_y)] = parts(&x, &y, &seed)?;
-        let fit = DpVi::new(model, AutoNormal::new())
-            .budget(protocol.budget())
-            .gradients(protocol.gradients)
-            .schedule(Schedule::HoldThenCosine(LEARNING_RATE))
-            .steps(STEPS)
-            .clip_norm(CLIP_NORM)
-            .clipping(Clipping::Flat)
-            .weights(RecordWeights::None)
-            .correction(Correction::None)
-            .seed(seed)
-            .fit(&records(train_x, train_y)?)?;
-        let w = fit.posterior().mean("w")?;
-        let w: Vec<f64> = w.iter().copied().collect();
-        let right = accuracy(probabilities(test_x.view(), ndarray::aview1(&w))?.view(), test_y.view())?;
+        let (right, fit) = accuracy_of(parts(&x, &y, &seed)?, privacy, choice, seed)?;
         RunOutcome::new(right, fit.privacy())
     })
 }

@@ -65,13 +65,17 @@ pub struct UtilityArguments {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000), requires = "problem", allow_hyphen_values = true)]
     pub topics: Option<u64>,
 
-    /// For 'lda' and 'belief-network': largest norm of one record's statistics
+    /// For 'lda' and 'belief-network': largest norm of one record's statistics; for 'abalone': of its gradient
     #[arg(long, value_name = "NORM", value_parser = positive, requires = "problem", allow_hyphen_values = true)]
     pub clip_norm: Option<f64>,
 
-    /// For 'lda' and 'belief-network': number of releases
+    /// For 'lda', 'belief-network' and 'abalone': number of releases
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000), requires = "problem", allow_hyphen_values = true)]
     pub steps: Option<u64>,
+
+    /// For 'abalone': probability with which a record is in a batch, above 0 and at most 1
+    #[arg(long, value_parser = positive, requires = "problem", allow_hyphen_values = true)]
+    pub rate: Option<f64>,
 
     /// For 'belief-network': labels of the images, whose number is checked
     #[arg(long, value_name = "FILE", value_parser = file, requires = "train")]

@@ -10,7 +10,7 @@ use ppl_core::{Ctx, Distribution, Model, Records};
 use ppl_distributions::{Bernoulli, Normal};
 
 use super::{Failure, Outcome, Protocol, RunOutcome, held_back};
-use crate::table::read_file;
+use crate::idx;
 
 /// What is said of the problem.
 #[derive(Debug, Clone, Copy)]
@@ -31,37 +31,7 @@ pub struct Settings {
 ///
 /// A file that cannot be read, or is of another format or length.
 pub fn images(path: &Path) -> Result<Array2<u8>, Failure> {
-    let bytes = read_file(path)?;
-    let wrong = || Failure::from(format!("{}: not a file of images (idx3-ubyte)", path.display()));
-    let number = |at: usize| -> Option<usize> {
-        Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize)
-    };
-    let (Some(0x0803), Some(count), Some(rows), Some(columns)) =
-        (number(0), number(4), number(8), number(12))
-    else {
-        return Err(wrong());
-    };
-    let pixels = rows.checked_mul(columns).filter(|pixels| *pixels > 0).ok_or_else(wrong)?;
-    if bytes.len() - 16 != count.checked_mul(pixels).ok_or_else(wrong)? {
-        return Err(wrong());
-    }
-    let ink = bytes[16..].iter().map(|byte| u8::from(*byte > 0)).collect();
-    Ok(Array2::from_shape_vec((count, pixels), ink)?)
-}
-
-/// The number of labels in a file of the format `idx1-ubyte`.
-fn labels(path: &Path) -> Result<usize, Failure> {
-    let bytes = read_file(path)?;
-    match bytes.get(..8) {
-        Some([0, 0, 8, 1, count @ ..]) => {
-            let count = count.iter().fold(0, |sum, byte| sum * 256 + usize::from(*byte));
-            match bytes.len() - 8 == count {
-                true => Ok(count),
-                false => Err(format!("{}: another number of labels than it says", path.display()).into()),
-            }
-        }
-        _ => Err(format!("{}: not a file of labels (idx1-ubyte)", path.display()).into()),
-    }
+    Ok(idx::images(path)?.mapv(|pixel| u8::from(pixel > 0)))
 }
 
 /// A layer of hidden units that are on or off, and pixels whose log-odds are linear in them.
@@ -94,7 +64,7 @@ pub fn measure(
     }
     let all = images(train)?;
     if let Some(path) = labels_of
-        && labels(path)? != all.nrows()
+        && idx::labels(path)?.len() != all.nrows()
     {
         return Err(format!("{}: not as many labels as there are images", path.display()).into());
     }

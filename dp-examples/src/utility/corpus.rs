@@ -129,11 +129,11 @@ impl Corpus {
                 .map(|part| {
                     let (word, count) = part.split_once(':')?;
                     let word: usize = word.parse().ok().filter(|word| *word < MOST_WORDS)?;
-                    Some((word, count.parse().ok()?))
+                    Some((word, count.parse().ok().filter(|count| *count > 0)?))
                 })
                 .collect::<Option<_>>()
                 .ok_or_else(|| {
-                    wrong("a part that is not word:count, a word below 2^24 and a count that is not negative")
+                    wrong("a part that is not word:count, a word below 2^24 and a count of at least 1")
                 })?;
             if document.len() != words {
                 return Err(wrong("another number of words than it says"));
@@ -258,7 +258,9 @@ mod tests {
         let frequent = corpus.most_frequent(1).unwrap();
         assert_eq!(frequent.counts(&[0, 2]).unwrap(), ndarray::array![[1], [5]]);
         assert!(read("1 0:1\n2 0:1\n").unwrap_err().to_string().contains(":2: "));
-        for (text, line) in [("1 0:1\n2 0:1\n", 2), ("1 0:-1\n", 1), ("x\n", 1), ("1 0:1.5\n", 1)] {
+        for (text, line) in
+            [("1 0:1\n2 0:1\n", 2), ("1 0:-1\n", 1), ("1 0:0\n", 1), ("x\n", 1), ("1 0:1.5\n", 1)]
+        {
             let told = Corpus::from_text(text).unwrap_err().to_string();
             assert!(told.starts_with(&format!("line {line}: ")), "{told}");
         }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use dp_accountant::Budget;
 use dp_sampler::{Purpose, Seed};
 use dp_vi::guides::AutoNormal;
-use dp_vi::{Clipping, DpVi, PrivateStart, Quantile, Sensitive};
+use dp_vi::{Clipping, DpVi, Fit, Gradients, InitialValues, PrivateStart, Quantile, Sensitive};
 use ndarray::{Array1, Array2, ArrayD};
 use ppl_core::{
     Column, Constraint, Ctx, Distribution, Error, Noise, Parameter, Records, Result as CoreResult, Shape,
@@ -132,41 +133,81 @@ pub enum Start {
     ByDefault,
 }
 
+/// One fit. With a public start, the number of training records is stated as public, too.
+///
+/// # Errors
+///
+/// What [`DpVi`] says.
+pub fn fit(
+    records: &Sensitive<Records>,
+    (count, width): (usize, usize),
+    start: Start,
+    (budget, gradients): (Option<Budget>, Gradients),
+    seed: Seed,
+) -> Result<Fit, Failure> {
+    let vi = DpVi::new(model, AutoNormal::new()).gradients(gradients);
+    let Some(budget) = budget else {
+        // Centres apart from each other, as the candidates' are: at equal ones nothing distinguishes components.
+        let start = candidates(width, &seed).swap_remove(0);
+        return Ok(vi
+            .without_privacy()
+            .initial_values(InitialValues::Values(start))
+            .seed(seed)
+            .fit(records)?);
+    };
+    let vi = vi.budget(budget);
+    let vi = match start {
+        Start::Public => {
+            let candidates = candidates(width, &seed);
+            vi.public_records(count as u64)
+                .clipping(Clipping::Quantile(Quantile::default()))
+                .private_start(PrivateStart { candidates, range: LIKELIHOODS, share: START_SHARE })
+        }
+        Start::ByDefault => vi,
+    };
+    Ok(vi.seed(seed).fit(records)?)
+}
+
+/// The mean log-likelihood of a test record, column `x`, at the posterior's means.
+///
+/// # Errors
+///
+/// Records that do not fit the model.
+pub fn likelihood(fit: &Fit, test: &Records) -> Result<f64, Failure> {
+    let posterior = fit.posterior();
+    let means = ["logits", "locs", "scales"]
+        .into_iter()
+        .map(|name| Ok((name.to_owned(), posterior.mean(name)?)))
+        .collect::<dp_vi::Result<BTreeMap<_, _>>>()?;
+    Ok(log_density(&model, test, &means)?.likelihood.mean().unwrap_or(f64::NAN))
+}
+
+/// Points of two files, as records with the column `x`; the second has the columns of the first.
+///
+/// # Errors
+///
+/// What is wrong with the files.
+pub fn points(train: &Path, test: &Path) -> Result<[Array2<f64>; 2], Failure> {
+    let table = Table::read(train)?;
+    let names = others(&table, &[]);
+    Ok([columns(&table, &names)?, columns(&Table::read(test)?, &names)?])
+}
+
 /// Fits the training file and measures the mean log-likelihood of the test file's records at the posterior
 /// means.
-///
-/// With a public start, the number of training records is stated as public, too.
 ///
 /// # Errors
 ///
 /// What is wrong with the files, or a fit that fails.
 pub fn measure(train: &Path, test: &Path, start: Start, protocol: &Protocol) -> Result<Outcome, Failure> {
-    let table = Table::read(train)?;
-    let names = others(&table, &[]);
-    let x = columns(&table, &names)?;
-    let (count, width) = x.dim();
-    let test = Records::from_columns([("x", columns(&Table::read(test)?, &names)?)])?;
+    let [x, test] = points(train, test)?;
+    let dim = x.dim();
+    let test = Records::from_columns([("x", test)])?;
     let records = Sensitive::new(Records::from_columns([("x", Column::from(x))])?);
+    let budget = (Some(protocol.budget()), protocol.gradients);
     protocol.measure("log_likelihood", |seed| {
-        let seed = Seed::for_tests(seed);
-        let vi = DpVi::new(model, AutoNormal::new()).budget(protocol.budget()).gradients(protocol.gradients);
-        let vi = match start {
-            Start::Public => {
-                let candidates = candidates(width, &seed);
-                vi.public_records(count as u64)
-                    .clipping(Clipping::Quantile(Quantile::default()))
-                    .private_start(PrivateStart { candidates, range: LIKELIHOODS, share: START_SHARE })
-            }
-            Start::ByDefault => vi,
-        };
-        let fit = vi.seed(seed).fit(&records)?;
-        let posterior = fit.posterior();
-        let means = ["logits", "locs", "scales"]
-            .into_iter()
-            .map(|name| Ok((name.to_owned(), posterior.mean(name)?)))
-            .collect::<dp_vi::Result<BTreeMap<_, _>>>()?;
-        let likelihood = log_density(&model, &test, &means)?.likelihood;
-        RunOutcome::new(likelihood.mean().unwrap_or(f64::NAN), fit.privacy())
+        let fit = fit(&records, dim, start, budget, Seed::for_tests(seed))?;
+        RunOutcome::new(likelihood(&fit, &test)?, fit.privacy())
     })
 }
 

@@ -66,7 +66,7 @@ pub struct Files {
     pub latent: Latent,
 }
 
-/// What is said of topics of documents and hidden units of images.
+/// What is said of topics of documents, hidden units of images, and batches.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Latent {
     /// Words that are kept.
@@ -79,20 +79,23 @@ pub struct Latent {
     pub clip_norm: Option<f64>,
     /// Number of releases.
     pub steps: Option<u64>,
+    /// Probability with which a record is in a batch.
+    pub rate: Option<f64>,
 }
 
 impl Latent {
-    /// The first option of these that was given.
-    fn named(&self) -> Option<&'static str> {
-        let Self { words, fold, topics, clip_norm, steps } = self;
+    /// Those of these options that were given.
+    fn named(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let Self { words, fold, topics, clip_norm, steps, rate } = self;
         let all = [
             ("--words", words.is_some()),
             ("--fold", fold.is_some()),
             ("--topics", topics.is_some()),
             ("--clip-norm", clip_norm.is_some()),
             ("--steps", steps.is_some()),
+            ("--rate", rate.is_some()),
         ];
-        all.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+        all.into_iter().filter(|(_, given)| *given).map(|(option, _)| option)
     }
 }
 
@@ -251,9 +254,13 @@ impl Problem {
         if files.own.is_some() && !matches!(self, Self::Coverage | Self::Statistics) {
             return Err(format!("--problem {} has no use for --data", self.name()).into());
         }
-        if let Some(option) = files.latent.named()
-            && !(matches!(self, Self::Lda) || matches!(self, Self::BeliefNetwork) && option != "--words")
-        {
+        let used: &[&str] = match self {
+            Self::Lda => &["--words", "--fold", "--topics", "--clip-norm", "--steps"],
+            Self::BeliefNetwork => &["--fold", "--topics", "--clip-norm", "--steps"],
+            Self::Abalone => &["--clip-norm", "--steps", "--rate"],
+            _ => &[],
+        };
+        if let Some(option) = files.latent.named().find(|option| !used.contains(option)) {
             return Err(format!("--problem {} has no use for {option}", self.name()).into());
         }
         for (option, file, problem) in [
@@ -276,14 +283,21 @@ impl Problem {
             Self::MixtureByDefaults => {
                 mixture::measure(&train()?, &test()?, mixture::Start::ByDefault, protocol)
             }
-            Self::Abalone => abalone::measure(&train()?, protocol),
+            Self::Abalone => {
+                let mut choice = abalone::Choice::default();
+                let Latent { clip_norm, steps, rate, .. } = files.latent;
+                choice.clip_norm = clip_norm.unwrap_or(choice.clip_norm);
+                choice.steps = steps.unwrap_or(choice.steps);
+                choice.rate = rate.unwrap_or(choice.rate);
+                abalone::measure(&train()?, choice, protocol)
+            }
             Self::Regression => regression::measure(&train()?, protocol),
             Self::Horseshoe => gain::measure::<gain::Horseshoe>(protocol),
             Self::ZeroInflated => gain::measure::<gain::ZeroInflatedPoisson>(protocol),
             Self::Ordinal => gain::measure::<gain::Ordinal>(protocol),
             Self::Network => gain::measure::<gain::Network>(protocol),
             Self::Lda => {
-                let Latent { words, fold, topics, clip_norm, steps } = files.latent;
+                let Latent { words, fold, topics, clip_norm, steps, .. } = files.latent;
                 let settings = lda::Settings {
                     words: words.unwrap_or(1000),
                     fold: fold.unwrap_or(9),

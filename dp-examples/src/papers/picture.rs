@@ -1,0 +1,25 @@
+//! A picture of an experiment: its series as lines over the setting.
+
+use super::experiment::{Experiment, Outcome};
+use super::page::summaries;
+use crate::plot::{Line, lines};
+use crate::utility::Failure;
+
+/// An SVG picture of the means over seeds, with their standard errors; `None` for an experiment that has none.
+///
+/// # Errors
+///
+/// Numbers that cannot be drawn.
+pub fn picture(experiment: &Experiment, outcomes: &[Outcome]) -> Result<Option<String>, Failure> {
+    let Some(axes) = experiment.axes else { return Ok(None) };
+    let all: Vec<&Outcome> = outcomes.iter().collect();
+    let mut series: Vec<Line> = Vec::new();
+    for mean in summaries(&all).iter().filter(|mean| mean.row.metric == axes.metric) {
+        let point = (mean.row.at, mean.mean, mean.error);
+        match series.iter_mut().find(|line| line.name == mean.row.series) {
+            Some(line) => line.points.push(point),
+            None => series.push(Line { name: mean.row.series.clone(), points: vec![point] }),
+        }
+    }
+    Ok(Some(lines(experiment.item, (axes.x, axes.y), &series, axes.logarithmic)?))
+}
