@@ -59,7 +59,7 @@ pub fn lines(
     }
     for &(x, y, error) in all() {
         for (what, value) in [("a place to draw", x), ("a height to draw", y), ("an error to draw", error)] {
-            if !(value.abs() < 1e300) {
+            if value.is_nan() || value.abs() >= 1e300 {
                 return Err(Error::Value { what: what.into(), expected: "below 1e300 in size", value });
             }
         }
