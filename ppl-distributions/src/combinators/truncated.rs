@@ -1,8 +1,12 @@
 //! Any distribution with a distribution function, restricted to an interval.
 
+use crate::shared::arrays::together;
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{log_of_rest, uniform_noise};
-use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Value, Var};
+use ppl_core::op::Kind;
+use ppl_core::{
+    Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var,
+};
 
 /// A distribution over single real numbers, given that it lies between `low` and `high`.
 ///
@@ -86,6 +90,11 @@ impl<'g, D: Distribution<'g>> Truncated<'g, D> {
     /// The distribution that is cut.
     pub fn base(&self) -> &D {
         &self.base
+    }
+
+    /// The ends as parameters.
+    fn ends(&self) -> Vec<Parameter<'g>> {
+        self.bounds.parameters_within(ends_of(self.base.support()), self.is_discrete())
     }
 
     fn is_discrete(&self) -> bool {
@@ -186,8 +195,24 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
 
     fn parameters(&self) -> Vec<Parameter<'g>> {
         let mut parameters = self.base.parameters();
-        parameters.extend(self.bounds.parameters_within(ends_of(self.base.support()), self.is_discrete()));
+        parameters.extend(self.ends());
         parameters
+    }
+
+    /// That of the base together with the ends: not that of the parameters, which may be vectors.
+    #[track_caller]
+    fn batch_shape(&self) -> Result<Shape> {
+        let event = self.base.event_shape();
+        if !event.is_scalar() {
+            return Err(Error::UnexpectedShape {
+                operation: self.name(),
+                expected: "a distribution of single numbers".to_owned(),
+                got: event,
+                source_line: Source::caller(),
+            });
+        }
+        let ends = together(self.name(), &self.bounds.low.shape(), &self.bounds.high.shape())?;
+        together(self.name(), &self.base.batch_shape()?, &ends)
     }
 
     fn support(&self) -> Constraint {
@@ -238,5 +263,18 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         self.inverse(probability)
+    }
+
+    #[track_caller]
+    fn validate(&self) -> Result<()> {
+        self.base.validate()?;
+        for end in self.ends() {
+            end.check(self.name())?;
+        }
+        self.batch_shape().map(|_| ())
+    }
+
+    fn kind(&self) -> Kind {
+        self.ends().iter().map(|end| end.value.kind()).fold(self.base.kind(), Kind::max)
     }
 }
