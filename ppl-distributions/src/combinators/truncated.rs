@@ -4,9 +4,7 @@ use crate::shared::arrays::together;
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{log_of_rest, uniform_noise};
 use ppl_core::op::Kind;
-use ppl_core::{
-    Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var,
-};
+use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var};
 
 /// A distribution over single real numbers, given that it lies between `low` and `high`.
 ///
@@ -101,12 +99,16 @@ impl<'g, D: Distribution<'g>> Truncated<'g, D> {
         self.base.support().is_discrete()
     }
 
-    /// The ends inside the base's support, which are integers where its outcomes are.
+    /// The ends inside the base's support, which are integers where its outcomes are: of arrays of numbers where there is
+    /// a graph for them.
     #[track_caller]
-    fn bounds(&self) -> Bounds<'g> {
+    fn bounds(&self, graph: Option<&'g Graph>) -> Bounds<'g> {
         let Bounds { low, high } = self.bounds;
         let bounds = match self.is_discrete() {
-            true => Bounds::new(rounded(low, f64::ceil, Var::ceil), rounded(high, f64::floor, Var::floor)),
+            true => Bounds::new(
+                rounded(low, graph, f64::ceil, Var::ceil),
+                rounded(high, graph, f64::floor, Var::floor),
+            ),
             false => self.bounds,
         };
         bounds.within(ends_of(self.base.support()))
@@ -116,7 +118,7 @@ impl<'g, D: Distribution<'g>> Truncated<'g, D> {
     /// distribution function.
     #[track_caller]
     fn interval(&self, graph: &'g Graph, high: Option<Var<'g>>) -> Option<Interval<'g>> {
-        let (bounds, base) = (self.bounds(), ends_of(self.base.support()));
+        let (bounds, base) = (self.bounds(Some(graph)), ends_of(self.base.support()));
         // An end of the base's support cuts nothing off.
         let low = (bounds.low.known() != Some(base.0)).then(|| bounds.low.on(graph));
         let to_end = bounds.high.known() == Some(base.1);
@@ -171,7 +173,7 @@ impl<'g, D: Distribution<'g>> Truncated<'g, D> {
             Some(0.0) => from_below()?,
             _ => above.select(from_above()?, from_below()?),
         };
-        Some(self.bounds().clamp(quantile))
+        Some(self.bounds(Some(quantile.graph())).clamp(quantile))
     }
 }
 
@@ -179,11 +181,13 @@ impl<'g, D: Distribution<'g>> Truncated<'g, D> {
 #[track_caller]
 fn rounded<'g>(
     end: Value<'g>,
+    graph: Option<&'g Graph>,
     number: impl Fn(f64) -> f64,
     program: impl Fn(Var<'g>) -> Var<'g>,
 ) -> Value<'g> {
     match end {
         Value::Var(end) if end.known().is_none() => program(end).into(),
+        Value::Array(end) => graph.map_or(Value::Array(end), |graph| program(end.on(graph)).into()),
         end => end.known().map_or(end, |known| number(known).into()),
     }
 }
@@ -216,7 +220,7 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
     }
 
     fn support(&self) -> Constraint {
-        let (bounds, base) = (self.bounds(), self.base.support());
+        let (bounds, base) = (self.bounds(None), self.base.support());
         let ends = (bounds.low.known(), bounds.high.known());
         // An end that is not there is the base's.
         match ends {
@@ -232,7 +236,15 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
         let log_probability = self
             .interval(value.graph(), None)
             .map_or_else(|| value.constant(f64::NAN), |interval| interval.log_probability());
-        self.bounds().restrict(value, |value| self.base.log_prob(value) - log_probability)
+        self.bounds(Some(value.graph())).restrict(value, |value| {
+            let log_prob = self.base.log_prob(value);
+            if !self.is_discrete() {
+                return log_prob - log_probability;
+            }
+            // What is no integer stays impossible where the interval is so too, to the last digit.
+            let impossible = log_prob.equal(f64::NEG_INFINITY);
+            impossible.select(f64::NEG_INFINITY, log_prob - log_probability)
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
@@ -247,7 +259,8 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
 
     #[track_caller]
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        let (graph, bounds) = (value.graph(), self.bounds());
+        let graph = value.graph();
+        let bounds = self.bounds(Some(graph));
         let whole = self.interval(graph, None)?.log_probability();
         let value = if self.is_discrete() { value.floor() } else { value };
         // Nothing lies below the lower end, where a difference of logarithms has no derivative.
