@@ -4,6 +4,9 @@
 pub mod convergence;
 #[cfg(any(feature = "csv", feature = "parquet"))]
 pub mod export;
+// Also in tests without the sampler, so that they need not be built for each of the two.
+#[cfg(any(test, feature = "nuts"))]
+mod density;
 pub(crate) mod log_density;
 #[cfg(feature = "nuts")]
 pub mod nuts;

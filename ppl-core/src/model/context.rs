@@ -171,10 +171,20 @@ impl<'g> Ctx<'g> {
         distribution: impl Distribution<'g> + 'g,
         value: impl Into<Value<'g>>,
     ) -> Result<()> {
-        let mut message = self.declare(name, SiteKind::Observed, Some(Rc::new(distribution)))?;
+        self.observe_value(name, Rc::new(distribution), value.into())
+    }
+
+    #[track_caller]
+    fn observe_value(
+        &mut self,
+        name: &str,
+        distribution: Rc<dyn Distribution<'g> + 'g>,
+        value: Value<'g>,
+    ) -> Result<()> {
+        let mut message = self.declare(name, SiteKind::Observed, Some(distribution))?;
         let full = self.full_name(name);
         let told = |error: Error| error.at_site(&full);
-        let value = value.into().on(self.graph);
+        let value = value.on(self.graph);
         value.require_on(self.graph, "observe").map_err(told)?;
         let support = message.support();
         let known = value.known_elements().and_then(|all| support.violation(&all, &value.shape()));
@@ -274,6 +284,13 @@ impl<'g> Ctx<'g> {
     /// Whatever a statement inside found wrong, or a plate of records inside a plate.
     #[track_caller]
     pub fn each_record(&mut self, record: impl FnOnce(&mut Ctx<'g>, Record<'g>) -> Result<()>) -> Result<()> {
+        let of_one = self.enter_record()?;
+        let result = record(self, of_one);
+        self.in_record = false;
+        result.and_then(|()| self.graph.check())
+    }
+
+    fn enter_record(&mut self) -> Result<Record<'g>> {
         if self.in_record {
             return Err(Error::Unsupported("each_record inside each_record".to_owned()));
         }
@@ -284,9 +301,7 @@ impl<'g> Ctx<'g> {
             )));
         }
         self.in_record = true;
-        let result = record(self, Record::new(self.graph, self.schema));
-        self.in_record = false;
-        result.and_then(|()| self.graph.check())
+        Ok(Record::new(self.graph, self.schema))
     }
 
     /// Statements of independent values along a named axis, of shared values or, inside `each_record`, within
@@ -339,6 +354,13 @@ impl<'g> Ctx<'g> {
         size: usize,
         inside: impl FnOnce(&mut Ctx<'g>) -> Result<R>,
     ) -> Result<R> {
+        self.enter_plate(name, size)?;
+        let result = inside(self);
+        self.plates.pop();
+        result
+    }
+
+    fn enter_plate(&mut self, name: &str, size: usize) -> Result<()> {
         let name = self.full_name(name);
         let wrong = |problem: String| Err(Error::Values(format!("plate '{name}' {problem}")));
         if size == 0 {
@@ -352,9 +374,7 @@ impl<'g> Ctx<'g> {
             return wrong(format!("had size {first} and has {size} here; one name is one axis"));
         }
         self.plates.push(Plate { name, size });
-        let result = inside(self);
-        self.plates.pop();
-        result
+        Ok(())
     }
 
     /// Statements with a handler around them.
@@ -367,8 +387,17 @@ impl<'g> Ctx<'g> {
         inside: impl FnOnce(&mut Ctx<'g>) -> Result<R>,
     ) -> Result<R> {
         let layer = Rc::new(Layer::new(handler));
+        self.with_layer(&layer, inside)
+    }
+
+    /// Statements with a handler around them, when it has a place in the stack.
+    pub(crate) fn with_layer<R>(
+        &mut self,
+        layer: &Rc<Layer<'g>>,
+        inside: impl FnOnce(&mut Ctx<'g>) -> Result<R>,
+    ) -> Result<R> {
         let depth = self.frames.len();
-        self.frames.push(Frame::Handler(Rc::clone(&layer)));
+        self.frames.push(Frame::Handler(Rc::clone(layer)));
         let result = inside(self);
         self.frames.truncate(depth);
         let result = result?;

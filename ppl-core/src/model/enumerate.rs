@@ -167,7 +167,7 @@ impl<'g> Ctx<'g> {
         values: &[f64],
         at: &dyn Fn(f64) -> Var<'g>,
         prior: impl Fn(Var<'g>) -> Var<'g>,
-        each: &mut impl FnMut(&mut Ctx<'g>, Var<'g>) -> Result<()>,
+        each: &mut dyn FnMut(&mut Ctx<'g>, Var<'g>) -> Result<()>,
     ) -> Result<(Vec<Var<'g>>, Vec<Site<'g>>)> {
         let (line, graph, name) = (message.source_line, self.graph, &message.name);
         let told = |error: Error| error.at_line(line).at_site(name);

@@ -88,16 +88,28 @@ impl<'g> Ctx<'g> {
         mut each: impl FnMut(&mut Ctx<'g>, Var<'g>) -> Result<()>,
     ) -> Result<()> {
         let full = self.full_name(name);
-        let told = |error: Error| error.at_site(&full);
-        if let Some(Plate { name, .. }) = self.plates.last() {
-            return Err(told(Error::Unsupported(format!(
-                "a Markov chain inside the plate '{name}'; put one chain into each record, or declare each with a name of its own"
-            ))));
-        }
         let chain = {
             let _site = self.graph.enter_site(&full, crate::base::Source::caller());
-            Rc::new(Chain::new(self.graph, steps, &initial, transition).map_err(told)?)
+            Chain::new(self.graph, steps, &initial, transition)
         };
+        self.markov_over(name, chain.map_err(|error| error.at_site(&full))?, &mut each)
+    }
+
+    /// [`Ctx::markov`] when the law of the chain is known; compiled once for all closures.
+    #[track_caller]
+    fn markov_over(
+        &mut self,
+        name: &str,
+        chain: Chain<'g>,
+        each: &mut dyn FnMut(&mut Ctx<'g>, Var<'g>) -> Result<()>,
+    ) -> Result<()> {
+        let (full, steps, chain) = (self.full_name(name), chain.steps, Rc::new(chain));
+        if let Some(Plate { name, .. }) = self.plates.last() {
+            let error = Error::Unsupported(format!(
+                "a Markov chain inside the plate '{name}'; put one chain into each record, or declare each with a name of its own"
+            ));
+            return Err(error.at_site(&full));
+        }
         let mut message = self.declare(name, SiteKind::Latent, Some(Rc::<_>::clone(&chain) as Rc<_>))?;
         message.enumerable = true;
         let answer = self.send(message)?;
@@ -112,7 +124,7 @@ impl<'g> Ctx<'g> {
             }),
             None => {
                 self.plates.push(plate);
-                let result = self.sum_chain_out(answer, &chain, &mut each);
+                let result = self.sum_chain_out(answer, &chain, each);
                 self.plates.pop();
                 result
             }
@@ -126,7 +138,7 @@ impl<'g> Ctx<'g> {
         &mut self,
         answer: Answer<'g>,
         chain: &Chain<'g>,
-        each: &mut impl FnMut(&mut Ctx<'g>, Var<'g>) -> Result<()>,
+        each: &mut dyn FnMut(&mut Ctx<'g>, Var<'g>) -> Result<()>,
     ) -> Result<()> {
         let message = answer.message;
         let (line, graph, name) = (message.source_line, self.graph, message.name.clone());
@@ -180,6 +192,17 @@ impl<'g> Chain<'g> {
         initial: &dyn Distribution<'g>,
         mut transition: impl FnMut(Var<'g>) -> D,
     ) -> Result<Self> {
+        let values = Self::states(steps, initial)?;
+        let mut rows = Vec::with_capacity(values.len());
+        for &value in &values {
+            let law = transition(graph.constant(value));
+            rows.push(Self::row(graph, steps, initial, &values, &law)?);
+        }
+        Self::of_rows(graph, steps, initial, &values, rows)
+    }
+
+    /// The values of a state.
+    fn states(steps: usize, initial: &dyn Distribution<'g>) -> Result<Vec<f64>> {
         if steps == 0 {
             return Err(Error::Values("a Markov chain has at least one step, got 0".to_owned()));
         }
@@ -188,31 +211,47 @@ impl<'g> Chain<'g> {
         if !batch.is_scalar() {
             return Err(Error::Values(format!("the initial state must have batch shape [], got {batch}")));
         }
-        let (count, all) = (values.len(), graph.array(&Array1::from(values.clone()).into_dyn()));
-        let moves = steps - 1;
-        let mut rows = Vec::with_capacity(count);
-        for &value in &values {
-            let law = transition(graph.constant(value));
-            if check_law(&law, "the next state")? != values {
-                return Err(Error::Values(format!(
-                    "the next state must lie where the initial state does, {}, and may be {}",
-                    initial.support(),
-                    law.support()
-                )));
-            }
-            let batch = law.batch_shape()?;
-            if !batch.is_scalar() && batch.dims() != [moves] {
-                return Err(Error::Values(format!(
-                    "the law of the next state must have batch shape [], or [{moves}] for the {moves} transitions of {steps} \
-                     steps; it has {batch}"
-                )));
-            }
-            // [next], or [next, t].
-            let shape = Shape::from(count).concat(&batch);
-            let next =
-                if batch.is_scalar() { all } else { all.reshape([count, 1]).broadcast_to(shape.clone()) };
-            rows.push(law.log_prob(next).broadcast_to(shape));
+        Ok(values)
+    }
+
+    /// The logarithms of the law of the next state, `[next]` or `[next, t]`.
+    #[track_caller]
+    fn row(
+        graph: &'g Graph,
+        steps: usize,
+        initial: &dyn Distribution<'g>,
+        values: &[f64],
+        law: &dyn Distribution<'g>,
+    ) -> Result<Var<'g>> {
+        if check_law(law, "the next state")? != values {
+            return Err(Error::Values(format!(
+                "the next state must lie where the initial state does, {}, and may be {}",
+                initial.support(),
+                law.support()
+            )));
         }
+        let (batch, moves) = (law.batch_shape()?, steps - 1);
+        if !batch.is_scalar() && batch.dims() != [moves] {
+            return Err(Error::Values(format!(
+                "the law of the next state must have batch shape [], or [{moves}] for the {moves} transitions of {steps} \
+                 steps; it has {batch}"
+            )));
+        }
+        let (count, all) = (values.len(), graph.array(&Array1::from(values.to_vec()).into_dyn()));
+        let shape = Shape::from(count).concat(&batch);
+        let next = if batch.is_scalar() { all } else { all.reshape([count, 1]).broadcast_to(shape.clone()) };
+        Ok(law.log_prob(next).broadcast_to(shape))
+    }
+
+    #[track_caller]
+    fn of_rows(
+        graph: &'g Graph,
+        steps: usize,
+        initial: &dyn Distribution<'g>,
+        values: &[f64],
+        rows: Vec<Var<'g>>,
+    ) -> Result<Self> {
+        let (count, moves) = (values.len(), steps - 1);
         // One law that changes with time makes all of them do so.
         let changing = rows.iter().any(|row| row.shape().rank() == 2);
         let transition = if changing {
@@ -224,6 +263,7 @@ impl<'g> Chain<'g> {
         } else {
             graph.stack(&rows, 0)
         };
+        let all = graph.array(&Array1::from(values.to_vec()).into_dyn());
         let initial_terms = initial.log_prob(all).broadcast_to([count]);
         graph.check()?;
         Ok(Self {

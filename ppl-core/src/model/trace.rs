@@ -7,11 +7,13 @@ use crate::model::handler::Handler;
 use crate::model::message::{Drawing, Given};
 use crate::model::noise::NoiseKind;
 use crate::model::plate::Plate;
+use crate::model::stack::Layer;
 use crate::op::{Graph, Input, Op, Var};
 use crate::records::{Records, Schema};
 use ndarray::ArrayD;
 use std::collections::HashMap;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// What a site is.
@@ -167,8 +169,18 @@ pub fn trace<'g>(
     schema: &'g Schema,
     outermost: impl Handler<'g> + 'g,
 ) -> Result<Trace<'g>> {
+    run(&|ctx| model.run(ctx), graph, schema, Rc::new(Layer::new(outermost)))
+}
+
+/// [`trace`], compiled once for all models and handlers.
+fn run<'g>(
+    model: &dyn Fn(&mut Ctx<'g>) -> Result<()>,
+    graph: &'g Graph,
+    schema: &'g Schema,
+    outermost: Rc<Layer<'g>>,
+) -> Result<Trace<'g>> {
     let mut ctx = Ctx::new(graph, schema);
-    ctx.with(outermost, |ctx| model.run(ctx))?;
+    ctx.with_layer(&outermost, model)?;
     graph.check()?;
     let (sites, fillings) = ctx.into_parts();
     let places = sites.iter().enumerate().map(|(place, site)| (site.name.clone(), place)).collect();

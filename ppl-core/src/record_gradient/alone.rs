@@ -1,7 +1,7 @@
 //! Each record's weighted gradient, computed by itself: a function of the record's row alone.
 
 use super::RecordGradient;
-use super::tiles::{Buffers, Done, PARALLEL, Weighing};
+use super::tiles::{Buffers, Done, PARALLEL, Weigh, Weighing, weighing};
 use crate::base::{Error, Result};
 use crate::machine::Scalar;
 use crate::records::Records;
@@ -53,7 +53,7 @@ impl<T: Scalar> RecordGradient<T> {
         takers: &mut [A],
         take: impl Fn(&mut A, &[T]) + Sync,
     ) -> Result<()> {
-        self.each_alone((records, batch), (Weighing::Together, &weigh), takers, &take)
+        self.each_alone((records, batch), (Weighing::Together, &weighing(weigh)), takers, &take)
     }
 
     /// As [`each_weighted`](RecordGradient::each_weighted) with a weight for each group, as in
@@ -69,13 +69,13 @@ impl<T: Scalar> RecordGradient<T> {
         takers: &mut [A],
         take: impl Fn(&mut A, &[T]) + Sync,
     ) -> Result<()> {
-        self.each_alone((records, batch), (Weighing::Grouped, &weigh), takers, &take)
+        self.each_alone((records, batch), (Weighing::Grouped, &weighing(weigh)), takers, &take)
     }
 
     fn each_alone<A: Send>(
         &mut self,
         (records, batch): (&Records, &[u64]),
-        (weighing, weigh): (Weighing, &(impl Fn(&[T], &mut [T]) + Sync)),
+        (weighing, weigh): (Weighing, &Weigh<'_, T>),
         takers: &mut [A],
         take: &(impl Fn(&mut A, &[T]) + Sync),
     ) -> Result<()> {

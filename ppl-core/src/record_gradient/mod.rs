@@ -40,7 +40,7 @@ use crate::run::plan::{ExecutionPlan, InputId, RecordInputId};
 use ndarray::Array2;
 use prepare::{Prepared, check_frontier};
 use rounding::Rounding;
-use tiles::{Team, Tiles, Weighing};
+use tiles::{Team, Tiles, Weigh, Weighing, weighing};
 
 /// Weighted sums of per-record gradients, with the gradients themselves never stored.
 ///
@@ -257,7 +257,7 @@ impl<T: Scalar> RecordGradient<T> {
         weigh: impl Fn(&[T], &mut [T]) + Sync,
         sums: &mut [T],
     ) -> Result<()> {
-        self.sum_weighted(records, batch, Weighing::Together, weigh, sums)
+        self.sum_weighted(records, batch, Weighing::Together, &weighing(weigh), sums)
     }
 
     /// As [`RecordGradient::weighted_sum`] with a weight for each group and record: `weigh` gets, for some
@@ -274,7 +274,7 @@ impl<T: Scalar> RecordGradient<T> {
         weigh: impl Fn(&[T], &mut [T]) + Sync,
         sums: &mut [T],
     ) -> Result<()> {
-        self.sum_weighted(records, batch, Weighing::Grouped, weigh, sums)
+        self.sum_weighted(records, batch, Weighing::Grouped, &weighing(weigh), sums)
     }
 
     fn sum_weighted(
@@ -282,7 +282,7 @@ impl<T: Scalar> RecordGradient<T> {
         records: &Records,
         batch: &[u64],
         weighing: Weighing,
-        weigh: impl Fn(&[T], &mut [T]) + Sync,
+        weigh: &Weigh<'_, T>,
         sums: &mut [T],
     ) -> Result<()> {
         check_length("the sum", self.tiles.dimension, sums.len())?;
@@ -291,7 +291,7 @@ impl<T: Scalar> RecordGradient<T> {
             return records.check_batch(batch);
         }
         self.plan.run();
-        let weigh = Some((weighing, &weigh));
+        let weigh = Some((weighing, weigh));
         let result = self.tiles.sum(&mut self.plan, &mut self.team, (records, batch), weigh, sums);
         if result.is_err() {
             sums.fill(T::zero());
@@ -345,8 +345,7 @@ impl<T: Scalar> RecordGradient<T> {
             }
         }
         plan.run();
-        let weigh = None::<(Weighing, &fn(&[T], &mut [T]))>;
-        tiles.sum(plan, team, (records, batch), weigh, sums)
+        tiles.sum(plan, team, (records, batch), None, sums)
     }
 
     /// Writes the squared norms `‖v_i‖²` of the records of `batch`: one group after the other, in each a

@@ -216,12 +216,12 @@ impl Tiles {
     /// Writes `Σ_i c_i v_i` over a batch into `sums`. The plan's shared part has been run.
     ///
     /// With no `weigh` all weights are 1 and records are taken as they are.
-    pub(super) fn sum<T: Scalar, W: Fn(&[T], &mut [T]) + Sync>(
+    pub(super) fn sum<T: Scalar>(
         &self,
         plan: &mut ExecutionPlan<T>,
         team: &mut Team<T>,
         batch: (&Records, &[u64]),
-        weigh: Option<(Weighing, &W)>,
+        weigh: Option<(Weighing, &Weigh<'_, T>)>,
         sums: &mut [T],
     ) -> Result<()> {
         sums.fill(T::zero());
@@ -342,7 +342,7 @@ impl Tiles {
         done: &mut Done<'_, T>,
         buffers: &mut Buffers<T>,
         weighing: Weighing,
-        weigh: &(impl Fn(&[T], &mut [T]) + Sync),
+        weigh: &Weigh<'_, T>,
     ) {
         let (lanes, groups) = (done.lanes, self.norms.len());
         self.find_norms(done, &mut buffers.squared_norms);
@@ -356,8 +356,7 @@ impl Tiles {
         }
         let norms = &buffers.squared_norms[..weighed * lanes];
         let weights = &mut buffers.weights[..groups * lanes];
-        let mut finite = true;
-        dispatch(Weigh { weigh, norms, weights: &mut weights[..weighed * lanes], finite: &mut finite });
+        let mut finite = weigh(norms, &mut weights[..weighed * lanes]);
         self.find_underflow(done, |lane| {
             weights[lane] = T::nan();
             finite = false;
@@ -379,16 +378,29 @@ impl Tiles {
     }
 }
 
-/// Calls a weighing function: where it is inlined, its loop is compiled for the machine at hand.
-struct Weigh<'a, T, W> {
+/// Writes the weights that belong to squared norms, and says whether all of both are finite.
+pub(super) type Weigh<'a, T> = dyn Fn(&[T], &mut [T]) -> bool + Sync + 'a;
+
+/// A caller's weighing function behind a pointer, so that what sums is compiled once and not once for each of
+/// them. Its loop is compiled for the machine at hand where it is inlined.
+pub(super) fn weighing<T: Scalar>(
+    weigh: impl Fn(&[T], &mut [T]) + Sync,
+) -> impl Fn(&[T], &mut [T]) -> bool + Sync {
+    move |norms, weights| {
+        let mut finite = true;
+        dispatch(Vectorised { weigh: &weigh, norms, weights, finite: &mut finite });
+        finite
+    }
+}
+
+struct Vectorised<'a, T, W> {
     weigh: &'a W,
     norms: &'a [T],
     weights: &'a mut [T],
-    /// Whether all norms and weights are finite.
     finite: &'a mut bool,
 }
 
-impl<T: Scalar, W: Fn(&[T], &mut [T])> simd::Job for Weigh<'_, T, W> {
+impl<T: Scalar, W: Fn(&[T], &mut [T])> simd::Job for Vectorised<'_, T, W> {
     type Output = ();
     #[inline(always)]
     fn call(self) {

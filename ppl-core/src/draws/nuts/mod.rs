@@ -29,7 +29,6 @@
 //! 1701.02434 (multinomial draws along the path, as here). `nuts-rs` 0.19.
 
 mod chains;
-mod density;
 mod sampler;
 
 pub use chains::{ChainSummary, Chains};
@@ -165,7 +164,7 @@ impl<'m, M: Model + ?Sized> Nuts<'m, M> {
     fn run_on(&self, records: Option<&Records>) -> Result<Chains> {
         let settings = &self.settings;
         settings.check()?;
-        let (density, mut values) = density::prepare(self.model, records)?;
+        let (density, mut values) = super::density::prepare(self.model, records)?;
         let elements = density.elements();
         settings.check_size(elements + values.elements())?;
         let found = settings.side_by_side(&density)?;

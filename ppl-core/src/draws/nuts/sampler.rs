@@ -1,8 +1,8 @@
 //! Chains by `nuts-rs`, side by side.
 
 use super::chains::Transition;
-use super::density::Density;
 use crate::base::{Error, Result};
+use crate::draws::density::Density;
 use crate::model::key::Key;
 use crate::model::noise::NoiseKind;
 use nuts_rs::rand;

@@ -265,28 +265,7 @@ impl Graph {
         inputs: X,
         body: impl FnOnce(C, X) -> Result<(C, Y)>,
     ) -> Result<(C, Y)> {
-        let source_line = Source::caller();
-        let mut steps = None;
-        for x in inputs.listed() {
-            let shape = x.shape();
-            let misfit = |expected: String| Error::UnexpectedShape {
-                operation: "scan",
-                expected,
-                got: shape.clone(),
-                source_line,
-            };
-            match (shape.dims().first(), steps) {
-                (None, _) => return Err(misfit("an input with a first axis to go along".to_owned())),
-                (Some(&length), Some(steps)) if length != steps => {
-                    return Err(misfit(format!("an input of {steps} rows, as the first one has")));
-                }
-                (Some(&length), _) => steps = Some(length),
-            }
-        }
-        let Some(steps) = steps else {
-            let told = format!("scan: there is no input to go along; use scan_steps ({source_line})");
-            return Err(Error::Values(told));
-        };
+        let steps = rows_of(&inputs.listed())?;
         self.scan_over(steps, initial, inputs, body)
     }
 
@@ -323,30 +302,59 @@ impl Graph {
         inputs: X,
         body: impl FnOnce(C, X) -> Result<(C, Y)>,
     ) -> Result<(C, Y)> {
-        let source_line = Source::caller();
+        let (before, arrays) = (initial.listed(), inputs.listed());
+        let (carries, rows) = self.scan_leaves(steps, &before, &arrays)?;
+        let (carry, outputs) =
+            body(initial.with(&mut carries.iter().copied()), inputs.with(&mut rows.iter().copied()))?;
+        let (last, stacked) = self.scan_values(
+            steps,
+            [&before, &arrays],
+            [&carries, &rows],
+            [&carry.listed(), &outputs.listed()],
+        )?;
+        Ok((carry.with(&mut last.into_iter()), outputs.with(&mut stacked.into_iter())))
+    }
+
+    /// Values of one step: what is carried into it, and its rows of the inputs.
+    #[track_caller]
+    fn scan_leaves<'g>(
+        &'g self,
+        steps: usize,
+        before: &[Var<'g>],
+        arrays: &[Var<'g>],
+    ) -> Result<(Vec<Var<'g>>, Vec<Var<'g>>)> {
         self.check()?;
         if steps > MOST_STEPS {
             return Err(Error::Values(format!("scan: {steps} steps, and {MOST_STEPS} is the most")));
         }
-        let (before, arrays) = (initial.listed(), inputs.listed());
-        for value in before.iter().chain(&arrays) {
+        for value in before.iter().chain(arrays) {
             value.require_on(self, "scan")?;
         }
         // Whether a step's value is one for all records is decided when the program is planned.
-        let kind = before.iter().chain(&arrays).map(|value| value.kind()).max().unwrap_or(Kind::Shared);
+        let kind = before.iter().chain(arrays).map(|value| value.kind()).max().unwrap_or(Kind::Shared);
         // Loops and not closures, in which the line of the caller would be lost.
         let (mut carries, mut rows) = (Vec::with_capacity(before.len()), Vec::with_capacity(arrays.len()));
-        for value in &before {
+        for value in before {
             carries.push(self.bound_leaf(value.shape(), kind));
         }
-        for x in &arrays {
+        for x in arrays {
             rows.push(self.bound_leaf(Shape::from(&x.shape().dims()[1..]), kind));
         }
-        let (carry, outputs) =
-            body(initial.with(&mut carries.iter().copied()), inputs.with(&mut rows.iter().copied()))?;
+        Ok((carries, rows))
+    }
+
+    /// The loop over a body that has run: the last state and the stacked outputs.
+    #[track_caller]
+    fn scan_values<'g>(
+        &'g self,
+        steps: usize,
+        [before, arrays]: [&[Var<'g>]; 2],
+        [carries, rows]: [&[Var<'g>]; 2],
+        [after, stacked]: [&[Var<'g>]; 2],
+    ) -> Result<(Vec<Var<'g>>, Vec<Var<'g>>)> {
+        let source_line = Source::caller();
         self.check()?;
-        let (after, stacked) = (carry.listed(), outputs.listed());
-        for value in after.iter().chain(&stacked) {
+        for value in after.iter().chain(stacked) {
             value.require_on(self, "scan")?;
         }
         if after.len() != before.len() {
@@ -356,7 +364,7 @@ impl Graph {
                 after.len()
             )));
         }
-        for (position, (before, after)) in before.iter().zip(&after).enumerate() {
+        for (position, (before, after)) in before.iter().zip(after).enumerate() {
             if before.shape() != after.shape() {
                 return Err(Error::UnexpectedShape {
                     operation: "scan",
@@ -369,9 +377,10 @@ impl Graph {
                 });
             }
         }
-        let cut = Body::cut(self, [&carries, &rows, &[]], [&after, &stacked, &[]], LARGEST_COPIED);
+        let cut = Body::cut(self, [carries, rows, &[]], [after, stacked, &[]], LARGEST_COPIED);
+        let before = before.iter().copied();
         let args: Vec<Var<'g>> =
-            before.into_iter().chain(cut.inputs.iter().map(|&kept| arrays[kept])).chain(cut.found).collect();
+            before.chain(cut.inputs.iter().map(|&kept| arrays[kept])).chain(cut.found).collect();
         let scan = Scan::new(cut.body, steps, false);
         let blocks = scan.blocks();
         Shape::from(blocks.elements).checked()?;
@@ -385,6 +394,32 @@ impl Graph {
             stacked.push(block.rows_of(result, 0..steps));
         }
         self.check()?;
-        Ok((carry.with(&mut last.into_iter()), outputs.with(&mut stacked.into_iter())))
+        Ok((last, stacked))
     }
+}
+
+/// Rows of the inputs of a loop, which must be as many in each.
+#[track_caller]
+fn rows_of(inputs: &[Var<'_>]) -> Result<usize> {
+    let source_line = Source::caller();
+    let mut steps = None;
+    for x in inputs {
+        let shape = x.shape();
+        let misfit = |expected: String| Error::UnexpectedShape {
+            operation: "scan",
+            expected,
+            got: shape.clone(),
+            source_line,
+        };
+        match (shape.dims().first(), steps) {
+            (None, _) => return Err(misfit("an input with a first axis to go along".to_owned())),
+            (Some(&length), Some(steps)) if length != steps => {
+                return Err(misfit(format!("an input of {steps} rows, as the first one has")));
+            }
+            (Some(&length), _) => steps = Some(length),
+        }
+    }
+    steps.ok_or_else(|| {
+        Error::Values(format!("scan: there is no input to go along; use scan_steps ({source_line})"))
+    })
 }
