@@ -220,10 +220,10 @@ fn twins_are_paid_for_from_a_ledger() {
     let before = folder.read("l.ledger");
     assert!(folder.bad(&format!("{line} --relation add-remove --out b")).contains("replace-one"));
     let told = folder.bad(&format!("{line} --out b"));
-    assert!(told.contains("budget") && !folder.0.join("b").exists(), "{told}");
+    assert!(told.contains("budget") && !folder.path("b").exists(), "{told}");
     assert_eq!(folder.read("l.ledger"), before, "what is refused is not debited");
     folder.good("fit people.csv --schema s.toml --epsilon 0.3 --ledger l.ledger --out b");
-    let dp = std::fs::read_to_string(folder.0.join("b/privacy.json")).unwrap();
+    let dp = folder.read("b/privacy.json");
     let privacy: serde_json::Value = serde_json::from_str(&dp).unwrap();
     assert!(
         privacy["ledger_spent"]["upper"].as_f64().unwrap() > privacy["epsilon"]["upper"].as_f64().unwrap()

@@ -1,7 +1,9 @@
 //! Log densities, their derivatives and draws, outcomes per second: arrays in one run of a plan; draws beside
-//! rand_distr's, one by one. `peers/compare` runs this and NumPyro, and prints both in one table.
+//! rand_distr's, one by one. `peers/compare` runs this and NumPyro in turn, and prints both in one table.
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+#![allow(clippy::print_stdout, reason = "the comparison with other libraries reads what is printed")]
+
+use criterion::{Criterion, Throughput, criterion_group};
 use ppl_core::{
     Distribution, ExecutionPlan, Graph, InputId, Noise, NoiseKind, Program, Shape, Value, Var, gradient,
 };
@@ -10,6 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use rand_distr::Distribution as _;
 use std::hint::black_box;
+use std::time::Instant;
 
 /// Elements of an array.
 const COUNT: usize = 10_000;
@@ -130,37 +133,41 @@ impl Drawing {
     }
 }
 
+/// A plan of log densities at drawn points where the parameters are known, and else of the gradient of their sum with
+/// respect to the parameters, which is what training asks for.
+fn density(build: Build, parameters: &[f64], known: bool) -> ExecutionPlan<f64> {
+    let mut draws = Drawing::new(build, parameters);
+    draws.refill(&mut ChaCha8Rng::seed_from_u64(7));
+    draws.plan.run();
+    let graph = Graph::new();
+    let x = graph.input("x", Shape::from(COUNT).concat(&draws.event)).expect("a fresh input");
+    let vars: Vec<Var<'_>> =
+        (0..parameters.len()).map(|i| graph.input(format!("p{i}"), ()).expect("a fresh input")).collect();
+    let values: Vec<Value<'_>> = match known {
+        true => parameters.iter().map(|&p| Value::Known(p)).collect(),
+        false => vars.iter().map(|&var| var.into()).collect(),
+    };
+    let log_prob = build(&graph, &values).log_prob(x);
+    let outputs = match known {
+        true => vec![log_prob],
+        false => gradient(log_prob.sum(), &vars).expect("a scalar"),
+    };
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).expect("no mistakes"));
+    plan.set("x", draws.plan.output(0)).expect("as many numbers");
+    for (i, &p) in parameters.iter().enumerate() {
+        if plan.input(&format!("p{i}")).is_ok() {
+            plan.set(&format!("p{i}"), &[p]).expect("one number");
+        }
+    }
+    plan
+}
+
 fn densities(criterion: &mut Criterion) {
     for (name, build, parameters) in CASES {
-        let mut draws = Drawing::new(build, parameters);
-        draws.refill(&mut ChaCha8Rng::seed_from_u64(7));
-        draws.plan.run();
-        let points = draws.plan.output(0).to_vec();
         let mut group = criterion.benchmark_group(format!("log density/{name}"));
         group.throughput(Throughput::Elements(COUNT as u64));
         for known in [true, false] {
-            let graph = Graph::new();
-            let x = graph.input("x", Shape::from(COUNT).concat(&draws.event)).expect("a fresh input");
-            let vars: Vec<Var<'_>> = (0..parameters.len())
-                .map(|i| graph.input(format!("p{i}"), ()).expect("a fresh input"))
-                .collect();
-            let values: Vec<Value<'_>> = match known {
-                true => parameters.iter().map(|&p| Value::Known(p)).collect(),
-                false => vars.iter().map(|&var| var.into()).collect(),
-            };
-            let log_prob = build(&graph, &values).log_prob(x);
-            // What training asks for: the sum's gradient with respect to the parameters.
-            let outputs = match known {
-                true => vec![log_prob],
-                false => gradient(log_prob.sum(), &vars).expect("a scalar"),
-            };
-            let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).expect("no mistakes"));
-            plan.set("x", &points).expect("as many numbers");
-            for (i, &p) in parameters.iter().enumerate() {
-                if plan.input(&format!("p{i}")).is_ok() {
-                    plan.set(&format!("p{i}"), &[p]).expect("one number");
-                }
-            }
+            let mut plan = density(build, parameters, known);
             group.bench_function(if known { "value" } else { "gradient" }, |bencher| {
                 bencher.iter(|| {
                     plan.run();
@@ -255,6 +262,57 @@ fn draws(criterion: &mut Criterion) {
     }
 }
 
+/// Nanoseconds an outcome: the best of as many runs as fit into a tenth of a second, or of 30 at least. Each is so short
+/// that on a busy machine some are not interrupted.
+fn best(mut run: impl FnMut()) -> f64 {
+    let (begun, mut least, mut runs) = (Instant::now(), f64::INFINITY, 0);
+    while runs < 30 || (begun.elapsed().as_secs_f64() < 0.1 && runs < 2000) {
+        let start = Instant::now();
+        run();
+        least = least.min(start.elapsed().as_secs_f64());
+        runs += 1;
+    }
+    least * 1e9 / COUNT as f64
+}
+
+/// For each name of a law on standard input a line of best times, as `peers/throughput.py` reads it: log density,
+/// gradient, draw alone, with its noise, with its gradient, and rand_distr's; "-" where there is none.
+fn answers() {
+    for name in std::io::stdin().lines().map_while(Result::ok) {
+        let Some((_, build, parameters)) = CASES.into_iter().find(|case| case.0 == name) else {
+            println!("no law of this name");
+            continue;
+        };
+        let mut generator = ChaCha8Rng::seed_from_u64(7);
+        let mut times: Vec<Option<f64>> = Vec::new();
+        for known in [true, false] {
+            let mut plan = density(build, parameters, known);
+            times.push(Some(best(|| plan.run())));
+        }
+        let mut drawing = Drawing::new(build, parameters);
+        drawing.refill(&mut generator);
+        times.push(Some(best(|| drawing.plan.run())));
+        times.push(Some(best(|| {
+            drawing.refill(&mut generator);
+            drawing.plan.run();
+        })));
+        times.push(Drawing::with_gradient(build, parameters).map(|mut drawing| {
+            drawing.refill(&mut generator);
+            best(|| drawing.plan.run())
+        }));
+        times.push(theirs(&name, parameters).map(|mut one| {
+            let mut out = vec![0.0; COUNT];
+            best(|| {
+                out.iter_mut().for_each(|slot| *slot = one(&mut generator));
+                black_box(&mut out);
+            })
+        }));
+        let told: Vec<String> =
+            times.into_iter().map(|time| time.map_or("-".to_owned(), |time| time.to_string())).collect();
+        println!("{}", told.join(" "));
+    }
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default()
@@ -263,4 +321,11 @@ criterion_group! {
         .sample_size(20);
     targets = densities, draws
 }
-criterion_main!(benches);
+/// With `ANSWER` set the best times of the laws that are asked for, else criterion's.
+fn main() {
+    if std::env::var_os("ANSWER").is_some() {
+        return answers();
+    }
+    benches();
+    Criterion::default().configure_from_args().final_summary();
+}

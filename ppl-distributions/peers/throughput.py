@@ -1,11 +1,12 @@
-"""Times NumPyro on the laws of benches/throughput.rs and prints a table with what criterion measured: throughput.py CRITERION_FOLDER.
+"""Times NumPyro and the laws of benches/throughput.rs in turn, and prints a table: throughput.py BENCH_PROGRAM [PART OF A NAME]...
 
-Nanoseconds an outcome, of arrays of 10,000, in double precision on both sides; compiled, compilation not counted; the best of seven blocks of
-NumPyro and criterion's medians of ours and rand_distr's. Both sides of a draw make their own noise (ours and rand_distr's from
-ChaCha8, JAX's from Threefry).
+Nanoseconds an outcome, of arrays of 10,000, in double precision on both sides; compiled, compilation not counted; the best of all short runs of
+several rounds, in each of which ours, rand_distr and NumPyro have their turn: so the machine may be busy. Both sides of a draw make their own
+noise (ours and rand_distr's from ChaCha8, JAX's from Threefry).
 """
-import json
-import pathlib
+import math
+import os
+import subprocess
 import sys
 import time
 
@@ -16,6 +17,7 @@ import numpyro.distributions as dist
 
 jax.config.update("jax_enable_x64", True)
 COUNT = 10_000
+ROUNDS = 5
 FACTOR = jnp.array([[0.0 if i < j else 1.0 if i == j else 0.1 * (i + j) for j in range(5)] for i in range(5)])
 
 LAWS = {
@@ -45,18 +47,20 @@ LAWS = {
 
 
 def nanoseconds(function, *arguments):
-    """An outcome; the best of seven blocks of about a twentieth of a second each, or of seven calls."""
+    """An outcome; the best of as many calls as fit into a tenth of a second, or of 30 at least."""
     compiled = jax.jit(function).lower(*arguments).compile()
     call = lambda: jax.block_until_ready(compiled(*arguments))
+    call()
 
-    def block(count):
-        begun = time.perf_counter()
-        for _ in range(count):
+    def best():
+        begun, least, calls = time.perf_counter(), math.inf, 0
+        while calls < 30 or (time.perf_counter() - begun < 0.1 and calls < 2000):
+            start = time.perf_counter()
             call()
-        return (time.perf_counter() - begun) / count
+            least, calls = min(least, time.perf_counter() - start), calls + 1
+        return 1e9 * least / COUNT
 
-    count = max(1, int(0.05 / max(block(3), 1e-6)))
-    return 1e9 * min(block(count) for _ in range(7)) / COUNT
+    return best
 
 
 def theirs(name):
@@ -66,36 +70,32 @@ def theirs(name):
     x = jax.jit(draw)(jax.random.PRNGKey(1), parameters)
     density = lambda x, p: law(*p).log_prob(x)
     total = lambda p, x: density(x, p).sum()
-    return {
-        "draw": nanoseconds(draw, jax.random.PRNGKey(0), parameters),
-        "value": nanoseconds(density, x, parameters),
-        "gradient": nanoseconds(jax.grad(total), parameters, x),
-    }
-
-
-def ours(folder, group, name, function):
-    # Criterion makes a folder of a name by putting _ for what a file may not be called.
-    for path in folder.glob("*/*/new/benchmark.json"):
-        told = json.loads(path.read_text())
-        if (told["group_id"], told["function_id"]) == (f"{group}/{name}", function):
-            estimates = json.loads((path.parent / "estimates.json").read_text())
-            return estimates["median"]["point_estimate"] / COUNT
-    return None
+    return [
+        nanoseconds(draw, jax.random.PRNGKey(0), parameters),
+        nanoseconds(density, x, parameters),
+        nanoseconds(jax.grad(total), parameters, x),
+    ]
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
+    bench, chosen = sys.argv[1], sys.argv[2:]
     print(f"NumPyro {numpyro.__version__}, JAX {jax.__version__}; nanoseconds an outcome, double precision\n")
-    print("| law | draw: program alone | with its noise | rand_distr | NumPyro | log density | NumPyro | gradient | NumPyro |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    text = lambda number: "" if number is None else f"{number:.3g}"
+    print("| law | draw: program alone | with its noise | and its gradient | rand_distr | NumPyro | log density | NumPyro | gradient | NumPyro |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    ours = subprocess.Popen([bench, "--bench"], env={**os.environ, "ANSWER": "1"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     for name in LAWS:
-        mine = [ours(folder, "draw", name, f) for f in ("program", "program, with its noise", "rand_distr, with its noise")]
-        if mine[0] is None:
+        if chosen and not any(part in name for part in chosen):
             continue
-        value, gradient = (ours(folder, "log density", name, f) for f in ("value", "gradient"))
-        other = theirs(name)
-        cells = [*mine, other["draw"], value, other["value"], gradient, other["gradient"]]
+        timed, mine, other = theirs(name), [], []
+        for _ in range(ROUNDS):
+            ours.stdin.write(name + "\n")
+            ours.stdin.flush()
+            mine.append([math.inf if word == "-" else float(word) for word in ours.stdout.readline().split()])
+            other.append([best() for best in timed])
+        value, gradient, alone, noise, slope, rand = map(min, zip(*mine))
+        drawn, their_value, their_gradient = map(min, zip(*other))
+        text = lambda number: "" if math.isinf(number) else f"{number:.3g}"
+        cells = [alone, noise, slope, rand, drawn, value, their_value, gradient, their_gradient]
         print(f"| {name} | " + " | ".join(text(cell) for cell in cells) + " |", flush=True)
 
 

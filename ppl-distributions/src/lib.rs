@@ -43,7 +43,8 @@
 //! | [`GaussianCopula`] | laws of the elements, a factor of a correlation matrix | vectors |
 //! | [`Wishart`], [`InverseWishart`] | `df` and a matrix or its factor | symmetric positive definite matrices |
 //! | [`MatrixNormal`] | `loc`, factors of the covariances of rows and of columns | real matrices |
-//! | [`LKJCholesky`] | dimension, concentration | Cholesky factors of correlation matrices |
+//! | [`LKJ`], [`LKJCholesky`] | dimension, concentration | correlation matrices, and their Cholesky factors |
+//! | [`ZeroSumNormal`] | `scale`, number of variables | vectors that sum to 0 |
 //! | [`Delta`] | a value | that value |
 //!
 //! One distribution is made of another by the methods of [`Combine`] and by mixtures:
@@ -60,7 +61,7 @@
 //! | [`Hurdle`] | counts, or amounts, that are 0 with a probability of their own |
 //! | [`Censored`] | outcomes of which only a bound is known: left, right, or an interval |
 //!
-//! [`Horseshoe`] and [`ZeroSumNormal`] are priors that are several statements of a model.
+//! [`Horseshoe`] is a prior that is several statements of a model.
 //!
 //! # A law without a model
 //!
@@ -113,7 +114,8 @@
 //! | `CAR(…, adj_matrix)` | `Car::new(…, neighbours)` |
 //! | `MultivariateNormal(loc, covariance_matrix)`, `precision_matrix=…`, `scale_tril=…` | `MultivariateNormal::from_covariance`, `from_precision`, `from_cholesky` |
 //!
-//! A parameter is a number or a value of the model. Parameters known while tracing are checked when the site
+//! A parameter is a number, a borrowed array of numbers (`&[0.2, 0.8]`, rows `&[[1.0, 0.0], [0.6, 0.8]]`, an array of
+//! `ndarray`) or a value of the model. Parameters known while tracing are checked when the site
 //! is declared; the error names the site, the parameter, the value and the line of the model. Bounds that are
 //! values of the model make a support that is not known while tracing: such a distribution can be observed,
 //! but not be that of a latent value.
@@ -171,12 +173,13 @@ pub use discrete::{
 pub use family::WishartFamily;
 pub use kl::KullbackLeibler;
 pub use multivariate::{
-    Car, Dirichlet, DirichletMultinomial, GaussianCopula, GaussianRandomWalk, InverseWishart, LKJCholesky,
-    LowRankMultivariateNormal, MatrixNormal, Multinomial, MultivariateNormal, MultivariateStudentT, Wishart,
+    Car, Dirichlet, DirichletMultinomial, GaussianCopula, GaussianRandomWalk, InverseWishart, LKJ,
+    LKJCholesky, LowRankMultivariateNormal, MatrixNormal, Multinomial, MultivariateNormal,
+    MultivariateStudentT, Wishart, ZeroSumNormal,
 };
 
 pub use scalar::{Numbers, Outcomes, Summary};
-pub use statements::{Horseshoe, ZeroSumNormal};
+pub use statements::Horseshoe;
 
 pub use ppl_core::Expanded;
 

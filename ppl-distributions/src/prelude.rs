@@ -17,7 +17,7 @@ pub use crate::{
     DirichletMultinomial, DiscreteLaplace, DiscreteUniform, Exp, Exponential, ExponentiallyModifiedGaussian,
     Gamma, GaussianCopula, GaussianRandomWalk, Geometric, Gompertz, Gumbel, HalfCauchy, HalfNormal,
     HalfStudentT, Horseshoe, Hurdle, ImproperUniform, Independent, Inverse, InverseGamma, InverseGaussian,
-    InverseWishart, KullbackLeibler, Kumaraswamy, LKJCholesky, Laplace, LogNormal, LogUniform, Logistic,
+    InverseWishart, KullbackLeibler, Kumaraswamy, LKJ, LKJCholesky, Laplace, LogNormal, LogUniform, Logistic,
     LowRankMultivariateNormal, Masked, MatrixNormal, Mixture, MixtureSameFamily, Multinomial,
     MultivariateNormal, MultivariateStudentT, Negation, NegativeBinomial, Normal, Numbers, Onto,
     OrderedLogistic, OrderedProbit, Outcomes, Pareto, Poisson, PolyaGamma, Power, RelaxedBernoulli, Sigmoid,

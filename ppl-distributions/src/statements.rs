@@ -1,7 +1,6 @@
 //! Priors that are several statements of a model together.
 
 use crate::{HalfCauchy, Normal};
-use ndarray::Array2;
 use ppl_core::{Ctx, Distribution, Error, Result, Value, Var};
 
 /// The horseshoe prior of coefficients of which few are not near 0, not centred.
@@ -84,95 +83,5 @@ impl<'g> Horseshoe<'g> {
             })
         })?;
         ctx.deterministic(name, coefficients)
-    }
-}
-
-/// Normal variables that sum to 0: effects of the levels of a factor, of which one would otherwise be redundant.
-///
-/// ```text
-/// x = scale · H z,   z ~ N(0, I) of length n − 1;   covariance scale² (I − 1/n)
-/// ```
-///
-/// The columns of `H` are orthonormal and sum to 0 (Helmert's), so the density of `x` in the plane of vectors that
-/// sum to 0 is that of `n − 1` normal variables. No level is singled out.
-///
-/// ```
-/// use ppl_core::prelude::*;
-/// use ppl_distributions::prelude::*;
-/// fn model(ctx: &mut Ctx) -> Result<()> {
-///     let scale = ctx.sample("scale", HalfNormal::new(1.0))?;
-///     let effects = ZeroSumNormal::new(scale, 4).sample(ctx, "effects")?;
-///     ctx.each_record(|ctx, record| {
-///         let centre = effects.gather(record.index("level")?);
-///         ctx.observe("y", Normal::new(centre, 1.0), record.get("y")?)
-///     })
-/// }
-/// # let _ = model;
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct ZeroSumNormal<'g> {
-    scale: Value<'g>,
-    count: usize,
-}
-
-impl<'g> ZeroSumNormal<'g> {
-    /// Standard deviation before the sum is taken out, and the number of variables, at least 2.
-    pub fn new(scale: impl Into<Value<'g>>, count: usize) -> Self {
-        Self { scale: scale.into(), count }
-    }
-
-    /// Declares the latent value `name/z`, `n − 1` standard normal numbers, and the deterministic `name`, the vector
-    /// of length `n` that sums to 0.
-    ///
-    /// # Errors
-    /// As [`Ctx::sample`]; if there are fewer than two variables, or more than 4096; if the scale is a number that is
-    /// not positive.
-    #[track_caller]
-    pub fn sample(&self, ctx: &mut Ctx<'g>, name: &str) -> Result<Var<'g>> {
-        let n = self.count;
-        if !(2..=4096).contains(&n) {
-            return Err(Error::Values(format!("ZeroSumNormal '{name}': from 2 to 4096 variables, got {n}")));
-        }
-        if let Some(scale) = self.scale.known().filter(|scale| !(*scale > 0.0 && scale.is_finite())) {
-            return Err(Error::Values(format!(
-                "ZeroSumNormal '{name}': scale must be positive and finite, got {scale}"
-            )));
-        }
-        let z = ctx.scope(name, |ctx| ctx.sample("z", Normal::new(0.0, 1.0).iid(n - 1)))?;
-        let graph = z.graph();
-        let helmert = graph.array(&helmert(n).into_dyn());
-        ctx.deterministic(name, self.scale.on(graph) * helmert.matvec(z))
-    }
-}
-
-/// Orthonormal columns that sum to 0: column `j` has `1/√((j + 1)(j + 2))` in its first `j + 1` rows and minus their
-/// sum in the next.
-fn helmert(n: usize) -> Array2<f64> {
-    Array2::from_shape_fn((n, n - 1), |(i, j)| {
-        let length = ((j + 1) as f64 * (j + 2) as f64).sqrt();
-        match i {
-            _ if i <= j => 1.0 / length,
-            _ if i == j + 1 => -((j + 1) as f64) / length,
-            _ => 0.0,
-        }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_matrix_is_an_isometry_onto_what_sums_to_0() {
-        for n in [2, 3, 10, 100] {
-            let h = helmert(n);
-            let product = h.t().dot(&h);
-            assert!((&product - &Array2::<f64>::eye(n - 1)).iter().all(|x| x.abs() < 1e-13));
-            assert!(h.sum_axis(ndarray::Axis(0)).iter().all(|x| x.abs() < 1e-13));
-            // H Hᵀ = I − 1/n
-            let covariance = h.dot(&h.t());
-            let expected = Array2::<f64>::eye(n) - 1.0 / n as f64;
-            assert!((&covariance - &expected).iter().all(|x| x.abs() < 1e-13));
-        }
     }
 }

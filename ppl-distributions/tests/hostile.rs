@@ -73,6 +73,24 @@ const LAWS: &[(&str, usize, Build)] = &[
         Box::new(LowRankMultivariateNormal::new(vector(g, &p[..2]), factor, vector(g, &p[4..])))
     }),
     ("gaussian_random_walk", 2, |_, p| Box::new(GaussianRandomWalk::new(p[0], 2))),
+    ("asymmetric_laplace", 1, |_, p| Box::new(AsymmetricLaplace::new(p[0], p[1], p[2]))),
+    ("exponentially_modified_gaussian", 1, |_, p| {
+        Box::new(ExponentiallyModifiedGaussian::new(p[0], p[1], p[2]))
+    }),
+    ("skew_normal", 1, |_, p| Box::new(SkewNormal::new(p[0], p[1], p[2]))),
+    ("gompertz", 1, |_, p| Box::new(Gompertz::new(p[0], p[1]))),
+    ("inverse_gaussian", 1, |_, p| Box::new(InverseGaussian::new(p[0], p[1]))),
+    ("log_uniform", 1, |_, p| Box::new(LogUniform::new(p[0], p[1]))),
+    ("beta_proportion", 1, |_, p| Box::new(BetaProportion::new(p[0], p[1]))),
+    ("relaxed_bernoulli", 1, |_, p| Box::new(RelaxedBernoulli::from_logits(p[0], p[1]))),
+    ("ordered_probit", 1, |g, p| Box::new(OrderedProbit::new(p[0], vector(g, &p[1..])))),
+    ("discrete_laplace", 1, |_, p| Box::new(DiscreteLaplace::new(p[0], p[1]))),
+    ("skellam", 1, |_, p| Box::new(Skellam::new(p[0], p[1]))),
+    ("hurdle_poisson", 1, |_, p| Box::new(Hurdle::from_probs(Poisson::new(p[1]), p[0]))),
+    ("zero_inflated_poisson", 1, |_, p| Box::new(ZeroInflatedPoisson::new(p[0], p[1]))),
+    ("censored_normal", 1, |_, p| Box::new(Censored::new(Normal::new(p[0], p[1]), p[2], p[3]))),
+    ("zero_sum_normal", 3, |_, p| Box::new(ZeroSumNormal::new(p[0], 3))),
+    ("lkj", 4, |_, p| Box::new(LKJ::new(2, p[0]))),
 ];
 
 fn vector<'g>(graph: &'g Graph, values: &[Value<'g>]) -> Var<'g> {

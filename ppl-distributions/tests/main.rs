@@ -2,6 +2,7 @@
 //!
 //! One program, because each program is linked with everything that the crate depends on.
 
+mod arrays;
 mod conjugate;
 mod discrete;
 mod hostile;

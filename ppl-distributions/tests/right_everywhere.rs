@@ -55,6 +55,15 @@ fn truncation_of_integers_is_exact() {
     }
 }
 
+/// Of an interval that is too improbable for a number, what is no integer is still no outcome.
+#[test]
+fn truncation_to_what_has_no_probability_keeps_what_is_impossible() {
+    let far = |x: f64| Truncated::new(Poisson::new(1e-300), 5.0, f64::INFINITY).ln_pmf(x);
+    assert_eq!([far(5.5), far(4.0), far(-1.0)], [f64::NEG_INFINITY; 3]);
+    let below = |x: f64| Truncated::new(DiscreteLaplace::new(1e9, 1e-9), f64::NEG_INFINITY, 0.0).ln_pmf(x);
+    assert_eq!([below(-1.5), below(1.0)], [f64::NEG_INFINITY; 2]);
+}
+
 #[test]
 fn bounds_are_cut_to_the_support() {
     let exponential = || Truncated::new(Exponential::new(1.0), -1.0, 2.0);
@@ -372,6 +381,77 @@ fn outside_the_support_nothing_is_possible() {
             assert_eq!(plan.output(0)[0], f64::NEG_INFINITY, "{} at {value}", law.name());
         }
     }
+}
+
+/// As [`outside_the_support_nothing_is_possible`], of vectors and matrices, and of laws made of others.
+#[test]
+fn outside_the_support_no_array_is_possible() {
+    let graph = Graph::new();
+    let factor: &[[f64; 2]; 2] = &[[1.0, 0.0], [0.6, 0.8]];
+    let positive =
+        || MixtureSameFamily::new(Categorical::from_probs(&[0.5, 0.5]), Gamma::new(&[2.0, 3.0], 1.0));
+    let laws: [(Box<dyn Distribution<'_>>, &[&[f64]]); 14] = [
+        (
+            Box::new(Wishart::from_cholesky(3.0, factor)),
+            &[&[1.0, 2.0, 2.0, 1.0], &[1.0, 0.5, 0.0, 1.0], &[-1.0, 0.0, 0.0, 1.0]],
+        ),
+        (
+            Box::new(InverseWishart::from_cholesky(3.0, factor)),
+            &[&[1.0, 2.0, 2.0, 1.0], &[1.0, 0.5, 0.0, 1.0]],
+        ),
+        (Box::new(LKJ::new(2, 1.5)), &[&[1.0, 2.0, 2.0, 1.0], &[1.0, 0.5, 0.5, 1.1], &[1.0, 0.5, 0.4, 1.0]]),
+        (Box::new(LKJCholesky::new(2, 1.5)), &[&[1.0, 0.0, 0.6, 0.7], &[1.0, 0.1, 0.6, 0.8]]),
+        (Box::new(ZeroSumNormal::new(1.5, 3)), &[&[1.0, 0.0, 0.0], &[1.0, 1.0, -1.9]]),
+        (Box::new(Dirichlet::new(&[0.5, 2.0])), &[&[0.5, 0.6], &[-0.5, 1.5]]),
+        (Box::new(GaussianCopula::new(Gamma::new(2.0, 1.0), factor)), &[&[-1.0, 1.0], &[1.0, -1e-9]]),
+        (Box::new(GaussianCopula::new(Beta::new(2.0, 3.0), factor)), &[&[0.5, 1.5], &[-0.1, 2.0]]),
+        (Box::new(Multinomial::from_probs(3.0, &[0.5, 0.5])), &[&[1.0, 1.0], &[4.0, -1.0], &[1.5, 1.5]]),
+        (Box::new(Gamma::new(2.0, 1.0).iid(2).independent(0)), &[&[1.0, -1.0]]),
+        (Box::new(positive()), &[&[-1.0]]),
+        (Box::new(Truncated::new(positive(), 1.0, 2.0)), &[&[0.5], &[2.5], &[-1.0]]),
+        (Box::new(Normal::new(0.0, 1.0).transformed(Exp)), &[&[-1.0]]),
+        (Box::new(Normal::new(0.0, 1.0).transformed(Sigmoid)), &[&[-0.5], &[1.5]]),
+    ];
+    for (count, (law, values)) in laws.into_iter().enumerate() {
+        law.validate().unwrap();
+        let x = graph.input(format!("x{count}"), law.event_shape()).unwrap();
+        let log_prob = law.log_prob(0.5 * (x + x));
+        let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[log_prob]).unwrap());
+        for &value in values {
+            plan.set(&format!("x{count}"), value).unwrap();
+            plan.run();
+            assert_eq!(plan.output(0)[0], f64::NEG_INFINITY, "{} at {value:?}", law.name());
+        }
+    }
+}
+
+/// The parameters of these are vectors, their outcomes numbers: a truncated one is one law, not as many as its parameters
+/// have elements.
+#[test]
+fn truncation_of_laws_with_vectors_of_parameters_has_the_batch_of_the_law() {
+    let dice = || Truncated::new(Categorical::from_probs(&[0.1, 0.2, 0.3, 0.4]), 1.0, 2.0);
+    let ordered = Truncated::new(OrderedLogistic::new(0.3, &[-1.0, 0.5]), 1.0, f64::INFINITY);
+    let mixture = Truncated::new(
+        MixtureSameFamily::new(Categorical::from_probs(&[0.5, 0.5]), Normal::new(&[-1.0, 1.0], 1.0)),
+        0.0,
+        f64::INFINITY,
+    );
+    for law in [&dice() as &dyn Distribution<'_>, &ordered, &mixture] {
+        law.validate().unwrap();
+        assert_eq!(law.batch_shape().unwrap(), Shape::scalar());
+    }
+    let graph = Graph::new();
+    let drawn = dice().draw(&Shape::from(7), &mut Noise::new(&graph, "noise")).unwrap();
+    assert_eq!(drawn.shape(), Shape::from(7));
+    let p = dice().pmf(&[0.0, 1.0, 2.0, 3.0]);
+    assert!(p[0] == 0.0 && (p[1] - 0.4).abs() < 1e-15 && (p[2] - 0.6).abs() < 1e-15 && p[3] == 0.0, "{p:?}");
+    // Of a batch, with bounds of their own.
+    let many = Truncated::new(Normal::new(&[0.0, 1.0], 1.0), &[[0.0], [0.5], [1.0]], 4.0);
+    assert_eq!(many.batch_shape().unwrap(), Shape::from([3, 2]));
+    let vectors = Truncated::new(Dirichlet::new(&[1.0, 1.0]), 0.0, 1.0).validate().unwrap_err().to_string();
+    assert!(vectors.contains("single numbers"), "{vectors}");
+    // A mistake in what only the base knows of.
+    assert!(Truncated::new(Uniform::new(&[0.0, 1.0], &[1.0, 0.5]), 0.0, 1.0).validate().is_err());
 }
 
 #[test]

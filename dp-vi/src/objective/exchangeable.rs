@@ -72,9 +72,11 @@ fn has_equal_values_at_zero_only(support: Constraint) -> bool {
     matches!(
         support,
         Constraint::Simplex
+            | Constraint::ZeroSum
             | Constraint::Ordered
             | Constraint::LowerCholesky
             | Constraint::CorrelationCholesky
+            | Constraint::Correlation
             | Constraint::PositiveDefinite
     )
 }

@@ -7,6 +7,18 @@
 
 use super::logarithm::ln;
 use super::real::{Real, select};
+use super::stirling::log_factorial_remainder;
+
+/// `ln [Γ(k + c)/(k! Γ(c)) (m/(m + c))ᵏ (c/(m + c))ᶜ]` for a count `k`, a mean `m > 0` and a concentration `c > 0`, by
+/// deviances: `ln(c/N) + R(N) − R(k) − R(c) − D(k, Nm/(m + c)) − D(c, Nc/(m + c))` with `N = k + c`.
+pub fn negative_binomial_by_mean(k: f64, mean: f64, concentration: f64) -> f64 {
+    let all = k + concentration;
+    let ratio = all / (mean + concentration);
+    let left =
+        log_factorial_remainder(all) - log_factorial_remainder(k) - log_factorial_remainder(concentration);
+    let deviances = deviance(k, mean * ratio) + deviance(concentration, concentration * ratio);
+    ln(concentration / all) + left - deviances
+}
 
 /// x ln(x/m) + m − x ≥ 0 for x, m ≥ 0: how far a count x lies from its expectation m. It is m at x = 0, ∞ at
 /// m = 0 < x, and NaN beyond these.

@@ -64,7 +64,7 @@ mod stirling;
 mod tests;
 mod trigonometric;
 
-pub use counting::deviance;
+pub use counting::{deviance, negative_binomial_by_mean};
 pub use error_function::{erf, erfc, erfinv};
 pub use exponential::{exp, expm1, sigmoid, tanh};
 pub(crate) use gamma::digamma_of_positive;

@@ -121,6 +121,34 @@ impl Binary {
     }
 }
 
+impl<'g> Var<'g> {
+    /// The same number with the derivatives of another expression of it: of one that is accurate where the other's
+    /// derivatives are, or shorter to differentiate. What it is derived of is not computed where the derivative is not
+    /// asked for. Numbers that are known have no derivatives and stay as they are.
+    ///
+    /// ```
+    /// use ppl_core::{ExecutionPlan, Graph, Program, gradient};
+    /// let graph = Graph::new();
+    /// let x = graph.input("x", ())?;
+    /// let y = x.log().with_slopes_of(|| x.square());
+    /// let outputs = [y, gradient(y, &[x])?[0]];
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs)?);
+    /// plan.set("x", &[1.0])?;
+    /// plan.run();
+    /// assert_eq!((plan.output(0)[0], plan.output(1)[0]), (0.0, 2.0));
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    #[inline]
+    pub fn with_slopes_of(self, other: impl FnOnce() -> Var<'g>) -> Var<'g> {
+        match self.known() {
+            Some(_) => self,
+            None => self.stop_gradient().zip(other(), Binary::WithSlopesOf),
+        }
+    }
+}
+
 impl Primitive for Binary {
     fn name(&self) -> &'static str {
         self.name_of()

@@ -61,12 +61,64 @@ rows! { ($) binary
         value: counting::log_ratio(a, b),
         pullback(g): [g / a, -(g / b)],
     },
+    /// `ln Γ(x + s) − ln Γ(x)` of `x = self > 0`, for `s ≥ 0`: without the cancellation of large terms, and so is its
+    /// derivative. The leading terms of Stirling's formula are
+    /// `(x + s − ½) ln(x + s) − (x − ½) ln x − s = (x − ½) ln(1 + s/x) + s ln(x + s) − s`.
+    ///
+    /// ```
+    /// # use ppl_core::{ExecutionPlan, Graph, Program};
+    /// let graph = Graph::new();
+    /// let x = graph.input("x", ())?;
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[x.log_gamma_ratio(3.0)])?);
+    /// plan.set("x", &[2.0])?;
+    /// plan.run();
+    /// assert!((plan.output(0)[0] - 24.0_f64.ln()).abs() < 1e-14); // 2 · 3 · 4
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    LogGammaRatio, pub fn log_gamma_ratio(x, s) -> y {
+        value: counting::log_gamma_ratio(x, s),
+        pullback(g): [g * x.digamma_difference(s), g * (x + s).digamma()],
+    },
+    /// `ψ(x + s) − ψ(x)` of `x = self > 0`, for `s ≥ 0`: the derivative of [`Var::log_gamma_ratio`].
+    DigammaDifference, pub fn digamma_difference(x, s) -> y {
+        value: counting::digamma_difference(x, s),
+        pullback(g): [g * ((x + s).trigamma() - x.trigamma()), g * (x + s).trigamma()],
+    },
     /// `1 − x/m` of `x = self`, for `x, m ≥ 0`, without cancellation where both are close; 1 at `x = 0`, whatever `m`
     /// is.
     RelativeLack, pub fn relative_lack(x, m) -> y {
         value: counting::relative_lack(x, m),
         pullback(g): [-(g / m), g * (x / m.square())],
     },
+}
+
+rows! { ($) special
+    /// The logarithm of a negative binomial probability of the count `k = self`, by mean and concentration:
+    ///
+    /// ```text
+    /// ln [Γ(k + c)/(k! Γ(c)) (m/(m + c))ᵏ (c/(m + c))ᶜ]
+    /// ```
+    ///
+    /// In its derivative with respect to the concentration nothing cancels: with `u = (k − m)/(c + m)` it is
+    /// `ln(1 + u) − u` and the difference of what `ψ(x) − ln x` is at `k + c` and at `c`.
+    NegativeBinomialByMean, pub fn negative_binomial_by_mean([k], mean, concentration) -> y {
+        value: math::negative_binomial_by_mean(k, mean, concentration),
+        slopes: [
+            (k + concentration).digamma() - (k + 1.0).digamma() - (concentration / mean).log1p(),
+            (k - mean) / mean * (concentration / (mean + concentration)),
+            counting::log1p_minus_u(k, mean, concentration)
+                + ((k + concentration).digamma_minus_log() - concentration.digamma_minus_log()),
+        ],
+    },
+}
+
+/// `ln(1 + u) − u` with `u = (k − m)/(c + m)`, by `1 + u = (k + c)/(c + m)` where that is small.
+pub(super) fn log1p_minus_u<'g>(k: Var<'g>, mean: Var<'g>, concentration: Var<'g>) -> Var<'g> {
+    let sum = concentration + mean;
+    let u = (k - mean) / sum;
+    let near = u.greater(-0.5);
+    let far = near.select(1.0, (k + concentration) / sum).log() - u;
+    near.select(near.select(u, 0.0).log1p_minus_x(), far)
 }
 
 /// By the larger over the smaller, which leaves one logarithm to compute wherever the two are.
@@ -76,6 +128,19 @@ pub(super) fn log_ratio<T: Scalar>(a: T, b: T) -> T {
     let (small, large) = if below { (a, b) } else { (b, a) };
     let size = ((large - small) / small).logarithm_of_1_plus();
     if below { -size } else { size }
+}
+
+#[inline(always)]
+pub(super) fn log_gamma_ratio<T: Scalar>(x: T, s: T) -> T {
+    let sum = x + s;
+    (x - T::of(0.5)) * (s / x).logarithm_of_1_plus()
+        + s * (sum.logarithm() - T::one())
+        + (sum.stirling_error() - x.stirling_error())
+}
+
+#[inline(always)]
+pub(super) fn digamma_difference<T: Scalar>(x: T, s: T) -> T {
+    (s / x).logarithm_of_1_plus() + ((x + s).digamma_minus_log() - x.digamma_minus_log())
 }
 
 #[inline(always)]

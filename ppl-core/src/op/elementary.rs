@@ -216,6 +216,11 @@ rows! { ($) binary
         value: a.power(b),
         pullback(g): [g * (b * a.zip(b - 1.0, Binary::Pow)), g * (y * a.log())],
     },
+    /// The number `x`, with derivatives as if it were `slopes`.
+    WithSlopesOf as with_slopes_of(x, slopes) -> y {
+        value: { let _ = slopes; x },
+        pullback(g): [g * 0.0, g],
+    },
     /// The larger of two, element by element; at equality the derivative goes to the first.
     Max, pub fn max(a, b) -> y {
         value: if a >= b || a.is_nan() { a } else { b },

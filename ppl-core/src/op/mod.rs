@@ -96,7 +96,7 @@ pub use special::Special;
 pub use structure::Structure;
 pub use triangle::MatrixPart;
 pub use unary::Unary;
-pub use value::Value;
+pub use value::{KnownArray, Value};
 pub use var::Var;
 
 /// One operation of an array program.

@@ -4,7 +4,7 @@
 
 use super::binary::together;
 use super::several::stretched;
-use super::{Cotangent, Misfit, Op, Primitive, Row, Value, Var, Work, bessel, beta, gamma, normal};
+use super::{Cotangent, Misfit, Op, Primitive, Row, Value, Var, Work, bessel, beta, counting, gamma, normal};
 use crate::base::{Error, Shape};
 use crate::machine::Scalar;
 use crate::math;
@@ -24,7 +24,7 @@ macro_rules! family {
     };
 }
 
-super::gamma::special! { [beta normal bessel] family {} }
+super::gamma::special! { [beta normal bessel counting] family {} }
 
 impl Special {
     /// A result as the number type holds it.

@@ -21,6 +21,8 @@ fn bijections_and_jacobians_agree_with_their_definitions() {
             "lower_cholesky" => Constraint::LowerCholesky,
             "correlation_cholesky" => Constraint::CorrelationCholesky,
             "positive_definite" => Constraint::PositiveDefinite,
+            "zero_sum" => Constraint::ZeroSum,
+            "correlation" => Constraint::Correlation,
             other => panic!("unknown set {other}"),
         };
         let (u, expected, jacobian) =
@@ -29,9 +31,10 @@ fn bijections_and_jacobians_agree_with_their_definitions() {
         let n = expected.len() as f64;
         let largest = match set {
             // Sums: an error of one term is one of the sum.
-            Constraint::Ordered | Constraint::PositiveDefinite => {
-                expected.iter().fold(0.0_f64, |a, &b| a.max(b.abs()))
-            }
+            Constraint::Ordered
+            | Constraint::PositiveDefinite
+            | Constraint::ZeroSum
+            | Constraint::Correlation => expected.iter().fold(0.0_f64, |a, &b| a.max(b.abs())),
             _ => 0.0,
         };
         for (&got, &expected) in got.iter().zip(&expected) {
@@ -48,5 +51,5 @@ fn bijections_and_jacobians_agree_with_their_definitions() {
         );
         rows += 1;
     }
-    assert_eq!(rows, 64);
+    assert_eq!(rows, 89);
 }

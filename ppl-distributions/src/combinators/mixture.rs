@@ -162,7 +162,7 @@ impl<'g> Distribution<'g> for Mixture<'g> {
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let event = self.event_shape();
         let means = self.stacked(graph, self.of_each(|component| component.mean(graph))?, &event)?;
-        Some(weighted_sum(self.mixing.probs(), means, event.rank()))
+        Some(weighted_sum(self.mixing.probs(graph), means, event.rank()))
     }
 
     /// `Σ_k w_k (σ_k² + (μ_k − μ)²)`
@@ -172,14 +172,14 @@ impl<'g> Distribution<'g> for Mixture<'g> {
             Some(component.variance(graph)? + (component.mean(graph)? - mean).square())
         })?;
         let terms = self.stacked(graph, terms, &event)?;
-        Some(weighted_sum(self.mixing.probs(), terms, event.rank()))
+        Some(weighted_sum(self.mixing.probs(graph), terms, event.rank()))
     }
 
     /// `Σ_k w_k F_k(x)`
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let of_each = self.of_each(|component| component.cdf(value))?;
         let of_each = self.stacked(value.graph(), of_each, &Shape::scalar())?;
-        Some(weighted_sum(self.mixing.probs(), of_each, 0))
+        Some(weighted_sum(self.mixing.probs(value.graph()), of_each, 0))
     }
 
     /// By halving the interval between the components' quantiles.

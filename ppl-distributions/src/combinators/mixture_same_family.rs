@@ -74,7 +74,7 @@ impl<'g, D: Distribution<'g>> MixtureSameFamily<'g, D> {
     /// `Σ_k w_k x_k` of an array `[…, K, event]`.
     #[track_caller]
     fn weighted(&self, array: Var<'g>) -> Var<'g> {
-        weighted_sum(self.mixing.probs(), array, self.event_shape().rank())
+        weighted_sum(self.mixing.probs(array.graph()), array, self.event_shape().rank())
     }
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn chosen<'g>(component: Var<'g>, outcomes: Var<'g>, event_rank: usiz
     let shape = outcomes.shape();
     let axis = shape.rank().saturating_sub(event_rank + 1);
     let categories = shape.dims().get(axis).copied().unwrap_or(0);
-    let is_chosen = column(component).equal(counting(component, categories));
+    let is_chosen = column(component).equal(counting(component.graph(), categories));
     let ones = Shape::from(vec![1; event_rank]);
     let beside = is_chosen.reshape(is_chosen.shape().concat(&ones)).broadcast_to(shape);
     beside.select(outcomes, 0.0).sum_axis(axis)
@@ -102,7 +102,7 @@ pub(crate) fn chosen<'g>(component: Var<'g>, outcomes: Var<'g>, event_rank: usiz
 /// `ln Σ_k w_k e^{log_k}` along the last axis.
 #[track_caller]
 pub(crate) fn log_mixture<'g>(mixing: &Categorical<'g>, logs: Var<'g>) -> Var<'g> {
-    let (log_weights, log_total) = mixing.log_weights();
+    let (log_weights, log_total) = mixing.log_weights(logs.graph());
     let terms = log_weights + logs;
     let log_sum = terms.log_sum_exp_axis(terms.shape().rank().saturating_sub(1));
     log_total.map_or(log_sum, |total| log_sum - total)
@@ -174,7 +174,7 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for MixtureSameFamily<'g, D> {
     /// `Σ_k w_k F_k(x)`
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let of_each = self.components.cdf(self.for_each_component(value))?;
-        Some(sum_last(self.mixing.probs() * of_each, 1))
+        Some(sum_last(self.mixing.probs(value.graph()) * of_each, 1))
     }
 
     /// By halving the interval between the components' quantiles.

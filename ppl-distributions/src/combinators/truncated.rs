@@ -1,8 +1,10 @@
 //! Any distribution with a distribution function, restricted to an interval.
 
+use crate::shared::arrays::together;
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{log_of_rest, uniform_noise};
-use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Value, Var};
+use ppl_core::op::Kind;
+use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var};
 
 /// A distribution over single real numbers, given that it lies between `low` and `high`.
 ///
@@ -88,16 +90,25 @@ impl<'g, D: Distribution<'g>> Truncated<'g, D> {
         &self.base
     }
 
+    /// The ends as parameters.
+    fn ends(&self) -> Vec<Parameter<'g>> {
+        self.bounds.parameters_within(ends_of(self.base.support()), self.is_discrete())
+    }
+
     fn is_discrete(&self) -> bool {
         self.base.support().is_discrete()
     }
 
-    /// The ends inside the base's support, which are integers where its outcomes are.
+    /// The ends inside the base's support, which are integers where its outcomes are: of arrays of numbers where there is
+    /// a graph for them.
     #[track_caller]
-    fn bounds(&self) -> Bounds<'g> {
+    fn bounds(&self, graph: Option<&'g Graph>) -> Bounds<'g> {
         let Bounds { low, high } = self.bounds;
         let bounds = match self.is_discrete() {
-            true => Bounds::new(rounded(low, f64::ceil, Var::ceil), rounded(high, f64::floor, Var::floor)),
+            true => Bounds::new(
+                rounded(low, graph, f64::ceil, Var::ceil),
+                rounded(high, graph, f64::floor, Var::floor),
+            ),
             false => self.bounds,
         };
         bounds.within(ends_of(self.base.support()))
@@ -107,7 +118,7 @@ impl<'g, D: Distribution<'g>> Truncated<'g, D> {
     /// distribution function.
     #[track_caller]
     fn interval(&self, graph: &'g Graph, high: Option<Var<'g>>) -> Option<Interval<'g>> {
-        let (bounds, base) = (self.bounds(), ends_of(self.base.support()));
+        let (bounds, base) = (self.bounds(Some(graph)), ends_of(self.base.support()));
         // An end of the base's support cuts nothing off.
         let low = (bounds.low.known() != Some(base.0)).then(|| bounds.low.on(graph));
         let to_end = bounds.high.known() == Some(base.1);
@@ -162,7 +173,7 @@ impl<'g, D: Distribution<'g>> Truncated<'g, D> {
             Some(0.0) => from_below()?,
             _ => above.select(from_above()?, from_below()?),
         };
-        Some(self.bounds().clamp(quantile))
+        Some(self.bounds(Some(quantile.graph())).clamp(quantile))
     }
 }
 
@@ -170,11 +181,13 @@ impl<'g, D: Distribution<'g>> Truncated<'g, D> {
 #[track_caller]
 fn rounded<'g>(
     end: Value<'g>,
+    graph: Option<&'g Graph>,
     number: impl Fn(f64) -> f64,
     program: impl Fn(Var<'g>) -> Var<'g>,
 ) -> Value<'g> {
     match end {
         Value::Var(end) if end.known().is_none() => program(end).into(),
+        Value::Array(end) => graph.map_or(Value::Array(end), |graph| program(end.on(graph)).into()),
         end => end.known().map_or(end, |known| number(known).into()),
     }
 }
@@ -186,12 +199,28 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
 
     fn parameters(&self) -> Vec<Parameter<'g>> {
         let mut parameters = self.base.parameters();
-        parameters.extend(self.bounds.parameters_within(ends_of(self.base.support()), self.is_discrete()));
+        parameters.extend(self.ends());
         parameters
     }
 
+    /// That of the base together with the ends: not that of the parameters, which may be vectors.
+    #[track_caller]
+    fn batch_shape(&self) -> Result<Shape> {
+        let event = self.base.event_shape();
+        if !event.is_scalar() {
+            return Err(Error::UnexpectedShape {
+                operation: self.name(),
+                expected: "a distribution of single numbers".to_owned(),
+                got: event,
+                source_line: Source::caller(),
+            });
+        }
+        let ends = together(self.name(), &self.bounds.low.shape(), &self.bounds.high.shape())?;
+        together(self.name(), &self.base.batch_shape()?, &ends)
+    }
+
     fn support(&self) -> Constraint {
-        let (bounds, base) = (self.bounds(), self.base.support());
+        let (bounds, base) = (self.bounds(None), self.base.support());
         let ends = (bounds.low.known(), bounds.high.known());
         // An end that is not there is the base's.
         match ends {
@@ -207,7 +236,15 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
         let log_probability = self
             .interval(value.graph(), None)
             .map_or_else(|| value.constant(f64::NAN), |interval| interval.log_probability());
-        self.bounds().restrict(value, |value| self.base.log_prob(value) - log_probability)
+        self.bounds(Some(value.graph())).restrict(value, |value| {
+            let log_prob = self.base.log_prob(value);
+            if !self.is_discrete() {
+                return log_prob - log_probability;
+            }
+            // What is no integer stays impossible where the interval is so too, to the last digit.
+            let impossible = log_prob.equal(f64::NEG_INFINITY);
+            impossible.select(f64::NEG_INFINITY, log_prob - log_probability)
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
@@ -222,7 +259,8 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
 
     #[track_caller]
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        let (graph, bounds) = (value.graph(), self.bounds());
+        let graph = value.graph();
+        let bounds = self.bounds(Some(graph));
         let whole = self.interval(graph, None)?.log_probability();
         let value = if self.is_discrete() { value.floor() } else { value };
         // Nothing lies below the lower end, where a difference of logarithms has no derivative.
@@ -238,5 +276,18 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         self.inverse(probability)
+    }
+
+    #[track_caller]
+    fn validate(&self) -> Result<()> {
+        self.base.validate()?;
+        for end in self.ends() {
+            end.check(self.name())?;
+        }
+        self.batch_shape().map(|_| ())
+    }
+
+    fn kind(&self) -> Kind {
+        self.ends().iter().map(|end| end.value.kind()).fold(self.base.kind(), Kind::max)
     }
 }

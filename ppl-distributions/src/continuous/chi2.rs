@@ -34,10 +34,10 @@ impl<'g> Chi2<'g> {
         Self { df: df.into() }
     }
 
-    fn gamma(&self) -> Gamma<'g> {
+    fn gamma(&self, graph: &'g Graph) -> Gamma<'g> {
         match self.df {
             Value::Known(df) => Gamma::new(0.5 * df, 0.5),
-            Value::Var(df) => Gamma::new(0.5 * df, 0.5),
+            df => Gamma::new(0.5 * df.on(graph), 0.5),
         }
     }
 }
@@ -52,21 +52,21 @@ impl<'g> Distribution<'g> for Chi2<'g> {
     }
 
     fn support(&self) -> Constraint {
-        self.gamma().support()
+        Gamma::new(self.df.known().map_or(self.df, |df| (0.5 * df).into()), 0.5).support()
     }
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        self.gamma().log_prob(value)
+        self.gamma(value.graph()).log_prob(value)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        self.gamma().draw(prefix, noise)
+        self.gamma(noise.graph()).draw(prefix, noise)
     }
 
     #[track_caller]
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        self.gamma().mean(graph)
+        self.gamma(graph).mean(graph)
     }
 
     #[track_caller]
@@ -83,31 +83,31 @@ impl<'g> Distribution<'g> for Chi2<'g> {
 
     #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        self.gamma().variance(graph)
+        self.gamma(graph).variance(graph)
     }
 
     #[track_caller]
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        self.gamma().entropy(graph)
+        self.gamma(graph).entropy(graph)
     }
 
     #[track_caller]
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        self.gamma().cdf(value)
+        self.gamma(value.graph()).cdf(value)
     }
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        self.gamma().quantile(probability)
+        self.gamma(probability.graph()).quantile(probability)
     }
 
     #[track_caller]
     fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        self.gamma().sf(value)
+        self.gamma(value.graph()).sf(value)
     }
 
     #[track_caller]
     fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
-        self.gamma().quantile_of_log_sf(log_probability)
+        self.gamma(log_probability.graph()).quantile_of_log_sf(log_probability)
     }
 }

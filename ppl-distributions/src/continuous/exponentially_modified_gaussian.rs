@@ -9,7 +9,8 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 fn tilted<'g>(z: Var<'g>, product: Var<'g>) -> Var<'g> {
     let t = product - z;
     let right = t.greater(0.0);
-    let far = -0.5 * z.square() - LN_SQRT_TAU - (-right.select(t, 1.0)).inverse_mills().log();
+    // The logarithm of Mills' ratio, whose derivative keeps its digits far out.
+    let far = -0.5 * z.square() - LN_SQRT_TAU + right.select(t, 1.0).log_normal_tail(f64::INFINITY);
     // ½ (t² − z²) without the squares, of which there is only one that matters.
     let near = 0.5 * product * (product - 2.0 * z) + (-right.select(0.0, t)).log_ndtr();
     right.select(far, near)

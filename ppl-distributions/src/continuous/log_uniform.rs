@@ -5,6 +5,13 @@ use crate::shared::helpers::{at_batch_shape, uniform_noise};
 use crate::shared::log_space::only_where;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
+/// `ln(high/low)`, also where the quotient is too large for a number.
+#[track_caller]
+fn log_ratio<'g>(high: Var<'g>, low: Var<'g>) -> Var<'g> {
+    let held = (high / low).is_finite();
+    held.select((held.select(high, low) / low).log(), high.log() - low.log())
+}
+
 /// The distribution whose logarithm is uniform from `ln low` to `ln high`: every order of magnitude is as likely as
 /// every other.
 ///
@@ -57,25 +64,25 @@ impl<'g> Distribution<'g> for LogUniform<'g> {
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let [low, high] = self.on(value.graph());
         let inside = value.greater_equal(low) * value.less_equal(high);
-        only_where(inside, value, 1.0, |value| -value.log() - (high / low).log().log())
+        only_where(inside, value, 1.0, |value| -value.log() - log_ratio(high, low).log())
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let [low, high] = self.on(noise.graph());
         let u = uniform_noise(self, prefix, noise)?;
-        Ok((low * (u * (high / low).log()).exp()).max(low).min(high))
+        Ok((low * (u * log_ratio(high, low)).exp()).max(low).min(high))
     }
 
     #[track_caller]
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let [low, high] = self.on(graph);
-        at_batch_shape(self, (high - low) / (high / low).log())
+        at_batch_shape(self, (high - low) / log_ratio(high, low))
     }
 
     #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let [low, high] = self.on(graph);
-        let log = (high / low).log();
+        let log = log_ratio(high, low);
         let mean = (high - low) / log;
         at_batch_shape(self, mean * (0.5 * (high + low) - mean))
     }
@@ -83,7 +90,7 @@ impl<'g> Distribution<'g> for LogUniform<'g> {
     #[track_caller]
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let [low, high] = self.on(graph);
-        at_batch_shape(self, 0.5 * (low.log() + high.log()) + (high / low).log().log())
+        at_batch_shape(self, 0.5 * (low.log() + high.log()) + log_ratio(high, low).log())
     }
 
     #[track_caller]
@@ -96,19 +103,19 @@ impl<'g> Distribution<'g> for LogUniform<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let [low, high] = self.on(value.graph());
         let inside = value.max(low).min(high);
-        Some((inside / low).log() / (high / low).log())
+        Some((inside / low).log() / log_ratio(high, low))
     }
 
     #[track_caller]
     fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let [low, high] = self.on(value.graph());
         let inside = value.max(low).min(high);
-        Some((high / inside).log() / (high / low).log())
+        Some((high / inside).log() / log_ratio(high, low))
     }
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         let [low, high] = self.on(probability.graph());
-        Some((low * (probability * (high / low).log()).exp()).max(low).min(high))
+        Some((low * (probability * log_ratio(high, low)).exp()).max(low).min(high))
     }
 }

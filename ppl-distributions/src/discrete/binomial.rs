@@ -85,16 +85,20 @@ impl<'g> Distribution<'g> for Binomial<'g> {
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let total = self.total_count.on(value.graph());
         by_support(self.total_count, value, |value, rest| {
-            if by_factorials(self.total_count) {
+            let by_factorials_of = |total: Var<'g>| {
                 let coefficient = (total + 1.0).lgamma() - (value + 1.0).lgamma() - (rest + 1.0).lgamma();
                 coefficient + self.odds.log_likelihood(value, rest)
+            };
+            if by_factorials(self.total_count) {
+                by_factorials_of(total)
             } else {
                 // From value + rest, which is the total inside the support.
                 let total = value + rest;
                 let left = total.log_factorial_remainder()
                     - value.log_factorial_remainder()
                     - rest.log_factorial_remainder();
-                left - self.odds.deviance(value, rest, total)
+                // Derivatives are as short as those of the formula above, and as accurate.
+                (left - self.odds.deviance(value, rest, total)).with_slopes_of(|| by_factorials_of(total))
             }
         })
     }

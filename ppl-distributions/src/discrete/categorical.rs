@@ -6,7 +6,7 @@ use crate::shared::arrays::{column, constants, counting, last, leading, sum_last
 use crate::shared::support::within;
 use ppl_core::model::ExponentialFamily;
 use ppl_core::{
-    Constraint, Distribution, Error, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source, Var,
+    Constraint, Distribution, Error, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source, Value, Var,
 };
 
 /// One of `K` categories, numbered from 0, with probabilities `probs` or unnormalised log-probabilities
@@ -18,7 +18,7 @@ use ppl_core::{
 ///
 /// A draw is the number of cumulated probabilities that a uniform number reaches: exact up to the rounding of
 /// their sums, never a category of probability 0, with derivative 0. The log-probability of a value that is
-/// no category is NaN.
+/// no category is −∞.
 ///
 /// ```
 /// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
@@ -35,21 +35,19 @@ use ppl_core::{
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Categorical<'g> {
-    weights: Var<'g>,
+    weights: Value<'g>,
     logarithmic: bool,
 }
 
 impl<'g> Categorical<'g> {
     /// Probabilities along the last axis, which sum to 1.
-    #[must_use]
-    pub fn from_probs(probs: Var<'g>) -> Self {
-        Self { weights: probs, logarithmic: false }
+    pub fn from_probs(probs: impl Into<Value<'g>>) -> Self {
+        Self { weights: probs.into(), logarithmic: false }
     }
 
     /// Logarithms of the probabilities along the last axis, up to a constant.
-    #[must_use]
-    pub fn from_logits(logits: Var<'g>) -> Self {
-        Self { weights: logits, logarithmic: true }
+    pub fn from_logits(logits: impl Into<Value<'g>>) -> Self {
+        Self { weights: logits.into(), logarithmic: true }
     }
 
     /// Number of categories.
@@ -61,25 +59,28 @@ impl<'g> Categorical<'g> {
     /// Probabilities, `[…, K]`.
     #[must_use]
     #[track_caller]
-    pub fn probs(&self) -> Var<'g> {
-        if self.logarithmic { self.weights.softmax(self.axis()) } else { self.weights }
+    pub fn probs(&self, graph: &'g Graph) -> Var<'g> {
+        let weights = self.weights.on(graph);
+        if self.logarithmic { weights.softmax(self.axis()) } else { weights }
     }
 
     /// Logarithms of the probabilities, `[…, K]`; −∞ for a category that does not occur.
     #[must_use]
     #[track_caller]
-    pub fn log_probs(&self) -> Var<'g> {
-        if self.logarithmic { self.weights.log_softmax(self.axis()) } else { self.weights.log() }
+    pub fn log_probs(&self, graph: &'g Graph) -> Var<'g> {
+        let weights = self.weights.on(graph);
+        if self.logarithmic { weights.log_softmax(self.axis()) } else { weights.log() }
     }
 
     /// Logarithms of weights, `[…, K]`, and of their sum, `[…]`, where it is not 0: what a mixture needs,
     /// with the sum taken off once.
     #[track_caller]
-    pub(crate) fn log_weights(&self) -> (Var<'g>, Option<Var<'g>>) {
+    pub(crate) fn log_weights(&self, graph: &'g Graph) -> (Var<'g>, Option<Var<'g>>) {
+        let weights = self.weights.on(graph);
         if self.logarithmic {
-            (self.weights, Some(self.weights.log_sum_exp_axis(self.axis())))
+            (weights, Some(weights.log_sum_exp_axis(self.axis())))
         } else {
-            (self.weights.log(), None)
+            (weights.log(), None)
         }
     }
 
@@ -90,16 +91,17 @@ impl<'g> Categorical<'g> {
     /// The weight of each value; NaN for one that is no category.
     #[track_caller]
     fn chosen(&self, value: Var<'g>) -> Var<'g> {
-        let (batch, categories) = (leading(&self.weights.shape(), 1), self.categories());
+        let weights = self.weights.on(value.graph());
+        let (batch, categories) = (leading(&weights.shape(), 1), self.categories());
         if batch.is_scalar() {
-            return self.weights.gather(value);
+            return weights.gather(value);
         }
         // All weights in one table: those of the batch's place i begin at row i·K. A value that is no
         // category must not reach another's rows.
         let together = value.shape().broadcast(&batch).unwrap_or(batch.clone());
         let (value, batch) = (value.broadcast_to(together.clone()), last(&together, batch.rank()));
-        let table = self.weights.broadcast_to(batch.concat(&Shape::from(categories)));
-        let first = constants(value, (0..batch.elements()).map(|place| (place * categories) as f64));
+        let table = weights.broadcast_to(batch.concat(&Shape::from(categories)));
+        let first = constants(value.graph(), (0..batch.elements()).map(|place| (place * categories) as f64));
         let category = value.greater_equal(0.0) * value.less(categories as f64);
         let row = category.select(value + first.reshape(batch), -1.0);
         table.reshape(table.shape().elements()).gather(row)
@@ -108,7 +110,7 @@ impl<'g> Categorical<'g> {
     /// The mean over categories of a function of them, `[…, K]`.
     #[track_caller]
     fn expectation(&self, of: Var<'g>) -> Var<'g> {
-        sum_last(self.probs() * of, 1)
+        sum_last(self.probs(of.graph()) * of, 1)
     }
 }
 
@@ -120,7 +122,7 @@ impl<'g> Distribution<'g> for Categorical<'g> {
     fn parameters(&self) -> Vec<Parameter<'g>> {
         let (name, domain) =
             if self.logarithmic { ("logits", Constraint::Real) } else { ("probs", Constraint::Simplex) };
-        vec![Parameter { name, value: self.weights.into(), domain }]
+        vec![Parameter { name, value: self.weights, domain }]
     }
 
     #[track_caller]
@@ -138,8 +140,7 @@ impl<'g> Distribution<'g> for Categorical<'g> {
     }
 
     fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
-        let (logits, normaliser) = self.log_weights();
-        Some(Box::new(CategoricalFamily { logits, normaliser, categories: self.categories() }))
+        Some(Box::new(CategoricalFamily { law: *self }))
     }
 
     fn support(&self) -> Constraint {
@@ -150,7 +151,7 @@ impl<'g> Distribution<'g> for Categorical<'g> {
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         within(Distribution::support(self), value, 0.0, |value| {
             if self.logarithmic {
-                self.chosen(value) - self.weights.log_sum_exp_axis(self.axis())
+                self.chosen(value) - self.weights.on(value.graph()).log_sum_exp_axis(self.axis())
             } else {
                 self.chosen(value).log()
             }
@@ -160,7 +161,7 @@ impl<'g> Distribution<'g> for Categorical<'g> {
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let (axis, categories) = (self.axis(), self.categories());
         let uniform = noise.draw(NoiseKind::Uniform, prefix.concat(&self.batch_shape()?))?;
-        let cumulated = self.probs().cumsum(axis);
+        let cumulated = self.probs(noise.graph()).cumsum(axis);
         // By the sum as it was rounded: u·total < total, so the last category is not reached beyond its own
         // probability.
         let total = cumulated.slice(axis, categories - 1..);
@@ -169,23 +170,23 @@ impl<'g> Distribution<'g> for Categorical<'g> {
     }
 
     /// `Σ_k k probs_k`, of the categories' numbers.
-    fn mean(&self, _graph: &'g Graph) -> Option<Var<'g>> {
-        Some(self.expectation(counting(self.weights, self.categories())))
+    fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(self.expectation(counting(graph, self.categories())))
     }
 
     /// Of the categories' numbers.
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let mean = column(self.mean(graph)?);
-        Some(self.expectation((counting(self.weights, self.categories()) - mean).square()))
+        Some(self.expectation((counting(graph, self.categories()) - mean).square()))
     }
 
     /// `−Σ_k probs_k ln probs_k`, where a category of probability 0 adds nothing.
-    fn entropy(&self, _graph: &'g Graph) -> Option<Var<'g>> {
-        let probs = self.probs();
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let (probs, weights) = (self.probs(graph), self.weights.on(graph));
         let occurs = probs.greater(0.0);
         // Twice, so that no derivative of ln 0 is multiplied by 0.
         let log = if self.logarithmic {
-            occurs.select(self.weights, 0.0) - column(self.weights.log_sum_exp_axis(self.axis()))
+            occurs.select(weights, 0.0) - column(weights.log_sum_exp_axis(self.axis()))
         } else {
             occurs.select(probs, 1.0).log()
         };
@@ -193,20 +194,21 @@ impl<'g> Distribution<'g> for Categorical<'g> {
     }
 
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        let below = counting(self.weights, self.categories()).less_equal(column(value));
-        Some(sum_last(below * self.probs(), 1))
+        let graph = value.graph();
+        let below = counting(graph, self.categories()).less_equal(column(value));
+        Some(sum_last(below * self.probs(graph), 1))
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         let (axis, categories) = (self.axis(), self.categories());
-        let before = self.probs().cumsum(axis).slice(axis, ..categories.max(1) - 1);
+        let before = self.probs(probability.graph()).cumsum(axis).slice(axis, ..categories.max(1) - 1);
         Some(sum_last(before.less(column(probability)), 1))
     }
 }
 
 impl<'g> KullbackLeibler<'g, Categorical<'g>> for Categorical<'g> {
     /// `Σ_k p_k ln(p_k/q_k)`, as a sum of deviances of which none is negative.
-    fn kl_divergence(&self, other: &Categorical<'g>, _graph: &'g Graph) -> Var<'g> {
-        sum_last(self.probs().deviance(other.probs()), 1)
+    fn kl_divergence(&self, other: &Categorical<'g>, graph: &'g Graph) -> Var<'g> {
+        sum_last(self.probs(graph).deviance(other.probs(graph)), 1)
     }
 }

@@ -19,7 +19,8 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Res
 /// With `N = k + r` the log probability is written as
 /// `ln(r/N) + R(N) − R(k) − R(r) − D(k, Np) − D(r, N(1 − p))`, with the deviance `D` ([`Var::deviance`]) and
 /// the rest `R` of Stirling's formula ([`Var::log_factorial_remainder`]): nothing cancels, however large the
-/// count and `r` are, so that the Poisson distribution is reached as it should be. The entropy has no closed
+/// count and `r` are, so that the Poisson distribution is reached as it should be. Derivatives are those of the formula
+/// above, with `ψ(k + r) − ψ(r)` as one function ([`Var::digamma_difference`]). The entropy has no closed
 /// form.
 ///
 /// ```
@@ -129,7 +130,13 @@ impl<'g> Distribution<'g> for NegativeBinomial<'g> {
             let left = all.log_factorial_remainder()
                 - value.log_factorial_remainder()
                 - concentration.log_factorial_remainder();
-            (concentration / all).log() + left - deviance
+            ((concentration / all).log() + left - deviance).with_slopes_of(|| match self.by {
+                By::Odds { odds, .. } => {
+                    let likelihood = odds.log_likelihood(value, concentration);
+                    concentration.log_gamma_ratio(value) - (value + 1.0).lgamma() + likelihood
+                }
+                By::Mean { mean, .. } => value.negative_binomial_by_mean(mean, concentration),
+            })
         })
     }
 

@@ -42,20 +42,21 @@ pub struct OrderedLogistic<'g> {
 impl<'g> OrderedLogistic<'g> {
     /// Centre of the logistic variable, a number or an array; and the cutpoints, increasing along the last
     /// axis.
-    pub fn new(predictor: impl Into<Value<'g>>, cutpoints: Var<'g>) -> Self {
-        Self { ordered: Cutpoints { predictor: predictor.into(), cutpoints } }
+    pub fn new(predictor: impl Into<Value<'g>>, cutpoints: impl Into<Value<'g>>) -> Self {
+        Self { ordered: Cutpoints { predictor: predictor.into(), cutpoints: cutpoints.into() } }
     }
 
     /// Probabilities of all categories along the last axis, and their logarithms.
     #[track_caller]
-    fn categories(&self) -> (Var<'g>, Var<'g>) {
+    fn categories(&self, graph: &'g Graph) -> (Var<'g>, Var<'g>) {
         let Cutpoints { predictor, cutpoints } = self.ordered;
+        let (predictor, cutpoints) = (predictor.on(graph), cutpoints.on(graph));
         let count = self.ordered.count() + 1;
         let batch = self.batch_shape().unwrap_or_default();
         let mut dims = cutpoints.shape().dims().to_vec();
         dims.insert(dims.len().saturating_sub(1), 1);
-        let each = Self::new(column(predictor.on(cutpoints.graph())), cutpoints.reshape(dims));
-        let log_probs = each.log_prob(self.ordered.numbers(count));
+        let each = Self::new(column(predictor), cutpoints.reshape(dims));
+        let log_probs = each.log_prob(self.ordered.numbers(count, graph));
         let log_probs = log_probs.broadcast_to(batch.concat(&Shape::from(count)));
         (log_probs.exp(), log_probs)
     }
@@ -63,7 +64,7 @@ impl<'g> OrderedLogistic<'g> {
     /// How many cutpoints have a distribution function below a probability.
     #[track_caller]
     fn exceeded(&self, probability: Var<'g>) -> Var<'g> {
-        exceeded(self.ordered.distances().sigmoid(), probability)
+        exceeded(self.ordered.distances(probability.graph()).sigmoid(), probability)
     }
 }
 
@@ -90,8 +91,9 @@ impl<'g> Distribution<'g> for OrderedLogistic<'g> {
         within(Distribution::support(self), value, 0.0, |value| {
             let last = self.ordered.count();
             // The cutpoint above the category and that below it, or 0 where there is none.
-            let above = self.ordered.at(value, self.ordered.cutpoints);
-            let below = self.ordered.at(value - 1.0, self.ordered.cutpoints);
+            let cutpoints = self.ordered.cutpoints.on(value.graph());
+            let above = self.ordered.at(value, cutpoints);
+            let below = self.ordered.at(value - 1.0, cutpoints);
             let predictor = self.ordered.predictor.on(value.graph());
             let (is_first, is_last) = (value.less(1.0), value.greater_equal(last as f64));
             let lower = is_first.select(0.0, (below - predictor).softplus());
@@ -114,21 +116,21 @@ impl<'g> Distribution<'g> for OrderedLogistic<'g> {
         Ok(self.exceeded(uniform))
     }
 
-    fn mean(&self, _graph: &'g Graph) -> Option<Var<'g>> {
+    fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
         // Σ_k P(Y > k)
-        let above = (-self.ordered.distances()).sigmoid();
+        let above = (-self.ordered.distances(graph)).sigmoid();
         Some(sum_last(above, 1))
     }
 
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        let (probs, _) = self.categories();
-        let distance = self.ordered.numbers(self.ordered.count() + 1) - column(self.mean(graph)?);
+        let (probs, _) = self.categories(graph);
+        let distance = self.ordered.numbers(self.ordered.count() + 1, graph) - column(self.mean(graph)?);
         let weighed = probs * distance.square();
         Some(sum_last(weighed, 1))
     }
 
-    fn entropy(&self, _graph: &'g Graph) -> Option<Var<'g>> {
-        let (probs, log_probs) = self.categories();
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let (probs, log_probs) = self.categories(graph);
         // A category of probability 0 adds nothing.
         let terms = probs * log_probs.max(-1e30);
         Some(-sum_last(terms, 1))
@@ -137,7 +139,9 @@ impl<'g> Distribution<'g> for OrderedLogistic<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let last = self.ordered.count();
         let category = value.floor().max(-1.0).min(last as f64);
-        let chosen = self.ordered.numbers(last).equal(column(category)) * self.ordered.distances().sigmoid();
+        let graph = value.graph();
+        let distances = self.ordered.distances(graph).sigmoid();
+        let chosen = self.ordered.numbers(last, graph).equal(column(category)) * distances;
         let inside = sum_last(chosen, 1);
         Some(inside + category.equal(last as f64))
     }

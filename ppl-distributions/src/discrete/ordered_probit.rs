@@ -33,20 +33,20 @@ pub struct OrderedProbit<'g> {
 
 impl<'g> OrderedProbit<'g> {
     /// Mean of the normal variable, a number or an array; and the cutpoints, increasing along the last axis.
-    pub fn new(predictor: impl Into<Value<'g>>, cutpoints: Var<'g>) -> Self {
-        Self { ordered: Cutpoints { predictor: predictor.into(), cutpoints } }
+    pub fn new(predictor: impl Into<Value<'g>>, cutpoints: impl Into<Value<'g>>) -> Self {
+        Self { ordered: Cutpoints { predictor: predictor.into(), cutpoints: cutpoints.into() } }
     }
 
     /// The distance at the cutpoint of this number, or 0 where there is none.
     #[track_caller]
     fn at(&self, number: Var<'g>) -> Var<'g> {
-        self.ordered.at(number, self.ordered.distances())
+        self.ordered.at(number, self.ordered.distances(number.graph()))
     }
 
     /// How many cutpoints have a distribution function below a probability.
     #[track_caller]
     fn exceeded(&self, probability: Var<'g>) -> Var<'g> {
-        exceeded(self.ordered.distances().log_ndtr().exp(), probability)
+        exceeded(self.ordered.distances(probability.graph()).log_ndtr().exp(), probability)
     }
 }
 
@@ -89,16 +89,16 @@ impl<'g> Distribution<'g> for OrderedProbit<'g> {
 
     /// `Σ_k P(Y > k)`
     #[track_caller]
-    fn mean(&self, _graph: &'g Graph) -> Option<Var<'g>> {
-        Some(sum_last((-self.ordered.distances()).log_ndtr().exp(), 1))
+    fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(sum_last((-self.ordered.distances(graph)).log_ndtr().exp(), 1))
     }
 
     /// `Σ_k (2k + 1) P(Y > k)` less the squared mean.
     #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        let above = (-self.ordered.distances()).log_ndtr().exp();
+        let above = (-self.ordered.distances(graph)).log_ndtr().exp();
         Some(
-            sum_last((2.0 * self.ordered.numbers(self.ordered.count()) + 1.0) * above, 1)
+            sum_last((2.0 * self.ordered.numbers(self.ordered.count(), graph) + 1.0) * above, 1)
                 - self.mean(graph)?.square(),
         )
     }

@@ -1,6 +1,6 @@
 //! The words of a document, by how often each occurs.
 
-use ppl_core::{Constraint, Distribution, Error, Noise, Parameter, Result, Shape, Source, Var};
+use ppl_core::{Constraint, Distribution, Error, Noise, Parameter, Result, Shape, Source, Value, Var};
 
 /// Words that are drawn independently from a mixture of topics, known by their counts.
 ///
@@ -32,15 +32,14 @@ use ppl_core::{Constraint, Distribution, Error, Noise, Parameter, Result, Shape,
 /// Blei, Ng, Jordan 2003, "Latent Dirichlet allocation".
 #[derive(Clone, Copy, Debug)]
 pub struct Words<'g> {
-    weights: Var<'g>,
-    topics: Var<'g>,
+    weights: Value<'g>,
+    topics: Value<'g>,
 }
 
 impl<'g> Words<'g> {
     /// Weights of the topics, `[K]`, and the topics, `[K, V]`.
-    #[must_use]
-    pub fn mixed(weights: Var<'g>, topics: Var<'g>) -> Self {
-        Self { weights, topics }
+    pub fn mixed(weights: impl Into<Value<'g>>, topics: impl Into<Value<'g>>) -> Self {
+        Self { weights: weights.into(), topics: topics.into() }
     }
 }
 
@@ -51,8 +50,8 @@ impl<'g> Distribution<'g> for Words<'g> {
 
     fn parameters(&self) -> Vec<Parameter<'g>> {
         vec![
-            Parameter { name: "weights", value: self.weights.into(), domain: Constraint::Simplex },
-            Parameter { name: "topics", value: self.topics.into(), domain: Constraint::Simplex },
+            Parameter { name: "weights", value: self.weights, domain: Constraint::Simplex },
+            Parameter { name: "topics", value: self.topics, domain: Constraint::Simplex },
         ]
     }
 
@@ -80,7 +79,8 @@ impl<'g> Distribution<'g> for Words<'g> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        let probs = self.weights.dot(self.topics);
+        let graph = value.graph();
+        let probs = self.weights.on(graph).dot(self.topics.on(graph));
         // Where there are no words the logarithm is of 1, so that no derivative of ln 0 is multiplied by 0.
         let occurs = value.greater(0.0);
         value.max(0.0).dot(occurs.select(probs, 1.0).log())

@@ -1,5 +1,6 @@
 //! Families of outcomes of finite number, and of their probabilities: Bernoulli, categorical, Dirichlet.
 
+use crate::discrete::categorical::Categorical;
 use crate::shared::arrays::sum_last;
 use crate::shared::odds::Odds;
 use ppl_core::model::{ExponentialFamily, Statistic};
@@ -44,11 +45,7 @@ impl<'g> ExponentialFamily<'g> for BernoulliFamily<'g> {
 
 /// `ln p` for the indicators of `x`; any numbers that differ from them by a constant are natural parameters too.
 pub(crate) struct CategoricalFamily<'g> {
-    /// `ln p`, or log-odds.
-    pub(crate) logits: Var<'g>,
-    /// `ln Σ_k e^{logit_k}`, where it is not 0.
-    pub(crate) normaliser: Option<Var<'g>>,
-    pub(crate) categories: usize,
+    pub(crate) law: Categorical<'g>,
 }
 
 impl<'g> ExponentialFamily<'g> for CategoricalFamily<'g> {
@@ -57,11 +54,12 @@ impl<'g> ExponentialFamily<'g> for CategoricalFamily<'g> {
     }
 
     fn statistics(&self) -> Vec<Statistic> {
-        vec![Statistic::Indicators(self.categories)]
+        vec![Statistic::Indicators(self.law.categories())]
     }
 
-    fn natural(&self, _graph: &'g Graph) -> Vec<Var<'g>> {
-        vec![self.logits]
+    fn natural(&self, graph: &'g Graph) -> Vec<Var<'g>> {
+        // `ln p`, or log-odds.
+        vec![self.law.log_weights(graph).0]
     }
 
     fn log_partition(&self, natural: &[Var<'g>]) -> Var<'g> {
@@ -69,7 +67,8 @@ impl<'g> ExponentialFamily<'g> for CategoricalFamily<'g> {
     }
 
     fn own_log_partition(&self, graph: &'g Graph) -> Var<'g> {
-        self.normaliser.unwrap_or_else(|| graph.constant(0.0))
+        // `ln Σ_k e^{logit_k}`, where it is not 0.
+        self.law.log_weights(graph).1.unwrap_or_else(|| graph.constant(0.0))
     }
 
     fn log_base(&self, outcome: Var<'g>) -> Var<'g> {

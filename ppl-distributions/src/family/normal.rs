@@ -1,8 +1,9 @@
 //! Normal families.
 
+use crate::MultivariateNormal;
 use crate::shared::arrays::{LOG_2PI, column, sum_last};
 use ppl_core::model::{ExponentialFamily, Statistic};
-use ppl_core::{Graph, Shape, Value, Var};
+use ppl_core::{Distribution, Graph, Shape, Value, Var};
 
 /// `μ/s²` and `−1/(2s²)` for `x` and `x²`.
 pub(crate) struct NormalFamily<'g> {
@@ -41,13 +42,12 @@ impl<'g> ExponentialFamily<'g> for NormalFamily<'g> {
 
 /// `Λμ` and `−Λ/2` for `x` and `x xᵀ`, with the precision matrix `Λ`.
 pub(crate) struct MultivariateNormalFamily<'g> {
-    pub(crate) loc: Value<'g>,
-    pub(crate) precision: Var<'g>,
+    pub(crate) law: MultivariateNormal<'g>,
 }
 
 /// `(Λμ, ln |Λ|, μᵀΛμ)` of which the last two are of the batch shape.
-fn parts<'g>(graph: &'g Graph, loc: Value<'g>, precision: Var<'g>) -> (Var<'g>, Var<'g>, Var<'g>) {
-    let (loc, shape) = (loc.on(graph), precision.shape());
+fn parts<'g>(loc: Var<'g>, precision: Var<'g>) -> (Var<'g>, Var<'g>, Var<'g>) {
+    let shape = precision.shape();
     let vector = ppl_core::Shape::from(&shape.dims()[..shape.rank() - 1]);
     let loc = loc.broadcast_to(loc.shape().broadcast(&vector).unwrap_or(vector));
     let precision = precision.broadcast_to(Statistic::Outer.shape(&loc.shape()));
@@ -61,7 +61,7 @@ impl<'g> ExponentialFamily<'g> for MultivariateNormalFamily<'g> {
     }
 
     fn outcome(&self) -> Shape {
-        Shape::from(self.precision.shape().dims().last().copied().unwrap_or(1))
+        self.law.event_shape()
     }
 
     fn statistics(&self) -> Vec<Statistic> {
@@ -69,7 +69,8 @@ impl<'g> ExponentialFamily<'g> for MultivariateNormalFamily<'g> {
     }
 
     fn natural(&self, graph: &'g Graph) -> Vec<Var<'g>> {
-        vec![parts(graph, self.loc, self.precision).0, -0.5 * self.precision]
+        let (loc, precision) = self.law.loc_and_precision(graph);
+        vec![parts(loc, precision).0, -0.5 * precision]
     }
 
     fn log_partition(&self, natural: &[Var<'g>]) -> Var<'g> {
@@ -77,7 +78,8 @@ impl<'g> ExponentialFamily<'g> for MultivariateNormalFamily<'g> {
     }
 
     fn own_log_partition(&self, graph: &'g Graph) -> Var<'g> {
-        let (_, log_determinant, square) = parts(graph, self.loc, self.precision);
+        let (loc, precision) = self.law.loc_and_precision(graph);
+        let (_, log_determinant, square) = parts(loc, precision);
         0.5 * (square - log_determinant)
     }
 

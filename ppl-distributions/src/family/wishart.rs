@@ -24,13 +24,13 @@ use std::f64::consts::PI;
 #[derive(Clone, Copy, Debug)]
 pub struct WishartFamily<'g> {
     degrees: Value<'g>,
-    scale: Var<'g>,
+    scale: Value<'g>,
 }
 
 impl<'g> WishartFamily<'g> {
     /// `n` degrees of freedom, more than `p − 1`, and a scale matrix `V`, symmetric and positive definite.
-    pub fn new(degrees: impl Into<Value<'g>>, scale: Var<'g>) -> Self {
-        Self { degrees: degrees.into(), scale }
+    pub fn new(degrees: impl Into<Value<'g>>, scale: impl Into<Value<'g>>) -> Self {
+        Self { degrees: degrees.into(), scale: scale.into() }
     }
 
     fn rows(&self) -> usize {
@@ -62,7 +62,7 @@ impl<'g> ExponentialFamily<'g> for WishartFamily<'g> {
 
     fn natural(&self, graph: &'g Graph) -> Vec<Var<'g>> {
         let p = self.rows() as f64;
-        vec![0.5 * (self.degrees.on(graph) - (p + 1.0)), -0.5 * self.scale.inverse()]
+        vec![0.5 * (self.degrees.on(graph) - (p + 1.0)), -0.5 * self.scale.on(graph).inverse()]
     }
 
     fn log_partition(&self, natural: &[Var<'g>]) -> Var<'g> {
@@ -74,7 +74,7 @@ impl<'g> ExponentialFamily<'g> for WishartFamily<'g> {
 
     fn own_log_partition(&self, graph: &'g Graph) -> Var<'g> {
         let (a, p) = (0.5 * self.degrees.on(graph), self.rows());
-        let log_determinant = self.scale.log_determinant() + p as f64 * 2.0_f64.ln();
+        let log_determinant = self.scale.on(graph).log_determinant() + p as f64 * 2.0_f64.ln();
         log_multivariate_gamma(a, p) + a * log_determinant
     }
 

@@ -1,7 +1,7 @@
 //! The conditional autoregressive distribution of values on a graph.
 
 use crate::MultivariateNormal;
-use crate::shared::arrays::{column, sum_last};
+use crate::shared::arrays::{batch_of, column, sum_last, together};
 use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var};
 
 /// Values at the places of a map, each normal around what its neighbours suggest (conditional autoregressive).
@@ -36,7 +36,7 @@ pub struct Car<'g> {
     loc: Value<'g>,
     correlation: Value<'g>,
     precision: Value<'g>,
-    neighbours: Var<'g>,
+    neighbours: Value<'g>,
 }
 
 impl<'g> Car<'g> {
@@ -46,13 +46,13 @@ impl<'g> Car<'g> {
         loc: impl Into<Value<'g>>,
         correlation: impl Into<Value<'g>>,
         conditional_precision: impl Into<Value<'g>>,
-        neighbours: Var<'g>,
+        neighbours: impl Into<Value<'g>>,
     ) -> Self {
         Self {
             loc: loc.into(),
             correlation: correlation.into(),
             precision: conditional_precision.into(),
-            neighbours,
+            neighbours: neighbours.into(),
         }
     }
 
@@ -61,12 +61,9 @@ impl<'g> Car<'g> {
     fn normal(&self, graph: &'g Graph) -> MultivariateNormal<'g> {
         let [correlation, precision] =
             [self.correlation, self.precision].map(|value| column(column(value.on(graph))));
-        let diagonal = sum_last(self.neighbours, 1).diagonal_matrix();
-        MultivariateNormal::from_precision(self.loc, precision * (diagonal - correlation * self.neighbours))
-    }
-
-    fn graph(&self) -> &'g Graph {
-        self.neighbours.graph()
+        let neighbours = self.neighbours.on(graph);
+        let diagonal = sum_last(neighbours, 1).diagonal_matrix();
+        MultivariateNormal::from_precision(self.loc, precision * (diagonal - correlation * neighbours))
     }
 }
 
@@ -81,7 +78,7 @@ impl<'g> Distribution<'g> for Car<'g> {
             Parameter { name: "correlation", value: self.correlation, domain: Constraint::GreaterThan(-1.0) },
             Parameter { name: "correlation", value: self.correlation, domain: Constraint::LessThan(1.0) },
             Parameter { name: "conditional_precision", value: self.precision, domain: Constraint::Positive },
-            Parameter { name: "neighbours", value: self.neighbours.into(), domain: Constraint::NonNegative },
+            Parameter { name: "neighbours", value: self.neighbours, domain: Constraint::NonNegative },
         ]
     }
 
@@ -103,7 +100,8 @@ impl<'g> Distribution<'g> for Car<'g> {
                 });
             }
         }
-        self.normal(self.graph()).batch_shape()
+        let numbers = together(self.name(), &self.correlation.shape(), &self.precision.shape())?;
+        batch_of(self.name(), &self.loc.shape(), &numbers.concat(&shape))
     }
 
     fn support(&self) -> Constraint {

@@ -40,10 +40,10 @@ pub struct Dirichlet<'g> {
 
 impl<'g> Dirichlet<'g> {
     /// Concentrations, `[…, K]`.
-    #[must_use]
-    pub fn new(concentration: Var<'g>) -> Self {
+    pub fn new(concentration: impl Into<Value<'g>>) -> Self {
+        let concentration = concentration.into();
         let categories = concentration.shape().dims().last().copied().unwrap_or(0);
-        Self { concentration: concentration.into(), categories }
+        Self { concentration, categories }
     }
 
     /// One concentration for all of `categories` elements.

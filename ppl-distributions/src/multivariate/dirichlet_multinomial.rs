@@ -43,14 +43,14 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct DirichletMultinomial<'g> {
-    concentration: Var<'g>,
+    concentration: Value<'g>,
     total_count: Value<'g>,
 }
 
 impl<'g> DirichletMultinomial<'g> {
     /// Concentrations of the categories along the last axis, and the number of trials.
-    pub fn new(concentration: Var<'g>, total_count: impl Into<Value<'g>>) -> Self {
-        Self { concentration, total_count: total_count.into() }
+    pub fn new(concentration: impl Into<Value<'g>>, total_count: impl Into<Value<'g>>) -> Self {
+        Self { concentration: concentration.into(), total_count: total_count.into() }
     }
 
     /// The last axis of the concentrations.
@@ -72,11 +72,7 @@ impl<'g> Distribution<'g> for DirichletMultinomial<'g> {
 
     fn parameters(&self) -> Vec<Parameter<'g>> {
         vec![
-            Parameter {
-                name: "concentration",
-                value: self.concentration.into(),
-                domain: Constraint::Positive,
-            },
+            Parameter { name: "concentration", value: self.concentration, domain: Constraint::Positive },
             Parameter {
                 name: "total_count",
                 value: self.total_count,
@@ -101,10 +97,11 @@ impl<'g> Distribution<'g> for DirichletMultinomial<'g> {
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let total = Self::beside(self.total_count.on(value.graph()));
-        let sum = Self::beside(self.concentration.sum_axis(self.axis()));
+        let concentration = self.concentration.on(value.graph());
+        let sum = Self::beside(concentration.sum_axis(self.axis()));
         if_total(self.total_count, value, |value| {
             let log_prob = log_prob_of_categories(total, sum, |term| {
-                let each = term(value, self.concentration);
+                let each = term(value, concentration);
                 Self::beside(each.sum_axis(each.shape().rank() - 1))
             });
             log_prob.sum_axis(log_prob.shape().rank() - 1)
@@ -115,22 +112,21 @@ impl<'g> Distribution<'g> for DirichletMultinomial<'g> {
         let batch = prefix.concat(&self.batch_shape()?);
         let shape = batch.concat(&self.event_shape());
         // Weights relative to the largest, so that one of them is 1 however small the concentrations are.
-        let logits = log_standard_gamma(self.concentration, &shape, noise)?;
+        let logits = log_standard_gamma(self.concentration.on(noise.graph()), &shape, noise)?;
         let weights = logits.softmax(shape.rank() - 1);
         draw_counts(self.total_count.on(noise.graph()), weights, &batch, noise)
     }
 
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        let sum = Self::beside(self.concentration.sum_axis(self.axis()));
-        Some(Self::beside(self.total_count.on(graph)) * (self.concentration / sum))
+        let concentration = self.concentration.on(graph);
+        let sum = Self::beside(concentration.sum_axis(self.axis()));
+        Some(Self::beside(self.total_count.on(graph)) * (concentration / sum))
     }
 
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        let (total, sum) = (
-            Self::beside(self.total_count.on(graph)),
-            Self::beside(self.concentration.sum_axis(self.axis())),
-        );
-        let share = self.concentration / sum;
+        let (total, concentration) = (Self::beside(self.total_count.on(graph)), self.concentration.on(graph));
+        let sum = Self::beside(concentration.sum_axis(self.axis()));
+        let share = concentration / sum;
         Some(total * share * (1.0 - share) * ((sum + total) / (sum + 1.0)))
     }
 }

@@ -3,9 +3,11 @@
 use crate::shared::arrays::{
     batch_of, last, leading, solve_vectors, sum_last, together, transposed, vectors_times,
 };
+use crate::shared::support::unless_event;
 use ppl_core::op::Kind;
 use ppl_core::{
-    Constraint, Distribution, Error, Expanded, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source, Var,
+    Constraint, Distribution, Error, Expanded, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source,
+    Value, Var,
 };
 
 /// A vector whose elements have laws of their own and are correlated as the elements of a normal vector are.
@@ -30,14 +32,14 @@ use ppl_core::{
 #[derive(Clone, Copy, Debug)]
 pub struct GaussianCopula<'g, D> {
     marginals: D,
-    factor: Var<'g>,
+    factor: Value<'g>,
 }
 
 impl<'g, D: Distribution<'g>> GaussianCopula<'g, D> {
     /// The laws of the elements, a batch `[…, d]` or one for all, and the Cholesky factor of their correlation
     /// matrix, `[…, d, d]`, whose rows have length 1.
-    pub fn new(marginals: D, correlation_cholesky: Var<'g>) -> Self {
-        Self { marginals, factor: correlation_cholesky }
+    pub fn new(marginals: D, correlation_cholesky: impl Into<Value<'g>>) -> Self {
+        Self { marginals, factor: correlation_cholesky.into() }
     }
 
     /// The laws of the elements.
@@ -48,7 +50,7 @@ impl<'g, D: Distribution<'g>> GaussianCopula<'g, D> {
     fn own(&self) -> Parameter<'g> {
         Parameter {
             name: "correlation_cholesky",
-            value: self.factor.into(),
+            value: self.factor,
             domain: Constraint::CorrelationCholesky,
         }
     }
@@ -100,16 +102,27 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for GaussianCopula<'g, D> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        let Some(z) = self.scores(value) else { return value.constant(f64::NAN) };
-        let whitened = solve_vectors(self.factor, z, |factor, z| factor.solve_lower(z));
-        let densities = sum_last(self.marginals.log_prob(value), 1);
-        let copula = 0.5 * sum_last(z.square() - whitened.square(), 1);
-        copula - sum_last(self.factor.diagonal().log(), 1) + densities
+        let graph = value.graph();
+        let density = |value: Var<'g>| {
+            let Some(z) = self.scores(value) else { return value.constant(f64::NAN) };
+            let factor = self.factor.on(graph);
+            let whitened = solve_vectors(factor, z, |factor, z| factor.solve_lower(z));
+            let densities = sum_last(self.marginals.log_prob(value), 1);
+            let copula = 0.5 * sum_last(z.square() - whitened.square(), 1);
+            copula - sum_last(factor.diagonal().log(), 1) + densities
+        };
+        // In the place of what lies outside, the medians.
+        let outside = self.marginals.support().outside(value).map(|outside| sum_last(outside, 1));
+        match self.marginals.quantile(graph.constant(0.5)) {
+            Some(median) => unless_event(outside, value, 1, median, density),
+            None => density(value),
+        }
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let shape = prefix.concat(&self.batch_shape()?).concat(&self.event_shape());
-        let z = vectors_times(noise.draw(NoiseKind::StandardNormal, shape)?, transposed(self.factor));
+        let factor = transposed(self.factor.on(noise.graph()));
+        let z = vectors_times(noise.draw(NoiseKind::StandardNormal, shape)?, factor);
         let drawn = self.marginals.quantile(z.log_ndtr().exp());
         drawn.ok_or_else(|| {
             let name = self.marginals.name();

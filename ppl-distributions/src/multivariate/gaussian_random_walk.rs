@@ -109,7 +109,7 @@ impl<'g> Distribution<'g> for GaussianRandomWalk<'g> {
     /// `(t + 1) scale²`
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let scale = self.scale.on(graph);
-        Some(column(scale.square()) * (counting(scale, self.num_steps) + 1.0))
+        Some(column(scale.square()) * (counting(graph, self.num_steps) + 1.0))
     }
 
     /// `n (½ ln 2πe + ln scale)`

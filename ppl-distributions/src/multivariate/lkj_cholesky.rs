@@ -2,7 +2,6 @@
 
 use crate::shared::arrays::{column, constants, sum_last};
 use crate::shared::gamma_noise::log_standard_gamma;
-use crate::shared::stirling::{digamma_difference, log_gamma_ratio};
 use crate::shared::support::unless_event;
 use ppl_core::{
     Constraint, Distribution, Error, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source, Value, Var,
@@ -50,21 +49,39 @@ impl<'g> LKJCholesky<'g> {
         Self { dimension, concentration: concentration.into() }
     }
 
+    /// `D`
+    pub(crate) fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// `η`
+    #[track_caller]
+    pub(crate) fn concentration(&self, graph: &'g Graph) -> Var<'g> {
+        self.concentration.on(graph)
+    }
+
+    /// `ψ(b_i + ½ i) − ψ(b_i) = −2 E ln L_ii`, `[…, D − 1]`.
+    #[track_caller]
+    pub(crate) fn digamma_differences(&self, graph: &'g Graph) -> Var<'g> {
+        let (b, halves) = self.shapes(graph);
+        b.digamma_difference(halves.broadcast_to(b.shape()))
+    }
+
     /// `b_i`, `[…, D − 1]`, and `½ i`, `[D − 1]`.
     #[track_caller]
     fn shapes(&self, graph: &'g Graph) -> (Var<'g>, Var<'g>) {
         let (d, concentration) = (self.dimension, self.concentration.on(graph));
-        let below = constants(concentration, (1..d).map(|i| 0.5 * (d - 1 - i) as f64));
-        (column(concentration) + below, constants(concentration, (1..d).map(|i| 0.5 * i as f64)))
+        let below = constants(graph, (1..d).map(|i| 0.5 * (d - 1 - i) as f64));
+        (column(concentration) + below, constants(graph, (1..d).map(|i| 0.5 * i as f64)))
     }
 
     /// `Σ_i [½ i ln π + ln Γ(b_i) − ln Γ(b_i + ½ i)]`: the logarithms of the integrals of
     /// `(1 − ‖w‖²)^(b − 1)` over balls.
     #[track_caller]
-    fn log_normaliser(&self, graph: &'g Graph) -> Var<'g> {
+    pub(crate) fn log_normaliser(&self, graph: &'g Graph) -> Var<'g> {
         let (b, halves) = self.shapes(graph);
         let half = halves.broadcast_to(b.shape());
-        sum_last(half * PI.ln() - log_gamma_ratio(b, half), 1)
+        sum_last(half * PI.ln() - b.log_gamma_ratio(half), 1)
     }
 
     /// The elements below the diagonal of `[…, D, D]`, and 0 elsewhere.
@@ -148,7 +165,7 @@ impl<'g> Distribution<'g> for LKJCholesky<'g> {
         let (b, halves) = self.shapes(graph);
         let sum = b + halves;
         let half = b.constant(0.5);
-        let diagonal = (log_gamma_ratio(b, half) - log_gamma_ratio(sum, half)).exp();
+        let diagonal = (b.log_gamma_ratio(half) - sum.log_gamma_ratio(half)).exp();
         Some(self.laid_out(diagonal.constant(0.0), 1.0, diagonal))
     }
 
@@ -158,7 +175,7 @@ impl<'g> Distribution<'g> for LKJCholesky<'g> {
         let sum = b + halves;
         let half = b.constant(0.5);
         // The logarithm of squared mean by mean square.
-        let log = 2.0 * (log_gamma_ratio(b, half) - log_gamma_ratio(sum, half)) + (halves / b).log1p();
+        let log = 2.0 * (b.log_gamma_ratio(half) - sum.log_gamma_ratio(half)) + (halves / b).log1p();
         let diagonal = -(b / sum) * log.expm1();
         let axis = b.shape().rank() - 1;
         let rows = column((0.5 / sum).pad(axis, 1, 0));
@@ -166,9 +183,8 @@ impl<'g> Distribution<'g> for LKJCholesky<'g> {
     }
 
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        let (b, halves) = self.shapes(graph);
-        // E ln L_ii = ½ (ψ(b) − ψ(b + ½ i))
-        let logs = sum_last((b - 1.0) * digamma_difference(b, halves.broadcast_to(b.shape())), 1);
+        let (b, _) = self.shapes(graph);
+        let logs = sum_last((b - 1.0) * self.digamma_differences(graph), 1);
         Some(self.log_normaliser(graph) + logs)
     }
 }

@@ -42,7 +42,7 @@ use ppl_core::{
 #[derive(Clone, Copy, Debug)]
 pub struct LowRankMultivariateNormal<'g> {
     loc: Value<'g>,
-    factor: Var<'g>,
+    factor: Value<'g>,
     diagonal: Value<'g>,
 }
 
@@ -51,10 +51,10 @@ impl<'g> LowRankMultivariateNormal<'g> {
     /// one number for all elements.
     pub fn new(
         loc: impl Into<Value<'g>>,
-        covariance_factor: Var<'g>,
+        covariance_factor: impl Into<Value<'g>>,
         covariance_diagonal: impl Into<Value<'g>>,
     ) -> Self {
-        Self { loc: loc.into(), factor: covariance_factor, diagonal: covariance_diagonal.into() }
+        Self { loc: loc.into(), factor: covariance_factor.into(), diagonal: covariance_diagonal.into() }
     }
 
     fn dimension(&self) -> usize {
@@ -63,38 +63,39 @@ impl<'g> LowRankMultivariateNormal<'g> {
 
     /// The diagonal, `[…, d]`.
     #[track_caller]
-    fn diagonal(&self) -> Var<'g> {
+    fn diagonal(&self, graph: &'g Graph) -> Var<'g> {
         let shape = self.diagonal.shape().broadcast(&self.event_shape()).unwrap_or_default();
-        self.diagonal.on(self.factor.graph()).broadcast_to(shape)
+        self.diagonal.on(graph).broadcast_to(shape)
     }
 
     /// `(W, D⁻¹ W, C)` with the leading axes of factor and diagonal together.
     #[track_caller]
-    fn capacitance(&self) -> (Var<'g>, Var<'g>, Var<'g>) {
-        let diagonal = self.diagonal();
+    fn capacitance(&self, graph: &'g Graph) -> (Var<'g>, Var<'g>, Var<'g>) {
+        let diagonal = self.diagonal(graph);
         let batch =
             leading(&self.factor.shape(), 2).broadcast(&leading(&diagonal.shape(), 1)).unwrap_or_default();
-        let factor = self.factor.broadcast_to(batch.concat(&last(&self.factor.shape(), 2)));
+        let factor = self.factor.on(graph).broadcast_to(batch.concat(&last(&self.factor.shape(), 2)));
         let weighted = factor / diagonal.reshape(diagonal.shape().concat(&Shape::from(1)));
         let rank = factor.shape().dims().last().copied().unwrap_or(0);
-        let capacitance = transposed(factor).matmul(weighted) + identity(factor, rank);
+        let capacitance = transposed(factor).matmul(weighted) + identity(graph, rank);
         (factor, weighted, capacitance.cholesky())
     }
 
     #[track_caller]
-    fn half_log_determinant(&self) -> Var<'g> {
-        if let Some(Orthogonal { half_log_determinant, .. }) = self.orthogonal() {
+    fn half_log_determinant(&self, graph: &'g Graph) -> Var<'g> {
+        if let Some(Orthogonal { half_log_determinant, .. }) = self.orthogonal(graph) {
             return half_log_determinant;
         }
-        let (_, _, capacitance) = self.capacitance();
-        sum_last(capacitance.diagonal().log(), 1) + 0.5 * sum_last(self.diagonal().log(), 1)
+        let (_, _, capacitance) = self.capacitance(graph);
+        sum_last(capacitance.diagonal().log(), 1) + 0.5 * sum_last(self.diagonal(graph).log(), 1)
     }
 
     /// The covariance matrix `W Wᵀ + diag(D)`, `[…, d, d]`.
     #[must_use]
     #[track_caller]
-    pub fn covariance(&self) -> Var<'g> {
-        self.factor.matmul(transposed(self.factor)) + self.diagonal().diagonal_matrix()
+    pub fn covariance(&self, graph: &'g Graph) -> Var<'g> {
+        let factor = self.factor.on(graph);
+        factor.matmul(transposed(factor)) + self.diagonal(graph).diagonal_matrix()
     }
 }
 
@@ -141,23 +142,22 @@ impl<'g> LowRankMultivariateNormal<'g> {
     /// result is only used through its triangle and residuals (Björck 1967): the identity is not lost beside
     /// `WᵀD⁻¹W`, as in that sum, however large the factor is. Nothing for a factor of high rank.
     #[track_caller]
-    fn orthogonal(&self) -> Option<Orthogonal<'g>> {
-        let graph = self.factor.graph();
-        let axis = self.factor.shape().rank().checked_sub(1)?;
-        let rank = self.factor.shape().dims()[axis];
+    fn orthogonal(&self, graph: &'g Graph) -> Option<Orthogonal<'g>> {
+        let factor = self.factor.on(graph);
+        let axis = factor.shape().rank().checked_sub(1)?;
+        let rank = factor.shape().dims()[axis];
         if rank == 0 || rank > MOST_COLUMNS {
             return None;
         }
-        let root = self.diagonal().sqrt();
+        let root = self.diagonal(graph).sqrt();
         let unit = |k: usize| {
             let numbers: ndarray::Array1<f64> = (0..rank).map(|j| f64::from(j == k)).collect();
             graph.array(&numbers.into_dyn())
         };
-        let mut left: Vec<Stacked<'g>> = (0..rank)
-            .map(|k| Stacked { top: self.factor.element(axis, k) / root, bottom: unit(k) })
-            .collect();
+        let mut left: Vec<Stacked<'g>> =
+            (0..rank).map(|k| Stacked { top: factor.element(axis, k) / root, bottom: unit(k) }).collect();
         let mut columns = Vec::with_capacity(rank);
-        let mut half_log_determinant = 0.5 * sum_last(self.diagonal().log(), 1);
+        let mut half_log_determinant = 0.5 * sum_last(self.diagonal(graph).log(), 1);
         while !left.is_empty() {
             let first = left.remove(0);
             let square = first.square();
@@ -179,7 +179,7 @@ impl<'g> Distribution<'g> for LowRankMultivariateNormal<'g> {
     fn parameters(&self) -> Vec<Parameter<'g>> {
         vec![
             Parameter { name: "loc", value: self.loc, domain: Constraint::Real },
-            Parameter { name: "covariance_factor", value: self.factor.into(), domain: Constraint::Real },
+            Parameter { name: "covariance_factor", value: self.factor, domain: Constraint::Real },
             Parameter { name: "covariance_diagonal", value: self.diagonal, domain: Constraint::Positive },
         ]
     }
@@ -222,31 +222,33 @@ impl<'g> Distribution<'g> for LowRankMultivariateNormal<'g> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        let difference = value - self.loc.on(value.graph());
+        let graph = value.graph();
+        let difference = value - self.loc.on(graph);
         let constant = 0.5 * self.dimension() as f64 * LOG_2PI;
-        if let Some(Orthogonal { columns, half_log_determinant }) = self.orthogonal() {
+        if let Some(Orthogonal { columns, half_log_determinant }) = self.orthogonal(graph) {
             // The least squares of √D⁻¹(x − μ) by the columns: what no column explains.
-            let graph = value.graph();
-            let mut rest = Stacked { top: difference / self.diagonal().sqrt(), bottom: graph.constant(0.0) };
+            let mut rest =
+                Stacked { top: difference / self.diagonal(graph).sqrt(), bottom: graph.constant(0.0) };
             for column in &columns {
                 rest = rest.without(column);
             }
             return -0.5 * rest.square() - (half_log_determinant + constant);
         }
-        let (factor, weighted, capacitance) = self.capacitance();
+        let (factor, weighted, capacitance) = self.capacitance(graph);
         let projected = vectors_times(difference, weighted);
         let z = solve_vectors(capacitance, projected, |capacitance, x| capacitance.cholesky_solve(x));
         let rest = difference - vectors_times(z, transposed(factor));
-        let squares = sum_last(rest.square() / self.diagonal(), 1) + sum_last(z.square(), 1);
-        -0.5 * squares - (self.half_log_determinant() + constant)
+        let squares = sum_last(rest.square() / self.diagonal(graph), 1) + sum_last(z.square(), 1);
+        -0.5 * squares - (self.half_log_determinant(graph) + constant)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let batch = prefix.concat(&self.batch_shape()?);
         let factors = noise.draw(NoiseKind::StandardNormal, batch.concat(&last(&self.factor.shape(), 1)))?;
         let own = noise.draw(NoiseKind::StandardNormal, batch.concat(&self.event_shape()))?;
-        let common = vectors_times(factors, transposed(self.factor));
-        Ok(self.loc.on(noise.graph()) + common + self.diagonal().sqrt() * own)
+        let graph = noise.graph();
+        let common = vectors_times(factors, transposed(self.factor.on(graph)));
+        Ok(self.loc.on(graph) + common + self.diagonal(graph).sqrt() * own)
     }
 
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
@@ -254,13 +256,16 @@ impl<'g> Distribution<'g> for LowRankMultivariateNormal<'g> {
     }
 
     /// The diagonal of the covariance matrix.
-    fn variance(&self, _graph: &'g Graph) -> Option<Var<'g>> {
-        Some((sum_last(self.factor.square(), 1) + self.diagonal()).broadcast_to(whole_shape(self)))
+    fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(
+            (sum_last(self.factor.on(graph).square(), 1) + self.diagonal(graph))
+                .broadcast_to(whole_shape(self)),
+        )
     }
 
     /// `½ d (1 + ln 2π) + ½ Σ_i ln D_i + Σ_j ln C_jj`
-    fn entropy(&self, _graph: &'g Graph) -> Option<Var<'g>> {
-        let entropy = self.half_log_determinant() + 0.5 * self.dimension() as f64 * (1.0 + LOG_2PI);
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let entropy = self.half_log_determinant(graph) + 0.5 * self.dimension() as f64 * (1.0 + LOG_2PI);
         Some(entropy.broadcast_to(self.batch_shape().ok()?))
     }
 }

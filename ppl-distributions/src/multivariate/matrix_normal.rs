@@ -27,15 +27,25 @@ use ppl_core::{
 #[derive(Clone, Copy, Debug)]
 pub struct MatrixNormal<'g> {
     loc: Value<'g>,
-    rows: Var<'g>,
-    columns: Var<'g>,
+    rows: Value<'g>,
+    columns: Value<'g>,
 }
 
 impl<'g> MatrixNormal<'g> {
     /// Mean, `[…, n, m]` or one number for all elements, and the lower triangular factors of the covariances of
     /// rows, `[…, n, n]`, and of columns, `[…, m, m]`.
-    pub fn new(loc: impl Into<Value<'g>>, scale_tril_row: Var<'g>, scale_tril_column: Var<'g>) -> Self {
-        Self { loc: loc.into(), rows: scale_tril_row, columns: scale_tril_column }
+    pub fn new(
+        loc: impl Into<Value<'g>>,
+        scale_tril_row: impl Into<Value<'g>>,
+        scale_tril_column: impl Into<Value<'g>>,
+    ) -> Self {
+        Self { loc: loc.into(), rows: scale_tril_row.into(), columns: scale_tril_column.into() }
+    }
+
+    /// The factors, of rows and of columns.
+    #[track_caller]
+    fn factors(&self, graph: &'g Graph) -> [Var<'g>; 2] {
+        [self.rows.on(graph), self.columns.on(graph)]
     }
 
     fn dimensions(&self) -> [usize; 2] {
@@ -59,12 +69,8 @@ impl<'g> Distribution<'g> for MatrixNormal<'g> {
     fn parameters(&self) -> Vec<Parameter<'g>> {
         vec![
             Parameter { name: "loc", value: self.loc, domain: Constraint::Real },
-            Parameter { name: "scale_tril_row", value: self.rows.into(), domain: Constraint::LowerCholesky },
-            Parameter {
-                name: "scale_tril_column",
-                value: self.columns.into(),
-                domain: Constraint::LowerCholesky,
-            },
+            Parameter { name: "scale_tril_row", value: self.rows, domain: Constraint::LowerCholesky },
+            Parameter { name: "scale_tril_column", value: self.columns, domain: Constraint::LowerCholesky },
         ]
     }
 
@@ -97,20 +103,21 @@ impl<'g> Distribution<'g> for MatrixNormal<'g> {
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let [n, m] = self.dimensions().map(|d| d as f64);
+        let [rows, columns] = self.factors(value.graph());
         let distance = value - self.loc.on(value.graph());
-        let by_rows = for_each(self.rows, distance).solve_lower(for_each(distance, self.rows));
+        let by_rows = for_each(rows, distance).solve_lower(for_each(distance, rows));
         let turned = transposed(by_rows);
-        let both = for_each(self.columns, turned).solve_lower(for_each(turned, self.columns));
+        let both = for_each(columns, turned).solve_lower(for_each(turned, columns));
         let logs = |factor: Var<'g>| sum_last(factor.diagonal().log(), 1);
-        -0.5 * sum_last(both.square(), 2)
-            - (m * logs(self.rows) + n * logs(self.columns) + 0.5 * n * m * LOG_2PI)
+        -0.5 * sum_last(both.square(), 2) - (m * logs(rows) + n * logs(columns) + 0.5 * n * m * LOG_2PI)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let shape = prefix.concat(&self.batch_shape()?).concat(&self.event_shape());
         let z = noise.draw(NoiseKind::StandardNormal, shape)?;
-        let by_rows = for_each(self.rows, z).matmul(z);
-        Ok(self.loc.on(z.graph()) + by_rows.matmul(for_each(transposed(self.columns), z)))
+        let [rows, columns] = self.factors(z.graph());
+        let by_rows = for_each(rows, z).matmul(z);
+        Ok(self.loc.on(z.graph()) + by_rows.matmul(for_each(transposed(columns), z)))
     }
 
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
@@ -118,15 +125,16 @@ impl<'g> Distribution<'g> for MatrixNormal<'g> {
     }
 
     /// `(A Aᵀ)_ii (B Bᵀ)_jj`
-    fn variance(&self, _graph: &'g Graph) -> Option<Var<'g>> {
-        let [rows, columns] = [self.rows, self.columns].map(|factor| column(sum_last(factor.square(), 1)));
+    fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let [rows, columns] = self.factors(graph).map(|factor| column(sum_last(factor.square(), 1)));
         Some((rows * transposed(columns)).broadcast_to(whole_shape(self)))
     }
 
-    fn entropy(&self, _graph: &'g Graph) -> Option<Var<'g>> {
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let [n, m] = self.dimensions().map(|d| d as f64);
         let logs = |factor: Var<'g>| sum_last(factor.diagonal().log(), 1);
-        let entropy = m * logs(self.rows) + n * logs(self.columns) + 0.5 * n * m * (1.0 + LOG_2PI);
+        let [rows, columns] = self.factors(graph);
+        let entropy = m * logs(rows) + n * logs(columns) + 0.5 * n * m * (1.0 + LOG_2PI);
         Some(entropy.broadcast_to(self.batch_shape().ok()?))
     }
 }

@@ -39,8 +39,8 @@ pub struct Multinomial<'g> {
 
 #[derive(Clone, Copy, Debug)]
 enum Weights<'g> {
-    Probs(Var<'g>),
-    Logits(Var<'g>),
+    Probs(Value<'g>),
+    Logits(Value<'g>),
 }
 
 /// Below it a probability is not multiplied by a count; see [`crate::odds`].
@@ -48,17 +48,17 @@ const LOWEST_LOG: f64 = -60.0;
 
 impl<'g> Multinomial<'g> {
     /// Number of trials, and the probabilities of the categories along the last axis, which sum to 1.
-    pub fn from_probs(total_count: impl Into<Value<'g>>, probs: Var<'g>) -> Self {
-        Self { total_count: total_count.into(), weights: Weights::Probs(probs) }
+    pub fn from_probs(total_count: impl Into<Value<'g>>, probs: impl Into<Value<'g>>) -> Self {
+        Self { total_count: total_count.into(), weights: Weights::Probs(probs.into()) }
     }
 
     /// Number of trials, and the logarithms of the probabilities of the categories along the last axis, up to
     /// a constant.
-    pub fn from_logits(total_count: impl Into<Value<'g>>, logits: Var<'g>) -> Self {
-        Self { total_count: total_count.into(), weights: Weights::Logits(logits) }
+    pub fn from_logits(total_count: impl Into<Value<'g>>, logits: impl Into<Value<'g>>) -> Self {
+        Self { total_count: total_count.into(), weights: Weights::Logits(logits.into()) }
     }
 
-    fn weights(&self) -> Var<'g> {
+    fn weights(&self) -> Value<'g> {
         match self.weights {
             Weights::Probs(weights) | Weights::Logits(weights) => weights,
         }
@@ -71,10 +71,10 @@ impl<'g> Multinomial<'g> {
 
     /// Probabilities of the categories.
     #[track_caller]
-    fn probs(&self) -> Var<'g> {
+    fn probs(&self, graph: &'g Graph) -> Var<'g> {
         match self.weights {
-            Weights::Probs(probs) => probs,
-            Weights::Logits(logits) => logits.softmax(self.axis()),
+            Weights::Probs(probs) => probs.on(graph),
+            Weights::Logits(logits) => logits.on(graph).softmax(self.axis()),
         }
     }
 
@@ -102,7 +102,7 @@ impl<'g> Distribution<'g> for Multinomial<'g> {
                 value: self.total_count,
                 domain: Constraint::NonNegativeInteger,
             },
-            Parameter { name, value: value.into(), domain },
+            Parameter { name, value, domain },
         ]
     }
 
@@ -125,11 +125,11 @@ impl<'g> Distribution<'g> for Multinomial<'g> {
         let (total, wide) = (self.total_count.on(graph), self.total_beside(graph));
         if_total(self.total_count, value, |value| {
             let deviance = match self.weights {
-                Weights::Probs(probs) => value.deviance(wide * probs),
+                Weights::Probs(probs) => value.deviance(wide * probs.on(graph)),
                 Weights::Logits(logits) => {
                     // A probability too small to be multiplied is replaced where there are counts, and its
                     // logarithm made up for.
-                    let log_probs = logits.log_softmax(self.axis());
+                    let log_probs = logits.on(graph).log_softmax(self.axis());
                     let least = log_probs.max(LOWEST_LOG);
                     let probs = value.equal(0.0).select(log_probs, least).exp();
                     value.deviance(wide * probs) - value * (log_probs - least)
@@ -142,15 +142,16 @@ impl<'g> Distribution<'g> for Multinomial<'g> {
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let batch = prefix.concat(&self.batch_shape()?);
-        draw_counts(self.total_count.on(noise.graph()), self.probs(), &batch, noise)
+        let graph = noise.graph();
+        draw_counts(self.total_count.on(graph), self.probs(graph), &batch, noise)
     }
 
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        Some(self.total_beside(graph) * self.probs())
+        Some(self.total_beside(graph) * self.probs(graph))
     }
 
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        let probs = self.probs();
+        let probs = self.probs(graph);
         Some(self.total_beside(graph) * probs * (1.0 - probs))
     }
 }

@@ -48,31 +48,41 @@ pub struct MultivariateNormal<'g> {
 /// What was given.
 #[derive(Clone, Copy, Debug)]
 enum Spread<'g> {
-    Covariance(Var<'g>),
-    Precision(Var<'g>),
-    Cholesky(Var<'g>),
+    Covariance(Value<'g>),
+    Precision(Value<'g>),
+    Cholesky(Value<'g>),
 }
 
 impl<'g> MultivariateNormal<'g> {
     /// Mean, `[…, d]` or one number for all elements, and covariance matrix, `[…, d, d]`; its lower triangle
     /// is read.
-    pub fn from_covariance(loc: impl Into<Value<'g>>, covariance: Var<'g>) -> Self {
-        Self { loc: loc.into(), spread: Spread::Covariance(covariance) }
+    pub fn from_covariance(loc: impl Into<Value<'g>>, covariance: impl Into<Value<'g>>) -> Self {
+        Self { loc: loc.into(), spread: Spread::Covariance(covariance.into()) }
     }
 
     /// Mean, `[…, d]` or one number for all elements, and the inverse of the covariance matrix, `[…, d, d]`;
     /// its upper triangle is read.
-    pub fn from_precision(loc: impl Into<Value<'g>>, precision: Var<'g>) -> Self {
-        Self { loc: loc.into(), spread: Spread::Precision(precision) }
+    pub fn from_precision(loc: impl Into<Value<'g>>, precision: impl Into<Value<'g>>) -> Self {
+        Self { loc: loc.into(), spread: Spread::Precision(precision.into()) }
     }
 
     /// Mean, `[…, d]` or one number for all elements, and the lower triangular `L` with `L Lᵀ = Σ`,
     /// `[…, d, d]`.
-    pub fn from_cholesky(loc: impl Into<Value<'g>>, scale_tril: Var<'g>) -> Self {
-        Self { loc: loc.into(), spread: Spread::Cholesky(scale_tril) }
+    pub fn from_cholesky(loc: impl Into<Value<'g>>, scale_tril: impl Into<Value<'g>>) -> Self {
+        Self { loc: loc.into(), spread: Spread::Cholesky(scale_tril.into()) }
     }
 
-    fn matrix(&self) -> Var<'g> {
+    /// Mean, and precision matrix `Λ`.
+    #[track_caller]
+    pub(crate) fn loc_and_precision(&self, graph: &'g Graph) -> (Var<'g>, Var<'g>) {
+        let precision = match self.spread {
+            Spread::Precision(precision) => precision.on(graph),
+            _ => self.covariance(graph).inverse(),
+        };
+        (self.loc.on(graph), precision)
+    }
+
+    fn matrix(&self) -> Value<'g> {
         match self.spread {
             Spread::Covariance(matrix) | Spread::Precision(matrix) | Spread::Cholesky(matrix) => matrix,
         }
@@ -94,13 +104,14 @@ impl<'g> MultivariateNormal<'g> {
     /// The lower triangular `L` with positive diagonal and `L Lᵀ` the covariance, `[…, d, d]`.
     #[must_use]
     #[track_caller]
-    pub fn scale_tril(&self) -> Var<'g> {
+    pub fn scale_tril(&self, graph: &'g Graph) -> Var<'g> {
         match self.spread {
-            Spread::Covariance(covariance) => covariance.cholesky(),
-            Spread::Cholesky(factor) => factor,
+            Spread::Covariance(covariance) => covariance.on(graph).cholesky(),
+            Spread::Cholesky(factor) => factor.on(graph),
             Spread::Precision(precision) => {
-                let identity = identity(precision, self.dimension());
-                Self::upper(precision).solve_upper_transposed(identity.broadcast_to(precision.shape()))
+                let identity = identity(graph, self.dimension());
+                Self::upper(precision.on(graph))
+                    .solve_upper_transposed(identity.broadcast_to(precision.shape()))
             }
         }
     }
@@ -108,11 +119,11 @@ impl<'g> MultivariateNormal<'g> {
     /// The covariance matrix, `[…, d, d]`.
     #[must_use]
     #[track_caller]
-    pub fn covariance(&self) -> Var<'g> {
+    pub fn covariance(&self, graph: &'g Graph) -> Var<'g> {
         match self.spread {
-            Spread::Covariance(covariance) => covariance,
+            Spread::Covariance(covariance) => covariance.on(graph),
             _ => {
-                let factor = self.scale_tril();
+                let factor = self.scale_tril(graph);
                 factor.matmul(transposed(factor))
             }
         }
@@ -120,12 +131,12 @@ impl<'g> MultivariateNormal<'g> {
 
     /// `Σ_i ln L_ii`
     #[track_caller]
-    fn half_log_determinant(&self) -> Var<'g> {
+    fn half_log_determinant(&self, graph: &'g Graph) -> Var<'g> {
         let log_diagonal = |matrix: Var<'g>| sum_last(matrix.diagonal().log(), 1);
         match self.spread {
-            Spread::Covariance(covariance) => log_diagonal(covariance.cholesky()),
-            Spread::Cholesky(factor) => log_diagonal(factor),
-            Spread::Precision(precision) => -log_diagonal(Self::upper(precision)),
+            Spread::Covariance(covariance) => log_diagonal(covariance.on(graph).cholesky()),
+            Spread::Cholesky(factor) => log_diagonal(factor.on(graph)),
+            Spread::Precision(precision) => -log_diagonal(Self::upper(precision.on(graph))),
         }
     }
 
@@ -133,8 +144,8 @@ impl<'g> MultivariateNormal<'g> {
     #[track_caller]
     fn whitened(&self, x: Var<'g>) -> Var<'g> {
         match self.spread {
-            Spread::Precision(precision) => vectors_times(x, Self::upper(precision)),
-            _ => solve_vectors(self.scale_tril(), x, |matrix, x| matrix.solve_lower(x)),
+            Spread::Precision(precision) => vectors_times(x, Self::upper(precision.on(x.graph()))),
+            _ => solve_vectors(self.scale_tril(x.graph()), x, |matrix, x| matrix.solve_lower(x)),
         }
     }
 
@@ -143,9 +154,10 @@ impl<'g> MultivariateNormal<'g> {
     fn of_standard(&self, z: Var<'g>) -> Var<'g> {
         let moved = match self.spread {
             Spread::Precision(precision) => {
-                solve_vectors(Self::upper(precision), z, |upper, z| upper.solve_upper_transposed(z))
+                let upper = Self::upper(precision.on(z.graph()));
+                solve_vectors(upper, z, |upper, z| upper.solve_upper_transposed(z))
             }
-            _ => vectors_times(z, transposed(self.scale_tril())),
+            _ => vectors_times(z, transposed(self.scale_tril(z.graph()))),
         };
         self.loc.on(z.graph()) + moved
     }
@@ -174,7 +186,7 @@ impl<'g> MultivariateNormal<'g> {
     #[must_use]
     #[track_caller]
     pub fn kl_divergence(&self, other: &Self, graph: &'g Graph) -> Var<'g> {
-        let (own, others) = (self.scale_tril(), other.scale_tril());
+        let (own, others) = (self.scale_tril(graph), other.scale_tril(graph));
         let shape = own.shape().broadcast(&others.shape()).unwrap_or_else(|| own.shape());
         let (own, others) = (own.broadcast_to(shape.clone()), others.broadcast_to(shape));
         let ratio = others.solve_lower(own);
@@ -210,7 +222,7 @@ impl<'g> Distribution<'g> for MultivariateNormal<'g> {
         };
         vec![
             Parameter { name: "loc", value: self.loc, domain: Constraint::Real },
-            Parameter { name, value: value.into(), domain },
+            Parameter { name, value, domain },
         ]
     }
 
@@ -224,11 +236,7 @@ impl<'g> Distribution<'g> for MultivariateNormal<'g> {
     }
 
     fn family(&self) -> Option<Box<dyn ExponentialFamily<'g> + 'g>> {
-        let precision = match self.spread {
-            Spread::Precision(precision) => precision,
-            _ => self.covariance().inverse(),
-        };
-        Some(Box::new(MultivariateNormalFamily { loc: self.loc, precision }))
+        Some(Box::new(MultivariateNormalFamily { law: *self }))
     }
 
     fn support(&self) -> Constraint {
@@ -238,7 +246,7 @@ impl<'g> Distribution<'g> for MultivariateNormal<'g> {
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let whitened = self.whitened(value - self.loc.on(value.graph()));
-        let constant = self.half_log_determinant() + 0.5 * self.dimension() as f64 * LOG_2PI;
+        let constant = self.half_log_determinant(value.graph()) + 0.5 * self.dimension() as f64 * LOG_2PI;
         -0.5 * sum_last(whitened.square(), 1) - constant
     }
 
@@ -260,17 +268,17 @@ impl<'g> Distribution<'g> for MultivariateNormal<'g> {
     }
 
     /// The diagonal of the covariance matrix.
-    fn variance(&self, _graph: &'g Graph) -> Option<Var<'g>> {
+    fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let variance = match self.spread {
-            Spread::Covariance(covariance) => covariance.diagonal(),
-            _ => sum_last(self.scale_tril().square(), 1),
+            Spread::Covariance(covariance) => covariance.on(graph).diagonal(),
+            _ => sum_last(self.scale_tril(graph).square(), 1),
         };
         Some(variance.broadcast_to(whole_shape(self)))
     }
 
     /// `½ d (1 + ln 2π) + Σ_i ln L_ii`
-    fn entropy(&self, _graph: &'g Graph) -> Option<Var<'g>> {
-        let entropy = self.half_log_determinant() + 0.5 * self.dimension() as f64 * (1.0 + LOG_2PI);
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let entropy = self.half_log_determinant(graph) + 0.5 * self.dimension() as f64 * (1.0 + LOG_2PI);
         Some(entropy.broadcast_to(self.batch_shape().ok()?))
     }
 }

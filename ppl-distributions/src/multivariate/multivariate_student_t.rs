@@ -5,7 +5,6 @@ use crate::shared::arrays::{
     whole_shape,
 };
 use crate::shared::gamma_noise::log_standard_gamma;
-use crate::shared::stirling::{digamma_difference, log_gamma_ratio};
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::{LN_2, PI};
 
@@ -38,30 +37,30 @@ use std::f64::consts::{LN_2, PI};
 pub struct MultivariateStudentT<'g> {
     df: Value<'g>,
     loc: Value<'g>,
-    scale_tril: Var<'g>,
+    scale_tril: Value<'g>,
 }
 
 impl<'g> MultivariateStudentT<'g> {
     /// Degrees of freedom, `[…]`; centre, `[…, d]` or one number for all elements; lower triangular scale,
     /// `[…, d, d]`.
-    pub fn new(df: impl Into<Value<'g>>, loc: impl Into<Value<'g>>, scale_tril: Var<'g>) -> Self {
-        Self { df: df.into(), loc: loc.into(), scale_tril }
+    pub fn new(
+        df: impl Into<Value<'g>>,
+        loc: impl Into<Value<'g>>,
+        scale_tril: impl Into<Value<'g>>,
+    ) -> Self {
+        Self { df: df.into(), loc: loc.into(), scale_tril: scale_tril.into() }
     }
 
     fn dimension(&self) -> usize {
         self.scale_tril.shape().dims().last().copied().unwrap_or(0)
     }
 
-    fn df(&self) -> Var<'g> {
-        self.df.on(self.scale_tril.graph())
-    }
-
     /// `ln Γ((ν + d)/2) − ln Γ(ν/2) − ½ d ln(νπ) − Σ ln L_ii`
     #[track_caller]
-    fn log_normaliser(&self) -> Var<'g> {
-        let (df, half) = (self.df(), 0.5 * self.dimension() as f64);
-        let ratio = log_gamma_ratio(0.5 * df, df.constant(half));
-        ratio - half * (PI * df).log() - sum_last(self.scale_tril.diagonal().log(), 1)
+    fn log_normaliser(&self, graph: &'g Graph) -> Var<'g> {
+        let (df, half) = (self.df.on(graph), 0.5 * self.dimension() as f64);
+        let ratio = (0.5 * df).log_gamma_ratio(half);
+        ratio - half * (PI * df).log() - sum_last(self.scale_tril.on(graph).diagonal().log(), 1)
     }
 }
 
@@ -74,11 +73,7 @@ impl<'g> Distribution<'g> for MultivariateStudentT<'g> {
         vec![
             Parameter { name: "df", value: self.df, domain: Constraint::Positive },
             Parameter { name: "loc", value: self.loc, domain: Constraint::Real },
-            Parameter {
-                name: "scale_tril",
-                value: self.scale_tril.into(),
-                domain: Constraint::LowerCholesky,
-            },
+            Parameter { name: "scale_tril", value: self.scale_tril, domain: Constraint::LowerCholesky },
         ]
     }
 
@@ -98,45 +93,47 @@ impl<'g> Distribution<'g> for MultivariateStudentT<'g> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        let difference = value - self.loc.on(value.graph());
-        let whitened = solve_vectors(self.scale_tril, difference, |scale, x| scale.solve_lower(x));
-        let df = self.df();
+        let graph = value.graph();
+        let difference = value - self.loc.on(graph);
+        let whitened = solve_vectors(self.scale_tril.on(graph), difference, |scale, x| scale.solve_lower(x));
+        let df = self.df.on(graph);
         let tail = 0.5 * (df + self.dimension() as f64);
-        self.log_normaliser() - tail * (sum_last(whitened.square(), 1) / df).log1p()
+        self.log_normaliser(graph) - tail * (sum_last(whitened.square(), 1) / df).log1p()
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let batch = self.batch_shape()?;
         let z = noise.draw(NoiseKind::StandardNormal, prefix.concat(&batch).concat(&self.event_shape()))?;
-        let df = self.df().broadcast_to(batch);
+        let graph = noise.graph();
+        let df = self.df.on(graph).broadcast_to(batch);
         // χ² = 2G with G gamma of concentration ν/2.
         let log_gamma = log_standard_gamma(0.5 * df, &prefix.concat(&df.shape()), noise)?;
         let stretch = (0.5 * (df.log() - LN_2 - log_gamma)).exp();
-        let moved = vectors_times(z, transposed(self.scale_tril));
-        Ok(self.loc.on(noise.graph()) + column(stretch) * moved)
+        let moved = vectors_times(z, transposed(self.scale_tril.on(graph)));
+        Ok(self.loc.on(graph) + column(stretch) * moved)
     }
 
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let shape = whole_shape(self);
         let loc = self.loc.on(graph).broadcast_to(shape.clone());
-        let exists = column(self.df().broadcast_to(leading(&shape, 1))).greater(1.0);
+        let exists = column(self.df.on(graph).broadcast_to(leading(&shape, 1))).greater(1.0);
         Some(exists.broadcast_to(shape).select(loc, f64::NAN))
     }
 
     /// `ν/(ν − 2) Σ_j L_ij²`
-    fn variance(&self, _graph: &'g Graph) -> Option<Var<'g>> {
+    fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let shape = whole_shape(self);
-        let df = column(self.df().broadcast_to(leading(&shape, 1)));
+        let df = column(self.df.on(graph).broadcast_to(leading(&shape, 1)));
         let finite = df.greater(2.0);
         let factor = 1.0 + 2.0 / (finite.select(df, 3.0) - 2.0);
         let factor = finite.select(factor, df.greater(1.0).select(f64::INFINITY, f64::NAN));
-        Some((factor * sum_last(self.scale_tril.square(), 1)).broadcast_to(shape))
+        Some((factor * sum_last(self.scale_tril.on(graph).square(), 1)).broadcast_to(shape))
     }
 
     /// `½ (ν + d) (ψ((ν + d)/2) − ψ(ν/2))` less the logarithm of the density at the centre.
-    fn entropy(&self, _graph: &'g Graph) -> Option<Var<'g>> {
-        let (df, half) = (self.df(), 0.5 * self.dimension() as f64);
-        let tail = (0.5 * df + half) * digamma_difference(0.5 * df, df.constant(half));
-        Some((tail - self.log_normaliser()).broadcast_to(self.batch_shape().ok()?))
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let (df, half) = (self.df.on(graph), 0.5 * self.dimension() as f64);
+        let tail = (0.5 * df + half) * (0.5 * df).digamma_difference(half);
+        Some((tail - self.log_normaliser(graph)).broadcast_to(self.batch_shape().ok()?))
     }
 }

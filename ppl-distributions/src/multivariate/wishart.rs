@@ -1,7 +1,8 @@
 //! The Wishart distribution and its inverse.
 
-use crate::shared::arrays::{batch_of, column, constants, last, leading, sum_last, transposed};
+use crate::shared::arrays::{batch_of, column, constants, identity, last, leading, sum_last, transposed};
 use crate::shared::gamma_noise::log_standard_gamma;
+use crate::shared::support::unless_event;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::{LN_2, PI};
 
@@ -9,7 +10,7 @@ use std::f64::consts::{LN_2, PI};
 #[derive(Clone, Copy, Debug)]
 struct Spread<'g> {
     df: Value<'g>,
-    matrix: Var<'g>,
+    matrix: Value<'g>,
     factored: bool,
 }
 
@@ -26,7 +27,7 @@ impl<'g> Spread<'g> {
         };
         vec![
             Parameter { name: "df", value: self.df, domain: Constraint::GreaterThan(least) },
-            Parameter { name, value: self.matrix.into(), domain },
+            Parameter { name, value: self.matrix, domain },
         ]
     }
 
@@ -41,21 +42,23 @@ impl<'g> Spread<'g> {
 
     /// The lower triangular factor, `[…, d, d]`.
     #[track_caller]
-    fn factor(&self) -> Var<'g> {
-        if self.factored { self.matrix } else { self.matrix.cholesky() }
+    fn factor(&self, graph: &'g Graph) -> Var<'g> {
+        let matrix = self.matrix.on(graph);
+        if self.factored { matrix } else { matrix.cholesky() }
     }
 
     /// The matrix itself, `[…, d, d]`.
     #[track_caller]
-    fn scale(&self) -> Var<'g> {
-        if self.factored { self.matrix.matmul(transposed(self.matrix)) } else { self.matrix }
+    fn scale(&self, graph: &'g Graph) -> Var<'g> {
+        let matrix = self.matrix.on(graph);
+        if self.factored { matrix.matmul(transposed(matrix)) } else { matrix }
     }
 
     /// `½ (ν − i)` along a new last axis, for the rows `i` of a matrix.
     #[track_caller]
     fn halves(&self, graph: &'g Graph) -> Var<'g> {
         let df = self.df.on(graph);
-        0.5 * (column(df) - constants(df, (0..self.dimension()).map(|i| i as f64)))
+        0.5 * (column(df) - constants(graph, (0..self.dimension()).map(|i| i as f64)))
     }
 
     /// `½ ν d ln 2 + ln Γ_d(½ ν)`, with the multivariate gamma function (NIST DLMF 35.3.4).
@@ -64,6 +67,13 @@ impl<'g> Spread<'g> {
         let d = self.dimension() as f64;
         let constant = 0.25 * d * (d - 1.0) * PI.ln();
         0.5 * d * LN_2 * self.df.on(graph) + sum_last(self.halves(graph).lgamma(), 1) + constant
+    }
+
+    /// The log density of a positive definite matrix; −∞ of others.
+    #[track_caller]
+    fn if_definite(&self, value: Var<'g>, log_prob: impl FnOnce(Var<'g>) -> Var<'g>) -> Var<'g> {
+        let outside = Constraint::PositiveDefinite.outside(value);
+        unless_event(outside, value, 2, identity(value.graph(), self.dimension()), log_prob)
     }
 
     /// The lower triangular `A` of Bartlett: `A Aᵀ` is a Wishart variable of the identity.
@@ -125,13 +135,13 @@ pub struct Wishart<'g> {
 
 impl<'g> Wishart<'g> {
     /// Degrees of freedom, above `d − 1`, and the scale matrix, `[…, d, d]`.
-    pub fn new(df: impl Into<Value<'g>>, scale: Var<'g>) -> Self {
-        Self { spread: Spread { df: df.into(), matrix: scale, factored: false } }
+    pub fn new(df: impl Into<Value<'g>>, scale: impl Into<Value<'g>>) -> Self {
+        Self { spread: Spread { df: df.into(), matrix: scale.into(), factored: false } }
     }
 
     /// Degrees of freedom, above `d − 1`, and the lower triangular factor of the scale matrix, `[…, d, d]`.
-    pub fn from_cholesky(df: impl Into<Value<'g>>, scale_tril: Var<'g>) -> Self {
-        Self { spread: Spread { df: df.into(), matrix: scale_tril, factored: true } }
+    pub fn from_cholesky(df: impl Into<Value<'g>>, scale_tril: impl Into<Value<'g>>) -> Self {
+        Self { spread: Spread { df: df.into(), matrix: scale_tril.into(), factored: true } }
     }
 }
 
@@ -161,30 +171,32 @@ impl<'g> Distribution<'g> for Wishart<'g> {
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let (df, d) = (self.spread.df.on(graph), self.spread.dimension() as f64);
-        let (own, scale) = (value.cholesky(), self.spread.factor());
-        let ratio = for_each(scale, own).solve_lower(for_each(own, scale));
-        let trace = sum_last(ratio.square(), 2);
-        (df - (d + 1.0)) * log_diagonal(own)
-            - 0.5 * trace
-            - df * log_diagonal(scale)
-            - self.spread.log_gammas(graph)
+        self.spread.if_definite(value, |value| {
+            let (own, scale) = (value.cholesky(), self.spread.factor(graph));
+            let ratio = for_each(scale, own).solve_lower(for_each(own, scale));
+            let trace = sum_last(ratio.square(), 2);
+            (df - (d + 1.0)) * log_diagonal(own)
+                - 0.5 * trace
+                - df * log_diagonal(scale)
+                - self.spread.log_gammas(graph)
+        })
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let bartlett = self.spread.bartlett(self.name(), prefix, noise)?;
-        let factor = for_each(self.spread.factor(), bartlett).matmul(bartlett);
+        let factor = for_each(self.spread.factor(noise.graph()), bartlett).matmul(bartlett);
         Ok(factor.matmul(transposed(factor)))
     }
 
     #[track_caller]
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        Some(column(column(self.spread.df.on(graph))) * self.spread.scale())
+        Some(column(column(self.spread.df.on(graph))) * self.spread.scale(graph))
     }
 
     /// `ν (V_ij² + V_ii V_jj)`
     #[track_caller]
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        let scale = self.spread.scale();
+        let scale = self.spread.scale(graph);
         let diagonal = column(scale.diagonal());
         let both = diagonal * transposed(diagonal);
         Some(column(column(self.spread.df.on(graph))) * (scale.square() + both))
@@ -214,13 +226,13 @@ pub struct InverseWishart<'g> {
 
 impl<'g> InverseWishart<'g> {
     /// Degrees of freedom, above `d − 1`, and the scale matrix, `[…, d, d]`.
-    pub fn new(df: impl Into<Value<'g>>, scale: Var<'g>) -> Self {
-        Self { spread: Spread { df: df.into(), matrix: scale, factored: false } }
+    pub fn new(df: impl Into<Value<'g>>, scale: impl Into<Value<'g>>) -> Self {
+        Self { spread: Spread { df: df.into(), matrix: scale.into(), factored: false } }
     }
 
     /// Degrees of freedom, above `d − 1`, and the lower triangular factor of the scale matrix, `[…, d, d]`.
-    pub fn from_cholesky(df: impl Into<Value<'g>>, scale_tril: Var<'g>) -> Self {
-        Self { spread: Spread { df: df.into(), matrix: scale_tril, factored: true } }
+    pub fn from_cholesky(df: impl Into<Value<'g>>, scale_tril: impl Into<Value<'g>>) -> Self {
+        Self { spread: Spread { df: df.into(), matrix: scale_tril.into(), factored: true } }
     }
 }
 
@@ -250,19 +262,21 @@ impl<'g> Distribution<'g> for InverseWishart<'g> {
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let graph = value.graph();
         let (df, d) = (self.spread.df.on(graph), self.spread.dimension() as f64);
-        let (own, scale) = (value.cholesky(), self.spread.factor());
-        let ratio = for_each(own, scale).solve_lower(for_each(scale, own));
-        let trace = sum_last(ratio.square(), 2);
-        df * log_diagonal(scale)
-            - (df + (d + 1.0)) * log_diagonal(own)
-            - 0.5 * trace
-            - self.spread.log_gammas(graph)
+        self.spread.if_definite(value, |value| {
+            let (own, scale) = (value.cholesky(), self.spread.factor(graph));
+            let ratio = for_each(own, scale).solve_lower(for_each(scale, own));
+            let trace = sum_last(ratio.square(), 2);
+            df * log_diagonal(scale)
+                - (df + (d + 1.0)) * log_diagonal(own)
+                - 0.5 * trace
+                - self.spread.log_gammas(graph)
+        })
     }
 
     /// `X = L A⁻ᵀ A⁻¹ Lᵀ` with the `A` of Bartlett: the inverse of `L⁻ᵀ A Aᵀ L⁻¹`, a Wishart variable of `Ψ⁻¹`.
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let bartlett = self.spread.bartlett(self.name(), prefix, noise)?;
-        let right = for_each(transposed(self.spread.factor()), bartlett);
+        let right = for_each(transposed(self.spread.factor(noise.graph())), bartlett);
         let half = bartlett.solve_lower(right);
         Ok(transposed(half).matmul(half))
     }
@@ -272,6 +286,6 @@ impl<'g> Distribution<'g> for InverseWishart<'g> {
         let d = self.spread.dimension() as f64;
         let rest = self.spread.df.on(graph) - (d + 1.0);
         let exists = column(column(rest.greater(0.0)));
-        Some(exists.select(self.spread.scale() / column(column(rest)), f64::NAN))
+        Some(exists.select(self.spread.scale(graph) / column(column(rest)), f64::NAN))
     }
 }

@@ -157,6 +157,9 @@ laws! {
     [] Poisson<'g>, 1: mass cdf quantile;
     [] DiscreteLaplace<'g>, 1: mass cdf quantile;
     [] Skellam<'g>, 2: mass cdf;
+    [] Categorical<'g>, 1: mass cdf quantile;
+    [] OrderedLogistic<'g>, 1: mass cdf quantile;
+    [] OrderedProbit<'g>, 1: mass cdf quantile;
 
     [] Delta<'g>, 1: mass cdf quantile;
     [D: Distribution<'g> + 'g, B: Bijection<'g> + 'g] Transformed<D, B>, 1: density cdf quantile;
@@ -165,4 +168,6 @@ laws! {
     [D: Distribution<'g>] ZeroInflated<'g, D>, 2: mass cdf quantile;
     [D: Distribution<'g>] Censored<'g, D>, 2: density mass cdf quantile;
     [D: Distribution<'g>] Hurdle<'g, D>, 2: density mass cdf quantile;
+    [D: Distribution<'g>] MixtureSameFamily<'g, D>, 8: density mass cdf quantile;
+    [] Mixture<'g>, 8: density mass cdf quantile;
 }

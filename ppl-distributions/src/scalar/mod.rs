@@ -8,7 +8,7 @@ mod laws;
 
 use ppl_core::model::draw_at_once;
 use ppl_core::op::compute;
-use ppl_core::{Distribution, Var};
+use ppl_core::{Distribution, Value, Var};
 
 /// What a law can be asked about: a number, for which the answer is a number; or a slice of numbers, for which
 /// it is a vector.
@@ -131,12 +131,12 @@ fn summary<'g>(law: &impl Distribution<'g>) -> Summary {
     }
 }
 
-/// Whether all parameters are numbers, and lie where they must: other laws give NaN for every question.
+/// Whether all parameters are numbers or arrays of numbers, and lie where they must: other laws give NaN for every question.
 #[inline]
 fn sound<'g>(law: &impl Distribution<'g>) -> bool {
-    law.parameters().iter().all(|parameter| {
-        let known = parameter.value.known();
-        known.is_some_and(|number| parameter.domain.contains(number))
+    law.parameters().iter().all(|parameter| match parameter.value {
+        Value::Known(number) => parameter.domain.contains(number),
+        value => value.known_elements().is_some() && parameter.check(law.name()).is_ok(),
     })
 }
 

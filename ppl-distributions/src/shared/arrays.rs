@@ -1,6 +1,6 @@
 //! Array programs that several distributions share: sums over events, matrices applied to vectors of a batch.
 
-use ppl_core::{Distribution, Error, Result, Shape, Source, Var};
+use ppl_core::{Distribution, Error, Graph, Result, Shape, Source, Var};
 
 /// `ln 2π`
 pub(crate) const LOG_2PI: f64 = 1.837_877_066_409_345_5;
@@ -31,19 +31,19 @@ pub(crate) fn transposed(matrix: Var<'_>) -> Var<'_> {
 }
 
 /// `0, 1, …, n − 1`
-pub(crate) fn counting<'g>(like: Var<'g>, n: usize) -> Var<'g> {
-    constants(like, (0..n).map(|k| k as f64))
+pub(crate) fn counting(graph: &Graph, n: usize) -> Var<'_> {
+    constants(graph, (0..n).map(|k| k as f64))
 }
 
 /// A vector of numbers known while tracing.
-pub(crate) fn constants<'g>(like: Var<'g>, values: impl Iterator<Item = f64>) -> Var<'g> {
+pub(crate) fn constants(graph: &Graph, values: impl Iterator<Item = f64>) -> Var<'_> {
     // `gather` and broadcasts of an array need its values and nothing of where they come from.
-    like.graph().array(&values.collect::<ndarray::Array1<f64>>().into_dyn())
+    graph.array(&values.collect::<ndarray::Array1<f64>>().into_dyn())
 }
 
 /// The identity of order `n`.
-pub(crate) fn identity<'g>(like: Var<'g>, n: usize) -> Var<'g> {
-    like.graph().array(&ndarray::Array2::eye(n).into_dyn())
+pub(crate) fn identity(graph: &Graph, n: usize) -> Var<'_> {
+    graph.array(&ndarray::Array2::eye(n).into_dyn())
 }
 
 /// All axes but the last `axes`; all of them if there are fewer.

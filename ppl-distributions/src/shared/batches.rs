@@ -1,6 +1,6 @@
 //! Batch shapes of distributions that have vectors for parameters.
 
-use ppl_core::{Error, Result, Shape, Source, Value, Var};
+use ppl_core::{Error, Result, Shape, Source, Value};
 
 /// The shape of a parameter of single numbers together with that of a parameter of vectors less its last
 /// axis, which has `least` elements at least.
@@ -8,7 +8,7 @@ use ppl_core::{Error, Result, Shape, Source, Value, Var};
 pub(crate) fn batch_of_vectors(
     distribution: &'static str,
     numbers: Value<'_>,
-    vectors: Var<'_>,
+    vectors: Value<'_>,
     least: usize,
 ) -> Result<Shape> {
     let source_line = Source::caller();

@@ -37,7 +37,18 @@ pub(crate) fn quantile_between<'g>(
         let reached = cdf(half).ok_or_else(unknown)?.greater_equal(fixed);
         Ok(((reached.select(below, half), reached.select(half, above)), Vec::new()))
     };
-    let ((_, found), _) = graph.scan_steps(HALVINGS, (start, end), step).ok()?;
+    let found = match graph.scan_steps(HALVINGS, (start, end), step) {
+        Ok(((_, found), _)) => found,
+        // Numbers that are computed at once have no loops; they take the steps one by one.
+        Err(_) if fixed.known().is_some() => {
+            let mut ends = (start, end);
+            for _ in 0..HALVINGS {
+                (ends, _) = step(ends).ok()?;
+            }
+            ends.1
+        }
+        Err(_) => return None,
+    };
     let found = if discrete {
         // At 0 everything reaches the probability.
         found.max(low)

@@ -47,15 +47,32 @@ impl<'g> Bounds<'g> {
             };
             parameters.push(Parameter { name: "high", value: self.high, domain });
         }
-        let graph = match (self.low, self.high) {
-            (Value::Var(end), _) | (_, Value::Var(end)) => Some(end.graph()),
+        let width = match (self.low, self.high) {
+            _ if self.open_below() || self.open_above() => None,
+            (Value::Var(end), _) | (_, Value::Var(end)) => {
+                let graph = end.graph();
+                Some(Value::Var(self.high.on(graph) - self.low.on(graph)))
+            }
+            (Value::Array(_), _) | (_, Value::Array(_)) => self.least_width().map(Value::Known),
             _ => None,
         };
-        if let (Some(graph), false, false) = (graph, self.open_below(), self.open_above()) {
-            let width = Value::Var(self.high.on(graph) - self.low.on(graph));
-            parameters.push(Parameter { name: "high − low", value: width, domain: Constraint::Positive });
+        if let Some(value) = width {
+            parameters.push(Parameter { name: "high − low", value, domain: Constraint::Positive });
         }
         parameters
+    }
+
+    /// The smallest distance of the ends, of numbers and arrays of numbers; NaN where one of them is NaN. `None` where
+    /// their shapes do not go together, which is an error of its own, or are not simply equal.
+    fn least_width(&self) -> Option<f64> {
+        let (low, high) = (self.low.known_elements()?, self.high.known_elements()?);
+        let same = self.low.shape() == self.high.shape();
+        if !(same || low.len() == 1 || high.len() == 1) {
+            return None;
+        }
+        let length = low.len().max(high.len());
+        let pairs = low.into_iter().cycle().zip(high.into_iter().cycle()).take(length);
+        pairs.map(|(low, high)| high - low).reduce(|a, b| if b < a || b.is_nan() { b } else { a })
     }
 
     /// The ends as parameters of a distribution that has outcomes between two numbers, integers only where it

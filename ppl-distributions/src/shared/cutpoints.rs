@@ -2,21 +2,21 @@
 
 use crate::shared::arrays::{column, counting, sum_last};
 use crate::shared::batches::batch_of_vectors;
-use ppl_core::{Constraint, Parameter, Result, Shape, Value, Var};
+use ppl_core::{Constraint, Graph, Parameter, Result, Shape, Value, Var};
 
 /// Where a variable around a predictor is cut into ordered categories: increasing cutpoints along the last axis, one
 /// fewer than there are categories.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cutpoints<'g> {
     pub(crate) predictor: Value<'g>,
-    pub(crate) cutpoints: Var<'g>,
+    pub(crate) cutpoints: Value<'g>,
 }
 
 impl<'g> Cutpoints<'g> {
     pub(crate) fn parameters(&self) -> Vec<Parameter<'g>> {
         vec![
             Parameter { name: "predictor", value: self.predictor, domain: Constraint::Real },
-            Parameter { name: "cutpoints", value: self.cutpoints.into(), domain: Constraint::Ordered },
+            Parameter { name: "cutpoints", value: self.cutpoints, domain: Constraint::Ordered },
         ]
     }
 
@@ -36,20 +36,20 @@ impl<'g> Cutpoints<'g> {
 
     /// `c_k − η` with the cutpoints along the last axis.
     #[track_caller]
-    pub(crate) fn distances(&self) -> Var<'g> {
-        self.cutpoints - column(self.predictor.on(self.cutpoints.graph()))
+    pub(crate) fn distances(&self, graph: &'g Graph) -> Var<'g> {
+        self.cutpoints.on(graph) - column(self.predictor.on(graph))
     }
 
     /// The numbers 0, 1, … along a last axis.
     #[track_caller]
-    pub(crate) fn numbers(&self, length: usize) -> Var<'g> {
-        counting(self.cutpoints, length)
+    pub(crate) fn numbers(&self, length: usize, graph: &'g Graph) -> Var<'g> {
+        counting(graph, length)
     }
 
     /// Of numbers along the last axis, that of the cutpoint of this number, or 0 where there is none.
     #[track_caller]
     pub(crate) fn at(&self, number: Var<'g>, of: Var<'g>) -> Var<'g> {
-        sum_last(self.numbers(self.count()).equal(column(number)).select(of, 0.0), 1)
+        sum_last(self.numbers(self.count(), number.graph()).equal(column(number)).select(of, 0.0), 1)
     }
 }
 

@@ -11,5 +11,4 @@ pub(crate) mod helpers;
 pub(crate) mod log_space;
 pub(crate) mod odds;
 pub(crate) mod polya;
-pub(crate) mod stirling;
 pub(crate) mod support;

@@ -29,7 +29,7 @@ fn compare(
         .iter()
         .map(|&i| match values[i] {
             Value::Var(var) => var,
-            Value::Known(_) => unreachable!(),
+            _ => unreachable!(),
         })
         .collect();
     wanted.push(input);

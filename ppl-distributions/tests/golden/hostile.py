@@ -357,6 +357,99 @@ LAWS = {
 }
 
 
+def upper(z):
+    """P(Z > z) of a standard normal variable."""
+    return mp.erfc(z / mp.sqrt(2)) / 2
+
+
+def asymmetric_laplace(loc, scale, k, x):
+    left, right, d = scale * k, scale / k, x - loc
+    return (d / left if d < 0 else -d / right) - mp.log(left + right)
+
+
+def modified(loc, scale, rate, x):
+    """A normal variable and an exponential one."""
+    return mp.log(rate) + rate * (loc - x) + (rate * scale) ** 2 / 2 + mp.log(upper(rate * scale - (x - loc) / scale))
+
+
+def skew_normal(loc, scale, a, x):
+    z = (x - loc) / scale
+    return mp.log(2 * upper(-a * z)) - z * z / 2 - mp.log(2 * PI) / 2 - mp.log(scale)
+
+
+def relaxed_bernoulli(t, logit, x):
+    y = mp.log(x) - mp.log1p(-x)
+    w = logit - t * y
+    return mp.log(t) + w - 2 * mp.log1p(mp.exp(w)) - mp.log(x) - mp.log1p(-x)
+
+
+def ordered_probit(*v):
+    eta, cuts, k = v[0], v[1:-1], v[-1]
+    if not is_count(k) or k > len(cuts):
+        return -INF
+    k = int(k)
+    ends = [-mp.inf, *(c - eta for c in cuts), mp.inf]
+    a, b = ends[k], ends[k + 1]
+    return mp.log(upper(a) - upper(b)) if a > 0 else mp.log(upper(-b) - upper(-a))
+
+
+def skellam(a, b, k):
+    if mp.floor(k) != k:
+        return -INF
+    return -a - b + k * (mp.log(a) - mp.log(b)) / 2 + mp.log(mp.besseli(abs(int(k)), 2 * mp.sqrt(a * b)))
+
+
+def hurdle_poisson(g, r, k):
+    if not is_count(k):
+        return -INF
+    return mp.log(g) if k == 0 else mp.log1p(-g) + poisson(r, k) - mp.log(-mp.expm1(-r))
+
+
+def zero_inflated_poisson(g, r, k):
+    if not is_count(k):
+        return -INF
+    return mp.log(g + (1 - g) * mp.exp(-r)) if k == 0 else mp.log1p(-g) + poisson(r, k)
+
+
+def censored_normal(m, s, low, high, x):
+    if x < low or x > high:
+        return -INF
+    return mp.log(upper(-(low - m) / s)) if x == low else mp.log(upper((high - m) / s)) if x == high else of["normal"](m, s, x)
+
+
+def zero_sum_normal(s, *x):
+    if abs(sum(x)) > 1e-6 * sum(map(abs, x)):
+        return -INF
+    return -sum(t * t for t in x) / s**2 / 2 - (len(x) - 1) * (mp.log(s) + mp.log(2 * PI) / 2)
+
+
+def lkj_matrix(eta, a, b, c, d):
+    """Of a correlation matrix of two rows."""
+    if b != c or abs(a - 1) > 1e-6 or abs(d - 1) > 1e-6 or abs(b) >= 1:
+        return -INF
+    return (eta - 1) * mp.log1p(-b * b) - mp.log(mp.beta(eta, eta)) - (2 * eta - 1) * mp.log(2)
+
+
+LAWS |= {
+    "asymmetric_laplace": (asymmetric_laplace, scaled({M: [(0.5, 1.5, 0.75), (-2.0, 0.25, 4.0)], X: [(0.0, 1e-12, 0.01), (1e6, 1e3, 100.0)]}, real, lambda m, s, k: (m, s)), "smooth"),
+    "exponentially_modified_gaussian": (modified, scaled({M: [(0.5, 1.5, 0.75), (0.0, 1.0, 4.0)], X: [(0.0, 1.0, 1e4), (0.0, 1e-3, 0.5)]}, {M: [-1.5, 0.25, 2.5], T: [-8.0, 30.0]}, lambda m, s, r: (m, s)), "smooth"),
+    "skew_normal": (skew_normal, scaled({M: [(0.5, 1.5, 2.0), (0.0, 1.0, -0.5)], X: [(1.0, 0.125, 40.0), (0.0, 1e12, 1e-6)]}, {M: [-1.5, 0.25, 2.5], T: [-9.0, 9.0], E: [INF, -INF]}, lambda m, s, a: (m, s)), "smooth"),
+    "gompertz": (between(zero, infinity, lambda c, b, x: mp.log(c * b) + b * x - c * mp.expm1(b * x)), each({M: [(0.5, 1.25), (2.0, 0.25)], X: [(1e-8, 0.5), (40.0, 1e-6)]}, {M: [0.25, 1.0, 2.5], T: [1e-12, 12.0], E: [-1.0, -INF]}), "smooth"),
+    "inverse_gaussian": (between(zero, infinity, lambda m, c, x: mp.log(c / (2 * PI * x**3)) / 2 - c * (x - m) ** 2 / (2 * m * m * x), (False, True)), each({M: [(1.5, 2.5), (0.75, 0.25)], X: [(1e-6, 4.0), (1e6, 1e-3), (1.0, 1e9)]}, {M: [0.25, 1.0, 2.5], T: [1e-6, 1e6], E: [0.0, -1.0]}), "smooth"),
+    "log_uniform": (between(lambda a, b: a, lambda a, b: b, lambda a, b, x: -mp.log(x) - mp.log(mp.log(b) - mp.log(a))), where({M: [(0.5, 4.0)], X: [(1e-20, 1e20), (1.0, 1.0 + 2**-20)]}, lambda a, b: {M: [a + 0.25 * (b - a), a + 0.75 * (b - a)], E: [0.5 * a, 2 * b, -1.0]}), "smooth"),
+    "beta_proportion": (between(zero, lambda *p: mp.mpf(1), lambda m, c, x: of["beta"](m * c, (1 - m) * c, x), (False, False)), each({M: [(0.25, 8.0), (0.75, 3.0)], X: [(0.5, 1e6), (1e-3, 50.0)]}, {M: [0.25, 0.5, 0.75], T: [1e-6]}), "smooth"),
+    "relaxed_bernoulli": (between(zero, lambda *p: mp.mpf(1), relaxed_bernoulli, (False, False)), each({M: [(0.5, 0.75), (2.0, -1.5)], X: [(0.01, -3.0), (30.0, 5.0), (0.5, 300.0)]}, {M: [0.25, 0.5, 0.75], T: [1e-20], E: [0.0, 1.0, -0.25, 1.5]}), "smooth"),
+    "ordered_probit": (ordered_probit, each({M: [(0.5, -1.25, 0.25, 1.75)], X: [(12.0, -1.0, 0.0, 2.0), (0.0, -30.0, 0.0, 2**-16)]}, {M: [0, 1, 2, 3], E: [-1, 4, 1.5]}), (0, 1, 2, 3)),
+    "discrete_laplace": (lambda m, s, k: mp.log(mp.tanh(1 / (2 * s))) - abs(k - m) / s if mp.floor(k) == k else -INF, each({M: [(0.0, 1.5), (3.0, 0.5)], X: [(0.0, 1e8), (0.0, 0.01)]}, {M: [0, 1, -3], T: [40, -1000], E: [0.5, -1.5]}), (1,)),
+    "skellam": (skellam, each({M: [(2.5, 1.25), (0.5, 4.0)], X: [(1e-8, 2.0), (300.0, 200.0)]}, {M: [0, 1, -3], T: [30], E: [0.5, -1.5]}), (0, 1)),
+    "hurdle_poisson": (hurdle_poisson, each({M: [(0.25, 2.5), (0.75, 0.5)], X: [(1e-20, 2**-10), (0.5, 200.0)]}, {M: [0, 1, 3], T: [40], E: [-1, 2.5]}), (0, 1)),
+    "zero_inflated_poisson": (zero_inflated_poisson, each({M: [(0.25, 2.5), (0.75, 0.5)], X: [(1e-20, 1e-6), (0.5, 200.0)]}, {M: [0, 1, 3], T: [40], E: [-1, 2.5]}), (0, 1)),
+    "censored_normal": (censored_normal, where({M: [(0.5, 1.5, -1.0, 2.0)], T: [(0.0, 1.0, -30.0, 35.0)], X: [(0.0, 1e-6, -1e-5, 1e-5)]}, lambda m, s, a, b: {M: [a, m, b], E: [a - 1.0, b + 1.0]}), (0, 1)),
+    "zero_sum_normal": (zero_sum_normal, where({M: [(1.5,)], X: [(1e-15,), (1e15,)]}, lambda s: {M: [(0.5, -1.0, 0.5)], T: [(1e3 * s, -1e3 * s, 0.0)], E: [(1.0, 1.0, 1.0)]}), (0,)),
+    "lkj": (lkj_matrix, where({M: [(1.0,), (2.5,)], X: [(1e-4,), (1e4,)]}, lambda e: {M: [(1.0, 0.5, 0.5, 1.0), (1.0, 0.0, 0.0, 1.0)], E: [(1.0, 0.5, 0.25, 1.0), (1.0, 1.5, 1.5, 1.0), (2.0, 0.5, 0.5, 1.0)]}), (0,)),
+}
+
+
 def beta(a, b, x):
     if x < 0 or x > 1:
         return -INF

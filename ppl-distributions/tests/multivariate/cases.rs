@@ -3,8 +3,8 @@
 use ndarray::ArrayD;
 use ppl_core::{Constraint, Distribution, Shape, Var};
 use ppl_distributions::{
-    Categorical, Dirichlet, GaussianRandomWalk, LKJCholesky, LowRankMultivariateNormal, MultivariateNormal,
-    MultivariateStudentT,
+    Categorical, Dirichlet, GaussianRandomWalk, LKJ, LKJCholesky, LowRankMultivariateNormal,
+    MultivariateNormal, MultivariateStudentT, ZeroSumNormal,
 };
 
 /// A distribution of any parameters, on any graph.
@@ -75,6 +75,8 @@ pub(crate) const FAMILIES: &[Family] = &[
     Family { name: "multivariate_student_t", parameters: &[POSITIVE, LOC, CHOLESKY], build: |_, p| Box::new(MultivariateStudentT::new(p[0], p[1], p[2])) },
     Family { name: "gaussian_random_walk", parameters: &[POSITIVE], build: |n, p| Box::new(GaussianRandomWalk::new(p[0], n)) },
     Family { name: "dirichlet", parameters: &[POSITIVES], build: |_, p| Box::new(Dirichlet::new(p[0])) },
+    Family { name: "lkj", parameters: &[POSITIVE], build: |n, p| Box::new(LKJ::new(n, p[0])) },
+    Family { name: "zero_sum_normal", parameters: &[POSITIVE], build: |n, p| Box::new(ZeroSumNormal::new(p[0], n + 1)) },
     Family { name: "lkj_cholesky", parameters: &[POSITIVE], build: |n, p| Box::new(LKJCholesky::new(n, p[0])) },
 ];
 

@@ -3,10 +3,12 @@
 
 use super::run;
 use ndarray::ArrayD;
-use ppl_core::{Distribution, ExecutionPlan, Graph, Noise, NoiseKind, Program, Shape, Var, gradient};
+use ppl_core::{
+    Constraint, Distribution, ExecutionPlan, Graph, Noise, NoiseKind, Program, Shape, Var, gradient,
+};
 use ppl_distributions::{
-    Car, Gamma, GaussianCopula, InverseWishart, MatrixNormal, MultivariateNormal, Normal, OrderedProbit,
-    Wishart,
+    Beta, Car, Gamma, GaussianCopula, InverseWishart, LKJ, LKJCholesky, MatrixNormal, MultivariateNormal,
+    Normal, OrderedProbit, Wishart, ZeroSumNormal,
 };
 
 fn array<'g>(graph: &'g Graph, shape: &[usize], values: &[f64]) -> Var<'g> {
@@ -205,6 +207,48 @@ fn a_copula_of_normal_laws_is_a_normal_law() {
     for (copula, normal) in got[0].iter().zip(&got[1]) {
         assert!((copula - normal).abs() < 1e-12 * (1.0 + normal.abs()), "{copula} for {normal}");
     }
+}
+
+/// The laws of a correlation matrix and of its factor are one law: their densities of unconstrained numbers agree.
+#[test]
+fn a_correlation_matrix_has_the_law_of_its_factor() {
+    for (d, concentration) in [(1, 2.0), (2, 0.7), (3, 1.0), (4, 2.5)] {
+        let graph = Graph::new();
+        let u = graph.input("u", d * (d - 1) / 2).unwrap();
+        let jacobian = |set: Constraint| set.log_jacobian(u).unwrap_or_else(|| graph.constant(0.0));
+        let set = Constraint::Correlation;
+        let matrix = LKJ::new(d, concentration).log_prob(set.constrain(u)) + jacobian(set);
+        let set = Constraint::CorrelationCholesky;
+        let factor = LKJCholesky::new(d, concentration).log_prob(set.constrain(u)) + jacobian(set);
+        let numbers: Vec<f64> = (0..u.shape().elements()).map(|k| (1.7 * k as f64 + 0.3).sin()).collect();
+        let inputs: &[(&str, &[f64])] = if d > 1 { &[("u", &numbers)] } else { &[] };
+        let found = run(&graph, &[matrix, factor], inputs);
+        assert!((found[0][0] - found[1][0]).abs() < 1e-13, "{d}: {found:?}");
+    }
+    // Of two rows, the correlation is a beta variable stretched to (−1, 1).
+    let graph = Graph::new();
+    let entropies = [LKJ::new(2, 2.5).entropy(&graph).unwrap(), Beta::new(2.5, 2.5).entropy(&graph).unwrap()];
+    let found = run(&graph, &entropies, &[]);
+    assert!((found[0][0] - found[1][0] - std::f64::consts::LN_2).abs() < 1e-14, "{found:?}");
+    assert!(LKJ::new(0, 1.0).validate().is_err() && LKJ::new(2, 0.0).validate().is_err());
+}
+
+/// A normal density in the plane: of two variables that of √2 times one.
+#[test]
+fn variables_that_sum_to_zero_have_a_density_in_their_plane() {
+    let graph = Graph::new();
+    let two = ZeroSumNormal::new(1.5, 2).log_prob(graph.array(&ndarray::arr1(&[0.8, -0.8]).into_dyn()));
+    let one = Normal::new(0.0, 1.5).log_prob(graph.constant(0.8 * std::f64::consts::SQRT_2));
+    let three =
+        ZeroSumNormal::new(1.5, 3).log_prob(graph.array(&ndarray::arr1(&[1.0, -0.5, -0.5]).into_dyn()));
+    let found = run(&graph, &[two, one, three], &[]);
+    assert!((found[0][0] - found[1][0]).abs() < 1e-15);
+    // −½ · 1.5/2.25 − 2 ln 1.5 − ln 2π
+    let expected = -1.0 / 3.0 - 2.0 * 1.5_f64.ln() - std::f64::consts::TAU.ln();
+    assert!((found[2][0] - expected).abs() < 1e-15);
+    let told = |law: ZeroSumNormal<'_>| law.validate().expect_err("a mistake").to_string();
+    assert!(told(ZeroSumNormal::new(1.0, 1)).contains("at least 2 variables"));
+    assert!(told(ZeroSumNormal::new(0.0, 3)).contains("scale must be positive and finite, got 0"));
 }
 
 #[test]

@@ -28,7 +28,7 @@ proptest! {
             MultivariateNormal::from_precision(loc, sigma.inverse()),
         ];
         let outputs: Vec<Var<'_>> = all.iter().flat_map(|normal| [
-            normal.log_prob(x), normal.entropy(&graph).unwrap(), normal.variance(&graph).unwrap(), normal.covariance(), normal.scale_tril(),
+            normal.log_prob(x), normal.entropy(&graph).unwrap(), normal.variance(&graph).unwrap(), normal.covariance(&graph), normal.scale_tril(&graph),
         ]).collect();
         let found = run(&graph, &outputs, &[]);
         // κ(Σ) units of rounding from the inverse; with |u| ≤ 1 it is at most about (n e²)ⁿ, and 1e5 is
@@ -52,7 +52,7 @@ proptest! {
         let (factor, diagonal) = (graph.array(&take(0, &[n, r])), graph.array(&take(10, &[n]).mapv(f64::exp)));
         let (loc, x) = (graph.array(&take(20, &[n])), graph.array(&take(24, &[3, n])));
         let low_rank = LowRankMultivariateNormal::new(loc, factor, diagonal);
-        let dense = MultivariateNormal::from_covariance(loc, low_rank.covariance());
+        let dense = MultivariateNormal::from_covariance(loc, low_rank.covariance(&graph));
         let outputs = [
             low_rank.log_prob(x), low_rank.variance(&graph).unwrap(), low_rank.entropy(&graph).unwrap(),
             dense.log_prob(x), dense.variance(&graph).unwrap(), dense.entropy(&graph).unwrap(),

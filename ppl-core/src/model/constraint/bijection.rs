@@ -1,6 +1,9 @@
 //! The bijections from unconstrained numbers onto sets: on symbols, numbers and arrays.
 
-use super::{Constraint, correlation_cholesky, lower_cholesky, ordered, positive_definite, simplex};
+use super::{
+    Constraint, correlation, correlation_cholesky, lower_cholesky, ordered, positive_definite, simplex,
+    zero_sum,
+};
 use crate::base::{Error, Result, Shape};
 use crate::machine::Scalar;
 use crate::op::{Graph, Var};
@@ -24,9 +27,11 @@ impl Constraint {
             Constraint::LessThan(high) | Constraint::AtMost(high) => high - unconstrained.exp(),
             Constraint::Interval(low, high) => low + (high - low) * unconstrained.sigmoid(),
             Constraint::Simplex => simplex::constrain(unconstrained),
+            Constraint::ZeroSum => zero_sum::constrain(unconstrained),
             Constraint::Ordered => ordered::constrain(unconstrained),
             Constraint::LowerCholesky => lower_cholesky::constrain(unconstrained, n),
             Constraint::CorrelationCholesky => correlation_cholesky::constrain(unconstrained, n),
+            Constraint::Correlation => correlation::constrain(unconstrained, n),
             Constraint::PositiveDefinite => positive_definite::constrain(unconstrained, n),
             _ => unconstrained,
         }
@@ -59,9 +64,11 @@ impl Constraint {
             // From the nearer bound, so that no digits are lost.
             Constraint::Interval(low, high) => ((value - low) / (high - value)).log(),
             Constraint::Simplex => simplex::unconstrain(value),
+            Constraint::ZeroSum => zero_sum::unconstrain(value),
             Constraint::Ordered => ordered::unconstrain(value),
             Constraint::LowerCholesky => lower_cholesky::unconstrain(value),
             Constraint::CorrelationCholesky => correlation_cholesky::unconstrain(value),
+            Constraint::Correlation => correlation::unconstrain(value),
             Constraint::PositiveDefinite => positive_definite::unconstrain(value),
             _ => value,
         }
@@ -98,6 +105,7 @@ impl Constraint {
             Constraint::Ordered => Some(ordered::log_jacobian(unconstrained)),
             Constraint::LowerCholesky => Some(lower_cholesky::log_jacobian(unconstrained, n)),
             Constraint::CorrelationCholesky => Some(correlation_cholesky::log_jacobian(unconstrained, n)),
+            Constraint::Correlation => Some(correlation::log_jacobian(unconstrained, n)),
             Constraint::PositiveDefinite => Some(positive_definite::log_jacobian(unconstrained, n)),
             _ => None,
         }

@@ -24,7 +24,7 @@ pub(super) fn holds(matrix: &[f64], n: usize) -> bool {
 
 /// `ln(1/cosh x)`
 #[track_caller]
-fn log_sech(x: Var<'_>) -> Var<'_> {
+pub(super) fn log_sech(x: Var<'_>) -> Var<'_> {
     LN_2 - x - (-2.0 * x).softplus()
 }
 

@@ -1,6 +1,7 @@
 //! Sets that values live in, and the bijections from unconstrained numbers onto them.
 
 mod bijection;
+mod correlation;
 mod correlation_cholesky;
 mod layout;
 mod lower_cholesky;
@@ -8,6 +9,7 @@ mod ordered;
 mod outside;
 mod positive_definite;
 mod simplex;
+mod zero_sum;
 
 use crate::base::{Error, Result, Shape, Source};
 use crate::op::Var;
@@ -34,18 +36,21 @@ use std::fmt;
 /// | set | value, unconstrained | bijection | Jacobian |
 /// |---|---|---|---|
 /// | `Simplex` | `[n]`, `[n − 1]` | `x_k = z_k Π_{j<k} (1 − z_j)`, `z_k = 1/(1 + e^(−u_k + ln(n − 1 − k)))`; the rest to the last | `Π_k x_k (1 − z_k)` |
+/// | `ZeroSum` | `[n]`, `[n − 1]` | `x_k = u_k − s/(n + √n)`, the last `−s/√n`, with `s = Σ u_k`: lengths are kept | 1 |
 /// | `Ordered` | `[n]`, `[n]` | `x_0 = u_0`, `x_k = x_{k−1} + e^{u_k}` | `Π_{k>0} e^{u_k}` |
 /// | `LowerCholesky` | `[n, n]`, `[n(n+1)/2]` | below the diagonal as it is, row after row; then the logarithms of the diagonal | `Π_i L_ii` |
 /// | `CorrelationCholesky` | `[n, n]`, `[n(n−1)/2]` | `L_ij = tanh(u_ij) Π_{k<j} sech(u_ik)`, `L_ii = Π_{k<i} sech(u_ik)`, row after row | `Π_{j<i} sech(u_ij)^(i−j+1)` |
+/// | `Correlation` | `[n, n]`, `[n(n−1)/2]` | `L Lᵀ` with `L` as for `CorrelationCholesky` | `Π_{j<i} sech(u_ij)^(n−j)` |
 /// | `PositiveDefinite` | `[n, n]`, `[n(n+1)/2]` | `L Lᵀ` with `L` as for `LowerCholesky` | `2ⁿ Π_i L_ii^(n−i+1)` |
 ///
 /// These are the conventions of NumPyro (and, but for the order of elements, of Stan), so that unconstrained
 /// densities agree. Indices count from 0. Jacobians are taken with respect to the first `n − 1` elements of a
-/// simplex, and the free elements of the lower triangle of a matrix.
+/// simplex, to volumes in the plane of vectors that sum to 0, and to the free elements of the lower triangle of a
+/// matrix.
 ///
-/// Whether a vector sums to 1, a row has length 1 and a matrix is symmetric is decided with the tolerance
+/// Whether a vector sums to 1 or 0, a row has length 1 and a matrix is symmetric is decided with the tolerance
 /// that values computed in `f32` need, which grows with their number: `(n + 4)(2 + ln n) 2⁻²⁴`, twice that
-/// (of the squared length), and `2n 2⁻²⁴ √(a_ii a_jj)`.
+/// (of the squared length and of the diagonal of a correlation matrix), the first times `Σ|x_k|` (of a sum of 0), and `2n 2⁻²⁴ √(a_ii a_jj)`.
 ///
 /// ```
 /// use ppl_core::Constraint;
@@ -91,12 +96,16 @@ pub enum Constraint {
     DependentInteger,
     /// Vectors of non-negative numbers that sum to 1.
     Simplex,
+    /// Vectors of finite numbers that sum to 0.
+    ZeroSum,
     /// Strictly increasing vectors of finite numbers.
     Ordered,
     /// Lower triangular matrices with a positive diagonal.
     LowerCholesky,
     /// Lower triangular matrices with a positive diagonal whose rows have length 1.
     CorrelationCholesky,
+    /// Symmetric positive definite matrices with ones on the diagonal.
+    Correlation,
     /// Symmetric positive definite matrices.
     PositiveDefinite,
     /// Vectors of the numbers 0, 1, 2, … that sum to a number.
@@ -105,7 +114,7 @@ pub enum Constraint {
 
 impl Constraint {
     /// One set of each kind, for tests that go through all of them.
-    pub const ALL: [Constraint; 20] = [
+    pub const ALL: [Constraint; 22] = [
         Constraint::Real,
         Constraint::Positive,
         Constraint::NonNegative,
@@ -121,9 +130,11 @@ impl Constraint {
         Constraint::Dependent,
         Constraint::DependentInteger,
         Constraint::Simplex,
+        Constraint::ZeroSum,
         Constraint::Ordered,
         Constraint::LowerCholesky,
         Constraint::CorrelationCholesky,
+        Constraint::Correlation,
         Constraint::PositiveDefinite,
         Constraint::Counts(5.0),
     ];
@@ -158,9 +169,11 @@ impl Constraint {
         match self {
             Constraint::Real
             | Constraint::Dependent
+            | Constraint::ZeroSum
             | Constraint::Ordered
             | Constraint::LowerCholesky
             | Constraint::CorrelationCholesky
+            | Constraint::Correlation
             | Constraint::PositiveDefinite => finite,
             Constraint::Positive => value > 0.0 && finite,
             Constraint::NonNegative | Constraint::Simplex => value >= 0.0 && finite,
@@ -200,9 +213,11 @@ impl Constraint {
         }
         let holds = |outcome: &[f64]| match self {
             Constraint::Simplex => simplex::holds(outcome),
+            Constraint::ZeroSum => zero_sum::holds(outcome),
             Constraint::Ordered => ordered::holds(outcome),
             Constraint::LowerCholesky => lower_cholesky::holds(outcome, n),
             Constraint::CorrelationCholesky => correlation_cholesky::holds(outcome, n),
+            Constraint::Correlation => correlation::holds(outcome, n),
             Constraint::PositiveDefinite => positive_definite::holds(outcome, n),
             // Sums of integers are exact up to 2⁵³.
             Constraint::Counts(total) => outcome.iter().sum::<f64>() == total,
@@ -216,8 +231,11 @@ impl Constraint {
     #[must_use]
     pub fn event_rank(self) -> usize {
         match self {
-            Constraint::Simplex | Constraint::Ordered | Constraint::Counts(_) => 1,
-            Constraint::LowerCholesky | Constraint::CorrelationCholesky | Constraint::PositiveDefinite => 2,
+            Constraint::Simplex | Constraint::ZeroSum | Constraint::Ordered | Constraint::Counts(_) => 1,
+            Constraint::LowerCholesky
+            | Constraint::CorrelationCholesky
+            | Constraint::Correlation
+            | Constraint::PositiveDefinite => 2,
             _ => 0,
         }
     }
@@ -230,12 +248,15 @@ impl Constraint {
     pub fn unconstrained_shape(self, shape: &Shape) -> Result<Shape> {
         let unconstrained = match (self, shape.dims()) {
             (_, _) if self.event_rank() == 0 || self.is_discrete() => Some(shape.clone()),
-            (Constraint::Simplex, [leading @ .., n]) if *n > 0 => {
+            (Constraint::Simplex | Constraint::ZeroSum, [leading @ .., n]) if *n > 0 => {
                 Some(Shape::from(leading).concat(&Shape::from(n - 1)))
             }
             (Constraint::Ordered, [.., n]) if *n > 0 => Some(shape.clone()),
             (_, [leading @ .., n, m]) if n == m && *n > 0 && self.event_rank() == 2 => {
-                let diagonal = if self == Constraint::CorrelationCholesky { 0 } else { *n };
+                let diagonal = match self {
+                    Constraint::CorrelationCholesky | Constraint::Correlation => 0,
+                    _ => *n,
+                };
                 Some(Shape::from(leading).concat(&Shape::from(n * (n - 1) / 2 + diagonal)))
             }
             _ => None,
@@ -265,7 +286,7 @@ impl Constraint {
         let leading = &unconstrained.dims()[..unconstrained.rank().saturating_sub(1)];
         match (self, self.order(unconstrained)) {
             (_, None) => Err(self.misfit_error(unconstrained)),
-            (Constraint::Simplex, _) => {
+            (Constraint::Simplex | Constraint::ZeroSum, _) => {
                 let last = unconstrained.dims().last().map_or(0, |last| last + 1);
                 Ok(Shape::from(leading).concat(&Shape::from(last)))
             }
@@ -282,9 +303,11 @@ impl Constraint {
             Constraint::LowerCholesky | Constraint::PositiveDefinite => {
                 last.and_then(layout::order_of_triangle).filter(|&n| n > 0)
             }
-            Constraint::CorrelationCholesky => last.and_then(layout::order_below_diagonal),
+            Constraint::CorrelationCholesky | Constraint::Correlation => {
+                last.and_then(layout::order_below_diagonal)
+            }
             Constraint::Ordered => last.filter(|&n| n > 0).map(|_| 0),
-            Constraint::Simplex => last.map(|_| 0),
+            Constraint::Simplex | Constraint::ZeroSum => last.map(|_| 0),
             _ => Some(0),
         }
     }
@@ -324,10 +347,14 @@ impl Constraint {
             Constraint::Dependent => "finite, and within bounds that other values set".into(),
             Constraint::DependentInteger => "an integer within bounds that other values set".into(),
             Constraint::Simplex => "a vector of non-negative numbers that sum to 1".into(),
+            Constraint::ZeroSum => "a vector of numbers that sum to 0".into(),
             Constraint::Ordered => "a strictly increasing vector".into(),
             Constraint::LowerCholesky => "a lower triangular matrix with a positive diagonal".into(),
             Constraint::CorrelationCholesky => {
                 "a lower triangular matrix with a positive diagonal and rows of length 1".into()
+            }
+            Constraint::Correlation => {
+                "a symmetric positive definite matrix with ones on its diagonal".into()
             }
             Constraint::PositiveDefinite => "a symmetric positive definite matrix".into(),
             Constraint::Counts(total) => format!("a vector of integers from 0 on that sum to {total}").into(),

@@ -1,7 +1,7 @@
 //! Whether values that programs compute lie in a set.
 
 use super::layout::elements_below_diagonal;
-use super::{Constraint, correlation_cholesky, positive_definite, simplex};
+use super::{Constraint, correlation, correlation_cholesky, positive_definite, simplex};
 use crate::base::Shape;
 use crate::op::{Op, Shaping, Unary, Var};
 
@@ -56,6 +56,10 @@ impl Constraint {
                 let far = (any(value, 1) - 1.0).abs().greater(simplex::rounding(n));
                 any(value.less(0.0), 1) + far
             }
+            Constraint::ZeroSum => {
+                let n = value.shape().dims().last().copied().unwrap_or(0);
+                any(value, 1).abs().greater(simplex::rounding(n) * any(value.abs(), 1))
+            }
             Constraint::Ordered => {
                 let (axis, n) = (value.shape().rank().checked_sub(1)?, value.shape().dims().last().copied()?);
                 let (next, here) = (value.slice(axis, 1.min(n)..), value.slice(axis, ..n.saturating_sub(1)));
@@ -66,6 +70,11 @@ impl Constraint {
                 let n = value.shape().dims().last().copied().unwrap_or(0);
                 let lengths = any(value.square(), 1);
                 not_lower(value)? + any((lengths - 1.0).abs().greater(correlation_cholesky::tolerance(n)), 1)
+            }
+            Constraint::Correlation => {
+                let n = value.shape().dims().last().copied().unwrap_or(0);
+                let far = (value.diagonal() - 1.0).abs().greater(correlation::tolerance(n));
+                any(far, 1) + Constraint::PositiveDefinite.outside(value)?
             }
             Constraint::PositiveDefinite => {
                 let n = value.shape().dims().last().copied().unwrap_or(0);

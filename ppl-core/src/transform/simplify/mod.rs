@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | `identities` | `−(−x) = x`, `x·x = x²`, `a + (−b) = a − b`, … | the same, bit for bit |
 //! | `shapes` | chains of reshapes, broadcasts, permutations; work before a broadcast instead of after | the same, bit for bit |
+//! | `values_only` | numbers with derivatives of something else, where nothing is differentiated any more | the same, bit for bit |
 //! | `stable`, `sums` | `log(1 + x)`, `log(sigmoid x)`, `log Σ exp x`, … | more accurate; finite where the original overflows |
 //!
 //! "Bit for bit" leaves out which NaN a NaN is. An identity of the reals that fails for some floating-point
@@ -25,7 +26,7 @@ mod sums;
 
 use crate::base::Result;
 use crate::op::scan::{ALL_COPIED, Body};
-use crate::op::{Graph, Op, Scan, Var};
+use crate::op::{Binary, Graph, Op, Scan, Var};
 use crate::program::Program;
 use pattern::Pattern;
 use std::collections::HashSet;
@@ -33,9 +34,19 @@ use std::collections::HashSet;
 /// Returns what to put in place of an operation on these arguments, if it knows something better.
 pub(crate) type Rule = for<'g> fn(&Pattern<'g, '_>, &Op, &[Var<'g>]) -> Option<Var<'g>>;
 
-const EXACT: &[Rule] = &[identities::rule, shapes::rule];
+const EXACT: &[Rule] = &[values_only, identities::rule, shapes::rule];
 /// The stable forms come first: an identity must not break the expressions that they look for.
-const ALL: &[Rule] = &[stable::rule, identities::rule, shapes::rule];
+const ALL: &[Rule] = &[values_only, stable::rule, identities::rule, shapes::rule];
+/// What is still to be differentiated keeps what its derivatives are made of.
+const BEFORE_DIFFERENTIATION: &[Rule] = &[stable::rule, identities::rule, shapes::rule];
+
+/// Of a number with the derivatives of something else the number.
+fn values_only<'g>(_see: &Pattern<'g, '_>, op: &Op, args: &[Var<'g>]) -> Option<Var<'g>> {
+    match (op, args) {
+        (Op::Binary(Binary::WithSlopesOf), &[x, _]) => Some(x),
+        _ => None,
+    }
+}
 
 impl Program {
     /// An equal program with fewer or stabler operations: equal expressions once, known values computed,
@@ -176,7 +187,7 @@ pub(crate) fn before_differentiation<'g>(
         }
         graph.attribute(Some(node.source));
         let args: Vec<Var<'g>> = node.args.iter().map(|&arg| graph.var(now[arg as usize])).collect();
-        now[id] = apply(&pattern, &node.op, &args, ALL).id();
+        now[id] = apply(&pattern, &node.op, &args, BEFORE_DIFFERENTIATION).id();
     }
     graph.attribute(None);
     outputs.iter().map(|output| graph.var(now[output.id() as usize])).collect()

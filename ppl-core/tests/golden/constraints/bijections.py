@@ -77,12 +77,29 @@ def correlation_cholesky(u):
     return elements(l), log_jacobian
 
 
+def zero_sum(u):
+    n, s = len(u) + 1, mp.fsum(u)
+    return [x - s / (n + mp.sqrt(n)) for x in u] + [-s / mp.sqrt(n)], mp.mpf(0)
+
+
+def correlation(u):
+    factor, log_jacobian = correlation_cholesky(u)
+    n = int(mp.sqrt(len(factor)))
+    l = mp.matrix(n, n)
+    for place, x in enumerate(factor):
+        l[place // n, place % n] = x
+    # of the product with respect to the elements below the diagonal of the factor
+    return elements(l * l.T), log_jacobian + mp.fsum((n - 1 - i) * mp.log(l[i, i]) for i in range(1, n))
+
+
 SETS = {
     "simplex": (simplex, [0, 1, 2, 4, 9]),
     "ordered": (ordered, [1, 2, 5]),
     "lower_cholesky": (lower_cholesky, [1, 3, 6, 10]),
     "correlation_cholesky": (correlation_cholesky, [0, 1, 3, 6, 10]),
     "positive_definite": (positive_definite, [1, 3, 6, 10]),
+    "zero_sum": (zero_sum, [1, 2, 5, 9]),
+    "correlation": (correlation, [0, 1, 3, 6, 10]),
 }
 
 
@@ -92,8 +109,8 @@ def compare(name, u, x, log_jacobian):
     from numpyro.distributions import biject_to, constraints
 
     jax.config.update("jax_enable_x64", True)
-    known = {"ordered": "ordered_vector", "correlation_cholesky": "corr_cholesky"}.get(name, name)
-    bijection = biject_to(getattr(constraints, known))
+    known = {"ordered": "ordered_vector", "correlation_cholesky": "corr_cholesky", "correlation": "corr_matrix"}.get(name, name)
+    bijection = biject_to(constraints.zero_sum(1) if name == "zero_sum" else getattr(constraints, known))
     argument = jax.numpy.array([float(v) for v in u])
     value = bijection(argument)
     got = np.asarray(value).reshape(-1)
