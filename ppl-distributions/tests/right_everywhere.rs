@@ -390,7 +390,7 @@ fn outside_the_support_no_array_is_possible() {
     let factor: &[[f64; 2]; 2] = &[[1.0, 0.0], [0.6, 0.8]];
     let positive =
         || MixtureSameFamily::new(Categorical::from_probs(&[0.5, 0.5]), Gamma::new(&[2.0, 3.0], 1.0));
-    type Case<'g> = (Box<dyn Distribution<'g>>, &'static [&'static [f64]]);
+    type Case<'g> = (Box<dyn Distribution<'g> + 'g>, &'static [&'static [f64]]);
     let laws: [Case<'_>; 14] = [
         (
             Box::new(Wishart::from_cholesky(3.0, factor)),
