@@ -69,7 +69,7 @@ fn the_quickstart_finds_the_weights_and_states_its_privacy() {
 #[test]
 fn no_program_replaces_a_ledger_or_what_is_no_plain_file() {
     let folder = Folder::new(FIT, "refusals");
-    folder.write("people.csv", &people());
+    folder.write("people.csv", people());
     folder.write("bounds.toml", BOUNDS);
     let ledger = "dp-accountant ledger 1 {\"epsilon\":1.0,\"delta\":1e-5,\"relation\":\"add_remove\"} \
      #0123456789abcdef\n";
@@ -101,7 +101,7 @@ fn no_program_replaces_a_ledger_or_what_is_no_plain_file() {
 #[test]
 fn fit_writes_what_it_says() {
     let folder = Folder::new(FIT, "fit");
-    folder.write("people.csv", &people());
+    folder.write("people.csv", people());
     folder.write("bounds.toml", BOUNDS);
     let arguments =
         [&GOOD[..], &["--test-fraction", "0.25", "--json", "out.json", "--svg", "out.svg"]].concat();
@@ -130,7 +130,7 @@ fn fit_writes_what_it_says() {
 #[test]
 fn weights_that_are_hardly_learned_are_named() {
     let folder = Folder::new(FIT, "hardly");
-    folder.write("people.csv", &people());
+    folder.write("people.csv", people());
     folder.write("bounds.toml", BOUNDS);
     let text = |epsilon: &str| {
         let mut arguments = GOOD.to_vec();
@@ -153,7 +153,7 @@ fn weights_that_are_hardly_learned_are_named() {
 #[test]
 fn categories_from_the_file_are_named_in_the_privacy_statement() {
     let folder = Folder::new(FIT, "categories");
-    folder.write("people.csv", &people());
+    folder.write("people.csv", people());
     folder.write("bounds.toml", "age = [17, 90]\nhours = [1, 99]\n");
     let statement = |extra: &[&str]| {
         let output = folder.run(&[&GOOD[..], &["--steps", "50", "--json", "out.json"], extra].concat());
@@ -180,7 +180,7 @@ fn categories_from_the_file_are_named_in_the_privacy_statement() {
 #[test]
 fn a_fixed_seed_repeats_and_says_that_it_is_not_private() {
     let folder = Folder::new(FIT, "seed");
-    folder.write("people.csv", &people());
+    folder.write("people.csv", people());
     folder.write("bounds.toml", BOUNDS);
     let run = || folder.run(&[&GOOD[..], &["--test-seed-not-private", "5", "--steps", "50"]].concat()).stdout;
     let text = String::from_utf8(run()).expect("UTF-8");
@@ -191,7 +191,7 @@ fn a_fixed_seed_repeats_and_says_that_it_is_not_private() {
 #[test]
 fn bad_input_is_one_line_exit_code_two_and_no_file() {
     let folder = Folder::new(FIT, "bad");
-    folder.write("people.csv", &people());
+    folder.write("people.csv", people());
     folder.write("bounds.toml", BOUNDS);
     folder.write("empty.csv", "");
     folder.write("ragged.csv", "age,sex,hours,income\n30,male,40,1\n30,male,40\n");
