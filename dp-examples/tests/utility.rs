@@ -46,7 +46,7 @@ fn people(records: usize, seed: u8, groups: Option<usize>) -> String {
 #[test]
 fn a_problem_prints_its_metric_and_keeps_its_budget() {
     let folder = Folder::new("", "utility-1");
-    let train = folder.write("train.csv", &people(2000, 1, None));
+    let train = folder.write("train.csv", people(2000, 1, None));
     let found = json(&[
         "--problem",
         "logistic",
@@ -80,8 +80,8 @@ fn a_problem_prints_its_metric_and_keeps_its_budget() {
     ]);
     assert_eq!(found, again, "the same seeds give the same figures");
 
-    let train = folder.write("groups-train.csv", &people(400, 2, Some(2)));
-    let test = folder.write("groups-test.csv", &people(300, 3, Some(2)));
+    let train = folder.write("groups-train.csv", people(400, 2, Some(2)));
+    let test = folder.write("groups-test.csv", people(300, 3, Some(2)));
     let groups = folder.write("groups.csv", "g0,g1\n1,0.5\n-0.5,1\n");
     let found = json(&[
         "--problem",
@@ -110,7 +110,7 @@ fn a_problem_prints_its_metric_and_keeps_its_budget() {
             text
         })
     };
-    let (train, test) = (folder.write("p.csv", &points(500)), folder.write("q.csv", &points(50)));
+    let (train, test) = (folder.write("p.csv", points(500)), folder.write("q.csv", points(50)));
     let found = json(&[
         "--problem",
         "mixture",
@@ -136,7 +136,7 @@ fn a_problem_prints_its_metric_and_keeps_its_budget() {
 #[test]
 fn coverage_is_measured_on_any_table() {
     let folder = Folder::new("", "utility-2");
-    let data = folder.write("people.csv", &people(400, 3, None));
+    let data = folder.write("people.csv", people(400, 3, None));
     let bounds = folder.write("bounds.toml", "x0 = [-3, 3]\nx1 = [-3, 3]\n");
     let own = ["--problem", "coverage", "--data", &data, "--positive-if", "y=1", "--bounds", &bounds];
     let all = |more: &[&'static str]| own.iter().copied().chain(more.iter().copied()).collect::<Vec<_>>();
@@ -167,7 +167,7 @@ fn coverage_is_measured_on_any_table() {
 #[test]
 fn what_is_wrong_is_one_line() {
     let folder = Folder::new("", "utility-3");
-    let good = folder.write("good.csv", &people(50, 1, None));
+    let good = folder.write("good.csv", people(50, 1, None));
     let problem = |name: &'static str, file: &str| -> String {
         refused(&["--problem", name, "--train", file, "--epsilon", "1"])
     };
@@ -189,7 +189,7 @@ fn what_is_wrong_is_one_line() {
     assert!(problem("coverage", &good).contains("has no use for --train"));
     assert!(refused(&["--problem", "logistic", "--epsilon", "1"]).contains("needs --train <FILE>"));
     let groups = folder.write("groups.csv", "g0\n1\n");
-    let train = folder.write("train.csv", &people(40, 1, Some(2)));
+    let train = folder.write("train.csv", people(40, 1, Some(2)));
     let told = refused(&[
         "--problem",
         "hierarchical",
