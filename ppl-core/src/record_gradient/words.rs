@@ -124,10 +124,7 @@ impl MixedWords {
             let Mixture { values, slopes, next } = &mut *mixture;
             next.fill(0.0);
             for (&place, &count) in places.iter().zip(counts) {
-                // A NaN is not passed over.
-                if count < 0.0 {
-                    continue;
-                }
+                let count = some(count);
                 let word = &topics.values[place as usize * k..][..k];
                 let chance: f64 = values.iter().zip(word).map(|(a, b)| a * b).sum();
                 let share = count / chance;
@@ -201,6 +198,11 @@ impl MixedWords {
     }
 }
 
+/// A count; 0 where it is negative or a NaN, which the law of words takes for none.
+fn some(count: f64) -> f64 {
+    if count > 0.0 { count } else { 0.0 }
+}
+
 /// Memory for one span.
 #[derive(Clone, Debug)]
 struct Member<T> {
@@ -228,7 +230,7 @@ impl<T: Scalar> Member<T> {
             let at = place as usize * k;
             let (word, slopes) = (&topics.values[at..][..k], &topics.slopes[at..][..k]);
             let chance: f64 = mixture.values.iter().zip(word).map(|(a, b)| a * b).sum();
-            let share = if count < 0.0 { 0.0 } else { count / chance };
+            let share = some(count) / chance;
             for (mixed, slope) in mixture.values.iter().zip(slopes) {
                 let value = T::of(share * mixed * slope);
                 squared += value * value;

@@ -38,7 +38,7 @@ impl fmt::Debug for SparseRows {
 }
 
 impl SparseRows {
-    /// The rows of the column at a position of the schema. A NaN is kept.
+    /// The rows of the column at a position of the schema. A NaN is kept, and -0 is not.
     ///
     /// # Errors
     /// If there is no such column, it does not hold vectors, or these have 2³² elements or more.
