@@ -77,7 +77,7 @@ fn shown(value: f64, error: f64) -> String {
         _ if value.abs() >= 100.0 => 1,
         _ if value.abs() >= 10.0 => 2,
         _ if value == 0.0 || value.abs() >= 0.01 => 4,
-        _ => return format!("{value:.2e}"),
+        _ => return format!("{value:.2e}").replace('-', "−"),
     };
     let number = if error > 0.0 {
         format!("{value:.decimals$} ± {error:.decimals$}")
