@@ -33,7 +33,7 @@ fn folder(name: &str) -> Folder {
 }
 
 const FIT: &str =
-    "fit people.csv --schema s.toml --epsilon 2 --target rich --test-seed-not-private 7 --out out";
+    "fit people.csv --schema s.toml --epsilon 2 --target rich --test-seed-not-private 3 --out out";
 
 #[test]
 fn a_twin_has_its_files_and_is_like_the_table() {
@@ -211,9 +211,10 @@ fn constraints_hold_of_every_row() {
 #[test]
 fn twins_are_paid_for_from_a_ledger() {
     let folder = folder("ledger");
+    // Two twins of ε 1 compose to about 1.45 at this δ, not to 2.
     let line = "fit people.csv --schema s.toml --epsilon 1 --ledger l.ledger";
     assert!(folder.bad(&format!("{line} --out a")).contains("--ledger-epsilon"));
-    folder.good(&format!("{line} --ledger-epsilon 1.5 --relation replace-one --out a"));
+    folder.good(&format!("{line} --ledger-epsilon 1.3 --relation replace-one --out a"));
     let privacy: serde_json::Value = serde_json::from_str(&folder.read("a/privacy.json")).unwrap();
     assert_eq!(privacy["neighbours_differ_by"], "the values of one record");
     assert!(privacy["epsilon"]["upper"].as_f64().unwrap() <= 1.0);

@@ -12,7 +12,8 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// ```
 ///
 /// It is a density of the elements below the diagonal. With `η = concentration = 1` all correlation matrices are equally
-/// likely. Each correlation has mean 0 and variance `1/(2η + D − 1)`. A model that needs the matrix only to make
+/// likely. Draws are pulled towards the identity by `8 D` units of the last place, so that one whose least
+/// eigenvalue is lost in rounding still has a factor. Each correlation has mean 0 and variance `1/(2η + D − 1)`. A model that needs the matrix only to make
 /// correlated variables takes [`LKJCholesky`], the law of its factor: that keeps digits where the matrix is
 /// nearly singular and spares a factorisation.
 ///
@@ -82,7 +83,18 @@ impl<'g> Distribution<'g> for LKJ<'g> {
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let factor = self.factor.draw(prefix, noise)?;
-        Ok(factor.matmul(transposed(factor)))
+        let (graph, d) = (factor.graph(), self.factor.dimension());
+        let product = factor.matmul(transposed(factor));
+        // A row of the factor is off in length by what its logarithm was rounded by, which is divided out.
+        let lengths = product.diagonal().sqrt();
+        let correlations = product / (column(lengths) * transposed(column(lengths)));
+        // Rounding takes the least eigenvalue of a nearly singular matrix below 0: errors of `d²` elements that are
+        // random in sign have a spectral norm of about `d` units of the last place, here and in a factorisation.
+        // The least eigenvalue of what is pulled towards the identity is at least four times both together.
+        // (What lies above 1 is clamped to one unit below it in the type that the program runs in.)
+        let unit = 1.0 - column((1.0 + lengths).clamp_unit());
+        let diagonal = identity(graph, d);
+        Ok((1.0 - 8.0 * d as f64 * unit) * correlations * (1.0 - diagonal) + diagonal)
     }
 
     /// The identity.

@@ -31,11 +31,13 @@ impl Random {
         length * angle.cos()
     }
 
+    fn noise(&mut self, kind: NoiseKind) -> f64 {
+        if kind == NoiseKind::Uniform { self.uniform() } else { self.normal() }
+    }
+
     fn fill(&mut self, plan: &mut ExecutionPlan<f64>, inputs: &[(String, NoiseKind, Shape)]) {
         for (name, kind, shape) in inputs {
-            let numbers: Vec<f64> = (0..shape.elements())
-                .map(|_| if *kind == NoiseKind::Uniform { self.uniform() } else { self.normal() })
-                .collect();
+            let numbers: Vec<f64> = (0..shape.elements()).map(|_| self.noise(*kind)).collect();
             if plan.input(name).is_ok() {
                 plan.set(name, &numbers).unwrap();
             }
@@ -192,6 +194,33 @@ fn correlations_are_beta_distributed() {
                 assert!(mean_agrees(&products, 0.0));
             }
         }
+    }
+}
+
+/// At a small concentration most matrices are singular but for rounding; draws are positive definite all the same, in
+/// both types.
+#[test]
+fn nearly_singular_correlation_matrices_are_positive_definite() {
+    for (d, concentration) in [(2, 0.01), (3, 0.01), (3, 0.15), (6, 0.05), (12, 0.3)] {
+        let graph = Graph::new();
+        let law = ppl_distributions::LKJ::new(d, concentration);
+        let mut noise = Noise::new(&graph, "draw");
+        let draw = law.draw(&Shape::from(2000), &mut noise).unwrap();
+        let program = Program::new(&graph, &[draw]).unwrap();
+        let (mut double, mut single) =
+            (ExecutionPlan::<f64>::new(&program), ExecutionPlan::<f32>::new(&program));
+        let mut random = Random(5);
+        for (name, kind, shape) in noise.inputs() {
+            let numbers: Vec<f64> = (0..shape.elements()).map(|_| random.noise(*kind)).collect();
+            double.set(name, &numbers).unwrap();
+            single.set(name, &numbers.iter().map(|&x| x as f32).collect::<Vec<_>>()).unwrap();
+        }
+        double.run();
+        single.run();
+        let shape = Shape::from([2000, d, d]);
+        assert_eq!(law.support().violation(double.output(0), &shape), None, "{d} {concentration}");
+        let single: Vec<f64> = single.output(0).iter().map(|&x| f64::from(x)).collect();
+        assert_eq!(law.support().violation(&single, &shape), None, "{d} {concentration}, f32");
     }
 }
 

@@ -70,7 +70,7 @@ pub(super) fn sampler_has_its_law<T: Ord + Clone, K: Mechanism<T>>(
 fn the_geometric_sampler_has_its_law() {
     let data = coins(20, 4);
     let geometric = |epsilon| Geometric::new(epsilon).unwrap().for_records(2, 20).unwrap();
-    let wrong = [geometric(0.5).law(&coins(20, 5)).unwrap(), geometric(0.51).law(&data).unwrap()];
+    let wrong = [geometric(0.5).law(&coins(20, 5)).unwrap(), geometric(0.53).law(&data).unwrap()];
     sampler_has_its_law(&geometric(0.5), &data, &wrong);
     let added = Geometric::new(1.0).unwrap().for_at_most(2, 6).unwrap();
     let few = coins(5, 2);

@@ -148,6 +148,8 @@ fn choices_have_the_odds_of_their_epsilon() {
 fn choices_are_paid_for_as_something_that_costs_more() {
     for relation in [Relation::AddRemove, Relation::ReplaceOne] {
         for epsilon in [1e-3, 0.02, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0] {
+            // Choices are made at an ε in steps of 2⁻³⁶, rounded down.
+            let epsilon = (epsilon * 2.0_f64.powi(36)).floor() / 2.0_f64.powi(36);
             let event = Marginals::choice_event(relation, epsilon).unwrap();
             let paid = Accountant::new(relation).compose(event, 1);
             for step in 0..=40 {
@@ -175,7 +177,7 @@ fn a_penalty_counts_as_records() {
     let records = table(&[(0, 1, 2); 50]);
     let mut marginals = paid(
         &records,
-        &Composition::single(Marginals::choice_event(Relation::AddRemove, 8.0).unwrap(), 2),
+        &Composition::single(Marginals::choice_event(Relation::ReplaceOne, 8.0).unwrap(), 2),
         Relation::ReplaceOne,
         5,
     );

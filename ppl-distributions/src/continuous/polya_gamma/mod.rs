@@ -98,18 +98,29 @@ impl<'g> PolyaGamma<'g> {
         };
         // tanh(c/2)/(2c) = (sinh c/c) sech²(c/2)/4, and the variance is (sinh c − c)/c³ · sech²(c/2)/4:
         // quotients of series whose terms have one sign.
-        let squared_cosh =
-            polynomial(&[1.0, 1.0 / 4.0, 1.0 / 48.0, 1.0 / 1440.0, 1.0 / 80_640.0, 1.0 / 7_257_600.0]);
-        let sinh =
-            polynomial(&[1.0, 1.0 / 6.0, 1.0 / 120.0, 1.0 / 5040.0, 1.0 / 362_880.0, 1.0 / 39_916_800.0]);
-        let sinh_rest = polynomial(&[
+        // At ½ the first term that is left out is below 1e-17 of each.
+        let squared_cosh = polynomial(&[
+            1.0,
+            1.0 / 4.0,
+            1.0 / 48.0,
+            1.0 / 1440.0,
+            1.0 / 80_640.0,
+            1.0 / 7_257_600.0,
+            1.0 / 958_003_200.0,
+            1.0 / 174_356_582_400.0,
+        ]);
+        let odd_factorials = [
+            1.0,
             1.0 / 6.0,
             1.0 / 120.0,
             1.0 / 5040.0,
             1.0 / 362_880.0,
             1.0 / 39_916_800.0,
             1.0 / 6_227_020_800.0,
-        ]);
+            1.0 / 1_307_674_368_000.0,
+            1.0 / 355_687_428_096_000.0,
+        ];
+        let (sinh, sinh_rest) = (polynomial(&odd_factorials), polynomial(&odd_factorials[1..]));
         let mean = small.select(0.25 * sinh / squared_cosh, 0.5 * tanh / far);
         let variance = small
             .select(0.25 * sinh_rest / squared_cosh, (2.0 * tanh - far * rest) / (4.0 * (far * far * far)));
