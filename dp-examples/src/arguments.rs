@@ -108,7 +108,25 @@ impl FitArguments {
             &[("--json", self.json.as_deref()), ("--svg", self.svg.as_deref())],
         )
     }
+
+    /// Checks that a small sampling rate comes with a number of steps: the number at which sampling costs no more than
+    /// 5 % of noise grows as `1/rate²`, and is a million and more below a rate of 0.001.
+    ///
+    /// # Errors
+    ///
+    /// A message that says so.
+    pub fn check_sampling(&self) -> std::result::Result<(), String> {
+        match (self.sampling_rate, self.steps) {
+            (Some(rate), None) if rate < LEAST_RATE => Err(format!(
+                "--sampling-rate {rate}: below {LEAST_RATE} give --steps too; the noise of full batches would take more than a million steps"
+            )),
+            _ => Ok(()),
+        }
+    }
 }
+
+/// Rates below this ask for a number of steps too.
+const LEAST_RATE: f64 = 1e-3;
 
 /// The same path for every spelling of one file, as far as the file or its folder exists.
 pub(crate) fn identity(path: &Path) -> PathBuf {
@@ -234,6 +252,14 @@ mod tests {
             assert!(shown.contains(option) && shown.contains(expected), "{option} {value}: {shown}");
             assert!(!shown.contains('\n'), "{shown}");
         }
+    }
+
+    #[test]
+    fn small_rates_come_with_a_number_of_steps() {
+        let check = |extra: &[&str]| arguments(extra).unwrap().check_sampling();
+        assert!(check(&["--sampling-rate", "1e-9"]).unwrap_err().contains("give --steps too"));
+        assert!(check(&["--sampling-rate", "1e-9", "--steps", "10"]).is_ok());
+        assert!(check(&["--sampling-rate", "0.001"]).is_ok() && check(&[]).is_ok());
     }
 
     #[test]

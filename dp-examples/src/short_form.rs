@@ -67,6 +67,7 @@ struct Seconds {
 pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     let started = Instant::now();
     arguments.check_outputs()?;
+    arguments.check_sampling()?;
     let table = Table::read(&arguments.data)?;
     let bounds = match &arguments.bounds {
         Some(path) => Bounds::read(path)?,

@@ -173,6 +173,12 @@ fn nonsense_is_refused() {
     assert!(vi().private_start(none).plan(&schema(5)).is_err());
     assert!(vi().public_records(0).plan(&schema(5)).is_err());
     assert!(vi().clip_norm(f64::NAN).plan(&schema(5)).is_err());
+    // A record that takes part with a probability below δ would need no noise at all.
+    let sampled = |rate: f64, steps: u64| vi().subsample(Poisson::rate(rate).unwrap()).steps(steps);
+    let told = sampled(1e-9, 400).plan(&schema(5)).unwrap_err().to_string();
+    assert!(told.contains("the sampling rate times the number of steps must be above"), "{told}");
+    assert!(vi().subsample(Poisson::rate(1e-12).unwrap()).plan(&schema(5)).is_err());
+    assert!(sampled(1e-3, 400).plan(&schema(5)).is_ok());
     let target = Quantile { target: 1.0, ..Quantile::default() };
     assert!(vi().public_records(5).clipping(Clipping::Quantile(target)).plan(&schema(5)).is_err());
     // Candidates that do not fit the model.

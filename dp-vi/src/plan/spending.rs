@@ -56,6 +56,19 @@ pub(super) struct Spending {
 }
 
 impl Spending {
+    /// Refuses a run of which a record is likely to be no part at all.
+    ///
+    /// Where a record takes part in a step with a probability below δ, no noise is asked for: δ allows that much to be
+    /// released as it is. That is what the definition says and nobody wants; and almost all steps see no record.
+    fn takes_part(&self, rate: f64, steps: u64) -> Result<()> {
+        if rate * steps as f64 > self.budget.delta {
+            return Ok(());
+        }
+        let what = "the sampling rate times the number of steps";
+        let requirement = "above the budget's delta, or records would be released without noise";
+        Err(Error::OutOfRange { what, requirement, value: rate * steps as f64 })
+    }
+
     /// What is not drawn exactly as it is accounted for.
     pub(super) fn deviation(&self, drawn: &Drawn<'_>, steps: u64) -> Result<Deviation> {
         let count = if self.counts { CountRelease::DEVIATION } else { 0.0 };
@@ -64,6 +77,7 @@ impl Spending {
 
     /// The noise that makes this many steps keep the budget, with what is not drawn exactly.
     pub(super) fn calibrate(&self, drawn: &Drawn<'_>, steps: u64) -> Result<Calibrated> {
+        self.takes_part(sampling_rate(&drawn.scheme)?, steps)?;
         let pricing = Pricing::permitted(self.budget.relation, &drawn.scheme)?;
         let budget = self.deviation(drawn, steps)?.less(self.budget)?;
         Ok(calibrate_noise_multiplier(&budget, |noise_multiplier| {
