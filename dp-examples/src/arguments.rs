@@ -239,7 +239,11 @@ mod tests {
             ("--steps", "1.5", "invalid digit found in string"),
             ("--test-seed-not-private", "-1", "invalid digit found in string"),
             ("--features", "a,,b", "expected names of columns separated by single commas"),
-            ("--positive-if", "y>>1", "'y>>1' at character 3: expected a number or a text; a text that begins with one of"),
+            (
+                "--positive-if",
+                "y>>1",
+                "'y>>1' at character 3: expected a number or a text; a text that begins with one of",
+            ),
         ] {
             // An option that is given twice would be its own error.
             let mut all: Vec<&str> = vec!["fit"];
