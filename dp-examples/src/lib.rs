@@ -11,6 +11,7 @@
 //! by [`output`].
 
 pub mod arguments;
+pub mod audit;
 pub mod bench;
 pub mod bounds;
 pub mod condition;
