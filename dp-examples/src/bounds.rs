@@ -5,6 +5,8 @@ use std::path::Path;
 
 use toml::{Spanned, Value};
 
+use crate::condition::Condition;
+use crate::schema::{Kind, Missing, Schema};
 use crate::table::{Table, line_at, read_file, utf8};
 use crate::{Error, Result};
 
@@ -44,6 +46,9 @@ pub enum Bound {
 /// sex = ["M", "F", "I"]
 /// ```
 ///
+/// It may be a [schema](crate::schema), too, of which a design has a use for ranges, categories and `missing =
+/// "drop"`; other policies and dates need a formula.
+///
 /// # Privacy
 ///
 /// Bounds are part of the algorithm, not of the data: they have to be chosen from what is known about the
@@ -65,6 +70,7 @@ pub enum Bound {
 pub struct Bounds {
     file: Option<String>,
     columns: BTreeMap<String, (Bound, u64)>,
+    schema: Schema,
     public_categories: bool,
 }
 
@@ -89,10 +95,13 @@ impl Bounds {
     ///
     /// [`Error::NotUtf8`], [`Error::BoundsSyntax`] for what is not TOML, and [`Error::InvalidBound`] for an
     /// entry that is neither `[low, high]` with finite `low < high` nor a list of at least two different
-    /// texts.
+    /// texts; [`Error::Schema`] for an entry of a schema that needs a formula, or is none.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
-        let mut columns = BTreeMap::new();
+        let (mut columns, mut plain) = (BTreeMap::new(), BTreeMap::new());
         for (column, (entry, line)) in entries(name, bytes)? {
+            if entry.is_table() {
+                continue;
+            }
             let bound = bound(&entry).map_err(|expected| Error::InvalidBound {
                 file: name.to_owned(),
                 line,
@@ -100,9 +109,41 @@ impl Bounds {
                 value: entry.to_string(),
                 expected,
             })?;
-            columns.insert(column, (bound, line));
+            plain.insert(column, (bound, line));
         }
-        Ok(Self { file: Some(name.to_owned()), columns, public_categories: false })
+        let schema = Schema::parse(name, bytes)?;
+        for (column, entry) in &schema.columns {
+            let line = schema.line(column);
+            let bound = match (plain.remove(column), &entry.kind, &entry.missing) {
+                (Some((bound, _)), ..) => bound,
+                (_, Kind::Range { low, high }, Missing::Refuse | Missing::Drop) => {
+                    Bound::Range { low: *low, high: *high }
+                }
+                (_, Kind::Categories(names), Missing::Refuse | Missing::Drop) => {
+                    Bound::Categories(names.clone())
+                }
+                _ => {
+                    let (file, column) = (name.to_owned(), column.clone());
+                    return Err(Error::Schema { file, line, column, reason: NEEDS_A_FORMULA.to_owned() });
+                }
+            };
+            columns.insert(column.clone(), (bound, line));
+        }
+        Ok(Self { file: Some(name.to_owned()), columns, schema, public_categories: false })
+    }
+
+    /// The table without the records that lack the label or a feature (of all columns, where none are chosen) and whose
+    /// column has the policy that they be left out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoRecordsLeft`].
+    pub fn complete(&self, table: Table, condition: &Condition, chosen: Option<&[String]>) -> Result<Table> {
+        let is_used = |column: &&String| {
+            chosen.is_none_or(|chosen| chosen.contains(column)) || column.as_str() == condition.column()
+        };
+        let used: Vec<String> = table.columns().iter().filter(is_used).cloned().collect();
+        self.schema.complete(table, &used.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// The same, where the texts that occur in a text column without a list are public: they are then read
@@ -158,6 +199,8 @@ pub(crate) fn toml_key(column: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !column.is_empty() && column.chars().all(bare) { column.to_owned() } else { format!("{column:?}") }
 }
+
+const NEEDS_A_FORMULA: &str = "columns by name use ranges, categories and missing = \"drop\"; for dates and other policies write a formula: fit 'y ~ a + b' DATA";
 
 const EITHER: &str = "[low, high] or a list of categories like [\"yes\", \"no\"]";
 
@@ -240,8 +283,32 @@ mod tests {
             );
         }
         assert!(message("x = [true, false]").ends_with(either));
-        assert!(message("[x]\ny = [0, 1]").ends_with(either));
+        assert!(
+            message("[x]\ny = [0, 1]").starts_with("b.toml:1: column 'x': there is no 'y', expected some of")
+        );
         assert!(message("x = [1979-05-27, 2]").ends_with(either));
+    }
+
+    #[test]
+    fn a_schema_serves_as_far_as_a_design_goes() {
+        let text = "x = { range = [0, 1], missing = 'drop' }\ny = { categories = ['a', 'b'] }\nz = [0, 2]";
+        let bounds = Bounds::parse("b.toml", text.as_bytes()).unwrap();
+        assert_eq!(bounds.get("x"), Some(&Bound::Range { low: 0.0, high: 1.0 }));
+        assert_eq!(bounds.get("y"), Some(&Bound::Categories(vec!["a".into(), "b".into()])));
+        let table = || Table::parse("a.csv", b"x,y,z\n0.5,a,1\nNA,b,2\n,a,0\n1,b,\n").unwrap();
+        let kept = |columns: &[&str]| {
+            let columns: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
+            let condition: Condition = "z>=1".parse().unwrap();
+            bounds.complete(table(), &condition, Some(&columns)).unwrap().len()
+        };
+        // Records are left out for the sake of columns that are used, and by the policy alone.
+        assert_eq!((kept(&["x", "y", "z"]), kept(&["y", "z"]), kept(&["no such column"])), (2, 4, 4));
+        for entry in
+            ["{ range = [0, 1], missing = 0.5 }", "{ categories = ['a', 'b'], missing = 'category' }"]
+        {
+            let told = message(&format!("x = {entry}"));
+            assert!(told.starts_with("b.toml:1: column 'x': ") && told.contains("write a formula"), "{told}");
+        }
     }
 
     #[test]

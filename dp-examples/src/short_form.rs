@@ -75,6 +75,7 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     };
     let bounds = if arguments.public_categories { bounds.with_public_categories() } else { bounds };
     let features = arguments.features.as_deref();
+    let table = bounds.complete(table, &arguments.positive_if, features)?;
     let design = Design::new(&table, &bounds, &arguments.positive_if, features, Intercept::Included)?;
     let seed = match arguments.test_seed_not_private {
         Some(number) => Seed::for_tests(number),

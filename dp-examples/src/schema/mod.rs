@@ -194,6 +194,11 @@ impl Schema {
         self.columns.get(column)
     }
 
+    /// The line of a column's entry in its file; 1 where there is no file.
+    pub(crate) fn line(&self, column: &str) -> u64 {
+        self.lines.get(column).copied().unwrap_or(1)
+    }
+
     /// Checks that every entry is for a column of a file: a misspelt name must not pass in silence.
     ///
     /// # Errors
@@ -201,12 +206,11 @@ impl Schema {
     /// [`Error::BoundForMissingColumn`] for the first that is not.
     pub fn check_columns(&self, table: &str, columns: &[String]) -> Result<()> {
         let stray = self.columns.keys().filter(|column| !columns.contains(column));
-        let line = |column: &String| self.lines.get(column).copied().unwrap_or(1);
-        match stray.min_by_key(|column| line(column)) {
+        match stray.min_by_key(|column| self.line(column)) {
             None => Ok(()),
             Some(column) => Err(Error::BoundForMissingColumn {
                 file: self.file.clone().unwrap_or_default(),
-                line: line(column),
+                line: self.line(column),
                 column: column.clone(),
                 table: table.to_owned(),
                 columns: columns.to_vec(),

@@ -87,13 +87,9 @@ impl OwnTable {
     pub(super) fn design(&self) -> Result<Design, Failure> {
         let table = Table::read(&self.data)?;
         let bounds = self.bounds.as_deref().map_or_else(|| Ok(Bounds::none()), Bounds::read)?;
-        Ok(Design::new(
-            &table,
-            &bounds.with_public_categories(),
-            &self.positive_if,
-            self.features.as_deref(),
-            Intercept::Included,
-        )?)
+        let (bounds, features) = (bounds.with_public_categories(), self.features.as_deref());
+        let table = bounds.complete(table, &self.positive_if, features)?;
+        Ok(Design::new(&table, &bounds, &self.positive_if, features, Intercept::Included)?)
     }
 }
 
