@@ -19,7 +19,7 @@ pub(crate) struct Interval {
 impl Interval {
     pub(crate) const ZERO: Self = Self { lower: 0.0, upper: 0.0 };
 
-    fn around(value: f64, error: f64) -> Self {
+    pub(crate) fn around(value: f64, error: f64) -> Self {
         // The last term covers results in or below the subnormal range, where no relative bound holds.
         let lower = if value < 1e-290 { 0.0 } else { (value - error).max(0.0) };
         Self { lower, upper: (value + error + 1e-300).min(1.0) }

@@ -141,6 +141,16 @@ impl Formulas for Totals {
     /// The answer where all is one release with normal noise, or one sampled one.
     fn exact(&self, parts: &[Part], query: Query) -> Option<Interval> {
         let [Part { pair, count: 1.0 }] = parts else { return None };
+        if let Pair::Atoms(atoms, 1.0) = pair {
+            // Whether there is a formula does not depend on where it is asked.
+            atoms.delta(0.0)?;
+            let curve = |epsilon| atoms.delta(epsilon).unwrap_or(Interval { lower: 0.0, upper: 1.0 });
+            return Some(match query {
+                // The smallest deltas are below the rounding of the curve.
+                Query::Epsilon { delta } => invert(curve, delta).intersect(self.enclose(query)),
+                Query::Delta { epsilon } => curve(epsilon),
+            });
+        }
         let line = match pair {
             Pair::Subsampled(line) => *line,
             // Mirroring changes the profile only below epsilon = 0.

@@ -2,6 +2,7 @@
 
 use super::cells::Cells;
 use super::subsampled::{amplification_error, amplified};
+use crate::closed_form::Interval;
 use crate::special::ROUNDOFF;
 
 /// An outcome with its masses under P and Q and its loss log(p/q).
@@ -140,6 +141,22 @@ impl Atoms {
     pub(crate) fn mirrored_gap(&self, rate: f64) -> Option<f64> {
         let (_, high) = self.limits(rate);
         (self.list.len() <= 3).then_some(high).filter(|gap| *gap > 1e-12)
+    }
+
+    /// `δ(ε) = only + Σ p (1 − e^(ε − loss))₊` of a single pair without sampling, with its rounding; `None` for more atoms than
+    /// those of a guarantee or an answer.
+    pub(crate) fn delta(&self, epsilon: f64) -> Option<Interval> {
+        if self.list.len() > 3 || self.beyond > 0.0 {
+            return None;
+        }
+        let (mut value, mut error) = (self.only, 0.0);
+        for atom in self.list.iter().filter(|atom| atom.loss + self.loss_error > epsilon) {
+            value += atom.p * (-(epsilon - atom.loss).exp_m1()).max(0.0);
+            // An error of a loss matters as much as the atom's mass under the other law.
+            let steepness = (epsilon - atom.loss).min(0.0).exp() + self.loss_error;
+            error += atom.p * (self.mass_error + 2.0 * self.loss_error * steepness + 8.0 * ROUNDOFF);
+        }
+        Some(Interval::around(value, error + 8.0 * ROUNDOFF * value))
     }
 
     /// The mass of outcomes that only the first law can produce, for removal and for the reverse.

@@ -241,3 +241,43 @@ fn the_ends_of_all_ranges_are_answered() {
         }
     }
 }
+
+/// A single guarantee or answer: `δ(ε') = δ + (1 − δ)(1 − e^(ε' − ε))/(1 + e^(−ε))` below ε, to the last digits and at both ends.
+#[test]
+fn a_single_guarantee_has_both_ends() {
+    for (epsilon, own) in [(1.0, 0.0), (0.01, 0.0), (1e-9, 0.0), (12.0, 1e-7), (700.0, 0.0)] {
+        let mechanism = match own {
+            0.0 => Mechanism::PureDp { epsilon },
+            delta => Mechanism::ApproximateDp { epsilon, delta },
+        };
+        let event = Event::new(mechanism, Sampling::None).unwrap();
+        for relation in [Relation::AddRemove, Relation::ReplaceOne] {
+            let accountant = Accountant::new(relation).compose(event, 1);
+            for delta in [1e-320, 1e-12, 1e-5, 0.01, 0.4] {
+                if delta <= own {
+                    continue;
+                }
+                let found = accountant.epsilon(delta).unwrap();
+                let share = (delta - own) / (1.0 - own) * (1.0 + f64::exp(-epsilon));
+                let truth = (epsilon + (-share).ln_1p()).max(0.0);
+                let rounding = 1e-14 * (1.0 + epsilon);
+                assert!(
+                    found.lower <= truth + rounding && found.upper >= truth - rounding,
+                    "{event} {delta} {found:?} {truth}"
+                );
+                // 1e-9 is what a sum of guarantees is known to.
+                assert!(
+                    found.width() <= 1e-13 * (1.0 + epsilon) + 2e-9 * epsilon,
+                    "{event} {delta} {found:?}"
+                );
+            }
+            let advantage = accountant.advantage().unwrap();
+            let truth = own + (1.0 - own) * (0.5 * epsilon).tanh();
+            assert!(
+                advantage.lower <= truth
+                    && truth <= advantage.upper * (1.0 + 1e-15)
+                    && advantage.width() <= 1e-13
+            );
+        }
+    }
+}

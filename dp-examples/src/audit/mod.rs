@@ -61,7 +61,7 @@ pub struct Finding {
     pub setting: Setting,
     /// Outcomes on each of the two data sets.
     pub outcomes: usize,
-    /// ε of one outcome at [`DELTA`], as the accountant claims it.
+    /// ε of one outcome at [`DELTA`], as the accountant claims it; at δ = 0 for what is private with δ = 0.
     pub claimed: f64,
     /// What ε is at least, but for a probability of [`FALSE_ALARM`].
     pub found: f64,
@@ -89,11 +89,6 @@ fn louder(events: &Composition, factor: f64) -> dp_accountant::Result<Compositio
                 Mechanism::ApproximateDp { epsilon: epsilon * factor, delta }
             }
             Mechanism::PureDp { epsilon } => Mechanism::PureDp { epsilon: epsilon * factor },
-            Mechanism::RandomizedResponse { categories, truth_probability: p } => {
-                let odds = (p / (1.0 - p) * (categories - 1) as f64).ln() * factor;
-                let truth_probability = odds.exp() / (odds.exp() + (categories - 1) as f64);
-                Mechanism::RandomizedResponse { categories, truth_probability }
-            }
             other => other,
         };
         all.push(Event::new(mechanism, event.sampling())?, count);
@@ -101,10 +96,22 @@ fn louder(events: &Composition, factor: f64) -> dp_accountant::Result<Compositio
     Ok(all)
 }
 
+/// The ε of events that are ε-differentially private with δ = 0.
+fn pure(events: &Composition) -> Option<f64> {
+    events.iter().try_fold(0.0, |sum, (event, count)| match event.mechanism() {
+        Mechanism::PureDp { epsilon } => Some(sum + count as f64 * epsilon),
+        Mechanism::RandomizedResponse { categories, truth_probability: p } => {
+            Some(sum + count as f64 * (p / (1.0 - p) * (categories - 1) as f64).ln())
+        }
+        _ => None,
+    })
+}
+
 /// Finds the threshold on the first half of the outcomes, and what it tells on the other half.
 ///
 /// The advantage of the attacker, `P(above) - P'(above)`, is at most that of the events. The smallest factor by which
 /// their noise would have to be smaller for that to hold is turned into an ε, so that it can be compared with the claim.
+/// What is claimed with δ = 0 is compared with an ε at δ = 0.
 ///
 /// # Errors
 /// Those of the accountant, and outcomes that are too few.
@@ -121,6 +128,11 @@ pub fn examine(setting: Setting, outcomes: &Outcomes) -> Result<Finding, Box<dyn
     let (least_hits, _) = share_between(hits, tested, FALSE_ALARM);
     let (_, most_alarms) = share_between(alarms, tested, FALSE_ALARM);
     let advantage = least_hits - most_alarms;
+    if let Some(claimed) = pure(events) {
+        // The largest advantage under ε is tanh(ε/2), that of an answer that is true with odds e^ε.
+        let found = 2.0 * advantage.clamp(0.0, 1.0).atanh();
+        return Ok(Finding { setting, outcomes: n, claimed, found, share: found / claimed });
+    }
     let accountant =
         |factor: f64| Ok::<_, Box<dyn Error>>(Accountant::new(*relation).with(&louder(events, factor)?));
     let claimed = accountant(1.0)?.epsilon(DELTA)?.upper;
