@@ -25,8 +25,9 @@ pub struct Settings {
     pub steps: u64,
 }
 
-/// The norm of any image's statistics as long as nothing is known, each hidden unit being on or off alike: then those of
-/// the weights are `(y_j − ½)/2` and those of the constants `y_j − ½`, which have the same size for every image.
+/// The norm of any image's statistics as long as nothing is known, each hidden unit being on or off alike:
+/// then those of the weights are `(y_j − ½)/2` and those of the constants `y_j − ½`, which have the same size
+/// for every image.
 ///
 /// ```text
 /// C = √(J K/16 + J/4)        J pixels, K hidden units; the other statistics are a few hundredths of it

@@ -34,9 +34,9 @@ pub const ALPHA: f64 = 0.3;
 /// Most topics that are chosen.
 pub const MOST_TOPICS: usize = 50;
 
-/// Largest norm of one document's expected counts, where none is named: that of [`ConjugateVi`]. On made-up documents
-/// ([`Corpus::made_up`]) norms from 4 to 8 came to the same perplexity within its errors at any ε from 1 to 8; 12 was
-/// worse at 1 and within half a percent elsewhere. For each, without a file of documents:
+/// Largest norm of one document's expected counts, where none is named: that of [`ConjugateVi`]. On made-up
+/// documents ([`Corpus::made_up`]) norms from 4 to 8 came to the same perplexity within its errors at any ε
+/// from 1 to 8; 12 was worse at 1 and within half a percent elsewhere. For each, without a file of documents:
 ///
 /// `utility --problem lda --epsilon 1 --clip-norm 6 --runs 2`
 pub const NORM: f64 = 6.0;

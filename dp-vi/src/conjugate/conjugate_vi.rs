@@ -141,8 +141,9 @@ impl<M: Model> ConjugateVi<M> {
     /// For logistic regression: the norm `R` above which a row's likelihood gets the weight `(R/‖x‖)²`, which needs no
     /// clipping and so has no bias. Best near the median norm of the rows, as far as that is public.
     ///
-    /// Log-odds must be linear in one vector of weights. With an *offset*, a term that no weight multiplies, the norm of a
-    /// row bounds nothing: a plan then refuses this norm, and clips to [`clip_norm`](Self::clip_norm).
+    /// Log-odds must be linear in one vector of weights. With an *offset*, a term that no weight multiplies,
+    /// the norm of a row bounds nothing: a plan then refuses this norm, and clips to
+    /// [`clip_norm`](Self::clip_norm).
     #[must_use]
     pub fn feature_norm(mut self, norm: f64) -> Self {
         self.said.feature_norm = Some(norm);

@@ -13,8 +13,8 @@ use ppl_core::{SiteKind, Var, gradient};
 /// ℓ = −softplus(v),  v = ⟨x, w⟩,  x = ∂v/∂w:     s₁ = −x/2,   s₂ = −½ ξ x xᵀ
 /// ```
 ///
-/// An offset, a term `o` of the log-odds that is the record's own, adds `−ξ o x` to the first, which no norm of `x` bounds:
-/// such a model has not the exact bound, and is clipped.
+/// An offset, a term `o` of the log-odds that is the record's own, adds `−ξ o x` to the first, which no norm
+/// of `x` bounds: such a model has not the exact bound, and is clipped.
 pub(super) fn logistic_features<'g>(statistics: &Statistics<'g>) -> Result<Option<Var<'g>>> {
     let trace = statistics.trace();
     let own = |site: &&ppl_core::model::Site<'g>| site.per_record && site.log_prob.is_some();

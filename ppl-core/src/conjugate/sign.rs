@@ -33,7 +33,8 @@ fn sign(
             Unary::Neg => is(0, !positive),
             Unary::Sqrt => positive,
             Unary::Reciprocal | Unary::StopGradient | Unary::Floor => is(0, positive),
-            // Divided by −0, which is not negative, a number is −∞: no record with it counts, but it is finite again here.
+            // Divided by −0, which is not negative, a number is −∞: no record with it counts, but it is
+            // finite again here.
             Unary::Tanh | Unary::Sign => is(0, positive) && !divides(args[0]),
             _ => false,
         },
@@ -76,7 +77,8 @@ fn sign(
     answer
 }
 
-/// Whether a value is made by a division, other than behind functions that are positive whatever they are given.
+/// Whether a value is made by a division, other than behind functions that are positive whatever they are
+/// given.
 fn divides(value: Var<'_>) -> bool {
     let graph = value.graph();
     let (mut open, mut seen) = (vec![value.id()], HashSet::new());
@@ -162,8 +164,8 @@ mod tests {
     ];
 
     proptest! {
-        /// What is taken to be not negative has no finite negative element, whatever the inputs are. (A record with one that is
-        /// not finite does not count.)
+        /// What is taken to be not negative has no finite negative element, whatever the inputs are. (A
+        /// record with one that is not finite does not count.)
         #[test]
         fn nothing_negative_is_taken_for_positive(
             bytes in strategies::bytes(),

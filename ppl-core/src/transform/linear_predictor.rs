@@ -129,8 +129,8 @@ fn depends(last: Var<'_>, arrays: &[Var<'_>]) -> Vec<bool> {
     active
 }
 
-/// Whether a value is proved to be 0, or no number at all, where all of these arrays are 0. No algebra is done: what
-/// vanishes only because terms cancel is not found.
+/// Whether a value is proved to be 0, or no number at all, where all of these arrays are 0. No algebra is
+/// done: what vanishes only because terms cancel is not found.
 fn vanishes(value: Var<'_>, arrays: &[Var<'_>]) -> bool {
     value.graph().with_nodes(|nodes| {
         let mut zero = vec![false; value.id() as usize + 1];
@@ -217,8 +217,8 @@ mod tests {
         assert!(twice.softplus.is_none());
     }
 
-    /// With an offset of the record's own, the expectation of `v²` has a term `2 o ⟨x, E[w]⟩`, and a gradient that no norm of
-    /// `x` bounds.
+    /// With an offset of the record's own, the expectation of `v²` has a term `2 o ⟨x, E[w]⟩`, and a gradient
+    /// that no norm of `x` bounds.
     #[test]
     fn offsets_in_the_softplus_are_found() {
         let records = schema();

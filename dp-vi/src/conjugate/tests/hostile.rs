@@ -94,8 +94,8 @@ const STRANGE: [f64; 22] = [
 /// So many records that there are more than 10⁵ pairs of them.
 const RECORDS: usize = 450;
 
-/// Rows of moderate numbers, of strange ones, of both, of one number throughout, and the row before it again, times a
-/// factor and the other way round.
+/// Rows of moderate numbers, of strange ones, of both, of one number throughout, and the row before it again,
+/// times a factor and the other way round.
 fn hostile(columns: usize, seed: u64) -> Array2<f64> {
     let draws = numbers(RECORDS * (columns + 2) * 2, seed);
     let mut next = draws.iter().map(|u| u + 0.5);
@@ -136,8 +136,8 @@ fn records() -> Records {
     .unwrap()
 }
 
-/// Expectations that a noisy release may come to: moderate ones, those of wide factors, all 0, huge ones, and matrices
-/// that are not those of any moments.
+/// Expectations that a noisy release may come to: moderate ones, those of wide factors, all 0, huge ones, and
+/// matrices that are not those of any moments.
 fn expectations(plan: &ConjugatePlan, statistics: &Statistics<'_>, kind: u64) -> Vec<(String, Vec<f64>)> {
     let touched = statistics.blocks().iter().filter(|block| block.touched);
     touched
@@ -166,7 +166,8 @@ fn expectations(plan: &ConjugatePlan, statistics: &Statistics<'_>, kind: u64) ->
         .collect()
 }
 
-/// The largest norm over `C` and, under either relation, distance over `Δ`, of all pairs of records at all expectations.
+/// The largest norm over `C` and, under either relation, distance over `Δ`, of all pairs of records at all
+/// expectations.
 fn worst<T: Scalar>(model: AnyProgram, said: &Said, records: &Records) -> (ReplaceBound, [f64; 3]) {
     let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::ReplaceOne };
     let said = Said { budget: Some(budget), ..said.clone() };
@@ -249,8 +250,8 @@ fn no_pair_of_hostile_records_differs_by_more_than_a_plan_states() {
     }
 }
 
-/// An offset turns the first statistic of a logistic regression over: with `ξ o x` beside `(y − ½) x`, weights of rows
-/// bound nothing. Such a model is clipped, and two of its records may differ by 2C.
+/// An offset turns the first statistic of a logistic regression over: with `ξ o x` beside `(y − ½) x`,
+/// weights of rows bound nothing. Such a model is clipped, and two of its records may differ by 2C.
 #[test]
 fn a_logistic_regression_with_an_offset_has_no_exact_bound() {
     let x = Array2::from_elem((2, 2), 1.0);

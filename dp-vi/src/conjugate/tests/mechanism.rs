@@ -47,8 +47,8 @@ fn noise_has_the_size_that_the_plan_states_in_each_relation() {
     }
 }
 
-/// Where the difference of two records is known to be smaller than twice the norm, a replaced record costs less noise, and no
-/// less than it moves the sum by; whether a record is there costs the whole norm.
+/// Where the difference of two records is known to be smaller than twice the norm, a replaced record costs
+/// less noise, and no less than it moves the sum by; whether a record is there costs the whole norm.
 #[test]
 fn what_is_debited_is_the_noise_over_the_sensitivity() {
     let x = Schema::new([("x", Shape::from(2)), ("y", Shape::from(()))]).unwrap();
@@ -83,7 +83,8 @@ fn what_is_debited_is_the_noise_over_the_sensitivity() {
     }
 }
 
-/// Whatever is released is a whole number of steps of the grid, under both relations; with floating-point noise it is not.
+/// Whatever is released is a whole number of steps of the grid, under both relations; with floating-point
+/// noise it is not.
 #[test]
 fn released_statistics_lie_on_the_grid() {
     for relation in [Relation::AddRemove, Relation::ReplaceOne] {
