@@ -164,6 +164,92 @@ fn coverage_is_measured_on_any_table() {
     assert!(refused(&missing).contains("no.csv"));
 }
 
+/// Topics, a belief network and a logistic regression by noisy statistics, as their commands are written.
+#[test]
+fn statistics_print_their_metrics_and_keep_their_budgets() {
+    let folder = Folder::new("", "utility-4");
+    // Three subjects of four words each; one in seven words is of the next subject.
+    let mut documents = String::new();
+    for d in 0..600_usize {
+        let mut counts = [0; 12];
+        (0..28).for_each(|n| counts[4 * ((d + usize::from(n % 7 == 0)) % 3) + (d / 3 + n * n) % 4] += 1);
+        let parts: Vec<String> =
+            (0..12).filter(|v| counts[*v] > 0).map(|v| format!("{v}:{}", counts[v])).collect();
+        writeln!(documents, "{} {}", parts.len(), parts.join(" ")).unwrap();
+    }
+    let data = folder.write("documents.ldac", documents);
+    let words: String = (0..12).map(|v| format!("word{v}\n")).collect();
+    let vocabulary = folder.write("vocabulary.txt", words);
+    let lda = |relation: &str, more: &[&str]| {
+        let own = ["--problem", "lda", "--data", &data, "--vocabulary", &vocabulary, "--words", "12"];
+        let budget = ["--epsilon", "4", "--delta", "1e-5", "--fold", "9", "--runs", "2", "--steps", "20"];
+        let last = ["--relation", relation, "--json"];
+        json(&[&own[..], &budget[..], more, &last[..]].concat())
+    };
+    for relation in ["add-remove", "replace-one"] {
+        let found = lda(relation, &[]);
+        let figure = |name: &str| found[name].as_f64().unwrap();
+        // How many topics there are is chosen, and paid for.
+        assert!((3.0..=12.0).contains(&figure("topics")), "{found}");
+        assert!(figure("mean") < 0.8 * figure("unigrams") && figure("mean") > 3.0, "{found}");
+        assert!(figure("epsilon_upper") <= 4.0 && figure("epsilon_upper") > 3.9, "{found}");
+        assert!(figure("standard_error") > 0.0);
+    }
+    assert_eq!(lda("add-remove", &["--topics", "2"])["topics"], 2.0);
+    let wrong = |text: &str, words: &str| {
+        let data = folder.write("wrong.ldac", text);
+        refused(&["--problem", "lda", "--data", &data, "--words", words, "--epsilon", "1"])
+    };
+    assert!(wrong("1 0:1\n1 0:-1\n", "1").contains("wrong.ldac:2"));
+    assert!(wrong("1 0:1.5\n", "1").contains("wrong.ldac:1"));
+    assert!(wrong(&"1 0:1\n".repeat(20), "0").contains("--words must be from 1"));
+    assert!(wrong(&"1 0:70000\n".repeat(20), "1").contains("65,535"));
+
+    // The left or the right half of each image is on.
+    let mut images = vec![0, 0, 8, 3, 0, 0, 1, 144, 0, 0, 0, 4, 0, 0, 0, 4];
+    let mut labels = vec![0, 0, 8, 1, 0, 0, 1, 144];
+    for i in 0..400_usize {
+        labels.push((i % 2) as u8);
+        images.extend((0..16).map(|at| if (at % 4 < 2) == (i % 3 == 0) && at != i % 16 { 200 } else { 0 }));
+    }
+    let (train, labels) = (folder.write("images", images), folder.write("labels", labels));
+    let own = ["--problem", "belief-network", "--train", &train, "--labels", &labels, "--topics", "2"];
+    let network = |last: &[&'static str]| own.iter().copied().chain(last.iter().copied()).collect::<Vec<_>>();
+    let found = json(&network(&["--epsilon", "8", "--steps", "10", "--runs", "2", "--json"]));
+    let figure = |name: &str| found[name].as_f64().unwrap();
+    assert!(figure("mean") > figure("mean_image") && figure("mean") <= 1.0, "{found}");
+    assert!(figure("epsilon_upper") <= 8.0, "{found}");
+    let short = folder.write("short", [0, 0, 8, 1, 0, 0, 0, 1, 3]);
+    let mut others = network(&["--epsilon", "8"]);
+    others[5] = &short;
+    assert!(refused(&others).contains("not as many labels"));
+
+    let data = folder.write("people.csv", people(600, 4, None));
+    let bounds = folder.write("bounds.toml", "x0 = [-3, 3]\nx1 = [-3, 3]\n");
+    let found = json(&[
+        "--problem",
+        "statistics",
+        "--data",
+        &data,
+        "--bounds",
+        &bounds,
+        "--positive-if",
+        "y=1",
+        "--epsilon",
+        "4",
+        "--delta",
+        "1e-3",
+        "--runs",
+        "2",
+        "--json",
+    ]);
+    for name in ["mean", "fixed_curvature", "gradients", "not_private"] {
+        assert!((0.7..1.0).contains(&found[name].as_f64().unwrap()), "{name}: {found}");
+    }
+    assert!(found["epsilon_upper"].as_f64().unwrap() <= 4.0);
+    assert!(refused(&["--problem", "statistics", "--epsilon", "1"]).contains("--positive-if"));
+}
+
 #[test]
 fn what_is_wrong_is_one_line() {
     let folder = Folder::new("", "utility-3");

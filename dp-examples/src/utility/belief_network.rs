@@ -19,10 +19,22 @@ pub struct Settings {
     pub topics: usize,
     /// Images `i` with `i % 10` equal to this are held back.
     pub fold: usize,
-    /// Largest norm of one image's statistics.
+    /// Largest norm of one image's statistics; by default as in [`norm_for`].
     pub clip_norm: Option<f64>,
     /// Number of releases.
     pub steps: u64,
+}
+
+/// The norm of any image's statistics as long as nothing is known, each hidden unit being on or off alike:
+/// then those of the weights are `(y_j − ½)/2` and those of the constants `y_j − ½`, which have the same size
+/// for every image.
+///
+/// ```text
+/// C = √(J K/16 + J/4)        J pixels, K hidden units; the other statistics are a few hundredths of it
+/// ```
+#[must_use]
+pub fn norm_for(pixels: usize, hidden: usize) -> f64 {
+    (pixels as f64 * (hidden as f64 / 16.0 + 0.25)).sqrt()
 }
 
 /// Images of the format of MNIST (`idx3-ubyte`), a row of pixels for each: 1 where a pixel is above 0.
@@ -74,7 +86,7 @@ pub fn measure(
     let shares = own.mapv(f64::from).mean_axis(Axis(0)).ok_or("no images")?;
     let of_mean = accuracy(&test, |_, at| shares[at]);
     let records = Sensitive::new(Records::from_columns([("pixels", own)])?);
-    let norm = settings.clip_norm.unwrap_or(if settings.topics > 30 { 60.0 } else { 40.0 });
+    let norm = settings.clip_norm.unwrap_or_else(|| norm_for(test.ncols(), settings.topics));
     protocol.measure("pixel accuracy", |seed| {
         let fit = ConjugateVi::new(model(settings.topics))
             .budget(protocol.budget())

@@ -37,7 +37,7 @@ use std::path::PathBuf;
 /// | part | default | by hand |
 /// |---|---|---|
 /// | steps | 60; 120 with latent values of records; 5 for logistic regression; 200 without privacy | [`steps`](Self::steps) |
-/// | norm `C` | exact for logistic regression; 6 for counts; else `√D` for `D` numbers | [`clip_norm`](Self::clip_norm) |
+/// | norm `C` | exact for logistic regression without offsets; 6 for counts; else `√D` for `D` numbers | [`clip_norm`](Self::clip_norm) |
 /// | scales | 1 | [`scale`](Self::scale) |
 /// | rows of a logistic regression | weight `min(1, R/‖x‖)²`, `R = √d` | [`feature_norm`](Self::feature_norm) |
 /// | sweeps over records' own values | 3, going on from the step before; 20 for Boolean vectors, which begin anew | [`sweeps`](Self::sweeps) |
@@ -140,6 +140,10 @@ impl<M: Model> ConjugateVi<M> {
 
     /// For logistic regression: the norm `R` above which a row's likelihood gets the weight `(R/‖x‖)²`, which needs no
     /// clipping and so has no bias. Best near the median norm of the rows, as far as that is public.
+    ///
+    /// Log-odds must be linear in one vector of weights. With an *offset*, a term that no weight multiplies,
+    /// the norm of a row bounds nothing: a plan then refuses this norm, and clips to
+    /// [`clip_norm`](Self::clip_norm).
     #[must_use]
     pub fn feature_norm(mut self, norm: f64) -> Self {
         self.said.feature_norm = Some(norm);

@@ -1,6 +1,7 @@
 //! A conjugate fit, step by step.
 
-use super::plan::{ConjugatePlan, Said, programs, share, weight};
+use super::logistic::weight;
+use super::plan::{ConjugatePlan, Said, programs, share};
 use super::update::Factors;
 use crate::cost::charges::Charges;
 use crate::error::{Error, Result};

@@ -5,15 +5,19 @@
 //! | `conjugate_vi` | what is said of a fit |
 //! | `plan` | what was left open, and what the fit costs |
 //! | `sensitivity` | by how much neighbours change the statistics |
+//! | `logistic` | logistic regressions whose statistics have an exact bound |
+//! | `tables` | how large a table of counts may be, for its noise |
 //! | `update` | from noisy statistics to posterior factors |
 //! | `shrink` | counts drawn together by what they have in common |
 //! | `fit` | a fit, step by step |
 
 mod conjugate_vi;
 mod fit;
+mod logistic;
 mod plan;
 mod sensitivity;
 mod shrink;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod update;

@@ -21,6 +21,8 @@
 //! | file | what happens there |
 //! |---|---|
 //! | `statistics` | from a model to programs of expected statistics |
+//! | `blocks` | arrays of expected statistics, and the posterior factors that they belong to |
+//! | `groups` | which factors may be updated together |
 //! | `opened` | shared latent values on their way to factors: inputs for their statistics, expected priors |
 //! | `form`, `rules`, and `elementwise`, `moved`, `products` | the expectations that are known of a value, and what each operation makes of them |
 //! | `linear` | the proof that an operation is linear in a value |
@@ -38,9 +40,11 @@
 //! (autoconj, which rewrites terms instead of propagating moments).
 
 mod augment;
+mod blocks;
 mod elementwise;
 mod family;
 mod form;
+mod groups;
 mod linear;
 mod local;
 mod moved;
@@ -54,7 +58,8 @@ mod words;
 
 pub use crate::model::{ExponentialFamily, Statistic};
 pub use augment::Curvature;
+pub use blocks::{Block, Factor};
 pub use family::normal_rows_log_partition;
 pub use linear::require_linear;
 pub use local::Kept;
-pub use statistics::{Block, Factor, Settings, Statistics};
+pub use statistics::{Settings, Statistics};

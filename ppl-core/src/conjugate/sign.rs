@@ -32,9 +32,10 @@ fn sign(
             Unary::Exp | Unary::Square | Unary::Sigmoid | Unary::Softplus | Unary::Abs => positive,
             Unary::Neg => is(0, !positive),
             Unary::Sqrt => positive,
-            Unary::Tanh | Unary::Reciprocal | Unary::StopGradient | Unary::Sign | Unary::Floor => {
-                is(0, positive)
-            }
+            Unary::Reciprocal | Unary::StopGradient | Unary::Floor => is(0, positive),
+            // Divided by −0, which is not negative, a number is −∞: no record with it counts, but it is
+            // finite again here.
+            Unary::Tanh | Unary::Sign => is(0, positive) && !divides(args[0]),
             _ => false,
         },
         Op::Binary(binary) => match binary {
@@ -76,6 +77,27 @@ fn sign(
     answer
 }
 
+/// Whether a value is made by a division, other than behind functions that are positive whatever they are
+/// given.
+fn divides(value: Var<'_>) -> bool {
+    let graph = value.graph();
+    let (mut open, mut seen) = (vec![value.id()], HashSet::new());
+    while let Some(id) = open.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let node = graph.node(id);
+        match &node.op {
+            Op::Unary(Unary::Reciprocal) | Op::Binary(Binary::Div) => return true,
+            Op::Unary(
+                Unary::Exp | Unary::Square | Unary::Sigmoid | Unary::Softplus | Unary::Abs | Unary::Sqrt,
+            ) => {}
+            _ => open.extend(&node.args),
+        }
+    }
+    false
+}
+
 /// Whether a matrix is `c x xᵀ` with a number `c` of one sign, or a sum of outer products `x xᵀ` of one sign.
 pub(super) fn is_semidefinite(matrix: Var<'_>) -> bool {
     use crate::op::{Binary, Linear, Shaping, Unary};
@@ -113,5 +135,78 @@ fn multiple_of<'g>(a: Var<'g>, b: Var<'g>) -> Option<Var<'g>> {
         Op::Binary(Binary::Mul) if args[0].shape().is_scalar() => Some(args[0] * multiple_of(args[1], b)?),
         Op::Binary(Binary::Mul) if args[1].shape().is_scalar() => Some(args[1] * multiple_of(args[0], b)?),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::Graph;
+    use crate::strategies;
+    use crate::strategies::programs::{Choices, Menu, grow};
+    use crate::{ExecutionPlan, Program};
+    use proptest::prelude::*;
+
+    /// Numbers at which signs are lost.
+    const STRANGE: [f64; 12] = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        5e-324,
+        -5e-324,
+        1e200,
+        -1e200,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        0.3,
+    ];
+
+    proptest! {
+        /// What is taken to be not negative has no finite negative element, whatever the inputs are. (A
+        /// record with one that is not finite does not count.)
+        #[test]
+        fn nothing_negative_is_taken_for_positive(
+            bytes in strategies::bytes(),
+            places in proptest::collection::vec(0..STRANGE.len(), 7),
+        ) {
+            let graph = Graph::new();
+            let (x, y) = (graph.input("x", [2, 3]).unwrap(), graph.input("y", ()).unwrap());
+            let mut values = vec![x, y, x.exp(), -y.square(), graph.constant(-0.0), x.square() / graph.constant(-0.0)];
+            let last = grow(&mut Choices::new(&bytes), &mut values, Menu::Smooth, 12);
+            values.extend(last);
+            let also: Vec<Var<'_>> = values.iter().map(|value| -*value).collect();
+            values.extend(also);
+            values.retain(|value| is_non_negative(*value, &HashSet::new()));
+            let inputs: Vec<f64> = places.iter().map(|&place| STRANGE[place]).collect();
+            for value in values {
+                let program = Program::new(&graph, &[value]).unwrap();
+                let mut plan = ExecutionPlan::<f64>::new(&program);
+                for (name, values) in [("x", &inputs[..6]), ("y", &inputs[6..])] {
+                    if let Ok(input) = plan.input(name) {
+                        plan.input_mut(input).copy_from_slice(values);
+                    }
+                }
+                plan.run();
+                for found in plan.output(0) {
+                    prop_assert!(!found.is_finite() || *found >= 0.0, "{found} of {inputs:?} by\n{program}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_quotient_that_is_made_finite_again_has_no_sign() {
+        let graph = Graph::new();
+        let x = graph.input("x", ()).unwrap();
+        let none = HashSet::new();
+        let quotient = x.exp() / graph.constant(-0.0);
+        // −∞ and −1, whatever x is.
+        assert!(is_non_negative(quotient, &none));
+        assert!(!is_non_negative(quotient.tanh(), &none) && !is_non_negative((quotient * 2.0).tanh(), &none));
+        // What the bound of a softplus is made of keeps its sign.
+        let c = (x / 3.0 + 1e-200).sqrt();
+        assert!(is_non_negative((0.5 * c).tanh() / (2.0 * c), &none));
     }
 }

@@ -1,7 +1,7 @@
 //! From a model to the programs of its expected statistics.
 
 use super::augment::Curvature;
-use super::family::normal_rows_log_partition;
+use super::blocks::{Block, Factor, Law};
 use super::form::{Known, Moment};
 use super::local::{Kept, Local, Swept, sweep};
 use super::opened::{Laws, Open, Seconds, Watch, expected_prior, family_of, name_of, open};
@@ -9,15 +9,15 @@ use super::rules::Rules;
 use super::sign::{is_non_negative, is_semidefinite};
 use super::substitute::substitute;
 use super::words::words;
-use crate::base::{Error, Result, Shape};
-use crate::model::{Constraint, ExponentialFamily, Model, Site, SiteKind, Statistic, Trace, trace};
+use crate::base::{Error, Result};
+use crate::model::{Constraint, Model, Site, SiteKind, Statistic, Trace, trace};
 use crate::op::{Graph, Input, Op, Var};
 use crate::program::Program;
 use crate::record_gradient::MixedWords;
 use crate::records::Schema;
 use crate::transform::gradient;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// How a model is turned into expected statistics.
@@ -45,76 +45,6 @@ impl Default for Settings {
 
 /// Statistics from which on softplus functions are bounded by a fixed curvature.
 const MANY: usize = 100_000;
-
-/// An array of expected statistics of a shared latent value: an input of the programs.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Block<'g> {
-    /// The site.
-    pub site: String,
-    /// Which statistic.
-    pub statistic: Statistic,
-    /// Whether it is the sum over the leading axes, one matrix for all rows.
-    pub total: bool,
-    /// The name of the input.
-    pub name: String,
-    /// The input.
-    pub input: Var<'g>,
-    /// Whether records touch it.
-    pub touched: bool,
-    /// Whether a record's expected statistics are proved to have no negative element, or, of a matrix, none of its
-    /// quadratic forms is negative; of either sign, the same for all records.
-    pub one_sign: bool,
-}
-
-impl Block<'_> {
-    /// Number of elements.
-    #[must_use]
-    pub fn elements(&self) -> usize {
-        self.input.shape().elements()
-    }
-}
-
-/// What a posterior factor is.
-enum Law<'g> {
-    /// Of the prior's family.
-    Prior(Box<dyn ExponentialFamily<'g> + 'g>),
-    /// Normal vectors along the last axis, with a covariance for each or for all of them.
-    NormalRows,
-}
-
-/// The posterior factor of a shared latent value.
-pub struct Factor<'g> {
-    /// The site.
-    pub site: String,
-    /// The name of the family.
-    pub family: &'static str,
-    /// Where the value lies.
-    pub support: Constraint,
-    /// Shape of the value.
-    pub shape: Shape,
-    /// The places of its blocks among all, in the order of the natural parameters.
-    pub blocks: Vec<usize>,
-    law: Law<'g>,
-}
-
-impl<'g> Factor<'g> {
-    /// `A(η)` of the factor, for natural parameters in the shapes of its blocks.
-    #[must_use]
-    #[track_caller]
-    pub fn log_partition(&self, natural: &[Var<'g>]) -> Var<'g> {
-        match &self.law {
-            Law::Prior(family) => family.log_partition(natural),
-            Law::NormalRows => normal_rows_log_partition(natural[0], natural[1]),
-        }
-    }
-}
-
-impl std::fmt::Debug for Factor<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} for '{}' {}", self.family, self.site, self.shape)
-    }
-}
 
 /// A model in expected statistics.
 ///
@@ -491,61 +421,6 @@ impl<'g> Statistics<'g> {
     pub fn curvature(&self) -> Curvature {
         self.curvature
     }
-
-    /// Groups of blocks whose factors may be updated together without the bound on the evidence falling: no two
-    /// sites of a group multiply each other, in a record's term or in the prior.
-    ///
-    /// # Errors
-    /// If an expression of the graph has failed.
-    pub fn groups(&self) -> Result<Vec<Vec<usize>>> {
-        let mut slopes: BTreeMap<usize, HashSet<String>> = BTreeMap::new();
-        for (number, factor) in self.factors.iter().enumerate() {
-            let inputs: Vec<Var<'g>> = factor.blocks.iter().map(|&block| self.blocks[block].input).collect();
-            let mut all = gradient(self.prior, &inputs)?;
-            // Linear terms of a record are found before their log-sum-exp: a weight of a value that is summed out is
-            // held while the factors change.
-            all.extend(gradient(self.record, &inputs)?);
-            slopes.insert(number, used_without_weights(self.trace.graph(), &all));
-        }
-        let meets = |a: usize, b: usize| {
-            let names =
-                |factor: usize| self.factors[factor].blocks.iter().map(|&block| &self.blocks[block].name);
-            names(b).any(|name| slopes[&a].contains(name)) || names(a).any(|name| slopes[&b].contains(name))
-        };
-        let mut groups: Vec<Vec<usize>> = Vec::new();
-        for number in 0..self.factors.len() {
-            match groups.iter_mut().find(|group| !group.iter().any(|&other| meets(number, other))) {
-                Some(group) => group.push(number),
-                None => groups.push(vec![number]),
-            }
-        }
-        Ok(groups)
-    }
-}
-
-/// Inputs that values are computed from, not looking behind distributions of values that are summed out and behind
-/// what is held.
-fn used_without_weights(graph: &Graph, values: &[Var<'_>]) -> HashSet<String> {
-    use crate::op::{Reduce, Unary};
-    let Some(last) = values.iter().map(|value| value.id() as usize).max() else { return HashSet::new() };
-    graph.with_nodes(|nodes| {
-        let mut reached = vec![false; last + 1];
-        values.iter().for_each(|value| reached[value.id() as usize] = true);
-        let mut found = HashSet::new();
-        for id in (0..=last).rev() {
-            if !reached[id] {
-                continue;
-            }
-            match &nodes[id].op {
-                Op::Reduce(Reduce::Softmax { .. }) | Op::Unary(Unary::StopGradient) => {}
-                Op::Input(Input::Shared(name)) => {
-                    found.insert(name.clone());
-                }
-                _ => nodes[id].args.iter().for_each(|&arg| reached[arg as usize] = true),
-            }
-        }
-        found
-    })
 }
 
 fn at(error: Error, site: &Site<'_>) -> Error {

@@ -2,7 +2,7 @@
 //! predictor.
 
 use crate::base::Result;
-use crate::op::{Binary, Op, Shaping, Unary, Var};
+use crate::op::{Binary, Gather, Op, Reduce, Shaping, Unary, Var};
 use crate::transform::{gradient, require_per_record_scalar};
 
 /// A record's value as a function of one number that is linear in the shared arrays.
@@ -46,6 +46,12 @@ pub struct Softplus<'g> {
     pub argument: Var<'g>,
     /// `κ`, one number for each record, which depends on no array.
     pub factor: Var<'g>,
+    /// Whether `v` is proved to be 0 where all arrays are 0: then it has no offset of the record's own,
+    ///
+    /// ```text
+    /// v = Σ_s ⟨∂v/∂u_s, u_s⟩
+    /// ```
+    pub without_offset: bool,
 }
 
 /// How a value depends on the arrays, read backwards from it: a chain of operations on single numbers, at the
@@ -84,7 +90,9 @@ pub fn linear_predictor<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Opti
             Op::Unary(Unary::Neg) => Some(-one),
             Op::Binary(Binary::Sub) => (which == 1).then(|| -one),
             Op::Unary(Unary::Softplus) => {
-                found.push(Softplus { argument: next.reshape(()), factor: factor_outside });
+                let argument = next.reshape(());
+                let without_offset = vanishes(argument, frontier);
+                found.push(Softplus { argument, factor: factor_outside, without_offset });
                 None
             }
             Op::Binary(Binary::Mul) => Some(args[1 - which].reshape(())),
@@ -119,6 +127,33 @@ fn depends(last: Var<'_>, arrays: &[Var<'_>]) -> Vec<bool> {
         }
     });
     active
+}
+
+/// Whether a value is proved to be 0, or no number at all, where all of these arrays are 0. No algebra is
+/// done: what vanishes only because terms cancel is not found.
+fn vanishes(value: Var<'_>, arrays: &[Var<'_>]) -> bool {
+    value.graph().with_nodes(|nodes| {
+        let mut zero = vec![false; value.id() as usize + 1];
+        for id in 0..zero.len() {
+            let node = &nodes[id];
+            let is = |place: usize| zero[node.args[place] as usize];
+            let all = || (0..node.args.len()).all(is);
+            zero[id] = arrays.iter().any(|array| array.id() as usize == id)
+                || match &node.op {
+                    Op::Constant(constant) => constant.values().all(|x| x == 0.0),
+                    Op::Unary(Unary::Neg) | Op::Shaping(_) | Op::Structure(_) => all(),
+                    Op::Binary(Binary::Add | Binary::Sub) => all(),
+                    // A factor that is infinite there makes it a NaN.
+                    Op::Binary(Binary::Mul) | Op::Linear(_) => is(0) || is(1),
+                    Op::Einsum(_) => (0..node.args.len()).any(is),
+                    Op::Binary(Binary::Div) | Op::Gather(Gather::Rows) => is(0),
+                    Op::Reduce(Reduce::CumulativeSum { .. }) => is(0),
+                    Op::Select(_) => is(1) && is(2),
+                    _ => false,
+                };
+        }
+        zero[value.id() as usize]
+    })
 }
 
 #[cfg(test)]
@@ -180,6 +215,46 @@ mod tests {
         assert_eq!(plan.evaluate(&records, &[0, 1], 1).unwrap(), array![[0.5], [0.25]]);
         let twice = linear_predictor(-x.dot(w).softplus().softplus(), &[w]).unwrap().unwrap();
         assert!(twice.softplus.is_none());
+    }
+
+    /// With an offset of the record's own, the expectation of `v²` has a term `2 o ⟨x, E[w]⟩`, and a gradient
+    /// that no norm of `x` bounds.
+    #[test]
+    fn offsets_in_the_softplus_are_found() {
+        let records = schema();
+        let graph = Graph::new();
+        let record = Record::new(&graph, records.schema());
+        let (x, y) = (record.get("x").unwrap(), record.get("y").unwrap());
+        let w = graph.input("w", [2]).unwrap();
+        let table = graph.input("t", [2, 2]).unwrap();
+        let group = record.index("g").unwrap();
+        let without = |v: Var<'_>| {
+            let found = linear_predictor(-v.softplus(), &[w, table]).unwrap().unwrap();
+            found.softplus.unwrap().without_offset
+        };
+        let (sign, linear) = (1.0 - 2.0 * y, x.dot(w));
+        for v in [
+            linear,
+            sign * linear,
+            sign * (linear + x.dot(table.gather(group))) / 2.0,
+            -(linear + (x * w).sum() * y),
+            y.greater(0.5).select(linear, -linear),
+            graph.stack(&[w.element(0, 1), w.element(0, 0)], 0).dot(x),
+            linear - 0.0,
+        ] {
+            assert!(without(v), "{v:?}");
+        }
+        for v in [
+            linear + y,
+            sign * (linear + y * 3.0),
+            sign * (linear - 1.0),
+            linear + graph.constant(1e-300),
+            y.greater(0.5).select(linear, y),
+            graph.stack(&[w.element(0, 0), y], 0).dot(x),
+            linear - linear.stop_gradient(),
+        ] {
+            assert!(!without(v), "{v:?}");
+        }
     }
 
     #[test]

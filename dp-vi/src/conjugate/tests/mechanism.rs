@@ -3,14 +3,16 @@
 use super::*;
 use crate::conjugate::ConjugateVi;
 use crate::conjugate::fit::ConjugateTraining;
-use crate::conjugate::plan::{ConjugatePlan, Said, programs, weight};
+use crate::conjugate::logistic::weight;
+use crate::conjugate::plan::{ConjugatePlan, Said, programs};
 use crate::conjugate::{ReplaceBound, logistic_sensitivity};
 use crate::wall::bound::clip::{ClipNorm, Rule};
+use crate::wall::grid::PrivacyNoise;
 use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Budget, Relation};
 use dp_sampler::Seed;
-use ppl_core::Graph;
 use ppl_core::conjugate::Statistics;
+use ppl_core::{Graph, Scalar, Schema, Shape};
 
 #[test]
 fn noise_has_the_size_that_the_plan_states_in_each_relation() {
@@ -42,6 +44,73 @@ fn noise_has_the_size_that_the_plan_states_in_each_relation() {
             Relation::ReplaceOne => 2.0 * plan.noise / plan.sensitivity,
         };
         assert!(over >= sigma * (1.0 - 1e-8), "{over} {sigma}");
+    }
+}
+
+/// Where the difference of two records is known to be smaller than twice the norm, a replaced record costs
+/// less noise, and no less than it moves the sum by; whether a record is there costs the whole norm.
+#[test]
+fn what_is_debited_is_the_noise_over_the_sensitivity() {
+    let x = Schema::new([("x", Shape::from(2)), ("y", Shape::from(()))]).unwrap();
+    let counts = Schema::new([("counts", 12)]).unwrap();
+    type AnyProgram = fn(&mut Ctx<'_>) -> Result<()>;
+    let all: [(&Schema, AnyProgram, ReplaceBound, f64); 3] = [
+        (&x, logistic, ReplaceBound::Logistic, 1.25_f64.sqrt() / 0.5_f64.sqrt()),
+        (&counts, lda, ReplaceBound::OneSign, 2.0_f64.sqrt()),
+        (&x, mixture, ReplaceBound::Any, 2.0),
+    ];
+    for (schema, model, bound, over_norm) in all {
+        for relation in [Relation::AddRemove, Relation::ReplaceOne] {
+            let budget = Budget { epsilon: 1.0, delta: 1e-5, relation };
+            let plan = ConjugateVi::new(model).budget(budget).plan(schema).unwrap();
+            assert_eq!(plan.replace_bound, bound);
+            let expected = match relation {
+                Relation::AddRemove => 1.0,
+                Relation::ReplaceOne => over_norm,
+            };
+            assert!(
+                (plan.sensitivity / (plan.clip_norm * expected) - 1.0).abs() < 1e-8,
+                "{bound:?} {relation}"
+            );
+            // An event's multiplier is relative to C, and a replaced record is taken to move a sum by 2C.
+            let moved = match relation {
+                Relation::AddRemove => plan.sensitivity,
+                Relation::ReplaceOne => 0.5 * plan.sensitivity,
+            };
+            let sigma = plan.calibrated.unwrap().noise_multiplier;
+            assert!(plan.noise >= sigma * moved * (1.0 - 1e-12), "{bound:?} {relation}");
+        }
+    }
+}
+
+/// Whatever is released is a whole number of steps of the grid, under both relations; with floating-point
+/// noise it is not.
+#[test]
+fn released_statistics_lie_on_the_grid() {
+    for relation in [Relation::AddRemove, Relation::ReplaceOne] {
+        for noise in [PrivacyNoise::Exact, PrivacyNoise::Continuous] {
+            let budget = Budget { epsilon: 1.0, delta: 1e-5, relation };
+            let said = Said { budget: Some(budget), noise, steps: Some(5), ..Said::default() };
+            let records = Sensitive::new(documents());
+            let mut ledger = dp_accountant::Ledger::new(budget).unwrap();
+            let (model, seed): (fn(&mut Ctx<'_>) -> Result<()>, _) = (lda, Seed::for_tests(6));
+            let purse: &mut dyn dp_accountant::Purse = &mut ledger;
+            let mut training =
+                ConjugateTraining::new(&model, &said, &records, &seed, Some(purse), false).unwrap();
+            let mut beside = 0;
+            for _ in 0..5 {
+                training.step().unwrap();
+                let step = training.steps_mut().noise_added() / 2.0_f64.powi(32);
+                let off = |x: &f64| ((x / step).round() * step - x).abs() > 4.0 * f64::EPSILON * x.abs();
+                beside += training.released().iter().filter(|x| off(x)).count();
+            }
+            match noise {
+                PrivacyNoise::Exact => assert_eq!(beside, 0),
+                PrivacyNoise::Continuous => assert!(beside > 100, "{beside}"),
+            }
+            let default = ConjugateVi::new(lda).budget(budget).steps(1).seed(Seed::for_tests(1));
+            assert_eq!(default.fit(&records).unwrap().privacy().noise, Some(PrivacyNoise::Exact));
+        }
     }
 }
 
@@ -106,7 +175,7 @@ fn a_canary_is_found_no_more_often_than_stated() {
 }
 
 /// The clipped contribution of each record, in units of the scales, in no particular order.
-fn contributions(
+pub(super) fn contributions<T: Scalar>(
     model: fn(&mut Ctx<'_>) -> Result<()>,
     said: &Said,
     records: &Records,
@@ -116,21 +185,26 @@ fn contributions(
     let statistics = Statistics::new(&model, &graph, records.schema(), programs(said)).unwrap();
     let plan = ConjugatePlan::new(said, &statistics).unwrap();
     let weight = weight(&statistics, &plan).unwrap();
+    let words = statistics.words(&plan.scales).filter(|_| weight.is_none() && !said.with_zeros);
     let (value, inputs) = statistics.scaled(&plan.scales, weight).unwrap();
-    let mut program = ppl_core::RecordGradient::<f64>::new(value, &inputs).unwrap();
+    let mut program = ppl_core::RecordGradient::<T>::new(value, &inputs).unwrap();
+    if let Some(words) = words {
+        program = program.without_zeros(words).unwrap();
+    }
     for (name, values) in at {
-        program.set(&format!("scaled {name}"), values).unwrap();
+        let values: Vec<T> = values.iter().map(|&value| T::of(value)).collect();
+        program.set(&format!("scaled {name}"), &values).unwrap();
     }
     // Whatever the states of records' own factors are.
     for (number, kept) in statistics.kept().iter().enumerate() {
         let to = program.record_input_mut(&kept.name, records.len()).unwrap();
         let states = numbers(to.len(), 100 + number as u64);
-        to.iter_mut().zip(states).for_each(|(to, u)| *to = 30.0 * (u + 0.5).powi(4));
+        to.iter_mut().zip(states).for_each(|(to, u)| *to = T::of(30.0 * (u + 0.5).powi(4)));
     }
     let rule = Rule::Flat(ClipNorm::new(plan.clip_norm, program.dimension()).unwrap());
     let all: Vec<u64> = (0..records.len() as u64).collect();
     let mut takers: Vec<Vec<Vec<f64>>> = (0..rayon::current_num_threads()).map(|_| Vec::new()).collect();
-    let take = |taken: &mut Vec<Vec<f64>>, one: &[f64]| taken.push(one.to_vec());
+    let take = |taken: &mut Vec<Vec<f64>>, one: &[T]| taken.push(one.iter().map(|x| x.as_f64()).collect());
     rule.each(&mut program, records, &all, &mut takers, take).unwrap();
     (takers.concat(), plan)
 }
@@ -156,11 +230,11 @@ fn statistics_of_random_pairs_stay_below_each_sensitivity_and_come_near_it() {
                  said_more: fn(Said) -> Said,
                  records: &Records,
                  at: &[(&str, Vec<f64>)]| {
-        let (all, plan) = contributions(model, &said_more(said(Relation::AddRemove)), records, at);
+        let (all, plan) = contributions::<f64>(model, &said_more(said(Relation::AddRemove)), records, at);
         let (norm, _) = largest(&all);
         assert!(norm <= plan.sensitivity * (1.0 + 1e-12), "{name}: norm {norm} {}", plan.sensitivity);
         assert!(norm >= 0.99 * plan.sensitivity, "{name}: norm {norm} {}", plan.sensitivity);
-        let (all, plan) = contributions(model, &said_more(said(Relation::ReplaceOne)), records, at);
+        let (all, plan) = contributions::<f64>(model, &said_more(said(Relation::ReplaceOne)), records, at);
         let (_, distance) = largest(&all);
         assert!(distance <= plan.sensitivity * (1.0 + 1e-12), "{name}: {distance} {}", plan.sensitivity);
         assert!(distance >= 0.99 * plan.sensitivity, "{name}: {distance} {}", plan.sensitivity);

@@ -1,6 +1,7 @@
 //! Fits without noise against exact posteriors, the bound on the evidence, and audits of the noise.
 
 mod exact;
+mod hostile;
 mod input;
 mod mechanism;
 mod runs;
