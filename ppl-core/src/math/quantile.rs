@@ -83,7 +83,7 @@ pub fn log_binomial_probabilities(k: f64, n: f64, logit: f64) -> (f64, f64) {
 
 /// The logarithms of [`negative_binomial_probabilities`].
 pub fn log_negative_binomial_probabilities(k: f64, r: f64, logit: f64) -> (f64, f64) {
-    if r > 0.0 && r < f64::INFINITY && k >= 0.0 && k < f64::INFINITY && logit.is_finite() {
+    if r > 0.0 && r < f64::INFINITY && (0.0..f64::INFINITY).contains(&k) && logit.is_finite() {
         log_log_odds_probabilities(r, k + 1.0, -logit)
     } else {
         logarithms(negative_binomial_probabilities(k, r, logit))
