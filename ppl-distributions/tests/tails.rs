@@ -24,7 +24,7 @@ fn mixed() -> Mixture<'static> {
 #[test]
 fn logarithms_of_tails_go_on_where_probabilities_end() {
     close("Gamma", Gamma::new(2.0, 1.0).ln_sf(800.0), -793.314_139_052_931_6, 1e-14);
-    close("Gamma", Gamma::new(400.0, 1.0).ln_cdf(0.01), -3_842.578_747_440_512_7, 1e-14);
+    close("Gamma", Gamma::new(400.0, 1.0).ln_cdf(0.01), -3_842.578_747_440_513, 1e-14);
     close("Chi2", Chi2::new(4.0).ln_sf(1600.0), -793.314_139_052_931_6, 1e-14);
     close("InverseGamma", InverseGamma::new(2.5, 10.0).ln_cdf(0.01), -989.921_550_327_373_5, 1e-14);
     close("Beta", Beta::new(3.0, 700.0).ln_sf(0.875), -1_443.462_440_269_756_6, 1e-14);
@@ -33,7 +33,7 @@ fn logarithms_of_tails_go_on_where_probabilities_end() {
     close("HalfStudentT", HalfStudentT::new(5000.0, 1.0).ln_sf(50.0), -1_017.598_301_515_789_9, 1e-13);
     let negative = NegativeBinomial::from_probs(3.0, 0.25);
     close("NegativeBinomial", negative.ln_sf(1500.0), -2_067.466_132_291_781_4, 1e-13);
-    close("Poisson", Poisson::new(3.0).ln_sf(900.0), -4_246.426_017_193_717_6, 1e-14);
+    close("Poisson", Poisson::new(3.0).ln_sf(900.0), -4_246.426_017_193_718, 1e-14);
     close("MixtureSameFamily", mixture().ln_sf(45.0), -1_018.612_388_603_072_3, 1e-14);
     close("Mixture", mixed().ln_sf(45.0), -1_018.612_388_603_072_3, 1e-14);
     close("SkewNormal", skew().ln_cdf(-20.0), -2_010.538_168_886_811_6, 1e-13);
