@@ -89,7 +89,7 @@ fn unary_functions() {
 fn special_arguments(op: Special) -> [Vec<f64>; 3] {
     let none = vec![0.0; 6];
     match op {
-        Special::GammaP | Special::GammaQ => {
+        Special::GammaP | Special::GammaQ | Special::LogGammaP | Special::LogGammaQ => {
             [vec![0.4, 1.3, 2.5, 12.0, 14.0, 7.0], vec![0.3, 1.9, 6.1, 9.0, 17.0, 7.5], none]
         }
         Special::LogGammaPInverse | Special::LogGammaQInverse => {
@@ -98,7 +98,7 @@ fn special_arguments(op: Special) -> [Vec<f64>; 3] {
         Special::LogGammaDensity | Special::GammaSlope | Special::GammaCurvature => {
             [vec![0.4, 1.3, 2.5, 12.0, 14.0, 7.0], vec![-0.3, 0.9, 1.4, 2.2, 2.8, 2.5], none]
         }
-        Special::LogBetaDensity | Special::BetaSlopeA | Special::BetaSlopeB => [
+        Special::LogBetaDensity | Special::LogBetaI | Special::BetaSlopeA | Special::BetaSlopeB => [
             vec![0.4, 1.3, 2.5, 12.0, 4.0, 0.7],
             vec![0.6, 2.3, 0.5, 6.0, 4.0, 9.0],
             vec![-0.8, 0.4, 1.4, 0.8, -0.4, -2.2],
@@ -122,6 +122,9 @@ fn special_arguments(op: Special) -> [Vec<f64>; 3] {
             vec![0.3, 1.9, 7.5, 9.0, 3.5, 20.0],
             vec![0.8, 0.4, 3.5, 20.0, 1.5, 0.3],
         ],
+        Special::LogSkewNormalCdf => {
+            [vec![-3.0, -0.4, 0.3, 1.2, -1.9, 2.0], vec![-2.2, 0.7, 1.9, -1.5, 2.5, 0.3], none]
+        }
         Special::LogNormalTail | Special::NormalTailMean => {
             [vec![0.4, 1.3, 2.5, 12.0, 4.0, 0.7], vec![0.3, 1.9, 0.8, 0.1, 0.4, 2.2], none]
         }
@@ -141,6 +144,9 @@ fn special<'g>(op: Special, v: &[Var<'g>]) -> Var<'g> {
     match op {
         Special::GammaP => v[0].gamma_p(v[1]),
         Special::GammaQ => v[0].gamma_q(v[1]),
+        Special::LogGammaP => v[0].log_gamma_p(v[1]),
+        Special::LogGammaQ => v[0].log_gamma_q(v[1]),
+        Special::LogBetaI => v[0].log_beta_i(v[1], v[2]),
         Special::LogGammaQInverse => v[0].log_gamma_q_inverse(v[1]),
         Special::NormalIntervalMean => v[0].normal_interval_mean(v[1]),
         Special::NormalIntervalVariance => v[0].normal_interval_variance(v[1]),
@@ -160,6 +166,7 @@ fn special<'g>(op: Special, v: &[Var<'g>]) -> Var<'g> {
         Special::VonMisesBetween => v[0].von_mises_between(v[1], v[2]),
         Special::LogNormalTail => v[0].log_normal_tail(v[1]),
         Special::NormalTailMean => v[0].normal_tail_mean(v[1]),
+        Special::LogSkewNormalCdf => v[0].log_skew_normal_cdf(v[1]),
         Special::OwensT => v[0].owens_t(v[1]),
         Special::NegativeBinomialByMean => v[0].negative_binomial_by_mean(v[1], v[2]),
         // The derivative of the slope in its first argument.

@@ -91,6 +91,39 @@ const LAWS: &[(&str, usize, Build)] = &[
     ("censored_normal", 1, |_, p| Box::new(Censored::new(Normal::new(p[0], p[1]), p[2], p[3]))),
     ("zero_sum_normal", 3, |_, p| Box::new(ZeroSumNormal::new(p[0], 3))),
     ("lkj", 4, |_, p| Box::new(LKJ::new(2, p[0]))),
+    ("wishart", 4, |g, p| Box::new(Wishart::from_cholesky(p[0], lower(g, &p[1..])))),
+    ("inverse_wishart", 4, |g, p| Box::new(InverseWishart::from_cholesky(p[0], lower(g, &p[1..])))),
+    ("matrix_normal", 4, |g, p| Box::new(MatrixNormal::new(p[0], lower(g, &p[1..4]), lower(g, &p[4..])))),
+    ("car", 2, |_, p| Box::new(Car::new(p[0], p[1], p[2], &[[0.0, 1.0], [1.0, 0.0]]))),
+    ("gaussian_copula", 2, |g, p| {
+        let correlation = p[1].on(g);
+        let rest = ((1.0 - correlation) * (1.0 + correlation)).sqrt();
+        let factor = lower(g, &[1.0.into(), correlation.into(), rest.into()]);
+        Box::new(GaussianCopula::new(Exponential::new(p[0]), factor))
+    }),
+    ("mixture_same_family", 1, |g, p| {
+        let components = Normal::new(vector(g, &[p[1], p[3]]), vector(g, &[p[2], p[4]]));
+        Box::new(MixtureSameFamily::new(either(g, p[0]), components))
+    }),
+    ("mixture", 1, |g, p| {
+        Box::new(Mixture::new(either(g, p[0])).of(Normal::new(p[1], p[2])).of(Laplace::new(p[3], p[4])))
+    }),
+    ("zero_inflated_negative_binomial", 1, |_, p| {
+        Box::new(ZeroInflatedNegativeBinomial::new(p[0], p[1], p[2]))
+    }),
+    ("hurdle_gamma_logits", 1, |_, p| Box::new(Hurdle::from_logits(Gamma::new(p[1], p[2]), p[0]))),
+    ("polya_gamma_concentration", 1, |_, p| Box::new(PolyaGamma::with_concentration(p[0], p[1]))),
+    ("categorical_probs", 1, |g, p| Box::new(Categorical::from_probs(vector(g, p)))),
+    ("censored_left", 1, |_, p| Box::new(Censored::left(Normal::new(p[0], p[1]), 1.0))),
+    ("censored_right", 1, |_, p| Box::new(Censored::right(Normal::new(p[0], p[1]), 1.0))),
+    ("logit_normal", 1, |_, p| Box::new(Normal::new(p[0], p[1]).transformed(Sigmoid))),
+    ("multivariate_normal_covariance", 2, |g, p| {
+        Box::new(MultivariateNormal::from_covariance(0.0, symmetric(g, p)))
+    }),
+    ("multivariate_normal_precision", 2, |g, p| {
+        Box::new(MultivariateNormal::from_precision(0.0, symmetric(g, p)))
+    }),
+    ("delta", 1, |_, p| Box::new(Delta::new(p[0]))),
 ];
 
 fn vector<'g>(graph: &'g Graph, values: &[Value<'g>]) -> Var<'g> {
@@ -100,6 +133,16 @@ fn vector<'g>(graph: &'g Graph, values: &[Value<'g>]) -> Var<'g> {
 /// `((a, 0), (b, c))`
 fn lower<'g>(graph: &'g Graph, values: &[Value<'g>]) -> Var<'g> {
     vector(graph, &[values[0], 0.0.into(), values[1], values[2]]).reshape([2, 2])
+}
+
+/// `((a, b), (b, c))`
+fn symmetric<'g>(graph: &'g Graph, values: &[Value<'g>]) -> Var<'g> {
+    vector(graph, &[values[0], values[1], values[1], values[2]]).reshape([2, 2])
+}
+
+/// The first of two by log-odds of `logit`.
+fn either<'g>(graph: &'g Graph, logit: Value<'g>) -> Categorical<'g> {
+    Categorical::from_logits(vector(graph, &[logit, 0.0.into()]))
 }
 
 /// How a program comes by the parameters.

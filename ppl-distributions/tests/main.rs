@@ -15,3 +15,4 @@ mod polya_gamma;
 mod right_everywhere;
 mod scalar;
 mod sequences;
+mod tails;

@@ -74,16 +74,18 @@ pub use polygamma::polygamma;
 pub use power::powf;
 pub(crate) use quantile::Table;
 pub use quantile::{
-    Tail, binomial_probabilities, binomial_quantile, negative_binomial_probabilities,
+    Tail, binomial_probabilities, binomial_quantile, log_binomial_probabilities,
+    log_negative_binomial_probabilities, log_poisson_probabilities, negative_binomial_probabilities,
     negative_binomial_quantile, poisson_probabilities, poisson_quantile,
 };
 pub use real::Real;
 pub use special::{
     bessel_ratio, bessel_ratio_complement, beta_i, beta_slope_a, beta_slope_b, gamma_curvature, gamma_p,
-    gamma_q, gamma_slope, i0e, i1e, inverse_mills, lgamma_of_1_plus, log_beta_density, log_gamma_density,
-    log_gamma_p_inverse, log_gamma_q_inverse, log_ndtr, log_ndtr_difference, log1p_minus_x,
-    logit_beta_i_inverse, ndtri, ndtri_exp, normal_interval_moments, owens_t, skellam_cdf, skellam_log_prob,
-    student_t_cdf, student_t_slope, von_mises_cdf, von_mises_cdf_inverse, von_mises_slope,
+    gamma_q, gamma_slope, i0e, i1e, inverse_mills, lgamma_of_1_plus, log_beta_density, log_beta_i,
+    log_gamma_density, log_gamma_p, log_gamma_p_inverse, log_gamma_q, log_gamma_q_inverse, log_ndtr,
+    log_ndtr_difference, log_skew_normal_cdf, log1p_minus_x, logit_beta_i_inverse, ndtri, ndtri_exp,
+    normal_interval_moments, owens_t, skellam_cdf, skellam_log_prob, student_t_cdf, student_t_slope,
+    von_mises_cdf, von_mises_cdf_inverse, von_mises_slope,
 };
 pub(crate) use special::{gamma_slopes, log_gamma_draws, normal_tail, von_mises_between, von_mises_draws};
 pub use stirling::{digamma_minus_log, digamma_remainder, log_factorial_remainder, stirling_error};

@@ -12,9 +12,10 @@
 )]
 
 use super::special::{
-    gamma_probabilities, log_gamma_p_inverse, log_gamma_q_inverse, log_odds_probabilities, ndtri,
+    gamma_probabilities, log_gamma_p_inverse, log_gamma_probabilities, log_gamma_q_inverse,
+    log_log_odds_probabilities, log_odds_probabilities, ndtri,
 };
-use super::{exp, softplus};
+use super::{exp, ln, softplus};
 
 /// (P(K ≤ k), P(K > k)) for K with a Poisson distribution of this rate ≥ 0; k is an integer.
 pub fn poisson_probabilities(k: f64, rate: f64) -> (f64, f64) {
@@ -59,6 +60,38 @@ pub fn negative_binomial_probabilities(k: f64, r: f64, logit: f64) -> (f64, f64)
         // NIST DLMF 8.17.24
         log_odds_probabilities(r, k + 1.0, -logit)
     }
+}
+
+/// The logarithms of [`poisson_probabilities`], also where a probability is too small for a number.
+pub fn log_poisson_probabilities(k: f64, rate: f64) -> (f64, f64) {
+    if rate >= 0.0 && k >= 0.0 {
+        let (upper, lower) = log_gamma_probabilities(k + 1.0, rate);
+        (lower, upper)
+    } else {
+        logarithms(poisson_probabilities(k, rate))
+    }
+}
+
+/// The logarithms of [`binomial_probabilities`].
+pub fn log_binomial_probabilities(k: f64, n: f64, logit: f64) -> (f64, f64) {
+    if k >= 0.0 && k < n && logit.is_finite() {
+        log_log_odds_probabilities(n - k, k + 1.0, -logit)
+    } else {
+        logarithms(binomial_probabilities(k, n, logit))
+    }
+}
+
+/// The logarithms of [`negative_binomial_probabilities`].
+pub fn log_negative_binomial_probabilities(k: f64, r: f64, logit: f64) -> (f64, f64) {
+    if r > 0.0 && r < f64::INFINITY && (0.0..f64::INFINITY).contains(&k) && logit.is_finite() {
+        log_log_odds_probabilities(r, k + 1.0, -logit)
+    } else {
+        logarithms(negative_binomial_probabilities(k, r, logit))
+    }
+}
+
+fn logarithms((lower, upper): (f64, f64)) -> (f64, f64) {
+    (ln(lower), ln(upper))
 }
 
 /// A probability by its smaller side, which keeps its digits.

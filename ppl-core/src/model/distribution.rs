@@ -172,13 +172,13 @@ pub trait Distribution<'g> {
     /// The logarithm of [`cdf`](Self::cdf), for distributions of single numbers.
     #[track_caller]
     fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        self.cdf(value).map(logarithm)
+        Some(logarithm(self.cdf(value)?, self.sf(value)?))
     }
 
     /// The logarithm of [`sf`](Self::sf), for distributions of single numbers.
     #[track_caller]
     fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        self.sf(value).map(logarithm)
+        Some(logarithm(self.sf(value)?, self.cdf(value)?))
     }
 
     /// The outcome whose [`log_cdf`](Self::log_cdf) is `log_probability ≤ 0`: the quantile in tails where
@@ -250,11 +250,16 @@ pub trait Distribution<'g> {
     }
 }
 
-/// The logarithm of a probability, with a derivative of 0 where the probability is 0.
+/// The logarithm of a probability by itself or by the rest to 1, whichever is smaller; with a derivative of 0 where the
+/// probability is 0.
 #[track_caller]
-fn logarithm(probability: Var<'_>) -> Var<'_> {
-    let impossible = probability.equal(0.0);
-    impossible.select(f64::NEG_INFINITY, impossible.select(1.0, probability).log())
+fn logarithm<'g>(probability: Var<'g>, rest: Var<'g>) -> Var<'g> {
+    let near = rest.less(0.5);
+    let far = 1.0 - near;
+    let impossible = far * probability.equal(0.0);
+    let log = impossible.select(1.0, far.select(probability, 1.0)).log();
+    let of_far = impossible.select(f64::NEG_INFINITY, log);
+    near.select((-near.select(rest, 0.0)).log1p(), of_far)
 }
 
 /// Independent copies of a distribution taken together as one outcome; made by [`Distribution::iid`].

@@ -30,6 +30,29 @@ rows! { ($) special
             a.log_beta_density(b, x.logit()).exp() / (x * (1.0 - x)),
         ],
     },
+    /// `ln I(x; a, b)` for `a = self` and `x` of these log-odds: also where [`Var::beta_i`] is too small for the
+    /// number type, and where `x` is too near to 1 for it. The logarithm of `1 − I(x; a, b)` is this of `b`, `a` and
+    /// minus the log-odds. Error below 1e-14 (1 − ln I), relative where I is near 1. First derivatives exist in all
+    /// arguments.
+    ///
+    /// ```
+    /// # use ppl_core::{ExecutionPlan, Graph, Program};
+    /// let graph = Graph::new();
+    /// let y = graph.constant(3.0).log_beta_i(1.0, graph.input("s", ())?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[y])?);
+    /// plan.set("s", &[-1000.0])?;
+    /// plan.run();
+    /// assert!((plan.output(0)[0] + 3000.0).abs() < 1e-9); // ln x³
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    LogBetaI, pub fn log_beta_i([a], b, log_odds) -> y {
+        value: math::log_beta_i(a, b, log_odds),
+        slopes: [
+            -beta::relative(a, b, log_odds, y, |s| a.beta_slope_a(b, s)),
+            -beta::relative(a, b, log_odds, y, |s| a.beta_slope_b(b, s)),
+            beta::relative(a, b, log_odds, y, |s| s.constant(1.0)),
+        ],
+    },
     /// The log-odds `ln(x/(1 − x))` of the `x` with `I(x; a, b) = p`, for `a = self`: finite where `x` rounds
     /// to 0 or 1. −∞ at `p = 0`, ∞ at 1, NaN outside. Error below 1e-14 (1 + p/D) with D the density of the
     /// log-odds. Differentiated implicitly.
@@ -95,6 +118,20 @@ rows! { ($) special
 /// `ψ(count) − ψ(a + b)`, the expectation of the logarithm of a beta variable, or of its complement's.
 pub(super) fn mean_log<'g>(count: Var<'g>, a: Var<'g>, b: Var<'g>) -> Var<'g> {
     count.digamma() - (a + b).digamma()
+}
+
+/// The density of a beta variable's log-odds `s`, times a function of them, divided by a probability of logarithm
+/// `log`; 0 where either is infinite.
+pub(super) fn relative<'g>(
+    a: Var<'g>,
+    b: Var<'g>,
+    log_odds: Var<'g>,
+    log: Var<'g>,
+    times: impl FnOnce(Var<'g>) -> Var<'g>,
+) -> Var<'g> {
+    let inside = log_odds.is_finite() * log.is_finite();
+    let (s, log) = (inside.select(log_odds, 0.0), inside.select(log, 0.0));
+    inside.select((a.log_beta_density(b, s) - log).exp() * times(s), 0.0)
 }
 
 /// `∂ ln D/∂s` for the density D of a beta variable's log-odds `s`.

@@ -264,22 +264,22 @@ several! {
     },
     /// The logarithm of [`Var::poisson_cdf`], also where that is too small for the number type.
     PoissonLogCdf, pub fn poisson_log_cdf([k], rate) -> y {
-        value: math::ln(math::poisson_probabilities(k.floor(), rate).0),
+        value: math::log_poisson_probabilities(k.floor(), rate).0,
         slopes: [zero(), poisson_slope_by(k.floor(), rate, y)],
     },
     /// The logarithm of [`Var::poisson_sf`], also where that is too small for the number type.
     PoissonLogSf, pub fn poisson_log_sf([k], rate) -> y {
-        value: math::ln(math::poisson_probabilities(k.floor(), rate).1),
+        value: math::log_poisson_probabilities(k.floor(), rate).1,
         slopes: [zero(), -poisson_slope_by(k.floor(), rate, y)],
     },
     /// The logarithm of [`Var::binomial_cdf`], also where that is too small for the number type.
     BinomialLogCdf, pub fn binomial_log_cdf([k], total_count, logits) -> y {
-        value: math::ln(math::binomial_probabilities(k.floor(), total_count, logits).0),
+        value: math::log_binomial_probabilities(k.floor(), total_count, logits).0,
         slopes: [zero(), zero(), binomial_slope_by(k.floor(), total_count, logits, y)],
     },
     /// The logarithm of [`Var::binomial_sf`], also where that is too small for the number type.
     BinomialLogSf, pub fn binomial_log_sf([k], total_count, logits) -> y {
-        value: math::ln(math::binomial_probabilities(k.floor(), total_count, logits).1),
+        value: math::log_binomial_probabilities(k.floor(), total_count, logits).1,
         slopes: [zero(), zero(), -binomial_slope_by(k.floor(), total_count, logits, y)],
     },
     /// `P(K > k)` for `k = self` and a number of successes, relatively accurate where it is small; see
@@ -287,6 +287,24 @@ several! {
     BinomialSf, pub fn binomial_sf([k], total_count, logits) -> y {
         value: math::binomial_probabilities(k.floor(), total_count, logits).1,
         slopes: [zero(), zero(), -binomial_slope(k.floor(), total_count, logits)],
+    },
+    /// The logarithm of [`Var::negative_binomial_cdf`], also where that is too small for the number type.
+    NegativeBinomialLogCdf, pub fn negative_binomial_log_cdf([k], total_count, logits) -> y {
+        value: math::log_negative_binomial_probabilities(k.floor(), total_count, logits).0,
+        slopes: [
+            zero(),
+            negative_binomial_slope_by(k.floor(), total_count, logits, y, |k| total_count.beta_slope_a(k + 1.0, -logits)),
+            negative_binomial_slope_by(k.floor(), total_count, logits, y, |k| k.constant(1.0)),
+        ],
+    },
+    /// The logarithm of [`Var::negative_binomial_sf`], also where that is too small for the number type.
+    NegativeBinomialLogSf, pub fn negative_binomial_log_sf([k], total_count, logits) -> y {
+        value: math::log_negative_binomial_probabilities(k.floor(), total_count, logits).1,
+        slopes: [
+            zero(),
+            -negative_binomial_slope_by(k.floor(), total_count, logits, y, |k| total_count.beta_slope_a(k + 1.0, -logits)),
+            -negative_binomial_slope_by(k.floor(), total_count, logits, y, |k| k.constant(1.0)),
+        ],
     },
     /// `P(K > k)` for `k = self` and a number of successes before failure number `total_count`, relatively
     /// accurate where it is small; see [`Var::negative_binomial_cdf`].
@@ -333,9 +351,20 @@ fn negative_binomial_slope<'g>(
     logit: Var<'g>,
     slope: impl FnOnce(Var<'g>) -> Var<'g>,
 ) -> Var<'g> {
-    let inside = k.greater_equal(0.0);
-    let k = inside.select(k, 0.0);
-    let density = count * logit.sigmoid() * log_binomial(k, count, logit).exp();
+    negative_binomial_slope_by(k, count, logit, k.constant(0.0), slope)
+}
+
+/// The same divided by a probability of logarithm `log`.
+fn negative_binomial_slope_by<'g>(
+    k: Var<'g>,
+    count: Var<'g>,
+    logit: Var<'g>,
+    log: Var<'g>,
+    slope: impl FnOnce(Var<'g>) -> Var<'g>,
+) -> Var<'g> {
+    let inside = k.greater_equal(0.0) * log.is_finite();
+    let (k, log) = (inside.select(k, 0.0), inside.select(log, 0.0));
+    let density = count * logit.sigmoid() * (log_binomial(k, count, logit) - log).exp();
     inside.select(-(density * slope(k)), 0.0)
 }
 

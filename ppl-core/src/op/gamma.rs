@@ -91,6 +91,29 @@ rows! { ($) special
         value: math::gamma_q(a, x),
         slopes: [-gamma::p_in_shape(a, x), -gamma::p_in_x(a, x)],
     },
+    /// `ln P(a, x)` for `a = self`, also where [`Var::gamma_p`] is too small for the number type. Error below
+    /// 1e-14 (1 − ln P), relative where P is near 1.
+    LogGammaP, pub fn log_gamma_p([a], x) -> y {
+        value: math::log_gamma_p(a, x),
+        slopes: [-gamma::in_shape_by(a, x, y), gamma::in_x_by(a, x, y)],
+    },
+    /// `ln Q(a, x)` for `a = self`, also where [`Var::gamma_q`] is too small for the number type; see
+    /// [`Var::log_gamma_p`].
+    ///
+    /// ```
+    /// # use ppl_core::{ExecutionPlan, Graph, Program};
+    /// let graph = Graph::new();
+    /// let y = graph.constant(1.0).log_gamma_q(graph.input("x", ())?);
+    /// let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[y])?);
+    /// plan.set("x", &[1e4])?;
+    /// plan.run();
+    /// assert!((plan.output(0)[0] + 1e4).abs() < 1e-9); // a = 1: an exponential variable
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    LogGammaQ, pub fn log_gamma_q([a], x) -> y {
+        value: math::log_gamma_q(a, x),
+        slopes: [gamma::in_shape_by(a, x, y), -gamma::in_x_by(a, x, y)],
+    },
     /// The `l` with `P(a, eˡ) = p`, for `a = self`: the logarithm of a gamma variable's quantile, which is
     /// finite where the quantile underflows. −∞ at `p = 0`, ∞ at 1, NaN outside.
     ///
@@ -140,6 +163,20 @@ rows! { ($) special
             a.trigamma() - y * (a - l.exp()) - a.gamma_slope(l),
         ],
     },
+}
+
+/// `−∂P(a, x)/∂a` divided by a probability of logarithm `log`; 0 at both ends.
+pub(super) fn in_shape_by<'g>(a: Var<'g>, x: Var<'g>, log: Var<'g>) -> Var<'g> {
+    let inside = x.greater(0.0) * x.is_finite() * log.is_finite();
+    let (l, log) = (inside.select(x, 1.0).log(), inside.select(log, 0.0));
+    inside.select(a.gamma_slope(l) * (a.log_gamma_density(l) - log).exp(), 0.0)
+}
+
+/// `∂P(a, x)/∂x` divided by a probability of logarithm `log`; 0 at both ends.
+pub(super) fn in_x_by<'g>(a: Var<'g>, x: Var<'g>, log: Var<'g>) -> Var<'g> {
+    let inside = x.greater(0.0) * x.is_finite() * log.is_finite();
+    let (x, log) = (inside.select(x, 1.0), inside.select(log, 0.0));
+    inside.select((a.log_gamma_density(x.log()) - log).exp() / x, 0.0)
 }
 
 /// `∂P(a, x)/∂a`; 0 at both ends.

@@ -58,6 +58,26 @@ rows! { ($) special
         value: math::log_ndtr_difference(a, b),
         slopes: [-normal::at_end(a, y, |_| y.constant(1.0)), normal::at_end(b, y, |_| y.constant(1.0))],
     },
+    /// The logarithm of the distribution function of Azzalini's skew normal distribution with skewness `α = alpha`, in
+    /// both tails however far: of `∫ 2 φ(t) Φ(αt) dt` from −∞ to `self`. First derivatives exist in both arguments.
+    LogSkewNormalCdf, pub fn log_skew_normal_cdf([z], alpha) -> y {
+        value: math::log_skew_normal_cdf(z, alpha),
+        slopes: [
+            {
+                let inside = z.is_finite() * y.is_finite();
+                let (z, y) = (inside.select(z, 0.0), inside.select(y, 0.0));
+                let log = (alpha * z).log_ndtr() - 0.5 * z.square() + (std::f64::consts::LN_2 - normal::LN_SQRT_TAU);
+                inside.select((log - y).exp(), 0.0)
+            },
+            {
+                let inside = z.is_finite() * y.is_finite();
+                let (z, y) = (inside.select(z, 0.0), inside.select(y, 0.0));
+                let spread = 1.0 + alpha.square();
+                let share = (-0.5 * spread * z.square() - y).exp() / (std::f64::consts::PI * spread);
+                inside.select(-share, 0.0)
+            },
+        ],
+    },
     /// Owen's function `T(h, a) = (1/2π) ∫₀ᵃ e^(−h²(1 + x²)/2)/(1 + x²) dx` for `h = self`, of which skew normal
     /// probabilities are made. Absolute error below 3e-16.
     OwensT, pub fn owens_t([h], a) -> y {

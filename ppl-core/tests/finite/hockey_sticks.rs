@@ -77,9 +77,10 @@ proptest! {
         // Both ways round, and with categories exchanged.
         let mirrored = hockey_stick(at(ratio), &beta(b, a), &beta(d, c));
         prop_assert!(found.lower() <= mirrored.upper() && mirrored.lower() <= found.upper());
-        // Two categories are a Dirichlet.
+        // Two categories are a Dirichlet, whose enclosure may be another one of the same number.
         let two = |a, b| Dirichlet::new([a, b]).unwrap();
-        prop_assert_eq!(hockey_stick(at(ratio), &two(a, b), &two(c, d)), found);
+        let dirichlet = hockey_stick(at(ratio), &two(a, b), &two(c, d));
+        prop_assert!(found.lower() <= dirichlet.upper() && dirichlet.lower() <= found.upper(), "{found} {dirichlet}");
     }
 
     /// A grid that is fine enough for what is compared: the sum over it is that of a coarser distribution.

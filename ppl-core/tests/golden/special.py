@@ -352,3 +352,41 @@ for a in extremes:
                     row("logit_beta_i_inverse_far", [a, b, p], below)
                 elif above > 1000:
                     row("logit_beta_i_inverse_far", [a, b, p], above)
+
+# Logarithms of probabilities, many of them of what is too small for a number: with numbers of their own, so that they can be made alone.
+random.seed(29)
+
+
+def log_tails(lower, upper):
+    """Both logarithms, each by the smaller probability."""
+    return (mp.log(lower), mp.log1p(-lower)) if lower < upper else (mp.log1p(-upper), mp.log(upper))
+
+
+for _ in range(60):
+    a = log_uniform(1e-3, 3e3)
+    s = mp.mpf(a)
+    x = max(1e-280, random.choice([a * log_uniform(1e-30, 1.0), a + log_uniform(1e-3, 1e5), a + 5 * random.gauss(0, 1) * a**0.5]))
+    with mp.workdps(120):
+        below, above = log_tails(lower_gamma(s, mp.mpf(x)), upper_gamma(s, mp.mpf(x)))
+    row("log_gamma_p", [a, x], below)
+    row("log_gamma_q", [a, x], above)
+for _ in range(80):
+    a, b, odds = log_uniform(1e-2, 3e3), log_uniform(1e-2, 3e3), random.choice([random.gauss(0, 3), random.gauss(0, 400)])
+    with mp.workdps(120):
+        s, t, w, rest = mp.mpf(a), mp.mpf(b), 1 / (1 + mp.exp(-mp.mpf(odds))), 1 / (1 + mp.exp(mp.mpf(odds)))
+        below, _above = log_tails(mp.betainc(s, t, 0, w, regularized=True), mp.betainc(t, s, 0, rest, regularized=True))
+    row("log_beta_i", [a, b, odds], below)
+
+
+def skew_normal_tail(z, alpha):
+    """Below z, by the integral of the density in pieces around where it changes."""
+    density = lambda v: 2 * normal_density(z - v) * normal_cdf(alpha * (z - v))
+    unit = 1 / (1 + abs(z) * (1 + alpha * alpha) + abs(alpha))
+    steps = [unit * mp.mpf("1.5") ** k for k in range(80)]
+    return mp.quad(density, [0, *[v for v in steps if v < 60], 60])
+
+
+for _ in range(90):
+    z, alpha = random.choice([random.gauss(0, 1), random.gauss(0, 12)]), random.choice([-1, 1]) * log_uniform(1e-3, 40.0)
+    below, _above = log_tails(skew_normal_tail(mp.mpf(z), mp.mpf(alpha)), skew_normal_tail(-mp.mpf(z), -mp.mpf(alpha)))
+    row("log_skew_normal_cdf", [z, alpha], below)

@@ -217,6 +217,32 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Censored<'g, D> {
     }
 
     #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let How::Between(bounds) = self.how else { return None };
+        let mut log = self.base.log_cdf(value)?;
+        if !bounds.open_below() {
+            log = value.less(bounds.low).select(f64::NEG_INFINITY, log);
+        }
+        if !bounds.open_above() {
+            log = value.greater_equal(bounds.high).select(0.0, log);
+        }
+        Some(log)
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let How::Between(bounds) = self.how else { return None };
+        let mut log = self.base.log_sf(value)?;
+        if !bounds.open_below() {
+            log = value.less(bounds.low).select(0.0, log);
+        }
+        if !bounds.open_above() {
+            log = value.greater_equal(bounds.high).select(f64::NEG_INFINITY, log);
+        }
+        Some(log)
+    }
+
+    #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         let How::Between(bounds) = self.how else { return None };
         Some(bounds.clamp(self.base.quantile(probability)?))

@@ -2,9 +2,11 @@
 
 use crate::shared::arrays::together;
 use crate::shared::helpers::uniform_noise;
+use crate::shared::log_space::by_smaller;
 use crate::shared::odds::Odds;
 use ppl_core::op::Kind;
 use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var};
+use std::f64::consts::LN_2;
 
 /// Counts that are 0 with a probability of their own, and else those of another distribution that are not 0.
 ///
@@ -76,7 +78,11 @@ impl<'g, D: Distribution<'g>> Hurdle<'g, D> {
             // 1 − (1 − p₀)(1 − u), and never back at 0.
             Some(log) => {
                 let moved = log.exp() - log.expm1() * probability;
-                Some(self.base.quantile(moved)?.max(1.0))
+                let below = self.base.quantile(moved)?;
+                // From above where zeros are most of the base, or the number is large: 1 − p₀ and 1 − u keep their digits.
+                let upper = (log.greater(-LN_2) + probability.greater(0.5)).greater(0.0);
+                let rest = (-log.expm1()).log() + (-upper.select(probability, 0.5)).log1p();
+                Some(upper.select(self.base.quantile_of_log_sf(rest)?, below).max(1.0))
             }
             None => self.base.quantile(probability),
         }
@@ -175,7 +181,26 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Hurdle<'g, D> {
 
     #[track_caller]
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        Some(value.less(0.0).select(0.0, 1.0 - self.sf(value.max(0.0))?))
+        let graph = value.graph();
+        let from_zero = value.max(0.0);
+        let by_rest = 1.0 - self.sf(from_zero)?;
+        // By itself, where nothing cancels: where zeros are not most of what the base is.
+        let open = self.gate.failure(graph);
+        let cdf = match self.log_zero(graph) {
+            None => self.gate.success(graph) + open * self.base.cdf(from_zero)?,
+            Some(log) => {
+                let many = log.greater(-LN_2);
+                let nonzero = self.base.cdf(from_zero)? - log.exp();
+                let share = nonzero.max(0.0) / many.select(1.0, -log.expm1());
+                many.select(by_rest, self.gate.success(graph) + open * share)
+            }
+        };
+        // Of counts nothing lies between 0 and 1.
+        let cdf = match self.base.support().is_discrete() {
+            true => value.less(1.0).select(self.gate.success(graph), cdf),
+            false => cdf,
+        };
+        Some(value.less(0.0).select(0.0, cdf.min(1.0)))
     }
 
     /// `(1 − g) P(X > x)/(1 − P(X = 0))` for `x ≥ 0`, and 1 below.
@@ -194,7 +219,7 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Hurdle<'g, D> {
         if let Some(rest) = self.rest(graph) {
             log = log - rest.log();
         }
-        Some(value.less(0.0).select(0.0, log))
+        Some(by_smaller(value.less(0.0).select(0.0, log), self.cdf(value)?))
     }
 
     #[track_caller]

@@ -4,6 +4,7 @@ use crate::combinators::mixture_same_family::{chosen, log_mixture, weighted_sum}
 use crate::discrete::categorical::Categorical;
 use crate::shared::arrays::together;
 use crate::shared::bisect::quantile_between;
+use crate::shared::log_space::by_smaller;
 use ppl_core::op::Kind;
 use ppl_core::{
     Constraint, Distribution, Error, Expanded, Graph, Noise, Parameter, Result, Shape, Source, Var,
@@ -67,6 +68,16 @@ impl<'g> Mixture<'g> {
         let arrays: Vec<Var<'g>> =
             arrays.into_iter().map(|array| array.broadcast_to(shape.clone())).collect();
         Some(graph.stack(&arrays, shape.rank() - event.rank()))
+    }
+
+    /// A number of each component at a value, along a new last axis.
+    #[track_caller]
+    fn side_by_side(
+        &self,
+        value: Var<'g>,
+        number: impl Fn(&dyn Distribution<'g>) -> Option<Var<'g>>,
+    ) -> Option<Var<'g>> {
+        self.stacked(value.graph(), self.of_each(number)?, &Shape::scalar())
     }
 
     fn of_each(&self, array: impl Fn(&dyn Distribution<'g>) -> Option<Var<'g>>) -> Option<Vec<Var<'g>>> {
@@ -177,9 +188,24 @@ impl<'g> Distribution<'g> for Mixture<'g> {
 
     /// `Σ_k w_k F_k(x)`
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        let of_each = self.of_each(|component| component.cdf(value))?;
-        let of_each = self.stacked(value.graph(), of_each, &Shape::scalar())?;
-        Some(weighted_sum(self.mixing.probs(value.graph()), of_each, 0))
+        let of_each = self.side_by_side(value, |component| component.cdf(value))?;
+        Some(weighted_sum(self.mixing.probs(value.graph()), of_each, 0).min(1.0))
+    }
+
+    /// `Σ_k w_k (1 − F_k(x))`
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let of_each = self.side_by_side(value, |component| component.sf(value))?;
+        Some(weighted_sum(self.mixing.probs(value.graph()), of_each, 0).min(1.0))
+    }
+
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let log = log_mixture(&self.mixing, self.side_by_side(value, |component| component.log_cdf(value))?);
+        Some(by_smaller(log, self.sf(value)?))
+    }
+
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let log = log_mixture(&self.mixing, self.side_by_side(value, |component| component.log_sf(value))?);
+        Some(by_smaller(log, self.cdf(value)?))
     }
 
     /// By halving the interval between the components' quantiles.

@@ -3,6 +3,7 @@
 use crate::discrete::categorical::Categorical;
 use crate::shared::arrays::{column, counting, last, leading, sum_last, together};
 use crate::shared::bisect::quantile_between;
+use crate::shared::log_space::by_smaller;
 use ppl_core::op::Kind;
 use ppl_core::{
     Constraint, Distribution, Error, Expanded, Graph, Noise, Parameter, Result, Shape, Source, Var,
@@ -174,7 +175,23 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for MixtureSameFamily<'g, D> {
     /// `Σ_k w_k F_k(x)`
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let of_each = self.components.cdf(self.for_each_component(value))?;
-        Some(sum_last(self.mixing.probs(value.graph()) * of_each, 1))
+        Some(sum_last(self.mixing.probs(value.graph()) * of_each, 1).min(1.0))
+    }
+
+    /// `Σ_k w_k (1 − F_k(x))`
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let of_each = self.components.sf(self.for_each_component(value))?;
+        Some(sum_last(self.mixing.probs(value.graph()) * of_each, 1).min(1.0))
+    }
+
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let log = log_mixture(&self.mixing, self.components.log_cdf(self.for_each_component(value))?);
+        Some(by_smaller(log, self.sf(value)?))
+    }
+
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let log = log_mixture(&self.mixing, self.components.log_sf(self.for_each_component(value))?);
+        Some(by_smaller(log, self.cdf(value)?))
     }
 
     /// By halving the interval between the components' quantiles.

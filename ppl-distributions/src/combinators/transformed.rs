@@ -3,7 +3,7 @@
 use crate::Independent;
 use crate::combinators::bijection::{Bijection, Direction};
 use crate::shared::arrays::{last, leading, sum_last, together};
-use crate::shared::support::unless_event;
+use crate::shared::support::{ends_of, unless_event};
 use ppl_core::model::Map;
 use ppl_core::op::Kind;
 use ppl_core::{
@@ -112,6 +112,60 @@ impl<'g, D: Distribution<'g>, B: Bijection<'g>> Transformed<D, B> {
     }
 }
 
+impl<'g, D: Distribution<'g> + 'g, B: Bijection<'g> + 'g> Transformed<D, B> {
+    /// Which way a function of numbers goes. Of a decreasing one, P(y ≤ value) is P(x ≥ …), which is 1 − F only where
+    /// single points have no probability.
+    fn monotone(&self) -> Option<Direction> {
+        let direction = self.of_numbers().then(|| self.bijection.direction())??;
+        let undone = direction == Direction::Decreasing && self.base.support().is_discrete();
+        (!undone).then_some(direction)
+    }
+
+    /// A probability that the base knows of what corresponds to a value; `ends` below and above the image.
+    #[track_caller]
+    fn part(
+        &self,
+        value: Var<'g>,
+        ends: [f64; 2],
+        increasing: impl FnOnce(&D, Var<'g>) -> Option<Var<'g>>,
+        decreasing: impl FnOnce(&D, Var<'g>) -> Option<Var<'g>>,
+    ) -> Option<Var<'g>> {
+        let direction = self.monotone()?;
+        let (low, high) = ends_of(self.support());
+        let (below, above) = (value.less_equal(low), value.greater_equal(high));
+        let outside = match (low == f64::NEG_INFINITY, high == f64::INFINITY) {
+            (true, true) => None,
+            (false, true) => Some(below),
+            (true, false) => Some(above),
+            (false, false) => Some(below + above),
+        };
+        let inner = self.support().constrain_number(0.0);
+        let x = self.bijection.inverse(outside.map_or(value, |outside| outside.select(inner, value)));
+        let part = match direction {
+            Direction::Increasing => increasing(&self.base, x)?,
+            Direction::Decreasing => decreasing(&self.base, x)?,
+        };
+        let [at_low, at_high] = ends;
+        Some(match outside {
+            None => part,
+            Some(outside) => outside.select(below.select(at_low, at_high), part),
+        })
+    }
+
+    /// What corresponds to an outcome of the base.
+    #[track_caller]
+    fn outcome(
+        &self,
+        increasing: impl FnOnce(&D) -> Option<Var<'g>>,
+        decreasing: impl FnOnce(&D) -> Option<Var<'g>>,
+    ) -> Option<Var<'g>> {
+        Some(self.bijection.forward(match self.monotone()? {
+            Direction::Increasing => increasing(&self.base)?,
+            Direction::Decreasing => decreasing(&self.base)?,
+        }))
+    }
+}
+
 impl<'g, D: Distribution<'g> + 'g, B: Bijection<'g> + 'g> Distribution<'g> for Transformed<D, B> {
     fn name(&self) -> &'static str {
         "Transformed"
@@ -195,31 +249,37 @@ impl<'g, D: Distribution<'g> + 'g, B: Bijection<'g> + 'g> Distribution<'g> for T
         Some(sum_last(entropy, of_density) + sum_last(logs, shapes.event.rank()))
     }
 
-    /// `F(f⁻¹(y))`, or `1 − F(f⁻¹(y))` where order is reversed.
+    /// `F(f⁻¹(y))`, or `1 − F(f⁻¹(y))` where order is reversed; 0 below the image and 1 above.
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        if !self.of_numbers() {
-            return None;
-        }
-        let direction = self.bijection.direction()?;
-        // Of a decreasing function, P(y ≤ value) is P(x ≥ …), which is 1 − F only where single points have no
-        // probability.
-        if direction == Direction::Decreasing && self.base.support().is_discrete() {
-            return None;
-        }
-        let cdf = self.base.cdf(self.bijection.inverse(value))?;
-        Some(if direction == Direction::Increasing { cdf } else { 1.0 - cdf })
+        self.part(value, [0.0, 1.0], |base, x| base.cdf(x), |base, x| base.sf(x))
+    }
+
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        self.part(value, [1.0, 0.0], |base, x| base.sf(x), |base, x| base.cdf(x))
+    }
+
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let ends = [f64::NEG_INFINITY, 0.0];
+        self.part(value, ends, |base, x| base.log_cdf(x), |base, x| base.log_sf(x))
+    }
+
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let ends = [0.0, f64::NEG_INFINITY];
+        self.part(value, ends, |base, x| base.log_sf(x), |base, x| base.log_cdf(x))
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        if !self.of_numbers() {
-            return None;
-        }
-        let direction = self.bijection.direction()?;
-        if direction == Direction::Decreasing && self.base.support().is_discrete() {
-            return None;
-        }
-        let own = if direction == Direction::Increasing { probability } else { 1.0 - probability };
-        Some(self.bijection.forward(self.base.quantile(own)?))
+        self.outcome(|base| base.quantile(probability), |base| base.quantile(1.0 - probability))
+    }
+
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let log = log_probability;
+        self.outcome(|base| base.quantile_of_log_cdf(log), |base| base.quantile_of_log_sf(log))
+    }
+
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let log = log_probability;
+        self.outcome(|base| base.quantile_of_log_sf(log), |base| base.quantile_of_log_cdf(log))
     }
 
     #[track_caller]

@@ -3,6 +3,8 @@
 use crate::shared::arrays::together;
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{log_of_rest, uniform_noise};
+use crate::shared::log_space::by_smaller;
+use crate::shared::support::ends_of;
 use ppl_core::op::Kind;
 use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var};
 
@@ -42,20 +44,6 @@ use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result,
 pub struct Truncated<'g, D> {
     base: D,
     bounds: Bounds<'g>,
-}
-
-/// The least and the largest number of a set of numbers.
-fn ends_of(set: Constraint) -> (f64, f64) {
-    match set {
-        Constraint::Positive | Constraint::NonNegative | Constraint::NonNegativeInteger => {
-            (0.0, f64::INFINITY)
-        }
-        Constraint::UnitInterval | Constraint::Boolean => (0.0, 1.0),
-        Constraint::GreaterThan(low) | Constraint::AtLeast(low) => (low, f64::INFINITY),
-        Constraint::LessThan(high) | Constraint::AtMost(high) => (f64::NEG_INFINITY, high),
-        Constraint::Interval(low, high) | Constraint::IntegerInterval(low, high) => (low, high),
-        _ => (f64::NEG_INFINITY, f64::INFINITY),
-    }
 }
 
 /// The probability of an interval in logarithms: from below, `ln F(high)` and `ln F(low)`, or from above,
@@ -114,16 +102,21 @@ impl<'g, D: Distribution<'g>> Truncated<'g, D> {
         bounds.within(ends_of(self.base.support()))
     }
 
-    /// The interval from the lower end to `high`, or to its upper end; `None` where the base has no
-    /// distribution function.
+    /// The interval from the lower end, or what lies above `after`, to `high` or the upper end; `None` where the base
+    /// has no distribution function.
     #[track_caller]
-    fn interval(&self, graph: &'g Graph, high: Option<Var<'g>>) -> Option<Interval<'g>> {
+    fn interval(
+        &self,
+        graph: &'g Graph,
+        after: Option<Var<'g>>,
+        high: Option<Var<'g>>,
+    ) -> Option<Interval<'g>> {
         let (bounds, base) = (self.bounds(Some(graph)), ends_of(self.base.support()));
         // An end of the base's support cuts nothing off.
         let low = (bounds.low.known() != Some(base.0)).then(|| bounds.low.on(graph));
         let to_end = bounds.high.known() == Some(base.1);
         let high = high.or_else(|| (!to_end).then(|| bounds.high.on(graph)));
-        let before = low.map(|low| if self.is_discrete() { low - 1.0 } else { low });
+        let before = after.or_else(|| low.map(|low| if self.is_discrete() { low - 1.0 } else { low }));
         let constant = |value: f64| graph.constant(value);
         Some(match (before, high) {
             (None, None) => {
@@ -153,10 +146,38 @@ impl<'g, D: Distribution<'g>> Truncated<'g, D> {
         })
     }
 
+    /// The logarithm of the probability up to a value, or above it.
+    #[track_caller]
+    fn log_part(&self, value: Var<'g>, upper: bool) -> Option<Var<'g>> {
+        let (graph, discrete) = (value.graph(), self.is_discrete());
+        let bounds = self.bounds(Some(graph));
+        let whole = self.interval(graph, None, None)?.log_probability();
+        let value = if discrete { value.floor() } else { value };
+        // Nothing lies below the lower end, where a difference of logarithms has no derivative, and above the upper.
+        let low = bounds.low.on(graph);
+        let below = if discrete { value.less(low) } else { value.less_equal(low) };
+        let above = value.greater_equal(bounds.high);
+        let harmless = match (bounds.open_below(), bounds.open_above()) {
+            (true, true) => graph.constant(0.0),
+            (false, true) => low + 1.0,
+            (true, false) => bounds.high.on(graph) - 1.0,
+            (false, false) if discrete => low - f64::from(u8::from(upper)),
+            (false, false) => low + 0.5 * (bounds.high.on(graph) - low),
+        };
+        let inside = (below + above).select(harmless, value);
+        let part = match upper {
+            false => self.interval(graph, None, Some(inside)),
+            true => self.interval(graph, Some(inside), None),
+        };
+        let log = (part?.log_probability() - whole).min(0.0);
+        let ends = if upper { [0.0, f64::NEG_INFINITY] } else { [f64::NEG_INFINITY, 0.0] };
+        Some(below.select(ends[0], above.select(ends[1], log)))
+    }
+
     /// The outcome below which lies this probability.
     #[track_caller]
     fn inverse(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        let interval = self.interval(probability.graph(), None)?;
+        let interval = self.interval(probability.graph(), None, None)?;
         let Interval { above, larger, smaller } = interval;
         let one_end = smaller.known() == Some(f64::NEG_INFINITY);
         let ratio = if one_end { probability.constant(0.0) } else { (smaller - larger).exp() };
@@ -234,7 +255,7 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         let log_probability = self
-            .interval(value.graph(), None)
+            .interval(value.graph(), None, None)
             .map_or_else(|| value.constant(f64::NAN), |interval| interval.log_probability());
         self.bounds(Some(value.graph())).restrict(value, |value| {
             let log_prob = self.base.log_prob(value);
@@ -259,18 +280,22 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
 
     #[track_caller]
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        let graph = value.graph();
-        let bounds = self.bounds(Some(graph));
-        let whole = self.interval(graph, None)?.log_probability();
-        let value = if self.is_discrete() { value.floor() } else { value };
-        // Nothing lies below the lower end, where a difference of logarithms has no derivative.
-        let (low, discrete) = (bounds.low.on(graph), self.is_discrete());
-        let below = if discrete { value.less(low) } else { value.less_equal(low) };
-        let above = value.greater_equal(bounds.high);
-        let harmless = if bounds.open_above() { (low + 1.0).into() } else { bounds.high };
-        let inside = (below + above).select(harmless, value);
-        let part = self.interval(graph, Some(inside))?.log_probability();
-        Some(below.select(0.0, above.select(1.0, (part - whole).exp().min(1.0))))
+        Some(self.log_part(value, false)?.exp())
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(self.log_part(value, true)?.exp())
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(by_smaller(self.log_part(value, false)?, self.sf(value)?))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(by_smaller(self.log_part(value, true)?, self.cdf(value)?))
     }
 
     #[track_caller]

@@ -1,7 +1,7 @@
 //! Counts with more zeros than their distribution has.
 
 use crate::shared::arrays::together;
-use crate::shared::log_space::log_sum;
+use crate::shared::log_space::{by_smaller, log_sum};
 use ppl_core::op::Kind;
 use ppl_core::{
     Constraint, Distribution, Error, Expanded, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source,
@@ -171,6 +171,14 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for ZeroInflated<'g, D> {
         let graph = value.graph();
         let base = self.open(graph) * self.base.sf(value)?;
         Some(base + value.less(0.0) * self.gate(graph))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let (_, log_open) = self.logs(value.graph());
+        let counted = log_open + self.base.log_sf(value)?;
+        let below = value.less(0.0);
+        Some(by_smaller(below.select(below.select(self.sf(value)?, 1.0).log(), counted), self.cdf(value)?))
     }
 
     /// That of the base at what the zeros leave: at `(u − g)/(1 − g)` above 0, and at `u/(1 − g)` below.

@@ -8,6 +8,14 @@ use crate::shared::support::{at_end, cdf_in_unit};
 use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
+/// Log-odds of a number between 0 and 1; −∞ below and ∞ above, without a derivative.
+#[track_caller]
+fn log_odds(value: Var<'_>) -> Var<'_> {
+    let (below, above) = (value.less_equal(0.0), value.greater_equal(1.0));
+    let odds = (below + above).select(0.5, value).logit();
+    below.select(f64::NEG_INFINITY, above.select(f64::INFINITY, odds))
+}
+
 /// `ln B(a, b)`
 pub(crate) fn log_beta<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
     a.lgamma() + b.lgamma() - (a + b).lgamma()
@@ -196,10 +204,22 @@ impl<'g> Distribution<'g> for Beta<'g> {
 
     #[track_caller]
     fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(self.log_sf(value)?.exp())
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
-        // The mirror image's distribution function.
-        Some(cdf_in_unit(1.0 - value, |value| concentration0.beta_i(concentration1, value)))
+        Some(concentration1.log_beta_i(concentration0, log_odds(value)))
+    }
+
+    /// The mirror image's distribution function, by log-odds: `1 − x` may have no digits of `x` left.
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
+        Some(concentration0.log_beta_i(concentration1, -log_odds(value)))
     }
 
     #[track_caller]

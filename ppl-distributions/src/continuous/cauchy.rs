@@ -95,6 +95,12 @@ impl<'g> Distribution<'g> for Cauchy<'g> {
         at_batch_shape(self, graph.constant(f64::NAN))
     }
 
+    /// It has none.
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, graph.constant(f64::NAN))
+    }
+
     #[track_caller]
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let scale = self.scale.on(graph);

@@ -107,6 +107,16 @@ impl<'g> Distribution<'g> for Chi2<'g> {
     }
 
     #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        self.gamma(value.graph()).log_cdf(value)
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        self.gamma(value.graph()).log_sf(value)
+    }
+
+    #[track_caller]
     fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
         self.gamma(log_probability.graph()).quantile_of_log_sf(log_probability)
     }

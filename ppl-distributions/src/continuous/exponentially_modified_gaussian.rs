@@ -1,5 +1,6 @@
 //! The sum of a normal and an exponential variable.
 
+use crate::shared::bisect::quantile_between;
 use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, normal_noise, uniform_noise};
 use crate::shared::log_space::{log_difference, log_sum};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
@@ -24,7 +25,8 @@ fn tilted<'g>(z: Var<'g>, product: Var<'g>) -> Var<'g> {
 /// ```
 ///
 /// Where `t > 0` the last two terms, which cancel, are taken together as minus the logarithm of `φ(t)/Φ(−t)` and of
-/// `√(2π)`. A draw is the sum that it says.
+/// `√(2π)`. A draw is the sum that it says. The lower tail is a difference, which loses the digits of
+/// `1/(rate · scale)` where that is large.
 ///
 /// ```
 /// use ppl_distributions::prelude::*;
@@ -105,6 +107,16 @@ impl<'g> Distribution<'g> for ExponentiallyModifiedGaussian<'g> {
         let [loc, scale, rate] = self.on(value.graph());
         let z = (value - loc) / scale;
         Some((z.log_ndtr().exp() - tilted(z, rate * scale).exp()).max(0.0))
+    }
+
+    /// Between the quantile of the normal variable and the sum of both, each at half the probability above.
+    #[track_caller]
+    fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
+        let [loc, scale, rate] = self.on(probability.graph());
+        let above = 0.5 * (1.0 - probability);
+        let low = loc + scale * probability.ndtri();
+        let high = loc - scale * above.ndtri() - above.log() / rate;
+        quantile_between(probability, [low, high], false, |x| self.cdf(x), |x| self.log_prob(x))
     }
 
     #[track_caller]

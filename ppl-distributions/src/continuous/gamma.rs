@@ -162,6 +162,20 @@ impl<'g> Distribution<'g> for Gamma<'g> {
     }
 
     #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
+        Some(concentration.log_gamma_p(rate * value.max(0.0)))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
+        Some(concentration.log_gamma_q(rate * value.max(0.0)))
+    }
+
+    #[track_caller]
     fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
         let graph = log_probability.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));

@@ -94,6 +94,12 @@ impl<'g> Distribution<'g> for HalfCauchy<'g> {
         at_batch_shape(self, graph.constant(f64::INFINITY))
     }
 
+    /// It has none.
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, graph.constant(f64::NAN))
+    }
+
     #[track_caller]
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let scale = self.scale.on(graph);

@@ -1,6 +1,7 @@
 //! The half-normal distribution.
 
 use crate::shared::helpers::{at_batch_shape, normal_noise};
+use crate::shared::log_space::by_smaller;
 use crate::shared::support::only_within;
 use ppl_core::model::Map;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Transport, Value, Var};
@@ -124,7 +125,8 @@ impl<'g> Distribution<'g> for HalfNormal<'g> {
     fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let scale = self.scale.on(graph);
-        Some((-(value.max(0.0) / scale)).log_ndtr() + LN_2)
+        let log = (-(value.max(0.0) / scale)).log_ndtr() + LN_2;
+        Some(by_smaller(log, self.cdf(value)?))
     }
 
     #[track_caller]

@@ -121,6 +121,19 @@ impl<'g> Distribution<'g> for HalfStudentT<'g> {
         at_batch_shape(self, exists.select(finite, f64::INFINITY))
     }
 
+    /// `m (2ν/(ν − 3) − 3ν/(ν − 2) + 2m²)` of the third central moment, with the mean `m` of scale 1.
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let df = self.df.on(graph);
+        let exists = df.greater(3.0);
+        let n = exists.select(df, 4.0);
+        let mean = self.mean_of_unit(graph);
+        let third = mean * (6.0 / (n - 3.0) - 6.0 / (n - 2.0) + 2.0 * mean.square() - 1.0);
+        let variance = 1.0 + 2.0 / (n - 2.0) - mean.square();
+        let none = df.greater(2.0).select(f64::INFINITY, f64::NAN);
+        at_batch_shape(self, exists.select(third / exists.select(variance * variance.sqrt(), 1.0), none))
+    }
+
     #[track_caller]
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let (df, scale) = (self.df.on(graph), self.scale.on(graph));
@@ -149,10 +162,32 @@ impl<'g> Distribution<'g> for HalfStudentT<'g> {
 
     #[track_caller]
     fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(self.log_sf(value)?.exp())
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let (df, scale) = (self.df.on(graph), self.scale.on(graph));
-        let (far, near, beyond) = self.tails(value, df, scale);
-        Some(far.select(beyond, 1.0 - near))
+        let (far, _, beyond) = self.tails(value, df, scale);
+        let outside = value.less_equal(0.0);
+        let odds = 2.0 * (outside + far).select(1.0, value / (scale * df.sqrt())).log();
+        let near = graph.constant(0.5).log_beta_i(0.5 * df, odds);
+        let log = far.select((-far.select(beyond, 0.0)).log1p(), near);
+        Some(outside.select(f64::NEG_INFINITY, log))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (df, scale) = (self.df.on(graph), self.scale.on(graph));
+        let t = value / (scale * df.sqrt());
+        // Near 0 by the other tail, which has a derivative there.
+        let far = t.greater(0.1);
+        let beyond = (0.5 * df).log_beta_i(0.5, -2.0 * far.select(t, 1.0).log());
+        let small = far.select(0.0, t.max(0.0)).square();
+        let near = graph.constant(0.5).beta_i(0.5 * df, small / (1.0 + small));
+        Some(far.select(beyond, (-near).log1p()))
     }
 
     #[track_caller]

@@ -138,6 +138,24 @@ impl<'g> Distribution<'g> for InverseGamma<'g> {
     }
 
     #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
+        let outside = value.less_equal(0.0);
+        let below = concentration.log_gamma_q(rate / outside.select(1.0, value));
+        Some(outside.select(f64::NEG_INFINITY, below))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
+        let outside = value.less_equal(0.0);
+        let above = concentration.log_gamma_p(rate / outside.select(1.0, value));
+        Some(outside.select(0.0, above))
+    }
+
+    #[track_caller]
     fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
         let graph = log_probability.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));

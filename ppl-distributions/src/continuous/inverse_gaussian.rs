@@ -1,5 +1,6 @@
 //! The inverse Gaussian distribution.
 
+use crate::shared::bisect::quantile_between;
 use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, normal_noise, uniform_noise};
 use crate::shared::log_space::{implicit, log_difference, log_sum, only_where};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
@@ -119,6 +120,18 @@ impl<'g> Distribution<'g> for InverseGaussian<'g> {
         let [mean, concentration] = self.on(value.graph());
         let (a, second) = parts(value, mean, concentration);
         Some(value.greater(0.0).select((a.log_ndtr().exp() + second.exp()).min(1.0), 0.0))
+    }
+
+    /// In logarithms, between the ends that Markov's inequality gives for the variable and for its reciprocal, whose
+    /// mean is `1/μ + 1/λ`.
+    #[track_caller]
+    fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
+        let [mean, concentration] = self.on(probability.graph());
+        let low = probability.log() - (mean.reciprocal() + concentration.reciprocal()).log();
+        let high = mean.log() - (-probability).log1p();
+        let cdf = |y: Var<'g>| self.cdf(y.exp());
+        let log_density = |y: Var<'g>| self.log_prob(y.exp()) + y;
+        Some(quantile_between(probability, [low, high], false, cdf, log_density)?.exp())
     }
 
     #[track_caller]

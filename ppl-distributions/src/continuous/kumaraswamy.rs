@@ -109,6 +109,25 @@ impl<'g> Distribution<'g> for Kumaraswamy<'g> {
         at_batch_shape(self, (2.0 * first).exp() * (second - 2.0 * first).expm1())
     }
 
+    /// `((a − 1)/(ab − 1))^(1/a)` for `a ≥ 1` and `b ≥ 1`, else an end at which the density is infinite.
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let (a, b) = (self.concentration1.on(graph), self.concentration0.on(graph));
+        let (left, right) = ((a - 1.0).max(0.0), (b - 1.0).max(0.0));
+        let uniform = (left + right).equal(0.0);
+        let inside = (left / uniform.select(1.0, left * b + right)).pow(a.reciprocal());
+        let end = a.greater_equal(1.0).select(b.less(1.0).select(1.0, inside), 0.0);
+        at_batch_shape(self, (a.equal(1.0) * b.equal(1.0)).select(0.5, end))
+    }
+
+    /// By the moments: where `a` is large it loses the digits of `a²`.
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let first = self.moment(graph, 1.0);
+        let [second, third] = [2.0, 3.0].map(|n| (self.moment(graph, n) - n * first).expm1());
+        at_batch_shape(self, (third - 3.0 * second) / (second * second.sqrt()))
+    }
+
     #[track_caller]
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));

@@ -1,5 +1,6 @@
 //! The skew normal distribution.
 
+use crate::shared::bisect::quantile_between;
 use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, normal_noise};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::{LN_2, PI};
@@ -11,8 +12,7 @@ use std::f64::consts::{LN_2, PI};
 /// ```
 ///
 /// A draw is `loc + scale (δ |z₁| + √(1 − δ²) z₂)` of two normal numbers, with `δ = α/√(1 + α²)` for `α = skewness`.
-/// The distribution function is `Φ(z) − 2 T(z, α)` with Owen's function ([`Var::owens_t`]), with an absolute error
-/// of a rounding of 1.
+/// The distribution function is an integral, taken in whichever tail it is small ([`Var::log_skew_normal_cdf`]).
 ///
 /// ```
 /// use ppl_distributions::prelude::*;
@@ -102,15 +102,35 @@ impl<'g> Distribution<'g> for SkewNormal<'g> {
 
     #[track_caller]
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        let [loc, scale, skewness] = self.on(value.graph());
-        let z = (value - loc) / scale;
-        Some((z.log_ndtr().exp() - 2.0 * z.owens_t(skewness)).max(0.0).min(1.0))
+        Some(self.log_cdf(value)?.exp())
     }
 
     #[track_caller]
     fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(self.log_sf(value)?.exp())
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let [loc, scale, skewness] = self.on(value.graph());
-        let z = (value - loc) / scale;
-        Some(((-z).log_ndtr().exp() + 2.0 * z.owens_t(skewness)).max(0.0).min(1.0))
+        Some(((value - loc) / scale).log_skew_normal_cdf(skewness))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let [loc, scale, skewness] = self.on(value.graph());
+        Some(((loc - value) / scale).log_skew_normal_cdf(-skewness))
+    }
+
+    /// Between those of a normal variable and of its absolute value, or minus that: the ends of all skewnesses.
+    #[track_caller]
+    fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
+        let [loc, scale, skewness] = self.on(probability.graph());
+        let right = skewness.greater_equal(0.0);
+        let middle = probability.ndtri();
+        let low = right.select(middle, (0.5 * probability).ndtri());
+        let high = right.select(-(0.5 * (1.0 - probability)).ndtri(), middle);
+        let ends = [low, high].map(|z| loc + scale * z);
+        quantile_between(probability, ends, false, |x| self.cdf(x), |x| self.log_prob(x))
     }
 }

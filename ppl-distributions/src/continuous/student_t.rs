@@ -4,6 +4,7 @@ use crate::shared::gamma_noise::log_gamma_noise;
 use crate::shared::helpers::LN_SQRT_TAU;
 use crate::shared::helpers::{at_batch_shape, normal_noise};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
+use std::f64::consts::LN_2;
 
 /// `ln Γ(h + ½) − ln Γ(h) − ½ ln h − ½ ln 2π` for `h = ν/2`, by Stirling's formula: nothing cancels for large
 /// `ν`.
@@ -12,6 +13,18 @@ pub(crate) fn gamma_ratio(df: Var<'_>) -> Var<'_> {
     half * df.reciprocal().log1p_minus_x() + (half + 0.5).stirling_error()
         - half.stirling_error()
         - LN_SQRT_TAU
+}
+
+/// The logarithm of the distribution function at `z`, in tails by that of the incomplete beta function.
+#[track_caller]
+fn log_cdf<'g>(df: Var<'g>, z: Var<'g>) -> Var<'g> {
+    let (left, right) = (z.less(-1.0), z.greater(1.0));
+    // Both tails together are I(x; ν/2, ½) with x = ν/(ν + z²).
+    let odds = df.log() - 2.0 * (-left.select(z, -1.0)).log();
+    let far = (0.5 * df).log_beta_i(0.5, odds) - LN_2;
+    let near = df.student_t_cdf((left + right).select(0.0, z)).log();
+    let above = (-df.student_t_cdf(-right.select(z, 0.0))).log1p();
+    left.select(far, right.select(above, near))
 }
 
 /// Student's t distribution with `df` degrees of freedom, moved by `loc` and stretched by `scale`.
@@ -143,7 +156,23 @@ impl<'g> Distribution<'g> for StudentT<'g> {
 
     #[track_caller]
     fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        self.cdf(2.0 * self.loc.on(value.graph()) - value)
+        let graph = value.graph();
+        let (df, loc, scale) = (self.df.on(graph), self.loc.on(graph), self.scale.on(graph));
+        Some(df.student_t_cdf((loc - value) / scale))
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (df, loc, scale) = (self.df.on(graph), self.loc.on(graph), self.scale.on(graph));
+        Some(log_cdf(df, (value - loc) / scale))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (df, loc, scale) = (self.df.on(graph), self.loc.on(graph), self.scale.on(graph));
+        Some(log_cdf(df, (loc - value) / scale))
     }
 
     #[track_caller]

@@ -2,6 +2,7 @@
 
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, uniform_noise};
+use crate::shared::log_space::by_smaller;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The normal distribution with mean `loc` and standard deviation `scale` (before it is cut), given that it
@@ -124,6 +125,41 @@ impl<'g> TruncatedNormal<'g> {
         -(distance * slope) - (self.scale.on(value.graph()).log() + seen.log_mass())
     }
 
+    /// The law of minus the variable.
+    fn mirrored(&self, graph: &'g Graph) -> Self {
+        let minus = |value: Value<'g>| match value {
+            Value::Known(number) => Value::Known(-number),
+            other => (-other.on(graph)).into(),
+        };
+        let bounds = Bounds::new(minus(self.bounds.high), minus(self.bounds.low));
+        Self { loc: minus(self.loc), scale: self.scale, bounds }
+    }
+
+    /// The logarithm of the distribution function.
+    #[track_caller]
+    fn log_below(&self, value: Var<'g>) -> Var<'g> {
+        let (seen, (a, _)) = (self.seen(value.graph()), self.ends(value.graph()));
+        let value = self.bounds.clamp(value);
+        let z = self.standardised(value);
+        let below = match self.bounds.open_below() {
+            true => z.log_ndtr(),
+            false => seen.far.select(-1.0, a).log_ndtr_difference(seen.far.select(0.0, z.max(a))),
+        };
+        let middle = below - seen.near;
+        // Right of `loc` what lies before the value, left of it what lies behind, seen from the value itself.
+        let distance = seen.far.select(self.distance(&seen, value), 0.5);
+        let start = distance.less_equal(0.0);
+        let whole = seen.from.log_normal_tail(seen.width);
+        let before = start.select(f64::NEG_INFINITY, seen.from.log_normal_tail(start.select(0.5, distance)));
+        let rest = seen.width - distance;
+        let end = rest.less_equal(0.0);
+        let behind = (seen.from + distance).log_normal_tail(end.select(0.5, rest))
+            - distance * (seen.from + 0.5 * distance);
+        let behind = end.select(f64::NEG_INFINITY, behind);
+        let far = seen.right.select(before, behind) - whole;
+        seen.far.select(far, middle).min(0.0)
+    }
+
     /// The quantile at a probability, or at uniform noise.
     fn inverse(&self, probability: Var<'g>) -> Var<'g> {
         let graph = probability.graph();
@@ -239,26 +275,22 @@ impl<'g> Distribution<'g> for TruncatedNormal<'g> {
 
     #[track_caller]
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        let (seen, (a, _)) = (self.seen(value.graph()), self.ends(value.graph()));
-        let value = self.bounds.clamp(value);
-        let z = self.standardised(value);
-        let below = match self.bounds.open_below() {
-            true => z.log_ndtr(),
-            false => seen.far.select(-1.0, a).log_ndtr_difference(seen.far.select(0.0, z.max(a))),
-        };
-        let middle = below - seen.near;
-        // Right of `loc` what lies before the value, left of it what lies behind, seen from the value itself.
-        let distance = seen.far.select(self.distance(&seen, value), 0.5);
-        let start = distance.less_equal(0.0);
-        let whole = seen.from.log_normal_tail(seen.width);
-        let before = start.select(f64::NEG_INFINITY, seen.from.log_normal_tail(start.select(0.5, distance)));
-        let rest = seen.width - distance;
-        let end = rest.less_equal(0.0);
-        let behind = (seen.from + distance).log_normal_tail(end.select(0.5, rest))
-            - distance * (seen.from + 0.5 * distance);
-        let behind = end.select(f64::NEG_INFINITY, behind);
-        let far = seen.right.select(before, behind) - whole;
-        Some(seen.far.select(far, middle).exp().min(1.0))
+        Some(self.log_below(value).exp())
+    }
+
+    #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(self.mirrored(value.graph()).log_below(-value).exp())
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(by_smaller(self.log_below(value), self.sf(value)?))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(by_smaller(self.mirrored(value.graph()).log_below(-value), self.cdf(value)?))
     }
 
     #[track_caller]

@@ -82,6 +82,12 @@ impl<'g> Distribution<'g> for Uniform<'g> {
         at_batch_shape(self, 0.5 * self.bounds.low.on(graph) + 0.5 * self.bounds.high.on(graph))
     }
 
+    /// The middle of outcomes that are all equally likely.
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        self.mean(graph)
+    }
+
     #[track_caller]
     fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
         at_batch_shape(self, graph.constant(0.0))
@@ -104,8 +110,15 @@ impl<'g> Distribution<'g> for Uniform<'g> {
     }
 
     #[track_caller]
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let (_, width) = self.low_and_width(value.graph());
+        Some(((self.bounds.high.on(value.graph()) - value) / width).max(0.0).min(1.0))
+    }
+
+    #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         let (low, width) = self.low_and_width(probability.graph());
-        Some(low + width * probability)
+        let within = probability.greater_equal(0.0) * probability.less_equal(1.0);
+        Some(within.select(low + width * probability, f64::NAN))
     }
 }

@@ -5,6 +5,36 @@ use crate::shared::helpers::{at_batch_shape, uniform_noise};
 use crate::shared::support::{at_end, cdf_above_zero, from_zero};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
+/// Values of `1/k` below which the skewness is a series: its terms, with `(3/k)ⁿ`, fall below a rounding.
+const SMALL: f64 = 0.0625;
+
+/// Riemann's ζ at 2, 3, …
+const ZETA: [f64; 23] = [
+    1.644_934_066_848_226_4,
+    1.202_056_903_159_594_2,
+    1.082_323_233_711_138_1,
+    1.036_927_755_143_37,
+    1.017_343_061_984_449_2,
+    1.008_349_277_381_923,
+    1.004_077_356_197_944_4,
+    1.002_008_392_826_082_1,
+    1.000_994_575_127_818,
+    1.000_494_188_604_119_4,
+    1.000_246_086_553_308,
+    1.000_122_713_347_578_5,
+    1.000_061_248_135_058_8,
+    1.000_030_588_236_307,
+    1.000_015_282_259_408_6,
+    1.000_007_637_197_637_9,
+    1.000_003_817_293_265,
+    1.000_001_908_212_716_5,
+    1.000_000_953_962_033_8,
+    1.000_000_476_932_986_9,
+    1.000_000_238_450_502_7,
+    1.000_000_119_219_926,
+    1.000_000_059_608_189,
+];
+
 /// The distribution of `scale·e^(1/concentration)` for `e` exponential with mean 1.
 ///
 /// ```text
@@ -92,6 +122,35 @@ impl<'g> Distribution<'g> for Weibull<'g> {
         let concentration = self.concentration.on(graph);
         let rest = ((concentration - 1.0) / concentration).max(0.0);
         at_batch_shape(self, scale * rest.pow(concentration.reciprocal()))
+    }
+
+    /// With `t = 1/k` and `d_n = ln Γ(1 + n t) − n ln Γ(1 + t)` the third central moment is `e^d₃ − 1 − 3 (e^d₂ − 1)`
+    /// in units of the mean, for small `t` by the series of `d₂` and of `d₃ − 3 d₂`.
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let inverse = self.concentration.on(graph).reciprocal();
+        let near = inverse.less(SMALL);
+        let t = near.select(SMALL, inverse);
+        let d = |n: f64| (n * t).lgamma1p() - n * t.lgamma1p();
+        let (second, third) = (d(2.0).expm1(), d(3.0).expm1());
+        let far = (third - 3.0 * second) / (second * second.sqrt());
+        // d₂/t² and (d₃ − 3 d₂)/t³.
+        let t = near.select(inverse, SMALL);
+        let (mut square, mut cube) = (graph.constant(0.0), graph.constant(0.0));
+        for (n, zeta) in (2_i32..25).zip(ZETA).rev() {
+            let (two, three) = (2.0_f64.powi(n), 3.0_f64.powi(n));
+            let sign = if n % 2 == 0 { zeta } else { -zeta } / f64::from(n);
+            square = square * t + sign * (two - 2.0);
+            if n > 2 {
+                cube = cube * t + sign * (three - 3.0 * two + 3.0);
+            }
+        }
+        let (second, third) = (square * t.square(), cube * (t * t.square()) + 3.0 * square * t.square());
+        // eˣ − 1 − x of both; of the third power of t that is left of the linear parts.
+        let curved = |x: Var<'g>| x.expm1() - x;
+        let small = cube + (curved(third) - 3.0 * curved(second)) / (t * t.square());
+        let spread = second.expm1() / t.square();
+        at_batch_shape(self, near.select(small / (spread * spread.sqrt()), far))
     }
 
     #[track_caller]

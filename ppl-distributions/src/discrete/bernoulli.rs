@@ -114,9 +114,34 @@ impl<'g> Distribution<'g> for Bernoulli<'g> {
         Some(-self.odds.log_likelihood(self.odds.success(graph), self.odds.failure(graph)))
     }
 
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(self.odds.success(graph).greater(self.odds.failure(graph)))
+    }
+
+    /// `(1 − 2p)/√(p (1 − p))`
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let (success, failure) = (self.odds.success(graph), self.odds.failure(graph));
+        Some((failure - success) / (success.sqrt() * failure.sqrt()))
+    }
+
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let below_one = value.less(1.0).select(self.odds.failure(value.graph()), 1.0);
         Some(value.less(0.0).select(0.0, below_one))
+    }
+
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let from_zero = value.less(1.0).select(self.odds.success(value.graph()), 0.0);
+        Some(value.less(0.0).select(1.0, from_zero))
+    }
+
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let below_one = value.less(1.0).select(self.odds.log_failure(value.graph()), 0.0);
+        Some(value.less(0.0).select(f64::NEG_INFINITY, below_one))
+    }
+
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let from_zero = value.less(1.0).select(self.odds.log_success(value.graph()), f64::NEG_INFINITY);
+        Some(value.less(0.0).select(0.0, from_zero))
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {

@@ -1,10 +1,11 @@
 //! The beta-binomial distribution.
 
 use crate::shared::counts::{
-    by_support, cdf_by_support, entropy_by_support, known_total, log_probs, quantile_by_support,
-    total_support,
+    by_support, cdf_by_support, entropy_by_support, known_total, log_probs, log_sum_where,
+    quantile_by_support, sf_by_support, total_support,
 };
 use crate::shared::gamma_noise::log_standard_gamma;
+use crate::shared::log_space::by_smaller;
 use crate::shared::polya::log_prob_of_categories;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
@@ -114,6 +115,22 @@ impl<'g> Distribution<'g> for BetaBinomial<'g> {
         Some(n * (a / sum) * (b / sum) * ((sum + n) / (sum + 1.0)))
     }
 
+    /// The last count up to which probabilities grow; of two ends with the most probability that with the greater.
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let [a, b, n] = self.on(graph);
+        let inside = a.greater(1.0) * b.greater(1.0);
+        let grown = ((n + 1.0) * (a - 1.0) / inside.select(a + b - 2.0, 1.0)).floor().min(n);
+        Some(inside.select(grown, a.greater(b).select(n, 0.0)))
+    }
+
+    /// `(a + b + 2n) (b − a)/(a + b + 2) · √((1 + a + b)/(n a b (n + a + b)))`
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let [a, b, n] = self.on(graph);
+        let sum = a + b;
+        let root = ((1.0 + sum) / (n * (n + sum))).sqrt() / (a.sqrt() * b.sqrt());
+        Some((sum + 2.0 * n) * ((b - a) / (sum + 2.0)) * root)
+    }
+
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
         entropy_by_support(self, known_total(self.total_count)?, graph)
     }
@@ -121,6 +138,24 @@ impl<'g> Distribution<'g> for BetaBinomial<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let total = known_total(self.total_count)?;
         Some(cdf_by_support(log_probs(self, total, value.graph())?, value))
+    }
+
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let total = known_total(self.total_count)?;
+        Some(sf_by_support(log_probs(self, total, value.graph())?, value))
+    }
+
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let total = known_total(self.total_count)?;
+        let log =
+            log_sum_where(log_probs(self, total, value.graph())?, value, |k, value| k.less_equal(value));
+        Some(by_smaller(log, self.sf(value)?))
+    }
+
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let total = known_total(self.total_count)?;
+        let log = log_sum_where(log_probs(self, total, value.graph())?, value, |k, value| k.greater(value));
+        Some(by_smaller(log, self.cdf(value)?))
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {

@@ -3,6 +3,7 @@
 use crate::KullbackLeibler;
 use crate::family::CategoricalFamily;
 use crate::shared::arrays::{column, constants, counting, last, leading, sum_last};
+use crate::shared::categories::{likeliest, skewness_of};
 use crate::shared::support::within;
 use ppl_core::model::ExponentialFamily;
 use ppl_core::{
@@ -193,10 +194,26 @@ impl<'g> Distribution<'g> for Categorical<'g> {
         Some(-sum_last(probs * log, 1))
     }
 
+    /// The first of the most probable categories.
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(likeliest(self.weights.on(graph)))
+    }
+
+    /// Of the categories' numbers.
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(skewness_of(self.probs(graph)))
+    }
+
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         let below = counting(graph, self.categories()).less_equal(column(value));
-        Some(sum_last(below * self.probs(graph), 1))
+        Some(sum_last(below * self.probs(graph), 1).min(1.0))
+    }
+
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let above = counting(graph, self.categories()).greater(column(value));
+        Some(sum_last(above * self.probs(graph), 1).min(1.0))
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {

@@ -86,6 +86,13 @@ impl<'g> Distribution<'g> for DiscreteUniform<'g> {
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
         Some(0.5 * self.low.on(graph) + 0.5 * self.high.on(graph))
     }
+
+    /// The smallest of outcomes that are all equally likely.
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        at_batch_shape(self, self.low.on(graph))
+    }
+
     #[track_caller]
     fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
         at_batch_shape(self, graph.constant(0.0))
@@ -104,6 +111,12 @@ impl<'g> Distribution<'g> for DiscreteUniform<'g> {
         let graph = value.graph();
         let below = (value.floor() - self.low.on(graph) + 1.0) / self.count(graph);
         Some(below.max(0.0).min(1.0))
+    }
+
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let above = (self.high.on(graph) - value.floor()) / self.count(graph);
+        Some(above.max(0.0).min(1.0))
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {

@@ -191,6 +191,18 @@ impl<'g> Distribution<'g> for NegativeBinomial<'g> {
     }
 
     #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        Some(value.negative_binomial_log_cdf(self.concentration(graph), self.logits(graph)))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        Some(value.negative_binomial_log_sf(self.concentration(graph), self.logits(graph)))
+    }
+
+    #[track_caller]
     fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let graph = value.graph();
         Some(value.negative_binomial_sf(self.concentration(graph), self.logits(graph)))

@@ -1,6 +1,7 @@
 //! The ordered logistic distribution.
 
 use crate::shared::arrays::{column, sum_last};
+use crate::shared::categories::{likeliest, skewness_of};
 use crate::shared::cutpoints::{Cutpoints, exceeded};
 use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
@@ -49,15 +50,8 @@ impl<'g> OrderedLogistic<'g> {
     /// Probabilities of all categories along the last axis, and their logarithms.
     #[track_caller]
     fn categories(&self, graph: &'g Graph) -> (Var<'g>, Var<'g>) {
-        let Cutpoints { predictor, cutpoints } = self.ordered;
-        let (predictor, cutpoints) = (predictor.on(graph), cutpoints.on(graph));
-        let count = self.ordered.count() + 1;
-        let batch = self.batch_shape().unwrap_or_default();
-        let mut dims = cutpoints.shape().dims().to_vec();
-        dims.insert(dims.len().saturating_sub(1), 1);
-        let each = Self::new(column(predictor), cutpoints.reshape(dims));
-        let log_probs = each.log_prob(self.ordered.numbers(count, graph));
-        let log_probs = log_probs.broadcast_to(batch.concat(&Shape::from(count)));
+        let each = |ordered: Cutpoints<'g>, outcomes: Var<'g>| Self { ordered }.log_prob(outcomes);
+        let log_probs = self.ordered.log_probs(graph, self.name(), each);
         (log_probs.exp(), log_probs)
     }
 
@@ -136,6 +130,16 @@ impl<'g> Distribution<'g> for OrderedLogistic<'g> {
         Some(-sum_last(terms, 1))
     }
 
+    /// The first of the most probable categories.
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(likeliest(self.categories(graph).1))
+    }
+
+    /// Of the categories' numbers.
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(skewness_of(self.categories(graph).0))
+    }
+
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let last = self.ordered.count();
         let category = value.floor().max(-1.0).min(last as f64);
@@ -144,6 +148,30 @@ impl<'g> Distribution<'g> for OrderedLogistic<'g> {
         let chosen = self.ordered.numbers(last, graph).equal(column(category)) * distances;
         let inside = sum_last(chosen, 1);
         Some(inside + category.equal(last as f64))
+    }
+
+    fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        Some(self.log_sf(value)?.exp())
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let category = value.floor();
+        let last = self.ordered.count() as f64;
+        let inside = category.greater_equal(0.0) * category.less(last);
+        let distance = self.ordered.at(category, self.ordered.distances(value.graph()));
+        let end = category.greater_equal(last).select(0.0, f64::NEG_INFINITY);
+        Some(inside.select(distance.log_sigmoid(), end))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let category = value.floor();
+        let last = self.ordered.count() as f64;
+        let inside = category.greater_equal(0.0) * category.less(last);
+        let distance = self.ordered.at(category, self.ordered.distances(value.graph()));
+        let end = category.less(0.0).select(0.0, f64::NEG_INFINITY);
+        Some(inside.select((-distance).log_sigmoid(), end))
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {

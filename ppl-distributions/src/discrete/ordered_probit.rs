@@ -1,6 +1,7 @@
 //! Ordered categories by a normal variable.
 
 use crate::shared::arrays::sum_last;
+use crate::shared::categories::{likeliest, skewness_of};
 use crate::shared::cutpoints::{Cutpoints, exceeded};
 use crate::shared::helpers::uniform_noise;
 use crate::shared::support::within;
@@ -41,6 +42,13 @@ impl<'g> OrderedProbit<'g> {
     #[track_caller]
     fn at(&self, number: Var<'g>) -> Var<'g> {
         self.ordered.at(number, self.ordered.distances(number.graph()))
+    }
+
+    /// Logarithms of the probabilities of all categories along the last axis.
+    #[track_caller]
+    fn log_probs(&self, graph: &'g Graph) -> Var<'g> {
+        let each = |ordered: Cutpoints<'g>, outcomes: Var<'g>| Self { ordered }.log_prob(outcomes);
+        self.ordered.log_probs(graph, self.name(), each)
     }
 
     /// How many cutpoints have a distribution function below a probability.
@@ -104,6 +112,25 @@ impl<'g> Distribution<'g> for OrderedProbit<'g> {
     }
 
     #[track_caller]
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let log_probs = self.log_probs(graph);
+        // A category of probability 0 adds nothing.
+        Some(-sum_last(log_probs.exp() * log_probs.max(-1e30), 1))
+    }
+
+    /// The first of the most probable categories.
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(likeliest(self.log_probs(graph)))
+    }
+
+    /// Of the categories' numbers.
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(skewness_of(self.log_probs(graph).exp()))
+    }
+
+    #[track_caller]
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let last = self.ordered.count() as f64;
         let category = value.floor();
@@ -119,6 +146,26 @@ impl<'g> Distribution<'g> for OrderedProbit<'g> {
         let inside = category.greater_equal(0.0) * category.less(last);
         let within = inside.select((-self.at(category)).log_ndtr().exp(), 0.0);
         Some(within + category.less(0.0))
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let category = value.floor();
+        let last = self.ordered.count() as f64;
+        let inside = category.greater_equal(0.0) * category.less(last);
+        let distance = self.ordered.at(category, self.ordered.distances(value.graph()));
+        let end = category.greater_equal(last).select(0.0, f64::NEG_INFINITY);
+        Some(inside.select(distance.log_ndtr(), end))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let category = value.floor();
+        let last = self.ordered.count() as f64;
+        let inside = category.greater_equal(0.0) * category.less(last);
+        let distance = self.ordered.at(category, self.ordered.distances(value.graph()));
+        let end = category.less(0.0).select(0.0, f64::NEG_INFINITY);
+        Some(inside.select((-distance).log_ndtr(), end))
     }
 
     #[track_caller]

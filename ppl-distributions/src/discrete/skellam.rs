@@ -1,5 +1,6 @@
 //! The Skellam distribution.
 
+use crate::shared::bisect::quantile_between;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
@@ -93,6 +94,17 @@ impl<'g> Distribution<'g> for Skellam<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let [rate1, rate2] = self.on(value.graph());
         Some(value.skellam_cdf(rate1, rate2))
+    }
+
+    /// By halving the interval between two differences of counts, each beyond which lies less than the probability of
+    /// that side: of the counts that half of it lies below and above.
+    #[track_caller]
+    fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
+        let [rate1, rate2] = self.on(probability.graph());
+        let (below, above) = (0.5 * probability, 0.5 * (1.0 - probability));
+        let low = below.poisson_quantile(rate1) - below.poisson_quantile_above(rate2);
+        let high = above.poisson_quantile_above(rate1) - above.poisson_quantile(rate2);
+        quantile_between(probability, [low, high], true, |k| self.cdf(k), |k| self.log_prob(k))
     }
 
     #[track_caller]

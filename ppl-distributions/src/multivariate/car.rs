@@ -122,6 +122,11 @@ impl<'g> Distribution<'g> for Car<'g> {
         self.normal(graph).mean(graph)
     }
 
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        self.mean(graph)
+    }
+
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         self.normal(graph).variance(graph)
     }

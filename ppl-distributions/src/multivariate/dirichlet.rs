@@ -140,6 +140,14 @@ impl<'g> Distribution<'g> for Dirichlet<'g> {
         Some(a / column(total))
     }
 
+    /// `(a_k − 1)/(A − K)`; NaN where an `a_k ≤ 1` has the density grow to an end, or be the same everywhere.
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let excess = self.concentrations(graph).0 - 1.0;
+        let inside = column(sum_last(excess.less_equal(0.0), 1)).equal(0.0);
+        let inside = inside.broadcast_to(excess.shape());
+        Some(inside.select(excess / column(sum_last(excess, 1)), f64::NAN))
+    }
+
     /// `m_k (1 − m_k)/(A + 1)` with `m` the mean.
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let (a, total) = self.concentrations(graph);

@@ -140,6 +140,13 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for GaussianCopula<'g, D> {
         Expanded::new(&self.marginals, shape).variance(graph)
     }
 
+    /// `Σ_i H_i + Σ_i ln L_ii`
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let shape = self.batch_shape().ok()?.concat(&self.event_shape());
+        let marginals = Expanded::new(&self.marginals, shape).entropy(graph)?;
+        Some(sum_last(marginals, 1) + sum_last(self.factor.on(graph).diagonal().log(), 1))
+    }
+
     #[track_caller]
     fn validate(&self) -> Result<()> {
         self.marginals.validate()?;

@@ -106,6 +106,11 @@ impl<'g> Distribution<'g> for GaussianRandomWalk<'g> {
         Some(graph.constant(0.0).broadcast_to(self.batch_shape().ok()?.concat(&self.event_shape())))
     }
 
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        self.mean(graph)
+    }
+
     /// `(t + 1) scale²`
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let scale = self.scale.on(graph);

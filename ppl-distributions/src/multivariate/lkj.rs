@@ -103,6 +103,13 @@ impl<'g> Distribution<'g> for LKJ<'g> {
         Some(identity(graph, self.factor.dimension()).broadcast_to(shape))
     }
 
+    /// The identity for `η ≥ 1`; NaN below, where singular matrices are the most probable.
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let peaked = column(column(self.factor.concentration(graph).greater_equal(1.0)));
+        let mean = self.mean(graph)?;
+        Some(peaked.broadcast_to(mean.shape()).select(mean, f64::NAN))
+    }
+
     /// `1/(2η + D − 1)` beside the diagonal, 0 on it.
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let d = self.factor.dimension();

@@ -255,6 +255,11 @@ impl<'g> Distribution<'g> for LowRankMultivariateNormal<'g> {
         Some(self.loc.on(graph).broadcast_to(whole_shape(self)))
     }
 
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        self.mean(graph)
+    }
+
     /// The diagonal of the covariance matrix.
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         Some(

@@ -124,6 +124,11 @@ impl<'g> Distribution<'g> for MatrixNormal<'g> {
         Some(self.loc.on(graph).broadcast_to(whole_shape(self)))
     }
 
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        self.mean(graph)
+    }
+
     /// `(A Aᵀ)_ii (B Bᵀ)_jj`
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let [rows, columns] = self.factors(graph).map(|factor| column(sum_last(factor.square(), 1)));

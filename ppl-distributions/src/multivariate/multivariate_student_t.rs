@@ -120,6 +120,11 @@ impl<'g> Distribution<'g> for MultivariateStudentT<'g> {
         Some(exists.broadcast_to(shape).select(loc, f64::NAN))
     }
 
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        Some(self.loc.on(graph).broadcast_to(whole_shape(self)))
+    }
+
     /// `ν/(ν − 2) Σ_j L_ij²`
     fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let shape = whole_shape(self);

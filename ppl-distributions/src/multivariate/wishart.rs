@@ -69,6 +69,14 @@ impl<'g> Spread<'g> {
         0.5 * d * LN_2 * self.df.on(graph) + sum_last(self.halves(graph).lgamma(), 1) + constant
     }
 
+    /// `½ ν d + ln Γ_d(½ ν) − ½ (ν + turns) Σ_i ψ(½ (ν − i))`: of the entropies what depends on degrees of freedom only.
+    #[track_caller]
+    fn entropy_of_df(&self, graph: &'g Graph, turns: f64) -> Var<'g> {
+        let (df, d) = (self.df.on(graph), self.dimension() as f64);
+        let digammas = sum_last(self.halves(graph).digamma(), 1);
+        self.log_gammas(graph) + 0.5 * d * (1.0 - LN_2) * df - 0.5 * (df + turns) * digammas
+    }
+
     /// The log density of a positive definite matrix; −∞ of others.
     #[track_caller]
     fn if_definite(&self, value: Var<'g>, log_prob: impl FnOnce(Var<'g>) -> Var<'g>) -> Var<'g> {
@@ -201,6 +209,21 @@ impl<'g> Distribution<'g> for Wishart<'g> {
         let both = diagonal * transposed(diagonal);
         Some(column(column(self.spread.df.on(graph))) * (scale.square() + both))
     }
+
+    /// `(ν − d − 1) V` for `ν ≥ d + 1`; NaN below, where singular matrices are the most probable.
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let rest = self.spread.df.on(graph) - (self.spread.dimension() as f64 + 1.0);
+        let rest = column(column(rest.greater_equal(0.0).select(rest, f64::NAN)));
+        Some(rest * self.spread.scale(graph))
+    }
+
+    #[track_caller]
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let d = self.spread.dimension() as f64;
+        let size = (d + 1.0) * (log_diagonal(self.spread.factor(graph)) + 0.5 * d * LN_2);
+        Some(size + self.spread.entropy_of_df(graph, -(d + 1.0)))
+    }
 }
 
 /// The inverse Wishart distribution: of the inverse of a Wishart variable, as a prior of covariance matrices.
@@ -287,5 +310,32 @@ impl<'g> Distribution<'g> for InverseWishart<'g> {
         let rest = self.spread.df.on(graph) - (d + 1.0);
         let exists = column(column(rest.greater(0.0)));
         Some(exists.select(self.spread.scale(graph) / column(column(rest)), f64::NAN))
+    }
+
+    /// `((ν − d + 1) Ψ_ij² + (ν − d − 1) Ψ_ii Ψ_jj)/((ν − d) (ν − d − 1)² (ν − d − 3))` for `ν > d + 3`, else NaN.
+    #[track_caller]
+    fn variance(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let scale = self.spread.scale(graph);
+        let diagonal = column(scale.diagonal());
+        let rest = column(column(self.spread.df.on(graph) - self.spread.dimension() as f64));
+        let exists = rest.greater(3.0);
+        let rest = exists.select(rest, 4.0);
+        let both = (rest + 1.0) * scale.square() + (rest - 1.0) * (diagonal * transposed(diagonal));
+        let variance = both / (rest * (rest - 1.0).square() * (rest - 3.0));
+        Some(exists.broadcast_to(variance.shape()).select(variance, f64::NAN))
+    }
+
+    /// `Ψ/(ν + d + 1)`
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let count = self.spread.df.on(graph) + (self.spread.dimension() as f64 + 1.0);
+        Some(self.spread.scale(graph) / column(column(count)))
+    }
+
+    #[track_caller]
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let d = self.spread.dimension() as f64;
+        let size = (d + 1.0) * (log_diagonal(self.spread.factor(graph)) - 0.5 * d * LN_2);
+        Some(size + self.spread.entropy_of_df(graph, d + 1.0))
     }
 }

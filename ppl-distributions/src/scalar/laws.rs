@@ -141,12 +141,12 @@ laws! {
 
     [] AsymmetricLaplace<'g>, 1: density cdf quantile;
     [] BetaProportion<'g>, 14: density cdf quantile;
-    [] ExponentiallyModifiedGaussian<'g>, 3: density cdf;
+    [] ExponentiallyModifiedGaussian<'g>, 3: density cdf quantile;
     [] Gompertz<'g>, 1: density cdf quantile;
-    [] InverseGaussian<'g>, 3: density cdf;
+    [] InverseGaussian<'g>, 3: density cdf quantile;
     [] LogUniform<'g>, 1: density cdf quantile;
     [] RelaxedBernoulli<'g>, 1: density cdf quantile;
-    [] SkewNormal<'g>, 4: density cdf;
+    [] SkewNormal<'g>, 4: density cdf quantile;
 
     [] Bernoulli<'g>, 1: mass cdf quantile;
     [] BetaBinomial<'g>, 15: mass cdf quantile;
@@ -156,7 +156,7 @@ laws! {
     [] NegativeBinomial<'g>, 2: mass cdf quantile;
     [] Poisson<'g>, 1: mass cdf quantile;
     [] DiscreteLaplace<'g>, 1: mass cdf quantile;
-    [] Skellam<'g>, 2: mass cdf;
+    [] Skellam<'g>, 2: mass cdf quantile;
     [] Categorical<'g>, 1: mass cdf quantile;
     [] OrderedLogistic<'g>, 1: mass cdf quantile;
     [] OrderedProbit<'g>, 1: mass cdf quantile;

@@ -37,15 +37,15 @@ pub(crate) fn quantile_between<'g>(
         let reached = cdf(half).ok_or_else(unknown)?.greater_equal(fixed);
         Ok(((reached.select(below, half), reached.select(half, above)), Vec::new()))
     };
-    let found = match graph.scan_steps(HALVINGS, (start, end), step) {
-        Ok(((_, found), _)) => found,
+    let (below, found) = match graph.scan_steps(HALVINGS, (start, end), step) {
+        Ok((ends, _)) => ends,
         // Numbers that are computed at once have no loops; they take the steps one by one.
         Err(_) if fixed.known().is_some() => {
             let mut ends = (start, end);
             for _ in 0..HALVINGS {
                 (ends, _) = step(ends).ok()?;
             }
-            ends.1
+            ends
         }
         Err(_) => return None,
     };
@@ -57,7 +57,11 @@ pub(crate) fn quantile_between<'g>(
         let density = log_density(found).stop_gradient().exp();
         let steep = density.greater(0.0) * density.is_finite();
         let distance = probability - cdf(found)?;
-        found + steep.select(distance / steep.select(density, 1.0), 0.0)
+        let moved = found + steep.select(distance / steep.select(density, 1.0), 0.0);
+        // Where the density is so small that the step leads out of the interval, the end of that; the derivative is the
+        // step's.
+        let kept = moved.max(below.stop_gradient()).min(found).stop_gradient();
+        kept + (moved - moved.stop_gradient())
     };
     let at_end = probability.less(0.5).select(low, high);
     let within = probability.greater_equal(0.0) * probability.less_equal(1.0);

@@ -46,6 +46,23 @@ impl<'g> Cutpoints<'g> {
         counting(graph, length)
     }
 
+    /// The logarithms of the probabilities of all categories along the last axis, by those of any category.
+    #[track_caller]
+    pub(crate) fn log_probs(
+        &self,
+        graph: &'g Graph,
+        law: &'static str,
+        log_prob: impl FnOnce(Cutpoints<'g>, Var<'g>) -> Var<'g>,
+    ) -> Var<'g> {
+        let (cutpoints, count) = (self.cutpoints.on(graph), self.count() + 1);
+        let mut dims = cutpoints.shape().dims().to_vec();
+        dims.insert(dims.len().saturating_sub(1), 1);
+        let predictor = column(self.predictor.on(graph)).into();
+        let each = Cutpoints { predictor, cutpoints: cutpoints.reshape(dims).into() };
+        let batch = self.batch_shape(law).unwrap_or_default();
+        log_prob(each, self.numbers(count, graph)).broadcast_to(batch.concat(&Shape::from(count)))
+    }
+
     /// Of numbers along the last axis, that of the cutpoint of this number, or 0 where there is none.
     #[track_caller]
     pub(crate) fn at(&self, number: Var<'g>, of: Var<'g>) -> Var<'g> {

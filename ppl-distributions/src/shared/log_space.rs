@@ -20,6 +20,13 @@ pub(crate) fn log_sum<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
     some.select(larger + (some.select(smaller, 0.0) - some.select(larger, 0.0)).exp().log1p(), larger)
 }
 
+/// The logarithm of a probability that is near 1 by the rest to 1, which has its digits.
+#[track_caller]
+pub(crate) fn by_smaller<'g>(log: Var<'g>, rest: Var<'g>) -> Var<'g> {
+    let near = rest.less(0.5);
+    near.select((-near.select(rest, 0.0)).log1p(), log)
+}
+
 /// A log density of `value` where a condition holds, and −∞ elsewhere, where it is computed of a harmless number.
 #[track_caller]
 pub(crate) fn only_where<'g>(

@@ -4,6 +4,7 @@ pub(crate) mod arrays;
 pub(crate) mod batches;
 pub(crate) mod bisect;
 pub(crate) mod bounds;
+pub(crate) mod categories;
 pub(crate) mod counts;
 pub(crate) mod cutpoints;
 pub(crate) mod gamma_noise;

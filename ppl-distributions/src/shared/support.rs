@@ -77,6 +77,20 @@ pub(crate) fn kept_inside<'g>(support: Constraint, drawn: Var<'g>) -> Var<'g> {
     }
 }
 
+/// The least and the largest number of a set of numbers.
+pub(crate) fn ends_of(set: Constraint) -> (f64, f64) {
+    match set {
+        Constraint::Positive | Constraint::NonNegative | Constraint::NonNegativeInteger => {
+            (0.0, f64::INFINITY)
+        }
+        Constraint::UnitInterval | Constraint::Boolean => (0.0, 1.0),
+        Constraint::GreaterThan(low) | Constraint::AtLeast(low) => (low, f64::INFINITY),
+        Constraint::LessThan(high) | Constraint::AtMost(high) => (f64::NEG_INFINITY, high),
+        Constraint::Interval(low, high) | Constraint::IntegerInterval(low, high) => (low, high),
+        _ => (f64::NEG_INFINITY, f64::INFINITY),
+    }
+}
+
 /// A distribution function of values above 0: 0 below, without a derivative.
 #[track_caller]
 pub(crate) fn cdf_above_zero<'g>(value: Var<'g>, cdf: impl FnOnce(Var<'g>) -> Var<'g>) -> Var<'g> {

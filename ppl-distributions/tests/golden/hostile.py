@@ -450,6 +450,150 @@ LAWS |= {
 }
 
 
+def two_by_two(v):
+    """Determinant and inverse of a matrix of four numbers, row by row."""
+    a, b, c, d = v
+    det = a * d - b * c
+    return det, (d / det, -b / det, -c / det, a / det)
+
+
+def of_factor(a, b, c):
+    """The product of ((a, 0), (b, c)) and its transpose."""
+    return a * a, a * b, a * b, b * b + c * c
+
+
+def trace_of(v, w):
+    return v[0] * w[0] + v[1] * w[2] + v[2] * w[1] + v[3] * w[3]
+
+
+def definite(f):
+    """-inf for what is no symmetric positive definite matrix of two rows."""
+    return lambda *v: f(*v) if v[-3] == v[-2] and v[-4] > 0 and v[-4] * v[-1] > v[-3] * v[-2] else -INF
+
+
+def both_gammas(n):
+    return mp.log(mp.pi) / 2 + mp.loggamma(n / 2) + mp.loggamma((n - 1) / 2)
+
+
+def wishart(n, a, b, c, *x):
+    scale_det, scale_inverse = two_by_two(of_factor(a, b, c))
+    return (n - 3) / 2 * mp.log(two_by_two(x)[0]) - trace_of(scale_inverse, x) / 2 - n * mp.log(2) - n / 2 * mp.log(scale_det) - both_gammas(n)
+
+
+def inverse_wishart(n, a, b, c, *x):
+    scale, (det, inverse) = of_factor(a, b, c), two_by_two(x)
+    return n / 2 * mp.log(two_by_two(scale)[0]) - (n + 3) / 2 * mp.log(det) - trace_of(scale, inverse) / 2 - n * mp.log(2) - both_gammas(n)
+
+
+def matrix_normal(loc, a, b, c, d, e, f, *x):
+    """Of one mean for all, a factor of rows ((a, 0), (b, c)), and one of columns ((d, 0), (e, f))."""
+    y = [t - loc for t in x]
+    # The rows solved with the factor of rows, the columns then with that of columns.
+    top = [y[0] / a, y[1] / a]
+    bottom = [(y[2] - b * top[0]) / c, (y[3] - b * top[1]) / c]
+    whitened = [w for row in (top, bottom) for w in (row[0] / d, (row[1] - e * row[0] / d) / f)]
+    return -mp.fsum(w * w for w in whitened) / 2 - 2 * mp.log(2 * PI) - 2 * mp.log(a * c * d * f)
+
+
+def car(m, r, t, x, y):
+    """Of two neighbours: the precision is t ((1, -r), (-r, 1))."""
+    u, w = x - m, y - m
+    return mp.log(t) + mp.log1p(-r * r) / 2 - mp.log(2 * PI) - t * (u * u - 2 * r * u * w + w * w) / 2
+
+
+def normal_quantile(log_below, log_above):
+    """By Newton's method on the logarithm of the smaller tail."""
+    sign, log_p = (-1, log_below) if log_below < log_above else (1, log_above)
+    # z with ln P(Z > z) = log_p
+    z = mp.sqrt(-2 * log_p) if log_p < -2 else mp.mpf("0.5")
+    for _ in range(60):
+        tail = upper(z)
+        step = (mp.log(tail) - log_p) * tail / (mp.exp(-z * z / 2) / mp.sqrt(2 * PI))
+        z += step
+        if abs(step) < mp.mpf(10) ** (8 - mp.mp.dps) * (1 + abs(z)):
+            break
+    return sign * z
+
+
+def copula_of_exponentials(rate, r, x, y):
+    """Of two exponential variables with a correlation r of the normal variables behind them."""
+    if x < 0 or y < 0:
+        return -INF
+    u, w = [normal_quantile(mp.log(-mp.expm1(-rate * t)), -rate * t) for t in (x, y)]
+    rest = 1 - r * r
+    return -(r * r * (u * u + w * w) - 2 * r * u * w) / rest / 2 - mp.log(rest) / 2 + 2 * mp.log(rate) - rate * (x + y)
+
+
+def log_sum(*terms):
+    return mp.log(mp.fsum(mp.exp(t) for t in terms))
+
+
+def mixture(other):
+    """Of two by the difference of their log-weights; the other component has the law `other`."""
+    return lambda l, a, b, c, d, x: log_sum(-mp.log1p(mp.exp(-l)) + of["normal"](a, b, x), -mp.log1p(mp.exp(l)) + other(c, d, x))
+
+
+def zero_inflated_negative_binomial(g, m, c, k):
+    if not is_count(k):
+        return -INF
+    return mp.log(g + (1 - g) * mp.exp(negative_m(m, c, k))) if k == 0 else mp.log1p(-g) + negative_m(m, c, k)
+
+
+def hurdle_gamma(l, a, r, x):
+    return -INF if x < 0 else -mp.log1p(mp.exp(-l)) if x == 0 else -mp.log1p(mp.exp(l)) + of["gamma"](a, r, x)
+
+
+def polya_gamma(b, c, x):
+    """The alternating series, whose terms cancel: in digits to spare."""
+    log_front = (b - 1) * mp.log(2) - mp.loggamma(b) + b * mp.log(mp.cosh(c / 2)) - c * c * x / 2 - mp.log(2 * PI * x**3) / 2
+    total, n = mp.mpf(0), 0
+    while True:
+        term = mp.exp(mp.loggamma(n + b) - mp.loggamma(n + 1) - (2 * n + b) ** 2 / (8 * x)) * (2 * n + b)
+        total += term if n % 2 == 0 else -term
+        if n > 5 and term < abs(total) * mp.mpf(10) ** -160:
+            return log_front + mp.log(total)
+        n += 1
+
+
+def categorical_probs(*v):
+    w, k = v[:-1], v[-1]
+    return mp.log(w[int(k)]) - mp.log(mp.fsum(w)) if is_count(k) and k < len(w) else -INF
+
+
+def censored_at(flag, m, s, x):
+    """Of a normal variable: known, known to be at most (-1), known to be at least (1)."""
+    return of["normal"](m, s, x) if flag == 0 else mp.log(upper(flag * (x - m) / s))
+
+
+logit_normal = lambda m, s, x: of["normal"](m, s, mp.log(x) - mp.log1p(-x)) - mp.log(x) - mp.log1p(-x)
+by_covariance = lambda a, b, c, x, y: -trace_of(two_by_two((a, b, b, c))[1], (x * x, x * y, x * y, y * y)) / 2 - mp.log(two_by_two((a, b, b, c))[0]) / 2 - mp.log(2 * PI)
+by_precision = lambda a, b, c, x, y: -trace_of((a, b, b, c), (x * x, x * y, x * y, y * y)) / 2 + mp.log(two_by_two((a, b, b, c))[0]) / 2 - mp.log(2 * PI)
+no_matrices = [(1.0, 2.0, 2.0, 1.0), (1.0, 0.5, 0.25, 1.0), (-1.0, 0.0, 0.0, 1.0)]
+
+LAWS |= {
+    "wishart": (definite(wishart), where({M: [(4.0, 1.5, 0.25, 0.75), (2.5, 1.0, -0.5, 2.0)], X: [(1e8, 1e-4, 0.0, 1e-4), (3.0, 1e-6, 0.0, 1e6), (1.0 + 2**-20, 1.0, 0.0, 1.0)]},
+                lambda n, a, b, c: {M: [(5.0, 1.0, 1.0, 4.0), (0.5, 0.25, 0.25, 1.5)], T: [(1e-6, 0.0, 0.0, 1e4)], E: no_matrices}), (0, 1, 2, 3)),
+    "inverse_wishart": (definite(inverse_wishart), where({M: [(4.0, 1.5, 0.25, 0.75), (2.5, 1.0, -0.5, 2.0)], X: [(1e8, 1e4, 0.0, 1e4), (3.0, 1e-6, 0.0, 1e6), (1.0 + 2**-20, 1.0, 0.0, 1.0)]},
+                        lambda n, a, b, c: {M: [(5.0, 1.0, 1.0, 4.0), (0.5, 0.25, 0.25, 1.5)], T: [(1e-6, 0.0, 0.0, 1e4)], E: no_matrices}), (0, 1, 2, 3)),
+    "matrix_normal": (matrix_normal, where({M: [(0.5, 1.5, 0.25, 0.75, 0.5, -1.0, 2.0)], X: [(0.0, 1e-9, 0.0, 1e9, 1.0, 0.5, 1.0), (1e6, 1.0, 1e3, 1.0, 1.0, -1e3, 1.0)]},
+                      lambda *p: {M: [(1.0, -2.0, 0.5, 3.0)], T: [(1e6, 1e-6, -1e6, 1.0)]}), "smooth"),
+    "car": (car, where({M: [(0.25, 0.75, 1.5), (0.0, -0.5, 4.0)], X: [(0.0, 1 - 2**-20, 1.0), (1e6, 0.5, 1e-12), (0.0, 0.0, 1e12)]}, lambda *p: {M: [(1.0, -0.5), (0.5, 0.75)], T: [(1e4, -1e4)]}), "smooth"),
+    "gaussian_copula": (copula_of_exponentials, where({M: [(1.5, 0.5), (0.5, -0.75)], X: [(1e-6, 0.25), (1.0, 1 - 2**-20)]}, lambda r, c: {M: [(0.5 / r, 1.0 / r)], T: [(1e-6 / r, 30.0 / r), (60.0 / r, 50.0 / r)], E: [(-1.0, 1.0), (1.0, -2**-20)]}), "smooth"),
+    "mixture_same_family": (mixture(of["normal"]), each({M: [(0.5, -1.0, 0.5, 2.0, 1.5)], X: [(-90.0, 0.0, 1.0, 5.0, 1.0), (0.0, 0.0, 1e-12, 0.0, 1e12), (300.0, 3.0, 1.0, -3.0, 0.25)]}, {M: [-1.5, 0.25, 2.5], T: [-40.0, 1e6]}), "smooth"),
+    "mixture": (mixture(of["laplace"]), each({M: [(0.5, -1.0, 0.5, 2.0, 1.5)], X: [(-90.0, 0.0, 1.0, 5.0, 1.0), (0.0, 0.0, 1e-12, 0.0, 1e12), (300.0, 3.0, 1.0, -3.0, 0.25)]}, {M: [-1.5, 0.25, 2.5], T: [-40.0, 1e6]}), "smooth"),
+    "zero_inflated_negative_binomial": (zero_inflated_negative_binomial, each({M: [(0.25, 2.5, 1.5), (0.75, 8.0, 0.7)], X: [(1e-20, 1e-6, 2.0), (0.5, 200.0, 1e6)]}, {M: [0, 1, 3], T: [40], E: [-1, 2.5]}), (0, 1, 2)),
+    "hurdle_gamma_logits": (hurdle_gamma, each({M: [(-0.5, 2.5, 1.5), (1.25, 0.5, 2.0)], X: [(-90.0, 1e-3, 1.0), (60.0, 300.0, 200.0)]}, {M: [0.5, 2.5], T: [1e-9, 40.0], E: [0.0, -1.0]}), "smooth"),
+    "polya_gamma_concentration": (between(zero, infinity, polya_gamma, (False, True)), each({M: [(2.5, 0.5), (0.3, -2.0)], X: [(12.0, 1e-6), (1.0, 60.0), (0.02, 1.0)]}, {M: [0.1, 0.25, 0.7], T: [0.01, 8.0], E: [0.0, -1.0]}), "smooth"),
+    "categorical_probs": (categorical_probs, each({M: [(0.25, 0.5, 0.25)], X: [(1e-30, 0.5, 0.5)]}, {M: [0, 1, 2], E: [-1, 3, 0.5]}), ()),
+    "censored_left": (lambda m, s, x: censored_at(-1, m, s, x), scaled(loc_scale, {M: real[M], T: [-40.0, 300.0]}, lambda m, s: (m, s)), "smooth"),
+    "censored_right": (lambda m, s, x: censored_at(1, m, s, x), scaled(loc_scale, {M: real[M], T: [-40.0, 300.0]}, lambda m, s: (m, s)), "smooth"),
+    "logit_normal": (between(zero, lambda *p: mp.mpf(1), logit_normal, (False, False)), each({M: [(0.5, 1.5)], X: [(-40.0, 2.0), (0.0, 1e4), (3.0, 1e-6)]}, {M: [0.25, 0.5, 0.75], T: [1e-20, 0.9999], E: [-0.25, 1.5]}), "smooth"),
+    "multivariate_normal_covariance": (by_covariance, where({M: [(1.5, 0.25, 0.75)], X: [(1e-12, 0.0, 1e12), (1e6, 1e3, 2.0)]}, lambda *p: {M: [(0.25, 1.0)], T: [(1e6, -1e6)]}), "smooth"),
+    "multivariate_normal_precision": (by_precision, where({M: [(1.5, 0.25, 0.75)], X: [(1e-12, 0.0, 1e12), (1e6, 1e3, 2.0)]}, lambda *p: {M: [(0.25, 1.0)], T: [(1e6, -1e6)]}), "smooth"),
+    "delta": (lambda v, x: mp.mpf(0) if x == v else -INF, each({M: [(1.5,)], X: [(1e12,)]}, {E: [1.5, 1e12, -1.0]}), ()),
+}
+
+
 def beta(a, b, x):
     if x < 0 or x > 1:
         return -INF

@@ -12,7 +12,7 @@
 
 use super::near_one::{lgamma_of_1_plus, log1p_minus_x};
 use super::normal::ndtri;
-use super::tail::{CUT, panel, reach};
+use super::tail::{CUT, log_of_rest, panel, reach};
 use std::f64::consts::FRAC_2_PI;
 
 use crate::math::{digamma, digamma_minus_log, exp, expm1, ln, ln1p, softplus, stirling_error, trigamma};
@@ -176,6 +176,18 @@ impl Point {
         (p, 1.0 - p)
     }
 
+    /// (ln I, ln(1 − I))
+    fn log_probabilities(self) -> (f64, f64) {
+        let of_lower = |point: Self| (point.log_density() + ln(point.integral(|_, _| 1.0))).min(0.0);
+        if self.is_upper() {
+            let log = of_lower(self.swapped());
+            (log_of_rest(log), log)
+        } else {
+            let log = of_lower(self);
+            (log, log_of_rest(log))
+        }
+    }
+
     /// (−∂I/∂a, −∂I/∂b)/D on the lower side; which of them.
     fn lower_slope(self, second: bool) -> f64 {
         let Self { a, b, log, .. } = self;
@@ -273,6 +285,23 @@ fn positive(a: f64, b: f64) -> bool {
 /// digits.
 pub(crate) fn log_odds_probabilities(a: f64, b: f64, odds: f64) -> (f64, f64) {
     Point::at(a, b, odds).probabilities()
+}
+
+/// The logarithms of [`log_odds_probabilities`], also where a probability is too small for a number.
+pub(crate) fn log_log_odds_probabilities(a: f64, b: f64, odds: f64) -> (f64, f64) {
+    Point::at(a, b, odds).log_probabilities()
+}
+
+/// ln I(x; a, b) for a, b > 0 and x with these log-odds, from −∞ to ∞. That of 1 − I is this of b, a and minus the
+/// log-odds.
+pub fn log_beta_i(a: f64, b: f64, odds: f64) -> f64 {
+    if !positive(a, b) || odds.is_nan() {
+        f64::NAN
+    } else if odds.is_infinite() {
+        if odds > 0.0 { 0.0 } else { odds }
+    } else {
+        log_log_odds_probabilities(a, b, odds).0
+    }
 }
 
 /// a ln x + b ln(1 − x) − ln B(a, b) for x with log-odds s: the log density of a beta variable's log-odds.

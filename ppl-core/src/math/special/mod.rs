@@ -8,6 +8,7 @@
 //! | `incomplete_gamma`, `incomplete_beta` | regularised incomplete functions, their inverses and derivatives |
 //! | `gamma_slope` | how gamma variables move with their shape, many at a time |
 //! | `owens_t` | the probability of a wedge under the bivariate normal density |
+//! | `skew_normal` | the distribution function of the skew normal distribution |
 //! | `skellam` | probabilities of the difference of two Poisson variables |
 //! | `bessel`, `von_mises` | modified Bessel functions, and the distribution function on the circle made of them |
 //! | `rejection` | gamma and von Mises variables from a fixed number of noise numbers |
@@ -40,26 +41,29 @@ mod normal;
 mod owens_t;
 mod rejection;
 mod skellam;
+mod skew_normal;
 mod tail;
 mod von_mises;
 
 pub use bessel::{bessel_ratio, bessel_ratio_complement, i0e, i1e};
 pub use gamma_slope::gamma_slope;
 pub(crate) use gamma_slope::gamma_slopes;
-pub(crate) use incomplete_beta::log_odds_probabilities;
 pub use incomplete_beta::{
-    beta_i, beta_slope_a, beta_slope_b, log_beta_density, logit_beta_i_inverse, student_t_cdf,
+    beta_i, beta_slope_a, beta_slope_b, log_beta_density, log_beta_i, logit_beta_i_inverse, student_t_cdf,
     student_t_slope,
 };
-pub(crate) use incomplete_gamma::gamma_probabilities;
+pub(crate) use incomplete_beta::{log_log_odds_probabilities, log_odds_probabilities};
 pub use incomplete_gamma::{
-    gamma_curvature, gamma_p, gamma_q, log_gamma_density, log_gamma_p_inverse, log_gamma_q_inverse,
+    gamma_curvature, gamma_p, gamma_q, log_gamma_density, log_gamma_p, log_gamma_p_inverse, log_gamma_q,
+    log_gamma_q_inverse,
 };
+pub(crate) use incomplete_gamma::{gamma_probabilities, log_gamma_probabilities};
 pub use near_one::{lgamma_of_1_plus, log1p_minus_x};
 pub(crate) use normal::normal_tail;
 pub use normal::{inverse_mills, log_ndtr, log_ndtr_difference, ndtri, ndtri_exp, normal_interval_moments};
 pub use owens_t::owens_t;
 pub(crate) use rejection::{log_gamma_draws, von_mises_draws};
 pub use skellam::{skellam_cdf, skellam_log_prob};
+pub use skew_normal::log_skew_normal_cdf;
 pub(crate) use von_mises::von_mises_between;
 pub use von_mises::{von_mises_cdf, von_mises_cdf_inverse, von_mises_slope};

@@ -1,9 +1,16 @@
 //! Quadrature of log-concave tails.
 
 use super::nodes::NODES;
+use crate::math::{exp, expm1, ln, ln1p};
+use std::f64::consts::LN_2;
 
 /// Where a tail is cut off: `e^−38` is less than half a unit in the last place of 1, weights included.
 pub(super) const CUT: f64 = 38.0;
+
+/// `ln(1 − eᵗ)` for `t ≤ 0`, by whichever of `eᵗ` and `1 − eᵗ` is small.
+pub(super) fn log_of_rest(t: f64) -> f64 {
+    if t > -LN_2 { ln(-expm1(t)) } else { ln1p(-exp(t)) }
+}
 
 /// `Σ weight · f(node)` over `[from, to]`.
 #[inline(always)]
