@@ -188,7 +188,7 @@ impl<M: Model> ConjugateVi<M> {
     /// Leaves a checkpoint in this file at intervals of this many steps, from which [`resume`](Self::resume) goes on. All
     /// steps are paid for before the first.
     ///
-    /// **The file is as secret as the data**: see [`Checkpoint`].
+    /// **The file is as secret as the data**: see [`Checkpoint`](crate::Checkpoint).
     #[must_use]
     pub fn checkpoint(mut self, path: impl Into<PathBuf>, every: u64) -> Self {
         self.checkpoint = Some((path.into(), every));
@@ -222,7 +222,8 @@ impl<M: Model> ConjugateVi<M> {
     /// Runs inference, paid from a ledger that holds just the budget.
     ///
     /// # Errors
-    /// As [`start`](Self::start); [`Error::CheckpointExists`] if there is a file already where the checkpoint is to be.
+    /// As [`start`](Self::start); [`Error::CheckpointExists`](crate::Error::CheckpointExists) if there is a file already where
+    /// the checkpoint is to be.
     pub fn fit(self, records: &Sensitive<Records>) -> Result<Fit> {
         self.run(records, None, From::Start)
     }

@@ -59,7 +59,7 @@ impl<M, G, S> DpVi<M, G, S> {
     /// paid for the blocks that it began. Its report states the cost of *all* steps that were planned, for
     /// whether to stop may have been decided by looking at what was released.
     ///
-    /// **The file is as secret as the data**: see [`Checkpoint`].
+    /// **The file is as secret as the data**: see [`Checkpoint`](crate::Checkpoint).
     #[must_use]
     pub fn checkpoint(mut self, path: impl Into<PathBuf>, every: u64) -> Self {
         self.execution.checkpoint = Some((path.into(), every));
