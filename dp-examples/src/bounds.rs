@@ -97,29 +97,25 @@ impl Bounds {
     /// entry that is neither `[low, high]` with finite `low < high` nor a list of at least two different
     /// texts; [`Error::Schema`] for an entry of a schema that needs a formula, or is none.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
-        let (mut columns, mut plain) = (BTreeMap::new(), BTreeMap::new());
-        for (column, (entry, line)) in entries(name, bytes)? {
-            if entry.is_table() {
-                continue;
-            }
-            let bound = bound(&entry).map_err(|expected| Error::InvalidBound {
+        for (column, (entry, line)) in
+            entries(name, bytes)?.into_iter().filter(|(_, (entry, _))| !entry.is_table())
+        {
+            bound(&entry).map_err(|expected| Error::InvalidBound {
                 file: name.to_owned(),
                 line,
-                column: column.clone(),
+                column,
                 value: entry.to_string(),
                 expected,
             })?;
-            plain.insert(column, (bound, line));
         }
-        let schema = Schema::parse(name, bytes)?;
+        let (schema, mut columns) = (Schema::parse(name, bytes)?, BTreeMap::new());
         for (column, entry) in &schema.columns {
             let line = schema.line(column);
-            let bound = match (plain.remove(column), &entry.kind, &entry.missing) {
-                (Some((bound, _)), ..) => bound,
-                (_, Kind::Range { low, high }, Missing::Refuse | Missing::Drop) => {
+            let bound = match (&entry.kind, &entry.missing) {
+                (Kind::Range { low, high }, Missing::Refuse | Missing::Drop) => {
                     Bound::Range { low: *low, high: *high }
                 }
-                (_, Kind::Categories(names), Missing::Refuse | Missing::Drop) => {
+                (Kind::Categories(names), Missing::Refuse | Missing::Drop) => {
                     Bound::Categories(names.clone())
                 }
                 _ => {

@@ -33,7 +33,7 @@ fn outcomes<M: Mechanism<bool>>(
 pub(super) fn cases() -> Vec<(Setting, Make)> {
     let mut cases: Vec<(Setting, Make)> = Vec::new();
     let mut add = |release: &'static str, relation: Relation, noise: &'static str, make: Make| {
-        let relation = if relation == Relation::AddRemove { "add/remove" } else { "replace-one" };
+        let relation = relation.to_string();
         cases.push((
             Setting { release, sampler: "all records", relation, bound: "by enumeration", noise },
             make,

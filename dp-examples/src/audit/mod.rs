@@ -34,7 +34,7 @@ pub struct Setting {
     /// How records are drawn.
     pub sampler: &'static str,
     /// Which data sets are neighbours.
-    pub relation: &'static str,
+    pub relation: String,
     /// How a record's contribution is bounded.
     pub bound: &'static str,
     /// What kind of noise is added.
@@ -211,7 +211,13 @@ mod tests {
     }
 
     fn setting() -> Setting {
-        Setting { release: "a number", sampler: "all", relation: "add/remove", bound: "none", noise: "exact" }
+        Setting {
+            release: "a number",
+            sampler: "all",
+            relation: Relation::AddRemove.to_string(),
+            bound: "none",
+            noise: "exact",
+        }
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub(super) fn cases() -> Vec<(Setting, Make)> {
     use Relation::{AddRemove, ReplaceOne};
     let mut cases: Vec<(Setting, Make)> = Vec::new();
     let mut add = |sampler: &'static str, relation: Relation, noise: PrivacyNoise, make: Make| {
-        let relation = if relation == AddRemove { "add/remove" } else { "replace-one" };
+        let relation = relation.to_string();
         let noise = if noise == Exact { "exact" } else { "continuous" };
         let setting =
             Setting { release: "a sum of gradients", sampler, relation, bound: "clipped to C", noise };

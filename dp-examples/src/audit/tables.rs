@@ -122,10 +122,9 @@ fn statistics(relation: Relation, count: usize) -> Result<Outcomes, Box<dyn Erro
 pub(super) fn cases() -> Vec<(Setting, Make)> {
     let mut cases: Vec<(Setting, Make)> = Vec::new();
     for relation in [Relation::AddRemove, Relation::ReplaceOne] {
-        let name = if relation == Relation::AddRemove { "add/remove" } else { "replace-one" };
         let mut add = |release: &'static str, bound: &'static str, make: Make| {
             let (sampler, noise) = ("all records", "exact");
-            cases.push((Setting { release, sampler, relation: name, bound, noise }, make));
+            cases.push((Setting { release, sampler, relation: relation.to_string(), bound, noise }, make));
         };
         if relation == Relation::AddRemove {
             add("number of records", "1 a record", {

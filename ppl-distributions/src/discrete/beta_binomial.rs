@@ -1,8 +1,8 @@
 //! The beta-binomial distribution.
 
 use crate::shared::counts::{
-    by_support, cdf_by_support, entropy_by_support, known_total, log_probs, log_sum_where,
-    quantile_by_support, sf_by_support, total_support,
+    by_support, entropy_by_support, known_total, log_probs, log_sum_where, quantile_by_support, sum_where,
+    total_support,
 };
 use crate::shared::gamma_noise::log_standard_gamma;
 use crate::shared::log_space::by_smaller;
@@ -137,12 +137,12 @@ impl<'g> Distribution<'g> for BetaBinomial<'g> {
 
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let total = known_total(self.total_count)?;
-        Some(cdf_by_support(log_probs(self, total, value.graph())?, value))
+        Some(sum_where(log_probs(self, total, value.graph())?, value, |k, value| k.less_equal(value)))
     }
 
     fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let total = known_total(self.total_count)?;
-        Some(sf_by_support(log_probs(self, total, value.graph())?, value))
+        Some(sum_where(log_probs(self, total, value.graph())?, value, |k, value| k.greater(value)))
     }
 
     fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {

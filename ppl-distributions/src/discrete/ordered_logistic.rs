@@ -156,22 +156,12 @@ impl<'g> Distribution<'g> for OrderedLogistic<'g> {
 
     #[track_caller]
     fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        let category = value.floor();
-        let last = self.ordered.count() as f64;
-        let inside = category.greater_equal(0.0) * category.less(last);
-        let distance = self.ordered.at(category, self.ordered.distances(value.graph()));
-        let end = category.greater_equal(last).select(0.0, f64::NEG_INFINITY);
-        Some(inside.select(distance.log_sigmoid(), end))
+        Some(self.ordered.log_cdf(value, Var::log_sigmoid))
     }
 
     #[track_caller]
     fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        let category = value.floor();
-        let last = self.ordered.count() as f64;
-        let inside = category.greater_equal(0.0) * category.less(last);
-        let distance = self.ordered.at(category, self.ordered.distances(value.graph()));
-        let end = category.less(0.0).select(0.0, f64::NEG_INFINITY);
-        Some(inside.select((-distance).log_sigmoid(), end))
+        Some(self.ordered.log_sf(value, Var::log_sigmoid))
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {

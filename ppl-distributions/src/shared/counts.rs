@@ -102,15 +102,19 @@ pub(crate) fn entropy_by_support<'g>(
     Some(-(log_probs.exp() * log_probs.max(-1e30)).sum_axis(0))
 }
 
-/// The probability of an outcome of at most `value`, from the log probabilities of the outcomes 0, 1, … along
-/// the first axis.
+/// The probability of the outcomes of which something holds beside `value`, from the log probabilities of the
+/// outcomes 0, 1, … along the first axis.
 #[track_caller]
-pub(crate) fn cdf_by_support<'g>(log_probs: Var<'g>, value: Var<'g>) -> Var<'g> {
+pub(crate) fn sum_where<'g>(
+    log_probs: Var<'g>,
+    value: Var<'g>,
+    holds: impl FnOnce(Var<'g>, Var<'g>) -> Var<'g>,
+) -> Var<'g> {
     let (outcomes, log_probs, value) = side_by_side(log_probs, value);
-    (outcomes.less_equal(value) * log_probs.exp()).sum_axis(0).min(1.0)
+    (holds(outcomes, value) * log_probs.exp()).sum_axis(0).min(1.0)
 }
 
-/// The logarithm of the probability of the outcomes of which something holds, likewise.
+/// The logarithm of that probability.
 #[track_caller]
 pub(crate) fn log_sum_where<'g>(
     log_probs: Var<'g>,
@@ -119,13 +123,6 @@ pub(crate) fn log_sum_where<'g>(
 ) -> Var<'g> {
     let (outcomes, log_probs, value) = side_by_side(log_probs, value);
     holds(outcomes, value).select(log_probs, f64::NEG_INFINITY).log_sum_exp_axis(0)
-}
-
-/// The probability of an outcome above `value`, likewise.
-#[track_caller]
-pub(crate) fn sf_by_support<'g>(log_probs: Var<'g>, value: Var<'g>) -> Var<'g> {
-    let (outcomes, log_probs, value) = side_by_side(log_probs, value);
-    (outcomes.greater(value) * log_probs.exp()).sum_axis(0).min(1.0)
 }
 
 /// The smallest outcome whose probability together with those below it is at least `probability`.

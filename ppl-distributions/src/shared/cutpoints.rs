@@ -63,6 +63,28 @@ impl<'g> Cutpoints<'g> {
         log_prob(each, self.numbers(count, graph)).broadcast_to(batch.concat(&Shape::from(count)))
     }
 
+    /// The logarithm of the distribution function of the categories, by that of the continuous variable at a distance
+    /// from its predictor: −∞ below the first category, and 0 from the last on.
+    #[track_caller]
+    pub(crate) fn log_cdf(&self, value: Var<'g>, tail: impl FnOnce(Var<'g>) -> Var<'g>) -> Var<'g> {
+        let last = self.count() as f64;
+        self.log_tail(value, tail, value.floor().greater_equal(last).select(0.0, f64::NEG_INFINITY))
+    }
+
+    /// The same of what lies above, where the continuous variable is symmetric.
+    #[track_caller]
+    pub(crate) fn log_sf(&self, value: Var<'g>, tail: impl FnOnce(Var<'g>) -> Var<'g>) -> Var<'g> {
+        let end = value.floor().less(0.0).select(0.0, f64::NEG_INFINITY);
+        self.log_tail(value, |distance| tail(-distance), end)
+    }
+
+    #[track_caller]
+    fn log_tail(&self, value: Var<'g>, tail: impl FnOnce(Var<'g>) -> Var<'g>, end: Var<'g>) -> Var<'g> {
+        let category = value.floor();
+        let inside = category.greater_equal(0.0) * category.less(self.count() as f64);
+        inside.select(tail(self.at(category, self.distances(value.graph()))), end)
+    }
+
     /// Of numbers along the last axis, that of the cutpoint of this number, or 0 where there is none.
     #[track_caller]
     pub(crate) fn at(&self, number: Var<'g>, of: Var<'g>) -> Var<'g> {
