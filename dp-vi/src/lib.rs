@@ -98,7 +98,7 @@ pub use outcome::report::PrivacyReport;
 pub use outcome::table::PosteriorTable;
 #[cfg(feature = "json")]
 pub use outcome::written::StoredFit;
-pub use plan::privacy_plan::{CurvaturePlan, PrivacyPlan};
+pub use plan::privacy_plan::{CurvaturePlan, EarlyCurvature, PrivacyPlan};
 pub use plan::public::PublicPlan;
 pub use plan::settings::{Correction, FeatureNorms};
 pub use run::checkpoint::Checkpoint;

@@ -106,12 +106,14 @@ fn noise_limited_steps_count_the_records_and_keep_the_budget() {
     let fit = noise_limited(1).fit(&records).unwrap();
     let report = fit.privacy();
     let released: Vec<&str> = report.releases.iter().map(|release| release.what).collect();
-    assert_eq!(released, ["number of records", "curvature", "noisy sums of clipped gradients"]);
+    let all =
+        ["number of records", "curvature", "curvature during the run", "noisy sums of clipped gradients"];
+    assert_eq!(released, all);
     let epsilon = report.epsilon.as_ref().unwrap();
     assert!(epsilon.upper <= 1.0 && epsilon.upper > 0.999, "{epsilon:?}");
     // A stated number is not released, and the steps have less noise.
     let stated = noise_limited(1).public_records(1000).fit(&records).unwrap();
-    assert_eq!(stated.privacy().releases.len(), 2);
+    assert_eq!(stated.privacy().releases.len(), 3);
     assert!(stated.privacy().noise_multiplier < report.noise_multiplier);
     assert_eq!(noise_limited(1).fit(&records).unwrap().noise_aware(), fit.noise_aware());
 }
@@ -130,20 +132,24 @@ fn an_interrupted_run_of_noise_limited_steps_goes_on_bit_for_bit() {
     let (records, folder) = (people(3), Folder::new());
     let path = folder.file("run.checkpoint");
     let whole = noise_limited(4).fit(&records).unwrap();
-    let stop = |progress: dp_vi::Progress| match progress.done < 40 {
-        true => std::ops::ControlFlow::Continue(()),
-        false => std::ops::ControlFlow::Break(()),
-    };
-    noise_limited(4).checkpoint(&path, 10).on_progress(stop).fit(&records).unwrap();
-    let again = DpVi::new(logistic as Logistic, AutoLaplace::new())
-        .draw_scheme(DrawScheme::Single)
-        .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
-        .noise_limited_steps()
-        .steps(100)
-        .checkpoint(&path, 10)
-        .resume(&records)
-        .unwrap();
-    assert_eq!(again.noise_aware(), whole.noise_aware());
+    // Before the curvature is released, which is before step 20, just before it, and after.
+    for stopped in [10, 20, 40] {
+        let stop = move |progress: dp_vi::Progress| match progress.done < stopped {
+            true => std::ops::ControlFlow::Continue(()),
+            false => std::ops::ControlFlow::Break(()),
+        };
+        noise_limited(4).checkpoint(&path, 10).on_progress(stop).fit(&records).unwrap();
+        let again = DpVi::new(logistic as Logistic, AutoLaplace::new())
+            .draw_scheme(DrawScheme::Single)
+            .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+            .noise_limited_steps()
+            .steps(100)
+            .checkpoint(&path, 10)
+            .resume(&records)
+            .unwrap();
+        assert_eq!(again.noise_aware(), whole.noise_aware());
+        std::fs::remove_file(&path).unwrap();
+    }
 }
 
 #[test]

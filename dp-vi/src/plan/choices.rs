@@ -1,6 +1,6 @@
 //! What was left open, decided.
 
-use super::privacy_plan::{CurvaturePlan, PrivacyPlan, number};
+use super::privacy_plan::{CurvaturePlan, EarlyCurvature, PrivacyPlan, number};
 use super::settings::{Correction, FeatureNorms, Settings};
 use super::spending::{Drawn, MOST_PROPOSED, Sampler, Spending, fewest_steps};
 use crate::cost::deviation::Deviation;
@@ -35,6 +35,16 @@ const MOST_FULL_CURVATURE: usize = 128;
 /// Share of the budget, in which Gaussian releases add up, for the number of records: at ε = 1 it is known to
 /// within some tens, and it sets the scale of a bound only.
 const COUNT_SHARE: f64 = 0.01;
+
+/// Share of the curvature's budget that is for a release during the run, where steps are limited by the noise.
+/// A third: the one at the end, which the posterior is made from, keeps most of it.
+const EARLY_SHARE: f64 = 1.0 / 3.0;
+
+/// The share of the steps before it.
+const EARLY_AFTER: f64 = 0.2;
+
+/// Runs of fewer steps have no release of the curvature before their end.
+const FEWEST_STEPS_TO_TURN: u64 = 10;
 
 impl Settings {
     /// Decides everything that was left open. `schemes` is the number of records for schemes that
@@ -184,7 +194,16 @@ impl Settings {
             }
             let share = if shape.is_some() { self.curvature_share } else { 0.0 };
             if let Some(shape) = shape {
-                let noise_multiplier = rest.noise_multiplier / share.sqrt();
+                let is_early = self.noise_limited
+                    && shape == CurvatureShape::Full
+                    && self.steps.is_none_or(|steps| steps >= FEWEST_STEPS_TO_TURN);
+                let early_share = if is_early { EARLY_SHARE } else { 0.0 };
+                let noise_multiplier = rest.noise_multiplier / (share * (1.0 - early_share)).sqrt();
+                let early = is_early.then(|| EarlyCurvature {
+                    noise_multiplier: rest.noise_multiplier / (share * early_share).sqrt(),
+                    // Known when the number of steps is.
+                    before_step: 0,
+                });
                 let features = clip_norm / residual_bound;
                 let with_scores = weighted || matches!(self.weights, RecordWeights::Given(_));
                 let scores = if with_scores { CurvatureShape::Full.score(elements) } else { 0.0 };
@@ -194,8 +213,13 @@ impl Settings {
                         * scores.hypot(1.0),
                     noise_multiplier,
                     with_scores,
+                    early,
                 });
-                beside.push(event(noise_multiplier, dp_accountant::Sampling::None)?, 1);
+                for noise_multiplier in
+                    [noise_multiplier].into_iter().chain(early.map(|early| early.noise_multiplier))
+                {
+                    beside.push(event(noise_multiplier, dp_accountant::Sampling::None)?, 1);
+                }
             }
             let single = rest.noise_multiplier / (1.0 - share - counting).sqrt();
             let choice = plan.start_epsilon.is_some();
@@ -204,6 +228,9 @@ impl Settings {
             let (rate, steps) = self.rate_and_steps(sampler, &drawn, &spending, &mut reasons)?;
             let drawn = drawn(rate)?;
             plan.steps = steps;
+            if let Some(early) = plan.curvature.as_mut().and_then(|curvature| curvature.early.as_mut()) {
+                early.before_step = (steps as f64 * EARLY_AFTER) as u64;
+            }
             let calibrated = spending.calibrate(&drawn, steps)?;
             plan.waste = Some(spending.waste(&drawn, steps, &calibrated)?);
             plan.deviation = spending.deviation(&drawn, steps)?;

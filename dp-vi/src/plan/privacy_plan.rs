@@ -27,6 +27,18 @@ pub struct CurvaturePlan {
     /// Whether the trace of the scores' covariance is released with it, which weights make smaller than the
     /// curvature.
     pub with_scores: bool,
+    /// The release during the run that steps limited by the noise are turned by, beside the one at its end.
+    pub early: Option<EarlyCurvature>,
+}
+
+/// A release of the curvature during the run, of the same shape and norm as the one at its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct EarlyCurvature {
+    /// Noise standard deviation over `K`.
+    pub noise_multiplier: f64,
+    /// The step before which it is made, counted from 0.
+    pub before_step: u64,
 }
 
 impl CurvaturePlan {
@@ -110,8 +122,12 @@ impl PrivacyPlan {
                 CurvatureShape::Diagonal => "diagonal of the curvature",
                 CurvatureShape::Full => "curvature",
             };
-            let event = event(curvature.noise_multiplier, dp_accountant::Sampling::None)?;
-            once.push(Release { what, event, count: 1 });
+            let of = |noise_multiplier| event(noise_multiplier, dp_accountant::Sampling::None);
+            once.push(Release { what, event: of(curvature.noise_multiplier)?, count: 1 });
+            if let Some(early) = curvature.early {
+                let what = "curvature during the run";
+                once.push(Release { what, event: of(early.noise_multiplier)?, count: 1 });
+            }
         }
         let (sigma, run) = (calibrated.noise_multiplier, (self.steps, self.deviation));
         Charges::new(once, budget.relation, &self.scheme, sigma, run).map(Some)
@@ -162,6 +178,13 @@ impl PrivacyPlan {
                         number(curvature.noise_multiplier),
                         number(curvature.clip_norm)
                     ));
+                    if let Some(early) = &curvature.early {
+                        line(format_args!(
+                            "another one before step {}, which the steps after it are turned by: noise {} x K",
+                            early.before_step + 1,
+                            number(early.noise_multiplier)
+                        ));
+                    }
                 }
             }
             _ if self.until_converged => line(format_args!(

@@ -281,8 +281,19 @@ impl<M, G, S> DpVi<M, G, S> {
     /// prior's standard deviation, the second keeps the steps stable. Where no number of records `N` is
     /// [stated](Self::public_records) and it is protected, it is released for 1 % of the budget. Steps stop
     /// short of the posterior's mode where the noise would carry them past it; the
-    /// [correction](Self::correction), without which this is refused, infers the rest. As a point for
-    /// predictions, the [uncorrected](crate::Fit::uncorrected) mean ranks records better at small ε.
+    /// [correction](Self::correction), without which this is refused, infers the rest.
+    ///
+    /// Where all of the curvature is released, a third of its budget goes into a release before the last four fifths
+    /// of the steps, which are those of a noisy Newton method then: directions of little curvature are arrived at,
+    /// too, as far as the noise allows. `s_E` is the standard deviation of that release's noise, `D` the number of
+    /// values.
+    ///
+    /// ```text
+    /// u ← u + η D M D m      D = diag(τ),   D S̃ D = V diag(λ) Vᵀ,   edge = s_E max τ² √(2D)
+    /// M = V diag(1/(max(λ, 0) + edge + 1)) Vᵀ,   η = min( ¾ √max(1, #{λ > edge}) / (s √T ‖M D‖_F),  1 )
+    /// ```
+    ///
+    /// As a point for predictions, the [uncorrected](crate::Fit::uncorrected) mean ranks records better at small ε.
     ///
     /// Without a budget this changes nothing.
     #[must_use]

@@ -3,7 +3,7 @@
 
 use super::checkpoint::described;
 use super::dp_vi::{AnyModel, Chosen, DpVi};
-use super::training::{CorrectionState, Laplace, Training};
+use super::training::{CorrectionState, Early, Laplace, Training};
 use crate::cost::charges::Charges;
 use crate::cost::pricing::{choice_event, sampling_rate};
 use crate::error::{Error, Result};
@@ -57,23 +57,32 @@ pub(super) struct Prepared<'r, 'm, G, S> {
     curvature: Option<CurvatureRelease>,
     prior: Option<PriorCurvature>,
     /// Second derivatives, where the guide wants them and nothing is private.
+    /// The release during the run.
+    early: Option<CurvatureRelease>,
     hessian: Option<Hessian>,
     optimiser: Optimiser,
     report: PrivacyReport,
 }
 
-/// An optimiser that is not ready yet.
-enum Optimiser {
-    /// Its rates follow from what is released first.
-    NoiseLimited(NoiseLimited),
+/// A run's optimiser.
+pub(super) enum Optimiser {
+    /// Its rates follow from what is released.
+    NoiseLimited(Box<NoiseLimited>),
     Other(Box<dyn Transformation>),
 }
 
 impl Optimiser {
-    fn describe(&self) -> String {
+    pub(super) fn get(&self) -> &dyn Transformation {
         match self {
-            Self::NoiseLimited(optimiser) => optimiser.describe(),
-            Self::Other(optimiser) => optimiser.describe(),
+            Self::NoiseLimited(optimiser) => &**optimiser,
+            Self::Other(optimiser) => &**optimiser,
+        }
+    }
+
+    pub(super) fn get_mut(&mut self) -> &mut dyn Transformation {
+        match self {
+            Self::NoiseLimited(optimiser) => &mut **optimiser,
+            Self::Other(optimiser) => &mut **optimiser,
         }
     }
 }
@@ -92,7 +101,10 @@ impl<'m, G: Guide, S: Subsampling> DpVi<AnyModel<'m>, G, S> {
         let number = number.or(self.settings.public_records).unwrap_or(MAX_RECORDS);
         let plan = self.plan_for(records.schema(), number)?;
         let optimiser = match self.settings.noise_limited && budget.is_some() {
-            true => Optimiser::NoiseLimited(NoiseLimited::new(self.settings.schedule_for(&plan))?),
+            true => {
+                let schedule = self.settings.schedule_for(&plan);
+                Optimiser::NoiseLimited(Box::new(NoiseLimited::new(schedule)?))
+            }
             false => Optimiser::Other(self.execution.take_optimiser(&self.settings, &plan)?),
         };
         let charges = plan.charges()?;
@@ -123,11 +135,11 @@ impl<'m, G: Guide, S: Subsampling> DpVi<AnyModel<'m>, G, S> {
             Chosen::Open(make) => make(sampling_rate(&plan.scheme)?)?,
         };
         let steps = steps(&plan, (gradient, &estimator), &subsampling, records, seed)?;
-        let curvature = curvature
-            .map(|program| curvature_release(&plan, program, estimator.latent_elements(), seed))
-            .transpose()?
-            .flatten();
-        check_prices(charges.as_ref(), &steps, curvature.as_ref())?;
+        let [curvature, early] = match curvature {
+            Some(program) => curvature_releases(&plan, program, estimator.latent_elements(), seed)?,
+            None => [None, None],
+        };
+        check_prices(charges.as_ref(), &steps, [&curvature, &early].into_iter().flatten())?;
         if matches!(optimiser, Optimiser::NoiseLimited(_)) && locations(&estimator).is_none() {
             let problem = "has no location for each value, which steps limited by the noise need: take AutoLaplace, AutoNormal or another of them";
             return Err(Error::Guide { guide: guide.describe(), problem: problem.to_owned() });
@@ -171,6 +183,7 @@ impl<'m, G: Guide, S: Subsampling> DpVi<AnyModel<'m>, G, S> {
             estimator,
             steps,
             curvature,
+            early,
             prior,
             hessian,
             optimiser,
@@ -196,7 +209,7 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         let Self { guide, settings, plan, records, estimator, steps, optimiser, .. } = self;
         let columns = records.schema();
         described(
-            (columns, guide.describe(), &optimiser.describe()),
+            (columns, guide.describe(), &optimiser.get().describe()),
             (settings, plan),
             &estimator.shared,
             &steps.protection(),
@@ -218,9 +231,12 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
     ) -> Result<(Training<'r, G, S>, Option<Receipt>)> {
         let mut take = |event| receipt.as_mut().and_then(|receipt| receipt.take(event, 1));
         let start = self.plan.start_epsilon.map(choice_event).transpose()?.and_then(&mut take);
-        let curvature =
-            self.curvature.take().map(|release| Ok::<_, Error>((take(release.event()?), release)));
-        let curvature = curvature.transpose()?.and_then(|(receipt, release)| Some((release, receipt?)));
+        let mut paid = |release: Option<CurvatureRelease>| -> Result<Option<(CurvatureRelease, Receipt)>> {
+            let Some(release) = release else { return Ok(None) };
+            let receipt = take(release.event()?);
+            Ok(receipt.map(|receipt| (release, receipt)))
+        };
+        let (curvature, early_release) = (paid(self.curvature.take())?, paid(self.early.take())?);
         let count = self.plan.count.map(CountRelease::new).transpose()?;
         let counted = count.and_then(|count| Some((take(count.event())?, count)));
         // A run that goes on has its rates in the checkpoint.
@@ -261,7 +277,7 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             mut steps,
             mut prior,
             hessian,
-            optimiser,
+            mut optimiser,
             mut report,
             ..
         } = self;
@@ -271,19 +287,10 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             let suited = || Quantile::suited_to(noise, number, estimator.latent_elements());
             steps.expect(rate * number, (plan.clipping == Clipping::Adaptive).then(suited));
         }
-        let optimiser: Box<dyn Transformation> = match optimiser {
-            Optimiser::NoiseLimited(mut optimiser) => {
-                optimiser.init(&estimator.shared.layout)?;
-                if let (Some(number), Some(prior)) = (number, &mut prior) {
-                    scale_by_noise(&mut optimiser, number, &plan, &estimator, prior)?;
-                }
-                Box::new(optimiser)
-            }
-            Optimiser::Other(mut optimiser) => {
-                optimiser.init(&estimator.shared.layout)?;
-                optimiser
-            }
-        };
+        optimiser.get_mut().init(&estimator.shared.layout)?;
+        if let (Optimiser::NoiseLimited(optimiser), Some(prior)) = (&mut optimiser, &mut prior) {
+            scale_by_noise(optimiser, number, &plan, &estimator, prior)?;
+        }
         let corrects = plan.curvature.is_some() || plan.trace_regression;
         let correction = prior.filter(|_| corrects).map(|prior| {
             // Steps that are limited by the noise go straight on from the first; Adam's rates have to settle.
@@ -301,7 +308,17 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             });
             let trace = plan.trace_regression;
             let measured = plan.weighted && plan.is_measured;
-            CorrectionState { tail, release: curvature, curvature: None, law, trace, measured, prior }
+            let early = plan.curvature.and_then(|planned| {
+                let early = planned.early?;
+                let deviation = early.noise_multiplier * planned.clip_norm;
+                Some(Early {
+                    before_step: early.before_step,
+                    deviation,
+                    release: early_release,
+                    released: None,
+                })
+            });
+            CorrectionState { tail, release: curvature, curvature: None, early, law, trace, measured, prior }
         });
         let (parameters, convergence) = found.unzip();
         let parameters = parameters.unwrap_or_else(|| estimator.shared.initial.clone());
@@ -424,11 +441,11 @@ fn locations(estimator: &Estimator) -> Option<Vec<Range<usize>>> {
     shared.sites.iter().map(location).collect()
 }
 
-/// Sets the rates of steps that are limited by the noise, for this number of records and one that it does not
-/// exceed.
+/// Tells steps that are limited by the noise how wide the prior is, and sets their rates for this number of
+/// records and one that it does not exceed: those of a run that goes on are in its checkpoint.
 fn scale_by_noise(
     optimiser: &mut NoiseLimited,
-    (records, most_records): (f64, f64),
+    number: Option<(f64, f64)>,
     plan: &PrivacyPlan,
     estimator: &Estimator,
     prior: &mut PriorCurvature,
@@ -455,40 +472,48 @@ fn scale_by_noise(
         precision if precision > 0.0 && precision.is_finite() => precision.sqrt().recip(),
         _ => 1.0,
     };
-    let scales: Vec<(Range<usize>, Vec<f64>)> = locations
-        .into_iter()
-        .zip(frontiers)
-        .filter_map(|(location, frontier)| Some((location, frontier?.map(scale).collect())))
-        .collect();
+    let mut places = vec![(0, 1.0); n];
+    for (location, frontier) in locations.into_iter().zip(frontiers) {
+        for (parameter, j) in location.zip(frontier.into_iter().flatten()) {
+            places[j] = (parameter, scale(j));
+        }
+    }
+    let noise = calibrated.noise_multiplier * plan.clip_norm / sampling_rate(&plan.scheme)?;
+    optimiser.place(places, noise);
+    let Some((records, most_records)) = number else { return Ok(()) };
     let known = StepScale {
-        noise: calibrated.noise_multiplier * plan.clip_norm / sampling_rate(&plan.scheme)?,
         steps: plan.steps,
         records,
         most_records,
         gradient: plan.clip_norm,
         curvature: curvature.clip_norm,
     };
-    optimiser.scale(&scales, known);
+    optimiser.scale(known);
     Ok(())
 }
 
-/// The release of the curvature, if one is planned.
-fn curvature_release(
+/// The releases of the curvature that are planned: the one at the end, and the one during the run.
+fn curvature_releases(
     plan: &PrivacyPlan,
     program: RecordGradient<f64>,
     elements: usize,
     seed: &Seed,
-) -> Result<Option<CurvatureRelease>> {
-    let Some(planned) = plan.curvature else { return Ok(None) };
-    let scale = (planned.clip_norm, planned.noise_multiplier);
-    CurvatureRelease::new(program, (planned.shape, planned.rows(elements)), scale, plan.noise, seed).map(Some)
+) -> Result<[Option<CurvatureRelease>; 2]> {
+    let Some(planned) = plan.curvature else { return Ok([None, None]) };
+    let release = |program, noise_multiplier, of| {
+        let scale = (planned.clip_norm, noise_multiplier);
+        CurvatureRelease::new(program, (planned.shape, planned.rows(elements)), scale, plan.noise, (of, seed))
+    };
+    let early =
+        planned.early.map(|early| release(program.clone(), early.noise_multiplier, NoiseOf::EarlyCurvature));
+    Ok([Some(release(program, planned.noise_multiplier, NoiseOf::Curvature)?), early.transpose()?])
 }
 
 /// Makes sure that what will be released is what was priced.
-fn check_prices<S: Subsampler>(
+fn check_prices<'a, S: Subsampler>(
     charges: Option<&Charges>,
     steps: &Steps<'_, S>,
-    curvature: Option<&CurvatureRelease>,
+    curvatures: impl Iterator<Item = &'a CurvatureRelease>,
 ) -> Result<()> {
     match (charges, steps) {
         (None, Steps::Unprotected(_)) => {}
@@ -497,12 +522,13 @@ fn check_prices<S: Subsampler>(
         }
         _ => return Err(Error::Conflict("there is noise without a price, or a price without noise")),
     }
-    let Some(release) = curvature else { return Ok(()) };
-    let event = release.event()?;
-    match charges.is_some_and(|charges| charges.holds(event)) {
-        true => Ok(()),
-        false => Err(Error::Conflict("the curvature's event is not the one that was planned for")),
+    for release in curvatures {
+        let event = release.event()?;
+        if !charges.is_some_and(|charges| charges.holds(event)) {
+            return Err(Error::Conflict("the curvature's event is not the one that was planned for"));
+        }
     }
+    Ok(())
 }
 
 /// Where sites start, unconstrained, as far as that was said. Whether a private start can be made is checked

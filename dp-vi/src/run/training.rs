@@ -7,7 +7,7 @@ use crate::objective::curvature::CurvatureShape;
 use crate::objective::frontier::Estimator;
 use crate::objective::prior::{PriorCurvature, SiteAt};
 use crate::objective::shared::Shared;
-use crate::optimiser::{SavedState, StepIndex, TailAverage, Transformation};
+use crate::optimiser::{SavedState, StepIndex, TailAverage};
 use crate::outcome::convergence::Convergence;
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
@@ -18,6 +18,7 @@ use crate::outcome::posterior::Posterior;
 use crate::outcome::report::{FELL_BACK, INCLUDE, NO_POSTERIOR, NOT_MEASURED, PARTLY, PrivacyReport};
 use crate::outcome::simulation::Simulation;
 use crate::run::checkpoint::{Checkpoint, PaidFrom};
+use crate::run::prepare::Optimiser;
 use crate::wall::curvature::CurvatureRelease;
 use crate::wall::sensitive::Sensitive;
 use crate::wall::steps::Steps;
@@ -36,7 +37,7 @@ pub struct Training<'r, G, S> {
     pub(super) gradient: Steps<'r, S>,
     pub(super) estimator: Estimator,
     pub(super) draws: GaussianNoise,
-    pub(super) optimiser: Box<dyn Transformation>,
+    pub(super) optimiser: Optimiser,
     pub(super) average: TailAverage,
     pub(super) correction: Option<CorrectionState>,
     pub(super) laplace: Option<Laplace>,
@@ -57,6 +58,18 @@ pub(super) struct Laplace {
     pub(super) found: Option<NoiseAware>,
 }
 
+/// A release of the curvature during the run.
+pub(super) struct Early {
+    /// The step before which it is made.
+    pub(super) before_step: u64,
+    /// The noise's standard deviation on its diagonal.
+    pub(super) deviation: f64,
+    /// Taken by the release, with its receipt.
+    pub(super) release: Option<(CurvatureRelease, Receipt)>,
+    /// What was released, row by row.
+    pub(super) released: Option<Vec<f64>>,
+}
+
 /// What the corrected posterior is made of.
 pub(super) struct CorrectionState {
     pub(super) tail: GradientTail,
@@ -64,6 +77,8 @@ pub(super) struct CorrectionState {
     pub(super) release: Option<(CurvatureRelease, Receipt)>,
     /// What was released, row by row.
     pub(super) curvature: Option<Vec<f64>>,
+    /// The release during the run.
+    pub(super) early: Option<Early>,
     /// Shape of what is released, the noise's standard deviation on its diagonal, and whether its last row is
     /// the scores'.
     pub(super) law: Option<(CurvatureShape, f64, bool)>,
@@ -105,6 +120,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         if self.left() == 0 {
             return Err(Error::NotPaid { paid: self.done });
         }
+        self.turn_steps()?;
         self.draws.fill(self.done, &mut self.noise);
         self.estimator.draw(&self.parameters, &self.noise, self.gradient.program_mut());
         self.gradient.make(self.done, &mut self.released)?;
@@ -113,9 +129,38 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         }
         self.estimator.pull_back(&self.noise, &self.released, &mut self.update);
         let at = StepIndex { step: self.done, steps: self.report.steps };
-        self.optimiser.ascend(&mut self.parameters, &mut self.update, at);
+        self.optimiser.get_mut().ascend(&mut self.parameters, &mut self.update, at);
         self.average.take(self.done, &self.parameters);
         self.done += 1;
+        Ok(())
+    }
+
+    /// Releases the curvature at the parameters there are, if it is time, and turns the steps by it.
+    ///
+    /// Should the process end before the next checkpoint, a resumed run makes the same release again: of the same
+    /// records at the same parameters, with the same noise.
+    fn turn_steps(&mut self) -> Result<()> {
+        let Some(CorrectionState { early: Some(early), law: Some((.., with_scores)), .. }) =
+            &mut self.correction
+        else {
+            return Ok(());
+        };
+        if self.done != early.before_step {
+            return Ok(());
+        }
+        let Some((mut release, receipt)) = early.release.take() else { return Ok(()) };
+        let marginals = self.estimator.shared.marginals(&self.guide, &self.parameters);
+        let locations = locations(&marginals, &Simulation::of(&self.estimator.shared, &self.parameters));
+        for (site, location) in self.estimator.shared.sites.iter().zip(&locations) {
+            release.set(&Unconstrained::input_name(&site.name), location)?;
+        }
+        let noisy = release.release(receipt, self.records)?;
+        if let Optimiser::NoiseLimited(optimiser) = &mut self.optimiser {
+            let elements = self.estimator.latent_elements();
+            let matrix = if *with_scores { without_scores(&noisy, elements).0 } else { noisy.clone() };
+            optimiser.turn(&matrix, early.deviation, self.report.steps - self.done);
+        }
+        early.released = Some(noisy);
         Ok(())
     }
 
@@ -159,13 +204,16 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     ) -> Checkpoint {
         let mut numbers = self.parameters.clone();
         self.average.save(&mut numbers);
-        self.optimiser.save(&mut numbers);
+        self.optimiser.get().save(&mut numbers);
         self.gradient.save(&mut numbers);
-        if let Some(CorrectionState { tail, curvature, .. }) = &self.correction {
+        if let Some(CorrectionState { tail, curvature, early, .. }) = &self.correction {
             tail.save(&mut numbers);
-            let released = curvature.as_deref().unwrap_or_default();
-            numbers.push(released.len() as f64);
-            numbers.extend(released);
+            let early = early.as_ref().and_then(|early| early.released.as_deref());
+            for released in [curvature.as_deref(), early] {
+                let released = released.unwrap_or_default();
+                numbers.push(released.len() as f64);
+                numbers.extend(released);
+            }
         }
         let (done, paid) = (self.done, self.done + self.left());
         let secret = self.report.secret_seed;
@@ -185,15 +233,24 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let mut restore = || -> Result<()> {
             state.copy_to(&mut self.parameters)?;
             self.average.restore(&mut state)?;
-            self.optimiser.restore(&mut state)?;
+            self.optimiser.get_mut().restore(&mut state)?;
             self.gradient.restore(&mut state)?;
-            if let Some(CorrectionState { tail, curvature, .. }) = &mut self.correction {
+            if let Some(CorrectionState { tail, curvature, early, .. }) = &mut self.correction {
                 tail.restore(&mut state)?;
-                let released = state.take(1)?[0] as usize;
-                *curvature = match released {
-                    0 => None,
-                    released => Some(state.take(released)?.to_vec()),
+                let mut released = || -> Result<Option<Vec<f64>>> {
+                    Ok(match state.take(1)?[0] as usize {
+                        0 => None,
+                        released => Some(state.take(released)?.to_vec()),
+                    })
                 };
+                *curvature = released()?;
+                let released = released()?;
+                if let Some(early) = early {
+                    early.released = released;
+                    if early.released.is_some() {
+                        early.release = None;
+                    }
+                }
             }
             state.clone().finish()
         };
@@ -302,6 +359,16 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     }
 }
 
+/// Two noisy readings of one matrix, weighted by their precisions, and the standard deviation of what is left of
+/// the noise.
+fn together((last, deviation): (&[f64], f64), early: Option<(Vec<f64>, f64)>) -> (Vec<f64>, f64) {
+    let Some((early, other)) = early else { return (last.to_vec(), deviation) };
+    let precisions = (deviation.powi(-2), other.powi(-2));
+    let both = precisions.0 + precisions.1;
+    let mean = |(last, early): (&f64, &f64)| (precisions.0 * last + precisions.1 * early) / both;
+    (last.iter().zip(&early).map(mean).collect(), both.sqrt().recip())
+}
+
 /// Where the guide has each site, unconstrained: its mean.
 pub(super) fn locations(marginals: &[Option<Marginal>], simulation: &Simulation) -> Vec<Vec<f64>> {
     let location = |(site, marginal): (usize, &Option<Marginal>)| match marginal {
@@ -315,13 +382,13 @@ pub(super) fn locations(marginals: &[Option<Marginal>], simulation: &Simulation)
 fn correct(
     estimator: &Estimator,
     locations: &[Vec<f64>],
-    CorrectionState { tail, curvature, law, trace, mut prior, .. }: CorrectionState,
+    CorrectionState { tail, curvature, early, law, trace, mut prior, .. }: CorrectionState,
     sampling: f64,
 ) -> Option<NoiseAware> {
     if curvature.is_none() && !trace {
         return None;
     }
-    let TailMeans { steps, values, gradients, noise_variance } = tail.means()?;
+    let TailMeans { steps, values, gradients, noise_variance, straight } = tail.means()?;
     let sites: Vec<_> = estimator.shared.sites.iter().zip(locations).zip(estimator.ranges()).collect();
     // Touched sites where gradients were taken, the others where the guide has them.
     let at: Vec<_> = sites
@@ -347,9 +414,14 @@ fn correct(
     let path = tail.path();
     match (tail.trace(), &curvature, law) {
         (_, Some(matrix), Some((shape, deviation, with_scores))) => {
+            // Where gradients along the way do not show another curvature, what was released of it on the way is a
+            // release of the same.
+            let early = early.filter(|_| straight);
+            let early = early.and_then(|early| Some((early.released?, early.deviation)));
+            let (matrix, deviation) = together((matrix, deviation), early);
             let (matrix, scores) = match with_scores {
-                true => without_scores(matrix, values.len()),
-                false => (matrix.clone(), None),
+                true => without_scores(&matrix, values.len()),
+                false => (matrix, None),
             };
             let path = path.as_ref();
             let released = ReleasedCurvature { matrix: &matrix, scores, shape, deviation, path };

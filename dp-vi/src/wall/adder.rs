@@ -12,6 +12,8 @@ use ppl_core::{RecordGradient, Records};
 pub(crate) enum NoiseOf {
     Steps,
     Curvature,
+    /// The curvature during the run.
+    EarlyCurvature,
 }
 
 impl NoiseOf {
@@ -21,6 +23,12 @@ impl NoiseOf {
             (Self::Steps, PrivacyNoise::Continuous) => Purpose::GaussianNoise,
             (Self::Curvature, PrivacyNoise::Exact) => Purpose::Custom("curvature release on a grid"),
             (Self::Curvature, PrivacyNoise::Continuous) => Purpose::Custom("curvature release"),
+            (Self::EarlyCurvature, PrivacyNoise::Exact) => {
+                Purpose::Custom("curvature release during the run on a grid")
+            }
+            (Self::EarlyCurvature, PrivacyNoise::Continuous) => {
+                Purpose::Custom("curvature release during the run")
+            }
         }
     }
 }

@@ -55,14 +55,13 @@ impl CurvatureRelease {
         (shape, elements): (CurvatureShape, usize),
         (clip_norm, noise_multiplier): (f64, f64),
         noise: PrivacyNoise,
-        seed: &Seed,
+        of: (NoiseOf, &Seed),
     ) -> Result<Self> {
         let clip = ClipNorm::new(clip_norm, program.dimension())?;
         let released = match shape {
             CurvatureShape::Full => Released::Symmetric(elements),
             CurvatureShape::Diagonal => Released::All,
         };
-        let of = (NoiseOf::Curvature, seed);
         let sum = NoisySum::new(program, (Rule::Flat(clip), clip), noise_multiplier, released, noise, of)?;
         Ok(Self { sum, shape, elements })
     }

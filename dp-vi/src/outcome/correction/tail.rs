@@ -108,6 +108,8 @@ pub(crate) struct TailMeans {
     pub(crate) gradients: Vec<f64>,
     /// Variance of each element of the mean gradient that the privacy noise makes.
     pub(crate) noise_variance: f64,
+    /// Whether they are all steps, because a changing curvature makes next to no error along the whole way.
+    pub(crate) straight: bool,
 }
 
 /// What a run's gradients say, for the correction.
@@ -216,6 +218,7 @@ impl GradientTail {
             values: stretch.mean(&stretch.values),
             gradients: stretch.mean(&stretch.gradients),
             noise_variance: stretch.noise_variance(),
+            straight: false,
         };
         let tail = self.has_begun().then(|| of(&self.tail))?;
         let Some(before) = self.before.as_ref().filter(|before| before.taken > 0) else { return Some(tail) };
@@ -224,7 +227,7 @@ impl GradientTail {
         let moved = moved.iter().map(|g| g * g).sum::<f64>().sqrt();
         let bend = before.taken as f64 / whole.taken as f64 * BEND * moved;
         let noise = whole.noise_variance().sqrt();
-        Some(if bend < NEGLIGIBLE * noise { of(&whole) } else { tail })
+        Some(if bend < NEGLIGIBLE * noise { TailMeans { straight: true, ..of(&whole) } } else { tail })
     }
 }
 

@@ -220,8 +220,14 @@ fn curvatures(actual: f64, shape: CurvatureShape, canary: bool, n: u64) -> Vec<f
         Objective::new(&logistic, &AutoNormal::new(), records.schema(), &options, &|_, _| Ok(())).unwrap();
     let program = objective.curvature.take().unwrap();
     let seed = Seed::for_tests(90 + u64::from(canary));
-    let mut release =
-        CurvatureRelease::new(program, (shape, 3), (norm, actual), PrivacyNoise::Continuous, &seed).unwrap();
+    let mut release = CurvatureRelease::new(
+        program,
+        (shape, 3),
+        (norm, actual),
+        PrivacyNoise::Continuous,
+        (NoiseOf::Curvature, &seed),
+    )
+    .unwrap();
     release.set("unconstrained/w", &[0.0, 0.0]).unwrap();
     release.set("unconstrained/b", &[0.0]).unwrap();
     // d = (x, 1); its outer product, scaled to norm 1. On the diagonal the squares of d.

@@ -366,8 +366,14 @@ fn the_curvature_on_the_grid_is_the_curvature() {
         let seed = Seed::for_tests(8);
         let (norm, sigma) = (1.1, 0.001);
         let noisy = |noise: PrivacyNoise| {
-            let mut release =
-                CurvatureRelease::new(program(), (shape, 3), (norm, sigma), noise, &seed).unwrap();
+            let mut release = CurvatureRelease::new(
+                program(),
+                (shape, 3),
+                (norm, sigma),
+                noise,
+                (NoiseOf::Curvature, &seed),
+            )
+            .unwrap();
             release.noisy(&sensitive, 0).unwrap()
         };
         let (fast, exact) = (noisy(PrivacyNoise::Continuous), noisy(PrivacyNoise::Exact));
