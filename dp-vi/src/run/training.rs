@@ -424,7 +424,7 @@ fn correct(
                 false => (matrix, None),
             };
             let path = path.as_ref();
-            let released = ReleasedCurvature { matrix: &matrix, scores, shape, deviation, path };
+            let released = ReleasedCurvature { matrix: &matrix, scores, shape, deviation, path, straight };
             unknown_curvature::posterior(touched, &evidence, &released)
         }
         (Some(sums), ..) if trace => sums.posterior(&touched, &evidence),

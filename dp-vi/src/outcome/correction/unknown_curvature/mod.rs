@@ -50,6 +50,8 @@ pub(crate) struct ReleasedCurvature<'a> {
     pub(crate) scores: Option<f64>,
     /// What the run's gradients tell of the curvature along the way that the values went.
     pub(crate) path: Option<&'a Path>,
+    /// Whether gradients are those of all steps from the first, which is where it is whatever the records are.
+    pub(crate) straight: bool,
 }
 
 /// What is known of the values besides the curvature, in the basis of its law and relative to `t̄`.
@@ -64,6 +66,8 @@ struct Known {
     /// `F` with `P₀⁻¹ = F Fᵀ`.
     prior_root: DMatrix<f64>,
     prior_mean: DVector<f64>,
+    /// Whether the gradient tells of the curvature.
+    is_evidence: bool,
 }
 
 impl Known {
@@ -84,7 +88,14 @@ impl Known {
     }
 
     /// `ln p(ḡ|S)`, up to a constant: the values integrated out.
+    ///
+    /// Zero where gradients are those of a run's end alone. Steps lead to where gradients vanish, so that a small one
+    /// says nothing of the curvature there; taken at its word it would speak for a small curvature, and for values
+    /// that are not known.
     fn log_evidence(&self, s: &DMatrix<f64>) -> Option<f64> {
+        if !self.is_evidence {
+            return Some(0.0);
+        }
         let spread = s * &self.prior_root;
         let factor = cholesky(self.noise(s) + &spread * spread.transpose())?;
         let residual = &self.gradient - s * &self.prior_mean;
@@ -110,6 +121,9 @@ impl Known {
 ///            S̃ = S + E,           E the noise of the curvature's release
 /// p(u|ḡ, S̃) = ∫ p(u|ḡ, S) p(ḡ|S) p(S|S̃) dS / ∫ p(ḡ|S) p(S|S̃) dS
 /// ```
+///
+/// Where `ḡ` is that of the last steps alone, because the curvature changed on the way to them, `p(ḡ|S)` is left out:
+/// `t̄` follows from earlier gradients of the same records, and is where `ḡ` is small.
 ///
 /// Given `S` the values are normal. The integral over `S` is a Markov chain: `S` is a function of independent
 /// standard normals (see [`CurvatureLaw`]), and preconditioned Crank-Nicolson steps `z′ = √(1 − β²) z + β ξ`
@@ -163,6 +177,7 @@ pub(crate) fn posterior(
         prior: compose(&DMatrix::from_diagonal(&precisions), &vectors),
         prior_root: &vectors * root,
         prior_mean: &vectors * pull.component_div(&precisions),
+        is_evidence: released.straight,
     };
     let Integrated { mean, covariance, without_noise } = integrate(&law, &known)?;
     let mean = DVectorView::from_slice(evidence.values, n) + &law.basis * mean;

@@ -81,7 +81,7 @@ pub(super) fn posterior(
             let through = THROUGH * alone * centre[k] * others;
             let noise = |curvature: f64| evidence.noise_variance + through + scores * curvature;
             let prior = (precisions[k], evidence.prior_gradient[k]);
-            one(evidence.gradients[k], prior, (centre[k], s), noise)
+            one((evidence.gradients[k], released.straight), prior, (centre[k], s), noise)
         });
         found = next.collect::<Option<Vec<One>>>()?;
     }
@@ -99,9 +99,9 @@ pub(super) fn posterior(
 }
 
 /// One value: its gradient, its prior's precision and pull, and its curvature's mean with the error of what was
-/// read of it.
+/// read of it. Whether the gradient tells of the curvature stands beside it (see [`Known::log_evidence`](super::Known)).
 fn one(
-    gradient: f64,
+    (gradient, is_evidence): (f64, bool),
     (precision, pull): (f64, f64),
     (centre, s): (f64, f64),
     noise: impl Fn(f64) -> f64,
@@ -117,7 +117,8 @@ fn one(
         // p(ḡ | S): the value integrated out.
         let marginal = noise + curvature * curvature / precision;
         let residual = gradient - curvature * pull / precision;
-        let log_weight = -0.5 * (z * z + marginal.ln() + residual * residual / marginal);
+        let told = if is_evidence { marginal.ln() + residual * residual / marginal } else { 0.0 };
+        let log_weight = -0.5 * (z * z + told);
         let precise = precision + curvature * curvature / noise;
         let mean = (curvature * gradient / noise + pull) / precise;
         let without_noise = (curvature + precision).recip();

@@ -48,6 +48,11 @@ impl Problem {
 
     /// With the trace of the scores' covariance, as it is released.
     fn found_with(&self, shape: CurvatureShape, scores: Option<f64>) -> NoiseAware {
+        self.found_from(shape, scores, true)
+    }
+
+    /// From gradients of all steps, or of the last ones alone.
+    fn found_from(&self, shape: CurvatureShape, scores: Option<f64>, straight: bool) -> NoiseAware {
         let pull = -&self.prior * &self.at;
         let evidence = Evidence {
             curvature: &[],
@@ -64,6 +69,7 @@ impl Problem {
             deviation: self.deviation,
             scores,
             path: None,
+            straight,
         };
         posterior(vec!["u".to_owned()], &evidence, &released).unwrap()
     }
@@ -169,6 +175,7 @@ fn the_chain_finds_the_integral() {
             deviation: 4.0,
             scores: None,
             path: None,
+            straight: true,
         };
         let law = CurvatureLaw::new(&released, n, 0.02 * 3.0 * 0.25).unwrap();
         let inward = law.basis.transpose();
@@ -224,6 +231,7 @@ fn release_and_path_are_combined() {
             deviation: s,
             scores: None,
             path: Some(&path),
+            straight: true,
         };
         let observed = Observed::new(&released, 3).unwrap();
         if simulation == 0 {
@@ -264,6 +272,7 @@ fn the_centre_takes_the_noise_out() {
             deviation: s,
             scores: None,
             path: None,
+            straight: true,
         };
         let law = CurvatureLaw::new(&released, n, 1e-3).unwrap();
         let top = law.basis.column(0).into_owned();
@@ -288,6 +297,7 @@ fn draws_have_the_centre_as_their_mean() {
         deviation: s,
         scores: None,
         path: None,
+        straight: true,
     };
     let law = CurvatureLaw::new(&released, 3, 0.1).unwrap();
     let mut mean = DMatrix::<f64>::zeros(3, 3);
@@ -365,6 +375,7 @@ fn a_parameter_without_a_prior_and_a_diagonal_are_handled() {
         deviation: 5.0,
         scores: None,
         path: None,
+        straight: true,
     };
     assert!(CurvatureLaw::new(&released, 3, 0.1).is_none());
 }
@@ -419,11 +430,38 @@ fn one_by_one_is_the_chain_where_there_is_one_value() {
             deviation: s,
             scores: None,
             path: None,
+            straight: true,
         };
         let found = one_by_one::posterior(vec!["u".to_owned()], &evidence, &released).unwrap();
         let (a, b) = (found.covariance[0].sqrt(), chain.covariance[0].sqrt());
         assert!((a / b - 1.0).abs() < 0.15, "{a} and {b}");
         assert!((found.mean[0] - chain.mean[0]).abs() < 0.25 * b, "{} and {}", found.mean[0], chain.mean[0]);
+    }
+}
+
+/// Values whose curvature the noise hides, and whose gradients vanish because the steps have arrived. Gradients of
+/// all steps would say that there is little curvature, and that the prior stays; those of the last steps say nothing
+/// of it, so that more of the law's large curvatures count and the values stay nearer to where the steps led.
+#[test]
+fn a_gradient_that_the_steps_made_small_is_no_evidence_of_a_small_curvature() {
+    for shape in [CurvatureShape::Full, CurvatureShape::Diagonal] {
+        for n in [2, 150] {
+            if shape == CurvatureShape::Full && n > 2 {
+                continue;
+            }
+            let problem = Problem {
+                at: DVector::from_element(n, 3.0),
+                gradient: DVector::zeros(n),
+                noise_variance: 4.0,
+                matrix: DMatrix::from_diagonal_element(n, n, 20.0),
+                deviation: 15.0,
+                prior: PRIOR * DMatrix::identity(n, n),
+            };
+            let (all, last) = (problem.found_from(shape, None, true), problem.found_from(shape, None, false));
+            let mean = |found: &NoiseAware| found.mean.iter().sum::<f64>() / n as f64;
+            assert!(mean(&last) > mean(&all) + 0.02 && mean(&last) < 3.0, "{} {}", mean(&last), mean(&all));
+            assert!(last.covariance[0] < all.covariance[0]);
+        }
     }
 }
 
