@@ -10,6 +10,7 @@ use crate::objective::curvature::CurvatureShape;
 use crate::objective::draws::DrawScheme;
 use crate::objective::programs::{Objective, Options};
 use crate::strategies;
+use crate::wall::adder::NoiseOf;
 use crate::wall::audits::steps::{STANDARD_ERRORS, separated_epsilon};
 use crate::wall::bound::clip::{ClipNorm, Rule};
 use crate::wall::bound::quantile::{Adaptive, Quantile};

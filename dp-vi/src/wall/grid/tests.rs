@@ -1,6 +1,7 @@
 use super::*;
 use crate::cost::pricing::event;
 use crate::objective::curvature::CurvatureShape;
+use crate::wall::adder::NoiseOf;
 use crate::wall::audits::modes::{self, gradient, records};
 use crate::wall::audits::steps::{STANDARD_ERRORS, separated_epsilon};
 use crate::wall::bound::clip::ClipNorm;

@@ -180,6 +180,7 @@ fn the_chain_finds_the_integral() {
         let law = CurvatureLaw::new(&released, n, 0.02 * 3.0 * 0.25).unwrap();
         let inward = law.basis.transpose();
         let known = Known {
+            is_evidence: true,
             gradient: &inward * &problem.gradient,
             noise_variance: 9.0,
             sampling: 1.0,
