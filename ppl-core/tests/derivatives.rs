@@ -71,7 +71,11 @@ fn unary_functions() {
         // Away from kinks and poles; inside the domain.
         let points = match op {
             Unary::Sqrt | Unary::Log | Unary::Reciprocal | Unary::Log1p => vec![0.6, 1.4, 2.3],
-            Unary::Lgamma | Unary::Digamma | Unary::Trigamma | Unary::Polygamma(_) => vec![0.9, 1.4, 2.3],
+            Unary::ExponentialIntegral
+            | Unary::Lgamma
+            | Unary::Digamma
+            | Unary::Trigamma
+            | Unary::Polygamma(_) => vec![0.9, 1.4, 2.3],
             Unary::LogFactorialRemainder | Unary::DigammaRemainder => vec![0.9, 2.3, 9.2],
             Unary::StirlingError | Unary::DigammaMinusLog | Unary::BesselRatioComplement => {
                 vec![0.9, 1.4, 2.3]
@@ -95,6 +99,14 @@ fn special_arguments(op: Special) -> [Vec<f64>; 3] {
         Special::LogGammaPInverse | Special::LogGammaQInverse => {
             [vec![0.4, 1.3, 2.5, 12.0, 14.0, 7.0], vec![0.3, 0.9, 0.4, 0.2, 0.8, 0.5], none]
         }
+        Special::LogGammaPInverseOfLog | Special::LogGammaQInverseOfLog => {
+            [vec![0.4, 1.3, 2.5, 12.0, 14.0, 7.0], vec![-0.3, -1.9, -0.1, -200.0, -800.0, -0.7], none]
+        }
+        Special::LogitBetaIInverseOfLog => [
+            vec![0.4, 1.3, 2.5, 12.0, 4.0, 0.7],
+            vec![0.6, 2.3, 0.5, 6.0, 4.0, 9.0],
+            vec![-0.3, -0.6, -0.1, -200.0, -800.0, -2.0],
+        ],
         Special::LogGammaDensity | Special::GammaSlope | Special::GammaCurvature => {
             [vec![0.4, 1.3, 2.5, 12.0, 14.0, 7.0], vec![-0.3, 0.9, 1.4, 2.2, 2.8, 2.5], none]
         }
@@ -125,7 +137,7 @@ fn special_arguments(op: Special) -> [Vec<f64>; 3] {
         Special::LogSkewNormalCdf => {
             [vec![-3.0, -0.4, 0.3, 1.2, -1.9, 2.0], vec![-2.2, 0.7, 1.9, -1.5, 2.5, 0.3], none]
         }
-        Special::LogNormalTail | Special::NormalTailMean => {
+        Special::LogNormalTail | Special::NormalTailMean | Special::LogMillsDifference => {
             [vec![0.4, 1.3, 2.5, 12.0, 4.0, 0.7], vec![0.3, 1.9, 0.8, 0.1, 0.4, 2.2], none]
         }
         Special::VonMisesCdfInverse => {
@@ -152,6 +164,9 @@ fn special<'g>(op: Special, v: &[Var<'g>]) -> Var<'g> {
         Special::NormalIntervalVariance => v[0].normal_interval_variance(v[1]),
         Special::StudentTCdf => v[0].student_t_cdf(v[1]),
         Special::LogGammaPInverse => v[0].log_gamma_p_inverse(v[1]),
+        Special::LogGammaPInverseOfLog => v[0].log_gamma_p_inverse_of_log(v[1]),
+        Special::LogGammaQInverseOfLog => v[0].log_gamma_q_inverse_of_log(v[1]),
+        Special::LogitBetaIInverseOfLog => v[0].logit_beta_i_inverse_of_log(v[1], v[2]),
         Special::LogGammaDensity => v[0].log_gamma_density(v[1]),
         Special::GammaSlope => v[0].gamma_slope(v[1]),
         Special::BetaI => v[0].beta_i(v[1], v[2]),
@@ -165,6 +180,7 @@ fn special<'g>(op: Special, v: &[Var<'g>]) -> Var<'g> {
         Special::VonMisesSlope => v[0].von_mises_slope(v[1]),
         Special::VonMisesBetween => v[0].von_mises_between(v[1], v[2]),
         Special::LogNormalTail => v[0].log_normal_tail(v[1]),
+        Special::LogMillsDifference => v[0].log_mills_difference(v[1]),
         Special::NormalTailMean => v[0].normal_tail_mean(v[1]),
         Special::LogSkewNormalCdf => v[0].log_skew_normal_cdf(v[1]),
         Special::OwensT => v[0].owens_t(v[1]),
@@ -180,7 +196,7 @@ fn special_functions() {
     let shape = Shape::from([2, 3]);
     for op in Special::ALL {
         // They have no derivatives; those of the distribution function in ν and of the mean show their values.
-        if matches!(op, Special::StudentTSlope | Special::NormalTailVariance) {
+        if matches!(op, Special::StudentTSlope | Special::NormalTailVariance | Special::MillsDifferenceMean) {
             continue;
         }
         let arguments = special_arguments(op);

@@ -18,6 +18,7 @@ mod programs;
 mod record_gradients;
 mod records;
 mod scan;
+mod shared_arrays;
 mod special;
 mod structure;
 mod threads;

@@ -78,6 +78,7 @@
 //! assert_eq!(law.cdf(0.0), 0.5);
 //! assert_eq!(law.cdf(&[0.0, f64::INFINITY]), [0.5, 1.0]);
 //! assert!((law.ln_sf(40.0) + 804.608_442).abs() < 1e-6);
+//! assert_eq!(Poisson::new(3.0).pmf(2), Poisson::new(3.0).pmf(2.0));
 //! let drawn: f64 = law.sample(&mut ChaCha8Rng::seed_from_u64(1));
 //! assert!(drawn.is_finite());
 //! ```

@@ -1,22 +1,22 @@
 //! Tails of laws of numbers, in logarithms and where one probability is all but 1; quantiles that are found by halving.
 //! Numbers are those of `golden/tails.py` (mpmath, 60 digits).
 
-use ppl_core::{Constraint, Distribution, ExecutionPlan, Graph, Program};
+use ppl_core::{Constraint, Distribution, ExecutionPlan, Graph, Program, Scalar, Var};
 use ppl_distributions::prelude::*;
 
 fn close(told: &str, got: f64, truth: f64, relative: f64) {
     assert!((got - truth).abs() <= relative * truth.abs(), "{told}: {got} is not {truth}");
 }
 
-fn skew() -> SkewNormal<'static> {
+fn skew<'g>() -> SkewNormal<'g> {
     SkewNormal::new(0.0, 1.0, 3.0)
 }
 
-fn mixture() -> MixtureSameFamily<'static, Normal<'static>> {
+fn mixture<'g>() -> MixtureSameFamily<'g, Normal<'g>> {
     MixtureSameFamily::new(Categorical::from_probs(&[0.25, 0.75]), Normal::new(&[0.0, 1.0], &[1.0, 0.5]))
 }
 
-fn mixed() -> Mixture<'static> {
+fn mixed<'g>() -> Mixture<'g> {
     Mixture::new(Categorical::from_probs(&[0.25, 0.75])).of(Normal::new(0.0, 1.0)).of(Normal::new(1.0, 0.5))
 }
 
@@ -171,4 +171,252 @@ fn a_uniform_variable_has_no_quantile_beyond_1() {
     assert!(law.quantile(1.5).is_nan() && law.quantile(-0.5).is_nan());
     assert_eq!((law.quantile(0.0), law.quantile(1.0)), (-1.0, 3.0));
     assert_eq!(law.support(), Constraint::Interval(-1.0, 3.0));
+}
+
+/// A law for a graph.
+type Law = for<'g> fn(&'g Graph) -> Box<dyn Distribution<'g> + 'g>;
+
+/// What a law says of the logarithm of a tail, and the outcome where it is.
+fn log_quantile<'g>(graph: &'g Graph, law: &dyn Distribution<'g>, log: f64, upper: bool) -> (f64, f64) {
+    let log = graph.constant(log);
+    let found = if upper { law.quantile_of_log_sf(log) } else { law.quantile_of_log_cdf(log) }.unwrap();
+    let back = if upper { law.log_sf(found) } else { law.log_cdf(found) }.unwrap();
+    let number = |x: Var<'g>| {
+        let mut plan = ExecutionPlan::<f64>::new(&Program::new(graph, &[x]).unwrap());
+        plan.run();
+        plan.output(0)[0]
+    };
+    (number(found), number(back))
+}
+
+/// Of probabilities that are no numbers.
+#[test]
+fn quantiles_of_logarithms_invert_the_logarithms_of_tails() {
+    let laws: [(&str, Law); 14] = [
+        ("Normal", |_| Box::new(Normal::new(1.0, 2.0))),
+        ("Gamma", |_| Box::new(Gamma::new(2.5, 1.5))),
+        ("Gamma", |_| Box::new(Gamma::new(4000.0, 1.5))),
+        ("Chi2", |_| Box::new(Chi2::new(9.0))),
+        ("InverseGamma", |_| Box::new(InverseGamma::new(30.0, 1.5))),
+        ("Beta", |_| Box::new(Beta::new(500.0, 700.0))),
+        ("BetaProportion", |_| Box::new(BetaProportion::new(0.3, 900.0))),
+        ("StudentT", |_| Box::new(StudentT::new(5000.0, 1.0, 2.0))),
+        ("SkewNormal", |_| Box::new(SkewNormal::new(1.0, 2.0, 3.0))),
+        ("SkewNormal", |_| Box::new(SkewNormal::new(1.0, 2.0, -0.3))),
+        ("InverseGaussian", |_| Box::new(InverseGaussian::new(0.5, 1.3))),
+        ("ExponentiallyModifiedGaussian", |_| Box::new(ExponentiallyModifiedGaussian::new(1.0, 2.0, 3.0))),
+        ("Gompertz", |_| Box::new(Gompertz::new(0.5, 2.0))),
+        ("Logistic", |_| Box::new(Logistic::new(0.5, 2.0))),
+    ];
+    for (name, law) in &laws {
+        for log in [-2.0e3, -800.0, -90.0, -40.0, -3.0, -0.5, -1e-3] {
+            for upper in [false, true] {
+                let graph = Graph::new();
+                let (x, back) = log_quantile(&graph, &*law(&graph), log, upper);
+                // Of a positive variable the lower quantile may be too small for a number.
+                let support = law(&graph).support();
+                let under = !upper && support != Constraint::Real && x < 1e-290;
+                let relative = if *name == "Gamma" && log < -1e3 { 1e-11 } else { 1e-9 };
+                assert!(
+                    under || (back - log).abs() <= relative * log.abs().max(1e-3),
+                    "{name} at {log}, upper {upper}: {x}, where it is {back}"
+                );
+            }
+        }
+    }
+    for upper in [false, true] {
+        let graph = Graph::new();
+        let (x, back) = log_quantile(&graph, &mixture(), -1018.0, upper);
+        assert!((back + 1018.0).abs() < 1e-8, "{x}: {back}");
+    }
+}
+
+/// Of integers: enough at the quantile, and not before.
+#[test]
+fn quantiles_of_counts_in_tails_that_are_no_numbers() {
+    let laws: [(&str, Law); 4] = [
+        ("Poisson", |_| Box::new(Poisson::new(3.0))),
+        ("Poisson", |_| Box::new(Poisson::new(1e5))),
+        ("Binomial", |_| Box::new(Binomial::from_logits(1e5, -0.5))),
+        ("NegativeBinomial", |_| Box::new(NegativeBinomial::from_probs(30_000.0, 0.4))),
+    ];
+    for (name, law) in &laws {
+        for log in [-9_000.0, -2e3, -701.0, -699.0, -90.0, -2.0, -0.4] {
+            for upper in [false, true] {
+                let graph = Graph::new();
+                let law = law(&graph);
+                let (k, here) = log_quantile(&graph, &*law, log, upper);
+                let before = |k: f64| {
+                    let k = graph.constant(k);
+                    if upper { law.log_sf(k) } else { law.log_cdf(k) }.unwrap().known().unwrap()
+                };
+                let close = 1e-9 * log.abs();
+                match upper {
+                    true => assert!(
+                        here <= log + close && (k == 0.0 || before(k - 1.0) > log - close),
+                        "{name} above {log}: {k}, where it is {here}"
+                    ),
+                    false => assert!(
+                        here >= log - close && (k == 0.0 || before(k - 1.0) < log + close),
+                        "{name} below {log}: {k}, where it is {here}"
+                    ),
+                }
+            }
+        }
+    }
+}
+
+/// Draws of intervals of which the probability is no number lie inside, where the law says, and not at an end.
+#[test]
+fn draws_of_intervals_that_are_too_improbable_for_a_number() {
+    fn quantiles<T: Scalar>(law: Law) -> Vec<(f64, f64)> {
+        let graph = Graph::new();
+        let u = graph.array(&ndarray::array![0.1, 0.5, 0.9].into_dyn());
+        let law = law(&graph);
+        let x = law.quantile(u).unwrap();
+        let share = law.cdf(x).unwrap();
+        let mut plan = ExecutionPlan::<T>::new(&Program::new(&graph, &[x, share]).unwrap());
+        plan.run();
+        let of = |output: usize| plan.output(output).iter().map(|x| x.as_f64()).collect::<Vec<_>>();
+        of(0).into_iter().zip(of(1)).collect()
+    }
+    macro_rules! inside {
+        ($single:expr, $($law:expr;)*) => {$({
+            for (found, tolerance) in [
+                (quantiles::<f64>(|_| Box::new($law)), 1e-8),
+                // A logarithm of this size has so many digits.
+                (quantiles::<f32>(|_| Box::new($law)), $single),
+            ] {
+                for ((x, share), u) in found.iter().zip([0.1, 0.5, 0.9]) {
+                    assert!((share - u).abs() < tolerance, "{} at {u}: {x}, which is {share}", stringify!($law));
+                }
+            }
+        })*};
+    }
+    inside! { 5e-3,
+        Truncated::new(Gamma::new(2.0, 1.0), 1000.0, 1010.0);
+        Truncated::new(Gamma::new(2.0, 1.0), 1000.0, f64::INFINITY);
+        Truncated::new(InverseGamma::new(2.5, 10.0), 0.001, 0.01);
+        Truncated::new(Beta::new(3.0, 700.0), 0.875, 0.9);
+        Truncated::new(StudentT::new(5000.0, 0.0, 1.0), 50.0, 60.0);
+        Truncated::new(StudentT::new(5000.0, 0.0, 1.0), f64::NEG_INFINITY, -50.0);
+        Truncated::new(HalfStudentT::new(5000.0, 1.0), 50.0, 60.0);
+        Truncated::new(SkewNormal::new(0.0, 1.0, 3.0), 40.0, 41.0);
+        Truncated::new(SkewNormal::new(0.0, 1.0, 3.0), -21.0, -20.0);
+        Truncated::new(InverseGaussian::new(0.5, 1.3), 400.0, 500.0);
+        Truncated::new(ExponentiallyModifiedGaussian::new(0.0, 1.0, 30.0), -41.0, -40.0);
+        Truncated::new(Gompertz::new(0.5, 1.0), 8.0, 9.0);
+        Truncated::new(mixture(), 40.0, 41.0);
+        Truncated::new(mixed(), 40.0, 41.0);
+    }
+    let counts = quantiles::<f64>(|_| Box::new(Truncated::new(Poisson::new(3.0), 900.0, 1000.0)));
+    assert_eq!(counts.iter().map(|(k, _)| *k).collect::<Vec<_>>(), [900.0; 3]);
+    let counts = quantiles::<f64>(|_| Box::new(Truncated::new(Poisson::new(1e6), 0.0, 100.0)));
+    assert_eq!(counts.iter().map(|(k, _)| *k).collect::<Vec<_>>(), [100.0; 3]);
+    let counts = quantiles::<f64>(|_| Box::new(Truncated::new(Binomial::from_logits(1e5, -0.5), 9e4, 1e5)));
+    assert!(counts.iter().all(|(k, _)| (9e4..9e4 + 20.0).contains(k)), "{counts:?}");
+}
+
+/// Differences of normal probabilities that have no digits, in single precision too. By mpmath, 80 digits.
+#[test]
+fn tails_that_are_differences() {
+    fn single(law: impl for<'g> Fn(Var<'g>) -> Option<Var<'g>>, x: f64) -> f64 {
+        let graph = Graph::new();
+        let value = law(graph.input("x", ()).unwrap()).unwrap();
+        let mut plan = ExecutionPlan::<f32>::new(&Program::new(&graph, &[value]).unwrap());
+        plan.set("x", &[x as f32]).unwrap();
+        plan.run();
+        f64::from(plan.output(0)[0])
+    }
+    for (mean, concentration, x, truth) in [
+        (0.5, 1.3, 1e4, -26_012.958_901_089_888_9),
+        (0.5, 1.3, 1e6, -2_600_019.866_534_909_96),
+        (2.0, 3.0, 30.0, -14.404_114_843_071_642_3),
+        (2.0, 3.0, 1000.0, -383.255_913_586_095_506),
+    ] {
+        let told = format!("InverseGaussian({mean}, {concentration}) at {x}");
+        close(&told, InverseGaussian::new(mean, concentration).ln_sf(x), truth, 1e-13);
+        close(&told, single(|x| InverseGaussian::new(mean, concentration).log_sf(x), x), truth, 1e-6);
+    }
+    for (loc, scale, rate, x, truth) in [
+        (0.5, 1.3, 0.7, -10.0, -37.956_006_741_503_052_2),
+        (0.0, 1.0, 1e-6, -5.0, -30.559_811_901_533_369_5),
+        (0.0, 1.0, 1e6, -5.0, -15.065_003_580_480_210_3),
+        (0.0, 1.0, 3.0, -30.0, -456.721_059_920_658_608),
+        (0.0, 1.0, 1e-10, -1.0, -25.510_971_955_698_311_7),
+    ] {
+        let told = format!("ExponentiallyModifiedGaussian({loc}, {scale}, {rate}) at {x}");
+        let law = ExponentiallyModifiedGaussian::new(loc, scale, rate);
+        close(&told, law.ln_cdf(x), truth, 1e-13);
+        close(&told, law.cdf(x).ln(), truth, 1e-13);
+        close(
+            &told,
+            single(|x| ExponentiallyModifiedGaussian::new(loc, scale, rate).log_cdf(x), x),
+            truth,
+            1e-6,
+        );
+    }
+}
+
+/// Entropies by the exponential integral (mpmath's quadrature of 25 digits), and what a sum over all outcomes says.
+#[test]
+fn entropies_and_modes_that_were_missing() {
+    close(
+        "InverseGaussian",
+        InverseGaussian::new(2.0, 3.0).summary().entropy.unwrap(),
+        1.516_227_549_327_558_12,
+        1e-14,
+    );
+    close(
+        "InverseGaussian",
+        InverseGaussian::new(0.5, 10.0).summary().entropy.unwrap(),
+        -0.808_680_956_751_710_929,
+        1e-14,
+    );
+    // −E ln p by the midpoints of a thousand probabilities: of a smooth quantile to 1e-6.
+    let law = Gompertz::new(0.5, 2.0);
+    let many = 100_000;
+    let points: Vec<f64> = (0..many).map(|k| law.quantile((f64::from(k) + 0.5) / f64::from(many))).collect();
+    let mean = |of: &dyn Fn(f64) -> f64| points.iter().map(|&x| of(x)).sum::<f64>() / f64::from(many);
+    assert!((law.summary().entropy.unwrap() + mean(&|x| law.ln_pdf(x))).abs() < 1e-4);
+    assert!((law.summary().mean.unwrap() - mean(&|x| x)).abs() < 1e-4);
+    // The counts of the greatest probability, by looking at all.
+    for (total, probs) in
+        [(7.0, [0.2, 0.5, 0.3]), (10.0, [0.3, 0.3, 0.4]), (1.0, [0.1, 0.8, 0.1]), (100.0, [0.29, 0.01, 0.7])]
+    {
+        let graph = Graph::new();
+        let law =
+            Multinomial::from_probs(total, graph.array(&ndarray::Array1::from(probs.to_vec()).into_dyn()));
+        let at = |x: Var<'_>| {
+            let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[law.log_prob(x), x]).unwrap());
+            plan.run();
+            (plan.output(0)[0], plan.output(1).to_vec())
+        };
+        let (found, mode) = at(law.mode(&graph).unwrap());
+        let mut largest = f64::NEG_INFINITY;
+        for first in 0..=total as u32 {
+            for second in 0..=total as u32 - first {
+                let counts = [f64::from(first), f64::from(second), total - f64::from(first + second)];
+                // Beside the rounded logarithms the factorials are the same for all.
+                let log: f64 = counts
+                    .iter()
+                    .zip(probs)
+                    .map(|(&x, p)| x * f64::ln(p) - ppl_core::math::lgamma(x + 1.0))
+                    .sum();
+                largest = largest.max(log + ppl_core::math::lgamma(total + 1.0));
+            }
+        }
+        assert!((found - largest).abs() < 1e-10, "{mode:?}: {found} and {largest}");
+        assert_eq!(mode.iter().sum::<f64>(), total);
+    }
+    let graph = Graph::new();
+    let mode = |concentration: f64| {
+        let mut plan = ExecutionPlan::<f64>::new(
+            &Program::new(&graph, &[LKJCholesky::new(2, concentration).mode(&graph).unwrap()]).unwrap(),
+        );
+        plan.run();
+        plan.output(0).to_vec()
+    };
+    assert_eq!(mode(1.5), [1.0, 0.0, 0.0, 1.0]);
+    assert!(mode(0.5).iter().all(|x| x.is_nan()));
 }

@@ -79,6 +79,8 @@ pub trait Scalar:
     fn digamma_minus_log(self) -> Self;
     /// `x ln(x/m) + m − x`, for `x, m ≥ 0`.
     fn deviance(self, m: Self) -> Self;
+    /// `ln(x/y)`, for `x, y ≥ 0`.
+    fn logarithm_of_ratio(self, other: Self) -> Self;
     /// `ln(1 + x²)`, also where `x²` overflows.
     fn logarithm_of_1_plus_square(self) -> Self;
     /// The least number of this type that is at least `bound`.
@@ -185,6 +187,10 @@ macro_rules! scalar {
             #[inline(always)]
             fn deviance(self, m: Self) -> Self {
                 math::deviance(self, m)
+            }
+            #[inline(always)]
+            fn logarithm_of_ratio(self, other: Self) -> Self {
+                math::ln_ratio(self, other)
             }
             #[inline(always)]
             fn logarithm_of_1_plus_square(self) -> Self {

@@ -5,7 +5,7 @@
 //! did ("Fast and accurate computation of binomial probabilities", 2000), into what is left of ln k! and a
 //! deviance, no part is larger than the result needs.
 
-use super::logarithm::ln;
+use super::logarithm::{ln, quotient_parts};
 use super::real::{Real, select};
 use super::stirling::log_factorial_remainder;
 
@@ -23,34 +23,22 @@ pub fn negative_binomial_by_mean(k: f64, mean: f64, concentration: f64) -> f64 {
 /// x ln(x/m) + m − x ≥ 0 for x, m ≥ 0: how far a count x lies from its expectation m. It is m at x = 0, ∞ at
 /// m = 0 < x, and NaN beyond these.
 ///
-/// Where x/m lies in \[1/√2, √2\], with v = (x − m)/(x + m), it is (x − m) v + 2x v³ (1/3 + v²/5 + …), whose
-/// first factor is exact.
+/// With x/m = 2ᵏ (1 + v)/(1 − v) and |v| ≤ 0.1716, it is (x − m) v + 2x v³ (1/3 + v²/5 + …) where k = 0, whose first
+/// factor is exact, and x (k ln 2 + 2 atanh v) − (x − m) elsewhere.
 ///
 /// Measured maximum error: 14 ulp in `f64`, 16 ulp in `f32`, beside the ends of that interval.
 #[inline(always)]
 pub fn deviance<T: Real>(x: T, m: T) -> T {
     let zero = T::of(0.0);
     let difference = x - m;
-    let v = difference / (x + m);
+    let (v, k) = quotient_parts(x, m);
     let square = v * v;
-    let near = difference * v + x * v * square * T::ln_rest(square);
-    // A quotient that overflows is made of scaled numbers; one that underflows belongs to a number that is
-    // lost beside m.
-    let (down, log_scale) = if T::DOUBLE {
-        (7.458_340_731_200_207e-155, 709.782_712_893_384)
-    } else {
-        (5.421_010_862_427_522e-20, 88.722_839_111_673)
-    };
-    let ratio = x / m;
-    let huge = (ratio == T::INFINITY) & (x < T::INFINITY);
-    let scaled = (x * T::of(down)) / (m / T::of(down));
-    let log = ln(select(huge, scaled, ratio)) + select(huge, T::of(log_scale), zero);
-    let far = x * log - difference;
-    let lost = (x == zero) | ((ratio >= zero) & (ratio * ratio <= zero));
-    let is_near = square.magnitude() <= T::of(0.0294);
-    let result = select(is_near, near, far);
-    let result = select(lost, m, result);
+    let rest = v * square * T::ln_rest(square);
+    let near = difference * v + x * rest;
+    let log = k * T::LN_2_HIGH + ((v + v) + (rest + k * T::LN_2_LOW));
+    let result = select(k == zero, near, x * log - difference);
+    let result = select((x == zero) | (m == T::INFINITY), m, result);
     let result = select((m == zero) & (x > zero), T::INFINITY, result);
-    let inside = (x >= zero) & (m >= zero);
+    let inside = (x >= zero) & (x < T::INFINITY) & (m >= zero);
     select(inside, result, T::NAN)
 }

@@ -53,9 +53,14 @@ pub fn erfc<T: Real>(x: T) -> T {
 pub fn erfinv<T: Real>(y: T) -> T {
     let a = y.magnitude();
     let one = T::of(1.0);
-    let w = -ln((one - a) * (one + a));
+    let result = y * erfinv_quotient(-ln((one - a) * (one + a)));
+    select(a == one, T::INFINITY.with_sign(y), result)
+}
+
+/// erfinv(y)/y by w = −ln(1 − y²), which is at most 36 in `f64` and 16 in `f32`.
+#[inline(always)]
+pub(super) fn erfinv_quotient<T: Real>(w: T) -> T {
     let centre = T::erfinv_centre(w - T::of(3.125));
     let tail = T::erfinv_tail(w.square_root() - T::of(4.25));
-    let result = y * select(w <= T::of(6.25), centre, tail);
-    select(a == one, T::INFINITY.with_sign(y), result)
+    select(w <= T::of(6.25), centre, tail)
 }

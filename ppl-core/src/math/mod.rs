@@ -69,7 +69,7 @@ pub use error_function::{erf, erfc, erfinv};
 pub use exponential::{exp, expm1, sigmoid, tanh};
 pub(crate) use gamma::digamma_of_positive;
 pub use gamma::{digamma, lgamma, trigamma};
-pub use logarithm::{ln, ln1p, ln1p_square, logit, softplus};
+pub use logarithm::{ln, ln_ratio, ln1p, ln1p_square, logit, softplus};
 pub use polygamma::polygamma;
 pub use power::powf;
 pub(crate) use quantile::Table;
@@ -80,13 +80,18 @@ pub use quantile::{
 };
 pub use real::Real;
 pub use special::{
-    bessel_ratio, bessel_ratio_complement, beta_i, beta_slope_a, beta_slope_b, gamma_curvature, gamma_p,
-    gamma_q, gamma_slope, i0e, i1e, inverse_mills, lgamma_of_1_plus, log_beta_density, log_beta_i,
-    log_gamma_density, log_gamma_p, log_gamma_p_inverse, log_gamma_q, log_gamma_q_inverse, log_ndtr,
-    log_ndtr_difference, log_skew_normal_cdf, log1p_minus_x, logit_beta_i_inverse, ndtri, ndtri_exp,
-    normal_interval_moments, owens_t, skellam_cdf, skellam_log_prob, student_t_cdf, student_t_slope,
-    von_mises_cdf, von_mises_cdf_inverse, von_mises_slope,
+    bessel_ratio, bessel_ratio_complement, beta_i, beta_slope_a, beta_slope_b, exponential_integral,
+    gamma_curvature, gamma_p, gamma_q, gamma_slope, i0e, i1e, inverse_mills, lgamma_of_1_plus,
+    log_beta_density, log_beta_i, log_gamma_density, log_gamma_p, log_gamma_p_inverse,
+    log_gamma_p_inverse_of_log, log_gamma_q, log_gamma_q_inverse, log_gamma_q_inverse_of_log,
+    log_mills_difference, log_ndtr, log_ndtr_difference, log_skew_normal_cdf, log1p_minus_x,
+    logit_beta_i_inverse, logit_beta_i_inverse_of_log, ndtri, ndtri_exp, normal_interval_moments, owens_t,
+    skellam_cdf, skellam_log_prob, student_t_cdf, student_t_slope, von_mises_cdf, von_mises_cdf_inverse,
+    von_mises_slope,
 };
-pub(crate) use special::{gamma_slopes, log_gamma_draws, normal_tail, von_mises_between, von_mises_draws};
+pub(crate) use special::{
+    gamma_slopes, log_gamma_draws, mills_difference, ndtri_exp_near, ndtri_near, normal_tail,
+    takes_ndtri_exp_near, takes_ndtri_near, von_mises_between, von_mises_draws,
+};
 pub use stirling::{digamma_minus_log, digamma_remainder, log_factorial_remainder, stirling_error};
 pub use trigonometric::{TRIGONOMETRIC_LIMIT, atan, cos, sin};

@@ -12,10 +12,12 @@
 )]
 
 use super::special::{
-    gamma_probabilities, log_gamma_p_inverse, log_gamma_probabilities, log_gamma_q_inverse,
-    log_log_odds_probabilities, log_odds_probabilities, ndtri,
+    gamma_probabilities, log_gamma_p_inverse, log_gamma_p_inverse_of_log, log_gamma_probabilities,
+    log_gamma_q_inverse, log_gamma_q_inverse_of_log, log_log_odds_probabilities, log_odds_probabilities,
+    ndtri, ndtri_exp,
 };
-use super::{exp, ln, softplus};
+use super::{exp, expm1, ln, softplus};
+use std::f64::consts::LN_2;
 
 /// (P(K ≤ k), P(K > k)) for K with a Poisson distribution of this rate ≥ 0; k is an integer.
 pub fn poisson_probabilities(k: f64, rate: f64) -> (f64, f64) {
@@ -101,20 +103,35 @@ pub enum Tail {
     Lower(f64),
     /// Above.
     Upper(f64),
+    /// The logarithm of that below, which may be that of no number.
+    LogLower(f64),
+    /// The logarithm of that above.
+    LogUpper(f64),
 }
+
+/// Above it the exponential has all its digits.
+const LEAST_LOG: f64 = -700.0;
 
 impl Tail {
     fn probability(self) -> f64 {
         match self {
             Tail::Lower(u) | Tail::Upper(u) => u,
+            Tail::LogLower(log) | Tail::LogUpper(log) => exp(log),
         }
     }
 
-    /// By the side that is at most a half, of which the other is exact.
+    /// By the side that is at most a half, of which the other is exact, and as a logarithm only where it is too small.
     fn smaller(self) -> Self {
         match self {
             Tail::Lower(u) if u > 0.5 => Tail::Upper(1.0 - u),
             Tail::Upper(q) if q > 0.5 => Tail::Lower(1.0 - q),
+            Tail::LogLower(log) if log > -LN_2 => Tail::Upper(-expm1(log)),
+            Tail::LogUpper(log) if log > -LN_2 => Tail::Lower(-expm1(log)),
+            Tail::LogLower(log) if log > LEAST_LOG => Tail::Lower(exp(log)),
+            Tail::LogUpper(log) if log > LEAST_LOG => Tail::Upper(exp(log)),
+            // Nothing at all.
+            Tail::LogLower(f64::NEG_INFINITY) => Tail::Lower(0.0),
+            Tail::LogUpper(f64::NEG_INFINITY) => Tail::Upper(0.0),
             tail => tail,
         }
     }
@@ -124,6 +141,8 @@ impl Tail {
         match self {
             Tail::Lower(u) => ndtri(u),
             Tail::Upper(q) => -ndtri(q),
+            Tail::LogLower(log) => ndtri_exp(log),
+            Tail::LogUpper(log) => -ndtri_exp(log),
         }
     }
 
@@ -132,6 +151,8 @@ impl Tail {
         match self {
             Tail::Lower(u) => log_gamma_p_inverse(shape, u),
             Tail::Upper(q) => log_gamma_q_inverse(shape, q),
+            Tail::LogLower(log) => log_gamma_p_inverse_of_log(shape, log),
+            Tail::LogUpper(log) => log_gamma_q_inverse_of_log(shape, log),
         }
     }
 }
@@ -152,7 +173,8 @@ pub fn poisson_quantile(rate: f64, u: Tail) -> f64 {
     }
     let deviation = rate.sqrt();
     let guess = || normal_guess(rate, deviation, deviation.recip(), u);
-    quantile(u, f64::INFINITY, guess, |k| poisson_probabilities(k, rate))
+    let logs = |k| log_poisson_probabilities(k, rate);
+    quantile(u, f64::INFINITY, guess, |k| poisson_probabilities(k, rate), logs)
 }
 
 /// The smallest k with P(K ≤ k) ≥ u, for K successes among n trials with log-odds `logit`.
@@ -174,7 +196,8 @@ pub fn binomial_quantile(n: f64, logit: f64, u: Tail) -> f64 {
         let deviation = (n * success * failure).sqrt();
         normal_guess(n * success, deviation, (failure - success) / deviation, u)
     };
-    quantile(u, n, guess, |k| binomial_probabilities(k, n, logit))
+    let logs = |k| log_binomial_probabilities(k, n, logit);
+    quantile(u, n, guess, |k| binomial_probabilities(k, n, logit), logs)
 }
 
 /// The smallest k with P(K ≤ k) ≥ u, for K successes with log-odds `logit` before failure number r > 0.
@@ -202,7 +225,8 @@ pub fn negative_binomial_quantile(r: f64, logit: f64, u: Tail) -> f64 {
             (exp(u.log_gamma(shape)) / failure - 0.5).ceil()
         }
     };
-    quantile(u, f64::INFINITY, guess, |k| negative_binomial_probabilities(k, r, logit))
+    let logs = |k| log_negative_binomial_probabilities(k, r, logit);
+    quantile(u, f64::INFINITY, guess, |k| negative_binomial_probabilities(k, r, logit), logs)
 }
 
 /// Counts with a mean below it are searched from 0 upwards.
@@ -217,7 +241,7 @@ fn from_zero(first: f64, u: Tail, last: f64, ratio: impl Fn(f64) -> f64) -> Opti
     let u = match u.smaller() {
         Tail::Lower(u) => u,
         Tail::Upper(q) if q > 1e-6 => 1.0 - q,
-        Tail::Upper(_) => return None,
+        Tail::Upper(_) | Tail::LogLower(_) | Tail::LogUpper(_) => return None,
     };
     if !(first > 1e-290 && u > 0.0) {
         return None;
@@ -246,12 +270,13 @@ fn normal_guess(mean: f64, deviation: f64, skewness: f64, u: Tail) -> f64 {
 }
 
 /// The smallest integer from 0 to `last` of which the distribution function is at least u; `probabilities`
-/// gives it and what lies above.
+/// gives it and what lies above, and `logarithms` theirs.
 fn quantile(
     u: Tail,
     last: f64,
     guess: impl FnOnce() -> f64,
     probabilities: impl Fn(f64) -> (f64, f64),
+    logarithms: impl Fn(f64) -> (f64, f64),
 ) -> f64 {
     if !(0.0..=1.0).contains(&u.probability()) {
         return f64::NAN;
@@ -262,12 +287,11 @@ fn quantile(
         Tail::Upper(0.0) => return last,
         _ => {}
     }
-    let enough = |k: f64| {
-        let (below, above) = probabilities(k);
-        match u {
-            Tail::Lower(u) => below >= u,
-            Tail::Upper(q) => above <= q,
-        }
+    let enough = |k: f64| match u {
+        Tail::Lower(u) => probabilities(k).0 >= u,
+        Tail::Upper(q) => probabilities(k).1 <= q,
+        Tail::LogLower(log) => logarithms(k).0 >= log,
+        Tail::LogUpper(log) => logarithms(k).1 <= log,
     };
     // `low` is not enough (or −1), `high` is.
     let guess = guess();

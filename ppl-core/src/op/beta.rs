@@ -60,6 +60,12 @@ rows! { ($) special
         value: math::logit_beta_i_inverse(a, b, p),
         slopes: [a.beta_slope_a(b, y), a.beta_slope_b(b, y), (-a.log_beta_density(b, y)).exp()],
     },
+    /// The log-odds of the `x` with `ln I(x; a, b) = log_p`, for `a = self`: [`Var::logit_beta_i_inverse`] of
+    /// probabilities that may be too small for the number type. NaN for `log_p > 0`.
+    LogitBetaIInverseOfLog, pub fn logit_beta_i_inverse_of_log([a], b, log_p) -> y {
+        value: math::logit_beta_i_inverse_of_log(a, b, log_p),
+        slopes: [a.beta_slope_a(b, y), a.beta_slope_b(b, y), (log_p - a.log_beta_density(b, y)).exp()],
+    },
     /// `a ln x + b ln(1 − x) − ln B(a, b)`, the logarithm of `∂I/∂ logit x`, for `a = self` and `x` of these
     /// log-odds: the log density of a beta variable's log-odds, without the cancellation of large terms for
     /// large `a` and `b`.

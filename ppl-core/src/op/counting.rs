@@ -58,7 +58,7 @@ rows! { ($) binary
     /// `ln(a/b)` of `a = self`, for `a, b ≥ 0`; relatively accurate also where `a` is close to `b`. NaN where both are
     /// 0 or both are infinite.
     LogRatio, pub fn log_ratio(a, b) -> y {
-        value: counting::log_ratio(a, b),
+        value: a.logarithm_of_ratio(b),
         pullback(g): [g / a, -(g / b)],
     },
     /// `ln Γ(x + s) − ln Γ(x)` of `x = self > 0`, for `s ≥ 0`: without the cancellation of large terms, and so is its
@@ -119,15 +119,6 @@ pub(super) fn log1p_minus_u<'g>(k: Var<'g>, mean: Var<'g>, concentration: Var<'g
     let near = u.greater(-0.5);
     let far = near.select(1.0, (k + concentration) / sum).log() - u;
     near.select(near.select(u, 0.0).log1p_minus_x(), far)
-}
-
-/// By the larger over the smaller, which leaves one logarithm to compute wherever the two are.
-#[inline(always)]
-pub(super) fn log_ratio<T: Scalar>(a: T, b: T) -> T {
-    let below = a < b;
-    let (small, large) = if below { (a, b) } else { (b, a) };
-    let size = ((large - small) / small).logarithm_of_1_plus();
-    if below { -size } else { size }
 }
 
 #[inline(always)]
@@ -210,6 +201,42 @@ several! {
     /// [`Var::negative_binomial_quantile`] of `1 − q`, also where that rounds to 1.
     NegativeBinomialQuantileAbove, pub fn negative_binomial_quantile_above(total_count, logits, [q]) -> y {
         value: math::negative_binomial_quantile(total_count, logits, math::Tail::Upper(q)),
+        slopes: [zero(), zero(), zero()],
+    },
+    /// The smallest integer `k` with `ln P(K ≤ k) ≥ log_u` for `log_u = self`: [`Var::poisson_quantile`] of a probability that
+    /// may be too small for the number type.
+    PoissonQuantileOfLogCdf, pub fn poisson_quantile_of_log_cdf(rate, [log_u]) -> y {
+        value: math::poisson_quantile(rate, math::Tail::LogLower(log_u)),
+        slopes: [zero(), zero()],
+    },
+    /// The smallest integer `k` with `ln P(K > k) ≤ log_q` for `log_q = self`: [`Var::poisson_quantile_above`] of a
+    /// probability that may be too small for the number type.
+    PoissonQuantileOfLogSf, pub fn poisson_quantile_of_log_sf(rate, [log_q]) -> y {
+        value: math::poisson_quantile(rate, math::Tail::LogUpper(log_q)),
+        slopes: [zero(), zero()],
+    },
+    /// The smallest integer `k` with `ln P(K ≤ k) ≥ log_u` for `log_u = self`: [`Var::binomial_quantile`] of a probability that
+    /// may be too small for the number type.
+    BinomialQuantileOfLogCdf, pub fn binomial_quantile_of_log_cdf(total_count, logits, [log_u]) -> y {
+        value: math::binomial_quantile(total_count, logits, math::Tail::LogLower(log_u)),
+        slopes: [zero(), zero(), zero()],
+    },
+    /// The smallest integer `k` with `ln P(K > k) ≤ log_q` for `log_q = self`: [`Var::binomial_quantile_above`] of a
+    /// probability that may be too small for the number type.
+    BinomialQuantileOfLogSf, pub fn binomial_quantile_of_log_sf(total_count, logits, [log_q]) -> y {
+        value: math::binomial_quantile(total_count, logits, math::Tail::LogUpper(log_q)),
+        slopes: [zero(), zero(), zero()],
+    },
+    /// The smallest integer `k` with `ln P(K ≤ k) ≥ log_u` for `log_u = self`: [`Var::negative_binomial_quantile`] of a probability that
+    /// may be too small for the number type.
+    NegativeBinomialQuantileOfLogCdf, pub fn negative_binomial_quantile_of_log_cdf(total_count, logits, [log_u]) -> y {
+        value: math::negative_binomial_quantile(total_count, logits, math::Tail::LogLower(log_u)),
+        slopes: [zero(), zero(), zero()],
+    },
+    /// The smallest integer `k` with `ln P(K > k) ≤ log_q` for `log_q = self`: [`Var::negative_binomial_quantile_above`] of a
+    /// probability that may be too small for the number type.
+    NegativeBinomialQuantileOfLogSf, pub fn negative_binomial_quantile_of_log_sf(total_count, logits, [log_q]) -> y {
+        value: math::negative_binomial_quantile(total_count, logits, math::Tail::LogUpper(log_q)),
         slopes: [zero(), zero(), zero()],
     },
     /// `ln P(K₁ − K₂ = k)` for `k = self` and independent Poisson variables with means `rate1` and `rate2`: −∞

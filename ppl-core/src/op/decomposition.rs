@@ -101,6 +101,13 @@ impl Primitive for Decomposition {
                 Decomposition::Cholesky => cholesky(out, matrix, n),
                 Decomposition::Inverse => invert(out, matrix, n, scratch),
                 Decomposition::SolveTriangular { lower, transposed } => {
+                    if lanes == 1 {
+                        let size = n * columns;
+                        out.copy_from_slice(&args[1].numbers()[position * size..][..size]);
+                        let matrix = &args[0].numbers()[position * n * n..][..n * n];
+                        solve_one(out, matrix, n, columns, lower, transposed);
+                        continue;
+                    }
                     for (row, out) in out.chunks_exact_mut(lanes).enumerate() {
                         copy(out, args[1].row(position * n * columns + row, lanes));
                     }
@@ -268,6 +275,30 @@ fn solve<T: Scalar>(
         }
         for row in x[i * columns * lanes..(i + 1) * columns * lanes].chunks_exact_mut(lanes) {
             divide(row, entry(i, i));
+        }
+    }
+}
+
+/// The same for one matrix of numbers, whose right sides stand side by side: they are what is swept over, in parts
+/// that stay in the first-level cache.
+#[inline(always)]
+fn solve_one<T: Scalar>(x: &mut [T], a: &[T], n: usize, columns: usize, lower: bool, transposed: bool) {
+    const PART: usize = 512;
+    let entry = |i: usize, j: usize| Row::One(if transposed { a[j * n + i] } else { a[i * n + j] });
+    let forward = lower != transposed;
+    let place = |step: usize| if forward { step } else { n - 1 - step };
+    for start in (0..columns).step_by(PART) {
+        let width = PART.min(columns - start);
+        let at = |row: usize| row * columns + start;
+        for i in (0..n).map(place) {
+            for k in (0..n).map(place).take_while(|&k| k != i) {
+                let (low, high) = (at(i.min(k)), at(i.max(k)));
+                let (below, above) = x.split_at_mut(high);
+                let (low, high) = (&mut below[low..low + width], &mut above[..width]);
+                let (target, source) = if i < k { (low, &*high) } else { (high, &*low) };
+                subtract(target, entry(i, k), source);
+            }
+            divide(&mut x[at(i)..at(i) + width], entry(i, i));
         }
     }
 }

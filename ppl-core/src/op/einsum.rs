@@ -1,6 +1,6 @@
 //! Contractions by subscripts: products of arrays in which each axis has a name.
 
-use super::linear::accumulate;
+use super::linear::{accumulate, lane_product};
 use super::shaping::copy;
 use super::{Cotangent, Misfit, Op, Primitive, Row, Var, Work};
 use crate::base::{Error, Result, Shape, Source};
@@ -189,6 +189,9 @@ impl std::fmt::Display for Einsum {
 /// Numbers of the table for each loop: its length, and the steps in the left and the right operand.
 const LOOP: usize = 3;
 
+/// From this length on a sum of shared products whose numbers stand side by side is added up in partial sums.
+const LONG: usize = 64;
+
 impl Primitive for Einsum {
     fn name(&self) -> &'static str {
         "einsum"
@@ -219,7 +222,7 @@ impl Primitive for Einsum {
 
     #[inline(always)]
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
-        let Work { lanes, out, args, table, .. } = work;
+        let Work { lanes, shared, out, args, table, .. } = work;
         if lanes == 0 {
             return;
         }
@@ -237,6 +240,15 @@ impl Primitive for Einsum {
         let mut place = Odometer::default();
         if lanes == 1 && !last.is_empty() {
             let (left, right) = (args[0].numbers(), args.get(1).map(|right| right.numbers()));
+            if let (true, true, [], Some(right), 1, 1) =
+                (shared, length >= LONG, summed, right, step_left, step_right)
+            {
+                for out in out.iter_mut() {
+                    *out = lane_product(&left[place.left..][..length], &right[place.right..][..length]);
+                    place.advance(outer);
+                }
+                return;
+            }
             for out in out.iter_mut() {
                 let mut term = Odometer { left: place.left, right: place.right, ..Odometer::default() };
                 let mut sum = T::zero();

@@ -47,6 +47,11 @@ rows! { ($) unary
         value: T::of(math::lgamma_of_1_plus(x.as_f64())),
         pullback(g): g * (1.0 + x).digamma(),
     },
+    /// `eˣ E₁(x)` for `x ≥ 0`, the scaled exponential integral (NIST DLMF 6.2.1); ∞ at 0. Relative error below 2e-15.
+    ExponentialIntegral, pub fn exponential_integral(x) -> y {
+        value: T::of(math::exponential_integral(x.as_f64())),
+        pullback(g): g * (y - x.reciprocal()),
+    },
     /// `ln Γ(x) − ((x − ½) ln x − x + ½ ln 2π)` for `x > 0`: the error of Stirling's formula (NIST DLMF
     /// 5.11.1), which tends to `1/(12x)`. Relative error below 1e-14. See [`Var::deviance`].
     StirlingError, pub fn stirling_error(x) -> y {
@@ -141,6 +146,17 @@ rows! { ($) special
     LogGammaQInverse, pub fn log_gamma_q_inverse([a], q) -> l {
         value: math::log_gamma_q_inverse(a, q),
         slopes: [a.gamma_slope(l), -(-a.log_gamma_density(l)).exp()],
+    },
+    /// The `l` with `ln P(a, eˡ) = log_p`, for `a = self`: [`Var::log_gamma_p_inverse`] of probabilities that may be too
+    /// small for the number type. NaN for `log_p > 0`.
+    LogGammaPInverseOfLog, pub fn log_gamma_p_inverse_of_log([a], log_p) -> l {
+        value: math::log_gamma_p_inverse_of_log(a, log_p),
+        slopes: [a.gamma_slope(l), (log_p - a.log_gamma_density(l)).exp()],
+    },
+    /// The `l` with `ln Q(a, eˡ) = log_q`, for `a = self`; see [`Var::log_gamma_p_inverse_of_log`].
+    LogGammaQInverseOfLog, pub fn log_gamma_q_inverse_of_log([a], log_q) -> l {
+        value: math::log_gamma_q_inverse_of_log(a, log_q),
+        slopes: [a.gamma_slope(l), -(log_q - a.log_gamma_density(l)).exp()],
     },
     /// `al − eˡ − ln Γ(a)` for `a = self`, the logarithm of `∂P(a, eˡ)/∂l`: the log density of the logarithm
     /// of a gamma variable, without the cancellation of large terms for large `a`.

@@ -76,7 +76,14 @@ impl Primitive for Gather {
             Gather::Rows => {
                 let rows = shapes[0].dims().first().copied().unwrap_or(0);
                 let width: usize = shapes[0].dims().iter().skip(1).product();
-                if width > 0 {
+                if width > 0 && lanes == 1 && chosen > 0 {
+                    // The elements of the index stand side by side, as lanes do.
+                    let (table, index) = (values.numbers(), index.numbers());
+                    match width {
+                        1 => look_up(out, table, index),
+                        _ => gather_rows(out, table, index, rows, width),
+                    }
+                } else if width > 0 {
                     for (row, out) in out.chunks_exact_mut(width * lanes).enumerate() {
                         gather(out, values, index.row(row, lanes), rows, lanes);
                     }
@@ -85,6 +92,9 @@ impl Primitive for Gather {
             Gather::ScatterAdd { rows } => {
                 let width: usize = shape.dims().iter().skip(1).product();
                 out.fill(T::zero());
+                if lanes == 1 {
+                    return scatter_add_rows(out, values.numbers(), index.numbers(), *rows, width);
+                }
                 for row in 0..chosen {
                     scatter_add(out, values, row * width, width, index.row(row, lanes), *rows, lanes);
                 }
@@ -171,6 +181,51 @@ fn gather<T: Scalar>(out: &mut [T], table: Operand<'_, T>, index: Row<'_, T>, ro
                     BAD => T::nan(),
                     row => table.at(row as usize * width + k, first + lane, lanes),
                 };
+            }
+        }
+    }
+}
+
+/// A number of the table for each element of the index.
+#[inline(always)]
+fn look_up<T: Scalar>(out: &mut [T], table: &[T], index: &[T]) {
+    let Some(last) = table.len().checked_sub(1) else {
+        return;
+    };
+    for (out, numbers) in out.chunks_mut(LANES).zip(index.chunks(LANES)) {
+        for (out, &row) in out.iter_mut().zip(&rows_of(numbers, table.len())) {
+            // Some number of the table stands for what is no row, and is not taken.
+            let value = table[(row as usize).min(last)];
+            *out = if row == BAD { T::nan() } else { value };
+        }
+    }
+}
+
+/// One row of the table, of `width` numbers, for each element of the index.
+#[inline(always)]
+fn gather_rows<T: Scalar>(out: &mut [T], table: &[T], index: &[T], rows: usize, width: usize) {
+    for (out, &number) in out.chunks_exact_mut(width).zip(index) {
+        match row_of(number, rows) {
+            BAD => out.fill(T::nan()),
+            row => out.copy_from_slice(&table[row as usize * width..][..width]),
+        }
+    }
+}
+
+/// Adds rows of `width` numbers to those that the index names.
+#[inline(always)]
+fn scatter_add_rows<T: Scalar>(out: &mut [T], values: &[T], index: &[T], rows: usize, width: usize) {
+    if width == 0 {
+        return;
+    }
+    for (values, numbers) in values.chunks(LANES * width).zip(index.chunks(LANES)) {
+        for (values, &row) in values.chunks_exact(width).zip(&rows_of(numbers, rows)) {
+            match row {
+                BAD => out[..width].fill(T::nan()),
+                row => {
+                    let out = &mut out[row as usize * width..][..width];
+                    out.iter_mut().zip(values).for_each(|(out, &value)| *out += value);
+                }
             }
         }
     }

@@ -40,13 +40,15 @@ rows! { ($) unary
     /// The `x` with `Φ(x) = p`, a standard normal quantile; ∓∞ at 0 and 1, NaN outside. Relative error below
     /// 4e-15.
     Ndtri, pub fn ndtri(p) -> x {
-        value: T::of(math::ndtri(p.as_f64())),
+        value: T::of(math::ndtri_near(p.as_f64())),
+        far if !math::takes_ndtri_near(p.as_f64()) => T::of(math::ndtri(p.as_f64())),
         pullback(g): g * (normal::SQRT_TAU * (0.5 * x.square()).exp()),
     },
     /// The `x` with `ln Φ(x) = l`, a quantile in tails however far; −∞ at −∞, ∞ at 0, NaN above. Relative
     /// error below 4e-15.
     NdtriExp, pub fn ndtri_exp(l) -> x {
-        value: T::of(math::ndtri_exp(l.as_f64())),
+        value: T::of(math::ndtri_exp_near(l.as_f64())),
+        far if !math::takes_ndtri_exp_near(l.as_f64()) => T::of(math::ndtri_exp(l.as_f64())),
         pullback(g): g / x.inverse_mills(),
     },
 }
@@ -100,6 +102,27 @@ rows! { ($) special
                 let end = inside.select(width, 0.0);
                 inside.select((-(end * (a + 0.5 * end)) - y).exp(), 0.0)
             },
+        ],
+    },
+    /// `ln(R(a) − R(a + w))` for `a = self ≥ 0`, a width `w ≥ 0` and Mills' ratio `R(t) = Φ(−t)/φ(t)` of the standard normal
+    /// distribution, without cancellation: −∞ where `w = 0`. Relative error of the difference below 3e-14.
+    LogMillsDifference, pub fn log_mills_difference([a], width) -> y {
+        value: math::log_mills_difference(a, width),
+        slopes: [
+            -a.mills_difference_mean(width),
+            // −R′(b) = ∫ v exp(−bv − v²/2) dv at b = a + w
+            {
+                let b = a + width;
+                (b.log_normal_tail(f64::INFINITY) + b.normal_tail_mean(f64::INFINITY).log() - y).exp()
+            },
+        ],
+    },
+    /// Minus the derivative of [`Var::log_mills_difference`] in `a`; it has no derivatives here.
+    MillsDifferenceMean, pub fn mills_difference_mean([a], width) -> y {
+        value: math::mills_difference(a, width).1,
+        slopes: [
+            Special::MillsDifferenceMean.unavailable(y, "any argument"),
+            Special::MillsDifferenceMean.unavailable(y, "any argument"),
         ],
     },
     /// Mean of the distance `v` from `a = self ≥ 0` of a standard normal variable that is known to lie between

@@ -57,13 +57,18 @@ impl Primitive for Shaping {
 
     #[inline(always)]
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
-        let Work { lanes, shared, out, args, table, .. } = work;
+        let Work { lanes, shared, out, args, table, shapes, shape, .. } = work;
         let x = args[0];
         if lanes == 0 {
             return;
         }
         if shared {
-            return self.run_shared(out, x.numbers(), table);
+            let block = match self {
+                Shaping::Broadcast(_) => Block::between(&shapes[0], shape),
+                Shaping::SumTo(_) => Block::between(shape, &shapes[0]),
+                Shaping::Reshape(_) => None,
+            };
+            return self.run_shared(out, x.numbers(), table, block);
         }
         match self {
             Shaping::Broadcast(_) => {
@@ -105,40 +110,155 @@ impl Primitive for Shaping {
 impl Shaping {
     /// Of arrays that are one row of memory each.
     #[inline(always)]
-    fn run_shared<T: Scalar>(&self, out: &mut [T], x: &[T], table: &[u32]) {
-        match self {
-            Shaping::Broadcast(_) => match x {
-                &[x] => out.fill(x),
-                _ => out.iter_mut().zip(table).for_each(|(out, &from)| *out = x[from as usize]),
-            },
-            Shaping::SumTo(_) => match out {
-                [out] => *out = lane_sum(x),
-                _ => {
-                    out.fill(T::zero());
-                    // Elements that are added up mostly stand side by side.
-                    let (mut here, mut sum) = (0, T::zero());
-                    for (&to, &x) in table.iter().zip(x) {
-                        let to = to as usize;
-                        if to != here {
-                            out[here] = sum;
-                            (here, sum) = (to, out[to]);
-                        }
-                        sum += x;
-                    }
-                    if let Some(last) = out.get_mut(here) {
-                        *last = sum;
-                    }
+    fn run_shared<T: Scalar>(&self, out: &mut [T], x: &[T], table: &[u32], block: Option<Block>) {
+        match (self, block) {
+            (Shaping::Broadcast(_), _) if x.len() == 1 => out.fill(x[0]),
+            (Shaping::Broadcast(_), Some(Block { repeats, inner: 1 })) => repeat_each(out, x, repeats),
+            (Shaping::Broadcast(_), Some(Block { repeats, inner })) => {
+                for (out, x) in out.chunks_exact_mut(repeats * inner).zip(x.chunks_exact(inner)) {
+                    repeat_whole(out, x);
                 }
-            },
-            Shaping::Reshape(_) => out.copy_from_slice(x),
+            }
+            (Shaping::Broadcast(_), None) => {
+                out.iter_mut().zip(table).for_each(|(out, &from)| *out = x[from as usize]);
+            }
+            (Shaping::SumTo(_), _) if out.len() == 1 => out[0] = lane_sum(x),
+            (Shaping::SumTo(_), Some(Block { repeats, inner: 1 })) => sum_each(out, x, repeats),
+            (Shaping::SumTo(_), Some(Block { repeats, inner })) => {
+                for (out, x) in out.chunks_exact_mut(inner).zip(x.chunks_exact(repeats * inner)) {
+                    sum_whole(out, x);
+                }
+            }
+            (Shaping::SumTo(_), None) => {
+                out.fill(T::zero());
+                // Elements that are added up mostly stand side by side.
+                let (mut here, mut sum) = (0, T::zero());
+                for (&to, &x) in table.iter().zip(x) {
+                    let to = to as usize;
+                    if to != here {
+                        out[here] = sum;
+                        (here, sum) = (to, out[to]);
+                    }
+                    sum += x;
+                }
+                if let Some(last) = out.get_mut(here) {
+                    *last = sum;
+                }
+            }
+            (Shaping::Reshape(_), _) => out.copy_from_slice(x),
         }
     }
+}
+
+/// How a broadcast repeats where the axes along which it does stand next to each other: each run of `inner` numbers
+/// `repeats` times.
+#[derive(Clone, Copy)]
+struct Block {
+    repeats: usize,
+    inner: usize,
+}
+
+impl Block {
+    /// `None` where axes that are repeated and axes that are not take turns, or there is nothing.
+    fn between(small: &Shape, large: &Shape) -> Option<Self> {
+        let ahead = large.rank().checked_sub(small.rank())?;
+        let length = |axis: usize| axis.checked_sub(ahead).map_or(1, |axis| small.dims()[axis]);
+        let repeated = |axis: &usize| large.dims()[*axis] != length(*axis);
+        let first = (0..large.rank()).find(repeated)?;
+        let last = (0..large.rank()).rfind(repeated)?;
+        let product = |axes: std::ops::Range<usize>| large.dims()[axes].iter().product::<usize>();
+        let block = Self { repeats: product(first..last + 1), inner: product(last + 1..large.rank()) };
+        let whole = (first..=last).all(|axis| length(axis) == 1);
+        (whole && block.repeats > 0 && block.inner > 0).then_some(block)
+    }
+}
+
+/// Does the same for axes as short as events mostly are with their length known to the compiler.
+macro_rules! by_length {
+    ($length:expr, $short:ident ($($argument:expr),*), $any:expr) => {
+        match $length {
+            2 => $short::<T, 2>($($argument),*),
+            3 => $short::<T, 3>($($argument),*),
+            4 => $short::<T, 4>($($argument),*),
+            5 => $short::<T, 5>($($argument),*),
+            6 => $short::<T, 6>($($argument),*),
+            7 => $short::<T, 7>($($argument),*),
+            8 => $short::<T, 8>($($argument),*),
+            _ => $any,
+        }
+    };
+}
+
+/// Each number `repeats` times.
+#[inline(always)]
+fn repeat_each<T: Scalar>(out: &mut [T], x: &[T], repeats: usize) {
+    #[inline(always)]
+    fn short<T: Scalar, const LENGTH: usize>(out: &mut [T], x: &[T]) {
+        out.as_chunks_mut::<LENGTH>().0.iter_mut().zip(x).for_each(|(out, &x)| *out = [x; LENGTH]);
+    }
+    by_length!(repeats, short(out, x), {
+        out.chunks_exact_mut(repeats).zip(x).for_each(|(out, &x)| out.fill(x));
+    });
+}
+
+/// `x` again and again.
+#[inline(always)]
+fn repeat_whole<T: Scalar>(out: &mut [T], x: &[T]) {
+    #[inline(always)]
+    fn short<T: Scalar, const LENGTH: usize>(out: &mut [T], x: &[T]) {
+        if let (out, &[x]) = (out.as_chunks_mut::<LENGTH>().0, x.as_chunks::<LENGTH>().0) {
+            out.fill(x);
+        }
+    }
+    by_length!(x.len(), short(out, x), {
+        out.chunks_exact_mut(x.len()).for_each(|out| out.copy_from_slice(x));
+    });
+}
+
+/// The sum of every `repeats` numbers, each added up in turn.
+#[inline(always)]
+fn sum_each<T: Scalar>(out: &mut [T], x: &[T], repeats: usize) {
+    #[inline(always)]
+    fn short<T: Scalar, const LENGTH: usize>(out: &mut [T], x: &[T]) {
+        for (out, x) in out.iter_mut().zip(x.as_chunks::<LENGTH>().0) {
+            *out = x.iter().fold(T::zero(), |sum, &x| sum + x);
+        }
+    }
+    by_length!(repeats, short(out, x), {
+        for (out, x) in out.iter_mut().zip(x.chunks_exact(repeats)) {
+            *out = x.iter().fold(T::zero(), |sum, &x| sum + x);
+        }
+    });
+}
+
+/// The sum of rows as long as `out`, each added up in turn.
+#[inline(always)]
+fn sum_whole<T: Scalar>(out: &mut [T], x: &[T]) {
+    #[inline(always)]
+    fn short<T: Scalar, const LENGTH: usize>(out: &mut [T], x: &[T]) {
+        // In registers, for the next row waits for the sums of the last.
+        let mut sums = [T::zero(); LENGTH];
+        for x in x.as_chunks::<LENGTH>().0 {
+            for k in 0..LENGTH {
+                sums[k] += x[k];
+            }
+        }
+        out.copy_from_slice(&sums);
+    }
+    by_length!(out.len(), short(out, x), {
+        out.fill(T::zero());
+        for x in x.chunks_exact(out.len()) {
+            out.iter_mut().zip(x).for_each(|(out, &x)| *out += x);
+        }
+    });
 }
 
 /// `out = row`
 #[inline(always)]
 pub(crate) fn copy<T: Scalar>(out: &mut [T], row: Row<T>) {
     match row {
+        // Most of shared arrays, for which a call would cost more than the number.
+        Row::Lanes(&[value]) => out.fill(value),
         Row::Lanes(values) => out.copy_from_slice(values),
         Row::One(value) => out.fill(value),
     }

@@ -200,6 +200,11 @@ impl Primitive for Structure {
         if lanes == 0 {
             return;
         }
+        if let (Structure::Permute(order), 1) = (self, lanes)
+            && let Some((rows, columns)) = as_transpose(order, &shapes[0])
+        {
+            return transpose(out, args[0].numbers(), rows, columns);
+        }
         let Structure::Concat { axis } = *self else {
             for (out, &from) in out.chunks_exact_mut(lanes).zip(table) {
                 match from {
@@ -253,6 +258,38 @@ impl Primitive for Structure {
                 cotangent.slice(axis, start..start + length(args[which], axis))
             }
         }))
+    }
+}
+
+/// Rows and columns of the matrix that a permutation transposes, if it only brings the last axes to the front.
+fn as_transpose(order: &[usize], x: &Shape) -> Option<(usize, usize)> {
+    let (&first, rank) = (order.first()?, order.len());
+    let turned = (0..rank).all(|axis| order[axis] == (first + axis) % rank);
+    turned.then(|| (x.dims()[..first].iter().product(), x.dims()[first..].iter().product()))
+}
+
+/// `out[j, i] = x[i, j]` for `x` of so many rows and columns, in squares that stay in the first-level cache.
+#[inline(always)]
+fn transpose<T: Scalar>(out: &mut [T], x: &[T], rows: usize, columns: usize) {
+    const SIDE: usize = 64;
+    for top in (0..rows).step_by(SIDE) {
+        let bottom = rows.min(top + SIDE);
+        for left in (0..columns).step_by(SIDE) {
+            let right = columns.min(left + SIDE);
+            if bottom - top >= right - left {
+                for j in left..right {
+                    let out = &mut out[j * rows + top..j * rows + bottom];
+                    let from = &x[top * columns + j..];
+                    out.iter_mut().zip(from.iter().step_by(columns)).for_each(|(out, &x)| *out = x);
+                }
+            } else {
+                for i in top..bottom {
+                    let to = &mut out[left * rows + i..];
+                    let x = &x[i * columns + left..i * columns + right];
+                    to.iter_mut().step_by(rows).zip(x).for_each(|(out, &x)| *out = x);
+                }
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::combinators::mixture_same_family::{chosen, log_mixture, weighted_sum};
 use crate::discrete::categorical::Categorical;
 use crate::shared::arrays::together;
-use crate::shared::bisect::quantile_between;
+use crate::shared::bisect::{quantile_between, quantile_of_log_between};
 use crate::shared::log_space::by_smaller;
 use ppl_core::op::Kind;
 use ppl_core::{
@@ -78,6 +78,25 @@ impl<'g> Mixture<'g> {
         number: impl Fn(&dyn Distribution<'g>) -> Option<Var<'g>>,
     ) -> Option<Var<'g>> {
         self.stacked(value.graph(), self.of_each(number)?, &Shape::scalar())
+    }
+
+    /// The quantile by the logarithm of the lower or of the upper tail, by halving the interval between the components'
+    /// quantiles. That of integers by the probability itself.
+    #[track_caller]
+    fn of_log(&self, log_probability: Var<'g>, upper: bool) -> Option<Var<'g>> {
+        if self.support().is_discrete() {
+            let probability = if upper { -log_probability.expm1() } else { log_probability.exp() };
+            return self.quantile(probability);
+        }
+        let of_each = self.of_each(|component| match upper {
+            true => component.quantile_of_log_sf(log_probability),
+            false => component.quantile_of_log_cdf(log_probability),
+        })?;
+        let of_each = self.stacked(log_probability.graph(), of_each, &Shape::scalar())?;
+        let axis = of_each.shape().rank().checked_sub(1)?;
+        let ends = [of_each.min_axis(axis), of_each.max_axis(axis)];
+        let tail = |x: Var<'g>| if upper { self.log_sf(x) } else { self.log_cdf(x) };
+        quantile_of_log_between(log_probability, ends, upper, tail, |x| self.log_prob(x))
     }
 
     fn of_each(&self, array: impl Fn(&dyn Distribution<'g>) -> Option<Var<'g>>) -> Option<Vec<Var<'g>>> {
@@ -206,6 +225,14 @@ impl<'g> Distribution<'g> for Mixture<'g> {
     fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let log = log_mixture(&self.mixing, self.side_by_side(value, |component| component.log_sf(value))?);
         Some(by_smaller(log, self.cdf(value)?))
+    }
+
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.of_log(log_probability, false)
+    }
+
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.of_log(log_probability, true)
     }
 
     /// By halving the interval between the components' quantiles.

@@ -2,7 +2,7 @@
 
 use crate::discrete::categorical::Categorical;
 use crate::shared::arrays::{column, counting, last, leading, sum_last, together};
-use crate::shared::bisect::quantile_between;
+use crate::shared::bisect::{quantile_between, quantile_of_log_between};
 use crate::shared::log_space::by_smaller;
 use ppl_core::op::Kind;
 use ppl_core::{
@@ -70,6 +70,28 @@ impl<'g, D: Distribution<'g>> MixtureSameFamily<'g, D> {
         let beside = outcomes.concat(&Shape::from(1)).concat(&event);
         let of_all = outcomes_of_all.concat(&Shape::from(self.mixing.categories())).concat(&event);
         value.reshape(beside).broadcast_to(of_all)
+    }
+
+    /// The quantile by the logarithm of the lower or of the upper tail, by halving the interval between the components'
+    /// quantiles. That of integers by the probability itself.
+    #[track_caller]
+    fn of_log(&self, log_probability: Var<'g>, upper: bool) -> Option<Var<'g>> {
+        if self.support().is_discrete() {
+            let probability = if upper { -log_probability.expm1() } else { log_probability.exp() };
+            return self.quantile(probability);
+        }
+        if !self.event_shape().is_scalar() {
+            return None;
+        }
+        let beside = self.for_each_component(log_probability);
+        let of_each = match upper {
+            true => self.components.quantile_of_log_sf(beside)?,
+            false => self.components.quantile_of_log_cdf(beside)?,
+        };
+        let axis = of_each.shape().rank().checked_sub(1)?;
+        let ends = [of_each.min_axis(axis), of_each.max_axis(axis)];
+        let tail = |x: Var<'g>| if upper { self.log_sf(x) } else { self.log_cdf(x) };
+        quantile_of_log_between(log_probability, ends, upper, tail, |x| self.log_prob(x))
     }
 
     /// `Σ_k w_k x_k` of an array `[…, K, event]`.
@@ -192,6 +214,14 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for MixtureSameFamily<'g, D> {
     fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let log = log_mixture(&self.mixing, self.components.log_sf(self.for_each_component(value))?);
         Some(by_smaller(log, self.cdf(value)?))
+    }
+
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.of_log(log_probability, false)
+    }
+
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.of_log(log_probability, true)
     }
 
     /// By halving the interval between the components' quantiles.

@@ -20,7 +20,9 @@ use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result,
 /// The base needs a [`cdf`](Distribution::cdf), and a [`quantile`](Distribution::quantile) to be drawn from;
 /// log densities of a base without one are NaN, and draws an error. Probabilities are differences in the tail
 /// in which the interval lies, by logarithms of the base's distribution function or of its survival function
-/// ([`log_sf`](Distribution::log_sf)): intervals far out keep their digits where the base has those.
+/// ([`log_sf`](Distribution::log_sf)): intervals far out keep their digits where the base has those. Draws are quantiles
+/// of such a logarithm ([`quantile_of_log_sf`](Distribution::quantile_of_log_sf)), so an interval may be less probable
+/// than the least number; of a base that has only quantiles of probabilities they lie at an end then.
 /// [`TruncatedNormal`](crate::TruncatedNormal) keeps them in intervals however narrow as well.
 ///
 /// Either end may be an infinite number. Ends that are numbers are cut to the base's support; an interval

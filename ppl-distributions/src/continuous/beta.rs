@@ -223,9 +223,16 @@ impl<'g> Distribution<'g> for Beta<'g> {
     }
 
     #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
+        Some(concentration1.logit_beta_i_inverse_of_log(concentration0, log_probability).sigmoid())
+    }
+
+    #[track_caller]
     fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
         let graph = log_probability.graph();
         let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
-        Some((-concentration0.logit_beta_i_inverse(concentration1, log_probability.exp())).sigmoid())
+        Some((-concentration0.logit_beta_i_inverse_of_log(concentration1, log_probability)).sigmoid())
     }
 }

@@ -112,6 +112,16 @@ impl<'g> Distribution<'g> for BetaProportion<'g> {
     }
 
     #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.beta(log_probability.graph()).quantile_of_log_cdf(log_probability)
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.beta(log_probability.graph()).quantile_of_log_sf(log_probability)
+    }
+
+    #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Distribution::quantile(&self.beta(probability.graph()), probability)
     }

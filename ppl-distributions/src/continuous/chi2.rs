@@ -117,6 +117,11 @@ impl<'g> Distribution<'g> for Chi2<'g> {
     }
 
     #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.gamma(log_probability.graph()).quantile_of_log_cdf(log_probability)
+    }
+
+    #[track_caller]
     fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
         self.gamma(log_probability.graph()).quantile_of_log_sf(log_probability)
     }

@@ -1,9 +1,10 @@
 //! The sum of a normal and an exponential variable.
 
-use crate::shared::bisect::quantile_between;
-use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, normal_noise, uniform_noise};
+use crate::shared::bisect::{quantile_between, quantile_of_log_between};
+use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, log_of_rest, normal_noise, uniform_noise};
 use crate::shared::log_space::{log_difference, log_sum};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
+use std::f64::consts::LN_2;
 
 /// `−½ z² + ½ t² + ln Φ(−t)` with `t = product − z`: the logarithm of the density by the rate.
 #[track_caller]
@@ -17,6 +18,12 @@ fn tilted<'g>(z: Var<'g>, product: Var<'g>) -> Var<'g> {
     right.select(far, near)
 }
 
+/// The logarithm of the probability below `z < 0`: `Φ(z) − φ(z) R(t)` with Mills' ratio `R`, and `Φ(z) = φ(z) R(−z)`.
+#[track_caller]
+fn lower_tail<'g>(z: Var<'g>, product: Var<'g>) -> Var<'g> {
+    (-z).log_mills_difference(product) - 0.5 * z.square() - LN_SQRT_TAU
+}
+
 /// The sum of a normal variable with mean `loc` and standard deviation `scale`, and an exponential one with rate
 /// `rate`: reaction times, peaks of chromatograms.
 ///
@@ -25,8 +32,8 @@ fn tilted<'g>(z: Var<'g>, product: Var<'g>) -> Var<'g> {
 /// ```
 ///
 /// Where `t > 0` the last two terms, which cancel, are taken together as minus the logarithm of `φ(t)/Φ(−t)` and of
-/// `√(2π)`. A draw is the sum that it says. The lower tail is a difference, which loses the digits of
-/// `1/(rate · scale)` where that is large.
+/// `√(2π)`. A draw is the sum that it says. The lower tail is computed without the difference that
+/// it is where that has no digits.
 ///
 /// ```
 /// use ppl_distributions::prelude::*;
@@ -50,6 +57,15 @@ impl<'g> ExponentiallyModifiedGaussian<'g> {
     #[track_caller]
     fn on(&self, graph: &'g Graph) -> [Var<'g>; 3] {
         [self.loc, self.scale, self.rate].map(|value| value.on(graph))
+    }
+
+    /// An outcome above which lies less than the probability of this logarithm: the sum of those above which both
+    /// variables have half of it.
+    #[track_caller]
+    fn beyond(&self, log_probability: Var<'g>) -> Var<'g> {
+        let [loc, scale, rate] = self.on(log_probability.graph());
+        let half = log_probability - LN_2;
+        loc - scale * half.ndtri_exp() - half / rate
     }
 }
 
@@ -106,7 +122,9 @@ impl<'g> Distribution<'g> for ExponentiallyModifiedGaussian<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let [loc, scale, rate] = self.on(value.graph());
         let z = (value - loc) / scale;
-        Some((z.log_ndtr().exp() - tilted(z, rate * scale).exp()).max(0.0))
+        let near = (z.log_ndtr().exp() - tilted(z, rate * scale).exp()).max(0.0);
+        let left = z.less(0.0);
+        Some(left.select(lower_tail(left.select(z, -1.0), rate * scale).exp(), near))
     }
 
     /// Between the quantile of the normal variable and the sum of both, each at half the probability above.
@@ -130,7 +148,25 @@ impl<'g> Distribution<'g> for ExponentiallyModifiedGaussian<'g> {
     fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let [loc, scale, rate] = self.on(value.graph());
         let z = (value - loc) / scale;
-        Some(log_difference(z.log_ndtr(), tilted(z, rate * scale)))
+        let near = log_difference(z.log_ndtr(), tilted(z, rate * scale));
+        let left = z.less(0.0);
+        Some(left.select(lower_tail(left.select(z, -1.0), rate * scale), near))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let [loc, scale, _] = self.on(log_probability.graph());
+        let low = loc + scale * log_probability.ndtri_exp();
+        let ends = [low, self.beyond(log_of_rest(log_probability))];
+        quantile_of_log_between(log_probability, ends, false, |x| self.log_cdf(x), |x| self.log_prob(x))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let [loc, scale, _] = self.on(log_probability.graph());
+        let low = loc - scale * log_probability.ndtri_exp();
+        let ends = [low, self.beyond(log_probability)];
+        quantile_of_log_between(log_probability, ends, true, |x| self.log_sf(x), |x| self.log_prob(x))
     }
 
     #[track_caller]

@@ -176,9 +176,16 @@ impl<'g> Distribution<'g> for Gamma<'g> {
     }
 
     #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
+        Some(concentration.log_gamma_p_inverse_of_log(log_probability).exp() / rate)
+    }
+
+    #[track_caller]
     fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
         let graph = log_probability.graph();
         let (concentration, rate) = (self.concentration.on(graph), self.rate.on(graph));
-        Some(concentration.log_gamma_q_inverse(log_probability.exp()).exp() / rate)
+        Some(concentration.log_gamma_q_inverse_of_log(log_probability).exp() / rate)
     }
 }

@@ -10,7 +10,7 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// ln p(x) = ln concentration + ln rate + rate · x − concentration (e^(rate · x) − 1)        x ≥ 0
 /// ```
 ///
-/// A draw is the quantile of uniform noise. The mean has no elementary form.
+/// A draw is the quantile of uniform noise. Mean and entropy are by the exponential integral.
 ///
 /// ```
 /// use ppl_distributions::prelude::*;
@@ -67,6 +67,21 @@ impl<'g> Distribution<'g> for Gompertz<'g> {
         Ok((-u.log() / concentration).log1p() / rate)
     }
 
+    /// `eᶜ E₁(c)/rate` for the concentration `c`
+    #[track_caller]
+    fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let [concentration, rate] = self.on(graph);
+        at_batch_shape(self, concentration.exponential_integral() / rate)
+    }
+
+    /// `1 − ln(c · rate) − eᶜ E₁(c)` for the concentration `c`
+    #[track_caller]
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let [concentration, rate] = self.on(graph);
+        let logs = concentration.log() + rate.log();
+        at_batch_shape(self, 1.0 - logs - concentration.exponential_integral())
+    }
+
     #[track_caller]
     fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let [concentration, rate] = self.on(graph);
@@ -95,5 +110,10 @@ impl<'g> Distribution<'g> for Gompertz<'g> {
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         let [concentration, rate] = self.on(probability.graph());
         Some((-(-probability).log1p() / concentration).log1p() / rate)
+    }
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let [concentration, rate] = self.on(log_probability.graph());
+        Some((-log_probability / concentration).log1p() / rate)
     }
 }

@@ -195,7 +195,7 @@ impl<'g> Distribution<'g> for HalfStudentT<'g> {
         let graph = log_probability.graph();
         let (df, scale) = (self.df.on(graph), self.scale.on(graph));
         // Log-odds of ν/(ν + z²) are −ln(z²/ν).
-        let odds = (0.5 * df).logit_beta_i_inverse(0.5, log_probability.exp());
+        let odds = (0.5 * df).logit_beta_i_inverse_of_log(0.5, log_probability);
         Some(scale * (df.sqrt() * (-0.5 * odds).exp()))
     }
 }

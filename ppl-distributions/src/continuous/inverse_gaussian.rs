@@ -1,7 +1,7 @@
 //! The inverse Gaussian distribution.
 
-use crate::shared::bisect::quantile_between;
-use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, normal_noise, uniform_noise};
+use crate::shared::bisect::{quantile_between, quantile_of_log_between};
+use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, log_of_rest, normal_noise, uniform_noise};
 use crate::shared::log_space::{implicit, log_difference, log_sum, only_where};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
@@ -49,6 +49,15 @@ impl<'g> InverseGaussian<'g> {
     #[track_caller]
     fn on(&self, graph: &'g Graph) -> [Var<'g>; 2] {
         [self.mean, self.concentration].map(|value| value.on(graph))
+    }
+
+    /// The quantile by the logarithm of the lower or of the upper tail, between logarithms of ends.
+    #[track_caller]
+    fn of_log(&self, log_probability: Var<'g>, ends: [Var<'g>; 2], upper: bool) -> Option<Var<'g>> {
+        let number = |y: Var<'g>| y.exp().clamp_positive();
+        let tail = |y: Var<'g>| if upper { self.log_sf(number(y)) } else { self.log_cdf(number(y)) };
+        let log_density = |y: Var<'g>| self.log_prob(number(y)) + y;
+        Some(number(quantile_of_log_between(log_probability, ends, upper, tail, log_density)?))
     }
 }
 
@@ -115,6 +124,15 @@ impl<'g> Distribution<'g> for InverseGaussian<'g> {
         at_batch_shape(self, mean / ((1.0 + r.square()).sqrt() + r))
     }
 
+    /// `½ (1 + ln(2πμ³/λ)) − (3/2) e^(2λ/μ) E₁(2λ/μ)`
+    #[track_caller]
+    fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let [mean, concentration] = self.on(graph);
+        let ratio = concentration / mean;
+        let spread = 0.5 - 0.5 * ratio.log() + mean.log() + LN_SQRT_TAU;
+        at_batch_shape(self, spread - 1.5 * (2.0 * ratio).exponential_integral())
+    }
+
     #[track_caller]
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let [mean, concentration] = self.on(value.graph());
@@ -138,7 +156,8 @@ impl<'g> Distribution<'g> for InverseGaussian<'g> {
     fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let [mean, concentration] = self.on(value.graph());
         let (a, second) = parts(value, mean, concentration);
-        Some(value.greater(0.0).select(((-a).log_ndtr().exp() - second.exp()).max(0.0), 1.0))
+        let near = ((-a).log_ndtr().exp() - second.exp()).max(0.0);
+        Some(a.greater(0.0).select(self.log_sf(value)?.exp(), value.greater(0.0).select(near, 1.0)))
     }
 
     #[track_caller]
@@ -152,6 +171,31 @@ impl<'g> Distribution<'g> for InverseGaussian<'g> {
     fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let [mean, concentration] = self.on(value.graph());
         let (a, second) = parts(value, mean, concentration);
-        Some(value.greater(0.0).select(log_difference((-a).log_ndtr(), second), 0.0))
+        let near = log_difference((-a).log_ndtr(), second);
+        // Beyond the mean the difference of two of Mills' ratios, which lie ever closer together.
+        let beyond = a.greater(0.0);
+        // So far out that a quotient overflows nothing is left.
+        let nothing = a.equal(f64::INFINITY);
+        let start = (beyond * (1.0 - nothing)).select(a, 0.0);
+        let width = 2.0 * (concentration / value.greater(0.0).select(value, 1.0)).sqrt();
+        let far = start.log_mills_difference(width) - (0.5 * start.square() + LN_SQRT_TAU);
+        let log = nothing.select(f64::NEG_INFINITY, beyond.select(far, near));
+        Some(value.greater(0.0).select(log, 0.0))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let [mean, concentration] = self.on(log_probability.graph());
+        let low = log_probability - (mean.reciprocal() + concentration.reciprocal()).log();
+        let high = mean.log() - log_of_rest(log_probability);
+        self.of_log(log_probability, [low, high], false)
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let [mean, concentration] = self.on(log_probability.graph());
+        let low = log_of_rest(log_probability) - (mean.reciprocal() + concentration.reciprocal()).log();
+        let high = mean.log() - log_probability;
+        self.of_log(log_probability, [low, high], true)
     }
 }

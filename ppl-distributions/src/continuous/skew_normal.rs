@@ -1,7 +1,7 @@
 //! The skew normal distribution.
 
-use crate::shared::bisect::quantile_between;
-use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, normal_noise};
+use crate::shared::bisect::{quantile_between, quantile_of_log_between};
+use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, log_of_rest, normal_noise};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::{LN_2, PI};
 
@@ -45,6 +45,18 @@ impl<'g> SkewNormal<'g> {
     fn on(&self, graph: &'g Graph) -> [Var<'g>; 3] {
         [self.loc, self.scale, self.skewness].map(|value| value.on(graph))
     }
+}
+
+/// The quantile of a probability with this logarithm, of a standardised variable: between those that
+/// [`SkewNormal::quantile`](Distribution::quantile) has.
+#[track_caller]
+fn standard_of_log<'g>(log_probability: Var<'g>, skewness: Var<'g>) -> Option<Var<'g>> {
+    let right = skewness.greater_equal(0.0);
+    let middle = log_probability.ndtri_exp();
+    let low = right.select(middle, (log_probability - LN_2).ndtri_exp());
+    let high = right.select(-(log_of_rest(log_probability) - LN_2).ndtri_exp(), middle);
+    let law = SkewNormal::new(0.0, 1.0, skewness);
+    quantile_of_log_between(log_probability, [low, high], false, |x| law.log_cdf(x), |x| law.log_prob(x))
 }
 
 impl<'g> Distribution<'g> for SkewNormal<'g> {
@@ -132,5 +144,18 @@ impl<'g> Distribution<'g> for SkewNormal<'g> {
         let high = right.select(-(0.5 * (1.0 - probability)).ndtri(), middle);
         let ends = [low, high].map(|z| loc + scale * z);
         quantile_between(probability, ends, false, |x| self.cdf(x), |x| self.log_prob(x))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let [loc, scale, skewness] = self.on(log_probability.graph());
+        Some(loc + scale * standard_of_log(log_probability, skewness)?)
+    }
+
+    /// By the mirror image.
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let [loc, scale, skewness] = self.on(log_probability.graph());
+        Some(loc - scale * standard_of_log(log_probability, -skewness)?)
     }
 }

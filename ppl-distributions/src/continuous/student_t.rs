@@ -2,7 +2,7 @@
 
 use crate::shared::gamma_noise::log_gamma_noise;
 use crate::shared::helpers::LN_SQRT_TAU;
-use crate::shared::helpers::{at_batch_shape, normal_noise};
+use crate::shared::helpers::{at_batch_shape, log_of_rest, normal_noise};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::LN_2;
 
@@ -61,6 +61,17 @@ impl<'g> StudentT<'g> {
     /// Degrees of freedom `ν`, median and scale. Each is a number or an array; they are broadcast together.
     pub fn new(df: impl Into<Value<'g>>, loc: impl Into<Value<'g>>, scale: impl Into<Value<'g>>) -> Self {
         Self { df: df.into(), loc: loc.into(), scale: scale.into() }
+    }
+
+    /// The standardised quantile of a probability with this logarithm.
+    #[track_caller]
+    fn standard_of_log(&self, log_probability: Var<'g>) -> Var<'g> {
+        let df = self.df.on(log_probability.graph());
+        let left = log_probability.less(-LN_2);
+        // Both tails together, of the nearer one.
+        let both = left.select(log_probability, log_of_rest(log_probability)) + LN_2;
+        let odds = (0.5 * df).logit_beta_i_inverse_of_log(0.5, both.min(0.0));
+        left.select(-1.0, 1.0) * df.sqrt() * (-0.5 * odds).exp()
     }
 }
 
@@ -176,8 +187,16 @@ impl<'g> Distribution<'g> for StudentT<'g> {
     }
 
     #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(loc + scale * self.standard_of_log(log_probability))
+    }
+
+    #[track_caller]
     fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
-        let loc = self.loc.on(log_probability.graph());
-        Some(2.0 * loc - self.quantile(log_probability.exp())?)
+        let graph = log_probability.graph();
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        Some(loc - scale * self.standard_of_log(log_probability))
     }
 }

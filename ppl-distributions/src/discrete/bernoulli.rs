@@ -5,6 +5,7 @@ use crate::family::BernoulliFamily;
 use crate::shared::odds::Odds;
 use crate::shared::support::only_within;
 use ppl_core::model::ExponentialFamily;
+use ppl_core::op::Kind;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// A yes (1) or a no (0), with probability `probs` of a 1, or log-odds `logit` of it.
@@ -76,6 +77,16 @@ impl<'g> Distribution<'g> for Bernoulli<'g> {
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
         match self.odds {
+            // Of many shared outcomes with one logit two logarithms are enough.
+            Odds::Logits(logit)
+                if logit.shape().is_scalar()
+                    && !value.shape().is_scalar()
+                    && value.kind() != Kind::PerRecord =>
+            {
+                let graph = value.graph();
+                let log_prob = value.select(self.odds.log_success(graph), self.odds.log_failure(graph));
+                only_within(Constraint::Boolean, value, log_prob)
+            }
             Odds::Logits(logit) => {
                 let sign = 1.0 - 2.0 * value;
                 let Some(outside) = Constraint::Boolean.outside(value).filter(|o| o.known() != Some(0.0))

@@ -141,9 +141,14 @@ impl<'g> Distribution<'g> for Binomial<'g> {
         Some(self.smallest(probability))
     }
 
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let logits = self.odds.logits(log_probability.graph());
+        Some(log_probability.binomial_quantile_of_log_cdf(self.total_count, logits))
+    }
+
     fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
         let logits = self.odds.logits(log_probability.graph());
-        Some(log_probability.exp().binomial_quantile_above(self.total_count, logits))
+        Some(log_probability.binomial_quantile_of_log_sf(self.total_count, logits))
     }
 
     #[track_caller]

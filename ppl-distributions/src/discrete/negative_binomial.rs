@@ -184,10 +184,16 @@ impl<'g> Distribution<'g> for NegativeBinomial<'g> {
         Some(self.smallest(probability))
     }
 
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (concentration, logits) = (self.concentration(graph), self.logits(graph));
+        Some(log_probability.negative_binomial_quantile_of_log_cdf(concentration, logits))
+    }
+
     fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
         let graph = log_probability.graph();
         let (concentration, logits) = (self.concentration(graph), self.logits(graph));
-        Some(log_probability.exp().negative_binomial_quantile_above(concentration, logits))
+        Some(log_probability.negative_binomial_quantile_of_log_sf(concentration, logits))
     }
 
     #[track_caller]

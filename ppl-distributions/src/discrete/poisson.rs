@@ -154,9 +154,14 @@ impl<'g> Distribution<'g> for Poisson<'g> {
         Some(self.smallest(probability))
     }
 
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let rate = self.rate(log_probability.graph());
+        Some(log_probability.poisson_quantile_of_log_cdf(rate))
+    }
+
     fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
         let rate = self.rate(log_probability.graph());
-        Some(log_probability.exp().poisson_quantile_above(rate))
+        Some(log_probability.poisson_quantile_of_log_sf(rate))
     }
 
     #[track_caller]

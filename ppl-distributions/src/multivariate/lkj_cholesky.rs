@@ -1,6 +1,6 @@
 //! The LKJ distribution of Cholesky factors of correlation matrices.
 
-use crate::shared::arrays::{column, constants, sum_last};
+use crate::shared::arrays::{column, constants, identity, sum_last};
 use crate::shared::gamma_noise::log_standard_gamma;
 use crate::shared::support::unless_event;
 use ppl_core::{
@@ -167,6 +167,13 @@ impl<'g> Distribution<'g> for LKJCholesky<'g> {
         let half = b.constant(0.5);
         let diagonal = (b.log_gamma_ratio(half) - sum.log_gamma_ratio(half)).exp();
         Some(self.laid_out(diagonal.constant(0.0), 1.0, diagonal))
+    }
+
+    /// The identity for a concentration of 1 and more; below, where the density has no largest value, NaN.
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let peaked = column(column(self.concentration(graph).greater_equal(1.0)));
+        let shape = self.batch_shape().ok()?.concat(&self.event_shape());
+        Some(peaked.broadcast_to(shape).select(identity(graph, self.dimension), f64::NAN))
     }
 
     /// `½/(b_i + ½ i)` below the diagonal; `b_i/(b_i + ½ i)` less the squared mean on it.

@@ -1,6 +1,8 @@
 //! The multinomial distribution.
 
+use crate::shared::arrays::{column, counting, sum_last};
 use crate::shared::batches::batch_of_vectors;
+use crate::shared::categories::likeliest;
 use crate::shared::counts::{counts_support, if_total};
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
@@ -144,6 +146,26 @@ impl<'g> Distribution<'g> for Multinomial<'g> {
         let batch = prefix.concat(&self.batch_shape()?);
         let graph = noise.graph();
         draw_counts(self.total_count.on(graph), self.probs(graph), &batch, noise)
+    }
+
+    /// Counts of `⌊n p_i⌋` at least, and each of those that are left, fewer than there are categories, to the one for
+    /// which `p_i/(x_i + 1)` is largest (Finucan 1964): to the first of several.
+    #[track_caller]
+    fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let shape = self.batch_shape().ok()?.concat(&self.event_shape());
+        let categories = *self.event_shape().dims().first()?;
+        let (probs, total) = (self.probs(graph).broadcast_to(shape.clone()), self.total_beside(graph));
+        let numbers = counting(graph, categories);
+        let mut counts = (total * probs).floor().broadcast_to(shape);
+        let step = |counts: Var<'g>| {
+            let likeliest = column(likeliest(probs / (counts + 1.0)));
+            let left = column(sum_last(counts, 1)).less(total);
+            counts + numbers.equal(likeliest) * left
+        };
+        for _ in 1..categories {
+            counts = step(counts);
+        }
+        Some(counts)
     }
 
     fn mean(&self, graph: &'g Graph) -> Option<Var<'g>> {

@@ -10,8 +10,8 @@ use ppl_core::model::draw_at_once;
 use ppl_core::op::compute;
 use ppl_core::{Distribution, Value, Var};
 
-/// What a law can be asked about: a number, for which the answer is a number; or a slice of numbers, for which
-/// it is a vector.
+/// What a law can be asked about: a number (an integer, too), for which the answer is a number; or a slice of numbers, for
+/// which it is a vector.
 pub trait Numbers {
     /// A number for each number.
     type Answer;
@@ -27,6 +27,21 @@ impl Numbers for f64 {
         question(self)
     }
 }
+
+/// Counts, of which those beyond 2⁵³ are rounded.
+macro_rules! integers {
+    ($($integer:ty),*) => {$(
+        impl Numbers for $integer {
+            type Answer = f64;
+            #[inline]
+            fn each(self, question: impl Fn(f64) -> f64) -> f64 {
+                question(self as f64)
+            }
+        }
+    )*};
+}
+
+integers! { i32, i64, u32, u64, usize }
 
 impl Numbers for &[f64] {
     type Answer = Vec<f64>;
@@ -95,7 +110,7 @@ macro_rules! as_numbers {
     )*};
 }
 
-as_numbers! { [] f64, [] &[f64], [] &Vec<f64>, [const N: usize] &[f64; N] }
+as_numbers! { [] f64, [] i32, [] i64, [] u32, [] u64, [] usize, [] &[f64], [] &Vec<f64>, [const N: usize] &[f64; N] }
 
 /// Moments and other numbers that say where a law lies and how it is spread; those for which no formula is
 /// known are `None`, those that the law has not are infinite or NaN.

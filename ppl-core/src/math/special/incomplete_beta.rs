@@ -11,7 +11,7 @@
 //! ln y − ψ(b) + ψ(a + b) as weights. Above the mode, I(x; a, b) = 1 − I(y; b, a).
 
 use super::near_one::{lgamma_of_1_plus, log1p_minus_x};
-use super::normal::ndtri;
+use super::normal::{ndtri, ndtri_exp};
 use super::tail::{CUT, log_of_rest, panel, reach};
 use std::f64::consts::FRAC_2_PI;
 
@@ -324,8 +324,24 @@ pub fn logit_beta_i_inverse(a: f64, b: f64, p: f64) -> f64 {
     match edge(a, b, p) {
         Some(value) if value.is_nan() => value,
         Some(value) => f64::INFINITY.copysign(value - 0.5),
-        None => log_odds(a, b, p),
+        None => {
+            let target = if p > 0.5 { (true, ln(1.0 - p)) } else { (false, ln(p)) };
+            log_odds(a, b, (ln(p), ln1p(-p)), ndtri(p), target)
+        }
     }
+}
+
+/// The log-odds of the x with ln I(x; a, b) = log_p ≤ 0, also where that is the logarithm of no number.
+pub fn logit_beta_i_inverse_of_log(a: f64, b: f64, log_p: f64) -> f64 {
+    if !(positive(a, b) && log_p <= 0.0) {
+        return f64::NAN;
+    }
+    if log_p == 0.0 || log_p == f64::NEG_INFINITY {
+        return f64::INFINITY.copysign(log_p + 1.0);
+    }
+    let log_q = log_of_rest(log_p);
+    let target = if log_q < log_p { (true, log_q) } else { (false, log_p) };
+    log_odds(a, b, (log_p, log_q), ndtri_exp(log_p), target)
 }
 
 /// The probability of a value of at most z under Student's t distribution with ν degrees of freedom.
@@ -384,16 +400,23 @@ fn log_a_beta(a: f64, b: f64) -> f64 {
     }
 }
 
-/// The log-odds of the x with I(x; a, b) = p, for 0 < p < 1.
+/// The log-odds of the x with I(x; a, b) = p, for 0 < p < 1, by ln p and ln(1 − p), the normal quantile, and what is to
+/// be reached: whether it is ln(1 − p), and its value.
 ///
 /// Where they are so far out that I or 1 − I is a power, they have a formula. Else they lie between two
 /// bounds, and Halley's steps on the logarithm of the nearer probability that would lead out of what is known
 /// are replaced by halving; and so are those of more than 1 after the eighth, for where the logarithm is a
 /// power of the odds each step only gains about 1. The bounds are at most 1470 apart, so eleven halvings
 /// leave less than 1: there are at most 100 steps, each of one integral.
-fn log_odds(a: f64, b: f64, p: f64) -> f64 {
+fn log_odds(
+    a: f64,
+    b: f64,
+    (log_p, log_q): (f64, f64),
+    normal: f64,
+    (upper_half, target): (bool, f64),
+) -> f64 {
     // I = xᵃ/(a B(a, b)) where x is so small that neither x nor bx counts beside 1, and 1 − I likewise.
-    let (from_left, from_right) = ((ln(p) + log_a_beta(a, b)) / a, -(ln1p(-p) + log_a_beta(b, a)) / b);
+    let (from_left, from_right) = ((log_p + log_a_beta(a, b)) / a, -(log_q + log_a_beta(b, a)) / b);
     let (least, most) = (-POWER - ln(b.max(1.0)), POWER + ln(a.max(1.0)));
     if from_left < least {
         return from_left;
@@ -403,9 +426,8 @@ fn log_odds(a: f64, b: f64, p: f64) -> f64 {
     }
     let (mut low, mut high) = (least - 1.0, most + 1.0);
     let deviation = (trigamma(a) + trigamma(b)).sqrt();
-    let guess = digamma(a) - digamma(b) + deviation * ndtri(p);
+    let guess = digamma(a) - digamma(b) + deviation * normal;
     let mut odds = guess.min(from_right).max(from_left).max(low).min(high);
-    let (upper_half, target) = if p > 0.5 { (true, ln(1.0 - p)) } else { (false, ln(p)) };
     for count in 0..100 {
         let point = Point::at(a, b, odds);
         let (log_density, upper) = (point.log_density(), point.is_upper());

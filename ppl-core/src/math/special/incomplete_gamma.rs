@@ -12,7 +12,7 @@
 
 use super::near_one::lgamma_of_1_plus;
 use super::nodes::NODES;
-use super::normal::ndtri;
+use super::normal::{ndtri, ndtri_exp};
 use super::tail::{CUT, log_of_rest, panel, reach};
 use crate::math::{
     deviance, digamma, digamma_minus_log, exp, expm1, lgamma, ln, ln1p, stirling_error, trigamma,
@@ -332,6 +332,28 @@ pub fn log_gamma_q_inverse(a: f64, q: f64) -> f64 {
     inverse(a, 1.0 - q, q)
 }
 
+/// The l with ln P(a, eˡ) = log_p ≤ 0, also where that is the logarithm of no number.
+pub fn log_gamma_p_inverse_of_log(a: f64, log_p: f64) -> f64 {
+    inverse_of_logs(a, log_p, log_of_rest(log_p))
+}
+
+/// The l with ln Q(a, eˡ) = log_q ≤ 0.
+pub fn log_gamma_q_inverse_of_log(a: f64, log_q: f64) -> f64 {
+    inverse_of_logs(a, log_of_rest(log_q), log_q)
+}
+
+fn inverse_of_logs(a: f64, log_p: f64, log_q: f64) -> f64 {
+    if !(a > 0.0 && a < f64::INFINITY && log_p <= 0.0 && log_q <= 0.0) {
+        return f64::NAN;
+    }
+    if log_p == f64::NEG_INFINITY || log_q == f64::NEG_INFINITY {
+        return if log_p < log_q { f64::NEG_INFINITY } else { f64::INFINITY };
+    }
+    let upper_half = log_q < log_p;
+    let (normal, target) = if upper_half { (-ndtri_exp(log_q), log_q) } else { (ndtri_exp(log_p), log_p) };
+    inverse_by_newton(a, log_p, || normal, (upper_half, target))
+}
+
 /// The l with P(a, eˡ) = p and Q(a, eˡ) = q = 1 − p, of which the smaller is exact.
 fn inverse(a: f64, p: f64, q: f64) -> f64 {
     if !(a > 0.0 && a < f64::INFINITY && p >= 0.0 && q >= 0.0) {
@@ -340,14 +362,24 @@ fn inverse(a: f64, p: f64, q: f64) -> f64 {
     if p == 0.0 || q == 0.0 {
         return if p == 0.0 { f64::NEG_INFINITY } else { f64::INFINITY };
     }
-    // P = e^(al)/Γ(a + 1) where x is small, and less everywhere.
     let log_p = if p < 0.5 { ln(p) } else { ln1p(-q) };
+    let normal = || if p < 0.5 { ndtri(p) } else { -ndtri(q) };
+    inverse_by_newton(a, log_p, normal, if p > 0.5 { (true, ln(q)) } else { (false, ln(p)) })
+}
+
+/// The same by ln P, the normal quantile, and what is to be reached: whether it is ln Q, and its value.
+fn inverse_by_newton(
+    a: f64,
+    log_p: f64,
+    normal: impl FnOnce() -> f64,
+    (upper_half, target): (bool, f64),
+) -> f64 {
+    // P = e^(al)/Γ(a + 1) where x is small, and less everywhere.
     let power = (log_p + lgamma_of_1_plus(a)) / a;
     if power < POWER {
         return power;
     }
-    let mut l = start(a, if p < 0.5 { ndtri(p) } else { -ndtri(q) }, power);
-    let (upper_half, target) = if p > 0.5 { (true, ln(q)) } else { (false, ln(p)) };
+    let mut l = start(a, normal(), power);
     let unit = a.max(1.0).sqrt();
     for _ in 0..200 {
         let x = exp(l);

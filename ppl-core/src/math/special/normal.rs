@@ -1,8 +1,9 @@
 //! Normal probabilities and quantiles in logarithms.
 
 use super::tail::{CUT, panel};
+use crate::math::error_function::erfinv_quotient;
 use crate::math::real::{Real, select};
-use crate::math::{erfc, erfinv, exp, expm1, ln, ln1p};
+use crate::math::{erfc, exp, expm1, ln, ln1p};
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, PI, SQRT_2};
 
 /// √π
@@ -54,25 +55,60 @@ pub fn inverse_mills<T: Real>(x: T) -> T {
     select(x < T::of(-1.0), tail, body)
 }
 
+/// The least probability, and its logarithm, down to which the inverse of the error function has its polynomials.
+const NEAREST: f64 = 6.5e-17;
+const LOG_NEAREST: f64 = -37.27;
+
+/// Where [`ndtri_near`] holds.
+#[inline(always)]
+pub(crate) fn takes_ndtri_near(p: f64) -> bool {
+    (p > NEAREST) & (p < 1.0)
+}
+
+/// The x with Φ(x) = p, straight through: −√2 erfinv(1 − 2p), by the quotient of the inverse error function and its
+/// argument in w = −ln(4 p (1 − p)), in which no digits are lost.
+#[inline(always)]
+pub(crate) fn ndtri_near(p: f64) -> f64 {
+    let w = -ln(4.0 * (p * (1.0 - p)));
+    -SQRT_2 * ((1.0 - 2.0 * p) * erfinv_quotient(w))
+}
+
 /// The x with Φ(x) = p; ∓∞ at 0 and 1, NaN outside.
 ///
 /// Relative error below 4e-15 (absolute below ½, around the root at p = ½).
 pub fn ndtri(p: f64) -> f64 {
+    if takes_ndtri_near(p) {
+        return ndtri_near(p);
+    }
     if p > 0.5 {
         // 1 − p is exact.
         return -ndtri(1.0 - p);
     }
-    if p > 0.02 {
-        return SQRT_2 * erfinv(2.0 * p - 1.0);
-    }
     // ln p errs by half a unit, which is at most 745 · 2⁻⁵³ / (x φ/Φ) ≈ ε/2 of x.
     ndtri_exp(ln(p))
+}
+
+/// Where [`ndtri_exp_near`] holds.
+#[inline(always)]
+pub(crate) fn takes_ndtri_exp_near(l: f64) -> bool {
+    (l > LOG_NEAREST) & (l < -NEAREST)
+}
+
+/// The x with ln Φ(x) = l, straight through: with q = 1 − eˡ, by w = −ln(4 q) − l as in [`ndtri_near`].
+#[inline(always)]
+pub(crate) fn ndtri_exp_near(l: f64) -> f64 {
+    let q = -expm1(l);
+    let w = -((2.0 * LN_2 + l) + ln(q));
+    -SQRT_2 * ((2.0 * q - 1.0) * erfinv_quotient(w))
 }
 
 /// The x with ln Φ(x) = l, for l ≤ 0; −∞ at −∞, ∞ at 0, NaN above.
 ///
 /// Relative error below 4e-15 (absolute below ½, around the root at l = −ln 2).
 pub fn ndtri_exp(l: f64) -> f64 {
+    if takes_ndtri_exp_near(l) {
+        return ndtri_exp_near(l);
+    }
     if !(l <= 0.0) {
         return f64::NAN;
     }
@@ -81,9 +117,6 @@ pub fn ndtri_exp(l: f64) -> f64 {
     }
     if l > -LN_2 {
         return -ndtri_exp(ln(-expm1(l)));
-    }
-    if l > -3.9 {
-        return SQRT_2 * erfinv(2.0 * exp(l) - 1.0);
     }
     // Φ(x) ≈ φ(x)/|x|: x² ≈ −2l − ln 2π − ln x²
     let square = -2.0 * l;
@@ -178,6 +211,38 @@ pub(crate) fn normal_tail(a: f64, w: f64) -> NormalTail {
     let mean = interval_integral(seen, |v| v / unit) / total;
     let variance = interval_integral(seen, |v| (v / unit - mean) * (v / unit - mean)) / total;
     NormalTail { log: ln(total), mean: unit * mean, variance: (unit * unit) * variance }
+}
+
+/// ln(R(a) − R(a + w)) for Mills' ratio R(t) = Φ(−t)/φ(t), a ≥ 0 and w ≥ 0, and minus its derivative in a.
+///
+/// It is ∫ exp(−av − v²/2)(1 − e^(−wv)) dv over v > 0, of which nothing cancels, and the mean of v under that; where w
+/// is larger than a + 1, a difference of which half is left. Relative errors below 3e-14.
+pub(crate) fn mills_difference(a: f64, w: f64) -> (f64, f64) {
+    if !((0.0..f64::INFINITY).contains(&a) && w > 0.0) {
+        let log = if a >= 0.0 && w == 0.0 { f64::NEG_INFINITY } else { f64::NAN };
+        return (log, f64::NAN);
+    }
+    if w >= a + 1.0 {
+        let (near, far) = (normal_tail(a, f64::INFINITY), normal_tail(a + w, f64::INFINITY));
+        // Infinitely far nothing is left.
+        let share = if w == f64::INFINITY { 0.0 } else { exp(far.log - near.log) };
+        let less = if share == 0.0 { 0.0 } else { share * far.mean };
+        return (near.log + ln1p(-share), (near.mean - less) / (1.0 - share));
+    }
+    // Relative to the sum, v² times what is cut off is no more than elsewhere.
+    let cut = CUT + 8.0;
+    let reach = 2.0 * cut / (a + (a * a + 2.0 * cut).sqrt());
+    let unit = (a + 1.0).recip();
+    let weight = |v: f64| -expm1(-w * v);
+    let total = interval_integral((a, 1.0, reach), |v| weight(v) / (w * unit));
+    let mean = interval_integral((a, 1.0, reach), |v| weight(v) / (w * unit) * (v / unit)) / total;
+    (ln(total) + ln(w * unit), unit * mean)
+}
+
+/// ln(R(a) − R(a + w)) for Mills' ratio R(t) = Φ(−t)/φ(t) of the standard normal distribution, a ≥ 0 and w ≥ 0, without
+/// cancellation: −∞ where w = 0, NaN outside. Relative error of R(a) − R(a + w) below 3e-14.
+pub fn log_mills_difference(a: f64, w: f64) -> f64 {
+    mills_difference(a, w).0
 }
 
 /// Mean and variance of a standard normal variable that is known to lie between a and b, a < b; NaN

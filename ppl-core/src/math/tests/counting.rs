@@ -1,7 +1,7 @@
 //! The parts of log probabilities of counts, against the golden values of `tests/golden/counting.csv`.
 
 use super::{spacing, spacing_single};
-use crate::math::{deviance, digamma_remainder, log_factorial_remainder};
+use crate::math::{deviance, digamma_remainder, ln, ln_ratio, ln1p, log_factorial_remainder};
 use std::collections::BTreeMap;
 
 /// The errors that the documentation states, in units in the last place of `f64` and of `f32`.
@@ -116,5 +116,53 @@ fn vectors_and_numbers_give_the_same_bits() {
         for (a, b) in out.iter().zip(plain) {
             assert!(a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()), "{} {}: {a} {b}", x[i], m[i]);
         }
+    }
+}
+
+/// By `ln(1 + (a − b)/b)` where both are close, and by a difference of logarithms where they are not.
+#[test]
+fn logarithms_of_quotients() {
+    for exponent in [-300.0, -40.0, -1.0, 0.0, 0.4, 1.0, 17.0, 250.0] {
+        let b = 1.234_567_f64 * 10.0_f64.powf(exponent);
+        for step in 1..400 {
+            let distance = 10.0_f64.powf(-0.04 * f64::from(step));
+            for a in [b * (1.0 + distance), b * (1.0 - distance)] {
+                // a − b is exact, or rounded once.
+                let truth = ln1p((a - b) / b);
+                assert!((ln_ratio(a, b) - truth).abs() <= 4.0 * f64::EPSILON * truth.abs(), "{a:e} {b:e}");
+                assert_eq!(ln_ratio(b, a), -ln_ratio(a, b), "{a:e} {b:e}");
+                let (a, b) = (a as f32, b as f32);
+                if a > 0.0 && b > 0.0 && a.is_finite() {
+                    let truth = ln_ratio(f64::from(a), f64::from(b));
+                    let error = (f64::from(ln_ratio(a, b)) - truth).abs();
+                    assert!(error <= 2.5 * f64::from(f32::EPSILON) * truth.abs(), "{a:e} {b:e} in f32");
+                }
+            }
+        }
+        for factor in [3.0, 1e5, 1e50] {
+            let a = b * factor;
+            assert!((ln_ratio(a, b) - (ln(a) - ln(b))).abs() <= 1e-13 + 4.0 * f64::EPSILON * ln(a).abs());
+        }
+    }
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    // Farther apart than the largest number, and denormal.
+    assert!((ln_ratio(1e300, 1e-300) - 600.0 * ln(10.0_f64)).abs() < 1e-12);
+    assert!((ln_ratio(5e-324, 1e-323) + std::f64::consts::LN_2).abs() < 1e-15);
+    for (a, b, truth) in [
+        (0.0, 1.0, -inf),
+        (1.0, 0.0, inf),
+        (0.0, 0.0, nan),
+        (inf, inf, nan),
+        (inf, 2.0, inf),
+        (2.0, inf, -inf),
+        (0.0, inf, -inf),
+        (-1.0, 2.0, nan),
+        (1.0, -2.0, nan),
+        (nan, 1.0, nan),
+        (1.0, nan, nan),
+        (3.0, 3.0, 0.0),
+    ] {
+        let same = |got: f64| got == truth || (got.is_nan() && truth.is_nan());
+        assert!(same(ln_ratio(a, b)) && same(f64::from(ln_ratio(a as f32, b as f32))), "{a} {b}");
     }
 }

@@ -118,6 +118,60 @@ fn of_logarithm(value: f64) -> f64 {
     if value > -0.5 { 1.0 - (-value).ln() } else { (1.0 - value) / -value }
 }
 
+/// Inverses of logarithms go on where probabilities end, and agree with those of probabilities before.
+#[test]
+fn inverses_of_logarithms_of_probabilities() {
+    for (a, b) in [(0.3, 2.0), (2.5, 0.7), (30.0, 400.0), (4000.0, 5.0)] {
+        for log in [-1e-9, -0.01, -0.5, -0.8, -30.0, -600.0_f64] {
+            let close = |x: f64, y: f64| (x - y).abs() <= 1e-10 * (1.0 + y.abs());
+            let p = log.exp();
+            if log > -600.0 && log < -0.1 {
+                assert!(close(log_gamma_p_inverse_of_log(a, log), log_gamma_p_inverse(a, p)), "{a} {log}");
+                assert!(close(log_gamma_q_inverse_of_log(a, log), log_gamma_q_inverse(a, p)), "{a} {log}");
+                let (got, truth) = (logit_beta_i_inverse_of_log(a, b, log), logit_beta_i_inverse(a, b, p));
+                assert!(close(got, truth), "{a} {b} {log}: {got} and {truth}");
+            }
+        }
+        for log in [-800.0, -5_000.0, -1e5] {
+            let l = log_gamma_q_inverse_of_log(a, log);
+            assert!((log_gamma_q(a, l.exp()) / log - 1.0).abs() < 1e-11, "{a} {log}");
+            let l = log_gamma_p_inverse_of_log(a, log);
+            let under = l.exp() < 1e-300;
+            assert!(under || (log_gamma_p(a, l.exp()) / log - 1.0).abs() < 1e-11, "{a} {log}");
+            let s = logit_beta_i_inverse_of_log(a, b, log);
+            assert!((log_beta_i(a, b, s) / log - 1.0).abs() < 1e-11, "{a} {b} {log}: {s}");
+        }
+        assert_eq!(log_gamma_p_inverse_of_log(a, 0.0), f64::INFINITY);
+        assert_eq!(log_gamma_p_inverse_of_log(a, f64::NEG_INFINITY), f64::NEG_INFINITY);
+        assert_eq!(log_gamma_q_inverse_of_log(a, f64::NEG_INFINITY), f64::INFINITY);
+        assert_eq!(logit_beta_i_inverse_of_log(a, b, 0.0), f64::INFINITY);
+        assert_eq!(logit_beta_i_inverse_of_log(a, b, f64::NEG_INFINITY), f64::NEG_INFINITY);
+        assert!(
+            log_gamma_q_inverse_of_log(a, 0.1).is_nan() && logit_beta_i_inverse_of_log(a, b, 0.1).is_nan()
+        );
+    }
+}
+
+/// Beside the direct difference, where that has digits, and its limits.
+#[test]
+fn differences_of_mills_ratios() {
+    let ratio = |t: f64| (log_ndtr(-t) + 0.5 * t * t + 0.5 * std::f64::consts::TAU.ln()).exp();
+    for a in [0.0, 0.3, 1.0, 2.5, 4.0] {
+        for w in [0.1, 0.9, 1.4, 3.0, 20.0] {
+            let truth = (ratio(a) - ratio(a + w)).ln();
+            assert!((log_mills_difference(a, w) - truth).abs() < 1e-12, "{a} {w}");
+        }
+        // The derivative, aR(a) − 1.
+        let slope = 1e-12 * (1.0 - a * ratio(a));
+        assert!((log_mills_difference(a, 1e-12).exp() / slope - 1.0).abs() < 1e-11, "{a}");
+        assert!((log_mills_difference(a, f64::INFINITY) - ratio(a).ln()).abs() < 1e-13, "{a}");
+    }
+    // 1/a − 1/(a + w), far out.
+    assert!((log_mills_difference(1e6, 1.0) + 12.0 * 10.0_f64.ln()).abs() < 1.1e-6);
+    assert_eq!(log_mills_difference(2.0, 0.0), f64::NEG_INFINITY);
+    assert!(log_mills_difference(-1.0, 1.0).is_nan() && log_mills_difference(1.0, -1.0).is_nan());
+}
+
 #[test]
 fn errors_stay_within_the_stated_bounds() {
     let mut worst: BTreeMap<&str, (f64, f64, [f64; 3], f64)> = BTreeMap::new();
