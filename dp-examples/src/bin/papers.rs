@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 
 use clap::{Args, Parser, Subcommand};
-use dp_examples::output::write_whole;
+use dp_examples::output::{check_writable, write_whole};
 use dp_examples::papers::{
     ALL, Experiment, Lab, Outcome, Peer, Printed, Size, Store, Told, find, page, picture, run, table,
 };
@@ -112,8 +112,12 @@ fn list() -> Result<(), Box<dyn Error>> {
             Printed::Figure => Some("figure"),
             Printed::Nothing => None,
         });
-        let mut printed: Vec<&str> = texts.collect();
-        printed.dedup();
+        let mut printed: Vec<&str> = Vec::new();
+        for text in texts {
+            if !printed.contains(&text) {
+                printed.push(text);
+            }
+        }
         let printed = if printed.is_empty() { "nothing".to_owned() } else { printed.join(" / ") };
         let files: Vec<&str> = inputs.iter().map(|input| input.file).collect();
         let files = if files.is_empty() { "none".to_owned() } else { files.join(", ") };
@@ -137,7 +141,9 @@ fn make_folder(folder: &Path) -> Result<(), String> {
     if folder.exists() && !folder.is_dir() {
         return Err(format!("{}: it is a file, expected a folder for pictures", folder.display()));
     }
-    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
+    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    // Before runs that would have to be repeated for their picture.
+    check_writable(&folder.join("probe.svg")).map_err(|error| error.to_string())
 }
 
 /// Draws an experiment's picture, if it has one and there are runs of it.
