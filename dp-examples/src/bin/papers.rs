@@ -104,7 +104,7 @@ fn list() -> Result<(), Box<dyn Error>> {
     writeln!(
         out,
         "Seeds are fixed and known: nothing here is a private use of a file. 'papers run NAME' runs one of these, 'papers run \
-         all' those whose files are in the folder data of $DP_DATA. Minutes are of two processors without other work.\n"
+         all' those whose files are in the folder data of $DP_DATA. Minutes are about what two processors without other work take.\n"
     )?;
     for Experiment { name, item, source, inputs, minutes, runs, references, .. } in ALL {
         let texts = references.iter().filter_map(|reference| match reference.printed {

@@ -101,7 +101,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     item: "d3p, figure 3: time of a step by batch size, autoencoder 784–400–50",
     source: "Prediger et al. 2022, section 5.2, figure 3",
     inputs: &[],
-    minutes: 1.0,
+    minutes: 0.5,
     runs: 1,
     alone: true,
     settings,

@@ -77,7 +77,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     item: "d3p, figure 5: AUC by the number of records",
     source: "Prediger et al. 2022, section 5.3, figure 5",
     inputs: &[],
-    minutes: 0.7,
+    minutes: 0.5,
     runs: 20,
     alone: false,
     settings,

@@ -95,7 +95,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     item: "d3p, figure 6: AUC by the number of steps, N 500",
     source: "Prediger et al. 2022, section 5.3, figure 6",
     inputs: &[],
-    minutes: 0.5,
+    minutes: 0.2,
     runs: 5,
     alone: true,
     settings,

@@ -338,7 +338,7 @@ pub(super) static MNIST: Experiment = Experiment {
     item: "d3p, table 2: autoencoder 784–400–50 on MNIST, private, 20 epochs",
     source: SOURCE,
     inputs: &MNIST_INPUTS,
-    minutes: 8.0,
+    minutes: 5.0,
     runs: 1,
     alone: true,
     settings,

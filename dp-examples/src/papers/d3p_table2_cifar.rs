@@ -214,7 +214,7 @@ pub(super) static FROM_FILES: Experiment = Experiment {
     item: "d3p, table 2: CIFAR-10's network on the images, in the data set's binary form",
     source: SOURCE,
     inputs: &INPUTS,
-    minutes: 300.0,
+    minutes: 150.0,
     runs: 1,
     alone: true,
     settings: loss_settings,

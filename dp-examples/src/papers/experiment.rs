@@ -39,7 +39,7 @@ pub struct Experiment {
     pub source: &'static str,
     /// The files it reads; none for what is made up or calculated.
     pub inputs: &'static [Input],
-    /// Minutes that its default runs take on two busy cores.
+    /// About how many minutes its default runs take on two cores without other work.
     pub minutes: f64,
     /// Its default number of runs, each with a seed of its own.
     pub runs: u64,

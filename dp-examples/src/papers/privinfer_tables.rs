@@ -65,7 +65,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     item: "PrivInfer, a tabular model translated: naive Bayes on Adult from eleven noisy tables",
     source: "Barthe et al. 2016, section on related work: models of the language Tabular are translated; no measured table",
     inputs: &INPUTS,
-    minutes: 0.2,
+    minutes: 0.1,
     runs: 10,
     alone: false,
     settings,

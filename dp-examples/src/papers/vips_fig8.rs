@@ -83,7 +83,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     item: "VIPS, figure 8: sigmoid belief network of 50 units on MNIST",
     source: "Park et al. 2020, section 6, figure 8",
     inputs: &INPUTS,
-    minutes: 4.0,
+    minutes: 1.5,
     runs: 2,
     alone: true,
     settings,
