@@ -8,7 +8,7 @@ use crate::{Error, Result};
 
 mod lines;
 
-pub use lines::{Line, lines};
+pub use lines::{Level, Line, lines};
 
 /// The backend knows whole pixels only: drawing this many times larger and shrinking the result keeps curves
 /// smooth.

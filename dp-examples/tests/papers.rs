@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dp_examples::papers::{ALL, Outcome, Printed, Size, page, run};
+use dp_examples::papers::{ALL, Expected, Outcome, Printed, Size, page, run};
 use serde_json::Value;
 
 /// A folder of its own for one test, removed afterwards.
@@ -115,9 +115,14 @@ fn references_are_numbers_or_figures_and_sources_are_named() {
                     number.split_whitespace().find_map(|word| word.replace(',', "").parse::<f64>().ok());
                 assert!(first.is_some(), "{place}: '{number}' holds no number");
             }
-            if let Some((value, error)) = reference.expected {
-                assert!(value.is_finite() && error >= 0.0 && error.is_finite(), "{place}");
-            }
+            let (value, error) = match reference.expected {
+                Expected::Nothing => (0.0, 0.0),
+                Expected::Calculated(value, error)
+                | Expected::Measured(value, error)
+                | Expected::Stated(value, error) => (value, error),
+                Expected::AtMost(goal) => (goal, 0.0),
+            };
+            assert!(value.is_finite() && error >= 0.0 && error.is_finite(), "{place}");
             let same = |other: &&dp_examples::papers::Reference| {
                 (other.series, other.metric, other.label)
                     == (reference.series, reference.metric, reference.label)
@@ -140,9 +145,17 @@ fn names_are_listed_and_unknown_ones_answered_with_the_nearest() {
     assert!(listed.contains("174.06") && listed.contains("figure"), "{listed}");
     assert!(refused(&["run", "d3p-fg4"], None).contains("'d3p-fig4'"));
     assert!(refused(&["run", "everything"], None).contains("papers list"));
+    assert!(refused(&["run", "lda"], None).contains("vips-lda"));
     assert!(refused(&["run", "vips-fig4", "--quick", "--runs", "0"], None).contains("--runs"));
     assert!(refused(&["run", "vips-fig4", "--quick", "--runs", "-1"], None).contains("--runs"));
-    assert!(refused(&["run", "d3p-fig4"], None).contains("DP_DATA/data is not set"));
+    assert!(refused(&["run"], None).contains("NAMES"));
+    let told = refused(&["run", "d3p-fig4"], None);
+    assert!(
+        told.contains("synthetic_hlr_seed201_train.csv") && told.contains("set DP_DATA, or --data"),
+        "{told}"
+    );
+    // Without files, everything that needs none runs, and the rest is named.
+    assert!(refused(&["run", "vips-fig4", "d3p-fg4", "--quick"], None).contains("'d3p-fig4'"));
     assert!(refused(&["table", "no-such-folder"], None).contains("no-such-folder"));
 }
 
@@ -183,6 +196,10 @@ fn a_run_that_was_killed_goes_on_and_threads_change_nothing() {
     assert!(refused(&again, None).contains("not a run of this program"));
     fs::write(&path, good).unwrap();
     assert!(refused(&["run", "vips-fig4", "--json", &parts_name], None).contains("quick runs"));
+    // A folder that may not be written to, and one whose parent is not there.
+    let beyond = folder.at("no").join("such").display().to_string();
+    assert!(refused(&["run", "vips-fig4", "--quick", "--json", &beyond], None).contains("cannot be made"));
+    assert!(refused(&["run", "vips-fig4", "--quick", "--json", "/proc"], None).contains("/proc"));
     let file = folder.at("file");
     fs::write(&file, "x").unwrap();
     assert!(
@@ -197,6 +214,48 @@ fn a_run_that_was_killed_goes_on_and_threads_change_nothing() {
     assert_eq!(fs::read_to_string(&page).unwrap(), table);
     done(&["run", "d3p-fig4", "--quick", "--svg", &pictures.display().to_string()], None);
     assert!(fs::read_to_string(pictures.join("d3p-fig4.svg")).unwrap().contains("</svg>"));
+}
+
+/// A process that is killed while it runs, at a moment that chance chooses, and then goes on.
+#[cfg(unix)]
+#[test]
+fn runs_that_ended_before_a_kill_are_kept() {
+    use std::io::{BufRead, BufReader};
+    let folder = Folder::new();
+    let (whole, parts) = (folder.at("whole"), folder.at("parts"));
+    const RUNS: u64 = 12;
+    let command = |folder: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_papers"));
+        command
+            .args(["run", "d3p-fig7", "--quick", "--runs", &RUNS.to_string(), "--json"])
+            .arg(folder)
+            .env_remove("DP_DATA")
+            .env("RAYON_NUM_THREADS", "2");
+        command
+    };
+    assert!(command(&whole).output().unwrap().status.success());
+    // Kills at the end of runs that differ from one execution of this test to the next.
+    let chance = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().subsec_nanos();
+    let mut killed = command(&parts).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(killed.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let ends = 1 + u64::from(chance) % (RUNS - 1);
+    let ended = lines.by_ref().filter(|line| line.contains(" took ")).take(ends as usize).count();
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let kept = fs::read_dir(&parts)
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "json"))
+        .count();
+    assert!(kept >= ended, "{ended} runs had ended, {kept} are there");
+    let output = command(&parts).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && told.matches("is there already").count() == kept, "{told}");
+    for seed in 1..=RUNS {
+        let read = |folder: &Path| -> Outcome {
+            serde_json::from_slice(&fs::read(folder.join(format!("d3p-fig7.{seed}.json"))).unwrap()).unwrap()
+        };
+        assert_eq!(read(&whole).without_times(), read(&parts).without_times());
+    }
 }
 
 #[test]
@@ -236,6 +295,16 @@ fn another_file_is_a_warning_and_another_shape_an_error() {
     write("20news.ldac.gz", b"1 7:1\n");
     write("20news.vocab.txt", b"a\nb\n");
     assert!(refused(&["run", "vips-lda"], Some(&folder.0)).contains("a document has word 7"));
-    write("20news.ldac.gz", b"1 0:0\n");
-    assert!(refused(&["run", "vips-lda"], Some(&folder.0)).contains("a count"));
+    for bad in ["1 0:0\n", "1 0:-2\n", "1 99999999999:1\n"] {
+        write("20news.ldac.gz", bad.as_bytes());
+        assert!(refused(&["run", "vips-lda"], Some(&folder.0)).contains("a count"), "{bad}");
+    }
+    write("20news.ldac.gz", b"0\n0\n");
+    assert!(refused(&["run", "vips-lda"], Some(&folder.0)).contains("no word in any document"));
+    // Documents without words are allowed, a small vocabulary is not.
+    write("20news.ldac.gz", b"0\n2 0:1 1:2\n");
+    assert!(refused(&["run", "vips-lda"], Some(&folder.0)).contains("expected at least 1000"));
+    // Head and length are in order, and the bytes between are not what was packed.
+    write("20news.ldac.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3]);
+    assert!(refused(&["run", "vips-lda"], Some(&folder.0)).contains("cannot be unpacked"));
 }

@@ -154,9 +154,17 @@ impl Adult {
     ///
     /// A file that cannot be read, a missing column, a value that is no number or in no list; with its line.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        let at = |error: &dyn std::fmt::Display| -> Failure { format!("{}: {error}", path.display()).into() };
-        let text = read_file(path)?;
-        let mut reader = csv::Reader::from_reader(&text[..]);
+        Self::parse(&path.display().to_string(), &read_file(path)?)
+    }
+
+    /// From the text of such a file, called by this name in messages.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn parse(name: &str, text: &[u8]) -> Result<Self, Failure> {
+        let at = |error: &dyn std::fmt::Display| -> Failure { format!("{name}: {error}").into() };
+        let mut reader = csv::Reader::from_reader(text);
         let header = reader.headers().map_err(|error| at(&error))?.clone();
         let place = |name: &str| {
             let found = header.iter().position(|column| column.trim() == name);

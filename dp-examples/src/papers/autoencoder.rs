@@ -4,7 +4,9 @@ use dp_sampler::Subsampling;
 use dp_vi::guides::{Amortised, AutoNormal};
 use dp_vi::{Correction, DpVi, DrawScheme, Fit, Posterior, RecordWeights};
 use ndarray::{Array1, Array2, ArrayD, ArrayView2, Ix1, Ix2, IxDyn};
-use ppl_core::{Constraint, Ctx, Distribution, Model, Result as CoreResult, Var};
+use ppl_core::{
+    Constraint, Ctx, Distribution, ExecutionPlan, Graph, Model, Program, Result as CoreResult, Var,
+};
 use ppl_distributions::{Bernoulli, Normal};
 
 use super::stand_in::normals;
@@ -183,12 +185,87 @@ impl Layers {
     }
 }
 
+/// What the encoder makes of an image: locations and logarithms of scales of its latent numbers.
+fn encoded<'g>(
+    network: Layers,
+    layers: &[Convolution<'g>],
+    both: &Dense<'g>,
+    image: Var<'g>,
+) -> (Var<'g>, Var<'g>) {
+    let mut x = image.reshape([network.channels[0], network.side, network.side]);
+    for Convolution(kernel, bias) in layers {
+        x = (x.conv2d(*kernel, [2, 2], [1, 1]) + *bias).softplus();
+    }
+    let both = both.apply(x.reshape([network.dense()]));
+    (both.slice(0, ..network.latent), both.slice(0, network.latent..))
+}
+
+/// Log-odds of an image's pixels.
+fn decoded<'g>(network: Layers, first: &Dense<'g>, layers: &[Convolution<'g>], z: Var<'g>) -> Var<'g> {
+    let mut x = first.apply(z).softplus().reshape(network.inner());
+    for (layer, Convolution(kernel, bias)) in layers.iter().enumerate() {
+        x = x.conv2d_transpose(*kernel, [2, 2], [1, 1], [0, 0]) + *bias;
+        if layer + 1 < layers.len() {
+            x = x.softplus();
+        }
+    }
+    x.reshape([network.pixels()])
+}
+
+/// The loss of a fit of [`convolutions`]: the mean over images of what [`loss`] says of one.
+pub(super) fn loss_of_convolutions(
+    fit: &Fit,
+    network: Layers,
+    test: &Array2<u8>,
+    seed: u64,
+) -> Result<f64, Failure> {
+    let graph = Graph::new();
+    let mut values: Vec<(String, ArrayD<f64>)> = Vec::new();
+    let mut weights = |name: &str| -> Result<Var<'_>, Failure> {
+        let value = fit.posterior().mean(name)?;
+        let input = graph.input(name, value.shape().to_vec())?;
+        values.push((name.to_owned(), value));
+        Ok(input)
+    };
+    let mut dense = |name: &str| -> Result<Dense<'_>, Failure> {
+        Ok(Dense(weights(&format!("{name}/weights"))?, weights(&format!("{name}/bias"))?))
+    };
+    let (both, first) = (dense("encoder/dense")?, dense("decoder/dense")?);
+    let mut three = |side: &str| -> Result<Vec<Convolution<'_>>, Failure> {
+        let layer = |layer: usize| -> Result<Convolution<'_>, Failure> {
+            let name = format!("{side}/{layer}");
+            Ok(Convolution(weights(&format!("{name}/kernel"))?, weights(&format!("{name}/bias"))?))
+        };
+        (0..3).map(layer).collect()
+    };
+    let (encoder, decoder) = (three("encoder")?, three("decoder")?);
+    let image = graph.input("image", [network.pixels()])?;
+    let noise = graph.input("noise", [network.latent])?;
+    let (loc, log_scale) = encoded(network, &encoder, &both, image);
+    let logits = decoded(network, &first, &decoder, loc + log_scale.exp() * noise);
+    let missed = (logits.softplus() - image * logits).sum();
+    let divergence = (0.5 * (loc.square() + (2.0 * log_scale).exp() - 1.0) - log_scale).sum();
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[missed + divergence])?);
+    for (name, value) in &values {
+        plan.set(name, &value.iter().copied().collect::<Vec<f64>>())?;
+    }
+    let noise = normals(seed, 90, test.nrows() * network.latent);
+    let mut sum = 0.0;
+    for (pixels, noise) in test.rows().into_iter().zip(noise.chunks(network.latent)) {
+        plan.set("image", &pixels.iter().copied().map(f64::from).collect::<Vec<f64>>())?;
+        plan.set("noise", noise)?;
+        plan.run();
+        sum += plan.output(0)[0];
+    }
+    Ok(sum / test.nrows() as f64)
+}
+
 /// Three convolutions and a dense layer on each side, for pixels that are on or off.
 pub(super) fn convolutions<S: Subsampling>(
     network: Layers,
     batches: S,
 ) -> DpVi<Amortised<impl Model, impl Model>, AutoNormal, S> {
-    let Layers { channels, side, latent } = network;
+    let Layers { channels, latent, .. } = network;
     let decoder = move |ctx: &mut Ctx<'_>| {
         let first = Dense::new(ctx, "decoder/dense", 24, (latent, network.dense()))?;
         let mut layers = Vec::new();
@@ -203,14 +280,7 @@ pub(super) fn convolutions<S: Subsampling>(
         }
         ctx.each_record(|ctx, image| {
             let z = ctx.sample("z", Normal::new(0.0, 1.0).iid(latent))?;
-            let mut x = first.apply(z).softplus().reshape(network.inner());
-            for (layer, Convolution(kernel, bias)) in layers.iter().enumerate() {
-                x = x.conv2d_transpose(*kernel, [2, 2], [1, 1], [0, 0]) + *bias;
-                if layer < 2 {
-                    x = x.softplus();
-                }
-            }
-            let logits = x.reshape([network.pixels()]);
+            let logits = decoded(network, &first, &layers, z);
             ctx.observe("pixels", Bernoulli::from_logits(logits), image.get("pixels")?)
         })
     };
@@ -227,12 +297,7 @@ pub(super) fn convolutions<S: Subsampling>(
         }
         let both = Dense::new(ctx, "encoder/dense", 23, (network.dense(), 2 * latent))?;
         ctx.each_record(|ctx, image| {
-            let mut x = image.get("pixels")?.reshape([channels[0], side, side]);
-            for Convolution(kernel, bias) in &layers {
-                x = (x.conv2d(*kernel, [2, 2], [1, 1]) + *bias).softplus();
-            }
-            let both = both.apply(x.reshape([network.dense()]));
-            let (loc, log_scale) = (both.slice(0, ..latent), both.slice(0, latent..));
+            let (loc, log_scale) = encoded(network, &layers, &both, image.get("pixels")?);
             ctx.sample("z", Normal::new(loc, log_scale.exp()))?;
             Ok(())
         })

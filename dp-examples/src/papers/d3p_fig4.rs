@@ -4,7 +4,7 @@ use dp_accountant::Budget;
 use dp_sampler::Seed;
 use serde_json::json;
 
-use super::experiment::{Axes, Experiment, Printed, Privacy, Reference, Row, Size};
+use super::experiment::{Axes, Expected, Experiment, Printed, Privacy, Reference, Row, Size};
 use super::lab::{Input, Lab};
 use super::stand_in;
 use crate::split::area_under_curve;
@@ -63,8 +63,8 @@ fn run(lab: &Lab, seed: u64) -> Result<Vec<Row>, Failure> {
         rows.push(row.costing(Privacy::of(fit.privacy())?));
     }
     let plain = task.fit(&records, Choice { steps, ..Choice::default() }, Seed::for_tests(seed))?;
-    rows.push(Row::new("not private", "AUC", "no noise", 16.0, task.area(&plain)?));
-    rows.push(Row::new("not private, pooled", "AUC", "no groups", 16.0, pooled(&task)?));
+    rows.push(Row::level("not private", "AUC", "no noise", task.area(&plain)?));
+    rows.push(Row::level("not private, pooled", "AUC", "no groups", pooled(&task)?));
     Ok(rows)
 }
 
@@ -74,7 +74,7 @@ const fn private(label: &'static str, value: f64) -> Reference {
         metric: "AUC",
         label,
         printed: Printed::Figure,
-        expected: Some((value, 0.0005)),
+        expected: Expected::Stated(value, 0.0005),
     }
 }
 
@@ -99,14 +99,14 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
             metric: "AUC",
             label: "",
             printed: Printed::Figure,
-            expected: None,
+            expected: Expected::Nothing,
         },
         Reference {
             series: "not private, pooled",
             metric: "AUC",
             label: "",
             printed: Printed::Figure,
-            expected: Some((0.63, 0.005)),
+            expected: Expected::Calculated(0.63, 0.01),
         },
     ],
     remarks: &[],

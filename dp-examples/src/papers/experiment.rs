@@ -39,7 +39,7 @@ pub struct Experiment {
     pub source: &'static str,
     /// The files it reads; none for what is made up or calculated.
     pub inputs: &'static [Input],
-    /// Minutes that its default runs take on two busy cores.
+    /// About how many minutes its default runs take on two cores without other work.
     pub minutes: f64,
     /// Its default number of runs, each with a seed of its own.
     pub runs: u64,
@@ -81,8 +81,24 @@ pub struct Reference {
     pub label: &'static str,
     /// What the paper prints.
     pub printed: Printed,
-    /// What is expected here, with its standard error (or what rounding leaves open).
-    pub expected: Option<(f64, f64)>,
+    /// What is expected here.
+    pub expected: Expected,
+}
+
+/// What is expected of a figure of ours, and how far it may be from that.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Expected {
+    /// Nothing.
+    Nothing,
+    /// A number that can be calculated, and half a unit of the last digit that it is stated with: both are free of
+    /// chance.
+    Calculated(f64, f64),
+    /// A number measured or simulated before, and its standard error.
+    Measured(f64, f64),
+    /// The same without a stated standard error; half a unit of its last digit instead.
+    Stated(f64, f64),
+    /// A goal: at most this.
+    AtMost(f64),
 }
 
 /// What a paper prints.
@@ -109,6 +125,9 @@ pub struct Row {
     pub at: f64,
     /// What was measured.
     pub value: f64,
+    /// Whether the setting is none of the axis, such as "no noise": a picture has a level for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_level: bool,
     /// Whether it is a time, which another run does not repeat.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_time: bool,
@@ -129,6 +148,7 @@ impl Row {
             label: label.into(),
             at,
             value,
+            is_level: false,
             is_time: false,
             privacy: None,
             words: String::new(),
@@ -138,6 +158,11 @@ impl Row {
     /// With what it cost.
     pub(super) fn costing(self, privacy: Privacy) -> Self {
         Self { privacy: Some(privacy), ..self }
+    }
+
+    /// As a figure that does not depend on the setting.
+    pub(super) fn level(series: &str, metric: &str, label: impl Into<String>, value: f64) -> Self {
+        Self { is_level: true, ..Self::new(series, metric, label, 0.0, value) }
     }
 
     /// As a time.
@@ -250,6 +275,27 @@ pub struct Outcome {
     /// How long it took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
+    /// What else the machine was doing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+}
+
+/// What the machine was doing while a run took its times.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Processors that the program might use.
+    pub processors: usize,
+    /// Programs that wanted a processor, on average over the last minute of the run, this one included.
+    pub load: f64,
+}
+
+impl Machine {
+    /// This machine now; nothing where the system does not tell.
+    pub(super) fn now() -> Option<Self> {
+        let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+        let load = text.split_ascii_whitespace().next()?.parse().ok()?;
+        Some(Self { processors: std::thread::available_parallelism().ok()?.get(), load })
+    }
 }
 
 /// What every outcome says.
@@ -259,7 +305,7 @@ impl Outcome {
     /// The same without what another run would not repeat.
     #[must_use]
     pub fn without_times(mut self) -> Self {
-        self.seconds = None;
+        (self.seconds, self.machine) = (None, None);
         self.rows.iter_mut().filter(|row| row.is_time).for_each(|row| row.value = 0.0);
         self
     }

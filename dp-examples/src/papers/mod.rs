@@ -7,7 +7,7 @@
 //! | `run`, `store` | seed by seed, each run left on disk when it ends; a folder of results |
 //! | `page` | means and standard errors over seeds; the tables of `PAPERS.md` |
 //! | `stand_in` | small data made up in memory, for quick runs |
-//! | `autoencoder` | the network of the images' experiments, its loss |
+//! | `autoencoder` | the networks of the images' experiments, their losses |
 //! | the others | an experiment each, or a figure and its twin |
 //!
 //! The papers: Prediger, Loppi, Kaski and Honkela 2022 (d3p); Jälkö, Dikmen and Honkela 2016 (DP-ADVI); Park,
@@ -34,6 +34,7 @@ mod d3p_fig5;
 mod d3p_fig6;
 mod d3p_fig7;
 mod d3p_table2;
+mod d3p_table2_cifar;
 mod d3p_table3;
 mod experiment;
 mod lab;
@@ -41,6 +42,7 @@ mod page;
 mod peer;
 mod picture;
 mod privinfer;
+mod privinfer_tables;
 mod run;
 mod stand_in;
 mod store;
@@ -51,7 +53,8 @@ mod vips_lda;
 mod vips_regression;
 
 pub use experiment::{
-    Axes, Experiment, NOTICE, Outcome, PapersEpsilon, Printed, Privacy, Reference, Row, Size,
+    Axes, Expected, Experiment, Machine, NOTICE, Outcome, PapersEpsilon, Printed, Privacy, Reference, Row,
+    Size,
 };
 pub use lab::{Input, Lab};
 pub use page::{Mean, page, summaries, table};
@@ -64,7 +67,7 @@ use crate::error::wording::meant;
 use crate::utility::Failure;
 
 /// All experiments, those that take seconds before those that take minutes.
-pub static ALL: [&Experiment; 24] = [
+pub static ALL: [&Experiment; 26] = [
     &d3p_epsilon::EXPERIMENT,
     &advi_epsilon::EXPERIMENT,
     &vips_epsilon::EXPERIMENT,
@@ -72,6 +75,7 @@ pub static ALL: [&Experiment; 24] = [
     &privinfer::LEMMAS,
     &privinfer::BIAS,
     &privinfer::FACES_EXPERIMENT,
+    &privinfer_tables::EXPERIMENT,
     &d3p_fig4::EXPERIMENT,
     &d3p_fig5::EXPERIMENT,
     &d3p_fig6::EXPERIMENT,
@@ -86,9 +90,10 @@ pub static ALL: [&Experiment; 24] = [
     &d3p_fig3::EXPERIMENT,
     &d3p_table3::EXPERIMENT,
     &d3p_table2::FASHION,
-    &d3p_table2::CIFAR,
+    &d3p_table2_cifar::RANDOM,
     &d3p_table2::PLAIN,
     &d3p_table2::MNIST,
+    &d3p_table2_cifar::FROM_FILES,
 ];
 
 /// The experiment of this name.
@@ -99,8 +104,16 @@ pub static ALL: [&Experiment; 24] = [
 pub fn find(name: &str) -> Result<&'static Experiment, Failure> {
     ALL.into_iter().find(|experiment| experiment.name == name).ok_or_else(|| {
         let names: Vec<String> = ALL.iter().map(|experiment| experiment.name.to_owned()).collect();
-        let near = meant(name, &names);
         let shown = crate::error::one_line(name);
+        let mut near = meant(name, &names);
+        if near.is_empty() && !name.is_empty() {
+            // A part of a name, such as "lda".
+            let parts: Vec<&str> =
+                names.iter().map(String::as_str).filter(|other| other.contains(name)).collect();
+            if !parts.is_empty() {
+                near = format!("did you mean {}? ", parts.join(" or "));
+            }
+        }
         format!("there is no experiment '{shown}': {near}'papers list' names all of them").into()
     })
 }

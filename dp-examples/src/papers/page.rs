@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use super::ALL;
-use super::experiment::{Experiment, Outcome, PapersEpsilon, Printed, Privacy, Reference, Row, Size};
+use super::experiment::{
+    Expected, Experiment, Machine, Outcome, PapersEpsilon, Printed, Privacy, Reference, Row, Size,
+};
 use crate::utility::{Failure, mean_and_error};
 
 /// A row over all seeds.
@@ -13,7 +15,7 @@ pub struct Mean {
     pub row: Row,
     /// Mean over seeds.
     pub mean: f64,
-    /// Its standard error; 0 for a single seed.
+    /// Its standard error; 0 for a single seed, and for what seeds do not change.
     pub error: f64,
     /// Number of seeds.
     pub seeds: usize,
@@ -42,10 +44,11 @@ pub fn summaries(outcomes: &[&Outcome]) -> Vec<Mean> {
 }
 
 /// How a mean stands to what was expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// Nothing was.
+    /// It is not held against anything: nothing was expected, or nothing is known of either error.
     None,
-    /// Within three standard errors.
+    /// Within three standard errors, or within rounding where there is no chance.
     Within,
     /// Not.
     Off,
@@ -61,12 +64,20 @@ impl Mean {
         experiment.references.iter().find(fits).copied()
     }
 
+    /// The difference is held against both standard errors where there are two, and against the one that there is
+    /// otherwise; a number whose error is not stated may differ by its rounding on top.
     fn verdict(&self, reference: Option<Reference>) -> Verdict {
-        let Some((expected, error)) = reference.and_then(|reference| reference.expected) else {
-            return Verdict::None;
+        let (expected, allowed) = match reference.map_or(Expected::Nothing, |reference| reference.expected) {
+            Expected::Nothing => return Verdict::None,
+            Expected::Calculated(value, unit) => (value, unit),
+            Expected::Measured(value, error) => (value, 3.0 * self.error.hypot(error)),
+            Expected::Stated(_, _) if self.error == 0.0 => return Verdict::None,
+            Expected::Stated(value, rounding) => (value, 3.0 * self.error + rounding),
+            // What chance alone may add to a mean at the goal.
+            Expected::AtMost(goal) => (self.mean.min(goal), 3.0 * self.error),
         };
-        let allowed = 3.0 * self.error.hypot(error);
-        if (self.mean - expected).abs() <= allowed.max(1e-12) { Verdict::Within } else { Verdict::Off }
+        let within = (self.mean - expected).abs() <= allowed + 1e-12 * expected.abs().max(1.0);
+        if within { Verdict::Within } else { Verdict::Off }
     }
 }
 
@@ -129,7 +140,7 @@ fn cost(line: &[&Mean]) -> String {
     let privacy: Vec<&Privacy> = line.iter().filter_map(|mean| mean.row.privacy.as_ref()).collect();
     let Some(first) = privacy.first() else { return "–".into() };
     let epsilons = joined(privacy.iter().map(|privacy| dp_accountant::rounded_up(privacy.epsilon)));
-    format!("≤ {epsilons} (δ {}; {})", small(first.delta), first.scheme)
+    format!("≤ {epsilons} (δ {}; {})", small(first.delta), shortened(&first.scheme))
 }
 
 /// The paper's own ε for the same noise.
@@ -143,7 +154,23 @@ fn papers_cost(line: &[&Mean], relation: &str) -> String {
 }
 
 fn small(x: f64) -> String {
-    if x >= 1e-3 { format!("{x}") } else { format!("{x:.3e}").replace(".000e", "e") }
+    let plain = format!("{x}");
+    if x == 0.0 || (x >= 1e-3 && plain.len() <= 6) { plain } else { format!("{x:.3e}").replace(".000e", "e") }
+}
+
+/// Four digits that count.
+fn four_digits(x: f64) -> String {
+    let zeros = (-x.log10()).floor().clamp(0.0, 12.0) as usize;
+    format!("{x:.0$}", zeros + 4)
+}
+
+/// A scheme with at most four digits of each rate.
+fn shortened(scheme: &str) -> String {
+    let words = scheme.split(' ').map(|word| match word.parse::<f64>() {
+        Ok(rate) if word.len() > 8 && rate < 1.0 => four_digits(rate),
+        _ => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The tables of an experiment's runs, and below them its remarks.
@@ -208,10 +235,29 @@ pub fn table(experiment: &Experiment, outcomes: &[&Outcome]) -> String {
             let _ = write!(text, "\n**Warning**: {warning}.\n");
         }
     }
+    let is_off = |mean: &Mean| mean.verdict(mean.reference(experiment)) == Verdict::Off;
+    if experiment.remarks.is_empty() && means.iter().any(is_off) {
+        text.push_str("\n**Nobody has said yet why what is marked `off` differs.**\n");
+    }
     if !experiment.remarks.is_empty() {
         let _ = write!(text, "\n{}\n", experiment.remarks.join(" "));
     }
+    if means.iter().any(|mean| mean.row.is_time) {
+        let _ = write!(text, "\n{}\n", busy(outcomes));
+    }
     text
+}
+
+/// What else the machine did while times were taken: the largest load of all runs.
+fn busy(outcomes: &[&Outcome]) -> String {
+    let machines = outcomes.iter().filter_map(|outcome| outcome.machine);
+    match machines.max_by(|a, b| a.load.total_cmp(&b.load)) {
+        Some(Machine { processors, load }) => format!(
+            "Times are of a machine with {processors} processors and a load of {load:.1} (programs that wanted one, this \
+             one included): what is above {processors} was other work, and times are longer by about its share."
+        ),
+        None => "What else the machine did while times were taken is not known.".into(),
+    }
 }
 
 /// The cells of a line but for what it cost.
@@ -223,11 +269,17 @@ fn cells(experiment: &Experiment, line: &[&Mean]) -> Vec<String> {
         Some(Printed::Number(number)) => number.replace('-', "−"),
     }));
     let expected = joined(line.iter().zip(&references).map(|(mean, reference)| {
-        let of = reference.and_then(|r| r.expected).map(|(value, _)| tidy(&shown(value, 0.0)));
-        match (mean.verdict(*reference), of) {
-            (Verdict::Within, Some(of)) => format!("{of} ok"),
-            (Verdict::Off, Some(of)) => format!("{of} off"),
-            _ => "–".into(),
+        let plain = |value: f64| tidy(&shown(value, 0.0));
+        let of = match reference.map_or(Expected::Nothing, |r| r.expected) {
+            Expected::Nothing => return "–".into(),
+            Expected::AtMost(goal) => format!("≤ {}", plain(goal)),
+            Expected::Measured(value, error) => shown(value, error),
+            Expected::Calculated(value, _) | Expected::Stated(value, _) => plain(value),
+        };
+        match mean.verdict(*reference) {
+            Verdict::Within => format!("{of} ok"),
+            Verdict::Off => format!("{of} off"),
+            Verdict::None => of,
         }
     }));
     let ours = line.iter().map(|mean| shown(mean.mean, mean.error)).collect::<Vec<_>>().join(" / ");
@@ -297,9 +349,12 @@ const HEAD: &str = "# The papers' tables and figures, run again
 
 Written by `papers table` from the runs' JSON; not a number in the tables is typed. Seeds are fixed and known, so nothing here is a
 private use of a file. Each relation of neighbours has tables of its own; beside each certified ε, the upper end of an interval, stands the
-scheme by which batches are drawn. \"figure\" stands for what a paper shows in a figure only. \"expected\" is what earlier measurements and
-simulations of the same problem gave: `ok` is within three standard errors, `off` is not, and the text below a table says why. ± is the
-standard error over seeds.
+scheme by which batches are drawn. \"figure\" stands for what a paper shows in a figure only. ± is the standard error over seeds.
+
+\"expected\" is what earlier measurements and simulations of the same problem gave, with ± where they state an error. `ok` is within three
+standard errors, of both sides where both are known and of one where one is (then with the rounding of the other); for numbers without chance,
+within a unit of the last digit; for goals (≤), not above them by more than three standard errors. `off` is not, and the text below the table
+says why. Without either word neither error is known.
 
 The listings of the d3p paper, and the mixture of its appendix, are tests: `ppl-distributions/tests/listings.rs`.
 ";
@@ -321,13 +376,42 @@ mod tests {
             rows,
             warnings: Vec::new(),
             seconds: None,
+            machine: None,
         }
+    }
+
+    #[test]
+    fn an_error_counts_where_it_is_known() {
+        let mean =
+            |mean: f64, error: f64| Mean { row: Row::new("", "", "", 0.0, mean), mean, error, seeds: 2 };
+        let verdict = |mean: &Mean, expected| {
+            let (series, metric, label, printed) = ("", "", "", Printed::Nothing);
+            mean.verdict(Some(Reference { series, metric, label, printed, expected }))
+        };
+        // 3 · √(0.01² + 0.02²) = 0.067, with one error only 0.03 or 0.06.
+        for (own, stated, edge) in [(0.01, 0.02, 0.067), (0.01, 0.0, 0.03), (0.0, 0.02, 0.06)] {
+            let expected = Expected::Measured(0.5, stated);
+            assert_eq!(verdict(&mean(0.5 + 0.99 * edge, own), expected), Verdict::Within, "{own} {stated}");
+            assert_eq!(verdict(&mean(0.5 - 1.01 * edge, own), expected), Verdict::Off, "{own} {stated}");
+        }
+        let stated = Expected::Stated(0.5, 0.005);
+        assert_eq!(verdict(&mean(0.534, 0.01), stated), Verdict::Within);
+        assert_eq!(verdict(&mean(0.536, 0.01), stated), Verdict::Off);
+        assert_eq!(verdict(&mean(0.536, 0.0), stated), Verdict::None);
+        assert_eq!(verdict(&mean(0.509, 0.0), Expected::Calculated(0.5, 0.01)), Verdict::Within);
+        assert_eq!(verdict(&mean(0.511, 0.1), Expected::Calculated(0.5, 0.01)), Verdict::Off);
+        for (found, error, wanted) in
+            [(0.1, 0.0, Verdict::Within), (0.52, 0.01, Verdict::Within), (0.54, 0.01, Verdict::Off)]
+        {
+            assert_eq!(verdict(&mean(found, error), Expected::AtMost(0.5)), wanted, "{found}");
+        }
+        assert_eq!(verdict(&mean(0.5, 0.1), Expected::Nothing), Verdict::None);
     }
 
     #[test]
     fn what_was_expected_is_held_against_three_standard_errors() {
         let experiment = find("d3p-fig4").unwrap();
-        // Standard errors of 0.001, which with 0.0005 of the expectation's own make 3 · 0.00112.
+        // Standard errors of 0.001, three of which with the expectation's rounding of 0.0005 make 0.0035.
         let runs = |shift: f64| {
             let row = |value: f64| vec![Row::new("private", "AUC", "ε 1", 1.0, 0.921 + shift + value)];
             [outcome(1, row(-0.001)), outcome(2, row(0.001))]
@@ -367,5 +451,7 @@ mod tests {
         assert_eq!(shown(710.12, 4.5), "710.1 ± 4.5");
         assert_eq!(tidy(&shown(2034.0, 0.0)), "2034");
         assert_eq!(shown(0.0008, 0.0), "8.00e−4");
+        assert_eq!([0.0, 0.002, 1.0 / 240.0, 1e-5].map(small), ["0", "0.002", "4.167e-3", "1e-5"]);
+        assert_eq!(shortened("with probability 0.13333333333333333"), "with probability 0.1333");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::experiment::{Experiment, NOTICE, Outcome, Size};
+use super::experiment::{Experiment, Machine, NOTICE, Outcome, Size};
 use super::lab::Lab;
 use super::store::Store;
 use crate::program::error_line;
@@ -27,7 +27,7 @@ impl fmt::Display for Told<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing(name, files) => {
-                write!(f, "{name}: NOT RUN, $DP_DATA/data does not hold {}", files.join(", "))
+                write!(f, "{name}: NOT RUN, the data folder does not hold {}", files.join(", "))
             }
             Self::Kept(name, seed) => write!(f, "{name}: run {seed} is there already"),
             Self::Ended(run) => {
@@ -81,6 +81,7 @@ pub fn run(
             rows,
             warnings: lab.warnings(),
             seconds: Some(started.elapsed().as_secs_f64()),
+            machine: Machine::now(),
         };
         if let Some(store) = store {
             store.write(&outcome)?;

@@ -92,6 +92,30 @@ pub(super) fn people(seed: u64, records: usize) -> String {
     text
 }
 
+/// A CSV file with the columns of the Adult data that naive Bayes looks at.
+pub(super) fn adults(seed: u64, records: usize) -> String {
+    let (x, u) = (normals(seed, 45, 2 * records), uniforms(seed, 46, records));
+    let mut text = String::from(
+        "age,workclass,education,marital_status,occupation,relationship,race,sex,capital_gain,capital_loss,\
+         hours_per_week,income\n",
+    );
+    for i in 0..records {
+        let [age, hours] = [x[2 * i], x[2 * i + 1]];
+        let (education, gain) = ([("Bachelors", 1.0), ("HS-grad", -1.0)][i % 2], [0, 0, 0, 5_000][i % 4]);
+        let income = if u[i] < sigmoid(education.1 + age + hours) { ">50K" } else { "<=50K" };
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "{:.0},Private,{},Never-married,Sales,Husband,White,{},{gain},0,{:.0},{income}",
+            40.0 + 10.0 * age,
+            education.0,
+            ["Female", "Male"][i % 2],
+            40.0 + 5.0 * hours
+        );
+    }
+    text
+}
+
 /// Features with an intercept and 0/1 labels, for the experiments on shells.
 pub(super) fn shells(seed: u64, records: usize) -> (Array2<f64>, Array1<f64>) {
     let mut x = matrix(seed, 50, (records, 5)).mapv(|z| (0.5 * z).clamp(-1.0, 1.0));

@@ -3,7 +3,7 @@
 use dp_accountant::Budget;
 use serde_json::json;
 
-use super::experiment::{Axes, Experiment, Printed, Privacy, Reference, Row, Size};
+use super::experiment::{Axes, Expected, Experiment, Printed, Privacy, Reference, Row, Size};
 use super::lab::{Input, Lab};
 use super::stand_in;
 use crate::bounds::Bounds;
@@ -15,7 +15,7 @@ use crate::utility::statistics::areas;
 /// Public bounds: round numbers that hold what the columns can hold.
 const STROKE_BOUNDS: &str =
     "age = [0, 100]\navg_glucose_level = [50, 300]\nhypertension = [0, 1]\nheart_disease = [0, 1]\n";
-const ADULT_BOUNDS: &str = "age = [17, 90]\nfnlwgt = [0, 1500000]\neducation_num = [1, 16]\ncapital_gain = [0, 100000]\n\
+const ADULT_BOUNDS: &str = "age = [17, 90]\neducation_num = [1, 16]\ncapital_gain = [0, 100000]\n\
                             capital_loss = [0, 5000]\nhours_per_week = [1, 99]\n";
 const PEOPLE_BOUNDS: &str =
     "age = [0, 100]\nhours = [0, 100]\nweight = [-4, 4]\nkind = [\"a\", \"b\", \"c\"]\n";
@@ -68,17 +68,18 @@ impl Problem {
             }
             plain = Some(exact.0);
         }
-        rows.extend(plain.map(|area| Row::new("not private", "AUC", "no noise", 16.0, area)));
+        rows.extend(plain.map(|area| Row::level("not private", "AUC", "no noise", area)));
         Ok(rows)
     }
 }
 
-const fn expected(series: &'static str, label: &'static str, value: f64, error: f64) -> Reference {
-    Reference { series, metric: "AUC", label, printed: Printed::Figure, expected: Some((value, error)) }
+const fn expected(series: &'static str, label: &'static str, value: f64) -> Reference {
+    let (printed, expected) = (Printed::Figure, Expected::Stated(value, 0.0005));
+    Reference { series, metric: "AUC", label, printed, expected }
 }
 
 const fn figure(series: &'static str) -> Reference {
-    Reference { series, metric: "AUC", label: "", printed: Printed::Figure, expected: None }
+    Reference { series, metric: "AUC", label: "", printed: Printed::Figure, expected: Expected::Nothing }
 }
 
 const AXES: Axes = Axes { x: "ε", y: "test AUC", metric: "AUC", logarithmic: true };
@@ -106,26 +107,28 @@ pub(super) static STROKE: Experiment = Experiment {
     item: "VIPS, figure 5: logistic regression on stroke, ANOTHER DATA SET than the paper's",
     source: "Park et al. 2020, figure 5 (12,586 records of 4,146 columns, which are not public; here Kaggle's 5,110 of 10)",
     inputs: &STROKE_INPUT,
-    minutes: 1.0,
+    minutes: 0.1,
     runs: 20,
     alone: false,
     settings: |size| STROKE_PROBLEM.settings(size),
     run: |lab, seed| STROKE_PROBLEM.run(lab, seed),
     references: &[
-        expected("statistics", "ε 0.5", 0.733, 0.017),
-        expected("statistics", "ε 1", 0.776, 0.015),
-        expected("statistics", "ε 2", 0.814, 0.01),
-        expected("statistics, fixed curvature", "ε 0.5", 0.698, 0.017),
-        expected("statistics, fixed curvature", "ε 1", 0.783, 0.015),
-        expected("statistics, fixed curvature", "ε 2", 0.832, 0.01),
-        expected("gradients", "ε 0.5", 0.811, 0.01),
-        expected("gradients", "ε 1", 0.832, 0.006),
-        expected("gradients", "ε 2", 0.841, 0.005),
-        expected("not private", "no noise", 0.851, 0.006),
+        expected("statistics", "ε 0.5", 0.733),
+        expected("statistics", "ε 1", 0.776),
+        expected("statistics", "ε 2", 0.814),
+        expected("statistics, fixed curvature", "ε 0.5", 0.698),
+        expected("statistics, fixed curvature", "ε 1", 0.783),
+        expected("statistics, fixed curvature", "ε 2", 0.832),
+        expected("gradients", "ε 0.5", 0.811),
+        expected("gradients", "ε 1", 0.832),
+        expected("gradients", "ε 2", 0.841),
+        expected("not private", "no noise", 0.851),
     ],
     remarks: &[
-        "The paper's data are not public, and nothing here compares with its figure. The expected numbers are a simulation's, with features scaled \
-         in another way; `bmi`, which has missing values, is left out here.",
+        "The paper's data are not public, and nothing here compares with its figure. The expected numbers are a simulation's on 17 columns, with \
+         features scaled in another way; `bmi`, which has missing values, is left out here. Statistics rank better than in it where ε is small: fits \
+         begin at expectations of 0, where the curvature is a quarter, the second statistic has a larger scale, and eigenvalues are raised less \
+         (as in the simulation they came to .732 at ε 0.5, see BENCHMARKS.md); these choices are from made-up tables.",
     ],
     axes: Some(AXES),
 };
@@ -134,7 +137,8 @@ static ADULT_PROBLEM: Problem = Problem {
     input: &ADULT_INPUT[0],
     bounds: ADULT_BOUNDS,
     positive: "income == \">50K\"",
-    without: &["split"],
+    // A weight of the survey, the years of education in words, and 42 countries.
+    without: &["split", "fnlwgt", "education", "native_country"],
     epsilons: &[0.05, 0.2, 0.8],
     delta: 1e-3,
 };
@@ -144,23 +148,25 @@ pub(super) static ADULT: Experiment = Experiment {
     item: "VIPS, figure 6: logistic regression on Adult, statistics against gradients",
     source: "Park et al. 2020, figure 6",
     inputs: &ADULT_INPUT,
-    minutes: 4.0,
+    minutes: 0.5,
     runs: 3,
     alone: false,
     settings: |size| ADULT_PROBLEM.settings(size),
     run: |lab, seed| ADULT_PROBLEM.run(lab, seed),
     references: &[
-        expected("statistics", "ε 0.05", 0.885, 0.002),
-        expected("statistics", "ε 0.2", 0.881, 0.002),
-        expected("statistics", "ε 0.8", 0.892, 0.002),
-        expected("gradients", "ε 0.05", 0.889, 0.002),
-        expected("gradients", "ε 0.2", 0.897, 0.002),
-        expected("gradients", "ε 0.8", 0.899, 0.002),
+        expected("statistics", "ε 0.05", 0.885),
+        expected("statistics", "ε 0.2", 0.881),
+        expected("statistics", "ε 0.8", 0.892),
+        expected("gradients", "ε 0.05", 0.889),
+        expected("gradients", "ε 0.2", 0.897),
+        expected("gradients", "ε 0.8", 0.899),
         figure("statistics, fixed curvature"),
         figure("not private"),
     ],
     remarks: &[
-        "In the paper statistics rank better than gradients; here gradients rank better at every ε, on the same records at the same cost.",
+        "In the paper statistics rank better than gradients; here gradients rank better at every ε, on the same records at the same cost. The \
+         expected numbers are a simulation's with about fifty columns, here there are 44 (the survey's weight, education in words and native \
+         countries are left out); statistics rank better than in it where their fits begin at the curvature of expectations of 0.",
     ],
     axes: Some(AXES),
 };

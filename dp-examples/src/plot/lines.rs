@@ -16,8 +16,22 @@ pub struct Line {
     pub points: Vec<(f64, f64, f64)>,
 }
 
-const WIDTH: i32 = 720;
+/// A height that holds at every place of the axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Level {
+    /// What it is called in the legend.
+    pub name: String,
+    /// Its height.
+    pub height: f64,
+    /// Half the width of the band around it.
+    pub error: f64,
+}
+
+/// What the axes take, beside which the legend has room.
+const PLOT: i32 = 510;
 const HEIGHT: i32 = 420;
+/// Width of a letter of the legend, about.
+const LETTER: f64 = 6.2;
 
 /// Colours that colour-blind readers can tell apart (Okabe and Ito, 2008).
 const COLOURS: [RGBColor; 7] = [
@@ -30,7 +44,8 @@ const COLOURS: [RGBColor; 7] = [
     TRUTH,
 ];
 
-/// An SVG picture of lines over a common axis, which is logarithmic if asked for: then places are above 0.
+/// An SVG picture of lines over a common axis, which is logarithmic if asked for: then places are above 0. Levels are
+/// dashed lines from end to end.
 ///
 /// # Errors
 ///
@@ -42,15 +57,15 @@ const COLOURS: [RGBColor; 7] = [
 /// use dp_examples::plot::{Line, lines};
 ///
 /// let line = Line { name: "ours".into(), points: vec![(1.0, 0.90, 0.01), (2.0, 0.92, 0.01)] };
-/// let picture = lines("AUC by ε", ("ε", "AUC"), &[line], true)?;
+/// let picture = lines("AUC by ε", ("ε", "AUC"), (&[line], &[]), true)?;
 /// assert!(picture.starts_with("<svg ") && picture.contains("ours"));
-/// assert!(lines("AUC by ε", ("ε", "AUC"), &[], true).is_err());
+/// assert!(lines("AUC by ε", ("ε", "AUC"), (&[], &[]), true).is_err());
 /// # Ok::<(), dp_examples::Error>(())
 /// ```
 pub fn lines(
     title: &str,
     (x_name, y_name): (&str, &str),
-    lines: &[Line],
+    (lines, levels): (&[Line], &[Level]),
     logarithmic: bool,
 ) -> Result<String> {
     let all = || lines.iter().flat_map(|line| &line.points);
@@ -70,15 +85,29 @@ pub fn lines(
     }
     let on_axis = |x: f64| if logarithmic { x.log10() } else { x };
     let (x_low, x_high) = span(all().map(|point| on_axis(point.0)));
-    let (y_low, y_high) = span(all().flat_map(|&(_, y, error)| [y - error, y + error]));
+    let flat = levels.iter().map(|level| (level.height, level.error));
+    let heights = all().map(|&(_, y, error)| (y, error)).chain(flat.clone());
+    if let Some((value, _)) = flat.into_iter().find(|(y, error)| !(y.abs() < 1e300 && error.abs() < 1e300)) {
+        return Err(Error::Value { what: "a level to draw".into(), expected: "below 1e300 in size", value });
+    }
+    let (y_low, y_high) = span(heights.flat_map(|(y, error)| [y - error, y + error]));
+    let names = lines.iter().map(|line| &line.name).chain(levels.iter().map(|level| &level.name));
+    let letters = names.map(|name| name.chars().count()).max().unwrap_or(0);
+    let width = PLOT + (60.0 + LETTER * letters as f64).max(120.0) as i32;
+    let longest = rows_of(title).iter().map(|row| row.chars().count()).max().unwrap_or(0);
+    let width = width.max((48.0 + 8.4 * longest as f64) as i32);
     let mut picture = String::new();
     {
-        let backend = SVGBackend::with_string(&mut picture, ((WIDTH * FINE) as u32, (HEIGHT * FINE) as u32));
+        let backend = SVGBackend::with_string(&mut picture, ((width * FINE) as u32, (HEIGHT * FINE) as u32));
         let area = Canvas(backend.into_drawing_area());
         area.0.fill(&WHITE).map_err(drawing)?;
         let left = Look { side: plotters::style::text_anchor::HPos::Left, ..SMALL };
-        area.text(title, (24.0, 24.0), Look { size: 15.0, style: FontStyle::Bold, ..left })?;
-        let (x0, x1, y0, y1) = (74.0, f64::from(WIDTH) - 210.0, f64::from(HEIGHT) - 56.0, 52.0);
+        let bold = Look { size: 15.0, style: FontStyle::Bold, ..left };
+        let rows = rows_of(title);
+        for (number, row) in rows.iter().enumerate() {
+            area.text(row, (24.0, 24.0 - 9.0 * (rows.len() - 1) as f64 + 18.0 * number as f64), bold)?;
+        }
+        let (x0, x1, y0, y1) = (74.0, f64::from(PLOT), f64::from(HEIGHT) - 56.0, 52.0);
         let across = |x: f64| x0 + (on_axis(x) - x_low) / (x_high - x_low) * (x1 - x0);
         let up = |y: f64| y0 - (y - y_low) / (y_high - y_low) * (y0 - y1);
         let heights = ticks(y_low, y_high, 6);
@@ -123,9 +152,52 @@ pub fn lines(
             area.line([(x1 + 16.0, y), (x1 + 38.0, y)], colour, 2.0)?;
             area.text(&line.name, (x1 + 44.0, y), left)?;
         }
+        for (number, level) in (lines.len()..).zip(levels) {
+            // "N 100, not private" is of the line "N 100" and has its colour, without a band between others.
+            let owner = lines.iter().position(|line| {
+                level.name.strip_prefix(&line.name).is_some_and(|rest| rest.starts_with(", "))
+            });
+            let (colour, y) = (COLOURS[owner.unwrap_or(number) % COLOURS.len()], up(level.height));
+            let (top, bottom) = (up(level.height + level.error), up(level.height - level.error));
+            if bottom - top > 1.0 && owner.is_none() {
+                area.fill([(x0, top), (x1, top), (x1, bottom), (x0, bottom)], colour, 0.15)?;
+            }
+            dashed(&area, (x0, x1), y, colour)?;
+            let y = y1 + 18.0 * number as f64;
+            dashed(&area, (x1 + 16.0, x1 + 38.0), y, colour)?;
+            area.text(&level.name, (x1 + 44.0, y), left)?;
+        }
         area.0.present().map_err(drawing)?;
     }
-    Ok(shrunk(&picture, (WIDTH, HEIGHT)))
+    Ok(shrunk(&picture, (width, HEIGHT)))
+}
+
+/// A title in one row, or in two where it is long.
+fn rows_of(title: &str) -> Vec<String> {
+    const LONG: usize = 70;
+    let mut rows = vec![String::new()];
+    for word in title.split(' ') {
+        let row = rows.len() - 1;
+        if rows.len() < 2 && rows[row].chars().count() + word.chars().count() > LONG {
+            rows.push(word.to_owned());
+            continue;
+        }
+        if !rows[row].is_empty() {
+            rows[row].push(' ');
+        }
+        rows[row].push_str(word);
+    }
+    rows
+}
+
+/// A dashed line across.
+fn dashed(area: &Canvas<'_>, (from, to): (f64, f64), y: f64, colour: RGBColor) -> Result<()> {
+    let mut x = from;
+    while x < to {
+        area.line([(x, y), ((x + 7.0).min(to), y)], colour, 1.8)?;
+        x += 11.0;
+    }
+    Ok(())
 }
 
 /// The range of some numbers, with room at both ends.
@@ -140,4 +212,30 @@ fn span(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
 /// A place as a short number.
 fn short(x: f64) -> String {
     if (1e-3..1e5).contains(&x.abs()) { format!("{}", (x * 1e3).round() / 1e3) } else { format!("{x:.0e}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_dashed_in_the_colour_of_their_line_and_long_titles_have_two_rows() {
+        let line =
+            |name: &str, y: f64| Line { name: name.into(), points: vec![(1.0, y, 0.0), (2.0, y, 0.0)] };
+        let level = |name: &str, height: f64| Level { name: name.into(), height, error: 0.0 };
+        let both = [line("N 1", 0.1), line("N 10", 0.2)];
+        let levels = [level("N 10, not private", 0.3), level("pooled", 0.4)];
+        let long =
+            "a title with so many words that one row of the picture does not hold it, and so it has two";
+        let picture = lines(long, ("x", "y"), (&both, &levels), false).unwrap();
+        let hex = |colour: RGBColor| format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2);
+        // The line and its level; the other level has the fourth colour, and nothing the third.
+        let count = |colour: usize| picture.matches(&hex(COLOURS[colour])).count();
+        assert!(count(1) > count(0) && count(3) > 0 && count(2) == 0, "{}", count(1));
+        assert_eq!(rows_of(long).len(), 2);
+        assert_eq!(rows_of(long).join(" "), long);
+        assert_eq!(rows_of("short"), ["short"]);
+        let high = [level("no number", f64::NAN)];
+        assert!(lines("t", ("x", "y"), (&both, &high), false).is_err());
+    }
 }

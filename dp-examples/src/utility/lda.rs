@@ -91,6 +91,28 @@ pub fn suited<M: Model>(
     Ok(plan.rows_for(counts).unwrap_or(1).min(MOST_TOPICS))
 }
 
+/// A fit with as many topics as suit the budget, and the upper end of the ε of both.
+///
+/// # Errors
+///
+/// A budget that cannot be met.
+pub fn suited_fit(
+    documents: &Sensitive<Records>,
+    budget: Budget,
+    norm: f64,
+    steps: u64,
+    seed: u64,
+) -> Result<(Fit, f64), Failure> {
+    let mut ledger = Ledger::new(budget)?;
+    let less = Budget { epsilon: budget.epsilon * (1.0 - FOR_COUNTS), ..budget };
+    let fit = |topics: usize| ConjugateVi::new(model(topics)).budget(less).clip_norm(norm).steps(steps);
+    // Not the seed of the fit, whose noise would be the same.
+    let of_counts = Seed::for_tests(seed ^ 1 << 63);
+    let topics = suited(documents, fit, norm, of_counts, &mut ledger)?;
+    let fit = fit(topics).seed(Seed::for_tests(seed)).fit_from(documents, &mut ledger)?;
+    Ok((fit, ledger.spent()?.upper))
+}
+
 /// Measures the perplexity of held-back documents at the mean topics; of made-up documents where no file is named.
 ///
 /// # Errors
@@ -111,27 +133,23 @@ pub fn measure(
     let records = records(&corpus, &train)?;
     let norm = settings.clip_norm.unwrap_or(NORM);
     let unigrams = perplexity(&unigrams(&corpus, &train), &corpus, &test);
-    let fit = |topics: usize, budget: Budget| {
-        ConjugateVi::new(model(topics)).budget(budget).clip_norm(norm).steps(settings.steps)
-    };
     protocol.measure("perplexity", |seed| {
         let budget = protocol.budget();
-        let mut ledger = Ledger::new(budget)?;
-        let (topics, budget) = match settings.topics {
-            Some(topics) => (topics, budget),
-            None => {
-                let less = Budget { epsilon: budget.epsilon * (1.0 - FOR_COUNTS), ..budget };
-                // Not the seed of the fit, whose noise would be the same.
-                let of_counts = Seed::for_tests(seed ^ 1 << 63);
-                (suited(&records, |topics| fit(topics, less), norm, of_counts, &mut ledger)?, less)
+        let (fit, spent) = match settings.topics {
+            Some(topics) => {
+                let fit =
+                    ConjugateVi::new(model(topics)).budget(budget).clip_norm(norm).steps(settings.steps);
+                let mut ledger = Ledger::new(budget)?;
+                let fit = fit.seed(Seed::for_tests(seed)).fit_from(&records, &mut ledger)?;
+                (fit, ledger.spent()?.upper)
             }
+            None => suited_fit(&records, budget, norm, settings.steps, seed)?,
         };
-        let fit = fit(topics, budget).seed(Seed::for_tests(seed)).fit_from(&records, &mut ledger)?;
-        let value = perplexity(&mean_topics(&fit)?, &corpus, &test);
-        let mut run = RunOutcome::new(value, fit.privacy())?;
-        run.epsilon_upper = ledger.spent()?.upper;
+        let topics = mean_topics(&fit)?;
+        let mut run = RunOutcome::new(perplexity(&topics, &corpus, &test), fit.privacy())?;
+        run.epsilon_upper = spent;
         run.more.insert("unigrams", unigrams);
-        run.more.insert("topics", topics as f64);
+        run.more.insert("topics", topics.nrows() as f64);
         Ok(run)
     })
 }
