@@ -207,10 +207,12 @@ fn bad_input_is_one_line_that_says_what_to_do_and_holds_no_cell() {
     (0..100_000).for_each(|i| many += &format!("{secret}{i},{}\n", i % 7));
     folder.write("many.csv", many.as_bytes());
     folder.write("y.toml", b"y = [0, 9]");
+    let towns: Vec<String> = (0..=100_000).map(|i| format!("'{secret}{i}'")).collect();
+    folder.write("towns.toml", format!("y = [0, 9]\ntown = [{}]", towns.join(", ")).as_bytes());
     folder.write("odd.toml", b"age = { rangee = [0, 1] }");
     folder.write("t.parquet", b"PAR1nonsense");
     let before = folder.files();
-    let cases: [(&[&str], &[&str]); 20] = [
+    let cases: [(&[&str], &[&str]); 22] = [
         (&["income ==>50K ~ age", "people.csv"], &["'income ==>50K'", "character 10", "goes in quotes"]),
         (&["income >= 80 ~ age", "t.parquet"], &["t.parquet", "Parquet"]),
         (&["income >= 80 ~ . + .x", "people.csv"], &["character"]),
@@ -224,6 +226,14 @@ fn bad_input_is_one_line_that_says_what_to_do_and_holds_no_cell() {
         (
             &["y ~ town", "many.csv", "--schema", "y.toml", "--public-categories", "--family=poisson"],
             &["'town'", "more than 50"],
+        ),
+        (
+            &["y ~ town", "many.csv", "--schema", "towns.toml", "--family=poisson"],
+            &["100001 columns", "at most 2000", "(1 | column)"],
+        ),
+        (
+            &["y ~ (1 | town)", "many.csv", "--schema", "towns.toml", "--family=poisson"],
+            &["100001 coefficients by group", "at most 100000"],
         ),
         (&["income ~ age", "people.csv"], &["--family"]),
         (&["income ~ age +", "people.csv", "--family=gaussian"], &["'income ~ age +' at character 15"]),

@@ -38,7 +38,7 @@ const FIT: &str =
 #[test]
 fn a_twin_has_its_files_and_is_like_the_table() {
     let folder = folder("whole");
-    let told = folder.good("fit people.csv --schema s.toml --epsilon 2 --target rich --out out");
+    let told = folder.good("fit people.csv --schema s.toml --epsilon 2 --target rich --out out/");
     assert!(
         told.contains("-differential privacy, for data sets that differ by the presence of one record"),
         "{told}"
@@ -96,6 +96,11 @@ fn a_model_gives_rows_pages_and_scores() {
     );
     folder.good("report out/model.json --out page.html");
     assert!(folder.read("page.html").contains("NOT") || folder.read("page.html").contains("Not private"));
+    assert!(!folder.read("page.html").contains("Beside real rows"));
+    folder.good("report out/model.json --test people.csv --out page.html");
+    let page = folder.read("page.html");
+    assert!(page.contains("Not covered by the guarantee") && page.contains("curve of rich"), "{page}");
+    assert!(!page.contains("Zaphod"));
     let told = folder.good("check out/model.json out/twin.csv people.csv");
     assert!(told.contains("NOT covered"), "{told}");
     let scores: serde_json::Value = serde_json::from_str(&told[..=told.rfind('}').unwrap()]).unwrap();

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use dp_accountant::Budget;
 use dp_examples::output::{check_writable, write_whole};
 use dp_examples::program::run;
+use dp_examples::table::Table;
 use dp_examples::twin::arguments::{Arguments, Check, Fit, Job, Report, Sample};
 use dp_examples::twin::{self, Model, Schema, Settings, Twin};
 use dp_sampler::{Purpose, Seed, Stream};
@@ -69,7 +70,14 @@ fn describe(options: &Report) -> Result<(), Box<dyn Error>> {
     check_writable(&options.out)?;
     let model: Model = twin::read_model(&options.model)?;
     let rows = model.sample(model.records.round() as u64, generator()?)?;
-    write_whole(Path::new(&options.out), twin::report(&model, &rows).as_bytes())?;
+    let scores = match &options.test {
+        Some(path) => {
+            let made = Table::parse("the twin", &twin::to_csv(&model, &rows)?)?;
+            Some(twin::scores(&model, &made, &twin::read_table(path)?)?)
+        }
+        None => None,
+    };
+    write_whole(Path::new(&options.out), twin::report(&model, &rows, scores.as_ref()).as_bytes())?;
     say(&format!("Page: {}\n", options.out.display()))
 }
 

@@ -75,15 +75,13 @@ pub fn fit(
 
 /// Values that records touch.
 fn elements(specification: &Specification) -> usize {
-    let groups =
-        specification.groups.iter().map(|group| group.columns.len() * group.levels.len()).sum::<usize>();
     let more = match specification.family {
         Family::Gaussian | Family::NegativeBinomial | Family::ZeroInflatedPoisson => 1,
         Family::Student => 2,
         Family::Ordinal => specification.outcome.levels.len().saturating_sub(1),
         Family::Bernoulli | Family::Poisson => 0,
     };
-    specification.columns.len() + groups + more
+    specification.columns.len() + specification.grouped() + more
 }
 
 fn with_settings<M: Model, G: Guide>(

@@ -8,8 +8,16 @@ use serde::{Deserialize, Serialize};
 use super::family::Family;
 use super::specification::{ScaledColumn, Specification};
 
-/// Draws that summaries are made of.
+/// Draws that summaries are made of, where coefficients by group are not so many that fewer have to do.
 pub const DRAWS: usize = 4_000;
+
+/// Most numbers that all draws of coefficients by group hold together; 500 draws are made of any number of them.
+const MOST_NUMBERS: usize = 40_000_000;
+
+/// How many draws are made of a regression's posterior.
+fn draws_of(specification: &Specification) -> usize {
+    (MOST_NUMBERS / specification.grouped().max(1)).clamp(KEPT, DRAWS)
+}
 
 /// Draws that a model file keeps.
 pub const KEPT: usize = 500;
@@ -103,7 +111,8 @@ impl Draws {
     ///
     /// A `dp_vi::Error` if the posterior is not one of this regression.
     pub fn new(specification: &Specification, posterior: &Posterior) -> dp_vi::Result<Self> {
-        let scaled = posterior.draws(DRAWS, &Seed::for_tests(0))?;
+        let count = draws_of(specification);
+        let scaled = posterior.draws(count, &Seed::for_tests(0))?;
         let row = |site: &str, draw: usize| -> Vec<f64> {
             scaled.get(site).map_or_else(Vec::new, |values: &ArrayD<f64>| {
                 values.index_axis(Axis(0), draw).iter().copied().collect()
@@ -112,14 +121,14 @@ impl Draws {
         let (centre, width) = specification.outcome_scale;
         let mut names: Vec<String> =
             specification.columns.iter().map(|column| column.of.name.clone()).collect();
-        let (mut coefficients, mut taken) = (Vec::with_capacity(DRAWS), Vec::with_capacity(DRAWS));
-        for draw in 0..DRAWS {
+        let (mut coefficients, mut taken) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for draw in 0..count {
             let (found, rest) = unscaled(&row("b", draw), &specification.columns, (centre, width));
             coefficients.push(found);
             taken.push(rest);
         }
         let mut more: Vec<(String, Vec<f64>)> = Vec::new();
-        let each = |of: &dyn Fn(usize) -> f64| (0..DRAWS).map(of).collect::<Vec<f64>>();
+        let each = |of: &dyn Fn(usize) -> f64| (0..count).map(of).collect::<Vec<f64>>();
         let one = |site: &str, draw: usize| row(site, draw).first().copied().unwrap_or(f64::NAN);
         match specification.family {
             Family::Gaussian | Family::Student => {
@@ -151,8 +160,8 @@ impl Draws {
                 };
                 more.push((format!("sd({}, {})", group.column, column.of.name), each(&spread)));
             }
-            let mut draws = Vec::with_capacity(DRAWS);
-            for draw in 0..DRAWS {
+            let mut draws = Vec::with_capacity(count);
+            for draw in 0..count {
                 let mut found = Vec::new();
                 for level in row(&format!("u{k}"), draw).chunks(among) {
                     found.extend(unscaled(level, &group.columns, (0.0, width)).0);

@@ -68,6 +68,9 @@ pub struct Specification {
     pub sigma: f64,
 }
 
+/// Most coefficients by group.
+const MOST_GROUPED: usize = 100_000;
+
 fn scaled(matrix: &Matrix, centred: bool) -> Vec<ScaledColumn> {
     let scale = |of: &ColumnOf| {
         let (centre, width) = match (of.indicator || of.name == "Intercept", centred) {
@@ -87,7 +90,8 @@ impl Specification {
     ///
     /// # Errors
     ///
-    /// [`Error::Formula`] for priors of what is not there, and for ordinal outcomes without an intercept.
+    /// [`Error::Formula`] for priors of what is not there, for ordinal outcomes without an intercept, and for more than
+    /// 100,000 coefficients by group.
     pub fn new(family: Family, outcome: Outcome, design: &Design, priors: &[NamedPrior]) -> Result<Self> {
         let wrong = |reason: String| Error::Formula { reason };
         let intercept = design.matrix.columns.iter().any(|column| column.name == "Intercept");
@@ -146,7 +150,20 @@ impl Specification {
             }
         }
         let outcome_scale = outcome.scale(family, intercept);
-        Ok(Self { family, outcome, columns, groups, offset: design.offset.is_some(), outcome_scale, sigma })
+        let offset = design.offset.is_some();
+        let found = Self { family, outcome, columns, groups, offset, outcome_scale, sigma };
+        match found.grouped() {
+            count if count > MOST_GROUPED => Err(wrong(format!(
+                "the formula has {count} coefficients by group; at most {MOST_GROUPED} are fitted. Groups of fewer \
+                 categories, or fewer terms before the '|', have fewer"
+            ))),
+            _ => Ok(found),
+        }
+    }
+
+    /// How many coefficients by group there are.
+    pub(super) fn grouped(&self) -> usize {
+        self.groups.iter().map(|group| group.levels.len() * group.columns.len()).sum()
     }
 
     /// The records of a design as the model sees them. **As sensitive as the file.**

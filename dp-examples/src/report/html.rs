@@ -54,7 +54,9 @@ h3{font-size:1rem;margin-top:1.6rem}table{border-collapse:collapse;font-variant-
 td:first-child,th:first-child{text-align:left}pre{background:#f6f6f4;padding:.8rem;overflow-x:auto;font-size:.85rem}\
 .not{border-left:4px solid #d55e00;background:#fdf3ec;padding:.5rem .9rem}.say{border-left:4px solid \
 #0072b2;background:#eef5fa;\
-padding:.5rem .9rem}svg{width:100%;height:auto}.wide>svg{min-width:30rem}code{overflow-wrap:anywhere}";
+padding:.5rem .9rem}svg{width:100%;height:auto}.wide>svg{min-width:30rem}code{overflow-wrap:anywhere}\
+@media(max-width:34rem){table{font-size:.8rem}td,th{padding:.2rem .3rem}td:first-child,th:first-child,td:last-child{white-space:normal}\
+td:first-child{overflow-wrap:anywhere}pre{white-space:pre-wrap;font-size:.75rem}}";
 
 impl Page {
     /// The page as HTML: no scripts, no fonts and no pictures from elsewhere.

@@ -138,6 +138,10 @@ pub struct Report {
     /// model.json of a twin
     #[arg(value_parser = file)]
     pub model: PathBuf,
+    /// Real rows that are not in the table that the twin was made from: the page gets exact figures of them, which are
+    /// NOT private
+    #[arg(long, value_name = "TABLE", value_parser = file)]
+    pub test: Option<PathBuf>,
     /// HTML file to write
     #[arg(long, value_name = "FILE", value_parser = file)]
     pub out: PathBuf,

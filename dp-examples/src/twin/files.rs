@@ -49,7 +49,7 @@ impl Twin {
                 })
                 .collect::<Result<_>>()?,
         };
-        let report = super::report(model, &shown).into_bytes();
+        let report = super::report(model, &shown, None).into_bytes();
         Ok(Self { tables, model: model.to_json()?, privacy: privacy_json(model, events, ledger)?, report })
     }
 
@@ -106,8 +106,9 @@ pub fn check_folder(folder: &Path, replace: bool) -> Result<()> {
             _ => Err(Error::input(format!("{}: is not a folder", folder.display()))),
         };
     }
-    // Where a file could be written, a folder can.
-    Ok(crate::output::check_writable(folder)?)
+    // Where a file could be written, a folder can. Components have no separator at the end, which the name of a
+    // folder may have and that of a file may not.
+    Ok(crate::output::check_writable(&folder.components().collect::<PathBuf>())?)
 }
 
 fn hidden(folder: &Path) -> Result<PathBuf> {

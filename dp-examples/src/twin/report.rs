@@ -7,6 +7,7 @@ use super::grid::Grid;
 use super::model::{Column, Model};
 use super::sample::Rows;
 use super::schema::Kind;
+use super::scores::Scores;
 use crate::report::escaped;
 
 /// Most bars of a column.
@@ -14,12 +15,16 @@ const BARS: usize = 16;
 /// Most columns of which pictures are drawn.
 const MOST_COLUMNS: usize = 60;
 
-/// The page: HTML that stands by itself and fetches nothing.
+/// The page: HTML that stands by itself and fetches nothing. With scores, exact figures of real rows are on it, too,
+/// marked as not covered.
 #[must_use]
-pub fn report(model: &Model, rows: &Rows) -> String {
+pub fn report(model: &Model, rows: &Rows, scores: Option<&Scores>) -> String {
     let mut page = String::from(HEAD);
     // Writing to a string does not fail.
     let _ = write_page(&mut page, model, rows);
+    if let Some(scores) = scores {
+        let _ = write_scores(&mut page, model, scores);
+    }
     page.push_str("</main></body></html>\n");
     page
 }
@@ -93,6 +98,27 @@ fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result
         page.push_str("</ul>");
     }
     correlations(page, model, rows)
+}
+
+/// How like real rows the twin is.
+fn write_scores(page: &mut String, model: &Model, scores: &Scores) -> std::fmt::Result {
+    page.push_str(
+        "<h2>Beside real rows</h2><p class=\"box warn\"><b>Not covered by the guarantee:</b> exact figures of real rows. \
+         Do not publish this page unless those rows are public.</p><table>",
+    );
+    let mut row = |name: &str, value: f64| write!(page, "<tr><th>{name}</th><td>{value:.4}</td></tr>");
+    row("total variation of columns, numbers in 16 bins", scores.total_variation_of_columns)?;
+    row("total variation of pairs of columns", scores.total_variation_of_pairs)?;
+    row("mean difference of correlations", scores.correlation_difference)?;
+    if let (Some(area), Some(target)) = (scores.area_under_curve, &model.target) {
+        let name = format!(
+            "area under the ROC curve of {}, on the real rows, by a logistic regression on the twin",
+            escaped(target)
+        );
+        row(&name, area)?;
+    }
+    page.push_str("</table>");
+    Ok(())
 }
 
 /// What ε means, in words and in odds.
@@ -182,7 +208,8 @@ fn bars(column: &Column, grid: &Grid<'_>) -> Vec<(usize, usize, String)> {
         let size = cells.div_ceil(BARS);
         for first in (0..cells).step_by(size) {
             let last = (first + size).min(cells) - 1;
-            let name = format!("{} to {}", grid.text((first, first), 0.0), grid.text((last, last), 0.999));
+            let (low, high) = (grid.text((first, first), 0.0), grid.text((last, last), 0.999));
+            let name = if low == high { low } else { format!("{low} to {high}") };
             found.push((first, last, name));
         }
     }
