@@ -42,6 +42,8 @@ use std::path::PathBuf;
 /// | rows of a logistic regression | weight `min(1, R/‖x‖)²`, `R = √d` | [`feature_norm`](Self::feature_norm) |
 /// | sweeps over records' own values | 3, going on from the step before; 20 for Boolean vectors, which begin anew | [`sweeps`](Self::sweeps) |
 /// | averaging | `ρ = max(0.15, 1/(t + 1))` for 60 % of the steps, then falling as `1/j` | |
+/// | normal factors that multiply each other, in `G` groups | each goes `1/G` of the way to its new mean, as all are updated from one release | |
+/// | where factors begin | at the prior, moved a little at random; rows `w_j` of J that meet a record's Boolean vector at `1/J` of the prior's variance | |
 ///
 /// # Privacy
 /// All statistics of a step are one release of the Gaussian mechanism on all records, of one vector whose norm is at most

@@ -116,10 +116,11 @@ impl<'r> ConjugateTraining<'r> {
         if let (Some(charges), Steps::Private(mechanism, _)) = (&plan.charges, &steps) {
             charges.check(mechanism.event()?, &mechanism.scheme(), mechanism.rate())?;
         }
-        let groups = match plan.budget {
-            Some(_) => vec![(0..statistics.factors().len()).collect()],
-            None => statistics.groups()?,
-        };
+        let mut groups = statistics.groups()?;
+        if plan.budget.is_some() {
+            factors.share_steps(&groups);
+            groups = vec![(0..statistics.factors().len()).collect()];
+        }
         let report = report(&plan, seed, &steps);
         let next: Vec<Var<'_>> = statistics.kept().iter().map(|kept| kept.next).collect();
         let states = match next.is_empty() {

@@ -7,7 +7,7 @@
 //! | `sensitivity` | by how much neighbours change the statistics |
 //! | `logistic` | logistic regressions whose statistics have an exact bound |
 //! | `tables` | how large a table of counts may be, for its noise |
-//! | `update` | from noisy statistics to posterior factors |
+//! | `update` | from noisy statistics to posterior factors: where they begin, and those that meet |
 //! | `shrink` | counts drawn together by what they have in common |
 //! | `fit` | a fit, step by step |
 

@@ -1,5 +1,6 @@
 //! Fits without noise against exact posteriors, the bound on the evidence, and audits of the noise.
 
+mod belief;
 mod exact;
 mod hostile;
 mod input;

@@ -1,13 +1,15 @@
 //! From noisy statistics to posterior factors.
 
+mod begin;
+mod together;
+
 use super::shrink::shrink;
 use crate::error::{Error, Result};
 use crate::guides::guide::GuideSite;
 use crate::outcome::correction::linear_algebra::{compose, eigen, square};
 use crate::outcome::factors::{FactorDraws, FactorLaw};
 use crate::outcome::posterior::Posterior;
-use dp_sampler::rand_core::Rng;
-use dp_sampler::{Purpose, Seed};
+use dp_sampler::Seed;
 use nalgebra::{DMatrix, DVector};
 use ppl_core::conjugate::{Statistic, Statistics};
 use ppl_core::{Constraint, ExecutionPlan, Program, SiteKind, Var, gradient};
@@ -37,6 +39,8 @@ struct FactorState {
     family: &'static str,
     blocks: Vec<usize>,
     means: ExecutionPlan<f64>,
+    /// How much of the way to its new mean a normal goes at a step.
+    way: f64,
 }
 
 /// All posterior factors, and what has been released of the statistics.
@@ -103,7 +107,8 @@ impl Factors {
                 blocks[block].positive = factor.support.interior() == Constraint::Positive;
             }
             let site = GuideSite::new(&factor.site, factor.shape.clone(), factor.support, SiteKind::Latent)?;
-            factors.push(FactorState { site, family: factor.family, blocks: factor.blocks.clone(), means });
+            let (family, blocks) = (factor.family, factor.blocks.clone());
+            factors.push(FactorState { site, family, blocks, means, way: 1.0 });
         }
         let totals =
             blocks.iter().map(|block| if block.is_table() { vec![0.0; block.width] } else { Vec::new() });
@@ -131,24 +136,13 @@ impl Factors {
             this.means(factor)?;
         }
         if let Some(seed) = spread {
-            this.spread(seed)?;
+            let boolean = statistics
+                .trace()
+                .record_latents()
+                .any(|site| site.support == Constraint::Boolean && site.value.shape().elements() > 1);
+            this.spread(seed, boolean)?;
         }
         Ok(this)
-    }
-
-    /// Lets the first step take the statistics at expectations of 0, where nothing is known: for a logistic regression
-    /// with the curvature ¼, the largest there is. Those of a wide prior stand for log-odds far from 0, and curvatures next
-    /// to none, which noise then drowns.
-    ///
-    /// From then on eigenvalues are at least about the largest that noise alone has: that of the mean of a matrix with
-    /// independent elements and its transpose is `sd √(2n)`. On made-up tables areas under the curve were up to 0.007 higher
-    /// than with `sd √n`. A belief network on images, whose statistics stand well above the noise, gets worse by it.
-    pub(super) fn begin_as_logistic(&mut self) {
-        self.least = std::f64::consts::SQRT_2;
-        self.blocks
-            .iter_mut()
-            .filter(|block| block.place.is_some())
-            .for_each(|block| block.expected.fill(0.0));
     }
 
     /// The prior's natural parameters at the expectations now.
@@ -198,52 +192,6 @@ impl Factors {
         Ok(())
     }
 
-    /// Moves the factors in random directions: counts by as much as a hundredth of a hundred of them would vary,
-    /// locations by half of the prior's standard deviation.
-    fn spread(&mut self, seed: &Seed) -> Result<()> {
-        let streams = seed.streams(Purpose::Initialisation);
-        for factor in 0..self.factors.len() {
-            let mut rng = streams.at(factor as u64);
-            let mut uniform = || (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-            let blocks = self.factors[factor].blocks.clone();
-            let family = self.factors[factor].family;
-            match (family, &blocks[..]) {
-                ("Normal", &[first, second]) => {
-                    // A tenth of the variance, around a draw of the prior.
-                    for k in 0..self.blocks[first].natural.len() {
-                        let precision = -2.0 * self.blocks[second].natural[k];
-                        let mean = self.blocks[first].natural[k] / precision;
-                        let (u, v): (f64, f64) = (uniform().max(1e-300), uniform());
-                        let z = (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos();
-                        let at = mean + 0.5 * z / precision.sqrt();
-                        self.blocks[first].natural[k] = at * 10.0 * precision;
-                        self.blocks[second].natural[k] = -5.0 * precision;
-                    }
-                }
-                ("MultivariateNormal", &[first, second]) => {
-                    let n = self.blocks[first].width;
-                    let matrices = self.blocks[second].natural.len() / (n * n);
-                    for k in 0..self.blocks[first].natural.len() {
-                        let matrix = if matrices == 1 { 0 } else { k / n };
-                        let precision =
-                            -2.0 * self.blocks[second].natural[matrix * n * n + (k % n) * (n + 1)];
-                        // A tenth of the prior's standard deviation: enough to tell parts from each other.
-                        let z = 2.0 * uniform() - 1.0;
-                        self.blocks[first].natural[k] += 0.3 * z * precision.max(0.0).sqrt();
-                    }
-                }
-                ("Dirichlet", &[log]) => {
-                    for x in &mut self.blocks[log].natural {
-                        *x += 0.7 + 0.6 * uniform();
-                    }
-                }
-                _ => {}
-            }
-            self.means(factor)?;
-        }
-        Ok(())
-    }
-
     /// Writes the expectations, times their scales if that is asked for, where records meet them.
     pub(super) fn hand_out(
         &self,
@@ -280,6 +228,7 @@ impl Factors {
         for &factor in group {
             let slopes = self.slopes();
             self.set_natural(factor, &slopes, Some(&statistics));
+            self.go_part_of_the_way(factor);
         }
         for &factor in group {
             self.means(factor)?;
