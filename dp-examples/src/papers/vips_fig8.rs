@@ -12,7 +12,7 @@ use super::experiment::{Axes, Expected, Experiment, Printed, Privacy, Reference,
 use super::lab::{Input, Lab};
 use super::stand_in;
 use crate::utility::Failure;
-use crate::utility::belief_network::{images, model, norm_for, reconstruction};
+use crate::utility::belief_network::{Seen, images, model, norm_for, reconstruction};
 
 const INPUTS: [Input; 1] = [Input {
     file: "mnist-train-images-idx3-ubyte.gz",
@@ -58,8 +58,13 @@ fn run(lab: &Lab, seed: u64) -> Result<Vec<Row>, Failure> {
             .steps(steps)
             .seed(Seed::for_tests(seed))
             .fit(&records)?;
-        let row =
-            Row::new("statistics", METRIC, format!("ε {epsilon}"), epsilon, reconstruction(&fit, &test)?);
+        let row = Row::new(
+            "statistics",
+            METRIC,
+            format!("ε {epsilon}"),
+            epsilon,
+            reconstruction(&fit, &test, Seen::Half)?,
+        );
         rows.push(row.costing(Privacy::of(fit.privacy())?));
     }
     Ok(rows)

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dp_sampler::Seed;
 use dp_vi::{ConjugateVi, Fit, Sensitive};
-use ndarray::{Array1, Array2, ArrayView1, Axis};
+use ndarray::{Array1, Array2, Axis};
 use ppl_core::conjugate::Curvature;
 use ppl_core::{Ctx, Distribution, Model, Records};
 use ppl_distributions::{Bernoulli, Normal};
@@ -84,7 +84,7 @@ pub fn measure(
     let test: Vec<usize> = test.into_iter().take(1000).collect();
     let (own, test) = (all.select(Axis(0), &own), all.select(Axis(0), &test));
     let shares = own.mapv(f64::from).mean_axis(Axis(0)).ok_or("no images")?;
-    let of_mean = accuracy(&test, |_, at| shares[at]);
+    let of_mean = accuracy(&test, Seen::Half, |_, at| shares[at]);
     let records = Sensitive::new(Records::from_columns([("pixels", own)])?);
     let norm = settings.clip_norm.unwrap_or_else(|| norm_for(test.ncols(), settings.topics));
     protocol.measure("pixel accuracy", |seed| {
@@ -95,30 +95,55 @@ pub fn measure(
             .steps(settings.steps)
             .seed(Seed::for_tests(seed))
             .fit(&records)?;
-        let mut run = RunOutcome::new(reconstruction(&fit, &test)?, fit.privacy())?;
+        let mut run = RunOutcome::new(reconstruction(&fit, &test, Seen::Half)?, fit.privacy())?;
         run.more.insert("mean_image", of_mean);
+        run.more.insert("all_seen", reconstruction(&fit, &test, Seen::All)?);
         Ok(run)
     })
 }
 
-/// The share of hidden pixels that are predicted right, pixels of odd number being hidden.
-fn accuracy(test: &Array2<u8>, mut chance: impl FnMut(ArrayView1<'_, u8>, usize) -> f64) -> f64 {
+/// Which pixels of a test image are given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// Those of even number; the others are to be predicted.
+    Half,
+    /// All of them, which are to be reconstructed: what the paper measures.
+    All,
+}
+
+impl Seen {
+    /// How far the pixels that are given lie apart.
+    fn apart(self) -> usize {
+        match self {
+            Self::Half => 2,
+            Self::All => 1,
+        }
+    }
+
+    /// The pixels that count.
+    fn predicted(self, pixels: usize) -> impl Iterator<Item = usize> {
+        (self.apart() - 1..pixels).step_by(self.apart())
+    }
+}
+
+/// The share of pixels that are right: of image number `i`, pixel `at`.
+fn accuracy(test: &Array2<u8>, seen: Seen, chance: impl Fn(usize, usize) -> f64) -> f64 {
     let (mut right, mut all) = (0.0, 0.0);
-    for image in test.rows() {
-        for at in (1..image.len()).step_by(2) {
-            right += f64::from(u8::from((chance(image, at) > 0.5) == (image[at] == 1)));
+    for (i, image) in test.rows().into_iter().enumerate() {
+        for at in seen.predicted(image.len()) {
+            right += f64::from(u8::from((chance(i, at) > 0.5) == (image[at] == 1)));
             all += 1.0;
         }
     }
     right / all
 }
 
-/// How many hidden pixels are right, at the mean weights.
+/// How many pixels are right, at the mean weights: those that are hidden, or all.
 ///
 /// # Errors
 ///
-/// A fit that has none.
-pub fn reconstruction(fit: &Fit, test: &Array2<u8>) -> Result<f64, Failure> {
+/// A fit that has no such sites.
+pub fn reconstruction(fit: &Fit, test: &Array2<u8>, seen: Seen) -> Result<f64, Failure> {
     let posterior = fit.posterior();
     let w: Array2<f64> = posterior.mean("w")?.into_dimensionality()?;
     let c: Array1<f64> = posterior.mean("c")?.into_dimensionality()?;
@@ -127,7 +152,7 @@ pub fn reconstruction(fit: &Fit, test: &Array2<u8>) -> Result<f64, Failure> {
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
     // Mean field with the fixed curvature, from the pixels that are seen.
     let mut total = Array2::<f64>::zeros((hidden, hidden));
-    for j in (0..c.len()).step_by(2) {
+    for j in (0..c.len()).step_by(seen.apart()) {
         let row = w.row(j);
         for k in 0..hidden {
             for l in 0..hidden {
@@ -138,7 +163,7 @@ pub fn reconstruction(fit: &Fit, test: &Array2<u8>) -> Result<f64, Failure> {
     let mut found = Vec::new();
     for image in test.rows() {
         let mut data = b.clone();
-        for j in (0..c.len()).step_by(2) {
+        for j in (0..c.len()).step_by(seen.apart()) {
             data.scaled_add(f64::from(image[j]) - 0.5 - 0.25 * c[j], &w.row(j));
         }
         let mut m = Array1::from_elem(hidden, 0.5);
@@ -150,11 +175,5 @@ pub fn reconstruction(fit: &Fit, test: &Array2<u8>) -> Result<f64, Failure> {
         }
         found.push(w.dot(&m) + &c);
     }
-    let mut number = usize::MAX;
-    Ok(accuracy(test, |_, at| {
-        if at == 1 {
-            number = number.wrapping_add(1);
-        }
-        sigmoid(found[number][at])
-    }))
+    Ok(accuracy(test, seen, |i, at| sigmoid(found[i][at])))
 }

@@ -309,12 +309,12 @@ mod tests {
         assert!((squares.sqrt() / RADIUS - 0.97).abs() < 0.25, "{}", squares.sqrt());
     }
 
-    /// Curvatures of 10,000 and 25 in directions that are no element's: with one rate for all the second is not
+    /// Curvatures of 10,000 and 1 in directions that are no element's: with one rate for all the second is not
     /// arrived at.
     #[test]
     fn turned_steps_arrive_where_one_rate_does_not() {
         let known = StepScale { steps: 300, records: 1e4, most_records: 1e4, gradient: 1.0, curvature: 1.0 };
-        let (steep, flat) = (10_000.0, 25.0);
+        let (steep, flat) = (10_000.0, 1.0);
         let (sum, difference) = (0.5 * (steep + flat), 0.5 * (steep - flat));
         let curvature = [sum, difference, difference, sum];
         let at = [1.5, -0.5];
