@@ -329,21 +329,21 @@ fn tails_that_are_differences() {
         f64::from(plan.output(0)[0])
     }
     for (mean, concentration, x, truth) in [
-        (0.5, 1.3, 1e4, -26_012.958_901_089_888_9),
-        (0.5, 1.3, 1e6, -2_600_019.866_534_909_96),
-        (2.0, 3.0, 30.0, -14.404_114_843_071_642_3),
-        (2.0, 3.0, 1000.0, -383.255_913_586_095_506),
+        (0.5, 1.3, 1e4, -26_012.958_901_089_89),
+        (0.5, 1.3, 1e6, -2_600_019.866_534_91),
+        (2.0, 3.0, 30.0, -14.404_114_843_071_643),
+        (2.0, 3.0, 1000.0, -383.255_913_586_095_5),
     ] {
         let told = format!("InverseGaussian({mean}, {concentration}) at {x}");
         close(&told, InverseGaussian::new(mean, concentration).ln_sf(x), truth, 1e-13);
         close(&told, single(|x| InverseGaussian::new(mean, concentration).log_sf(x), x), truth, 1e-6);
     }
     for (loc, scale, rate, x, truth) in [
-        (0.5, 1.3, 0.7, -10.0, -37.956_006_741_503_052_2),
-        (0.0, 1.0, 1e-6, -5.0, -30.559_811_901_533_369_5),
-        (0.0, 1.0, 1e6, -5.0, -15.065_003_580_480_210_3),
-        (0.0, 1.0, 3.0, -30.0, -456.721_059_920_658_608),
-        (0.0, 1.0, 1e-10, -1.0, -25.510_971_955_698_311_7),
+        (0.5, 1.3, 0.7, -10.0, -37.956_006_741_503_05),
+        (0.0, 1.0, 1e-6, -5.0, -30.559_811_901_533_37),
+        (0.0, 1.0, 1e6, -5.0, -15.065_003_580_480_21),
+        (0.0, 1.0, 3.0, -30.0, -456.721_059_920_658_6),
+        (0.0, 1.0, 1e-10, -1.0, -25.510_971_955_698_313),
     ] {
         let told = format!("ExponentiallyModifiedGaussian({loc}, {scale}, {rate}) at {x}");
         let law = ExponentiallyModifiedGaussian::new(loc, scale, rate);
@@ -364,13 +364,13 @@ fn entropies_and_modes_that_were_missing() {
     close(
         "InverseGaussian",
         InverseGaussian::new(2.0, 3.0).summary().entropy.unwrap(),
-        1.516_227_549_327_558_12,
+        1.516_227_549_327_558,
         1e-14,
     );
     close(
         "InverseGaussian",
         InverseGaussian::new(0.5, 10.0).summary().entropy.unwrap(),
-        -0.808_680_956_751_710_929,
+        -0.808_680_956_751_710_9,
         1e-14,
     );
     // −E ln p by the midpoints of a thousand probabilities: of a smooth quantile to 1e-6.

@@ -153,7 +153,8 @@ impl NoiseLimited {
         let seen = found.eigenvalues.iter().filter(|value| **value > edge).count();
         let radius = self.radius * (seen.max(1) as f64).sqrt();
         let rate = (radius / (self.noise * (steps as f64).sqrt() * half.norm())).min(1.0);
-        if !(rate > 0.0) {
+        // Neither with a noise that is infinite nor with a radius that is NaN.
+        if rate <= 0.0 || rate.is_nan() {
             return;
         }
         let whole = DMatrix::from_diagonal(&widths) * half * rate;
