@@ -29,7 +29,7 @@ from scipy.optimize import brentq, minimize
 from scipy.stats import norm, rankdata
 
 DELTA = 1e-5
-PRIOR_PRECISION = 1 / 16  # weights ~ N(0, 4^2)
+PRIOR_PRECISION = 1 / 100  # weights ~ N(0, 10^2)
 
 PIMA = {"pregnancies": [0, 15], "glucose": [0, 200], "blood_pressure": [0, 120], "skin_thickness": [0, 100], "insulin": [0, 800], "bmi": [0, 60],
         "pedigree": [0, 2.5], "age": [20, 85]}

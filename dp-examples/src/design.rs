@@ -277,6 +277,26 @@ impl Design {
         FeatureNorms { typical: typical.sqrt(), largest: largest.sqrt() }
     }
 
+    /// The expected square of each feature, if numbers were spread evenly over their bounds and texts over their
+    /// categories: what is public of it.
+    pub fn public_moments(&self) -> Vec<f64> {
+        let mut columns = BTreeMap::<&str, f64>::new();
+        for coefficient in &self.coefficients {
+            if let Meaning::Indicator { column, .. } = &coefficient.meaning {
+                *columns.entry(column).or_default() += 1.0;
+            }
+        }
+        let of = |coefficient: &Coefficient| match &coefficient.meaning {
+            Meaning::Intercept => 1.0,
+            Meaning::Scaled { .. } => 1.0 / 3.0,
+            // A column of k texts has k − 1 indicators.
+            Meaning::Indicator { column, .. } => {
+                columns.get(column.as_str()).map_or(1.0, |all| 1.0 / (all + 1.0))
+            }
+        };
+        self.coefficients.iter().map(of).collect()
+    }
+
     /// What was read from the records and is treated as public, a statement for each column: it belongs in
     /// the privacy statement of whatever is fitted to this design.
     pub fn notes(&self) -> &[String] {

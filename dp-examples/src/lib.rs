@@ -39,6 +39,7 @@ pub mod table;
 pub mod table_text;
 pub mod twin;
 pub mod utility;
+pub mod whitening;
 
 pub use error::Error;
 

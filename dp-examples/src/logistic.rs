@@ -3,8 +3,8 @@
 use std::error::Error as StdError;
 use std::time::Duration;
 
-use dp_accountant::Budget;
-use dp_sampler::{FullBatch, Poisson, Seed, Subsampling};
+use dp_accountant::{Budget, Ledger};
+use dp_sampler::{FullBatch, Poisson, Purpose, Seed, Subsampling};
 use dp_vi::guides::AutoLaplace;
 use dp_vi::optimiser::Schedule;
 use dp_vi::{DpVi, DrawScheme, FeatureNorms, Fit, Sensitive};
@@ -12,12 +12,21 @@ use indicatif::{ProgressBar, ProgressStyle};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Model, Records};
 use ppl_distributions::{Bernoulli, Normal};
+use rand_core::Rng;
 use serde::Serialize;
 
 use crate::summary::{Marginal, WeightSummary};
+use crate::whitening::Whitening;
 
 /// Standard deviation of every weight's prior.
 pub const PRIOR_SCALE: f64 = 4.0;
+
+/// Standard deviation of every weight's prior where the design is [whitened](crate::whitening).
+///
+/// 2.5 log odds for a standard deviation of a column is a customary wide prior for slopes (Gelman, Jakulin, Pittau and
+/// Su 2008 have it as the scale of a Cauchy). Public bounds contain a column's values, and a column that reaches four of its standard
+/// deviations to either side has one of 1/4 when it is scaled to [-1, 1]. A narrower prior contradicts tables whose bounds are generous.
+pub const WIDE_PRIOR_SCALE: f64 = 10.0;
 
 /// Bayesian logistic regression, as on paper.
 ///
@@ -97,9 +106,135 @@ pub fn fit(
 ) -> Result<Fit, Box<dyn StdError>> {
     let vi = public.iter().fold(inference(budget, settings), |vi, statement| vi.treat_as_public(statement));
     match settings.sampling_rate {
-        Some(rate) if rate < 1.0 => run(vi.subsample(Poisson::rate(rate)?), records, seed, label),
-        _ => run(vi.subsample(FullBatch), records, seed, label),
+        Some(rate) if rate < 1.0 => run(vi.subsample(Poisson::rate(rate)?), records, None, seed, label),
+        _ => run(vi.subsample(FullBatch), records, None, seed, label),
     }
+}
+
+/// What a fit says of the weights.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundWeights {
+    /// Standard deviation of each weight's prior.
+    pub prior: f64,
+    /// Means of the posterior.
+    pub means: Vec<f64>,
+    /// Standard deviations of the posterior.
+    pub deviations: Vec<f64>,
+    /// Where the noisy steps ended, which predicts better than the means where they stop short of the mode.
+    pub point: Vec<f64>,
+    /// Standard deviations that there would be without privacy noise, where the fit knows of the noise.
+    pub without_noise: Option<Vec<f64>>,
+}
+
+impl FoundWeights {
+    /// Of a fit whose values `w` are the weights.
+    fn plain(fit: &Fit) -> dp_vi::Result<Self> {
+        let all = |values: ndarray::ArrayD<f64>| values.iter().copied().collect();
+        Ok(Self {
+            prior: PRIOR_SCALE,
+            means: all(fit.posterior().mean("w")?),
+            deviations: all(fit.posterior().sd("w")?),
+            point: all(fit.uncorrected().mean("w")?),
+            without_noise: fit
+                .noise_aware()
+                .and_then(|found| Some(found.shares.as_ref()?.without_noise.clone())),
+        })
+    }
+
+    /// Of a fit in the coordinates of a whitened design.
+    fn whitened(fit: &Fit, whitening: &Whitening) -> dp_vi::Result<Self> {
+        let all = |values: ndarray::ArrayD<f64>| values.iter().copied().collect::<Vec<f64>>();
+        let point = whitening.weights(&all(fit.uncorrected().mean("w")?));
+        let (prior, of) = (WIDE_PRIOR_SCALE, |covariance: &[f64]| whitening.deviations(covariance));
+        Ok(match fit.noise_aware() {
+            Some(found) => Self {
+                prior,
+                means: whitening.weights(&found.mean),
+                deviations: of(&found.covariance),
+                point,
+                without_noise: found.shares.as_ref().map(|shares| of(&shares.covariance_without_noise)),
+            },
+            // Where nothing sound follows from the releases, nothing is known beside the prior.
+            None => {
+                let unknown = vec![prior; point.len()];
+                Self { prior, means: vec![0.0; point.len()], deviations: unknown, point, without_noise: None }
+            }
+        })
+    }
+}
+
+/// Fits the model to a design with an intercept, in coordinates in which features vary about equally (see
+/// [`Whitening`]), with the wide prior of [`WIDE_PRIOR_SCALE`].
+///
+/// Where sampling, a clip norm or a rate is named, or there are more than [`MOST_FEATURES`](crate::whitening::MOST_FEATURES) features, it is
+/// [`fit`]'s fit: in the coordinates of the design, with its prior.
+///
+/// # Privacy
+///
+/// As [`fit`]. The budget and the statement cover what the design is whitened by. Features and labels are sensitive.
+///
+/// # Errors
+///
+/// As [`fit`].
+pub fn fit_design(
+    (features, labels): (Array2<f64>, Array1<f64>),
+    public_moments: &[f64],
+    budget: Budget,
+    settings: &Settings,
+    seed: Seed,
+    (label, public): (&str, &[String]),
+) -> Result<(Fit, FoundWeights), Box<dyn StdError>> {
+    let is_plain = settings.sampling_rate.is_none_or(|rate| rate >= 1.0)
+        && settings.clip_norm.is_none()
+        && settings.learning_rate.is_none();
+    let mut ledger = Ledger::new(budget)?;
+    let hidden = records(features.clone(), labels.clone())?;
+    let whitening = match is_plain {
+        true => Whitening::release(&hidden, public_moments, budget, &mut ledger, another(&seed)?)?,
+        false => None,
+    };
+    let Some(whitening) = whitening else {
+        let fit = fit(&hidden, Some(budget), settings, seed, (label, public))?;
+        let found = FoundWeights::plain(&fit)?;
+        return Ok((fit, found));
+    };
+    let hidden = records(whitening.features(features.view()), labels)?;
+    let scales = Array1::from(whitening.prior_scales(WIDE_PRIOR_SCALE)).into_dyn();
+    let model = move |ctx: &mut Ctx<'_>| {
+        let scales = ctx.graph().array(&scales);
+        let w = ctx.sample("w", Normal::new(0.0, scales))?;
+        ctx.each_record(|ctx, record| {
+            let logit = record.get("x")?.dot(w);
+            ctx.observe("y", Bernoulli::from_logits(logit), record.get("y")?)
+        })
+    };
+    // Residuals are weighted below this ε, so that none is above one half.
+    let bound = if budget.epsilon < dp_vi::BOUNDS_RESIDUALS_BELOW { 0.5 } else { 1.0 };
+    let (clip_norm, norms) = whitening.norms(bound);
+    let mut vi = DpVi::new(model, AutoLaplace::new())
+        .draw_scheme(DrawScheme::Single)
+        .budget(budget)
+        .released_before(whitening.releases().iter().cloned())
+        .whitened_features()
+        .noise_limited_steps()
+        .clip_norm(clip_norm)
+        .feature_norms(norms)
+        .public_records(whitening.records());
+    if let Some(steps) = settings.steps {
+        vi = vi.steps(steps);
+    }
+    let vi = public.iter().fold(vi, |vi, statement| vi.treat_as_public(statement));
+    let fit = run(vi.subsample(FullBatch), &hidden, Some(&mut ledger), seed, label)?;
+    let found = FoundWeights::whitened(&fit, &whitening)?;
+    Ok((fit, found))
+}
+
+/// A seed of its own for another sequence of releases: as secret as this one.
+fn another(seed: &Seed) -> Result<Seed, Box<dyn StdError>> {
+    Ok(match seed.is_secret() {
+        true => Seed::from_os()?,
+        false => Seed::for_tests(seed.streams(Purpose::Custom("whitening")).at(0).next_u64()),
+    })
 }
 
 /// The model of this module, and its inference.
@@ -132,6 +267,7 @@ pub fn inference(budget: Option<Budget>, settings: &Settings) -> LogisticVi {
 fn run<M: Model, S: Subsampling>(
     vi: DpVi<M, AutoLaplace, S>,
     records: &Sensitive<Records>,
+    ledger: Option<&mut Ledger>,
     seed: Seed,
     label: &str,
 ) -> Result<Fit, Box<dyn StdError>> {
@@ -143,23 +279,27 @@ fn run<M: Model, S: Subsampling>(
     bar.set_message(label.to_owned());
     bar.enable_steady_tick(Duration::from_millis(100));
     let shown = bar.clone();
-    let fit = vi
-        .seed(seed)
-        .on_progress(move |progress| {
-            shown.set_length(progress.steps);
-            shown.set_position(progress.done);
-        })
-        .fit(records);
+    let vi = vi.seed(seed).on_progress(move |progress| {
+        shown.set_length(progress.steps);
+        shown.set_position(progress.done);
+    });
+    let fit = match ledger {
+        Some(ledger) => vi.fit_from(records, ledger),
+        None => vi.fit(records),
+    };
     bar.finish_and_clear();
     Ok(fit?)
 }
 
 /// What intervals of a fit hold, in a sentence for people.
-pub fn about_intervals(fit: &Fit) -> &'static str {
+pub fn about_intervals(fit: &Fit, prior: f64) -> String {
     if fit.noise_aware().is_some() {
-        "Intervals include the privacy noise. What the releases leave open is as wide as the prior, Normal(0, 4)."
+        format!(
+            "Intervals include the privacy noise. What the releases leave open is as wide as the prior, Normal(0, {prior})."
+        )
     } else {
         "Intervals are those of the variational posterior: they leave out the privacy noise, if there is any."
+            .to_owned()
     }
 }
 
@@ -168,13 +308,12 @@ const HARDLY: f64 = 0.9;
 
 /// Which weights a fit has hardly learned, in a sentence for people: a budget, or a number of records, that says
 /// next to nothing of them. `None` where there are none, or where the fit does not say.
-pub fn hardly_learned(names: &[&str], fit: &Fit) -> Option<String> {
-    let shares = fit.noise_aware()?.shares.as_ref()?;
-    let sds = fit.posterior().sd("w").ok()?;
+pub fn hardly_learned(names: &[&str], found: &FoundWeights) -> Option<String> {
+    found.without_noise.as_ref()?;
     let open: Vec<&str> = names
         .iter()
-        .zip(sds.iter().zip(&shares.prior))
-        .filter_map(|(name, (sd, prior))| (*sd >= HARDLY * prior).then_some(*name))
+        .zip(&found.deviations)
+        .filter_map(|(name, sd)| (*sd >= HARDLY * found.prior).then_some(*name))
         .collect();
     match open.len() {
         0 => None,

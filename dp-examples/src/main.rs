@@ -76,7 +76,7 @@ fn quickstart(arguments: Quickstart) -> Result<(), Box<dyn Error>> {
 
     let weights = logistic::summaries(&NAMES, Some(&truth), &private, Some(&reference))?;
     write!(out, "{}", table_text(&weights))?;
-    writeln!(out, "{}", logistic::about_intervals(&private))?;
+    writeln!(out, "{}", logistic::about_intervals(&private, logistic::PRIOR_SCALE))?;
     writeln!(
         out,
         "The non-private columns are for comparison only: on real data they would not be private."

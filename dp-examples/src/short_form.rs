@@ -12,12 +12,12 @@ use crate::output::write_whole;
 use crate::plot::svg;
 use crate::split::area_under_curve;
 use crate::split::{accuracy, log_loss, probabilities, split};
-use crate::summary::WeightSummary;
+use crate::summary::{Marginal, WeightSummary};
 use crate::table::Table;
 use crate::table_text::table_text;
 use dp_accountant::{Budget, Certified, Relation};
 use dp_sampler::{Purpose, Seed};
-use dp_vi::{PrivacyReport, Shares};
+use dp_vi::PrivacyReport;
 use serde::Serialize;
 
 /// What `--json` writes.
@@ -84,7 +84,6 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     let count = design.labels().len();
     let parts = split(count, arguments.test_fraction, &mut seed.streams(Purpose::Split).at(0))?;
     let (train_features, train_labels) = design.select(&parts.train)?;
-    let records = logistic::records(train_features, train_labels)?;
     let read = started.elapsed();
 
     let settings = Settings {
@@ -96,19 +95,33 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     };
     let budget = Budget { epsilon: arguments.epsilon, delta: arguments.delta, relation: Relation::AddRemove };
     let fitting = Instant::now();
-    let fit = logistic::fit(&records, Some(budget), &settings, seed, ("private fit", design.notes()))?;
+    let (fit, found) = logistic::fit_design(
+        (train_features, train_labels),
+        &design.public_moments(),
+        budget,
+        &settings,
+        seed,
+        ("private fit", design.notes()),
+    )?;
     let fit_time = fitting.elapsed();
 
     let names = design.names();
-    let weights = logistic::summaries(&names, None, &fit, None)?;
-    let means: Vec<f64> = weights.iter().map(|weight| weight.private.mean()).collect();
+    let weights = names
+        .iter()
+        .zip(found.means.iter().zip(&found.deviations))
+        .map(|(name, (&mean, &sd))| {
+            let name = (*name).to_owned();
+            Ok(WeightSummary { name, truth: None, private: Marginal::new(mean, sd)?, reference: None })
+        })
+        .collect::<crate::Result<Vec<WeightSummary>>>()?;
+    let means = &found.means;
     // Where steps stop short of the mode because of the noise, the point is the better predictor.
-    let point: Vec<f64> = fit.uncorrected().mean("w")?.iter().copied().collect();
+    let point = &found.point;
     let test = match parts.test.as_slice() {
         [] => None,
         test => {
             let (features, labels) = design.select(test)?;
-            let predicted = probabilities(features.view(), ndarray::aview1(&point))?;
+            let predicted = probabilities(features.view(), ndarray::aview1(point))?;
             Some((
                 accuracy(predicted.view(), labels.view())?,
                 area_under_curve(&predicted.to_vec(), &labels.to_vec()),
@@ -116,7 +129,7 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
             ))
         }
     };
-    let original = design.in_original_units(&means)?;
+    let original = design.in_original_units(means)?;
 
     // Everything that can still fail comes before the first line of output and the first file.
     let picture = match &arguments.svg {
@@ -128,7 +141,6 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         None => None,
     };
     let report = fit.privacy();
-    let shares = fit.noise_aware().and_then(|found| found.shares.as_ref());
     let outcome = Outcome {
         private: report.is_private(),
         epsilon: report.epsilon.as_ref(),
@@ -139,11 +151,11 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         test_accuracy_is_private: false,
         weights: weights
             .iter()
-            .zip(original.slopes.iter().zip(&point))
+            .zip(original.slopes.iter().zip(point))
             .enumerate()
             .map(|(j, (weight, (&slope, &point)))| {
-                let of = |sds: fn(&Shares) -> &Vec<f64>| Some(sds(shares?)[j]);
-                let (prior, without_noise) = (of(|shares| &shares.prior), of(|shares| &shares.without_noise));
+                let without_noise = found.without_noise.as_ref().map(|sds| sds[j]);
+                let prior = without_noise.map(|_| found.prior);
                 described(weight, (prior, without_noise), slope, point)
             })
             .collect(),
@@ -173,8 +185,8 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     writeln!(out)?;
     write!(out, "{}", table_text(&weights))?;
     writeln!(out, "Weights are on columns scaled from their public bounds to [-1, 1].")?;
-    writeln!(out, "{}", logistic::about_intervals(&fit))?;
-    if let Some(sentence) = logistic::hardly_learned(&names, &fit) {
+    writeln!(out, "{}", logistic::about_intervals(&fit, found.prior))?;
+    if let Some(sentence) = logistic::hardly_learned(&names, &found) {
         writeln!(out, "{sentence}")?;
     }
     writeln!(out)?;

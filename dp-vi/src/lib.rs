@@ -98,6 +98,7 @@ pub use outcome::report::PrivacyReport;
 pub use outcome::table::PosteriorTable;
 #[cfg(feature = "json")]
 pub use outcome::written::StoredFit;
+pub use plan::choices::BOUNDS_RESIDUALS_BELOW;
 pub use plan::privacy_plan::{CurvaturePlan, EarlyCurvature, PrivacyPlan};
 pub use plan::public::PublicPlan;
 pub use plan::settings::{Correction, FeatureNorms};

@@ -131,17 +131,21 @@ pub struct WeightCoverage {
 /// What is wrong with the files, or a fit that fails.
 pub fn of_table(own: &OwnTable, protocol: &Protocol) -> Result<Outcome, Failure> {
     let design = own.design()?;
-    let reference = Reference::new(design.features(), design.labels())?;
-    let records = records(design.features().clone(), design.labels().clone())?;
     let settings = Settings { norms: Some(design.feature_norms()), ..Settings::default() };
+    let (budget, moments) = (protocol.budget(), design.public_moments());
+    let fit = |seed: u64| {
+        let parts = (design.features().clone(), design.labels().clone());
+        logistic::fit_design(parts, &moments, budget, &settings, Seed::for_tests(seed), ("fit", &[]))
+    };
+    // Where it cannot be whitened, a design has another prior, whatever the seed.
+    let prior = fit(protocol.first_seed)?.1.prior;
+    let reference = Reference::with_prior(design.features(), design.labels(), prior)?;
     // Of each run, each weight's mean, standard deviation and interval.
     let (found, mut outcome) = protocol.measure_each("coverage", |seed| {
-        let fit = logistic::inference(Some(protocol.budget()), &settings)
-            .seed(Seed::for_tests(seed))
-            .fit(&records)?;
-        let posterior = fit.posterior();
-        let (low, high) = posterior.interval("w", PROBABILITY)?;
-        let (mean, sd) = (posterior.mean("w")?, posterior.sd("w")?);
+        let (fit, found) = fit(seed)?;
+        let (mean, sd) = (&found.means, &found.deviations);
+        let (low, high): (Vec<f64>, Vec<f64>) =
+            mean.iter().zip(sd).map(|(mean, sd)| (mean - END * sd, mean + END * sd)).unzip();
         let weights: Vec<OneWeight> = (0..reference.mean.len())
             .map(|j| {
                 let (at, spread) = (reference.mean[j], reference.sd[j]);

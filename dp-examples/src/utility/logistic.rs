@@ -21,14 +21,24 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Newton's method on the log posterior, with steps halved where they overshoot.
+    /// That of [`model`], whose weights have a prior of standard deviation [`PRIOR_SCALE`].
+    ///
+    /// # Errors
+    ///
+    /// As [`with_prior`](Self::with_prior).
+    pub fn new(x: &Array2<f64>, y: &Array1<f64>) -> Result<Self, Failure> {
+        Self::with_prior(x, y, PRIOR_SCALE)
+    }
+
+    /// With another standard deviation of the weights' prior, by Newton's method on the log posterior, with steps
+    /// halved where they overshoot.
     ///
     /// # Errors
     ///
     /// If it does not converge.
-    pub fn new(x: &Array2<f64>, y: &Array1<f64>) -> Result<Self, Failure> {
+    pub fn with_prior(x: &Array2<f64>, y: &Array1<f64>, scale: f64) -> Result<Self, Failure> {
         let d = x.ncols();
-        let prior = PRIOR_SCALE.powi(-2);
+        let prior = scale.powi(-2);
         let value = |w: &Array1<f64>| {
             let eta = x.dot(w);
             let likelihood: f64 =

@@ -19,9 +19,19 @@ pub struct Release {
     pub count: u64,
 }
 
+impl Release {
+    /// A release that is made `count` times.
+    #[must_use]
+    pub fn new(what: &'static str, event: Event, count: u64) -> Self {
+        Self { what, event, count }
+    }
+}
+
 /// The events of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Charges {
+    /// Released and paid for before, and part of what is stated.
+    before: Vec<Release>,
     /// Released once, whatever the number of steps.
     once: Vec<Release>,
     /// Released at every step, or once for every epoch of steps.
@@ -45,7 +55,12 @@ impl Charges {
     ) -> Result<Self> {
         let pricing = Pricing::permitted(relation, scheme)?;
         let (step, rate) = (pricing.event(noise_multiplier)?, sampling_rate(scheme)?);
-        Ok(Self { once, step, pricing, relation, rate, steps, deviation })
+        Ok(Self { before: Vec::new(), once, step, pricing, relation, rate, steps, deviation })
+    }
+
+    /// The same with what was released and paid for before, which the statement covers, too.
+    pub(crate) fn with_before(self, before: Vec<Release>) -> Self {
+        Self { before, ..self }
     }
 
     /// Makes sure that the steps of a mechanism on these very records are what was priced: their event, how
@@ -86,11 +101,18 @@ impl Charges {
         all
     }
 
+    /// What the statement covers: the run, and what was released before for its sake.
+    fn stated(&self) -> Composition {
+        let mut all = self.with_steps(self.steps);
+        all.extend(self.before.iter().map(|release| (release.event, release.count)));
+        all
+    }
+
     /// The whole run's ε at the budget's δ, of which a part is for what is not drawn exactly as it is
     /// accounted for.
     pub(crate) fn epsilon(&self, budget: Budget) -> Result<Certified> {
         let mut ledger = Ledger::new(self.deviation.less(budget)?)?;
-        ledger.debit_all(&self.with_steps(self.steps))?;
+        ledger.debit_all(&self.stated())?;
         let exact = ledger.spent()?;
         let taken = self.deviation.taken_of(&budget);
         if taken == 0.0 {
@@ -98,7 +120,7 @@ impl Charges {
         }
         // What deviates may make a run more private, too: it costs at least what the events cost at a δ that
         // is larger by as much.
-        let accountant = Accountant::new(budget.relation).with(&self.with_steps(self.steps));
+        let accountant = Accountant::new(budget.relation).with(&self.stated());
         let least = accountant.epsilon((budget.delta + taken).next_up().min(1.0_f64.next_down()))?;
         let lower = least.lower.min(exact.lower);
         Ok(Certified::new(lower, exact.estimate, exact.upper, exact.upper_engine)?
@@ -107,7 +129,7 @@ impl Charges {
 
     /// The whole run's advantage for an attacker, where there is a proven one.
     pub(crate) fn advantage(&self, relation: Relation) -> Option<Certified> {
-        let exact = Accountant::new(relation).with(&self.with_steps(self.steps)).advantage().ok()?;
+        let exact = Accountant::new(relation).with(&self.stated()).advantage().ok()?;
         let more = self.deviation.advantage();
         if more == 0.0 {
             return Some(exact);
@@ -128,7 +150,7 @@ impl Charges {
     pub(crate) fn releases(&self) -> Vec<Release> {
         let what = "noisy sums of clipped gradients";
         let steps = Release { what, event: self.step, count: self.pricing.events(self.steps) };
-        self.once.iter().cloned().chain([steps]).collect()
+        self.before.iter().chain(&self.once).cloned().chain([steps]).collect()
     }
 }
 
@@ -192,6 +214,29 @@ mod tests {
         own(matches(BallsInBins::batch(10).unwrap(), relation, 40, [40, 41, 10]));
         // The same number of bins is the same price.
         assert_eq!(matches(BallsInBins::batch(10).unwrap(), relation, 40, [40, 31, 39]), [true; 3]);
+    }
+
+    /// The budget is for both, the statement names both, and only the run is left to be paid for.
+    #[test]
+    fn what_was_released_before_is_stated_and_not_paid_again() {
+        let schema = Schema::new([("x", Shape::scalar())]).unwrap();
+        let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
+        let event = crate::cost::pricing::event(10.0, dp_accountant::Sampling::None).unwrap();
+        let before = Release::new("second moments of features", event, 2);
+        let plan = |before: Vec<Release>| {
+            let vi = DpVi::new(model, AutoNormal::new()).budget(budget).steps(12).clip_norm(1.0);
+            vi.subsample(FullBatch).released_before(before).plan(&schema).unwrap()
+        };
+        let (with, without) = (plan(vec![before.clone()]), plan(Vec::new()));
+        let sigma = |plan: &crate::PrivacyPlan| plan.calibrated.unwrap().noise_multiplier;
+        // Gaussian releases add up in σ⁻².
+        let spared = 12.0 * (sigma(&without).powi(-2) - sigma(&with).powi(-2));
+        assert!((spared - 2.0 / 100.0).abs() < 1e-6, "{spared}");
+        let charges = with.charges().unwrap().unwrap();
+        let stated = charges.epsilon(budget).unwrap();
+        assert!(stated.upper <= 1.0 && stated.lower > 1.0 - 1e-6, "{stated:?}");
+        assert_eq!(charges.releases()[0], before);
+        assert!(charges.with_steps(12).iter().all(|(paid, _)| paid != event));
     }
 
     #[test]

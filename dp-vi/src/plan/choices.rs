@@ -19,14 +19,14 @@ use crate::wall::start::PriorStart;
 use dp_accountant::{Budget, Composition, Relation, calibrate_noise_multiplier};
 use dp_sampler::{MAX_RECORDS, Subsampling};
 
-/// The ε below which residuals of a Bernoulli are weighted. Half of the noise then brings more than the
+/// The ε below which residuals of a Bernoulli with recognised weights are weighted, so that none is above one half. Half of the noise then brings more than the
 /// information that the weights take from records of which the model is sure.
 ///
 /// On four generated designs (1,500 to 20,000 records, 11 to 31 columns, 12 runs each) means at ε = 1 are
 /// nearer with them on three, by 2 to 18 %, and further off on the one with most records, 1.8 instead of 1.2
 /// standard deviations; at ε of 3 and 10 they are further off on seven of eight, by up to a factor of 1.8. On
 /// five real tables points rank better with them at ε up to 1, and alike above.
-const BOUNDS_RESIDUALS_BELOW: f64 = 2.0;
+pub const BOUNDS_RESIDUALS_BELOW: f64 = 2.0;
 
 /// Largest number of elements whose full curvature is released by default. Integrating over it takes about a
 /// second with a hundred, and its time grows with the cube.
@@ -130,6 +130,8 @@ impl Settings {
             start_from_prior,
             start_epsilon: None,
             calibrated: None,
+            before: self.before.clone(),
+            whitened: self.whitened,
             is_measured: survey.is_bernoulli && survey.is_plain,
             deviation: Deviation::NONE,
             waste: None,
@@ -138,6 +140,10 @@ impl Settings {
         };
         if let Some(budget) = budget {
             let mut beside = Composition::new();
+            beside.extend(self.before.iter().map(|release| (release.event, release.count)));
+            for release in &self.before {
+                reasons.push(format!("before: {} {}, of the same budget", release.count, release.what));
+            }
             // A large ε may be more than can be made use of: what is released beside the steps keeps to what
             // they will be calibrated to.
             let most_steps = self.steps.unwrap_or(MOST_PROPOSED);
@@ -194,7 +200,9 @@ impl Settings {
             }
             let share = if shape.is_some() { self.curvature_share } else { 0.0 };
             if let Some(shape) = shape {
+                // With whitened features one rate suits all directions.
                 let is_early = self.noise_limited
+                    && !self.whitened
                     && shape == CurvatureShape::Full
                     && self.steps.is_none_or(|steps| steps >= FEWEST_STEPS_TO_TURN);
                 let early_share = if is_early { EARLY_SHARE } else { 0.0 };
@@ -224,7 +232,12 @@ impl Settings {
             let single = rest.noise_multiplier / (1.0 - share - counting).sqrt();
             let choice = plan.start_epsilon.is_some();
             let fewest = fewest_steps(clipping);
-            let spending = Spending { budget, noise: self.noise, choice, counts, beside, single, fewest };
+            // What was released before may have counted records, too.
+            let before = self.before.iter().map(|release| release.count).sum::<u64>();
+            let counts = counts || before > 0;
+            let more = before + u64::from(plan.curvature.is_some_and(|curvature| curvature.early.is_some()));
+            let spending =
+                Spending { budget, noise: self.noise, choice, counts, more, beside, single, fewest };
             let (rate, steps) = self.rate_and_steps(sampler, &drawn, &spending, &mut reasons)?;
             let drawn = drawn(rate)?;
             plan.steps = steps;

@@ -91,6 +91,10 @@ pub struct PrivacyPlan {
     pub start_epsilon: Option<f64>,
     /// The noise multiplier of a step, and the ε of all releases together; `None` without privacy.
     pub calibrated: Option<Calibrated>,
+    /// What was released before for the run's sake, which the budget and the statement cover, too.
+    pub before: Vec<Release>,
+    /// Whether the features were whitened, so that steps are equally long in all directions.
+    pub whitened: bool,
     /// Whether corrections for models of this kind have been measured.
     pub(crate) is_measured: bool,
     pub(crate) deviation: Deviation,
@@ -130,7 +134,8 @@ impl PrivacyPlan {
             }
         }
         let (sigma, run) = (calibrated.noise_multiplier, (self.steps, self.deviation));
-        Charges::new(once, budget.relation, &self.scheme, sigma, run).map(Some)
+        let charges = Charges::new(once, budget.relation, &self.scheme, sigma, run)?;
+        Ok(Some(charges.with_before(self.before.clone())))
     }
 
     /// The part of δ that is not left to events, because batches, noise and choices are not drawn exactly as

@@ -1,6 +1,7 @@
 //! What was said about a run.
 
 use super::privacy_plan::PrivacyPlan;
+use crate::cost::charges::Release;
 use crate::error::{Error, Result};
 use crate::objective::draws::DrawScheme;
 use crate::objective::gradients::Gradients;
@@ -96,6 +97,8 @@ pub(crate) struct Settings {
     pub(crate) curvature_share: f64,
     pub(crate) schedule: Option<Schedule>,
     pub(crate) noise_limited: bool,
+    pub(crate) whitened: bool,
+    pub(crate) before: Vec<Release>,
     /// Whether an optimiser was named.
     pub(crate) own_optimiser: bool,
     pub(crate) feature_norms: Option<FeatureNorms>,
@@ -122,6 +125,8 @@ impl Default for Settings {
             curvature_share: 0.15,
             schedule: None,
             noise_limited: false,
+            whitened: false,
+            before: Vec::new(),
             own_optimiser: false,
             feature_norms: None,
             average: 0.5,

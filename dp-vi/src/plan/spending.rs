@@ -47,6 +47,8 @@ pub(super) struct Spending {
     pub(super) choice: bool,
     /// Whether the number of records is released.
     pub(super) counts: bool,
+    /// Releases beside those of the steps and the last one.
+    pub(super) more: u64,
     /// What is released beside the steps.
     pub(super) beside: Composition,
     /// Noise multiplier of a single full-batch release that uses up what the steps may spend.
@@ -72,7 +74,8 @@ impl Spending {
     /// What is not drawn exactly as it is accounted for.
     pub(super) fn deviation(&self, drawn: &Drawn<'_>, steps: u64) -> Result<Deviation> {
         let count = if self.counts { CountRelease::DEVIATION } else { 0.0 };
-        Deviation::of_run(steps, (drawn.deviation)(steps) + count, self.noise.deviation(), self.choice)
+        let (batches, releases) = ((drawn.deviation)(steps) + count, steps.saturating_add(self.more));
+        Deviation::of_run(releases, batches, self.noise.deviation(), self.choice)
     }
 
     /// The noise that makes this many steps keep the budget, with what is not drawn exactly.

@@ -1,6 +1,7 @@
 //! Private variational inference: from a model and a budget to a posterior and a statement.
 
 use super::training::Training;
+use crate::cost::charges::Release;
 use crate::cost::pricing::sampling_rate;
 use crate::error::{Error, Result};
 use crate::guides::guide::Guide;
@@ -299,6 +300,65 @@ impl<M, G, S> DpVi<M, G, S> {
     #[must_use]
     pub fn noise_limited_steps(mut self) -> Self {
         self.settings.noise_limited = true;
+        self
+    }
+
+    /// Says that the features of a generalised linear term were whitened: that in the coordinates of the latent values
+    /// the records' features vary about equally in all directions, as far as is known.
+    ///
+    /// [Steps limited by the noise](Self::noise_limited_steps) are then equally long in all directions, and no curvature is
+    /// released during the run. What the noise of all steps together moves log odds by stays below `π/√3`, the standard
+    /// deviation of a logistic variable, and below ¾ of what the prior allows for. Without noise-limited steps this changes nothing.
+    ///
+    /// The second moments that a design is whitened by are released by [`Summaries::second_moments`](crate::summaries::Summaries::second_moments), and
+    /// paid for and stated by [`released_before`](Self::released_before).
+    #[must_use]
+    pub fn whitened_features(mut self) -> Self {
+        self.settings.whitened = true;
+        self
+    }
+
+    /// Names what was released of the same records before, for the sake of this fit: the [budget](Self::budget) covers
+    /// it together with the fit, and so does the privacy statement.
+    ///
+    /// # Privacy
+    /// Each of these releases has been paid for when it was made, from the ledger that the fit is paid from, if others share
+    /// it; the fit does not pay for it again. A release that is left out here is missing in the fit's own statement, though not in the ledger's.
+    ///
+    /// ```
+    /// use dp_accountant::{Budget, Ledger, Relation};
+    /// use dp_sampler::Seed;
+    /// use dp_vi::guides::AutoLaplace;
+    /// use dp_vi::summaries::Summaries;
+    /// use dp_vi::{DpVi, DrawScheme, Sensitive};
+    /// use ndarray::Array2;
+    /// use ppl_core::{Column, Ctx, Distribution, Records};
+    /// use ppl_distributions::{Bernoulli, Normal};
+    ///
+    /// fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
+    ///     let w = ctx.sample("w", Normal::new(0.0, 4.0).iid(2))?;
+    ///     ctx.each_record(|ctx, record| {
+    ///         ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
+    ///     })
+    /// }
+    /// let x = Array2::from_shape_fn((900, 2), |(i, j)| if j == 0 { 1.0 } else { (i % 9) as f64 / 4.0 - 1.0 });
+    /// let y: Vec<f64> = (0..900).map(|i| f64::from(i % 9 > 4)).collect();
+    /// let records = Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))])?);
+    ///
+    /// let budget = Budget { epsilon: 1.0, delta: 1e-6, relation: Relation::AddRemove };
+    /// let mut ledger = Ledger::new(budget)?;
+    /// let mut summaries = Summaries::new(&records, Seed::from_os()?)?;
+    /// let found = summaries.second_moments("x", Array2::eye(2).view(), 2.0, 20.0, &mut ledger)?;
+    /// let vi = DpVi::new(model, AutoLaplace::new()).draw_scheme(DrawScheme::Single).steps(20);
+    /// let fit = vi.budget(budget).released_before([found.release]).fit_from(&records, &mut ledger)?;
+    /// // One statement for both.
+    /// assert!(fit.privacy().epsilon.as_ref().is_some_and(|all| all.upper <= 1.0 && all.upper > 0.99));
+    /// assert!(ledger.spent()?.upper <= 1.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn released_before(mut self, releases: impl IntoIterator<Item = Release>) -> Self {
+        self.settings.before.extend(releases);
         self
     }
 

@@ -441,6 +441,11 @@ fn locations(estimator: &Estimator) -> Option<Vec<Range<usize>>> {
     shared.sites.iter().map(location).collect()
 }
 
+/// Scale of each value where features are whitened: `4π/(3√3)`. Three quarters of it, by which the noise of all steps
+/// together may move log odds in root mean square, are `π/√3`, the standard deviation of a logistic variable: that of
+/// what the model itself leaves open of an outcome.
+const WHITENED_SCALE: f64 = 2.418_399_152_312_290_3;
+
 /// Tells steps that are limited by the noise how wide the prior is, and sets their rates for this number of
 /// records and one that it does not exceed: those of a run that goes on are in its checkpoint.
 fn scale_by_noise(
@@ -472,10 +477,15 @@ fn scale_by_noise(
         precision if precision > 0.0 && precision.is_finite() => precision.sqrt().recip(),
         _ => 1.0,
     };
+    let widths = (0..n).map(scale);
+    let whitened = plan.whitened.then(|| {
+        let prior = (widths.map(|width| width * width).sum::<f64>() / n.max(1) as f64).sqrt();
+        prior.min(WHITENED_SCALE)
+    });
     let mut places = vec![(0, 1.0); n];
     for (location, frontier) in locations.into_iter().zip(frontiers) {
         for (parameter, j) in location.zip(frontier.into_iter().flatten()) {
-            places[j] = (parameter, scale(j));
+            places[j] = (parameter, whitened.unwrap_or_else(|| scale(j)));
         }
     }
     let noise = calibrated.noise_multiplier * plan.clip_norm / sampling_rate(&plan.scheme)?;

@@ -9,6 +9,7 @@ mod histogram;
 mod log_likelihood;
 mod marginals;
 mod mean;
+mod moments;
 mod quantile;
 mod tables;
 
@@ -17,6 +18,7 @@ pub use field::Field;
 pub use histogram::Histogram;
 pub use marginals::{Candidate, Marginal, Marginals};
 pub use mean::NoisyMean;
+pub use moments::SecondMoments;
 pub use quantile::{NoisyQuantile, Range};
 pub use tables::{Binned, Table};
 

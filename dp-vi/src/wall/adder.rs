@@ -14,6 +14,7 @@ pub(crate) enum NoiseOf {
     Curvature,
     /// The curvature during the run.
     EarlyCurvature,
+    SecondMoments,
 }
 
 impl NoiseOf {
@@ -29,6 +30,8 @@ impl NoiseOf {
             (Self::EarlyCurvature, PrivacyNoise::Continuous) => {
                 Purpose::Custom("curvature release during the run")
             }
+            (Self::SecondMoments, PrivacyNoise::Exact) => Purpose::Custom("second moments on a grid"),
+            (Self::SecondMoments, PrivacyNoise::Continuous) => Purpose::Custom("second moments"),
         }
     }
 }

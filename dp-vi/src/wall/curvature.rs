@@ -80,15 +80,26 @@ impl CurvatureRelease {
     ///
     /// The noise's standard deviation on the diagonal is the noise multiplier times the clip norm; off it, it
     /// is smaller by √2. A diagonal has zeros elsewhere, without noise.
-    pub(crate) fn release(mut self, receipt: Receipt, records: &Sensitive<Records>) -> Result<Vec<f64>> {
-        if !receipt.is_for(self.event()?, 1) {
-            return Err(Error::Conflict("the receipt is not for a release of this curvature"));
-        }
-        drop(receipt);
-        self.noisy(records, 0)
+    pub(crate) fn release(self, receipt: Receipt, records: &Sensitive<Records>) -> Result<Vec<f64>> {
+        self.release_number(0, receipt, records)
     }
 
-    /// The noisy matrix with the noise of this number: 0 for the one release there is, others for tests.
+    /// The same with the noise of this number, where the seed's streams for what it is of serve several releases: each
+    /// number once.
+    pub(crate) fn release_number(
+        mut self,
+        number: u64,
+        receipt: Receipt,
+        records: &Sensitive<Records>,
+    ) -> Result<Vec<f64>> {
+        if !receipt.is_for(self.event()?, 1) {
+            return Err(Error::Conflict("the receipt is not for a release of this matrix"));
+        }
+        drop(receipt);
+        self.noisy(records, number)
+    }
+
+    /// The noisy matrix with the noise of this number.
     pub(crate) fn noisy(&mut self, records: &Sensitive<Records>, number: u64) -> Result<Vec<f64>> {
         let (records, n) = (records.behind_the_wall(), self.elements);
         let all: Vec<u64> = (0..records.len() as u64).collect();

@@ -80,6 +80,8 @@ pub struct Shares {
     /// Those of a posterior given the same curvature and gradients without noise, `√((S + P₀)⁻¹)_jj`, on
     /// average over the curvatures that the releases leave possible.
     pub without_noise: Vec<f64>,
+    /// The covariance whose diagonal those are the roots of, `(S + P₀)⁻¹`, row by row.
+    pub covariance_without_noise: Vec<f64>,
 }
 
 /// Square roots of a diagonal.
@@ -110,9 +112,13 @@ impl NoiseAware {
             sites,
             mean: mean.as_slice().to_vec(),
             covariance: covariance.as_slice().to_vec(),
-            shares: shares.map(|(prior, without_noise)| Shares {
-                prior: deviations(&inverse(&prior)),
-                without_noise: deviations(&inverse(&without_noise)),
+            shares: shares.map(|(prior, without_noise)| {
+                let without_noise = inverse(&without_noise);
+                Shares {
+                    prior: deviations(&inverse(&prior)),
+                    without_noise: deviations(&without_noise),
+                    covariance_without_noise: without_noise.as_slice().to_vec(),
+                }
             }),
         })
     }

@@ -61,6 +61,7 @@ fn describe(
     writeln!(f, "protection: {protection}")?;
     writeln!(f, "curvature: {:?}, from the trace: {}", plan.curvature, plan.trace_regression)?;
     writeln!(f, "gradients: {:?}", plan.gradients)?;
+    writeln!(f, "released before: {:?}, whitened: {}", plan.before, plan.whitened)?;
     writeln!(f, "draws: {:?}", plan.draws)?;
     writeln!(f, "programs of model and guide: {}", shared.fingerprint)?;
     writeln!(f, "arithmetic: {}", arithmetic())

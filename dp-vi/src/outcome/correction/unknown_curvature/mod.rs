@@ -182,6 +182,7 @@ pub(crate) fn posterior(
     let Integrated { mean, covariance, without_noise } = integrate(&law, &known)?;
     let mean = DVectorView::from_slice(evidence.values, n) + &law.basis * mean;
     let covariance = compose(&covariance, &law.basis);
+    let without_noise = compose(&without_noise, &law.basis);
     let prior_covariance = compose(&DMatrix::from_diagonal(&precisions.map(f64::recip)), &prior.eigenvectors);
     let sound =
         mean.iter().chain(&covariance).all(|x| x.is_finite()) && cholesky(covariance.clone()).is_some();
@@ -191,7 +192,8 @@ pub(crate) fn posterior(
         covariance: covariance.as_slice().to_vec(),
         shares: Some(Shares {
             prior: deviations(&prior_covariance),
-            without_noise: deviations(&compose(&without_noise, &law.basis)),
+            without_noise: deviations(&without_noise),
+            covariance_without_noise: without_noise.as_slice().to_vec(),
         }),
     })
 }

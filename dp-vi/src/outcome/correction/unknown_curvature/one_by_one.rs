@@ -86,7 +86,11 @@ pub(super) fn posterior(
         found = next.collect::<Option<Vec<One>>>()?;
     }
     let mut covariance = vec![0.0; n * n];
-    found.iter().enumerate().for_each(|(k, one)| covariance[k * (n + 1)] = one.variance);
+    let mut covariance_without_noise = covariance.clone();
+    for (k, one) in found.iter().enumerate() {
+        covariance[k * (n + 1)] = one.variance;
+        covariance_without_noise[k * (n + 1)] = one.without_noise;
+    }
     Some(NoiseAware {
         sites,
         mean: found.iter().zip(evidence.values).map(|(one, at)| at + one.mean).collect(),
@@ -94,6 +98,7 @@ pub(super) fn posterior(
         shares: Some(Shares {
             prior: precisions.iter().map(|p| p.sqrt().recip()).collect(),
             without_noise: found.iter().map(|one| one.without_noise.sqrt()).collect(),
+            covariance_without_noise,
         }),
     })
 }
