@@ -131,10 +131,11 @@ fn factors_are_written_and_read() {
         FactorLaw::new("Gamma", &[&[2.0, -0.7], &[-2.0, -1.0]], 2).unwrap(),
         FactorLaw::new("Beta", &[&[1.0], &[-0.5]], 1).unwrap(),
         FactorLaw::new("Dirichlet", &[&[1.0, -0.9, 3.0]], 3).unwrap(),
+        FactorLaw::Point { value: vec![0.5, -2.0] },
     ];
     let sites: Vec<GuideSite> = [(1, Constraint::Real), (2, Constraint::Real), (2, Constraint::Positive)]
         .into_iter()
-        .chain([(1, Constraint::UnitInterval), (3, Constraint::Simplex)])
+        .chain([(1, Constraint::UnitInterval), (3, Constraint::Simplex), (2, Constraint::Real)])
         .enumerate()
         .map(|(k, (n, set))| GuideSite::new(format!("s{k}"), Shape::from(n), set, SiteKind::Latent).unwrap())
         .collect();
