@@ -139,9 +139,15 @@ impl<M: Model, G: Model> Model for Amortised<M, G> {
 struct Drawn<'g> {
     sites: RefCell<BTreeMap<String, DrawnSite<'g>>>,
     /// Sites on their way through the handlers, innermost last; nothing for statements that are no draws.
-    under_way: RefCell<Vec<Option<(String, Option<Normal<'g>>)>>>,
+    under_way: RefCell<Vec<Option<UnderWay<'g>>>>,
     /// Whether expectations are taken where they have a formula.
     closed_form: bool,
+}
+
+/// The name of a latent value, and what it is drawn from where expectations under that are taken.
+struct UnderWay<'g> {
+    name: String,
+    normal: Option<Normal<'g>>,
 }
 
 /// Locations and scales of independent normals.
@@ -275,7 +281,7 @@ impl<'g> Handler<'g> for Encoder<'g> {
                 if let Some(normal) = normal {
                     Averaged::install(message, normal);
                 }
-                under_way = Some((message.name.clone(), normal));
+                under_way = Some(UnderWay { name: message.name.clone(), normal });
                 // A term of the record's, with a minus; under a name of its own, since the model has a site
                 // of this one.
                 message.name = format!("guide/{}", message.name);
@@ -293,7 +299,8 @@ impl<'g> Handler<'g> for Encoder<'g> {
     }
 
     fn post_process(&self, message: &mut Message<'g>) -> Result<()> {
-        let (Some(Some((name, normal))), Some(value)) = (self.0.under_way.borrow_mut().pop(), message.value)
+        let (Some(Some(UnderWay { name, normal })), Some(value)) =
+            (self.0.under_way.borrow_mut().pop(), message.value)
         else {
             return Ok(());
         };

@@ -138,7 +138,8 @@ fn the_largest_likelihood_is_where_it_is_known() {
 fn what_is_released_and_paid_is_that_of_the_posterior() {
     for relation in [Relation::AddRemove, Relation::ReplaceOne] {
         let budget = Budget { epsilon: 1.0, delta: 1e-5, relation };
-        let all: [(&str, fn(&mut Ctx<'_>) -> Result<()>, Records); 3] = [
+        type AnyProgram = fn(&mut Ctx<'_>) -> Result<()>;
+        let all: [(&str, AnyProgram, Records); 3] = [
             ("mixture", mixture, points()),
             ("lda", lda, documents()),
             ("logistic", logistic, binary(50, 3)),

@@ -10,7 +10,7 @@ const LEAST: f64 = 1e-9;
 
 /// Where `⟨η, T(x)⟩` is largest, element by element or row by row; `old` where it has no maximum.
 ///
-/// A precision (or a rate) counts as one if it is above `doubt`, that of its family's second natural parameter.
+/// A precision (or a rate) counts as one if it is above `doubt`; normal vectors are left to the repair of their matrices.
 fn maximum(family: &str, natural: &[&[f64]], old: &[f64], last: usize, doubt: f64) -> Option<Vec<f64>> {
     // Not at all where it is no number.
     let inside = |x: f64, old: f64| if x.is_finite() { x } else { old };
@@ -91,7 +91,7 @@ impl Factors {
         let state = &self.factors[factor];
         let natural: Vec<&[f64]> = state.blocks.iter().map(|&b| self.blocks[b].natural.as_slice()).collect();
         let last = state.site.shape.dims().last().copied().unwrap_or(1);
-        // Two standard deviations of the noise in −2η₂, or in η₂ for rates, where no prior stands beside it.
+        // Two standard deviations of the noise in a precision −2η₂, four in a rate −η₂, where no prior stands beside it.
         let second = state.blocks.last().map_or(1.0, |&block| self.blocks[block].scale);
         let doubt = if self.estimate == super::Estimate::Likelihood { 4.0 * sd * second } else { 0.0 };
         let Some(value) = maximum(state.family, &natural, &state.point, last, doubt) else { return };
