@@ -136,10 +136,10 @@ impl Named<'_> {
     }
 }
 
-/// Seconds of each step with privacy and without, from the fastest to the slowest, and the last fit.
+/// Seconds of each step with privacy and without, from the fastest to the slowest, and the fit without.
 ///
 /// Steps of both kinds are taken in turn, so that what else the machine does meets both, after `warm` of each, which meet
-/// memory for the first time.
+/// memory for the first time. Weights are averaged over the second half, as they are by default.
 pub(super) fn steps_in_turn<M: Model, G: Guide, S: Subsampling>(
     vi: impl Fn() -> Result<DpVi<M, G, S>, Failure>,
     records: &Sensitive<Records>,
@@ -148,7 +148,7 @@ pub(super) fn steps_in_turn<M: Model, G: Guide, S: Subsampling>(
 ) -> Result<([Vec<f64>; 2], Fit), Failure> {
     let how = as_printed(Size::Full);
     let start = |is_private: bool| -> Result<_, Failure> {
-        let vi = how.of(vi()?, seed).steps(warm + steps);
+        let vi = how.of(vi()?, seed).average_tail(0.5).steps(warm + steps);
         let vi = match is_private {
             true => vi.budget(Budget::add_remove(1.0, 1e-4)),
             false => vi.without_privacy(),
