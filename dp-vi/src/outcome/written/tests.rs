@@ -107,7 +107,7 @@ fn what_is_newer_or_damaged_is_refused() {
     for (path, to) in [
         ("/source/normal/mean", serde_json::json!([1.0])),
         ("/source/normal/columns/0", serde_json::json!([[1000, 1.0]])),
-        ("/sites/0/shape", serde_json::json!([1 << 40, 1 << 40])),
+        ("/sites/0/shape", serde_json::json!([1_u64 << 40, 1_u64 << 40])),
         ("/sites/1/name", serde_json::json!("spread")),
         ("/sites/0/support/set", serde_json::json!("Circle")),
         ("/sites/0/normal", serde_json::json!([[1.0], [-1.0]])),
