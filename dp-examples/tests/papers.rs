@@ -95,8 +95,9 @@ fn every_experiment_runs_quickly_and_gives_the_golden_figures() {
     assert_same(&found, &golden, "papers");
     let text = page(&all).unwrap();
     assert!(text.contains("Quick runs on made-up stand-ins") && !text.contains("NaN"), "{text}");
-    // A column of ε holds one relation only.
-    for line in text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| what")) {
+    // A column of ε holds one relation only. The head of the page has a table of algorithms, which holds none.
+    let (_, tables) = text.split_once("\n### ").unwrap();
+    for line in tables.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| what")) {
         let cells: Vec<&str> = line.split(" | ").collect();
         assert!((6..=9).contains(&cells.len()), "{line}");
     }

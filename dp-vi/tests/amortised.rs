@@ -65,6 +65,44 @@ fn a_linear_encoder_finds_the_principal_component() {
     assert!((found("scale")[[]] - scale).abs() < 0.02 * scale, "{} {scale}", found("scale")[[]]);
 }
 
+/// Where records say nothing of z, the bound is minus the divergence from the prior. In closed form its gradient has no noise,
+/// so that steps arrive at the prior exactly; at draws it has, and they do not. With the likelihood of the test above both have
+/// the same maximum.
+#[test]
+fn a_divergence_in_closed_form_has_no_noise_and_the_same_maximum() {
+    let prior = |ctx: &mut Ctx<'_>| {
+        let unused = ctx.param("unused", 0.0, Constraint::Real)?;
+        ctx.each_record(|ctx, record| {
+            ctx.sample("z", Normal::new(0.3, 0.8).iid([2]))?;
+            ctx.observe("x", Normal::new(unused, 1.0).iid(2), record.get("x")?)
+        })
+    };
+    let normal = |ctx: &mut Ctx<'_>| {
+        let loc = ctx.param("loc", Array1::from(vec![1.0, -1.0]), Constraint::Real)?;
+        let scale = ctx.param("scale", 2.0, Constraint::Positive)?;
+        ctx.each_record(|ctx, _| ctx.sample("z", Normal::new(loc, scale)).map(|_| ()))
+    };
+    let away = |amortised| {
+        let (records, _) = records();
+        let vi = DpVi::new(amortised, AutoNormal::new()).without_privacy().steps(1500).average_tail(0.0);
+        let fit = vi.seed(Seed::for_tests(3)).fit(&records).unwrap();
+        let loc = fit.posterior().mean("loc").unwrap();
+        let scale = fit.posterior().mean("scale").unwrap()[[]];
+        (loc[0] - 0.3).abs().max((loc[1] - 0.3).abs()).max((scale - 0.8).abs())
+    };
+    assert!(away(Amortised::new(prior, normal).closed_form()) < 1e-6);
+    assert!(away(Amortised::new(prior, normal)) > 1e-5);
+    // A tight bound: the same principal component as at draws.
+    let (records, [a, b, c]) = records();
+    let vi = DpVi::new(Amortised::new(model, guide).closed_form(), AutoNormal::new()).without_privacy();
+    let fit = vi.steps(3000).seed(Seed::for_tests(3)).fit(&records).unwrap();
+    let lambda = 0.5 * (a + c) + (0.25 * (a - c).powi(2) + b * b).sqrt();
+    let found = |name: &str| fit.posterior().mean(name).unwrap();
+    let norm = found("w").iter().map(|w| w * w).sum::<f64>().sqrt();
+    assert!((norm / (lambda - 0.25).sqrt() - 1.0).abs() < 0.02, "{norm}");
+    assert!((found("scale")[[]] / (0.25 / lambda).sqrt() - 1.0).abs() < 0.02);
+}
+
 #[test]
 fn a_private_run_repeats_with_its_seed_and_differs_without() {
     let (records, _) = records();

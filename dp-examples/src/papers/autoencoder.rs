@@ -52,23 +52,35 @@ impl<'g> Dense<'g> {
 /// ```text
 /// z ~ N(0, I)     x ~ Bernoulli(logits = W₂ softplus(W₁ z + b₁) + b₂)
 /// ```
-fn decoder(widths: Widths) -> impl Model {
+fn decoder(widths: Widths, draws: usize) -> impl Model {
     move |ctx: &mut Ctx<'_>| {
         let Widths { pixels, hidden, latent } = widths;
         let first = Dense::new(ctx, "decoder/hidden", 4, (latent, hidden))?;
         let second = Dense::new(ctx, "decoder/pixels", 5, (hidden, pixels))?;
         ctx.each_record(|ctx, image| {
-            let z = ctx.sample("z", Normal::new(0.0, 1.0).iid(latent))?;
-            let logits = second.apply(first.apply(z).softplus());
-            ctx.observe("pixels", Bernoulli::from_logits(logits), image.get("pixels")?)
+            ctx.scale(1.0 / draws as f64, |ctx| {
+                for draw in 0..draws {
+                    let z = ctx.sample(&name_of(draw), Normal::new(0.0, 1.0).iid(latent))?;
+                    let logits = second.apply(first.apply(z).softplus());
+                    let pixels = Bernoulli::from_logits(logits);
+                    let name = if draw == 0 { "pixels".to_owned() } else { format!("pixels{draw}") };
+                    ctx.observe(&name, pixels, image.get("pixels")?)?;
+                }
+                Ok(())
+            })
         })
     }
+}
+
+/// The latent numbers of an image, each time that they are drawn.
+fn name_of(draw: usize) -> String {
+    if draw == 0 { "z".to_owned() } else { format!("z{draw}") }
 }
 
 /// ```text
 /// h = softplus(V₁ x + c₁)     z ~ N(V₂ h + c₂, exp(V₃ h + c₃)²)
 /// ```
-fn encoder(widths: Widths) -> impl Model {
+fn encoder(widths: Widths, draws: usize) -> impl Model {
     move |ctx: &mut Ctx<'_>| {
         let Widths { pixels, hidden, latent } = widths;
         let first = Dense::new(ctx, "encoder/hidden", 1, (pixels, hidden))?;
@@ -76,18 +88,36 @@ fn encoder(widths: Widths) -> impl Model {
         let scale = Dense::new(ctx, "encoder/scale", 3, (hidden, latent))?;
         ctx.each_record(|ctx, image| {
             let h = first.apply(image.get("pixels")?).softplus();
-            ctx.sample("z", Normal::new(loc.apply(h), scale.apply(h).exp()))?;
-            Ok(())
+            let (loc, scale) = (loc.apply(h), scale.apply(h).exp());
+            ctx.scale(1.0 / draws as f64, |ctx| {
+                (0..draws)
+                    .try_for_each(|draw| ctx.sample(&name_of(draw), Normal::new(loc, scale)).map(|_| ()))
+            })
         })
     }
 }
 
-/// Inference for the network: gradients at one draw, neither weights nor a correction.
+/// How the bound of an image is estimated at a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// All of it at one draw of its latent numbers.
+    AtADraw,
+    /// The divergence from the prior in closed form, the mean of the likelihood over so many draws.
+    ClosedForm(usize),
+}
+
+/// Inference for the network: gradients by shared weights at an image's own draws, neither weights nor a correction.
 pub(super) fn inference<S: Subsampling>(
     widths: Widths,
+    bound: Bound,
     batches: S,
 ) -> DpVi<Amortised<impl Model, impl Model>, AutoNormal, S> {
-    plain(Amortised::new(decoder(widths), encoder(widths)), batches)
+    let of = |draws| Amortised::new(decoder(widths, draws), encoder(widths, draws));
+    let model = match bound {
+        Bound::AtADraw => of(1),
+        Bound::ClosedForm(draws) => of(draws).closed_form(),
+    };
+    plain(model, batches)
 }
 
 fn plain<M: Model, S: Subsampling>(model: M, batches: S) -> DpVi<M, AutoNormal, S> {

@@ -1,18 +1,13 @@
 //! d3p, figure 3: the time of a step against the size of its batch.
 
-use std::time::Instant;
-
-use dp_accountant::Budget;
-use dp_sampler::{Poisson, Seed};
-use dp_vi::Clipping;
-use dp_vi::optimiser::Schedule;
+use dp_sampler::Poisson;
 use serde_json::json;
 
-use super::autoencoder::{PAPERS, Widths, inference};
-use super::d3p_table2::hidden;
+use super::autoencoder::{Bound, PAPERS, Widths, inference};
 use super::experiment::{Axes, Expected, Experiment, Printed, Reference, Row, Size};
 use super::lab::Lab;
 use super::stand_in;
+use super::training::{hidden, steps_in_turn};
 use crate::utility::Failure;
 
 fn batches(size: Size) -> &'static [f64] {
@@ -42,34 +37,8 @@ fn run(lab: &Lab, seed: u64) -> Result<Vec<Row>, Failure> {
     let records = hidden(&images)?;
     let mut rows = Vec::new();
     for &batch in batches(size) {
-        let start = |is_private: bool| -> Result<_, Failure> {
-            let vi = inference(widths, Poisson::rate(batch / count as f64)?)
-                .steps(steps + 2)
-                .clip_norm(10.0)
-                .clipping(Clipping::Flat)
-                .schedule(Schedule::Constant(1e-3))
-                .seed(Seed::for_tests(seed));
-            let vi = match is_private {
-                true => vi.budget(Budget::add_remove(1.0, 1e-4)),
-                false => vi.without_privacy(),
-            };
-            let mut training = vi.start(&records)?;
-            // The first steps meet memory for the first time.
-            training.step()?;
-            training.step()?;
-            Ok(training)
-        };
-        // Steps of both kinds in turn, so that what else the machine does meets both.
-        let mut both = [start(true)?, start(false)?];
-        let mut times = [Vec::new(), Vec::new()];
-        for _ in 0..steps {
-            for (training, times) in both.iter_mut().zip(&mut times) {
-                let started = Instant::now();
-                training.step()?;
-                times.push(started.elapsed().as_secs_f64());
-            }
-        }
-        times.iter_mut().for_each(|times| times.sort_by(f64::total_cmp));
+        let vi = || Ok(inference(widths, Bound::AtADraw, Poisson::rate(batch / count as f64)?));
+        let (times, _) = steps_in_turn(vi, &records, (2, steps), seed)?;
         let label = format!("batch {batch}");
         for (metric, ratio, place) in
             [(BEST, RATIO_OF_BEST, 0), (MEDIAN, RATIO_OF_MEDIANS, steps as usize / 2)]

@@ -3,20 +3,18 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::time::Instant;
 
-use dp_accountant::{Budget, Relation, Sampling};
-use dp_sampler::{Poisson, Seed};
-use dp_vi::Clipping;
-use dp_vi::optimiser::Schedule;
+use dp_accountant::{Relation, Sampling};
+use dp_sampler::Poisson;
 use ndarray::Array2;
 use serde_json::json;
 
 use super::autoencoder::{CIFAR as NETWORK, Layers, binary, convolutions, loss_of_convolutions};
-use super::d3p_table2::{EPOCH, How, SOURCE, as_printed, budget, hidden, timed};
-use super::experiment::{Expected, Experiment, Printed, Privacy, Reference, Row, Size};
+use super::d3p_table2::SOURCE;
+use super::experiment::{Expected, Experiment, Printed, Reference, Row, Size};
 use super::lab::{Input, Lab};
 use super::stand_in;
+use super::training::{EPOCH, How, Named, as_printed, budget, hidden, steps_in_turn, timed};
 use crate::utility::Failure;
 
 /// The paper's network, or a small one.
@@ -38,33 +36,14 @@ fn cifar(lab: &Lab, seed: u64) -> Result<Vec<Row>, Failure> {
     let bytes = stand_in::uniforms(seed, 200, count * pixels);
     let images = Array2::from_shape_fn((count, pixels), |(i, j)| u8::from(bytes[i * pixels + j] < 0.5));
     let records = hidden(&images)?;
+    let vi = || Ok(convolutions(network, Poisson::rate(batch / count as f64)?));
+    let (times, fit) = steps_in_turn(vi, &records, (1, steps), seed)?;
     let mut rows = Vec::new();
-    let mut parameters = 0;
-    for (series, is_private) in [("private", true), ("not private", false)] {
-        let vi = convolutions(network, Poisson::rate(batch / count as f64)?)
-            .steps(steps + 1)
-            .clip_norm(10.0)
-            .clipping(Clipping::Flat)
-            .schedule(Schedule::Constant(1e-3))
-            .seed(Seed::for_tests(seed));
-        let vi = match is_private {
-            true => vi.budget(Budget::add_remove(1.0, 1e-4)),
-            false => vi.without_privacy(),
-        };
-        let mut training = vi.start(&records)?;
-        training.step()?;
-        let mut times = Vec::new();
-        for _ in 0..steps {
-            let started = Instant::now();
-            training.step()?;
-            times.push(started.elapsed().as_secs_f64());
-        }
-        times.sort_by(f64::total_cmp);
+    for (series, times) in ["private", "not private"].into_iter().zip(&times) {
         let milliseconds = 1e3 * times[times.len() / 2];
         rows.push(Row::new(series, STEP, format!("batch {batch}"), batch, milliseconds).time());
-        let fit = training.finish()?;
-        parameters = fit.parameters().map(|(_, values)| values.len()).sum();
     }
+    let parameters: usize = fit.parameters().map(|(_, values)| values.len()).sum();
     rows.push(Row::new("network", "parameters", "all", 0.0, parameters as f64));
     Ok(rows)
 }
@@ -175,30 +154,20 @@ fn images(lab: &Lab, seed: u64) -> Result<[Array2<u8>; 2], Failure> {
 fn losses(lab: &Lab, seed: u64) -> Result<Vec<Row>, Failure> {
     let ([train, test], network, how) = (images(lab, seed)?, network(lab.size()), as_printed(lab.size()));
     let (count, records) = (train.nrows(), hidden(&train)?);
-    let How { batch, rate, clip_norm, .. } = how;
+    let How { batch, .. } = how;
     let sampling = Sampling::Poisson { rate: batch / count as f64 };
     let mut rows = Vec::new();
     for (series, is_private) in [("private", true), ("not private", false)] {
-        let vi = convolutions(network, Poisson::rate(batch / count as f64)?)
-            .steps(how.steps(count))
-            .clip_norm(clip_norm)
-            .clipping(Clipping::Flat)
-            .schedule(Schedule::Constant(rate))
-            .average_tail(0.0)
-            .seed(Seed::for_tests(seed));
+        let vi =
+            how.of(convolutions(network, Poisson::rate(batch / count as f64)?), seed).steps(how.steps(count));
         let vi = match is_private {
             true => vi.budget(budget(how, count, sampling, Relation::AddRemove)?),
             false => vi.without_privacy(),
         };
         let (fit, seconds) = timed(vi, &records, how.steps_of_an_epoch(count))?;
-        let label = format!("batch {batch}");
         let loss = loss_of_convolutions(&fit, network, &test, seed)?;
-        let row = Row::new(series, LOSS, &*label, batch, loss);
-        rows.push(match is_private {
-            true => row.costing(Privacy::of(fit.privacy())?),
-            false => row,
-        });
-        rows.extend(seconds.rows(series, &label, batch));
+        let label = &*format!("batch {batch}");
+        rows.extend(Named { series, metric: LOSS, label, at: batch }.rows(&fit, seconds, loss)?);
     }
     Ok(rows)
 }

@@ -4,15 +4,14 @@ use std::time::Instant;
 
 use dp_accountant::{Relation, Sampling};
 use dp_sampler::{BallsInBins, FixedSize, Poisson, Seed, Shuffle, Subsampler, Subsampling};
-use dp_vi::Clipping;
-use dp_vi::optimiser::Schedule;
 use serde_json::json;
 
-use super::autoencoder::{inference, loss_of};
+use super::autoencoder::{Bound, inference, loss_of};
 use super::d3p_epsilon::NOISE_MULTIPLIER;
-use super::d3p_table2::{EPOCH, How, Images, MNIST_INPUTS, as_printed, budget, hidden, mnist, timed};
-use super::experiment::{Expected, Experiment, Printed, Privacy, Reference, Row, Size};
+use super::d3p_table2::{Images, MNIST_INPUTS, mnist};
+use super::experiment::{Expected, Experiment, Printed, Reference, Row, Size};
 use super::lab::Lab;
+use super::training::{EPOCH, How, Named, as_printed, budget, hidden, timed};
 use crate::utility::Failure;
 
 /// A quarter of the paper's epochs: table 2 has a whole run.
@@ -44,24 +43,16 @@ fn train<S: Subsampling>(
     let count = images.train.nrows();
     let records = hidden(&images.train)?;
     let alone = draws(series, &batches, count, how, seed)?;
-    let vi = inference(images.widths, batches)
+    let vi = how
+        .of(inference(images.widths, Bound::AtADraw, batches), seed)
         .budget(budget(how, count, sampling, relation)?)
-        .steps(how.steps(count))
-        .clip_norm(how.clip_norm)
-        .clipping(Clipping::Flat)
-        .schedule(Schedule::Constant(how.rate))
-        .average_tail(0.0)
-        .seed(Seed::for_tests(seed));
+        .steps(how.steps(count));
     let (fit, seconds) = timed(vi, &records, how.steps_of_an_epoch(count))?;
     let label = format!("batch {}", how.batch);
-    let row = Row::new(series, LOSS, &*label, how.batch, loss_of(&fit, &images.test, seed)?);
+    let named = Named { series, metric: LOSS, label: &label, at: how.batch };
+    let rows = named.rows(&fit, seconds, loss_of(&fit, &images.test, seed)?)?;
     let share = 0.1 * alone.value / seconds.mean();
-    Ok([
-        vec![row.costing(Privacy::of(fit.privacy())?)],
-        seconds.rows(series, &label, how.batch).into(),
-        vec![alone, Row::new(series, SHARE, label, how.batch, share).time()],
-    ]
-    .concat())
+    Ok([rows, vec![alone, Row::new(series, SHARE, label, how.batch, share).time()]].concat())
 }
 
 /// Milliseconds to draw an epoch's batches.

@@ -7,7 +7,7 @@
 //! | `run`, `store` | seed by seed, each run left on disk when it ends; a folder of results |
 //! | `page` | means and standard errors over seeds; the tables of `PAPERS.md` |
 //! | `stand_in` | small data made up in memory, for quick runs |
-//! | `autoencoder` | the networks of the images' experiments, their losses |
+//! | `autoencoder`, `training` | the networks of the images' experiments, their losses; how they are trained, and what steps take |
 //! | the others | an experiment each, or a figure and its twin |
 //!
 //! The papers: Prediger, Loppi, Kaski and Honkela 2022 (d3p); Jälkö, Dikmen and Honkela 2016 (DP-ADVI); Park,
@@ -47,6 +47,7 @@ mod privinfer_tables;
 mod run;
 mod stand_in;
 mod store;
+mod training;
 mod vips_epsilon;
 mod vips_fig4;
 mod vips_fig8;

@@ -356,7 +356,20 @@ standard errors, of both sides where both are known and of one where one is (the
 within a unit of the last digit; for goals (≤), not above them by more than three standard errors. `off` is not, and the text below the table
 says why. Without either word neither error is known.
 
-The listings of the d3p paper, and the mixture of its appendix, are tests: `ppl-distributions/tests/listings.rs`.
+The listings of the d3p paper, and the mixture of its appendix, are tests: `ppl-distributions/tests/listings.rs`. The algorithms of VIPS:
+
+| algorithm | here |
+|---|---|
+| 1, variational Bayes of conjugate models | `ConjugateVi` `without_privacy` |
+| 2, the same with noisy statistics | `ConjugateVi` with a budget |
+| 3, topic models | 2 with a model of `Words::mixed`: `vips-lda`, the example `topics` |
+| 4, binomial likelihoods by Pólya–gamma variables | 2 with any model of Bernoulli log-odds (`conjugate::Curvature::Optimal`) |
+| 5, logistic regression | 4 with the model of a logistic regression: `vips-fig5`, `vips-fig6` |
+| 6, sigmoid belief networks | 4 with Boolean values of each record: `vips-fig8`; priors are normal, not the sparse ones of the paper |
+| EM (section 2.5, appendix 6; no experiment) | `ConjugateVi::estimate` with `Estimate::Likelihood`, or with a prior `Estimate::Mode`: `dp-vi/src/conjugate/tests/points.rs` |
+
+Where the paper draws a batch without replacement for each step, all of these take all records: averages of few full releases have less
+noise than many of samples. A step's weight in the average is given in the documentation of `ConjugateVi`, in place of `(τ₀ + t)^−κ`.
 ";
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What is said of a conjugate fit.
 
+use super::estimate::Estimate;
 use super::fit::ConjugateTraining;
 use super::plan::{ConjugatePlan, Said, programs};
 use crate::error::Result;
@@ -29,6 +30,9 @@ use std::path::PathBuf;
 /// The model is the same function of one record that [`DpVi`](crate::DpVi) takes, and nothing is said of statistics:
 /// [`ppl_core::conjugate`] reads them off it. There is no guide, no learning rate and no optimiser. A model with
 /// something that is not conjugate is refused with the site, the line and the operation.
+///
+/// In place of a posterior, [`estimate`](Self::estimate) looks for the values of its mode, or of the largest likelihood
+/// (variational EM, private EM).
 ///
 /// Records may have latent values of their own with Dirichlet, beta or Bernoulli priors, which are found by sweeps over
 /// each record and never leave; [`ctx.enumerate`](ppl_core::Ctx::enumerate) sums others out. Softplus functions
@@ -170,6 +174,36 @@ impl<M: Model> ConjugateVi<M> {
     #[must_use]
     pub fn sweeps(mut self, sweeps: usize) -> Self {
         self.said.sweeps = Some(sweeps);
+        self
+    }
+
+    /// What is looked for: a posterior, which is the default, or the values of its largest density or of the largest
+    /// likelihood, by *variational EM*. What is released, and what it costs, is the same.
+    ///
+    /// ```
+    /// use dp_vi::conjugate::{ConjugateVi, Estimate};
+    /// use dp_vi::Sensitive;
+    /// use ppl_core::{Ctx, Distribution, Records, Result};
+    /// use ppl_distributions::{Bernoulli, Beta};
+    ///
+    /// fn model(ctx: &mut Ctx) -> Result<()> {
+    ///     let share = ctx.sample("share", Beta::new(2.0, 2.0))?;
+    ///     ctx.each_record(|ctx, record| ctx.observe("y", Bernoulli::from_probs(share), record.get("y")?))
+    /// }
+    ///
+    /// let records = Sensitive::new(Records::from_columns([("y", vec![1.0, 0.0, 0.0, 0.0])])?);
+    /// let vi = |estimate| ConjugateVi::new(model).without_privacy().estimate(estimate);
+    /// // Beta(3, 5) has the mean 3/8 and the mode 2/6; one of four is 1.
+    /// for (estimate, share) in
+    ///     [(Estimate::Posterior, 0.375), (Estimate::Mode, 1.0 / 3.0), (Estimate::Likelihood, 0.25)]
+    /// {
+    ///     assert!((vi(estimate).fit(&records)?.posterior().mean("share")?[[]] - share).abs() < 1e-12);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn estimate(mut self, estimate: Estimate) -> Self {
+        self.said.estimate = estimate;
         self
     }
 

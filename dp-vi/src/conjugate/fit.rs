@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::optimiser::SavedState;
 use crate::outcome::fit::Fit;
 use crate::outcome::posterior::Posterior;
-use crate::outcome::report::{LEAVE_OUT, NOT_COVERED, PrivacyReport, RECORD, assumptions};
+use crate::outcome::report::{LEAVE_OUT, NOT_COVERED, POINTS, PrivacyReport, RECORD, assumptions};
 use crate::run::checkpoint::{Checkpoint, PaidFrom, versions};
 use crate::wall::adder::NoiseOf;
 use crate::wall::batches::Batches;
@@ -88,6 +88,7 @@ impl<'r> ConjugateTraining<'r> {
         let mut factors = Factors::new(&statistics, &plan.scales, spread)?;
         // Draws and moments of every factor are known before anything is paid for.
         factors.posterior()?;
+        factors.look_for(plan.estimate)?;
         if plan.budget.is_some() && plan.is_logistic() {
             factors.begin_as_logistic();
         }
@@ -156,6 +157,9 @@ impl<'r> ConjugateTraining<'r> {
             "budget: {budget}\nkind of fit: expected statistics\nsteps: {}\n",
             plan.steps
         ));
+        if plan.estimate.is_point() {
+            text.push_str(&format!("estimate: {:?}\n", plan.estimate));
+        }
         text.push_str(&format!("scales: {:?}, rows {:?}\n", plan.scales, plan.feature_norm));
         text.push_str(&format!("protection: {}\nprograms: {}\n", self.steps.protection(), self.programs));
         text
@@ -252,7 +256,7 @@ impl<'r> ConjugateTraining<'r> {
         Ok(())
     }
 
-    /// The posterior so far, made of what has been released.
+    /// The posterior so far, or the values so far, made of what has been released.
     ///
     /// # Errors
     /// None at present; kept for families that cannot be drawn from.
@@ -328,8 +332,8 @@ fn report(plan: &ConjugatePlan, seed: &Seed, steps: &Steps<'_, FullBatchSampler>
         steps_done: 0,
         releases: plan.charges.as_ref().map(Charges::releases).unwrap_or_default(),
         secret_seed: seed.is_secret(),
-        guide: "posterior factors in the exponential families of the priors",
-        intervals: budget.map(|_| LEAVE_OUT),
+        guide: plan.estimate.guide(),
+        intervals: budget.map(|_| if plan.estimate.is_point() { POINTS } else { LEAVE_OUT }),
         assumes: assumptions(plan.kind),
         not_covered: NOT_COVERED,
         treated_as_public: Vec::new(),

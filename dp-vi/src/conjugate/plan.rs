@@ -1,5 +1,6 @@
 //! What was left open of a conjugate fit, and what it costs.
 
+use super::estimate::Estimate;
 use super::logistic::logistic_features;
 use super::sensitivity::{LOGISTIC_SCALE, ReplaceBound};
 use super::tables::Table;
@@ -46,6 +47,7 @@ pub(super) struct Said {
     pub(super) scales: Vec<(String, f64)>,
     pub(super) curvature: Option<Curvature>,
     pub(super) sweeps: Option<usize>,
+    pub(super) estimate: Estimate,
     pub(super) noise: PrivacyNoise,
     /// Counts of 0 are computed with like others, for tests.
     pub(super) with_zeros: bool,
@@ -75,6 +77,8 @@ pub struct ConjugatePlan {
     pub epsilon: Option<Certified>,
     /// How softplus functions are bounded.
     pub curvature: Curvature,
+    /// What is looked for; neither the releases nor their cost depend on it.
+    pub estimate: Estimate,
     /// Names of the blocks of statistics, their numbers, and the public number each is divided by.
     pub blocks: Vec<(String, usize, f64)>,
     /// For logistic regression: the norm `R` above which a row's likelihood gets weight `(R/‖x‖)²`.
@@ -132,6 +136,19 @@ impl ConjugatePlan {
         let blocks = statistics.blocks();
         if !blocks.iter().any(|block| block.touched) {
             return Err(Error::NothingToInfer("has no latent value that the records depend on"));
+        }
+        if said.estimate == Estimate::Likelihood {
+            let has_none = |&&place: &&usize| blocks.get(place).is_some_and(|block| !block.touched);
+            for factor in statistics.factors() {
+                if let Some(&place) = factor.blocks.iter().find(has_none) {
+                    let problem = format!(
+                        "has no largest value for '{}', as no record says anything of {}: take Estimate::Mode, which has the prior, or \
+                         Estimate::Posterior",
+                        factor.site, blocks[place].name
+                    );
+                    return Err(Error::Guide { guide: "the likelihood", problem });
+                }
+            }
         }
         for (name, _) in &said.scales {
             if !blocks.iter().any(|block| &block.name == name || &block.site == name) {
@@ -195,6 +212,7 @@ impl ConjugatePlan {
             calibrated: None,
             epsilon: None,
             curvature: statistics.curvature(),
+            estimate: said.estimate,
             blocks: blocks
                 .iter()
                 .zip(&scales)
@@ -280,7 +298,8 @@ impl ConjugatePlan {
         let mut text = String::new();
         let _ = writeln!(
             text,
-            "Variational Bayes from {}expected sufficient statistics.",
+            "{} from {}expected sufficient statistics.",
+            self.estimate.describe(),
             match self.budget {
                 Some(_) => "noisy ",
                 None => "",

@@ -2,7 +2,10 @@
 
 use ppl_core::handlers::Handler;
 use ppl_core::model::Drawing;
-use ppl_core::{Constraint, Ctx, Error, Message, Model, Result, Shape, SiteKind, Source, Var};
+use ppl_core::{
+    Constraint, Ctx, Distribution, Error, Message, Model, Noise, Parameter, Result, Shape, SiteKind, Source,
+    Var,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -93,18 +96,38 @@ use std::rc::Rc;
 pub struct Amortised<M, G> {
     model: M,
     guide: G,
+    closed_form: bool,
 }
 
 impl<M: Model, G: Model> Amortised<M, G> {
     /// The model, with a guide of the latent values inside its `each_record`.
     pub fn new(model: M, guide: G) -> Self {
-        Self { model, guide }
+        Self { model, guide, closed_form: false }
+    }
+
+    /// Takes the divergence from the prior in closed form where the guide and the prior of a latent value are both
+    /// normal, in place of log densities at the draw:
+    ///
+    /// ```text
+    /// E_q[ln p(z)] = ½ (ln p(m + s) + ln p(m − s)),    E_q[ln q(z)] likewise        q = N(m, s²), element by element
+    /// ```
+    ///
+    /// which is exact, as both are quadratic in every element of z. (In words of other libraries: a mean-field bound in place of a
+    /// trace bound, or an analytic KL divergence.) The bound that is maximised is the same, and a record's gradient has
+    /// less noise of its own: so it is shorter, keeps more of its direction when it is clipped, and steps with privacy say
+    /// more at the same cost. Privacy does not depend on it, nor do gradients by the likelihood, which are at the draw.
+    ///
+    /// Where the prior's parameters are computed from other values that the guide draws, the expectation is that given these.
+    #[must_use]
+    pub fn closed_form(mut self) -> Self {
+        self.closed_form = true;
+        self
     }
 }
 
 impl<M: Model, G: Model> Model for Amortised<M, G> {
     fn run(&self, ctx: &mut Ctx<'_>) -> Result<()> {
-        let drawn = Rc::new(Drawn::default());
+        let drawn = Rc::new(Drawn { closed_form: self.closed_form, ..Drawn::default() });
         ctx.with(Encoder(Rc::clone(&drawn)), |ctx| self.guide.run(ctx))?;
         ctx.with(Decoder(Rc::clone(&drawn)), |ctx| self.model.run(ctx))?;
         drawn.check_used()
@@ -116,11 +139,96 @@ impl<M: Model, G: Model> Model for Amortised<M, G> {
 struct Drawn<'g> {
     sites: RefCell<BTreeMap<String, DrawnSite<'g>>>,
     /// Sites on their way through the handlers, innermost last; nothing for statements that are no draws.
-    under_way: RefCell<Vec<Option<String>>>,
+    under_way: RefCell<Vec<Option<UnderWay<'g>>>>,
+    /// Whether expectations are taken where they have a formula.
+    closed_form: bool,
+}
+
+/// The name of a latent value, and what it is drawn from where expectations under that are taken.
+struct UnderWay<'g> {
+    name: String,
+    normal: Option<Normal<'g>>,
+}
+
+/// Locations and scales of independent normals.
+#[derive(Clone, Copy)]
+struct Normal<'g> {
+    loc: Var<'g>,
+    scale: Var<'g>,
+}
+
+impl<'g> Normal<'g> {
+    /// Those of a distribution, if it is one.
+    fn of(message: &Message<'g>) -> Option<Self> {
+        let distribution = message.distribution.as_ref().filter(|d| d.name() == NORMAL)?;
+        let parameters = distribution.parameters();
+        let value = |name: &str| Some(parameters.iter().find(|p| p.name == name)?.value.on(message.graph()));
+        Some(Self { loc: value("loc")?, scale: value("scale")? })
+    }
+}
+
+/// The name of the normal distribution.
+const NORMAL: &str = "Normal";
+
+/// A normal distribution whose log density is its expectation under other independent normals: that of two points of each.
+struct Averaged<'g> {
+    base: Rc<dyn Distribution<'g> + 'g>,
+    under: Normal<'g>,
+}
+
+impl<'g> Averaged<'g> {
+    /// Puts it in the place of a site's distribution, if that is normal.
+    fn install(message: &mut Message<'g>, under: Normal<'g>) {
+        if let Some(base) = message.distribution.take_if(|distribution| distribution.name() == NORMAL) {
+            message.distribution = Some(Rc::new(Self { base, under }));
+        }
+    }
+}
+
+impl<'g> Distribution<'g> for Averaged<'g> {
+    fn name(&self) -> &'static str {
+        self.base.name()
+    }
+
+    fn parameters(&self) -> Vec<Parameter<'g>> {
+        self.base.parameters()
+    }
+
+    fn event_shape(&self) -> Shape {
+        self.base.event_shape()
+    }
+
+    fn batch_shape(&self) -> Result<Shape> {
+        self.base.batch_shape()
+    }
+
+    fn support(&self) -> Constraint {
+        self.base.support()
+    }
+
+    fn log_prob(&self, value: Var<'g>) -> Var<'g> {
+        let Normal { loc, scale } = self.under;
+        let at = |point: Var<'g>| self.base.log_prob(point.broadcast_to(value.shape()));
+        0.5 * (at(loc + scale) + at(loc - scale))
+    }
+
+    fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
+        self.base.draw(prefix, noise)
+    }
+
+    fn reparameterised(&self) -> bool {
+        self.base.reparameterised()
+    }
+
+    fn validate(&self) -> Result<()> {
+        self.base.validate()
+    }
 }
 
 struct DrawnSite<'g> {
     value: Var<'g>,
+    /// What it was drawn from, where expectations under it are taken.
+    normal: Option<Normal<'g>>,
     shape: Shape,
     support: Constraint,
     line: Source,
@@ -169,7 +277,11 @@ impl<'g> Handler<'g> for Encoder<'g> {
                             .to_owned(),
                     );
                 }
-                under_way = Some(message.name.clone());
+                let normal = Normal::of(message).filter(|_| self.0.closed_form);
+                if let Some(normal) = normal {
+                    Averaged::install(message, normal);
+                }
+                under_way = Some(UnderWay { name: message.name.clone(), normal });
                 // A term of the record's, with a minus; under a name of its own, since the model has a site
                 // of this one.
                 message.name = format!("guide/{}", message.name);
@@ -187,11 +299,13 @@ impl<'g> Handler<'g> for Encoder<'g> {
     }
 
     fn post_process(&self, message: &mut Message<'g>) -> Result<()> {
-        let (Some(Some(name)), Some(value)) = (self.0.under_way.borrow_mut().pop(), message.value) else {
+        let (Some(Some(UnderWay { name, normal })), Some(value)) =
+            (self.0.under_way.borrow_mut().pop(), message.value)
+        else {
             return Ok(());
         };
         let (shape, support, line) = (message.shape()?, message.support(), message.source_line);
-        let site = DrawnSite { value, shape, support, line, used: Cell::new(false) };
+        let site = DrawnSite { value, normal, shape, support, line, used: Cell::new(false) };
         self.0.sites.borrow_mut().insert(name, site);
         Ok(())
     }
@@ -222,6 +336,9 @@ impl<'g> Handler<'g> for Decoder<'g> {
             )));
         }
         site.used.set(true);
+        if let Some(normal) = site.normal {
+            Averaged::install(message, normal);
+        }
         message.give(site.value)?;
         message.kind = SiteKind::Observed;
         Ok(())

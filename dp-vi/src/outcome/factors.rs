@@ -20,6 +20,8 @@ pub(crate) enum FactorLaw {
     Beta { a: Vec<f64>, b: Vec<f64> },
     /// Dirichlets of so many categories, one after the other.
     Dirichlet { concentration: Vec<f64>, categories: usize },
+    /// Values, without a spread.
+    Point { value: Vec<f64> },
 }
 
 impl FactorLaw {
@@ -68,8 +70,9 @@ impl FactorLaw {
     }
 
     /// Mean and standard deviation of each element.
-    fn moments(&self) -> [Vec<f64>; 2] {
+    pub(crate) fn moments(&self) -> [Vec<f64>; 2] {
         match self {
+            Self::Point { value } => [value.clone(), vec![0.0; value.len()]],
             Self::Normal { loc, scale } => [loc.clone(), scale.clone()],
             Self::Rows { loc, factors } => [loc.clone(), Self::deviations(loc.len(), factors)],
             Self::Gamma { shape, rate } => {
@@ -107,6 +110,7 @@ impl FactorLaw {
 
     fn draw(&self, rng: &mut impl Rng, out: &mut Vec<f64>) {
         match self {
+            Self::Point { value } => out.extend(value),
             Self::Normal { loc, scale } => {
                 out.extend(loc.iter().zip(scale).map(|(loc, scale)| loc + scale * normal(rng)));
             }

@@ -180,6 +180,7 @@ enum WrittenLaw {
     Gamma { shape: Vec<f64>, rate: Vec<f64> },
     Beta { a: Vec<f64>, b: Vec<f64> },
     Dirichlet { concentration: Vec<f64>, categories: usize },
+    Point { value: Vec<f64> },
 }
 
 impl WrittenLaw {
@@ -196,6 +197,7 @@ impl WrittenLaw {
             FactorLaw::Dirichlet { concentration, categories } => {
                 Self::Dirichlet { concentration, categories }
             }
+            FactorLaw::Point { value } => Self::Point { value },
         }
     }
 
@@ -229,6 +231,7 @@ impl WrittenLaw {
                 let sound = positive(&concentration) && categories > 0 && elements.is_multiple_of(categories);
                 sound.then_some(FactorLaw::Dirichlet { concentration, categories })
             }
+            Self::Point { value } => finite(&value).then_some(FactorLaw::Point { value }),
         }
     }
 }

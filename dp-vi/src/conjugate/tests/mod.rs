@@ -5,6 +5,7 @@ mod exact;
 mod hostile;
 mod input;
 mod mechanism;
+mod points;
 mod runs;
 
 use ndarray::{Array1, Array2};

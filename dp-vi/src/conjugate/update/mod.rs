@@ -1,8 +1,10 @@
 //! From noisy statistics to posterior factors.
 
 mod begin;
+mod point;
 mod together;
 
+use super::estimate::Estimate;
 use super::shrink::shrink;
 use crate::error::{Error, Result};
 use crate::guides::guide::GuideSite;
@@ -41,6 +43,8 @@ struct FactorState {
     means: ExecutionPlan<f64>,
     /// How much of the way to its new mean a normal goes at a step.
     way: f64,
+    /// The value, where it is a point.
+    point: Vec<f64>,
 }
 
 /// All posterior factors, and what has been released of the statistics.
@@ -58,6 +62,7 @@ pub(super) struct Factors {
     done: u64,
     /// The least eigenvalue of a matrix of statistics, in units of `sd √n`.
     least: f64,
+    estimate: Estimate,
 }
 
 impl Factors {
@@ -108,7 +113,8 @@ impl Factors {
             }
             let site = GuideSite::new(&factor.site, factor.shape.clone(), factor.support, SiteKind::Latent)?;
             let (family, blocks) = (factor.family, factor.blocks.clone());
-            factors.push(FactorState { site, family, blocks, means, way: 1.0 });
+            let point = Vec::new();
+            factors.push(FactorState { site, family, blocks, means, way: 1.0, point });
         }
         let totals =
             blocks.iter().map(|block| if block.is_table() { vec![0.0; block.width] } else { Vec::new() });
@@ -122,6 +128,7 @@ impl Factors {
             variance: 0.0,
             done: 0,
             least: 1.0,
+            estimate: Estimate::Posterior,
         };
         // Priors of sites that others' priors are made of come first, so that one pass per site sets all.
         for _ in 0..=this.factors.len() {
@@ -143,6 +150,19 @@ impl Factors {
             this.spread(seed, boolean)?;
         }
         Ok(this)
+    }
+
+    /// Looks for values in place of posterior factors; the first release is taken at the expectations now, and values
+    /// that it does not tell begin at the means.
+    pub(super) fn look_for(&mut self, estimate: Estimate) -> Result<()> {
+        self.estimate = estimate;
+        if estimate.is_point() {
+            for factor in 0..self.factors.len() {
+                let [means, _] = self.law(factor)?.moments();
+                self.factors[factor].point = means;
+            }
+        }
+        Ok(())
     }
 
     /// The prior's natural parameters at the expectations now.
@@ -226,12 +246,19 @@ impl Factors {
         }
         let statistics = self.repaired(sd > 0.0);
         for &factor in group {
-            let slopes = self.slopes();
+            let mut slopes = self.slopes();
+            if self.estimate == Estimate::Likelihood {
+                slopes.iter_mut().for_each(|slopes| slopes.fill(0.0));
+            }
             self.set_natural(factor, &slopes, Some(&statistics));
             self.go_part_of_the_way(factor);
         }
+        let deviation = self.variance.sqrt();
         for &factor in group {
-            self.means(factor)?;
+            match self.estimate.is_point() {
+                true => self.go_to_maximum(factor, deviation),
+                false => self.means(factor)?,
+            }
         }
         Ok(())
     }
@@ -270,11 +297,17 @@ impl Factors {
             .collect()
     }
 
-    /// `Σ_s [A(η_s) − ⟨η_s, t_s⟩] + E[ln p(θ)]`: what the bound on the evidence has besides the records' part.
+    /// `Σ_s [A(η_s) − ⟨η_s, t_s⟩] + E[ln p(θ)]`: what the bound on the evidence has besides the records' part;
+    /// of points the log density of the prior, or nothing.
     #[cfg(test)]
     pub(super) fn bound(&mut self) -> Result<f64> {
         self.slopes();
         let mut bound = self.prior.output(self.blocks.len())[0];
+        match self.estimate {
+            Estimate::Posterior => {}
+            Estimate::Mode => return Ok(bound),
+            Estimate::Likelihood => return Ok(0.0),
+        }
         for number in 0..self.factors.len() {
             self.means(number)?;
             let factor = &self.factors[number];
@@ -287,15 +320,20 @@ impl Factors {
         Ok(bound)
     }
 
-    /// The factors.
+    /// A factor as its natural parameters have it.
+    fn law(&self, factor: usize) -> Result<FactorLaw> {
+        let factor = &self.factors[factor];
+        let natural: Vec<&[f64]> = factor.blocks.iter().map(|&b| self.blocks[b].natural.as_slice()).collect();
+        FactorLaw::new(factor.family, &natural, factor.site.shape.dims().last().copied().unwrap_or(1))
+    }
+
+    /// The factors, or points.
     pub(super) fn posterior(&self) -> Result<Posterior> {
-        let mut laws = Vec::new();
-        for factor in &self.factors {
-            let natural: Vec<&[f64]> =
-                factor.blocks.iter().map(|&b| self.blocks[b].natural.as_slice()).collect();
-            let last = factor.site.shape.dims().last().copied().unwrap_or(1);
-            laws.push(FactorLaw::new(factor.family, &natural, last)?);
-        }
+        let law = |factor: usize| match self.estimate.is_point() {
+            true => Ok(FactorLaw::Point { value: self.factors[factor].point.clone() }),
+            false => self.law(factor),
+        };
+        let laws = (0..self.factors.len()).map(law).collect::<Result<Vec<_>>>()?;
         let sites: Vec<GuideSite> = self.factors.iter().map(|factor| factor.site.clone()).collect();
         Ok(Posterior::of_factors(&sites, FactorDraws::new(laws)))
     }
@@ -319,6 +357,8 @@ impl Factors {
             state.extend(&block.expected);
             state.extend(&block.natural);
         }
+        // Of no length where factors are no points.
+        self.factors.iter().for_each(|factor| state.extend(&factor.point));
         state.extend([self.variance, self.done as f64]);
     }
 
@@ -331,6 +371,9 @@ impl Factors {
         for block in &mut self.blocks {
             state.copy_to(&mut block.expected)?;
             state.copy_to(&mut block.natural)?;
+        }
+        for factor in &mut self.factors {
+            state.copy_to(&mut factor.point)?;
         }
         let mut last = [0.0; 2];
         state.copy_to(&mut last)?;

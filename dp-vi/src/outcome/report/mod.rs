@@ -95,6 +95,9 @@ pub struct PrivacyReport {
 /// What [`PrivacyReport::intervals`] says of a fit without a correction.
 pub(crate) const LEAVE_OUT: &str = "leave out the privacy noise, and may be much too short";
 
+/// What it says where there are values and no distributions.
+pub(crate) const POINTS: &str = "have no length, as values were looked for and no distributions";
+
 /// What it says of corrections whose coverage has been measured, on real tables.
 pub(crate) const INCLUDE: &str = "include the privacy noise";
 

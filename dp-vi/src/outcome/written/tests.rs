@@ -107,7 +107,7 @@ fn what_is_newer_or_damaged_is_refused() {
     for (path, to) in [
         ("/source/normal/mean", serde_json::json!([1.0])),
         ("/source/normal/columns/0", serde_json::json!([[1000, 1.0]])),
-        ("/sites/0/shape", serde_json::json!([1 << 40, 1 << 40])),
+        ("/sites/0/shape", serde_json::json!([1_u64 << 40, 1_u64 << 40])),
         ("/sites/1/name", serde_json::json!("spread")),
         ("/sites/0/support/set", serde_json::json!("Circle")),
         ("/sites/0/normal", serde_json::json!([[1.0], [-1.0]])),
@@ -131,10 +131,11 @@ fn factors_are_written_and_read() {
         FactorLaw::new("Gamma", &[&[2.0, -0.7], &[-2.0, -1.0]], 2).unwrap(),
         FactorLaw::new("Beta", &[&[1.0], &[-0.5]], 1).unwrap(),
         FactorLaw::new("Dirichlet", &[&[1.0, -0.9, 3.0]], 3).unwrap(),
+        FactorLaw::Point { value: vec![0.5, -2.0] },
     ];
     let sites: Vec<GuideSite> = [(1, Constraint::Real), (2, Constraint::Real), (2, Constraint::Positive)]
         .into_iter()
-        .chain([(1, Constraint::UnitInterval), (3, Constraint::Simplex)])
+        .chain([(1, Constraint::UnitInterval), (3, Constraint::Simplex), (2, Constraint::Real)])
         .enumerate()
         .map(|(k, (n, set))| GuideSite::new(format!("s{k}"), Shape::from(n), set, SiteKind::Latent).unwrap())
         .collect();
