@@ -34,6 +34,10 @@ const CURVATURE_SHARE: f64 = 0.15;
 /// What the noise may add to a variance and be next to nothing: where it adds less, longer records keep their weight.
 const NEGLIGIBLE: f64 = 0.02;
 
+/// The ε above which moments are released as at it. Their noise is next to nothing there; and what is not drawn exactly as it
+/// is accounted for bounds the ε that a fit can make use of, to 33 at a δ of 1e-5 and 10 at 1e-15.
+const MOST_EPSILON: f64 = 16.0;
+
 /// Largest number of features that are whitened: as of a curvature that is released as a whole.
 pub const MOST_FEATURES: usize = 128;
 
@@ -91,7 +95,8 @@ impl Whitening {
         seed: Seed,
     ) -> dp_vi::Result<Option<Self>> {
         let features = public_moments.len();
-        let single = calibrate_noise_multiplier(&budget, gaussian)?.noise_multiplier;
+        let capped = Budget { epsilon: budget.epsilon.min(MOST_EPSILON), ..budget };
+        let single = calibrate_noise_multiplier(&capped, gaussian)?.noise_multiplier;
         let count_noise = single / COUNT_SHARE.sqrt();
         let drawable = |noise: f64| (2e-3..5e5).contains(&noise);
         if !(1..=MOST_FEATURES).contains(&features) || !drawable(count_noise) || !drawable(single) {
@@ -336,6 +341,22 @@ mod tests {
         let mut ledger = Ledger::new(budget(1.0)).unwrap();
         let found = Whitening::release(&hidden, &[1.0; 3], budget(1.0), &mut ledger, Seed::for_tests(1));
         assert!(found.is_err());
+    }
+
+    #[test]
+    fn budgets_of_any_size_are_kept() {
+        let (features, labels) = table(300);
+        for (epsilon, delta) in [(1e-8, 1e-5), (1e-3, 1e-9), (40.0, 1e-12), (1e3, 1e-5), (1e9, 1e-15)] {
+            let budget = Budget { delta, ..budget(epsilon) };
+            let design = (features.clone(), labels.clone());
+            let settings = Settings { steps: Some(20), ..Settings::default() };
+            let seed = Seed::for_tests(4);
+            let (fit, found) =
+                logistic::fit_design(design, &PUBLIC, budget, &settings, seed, ("", &[])).unwrap();
+            assert!(fit.privacy().epsilon.unwrap().upper <= epsilon);
+            let all = found.means.iter().chain(&found.deviations).chain(&found.point);
+            assert!(all.copied().all(f64::is_finite), "{found:?}");
+        }
     }
 
     /// 12 fits of one table of 6,000 records at ε = 2: the whole costs the budget; standard deviations are at most half of

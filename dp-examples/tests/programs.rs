@@ -120,7 +120,7 @@ fn fit_writes_what_it_says() {
     assert!(json["seconds"]["fit"].as_f64().expect("a number") > 0.0);
     for weight in json["weights"].as_array().expect("weights") {
         let sd = |name: &str| weight[name].as_f64().expect("a number");
-        assert!((sd("sd_prior") - 4.0).abs() < 1e-9 && sd("sd_without_noise") < 4.0, "{weight}");
+        assert!((sd("sd_prior") - 10.0).abs() < 1e-9 && sd("sd_without_noise") < 10.0, "{weight}");
         // A mixture over curvatures may be a little wider than the prior.
         assert!(0.5 * sd("sd_without_noise") < sd("sd") && sd("sd") < 1.2 * sd("sd_prior"), "{weight}");
     }

@@ -1,4 +1,5 @@
-//! Private summaries: counts, histograms, means and quantiles of single columns, for preprocessing; the mean
+//! Private summaries: counts, histograms, means and quantiles of single columns and second moments of a vector column,
+//! for preprocessing; the mean
 //! log-likelihood; marginals of tables of categories, and private choices of them.
 
 mod count;
