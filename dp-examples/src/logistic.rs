@@ -23,8 +23,8 @@ pub const PRIOR_SCALE: f64 = 4.0;
 
 /// Standard deviation of every weight's prior where the design is [whitened](crate::whitening).
 ///
-/// 2.5 log odds for a standard deviation of a column is a customary wide prior for slopes (Gelman, Jakulin, Pittau and
-/// Su 2008 have it as the scale of a Cauchy). Public bounds contain a column's values, and a column that reaches four of its standard
+/// A standard deviation of 2.5 log odds for a standard deviation of a column is a customary weak prior for slopes (the default
+/// of rstanarm's `stan_glm`). Public bounds contain a column's values, and a column that reaches four of its standard
 /// deviations to either side has one of 1/4 when it is scaled to [-1, 1]. A narrower prior contradicts tables whose bounds are generous.
 pub const WIDE_PRIOR_SCALE: f64 = 10.0;
 
@@ -166,12 +166,13 @@ impl FoundWeights {
 /// Fits the model to a design with an intercept, in coordinates in which features vary about equally (see
 /// [`Whitening`]), with the wide prior of [`WIDE_PRIOR_SCALE`].
 ///
-/// Where sampling, a clip norm or a rate is named, or there are more than [`MOST_FEATURES`](crate::whitening::MOST_FEATURES) features, it is
-/// [`fit`]'s fit: in the coordinates of the design, with its prior.
+/// Where sampling, a clip norm or a rate is named, there are more than [`MOST_FEATURES`](crate::whitening::MOST_FEATURES) features, or the budget
+/// is so small that moments cannot be released (ε below about 1e-4), it is [`fit`]'s fit: in the coordinates of the design, with its prior.
 ///
 /// # Privacy
 ///
-/// As [`fit`]. The budget and the statement cover what the design is whitened by. Features and labels are sensitive.
+/// As [`fit`]. Of a whitened design the posterior of the [`Fit`] itself is in the coordinates found; [`FoundWeights`] has the weights. The
+/// moments are paid for first, so a setting that the fit refuses after them costs what they cost. The budget and the statement cover what the design is whitened by. Features and labels are sensitive.
 ///
 /// # Errors
 ///
@@ -291,9 +292,17 @@ fn run<M: Model, S: Subsampling>(
     Ok(fit?)
 }
 
+/// What [`Summaries::second_moments`](dp_vi::summaries::Summaries::second_moments) calls its release.
+const SECOND_MOMENTS: &str = "second moments of features";
+
 /// What intervals of a fit hold, in a sentence for people.
 pub fn about_intervals(fit: &Fit, prior: f64) -> String {
-    if fit.noise_aware().is_some() {
+    let whitened = fit.privacy().releases.iter().any(|release| release.what == SECOND_MOMENTS);
+    if fit.noise_aware().is_none() && whitened {
+        format!(
+            "Nothing sound follows from what was released: all weights have their prior, Normal(0, {prior})."
+        )
+    } else if fit.noise_aware().is_some() {
         format!(
             "Intervals include the privacy noise. What the releases leave open is as wide as the prior, Normal(0, {prior})."
         )

@@ -86,7 +86,8 @@ impl Whitening {
     ///
     /// # Errors
     ///
-    /// A `dp_vi::Error` where the column is not there, a number is NaN, or the purse does not hold enough.
+    /// A `dp_vi::Error` where an expected square is negative or not finite, the column is not there, a number is NaN, or the
+    /// purse does not hold enough.
     pub fn release(
         records: &Sensitive<Records>,
         public_moments: &[f64],
@@ -95,6 +96,10 @@ impl Whitening {
         seed: Seed,
     ) -> dp_vi::Result<Option<Self>> {
         let features = public_moments.len();
+        if let Some(&value) = public_moments.iter().find(|moment| !(**moment >= 0.0 && moment.is_finite())) {
+            let (what, requirement) = ("an expected square of a feature", "finite and not negative");
+            return Err(dp_vi::Error::OutOfRange { what, requirement, value });
+        }
         let capped = Budget { epsilon: budget.epsilon.min(MOST_EPSILON), ..budget };
         let single = calibrate_noise_multiplier(&capped, gaussian)?.noise_multiplier;
         let count_noise = single / COUNT_SHARE.sqrt();
@@ -127,7 +132,10 @@ impl Whitening {
             let raised = raise(&noisy, |value| (value.max(0.0) + edge) / number);
             // Second moments of x itself.
             let back = raise(&transform, f64::recip);
-            transform = raise(&(&back * raised * &back), |value| value.max(f64::MIN_POSITIVE).sqrt().recip());
+            let moments = &back * raised * &back;
+            // Rounding may take the smallest below 0, where columns repeat each other.
+            let least = (1e-12 * moments.trace()).max(f64::MIN_POSITIVE);
+            transform = raise(&moments, |value| value.max(least).sqrt().recip());
             let turn = &transform * back;
             let measured = (&turn * noisy * turn.transpose()).trace() / number;
             let uncertain = found.deviation * (turn.transpose() * &turn).norm() / number;
@@ -168,7 +176,14 @@ impl Whitening {
         let columns = Array2::from_shape_fn(self.directions.shape(), |(j, k)| {
             self.directions[(j, k)] * self.stretch[k]
         });
-        features.dot(&columns)
+        // Row by row: what a record becomes depends on its own numbers alone, to the last bit.
+        let mut whitened = Array2::zeros(features.dim());
+        for (row, mut to) in features.rows().into_iter().zip(whitened.rows_mut()) {
+            for (x, column) in row.iter().zip(columns.rows()) {
+                to.scaled_add(*x, &column);
+            }
+        }
+        whitened
     }
 
     /// Standard deviations of the prior of the weights in these coordinates, for weights `N(0, scale²)`.
@@ -304,6 +319,9 @@ mod tests {
             let (a, b) = (row.dot(&ndarray::aview1(&there)), old.dot(&ndarray::aview1(&back)));
             assert!((a - b).abs() < 1e-9 * (1.0 + a.abs()), "{a} {b}");
         }
+        // Another record before them changes nothing of the others, to the last bit.
+        let fewer = found.features(features.slice(ndarray::s![1.., ..]));
+        assert!(fewer.iter().zip(whitened.iter().skip(4)).all(|(a, b)| a.to_bits() == b.to_bits()));
         // Independent weights of one standard deviation are independent in the other coordinates, too.
         let scales = found.prior_scales(2.5);
         let covariance: Vec<f64> =

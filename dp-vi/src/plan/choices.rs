@@ -233,11 +233,11 @@ impl Settings {
             let choice = plan.start_epsilon.is_some();
             let fewest = fewest_steps(clipping);
             // What was released before may have counted records, too.
-            let before = self.before.iter().map(|release| release.count).sum::<u64>();
+            let before = self.before.iter().fold(0, |sum: u64, release| sum.saturating_add(release.count));
             let counts = counts || before > 0;
-            let more = before + u64::from(plan.curvature.is_some_and(|curvature| curvature.early.is_some()));
+            let more = u64::from(plan.curvature.is_some_and(|curvature| curvature.early.is_some()));
             let spending =
-                Spending { budget, noise: self.noise, choice, counts, more, beside, single, fewest };
+                Spending { budget, noise: self.noise, choice, counts, before, more, beside, single, fewest };
             let (rate, steps) = self.rate_and_steps(sampler, &drawn, &spending, &mut reasons)?;
             let drawn = drawn(rate)?;
             plan.steps = steps;

@@ -47,7 +47,9 @@ pub(super) struct Spending {
     pub(super) choice: bool,
     /// Whether the number of records is released.
     pub(super) counts: bool,
-    /// Releases beside those of the steps and the last one.
+    /// Releases before the run, with exact noise.
+    pub(super) before: u64,
+    /// Releases during the run beside those of the steps and the last one.
     pub(super) more: u64,
     /// What is released beside the steps.
     pub(super) beside: Composition,
@@ -74,7 +76,9 @@ impl Spending {
     /// What is not drawn exactly as it is accounted for.
     pub(super) fn deviation(&self, drawn: &Drawn<'_>, steps: u64) -> Result<Deviation> {
         let count = if self.counts { CountRelease::DEVIATION } else { 0.0 };
-        let (batches, releases) = ((drawn.deviation)(steps) + count, steps.saturating_add(self.more));
+        let before = self.before as f64 * PrivacyNoise::Exact.deviation();
+        let (batches, releases) =
+            ((drawn.deviation)(steps) + count + before, steps.saturating_add(self.more));
         Deviation::of_run(releases, batches, self.noise.deviation(), self.choice)
     }
 

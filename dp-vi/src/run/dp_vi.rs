@@ -323,7 +323,8 @@ impl<M, G, S> DpVi<M, G, S> {
     ///
     /// # Privacy
     /// Each of these releases has been paid for when it was made, from the ledger that the fit is paid from, if others share
-    /// it; the fit does not pay for it again. A release that is left out here is missing in the fit's own statement, though not in the ledger's.
+    /// it; the fit does not pay for it again. What is named is taken at its word: releases of these very records without sampling, whose noise was as secret
+    /// as the fit's. A release that is left out here is missing in the fit's own statement, though not in the ledger's.
     ///
     /// ```
     /// use dp_accountant::{Budget, Ledger, Relation};

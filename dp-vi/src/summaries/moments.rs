@@ -132,8 +132,8 @@ mod tests {
     }
 
     /// The mean of 300 releases of the same records by different seeds is the clipped sum to within six standard errors in
-    /// each element, and deviations from it have the stated standard deviation: their mean square over 300 · 6 numbers has a
-    /// relative standard error of √(2/1800) = .033.
+    /// each element, and deviations from it have the stated standard deviation: their mean square over 300 · 3 numbers has a
+    /// relative standard error of √(2/900) = .048.
     #[test]
     fn it_is_the_clipped_sum_with_the_noise_that_it_says() {
         let transform = array![[0.5, 0.0, 1.0], [0.0, 2.0, 0.0]];
