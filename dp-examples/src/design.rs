@@ -262,16 +262,14 @@ impl Design {
     /// The 1 is that of an intercept.
     pub fn feature_norms(&self) -> FeatureNorms {
         let (mut typical, mut largest) = (0.0_f64, 0.0_f64);
-        let mut columns = BTreeMap::<&str, f64>::new();
         for coefficient in &self.coefficients {
             match &coefficient.meaning {
                 Meaning::Intercept => (typical, largest) = (typical + 1.0, largest + 1.0),
                 Meaning::Scaled { .. } => (typical, largest) = (typical + 1.0 / 3.0, largest + 1.0),
-                // A column of k texts has k − 1 indicators.
-                Meaning::Indicator { column, .. } => *columns.entry(column).or_default() += 1.0,
+                Meaning::Indicator { .. } => {}
             }
         }
-        for indicators in columns.values() {
+        for indicators in self.indicators().values() {
             (typical, largest) = (typical + indicators / (indicators + 1.0), largest + 1.0);
         }
         FeatureNorms { typical: typical.sqrt(), largest: largest.sqrt() }
@@ -280,21 +278,26 @@ impl Design {
     /// The expected square of each feature, if numbers were spread evenly over their bounds and texts over their
     /// categories: what is public of it.
     pub fn public_moments(&self) -> Vec<f64> {
-        let mut columns = BTreeMap::<&str, f64>::new();
-        for coefficient in &self.coefficients {
-            if let Meaning::Indicator { column, .. } = &coefficient.meaning {
-                *columns.entry(column).or_default() += 1.0;
-            }
-        }
+        let indicators = self.indicators();
         let of = |coefficient: &Coefficient| match &coefficient.meaning {
             Meaning::Intercept => 1.0,
             Meaning::Scaled { .. } => 1.0 / 3.0,
-            // A column of k texts has k − 1 indicators.
             Meaning::Indicator { column, .. } => {
-                columns.get(column.as_str()).map_or(1.0, |all| 1.0 / (all + 1.0))
+                indicators.get(column.as_str()).map_or(1.0, |all| 1.0 / (all + 1.0))
             }
         };
         self.coefficients.iter().map(of).collect()
+    }
+
+    /// How many indicators each column of texts has: one less than texts.
+    fn indicators(&self) -> BTreeMap<&str, f64> {
+        let mut columns = BTreeMap::new();
+        for coefficient in &self.coefficients {
+            if let Meaning::Indicator { column, .. } = &coefficient.meaning {
+                *columns.entry(column.as_str()).or_default() += 1.0;
+            }
+        }
+        columns
     }
 
     /// What was read from the records and is treated as public, a statement for each column: it belongs in

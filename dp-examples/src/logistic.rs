@@ -10,7 +10,7 @@ use dp_vi::optimiser::Schedule;
 use dp_vi::{DpVi, DrawScheme, FeatureNorms, Fit, Sensitive};
 use indicatif::{ProgressBar, ProgressStyle};
 use ndarray::{Array1, Array2};
-use ppl_core::{Column, Ctx, Distribution, Model, Records};
+use ppl_core::{Column, Ctx, Distribution, Model, Records, Var};
 use ppl_distributions::{Bernoulli, Normal};
 use rand_core::Rng;
 use serde::Serialize;
@@ -23,9 +23,10 @@ pub const PRIOR_SCALE: f64 = 4.0;
 
 /// Standard deviation of every weight's prior where the design is [whitened](crate::whitening).
 ///
-/// A standard deviation of 2.5 log odds for a standard deviation of a column is a customary weak prior for slopes (the default
-/// of rstanarm's `stan_glm`). Public bounds contain a column's values, and a column that reaches four of its standard
-/// deviations to either side has one of 1/4 when it is scaled to [-1, 1]. A narrower prior contradicts tables whose bounds are generous.
+/// A standard deviation of 2.5 log odds for a standard deviation of a column is a customary weak prior for
+/// slopes (the default of rstanarm's `stan_glm`). Public bounds contain a column's values, and a column
+/// that reaches four of its standard deviations to either side has one of 1/4 when it is scaled to [-1, 1].
+/// A narrower prior contradicts tables whose bounds are generous.
 pub const WIDE_PRIOR_SCALE: f64 = 10.0;
 
 /// Bayesian logistic regression, as on paper.
@@ -52,6 +53,11 @@ pub const WIDE_PRIOR_SCALE: f64 = 10.0;
 pub fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
     let d = ctx.records().dim("x")?;
     let w = ctx.sample("w", Normal::new(0.0, PRIOR_SCALE).iid(d))?;
+    outcomes(ctx, w)
+}
+
+/// What weights say of the outcomes.
+fn outcomes<'g>(ctx: &mut Ctx<'g>, w: Var<'g>) -> ppl_core::Result<()> {
     ctx.each_record(|ctx, record| {
         let logit = record.get("x")?.dot(w);
         ctx.observe("y", Bernoulli::from_logits(logit), record.get("y")?)
@@ -166,13 +172,17 @@ impl FoundWeights {
 /// Fits the model to a design with an intercept, in coordinates in which features vary about equally (see
 /// [`Whitening`]), with the wide prior of [`WIDE_PRIOR_SCALE`].
 ///
-/// Where sampling, a clip norm or a rate is named, there are more than [`MOST_FEATURES`](crate::whitening::MOST_FEATURES) features, or the budget
-/// is so small that moments cannot be released (ε below about 1e-4), it is [`fit`]'s fit: in the coordinates of the design, with its prior.
+/// Where sampling, a clip norm or a rate is named, there are more than
+/// [`MOST_FEATURES`](crate::whitening::MOST_FEATURES) features, or the budget is so small that moments
+/// cannot be released (ε below about 1e-4), it is [`fit`]'s fit: in the coordinates of the design, with its
+/// prior.
 ///
 /// # Privacy
 ///
-/// As [`fit`]. Of a whitened design the posterior of the [`Fit`] itself is in the coordinates found; [`FoundWeights`] has the weights. The
-/// moments are paid for first, so a setting that the fit refuses after them costs what they cost. The budget and the statement cover what the design is whitened by. Features and labels are sensitive.
+/// As [`fit`]. Of a whitened design the posterior of the [`Fit`] itself is in the coordinates found;
+/// [`FoundWeights`] has the weights. The moments are paid for first, so a setting that the fit refuses
+/// after them costs what they cost. The budget and the statement cover what the design is whitened by.
+/// Features and labels are sensitive.
 ///
 /// # Errors
 ///
@@ -204,10 +214,7 @@ pub fn fit_design(
     let model = move |ctx: &mut Ctx<'_>| {
         let scales = ctx.graph().array(&scales);
         let w = ctx.sample("w", Normal::new(0.0, scales))?;
-        ctx.each_record(|ctx, record| {
-            let logit = record.get("x")?.dot(w);
-            ctx.observe("y", Bernoulli::from_logits(logit), record.get("y")?)
-        })
+        outcomes(ctx, w)
     };
     // Residuals are weighted below this ε, so that none is above one half.
     let bound = if budget.epsilon < dp_vi::BOUNDS_RESIDUALS_BELOW { 0.5 } else { 1.0 };
@@ -315,8 +322,8 @@ pub fn about_intervals(fit: &Fit, prior: f64) -> String {
 /// A weight whose standard deviation is at least this share of the prior's has hardly been learned.
 const HARDLY: f64 = 0.9;
 
-/// Which weights a fit has hardly learned, in a sentence for people: a budget, or a number of records, that says
-/// next to nothing of them. `None` where there are none, or where the fit does not say.
+/// Which weights a fit has hardly learned, in a sentence for people: a budget, or a number of records, that
+/// says next to nothing of them. `None` where there are none, or where the fit does not say.
 pub fn hardly_learned(names: &[&str], found: &FoundWeights) -> Option<String> {
     found.without_noise.as_ref()?;
     let open: Vec<&str> = names

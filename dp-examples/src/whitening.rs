@@ -13,29 +13,31 @@ use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use ndarray::{Array2, ArrayView2};
 use ppl_core::Records;
 
-/// Share of the budget, in which Gaussian releases add up, for the number of records: as that of fits whose steps are
-/// limited by the noise, which need it too.
+/// Share of the budget, in which Gaussian releases add up, for the number of records: as that of fits whose
+/// steps are limited by the noise, which need it too.
 const COUNT_SHARE: f64 = 0.01;
 
 /// Share of the budget for each of the releases of second moments.
 ///
-/// On four generated designs (800 to 20,000 records, 7 to 34 columns, ε from 0.1 to 10, 4 runs each) two releases of 5 %
-/// gave smaller errors than one of 10 % on all of them, by a fifth to a half at ε of 1 and 3; two of 3 % and three of 2 to
-/// 3 % were about as good.
+/// On three generated designs (800 to 20,000 records, 7 to 34 columns, 4 runs each) two releases of 5 %
+/// gave smaller errors than one of 10 %, by 7 to 36 % at ε of 1 and 3; with two of 3 % they were up to 15 %
+/// larger.
 const MOMENTS_SHARE: f64 = 0.05;
 
-/// Releases of second moments: each is in the coordinates that the ones before it have found, and sees in them what the
-/// noise hid before.
+/// Releases of second moments: each is in the coordinates that the ones before it have found, and sees in
+/// them what the noise hid before.
 const STAGES: usize = 2;
 
 /// Share of what is left for the curvature, [`dp_vi::DpVi`]'s default.
 const CURVATURE_SHARE: f64 = 0.15;
 
-/// What the noise may add to a variance and be next to nothing: where it adds less, longer records keep their weight.
+/// What the noise may add to a variance and be next to nothing: where it adds less, longer records keep
+/// their weight.
 const NEGLIGIBLE: f64 = 0.02;
 
-/// The ε above which moments are released as at it. Their noise is next to nothing there; and what is not drawn exactly as it
-/// is accounted for bounds the ε that a fit can make use of, to 33 at a δ of 1e-5 and 10 at 1e-15.
+/// The ε above which moments are released as at it. Their noise is next to nothing there; and what is not
+/// drawn exactly as it is accounted for bounds the ε that a fit can make use of, to 33 at a δ of 1e-5 and
+/// 10 at 1e-15.
 const MOST_EPSILON: f64 = 16.0;
 
 /// Largest number of features that are whitened: as of a curvature that is released as a whole.
@@ -49,9 +51,9 @@ pub const MOST_FEATURES: usize = 128;
 /// x′ = T x,   u = Tᵀ u′,   u_j ~ N(0, τ²) independent  ⇔  u′_k ~ N(0, τ²/b_k²) independent
 /// ```
 ///
-/// `s √(2D)` is the largest eigenvalue that the noise alone has. With it added no direction is taken for one of which
-/// more is known, so a direction that the noise hides is stretched as far as the noise allows and no further; where it
-/// hides all of them, `T` is a multiple of the identity.
+/// `s √(2D)` is the largest eigenvalue that the noise alone has. With it added no direction is taken for
+/// one of which more is known, so a direction that the noise hides is stretched as far as the noise allows
+/// and no further; where it hides all of them, `T` is a multiple of the identity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whitening {
     /// `b`
@@ -76,18 +78,19 @@ fn gaussian(noise_multiplier: f64) -> dp_accountant::Result<Composition> {
 impl Whitening {
     /// Releases a number of records and second moments of the column `x`, for 11 % of a budget.
     ///
-    /// `public_moments` says what is expected of each feature's square from its bounds alone, if its values were spread
-    /// evenly over them. `None`, and nothing is released, where there are no features or more than [`MOST_FEATURES`], or where
-    /// the budget is so small or large that its noise cannot be drawn.
+    /// `public_moments` says what is expected of each feature's square from its bounds alone, if its values
+    /// were spread evenly over them. `None`, and nothing is released, where there are no features or more
+    /// than [`MOST_FEATURES`], or where the budget is so small or large that its noise cannot be drawn.
     ///
     /// # Privacy
     ///
-    /// Three releases of [`Summaries`], each paid for from the purse. [`releases`](Self::releases) lists them.
+    /// Three releases of [`Summaries`], each paid for from the purse. [`releases`](Self::releases) lists
+    /// them.
     ///
     /// # Errors
     ///
-    /// A `dp_vi::Error` where an expected square is negative or not finite, the column is not there, a number is NaN, or the
-    /// purse does not hold enough.
+    /// A `dp_vi::Error` where an expected square is negative or not finite, the column is not there, a
+    /// number is NaN, or the purse does not hold enough.
     pub fn release(
         records: &Sensitive<Records>,
         public_moments: &[f64],
@@ -198,8 +201,8 @@ impl Whitening {
     ///                                           curvature N/8, half of the largest that N records have
     /// ```
     ///
-    /// `t` is the typical norm, `σ` the multiplier of all steps together. What is taken for the length of the longest curvature
-    /// follows likewise from the noise of its release.
+    /// `t` is the typical norm, `σ` the multiplier of all steps together. What is taken for the length of
+    /// the longest curvature follows likewise from the noise of its release.
     pub fn norms(&self, bound: f64) -> (f64, FeatureNorms) {
         let left = 1.0 - COUNT_SHARE - STAGES as f64 * MOMENTS_SHARE;
         let information = NEGLIGIBLE * self.records / 8.0;
@@ -247,8 +250,8 @@ mod tests {
         Budget { epsilon, delta: 1e-5, relation: Relation::AddRemove }
     }
 
-    /// An intercept, two columns that nearly repeat each other, and a narrow one far from the middle of its bounds; labels of
-    /// known weights.
+    /// An intercept, two columns that nearly repeat each other, and a narrow one far from the middle of its
+    /// bounds; labels of known weights.
     fn table(records: usize) -> (Array2<f64>, Array1<f64>) {
         let source = GaussianNoise::new(&Seed::for_tests(11));
         let mut features = Array2::zeros((records, 4));
@@ -377,10 +380,11 @@ mod tests {
         }
     }
 
-    /// 12 fits of one table of 6,000 records at ε = 2: the whole costs the budget; standard deviations are at most half of
-    /// those of fits that are not whitened, though the prior is wider; and draws of the posterior without privacy are off
-    /// by about what is said. The mean square over 48 of them, (error² + variance without privacy)/(stated variance), is about
-    /// 1; were the 4 of a fit equal, and all of it the noise, its standard deviation would be √(2/12) = .41.
+    /// 12 fits of one table of 6,000 records at ε = 2: the whole costs the budget; standard deviations are
+    /// at most half of those of fits that are not whitened, though the prior is wider; and draws of the
+    /// posterior without privacy are off by about what is said. The mean square over 48 of them, (error² +
+    /// variance without privacy)/(stated variance), is about 1; were the 4 of a fit equal, and all of it
+    /// the noise, its standard deviation would be √(2/12) = .41.
     #[test]
     fn a_whitened_design_tells_more_and_the_truth() {
         let (features, labels) = table(6_000);
