@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use dp_accountant::{Budget, Ledger};
-use dp_sampler::{FullBatch, Poisson, Purpose, Seed, Subsampling};
+use dp_sampler::{FullBatch, Poisson, Seed, Subsampling};
 use dp_vi::guides::AutoLaplace;
 use dp_vi::optimiser::Schedule;
 use dp_vi::{DpVi, DrawScheme, FeatureNorms, Fit, Sensitive};
@@ -12,11 +12,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Model, Records, Var};
 use ppl_distributions::{Bernoulli, Normal};
-use rand_core::Rng;
 use serde::Serialize;
 
 use crate::summary::{Marginal, WeightSummary};
-use crate::whitening::Whitening;
+use crate::whitening::{Whitening, another_seed};
 
 /// Standard deviation of every weight's prior.
 pub const PRIOR_SCALE: f64 = 4.0;
@@ -201,7 +200,7 @@ pub fn fit_design(
     let mut ledger = Ledger::new(budget)?;
     let hidden = records(features.clone(), labels.clone())?;
     let whitening = match is_plain {
-        true => Whitening::release(&hidden, public_moments, budget, &mut ledger, another(&seed)?)?,
+        true => Whitening::release(&hidden, public_moments, budget, &mut ledger, another_seed(&seed)?)?,
         false => None,
     };
     let Some(whitening) = whitening else {
@@ -216,33 +215,14 @@ pub fn fit_design(
         let w = ctx.sample("w", Normal::new(0.0, scales))?;
         outcomes(ctx, w)
     };
-    // Residuals are weighted below this ε, so that none is above one half.
-    let bound = if budget.epsilon < dp_vi::BOUNDS_RESIDUALS_BELOW { 0.5 } else { 1.0 };
-    let (clip_norm, norms) = whitening.norms(bound);
-    let mut vi = DpVi::new(model, AutoLaplace::new())
-        .draw_scheme(DrawScheme::Single)
-        .budget(budget)
-        .released_before(whitening.releases().iter().cloned())
-        .whitened_features()
-        .noise_limited_steps()
-        .clip_norm(clip_norm)
-        .feature_norms(norms)
-        .public_records(whitening.records());
+    let mut vi = whitening.inference(model, budget);
     if let Some(steps) = settings.steps {
         vi = vi.steps(steps);
     }
     let vi = public.iter().fold(vi, |vi, statement| vi.treat_as_public(statement));
-    let fit = run(vi.subsample(FullBatch), &hidden, Some(&mut ledger), seed, label)?;
+    let fit = run(vi, &hidden, Some(&mut ledger), seed, label)?;
     let found = FoundWeights::whitened(&fit, &whitening)?;
     Ok((fit, found))
-}
-
-/// A seed of its own for another sequence of releases: as secret as this one.
-fn another(seed: &Seed) -> Result<Seed, Box<dyn StdError>> {
-    Ok(match seed.is_secret() {
-        true => Seed::from_os()?,
-        false => Seed::for_tests(seed.streams(Purpose::Custom("whitening")).at(0).next_u64()),
-    })
 }
 
 /// The model of this module, and its inference.

@@ -6,12 +6,14 @@
 //! noise alike. The posterior is that of the same model, carried over by a matrix that is public.
 
 use dp_accountant::{Budget, Composition, Event, Mechanism, Purse, Sampling, calibrate_noise_multiplier};
-use dp_sampler::Seed;
+use dp_sampler::{FullBatch, Purpose, Seed};
+use dp_vi::guides::AutoLaplace;
 use dp_vi::summaries::Summaries;
-use dp_vi::{FeatureNorms, Release, SMALLEST_CLIP_NORM, Sensitive};
+use dp_vi::{DpVi, DrawScheme, FeatureNorms, Release, SMALLEST_CLIP_NORM, Sensitive};
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use ndarray::{Array2, ArrayView2};
-use ppl_core::Records;
+use ppl_core::{Model, Records};
+use rand_core::Rng;
 
 /// Share of the budget, in which Gaussian releases add up, for the number of records: as that of fits whose
 /// steps are limited by the noise, which need it too.
@@ -48,8 +50,11 @@ pub const MOST_FEATURES: usize = 128;
 /// ```text
 /// M̃ = Σ T x (T x)ᵀ + E = V diag(λ) Vᵀ,   M̂ = V diag(max(λ, 0) + s √(2D)) Vᵀ/Ñ       s the noise's deviation, Ñ a noisy count
 /// T ← M̂^(−1/2) T,  twice, from the identity;  at last turned to  T = diag(b) Uᵀ
-/// x′ = T x,   u = Tᵀ u′,   u_j ~ N(0, τ²) independent  ⇔  u′_k ~ N(0, τ²/b_k²) independent
+/// x′ = T x,   u = Tᵀ u′,   u ~ N(m, τ² I)  ⇔  u′_k ~ N((Uᵀ m)_k/b_k, τ²/b_k²) independent
 /// ```
+///
+/// Weights whose priors have different standard deviations `s_j` are `s_j u_j` of features `x_j s_j`, whose priors have
+/// one.
 ///
 /// `s √(2D)` is the largest eigenvalue that the noise alone has. With it added no direction is taken for
 /// one of which more is known, so a direction that the noise hides is stretched as far as the noise allows
@@ -194,6 +199,30 @@ impl Whitening {
         self.stretch.iter().map(|b| scale / b).collect()
     }
 
+    /// Means of the prior of the weights in these coordinates, for weights of these means.
+    pub fn prior_means(&self, means: &[f64]) -> Vec<f64> {
+        let turned = self.directions.tr_mul(&DVector::from_column_slice(means));
+        turned.iter().zip(&self.stretch).map(|(mean, b)| mean / b).collect()
+    }
+
+    /// Inference of the weights in these coordinates, of a model whose one generalised linear term, a Bernoulli's, has the
+    /// [whitened features](Self::features): steps as long as the noise allows, within what the budget has left.
+    pub fn inference<M: Model>(&self, model: M, budget: Budget) -> DpVi<M, AutoLaplace, FullBatch> {
+        // Residuals are weighted below this ε, so that none is above one half.
+        let bound = if budget.epsilon < dp_vi::BOUNDS_RESIDUALS_BELOW { 0.5 } else { 1.0 };
+        let (clip_norm, norms) = self.norms(bound);
+        DpVi::new(model, AutoLaplace::new())
+            .draw_scheme(DrawScheme::Single)
+            .budget(budget)
+            .released_before(self.releases.iter().cloned())
+            .whitened_features()
+            .noise_limited_steps()
+            .clip_norm(clip_norm)
+            .feature_norms(norms)
+            .public_records(self.records())
+            .subsample(FullBatch)
+    }
+
     /// The clip norm for residuals of at most `bound`, and what is public of the features' norms.
     ///
     /// ```text
@@ -227,6 +256,14 @@ impl Whitening {
         let whole = &self.directions * inner * self.directions.transpose();
         whole.diagonal().iter().map(|variance| variance.max(0.0).sqrt()).collect()
     }
+}
+
+/// A seed of its own for another sequence of releases: as secret as this one.
+pub(crate) fn another_seed(seed: &Seed) -> dp_sampler::Result<Seed> {
+    Ok(match seed.is_secret() {
+        true => Seed::from_os()?,
+        false => Seed::for_tests(seed.streams(Purpose::Custom("whitening")).at(0).next_u64()),
+    })
 }
 
 /// A function of a symmetric matrix, by its eigenvalues.

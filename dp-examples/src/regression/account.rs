@@ -4,12 +4,11 @@ use std::error::Error as StdError;
 
 use dp_accountant::{Budget, FileLedger, Ledger, Purse, Relation};
 use dp_sampler::Seed;
-use dp_vi::{Fit, Sensitive};
 use ppl_core::Records;
 
 use super::arguments::RegressionArguments;
 use super::command::Outcomes;
-use super::fitting::{self, Settings};
+use super::fitting::{self, Fitted, Settings};
 use super::private_metrics::PrivateMetrics;
 use super::specification::Specification;
 
@@ -59,12 +58,12 @@ impl Account {
     pub(super) fn fit(
         &mut self,
         specification: &Specification,
-        records: &Sensitive<Records>,
+        records: Records,
         budget: Budget,
         settings: &Settings,
         seed: Seed,
         public: &[String],
-    ) -> Result<Fit, Failure> {
+    ) -> Result<Fitted, Failure> {
         match &mut self.fits {
             Source::Own => {
                 fitting::fit(specification, records, budget, None::<&mut Ledger>, settings, seed, public)

@@ -4,14 +4,13 @@ use std::error::Error as StdError;
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{Purpose, Seed};
-use dp_vi::{Fit, Sensitive};
 
 use super::account::Account;
 use super::arguments::RegressionArguments;
 use super::effects::{Effect, effects};
 use super::family::Family;
 use super::files::write_files;
-use super::fitting::Settings;
+use super::fitting::{Fitted, Settings};
 use super::metrics::Metrics;
 use super::outcome::outcomes;
 use super::posterior::{Draws, KEPT};
@@ -31,7 +30,7 @@ type Failure = Box<dyn StdError>;
 /// One fit, with all that is said of it.
 pub(super) struct Outcomes {
     pub(super) epsilon: f64,
-    pub(super) fit: Fit,
+    pub(super) fit: Fitted,
     pub(super) draws: Draws,
     pub(super) effects: Vec<Effect>,
     pub(super) metrics: Option<Metrics>,
@@ -65,8 +64,7 @@ pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
     };
     let parts = split(values.len(), arguments.test_fraction, &mut seed(0)?.streams(Purpose::Split).at(0))?;
     let of = |rows: &[usize]| rows.iter().map(|&row| values[row]).collect::<Vec<f64>>();
-    let records = specification.records(&prepared.design.select(&parts.train), &of(&parts.train))?;
-    let records = Sensitive::new(records);
+    let train = (prepared.design.select(&parts.train), of(&parts.train));
     let test = (!parts.test.is_empty()).then(|| (prepared.design.select(&parts.test), of(&parts.test)));
 
     let settings = Settings {
@@ -80,8 +78,9 @@ pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
         let budget = Budget { epsilon, delta: arguments.delta, relation: Relation::AddRemove };
         let seeds = || Ok::<_, Failure>((seed(2 * number as u64)?, seed(2 * number as u64 + 1)?));
         let one = seeds().and_then(|(of_fit, of_figures)| {
-            let fit = account.fit(&specification, &records, budget, &settings, of_fit, &public)?;
-            let draws = Draws::new(&specification, fit.posterior())?;
+            let records = specification.records(&train.0, &train.1)?;
+            let fit = account.fit(&specification, records, budget, &settings, of_fit, &public)?;
+            let draws = fit.draws(&specification)?;
             let effects = effects(&specification, &prepared.formula, &prepared.schema, &draws)?;
             let one = Outcomes { epsilon, fit, draws, effects, metrics: None, private_metrics: None };
             Ok((one, of_figures))

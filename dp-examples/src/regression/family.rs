@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::logistic::WIDE_PRIOR_SCALE;
+
 /// The law of an outcome given its linear predictor `η`.
 ///
 /// | family | outcome | law | beside the coefficients |
@@ -67,10 +69,12 @@ impl Family {
     ///
     /// A slope is the change of the predictor from the middle of a column's bounds to one of them: for numbers in
     /// half-widths of the outcome's bounds, for counts in the logarithm of their mean. The mean of counts up to `high`
-    /// is anywhere between about 1 and `high`.
+    /// is anywhere between about 1 and `high`. Log odds have the wide prior of [`WIDE_PRIOR_SCALE`] where all coefficients
+    /// are shared, and a standard deviation of 4 where some are by group.
     #[must_use]
-    pub fn default_priors(self, high: f64) -> ((f64, f64), f64) {
+    pub fn default_priors(self, high: f64, grouped: bool) -> ((f64, f64), f64) {
         match self {
+            Self::Bernoulli if !grouped => ((0.0, WIDE_PRIOR_SCALE), WIDE_PRIOR_SCALE),
             Self::Bernoulli | Self::Ordinal => ((0.0, 4.0), 4.0),
             Self::Gaussian | Self::Student => ((0.0, 2.0), 2.0),
             Self::Poisson | Self::NegativeBinomial | Self::ZeroInflatedPoisson => {

@@ -94,11 +94,11 @@ pub(super) fn write_files(
                 others: one.draws.others(),
                 effects: effects::svg(&specification.outcome_in_words(), &one.effects),
                 changes: one.effects.iter().flat_map(|effect| effect.changes.clone()).collect(),
-                intervals: one.fit.privacy().intervals.unwrap_or("leave out noise").to_owned(),
+                intervals: one.fit.intervals().to_owned(),
                 metrics: one.metrics.clone(),
                 private_metrics: one.private_metrics.clone(),
                 privacy: one.fit.privacy().to_string(),
-                meaning: meaning(&one.fit, one.epsilon),
+                meaning: meaning(one.fit.fit(), one.epsilon),
             })
         };
         let page = Page {

@@ -4,15 +4,18 @@ use std::error::Error as StdError;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dp_accountant::{Budget, Purse};
-use dp_sampler::{FullBatch, Seed};
+use dp_accountant::{Budget, Ledger, Purse};
+use dp_sampler::{FullBatch, GaussianNoise, NoiseSource, Purpose, Seed};
 use dp_vi::guides::{AutoLaplace, AutoNormal, Guide};
-use dp_vi::{Correction, DpVi, DrawScheme, Fit, InitialValues, Sensitive};
+use dp_vi::{Correction, DpVi, DrawScheme, Fit, InitialValues, PrivacyReport, Sensitive};
 use indicatif::{ProgressBar, ProgressStyle};
-use ppl_core::{Model, Records};
+use ndarray::{Array2, Axis};
+use ppl_core::{Model, Records, Values};
 
 use super::family::Family;
-use super::specification::Specification;
+use super::posterior::{self, Draws};
+use super::specification::{ScaledColumn, Specification};
+use crate::whitening::{Whitening, another_seed};
 
 /// What was said about a fit beside its model.
 #[derive(Debug, Clone, Default)]
@@ -31,12 +34,73 @@ const BETWEEN_CHECKPOINTS: u64 = 25;
 /// Largest number of latent values for which a curvature is read off the noisy gradients of a run.
 const MOST_BY_TRACE: usize = 64;
 
+/// A fit, and the coordinates of its coefficients.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    fit: Fit,
+    whitening: Option<Whitening>,
+}
+
+impl Fitted {
+    /// What a regression's coefficients are, as draws in the units of the file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Draws::new`].
+    pub fn draws(&self, specification: &Specification) -> dp_vi::Result<Draws> {
+        Ok(Draws::new(specification, &self.scaled_draws(specification)?)?)
+    }
+
+    /// Draws of the model's values, on the scale of the public bounds.
+    pub(super) fn scaled_draws(&self, specification: &Specification) -> dp_vi::Result<Values> {
+        let seed = Seed::for_tests(0);
+        let mut draws = self.fit.posterior().draws(posterior::draws_of(specification), &seed)?;
+        if let (Some(whitening), Some(found)) = (&self.whitening, draws.get_mut("b")) {
+            let noise = GaussianNoise::with_purpose(&seed, Purpose::Custom("prior"));
+            let mut standard = vec![0.0; specification.columns.len()];
+            for (draw, mut row) in found.axis_iter_mut(Axis(0)).enumerate() {
+                let there: Vec<f64> = row.iter().copied().collect();
+                let weights = whitening.weights(&there);
+                noise.fill(draw as u64, &mut standard);
+                let places = row.iter_mut().zip(&specification.columns).zip(weights.iter().zip(&standard));
+                for ((value, ScaledColumn { prior: (mean, scale), .. }), (weight, z)) in places {
+                    *value = match self.fit.noise_aware() {
+                        Some(_) => scale * weight,
+                        // Where nothing sound follows from the releases, nothing is known beside the prior.
+                        None => mean + scale * z,
+                    };
+                }
+            }
+        }
+        Ok(draws)
+    }
+
+    /// The fit. Of a whitened design its posterior is in coordinates of its own: see [`draws`](Self::draws).
+    pub fn fit(&self) -> &Fit {
+        &self.fit
+    }
+
+    /// The privacy statement.
+    pub fn privacy(&self) -> &PrivacyReport {
+        self.fit.privacy()
+    }
+
+    /// What intervals hold of the privacy noise, in words that go on "intervals …".
+    pub fn intervals(&self) -> &'static str {
+        match (&self.whitening, self.fit.noise_aware()) {
+            (Some(_), None) => "are those of the prior: nothing sound follows from what was released",
+            _ => self.privacy().intervals.unwrap_or("leave out noise"),
+        }
+    }
+}
+
 /// Fits a regression within a budget, from a purse where others share it, and shows progress where there is a
 /// terminal. `public` states what was read from the records and is treated as public.
 ///
-/// Logistic regressions without groups are fitted as [`crate::logistic`] does it: a point at each step, and a normal
-/// around the last whose covariance knows of the noise. Others have independent normals as their guide, and a
-/// correction whose curvature is read off the noisy gradients, for up to 64 values.
+/// Logistic regressions of up to 128 coefficients without groups, clip norm and checkpoint are fitted in coordinates in
+/// which their columns vary about equally ([`Whitening`]); with these, as [`crate::logistic::fit`] does it: a point at
+/// each step, and a normal around the last whose covariance knows of the noise. Other regressions have independent normals
+/// as their guide, and a correction whose curvature is read off the noisy gradients, for up to 64 values.
 ///
 /// # Privacy
 ///
@@ -47,30 +111,97 @@ const MOST_BY_TRACE: usize = 64;
 /// A `dp_vi::Error` where the budget cannot be met, the purse does not hold enough, or records do not fit the model.
 pub fn fit(
     specification: &Specification,
+    records: Records,
+    budget: Budget,
+    mut purse: Option<&mut (impl Purse + Sized)>,
+    settings: &Settings,
+    seed: Seed,
+    public: &[String],
+) -> Result<Fitted, Box<dyn StdError>> {
+    let is_linear = specification.family == Family::Bernoulli
+        && specification.groups.is_empty()
+        && !specification.columns.is_empty();
+    if is_linear && settings.clip_norm.is_none() && settings.checkpoint.is_none() {
+        let purse = purse.as_deref_mut();
+        return whitened(specification, records, budget, purse, settings, seed, public);
+    }
+    plain(specification, &Sensitive::new(records), budget, purse, settings, seed, public)
+}
+
+/// A fit in the coordinates of the public bounds.
+fn plain(
+    specification: &Specification,
     records: &Sensitive<Records>,
     budget: Budget,
     purse: Option<&mut (impl Purse + Sized)>,
     settings: &Settings,
     seed: Seed,
     public: &[String],
-) -> Result<Fit, Box<dyn StdError>> {
-    let plain = specification.groups.is_empty() && !specification.columns.is_empty();
-    if specification.family == Family::Bernoulli && plain {
-        let vi =
-            with_settings(DpVi::new(specification.model(), AutoLaplace::new()), budget, settings, public)
-                .draw_scheme(DrawScheme::Single)
-                .noise_limited_steps()
-                .feature_norms(specification.feature_norms());
-        return run(vi.subsample(FullBatch), records, purse, settings, seed);
-    }
-    let mut vi = with_settings(DpVi::new(specification.model(), AutoNormal::new()), budget, settings, public);
-    if specification.family != Family::Bernoulli {
-        vi = vi.initial_values(InitialValues::PriorMedian);
-        if elements(specification) <= MOST_BY_TRACE {
-            vi = vi.correction(Correction::TraceRegression);
+) -> Result<Fitted, Box<dyn StdError>> {
+    let is_linear = specification.groups.is_empty() && !specification.columns.is_empty();
+    let fit = if specification.family == Family::Bernoulli && is_linear {
+        let vi = DpVi::new(specification.model(), AutoLaplace::new())
+            .budget(budget)
+            .draw_scheme(DrawScheme::Single)
+            .noise_limited_steps()
+            .feature_norms(specification.feature_norms())
+            .subsample(FullBatch);
+        run(with_settings(vi, settings, public), records, purse, settings, seed)?
+    } else {
+        let mut vi = DpVi::new(specification.model(), AutoNormal::new()).budget(budget).subsample(FullBatch);
+        if specification.family != Family::Bernoulli {
+            vi = vi.initial_values(InitialValues::PriorMedian);
+            if elements(specification) <= MOST_BY_TRACE {
+                vi = vi.correction(Correction::TraceRegression);
+            }
         }
+        run(with_settings(vi, settings, public), records, purse, settings, seed)?
+    };
+    Ok(Fitted { fit, whitening: None })
+}
+
+/// A logistic regression in coordinates in which its columns, in units of their coefficients' priors, vary about
+/// equally; where these cannot be found, in those of the public bounds.
+fn whitened(
+    specification: &Specification,
+    records: Records,
+    budget: Budget,
+    mut purse: Option<&mut (impl Purse + Sized)>,
+    settings: &Settings,
+    seed: Seed,
+    public: &[String],
+) -> Result<Fitted, Box<dyn StdError>> {
+    let (place, _) = records.schema().find("x")?;
+    let columns = &specification.columns;
+    let values: Vec<f64> = records.column(place).numbers().collect();
+    let mut features = Array2::from_shape_vec((records.len(), columns.len()), values)?;
+    for (mut values, column) in features.columns_mut().into_iter().zip(columns) {
+        values *= column.prior.1;
     }
-    run(vi.subsample(FullBatch), records, purse, settings, seed)
+    let moments: Vec<f64> = (specification.expected_squares().iter().zip(columns))
+        .map(|(square, column)| square * column.prior.1.powi(2))
+        .collect();
+    let scaled = Sensitive::new(records.clone().with_column("x", features.clone())?);
+    let first = another_seed(&seed)?;
+    let found = match purse.as_deref_mut() {
+        Some(purse) => Whitening::release(&scaled, &moments, budget, purse, first)?,
+        None => Whitening::release(&scaled, &moments, budget, &mut Ledger::new(budget)?, first)?,
+    };
+    drop(scaled);
+    let Some(whitening) = found else {
+        return plain(specification, &Sensitive::new(records), budget, purse, settings, seed, public);
+    };
+    let records = Sensitive::new(records.with_column("x", whitening.features(features.view()))?);
+    drop(features);
+    let means: Vec<f64> = columns.iter().map(|column| column.prior.0 / column.prior.1).collect();
+    let priors = whitening.prior_means(&means).into_iter().zip(whitening.prior_scales(1.0));
+    let mut there = specification.clone();
+    for (column, prior) in there.columns.iter_mut().zip(priors) {
+        column.prior = prior;
+    }
+    let vi = with_settings(whitening.inference(there.model(), budget), settings, public);
+    let fit = run(vi, &records, purse, settings, seed)?;
+    Ok(Fitted { fit, whitening: Some(whitening) })
 }
 
 /// Values that records touch.
@@ -85,12 +216,11 @@ fn elements(specification: &Specification) -> usize {
 }
 
 fn with_settings<M: Model, G: Guide>(
-    mut vi: DpVi<M, G, dp_sampler::Poisson>,
-    budget: Budget,
+    mut vi: DpVi<M, G, FullBatch>,
     settings: &Settings,
     public: &[String],
-) -> DpVi<M, G, dp_sampler::Poisson> {
-    vi = public.iter().fold(vi.budget(budget), |vi, statement| vi.treat_as_public(statement));
+) -> DpVi<M, G, FullBatch> {
+    vi = public.iter().fold(vi, |vi, statement| vi.treat_as_public(statement));
     if let Some(steps) = settings.steps {
         vi = vi.steps(steps);
     }

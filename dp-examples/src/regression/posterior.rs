@@ -1,8 +1,7 @@
 //! A posterior in the units of the file, as draws.
 
-use dp_sampler::Seed;
-use dp_vi::Posterior;
 use ndarray::{ArrayD, Axis};
+use ppl_core::Values;
 use serde::{Deserialize, Serialize};
 
 use super::family::Family;
@@ -15,7 +14,7 @@ pub const DRAWS: usize = 4_000;
 const MOST_NUMBERS: usize = 40_000_000;
 
 /// How many draws are made of a regression's posterior.
-fn draws_of(specification: &Specification) -> usize {
+pub(super) fn draws_of(specification: &Specification) -> usize {
     (MOST_NUMBERS / specification.grouped().max(1)).clamp(KEPT, DRAWS)
 }
 
@@ -105,14 +104,16 @@ fn unscaled(scaled: &[f64], columns: &[ScaledColumn], (centre, width): (f64, f64
 }
 
 impl Draws {
-    /// Draws of a fit's posterior. They cost nothing, and are always the same for one posterior.
+    /// What draws of the model's values, on the scale of the public bounds, are in the units of the file.
     ///
     /// # Errors
     ///
-    /// A `dp_vi::Error` if the posterior is not one of this regression.
-    pub fn new(specification: &Specification, posterior: &Posterior) -> dp_vi::Result<Self> {
-        let count = draws_of(specification);
-        let scaled = posterior.draws(count, &Seed::for_tests(0))?;
+    /// A `ppl_core::Error` if they are not draws of this regression.
+    pub fn new(specification: &Specification, scaled: &Values) -> ppl_core::Result<Self> {
+        let (_, first) = scaled.first_key_value().ok_or_else(|| {
+            ppl_core::Error::Values("a regression has at least one value to draw".to_owned())
+        })?;
+        let count = first.len_of(Axis(0));
         let row = |site: &str, draw: usize| -> Vec<f64> {
             scaled.get(site).map_or_else(Vec::new, |values: &ArrayD<f64>| {
                 values.index_axis(Axis(0), draw).iter().copied().collect()

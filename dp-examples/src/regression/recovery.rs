@@ -4,7 +4,6 @@ use std::error::Error as StdError;
 
 use dp_accountant::{Budget, Ledger};
 use dp_sampler::Seed;
-use dp_vi::Sensitive;
 use ppl_core::{handlers, simulate};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -12,7 +11,6 @@ use rand_core::{Rng, SeedableRng};
 use super::family::Family;
 use super::fitting::{self, Settings};
 use super::outcome::outcomes;
-use super::posterior::Draws;
 use super::specification::Specification;
 use crate::formula::Formula;
 use crate::formula::matrix::Design;
@@ -132,20 +130,20 @@ pub fn measure(
         let outcome = &specification.outcome;
         let y: Vec<f64> =
             drawn["y"].iter().map(|y| (centre + width * y).clamp(outcome.low, outcome.high)).collect();
-        let records = Sensitive::new(specification.records(&design, &y)?);
+        let records = specification.records(&design, &y)?;
         let budget = Budget::add_remove(epsilon, 1e-6);
         let seed = Seed::for_tests(run);
         let fit = fitting::fit(
             &specification,
-            &records,
+            records,
             budget,
             None::<&mut Ledger>,
             &Settings::default(),
             seed,
             &[],
         )?;
-        aware += usize::from(fit.noise_aware().is_some());
-        let draws = Draws::new(&specification, fit.posterior())?;
+        aware += usize::from(fit.fit().noise_aware().is_some());
+        let draws = fit.draws(&specification)?;
         for (column, (summary, scaled)) in
             specification.columns.iter().zip(draws.coefficients().iter().zip(&planted))
         {

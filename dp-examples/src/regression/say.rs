@@ -51,11 +51,7 @@ pub(super) fn say(
             }
             write!(out, "\n{}", text::table(&format!("by {}", group.column), &summaries))?;
         }
-        writeln!(
-            out,
-            "\nIn the units of the file. Intervals {}.",
-            one.fit.privacy().intervals.unwrap_or("leave out noise")
-        )?;
+        writeln!(out, "\nIn the units of the file. Intervals {}.", one.fit.intervals())?;
         let changes: Vec<Summary> =
             one.effects.iter().flat_map(|effect| effect.changes.clone()).take(MOST_PRINTED).collect();
         if !changes.is_empty() {

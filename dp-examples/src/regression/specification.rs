@@ -1,5 +1,7 @@
 //! Regressions as models in the project's own language, on the scale of the public bounds.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use dp_vi::FeatureNorms;
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Records};
@@ -101,7 +103,7 @@ impl Specification {
             return Err(wrong(told.to_owned()));
         }
         let mut columns = scaled(&design.matrix, intercept);
-        let ((location, scale), slope) = family.default_priors(outcome.high);
+        let ((location, scale), slope) = family.default_priors(outcome.high, !design.groups.is_empty());
         for column in &mut columns {
             column.prior = if column.of.name == "Intercept" { (location, scale) } else { (0.0, slope) };
         }
@@ -275,22 +277,39 @@ impl Specification {
         })
     }
 
+    /// What is expected of the square of each column on the model's scale, if numbers were spread evenly over their
+    /// public bounds and categories were equally frequent.
+    pub(crate) fn expected_squares(&self) -> Vec<f64> {
+        let mut terms = BTreeMap::<&str, f64>::new();
+        for column in self.columns.iter().filter(|column| column.of.indicator) {
+            *terms.entry(&column.of.term).or_default() += 1.0;
+        }
+        let of = |column: &ScaledColumn| {
+            if column.of.name == "Intercept" {
+                return 1.0;
+            }
+            match terms.get(column.of.term.as_str()).filter(|_| column.of.indicator) {
+                // The baseline has no column.
+                Some(columns) => 1.0 / (columns + 1.0),
+                None => {
+                    let at = |value: f64| (value - column.centre) / column.width;
+                    let (low, high) = (at(column.of.low), at(column.of.high));
+                    (low * low + low * high + high * high) / 3.0
+                }
+            }
+        };
+        self.columns.iter().map(of).collect()
+    }
+
     /// What is public of the norms of records' features, as of [`crate::design::Design::feature_norms`].
     pub(crate) fn feature_norms(&self) -> FeatureNorms {
-        let (mut typical, mut largest) = (0.0_f64, 0.0_f64);
-        let mut terms = std::collections::BTreeMap::<&str, f64>::new();
+        let (mut largest, mut terms) = (0.0_f64, BTreeSet::new());
         for column in &self.columns {
-            if column.of.name == "Intercept" {
-                (typical, largest) = (typical + 1.0, largest + 1.0);
-            } else if column.of.indicator {
-                *terms.entry(&column.of.term).or_default() += 1.0;
-            } else {
-                (typical, largest) = (typical + 1.0 / 3.0, largest + 1.0);
-            }
+            // A record has one category of a term.
+            let counts = !column.of.indicator || terms.insert(&column.of.term);
+            largest += f64::from(u8::from(counts));
         }
-        for columns in terms.values() {
-            (typical, largest) = (typical + columns / (columns + 1.0), largest + 1.0);
-        }
+        let typical: f64 = self.expected_squares().iter().sum();
         FeatureNorms { typical: typical.sqrt(), largest: largest.sqrt() }
     }
 }

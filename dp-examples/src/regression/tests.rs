@@ -1,11 +1,11 @@
 use dp_accountant::{Budget, Ledger};
 use dp_sampler::Seed;
-use dp_vi::Sensitive;
+use nalgebra::{DMatrix, DVector};
+use ndarray::Axis;
 
 use super::family::Family;
-use super::fitting::{self, Settings};
+use super::fitting::{self, Fitted, Settings};
 use super::outcome::outcomes;
-use super::posterior::Draws;
 use super::predict::predict;
 use super::prior::NamedPrior;
 use super::specification::Specification;
@@ -58,13 +58,13 @@ fn every_family_fits_and_predicts() {
         ("z ~ age + sex", Family::Ordinal),
     ] {
         let (specification, design, values) = regression(formula, family, &[]).unwrap();
-        let records = Sensitive::new(specification.records(&design, &values).unwrap());
+        let records = specification.records(&design, &values).unwrap();
         let settings = Settings { steps: Some(30), ..Settings::default() };
         let (budget, seed) = (Budget::add_remove(1.0, 1e-6), Seed::for_tests(1));
-        let fit = fitting::fit(&specification, &records, budget, None::<&mut Ledger>, &settings, seed, &[])
-            .unwrap();
+        let fit =
+            fitting::fit(&specification, records, budget, None::<&mut Ledger>, &settings, seed, &[]).unwrap();
         assert!(fit.privacy().epsilon.as_ref().unwrap().upper <= 1.0);
-        let draws = Draws::new(&specification, fit.posterior()).unwrap();
+        let draws = fit.draws(&specification).unwrap();
         for summary in draws.coefficients().iter().chain(&draws.others()) {
             assert!(
                 summary.mean.is_finite() && summary.sd > 0.0 && summary.low < summary.high,
@@ -93,13 +93,14 @@ fn units_of_the_file() {
         ("y ~ 0 + age + sex", Family::Gaussian),
         ("z ~ age", Family::Ordinal),
         ("y ~ age + (age | job)", Family::Gaussian),
+        ("yes ~ age*sex", Family::Bernoulli),
     ] {
         let (specification, design, values) = regression(formula, family, &[]).unwrap();
         let records = specification.records(&design, &values).unwrap();
         let settings = Settings { steps: Some(2), ..Settings::default() };
         let fit = fitting::fit(
             &specification,
-            &Sensitive::new(records.clone()),
+            records.clone(),
             Budget::add_remove(1.0, 1e-6),
             None::<&mut Ledger>,
             &settings,
@@ -107,8 +108,8 @@ fn units_of_the_file() {
             &[],
         )
         .unwrap();
-        let draws = Draws::new(&specification, fit.posterior()).unwrap();
-        let scaled = fit.posterior().draws(super::posterior::DRAWS, &Seed::for_tests(0)).unwrap();
+        let draws = fit.draws(&specification).unwrap();
+        let scaled = fit.scaled_draws(&specification).unwrap();
         let (centre, width) = specification.outcome_scale;
         let wide = specification.columns.len();
         let x = records.column(records.schema().find("x").unwrap().0);
@@ -177,4 +178,69 @@ fn mistakes_say_what_to_do() {
     );
     let age = specification.columns.iter().find(|column| column.of.name == "age").unwrap();
     assert_eq!((age.prior, specification.sigma, specification.groups[0].spread), ((1.0, 0.5), 2.0, 3.0));
+}
+
+fn logistic(priors: &[&str], epsilon: f64, seed: u64) -> (Specification, Fitted, Vec<[f64; 2]>) {
+    let (specification, design, values) =
+        regression("yes ~ age*sex + job", Family::Bernoulli, priors).unwrap();
+    let records = specification.records(&design, &values).unwrap();
+    let budget = Budget::add_remove(epsilon, 1e-6);
+    let (none, settings) = (None::<&mut Ledger>, Settings::default());
+    let fit =
+        fitting::fit(&specification, records, budget, none, &settings, Seed::for_tests(seed), &[]).unwrap();
+    let draws = fit.scaled_draws(&specification).unwrap();
+    let moments = draws["b"].axis_iter(Axis(1)).map(|draws| {
+        let mean = draws.mean().unwrap();
+        [mean, draws.map(|b| (b - mean).powi(2)).mean().unwrap().sqrt()]
+    });
+    let moments = moments.collect();
+    (specification, fit, moments)
+}
+
+const NAMED: [&str; 3] = ["age=normal(1.5,0.5)", "sex=normal(-2,0.25)", "Intercept=normal(0.5,3)"];
+
+/// A budget that says next to nothing gives the prior that was named, whatever the coordinates of the fit. A mean that is
+/// off by a quarter of a standard deviation is what 6 % of the prior's variance move it by.
+#[test]
+fn priors_are_those_that_were_named() {
+    let (specification, fit, found) = logistic(&NAMED, 0.01, 3);
+    assert!(fit.privacy().releases.iter().any(|release| release.what == "second moments of features"));
+    for (column, [mean, sd]) in specification.columns.iter().zip(found) {
+        let (location, scale) = column.prior;
+        let name = &column.of.name;
+        assert!(((mean - location) / scale).abs() < 0.25, "{name}: {mean} and {location}");
+        assert!((sd / scale - 1.0).abs() < 0.07, "{name}: {sd} and {scale}");
+    }
+}
+
+/// With next to no noise a fit of a whitened design is the posterior without privacy, on the scale of the public
+/// bounds.
+#[test]
+fn with_little_noise_the_posterior_is_that_without_privacy() {
+    let (specification, _, found) = logistic(&NAMED, 30.0, 4);
+    let (_, design, values) = regression("yes ~ age*sex + job", Family::Bernoulli, &NAMED).unwrap();
+    let records = specification.records(&design, &values).unwrap();
+    let n = specification.columns.len();
+    let place = records.schema().find("x").unwrap().0;
+    let x: Vec<f64> = records.column(place).numbers().collect();
+    let mut w = DVector::<f64>::zeros(n);
+    let mut covariance = DMatrix::zeros(n, n);
+    for _ in 0..40 {
+        let prior = |j: usize| specification.columns[j].prior;
+        let mut gradient = DVector::from_fn(n, |j, _| (prior(j).0 - w[j]) / prior(j).1.powi(2));
+        let mut curvature = DMatrix::from_diagonal(&DVector::from_fn(n, |j, _| prior(j).1.powi(-2)));
+        for (row, y) in x.chunks(n).zip(&values) {
+            let row = DVector::from_column_slice(row);
+            let p = 1.0 / (1.0 + (-row.dot(&w)).exp());
+            gradient += (y - p) * &row;
+            curvature += p * (1.0 - p) * &row * row.transpose();
+        }
+        covariance = curvature.try_inverse().unwrap();
+        w += &covariance * gradient;
+    }
+    for (j, [mean, sd]) in found.into_iter().enumerate() {
+        let (name, exact) = (&specification.columns[j].of.name, covariance[(j, j)].sqrt());
+        assert!((mean - w[j]).abs() < 0.35 * exact, "{name}: {mean} and {} +- {exact}", w[j]);
+        assert!((0.9..1.3).contains(&(sd / exact)), "{name}: {sd} and {exact}");
+    }
 }
