@@ -146,8 +146,12 @@ fn other_likelihoods_are_clipped_to_a_norm_that_adapts() {
     assert!(plan.is_err(), "a budget and no privacy");
     let plan = vi().public_records(1000).clip_norm(2.0).plan(&schema(1)).unwrap();
     assert_eq!(plan.clipping, Clipping::Flat);
-    let told = vi().correction(Correction::Full).plan(&schema(1)).unwrap_err().to_string();
-    assert!(told.contains("not recognised"), "{told}");
+    // Its curvature is that of its scores, if one is wanted: as large as the norm that gradients have at first.
+    let plan =
+        vi().public_records(1000).clip_norm(2.0).correction(Correction::Full).plan(&schema(1)).unwrap();
+    let curvature = plan.curvature.unwrap();
+    assert!(curvature.by_scores && !curvature.with_scores && curvature.clip_norm == 4.0);
+    assert!(plan.explain().contains("the scores' second moments"), "{}", plan.explain());
     // By hand: no weights for a term that would have them.
     let plain = DpVi::new(logistic, AutoNormal::new()).budget(add_remove()).weights(RecordWeights::None);
     let plan = plain.plan(&schema(5)).unwrap();

@@ -97,10 +97,12 @@ impl Fitted {
 /// Fits a regression within a budget, from a purse where others share it, and shows progress where there is a
 /// terminal. `public` states what was read from the records and is treated as public.
 ///
-/// Logistic regressions of up to 128 coefficients without groups, clip norm and checkpoint are fitted in coordinates in
-/// which their columns vary about equally ([`Whitening`]); with these, as [`crate::logistic::fit`] does it: a point at
-/// each step, and a normal around the last whose covariance knows of the noise. Other regressions have independent normals
-/// as their guide, and a correction whose curvature is read off the noisy gradients, for up to 64 values.
+/// Regressions of outcomes that are yes or no, counts of the family `poisson`, or ordered categories, of up to 128
+/// coefficients, without groups, clip norm and checkpoint, are fitted in coordinates in which their columns vary about
+/// equally ([`Whitening`]): a point at each step, and a normal around the last whose covariance knows of the noise, by a
+/// release of the curvature or of the scores' second moments. Logistic regressions with a clip norm or a checkpoint are
+/// fitted as [`crate::logistic::fit`] does it. Other regressions have independent normals as their guide, and a correction
+/// whose curvature is read off the noisy gradients, for up to 64 values.
 ///
 /// # Privacy
 ///
@@ -118,10 +120,10 @@ pub fn fit(
     seed: Seed,
     public: &[String],
 ) -> Result<Fitted, Box<dyn StdError>> {
-    let is_linear = specification.family == Family::Bernoulli
-        && specification.groups.is_empty()
-        && !specification.columns.is_empty();
-    if is_linear && settings.clip_norm.is_none() && settings.checkpoint.is_none() {
+    // Families with a scale or a share beside the predictor have scores of very different sizes.
+    let alike = matches!(specification.family, Family::Bernoulli | Family::Poisson | Family::Ordinal);
+    let is_linear = specification.groups.is_empty() && !specification.columns.is_empty();
+    if alike && is_linear && settings.clip_norm.is_none() && settings.checkpoint.is_none() {
         let purse = purse.as_deref_mut();
         return whitened(specification, records, budget, purse, settings, seed, public);
     }
@@ -160,7 +162,7 @@ fn plain(
     Ok(Fitted { fit, whitening: None })
 }
 
-/// A logistic regression in coordinates in which its columns, in units of their coefficients' priors, vary about
+/// A regression in coordinates in which its columns, in units of their coefficients' priors, vary about
 /// equally; where these cannot be found, in those of the public bounds.
 fn whitened(
     specification: &Specification,
@@ -199,8 +201,18 @@ fn whitened(
     for (column, prior) in there.columns.iter_mut().zip(priors) {
         column.prior = prior;
     }
-    let vi = with_settings(whitening.inference(there.model(), budget), settings, public);
-    let fit = run(vi, &records, purse, settings, seed)?;
+    let vi = match specification.family {
+        Family::Bernoulli => whitening.inference(there.model(), budget),
+        _ => DpVi::new(there.model(), AutoLaplace::new())
+            .draw_scheme(DrawScheme::Single)
+            .budget(budget)
+            .released_before(whitening.releases().iter().cloned())
+            .public_records(whitening.records())
+            .initial_values(InitialValues::PriorMedian)
+            .correction(Correction::Full)
+            .subsample(FullBatch),
+    };
+    let fit = run(with_settings(vi, settings, public), &records, purse, settings, seed)?;
     Ok(Fitted { fit, whitening: Some(whitening) })
 }
 

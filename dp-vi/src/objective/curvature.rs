@@ -41,9 +41,34 @@ impl CurvatureShape {
 }
 
 /// The error where a curvature is wanted that has no program.
-pub(crate) const NOT_LINEAR: Error = Error::Conflict(
-    "the curvature is released for generalised linear terms only, and this likelihood is not recognised as one",
+pub(crate) const OF_RECORDS: Error = Error::Conflict(
+    "the curvature is not released where records have latent values of their own: their scores depend on draws",
 );
+
+/// A program whose per-record *gradient* is the product `g gᵀ` of a record's score with itself, or its diagonal: the
+/// derivative of `⟨M, g gᵀ⟩` by `M`, with `g` held fixed.
+///
+/// ```text
+/// E[g gᵀ] = −E[∂²ℓ/∂u²]        for every likelihood, where the model holds
+/// ```
+pub(crate) fn score_program<'g>(traced: &Traced<'g>, shape: CurvatureShape) -> Result<RecordGradient<f64>> {
+    let graph = traced.log_likelihood.graph();
+    let parts = gradient(traced.log_likelihood, &traced.frontier())?;
+    let flat: Vec<_> = parts.iter().map(|part| part.reshape(part.shape().elements())).collect();
+    let score = if let [one] = flat[..] { one } else { graph.concat(&flat, 0) }.stop_gradient();
+    let rows = traced.frontier_elements();
+    let (matrix, value) = match shape {
+        CurvatureShape::Full => {
+            let matrix = graph.input("curvature", [rows, rows])?;
+            (matrix, score.inner(matrix.matvec(score)))
+        }
+        CurvatureShape::Diagonal => {
+            let matrix = graph.input("curvature", [rows])?;
+            (matrix, score.square().inner(matrix))
+        }
+    };
+    Ok(RecordGradient::with_bounded_sums(value, &[matrix], &[0])?)
+}
 
 /// A program whose per-record *gradient* is one record's curvature: the derivative of `⟨M, H⟩` by `M` is `H`.
 /// For `H = κ d dᵀ` it is a product of vectors, so it is contracted like any other.

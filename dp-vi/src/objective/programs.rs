@@ -6,7 +6,7 @@ use super::frontier::{Estimator, Frontier, parameters};
 use super::shared::{Drawn, Feed, NoiseFeeds, Shared, SitePlace};
 use crate::error::{Error, Result};
 use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget};
-use crate::objective::curvature::{CurvatureShape, NOT_LINEAR, curvature_program};
+use crate::objective::curvature::{CurvatureShape, curvature_program, score_program};
 use crate::objective::draws::DrawScheme;
 use crate::objective::gradients::Gradients;
 use crate::objective::noise_feed::NoiseFeed;
@@ -317,7 +317,7 @@ fn record_programs<'g>(
     let gradient = RecordGradient::with_bounded_sums(weighted(value), &arrays, &sites)?;
     let curvature = match (options.curvature, &term) {
         (Some(shape), Some(term)) => Some(curvature_program(traced, term, (weight, residual), shape)?),
-        (Some(_), None) => return Err(NOT_LINEAR),
+        (Some(shape), None) => Some(score_program(traced, shape)?),
         (None, _) => None,
     };
     Ok((gradient, curvature))
@@ -458,6 +458,48 @@ mod tests {
                     }
                 }
                 assert!(expected.iter().all(|g| g.abs() < 1e-13));
+            }
+        }
+    }
+
+    /// Of other likelihoods a record's part of the curvature is the product of its score with itself, or the diagonal of
+    /// that, against the gradient's own program.
+    #[test]
+    fn other_curvatures_are_products_of_scores() {
+        let data = records(8);
+        for shape in [CurvatureShape::Full, CurvatureShape::Diagonal] {
+            let options = Options { draws: DrawScheme::Single, curvature: Some(shape), ..options() };
+            let built = Objective::new(&model, &AutoNormal::new(), data.schema(), &options, &|_, _| Ok(()));
+            let Objective { mut gradient, estimator, curvature, .. } = built.unwrap();
+            let mut curvature = curvature.unwrap();
+            for (k, site) in estimator.shared.sites.iter().enumerate() {
+                let name = Unconstrained::input_name(&site.name);
+                let values: Vec<f64> = (0..site.elements()).map(|j| 0.4 * number(10 * k + j + 300)).collect();
+                // Sites that only shape a prior are no inputs.
+                if gradient.input(&name).is_some() {
+                    gradient.set(&name, &values).unwrap();
+                    curvature.set(&name, &values).unwrap();
+                }
+            }
+            let n = estimator.latent_elements();
+            for record in 0..8 {
+                let sum = |program: &mut RecordGradient<f64>| {
+                    let mut sum = vec![0.0; program.dimension()];
+                    program.weighted_sum(&data, &[record], |_, w| w.fill(1.0), &mut sum).unwrap();
+                    sum
+                };
+                let (score, found) = (sum(&mut gradient), sum(&mut curvature));
+                assert!(score.len() == n && score.iter().any(|g| g.abs() > 1e-3));
+                for (at, product) in found.iter().enumerate() {
+                    let expected = match shape {
+                        CurvatureShape::Full => score[at / n] * score[at % n],
+                        CurvatureShape::Diagonal => score[at] * score[at],
+                    };
+                    assert!(
+                        (product - expected).abs() < 1e-12 * (1.0 + expected.abs()),
+                        "{product} {expected}"
+                    );
+                }
             }
         }
     }

@@ -200,6 +200,8 @@ pub(crate) struct Survey {
     pub(crate) is_bernoulli: bool,
     /// Whether every site is latent, real, and touched by the records.
     pub(crate) is_plain: bool,
+    /// Whether records have latent values of their own.
+    pub(crate) draws_for_records: bool,
     /// Elements of all latent values; `None` where there are parameters, or latent values of records.
     pub(crate) all_latent: Option<usize>,
     /// Whether some parts are exchangeable, so that a start where they are equal would leave them so. `None`
@@ -221,6 +223,7 @@ impl Survey {
         let latent = traced.sites.iter().all(|site| site.kind != SiteKind::Param);
         Ok(Self {
             elements: traced.frontier_elements(),
+            draws_for_records: !shared,
             all_latent: (shared && latent).then(|| traced.sites.iter().map(GuideSite::elements).sum()),
             is_linear: linear.is_some(),
             is_bernoulli: linear.as_ref().is_some_and(|term| term.softplus.is_some())

@@ -6,7 +6,7 @@ use super::spending::{Drawn, MOST_PROPOSED, Sampler, Spending, fewest_steps};
 use crate::cost::deviation::Deviation;
 use crate::cost::pricing::{Pricing, choice_event, event};
 use crate::error::{Error, Result};
-use crate::objective::curvature::{CurvatureShape, NOT_LINEAR};
+use crate::objective::curvature::{CurvatureShape, OF_RECORDS};
 use crate::objective::gradients::Gradients;
 use crate::objective::traced::Survey;
 use crate::objective::weights::RecordWeights;
@@ -217,10 +217,15 @@ impl Settings {
                 let scores = if with_scores { CurvatureShape::Full.score(elements) } else { 0.0 };
                 plan.curvature = Some(CurvaturePlan {
                     shape,
-                    clip_norm: curvature_norm(shape, features, elements, self.feature_norms)
-                        * scores.hypot(1.0),
+                    clip_norm: match survey.is_linear {
+                        true => {
+                            curvature_norm(shape, features, elements, self.feature_norms) * scores.hypot(1.0)
+                        }
+                        false => (clip_norm * clip_norm).max(crate::SMALLEST_CLIP_NORM),
+                    },
                     noise_multiplier,
-                    with_scores,
+                    with_scores: with_scores && survey.is_linear,
+                    by_scores: !survey.is_linear,
                     early,
                 });
                 for noise_multiplier in
@@ -304,8 +309,8 @@ impl Settings {
         budget: Option<Budget>,
         reasons: &mut Vec<String>,
     ) -> Result<Option<CurvatureShape>> {
-        if matches!(self.correction, Correction::Full | Correction::Diagonal) && !survey.is_linear {
-            return Err(NOT_LINEAR);
+        if matches!(self.correction, Correction::Full | Correction::Diagonal) && survey.draws_for_records {
+            return Err(OF_RECORDS);
         }
         let shape = match (self.correction, budget) {
             (Correction::None | Correction::TraceRegression, _) | (_, None) => None,
@@ -328,7 +333,8 @@ impl Settings {
                 .to_owned(),
             None => "posterior: the guide's; its intervals leave out the privacy noise".to_owned(),
             Some(shape) => format!(
-                "posterior: corrected for the noise, by a release of the curvature ({}) for {} of the budget",
+                "posterior: corrected for the noise, by a release of the {} ({}) for {} of the budget",
+                if survey.is_linear { "curvature" } else { "scores' second moments, which the curvature is if the model holds" },
                 match shape {
                     CurvatureShape::Full => "all of it",
                     CurvatureShape::Diagonal => "its diagonal",

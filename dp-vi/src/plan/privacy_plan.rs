@@ -27,6 +27,10 @@ pub struct CurvaturePlan {
     /// Whether the trace of the scores' covariance is released with it, which weights make smaller than the
     /// curvature.
     pub with_scores: bool,
+    /// Whether a record's part is the product of its score with itself, as of likelihoods that are no generalised linear
+    /// term. Then `K` is `C²` with the norm `C` that gradients have at the end of the run, and `clip_norm` that of the
+    /// first.
+    pub by_scores: bool,
     /// The release during the run that steps limited by the noise are turned by, beside the one at its end.
     pub early: Option<EarlyCurvature>,
 }
@@ -42,6 +46,14 @@ pub struct EarlyCurvature {
 }
 
 impl CurvaturePlan {
+    /// `K`, where gradients have the norm `bound` at the end of a run.
+    pub(crate) fn norm(self, bound: f64) -> f64 {
+        match self.by_scores {
+            true => (bound * bound).max(crate::SMALLEST_CLIP_NORM),
+            false => self.clip_norm,
+        }
+    }
+
     /// Rows of the matrix that is released, for `elements` elements at the frontier.
     pub(crate) fn rows(self, elements: usize) -> usize {
         elements + usize::from(self.with_scores)

@@ -33,9 +33,19 @@ pub enum Correction {
     Recognised,
     /// No: the posterior is the guide's.
     None,
-    /// Yes, with all of the curvature.
+    /// Yes, with all of the curvature; for a likelihood that is no generalised linear term, with the second moments of
+    /// the records' scores in its place:
+    ///
+    /// ```text
+    /// S = Σ_i g_i g_iᵀ min(1, C²/‖g_i‖²),   g_i = ∂ℓ_i/∂u        E[g gᵀ] = −E[∂²ℓ/∂u²] where the model holds
+    /// ```
+    ///
+    /// with the norm `C` that gradients have at the end of the run. Where outcomes vary more than the model says, scores
+    /// do, too, and intervals are too short. Counts and ordered categories whose features vary about equally in all
+    /// directions are served well; a scale parameter, whose scores are small beside those of slopes, is hidden by the
+    /// noise, and so is what depends on it: then [`TraceRegression`](Self::TraceRegression) is better.
     Full,
-    /// Yes, with its diagonal.
+    /// Yes, with the diagonal of that.
     Diagonal,
     /// Yes, with a curvature that is read off the noisy gradients of the run and takes nothing of the budget:
     /// for any likelihood, up to 64 elements. Where the run says too little of it, the posterior is the

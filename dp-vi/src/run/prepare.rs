@@ -299,13 +299,10 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
                 estimator.latent_elements(),
                 (plan.steps, share),
                 self.settings.noise_limited,
-                plan.curvature.is_some(),
+                // Of other likelihoods the curvature may be another along the way, as where a scale arrives.
+                plan.curvature.is_some_and(|planned| !planned.by_scores),
                 plan.trace_regression,
             );
-            let law = plan.curvature.map(|planned| {
-                let noise = planned.noise_multiplier * planned.clip_norm;
-                (planned.shape, noise, planned.with_scores)
-            });
             let trace = plan.trace_regression;
             let measured = plan.weighted && plan.is_measured;
             let early = plan.curvature.and_then(|planned| {
@@ -318,6 +315,7 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
                     released: None,
                 })
             });
+            let law = plan.curvature;
             CorrectionState { tail, release: curvature, curvature: None, early, law, trace, measured, prior }
         });
         let (parameters, convergence) = found.unzip();
@@ -583,8 +581,8 @@ fn curvature_for_the_guide(
     }
     if plan.curvature.is_none() && !plan.trace_regression {
         return wrong(
-            "takes its curvature from a correction, and this plan has none: likelihoods that are generalised linear terms have one \
-             (Correction::Full), others Correction::TraceRegression; or take another guide"
+            "takes its curvature from a correction, and this plan has none: name Correction::Full or Correction::TraceRegression, or \
+             take another guide"
                 .to_owned(),
         );
     }

@@ -3,7 +3,6 @@
 use crate::cost::pricing::sampling_variance;
 use crate::error::{Error, Result};
 use crate::guides::guide::{Guide, Marginal};
-use crate::objective::curvature::CurvatureShape;
 use crate::objective::frontier::Estimator;
 use crate::objective::prior::{PriorCurvature, SiteAt};
 use crate::objective::shared::Shared;
@@ -17,6 +16,7 @@ use crate::outcome::fit::Fit;
 use crate::outcome::posterior::Posterior;
 use crate::outcome::report::{FELL_BACK, INCLUDE, NO_POSTERIOR, NOT_MEASURED, PARTLY, PrivacyReport};
 use crate::outcome::simulation::Simulation;
+use crate::plan::privacy_plan::CurvaturePlan;
 use crate::run::checkpoint::{Checkpoint, PaidFrom};
 use crate::run::prepare::Optimiser;
 use crate::wall::curvature::CurvatureRelease;
@@ -79,9 +79,8 @@ pub(super) struct CorrectionState {
     pub(super) curvature: Option<Vec<f64>>,
     /// The release during the run.
     pub(super) early: Option<Early>,
-    /// Shape of what is released, the noise's standard deviation on its diagonal, and whether its last row is
-    /// the scores'.
-    pub(super) law: Option<(CurvatureShape, f64, bool)>,
+    /// How what is released is planned.
+    pub(super) law: Option<CurvaturePlan>,
     /// Whether the curvature is read off the trace instead.
     pub(super) trace: bool,
     /// Whether the coverage of such a correction has been measured.
@@ -140,8 +139,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     /// Should the process end before the next checkpoint, a resumed run makes the same release again: of the same
     /// records at the same parameters, with the same noise.
     fn turn_steps(&mut self) -> Result<()> {
-        let Some(CorrectionState { early: Some(early), law: Some((.., with_scores)), .. }) =
-            &mut self.correction
+        let Some(CorrectionState { early: Some(early), law: Some(planned), .. }) = &mut self.correction
         else {
             return Ok(());
         };
@@ -157,7 +155,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let noisy = release.release(receipt, self.records)?;
         if let Optimiser::NoiseLimited(optimiser) = &mut self.optimiser {
             let elements = self.estimator.latent_elements();
-            let matrix = if *with_scores { without_scores(&noisy, elements).0 } else { noisy.clone() };
+            let matrix = if planned.with_scores { without_scores(&noisy, elements).0 } else { noisy.clone() };
             optimiser.turn(&matrix, early.deviation, self.report.steps - self.done);
         }
         early.released = Some(noisy);
@@ -285,13 +283,17 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
                 return Err(Error::no_maximum(self.guide.describe()));
             }
         }
-        let Some(CorrectionState { tail, release, curvature, .. }) = &mut self.correction else {
+        let bound = self.gradient.clip_norm();
+        let Some(CorrectionState { tail, release, curvature, law, .. }) = &mut self.correction else {
             return Ok(());
         };
         if !tail.has_begun() {
             return Ok(());
         }
         let Some((mut release, receipt)) = release.take() else { return Ok(()) };
+        if let Some((planned, bound)) = law.as_ref().zip(bound) {
+            release.bound(planned.norm(bound))?;
+        }
         for (site, location) in self.estimator.shared.sites.iter().zip(&locations) {
             release.set(&Unconstrained::input_name(&site.name), location)?;
         }
@@ -321,8 +323,9 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let uncorrected = Posterior::new(&self.estimator.shared.sites, marginals.clone(), simulation.clone());
         let sampling = sampling_variance(&self.gradient.scheme(), self.gradient.rate());
         let planned = self.correction.as_ref().map(|correction| (correction.trace, correction.measured));
+        let bound = self.gradient.clip_norm();
         let noise_aware = self.correction.take().and_then(|correction| {
-            correct(&self.estimator, &locations(&marginals, &simulation), correction, sampling)
+            correct(&self.estimator, &locations(&marginals, &simulation), correction, (sampling, bound))
         });
         // A covariance has a Cholesky factor: it was found from one.
         let laplace = self
@@ -383,7 +386,7 @@ fn correct(
     estimator: &Estimator,
     locations: &[Vec<f64>],
     CorrectionState { tail, curvature, early, law, trace, mut prior, .. }: CorrectionState,
-    sampling: f64,
+    (sampling, bound): (f64, Option<f64>),
 ) -> Option<NoiseAware> {
     if curvature.is_none() && !trace {
         return None;
@@ -413,7 +416,10 @@ fn correct(
     };
     let path = tail.path();
     match (tail.trace(), &curvature, law) {
-        (_, Some(matrix), Some((shape, deviation, with_scores))) => {
+        (_, Some(matrix), Some(planned)) => {
+            let deviation =
+                planned.noise_multiplier * bound.map_or(planned.clip_norm, |bound| planned.norm(bound));
+            let CurvaturePlan { shape, with_scores, .. } = planned;
             // Where gradients along the way do not show another curvature, what was released of it on the way is a
             // release of the same.
             let early = early.filter(|_| straight);

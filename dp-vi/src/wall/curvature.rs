@@ -16,6 +16,7 @@ use ppl_core::{RecordGradient, Records};
 ///
 /// ```text
 /// H_i = −w_i ∂²ℓ_i/∂u² = −w_i f″(η_i) d_i d_iᵀ                     for a generalised linear term
+/// H_i = g_i g_iᵀ,   g_i = ∂ℓ_i/∂u                                  for other likelihoods
 /// S   = Σ_i H_i min(1, K/‖H_i‖_F) + symmetric noise                standard deviation σK on the diagonal, σK/√2 off it
 /// ```
 ///
@@ -69,6 +70,11 @@ impl CurvatureRelease {
     /// The event of the release.
     pub(crate) fn event(&self) -> Result<Event> {
         Ok(event(self.sum.noise_multiplier(), Sampling::None)?)
+    }
+
+    /// Takes another `K`, which must depend on nothing but what is public.
+    pub(crate) fn bound(&mut self, norm: f64) -> Result<()> {
+        self.sum.bound(norm)
     }
 
     /// Sets the value of a site, unconstrained, at which the curvature is taken.

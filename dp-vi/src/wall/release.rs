@@ -160,6 +160,13 @@ impl NoisySum {
         &mut self.program
     }
 
+    /// Takes another norm for contributions, which are bounded as a whole. It must depend on nothing but what is public.
+    pub(crate) fn bound(&mut self, norm: f64) -> Result<()> {
+        let clip = ClipNorm::new(norm, self.sum.len())?;
+        (self.rule, self.clip) = (Rule::Flat(clip), clip);
+        Ok(())
+    }
+
     /// Takes another program for the same sums, as after a choice of where to start.
     pub(crate) fn replace(&mut self, program: RecordGradient<f64>) -> Result<()> {
         if program.dimension() != self.sum.len() {

@@ -87,6 +87,14 @@ impl<'r, S: Subsampler> Steps<'r, S> {
         }
     }
 
+    /// The norm of a contribution now; `None` where there is no bound.
+    pub(crate) fn clip_norm(&self) -> Option<f64> {
+        match self {
+            Self::Private(mechanism, _) => Some(mechanism.sum().clip().norm()),
+            Self::Unprotected(_) => None,
+        }
+    }
+
     pub(crate) fn scheme(&self) -> Scheme {
         match self {
             Self::Private(mechanism, _) => mechanism.scheme(),
