@@ -298,6 +298,15 @@ several! {
             (k.floor() + 1.0).skellam_log_prob(rate1, rate2).exp(),
         ],
     },
+    /// The logarithm of [`Var::skellam_cdf`], also where that is too small for a number.
+    SkellamLogCdf, pub fn skellam_log_cdf([k], rate1, rate2) -> y {
+        value: math::skellam_log_cdf(k, rate1, rate2),
+        slopes: [
+            zero(),
+            -(k.floor().skellam_log_prob(rate1, rate2) - y).exp(),
+            ((k.floor() + 1.0).skellam_log_prob(rate1, rate2) - y).exp(),
+        ],
+    },
     /// `P(K ≤ k)` for `k = self` and a Poisson variable `K` of this rate: `Q(k + 1, rate)` (NIST DLMF
     /// 8.4.10). Its derivative is that with respect to the rate.
     PoissonCdf, pub fn poisson_cdf([k], rate) -> y {
