@@ -5,6 +5,7 @@
 mod arrays;
 mod conjugate;
 mod discrete;
+mod far_draws;
 mod hostile;
 mod laws;
 mod listings;

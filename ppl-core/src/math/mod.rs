@@ -86,8 +86,8 @@ pub use special::{
     log_gamma_p_inverse_of_log, log_gamma_q, log_gamma_q_inverse, log_gamma_q_inverse_of_log,
     log_mills_difference, log_ndtr, log_ndtr_difference, log_skew_normal_cdf, log1p_minus_x,
     logit_beta_i_inverse, logit_beta_i_inverse_of_log, ndtri, ndtri_exp, normal_interval_moments, owens_t,
-    skellam_cdf, skellam_log_prob, student_t_cdf, student_t_slope, von_mises_cdf, von_mises_cdf_inverse,
-    von_mises_slope,
+    skellam_cdf, skellam_log_cdf, skellam_log_prob, student_t_cdf, student_t_slope, von_mises_cdf,
+    von_mises_cdf_inverse, von_mises_slope,
 };
 pub(crate) use special::{
     gamma_slopes, log_gamma_draws, mills_difference, ndtri_exp_near, ndtri_near, normal_tail,

@@ -5,7 +5,7 @@
 //! own.
 
 use super::several::{stretched, zero};
-use super::{Cotangent, Misfit, Op, Operand, Primitive, Value, Var, Work};
+use super::{Binary, Cotangent, Misfit, Op, Operand, Primitive, Value, Var, Work};
 use crate::base::Shape;
 use crate::machine::Scalar;
 use crate::math;
@@ -139,6 +139,45 @@ pub(super) fn relative_lack<T: Scalar>(x: T, m: T) -> T {
     if x == T::zero() { T::one() } else { (m - x) / m }
 }
 
+/// The cotangent of `target`, one number, in an array of expectations `m = target · other` from which the deviance of one
+/// number `x` was taken: there `m` has the cotangent `g (1 − x/m)`, and `other` times that is `g (other − x/target)`, without
+/// a division for each element. `None` where the cotangent of `m` is another.
+pub(super) fn factor_of_expectation<'g>(
+    cotangent: Var<'g>,
+    expectation: Var<'g>,
+    other: Var<'g>,
+    target: Var<'g>,
+) -> Option<Var<'g>> {
+    if !target.shape().is_scalar() || other.shape() != expectation.shape() || other.shape().is_scalar() {
+        return None;
+    }
+    let graph = cotangent.graph();
+    let pair = |value: Var<'g>, function: Binary| {
+        graph.with_node(value.id(), |node| match (&node.op, node.args.as_slice()) {
+            (Op::Binary(op), &[a, b]) if *op == function => Some([graph.var(a), graph.var(b)]),
+            _ => None,
+        })
+    };
+    // A cotangent of 1 is not multiplied by.
+    let (outer, lack) = match pair(cotangent, Binary::Mul) {
+        Some([outer, lack]) => (Some(outer), lack),
+        None => (None, cotangent),
+    };
+    let [x, m] = pair(lack, Binary::RelativeLack)?;
+    if m.id() != expectation.id() || !x.shape().is_scalar() {
+        return None;
+    }
+    // At x = 0 all is lacking, whatever it is compared with.
+    let nothing = x.equal(0.0) * target.equal(0.0);
+    let centre = x / nothing.select(1.0, target);
+    let distance = other - centre;
+    Some(match outer {
+        Some(outer) if outer.shape() == distance.shape() => outer.inner(distance),
+        Some(outer) => outer * distance,
+        None => distance,
+    })
+}
+
 /// From this many quantiles of one law on, a table pays.
 const MANY: usize = 64;
 
@@ -257,6 +296,15 @@ several! {
             zero(),
             -k.floor().skellam_log_prob(rate1, rate2).exp(),
             (k.floor() + 1.0).skellam_log_prob(rate1, rate2).exp(),
+        ],
+    },
+    /// The logarithm of [`Var::skellam_cdf`], also where that is too small for a number.
+    SkellamLogCdf, pub fn skellam_log_cdf([k], rate1, rate2) -> y {
+        value: math::skellam_log_cdf(k, rate1, rate2),
+        slopes: [
+            zero(),
+            -(k.floor().skellam_log_prob(rate1, rate2) - y).exp(),
+            ((k.floor() + 1.0).skellam_log_prob(rate1, rate2) - y).exp(),
         ],
     },
     /// `P(K ≤ k)` for `k = self` and a Poisson variable `K` of this rate: `Q(k + 1, rate)` (NIST DLMF
@@ -487,5 +535,56 @@ impl Primitive for Counting {
         let _ = args[0].floor();
         let slope = self.slope(args, result, which)?;
         Some(Cotangent::Value((cotangent * slope).sum_to(args[which].shape())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{ExecutionPlan, Graph, Program, Var, gradient};
+
+    /// `Σ D(a, r xₖ) wₖ`, its derivatives with respect to `a` and `r`, and the second ones of the latter.
+    fn outputs<'g>(graph: &'g Graph, weighted: bool) -> Vec<Var<'g>> {
+        let (a, r) = (graph.input("a", ()).unwrap(), graph.input("r", ()).unwrap());
+        let (x, w) = (graph.input("x", 3).unwrap(), graph.input("w", 3).unwrap());
+        let deviance = a.deviance(r * x);
+        let total = if weighted { deviance.inner(w) } else { deviance.sum() };
+        let first = gradient(total, &[a, r, x]).unwrap();
+        let mut all = vec![total, first[0], first[1], first[2]];
+        all.extend(gradient(first[1], &[a, r, x]).unwrap());
+        all
+    }
+
+    #[test]
+    fn the_slope_of_a_deviance_in_a_factor_of_the_expectations_takes_no_division() {
+        let x = [0.3, 1.0, 7.0];
+        for (weighted, a, r) in [(false, 2.5, 1.5), (true, 2.5, 1.5), (true, 0.0, 2.0), (true, 0.0, 0.0)] {
+            let w = if weighted { [1.0, -0.5, 2.0] } else { [1.0; 3] };
+            let graph = Graph::new();
+            let program = Program::new(&graph, &outputs(&graph, weighted)).unwrap();
+            let mut plan = ExecutionPlan::<f64>::new(&program);
+            for (name, values) in [("a", &[a][..]), ("r", &[r]), ("x", &x), ("w", &w)] {
+                if plan.input(name).is_ok() {
+                    plan.set(name, values).unwrap();
+                }
+            }
+            plan.run();
+            let centre = if a == 0.0 { 0.0 } else { a / r };
+            let slope: f64 = x.iter().zip(&w).map(|(x, w)| w * (x - centre)).sum();
+            let close = |got: f64, wanted: f64| {
+                assert!(
+                    (got - wanted).abs() <= 1e-14 * (1.0 + wanted.abs()),
+                    "{a}, {r}: {got}, not {wanted}"
+                );
+            };
+            close(plan.output(2)[0], slope);
+            let in_x = |k: usize| w[k] * if a == 0.0 { r } else { r - a / x[k] };
+            (0..3).for_each(|k| close(plan.output(3)[k], in_x(k)));
+            if r > 0.0 {
+                let weight: f64 = w.iter().sum();
+                close(plan.output(4)[0], -weight / r);
+                close(plan.output(5)[0], weight * a / (r * r));
+            }
+            (0..3).for_each(|k| close(plan.output(6)[k], w[k]));
+        }
     }
 }

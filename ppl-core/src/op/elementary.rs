@@ -204,7 +204,7 @@ rows! { ($) binary
     /// `a · b`
     Mul as mul(a, b) -> y {
         value: a * b,
-        pullback(g): [elementary::product(g, b, a), elementary::product(g, a, b)],
+        pullback(g): [elementary::factor(g, y, b, a), elementary::factor(g, y, a, b)],
     },
     /// `a / b`
     Div as div(a, b) -> y {
@@ -290,6 +290,17 @@ pub(super) fn indicator<T: Scalar>(holds: bool) -> T {
 /// all elements, it is their inner product, without the array of products in between.
 pub(super) fn product<'g>(cotangent: Var<'g>, other: Var<'g>, target: Var<'g>) -> Var<'g> {
     if target.shape() == cotangent.shape() { cotangent * other } else { cotangent.inner(other) }
+}
+
+/// The cotangent of `target` in `product = target · other`.
+pub(super) fn factor<'g>(
+    cotangent: Var<'g>,
+    product_of_both: Var<'g>,
+    other: Var<'g>,
+    target: Var<'g>,
+) -> Var<'g> {
+    let by_deviance = super::counting::factor_of_expectation(cotangent, product_of_both, other, target);
+    by_deviance.unwrap_or_else(|| product(cotangent, other, target))
 }
 
 impl<'g> Var<'g> {

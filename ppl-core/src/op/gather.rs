@@ -124,10 +124,13 @@ impl Primitive for Gather {
 /// The row that a number stands for, or [`BAD`].
 #[inline(always)]
 fn row_of<T: Scalar>(number: T, rows: usize) -> u32 {
-    // The cast saturates, and takes NaN to 0.
+    // Beside 2⁵² an integer stands in the last bits; that is several times faster than a cast that saturates. There are at
+    // most 2²⁴ rows.
+    const BESIDE: f64 = 4_503_599_627_370_496.0;
     let number = number.as_f64();
-    let row = number as u32;
-    if f64::from(row) == number && (row as usize) < rows { row } else { BAD }
+    let shifted = number + BESIDE;
+    let is_row = (number >= 0.0) & (number < rows as f64) & (shifted - BESIDE == number);
+    if is_row { shifted.to_bits() as u32 } else { BAD }
 }
 
 /// Whether a number is the index of a row.
@@ -139,8 +142,8 @@ pub(crate) fn is_row(number: f64, rows: usize) -> bool {
 #[inline(always)]
 fn rows_of<T: Scalar>(numbers: &[T], rows: usize) -> [u32; LANES] {
     let mut found = [BAD; LANES];
-    for (found, &number) in found.iter_mut().zip(numbers) {
-        *found = row_of(number, rows);
+    for k in 0..numbers.len().min(LANES) {
+        found[k] = row_of(numbers[k], rows);
     }
     found
 }
@@ -188,15 +191,15 @@ fn gather<T: Scalar>(out: &mut [T], table: Operand<'_, T>, index: Row<'_, T>, ro
 
 /// A number of the table for each element of the index.
 #[inline(always)]
-fn look_up<T: Scalar>(out: &mut [T], table: &[T], index: &[T]) {
-    let Some(last) = table.len().checked_sub(1) else {
-        return;
-    };
+pub(crate) fn look_up<T: Scalar>(out: &mut [T], table: &[T], index: &[T]) {
     for (out, numbers) in out.chunks_mut(LANES).zip(index.chunks(LANES)) {
-        for (out, &row) in out.iter_mut().zip(&rows_of(numbers, table.len())) {
-            // Some number of the table stands for what is no row, and is not taken.
-            let value = table[(row as usize).min(last)];
-            *out = if row == BAD { T::nan() } else { value };
+        let rows = rows_of(numbers, table.len());
+        for k in 0..out.len().min(LANES) {
+            // A bad index lies behind every table.
+            out[k] = match table.get(rows[k] as usize) {
+                Some(&value) => value,
+                None => T::nan(),
+            };
         }
     }
 }

@@ -132,24 +132,49 @@ pub(crate) fn accumulate<T: Scalar>(out: &mut [T], a: Row<T>, b: Row<T>) {
 /// changes.
 #[inline(always)]
 pub(crate) fn lane_product<T: Scalar>(x: &[T], y: &[T]) -> T {
-    let (mut wide, mut narrow, mut four) = ([T::zero(); 32], [T::zero(); 8], [T::zero(); 4]);
+    let mut sums = [T::zero(); PARTIAL_SUMS];
+    let (x, y) = add_products(&mut sums, x, y);
+    product_of_parts(&sums, x, y)
+}
+
+/// Partial sums of [`lane_sum`] and [`lane_product`]: arrays whose length is a multiple of this many can be added one
+/// after the other.
+pub(crate) const PARTIAL_SUMS: usize = 32;
+
+/// What [`lane_product`] is, of its partial sums and the numbers that are too few for them.
+#[inline(always)]
+pub(crate) fn product_of_parts<T: Scalar>(sums: &[T; PARTIAL_SUMS], x: &[T], y: &[T]) -> T {
+    let (mut narrow, mut four) = ([T::zero(); 8], [T::zero(); 4]);
     // The partial sums stay in registers, because no loop of unknown length goes through them one by one.
-    let (x, y) = add_products(&mut wide, x, y);
     let (x, y) = add_products(&mut narrow, x, y);
     let (x, y) = add_products(&mut four, x, y);
-    total(halved(&wide), narrow, four, rest_of_products(x, y))
+    total(halved(sums), narrow, four, rest_of_products(x, y))
 }
 
 /// `Σ x`, added up in a fixed number of partial sums, as [`lane_product`] is.
 #[inline(always)]
 pub(crate) fn lane_sum<T: Scalar>(x: &[T]) -> T {
-    let mut wide = [T::zero(); 32];
-    let chunks = x.chunks_exact(32);
-    let rest = chunks.remainder();
-    for chunk in chunks {
-        wide.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += x);
+    let mut sums = [T::zero(); PARTIAL_SUMS];
+    let rest = add_numbers(&mut sums, x);
+    sum_of_parts(&sums, rest)
+}
+
+/// Adds every 32nd number up, and returns what is left over.
+#[inline(always)]
+pub(crate) fn add_numbers<'a, T: Scalar>(sums: &mut [T; PARTIAL_SUMS], x: &'a [T]) -> &'a [T] {
+    let (parts, rest) = x.as_chunks::<PARTIAL_SUMS>();
+    for part in parts {
+        for k in 0..PARTIAL_SUMS {
+            sums[k] += part[k];
+        }
     }
-    let sixteen: [T; 16] = halved(&wide);
+    rest
+}
+
+/// What [`lane_sum`] is, of its partial sums and the numbers that are too few for them.
+#[inline(always)]
+pub(crate) fn sum_of_parts<T: Scalar>(sums: &[T; PARTIAL_SUMS], rest: &[T]) -> T {
+    let sixteen: [T; 16] = halved(sums);
     let eight: [T; 8] = halved(&sixteen);
     let [a, b, c, d, e, f, g, h] = std::hint::black_box(CacheLine(eight)).0;
     let sum = ((a + e) + (c + g)) + ((b + f) + (d + h));
@@ -189,7 +214,7 @@ fn halved<T: Scalar, const HALF: usize, const WHOLE: usize>(x: &[T; WHOLE]) -> [
 
 /// Adds every `WIDTH`-th product up, and returns what is left over.
 #[inline(always)]
-fn add_products<'a, T: Scalar, const WIDTH: usize>(
+pub(crate) fn add_products<'a, T: Scalar, const WIDTH: usize>(
     sums: &mut [T; WIDTH],
     x: &'a [T],
     y: &'a [T],

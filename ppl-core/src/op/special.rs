@@ -72,9 +72,13 @@ fn gamma_slopes<T: Scalar>(out: &mut [T], shape: Row<'_, T>, l: Row<'_, T>) {
             }
             Row::One(value) => to.fill(value.as_f64()),
         };
-        put(shape, &mut shapes[..out.len()]);
+        let shapes_needed = match shape {
+            Row::Lanes(_) => out.len(),
+            Row::One(_) => 1,
+        };
+        put(shape, &mut shapes[..shapes_needed]);
         put(l, &mut places[..out.len()]);
-        math::gamma_slopes(&shapes[..out.len()], &places[..out.len()], &mut slopes[..out.len()]);
+        math::gamma_slopes(&shapes[..shapes_needed], &places[..out.len()], &mut slopes[..out.len()]);
         out.iter_mut().zip(&slopes).for_each(|(out, &slope)| *out = T::of(slope));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::shared::bisect::quantile_between;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::log_space::by_smaller;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The difference of two independent Poisson variables: of counts before and after, of goals of two teams, of a count
@@ -112,5 +113,17 @@ impl<'g> Distribution<'g> for Skellam<'g> {
         let [rate1, rate2] = self.on(value.graph());
         // P(K₁ − K₂ > k) = P(K₂ − K₁ ≤ −k − 1)
         Some((-value.floor() - 1.0).skellam_cdf(rate2, rate1))
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let [rate1, rate2] = self.on(value.graph());
+        Some(by_smaller(value.skellam_log_cdf(rate1, rate2), self.sf(value)?))
+    }
+
+    #[track_caller]
+    fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let [rate1, rate2] = self.on(value.graph());
+        Some(by_smaller((-value.floor() - 1.0).skellam_log_cdf(rate2, rate1), self.cdf(value)?))
     }
 }

@@ -71,7 +71,7 @@ pub(crate) use normal::{
 };
 pub use owens_t::owens_t;
 pub(crate) use rejection::{log_gamma_draws, von_mises_draws};
-pub use skellam::{skellam_cdf, skellam_log_prob};
+pub use skellam::{skellam_cdf, skellam_log_cdf, skellam_log_prob};
 pub use skew_normal::log_skew_normal_cdf;
 pub(crate) use von_mises::von_mises_between;
 pub use von_mises::{von_mises_cdf, von_mises_cdf_inverse, von_mises_slope};

@@ -6,7 +6,10 @@
 //! compiled for each instruction set.
 
 use crate::machine::Scalar;
-use crate::op::{Binary, Op, Row, Special, Unary};
+use crate::op::gather::look_up;
+use crate::op::linear::{PARTIAL_SUMS, add_numbers, add_products, product_of_parts, sum_of_parts};
+use crate::op::{Binary, Gather, Linear, Op, Row, Shaping, Special, Unary};
+use crate::program::Program;
 use crate::run::plan::storage::Storage;
 
 /// Numbers in a chunk.
@@ -27,18 +30,49 @@ pub(crate) enum Function {
     Binary(Binary),
     Select,
     Special(Special),
+    /// Numbers of a shared table, the first argument, which is not swept over but read where the second says.
+    LookUp,
+    /// The sum of all elements of a shared array. Of each chunk only the partial sums are kept, in a register that is the
+    /// third argument; they are the sums that the operation makes by itself, so that the result is the same.
+    Sum,
+    /// The inner product of two shared arrays, likewise.
+    Inner,
 }
 
 impl Function {
-    /// The function of an elementwise operation.
-    pub(crate) fn of(op: &Op) -> Option<Self> {
-        match op {
+    /// The function of an instruction in a sweep: of an elementwise operation, or of one that goes along with a sweep over
+    /// one of its arguments.
+    pub(crate) fn of(program: &Program, index: usize) -> Option<Self> {
+        match &program.instructions[index].op {
             Op::Unary(op) => Some(Function::Unary(*op)),
             Op::Binary(op) => Some(Function::Binary(*op)),
             Op::Select(_) => Some(Function::Select),
             Op::Special(op) => Some(Function::Special(*op)),
-            _ => None,
+            _ => Self::along(program, index).map(|(function, _)| function),
         }
+    }
+
+    /// The function of an instruction on shared values that is not elementwise, but can be computed in a sweep over one
+    /// of its arguments; and the number of elements of that.
+    pub(crate) fn along(program: &Program, index: usize) -> Option<(Self, usize)> {
+        let instruction = &program.instructions[index];
+        let shape_of = |which: usize| &program.instructions[instruction.args[which]].shape;
+        let (function, elements) = match &instruction.op {
+            Op::Shaping(Shaping::SumTo(_)) if instruction.shape.elements() == 1 => {
+                (Function::Sum, shape_of(0).elements())
+            }
+            Op::Linear(Linear::Inner) => (Function::Inner, shape_of(0).elements()),
+            Op::Gather(Gather::Rows) if shape_of(0).rank() == 1 => {
+                return Some((Function::LookUp, shape_of(1).elements()));
+            }
+            _ => return None,
+        };
+        (elements > 1).then_some((function, elements))
+    }
+
+    /// Whether the result is one number.
+    pub(crate) fn adds_up(self) -> bool {
+        matches!(self, Function::Sum | Function::Inner)
     }
 }
 
@@ -55,6 +89,8 @@ pub(crate) enum ReadFrom {
     Number(usize),
     /// The element's number in a slot of the shared memory, the same for all records.
     PerElement(usize),
+    /// A whole array of this many numbers in a slot of the shared memory.
+    Whole(usize, usize),
 }
 
 /// Where an operation of a group leaves its result.
@@ -103,9 +139,11 @@ enum Chunk<'a, T> {
 impl Fused {
     /// Registers needed.
     pub(crate) fn registers(&self) -> usize {
-        let register = |micro: &Micro| match micro.to {
-            WriteTo::Register(register) => register + 1,
-            WriteTo::Slot(_) => 0,
+        let register = |micro: &Micro| match (micro.to, micro.args[2]) {
+            (WriteTo::Register(register), _) => register + 1,
+            // Partial sums.
+            (WriteTo::Slot(_), ReadFrom::Register(register)) if micro.function.adds_up() => register + 1,
+            (WriteTo::Slot(_), _) => 0,
         };
         self.micros.iter().map(register).max().unwrap_or(0)
     }
@@ -128,8 +166,10 @@ impl Fused {
             let mut start = 0;
             while start < width {
                 let len = CHUNK.min(width - start);
+                let left = self.elements.saturating_sub(start);
                 for micro in &self.micros {
-                    micro.run(ChunkPlace { row, at: row * width + start, in_row: start, len }, &mut memory);
+                    let place = ChunkPlace { row, at: row * width + start, in_row: start, len, left };
+                    micro.run(place, &mut memory);
                 }
                 start += len;
             }
@@ -146,12 +186,14 @@ struct ChunkPlace {
     /// Its beginning in a slot of one row.
     in_row: usize,
     len: usize,
+    /// Elements of a shared array from here on; what a chunk holds behind them is unused.
+    left: usize,
 }
 
 impl ChunkPlace {
     #[inline(always)]
     fn find<'m, T: Scalar>(self, memory: &'m Memory<'_, T>, from: ReadFrom) -> Chunk<'m, T> {
-        let Self { row, at, in_row, len } = self;
+        let Self { row, at, in_row, len, .. } = self;
         let Memory { slots, registers, .. } = memory;
         let shared = memory.shared.unwrap_or(slots);
         match from {
@@ -160,6 +202,19 @@ impl ChunkPlace {
             ReadFrom::OneRow(slot) => Chunk::Many(&slots[slot][in_row..in_row + len]),
             ReadFrom::Number(slot) => Chunk::One(shared[slot][0]),
             ReadFrom::PerElement(slot) => Chunk::One(shared[slot][row]),
+            ReadFrom::Whole(slot, len) => Chunk::Many(&shared[slot][..len]),
+        }
+    }
+}
+
+impl ChunkPlace {
+    /// The elements of a shared array in the chunk.
+    #[inline(always)]
+    fn numbers<'m, T: Scalar>(self, memory: &'m Memory<'_, T>, from: ReadFrom) -> &'m [T] {
+        match self.find(memory, from) {
+            Chunk::Many(numbers) => &numbers[..self.left.min(self.len)],
+            // Not reached: arrays that are added up have more than one element.
+            Chunk::One(_) => &[],
         }
     }
 }
@@ -167,6 +222,9 @@ impl ChunkPlace {
 impl Micro {
     #[inline(always)]
     fn run<T: Scalar>(&self, place: ChunkPlace, memory: &mut Memory<'_, T>) {
+        if self.function.adds_up() {
+            return self.add_up(place, memory);
+        }
         // The result is taken out, so that the rest can be read meanwhile; no argument lives in the same
         // buffer.
         let (mut buffer, offset) = match self.to {
@@ -200,7 +258,9 @@ impl Micro {
                 }
             }
             Function::Select => {
-                let [condition, a, b] = self.args.map(|from| place.find(memory, from));
+                // One by one: what a closure does is a call of its own, and took longer than a chunk.
+                let condition = place.find(memory, self.args[0]);
+                let (a, b) = (place.find(memory, self.args[1]), place.find(memory, self.args[2]));
                 select(out, condition, a, b);
             }
             Function::Special(op) => {
@@ -213,11 +273,48 @@ impl Micro {
                 }
                 op.sweep(out, rows);
             }
+            Function::LookUp => {
+                match (place.find(memory, self.args[0]), place.find(memory, self.args[1])) {
+                    (Chunk::Many(table), Chunk::Many(index)) => look_up(out, table, index),
+                    // Not reached: neither is one number for all elements.
+                    _ => out.fill(T::nan()),
+                }
+            }
+            // Elsewhere.
+            Function::Sum | Function::Inner => {}
         }
         match self.to {
             WriteTo::Register(register) => memory.registers[register] = buffer,
             WriteTo::Slot(slot) => memory.slots[slot] = buffer,
         }
+    }
+}
+
+impl Micro {
+    /// Adds a chunk to the partial sums of a sum or an inner product; behind the last chunk stands the result.
+    #[inline(always)]
+    fn add_up<T: Scalar>(&self, place: ChunkPlace, memory: &mut Memory<'_, T>) {
+        let (ReadFrom::Register(register), WriteTo::Slot(slot)) = (self.args[2], self.to) else {
+            return;
+        };
+        let mut buffer = std::mem::take(&mut memory.registers[register]);
+        if let Some(kept) = buffer.first_chunk_mut::<PARTIAL_SUMS>() {
+            let mut sums = if place.at == 0 { [T::zero(); PARTIAL_SUMS] } else { *kept };
+            let last = place.left <= place.len;
+            let x = place.numbers(memory, self.args[0]);
+            let total = if self.function == Function::Inner {
+                let (x, y) = add_products(&mut sums, x, place.numbers(memory, self.args[1]));
+                if last { product_of_parts(&sums, x, y) } else { T::zero() }
+            } else {
+                let rest = add_numbers(&mut sums, x);
+                if last { sum_of_parts(&sums, rest) } else { T::zero() }
+            };
+            *kept = sums;
+            if last {
+                memory.slots[slot][0] = total;
+            }
+        }
+        memory.registers[register] = buffer;
     }
 }
 

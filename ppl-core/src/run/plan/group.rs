@@ -4,6 +4,7 @@
 //! time is possible: no value may be needed by the group and made from it by an operation outside. Values
 //! that only the group itself uses never reach memory.
 
+use super::fused::Function;
 use super::rank::Ranked;
 use crate::program::Program;
 
@@ -28,6 +29,52 @@ pub(crate) fn groups(program: &Program, skip: impl Fn(usize) -> bool) -> Vec<Vec
         let alone = Groups::alone(program);
         order(program, &alone.of, &alone.members, &skip).unwrap_or_default()
     })
+}
+
+/// Lets sums, inner products and look-ups in tables go along with the sweep that computes what they go through, and
+/// after them the groups that use what was looked up: an array that only they read then never reaches memory. Of groups on
+/// shared values in an order of evaluation; `root` is the instruction that a value was computed by.
+///
+/// A group moves to the last of those that it waits for. All others stand before that, so the order remains one of
+/// evaluation. A table has to be whole before the sweep begins, and so has a sum that stands for one number of each element.
+pub(crate) fn absorb(program: &Program, root: &[usize], order: &mut Vec<Vec<usize>>) {
+    let elements = |index: usize| match program.instructions[index].op.is_elementwise() {
+        true => Some(program.instructions[index].shape.elements()),
+        false => Function::along(program, index).map(|(_, elements)| elements),
+    };
+    let mut place = vec![None; root.len()];
+    for (position, group) in order.iter().enumerate() {
+        group.iter().for_each(|&index| place[index] = Some(position));
+    }
+    for position in 1..order.len() {
+        let Some(width) = order[position].first().and_then(|&first| elements(first)) else {
+            continue;
+        };
+        // The last group that it waits for, and the last of which it needs something whole.
+        let (mut last, mut whole) = (None, None);
+        for &index in &order[position] {
+            let looks_up = matches!(Function::along(program, index), Some((Function::LookUp, _)));
+            for (which, &arg) in program.instructions[index].args.iter().enumerate() {
+                let from = place[root[arg]].filter(|&from| from != position);
+                let swept = program.instructions[root[arg]].shape.elements() == width;
+                let latest = if swept && !(looks_up && which == 0) { &mut last } else { &mut whole };
+                *latest = (*latest).max(from);
+            }
+        }
+        let Some(to) = last.filter(|_| whole < last) else {
+            continue;
+        };
+        // Its least instruction is elementwise, for what goes along with a sweep waits for one of that.
+        let target = order[to][0];
+        let sweeps = program.instructions[target].op.is_elementwise() && elements(target) == Some(width);
+        if sweeps && order[to].len() + order[position].len() <= LARGEST {
+            let moved = std::mem::take(&mut order[position]);
+            moved.iter().for_each(|&index| place[index] = Some(to));
+            order[to].extend(moved);
+            order[to].sort_unstable();
+        }
+    }
+    order.retain(|group| !group.is_empty());
 }
 
 /// Groups of instructions, named by one of their members.
@@ -315,10 +362,39 @@ fn order(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Graph;
+    use crate::machine::Scalar;
     use crate::op::{Kind, Var};
     use crate::strategies::programs::{Choices, Menu, grow};
+    use crate::{ExecutionPlan, Graph};
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn sweeps_with_sums_and_look_ups_compute_what_the_slow_executor_does(
+            bytes in prop::collection::vec(any::<u8>(), 8..300),
+            lengths in prop::array::uniform2(prop::sample::select(vec![1_usize, 2, 7, 8, 31, 33, 255, 256, 257, 600])),
+            bad in any::<bool>(),
+        ) {
+            let graph = Graph::new();
+            let program = Program::new(&graph, &mixture(&graph, lengths, &mut Choices::new(&bytes))).unwrap();
+            let wave = |k: usize, of: f64| ((k as f64 + of) * 1.7).sin();
+            let mut inputs = BTreeMap::from([("number".to_owned(), vec![0.7])]);
+            for (which, length) in lengths.into_iter().enumerate() {
+                inputs.insert(format!("a{which}"), (0..length).map(|k| wave(k, 0.3)).collect());
+                inputs.insert(format!("b{which}"), (0..length).map(|k| wave(k, 5.0)).collect());
+                // Rows of the shorter table; one of them none at all, so that some results are NaN.
+                let rows = lengths[0].min(lengths[1]);
+                let mut index: Vec<f64> = (0..length).map(|k| ((k * 7 + 3) % rows) as f64).collect();
+                index[length / 2] = if bad { 0.5 } else { 0.0 };
+                inputs.insert(format!("index{which}"), index);
+            }
+            prop_assert_eq!(differ::<f64>(&program, &inputs, 1e-11), None);
+            prop_assert_eq!(differ::<f32>(&program, &inputs, 2e-3), None);
+        }
+    }
 
     #[test]
     fn a_group_is_not_made_of_what_waits_for_itself() {
@@ -336,6 +412,238 @@ mod tests {
         {
             for &arg in instruction.args.iter().filter(|&&arg| !program.instructions[arg].args.is_empty()) {
                 assert!(place(arg) <= place(index), "{groups:?}");
+            }
+        }
+    }
+
+    /// The number of sweeps and other steps of a plan's shared part, and its outputs in bits.
+    fn run(graph: &Graph, outputs: &[Var<'_>], inputs: &[(&str, Vec<f64>)]) -> (usize, Vec<Vec<u64>>) {
+        let program = Program::new(graph, outputs).unwrap();
+        let after = |before: &[f64]| {
+            let mut plan = ExecutionPlan::<f64>::new(&program);
+            let changes = before.iter().chain(&[0.0]);
+            for change in changes {
+                for (name, values) in
+                    inputs.iter().filter(|(name, _)| program.inputs().any(|(known, _)| known == *name))
+                {
+                    plan.set(name, &values.iter().map(|x| x + change).collect::<Vec<_>>()).unwrap();
+                }
+                plan.run();
+            }
+            let bits = |output: usize| plan.output(output).iter().map(|x| x.to_bits()).collect();
+            (plan.explain().shared.len(), (0..outputs.len()).map(bits).collect())
+        };
+        let alone = after(&[]);
+        // Nothing of an earlier run is left in partial sums.
+        assert_eq!(alone, after(&[1.5]));
+        alone
+    }
+
+    /// Lengths around those of vectors, partial sums and chunks.
+    const LENGTHS: [usize; 12] = [2, 3, 8, 31, 32, 33, 63, 255, 256, 257, 777, 2048];
+
+    #[test]
+    fn sums_along_a_sweep_are_the_sums_of_the_array() {
+        for length in LENGTHS {
+            let x: Vec<f64> = (0..length).map(|i| ((i * 7919) % 1009) as f64 / 211.0 - 2.0).collect();
+            let graph = Graph::new();
+            let (v, w) = (graph.input("x", length).unwrap(), graph.input("w", length).unwrap());
+            let y = v.exp() * w;
+            let inputs = [("x", x.clone()), ("w", x.iter().map(|x| x + 0.3).collect())];
+            let (steps, arrays) = run(&graph, &[y], &inputs);
+            assert_eq!(steps, 1);
+            let y_known: Vec<f64> = arrays[0].iter().map(|&bits| f64::from_bits(bits)).collect();
+            // Of an array that is given nothing is swept over.
+            let plain = Graph::new();
+            let (given, w_given) = (plain.input("y", length).unwrap(), plain.input("w", length).unwrap());
+            let outputs = [given.sum(), given.inner(w_given), given.inner(given)];
+            let (_, alone) = run(&plain, &outputs, &[("y", y_known), inputs[1].clone()]);
+            for outputs in
+                [vec![y.sum(), y.inner(w), y.inner(y)], vec![y.sum(), y.inner(w), y.inner(y), y, v.exp()]]
+            {
+                let (steps, along) = run(&graph, &outputs, &inputs);
+                assert_eq!((steps, &along[..3]), (1, &alone[..]), "{length} elements");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_looked_up_is_used_in_the_same_sweep_and_tables_are_whole_before() {
+        for length in LENGTHS {
+            let table: Vec<f64> = (0..length).map(|i| i as f64 * 0.37 - 1.0).collect();
+            let mut index: Vec<f64> = (0..length).map(|i| ((i * 31 + 5) % length) as f64).collect();
+            (index[0], index[length - 1]) = (f64::NAN, length as f64);
+            let graph = Graph::new();
+            let (t, i) = (graph.input("t", length).unwrap(), graph.input("i", length).unwrap());
+            let (scaled, place) = (t.exp() * 2.0, i.abs());
+            let found = scaled.gather(place);
+            // As many elements as the table has: their sweeps must not become one.
+            let used = found * scaled + place;
+            let (steps, got) = run(&graph, &[used, found], &[("t", table.clone()), ("i", index.clone())]);
+            assert_eq!(steps, 2, "{length} elements");
+            for k in 0..length {
+                let row = index[k] as usize;
+                let good = index[k] == row as f64 && row < length;
+                let entry = |k: usize| table[k].exponential() * 2.0;
+                let wanted = if good { entry(row) } else { f64::NAN };
+                let sum = wanted * entry(k) + index[k];
+                let [used, found] = [got[0][k], got[1][k]].map(f64::from_bits);
+                assert!(found == wanted || (found.is_nan() && wanted.is_nan()), "{k}: {found}, not {wanted}");
+                assert!(used == sum || (used.is_nan() && sum.is_nan()), "{k}: {used}, not {sum}");
+            }
+        }
+    }
+
+    /// A sum that a member of the sweep would wait for, if what uses it came along.
+    #[test]
+    fn nothing_goes_along_with_a_sweep_before_what_it_waits_for() {
+        let graph = Graph::new();
+        let x = graph.input("x", 300).unwrap();
+        let y = x.exp();
+        let (share, least) = (y / y.sum(), y.max_axis(0));
+        // Operations that take the sum itself, too, as one number for all elements.
+        let outputs =
+            [share.sum(), (share * least).sum(), y.sum(), (y * y.sum()).sum(), y.less(y.sum()).sum()];
+        let values: Vec<f64> = (0..300).map(|i| f64::from(i) * 0.01).collect();
+        let (_, got) = run(&graph, &outputs, &[("x", values.clone())]);
+        let total: f64 = values.iter().map(|x| x.exp()).sum();
+        let largest = values[299].exp() / total * total;
+        let close = |bits: u64, wanted: f64| (f64::from_bits(bits) / wanted - 1.0).abs() < 1e-12;
+        assert!(close(got[0][0], 1.0) && close(got[1][0], largest), "{got:?}");
+        assert!(close(got[2][0], total) && close(got[3][0], total * total), "{got:?}");
+        assert!(close(got[3][0], total * total) && close(got[4][0], 300.0), "{got:?}");
+    }
+
+    /// A program of what goes along with sweeps and what must not: elementwise operations on arrays of two lengths, sums
+    /// and inner products of them, numbers for all elements, look-ups and choices; and its gradient.
+    fn mixture<'g>(graph: &'g Graph, lengths: [usize; 2], choices: &mut Choices<'_>) -> Vec<Var<'g>> {
+        let inputs = ["a", "b"].map(|name| lengths.map(|length| (name, length)));
+        let mut arrays: [Vec<Var<'g>>; 2] = [0, 1].map(|which| {
+            inputs
+                .iter()
+                .map(|of| graph.input(&format!("{}{which}", of[which].0), of[which].1).unwrap())
+                .collect()
+        });
+        let given = arrays.clone();
+        let index = [0, 1].map(|which| graph.input(&format!("index{which}"), lengths[which]).unwrap());
+        let mut numbers = vec![graph.input("number", ()).unwrap()];
+        while !choices.is_empty() && arrays[0].len() + arrays[1].len() + numbers.len() < 60 {
+            let which = choices.below(2);
+            let (x, y) = (choices.of(&arrays[which]), choices.of(&arrays[which]));
+            let number = choices.of(&numbers);
+            match choices.below(10) {
+                0 => arrays[which].push(x.tanh()),
+                1 => arrays[which].push((x * y + 0.5).sigmoid()),
+                2 => arrays[which].push((x - y) * 0.5),
+                3 => arrays[which].push(x * number),
+                4 => arrays[which].push(given[which][0].less(given[which][1]).select(x, y)),
+                5 => arrays[which].push(given[which][0].less(0.0).select(number, x)),
+                // A table of either length.
+                6 => {
+                    let table = choices.below(2);
+                    let found = choices.of(&arrays[table]).gather(index[which]);
+                    arrays[which].push(found);
+                }
+                7 => numbers.push(x.mean()),
+                8 => numbers.push(x.inner(y) / lengths[which] as f64),
+                _ => numbers.push((number * choices.of(&numbers)).tanh()),
+            }
+        }
+        let total = numbers.iter().skip(1).fold(arrays[0][arrays[0].len() - 1].sum(), |sum, &x| sum + x);
+        let total = total + arrays[1][arrays[1].len() - 1].sum();
+        let mut outputs = crate::gradient(total, &[given[0][0], given[1][1], numbers[0]]).unwrap();
+        outputs.push(total);
+        for values in [&arrays[0], &arrays[1], &numbers] {
+            (0..choices.below(3)).for_each(|_| outputs.push(choices.of(values)));
+        }
+        outputs
+    }
+
+    fn differ<T: Scalar>(
+        program: &Program,
+        inputs: &BTreeMap<String, Vec<f64>>,
+        tolerance: f64,
+    ) -> Option<String> {
+        let known = program.interpret(inputs, None).unwrap();
+        let mut plan = ExecutionPlan::<T>::new(program);
+        for (name, values) in inputs.iter().filter(|(name, _)| plan.input(name).is_ok()).collect::<Vec<_>>() {
+            plan.set(name, &values.iter().map(|&x| T::of(x)).collect::<Vec<_>>()).unwrap();
+        }
+        for round in 0..2 {
+            plan.run();
+            for (output, known) in known.iter().enumerate() {
+                let scale = known.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
+                for (k, (got, &known)) in plan.output(output).iter().zip(known).enumerate() {
+                    let got = got.as_f64();
+                    if (got - known).abs() > tolerance * scale || got.is_nan() != known.is_nan() {
+                        return Some(format!(
+                            "run {round}, output {output}, element {k}: {got}, not {known}"
+                        ));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Values of one of these lengths, sums of them and look-ups in them, one made of the other.
+    fn wide<'g>(choices: &mut Choices<'_>, graph: &'g Graph, length: usize) -> Vec<Var<'g>> {
+        let input = |name, length: usize| graph.input(name, length).unwrap();
+        let mut arrays = vec![input("x", length), input("y", length)];
+        let mut numbers = vec![graph.input("z", ()).unwrap()];
+        while !choices.is_empty() && arrays.len() + numbers.len() < 40 {
+            let (a, b) = (choices.of(&arrays), choices.of(&arrays));
+            let number = choices.of(&numbers);
+            match choices.below(14) {
+                0 => arrays.push(a.tanh()),
+                1 => arrays.push((a - b).exp().min(3.0)),
+                2 => arrays.push(a * b),
+                3 => arrays.push(a + number),
+                4 => arrays.push(number / (a.square() + 1.0)),
+                5 => arrays.push(a.less(number).select(a, b)),
+                6 => arrays.push(number.less(0.5).select(a, number)),
+                // Rows of which some are none.
+                7 => arrays.push(a.gather((b.abs() * 40.0).floor())),
+                8 => arrays.push(b.gather((a.abs() * 3.0).floor()).is_finite().select(a, b)),
+                // Now and then with nothing between a sum and what reads it.
+                9 => numbers.push(a.sum()),
+                10 => numbers.push(a.sum() / length as f64),
+                11 => numbers.push(a.inner(b)),
+                12 => numbers.push(number * 0.5 + choices.of(&numbers)),
+                _ => numbers.push(a.max_axis(0)),
+            }
+        }
+        arrays.drain(..2);
+        numbers.extend(arrays.iter().rev().take(3));
+        numbers.extend(arrays.iter().map(|x| x.sum()));
+        numbers
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        /// Bit for bit, and in the first run of a plan as in the next.
+        #[test]
+        fn sweeps_do_what_one_operation_after_the_other_does(
+            bytes in proptest::collection::vec(any::<u8>(), 0..240),
+            length in proptest::sample::select(LENGTHS.to_vec()),
+        ) {
+            let graph = Graph::new();
+            let outputs = wide(&mut Choices::new(&bytes), &graph, length);
+            let spread = |seed: usize| {
+                (0..length).map(|i| ((i * 7919 + seed) % 1009) as f64 / 500.0 - 1.0).collect::<Vec<_>>()
+            };
+            let inputs = [("x", spread(3)), ("y", spread(500)), ("z", vec![0.7])];
+            let named = inputs.iter().map(|(name, values)| ((*name).to_owned(), values.clone())).collect();
+            let (_, got) = run(&graph, &outputs, &inputs);
+            let program = Program::new(&graph, &outputs).unwrap();
+            let wanted = program.interpret(&named, None).unwrap();
+            for (place, (got, wanted)) in got.iter().zip(&wanted).enumerate() {
+                for (&got, &wanted) in got.iter().zip(wanted) {
+                    let got = f64::from_bits(got);
+                    let same = got.to_bits() == wanted.to_bits() || got.is_nan() && wanted.is_nan();
+                    prop_assert!(same, "output {place} of {length}: {got}, not {wanted}\n{program}");
+                }
             }
         }
     }

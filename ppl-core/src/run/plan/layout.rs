@@ -10,7 +10,7 @@ use crate::op::{Input, Kind, Linear, Op, Shaping, constant_values};
 use crate::program::Program;
 use crate::run::plan::explain::{StepExplanation, without_reuse};
 use crate::run::plan::fused::{Function, Fused, Micro, ReadFrom, WriteTo, padded};
-use crate::run::plan::group::groups;
+use crate::run::plan::group::{absorb, groups};
 use crate::run::plan::product::LARGE_PRODUCT;
 use crate::run::plan::storage::{RecordsStorage, Slots, Storage};
 use std::collections::{HashMap, HashSet};
@@ -266,7 +266,10 @@ impl<'p> Builder<'p> {
         let mut order = groups(program, |index| {
             !here(index) || is_leaf(&program.instructions[index].op) || moves_nothing(index)
         });
-        self.gather_inner_products(&mut order);
+        match kind {
+            Kind::Shared => absorb(program, &self.root, &mut order),
+            Kind::PerRecord => self.gather_inner_products(&mut order),
+        }
         // The last group that reads each value.
         let mut last_use = vec![None; program.instructions.len()];
         for (position, group) in order.iter().enumerate() {
@@ -427,7 +430,7 @@ impl<'p> Builder<'p> {
     /// A result may take over the slot of an argument instead of a new one, which saves memory and the cache
     /// lines of a second array. This is sound under four conditions, which the search for a candidate checks:
     ///
-    /// - the argument is not made by this group, and nothing reads it after this group;
+    /// - the argument is not made by this group, and nothing reads it after this group, nor is it a table of one;
     /// - it has as many elements, so that every chunk of the result overwrites just the same chunk of the
     ///   argument;
     /// - no other result has taken the slot;
@@ -458,10 +461,20 @@ impl<'p> Builder<'p> {
         // Values of this group, and arguments that were loaded, that are in registers.
         let mut in_register: Vec<(usize, usize)> = Vec::new();
         let mut taken_over: Vec<usize> = Vec::new();
+        let function = |index: usize| Function::of(program, index);
+        let tables: Vec<usize> = group
+            .iter()
+            .filter(|&&index| function(index) == Some(Function::LookUp))
+            .map(|&index| self.root[program.instructions[index].args[0]])
+            .collect();
         // First the places of all results, before anything is computed: a chunk that is going to be
         // overwritten must be in a register before the first operation writes.
         let results: Vec<usize> = group.iter().copied().filter(|&index| leaves(index)).collect();
         for &result in &results {
+            if function(result).is_some_and(Function::adds_up) {
+                self.places[result] = Some(new_place(kind, 1, slots));
+                continue;
+            }
             let candidate =
                 group.iter().flat_map(|&index| &program.instructions[index].args).map(|&arg| self.root[arg]);
             let in_place = candidate.into_iter().find(|&value| {
@@ -470,6 +483,7 @@ impl<'p> Builder<'p> {
                     && self.dies(value, kind, position, last_use)
                     && self.places[value].is_some_and(|place| place.elements() == elements)
                     && !taken_over.contains(&value)
+                    && !tables.contains(&value)
             });
             self.places[result] = match in_place {
                 Some(value) => {
@@ -491,12 +505,21 @@ impl<'p> Builder<'p> {
         // Then the operations, in the order of the program, so that each finds its arguments.
         for (step, &index) in group.iter().enumerate() {
             let instruction = &program.instructions[index];
-            let Some(function) = Function::of(&instruction.op) else {
+            let Some(function) = function(index) else {
                 continue;
             };
             let mut args = [ReadFrom::Register(0); 3];
-            for (slot, &arg) in args.iter_mut().zip(&instruction.args) {
+            if function.adds_up() {
+                // Partial sums, from the first chunk to the last: in a register that nothing else of the group ever writes.
+                args[2] = ReadFrom::Register(registers.take_new());
+            }
+            for (which, (slot, &arg)) in args.iter_mut().zip(&instruction.args).enumerate() {
                 let value = self.root[arg];
+                if function == Function::LookUp && which == 0 {
+                    let table = self.place(value);
+                    *slot = ReadFrom::Whole(table.slot(), table.elements());
+                    continue;
+                }
                 let held = in_register.iter().find(|(held, _)| *held == value);
                 *slot = match (held, self.place(value)) {
                     (Some(&(_, register)), _) => ReadFrom::Register(register),
@@ -557,6 +580,12 @@ impl Registers {
             self.count += 1;
             self.count - 1
         })
+    }
+
+    /// One that held nothing before.
+    fn take_new(&mut self) -> usize {
+        self.count += 1;
+        self.count - 1
     }
 
     fn give_back(&mut self, register: usize) {
