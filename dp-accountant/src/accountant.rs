@@ -145,3 +145,26 @@ impl Accountant {
         Run::new(self.relation, &self.composition)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Mechanism, Sampling};
+
+    #[test]
+    fn questions_at_and_beyond_the_bounds_are_refused() {
+        let event = Event::new(Mechanism::Gaussian { noise_multiplier: 1.0 }, Sampling::None).expect("valid");
+        let accountant = Accountant::new(Relation::AddRemove).compose(event, 1);
+        for delta in [0.0, 1.0, -0.1, 1.5, f64::NAN, f64::INFINITY] {
+            assert!(matches!(accountant.epsilon(delta), Err(Error::Delta { .. })), "delta {delta}");
+        }
+        for epsilon in [-0.1, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(matches!(accountant.delta(epsilon), Err(Error::Epsilon { .. })), "epsilon {epsilon}");
+        }
+        for width in [0.0, 9e-10, 1.01, f64::NAN] {
+            let refused = accountant.clone().relative_width(width);
+            assert!(matches!(refused, Err(Error::RelativeWidth { .. })), "width {width}");
+        }
+        assert!(accountant.epsilon(1.0_f64.next_down()).is_ok() && accountant.delta(0.0).is_ok());
+    }
+}

@@ -174,4 +174,24 @@ mod tests {
             assert!(interval.lower == 0.0 && interval.upper > 0.0 && interval.upper < 1e-250, "{interval:?}");
         }
     }
+
+    #[test]
+    fn a_delta_near_one_is_enclosed_although_it_is_no_number() {
+        // One less the delta is a sum of two positive terms, hence known to a relative 1e-13, far below the
+        // spacing of numbers near one: an interval without a width misses it.
+        for step in 0..=100 {
+            let mu = 8.0 + 0.1 * f64::from(step);
+            for epsilon in [0.0, 0.3, 1.7] {
+                let (z, gap, _) = gaussian_position(mu, 0.0, epsilon);
+                let missing = upper_tail(-z) + density(z) * mills_ratio(z + gap);
+                let interval = gaussian_delta(mu, 0.0, epsilon);
+                assert!(
+                    1.0 - interval.upper <= missing * (1.0 + 1e-13)
+                        && 1.0 - interval.lower >= missing * (1.0 - 1e-13),
+                    "mu {mu}, epsilon {epsilon}: 1 - {missing:e}, {interval:?}"
+                );
+                assert!(interval.upper - interval.lower <= 1e-13, "mu {mu}: {interval:?}");
+            }
+        }
+    }
 }

@@ -81,3 +81,20 @@ impl Extend<(Event, u64)> for Composition {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Mechanism, Sampling};
+
+    #[test]
+    fn counts_do_not_overflow_and_none_is_lost() {
+        let event = Event::new(Mechanism::Gaussian { noise_multiplier: 1.0 }, Sampling::None).expect("valid");
+        let mut composition = Composition::single(event, u64::MAX - 1);
+        for count in [1, 1, 5, u64::MAX] {
+            composition.push(event, count);
+        }
+        let sum: u128 = composition.iter().map(|(_, count)| u128::from(count)).sum();
+        assert_eq!(sum, 2 * u128::from(u64::MAX) + 6);
+    }
+}

@@ -93,9 +93,10 @@ impl Steps {
         }
     }
 
-    /// Whether all counts are exact as floating-point numbers, which the loss distribution needs.
+    /// Whether all counts are exact as floating-point numbers, which the loss distribution needs. 2⁵³ itself is
+    /// what one more is rounded to.
     fn has_exact_counts(&self) -> bool {
-        self.subsampled.iter().all(|step| step.count <= (1u64 << 53) as f64)
+        self.subsampled.iter().all(|step| step.count < (1u64 << 53) as f64)
     }
 
     /// An interval for delta from closed forms: exact if [`Self::is_exact`], otherwise true but wide.
@@ -147,5 +148,30 @@ impl Formulas for Steps {
             Query::Epsilon { delta } => invert(|epsilon| self.enclose_delta(epsilon), delta),
             Query::Delta { epsilon } => self.enclose_delta(epsilon),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Accountant, Event};
+
+    #[test]
+    fn a_count_that_was_rounded_is_not_taken_for_exact() {
+        let event =
+            Event::new(Mechanism::Gaussian { noise_multiplier: 1e9 }, Sampling::Poisson { rate: 1e-3 })
+                .expect("valid");
+        for (count, exact) in [(1, true), ((1 << 53) - 1, true), ((1 << 53) + 1, false), (u64::MAX, false)] {
+            let composition = Composition::single(event, count);
+            let steps = Steps::new(Relation::AddRemove, &composition).expect("Gaussian steps");
+            assert_eq!(steps.has_exact_counts(), exact, "{count}");
+        }
+        // Closed forms still answer, and say at least as much as for fewer steps.
+        let epsilon = |count| {
+            let accountant = Accountant::new(Relation::AddRemove).compose(event, count);
+            accountant.epsilon(1e-5).expect("an answer")
+        };
+        let (few, many) = (epsilon((1 << 53) - 1), epsilon((1 << 53) + 1));
+        assert!(many.upper >= few.lower && many.upper.is_finite(), "{few:?} {many:?}");
     }
 }

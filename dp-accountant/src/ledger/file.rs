@@ -105,6 +105,18 @@ impl FileLedger {
         })
     }
 
+    /// A new file, or the one that is there: [`create`](Self::create), or [`open`](Self::open) if that is refused
+    /// because of what the file holds. So a creation that was interrupted is begun anew.
+    ///
+    /// # Errors
+    /// Those of both, but for [`Error::LedgerExists`].
+    pub fn create_or_open(path: impl AsRef<Path>, budget: Budget) -> Result<Self> {
+        match Self::create(path.as_ref(), budget) {
+            Err(Error::LedgerExists { .. }) => Self::open(path, budget),
+            made => made,
+        }
+    }
+
     /// Opens a file with the budget that it was created for.
     ///
     /// # Errors

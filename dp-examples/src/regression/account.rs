@@ -39,10 +39,7 @@ impl Account {
         let fits = match (&arguments.ledger, arguments.ledger_epsilon) {
             (None, _) if arguments.epsilon.len() == 1 => Source::Own,
             (None, _) => Source::Shared(Ledger::new(budget(arguments.epsilon.iter().sum()))?),
-            (Some(path), Some(epsilon)) if !path.exists() => {
-                Source::File(FileLedger::create(path, budget(epsilon))?)
-            }
-            (Some(path), Some(epsilon)) => Source::File(FileLedger::open(path, budget(epsilon))?),
+            (Some(path), Some(epsilon)) => Source::File(FileLedger::create_or_open(path, budget(epsilon))?),
             (Some(path), None) => Source::File(FileLedger::resume(path)?),
         };
         let figures = match (&fits, arguments.private_metrics) {

@@ -18,8 +18,7 @@ pub fn account(options: &Fit) -> Result<Box<dyn Purse>> {
         return Ok(Box::new(Ledger::new(budget(options.epsilon))?));
     };
     let file = match options.ledger_epsilon {
-        Some(epsilon) if !path.exists() => FileLedger::create(path, budget(epsilon))?,
-        Some(epsilon) => FileLedger::open(path, budget(epsilon))?,
+        Some(epsilon) => FileLedger::create_or_open(path, budget(epsilon))?,
         None if !path.exists() => {
             return Err(Error::input(format!(
                 "--ledger: there is no file {}; name what all who pay from it may spend, --ledger-epsilon 3, and it \

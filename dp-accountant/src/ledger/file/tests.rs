@@ -90,3 +90,32 @@ fn after_a_line_that_did_not_reach_the_disk_no_debit_is_taken() {
     drop(reader);
     stored.refuses_until_it_is_opened_anew();
 }
+
+#[test]
+fn a_creation_that_was_interrupted_is_begun_anew_and_nothing_else_is() {
+    let mut stored = Stored::new();
+    stored.ledger = None;
+    let whole = std::fs::read(&stored.path).expect("readable");
+    let header = whole.iter().position(|&byte| byte == b'\n').expect("a first line") + 1;
+    // With its debit, the ledger is opened, and only for its own budget.
+    let opened = FileLedger::create_or_open(&stored.path, BUDGET).expect("opened");
+    assert_eq!(opened.ledger().debits().len(), 1);
+    drop(opened);
+    let other = Budget { epsilon: 6.0, ..BUDGET };
+    let refused = FileLedger::create_or_open(&stored.path, other).unwrap_err();
+    assert!(matches!(refused, Error::LedgerBudget { .. }), "{refused}");
+    assert_eq!(std::fs::read(&stored.path).expect("readable"), whole);
+    for length in [0, 1, header / 2, header - 2] {
+        std::fs::write(&stored.path, &whole[..length]).expect("written");
+        assert!(FileLedger::open(&stored.path, BUDGET).is_err(), "{length}");
+        let mut begun = FileLedger::create_or_open(&stored.path, BUDGET).expect("begun anew");
+        assert!(begun.ledger().debits().is_empty());
+        begun.debit(release(), 1).expect("affordable");
+    }
+    // What is no beginning of a first line is left alone.
+    std::fs::write(&stored.path, &whole[1..]).expect("written");
+    assert!(FileLedger::create_or_open(&stored.path, BUDGET).is_err());
+    assert_eq!(std::fs::read(&stored.path).expect("readable"), whole[1..]);
+    std::fs::remove_file(&stored.path).expect("removed");
+    assert!(FileLedger::create_or_open(&stored.path, BUDGET).expect("made").ledger().debits().is_empty());
+}
