@@ -521,11 +521,11 @@ mod tests {
         let mut arrays: [Vec<Var<'g>>; 2] = [0, 1].map(|which| {
             inputs
                 .iter()
-                .map(|of| graph.input(&format!("{}{which}", of[which].0), of[which].1).unwrap())
+                .map(|of| graph.input(format!("{}{which}", of[which].0), of[which].1).unwrap())
                 .collect()
         });
         let given = arrays.clone();
-        let index = [0, 1].map(|which| graph.input(&format!("index{which}"), lengths[which]).unwrap());
+        let index = [0, 1].map(|which| graph.input(format!("index{which}"), lengths[which]).unwrap());
         let mut numbers = vec![graph.input("number", ()).unwrap()];
         while !choices.is_empty() && arrays[0].len() + arrays[1].len() + numbers.len() < 60 {
             let which = choices.below(2);
