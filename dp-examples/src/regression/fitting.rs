@@ -14,7 +14,7 @@ use ppl_core::{Model, Records, Values};
 
 use super::family::Family;
 use super::posterior::{self, Draws};
-use super::specification::{ScaledColumn, Specification};
+use super::specification::{FIRST_CUT, GAP, Specification};
 use crate::whitening::{Whitening, another_seed};
 
 /// What was said about a fit beside its model.
@@ -55,22 +55,17 @@ impl Fitted {
     pub(super) fn scaled_draws(&self, specification: &Specification) -> dp_vi::Result<Values> {
         let seed = Seed::for_tests(0);
         let mut draws = self.fit.posterior().draws(posterior::draws_of(specification), &seed)?;
-        if let (Some(whitening), Some(found)) = (&self.whitening, draws.get_mut("b")) {
-            let noise = GaussianNoise::with_purpose(&seed, Purpose::Custom("prior"));
-            let mut standard = vec![0.0; specification.columns.len()];
-            for (draw, mut row) in found.axis_iter_mut(Axis(0)).enumerate() {
-                let there: Vec<f64> = row.iter().copied().collect();
-                let weights = whitening.weights(&there);
-                noise.fill(draw as u64, &mut standard);
-                let places = row.iter_mut().zip(&specification.columns).zip(weights.iter().zip(&standard));
-                for ((value, ScaledColumn { prior: (mean, scale), .. }), (weight, z)) in places {
-                    *value = match self.fit.noise_aware() {
-                        Some(_) => scale * weight,
-                        // Where nothing sound follows from the releases, nothing is known beside the prior.
-                        None => mean + scale * z,
-                    };
-                }
-            }
+        let Some(whitening) = &self.whitening else { return Ok(draws) };
+        if self.fit.noise_aware().is_none() {
+            // Where nothing sound follows from the releases, nothing is known beside the prior.
+            from_prior(&mut draws, specification, &seed);
+            return Ok(draws);
+        }
+        for mut row in draws.get_mut("b").into_iter().flat_map(|found| found.axis_iter_mut(Axis(0))) {
+            let there: Vec<f64> = row.iter().copied().collect();
+            let weights = whitening.weights(&there);
+            let places = row.iter_mut().zip(&specification.columns).zip(weights);
+            places.for_each(|((value, column), weight)| *value = column.prior.1 * weight);
         }
         Ok(draws)
     }
@@ -90,6 +85,27 @@ impl Fitted {
         match (&self.whitening, self.fit.noise_aware()) {
             (Some(_), None) => "are those of the prior: nothing sound follows from what was released",
             _ => self.privacy().intervals.unwrap_or("leave out noise"),
+        }
+    }
+}
+
+/// Draws of the prior, in the place of others, of the values that whitened families have.
+pub(super) fn from_prior(draws: &mut Values, specification: &Specification, seed: &Seed) {
+    for (which, (site, values)) in draws.iter_mut().enumerate() {
+        let noise = GaussianNoise::with_purpose(seed, Purpose::Custom("prior"));
+        for (draw, mut row) in values.axis_iter_mut(Axis(0)).enumerate() {
+            let mut standard = vec![0.0; row.len()];
+            noise.fill((draw << 4 | which) as u64, &mut standard);
+            for ((j, value), z) in row.iter_mut().enumerate().zip(standard) {
+                *value = match site.as_str() {
+                    "first_cut" => FIRST_CUT.0 + FIRST_CUT.1 * z,
+                    "gaps" => GAP * z.abs(),
+                    _ => {
+                        let (mean, scale) = specification.columns[j].prior;
+                        mean + scale * z
+                    }
+                };
+            }
         }
     }
 }

@@ -70,6 +70,12 @@ pub struct Specification {
     pub sigma: f64,
 }
 
+/// Mean and standard deviation of the normal prior of the first cutpoint.
+pub(super) const FIRST_CUT: (f64, f64) = (-1.5, 3.0);
+
+/// The scale of the half-normal prior of what lies between two cutpoints.
+pub(super) const GAP: f64 = 2.0;
+
 /// Most coefficients by group.
 const MOST_GROUPED: usize = 100_000;
 
@@ -236,11 +242,11 @@ impl Specification {
             Family::NegativeBinomial => Some(ctx.sample("phi", LogNormal::new(1.0, 1.0))?),
             Family::ZeroInflatedPoisson => Some(ctx.sample("zeros", Beta::new(1.0, 1.0))?),
             Family::Ordinal => {
-                let first = ctx.sample("first_cut", Normal::new(-1.5, 3.0))?.reshape(1);
+                let first = ctx.sample("first_cut", Normal::new(FIRST_CUT.0, FIRST_CUT.1))?.reshape(1);
                 match self.outcome.levels.len().saturating_sub(2) {
                     0 => Some(first),
                     gaps => {
-                        let gaps = ctx.sample("gaps", HalfNormal::new(2.0).iid(gaps))?;
+                        let gaps = ctx.sample("gaps", HalfNormal::new(GAP).iid(gaps))?;
                         Some(graph.concat(&[first, first + gaps.cumsum(0)], 0))
                     }
                 }

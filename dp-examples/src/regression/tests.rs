@@ -213,6 +213,28 @@ fn priors_are_those_that_were_named() {
     }
 }
 
+/// Where nothing sound follows from what was released, all values have their prior, cutpoints too.
+#[test]
+fn where_nothing_is_known_draws_are_those_of_the_prior() {
+    let (specification, ..) = regression("z ~ age + sex", Family::Ordinal, &["age=normal(2,0.5)"]).unwrap();
+    let shapes = [("b", vec![4000, 2]), ("first_cut", vec![4000]), ("gaps", vec![4000, 2])];
+    let mut draws = shapes.map(|(name, shape)| (name.to_owned(), ndarray::ArrayD::zeros(shape))).into();
+    fitting::from_prior(&mut draws, &specification, &Seed::for_tests(1));
+    let moments = |name: &str, j: usize| {
+        let of: Vec<f64> = draws[name].axis_iter(Axis(0)).map(|row| *row.iter().nth(j).unwrap()).collect();
+        let mean = of.iter().sum::<f64>() / 4000.0;
+        (mean, (of.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 4000.0).sqrt())
+    };
+    // Half-normal with scale 2: mean 2 √(2/π), standard deviation 2 √(1 − 2/π). Five standard errors are .08 deviations.
+    let wanted =
+        [("b", 0, 2.0, 0.5), ("b", 1, 0.0, 4.0), ("first_cut", 0, -1.5, 3.0), ("gaps", 1, 1.596, 1.206)];
+    for (name, j, mean, deviation) in wanted {
+        let (found, spread) = moments(name, j);
+        assert!((found - mean).abs() < 0.08 * deviation, "{name}: {found}");
+        assert!((spread / deviation - 1.0).abs() < 0.08, "{name}: {spread}");
+    }
+}
+
 /// With next to no noise a fit of a whitened design is the posterior without privacy, on the scale of the public
 /// bounds.
 #[test]

@@ -134,9 +134,11 @@ impl PrivacyPlan {
             once.push(Release { what: "number of records", event, count: 1 });
         }
         if let Some(curvature) = self.curvature {
-            let what = match curvature.shape {
-                CurvatureShape::Diagonal => "diagonal of the curvature",
-                CurvatureShape::Full => "curvature",
+            let what = match (curvature.shape, curvature.by_scores) {
+                (CurvatureShape::Diagonal, false) => "diagonal of the curvature",
+                (CurvatureShape::Full, false) => "curvature",
+                (CurvatureShape::Diagonal, true) => "mean squares of scores",
+                (CurvatureShape::Full, true) => "second moments of scores",
             };
             let of = |noise_multiplier| event(noise_multiplier, dp_accountant::Sampling::None);
             once.push(Release { what, event: of(curvature.noise_multiplier)?, count: 1 });
