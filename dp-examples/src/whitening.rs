@@ -14,6 +14,7 @@ use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use ndarray::{Array2, ArrayView2};
 use ppl_core::{Model, Records};
 use rand_core::Rng;
+use serde::{Deserialize, Serialize};
 
 /// Share of the budget, in which Gaussian releases add up, for the number of records: as that of fits whose
 /// steps are limited by the noise, which need it too.
@@ -73,6 +74,33 @@ pub struct Whitening {
     releases: Vec<Release>,
 }
 
+/// What the releases are called.
+const COUNT: &str = "number of records";
+const MOMENTS: &str = "second moments of features";
+
+/// By how much the noise of a count may differ from what was asked for, relative to it.
+const COUNT_ROUNDING: f64 = 1e-6;
+
+/// Of the text that holds a whitening.
+const VERSION: u64 = 1;
+
+/// Numbers by their bits, for a fit that goes on needs the same features to the last one.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    whitening: u64,
+    stretch: Vec<u64>,
+    /// Column by column.
+    directions: Vec<u64>,
+    /// Records, typical norm, single noise multiplier, that of the count.
+    scales: [u64; 4],
+}
+
+/// The noise multiplier of a single release for all of a budget, as far as a fit can make use of it.
+fn single_noise(budget: Budget) -> dp_accountant::Result<f64> {
+    let capped = Budget { epsilon: budget.epsilon.min(MOST_EPSILON), ..budget };
+    Ok(calibrate_noise_multiplier(&capped, gaussian)?.noise_multiplier)
+}
+
 /// A single release of the Gaussian mechanism.
 fn gaussian(noise_multiplier: f64) -> dp_accountant::Result<Composition> {
     let mut all = Composition::new();
@@ -108,8 +136,7 @@ impl Whitening {
             let (what, requirement) = ("an expected square of a feature", "finite and not negative");
             return Err(dp_vi::Error::OutOfRange { what, requirement, value });
         }
-        let capped = Budget { epsilon: budget.epsilon.min(MOST_EPSILON), ..budget };
-        let single = calibrate_noise_multiplier(&capped, gaussian)?.noise_multiplier;
+        let single = single_noise(budget)?;
         let count_noise = single / COUNT_SHARE.sqrt();
         let drawable = |noise: f64| (2e-3..5e5).contains(&noise);
         if !(1..=MOST_FEATURES).contains(&features) || !drawable(count_noise) || !drawable(single) {
@@ -121,7 +148,7 @@ impl Whitening {
         // Where the number is public, nothing was paid for it.
         let paid = purse.ledger().debits().iter().skip(before).flat_map(Composition::iter);
         let mut releases: Vec<Release> =
-            paid.map(|(event, count)| Release::new("number of records", event, count)).collect();
+            paid.map(|(event, count)| Release::new(COUNT, event, count)).collect();
         // Less than the noise is as good as the noise.
         let number = counted.max(count_noise).max(1.0);
         let public = DMatrix::from_diagonal(&DVector::from_column_slice(public_moments));
@@ -167,6 +194,74 @@ impl Whitening {
                 ..whitening
             })),
         }
+    }
+
+    /// All of it as text in JSON, to the last bit.
+    pub fn to_json(&self) -> String {
+        let bits = |numbers: &[f64]| numbers.iter().map(|x| x.to_bits()).collect();
+        let stored = Stored {
+            whitening: VERSION,
+            stretch: bits(&self.stretch),
+            directions: bits(self.directions.as_slice()),
+            scales: [self.records, self.typical, self.single, self.count_noise()].map(f64::to_bits),
+        };
+        // Whole numbers and truth values always can be written.
+        serde_json::to_string(&stored).unwrap_or_default()
+    }
+
+    /// The noise multiplier of the count.
+    fn count_noise(&self) -> f64 {
+        let of = |release: &Release| match release.event.mechanism() {
+            Mechanism::Gaussian { noise_multiplier } if release.what == COUNT => Some(noise_multiplier),
+            _ => None,
+        };
+        self.releases.iter().find_map(of).unwrap_or(0.0)
+    }
+
+    /// What [`to_json`](Self::to_json) wrote, of this many features and for this budget under add/remove.
+    ///
+    /// # Privacy
+    ///
+    /// What was released follows from the budget and is not taken from the text, so that a text that was
+    /// altered states no less than was paid for.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text.
+    pub fn from_json(text: &str, features: usize, budget: Budget) -> Result<Self, String> {
+        let stored: Stored = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let number = |bits: &u64| f64::from_bits(*bits);
+        let (stretch, directions): (Vec<f64>, Vec<f64>) =
+            (stored.stretch.iter().map(number).collect(), stored.directions.iter().map(number).collect());
+        let [records, typical, single, counted] = stored.scales.map(f64::from_bits);
+        let sound = |x: &f64| *x > 0.0 && x.is_finite();
+        if stored.whitening != VERSION {
+            return Err(format!("it is of version {}, and this program reads {VERSION}", stored.whitening));
+        }
+        if stretch.len() != features || directions.len() != features * features {
+            return Err(format!("it is of {} coefficients, and this fit has {features}", stretch.len()));
+        }
+        if !(stretch.iter().chain(&[records, typical, single, counted]).all(sound)
+            && directions.iter().all(|x| x.is_finite()))
+        {
+            return Err("it holds numbers that no whitening has".to_owned());
+        }
+        // Whole numbers have whole noise, whose scale is rounded.
+        let is_rounded = |wanted: f64| (counted / wanted - 1.0).abs() < COUNT_ROUNDING;
+        if single_noise(budget).map_err(|error| error.to_string())? != single
+            || !is_rounded(single / COUNT_SHARE.sqrt())
+        {
+            return Err("it is of another budget".to_owned());
+        }
+        let release = |(what, noise_multiplier)| {
+            let event = Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None);
+            event.map(|event| Release::new(what, event, 1)).map_err(|error| error.to_string())
+        };
+        let moments = (MOMENTS, single / MOMENTS_SHARE.sqrt());
+        let all = [(COUNT, counted)].into_iter().chain([moments; STAGES]);
+        let releases = all.map(release).collect::<Result<_, String>>()?;
+        let directions = DMatrix::from_vec(features, features, directions);
+        Ok(Self { stretch, directions, records, typical, single, releases })
     }
 
     /// Everything that was released.
@@ -382,6 +477,22 @@ mod tests {
         assert_eq!(other.spent().unwrap(), ledger.spent().unwrap());
         // 11 % of a budget in which Gaussian releases add up.
         assert!(ledger.spent().unwrap().upper < 0.33, "{:?}", ledger.spent());
+    }
+
+    #[test]
+    fn text_keeps_it_to_the_last_bit_and_what_is_damaged_is_refused() {
+        let (found, ..) = whitening(1_000, 1.0, 3);
+        let text = found.to_json();
+        assert_eq!(Whitening::from_json(&text, 4, budget(1.0)).unwrap(), found);
+        let told = |text: &str, features| Whitening::from_json(text, features, budget(1.0)).unwrap_err();
+        assert!(Whitening::from_json(&text, 4, budget(2.0)).unwrap_err().contains("another budget"));
+        assert!(told(&text, 5).contains("of 4 coefficients"));
+        assert!(told(&text.replace("\"whitening\":1", "\"whitening\":2"), 4).contains("version 2"));
+        let nan = text.replacen(&found.stretch[0].to_bits().to_string(), &f64::NAN.to_bits().to_string(), 1);
+        assert!(told(&nan, 4).contains("no whitening"), "{nan}");
+        for cut in 0..text.len() {
+            assert!(Whitening::from_json(&text[..cut], 4, budget(1.0)).is_err(), "{cut}");
+        }
     }
 
     #[test]

@@ -139,6 +139,15 @@ fn a_run_leaves_checkpoints_and_goes_on() {
         json["coefficients"].clone()
     };
     assert_eq!(values("a.json"), values("b.json"));
+    // The coordinates of the fit are kept beside the checkpoint; without them, or with others, it does not go on.
+    let kept = folder.read("c.whitening");
+    folder.write("c.whitening", &kept[..kept.len() / 2]);
+    assert!(folder.bad(&[&fit[..], &["d.json", "--resume"]].concat()).contains("c.whitening"));
+    std::fs::remove_file(folder.path("c.whitening")).unwrap();
+    folder.bad(&[&fit[..], &["d.json", "--resume"]].concat());
+    folder.write("c.whitening", kept);
+    folder.good(&[&fit[..], &["d.json", "--resume"]].concat());
+    assert_eq!(values("a.json"), values("d.json"));
 }
 
 #[test]

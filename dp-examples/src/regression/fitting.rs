@@ -1,7 +1,7 @@
 //! Private fits of a regression, and what the noisy steps cost.
 
 use std::error::Error as StdError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dp_accountant::{Budget, Ledger, Purse};
@@ -15,6 +15,8 @@ use ppl_core::{Model, Records, Values};
 use super::family::Family;
 use super::posterior::{self, Draws};
 use super::specification::{FIRST_CUT, GAP, Specification};
+use crate::Error;
+use crate::output::write_whole;
 use crate::whitening::{Whitening, another_seed};
 
 /// What was said about a fit beside its model.
@@ -114,10 +116,10 @@ pub(super) fn from_prior(draws: &mut Values, specification: &Specification, seed
 /// terminal. `public` states what was read from the records and is treated as public.
 ///
 /// Regressions of outcomes that are yes or no, counts of the family `poisson`, or ordered categories, of up to 128
-/// coefficients, without groups, clip norm and checkpoint, are fitted in coordinates in which their columns vary about
+/// coefficients, without groups and clip norm, are fitted in coordinates in which their columns vary about
 /// equally ([`Whitening`]): a point at each step, and a normal around the last whose covariance knows of the noise, by a
-/// release of the curvature or of the scores' second moments. Logistic regressions with a clip norm or a checkpoint are
-/// fitted as [`crate::logistic::fit`] does it. Other regressions have independent normals as their guide, and a correction
+/// release of the curvature or of the scores' second moments. A checkpoint `FILE` has the coordinates beside it, in
+/// `FILE.whitening`. Logistic regressions with a clip norm are fitted as [`crate::logistic::fit`] does it. Other regressions have independent normals as their guide, and a correction
 /// whose curvature is read off the noisy gradients, for up to 64 values.
 ///
 /// # Privacy
@@ -139,11 +141,32 @@ pub fn fit(
     // Families with a scale or a share beside the predictor have scores of very different sizes.
     let alike = matches!(specification.family, Family::Bernoulli | Family::Poisson | Family::Ordinal);
     let is_linear = specification.groups.is_empty() && !specification.columns.is_empty();
-    if alike && is_linear && settings.clip_norm.is_none() && settings.checkpoint.is_none() {
+    if alike && is_linear && settings.clip_norm.is_none() && !is_of_bounds(settings) {
         let purse = purse.as_deref_mut();
         return whitened(specification, records, budget, purse, settings, seed, public);
     }
     plain(specification, &Sensitive::new(records), budget, purse, settings, seed, public)
+}
+
+/// Where a run with this checkpoint keeps its coordinates, which have been released and are no secret.
+fn beside(checkpoint: &Path) -> PathBuf {
+    let mut name = checkpoint.as_os_str().to_owned();
+    name.push(".whitening");
+    name.into()
+}
+
+/// Whether a run goes on that was begun in the coordinates of the public bounds, or will be refused because its checkpoint
+/// is there and it does not go on.
+fn is_of_bounds(settings: &Settings) -> bool {
+    let begun = settings.checkpoint.as_ref().filter(|(path, _)| path.exists());
+    begun.is_some_and(|(path, resume)| !*resume || !beside(path).exists())
+}
+
+/// The coordinates of a run that goes on.
+fn read(file: &Path, features: usize, budget: Budget) -> crate::Result<Whitening> {
+    let wrong = |reason: String| Error::Unreadable { file: file.display().to_string(), reason };
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    Whitening::from_json(&text, features, budget).map_err(wrong)
 }
 
 /// A fit in the coordinates of the public bounds.
@@ -199,15 +222,24 @@ fn whitened(
     let moments: Vec<f64> = (specification.expected_squares().iter().zip(columns))
         .map(|(square, column)| square * column.prior.1.powi(2))
         .collect();
-    let scaled = Sensitive::new(records.clone().with_column("x", features.clone())?);
-    let first = another_seed(&seed)?;
-    let found = match purse.as_deref_mut() {
-        Some(purse) => Whitening::release(&scaled, &moments, budget, purse, first)?,
-        None => Whitening::release(&scaled, &moments, budget, &mut Ledger::new(budget)?, first)?,
-    };
-    drop(scaled);
-    let Some(whitening) = found else {
-        return plain(specification, &Sensitive::new(records), budget, purse, settings, seed, public);
+    let kept = settings.checkpoint.as_ref().map(|(path, resume)| (beside(path), *resume));
+    let whitening = match &kept {
+        Some((file, true)) if file.exists() => read(file, columns.len(), budget)?,
+        _ => {
+            let scaled = Sensitive::new(records.clone().with_column("x", features.clone())?);
+            let first = another_seed(&seed)?;
+            let found = match purse.as_deref_mut() {
+                Some(purse) => Whitening::release(&scaled, &moments, budget, purse, first)?,
+                None => Whitening::release(&scaled, &moments, budget, &mut Ledger::new(budget)?, first)?,
+            };
+            let Some(whitening) = found else {
+                return plain(specification, &Sensitive::new(records), budget, purse, settings, seed, public);
+            };
+            if let Some((file, _)) = &kept {
+                write_whole(file, whitening.to_json().as_bytes())?;
+            }
+            whitening
+        }
     };
     let records = Sensitive::new(records.with_column("x", whitening.features(features.view()))?);
     drop(features);
