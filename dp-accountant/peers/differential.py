@@ -97,7 +97,9 @@ def main():
         try:
             if kind == "fixed":
                 rdp = RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
-                sampled = dp_accounting.SampledWithoutReplacementDpEvent(1000, max(1, round(1000 * rate)), dp_accounting.GaussianDpEvent(noise))
+                # A replaced record moves a sum of contributions of norm C by up to 2C, and its multiplier is over that.
+                gaussian = dp_accounting.GaussianDpEvent(noise / 2)
+                sampled = dp_accounting.SampledWithoutReplacementDpEvent(1000, max(1, round(1000 * rate)), gaussian)
                 # Its rate has to be ours, or more.
                 if round(1000 * rate) / 1000 >= rate:
                     peers.append(("dp_accounting, Rényi", 0.0, rdp.compose(sampled, steps).get_epsilon(delta)))
