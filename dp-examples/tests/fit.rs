@@ -148,6 +148,8 @@ fn a_run_leaves_checkpoints_and_goes_on() {
     folder.write("c.whitening", kept);
     folder.good(&[&fit[..], &["d.json", "--resume"]].concat());
     assert_eq!(values("a.json"), values("d.json"));
+    // It is never written over another file that is named.
+    folder.bad(&[&fit[..], &["c.whitening", "--resume"]].concat());
 }
 
 #[test]

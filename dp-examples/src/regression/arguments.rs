@@ -186,6 +186,8 @@ impl RegressionArguments {
                 path.display()
             ));
         }
+        // Written where a design is whitened: it must be none of the files that are named.
+        let coordinates = self.checkpoint.as_deref().map(super::fitting::beside);
         check_outputs(
             &[
                 ("the data", Some(&self.data)),
@@ -194,6 +196,7 @@ impl RegressionArguments {
                 ("--checkpoint", self.checkpoint.as_deref()),
             ],
             &[
+                ("--checkpoint with .whitening", coordinates.as_deref()),
                 ("--model", self.model.as_deref()),
                 ("--html", self.html.as_deref()),
                 ("--svg", self.svg.as_deref()),

@@ -149,7 +149,7 @@ pub fn fit(
 }
 
 /// Where a run with this checkpoint keeps its coordinates, which have been released and are no secret.
-fn beside(checkpoint: &Path) -> PathBuf {
+pub(super) fn beside(checkpoint: &Path) -> PathBuf {
     let mut name = checkpoint.as_os_str().to_owned();
     name.push(".whitening");
     name.into()

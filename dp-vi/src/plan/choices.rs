@@ -312,6 +312,14 @@ impl Settings {
         if matches!(self.correction, Correction::Full | Correction::Diagonal) && survey.draws_for_records {
             return Err(OF_RECORDS);
         }
+        if matches!(self.correction, Correction::Full | Correction::Diagonal)
+            && !survey.is_linear
+            && matches!(self.weights, RecordWeights::Given(_))
+        {
+            return Err(Error::Conflict(
+                "the second moments of scores are those of records without weights: name no weights of your own, or another correction",
+            ));
+        }
         let shape = match (self.correction, budget) {
             (Correction::None | Correction::TraceRegression, _) | (_, None) => None,
             (Correction::Full, _) => Some(CurvatureShape::Full),
