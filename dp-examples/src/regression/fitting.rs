@@ -119,8 +119,9 @@ pub(super) fn from_prior(draws: &mut Values, specification: &Specification, seed
 /// coefficients, without groups and clip norm, are fitted in coordinates in which their columns vary about
 /// equally ([`Whitening`]): a point at each step, and a normal around the last whose covariance knows of the noise, by a
 /// release of the curvature or of the scores' second moments. A checkpoint `FILE` has the coordinates beside it, in
-/// `FILE.whitening`. Logistic regressions with a clip norm are fitted as [`crate::logistic::fit`] does it. Other regressions have independent normals as their guide, and a correction
-/// whose curvature is read off the noisy gradients, for up to 64 values.
+/// `FILE.whitening`. Logistic regressions with a clip norm take the same steps in the coordinates of the bounds, with a
+/// curvature that is released during the run, too. Other regressions have independent normals as their guide, and a
+/// correction whose curvature is read off the noisy gradients, for up to 64 values.
 ///
 /// # Privacy
 ///
@@ -133,7 +134,7 @@ pub fn fit(
     specification: &Specification,
     records: Records,
     budget: Budget,
-    mut purse: Option<&mut (impl Purse + Sized)>,
+    purse: Option<&mut (impl Purse + Sized)>,
     settings: &Settings,
     seed: Seed,
     public: &[String],
@@ -142,13 +143,12 @@ pub fn fit(
     let alike = matches!(specification.family, Family::Bernoulli | Family::Poisson | Family::Ordinal);
     let is_linear = specification.groups.is_empty() && !specification.columns.is_empty();
     if alike && is_linear && settings.clip_norm.is_none() && !is_of_bounds(settings) {
-        let purse = purse.as_deref_mut();
         return whitened(specification, records, budget, purse, settings, seed, public);
     }
     plain(specification, &Sensitive::new(records), budget, purse, settings, seed, public)
 }
 
-/// Where a run with this checkpoint keeps its coordinates, which have been released and are no secret.
+/// Where a run with this checkpoint keeps its coordinates. They have been released, and the statement of their run covers them.
 pub(super) fn beside(checkpoint: &Path) -> PathBuf {
     let mut name = checkpoint.as_os_str().to_owned();
     name.push(".whitening");
