@@ -7,7 +7,7 @@ use dp_accountant::{Budget, Ledger};
 use dp_sampler::{FullBatch, Poisson, Seed, Subsampling};
 use dp_vi::guides::AutoLaplace;
 use dp_vi::optimiser::Schedule;
-use dp_vi::{DpVi, DrawScheme, FeatureNorms, Fit, Sensitive};
+use dp_vi::{DpVi, DrawScheme, FeatureNorms, Fit, PrivacyReport, Sensitive};
 use indicatif::{ProgressBar, ProgressStyle};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Model, Records, Var};
@@ -15,7 +15,7 @@ use ppl_distributions::{Bernoulli, Normal};
 use serde::Serialize;
 
 use crate::summary::{Marginal, WeightSummary};
-use crate::whitening::{Whitening, another_seed};
+use crate::whitening::{Whitening, another_seed, statement};
 
 /// Standard deviation of every weight's prior.
 pub const PRIOR_SCALE: f64 = 4.0;
@@ -117,7 +117,7 @@ pub fn fit(
 }
 
 /// What a fit says of the weights.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct FoundWeights {
     /// Standard deviation of each weight's prior.
     pub prior: f64,
@@ -129,6 +129,8 @@ pub struct FoundWeights {
     pub point: Vec<f64>,
     /// Standard deviations that there would be without privacy noise, where the fit knows of the noise.
     pub without_noise: Option<Vec<f64>>,
+    /// The privacy statement, which says what intervals hold of the noise.
+    pub privacy: PrivacyReport,
 }
 
 impl FoundWeights {
@@ -143,6 +145,7 @@ impl FoundWeights {
             without_noise: fit
                 .noise_aware()
                 .and_then(|found| Some(found.shares.as_ref()?.without_noise.clone())),
+            privacy: fit.privacy().clone(),
         })
     }
 
@@ -151,6 +154,7 @@ impl FoundWeights {
         let all = |values: ndarray::ArrayD<f64>| values.iter().copied().collect::<Vec<f64>>();
         let point = whitening.weights(&all(fit.uncorrected().mean("w")?));
         let (prior, of) = (WIDE_PRIOR_SCALE, |covariance: &[f64]| whitening.deviations(covariance));
+        let privacy = statement(fit);
         Ok(match fit.noise_aware() {
             Some(found) => Self {
                 prior,
@@ -158,11 +162,13 @@ impl FoundWeights {
                 deviations: of(&found.covariance),
                 point,
                 without_noise: found.shares.as_ref().map(|shares| of(&shares.covariance_without_noise)),
+                privacy,
             },
             // Where nothing sound follows from the releases, nothing is known beside the prior.
             None => {
                 let unknown = vec![prior; point.len()];
-                Self { prior, means: vec![0.0; point.len()], deviations: unknown, point, without_noise: None }
+                let means = vec![0.0; point.len()];
+                Self { prior, means, deviations: unknown, point, without_noise: None, privacy }
             }
         })
     }
@@ -179,9 +185,8 @@ impl FoundWeights {
 /// # Privacy
 ///
 /// As [`fit`]. Of a whitened design the posterior of the [`Fit`] itself is in the coordinates found;
-/// [`FoundWeights`] has the weights. The moments are paid for first, so a setting that the fit refuses
-/// after them costs what they cost. The budget and the statement cover what the design is whitened by.
-/// Features and labels are sensitive.
+/// [`FoundWeights`] has the weights. The budget and the statement cover what the design is whitened by, which is
+/// paid for when everything that the fit could be refused for has been checked. Features and labels are sensitive.
 ///
 /// # Errors
 ///
@@ -199,9 +204,29 @@ pub fn fit_design(
         && settings.learning_rate.is_none();
     let mut ledger = Ledger::new(budget)?;
     let hidden = records(features.clone(), labels.clone())?;
-    let whitening = match is_plain {
-        true => Whitening::release(&hidden, public_moments, budget, &mut ledger, another_seed(&seed)?)?,
+    let planned = match is_plain {
+        true => Whitening::planned(public_moments, budget)?,
         false => None,
+    };
+    let inference = |whitening: &Whitening| {
+        let scales = Array1::from(whitening.prior_scales(WIDE_PRIOR_SCALE)).into_dyn();
+        let model = move |ctx: &mut Ctx<'_>| {
+            let scales = ctx.graph().array(&scales);
+            let w = ctx.sample("w", Normal::new(0.0, scales))?;
+            outcomes(ctx, w)
+        };
+        let mut vi = whitening.inference(model, budget);
+        if let Some(steps) = settings.steps {
+            vi = vi.steps(steps);
+        }
+        public.iter().fold(vi, |vi, statement| vi.treat_as_public(statement))
+    };
+    if let Some(planned) = &planned {
+        inference(planned).check_fit_from(&hidden, &ledger)?;
+    }
+    let whitening = match planned {
+        Some(_) => Whitening::release(&hidden, public_moments, budget, &mut ledger, another_seed(&seed)?)?,
+        None => None,
     };
     let Some(whitening) = whitening else {
         let fit = fit(&hidden, Some(budget), settings, seed, (label, public))?;
@@ -209,17 +234,7 @@ pub fn fit_design(
         return Ok((fit, found));
     };
     let hidden = records(whitening.features(features.view()), labels)?;
-    let scales = Array1::from(whitening.prior_scales(WIDE_PRIOR_SCALE)).into_dyn();
-    let model = move |ctx: &mut Ctx<'_>| {
-        let scales = ctx.graph().array(&scales);
-        let w = ctx.sample("w", Normal::new(0.0, scales))?;
-        outcomes(ctx, w)
-    };
-    let mut vi = whitening.inference(model, budget);
-    if let Some(steps) = settings.steps {
-        vi = vi.steps(steps);
-    }
-    let vi = public.iter().fold(vi, |vi, statement| vi.treat_as_public(statement));
+    let vi = inference(&whitening);
     let fit = run(vi, &hidden, Some(&mut ledger), seed, label)?;
     let found = FoundWeights::whitened(&fit, &whitening)?;
     Ok((fit, found))

@@ -140,7 +140,7 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         }
         None => None,
     };
-    let report = fit.privacy();
+    let report = &found.privacy;
     let outcome = Outcome {
         private: report.is_private(),
         epsilon: report.epsilon.as_ref(),

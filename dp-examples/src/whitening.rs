@@ -5,11 +5,16 @@
 //! smaller than others. In coordinates in which features have about unit second moments, all directions stand out of the
 //! noise alike. The posterior is that of the same model, carried over by a matrix that is public.
 
-use dp_accountant::{Budget, Composition, Event, Mechanism, Purse, Sampling, calibrate_noise_multiplier};
+use dp_accountant::{
+    Budget, Composition, Event, Mechanism, Purse, Relation, Sampling, calibrate_noise_multiplier,
+};
 use dp_sampler::{FullBatch, Purpose, Seed};
 use dp_vi::guides::AutoLaplace;
 use dp_vi::summaries::Summaries;
-use dp_vi::{DpVi, DrawScheme, FeatureNorms, Release, SMALLEST_CLIP_NORM, Sensitive};
+use dp_vi::{
+    Correction, DpVi, DrawScheme, FeatureNorms, Fit, InitialValues, PrivacyReport, Release,
+    SMALLEST_CLIP_NORM, Sensitive,
+};
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use ndarray::{Array2, ArrayView2};
 use ppl_core::{Model, Records};
@@ -78,11 +83,8 @@ pub struct Whitening {
 const COUNT: &str = "number of records";
 const MOMENTS: &str = "second moments of features";
 
-/// By how much the noise of a count may differ from what was asked for, relative to it.
-const COUNT_ROUNDING: f64 = 1e-6;
-
 /// Of the text that holds a whitening.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// Numbers by their bits, for a fit that goes on needs the same features to the last one.
 #[derive(Serialize, Deserialize)]
@@ -91,14 +93,27 @@ struct Stored {
     stretch: Vec<u64>,
     /// Column by column.
     directions: Vec<u64>,
-    /// Records, typical norm, single noise multiplier, that of the count.
-    scales: [u64; 4],
+    /// Records, typical norm, single noise multiplier.
+    scales: [u64; 3],
 }
 
 /// The noise multiplier of a single release for all of a budget, as far as a fit can make use of it.
 fn single_noise(budget: Budget) -> dp_accountant::Result<f64> {
     let capped = Budget { epsilon: budget.epsilon.min(MOST_EPSILON), ..budget };
     Ok(calibrate_noise_multiplier(&capped, gaussian)?.noise_multiplier)
+}
+
+/// What is released to whiten, for a noise multiplier of a single release for all of the budget.
+fn releases(relation: Relation, single: f64) -> dp_vi::Result<Vec<Release>> {
+    let moments = Mechanism::Gaussian { noise_multiplier: single / MOMENTS_SHARE.sqrt() };
+    let moments = Release::new(MOMENTS, Event::new(moments, Sampling::None)?, STAGES as u64);
+    // Where one record replaces another, their number is public.
+    Ok(match relation {
+        Relation::AddRemove => {
+            vec![Release::new(COUNT, Summaries::count_event(single / COUNT_SHARE.sqrt())?, 1), moments]
+        }
+        Relation::ReplaceOne => vec![moments],
+    })
 }
 
 /// A single release of the Gaussian mechanism.
@@ -109,21 +124,51 @@ fn gaussian(noise_multiplier: f64) -> dp_accountant::Result<Composition> {
 }
 
 impl Whitening {
-    /// Releases a number of records and second moments of the column `x`, for 11 % of a budget.
+    /// What is released to whiten features, and features as they are: to plan a fit with before anything is paid for.
     ///
     /// `public_moments` says what is expected of each feature's square from its bounds alone, if its values
-    /// were spread evenly over them. `None`, and nothing is released, where there are no features or more
-    /// than [`MOST_FEATURES`], or where the budget is so small or large that its noise cannot be drawn.
-    ///
-    /// # Privacy
-    ///
-    /// Three releases of [`Summaries`], each paid for from the purse. [`releases`](Self::releases) lists
-    /// them.
+    /// were spread evenly over them. `None` where there are no features or more than [`MOST_FEATURES`], or where
+    /// the budget is so small or large that the noise cannot be drawn.
     ///
     /// # Errors
     ///
-    /// A `dp_vi::Error` where an expected square is negative or not finite, the column is not there, a
-    /// number is NaN, or the purse does not hold enough.
+    /// A `dp_vi::Error` where an expected square is negative or not finite, or the budget is out of range.
+    pub fn planned(public_moments: &[f64], budget: Budget) -> dp_vi::Result<Option<Self>> {
+        let features = public_moments.len();
+        if let Some(&value) = public_moments.iter().find(|moment| !(**moment >= 0.0 && moment.is_finite())) {
+            let (what, requirement) = ("an expected square of a feature", "finite and not negative");
+            return Err(dp_vi::Error::OutOfRange { what, requirement, value });
+        }
+        let single = single_noise(budget)?;
+        let drawable = |noise: f64| (2e-3..5e5).contains(&noise);
+        let in_range = drawable(single / COUNT_SHARE.sqrt()) && drawable(single);
+        if !(1..=MOST_FEATURES).contains(&features) || !in_range {
+            return Ok(None);
+        }
+        let typical = public_moments.iter().sum::<f64>().max(SMALLEST_CLIP_NORM).sqrt();
+        Ok(Some(Self {
+            stretch: vec![1.0; features],
+            directions: DMatrix::identity(features, features),
+            records: 1.0,
+            typical,
+            single,
+            releases: releases(budget.relation, single)?,
+        }))
+    }
+
+    /// Releases a number of records and second moments of the column `x`, for 11 % of a budget.
+    ///
+    /// `None`, and nothing is released, where [`planned`](Self::planned) has none.
+    ///
+    /// # Privacy
+    ///
+    /// Three releases of [`Summaries`], each paid for from the purse; all of them are affordable before the first is made.
+    /// [`releases`](Self::releases) lists them. The number of records is public under replace-one, and costs nothing there.
+    ///
+    /// # Errors
+    ///
+    /// As [`planned`](Self::planned); a `dp_vi::Error` where the column is not there, a number is NaN, or the
+    /// purse does not hold enough.
     pub fn release(
         records: &Sensitive<Records>,
         public_moments: &[f64],
@@ -131,24 +176,15 @@ impl Whitening {
         purse: &mut (impl Purse + ?Sized),
         seed: Seed,
     ) -> dp_vi::Result<Option<Self>> {
+        let Some(planned) = Self::planned(public_moments, budget)? else { return Ok(None) };
+        let mut all = Composition::new();
+        all.extend(planned.releases.iter().map(|release| (release.event, release.count)));
+        purse.ledger().clone().debit_all(&all)?;
+        let Self { single, releases, .. } = planned;
         let features = public_moments.len();
-        if let Some(&value) = public_moments.iter().find(|moment| !(**moment >= 0.0 && moment.is_finite())) {
-            let (what, requirement) = ("an expected square of a feature", "finite and not negative");
-            return Err(dp_vi::Error::OutOfRange { what, requirement, value });
-        }
-        let single = single_noise(budget)?;
         let count_noise = single / COUNT_SHARE.sqrt();
-        let drawable = |noise: f64| (2e-3..5e5).contains(&noise);
-        if !(1..=MOST_FEATURES).contains(&features) || !drawable(count_noise) || !drawable(single) {
-            return Ok(None);
-        }
         let mut summaries = Summaries::new(records, seed)?;
-        let before = purse.ledger().debits().len();
         let counted = summaries.count(count_noise, purse)?;
-        // Where the number is public, nothing was paid for it.
-        let paid = purse.ledger().debits().iter().skip(before).flat_map(Composition::iter);
-        let mut releases: Vec<Release> =
-            paid.map(|(event, count)| Release::new(COUNT, event, count)).collect();
         // Less than the noise is as good as the noise.
         let number = counted.max(count_noise).max(1.0);
         let public = DMatrix::from_diagonal(&DVector::from_column_slice(public_moments));
@@ -162,7 +198,6 @@ impl Whitening {
             let rows = Array2::from_shape_fn((features, features), |(j, k)| transform[(j, k)]);
             let found = summaries.second_moments("x", rows.view(), largest, moments_noise, purse)?;
             let noisy = DMatrix::from_fn(features, features, |j, k| found.matrix[(j, k)]);
-            releases.push(found.release);
             let edge = found.deviation * edge_of;
             let raised = raise(&noisy, |value| (value.max(0.0) + edge) / number);
             // Second moments of x itself.
@@ -203,22 +238,13 @@ impl Whitening {
             whitening: VERSION,
             stretch: bits(&self.stretch),
             directions: bits(self.directions.as_slice()),
-            scales: [self.records, self.typical, self.single, self.count_noise()].map(f64::to_bits),
+            scales: [self.records, self.typical, self.single].map(f64::to_bits),
         };
         // Whole numbers and truth values always can be written.
         serde_json::to_string(&stored).unwrap_or_default()
     }
 
-    /// The noise multiplier of the count.
-    fn count_noise(&self) -> f64 {
-        let of = |release: &Release| match release.event.mechanism() {
-            Mechanism::Gaussian { noise_multiplier } if release.what == COUNT => Some(noise_multiplier),
-            _ => None,
-        };
-        self.releases.iter().find_map(of).unwrap_or(0.0)
-    }
-
-    /// What [`to_json`](Self::to_json) wrote, of this many features and for this budget under add/remove.
+    /// What [`to_json`](Self::to_json) wrote, of this many features and for this budget.
     ///
     /// # Privacy
     ///
@@ -233,7 +259,7 @@ impl Whitening {
         let number = |bits: &u64| f64::from_bits(*bits);
         let (stretch, directions): (Vec<f64>, Vec<f64>) =
             (stored.stretch.iter().map(number).collect(), stored.directions.iter().map(number).collect());
-        let [records, typical, single, counted] = stored.scales.map(f64::from_bits);
+        let [records, typical, single] = stored.scales.map(f64::from_bits);
         let sound = |x: &f64| *x > 0.0 && x.is_finite();
         if stored.whitening != VERSION {
             return Err(format!("it is of version {}, and this program reads {VERSION}", stored.whitening));
@@ -241,25 +267,15 @@ impl Whitening {
         if stretch.len() != features || directions.len() != features * features {
             return Err(format!("it is of {} coefficients, and this fit has {features}", stretch.len()));
         }
-        if !(stretch.iter().chain(&[records, typical, single, counted]).all(sound)
+        if !(stretch.iter().chain(&[records, typical, single]).all(sound)
             && directions.iter().all(|x| x.is_finite()))
         {
             return Err("it holds numbers that no whitening has".to_owned());
         }
-        // Whole numbers have whole noise, whose scale is rounded.
-        let is_rounded = |wanted: f64| (counted / wanted - 1.0).abs() < COUNT_ROUNDING;
-        if single_noise(budget).map_err(|error| error.to_string())? != single
-            || !is_rounded(single / COUNT_SHARE.sqrt())
-        {
+        if single_noise(budget).map_err(|error| error.to_string())? != single {
             return Err("it is of another budget".to_owned());
         }
-        let release = |(what, noise_multiplier)| {
-            let event = Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None);
-            event.map(|event| Release::new(what, event, 1)).map_err(|error| error.to_string())
-        };
-        let moments = (MOMENTS, single / MOMENTS_SHARE.sqrt());
-        let all = [(COUNT, counted)].into_iter().chain([moments; STAGES]);
-        let releases = all.map(release).collect::<Result<_, String>>()?;
+        let releases = releases(budget.relation, single).map_err(|error| error.to_string())?;
         let directions = DMatrix::from_vec(features, features, directions);
         Ok(Self { stretch, directions, records, typical, single, releases })
     }
@@ -318,6 +334,19 @@ impl Whitening {
             .subsample(FullBatch)
     }
 
+    /// Inference of the weights in these coordinates, of a model with another likelihood of [whitened
+    /// features](Self::features): the clip norm follows the gradients, and the correction is by the second moments of scores.
+    pub fn inference_by_scores<M: Model>(&self, model: M, budget: Budget) -> DpVi<M, AutoLaplace, FullBatch> {
+        DpVi::new(model, AutoLaplace::new())
+            .draw_scheme(DrawScheme::Single)
+            .budget(budget)
+            .released_before(self.releases.iter().cloned())
+            .public_records(self.records())
+            .initial_values(InitialValues::PriorMedian)
+            .correction(Correction::Full)
+            .subsample(FullBatch)
+    }
+
     /// The clip norm for residuals of at most `bound`, and what is public of the features' norms.
     ///
     /// ```text
@@ -353,6 +382,16 @@ impl Whitening {
     }
 }
 
+/// The privacy statement of a fit of whitened features, which has their prior where nothing sound follows from what was
+/// released.
+pub fn statement(fit: &Fit) -> PrivacyReport {
+    let mut privacy = fit.privacy().clone();
+    if fit.noise_aware().is_none() {
+        privacy.intervals = Some("are those of the prior: nothing sound follows from what was released");
+    }
+    privacy
+}
+
 /// A seed of its own for another sequence of releases: as secret as this one.
 pub(crate) fn another_seed(seed: &Seed) -> dp_sampler::Result<Seed> {
     Ok(match seed.is_secret() {
@@ -374,7 +413,7 @@ fn raise(matrix: &DMatrix<f64>, of: impl Fn(f64) -> f64) -> DMatrix<f64> {
 mod tests {
     use super::*;
     use crate::logistic::{self, Settings, WIDE_PRIOR_SCALE};
-    use dp_accountant::{Ledger, Relation};
+    use dp_accountant::Ledger;
     use dp_sampler::{GaussianNoise, NoiseSource};
     use ndarray::Array1;
 
@@ -487,7 +526,7 @@ mod tests {
         let told = |text: &str, features| Whitening::from_json(text, features, budget(1.0)).unwrap_err();
         assert!(Whitening::from_json(&text, 4, budget(2.0)).unwrap_err().contains("another budget"));
         assert!(told(&text, 5).contains("of 4 coefficients"));
-        assert!(told(&text.replace("\"whitening\":1", "\"whitening\":2"), 4).contains("version 2"));
+        assert!(told(&text.replace("\"whitening\":2", "\"whitening\":3"), 4).contains("version 3"));
         let nan = text.replacen(&found.stretch[0].to_bits().to_string(), &f64::NAN.to_bits().to_string(), 1);
         assert!(told(&nan, 4).contains("no whitening"), "{nan}");
         for cut in 0..text.len() {

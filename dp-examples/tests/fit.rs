@@ -148,6 +148,15 @@ fn a_run_leaves_checkpoints_and_goes_on() {
     folder.write("c.whitening", kept);
     folder.good(&[&fit[..], &["d.json", "--resume"]].concat());
     assert_eq!(values("a.json"), values("d.json"));
+    // Coordinates belong to their checkpoint: without it the fit begins anew, from whatever ledger the rest was paid.
+    std::fs::remove_file(folder.path("c")).unwrap();
+    let ledger = ["--ledger", "l", "--ledger-epsilon", "1.01"];
+    folder.good(&[&fit[..], &["e.json", "--resume"], &ledger].concat());
+    let (kept, of) = (folder.read("c.whitening"), folder.read("l"));
+    assert!(of.lines().count() > 4, "{of}");
+    std::fs::remove_file(folder.path("c")).unwrap();
+    assert!(folder.bad(&[&fit[..], &["f.json", "--ledger", "l"]].concat()).contains("budget"));
+    assert_eq!((folder.read("l"), folder.read("c.whitening")), (of, kept));
     // It is never written over another file that is named.
     folder.bad(&[&fit[..], &["c.whitening", "--resume"]].concat());
 }

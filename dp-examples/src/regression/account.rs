@@ -8,9 +8,8 @@ use ppl_core::Records;
 
 use super::arguments::RegressionArguments;
 use super::command::Outcomes;
-use super::fitting::{self, Fitted, Settings};
+use super::fitting::{Fitted, PrivateFit};
 use super::private_metrics::PrivateMetrics;
-use super::specification::Specification;
 
 type Failure = Box<dyn StdError>;
 
@@ -54,23 +53,14 @@ impl Account {
     /// A fit, paid for.
     pub(super) fn fit(
         &mut self,
-        specification: &Specification,
+        fit: PrivateFit<'_>,
         records: Records,
-        budget: Budget,
-        settings: &Settings,
         seed: Seed,
-        public: &[String],
     ) -> Result<Fitted, Failure> {
         match &mut self.fits {
-            Source::Own => {
-                fitting::fit(specification, records, budget, None::<&mut Ledger>, settings, seed, public)
-            }
-            Source::Shared(ledger) => {
-                fitting::fit(specification, records, budget, Some(ledger), settings, seed, public)
-            }
-            Source::File(ledger) => {
-                fitting::fit(specification, records, budget, Some(ledger), settings, seed, public)
-            }
+            Source::Own => fit.run(records, None::<&mut Ledger>, seed),
+            Source::Shared(ledger) => fit.run(records, Some(ledger), seed),
+            Source::File(ledger) => fit.run(records, Some(ledger), seed),
         }
     }
 

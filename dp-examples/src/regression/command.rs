@@ -10,7 +10,7 @@ use super::arguments::RegressionArguments;
 use super::effects::{Effect, effects};
 use super::family::Family;
 use super::files::write_files;
-use super::fitting::{Fitted, Settings};
+use super::fitting::{Fitted, PrivateFit, Settings};
 use super::metrics::Metrics;
 use super::outcome::outcomes;
 use super::posterior::{Draws, KEPT};
@@ -79,7 +79,9 @@ pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
         let seeds = || Ok::<_, Failure>((seed(2 * number as u64)?, seed(2 * number as u64 + 1)?));
         let one = seeds().and_then(|(of_fit, of_figures)| {
             let records = specification.records(&train.0, &train.1)?;
-            let fit = account.fit(&specification, records, budget, &settings, of_fit, &public)?;
+            let fit =
+                PrivateFit { specification: &specification, budget, settings: &settings, public: &public };
+            let fit = account.fit(fit, records, of_fit)?;
             let draws = fit.draws(&specification)?;
             let effects = effects(&specification, &prepared.formula, &prepared.schema, &draws)?;
             let one = Outcomes { epsilon, fit, draws, effects, metrics: None, private_metrics: None };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dp_vi::Fit;
+use dp_vi::PrivacyReport;
 
 use super::arguments::RegressionArguments;
 use super::command::Outcomes;
@@ -56,8 +56,8 @@ fn picture(specification: &Specification, one: &Outcomes) -> Option<Result<Strin
     (!rows.is_empty()).then(|| forest::svg(&title, &scale_in_words(specification.family), &rows))
 }
 
-fn meaning(fit: &Fit, epsilon: f64) -> String {
-    let what = fit.privacy().attack_success().filter(|_| fit.privacy().is_private()).map_or_else(String::new, |success| {
+fn meaning(privacy: &PrivacyReport, epsilon: f64) -> String {
+    let what = privacy.attack_success().filter(|_| privacy.is_private()).map_or_else(String::new, |success| {
         format!(
             " Somebody who has everything but one record, and wonders with even odds whether that record was in \
              the file, is right \
@@ -98,7 +98,7 @@ pub(super) fn write_files(
                 metrics: one.metrics.clone(),
                 private_metrics: one.private_metrics.clone(),
                 privacy: one.fit.privacy().to_string(),
-                meaning: meaning(one.fit.fit(), one.epsilon),
+                meaning: meaning(one.fit.privacy(), one.epsilon),
             })
         };
         let page = Page {

@@ -17,7 +17,7 @@ use super::posterior::{self, Draws};
 use super::specification::{FIRST_CUT, GAP, Specification};
 use crate::Error;
 use crate::output::write_whole;
-use crate::whitening::{Whitening, another_seed};
+use crate::whitening::{Whitening, another_seed, statement};
 
 /// What was said about a fit beside its model.
 #[derive(Debug, Clone, Default)]
@@ -36,14 +36,29 @@ const BETWEEN_CHECKPOINTS: u64 = 25;
 /// Largest number of latent values for which a curvature is read off the noisy gradients of a run.
 const MOST_BY_TRACE: usize = 64;
 
+/// What intervals hold of the noise where coverage on real tables has been measured, by `peers/families.py`.
+const INCLUDE: &str = "include the privacy noise";
+
 /// A fit, and the coordinates of its coefficients.
 #[derive(Debug, Clone)]
 pub struct Fitted {
     fit: Fit,
     whitening: Option<Whitening>,
+    privacy: PrivacyReport,
 }
 
 impl Fitted {
+    fn new(fit: Fit, whitening: Option<Whitening>, family: Family) -> Self {
+        let mut privacy = match &whitening {
+            Some(_) => statement(&fit),
+            None => fit.privacy().clone(),
+        };
+        if whitening.is_some() && fit.noise_aware().is_some() && family == Family::Poisson {
+            privacy.intervals = Some(INCLUDE);
+        }
+        Self { fit, whitening, privacy }
+    }
+
     /// What a regression's coefficients are, as draws in the units of the file.
     ///
     /// # Errors
@@ -72,22 +87,19 @@ impl Fitted {
         Ok(draws)
     }
 
-    /// The fit. Of a whitened design its posterior is in coordinates of its own: see [`draws`](Self::draws).
-    pub fn fit(&self) -> &Fit {
-        &self.fit
+    /// Whether the posterior accounts for the noise.
+    pub(super) fn is_noise_aware(&self) -> bool {
+        self.fit.noise_aware().is_some()
     }
 
-    /// The privacy statement.
+    /// The privacy statement, of all that was released for the fit.
     pub fn privacy(&self) -> &PrivacyReport {
-        self.fit.privacy()
+        &self.privacy
     }
 
     /// What intervals hold of the privacy noise, in words that go on "intervals …".
     pub fn intervals(&self) -> &'static str {
-        match (&self.whitening, self.fit.noise_aware()) {
-            (Some(_), None) => "are those of the prior: nothing sound follows from what was released",
-            _ => self.privacy().intervals.unwrap_or("leave out noise"),
-        }
+        self.privacy.intervals.unwrap_or("leave out noise")
     }
 }
 
@@ -112,40 +124,214 @@ pub(super) fn from_prior(draws: &mut Values, specification: &Specification, seed
     }
 }
 
-/// Fits a regression within a budget, from a purse where others share it, and shows progress where there is a
-/// terminal. `public` states what was read from the records and is treated as public.
-///
-/// Regressions of outcomes that are yes or no, counts of the family `poisson`, or ordered categories, of up to 128
-/// coefficients, without groups and clip norm, are fitted in coordinates in which their columns vary about
-/// equally ([`Whitening`]): a point at each step, and a normal around the last whose covariance knows of the noise, by a
-/// release of the curvature or of the scores' second moments. A checkpoint `FILE` has the coordinates beside it, in
-/// `FILE.whitening`. Logistic regressions with a clip norm take the same steps in the coordinates of the bounds, with a
-/// curvature that is released during the run, too. Other regressions have independent normals as their guide, and a
-/// correction whose curvature is read off the noisy gradients, for up to 64 values.
-///
-/// # Privacy
-///
-/// As [`DpVi`]: what is returned is released. Every release is debited before it is made.
-///
-/// # Errors
-///
-/// A `dp_vi::Error` where the budget cannot be met, the purse does not hold enough, or records do not fit the model.
-pub fn fit(
-    specification: &Specification,
-    records: Records,
-    budget: Budget,
-    purse: Option<&mut (impl Purse + Sized)>,
-    settings: &Settings,
-    seed: Seed,
-    public: &[String],
-) -> Result<Fitted, Box<dyn StdError>> {
-    // Families with a scale or a share beside the predictor have scores of very different sizes.
-    let alike = matches!(specification.family, Family::Bernoulli | Family::Poisson | Family::Ordinal);
-    let is_linear = specification.groups.is_empty() && !specification.columns.is_empty();
-    if alike && is_linear && settings.clip_norm.is_none() && !is_of_bounds(settings) {
-        return whitened(specification, records, budget, purse, settings, seed, public);
+/// A regression to be fitted within a budget.
+#[derive(Debug, Clone, Copy)]
+pub struct PrivateFit<'a> {
+    /// Family, columns and priors.
+    pub specification: &'a Specification,
+    /// What all releases of the fit cost together, at most.
+    pub budget: Budget,
+    /// What was said about it beside its model.
+    pub settings: &'a Settings,
+    /// What was read from the records and is treated as public.
+    pub public: &'a [String],
+}
+
+impl PrivateFit<'_> {
+    /// Fits it, from a purse where others share it, and shows progress where there is a terminal.
+    ///
+    /// Regressions of outcomes that are yes or no, counts of the family `poisson`, or ordered categories, of up to 128
+    /// coefficients, without groups and clip norm, are fitted in coordinates in which their columns vary about
+    /// equally ([`Whitening`]): a point at each step, and a normal around the last whose covariance knows of the noise, by a
+    /// release of the curvature or of the scores' second moments. A checkpoint `FILE` has the coordinates beside it, in
+    /// `FILE.whitening`. Logistic regressions with a clip norm take the same steps in the coordinates of the bounds, with a
+    /// curvature that is released during the run, too. Other regressions have independent normals as their guide, and a
+    /// correction whose curvature is read off the noisy gradients, for up to 64 values.
+    ///
+    /// # Privacy
+    ///
+    /// As [`DpVi`]: what is returned is released. Every release is debited before it is made, and the first is made
+    /// where all of them are affordable and everything else that can be refused has been checked.
+    ///
+    /// # Errors
+    ///
+    /// A `dp_vi::Error` where the budget cannot be met, the purse does not hold enough, or records do not fit the model.
+    pub fn run(
+        self,
+        records: Records,
+        purse: Option<&mut (impl Purse + Sized)>,
+        seed: Seed,
+    ) -> Result<Fitted, Box<dyn StdError>> {
+        // Families with a scale or a share beside the predictor have scores of very different sizes.
+        let alike =
+            matches!(self.specification.family, Family::Bernoulli | Family::Poisson | Family::Ordinal);
+        let is_whitened =
+            alike && self.is_linear() && self.settings.clip_norm.is_none() && !self.is_of_bounds();
+        match is_whitened {
+            true => self.whitened(records, purse, seed),
+            false => self.plain(&Sensitive::new(records), purse, seed),
+        }
     }
-    plain(specification, &Sensitive::new(records), budget, purse, settings, seed, public)
+
+    fn is_linear(self) -> bool {
+        self.specification.groups.is_empty() && !self.specification.columns.is_empty()
+    }
+
+    /// Whether a run goes on that was begun in the coordinates of the public bounds, or will be refused because its
+    /// checkpoint is there and it does not go on.
+    fn is_of_bounds(self) -> bool {
+        let begun = self.settings.checkpoint.as_ref().filter(|(path, _)| path.exists());
+        begun.is_some_and(|(path, resume)| !*resume || !beside(path).exists())
+    }
+
+    /// A fit in the coordinates of the public bounds.
+    fn plain(
+        self,
+        records: &Sensitive<Records>,
+        purse: Option<&mut (impl Purse + Sized)>,
+        seed: Seed,
+    ) -> Result<Fitted, Box<dyn StdError>> {
+        let Self { specification, budget, .. } = self;
+        let family = specification.family;
+        let fit = if family == Family::Bernoulli && self.is_linear() {
+            let vi = DpVi::new(specification.model(), AutoLaplace::new())
+                .budget(budget)
+                .draw_scheme(DrawScheme::Single)
+                .noise_limited_steps()
+                .feature_norms(specification.feature_norms())
+                .subsample(FullBatch);
+            self.follow(self.with_settings(vi), records, purse, seed)?
+        } else {
+            let mut vi =
+                DpVi::new(specification.model(), AutoNormal::new()).budget(budget).subsample(FullBatch);
+            if family != Family::Bernoulli {
+                vi = vi.initial_values(InitialValues::PriorMedian);
+                if elements(specification) <= MOST_BY_TRACE {
+                    vi = vi.correction(Correction::TraceRegression);
+                }
+            }
+            self.follow(self.with_settings(vi), records, purse, seed)?
+        };
+        Ok(Fitted::new(fit, None, family))
+    }
+
+    /// A regression in coordinates in which its columns, in units of their coefficients' priors, vary about
+    /// equally; where these cannot be found, in those of the public bounds.
+    fn whitened(
+        self,
+        records: Records,
+        mut purse: Option<&mut (impl Purse + Sized)>,
+        seed: Seed,
+    ) -> Result<Fitted, Box<dyn StdError>> {
+        let Self { specification, budget, .. } = self;
+        let (place, _) = records.schema().find("x")?;
+        let columns = &specification.columns;
+        let values: Vec<f64> = records.column(place).numbers().collect();
+        let mut features = Array2::from_shape_vec((records.len(), columns.len()), values)?;
+        for (mut values, column) in features.columns_mut().into_iter().zip(columns) {
+            values *= column.prior.1;
+        }
+        let moments: Vec<f64> = (specification.expected_squares().iter().zip(columns))
+            .map(|(square, column)| square * column.prior.1.powi(2))
+            .collect();
+        let mut own = Ledger::new(budget)?;
+        // Coordinates are those of a checkpoint, which says for which records, model and ledger they are.
+        let kept = self.settings.checkpoint.as_ref().map(|(path, _)| (path, beside(path)));
+        let whitening = match &kept {
+            Some((path, file)) if path.exists() => read(file, columns.len(), budget)?,
+            _ => {
+                let Some(planned) = Whitening::planned(&moments, budget)? else {
+                    return self.plain(&Sensitive::new(records), purse, seed);
+                };
+                let scaled = Sensitive::new(records.clone().with_column("x", features.clone())?);
+                // What the fit would be refused for it is refused for before anything is paid.
+                let vi = self.inference(&planned);
+                match purse.as_deref() {
+                    Some(purse) => vi.check_fit_from(&scaled, purse)?,
+                    None => vi.check_fit_from(&scaled, &own)?,
+                }
+                let first = another_seed(&seed)?;
+                let found = match purse.as_deref_mut() {
+                    Some(purse) => Whitening::release(&scaled, &moments, budget, purse, first)?,
+                    None => Whitening::release(&scaled, &moments, budget, &mut own, first)?,
+                };
+                // It has been planned, so there is one.
+                let Some(whitening) = found else {
+                    return self.plain(&Sensitive::new(records), purse, seed);
+                };
+                if let Some((_, file)) = &kept {
+                    write_whole(file, whitening.to_json().as_bytes())?;
+                }
+                whitening
+            }
+        };
+        let records = Sensitive::new(records.with_column("x", whitening.features(features.view()))?);
+        drop(features);
+        let fit = self.follow(self.inference(&whitening), &records, purse, seed)?;
+        Ok(Fitted::new(fit, Some(whitening), specification.family))
+    }
+
+    /// The inference of a whitened regression.
+    fn inference(self, whitening: &Whitening) -> DpVi<impl Model + use<>, AutoLaplace, FullBatch> {
+        let mut there = self.specification.clone();
+        let means: Vec<f64> = there.columns.iter().map(|column| column.prior.0 / column.prior.1).collect();
+        let priors = whitening.prior_means(&means).into_iter().zip(whitening.prior_scales(1.0));
+        for (column, prior) in there.columns.iter_mut().zip(priors) {
+            column.prior = prior;
+        }
+        let (family, model) = (there.family, there.model());
+        self.with_settings(match family {
+            Family::Bernoulli => whitening.inference(model, self.budget),
+            _ => whitening.inference_by_scores(model, self.budget),
+        })
+    }
+
+    fn with_settings<M: Model, G: Guide>(self, mut vi: DpVi<M, G, FullBatch>) -> DpVi<M, G, FullBatch> {
+        vi = self.public.iter().fold(vi, |vi, statement| vi.treat_as_public(statement));
+        if let Some(steps) = self.settings.steps {
+            vi = vi.steps(steps);
+        }
+        if let Some(norm) = self.settings.clip_norm {
+            vi = vi.clip_norm(norm);
+        }
+        vi
+    }
+
+    /// A fit, with its progress on standard error where that is a terminal.
+    fn follow<M: Model, G: Guide>(
+        self,
+        vi: DpVi<M, G, FullBatch>,
+        records: &Sensitive<Records>,
+        purse: Option<&mut (impl Purse + Sized)>,
+        seed: Seed,
+    ) -> Result<Fit, Box<dyn StdError>> {
+        let bar = ProgressBar::new(0);
+        bar.set_style(ProgressStyle::with_template(
+            "{msg:>12} [{bar:40}] {pos}/{len} steps, {per_sec}, {eta} left",
+        )?);
+        bar.set_message("private fit");
+        bar.enable_steady_tick(Duration::from_millis(100));
+        let shown = bar.clone();
+        let mut vi = vi.on_progress(move |progress| {
+            shown.set_length(progress.steps);
+            shown.set_position(progress.done);
+        });
+        let mut resumes = false;
+        if let Some((path, resume)) = &self.settings.checkpoint {
+            vi = vi.checkpoint(path, BETWEEN_CHECKPOINTS);
+            resumes = *resume && path.exists();
+        }
+        // A resumed run has the seed of its checkpoint.
+        let vi = if resumes { vi } else { vi.seed(seed) };
+        let fit = match (purse, resumes) {
+            (Some(purse), false) => vi.fit_from(records, purse),
+            (Some(purse), true) => vi.resume_from(records, purse),
+            (None, false) => vi.fit(records),
+            (None, true) => vi.resume(records),
+        };
+        bar.finish_and_clear();
+        Ok(fit?)
+    }
 }
 
 /// Where a run with this checkpoint keeps its coordinates. They have been released, and the statement of their run covers them.
@@ -155,113 +341,11 @@ pub(super) fn beside(checkpoint: &Path) -> PathBuf {
     name.into()
 }
 
-/// Whether a run goes on that was begun in the coordinates of the public bounds, or will be refused because its checkpoint
-/// is there and it does not go on.
-fn is_of_bounds(settings: &Settings) -> bool {
-    let begun = settings.checkpoint.as_ref().filter(|(path, _)| path.exists());
-    begun.is_some_and(|(path, resume)| !*resume || !beside(path).exists())
-}
-
 /// The coordinates of a run that goes on.
 fn read(file: &Path, features: usize, budget: Budget) -> crate::Result<Whitening> {
     let wrong = |reason: String| Error::Unreadable { file: file.display().to_string(), reason };
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
     Whitening::from_json(&text, features, budget).map_err(wrong)
-}
-
-/// A fit in the coordinates of the public bounds.
-fn plain(
-    specification: &Specification,
-    records: &Sensitive<Records>,
-    budget: Budget,
-    purse: Option<&mut (impl Purse + Sized)>,
-    settings: &Settings,
-    seed: Seed,
-    public: &[String],
-) -> Result<Fitted, Box<dyn StdError>> {
-    let is_linear = specification.groups.is_empty() && !specification.columns.is_empty();
-    let fit = if specification.family == Family::Bernoulli && is_linear {
-        let vi = DpVi::new(specification.model(), AutoLaplace::new())
-            .budget(budget)
-            .draw_scheme(DrawScheme::Single)
-            .noise_limited_steps()
-            .feature_norms(specification.feature_norms())
-            .subsample(FullBatch);
-        run(with_settings(vi, settings, public), records, purse, settings, seed)?
-    } else {
-        let mut vi = DpVi::new(specification.model(), AutoNormal::new()).budget(budget).subsample(FullBatch);
-        if specification.family != Family::Bernoulli {
-            vi = vi.initial_values(InitialValues::PriorMedian);
-            if elements(specification) <= MOST_BY_TRACE {
-                vi = vi.correction(Correction::TraceRegression);
-            }
-        }
-        run(with_settings(vi, settings, public), records, purse, settings, seed)?
-    };
-    Ok(Fitted { fit, whitening: None })
-}
-
-/// A regression in coordinates in which its columns, in units of their coefficients' priors, vary about
-/// equally; where these cannot be found, in those of the public bounds.
-fn whitened(
-    specification: &Specification,
-    records: Records,
-    budget: Budget,
-    mut purse: Option<&mut (impl Purse + Sized)>,
-    settings: &Settings,
-    seed: Seed,
-    public: &[String],
-) -> Result<Fitted, Box<dyn StdError>> {
-    let (place, _) = records.schema().find("x")?;
-    let columns = &specification.columns;
-    let values: Vec<f64> = records.column(place).numbers().collect();
-    let mut features = Array2::from_shape_vec((records.len(), columns.len()), values)?;
-    for (mut values, column) in features.columns_mut().into_iter().zip(columns) {
-        values *= column.prior.1;
-    }
-    let moments: Vec<f64> = (specification.expected_squares().iter().zip(columns))
-        .map(|(square, column)| square * column.prior.1.powi(2))
-        .collect();
-    let kept = settings.checkpoint.as_ref().map(|(path, resume)| (beside(path), *resume));
-    let whitening = match &kept {
-        Some((file, true)) if file.exists() => read(file, columns.len(), budget)?,
-        _ => {
-            let scaled = Sensitive::new(records.clone().with_column("x", features.clone())?);
-            let first = another_seed(&seed)?;
-            let found = match purse.as_deref_mut() {
-                Some(purse) => Whitening::release(&scaled, &moments, budget, purse, first)?,
-                None => Whitening::release(&scaled, &moments, budget, &mut Ledger::new(budget)?, first)?,
-            };
-            let Some(whitening) = found else {
-                return plain(specification, &Sensitive::new(records), budget, purse, settings, seed, public);
-            };
-            if let Some((file, _)) = &kept {
-                write_whole(file, whitening.to_json().as_bytes())?;
-            }
-            whitening
-        }
-    };
-    let records = Sensitive::new(records.with_column("x", whitening.features(features.view()))?);
-    drop(features);
-    let means: Vec<f64> = columns.iter().map(|column| column.prior.0 / column.prior.1).collect();
-    let priors = whitening.prior_means(&means).into_iter().zip(whitening.prior_scales(1.0));
-    let mut there = specification.clone();
-    for (column, prior) in there.columns.iter_mut().zip(priors) {
-        column.prior = prior;
-    }
-    let vi = match specification.family {
-        Family::Bernoulli => whitening.inference(there.model(), budget),
-        _ => DpVi::new(there.model(), AutoLaplace::new())
-            .draw_scheme(DrawScheme::Single)
-            .budget(budget)
-            .released_before(whitening.releases().iter().cloned())
-            .public_records(whitening.records())
-            .initial_values(InitialValues::PriorMedian)
-            .correction(Correction::Full)
-            .subsample(FullBatch),
-    };
-    let fit = run(with_settings(vi, settings, public), &records, purse, settings, seed)?;
-    Ok(Fitted { fit, whitening: Some(whitening) })
 }
 
 /// Values that records touch.
@@ -273,55 +357,4 @@ fn elements(specification: &Specification) -> usize {
         Family::Bernoulli | Family::Poisson => 0,
     };
     specification.columns.len() + specification.grouped() + more
-}
-
-fn with_settings<M: Model, G: Guide>(
-    mut vi: DpVi<M, G, FullBatch>,
-    settings: &Settings,
-    public: &[String],
-) -> DpVi<M, G, FullBatch> {
-    vi = public.iter().fold(vi, |vi, statement| vi.treat_as_public(statement));
-    if let Some(steps) = settings.steps {
-        vi = vi.steps(steps);
-    }
-    if let Some(norm) = settings.clip_norm {
-        vi = vi.clip_norm(norm);
-    }
-    vi
-}
-
-fn run<M: Model, G: Guide>(
-    vi: DpVi<M, G, FullBatch>,
-    records: &Sensitive<Records>,
-    purse: Option<&mut (impl Purse + Sized)>,
-    settings: &Settings,
-    seed: Seed,
-) -> Result<Fit, Box<dyn StdError>> {
-    // Drawn on standard error, and only where that is a terminal.
-    let bar = ProgressBar::new(0);
-    bar.set_style(ProgressStyle::with_template(
-        "{msg:>12} [{bar:40}] {pos}/{len} steps, {per_sec}, {eta} left",
-    )?);
-    bar.set_message("private fit");
-    bar.enable_steady_tick(Duration::from_millis(100));
-    let shown = bar.clone();
-    let mut vi = vi.on_progress(move |progress| {
-        shown.set_length(progress.steps);
-        shown.set_position(progress.done);
-    });
-    let mut resumes = false;
-    if let Some((path, resume)) = &settings.checkpoint {
-        vi = vi.checkpoint(path, BETWEEN_CHECKPOINTS);
-        resumes = *resume && path.exists();
-    }
-    // A resumed run has the seed of its checkpoint.
-    let vi = if resumes { vi } else { vi.seed(seed) };
-    let fit = match (purse, resumes) {
-        (Some(purse), false) => vi.fit_from(records, purse),
-        (Some(purse), true) => vi.resume_from(records, purse),
-        (None, false) => vi.fit(records),
-        (None, true) => vi.resume(records),
-    };
-    bar.finish_and_clear();
-    Ok(fit?)
 }

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
 use super::family::Family;
-use super::fitting::{self, Settings};
+use super::fitting::{PrivateFit, Settings};
 use super::outcome::outcomes;
 use super::specification::Specification;
 use crate::formula::Formula;
@@ -133,16 +133,10 @@ pub fn measure(
         let records = specification.records(&design, &y)?;
         let budget = Budget::add_remove(epsilon, 1e-6);
         let seed = Seed::for_tests(run);
-        let fit = fitting::fit(
-            &specification,
-            records,
-            budget,
-            None::<&mut Ledger>,
-            &Settings::default(),
-            seed,
-            &[],
-        )?;
-        aware += usize::from(fit.fit().noise_aware().is_some());
+        let settings = Settings::default();
+        let fit = PrivateFit { specification: &specification, budget, settings: &settings, public: &[] };
+        let fit = fit.run(records, None::<&mut Ledger>, seed)?;
+        aware += usize::from(fit.is_noise_aware());
         let draws = fit.draws(&specification)?;
         for (column, (summary, scaled)) in
             specification.columns.iter().zip(draws.coefficients().iter().zip(&planted))

@@ -295,7 +295,10 @@ impl Specification {
                 return 1.0;
             }
             match terms.get(column.of.term.as_str()).filter(|_| column.of.indicator) {
-                // The baseline has no column.
+                // `sex[f]`, where the baseline has a column, too; without, `sex[T.m]`, and whether a number is missing.
+                Some(columns) if column.of.name.contains('[') && !column.of.name.contains("[T.") => {
+                    1.0 / columns
+                }
                 Some(columns) => 1.0 / (columns + 1.0),
                 None => {
                     let at = |value: f64| (value - column.centre) / column.width;

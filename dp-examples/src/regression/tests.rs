@@ -2,9 +2,10 @@ use dp_accountant::{Budget, Ledger};
 use dp_sampler::Seed;
 use nalgebra::{DMatrix, DVector};
 use ndarray::Axis;
+use ppl_core::Records;
 
 use super::family::Family;
-use super::fitting::{self, Fitted, Settings};
+use super::fitting::{self, Fitted, PrivateFit, Settings};
 use super::outcome::outcomes;
 use super::predict::predict;
 use super::prior::NamedPrior;
@@ -60,9 +61,8 @@ fn every_family_fits_and_predicts() {
         let (specification, design, values) = regression(formula, family, &[]).unwrap();
         let records = specification.records(&design, &values).unwrap();
         let settings = Settings { steps: Some(30), ..Settings::default() };
-        let (budget, seed) = (Budget::add_remove(1.0, 1e-6), Seed::for_tests(1));
-        let fit =
-            fitting::fit(&specification, records, budget, None::<&mut Ledger>, &settings, seed, &[]).unwrap();
+        let budget = Budget::add_remove(1.0, 1e-6);
+        let fit = fitted(&specification, records, (budget, 1), &settings);
         assert!(fit.privacy().epsilon.as_ref().unwrap().upper <= 1.0);
         let draws = fit.draws(&specification).unwrap();
         for summary in draws.coefficients().iter().chain(&draws.others()) {
@@ -98,16 +98,8 @@ fn units_of_the_file() {
         let (specification, design, values) = regression(formula, family, &[]).unwrap();
         let records = specification.records(&design, &values).unwrap();
         let settings = Settings { steps: Some(2), ..Settings::default() };
-        let fit = fitting::fit(
-            &specification,
-            records.clone(),
-            Budget::add_remove(1.0, 1e-6),
-            None::<&mut Ledger>,
-            &settings,
-            Seed::for_tests(1),
-            &[],
-        )
-        .unwrap();
+        let budget = Budget::add_remove(1.0, 1e-6);
+        let fit = fitted(&specification, records.clone(), (budget, 1), &settings);
         let draws = fit.draws(&specification).unwrap();
         let scaled = fit.scaled_draws(&specification).unwrap();
         let (centre, width) = specification.outcome_scale;
@@ -180,14 +172,22 @@ fn mistakes_say_what_to_do() {
     assert_eq!((age.prior, specification.sigma, specification.groups[0].spread), ((1.0, 0.5), 2.0, 3.0));
 }
 
+fn fitted(
+    specification: &Specification,
+    records: Records,
+    (budget, seed): (Budget, u64),
+    settings: &Settings,
+) -> Fitted {
+    let fit = PrivateFit { specification, budget, settings, public: &[] };
+    fit.run(records, None::<&mut Ledger>, Seed::for_tests(seed)).unwrap()
+}
+
 fn logistic(priors: &[&str], epsilon: f64, seed: u64) -> (Specification, Fitted, Vec<[f64; 2]>) {
     let (specification, design, values) =
         regression("yes ~ age*sex + job", Family::Bernoulli, priors).unwrap();
     let records = specification.records(&design, &values).unwrap();
     let budget = Budget::add_remove(epsilon, 1e-6);
-    let (none, settings) = (None::<&mut Ledger>, Settings::default());
-    let fit =
-        fitting::fit(&specification, records, budget, none, &settings, Seed::for_tests(seed), &[]).unwrap();
+    let fit = fitted(&specification, records, (budget, seed), &Settings::default());
     let draws = fit.scaled_draws(&specification).unwrap();
     let moments = draws["b"].axis_iter(Axis(1)).map(|draws| {
         let mean = draws.mean().unwrap();
@@ -264,5 +264,34 @@ fn with_little_noise_the_posterior_is_that_without_privacy() {
         let (name, exact) = (&specification.columns[j].of.name, covariance[(j, j)].sqrt());
         assert!((mean - w[j]).abs() < 0.35 * exact, "{name}: {mean} and {} +- {exact}", w[j]);
         assert!((0.9..1.3).contains(&(sd / exact)), "{name}: {sd} and {exact}");
+    }
+}
+
+/// What a fit is refused for it is refused for before anything is paid, its coordinates included.
+#[test]
+fn a_fit_that_is_refused_pays_for_nothing() {
+    for (formula, family) in
+        [("yes ~ age*sex", Family::Bernoulli), ("y ~ age", Family::Poisson), ("z ~ age", Family::Ordinal)]
+    {
+        let (specification, design, values) = regression(formula, family, &[]).unwrap();
+        let records = || specification.records(&design, &values).unwrap();
+        let run = |epsilon, steps, ledger: &mut Ledger| {
+            let (settings, budget) =
+                (Settings { steps, ..Settings::default() }, Budget::add_remove(epsilon, 1e-6));
+            let fit = PrivateFit { specification: &specification, budget, settings: &settings, public: &[] };
+            fit.run(records(), Some(ledger), Seed::for_tests(5))
+        };
+        let mut ledger = Ledger::new(Budget::add_remove(1.0, 1e-6)).unwrap();
+        for (epsilon, steps) in [(2.0, Some(30)), (1.0, Some(u64::MAX)), (1.0, Some(2_000_000_000))] {
+            assert!(run(epsilon, steps, &mut ledger).is_err(), "{formula}: {epsilon} {steps:?}");
+            assert!(ledger.debits().is_empty(), "{formula}: {epsilon} {steps:?}");
+        }
+        // What it says it needs is what it needs.
+        run(1.0, Some(30), &mut ledger).unwrap();
+        assert!(ledger.spent().unwrap().upper <= 1.0);
+        // A second one is refused as a whole.
+        let before = ledger.debits().len();
+        assert!(run(0.5, Some(30), &mut ledger).is_err());
+        assert_eq!(ledger.debits().len(), before);
     }
 }

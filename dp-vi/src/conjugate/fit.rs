@@ -325,6 +325,7 @@ fn report(plan: &ConjugatePlan, seed: &Seed, steps: &Steps<'_, FullBatchSampler>
         scheme: Some(steps.scheme()),
         noise_multiplier: calibrated.map(|calibrated| calibrated.noise_multiplier),
         clip_norm: calibrated.map(|_| plan.clip_norm),
+        last_clip_norm: None,
         clipping: calibrated.map(|_| Clipping::Flat),
         noise: calibrated.map(|_| plan.kind),
         noise_norm: calibrated.map(|_| plan.clip_norm * plan.reach()),

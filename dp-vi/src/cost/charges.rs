@@ -102,7 +102,7 @@ impl Charges {
     }
 
     /// What the statement covers: the run, and what was released before for its sake.
-    fn stated(&self) -> Composition {
+    pub(crate) fn stated(&self) -> Composition {
         let mut all = self.with_steps(self.steps);
         all.extend(self.before.iter().map(|release| (release.event, release.count)));
         all

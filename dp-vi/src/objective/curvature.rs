@@ -49,7 +49,7 @@ pub(crate) const OF_RECORDS: Error = Error::Conflict(
 /// derivative of `⟨M, g gᵀ⟩` by `M`, with `g` held fixed.
 ///
 /// ```text
-/// E[g gᵀ] = −E[∂²ℓ/∂u²]        for every likelihood, where the model holds
+/// E[g gᵀ] = −E[∂²ℓ/∂u²]        at the truth, if the model holds and ℓ is smooth in u
 /// ```
 pub(crate) fn score_program<'g>(traced: &Traced<'g>, shape: CurvatureShape) -> Result<RecordGradient<f64>> {
     let graph = traced.log_likelihood.graph();

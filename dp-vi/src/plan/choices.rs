@@ -12,7 +12,7 @@ use crate::objective::traced::Survey;
 use crate::objective::weights::RecordWeights;
 use crate::outcome::correction::trace_regression::MOST_ELEMENTS;
 use crate::summaries::CountRelease;
-use crate::wall::bound::clip::{ClipNorm, Clipping};
+use crate::wall::bound::clip::{ClipNorm, Clipping, LARGEST_CLIP_NORM};
 use crate::wall::bound::quantile::Quantile;
 use crate::wall::grid::{self, PrivacyNoise};
 use crate::wall::start::PriorStart;
@@ -221,7 +221,8 @@ impl Settings {
                         true => {
                             curvature_norm(shape, features, elements, self.feature_norms) * scores.hypot(1.0)
                         }
-                        false => (clip_norm * clip_norm).max(crate::SMALLEST_CLIP_NORM),
+                        // Where `K` is at its largest, so that a record's part is cut to less than `C²`.
+                        false => (clip_norm * clip_norm).clamp(crate::SMALLEST_CLIP_NORM, LARGEST_CLIP_NORM),
                     },
                     noise_multiplier,
                     with_scores: with_scores && survey.is_linear,

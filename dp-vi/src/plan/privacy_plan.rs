@@ -8,7 +8,7 @@ use crate::objective::curvature::CurvatureShape;
 use crate::objective::draws::DrawScheme;
 use crate::objective::gradients::Gradients;
 use crate::summaries::CountRelease;
-use crate::wall::bound::clip::Clipping;
+use crate::wall::bound::clip::{Clipping, LARGEST_CLIP_NORM};
 use crate::wall::grid::PrivacyNoise;
 use dp_accountant::{Budget, Calibrated};
 use dp_sampler::Scheme;
@@ -27,8 +27,8 @@ pub struct CurvaturePlan {
     /// Whether the trace of the scores' covariance is released with it, which weights make smaller than the
     /// curvature.
     pub with_scores: bool,
-    /// Whether a record's part is the product of its score with itself, as of likelihoods that are no generalised linear
-    /// term. Then `K` is `C²` with the norm `C` that gradients have at the end of the run, and `clip_norm` that of the
+    /// Whether a record's part is the product of its score with itself, as of likelihoods that are not
+    /// recognised as a generalised linear term of bounded slope. Then `K` is `C²` with the norm `C` that gradients have at the end of the run, and `clip_norm` that of the
     /// first.
     pub by_scores: bool,
     /// The release during the run that steps limited by the noise are turned by, beside the one at its end.
@@ -49,7 +49,7 @@ impl CurvaturePlan {
     /// `K`, where gradients have the norm `bound` at the end of a run.
     pub(crate) fn norm(self, bound: f64) -> f64 {
         match self.by_scores {
-            true => (bound * bound).max(crate::SMALLEST_CLIP_NORM),
+            true => (bound * bound).clamp(crate::SMALLEST_CLIP_NORM, LARGEST_CLIP_NORM),
             false => self.clip_norm,
         }
     }
@@ -160,6 +160,11 @@ impl PrivacyPlan {
         self.budget.map(|budget| self.deviation.taken_of(&budget)).filter(|&delta| delta > 0.0)
     }
 
+    /// Whether `C` follows a quantile of the gradients' norms.
+    fn follows(&self) -> bool {
+        matches!(self.clipping, Clipping::Quantile(_) | Clipping::Adaptive)
+    }
+
     /// What was chosen, why, and what it costs, in words. Nothing in it depends on the records.
     #[must_use]
     pub fn explain(&self) -> String {
@@ -192,11 +197,19 @@ impl PrivacyPlan {
                     ));
                 }
                 if let Some(curvature) = &self.curvature {
-                    line(format_args!(
-                        "one release of the curvature: noise {} x K, K = {}",
-                        number(curvature.noise_multiplier),
-                        number(curvature.clip_norm)
-                    ));
+                    let noise = number(curvature.noise_multiplier);
+                    let norm = number(curvature.clip_norm);
+                    match curvature.by_scores {
+                        false => {
+                            line(format_args!("one release of the curvature: noise {noise} x K, K = {norm}"))
+                        }
+                        true if self.follows() => line(format_args!(
+                            "one release of the second moments of scores: noise {noise} x K, K = C^2 with the C of the last step ({norm} if it stayed)"
+                        )),
+                        true => line(format_args!(
+                            "one release of the second moments of scores: noise {noise} x K, K = C^2 = {norm}"
+                        )),
+                    }
                     if let Some(early) = &curvature.early {
                         line(format_args!(
                             "another one before step {}, which the steps after it are turned by: noise {} x K",

@@ -33,15 +33,17 @@ pub enum Correction {
     Recognised,
     /// No: the posterior is the guide's.
     None,
-    /// Yes, with all of the curvature; for a likelihood that is no generalised linear term, with the second moments of
-    /// the records' scores in its place:
+    /// Yes, with all of the curvature; for a likelihood that is not recognised as a generalised linear term of bounded
+    /// slope (a Bernoulli of logits, say), with the second moments of the records' scores in its place:
     ///
     /// ```text
-    /// S = Σ_i g_i g_iᵀ min(1, C²/‖g_i‖²),   g_i = ∂ℓ_i/∂u        E[g gᵀ] = −E[∂²ℓ/∂u²] where the model holds
+    /// S = Σ_i g_i g_iᵀ min(1, C²/‖g_i‖²),   g_i = ∂ℓ_i/∂u
+    /// E[g gᵀ] = −E[∂²ℓ/∂u²]      at the truth, if the model holds and ℓ is smooth in u
     /// ```
     ///
-    /// with the norm `C` that gradients have at the end of the run. Where outcomes vary more than the model says, scores
-    /// do, too, and intervals are too short. Counts and ordered categories whose features vary about equally in all
+    /// with the norm `C` that gradients have at the end of the run. Gradients are clipped to `C`, too: where scores are
+    /// skewed, that moves the mean of the posterior, and no interval says by how much. Where outcomes vary more than the
+    /// model says, scores do, too, and intervals are too short. Counts and ordered categories whose features vary about equally in all
     /// directions are served well; a scale parameter, whose scores are small beside those of slopes, is hidden by the
     /// noise, and so is what depends on it: then [`TraceRegression`](Self::TraceRegression) is better.
     Full,

@@ -11,8 +11,8 @@ use crate::outcome::fit::Fit;
 use crate::outcome::progress::{Callback, Proceed, Progress};
 use crate::wall::fingerprint::fingerprint_of_records;
 use crate::wall::sensitive::Sensitive;
-use dp_accountant::{Purse, Receipt};
-use dp_sampler::{Subsampler, Subsampling};
+use dp_accountant::{Ledger, Purse, Receipt};
+use dp_sampler::{Seed, Subsampler, Subsampling};
 use ppl_core::{Model, Records};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -96,6 +96,43 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         self.erased().run(records, Some(purse), From::Start)
     }
 
+    /// Refuses what [`DpVi::fit_from`] would refuse, and pays for nothing and releases nothing: settings, a model
+    /// or records that do not fit, a budget that cannot be met, a purse that does not hold enough for the run
+    /// and for all that [`released_before`](DpVi::released_before) names, as if none of that had been paid for
+    /// yet.
+    ///
+    /// It is for what a fit needs to know beforehand, and pays for: such a release should not be made for a fit
+    /// that is refused after it. Whether there is a checkpoint already is not looked at.
+    ///
+    /// # Errors
+    /// As [`DpVi::fit_from`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dp_accountant::{Budget, Ledger, Relation};
+    /// use dp_vi::guides::AutoNormal;
+    /// use dp_vi::{DpVi, Sensitive};
+    /// use ppl_core::{Column, Ctx, Distribution, Records};
+    /// use ppl_distributions::Normal;
+    ///
+    /// fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
+    ///     let mean = ctx.sample("mean", Normal::new(0.0, 4.0))?;
+    ///     ctx.each_record(|ctx, record| ctx.observe("y", Normal::new(mean, 1.0), record.get("y")?))
+    /// }
+    /// let y: Vec<f64> = (0..100).map(|i| f64::from(i % 7)).collect();
+    /// let records = Sensitive::new(Records::from_columns([("y", Column::from(y))])?);
+    /// let budget = |epsilon| Budget { epsilon, delta: 1e-6, relation: Relation::AddRemove };
+    /// let ledger = Ledger::new(budget(1.0))?;
+    /// let vi = |epsilon| DpVi::new(model, AutoNormal::new()).budget(budget(epsilon));
+    /// assert!(vi(0.9).check_fit_from(&records, &ledger).is_ok());
+    /// assert!(vi(2.0).check_fit_from(&records, &ledger).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_fit_from(self, records: &Sensitive<Records>, purse: &impl Purse) -> Result<()> {
+        self.erased().check(records, purse.ledger())
+    }
+
     /// Goes on with a run that was begun with [`DpVi::fit`] and left its checkpoint, with the seed from
     /// there. A run that was complete is not repeated.
     ///
@@ -146,6 +183,18 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
 
 // Compiled once for all models and guides.
 impl<S: Subsampling> DpVi<AnyModel<'_>, Box<dyn Guide + '_>, S> {
+    fn check(self, records: &Sensitive<Records>, ledger: &Ledger) -> Result<()> {
+        let budget = self.settings.required_budget()?;
+        // Nothing is drawn from it.
+        let prepared = self.prepare(records, &Seed::for_tests(0))?;
+        let mut ledger = ledger.clone();
+        begin::payer(Some(&mut ledger), budget, &mut None)?;
+        if let Some(charges) = prepared.charges() {
+            ledger.debit_all(&charges.stated())?;
+        }
+        Ok(())
+    }
+
     fn run(mut self, records: &Sensitive<Records>, purse: Option<&mut dyn Purse>, from: From) -> Result<Fit> {
         let mut on_progress = self.execution.on_progress.take();
         let (budget, shared_purse) = (self.settings.required_budget()?, purse.is_some());

@@ -159,6 +159,7 @@ impl<'m, G: Guide, S: Subsampling> DpVi<AnyModel<'m>, G, S> {
             scheme: Some(steps.scheme()),
             noise_multiplier: plan.calibrated.map(|calibrated| calibrated.noise_multiplier),
             clip_norm: plan.calibrated.map(|_| plan.clip_norm),
+            last_clip_norm: None,
             noise_norm: plan.calibrated.map(|_| plan.clip_norm),
             clipping: plan.calibrated.map(|_| plan.clipping),
             noise: plan.calibrated.map(|_| plan.noise),

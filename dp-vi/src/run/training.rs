@@ -19,6 +19,7 @@ use crate::outcome::simulation::Simulation;
 use crate::plan::privacy_plan::CurvaturePlan;
 use crate::run::checkpoint::{Checkpoint, PaidFrom};
 use crate::run::prepare::Optimiser;
+use crate::wall::bound::clip::Clipping;
 use crate::wall::curvature::CurvatureRelease;
 use crate::wall::sensitive::Sensitive;
 use crate::wall::steps::Steps;
@@ -354,7 +355,9 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             (Some((true, _)), None) => Some(FELL_BACK),
             (Some((false, _)), None) => Some(NO_POSTERIOR),
         };
-        let report = PrivacyReport { steps_done: self.done, intervals, ..self.report };
+        let follows = matches!(self.report.clipping, Some(Clipping::Quantile(_) | Clipping::Adaptive));
+        let last_clip_norm = bound.filter(|_| follows);
+        let report = PrivacyReport { steps_done: self.done, intervals, last_clip_norm, ..self.report };
         let parameters =
             self.estimator.shared.layout.iter().map(|(name, range)| (name.to_owned(), found[range].to_vec()));
         let parameters = parameters.collect();

@@ -27,6 +27,18 @@ impl Summaries<'_> {
         let noisy = self.release(self.records.count_in(unit.steps()), &mut paid)?;
         Ok(unit.number(noisy[0]))
     }
+
+    /// The event that [`count`](Self::count) debits under add/remove, to plan with before it is made. Its noise
+    /// multiplier is the one asked for or the nearest above that is drawn exactly.
+    ///
+    /// # Errors
+    /// If the noise multiplier is not between 1e-3 and 1e6.
+    pub fn count_event(noise_multiplier: f64) -> Result<Event> {
+        let unit = Unit::new(noise_multiplier, 1.0)?;
+        // The distribution is the same for every seed.
+        let distribution = RoundedGaussianNoise::new(&Seed::for_tests(0), grid::BITS)?.distribution();
+        grid::event(distribution, Relation::AddRemove, unit.steps() as f64)
+    }
 }
 
 /// The release of the number of records that belongs to a run, under add/remove.
@@ -41,11 +53,9 @@ impl CountRelease {
 
     /// With at least this noise multiplier, or the nearest that can be drawn.
     pub(crate) fn new(noise_multiplier: f64) -> Result<Self> {
-        let unit = Unit::new(noise_multiplier.clamp(1e-3, 1e6), 1.0)?;
-        // The distribution is the same for every seed.
-        let distribution = RoundedGaussianNoise::new(&Seed::for_tests(0), grid::BITS)?.distribution();
-        let event = grid::event(distribution, Relation::AddRemove, unit.steps() as f64)?;
-        Ok(Self { unit, event })
+        let noise_multiplier = noise_multiplier.clamp(1e-3, 1e6);
+        let event = Summaries::count_event(noise_multiplier)?;
+        Ok(Self { unit: Unit::new(noise_multiplier, 1.0)?, event })
     }
 
     /// The event of the release.

@@ -161,9 +161,16 @@ impl NoisySum {
     }
 
     /// Takes another norm for contributions, which are bounded as a whole. It must depend on nothing but what is public.
+    /// The noise has that norm, too: what was said of its reach was said of the bound before.
+    ///
+    /// # Errors
+    /// If the norm is out of range, or follows a quantile, for then sums have an element that counts records.
     pub(crate) fn bound(&mut self, norm: f64) -> Result<()> {
+        if matches!(self.rule, Rule::Quantile(_)) {
+            return Err(Error::Conflict("a norm that follows a quantile is not set from outside"));
+        }
         let clip = ClipNorm::new(norm, self.sum.len())?;
-        (self.rule, self.clip) = (Rule::Flat(clip), clip);
+        (self.rule, self.clip, self.reach) = (Rule::Flat(clip), clip, 1.0);
         Ok(())
     }
 

@@ -64,6 +64,9 @@ pub struct PrivacyReport {
     pub noise_multiplier: Option<f64>,
     /// Largest norm of one record's gradient, C; the first one, where it follows a quantile.
     pub clip_norm: Option<f64>,
+    /// C after the last release, where it follows a quantile and with that what was released. The second moments of scores
+    /// have its square as their bound.
+    pub last_clip_norm: Option<f64>,
     /// What the noise's standard deviation is σ times of: C, or, where a record is replaced and two records' contributions
     /// are known to differ by less than 2C, half of that difference.
     pub noise_norm: Option<f64>,
@@ -185,6 +188,7 @@ impl PrivacyReport {
             scheme: None,
             noise_multiplier: None,
             clip_norm: None,
+            last_clip_norm: None,
             noise_norm: None,
             clipping: None,
             noise: None,

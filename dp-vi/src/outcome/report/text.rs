@@ -110,9 +110,12 @@ impl fmt::Display for PrivacyReport {
                 self.noise_norm.unwrap_or(clip)
             )?;
             let how = match self.clipping {
-                Some(Clipping::Quantile(_) | Clipping::Adaptive) => "at first, which then follows a quantile",
-                Some(Clipping::PerSite) => "site by site",
-                _ => "as a whole",
+                Some(Clipping::Quantile(_) | Clipping::Adaptive) => match self.last_clip_norm {
+                    Some(last) => format!("at first, which follows a quantile, {last:.6} at last"),
+                    None => "at first, which then follows a quantile".to_owned(),
+                },
+                Some(Clipping::PerSite) => "site by site".to_owned(),
+                _ => "as a whole".to_owned(),
             };
             writeln!(f, "             gradients clipped to norm {clip} {how}; {} releases", self.steps)?;
             if self.noise == Some(PrivacyNoise::Exact) {

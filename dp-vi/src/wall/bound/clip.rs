@@ -9,6 +9,9 @@ use serde::Serialize;
 /// [`RecordGradient`]).
 pub const SMALLEST_CLIP_NORM: f64 = 1e-4;
 
+/// The largest clip norm: squares of it are finite, and those of sums of records are.
+pub(crate) const LARGEST_CLIP_NORM: f64 = 1e100;
+
 /// Scales gradients down to a largest norm.
 ///
 /// ```text
@@ -47,7 +50,7 @@ impl ClipNorm {
             let (what, requirement) = ("number of elements to clip", "at most 2^32");
             return Err(Error::OutOfRange { what, requirement, value: elements as f64 });
         }
-        if !(SMALLEST_CLIP_NORM..=1e100).contains(&norm) {
+        if !(SMALLEST_CLIP_NORM..=LARGEST_CLIP_NORM).contains(&norm) {
             return Err(Error::OutOfRange {
                 what: "clip norm",
                 requirement: "between 1e-4 and 1e100",
