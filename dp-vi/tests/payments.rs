@@ -7,7 +7,8 @@ use dp_accountant::{
 };
 use dp_sampler::{BallsInBins, FixedSize, FullBatch, Poisson, Seed, Shuffle, Subsampling, WithReplacement};
 use dp_vi::guides::AutoNormal;
-use dp_vi::{Correction, DpVi, Fit, PrivateGradient, PrivateStart, Progress, Sensitive};
+use dp_vi::summaries::Summaries;
+use dp_vi::{Correction, DpVi, Fit, PrivateGradient, PrivateStart, Progress, Release, Sensitive};
 use ndarray::arr0;
 use ppl_core::{Column, Graph, Record, RecordGradient, Records};
 use proptest::prelude::*;
@@ -388,4 +389,40 @@ fn balls_in_bins_for_a_batch_size_are_refused_where_the_number_of_records_is_pro
     assert!(mechanism(BallsInBins::batch(4).unwrap()).pay(&mut ledger, 4).unwrap().left() >= 4);
     // Three bins, so four steps are two epochs.
     assert_eq!(Purse::ledger(&ledger).events().iter().map(|(_, count)| count).sum::<u64>(), 2);
+}
+
+/// A fit that needs something beforehand is refused before that is paid for: for all of it together, for other relations and
+/// for records that do not fit. What it is not refused for can be paid.
+#[test]
+fn what_a_fit_would_be_refused_for_shows_before_anything_is_paid() {
+    let data = people(60);
+    let of = |epsilon| budget(epsilon, Relation::AddRemove);
+    let count = Summaries::count_event(20.0).unwrap();
+    let before = || [Release::new("number of records", count, 1)];
+    let vi = |epsilon| {
+        let vi = DpVi::new(logistic, AutoNormal::new()).budget(of(epsilon)).subsample(FullBatch).steps(5);
+        vi.released_before(before())
+    };
+    let mut ledger = Ledger::new(of(1.0)).unwrap();
+    vi(1.0).check_fit_from(&data, &ledger).unwrap();
+    let refused = |vi: DpVi<_, _, _>, data: &Sensitive<Records>, ledger: &Ledger| {
+        let checked = vi.check_fit_from(data, ledger).unwrap_err().to_string();
+        assert!(!checked.is_empty());
+        checked
+    };
+    assert!(refused(vi(1.001), &data, &ledger).contains("budget"));
+    let other = Ledger::new(budget(1.0, Relation::ReplaceOne)).unwrap();
+    assert!(refused(vi(1.0), &data, &other).contains("relation"));
+    let numbers = Records::from_columns([("y", Column::from(vec![0.0, 1.0]))]).unwrap();
+    refused(vi(1.0), &Sensitive::new(numbers), &ledger);
+    refused(vi(1.0).steps(u64::MAX), &data, &ledger);
+    assert!(ledger.debits().is_empty() && other.debits().is_empty());
+    // Paid for as it was planned, to the last bit of the budget.
+    let mut summaries = Summaries::new(&data, Seed::for_tests(1)).unwrap();
+    summaries.count(20.0, &mut ledger).unwrap();
+    vi(1.0).seed(Seed::for_tests(2)).fit_from(&data, &mut ledger).unwrap();
+    let spent = ledger.spent().unwrap();
+    assert!(spent.upper <= 1.0 && spent.lower > 0.99, "{spent:?}");
+    let counted: u64 = ledger.events().iter().filter(|(event, _)| *event == count).map(|(_, n)| n).sum();
+    assert_eq!(counted, 1);
 }

@@ -72,6 +72,17 @@ fn a_count_tells_what_it_costs() {
     let count = |s: &mut Summaries<'_>, l: &mut Ledger| s.count(SIGMA, l).unwrap();
     let a = outcomes(Relation::AddRemove, &[1.0; 7], 1, count);
     agrees(&a, &outcomes(Relation::AddRemove, &[1.0; 8], 2, count));
+    // What is planned with is what is paid, whatever the noise is rounded to.
+    for noise in [1e-3, 0.7, 3.0, 20.1, 777.7, 1e6] {
+        let mut ledger = Ledger::new(Budget { epsilon: 1e9, ..budget(Relation::AddRemove) }).unwrap();
+        let records = column(&[0.0; 9]);
+        Summaries::new(&records, Seed::for_tests(1)).unwrap().count(noise, &mut ledger).unwrap();
+        let paid: Vec<_> = ledger.events().iter().collect();
+        assert_eq!(paid, [(Summaries::count_event(noise).unwrap(), 1)], "{noise}");
+    }
+    for noise in [0.0, 9e-4, 2e6, f64::NAN] {
+        assert!(Summaries::count_event(noise).is_err(), "{noise}");
+    }
     // Under replace-one it is public and free.
     let records = column(&[0.0; 9]);
     let mut ledger = Ledger::new(budget(Relation::ReplaceOne)).unwrap();
