@@ -4,6 +4,7 @@
 use crate::base::Result;
 use crate::op::{Binary, Gather, Op, Reduce, Shaping, Unary, Var};
 use crate::transform::{gradient, require_per_record_scalar};
+use std::collections::BTreeSet;
 
 /// A record's value as a function of one number that is linear in the shared arrays.
 ///
@@ -115,6 +116,77 @@ pub fn linear_predictor<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Opti
     let constant = |array: &Var<'g>| !depends(*array, frontier)[array.id() as usize];
     let linear = design.iter().all(constant) && constant(&slope_bound);
     Ok(linear.then_some(LinearPredictor { predictor: here, slope_bound, design, softplus }))
+}
+
+/// One number of a record that its value depends on the shared arrays through, and is linear in them.
+///
+/// ```text
+/// ℓ = f(η),   η = η₀ + Σ_s ⟨d_s, u_s⟩        hence ∂²ℓ/∂u² = f″(η) d dᵀ
+/// ```
+///
+/// `f` may be any function of the record, and its slope need not be bounded: a normal of known scale, a Poisson of
+/// a log rate, a negative binomial of known dispersion. Where it is bounded, and has to be, it is
+/// [`linear_predictor`] that finds the bound.
+///
+/// ```
+/// use ppl_core::transform::scalar_predictor;
+/// use ppl_core::{Graph, Record, Schema};
+/// let (graph, schema) = (Graph::new(), Schema::new([("x", 3.into()), ("y", ppl_core::Shape::scalar())])?);
+/// let w = graph.input("w", [3])?;
+/// let record = Record::new(&graph, &schema);
+/// let (eta, y) = (record.get("x")?.dot(w), record.get("y")?);
+/// let poisson = y * eta - eta.exp();
+/// let found = scalar_predictor(poisson, &[w])?.ok_or("a generalised linear term")?;
+/// assert!(found.predictor.is(eta) && found.design[0].shape() == [3].into());
+/// assert!(scalar_predictor(w.square().sum() * y, &[w])?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ScalarPredictor<'g> {
+    /// `η`, one number for each record.
+    pub predictor: Var<'g>,
+    /// `d_s`, in the shape of each array.
+    pub design: Vec<Var<'g>>,
+}
+
+/// Finds the last number that the value depends on all arrays through and that is linear in them; see
+/// [`ScalarPredictor`].
+///
+/// Operations are walked from the value to the arrays, and a number that all ways pass is a candidate. It is one if its
+/// derivatives by the arrays depend on none of them; no algebra is done to see that they cancel.
+///
+/// # Errors
+/// If `value` is not one number for each record, an array belongs to another graph, or an expression has
+/// failed.
+#[track_caller]
+pub fn scalar_predictor<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Option<ScalarPredictor<'g>>> {
+    require_per_record_scalar(value)?;
+    value.graph().check()?;
+    for array in frontier {
+        array.require_on(value.graph(), "scalar predictor")?;
+    }
+    let active = depends(value, frontier);
+    if !active[value.id() as usize] {
+        return Ok(None);
+    }
+    let graph = value.graph();
+    // Operations come after what they are made of, so the last of those that are open is passed by all ways if it is alone.
+    let mut open = BTreeSet::from([value.id()]);
+    while let Some(last) = open.pop_last() {
+        let here = graph.var(last);
+        if open.is_empty() && here.shape().elements() == 1 {
+            let here = here.reshape(());
+            let design = gradient(here, frontier)?;
+            if design.iter().all(|array| !depends(*array, frontier)[array.id() as usize]) {
+                return Ok(Some(ScalarPredictor { predictor: here, design }));
+            }
+        }
+        if !frontier.iter().any(|array| array.id() == last) {
+            open.extend(graph.node(last).args.iter().copied().filter(|&arg| active[arg as usize]));
+        }
+    }
+    Ok(None)
 }
 
 /// Which of the operations up to `last` depend on one of the arrays.
@@ -272,5 +344,58 @@ mod tests {
         assert!(none(x.dot(w)), "no bounded function at all");
         assert!(none(-x.dot(w).softplus() - x.dot(w).exp().softplus()), "two terms");
         assert!(none(-(s * x.dot(w).softplus()) * s), "scaled by an array");
+    }
+
+    /// What a record's value depends on the arrays through, for any function of it; and not where there are two such
+    /// numbers, or an array that it is not linear in.
+    #[test]
+    fn one_number_that_is_linear_is_found_behind_any_function() {
+        let records = schema();
+        let graph = Graph::new();
+        let record = Record::new(&graph, records.schema());
+        let (x, y) = (record.get("x").unwrap(), record.get("y").unwrap());
+        let w = graph.input("w", [2]).unwrap();
+        let b = graph.input("b", ()).unwrap();
+        let s = graph.input("s", ()).unwrap();
+        let eta = x.dot(w) + b * 2.0;
+        let arrays = [w, b];
+        for value in [
+            -0.5 * ((y - eta) / 0.3).square(),
+            y * eta - eta.exp(),
+            -(1.0 + (y - eta).square() / 4.0).log() * 2.5,
+            eta.exp() * y - (1.0 + eta.exp()).log(),
+            -eta.softplus() - (-eta).softplus(),
+        ] {
+            let term = scalar_predictor(value, &arrays).unwrap().unwrap();
+            let of = gradient(value, &[term.predictor]).unwrap()[0];
+            let outputs = [term.design[0], term.design[1], gradient(value, &[w]).unwrap()[0], of];
+            let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+            plan.set("w", &[0.3, -0.2]).unwrap();
+            plan.set("b", &[0.1]).unwrap();
+            let [d, one, slope, by] = [0, 1, 2, 3].map(|k| plan.evaluate(&records, &[0, 1], k).unwrap());
+            for i in 0..2 {
+                // Of whatever scale the predictor is, slopes are its own times the design.
+                for j in 0..2 {
+                    assert!((slope[[i, j]] - by[[i, 0]] * d[[i, j]]).abs() < 1e-12, "{value:?}");
+                }
+                assert!((d[[i, 0]] * 2.0 - one[[i, 0]] * records_x(i)).abs() < 1e-12, "{value:?}");
+            }
+        }
+        let value = -0.5 * ((y - eta) / s.exp()).square() - s;
+        assert!(scalar_predictor(value, &[w, b, s]).unwrap().is_none(), "a scale beside the predictor");
+        assert!(scalar_predictor(value, &[w, b]).unwrap().is_some(), "a scale that is no array of these");
+        for (value, why) in [
+            (x.dot(w).exp() * b, "two numbers"),
+            (-(x.dot(w.exp()) + b).square(), "an array that is not linear"),
+            (y * 3.0, "nothing at all"),
+        ] {
+            assert!(scalar_predictor(value, &arrays).unwrap().is_none(), "{why}");
+        }
+        assert!(scalar_predictor(y * b.square(), &[b]).unwrap().is_some_and(|term| term.predictor.is(b)));
+    }
+
+    /// The first number of `x`.
+    fn records_x(record: usize) -> f64 {
+        [1.0, 0.5][record]
     }
 }
