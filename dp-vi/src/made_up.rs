@@ -40,6 +40,7 @@ pub(crate) fn records(count: usize) -> Records {
 /// One draw, no weights, nothing besides.
 pub(crate) fn options() -> Options<'static> {
     Options {
+        by_scores: true,
         draws: DrawScheme::Single,
         weights: &RecordWeights::None,
         residual_bound: 1.0,

@@ -8,7 +8,8 @@ use dp_vi::{
     RecordWeights, Sensitive,
 };
 use ndarray::{Array1, Array2, arr0};
-use ppl_core::{Column, Records, Schema, Shape};
+use ppl_core::{Column, Ctx, Distribution, Records, Schema, Shape};
+use ppl_distributions::{HalfNormal, Normal};
 use std::collections::BTreeMap;
 
 use crate::common::{budget, location, logistic};
@@ -159,6 +160,46 @@ fn other_likelihoods_are_clipped_to_a_norm_that_adapts() {
     // Many elements: the diagonal.
     let wide = DpVi::new(logistic, AutoNormal::new()).budget(add_remove()).plan(&schema(129)).unwrap();
     assert_eq!(wide.curvature.unwrap().shape, CurvatureShape::Diagonal);
+}
+
+/// A norm of the curvature is for likelihoods of unbounded slope in one number that is linear, and releases their own.
+#[test]
+fn a_norm_of_the_curvature_is_for_one_linear_number() {
+    fn counts(ctx: &mut Ctx<'_>) -> ppl_core::Result<()> {
+        let w = ctx.sample("w", Normal::new(0.0, 2.0).iid(3))?;
+        ctx.each_record(|ctx, record| {
+            let rate = ppl_distributions::Poisson::from_log_rate(record.get("x")?.dot(w));
+            ctx.observe("y", rate, record.get("y")?)
+        })
+    }
+    fn own_scale(ctx: &mut Ctx<'_>) -> ppl_core::Result<()> {
+        let w = ctx.sample("w", Normal::new(0.0, 2.0).iid(3))?;
+        let sigma = ctx.sample("sigma", HalfNormal::new(1.0))?;
+        ctx.each_record(|ctx, record| {
+            ctx.observe("y", Normal::new(record.get("x")?.dot(w), sigma), record.get("y")?)
+        })
+    }
+    let of = |norm: f64| {
+        DpVi::new(counts, AutoNormal::new())
+            .budget(add_remove())
+            .correction(Correction::Full)
+            .curvature_norm(norm)
+    };
+    let plan = of(7.0).plan(&schema(3)).unwrap();
+    let curvature = plan.curvature.unwrap();
+    assert!(!curvature.by_scores && !curvature.with_scores && curvature.clip_norm == 7.0, "{curvature:?}");
+    assert!(plan.explain().contains("release of the curvature (all of it)"), "{}", plan.explain());
+    let diagonal = of(7.0).correction(Correction::Diagonal).plan(&schema(3)).unwrap();
+    assert_eq!(diagonal.curvature.unwrap().shape, CurvatureShape::Diagonal);
+    let refused = |error: dp_vi::Error, part: &str| assert!(error.to_string().contains(part), "{error}");
+    for norm in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e101] {
+        refused(of(norm).plan(&schema(3)).unwrap_err(), "between 1e-4 and 1e100");
+    }
+    refused(of(7.0).correction(Correction::None).plan(&schema(3)).unwrap_err(), "none is released");
+    let two = DpVi::new(own_scale, AutoNormal::new()).budget(add_remove()).correction(Correction::Full);
+    refused(two.curvature_norm(1.0).plan(&schema(3)).unwrap_err(), "one number that is linear");
+    let bounded = DpVi::new(logistic, AutoNormal::new()).budget(add_remove()).correction(Correction::Full);
+    refused(bounded.curvature_norm(1.0).plan(&schema(3)).unwrap_err(), "follows from the clip norm");
 }
 
 #[test]

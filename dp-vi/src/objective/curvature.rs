@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::objective::traced::Traced;
 use crate::objective::weights::residual_weight;
-use ppl_core::transform::{LinearPredictor, Softplus};
+use ppl_core::transform::Softplus;
 use ppl_core::{RecordGradient, Var, gradient};
 
 /// Which elements of the curvature are released.
@@ -78,13 +78,13 @@ pub(crate) fn score_program<'g>(traced: &Traced<'g>, shape: CurvatureShape) -> R
 /// most 0.3 times the norm of the curvature (see [`CurvatureShape::score`]).
 pub(crate) fn curvature_program<'g>(
     traced: &Traced<'g>,
-    term: &LinearPredictor<'g>,
+    (predictor, design): (Var<'g>, &[Var<'g>]),
     (weight, residual): (Option<Var<'g>>, Option<Softplus<'g>>),
     shape: CurvatureShape,
 ) -> Result<RecordGradient<f64>> {
     let graph = traced.log_likelihood.graph();
-    let slope = gradient(traced.log_likelihood, &[term.predictor])?[0];
-    let bend = -gradient(slope, &[term.predictor])?[0];
+    let slope = gradient(traced.log_likelihood, &[predictor])?[0];
+    let bend = -gradient(slope, &[predictor])?[0];
     // The weight of a residual has a slope of its own, which the residual multiplies: zero in expectation.
     let own = residual.map(|term| residual_weight(&term));
     let weight = match (weight, own) {
@@ -92,7 +92,7 @@ pub(crate) fn curvature_program<'g>(
         (weight, own) => weight.or(own),
     };
     let bend = weight.map_or(bend, |weight| weight * bend);
-    let flat: Vec<_> = term.design.iter().map(|part| part.reshape(part.shape().elements())).collect();
+    let flat: Vec<_> = design.iter().map(|part| part.reshape(part.shape().elements())).collect();
     let design = if let [one] = flat[..] { one } else { graph.concat(&flat, 0) };
     let elements = traced.frontier_elements();
     let score = weight.map(|weight| shape.score(elements) * weight * design.inner(design));

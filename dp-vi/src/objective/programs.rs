@@ -15,7 +15,7 @@ use crate::objective::traced::{Mirrored, Traced};
 use crate::objective::weights::{RecordWeights, with_bounded_residual};
 use crate::optimiser::ParameterLayout;
 use ndarray::ArrayD;
-use ppl_core::transform::{LinearPredictor, linear_predictor};
+use ppl_core::transform::{LinearPredictor, ScalarPredictor, linear_predictor};
 use ppl_core::{
     ExecutionPlan, Graph, Model, Noise, NoiseKind, Program, Record, RecordGradient, Schema, SiteKind, Trace,
     Unconstrained, Var, trace, vector_jacobian,
@@ -47,6 +47,8 @@ pub(crate) struct Options<'a> {
     pub(crate) per_site: bool,
     /// Which part of the curvature is wanted.
     pub(crate) curvature: Option<CurvatureShape>,
+    /// Whether that is the second moments of scores.
+    pub(crate) by_scores: bool,
     /// Whether the curvature is to be read off the trace.
     pub(crate) trace: bool,
     /// Where latent sites start, unconstrained, instead of at the guide's own choice.
@@ -316,9 +318,17 @@ fn record_programs<'g>(
     };
     let gradient = RecordGradient::with_bounded_sums(weighted(value), &arrays, &sites)?;
     let curvature = match (options.curvature, &term) {
-        (Some(shape), Some(term)) => Some(curvature_program(traced, term, (weight, residual), shape)?),
-        (Some(shape), None) => Some(score_program(traced, shape)?),
         (None, _) => None,
+        (Some(shape), Some(LinearPredictor { predictor, design, .. })) => {
+            Some(curvature_program(traced, (*predictor, design), (weight, residual), shape)?)
+        }
+        (Some(shape), None) if options.by_scores => Some(score_program(traced, shape)?),
+        (Some(shape), None) => match traced.predictor()? {
+            Some(ScalarPredictor { predictor, design, .. }) => {
+                Some(curvature_program(traced, (predictor, &design), (None, None), shape)?)
+            }
+            None => return Err(Error::NothingToInfer("has another likelihood than was planned for")),
+        },
     };
     Ok((gradient, curvature))
 }

@@ -6,7 +6,7 @@ use crate::objective::exchangeable::is_exchangeable;
 use crate::objective::initial::prior_medians;
 use ppl_core::handlers::Handler;
 use ppl_core::model::{NoiseInput, Site};
-use ppl_core::transform::{LinearPredictor, linear_predictor};
+use ppl_core::transform::{LinearPredictor, ScalarPredictor, linear_predictor, scalar_predictor};
 use ppl_core::{
     Constraint, Graph, Message, Model, NoiseKind, RecordGradient, Schema, SiteKind, Trace, Unconstrained,
     Var, trace,
@@ -161,6 +161,11 @@ impl<'g> Traced<'g> {
         self.frontier_sizes().iter().sum()
     }
 
+    /// The number that the likelihood depends on shared values through and that is linear in them, if there is one.
+    pub(crate) fn predictor(&self) -> Result<Option<ScalarPredictor<'g>>> {
+        Ok(scalar_predictor(self.log_likelihood, &self.frontier())?)
+    }
+
     /// The likelihood as a generalised linear term, if it is one.
     pub(crate) fn linear(&self) -> Result<Option<LinearPredictor<'g>>> {
         Ok(linear_predictor(self.log_likelihood, &self.frontier())?)
@@ -196,6 +201,8 @@ pub(crate) struct Survey {
     pub(crate) elements: usize,
     /// Whether the likelihood is a generalised linear term.
     pub(crate) is_linear: bool,
+    /// Whether it depends on shared values through one number that is linear in them, where that was looked for.
+    pub(crate) has_predictor: bool,
     /// Whether it is that of one Bernoulli.
     pub(crate) is_bernoulli: bool,
     /// Whether every site is latent, real, and touched by the records.
@@ -226,6 +233,7 @@ impl Survey {
             draws_for_records: !shared,
             all_latent: (shared && latent).then(|| traced.sites.iter().map(GuideSite::elements).sum()),
             is_linear: linear.is_some(),
+            has_predictor: false,
             is_bernoulli: linear.as_ref().is_some_and(|term| term.softplus.is_some())
                 && traced.is_bernoulli(),
             is_plain: traced.sites.iter().zip(&traced.touched).all(plain),
@@ -238,5 +246,12 @@ impl Survey {
                 }),
             },
         })
+    }
+
+    /// The same, with whether there is a number that the likelihood depends on shared values through.
+    pub(crate) fn with_predictor(self, model: &dyn Model, schema: &Schema) -> Result<Self> {
+        let graph = Graph::new();
+        let has_predictor = Traced::new(model, &graph, schema)?.predictor()?.is_some();
+        Ok(Self { has_predictor, ..self })
     }
 }

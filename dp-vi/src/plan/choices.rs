@@ -217,16 +217,19 @@ impl Settings {
                 let scores = if with_scores { CurvatureShape::Full.score(elements) } else { 0.0 };
                 plan.curvature = Some(CurvaturePlan {
                     shape,
-                    clip_norm: match survey.is_linear {
-                        true => {
+                    clip_norm: match (survey.is_linear, self.curvature_norm) {
+                        (true, _) => {
                             curvature_norm(shape, features, elements, self.feature_norms) * scores.hypot(1.0)
                         }
-                        // Where `K` is at its largest, so that a record's part is cut to less than `C²`.
-                        false => (clip_norm * clip_norm).clamp(crate::SMALLEST_CLIP_NORM, LARGEST_CLIP_NORM),
+                        (false, Some(named)) => named,
+                        // At the largest norm a record's part is cut to less than `C²`.
+                        (false, None) => {
+                            (clip_norm * clip_norm).clamp(crate::SMALLEST_CLIP_NORM, LARGEST_CLIP_NORM)
+                        }
                     },
                     noise_multiplier,
                     with_scores: with_scores && survey.is_linear,
-                    by_scores: !survey.is_linear,
+                    by_scores: !survey.is_linear && self.curvature_norm.is_none(),
                     early,
                 });
                 for noise_multiplier in
@@ -321,6 +324,16 @@ impl Settings {
                 "the second moments of scores are those of records without weights: name no weights of your own, or another correction",
             ));
         }
+        if self.curvature_norm.is_some() && (survey.is_linear || !survey.has_predictor) {
+            return Err(Error::Conflict(match survey.is_linear {
+                true => {
+                    "the norm of the curvature follows from the clip norm here, or from feature_norms: name none"
+                }
+                false => {
+                    "the likelihood does not depend on the shared values through one number that is linear in them: name no norm of the curvature"
+                }
+            }));
+        }
         let shape = match (self.correction, budget) {
             (Correction::None | Correction::TraceRegression, _) | (_, None) => None,
             (Correction::Full, _) => Some(CurvatureShape::Full),
@@ -343,7 +356,7 @@ impl Settings {
             None => "posterior: the guide's; its intervals leave out the privacy noise".to_owned(),
             Some(shape) => format!(
                 "posterior: corrected for the noise, by a release of the {} ({}) for {} of the budget",
-                if survey.is_linear { "curvature" } else { "scores' second moments, which the curvature is if the model holds" },
+                if survey.is_linear || self.curvature_norm.is_some() { "curvature" } else { "scores' second moments, which the curvature is if the model holds" },
                 match shape {
                     CurvatureShape::Full => "all of it",
                     CurvatureShape::Diagonal => "its diagonal",

@@ -8,7 +8,7 @@ use crate::objective::gradients::Gradients;
 use crate::objective::initial::InitialValues;
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::Schedule;
-use crate::wall::bound::clip::Clipping;
+use crate::wall::bound::clip::{ClipNorm, Clipping};
 use crate::wall::grid::PrivacyNoise;
 use crate::wall::start::PrivateStart;
 use dp_accountant::Budget;
@@ -114,6 +114,8 @@ pub(crate) struct Settings {
     /// Whether an optimiser was named.
     pub(crate) own_optimiser: bool,
     pub(crate) feature_norms: Option<FeatureNorms>,
+    /// `K` of a curvature of unbounded slope.
+    pub(crate) curvature_norm: Option<f64>,
     pub(crate) average: f64,
     pub(crate) public_records: Option<u64>,
     pub(crate) compute_limit: Option<f64>,
@@ -141,6 +143,7 @@ impl Default for Settings {
             before: Vec::new(),
             own_optimiser: false,
             feature_norms: None,
+            curvature_norm: None,
             average: 0.5,
             public_records: None,
             compute_limit: None,
@@ -189,6 +192,14 @@ impl Settings {
         }
         self.start.as_ref().map_or(Ok(()), PrivateStart::validate)?;
         self.feature_norms.map_or(Ok(()), FeatureNorms::validate)?;
+        if let Some(norm) = self.curvature_norm {
+            ClipNorm::new(norm, 1)?;
+            if !matches!(self.correction, Correction::Full | Correction::Diagonal) {
+                return Err(Error::Conflict(
+                    "a norm of the curvature is named, and none is released: name Correction::Full or Correction::Diagonal",
+                ));
+            }
+        }
         self.validate_gradients()
     }
 

@@ -371,6 +371,47 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
+    /// `K`, the largest Frobenius norm of one record's part of the curvature, for likelihoods that depend on the shared values
+    /// through [one number that is linear in them](ppl_core::transform::scalar_predictor), of whatever slope: a
+    /// normal of known scale, a Poisson of a log rate. With it [`Correction::Full`] and
+    /// [`Correction::Diagonal`] release that curvature, `−f″(η) d dᵀ` clipped to `K`, in the place of the scores' second
+    /// moments, which are the curvature only where the model holds. The log density should be concave in that number: the
+    /// posterior takes no direction for one of negative curvature.
+    ///
+    /// For features of typical norm `t` and a normal of scale σ, `K = t²/σ²` to twice that is right: parts of longer records are
+    /// cut, and the noise is proportional to `K`. It must be public: chosen without looking at the data, or made from what
+    /// has been released.
+    ///
+    /// # Errors
+    ///
+    /// A plan refuses it where it is not between 1e-4 and 1e100, no curvature is released, the likelihood does not depend
+    /// on the shared values through one number that is linear in them, or `K` follows from the clip norm as for Bernoulli outcomes.
+    ///
+    /// ```
+    /// use dp_accountant::{Budget, Relation};
+    /// use dp_vi::guides::AutoLaplace;
+    /// use dp_vi::{Correction, DpVi};
+    /// use ppl_core::{Ctx, Schema, Shape};
+    /// use ppl_distributions::Normal;
+    ///
+    /// let model = |ctx: &mut Ctx<'_>| {
+    ///     let w = ctx.sample("w", Normal::new(0.0, 2.0).iid(4))?;
+    ///     ctx.each_record(|ctx, record| ctx.observe("y", Normal::new(record.get("x")?.dot(w), 0.5), record.get("y")?))
+    /// };
+    /// let plan = DpVi::new(model, AutoLaplace::new())
+    ///     .budget(Budget { epsilon: 1.0, delta: 1e-6, relation: Relation::AddRemove })
+    ///     .correction(Correction::Full)
+    ///     .curvature_norm(4.0 / 0.25)
+    ///     .plan(&Schema::new([("x", Shape::from(4)), ("y", Shape::scalar())])?)?;
+    /// assert!(plan.curvature.is_some_and(|curvature| !curvature.by_scores && curvature.clip_norm == 16.0));
+    /// # Ok::<(), dp_vi::Error>(())
+    /// ```
+    #[must_use]
+    pub fn curvature_norm(mut self, norm: f64) -> Self {
+        self.settings.curvature_norm = Some(norm);
+        self
+    }
+
     /// Another optimiser than Adam, with its learning rate. See [`Transformation`].
     #[must_use]
     pub fn optimiser(mut self, optimiser: impl Transformation + 'static) -> Self {
@@ -465,7 +506,10 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         // What was forgotten is said before what is wrong with the model.
         self.settings.required_budget()?;
         let named = self.settings.start.is_some() || self.settings.initial_values.is_some();
-        let survey = Survey::new(&self.model, schema, !named && self.guide.takes_initial())?;
+        let mut survey = Survey::new(&self.model, schema, !named && self.guide.takes_initial())?;
+        if self.settings.curvature_norm.is_some() {
+            survey = survey.with_predictor(&self.model, schema)?;
+        }
         let sampler = match &self.subsampling {
             Chosen::Named(plan) => Sampler::Named(plan),
             Chosen::Open(make) => Sampler::Open(*make),

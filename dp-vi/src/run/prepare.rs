@@ -389,6 +389,7 @@ fn options<'a>(
         residual_bound: plan.residual_bound,
         per_site: plan.clipping == Clipping::PerSite,
         curvature: plan.curvature.map(|curvature| curvature.shape),
+        by_scores: plan.curvature.is_some_and(|curvature| curvature.by_scores),
         trace: plan.trace_regression,
         initial: initial.clone(),
     }
