@@ -37,7 +37,7 @@ const MOMENTS_SHARE: f64 = 0.05;
 const STAGES: usize = 2;
 
 /// Share of what is left for the curvature, [`dp_vi::DpVi`]'s default.
-const CURVATURE_SHARE: f64 = 0.15;
+pub(crate) const CURVATURE_SHARE: f64 = 0.15;
 
 /// What the noise may add to a variance and be next to nothing: where it adds less, longer records keep
 /// their weight.
@@ -98,7 +98,7 @@ struct Stored {
 }
 
 /// The noise multiplier of a single release for all of a budget, as far as a fit can make use of it.
-fn single_noise(budget: Budget) -> dp_accountant::Result<f64> {
+pub(crate) fn single_noise(budget: Budget) -> dp_accountant::Result<f64> {
     let capped = Budget { epsilon: budget.epsilon.min(MOST_EPSILON), ..budget };
     Ok(calibrate_noise_multiplier(&capped, gaussian)?.noise_multiplier)
 }
@@ -347,6 +347,33 @@ impl Whitening {
             .subsample(FullBatch)
     }
 
+    /// The share of the budget that is left.
+    pub(crate) fn left() -> f64 {
+        1.0 - COUNT_SHARE - STAGES as f64 * MOMENTS_SHARE
+    }
+
+    /// The root of the mean square of the norms of features in these coordinates, as far as it is known.
+    pub(crate) fn typical(&self) -> f64 {
+        self.typical
+    }
+
+    /// `T`, which takes features to these coordinates.
+    pub(crate) fn stretched(&self) -> DMatrix<f64> {
+        DMatrix::from_diagonal(&DVector::from_column_slice(&self.stretch)) * self.directions.transpose()
+    }
+
+    /// The noise multiplier of a single release for all of the budget.
+    pub(crate) fn single(&self) -> f64 {
+        self.single
+    }
+
+    /// The length of features above which their part of a curvature is cut, where it is released with this noise multiplier:
+    /// longer ones keep their weight where the noise of it is next to nothing beside `information` in each direction.
+    pub(crate) fn length(&self, information: f64, noise_multiplier: f64) -> f64 {
+        let edge_of = (2.0 * self.stretch.len() as f64).sqrt();
+        self.typical.max((NEGLIGIBLE * information / (noise_multiplier * edge_of)).sqrt())
+    }
+
     /// The clip norm for residuals of at most `bound`, and what is public of the features' norms.
     ///
     /// ```text
@@ -357,13 +384,10 @@ impl Whitening {
     /// `t` is the typical norm, `σ` the multiplier of all steps together. What is taken for the length of
     /// the longest curvature follows likewise from the noise of its release.
     pub fn norms(&self, bound: f64) -> (f64, FeatureNorms) {
-        let left = 1.0 - COUNT_SHARE - STAGES as f64 * MOMENTS_SHARE;
-        let information = NEGLIGIBLE * self.records / 8.0;
+        let (left, information) = (Self::left(), self.records / 8.0);
         let gradients = self.single / (left * (1.0 - CURVATURE_SHARE)).sqrt();
-        let norm = self.typical.max(information.sqrt() / gradients / bound);
-        let edge_of = (2.0 * self.stretch.len() as f64).sqrt();
-        let curvature = 0.25 * self.single / (left * CURVATURE_SHARE).sqrt() * edge_of;
-        let length = self.typical.max((information / curvature).sqrt());
+        let norm = self.typical.max((NEGLIGIBLE * information).sqrt() / gradients / bound);
+        let length = self.length(information, 0.25 * self.single / (left * CURVATURE_SHARE).sqrt());
         (bound * norm, FeatureNorms { typical: self.typical, largest: length })
     }
 
@@ -401,7 +425,7 @@ pub(crate) fn another_seed(seed: &Seed) -> dp_sampler::Result<Seed> {
 }
 
 /// A function of a symmetric matrix, by its eigenvalues.
-fn raise(matrix: &DMatrix<f64>, of: impl Fn(f64) -> f64) -> DMatrix<f64> {
+pub(crate) fn raise(matrix: &DMatrix<f64>, of: impl Fn(f64) -> f64) -> DMatrix<f64> {
     let found = SymmetricEigen::new(0.5 * (matrix + matrix.transpose()));
     let whole = &found.eigenvectors
         * DMatrix::from_diagonal(&found.eigenvalues.map(of))

@@ -9,15 +9,14 @@ use dp_sampler::{FullBatch, GaussianNoise, NoiseSource, Purpose, Seed};
 use dp_vi::guides::{AutoLaplace, AutoNormal, Guide};
 use dp_vi::{Correction, DpVi, DrawScheme, Fit, InitialValues, PrivacyReport, Sensitive};
 use indicatif::{ProgressBar, ProgressStyle};
-use ndarray::{Array2, Axis};
+use ndarray::{ArrayD, Axis};
 use ppl_core::{Model, Records, Values};
 
 use super::family::Family;
+use super::gaussian::Scale;
 use super::posterior::{self, Draws};
 use super::specification::{FIRST_CUT, GAP, Specification};
-use crate::Error;
-use crate::output::write_whole;
-use crate::whitening::{Whitening, another_seed, statement};
+use crate::whitening::{Whitening, statement};
 
 /// What was said about a fit beside its model.
 #[derive(Debug, Clone, Default)]
@@ -44,19 +43,34 @@ const INCLUDE: &str = "include the privacy noise";
 pub struct Fitted {
     fit: Fit,
     whitening: Option<Whitening>,
+    scale: Option<Scale>,
     privacy: PrivacyReport,
 }
 
+/// What a fit is paid from.
+#[derive(Debug)]
+pub(super) struct Payer<'p, P> {
+    pub(super) purse: &'p mut P,
+    /// Whether others pay from it, too; if not, the steps of a fit are paid from a ledger that it makes itself.
+    pub(super) shared: bool,
+}
+
 impl Fitted {
-    fn new(fit: Fit, whitening: Option<Whitening>, family: Family) -> Self {
+    pub(super) fn new(fit: Fit, whitening: Option<Whitening>, family: Family) -> Self {
         let mut privacy = match &whitening {
             Some(_) => statement(&fit),
             None => fit.privacy().clone(),
         };
-        if whitening.is_some() && fit.noise_aware().is_some() && family == Family::Poisson {
+        let is_measured = matches!(family, Family::Poisson | Family::Gaussian);
+        if whitening.is_some() && fit.noise_aware().is_some() && is_measured {
             privacy.intervals = Some(INCLUDE);
         }
-        Self { fit, whitening, privacy }
+        Self { fit, whitening, scale: None, privacy }
+    }
+
+    /// The same, of a Gaussian regression whose scale was found apart.
+    pub(super) fn with_scale(self, scale: Scale) -> Self {
+        Self { scale: Some(scale), ..self }
     }
 
     /// What a regression's coefficients are, as draws in the units of the file.
@@ -73,10 +87,17 @@ impl Fitted {
         let seed = Seed::for_tests(0);
         let mut draws = self.fit.posterior().draws(posterior::draws_of(specification), &seed)?;
         let Some(whitening) = &self.whitening else { return Ok(draws) };
-        if self.fit.noise_aware().is_none() {
+        let Some(found) = self.fit.noise_aware() else {
+            if self.scale.is_some() {
+                let count = posterior::draws_of(specification);
+                draws.insert("sigma".to_owned(), ArrayD::zeros(vec![count]));
+            }
             // Where nothing sound follows from the releases, nothing is known beside the prior.
             from_prior(&mut draws, specification, &seed);
             return Ok(draws);
+        };
+        if let Some(scale) = &self.scale {
+            scale.add_to(&mut draws, (whitening.records(), specification.sigma), found);
         }
         for mut row in draws.get_mut("b").into_iter().flat_map(|found| found.axis_iter_mut(Axis(0))) {
             let there: Vec<f64> = row.iter().copied().collect();
@@ -114,6 +135,7 @@ pub(super) fn from_prior(draws: &mut Values, specification: &Specification, seed
                 *value = match site.as_str() {
                     "first_cut" => FIRST_CUT.0 + FIRST_CUT.1 * z,
                     "gaps" => GAP * z.abs(),
+                    "sigma" => specification.sigma * z.abs(),
                     _ => {
                         let (mean, scale) = specification.columns[j].prior;
                         mean + scale * z
@@ -140,11 +162,13 @@ pub struct PrivateFit<'a> {
 impl PrivateFit<'_> {
     /// Fits it, from a purse where others share it, and shows progress where there is a terminal.
     ///
-    /// Regressions of outcomes that are yes or no, counts of the family `poisson`, or ordered categories, of up to 128
+    /// Regressions of outcomes that are yes or no, counts of the family `poisson`, ordered categories, or numbers of the
+    /// family `gaussian` without an offset, of up to 128
     /// coefficients, without groups and clip norm, are fitted in coordinates in which their columns vary about
     /// equally ([`Whitening`]): a point at each step, and a normal around the last whose covariance knows of the noise, by a
     /// release of the curvature or of the scores' second moments. A checkpoint `FILE` has the coordinates beside it, in
-    /// `FILE.whitening`. Logistic regressions with a clip norm take the same steps in the coordinates of the bounds, with a
+    /// `FILE.whitening`. The σ of `gaussian` is found from squares of residuals that are released before the steps and
+    /// after them, and kept in `FILE.scale`. Logistic regressions with a clip norm take the same steps in the coordinates of the bounds, with a
     /// curvature that is released during the run, too. Other regressions have independent normals as their guide, and a
     /// correction whose curvature is read off the noisy gradients, for up to 64 values.
     ///
@@ -162,14 +186,30 @@ impl PrivateFit<'_> {
         purse: Option<&mut (impl Purse + Sized)>,
         seed: Seed,
     ) -> Result<Fitted, Box<dyn StdError>> {
-        // Families with a scale or a share beside the predictor have scores of very different sizes.
-        let alike =
-            matches!(self.specification.family, Family::Bernoulli | Family::Poisson | Family::Ordinal);
-        let is_whitened =
-            alike && self.is_linear() && self.settings.clip_norm.is_none() && !self.is_of_bounds();
-        match is_whitened {
-            true => self.whitened(records, purse, seed),
-            false => self.plain(&Sensitive::new(records), purse, seed),
+        match purse {
+            Some(purse) => self.paid_from(records, &mut Payer { purse, shared: true }, seed),
+            None => {
+                let purse = &mut Ledger::new(self.budget)?;
+                self.paid_from(records, &mut Payer { purse, shared: false }, seed)
+            }
+        }
+    }
+
+    fn paid_from(
+        self,
+        records: Records,
+        payer: &mut Payer<'_, impl Purse>,
+        seed: Seed,
+    ) -> Result<Fitted, Box<dyn StdError>> {
+        let is_alone = self.is_linear() && self.settings.clip_norm.is_none() && !self.is_of_bounds();
+        match self.specification.family {
+            Family::Bernoulli | Family::Poisson | Family::Ordinal if is_alone => {
+                self.whitened(records, payer, seed)
+            }
+            // An offset may be as large as it likes, and the outcome without it.
+            Family::Gaussian if is_alone && !self.specification.offset => self.gaussian(records, payer, seed),
+            // Of the others the scale or share beside the predictor has scores of a very different size.
+            _ => self.plain(&Sensitive::new(records), payer, seed),
         }
     }
 
@@ -185,10 +225,10 @@ impl PrivateFit<'_> {
     }
 
     /// A fit in the coordinates of the public bounds.
-    fn plain(
+    pub(super) fn plain(
         self,
         records: &Sensitive<Records>,
-        purse: Option<&mut (impl Purse + Sized)>,
+        payer: &mut Payer<'_, impl Purse>,
         seed: Seed,
     ) -> Result<Fitted, Box<dyn StdError>> {
         let Self { specification, budget, .. } = self;
@@ -200,7 +240,7 @@ impl PrivateFit<'_> {
                 .noise_limited_steps()
                 .feature_norms(specification.feature_norms())
                 .subsample(FullBatch);
-            self.follow(self.with_settings(vi), records, purse, seed)?
+            self.follow(self.with_settings(vi), records, payer, seed)?
         } else {
             let mut vi =
                 DpVi::new(specification.model(), AutoNormal::new()).budget(budget).subsample(FullBatch);
@@ -210,83 +250,15 @@ impl PrivateFit<'_> {
                     vi = vi.correction(Correction::TraceRegression);
                 }
             }
-            self.follow(self.with_settings(vi), records, purse, seed)?
+            self.follow(self.with_settings(vi), records, payer, seed)?
         };
         Ok(Fitted::new(fit, None, family))
     }
 
-    /// A regression in coordinates in which its columns, in units of their coefficients' priors, vary about
-    /// equally; where these cannot be found, in those of the public bounds.
-    fn whitened(
+    pub(super) fn with_settings<M: Model, G: Guide>(
         self,
-        records: Records,
-        mut purse: Option<&mut (impl Purse + Sized)>,
-        seed: Seed,
-    ) -> Result<Fitted, Box<dyn StdError>> {
-        let Self { specification, budget, .. } = self;
-        let (place, _) = records.schema().find("x")?;
-        let columns = &specification.columns;
-        let values: Vec<f64> = records.column(place).numbers().collect();
-        let mut features = Array2::from_shape_vec((records.len(), columns.len()), values)?;
-        for (mut values, column) in features.columns_mut().into_iter().zip(columns) {
-            values *= column.prior.1;
-        }
-        let moments: Vec<f64> = (specification.expected_squares().iter().zip(columns))
-            .map(|(square, column)| square * column.prior.1.powi(2))
-            .collect();
-        let mut own = Ledger::new(budget)?;
-        // Coordinates are those of a checkpoint, which says for which records, model and ledger they are.
-        let kept = self.settings.checkpoint.as_ref().map(|(path, _)| (path, beside(path)));
-        let whitening = match &kept {
-            Some((path, file)) if path.exists() => read(file, columns.len(), budget)?,
-            _ => {
-                let Some(planned) = Whitening::planned(&moments, budget)? else {
-                    return self.plain(&Sensitive::new(records), purse, seed);
-                };
-                let scaled = Sensitive::new(records.clone().with_column("x", features.clone())?);
-                // What the fit would be refused for it is refused for before anything is paid.
-                let vi = self.inference(&planned);
-                match purse.as_deref() {
-                    Some(purse) => vi.check_fit_from(&scaled, purse)?,
-                    None => vi.check_fit_from(&scaled, &own)?,
-                }
-                let first = another_seed(&seed)?;
-                let found = match purse.as_deref_mut() {
-                    Some(purse) => Whitening::release(&scaled, &moments, budget, purse, first)?,
-                    None => Whitening::release(&scaled, &moments, budget, &mut own, first)?,
-                };
-                // It has been planned, so there is one.
-                let Some(whitening) = found else {
-                    return self.plain(&Sensitive::new(records), purse, seed);
-                };
-                if let Some((_, file)) = &kept {
-                    write_whole(file, whitening.to_json().as_bytes())?;
-                }
-                whitening
-            }
-        };
-        let records = Sensitive::new(records.with_column("x", whitening.features(features.view()))?);
-        drop(features);
-        let fit = self.follow(self.inference(&whitening), &records, purse, seed)?;
-        Ok(Fitted::new(fit, Some(whitening), specification.family))
-    }
-
-    /// The inference of a whitened regression.
-    fn inference(self, whitening: &Whitening) -> DpVi<impl Model + use<>, AutoLaplace, FullBatch> {
-        let mut there = self.specification.clone();
-        let means: Vec<f64> = there.columns.iter().map(|column| column.prior.0 / column.prior.1).collect();
-        let priors = whitening.prior_means(&means).into_iter().zip(whitening.prior_scales(1.0));
-        for (column, prior) in there.columns.iter_mut().zip(priors) {
-            column.prior = prior;
-        }
-        let (family, model) = (there.family, there.model());
-        self.with_settings(match family {
-            Family::Bernoulli => whitening.inference(model, self.budget),
-            _ => whitening.inference_by_scores(model, self.budget),
-        })
-    }
-
-    fn with_settings<M: Model, G: Guide>(self, mut vi: DpVi<M, G, FullBatch>) -> DpVi<M, G, FullBatch> {
+        mut vi: DpVi<M, G, FullBatch>,
+    ) -> DpVi<M, G, FullBatch> {
         vi = self.public.iter().fold(vi, |vi, statement| vi.treat_as_public(statement));
         if let Some(steps) = self.settings.steps {
             vi = vi.steps(steps);
@@ -298,11 +270,11 @@ impl PrivateFit<'_> {
     }
 
     /// A fit, with its progress on standard error where that is a terminal.
-    fn follow<M: Model, G: Guide>(
+    pub(super) fn follow<M: Model, G: Guide>(
         self,
         vi: DpVi<M, G, FullBatch>,
         records: &Sensitive<Records>,
-        purse: Option<&mut (impl Purse + Sized)>,
+        payer: &mut Payer<'_, impl Purse>,
         seed: Seed,
     ) -> Result<Fit, Box<dyn StdError>> {
         let bar = ProgressBar::new(0);
@@ -323,11 +295,11 @@ impl PrivateFit<'_> {
         }
         // A resumed run has the seed of its checkpoint.
         let vi = if resumes { vi } else { vi.seed(seed) };
-        let fit = match (purse, resumes) {
-            (Some(purse), false) => vi.fit_from(records, purse),
-            (Some(purse), true) => vi.resume_from(records, purse),
-            (None, false) => vi.fit(records),
-            (None, true) => vi.resume(records),
+        let fit = match (payer.shared, resumes) {
+            (true, false) => vi.fit_from(records, payer.purse),
+            (true, true) => vi.resume_from(records, payer.purse),
+            (false, false) => vi.fit(records),
+            (false, true) => vi.resume(records),
         };
         bar.finish_and_clear();
         Ok(fit?)
@@ -336,16 +308,18 @@ impl PrivateFit<'_> {
 
 /// Where a run with this checkpoint keeps its coordinates. They have been released, and the statement of their run covers them.
 pub(super) fn beside(checkpoint: &Path) -> PathBuf {
-    let mut name = checkpoint.as_os_str().to_owned();
-    name.push(".whitening");
-    name.into()
+    named(checkpoint, ".whitening")
 }
 
-/// The coordinates of a run that goes on.
-fn read(file: &Path, features: usize, budget: Budget) -> crate::Result<Whitening> {
-    let wrong = |reason: String| Error::Unreadable { file: file.display().to_string(), reason };
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-    Whitening::from_json(&text, features, budget).map_err(wrong)
+/// Where a Gaussian regression with this checkpoint keeps what was released of its scale.
+pub(super) fn scale_beside(checkpoint: &Path) -> PathBuf {
+    named(checkpoint, ".scale")
+}
+
+fn named(checkpoint: &Path, ending: &str) -> PathBuf {
+    let mut name = checkpoint.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 /// Values that records touch.

@@ -14,6 +14,7 @@ pub mod effects;
 pub mod family;
 mod files;
 pub mod fitting;
+mod gaussian;
 pub mod metrics;
 pub mod model_file;
 pub mod others;
@@ -26,6 +27,7 @@ pub mod private_metrics;
 pub mod recovery;
 mod say;
 pub mod specification;
+mod whitened;
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,291 @@
+//! The scale of Gaussian regressions, from squares of residuals that are released.
+//!
+//! Given the scale σ a Gaussian regression is as well-behaved as a logistic one: its curvature is `XᵀX/σ²`, whatever the
+//! coefficients. What is hard to learn under noise is σ beside them: the score of `ln σ` is small beside those of slopes,
+//! and depends on residuals that are not yet small. So σ is found from releases of its own:
+//!
+//! ```text
+//! r² = Σ y²/N                                                              the unit of the outcome
+//! Σ z zᵀ,  z = (x′/t, y/r)   →   b₁ = (A + edge)⁻¹ c                       a first fit, from its blocks A and c
+//! σ₁² = vᵀ (Σ z zᵀ) v/N,  v = (−b₁, 1)                                     what it leaves, and
+//! σ₂² = Σ min((y − x′·b₁)², (4 σ₁)²)/N                                     what it leaves, measured
+//! R = Σ min((y − x′·b̄)², (4 σ)²)                                           after the fit with the smaller of the two
+//! ```
+//!
+//! each with noise, of which one standard deviation is added where a scale is to bound what follows. The posterior of σ is
+//! that given `R`, over a grid.
+
+use dp_accountant::{Event, Mechanism, Purse, Sampling};
+use dp_sampler::Seed;
+use dp_vi::summaries::Summaries;
+use dp_vi::{NoiseAware, Release, Sensitive};
+use nalgebra::{DMatrix, DVector};
+use ndarray::{Array1, Array2, Axis};
+use ppl_core::{Records, Values};
+use serde::{Deserialize, Serialize};
+
+use crate::whitening::{Whitening, raise};
+
+/// Shares of the budget, in which Gaussian releases add up: squares of the outcome, second moments of features and
+/// outcome, squares of residuals of the first fit, and of the last.
+///
+/// The moments have the share of each of the two that whiten. Of residuals the last decide how well σ is known: at ε = 1
+/// and δ = 1e-5 a single release has a noise multiplier of 3.7, so that a share of .06 leaves `σ²` a noise of
+/// 4² · 3.7/√.06 = 240 records' part, which is 3 % of σ where there are 4,000. The first only have to bound gradients.
+const SHARES: [f64; 4] = [0.01, 0.05, 0.03, 0.06];
+
+/// What they are called, in this order.
+const NAMES: [&str; 4] = [
+    "squares of the outcome",
+    "second moments of features and outcome",
+    "squares of residuals, before",
+    "squares of residuals, after",
+];
+
+/// Residuals are cut at this many σ, which takes 1e-4 from the mean square of a normal.
+const CUT: f64 = 4.0;
+
+/// The column of features and outcome together.
+pub(super) const COLUMN: &str = "z";
+
+/// A scale found before the fit, and what is found after it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Scale {
+    /// Where the fit begins, in whitened coordinates.
+    pub(super) start: Vec<f64>,
+    /// σ of the fit.
+    pub(super) sigma: f64,
+    /// `R`, once it has been released, and its noise's standard deviation.
+    pub(super) residuals: Option<(f64, f64)>,
+}
+
+/// Numbers by their bits, as those of a whitening.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    scale: u64,
+    start: Vec<u64>,
+    sigma: u64,
+    residuals: Option<(u64, u64)>,
+}
+
+/// Of the text that holds a scale.
+const VERSION: u64 = 1;
+
+/// The share of the budget that is left for a fit.
+pub(super) fn left() -> f64 {
+    Whitening::left() - SHARES.iter().sum::<f64>()
+}
+
+/// What is released beside the whitening, for a noise multiplier of a single release for all of the budget.
+pub(super) fn releases(single: f64) -> dp_vi::Result<Vec<Release>> {
+    let one = |(what, share): (&'static str, f64)| {
+        let mechanism = Mechanism::Gaussian { noise_multiplier: single / share.sqrt() };
+        Ok(Release::new(what, Event::new(mechanism, Sampling::None)?, 1))
+    };
+    NAMES.into_iter().zip(SHARES).map(one).collect()
+}
+
+/// Column by column of [`COLUMN`]: a quadratic form of features and outcome, cut at `largest`.
+fn squares(
+    summaries: &mut Summaries<'_>,
+    rows: &DMatrix<f64>,
+    largest: f64,
+    noise_multiplier: f64,
+    purse: &mut (impl Purse + ?Sized),
+) -> dp_vi::Result<(DMatrix<f64>, f64)> {
+    let (n, columns) = rows.shape();
+    let transform = Array2::from_shape_fn((n, columns), |(j, k)| rows[(j, k)]);
+    let found = summaries.second_moments(COLUMN, transform.view(), largest, noise_multiplier, purse)?;
+    Ok((DMatrix::from_fn(n, n, |j, k| found.matrix[(j, k)]), found.deviation))
+}
+
+/// `Σ min((y − x·b)², cut²)` with noise and its standard deviation, for coefficients in whitened coordinates.
+fn residuals(
+    summaries: &mut Summaries<'_>,
+    (whitening, whitened): (&Whitening, &[f64]),
+    cut: f64,
+    noise_multiplier: f64,
+    purse: &mut (impl Purse + ?Sized),
+) -> dp_vi::Result<(f64, f64)> {
+    let weights = whitening.weights(whitened);
+    // In units of the cut, so that the bound is 1 whatever the outcome's width.
+    let row = |k: usize| weights.get(k).map_or(1.0, |weight| -weight) / cut;
+    let rows = DMatrix::from_fn(1, weights.len() + 1, |_, k| row(k));
+    let (found, deviation) = squares(summaries, &rows, 1.0, noise_multiplier, purse)?;
+    Ok((found[(0, 0)] * cut * cut, deviation * cut * cut))
+}
+
+impl Scale {
+    /// What a fit is planned with before anything is released.
+    pub(super) fn planned(features: usize) -> Self {
+        Self { start: vec![0.0; features], sigma: 1.0, residuals: None }
+    }
+
+    /// Releases what a fit begins with.
+    pub(super) fn release(
+        records: &Sensitive<Records>,
+        whitening: &Whitening,
+        purse: &mut (impl Purse + ?Sized),
+        seed: Seed,
+    ) -> dp_vi::Result<Self> {
+        let noise = SHARES.map(|share| whitening.single() / share.sqrt());
+        let (count, features) = (whitening.records() as f64, whitening.stretched().nrows());
+        let count = count.max(1.0);
+        let mut summaries = Summaries::new(records, seed)?;
+        // An outcome lies between -1 and 1.
+        let outcome = DMatrix::from_fn(1, features + 1, |_, k| f64::from(u8::from(k == features)));
+        let (found, deviation) = squares(&mut summaries, &outcome, 1.0, noise[0], purse)?;
+        let unit = ((found[(0, 0)].max(0.0) + deviation) / count).min(1.0).sqrt();
+        // Both parts of z have a mean square of 1, as far as is known; longer ones keep their weight where the noise of
+        // it is next to nothing.
+        let typical = whitening.typical();
+        let largest = 2.0_f64.max((whitening.length(count, noise[1]) / typical).powi(2));
+        let mut rows = DMatrix::zeros(features + 1, features + 1);
+        rows.view_mut((0, 0), (features, features)).copy_from(&(whitening.stretched() / typical));
+        rows[(features, features)] = 1.0 / unit;
+        let (found, deviation) = squares(&mut summaries, &rows, largest, noise[1], purse)?;
+        let edge = deviation * (2.0 * features as f64).sqrt();
+        let block = found.view((0, 0), (features, features)).into_owned();
+        let inverse = raise(&block, |value| 1.0 / (value.max(0.0) + edge));
+        let slopes = inverse * found.view((0, features), (features, 1));
+        let left = DVector::from_fn(features + 1, |k, _| slopes.get(k).map_or(1.0, |slope| -slope));
+        let (measured, uncertain) =
+            ((left.transpose() * &found * &left)[(0, 0)], left.norm_squared() * deviation);
+        let first = unit * ((measured.max(0.0) + uncertain) / count).sqrt().min(1.0);
+        let start: Vec<f64> = slopes.iter().map(|slope| slope * unit / typical).collect();
+        let (found, deviation) =
+            residuals(&mut summaries, (whitening, &start), CUT * first, noise[2], purse)?;
+        let second = ((found.max(0.0) + deviation) / count).sqrt();
+        let sigma = first.min(second);
+        Ok(match sigma > 1e-12 && start.iter().all(|b| b.is_finite()) {
+            true => Self { start, sigma, residuals: None },
+            // What has been paid for is paid for. So little is left of an outcome that is next to constant.
+            false => Self { sigma: 1e-12, ..Self::planned(features) },
+        })
+    }
+
+    /// Releases the squares of residuals at these coefficients.
+    pub(super) fn release_residuals(
+        &mut self,
+        records: &Sensitive<Records>,
+        whitening: &Whitening,
+        mean: &[f64],
+        purse: &mut (impl Purse + ?Sized),
+        seed: Seed,
+    ) -> dp_vi::Result<()> {
+        let mut summaries = Summaries::new(records, seed)?;
+        let noise = whitening.single() / SHARES[3].sqrt();
+        let at = (whitening, mean);
+        self.residuals = Some(residuals(&mut summaries, at, CUT * self.sigma, noise, purse)?);
+        Ok(())
+    }
+
+    /// Draws of σ, in the order of a sequence that is always the same, given a half-normal prior of this scale and a fit.
+    ///
+    /// ```text
+    /// R ~ N((N − D) σ² + q, 2Nσ⁴ + s² + 2q²/D)         q = σ₁² tr(S (C − C₀)), at most R/2
+    /// ```
+    ///
+    /// `C` is the covariance of the fit and `C₀` what it would be without noise; of `q` residuals at the posterior mean are
+    /// larger than at the mode without noise, of `Dσ²` they are smaller there than at the truth.
+    fn draws(&self, count: usize, records: u64, prior: f64, found: &NoiseAware) -> Vec<f64> {
+        let Some((measured, deviation)) = self.residuals else { return vec![self.sigma; count] };
+        let (n, features) = (records as f64, self.start.len() as f64);
+        let more = self.misfit(found).clamp(0.0, 0.5 * measured.max(deviation));
+        let freedom = (n - features).max(1.0);
+        // Squares of residuals are at most CUT² σ₁² on average; and a σ of a hundredth of it is not told from none.
+        let (low, high) = (0.001 * self.sigma, 4.0 * CUT * self.sigma);
+        let step = (high / low).ln() / 4096.0;
+        let points: Vec<f64> = (0..=4096).map(|k| low * (step * f64::from(k)).exp()).collect();
+        let log_density = |sigma: &f64| {
+            let square = sigma * sigma;
+            let variance = 2.0 * n * square * square + deviation * deviation + 2.0 * more * more / features;
+            let away = measured - freedom * square - more;
+            -0.5 * (away * away / variance + variance.ln() + square / (prior * prior)) + sigma.ln()
+        };
+        let logs: Vec<f64> = points.iter().map(log_density).collect();
+        let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut sum = 0.0;
+        let below: Vec<f64> = (logs.iter())
+            .map(|log| {
+                sum += (log - top).exp();
+                sum
+            })
+            .collect();
+        // Independent of the coefficients' draws, each part of the distribution once.
+        let ratio = 0.5 * (5.0_f64.sqrt() - 1.0);
+        let at = |k: usize| sum * ((k as f64 + 0.5) * ratio).fract();
+        (0..count)
+            .map(|k| points[below.partition_point(|part| *part < at(k)).min(points.len() - 1)])
+            .collect()
+    }
+
+    /// Puts draws of σ beside those of coefficients, whose deviations from the mean are then those of each draw's σ: what
+    /// the records would leave open of a coefficient without noise is proportional to it.
+    pub(super) fn add_to(&self, draws: &mut Values, (records, prior): (u64, f64), found: &NoiseAware) {
+        let Some(b) = draws.get_mut("b") else { return };
+        let sigma = self.draws(b.len_of(Axis(0)), records, prior, found);
+        let shares = self.data_shares(found);
+        for (mut row, sigma) in b.axis_iter_mut(Axis(0)).zip(&sigma) {
+            let more = (sigma / self.sigma).powi(2) - 1.0;
+            for ((value, mean), share) in row.iter_mut().zip(&found.mean).zip(&shares) {
+                *value = mean + (*value - mean) * (1.0 + share * more).max(0.0).sqrt();
+            }
+        }
+        draws.insert("sigma".to_owned(), Array1::from(sigma).into_dyn());
+    }
+
+    /// `σ² tr(S (C − C₀))`, for `S = C₀⁻¹ − P₀`.
+    fn misfit(&self, found: &NoiseAware) -> f64 {
+        let n = self.start.len();
+        let Some(shares) = &found.shares else { return 0.0 };
+        let without = DMatrix::from_row_slice(n, n, &shares.covariance_without_noise);
+        let all = DMatrix::from_row_slice(n, n, &found.covariance);
+        let Some(inverse) = without.clone().try_inverse() else { return 0.0 };
+        let prior = DVector::from_iterator(n, shares.prior.iter().map(|sd| sd.powi(-2)));
+        let curvature = inverse - DMatrix::from_diagonal(&prior);
+        self.sigma.powi(2) * (curvature * (all - without)).trace()
+    }
+
+    /// The share of each coefficient's variance that the records would leave open without noise.
+    fn data_shares(&self, found: &NoiseAware) -> Vec<f64> {
+        let n = self.start.len();
+        let Some(shares) = &found.shares else { return vec![0.0; n] };
+        let of = |j: usize| {
+            let (without, all) = (shares.without_noise[j].powi(2), found.covariance[j * n + j]);
+            (without / all * (1.0 - without / shares.prior[j].powi(2))).clamp(0.0, 1.0)
+        };
+        (0..n).map(of).collect()
+    }
+
+    /// All of it as text in JSON, to the last bit.
+    pub(super) fn to_json(&self) -> String {
+        let stored = Stored {
+            scale: VERSION,
+            start: self.start.iter().map(|b| b.to_bits()).collect(),
+            sigma: self.sigma.to_bits(),
+            residuals: self.residuals.map(|(found, deviation)| (found.to_bits(), deviation.to_bits())),
+        };
+        // Whole numbers always can be written.
+        serde_json::to_string(&stored).unwrap_or_default()
+    }
+
+    /// What [`to_json`](Self::to_json) wrote, of this many features.
+    pub(super) fn from_json(text: &str, features: usize) -> Result<Self, String> {
+        let stored: Stored = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if stored.scale != VERSION {
+            return Err(format!("it is of version {}, and this program reads {VERSION}", stored.scale));
+        }
+        let start: Vec<f64> = stored.start.into_iter().map(f64::from_bits).collect();
+        let sigma = f64::from_bits(stored.sigma);
+        let residuals = stored.residuals.map(|(found, sd)| (f64::from_bits(found), f64::from_bits(sd)));
+        let sound = sigma.is_normal()
+            && sigma > 0.0
+            && start.iter().all(|b| b.is_finite())
+            && residuals.is_none_or(|(found, sd)| found.is_finite() && sd.is_normal() && sd > 0.0);
+        match sound && start.len() == features {
+            true => Ok(Self { start, sigma, residuals }),
+            false => Err(format!("it holds no scale of a regression of {features} coefficients")),
+        }
+    }
+}
