@@ -1,0 +1,93 @@
+"""How often intervals of Gaussian regressions hold planted coefficients and sigma, on made-up designs of many kinds.
+
+    cargo build --release -p dp-examples --bin fit
+    python dp-examples/peers/designs.py --epsilons 0.3,1,3,10 --runs 20
+
+Each run draws a table, an intercept and slopes anew, and fits them by the program `fit` at delta 1e-6 under add/remove. Printed are the share held by
+90 % intervals, over all coefficients and of the worst; the root mean square of (mean - truth) over the stated standard deviation; the median standard
+deviation; and for sigma the share held, mean and standard deviation over the truth (the root mean square of residuals).
+
+Needs numpy.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+
+import numpy as np
+
+
+def columns(rng, records, number, shared):
+    """Columns that share a part of their variance, in [-1, 1]."""
+    common = rng.standard_normal((records, 1))
+    own = rng.standard_normal((records, number))
+    return np.clip(0.35 * (np.sqrt(shared) * common + np.sqrt(1 - shared) * own), -1, 1)
+
+
+def designs(rng):
+    """Name, columns, scale of the residuals, and their kind."""
+    normal = "normal"
+    yield "2,000 x 5, independent", lambda: columns(rng, 2000, 5, 0), 0.1, normal
+    yield "2,000 x 6, correlation .95", lambda: columns(rng, 2000, 6, 0.95), 0.2, normal
+    yield "20,000 x 30, correlation .3", lambda: columns(rng, 20000, 30, 0.3), 0.2, normal
+    yield "500 x 4", lambda: columns(rng, 500, 4, 0.2), 0.2, normal
+    yield "3,000 x 4, bounds 10 times too wide", lambda: columns(rng, 3000, 4, 0.2) * 0.1 + 0.5, 0.2, normal
+    yield "5,000 x 4, little left over", lambda: columns(rng, 5000, 4, 0.2), 0.01, normal
+    rare = lambda: np.where(rng.random(3000) < 0.003, 1.0, -1.0)
+    yield "3,000 x 4, one of nine records", lambda: np.c_[columns(rng, 3000, 3, 0.2), rare()], 0.1, normal
+    yield "3,000 x 4, residuals of t(3)", lambda: columns(rng, 3000, 4, 0.2), 0.1, "heavy"
+    yield "3,000 x 4, spread grows with a column", lambda: columns(rng, 3000, 4, 0.2), 0.1, "uneven"
+
+
+def residuals(rng, x, scale, kind):
+    """Residuals, and the root of their mean square."""
+    records = len(x)
+    if kind == "heavy":
+        return scale * rng.standard_t(3, records) / np.sqrt(3), scale
+    spread = scale * np.sqrt(0.2 + 8 * x[:, 0] ** 2) if kind == "uneven" else np.full(records, scale)
+    return spread * rng.standard_normal(records), np.sqrt(np.mean(spread**2))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--epsilons", default="0.3,1,3,10")
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=5)
+    parser.add_argument("--program", default="target/release/fit")
+    arguments = parser.parse_args()
+    rng = np.random.default_rng(arguments.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        at = lambda name: os.path.join(folder, name)
+        for design, make, scale, kind in designs(rng):
+            for epsilon in arguments.epsilons.split(","):
+                held, zs, deviations, sigmas = [], [], [], []
+                for run in range(arguments.runs):
+                    x = make()
+                    names = [f"x{j}" for j in range(x.shape[1])]
+                    truth = np.r_[rng.normal(0, 0.2), rng.normal(0, 0.25 / np.sqrt(len(names)), len(names))]
+                    left, sigma = residuals(rng, x, scale, kind)
+                    y = np.clip(truth[0] + x @ truth[1:] + left, -1, 1)
+                    np.savetxt(at("t.csv"), np.c_[x, y], delimiter=",", header=",".join(names + ["y"]), comments="")
+                    with open(at("s.toml"), "w") as file:
+                        file.writelines(f"{name} = [-1, 1]\n" for name in names + ["y"])
+                    subprocess.run([arguments.program, "y ~ .", at("t.csv"), "--schema", at("s.toml"), "--family", "gaussian", "--epsilon", epsilon, "--delta", "1e-6",
+                                    "--test-seed-not-private", str(run), "--model", at("m.json")], check=True, capture_output=True)
+                    with open(at("m.json")) as file:
+                        draws = json.load(file)["draws"]
+                    found = np.array(draws["coefficients"])[:, [draws["names"].index(name) for name in ["Intercept"] + names]]
+                    low, high = np.quantile(found, [0.05, 0.95], axis=0)
+                    held.append((low <= truth) & (truth <= high))
+                    zs.append(((found.mean(axis=0) - truth) / found.std(axis=0)) ** 2)
+                    deviations.append(found.std(axis=0))
+                    of = np.array(dict(draws["more"])["sigma"])
+                    low, high = np.quantile(of, [0.05, 0.95])
+                    sigmas.append((low <= sigma <= high, of.mean() / sigma, of.std() / sigma))
+                share, sigma = np.mean(held, axis=0), np.mean(sigmas, axis=0)
+                print(f"{design:38} epsilon {epsilon:4} held {share.mean():.2f}, worst {share.min():.2f}; z {np.sqrt(np.mean(zs)):.2f}; sd {np.median(deviations):.4f}; "
+                      f"sigma held {sigma[0]:.2f}, mean {sigma[1]:.2f}, sd {sigma[2]:.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
