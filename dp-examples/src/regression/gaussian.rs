@@ -85,7 +85,7 @@ pub(super) fn releases(single: f64) -> dp_vi::Result<Vec<Release>> {
     NAMES.into_iter().zip(SHARES).map(one).collect()
 }
 
-/// Column by column of [`COLUMN`]: a quadratic form of features and outcome, cut at `largest`.
+/// The second moments of these combinations of features and outcome, cut at `largest`, and the noise's standard deviation.
 fn squares(
     summaries: &mut Summaries<'_>,
     rows: &DMatrix<f64>,

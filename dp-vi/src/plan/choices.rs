@@ -313,27 +313,7 @@ impl Settings {
         budget: Option<Budget>,
         reasons: &mut Vec<String>,
     ) -> Result<Option<CurvatureShape>> {
-        if matches!(self.correction, Correction::Full | Correction::Diagonal) && survey.draws_for_records {
-            return Err(OF_RECORDS);
-        }
-        if matches!(self.correction, Correction::Full | Correction::Diagonal)
-            && !survey.is_linear
-            && matches!(self.weights, RecordWeights::Given(_))
-        {
-            return Err(Error::Conflict(
-                "the second moments of scores are those of records without weights: name no weights of your own, or another correction",
-            ));
-        }
-        if self.curvature_norm.is_some() && (survey.is_linear || !survey.has_predictor) {
-            return Err(Error::Conflict(match survey.is_linear {
-                true => {
-                    "the norm of the curvature follows from the clip norm here, or from feature_norms: name none"
-                }
-                false => {
-                    "the likelihood does not depend on the shared values through one number that is linear in them: name no norm of the curvature"
-                }
-            }));
-        }
+        self.check_curvature(survey)?;
         let shape = match (self.correction, budget) {
             (Correction::None | Correction::TraceRegression, _) | (_, None) => None,
             (Correction::Full, _) => Some(CurvatureShape::Full),
@@ -365,6 +345,30 @@ impl Settings {
             ),
         });
         Ok(shape)
+    }
+
+    /// What a curvature that was asked for needs.
+    fn check_curvature(&self, survey: Survey) -> Result<()> {
+        let asked = matches!(self.correction, Correction::Full | Correction::Diagonal);
+        if asked && survey.draws_for_records {
+            return Err(OF_RECORDS);
+        }
+        if asked && !survey.is_linear && matches!(self.weights, RecordWeights::Given(_)) {
+            return Err(Error::Conflict(
+                "curvatures of likelihoods of unbounded slope are those of records without weights: name no weights of your own, or \
+                 another correction",
+            ));
+        }
+        match (self.curvature_norm, survey.is_linear, survey.has_predictor) {
+            (Some(_), true, _) => Err(Error::Conflict(
+                "the norm of the curvature follows from the clip norm here, or from feature_norms: name none",
+            )),
+            (Some(_), false, false) => Err(Error::Conflict(
+                "the likelihood does not depend on the shared values through one number that is linear in them: name no norm of \
+                 the curvature",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// What steps that are limited by the noise need.
