@@ -161,31 +161,38 @@ fn a_run_leaves_checkpoints_and_goes_on() {
     folder.bad(&[&fit[..], &["c.whitening", "--resume"]].concat());
 }
 
-/// A Gaussian regression keeps what it has found of its scale, and goes on with it. What was released at its end is not
+/// Regressions keep what they have found of a scale or a dispersion, and go on with it. What was released at their end is not
 /// paid for again.
 #[test]
-fn a_gaussian_run_goes_on() {
-    let folder = folder("resume-gaussian");
-    let fit = "children ~ age people.csv --schema schema.toml --family gaussian --epsilon 1 --steps 60 --checkpoint c --ledger l --model";
-    let mut fit: Vec<&str> = fit.split(' ').collect();
-    fit.splice(..3, ["children ~ age"]);
-    folder.good(&[&fit[..], &["a.json", "--ledger-epsilon", "1.01"]].concat());
-    let (whole, kept) = (folder.read("l"), folder.read("c.scale"));
-    folder.good(&[&fit[..], &["b.json", "--resume"]].concat());
-    assert_eq!((folder.read("l"), folder.read("c.scale")), (whole, kept.clone()));
-    let values = |name: &str| {
+fn a_run_with_a_scale_or_dispersion_goes_on() {
+    let values = |folder: &Folder, name: &str| {
         let json: serde_json::Value = serde_json::from_str(&folder.read(name)).unwrap();
         (json["coefficients"].clone(), json["draws"]["more"].clone())
     };
-    assert_eq!(values("a.json"), values("b.json"));
-    for damaged in [&kept[..kept.len() / 2], &kept.replace("\"scale\":1", "\"scale\":2"), "", "{}"] {
-        folder.write("c.scale", damaged);
-        assert!(folder.bad(&[&fit[..], &["d.json", "--resume"]].concat()).contains("c.scale"), "{damaged}");
+    for family in ["gaussian", "negative-binomial"] {
+        let folder = folder(&format!("resume-{family}"));
+        let options =
+            "people.csv --schema schema.toml --epsilon 1 --steps 60 --checkpoint c --ledger l --family";
+        let fit = |more: &'static str| {
+            let all = ["children ~ age"].into_iter().chain(options.split(' ')).chain([family, "--model"]);
+            all.chain(more.split(' ')).collect::<Vec<_>>()
+        };
+        folder.good(&fit("a.json --ledger-epsilon 1.01"));
+        let (whole, kept) = (folder.read("l"), folder.read("c.nuisance"));
+        folder.good(&fit("b.json --resume"));
+        assert_eq!((folder.read("l"), folder.read("c.nuisance")), (whole, kept.clone()));
+        assert_eq!(values(&folder, "a.json"), values(&folder, "b.json"));
+        let newer = kept.replace("\"nuisance\":1", "\"nuisance\":2");
+        let other = kept.replace("sigma", "none").replace("phi", "sigma");
+        for damaged in [&kept[..kept.len() / 2], &newer, &other, "", "{}"] {
+            folder.write("c.nuisance", damaged);
+            assert!(folder.bad(&fit("d.json --resume")).contains("c.nuisance"), "{damaged}");
+        }
+        std::fs::remove_file(folder.path("c.nuisance")).unwrap();
+        assert!(folder.bad(&fit("d.json --resume")).contains("c.nuisance"));
+        assert!(!folder.path("d.json").exists());
+        folder.bad(&fit("c.nuisance --resume"));
     }
-    std::fs::remove_file(folder.path("c.scale")).unwrap();
-    assert!(folder.bad(&[&fit[..], &["d.json", "--resume"]].concat()).contains("c.scale"));
-    assert!(!folder.path("d.json").exists());
-    folder.bad(&[&fit[..], &["c.scale", "--resume"]].concat());
 }
 
 #[test]

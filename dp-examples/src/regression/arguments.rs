@@ -189,7 +189,7 @@ impl RegressionArguments {
         }
         // Written where a design is whitened: they must be none of the files that are named.
         let coordinates = self.checkpoint.as_deref().map(super::fitting::beside);
-        let scale = self.checkpoint.as_deref().map(super::fitting::scale_beside);
+        let nuisance = self.checkpoint.as_deref().map(super::fitting::nuisance_beside);
         check_outputs(
             &[
                 ("the data", Some(&self.data)),
@@ -199,7 +199,7 @@ impl RegressionArguments {
             ],
             &[
                 ("--checkpoint with .whitening", coordinates.as_deref()),
-                ("--checkpoint with .scale", scale.as_deref()),
+                ("--checkpoint with .nuisance", nuisance.as_deref()),
                 ("--model", self.model.as_deref()),
                 ("--html", self.html.as_deref()),
                 ("--svg", self.svg.as_deref()),

@@ -13,7 +13,7 @@ use ndarray::{ArrayD, Axis};
 use ppl_core::{Model, Records, Values};
 
 use super::family::Family;
-use super::gaussian::Scale;
+use super::nuisance::Nuisance;
 use super::posterior::{self, Draws};
 use super::specification::{FIRST_CUT, GAP, Specification};
 use crate::whitening::{Whitening, statement};
@@ -43,7 +43,7 @@ const INCLUDE: &str = "include the privacy noise";
 pub struct Fitted {
     fit: Fit,
     whitening: Option<Whitening>,
-    scale: Option<Scale>,
+    nuisance: Option<Nuisance>,
     privacy: PrivacyReport,
 }
 
@@ -61,16 +61,16 @@ impl Fitted {
             Some(_) => statement(&fit),
             None => fit.privacy().clone(),
         };
-        let is_measured = matches!(family, Family::Poisson | Family::Gaussian);
+        let is_measured = matches!(family, Family::Poisson | Family::Gaussian | Family::NegativeBinomial);
         if whitening.is_some() && fit.noise_aware().is_some() && is_measured {
             privacy.intervals = Some(INCLUDE);
         }
-        Self { fit, whitening, scale: None, privacy }
+        Self { fit, whitening, nuisance: None, privacy }
     }
 
-    /// The same, of a Gaussian regression whose scale was found apart.
-    pub(super) fn with_scale(self, scale: Scale) -> Self {
-        Self { scale: Some(scale), ..self }
+    /// The same, where what the family has beside its predictor was found apart.
+    pub(super) fn with(self, nuisance: Nuisance) -> Self {
+        Self { nuisance: Some(nuisance), ..self }
     }
 
     /// What a regression's coefficients are, as draws in the units of the file.
@@ -88,16 +88,16 @@ impl Fitted {
         let mut draws = self.fit.posterior().draws(posterior::draws_of(specification), &seed)?;
         let Some(whitening) = &self.whitening else { return Ok(draws) };
         let Some(found) = self.fit.noise_aware() else {
-            if self.scale.is_some() {
+            if let Some(nuisance) = &self.nuisance {
                 let count = posterior::draws_of(specification);
-                draws.insert("sigma".to_owned(), ArrayD::zeros(vec![count]));
+                draws.insert(nuisance.site().to_owned(), ArrayD::zeros(vec![count]));
             }
             // Where nothing sound follows from the releases, nothing is known beside the prior.
             from_prior(&mut draws, specification, &seed);
             return Ok(draws);
         };
-        if let Some(scale) = &self.scale {
-            scale.add_to(&mut draws, (whitening.records(), specification.sigma), found);
+        if let Some(nuisance) = &self.nuisance {
+            nuisance.add_to(&mut draws, (whitening.records(), specification.sigma), found);
         }
         for mut row in draws.get_mut("b").into_iter().flat_map(|found| found.axis_iter_mut(Axis(0))) {
             let there: Vec<f64> = row.iter().copied().collect();
@@ -136,6 +136,7 @@ pub(super) fn from_prior(draws: &mut Values, specification: &Specification, seed
                     "first_cut" => FIRST_CUT.0 + FIRST_CUT.1 * z,
                     "gaps" => GAP * z.abs(),
                     "sigma" => specification.sigma * z.abs(),
+                    "phi" => (1.0 + z).exp(),
                     _ => {
                         let (mean, scale) = specification.columns[j].prior;
                         mean + scale * z
@@ -162,13 +163,13 @@ pub struct PrivateFit<'a> {
 impl PrivateFit<'_> {
     /// Fits it, from a purse where others share it, and shows progress where there is a terminal.
     ///
-    /// Regressions of outcomes that are yes or no, counts of the family `poisson`, ordered categories, or numbers of the
-    /// family `gaussian` without an offset, of up to 128
+    /// Regressions of outcomes that are yes or no, counts of the family `poisson`, ordered categories, and without an
+    /// offset those of the families `gaussian` and `negative-binomial`, of up to 128
     /// coefficients, without groups and clip norm, are fitted in coordinates in which their columns vary about
     /// equally ([`Whitening`]): a point at each step, and a normal around the last whose covariance knows of the noise, by a
     /// release of the curvature or of the scores' second moments. A checkpoint `FILE` has the coordinates beside it, in
-    /// `FILE.whitening`. The σ of `gaussian` is found from squares of residuals that are released before the steps and
-    /// after them, and kept in `FILE.scale`. Logistic regressions with a clip norm take the same steps in the coordinates of the bounds, with a
+    /// `FILE.whitening`. The σ of `gaussian` and `φ` of `negative-binomial` are found from squares of residuals that are
+    /// released before the steps and after them, and kept in `FILE.nuisance`. Logistic regressions with a clip norm take the same steps in the coordinates of the bounds, with a
     /// curvature that is released during the run, too. Other regressions have independent normals as their guide, and a
     /// correction whose curvature is read off the noisy gradients, for up to 64 values.
     ///
@@ -202,12 +203,16 @@ impl PrivateFit<'_> {
         seed: Seed,
     ) -> Result<Fitted, Box<dyn StdError>> {
         let is_alone = self.is_linear() && self.settings.clip_norm.is_none() && !self.is_of_bounds();
+        let has_offset = self.specification.offset;
         match self.specification.family {
+            // An offset may be as large as it likes, and so may the outcome without it be.
+            Family::Gaussian if is_alone && !has_offset => self.gaussian(records, payer, seed),
+            Family::Poisson | Family::NegativeBinomial if is_alone && !has_offset => {
+                self.counts(records, payer, seed)
+            }
             Family::Bernoulli | Family::Poisson | Family::Ordinal if is_alone => {
                 self.whitened(records, payer, seed)
             }
-            // An offset may be as large as it likes, and the outcome without it.
-            Family::Gaussian if is_alone && !self.specification.offset => self.gaussian(records, payer, seed),
             // Of the others the scale or share beside the predictor has scores of a very different size.
             _ => self.plain(&Sensitive::new(records), payer, seed),
         }
@@ -311,9 +316,9 @@ pub(super) fn beside(checkpoint: &Path) -> PathBuf {
     named(checkpoint, ".whitening")
 }
 
-/// Where a Gaussian regression with this checkpoint keeps what was released of its scale.
-pub(super) fn scale_beside(checkpoint: &Path) -> PathBuf {
-    named(checkpoint, ".scale")
+/// Where a run with this checkpoint keeps what was released of a scale or dispersion.
+pub(super) fn nuisance_beside(checkpoint: &Path) -> PathBuf {
+    named(checkpoint, ".nuisance")
 }
 
 fn named(checkpoint: &Path, ending: &str) -> PathBuf {

@@ -20,10 +20,10 @@ use dp_sampler::Seed;
 use dp_vi::summaries::Summaries;
 use dp_vi::{NoiseAware, Release, Sensitive};
 use nalgebra::{DMatrix, DVector};
-use ndarray::{Array1, Array2, Axis};
-use ppl_core::{Records, Values};
-use serde::{Deserialize, Serialize};
+use ndarray::Array2;
+use ppl_core::Records;
 
+use super::nuisance::drawn;
 use crate::whitening::{Whitening, raise};
 
 /// Shares of the budget, in which Gaussian releases add up: squares of the outcome, second moments of features and
@@ -58,18 +58,6 @@ pub(super) struct Scale {
     /// `R`, once it has been released, and its noise's standard deviation.
     pub(super) residuals: Option<(f64, f64)>,
 }
-
-/// Numbers by their bits, as those of a whitening.
-#[derive(Serialize, Deserialize)]
-struct Stored {
-    scale: u64,
-    start: Vec<u64>,
-    sigma: u64,
-    residuals: Option<(u64, u64)>,
-}
-
-/// Of the text that holds a scale.
-const VERSION: u64 = 1;
 
 /// The share of the budget that is left for a fit.
 pub(super) fn left() -> f64 {
@@ -188,8 +176,17 @@ impl Scale {
     ///
     /// `C` is the covariance of the fit and `C₀` what it would be without noise; of `q` residuals at the posterior mean are
     /// larger than at the mode without noise, of `Dσ²` they are smaller there than at the truth.
-    fn draws(&self, count: usize, records: u64, prior: f64, found: &NoiseAware) -> Vec<f64> {
-        let Some((measured, deviation)) = self.residuals else { return vec![self.sigma; count] };
+    ///
+    /// Beside each draw, what the variance of coefficients is multiplied by where the records leave it open.
+    pub(super) fn draws(
+        &self,
+        count: usize,
+        (records, prior): (u64, f64),
+        found: &NoiseAware,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let Some((measured, deviation)) = self.residuals else {
+            return (vec![self.sigma; count], vec![1.0; count]);
+        };
         let (n, features) = (records as f64, self.start.len() as f64);
         let more = self.misfit(found).clamp(0.0, 0.5 * measured.max(deviation));
         let freedom = (n - features).max(1.0);
@@ -204,35 +201,9 @@ impl Scale {
             -0.5 * (away * away / variance + variance.ln() + square / (prior * prior)) + sigma.ln()
         };
         let logs: Vec<f64> = points.iter().map(log_density).collect();
-        let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mut sum = 0.0;
-        let below: Vec<f64> = (logs.iter())
-            .map(|log| {
-                sum += (log - top).exp();
-                sum
-            })
-            .collect();
-        // Independent of the coefficients' draws, each part of the distribution once.
-        let ratio = 0.5 * (5.0_f64.sqrt() - 1.0);
-        let at = |k: usize| sum * ((k as f64 + 0.5) * ratio).fract();
-        (0..count)
-            .map(|k| points[below.partition_point(|part| *part < at(k)).min(points.len() - 1)])
-            .collect()
-    }
-
-    /// Puts draws of σ beside those of coefficients, whose deviations from the mean are then those of each draw's σ: what
-    /// the records would leave open of a coefficient without noise is proportional to it.
-    pub(super) fn add_to(&self, draws: &mut Values, (records, prior): (u64, f64), found: &NoiseAware) {
-        let Some(b) = draws.get_mut("b") else { return };
-        let sigma = self.draws(b.len_of(Axis(0)), records, prior, found);
-        let shares = self.data_shares(found);
-        for (mut row, sigma) in b.axis_iter_mut(Axis(0)).zip(&sigma) {
-            let more = (sigma / self.sigma).powi(2) - 1.0;
-            for ((value, mean), share) in row.iter_mut().zip(&found.mean).zip(&shares) {
-                *value = mean + (*value - mean) * (1.0 + share * more).max(0.0).sqrt();
-            }
-        }
-        draws.insert("sigma".to_owned(), Array1::from(sigma).into_dyn());
+        let sigma = drawn(&points, &logs, count);
+        let factors = sigma.iter().map(|sigma| (sigma / self.sigma).powi(2)).collect();
+        (sigma, factors)
     }
 
     /// `σ² tr(S (C − C₀))`, for `S = C₀⁻¹ − P₀`.
@@ -247,45 +218,25 @@ impl Scale {
         self.sigma.powi(2) * (curvature * (all - without)).trace()
     }
 
-    /// The share of each coefficient's variance that the records would leave open without noise.
-    fn data_shares(&self, found: &NoiseAware) -> Vec<f64> {
-        let n = self.start.len();
-        let Some(shares) = &found.shares else { return vec![0.0; n] };
-        let of = |j: usize| {
-            let (without, all) = (shares.without_noise[j].powi(2), found.covariance[j * n + j]);
-            (without / all * (1.0 - without / shares.prior[j].powi(2))).clamp(0.0, 1.0)
-        };
-        (0..n).map(of).collect()
+    /// All of it as numbers: σ, the start, and what was released at last.
+    pub(super) fn numbers(&self) -> Vec<f64> {
+        let residuals = self.residuals.map(|(found, deviation)| [found, deviation]);
+        [self.sigma]
+            .into_iter()
+            .chain(self.start.iter().copied())
+            .chain(residuals.into_iter().flatten())
+            .collect()
     }
 
-    /// All of it as text in JSON, to the last bit.
-    pub(super) fn to_json(&self) -> String {
-        let stored = Stored {
-            scale: VERSION,
-            start: self.start.iter().map(|b| b.to_bits()).collect(),
-            sigma: self.sigma.to_bits(),
-            residuals: self.residuals.map(|(found, deviation)| (found.to_bits(), deviation.to_bits())),
+    /// What [`numbers`](Self::numbers) were of, where they are those of a scale.
+    pub(super) fn from_numbers(numbers: &[f64], features: usize) -> Option<Self> {
+        let (sigma, rest) = numbers.split_first()?;
+        let (start, last) = rest.split_at_checked(features)?;
+        let residuals = match *last {
+            [] => None,
+            [found, deviation] if deviation > 0.0 => Some((found, deviation)),
+            _ => return None,
         };
-        // Whole numbers always can be written.
-        serde_json::to_string(&stored).unwrap_or_default()
-    }
-
-    /// What [`to_json`](Self::to_json) wrote, of this many features.
-    pub(super) fn from_json(text: &str, features: usize) -> Result<Self, String> {
-        let stored: Stored = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        if stored.scale != VERSION {
-            return Err(format!("it is of version {}, and this program reads {VERSION}", stored.scale));
-        }
-        let start: Vec<f64> = stored.start.into_iter().map(f64::from_bits).collect();
-        let sigma = f64::from_bits(stored.sigma);
-        let residuals = stored.residuals.map(|(found, sd)| (f64::from_bits(found), f64::from_bits(sd)));
-        let sound = sigma.is_normal()
-            && sigma > 0.0
-            && start.iter().all(|b| b.is_finite())
-            && residuals.is_none_or(|(found, sd)| found.is_finite() && sd.is_normal() && sd > 0.0);
-        match sound && start.len() == features {
-            true => Ok(Self { start, sigma, residuals }),
-            false => Err(format!("it holds no scale of a regression of {features} coefficients")),
-        }
+        (*sigma > 0.0).then(|| Self { start: start.to_vec(), sigma: *sigma, residuals })
     }
 }

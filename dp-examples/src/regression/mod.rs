@@ -10,6 +10,7 @@
 mod account;
 pub mod arguments;
 pub mod command;
+mod dispersion;
 pub mod effects;
 pub mod family;
 mod files;
@@ -17,6 +18,7 @@ pub mod fitting;
 mod gaussian;
 pub mod metrics;
 pub mod model_file;
+mod nuisance;
 pub mod others;
 pub mod outcome;
 pub mod posterior;

@@ -275,6 +275,7 @@ fn a_fit_that_is_refused_pays_for_nothing() {
         ("y ~ age", Family::Poisson),
         ("z ~ age", Family::Ordinal),
         ("y ~ age", Family::Gaussian),
+        ("y ~ age", Family::NegativeBinomial),
     ] {
         let (specification, design, values) = regression(formula, family, &[]).unwrap();
         let records = || specification.records(&design, &values).unwrap();
@@ -390,4 +391,68 @@ fn intervals_of_sigma_hold_it() {
     });
     let held = held.count();
     assert!(held >= 26, "{held} of 40");
+}
+
+/// The smallest count whose distribution function is at least `p`, of a negative binomial with this mean.
+fn count(p: f64, mean: f64, phi: f64) -> usize {
+    let mut mass = (phi / (phi + mean)).powf(phi);
+    let (mut below, mut y) = (mass, 0);
+    while below < p && y < 1000 {
+        y += 1;
+        mass *= (phi + y as f64 - 1.0) / y as f64 * mean / (phi + mean);
+        below += mass;
+    }
+    y
+}
+
+/// 3,000 counts at the quantiles of negative binomials, of mean 2 and 5. With next to no noise both families have the
+/// logarithms of the means, and the negative binomial has its dispersion. Bounds that are a million times too wide change
+/// that by little.
+#[test]
+fn counts_have_their_means_and_their_dispersion() {
+    let phi = 2.5;
+    for (high, epsilon) in [(60, 30.0), (60_000_000, 30.0), (60, 3.0)] {
+        let mut csv = "sex,y\n".to_owned();
+        for i in 0..3000 {
+            let p = ((i / 2) as f64 + 0.5) / 1500.0;
+            let (sex, mean) = [("f", 2.0), ("m", 5.0)][i % 2];
+            csv += &format!("{sex},{}\n", count(p, mean, phi));
+        }
+        let table = Table::parse("counts.csv", csv.as_bytes()).unwrap();
+        let schema = format!("sex = ['f', 'm']\ny = [0, {high}]");
+        let schema = Schema::parse("s.toml", schema.as_bytes()).unwrap();
+        let formula: Formula = "y ~ sex".parse().unwrap();
+        for family in [Family::Poisson, Family::NegativeBinomial] {
+            let (values, outcome) = outcomes(&formula.response, family, &table, &schema).unwrap();
+            let frame = Frame::new(&table, &schema, &formula.columns()).unwrap();
+            let design = Design::new(&formula, &frame).unwrap();
+            let specification = Specification::new(family, outcome, &design, &[]).unwrap();
+            let records = specification.records(&design, &values).unwrap();
+            let budget = Budget::add_remove(epsilon, 1e-6);
+            let fit = fitted(&specification, records, (budget, 2), &Settings::default());
+            let spent = fit.privacy().epsilon.unwrap();
+            assert!(spent.upper <= epsilon && spent.lower > 0.99 * epsilon, "{spent:?}");
+            assert_eq!(fit.intervals(), "include the privacy noise");
+            let draws = fit.scaled_draws(&specification).unwrap();
+            // Without privacy variances are 1/Σ μ/(1 + μ/φ); the intercept's prior N(m, (1 + m)²) is next to flat.
+            let information = match family {
+                Family::Poisson => [2.0, 5.0],
+                _ => [2.0 / 1.8, 5.0 / 3.0],
+            };
+            let [first, second] = information.map(|of| 1.0 / (1500.0 * of));
+            let sd = [f64::sqrt(first), f64::sqrt(first + second)];
+            let exact = [2.0_f64.ln(), 2.5_f64.ln()];
+            let wide = if epsilon < 10.0 { 2.2 } else { 1.6 };
+            for j in 0..2 {
+                let (mean, found) = moments(&draws["b"], j);
+                assert!((mean - exact[j]).abs() < 2.0 * found, "{family:?} {high} {j}: {mean} +- {found}");
+                assert!((0.85..wide).contains(&(found / sd[j])), "{family:?} {high} {j}: {found} {}", sd[j]);
+            }
+            if family == Family::NegativeBinomial {
+                let (mean, found) = moments(&draws["phi"], 0);
+                assert!((mean - phi).abs() < 2.5 * found && found < 2.0, "{high}: {mean} +- {found}");
+                assert!(epsilon < 10.0 || found < 0.6, "{found}");
+            }
+        }
+    }
 }

@@ -9,11 +9,13 @@ use dp_vi::guides::AutoLaplace;
 use dp_vi::optimiser::{Schedule, sgd};
 use dp_vi::{Clipping, Correction, DpVi, DrawScheme, InitialValues, Sensitive};
 use ndarray::{Array1, Array2};
-use ppl_core::{Model, Records, Schema};
+use ppl_core::{Column, Model, Records, Schema};
 
+use super::dispersion::{self, Dispersion};
 use super::family::Family;
-use super::fitting::{Fitted, Payer, PrivateFit, beside, scale_beside};
+use super::fitting::{Fitted, Payer, PrivateFit, beside, nuisance_beside};
 use super::gaussian::{self, Scale};
+use super::nuisance::Nuisance;
 use super::specification::Specification;
 use crate::Error;
 use crate::output::write_whole;
@@ -104,10 +106,10 @@ impl PrivateFit<'_> {
         let third = another_seed(&another_seed(&another_seed(&seed)?)?)?;
         let checkpoint = self.settings.checkpoint.as_ref().map(|(path, _)| path.as_path());
         let (whitening, mut scale) = match checkpoint.filter(|path| path.exists()) {
-            Some(path) => (
-                self.read(path, features.ncols())?,
-                read(&scale_beside(path), |text| Scale::from_json(text, features.ncols()))?,
-            ),
+            Some(path) => match self.read_nuisance(path, features.ncols())? {
+                Nuisance::Scale(scale) => (self.read(path, features.ncols())?, scale),
+                Nuisance::Dispersion(_) => return Err(another(path).into()),
+            },
             None => {
                 let scale = Scale::planned(features.ncols());
                 self.inference_of_scale((&planned, &scale), scaled.schema())?
@@ -118,7 +120,7 @@ impl PrivateFit<'_> {
                 let scale = Scale::release(&scaled, &whitening, payer.purse, second)?;
                 if let Some(path) = checkpoint {
                     write_whole(&beside(path), whitening.to_json().as_bytes())?;
-                    write_whole(&scale_beside(path), scale.to_json().as_bytes())?;
+                    write_whole(&nuisance_beside(path), Nuisance::Scale(scale.clone()).to_json().as_bytes())?;
                 }
                 (whitening, scale)
             }
@@ -134,10 +136,74 @@ impl PrivateFit<'_> {
         if let (Some(found), None) = (fit.noise_aware(), scale.residuals) {
             scale.release_residuals(&scaled, &whitening, &found.mean, payer.purse, third)?;
             if let Some(path) = checkpoint {
-                write_whole(&scale_beside(path), scale.to_json().as_bytes())?;
+                write_whole(&nuisance_beside(path), Nuisance::Scale(scale.clone()).to_json().as_bytes())?;
             }
         }
-        Ok(Fitted::new(fit, Some(whitening), Family::Gaussian).with_scale(scale))
+        Ok(Fitted::new(fit, Some(whitening), Family::Gaussian).with(Nuisance::Scale(scale)))
+    }
+
+    /// A regression of counts in such coordinates; a dispersion is found apart from the coefficients.
+    pub(super) fn counts(
+        self,
+        records: Records,
+        payer: &mut Payer<'_, impl Purse>,
+        seed: Seed,
+    ) -> Result<Fitted, Failure> {
+        let (features, moments) = self.features(&records)?;
+        let Some(planned) = Whitening::planned(&moments, self.budget)? else {
+            return self.plain(&Sensitive::new(records), payer, seed);
+        };
+        let counts: Array1<f64> = records.column(records.schema().find("y")?.0).numbers().collect();
+        let high = self.specification.outcome.high.max(1.0);
+        let scaled = Sensitive::new(
+            records
+                .clone()
+                .with_column("x", features.clone())?
+                .with_column(dispersion::COLUMN, dispersion::outcomes(&counts, high))?,
+        );
+        let [first, second] = [another_seed(&seed)?, another_seed(&another_seed(&seed)?)?];
+        let third = another_seed(&another_seed(&another_seed(&seed)?)?)?;
+        let checkpoint = self.settings.checkpoint.as_ref().map(|(path, _)| path.as_path());
+        let (whitening, mut found) = match checkpoint.filter(|path| path.exists()) {
+            Some(path) => match self.read_nuisance(path, features.ncols())? {
+                Nuisance::Dispersion(found) => (self.read(path, features.ncols())?, found),
+                Nuisance::Scale(_) => return Err(another(path).into()),
+            },
+            None => {
+                let found = Dispersion::planned();
+                self.inference_of_dispersion((&planned, &found))?.check_fit_from(&scaled, payer.purse)?;
+                let whitening = Whitening::release(&scaled, &moments, self.budget, payer.purse, first)?;
+                // It has been planned, so there is one.
+                let whitening = whitening.unwrap_or(planned);
+                let at = (self.specification.family, &whitening, high);
+                let found = Dispersion::release(&scaled, at, payer.purse, second)?;
+                if let Some(path) = checkpoint {
+                    write_whole(&beside(path), whitening.to_json().as_bytes())?;
+                    let text = Nuisance::Dispersion(found.clone()).to_json();
+                    write_whole(&nuisance_beside(path), text.as_bytes())?;
+                }
+                (whitening, found)
+            }
+        };
+        drop(scaled);
+        let whitened = whitening.features(features.view());
+        let records = Sensitive::new(records.with_column("x", whitened)?);
+        let fit = self.follow(self.inference_of_dispersion((&whitening, &found))?, &records, payer, seed)?;
+        let family = self.specification.family;
+        if family == Family::Poisson {
+            return Ok(Fitted::new(fit, Some(whitening), family));
+        }
+        if let (Some(aware), None) = (fit.noise_aware(), found.sums) {
+            let predictors = features.dot(&Array1::from(whitening.weights(&aware.mean)));
+            let parts = found.parts(&counts, &predictors);
+            let parts = Sensitive::new(Records::from_columns([(dispersion::COLUMN, Column::from(parts))])?);
+            found.release_residuals(&parts, &whitening, payer.purse, third)?;
+            if let Some(path) = checkpoint {
+                let text = Nuisance::Dispersion(found.clone()).to_json();
+                write_whole(&nuisance_beside(path), text.as_bytes())?;
+            }
+        }
+        Ok(Fitted::new(fit, Some(whitening), family).with(Nuisance::Dispersion(found)))
     }
 
     /// The regression in whitened coordinates.
@@ -172,7 +238,7 @@ impl PrivateFit<'_> {
         let noise = whitening.single() / (gaussian::left() * CURVATURE_SHARE).sqrt();
         let length = whitening.length(count, noise);
         let clip_norm = FIRST_NORM * whitening.typical() / sigma;
-        let vi = DpVi::new(self.there(whitening).model_of_scale(sigma), AutoLaplace::new())
+        let vi = DpVi::new(self.there(whitening).model_given(sigma), AutoLaplace::new())
             .draw_scheme(DrawScheme::Single)
             .budget(self.budget)
             .released_before(whitening.releases().iter().cloned())
@@ -194,6 +260,39 @@ impl PrivateFit<'_> {
         Ok(vi.optimiser(sgd(Schedule::Constant(rate))?))
     }
 
+    /// The inference of a whitened regression of counts, given their dispersion.
+    fn inference_of_dispersion(
+        self,
+        (whitening, found): (&Whitening, &Dispersion),
+    ) -> Result<DpVi<impl Model + use<>, AutoLaplace, FullBatch>, Failure> {
+        let (curvature, count) = (found.curvature(), (whitening.records() as f64).max(1.0));
+        let noise =
+            whitening.single() / (dispersion::left(self.specification.family) * CURVATURE_SHARE).sqrt();
+        let length = whitening.length(count, noise);
+        // Counts begin at their mean, whatever the columns say.
+        let columns = &self.specification.columns;
+        let start: Vec<f64> = (columns.iter())
+            .map(|column| match column.of.name == "Intercept" {
+                true => found.mean.ln() / column.prior.1,
+                false => column.prior.0 / column.prior.1,
+            })
+            .collect();
+        let start = Array1::from(whitening.prior_means(&start)).into_dyn();
+        let model = self.there(whitening).model_given(found.phi);
+        let vi = (whitening.inference_by_scores(model, self.budget))
+            .released_before(dispersion::releases(self.specification.family, whitening.single())?)
+            .initial_values(InitialValues::values([("b", start)]))
+            .clipping(Clipping::Adaptive)
+            .clip_norm(FIRST_NORM * whitening.typical() * curvature.sqrt())
+            .curvature_norm(length * length * curvature);
+        Ok(self.with_settings(vi))
+    }
+
+    /// What was released of a scale or dispersion, of a run that goes on.
+    fn read_nuisance(self, checkpoint: &Path, features: usize) -> crate::Result<Nuisance> {
+        read(&nuisance_beside(checkpoint), |text| Nuisance::from_json(text, features))
+    }
+
     /// The coordinates of a run that goes on.
     fn read(self, checkpoint: &Path, features: usize) -> crate::Result<Whitening> {
         read(&beside(checkpoint), |text| Whitening::from_json(text, features, self.budget))
@@ -207,6 +306,12 @@ fn with_outcome(features: &Array2<f64>, records: &Records) -> Result<Array2<f64>
     both.slice_mut(ndarray::s![.., ..features.ncols()]).assign(features);
     both.column_mut(features.ncols()).assign(&outcome);
     Ok(both)
+}
+
+/// A run that goes on with what was found for another family.
+fn another(checkpoint: &Path) -> Error {
+    let file = nuisance_beside(checkpoint).display().to_string();
+    Error::Unreadable { file, reason: "it is of a regression of another family".to_owned() }
 }
 
 /// What was kept beside a checkpoint.
