@@ -80,7 +80,7 @@ impl<'g> Distribution<'g> for RelaxedBernoulli<'g> {
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let u = uniform_noise(self, prefix, noise)?;
-        Ok(self.inverse(u))
+        Ok(self.inverse(u).clamp_unit())
     }
 
     #[track_caller]
