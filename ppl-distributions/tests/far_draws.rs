@@ -89,6 +89,8 @@ fn a_slow_exponential_variable_leaves_the_lower_part_its_digits() {
         let told = format!("({loc}, {scale}, {rate}) at {x}");
         assert!((law.ln_cdf(x) - truth).abs() <= 4e-14 * (1.0 + truth.abs()), "{told}: {}", law.ln_cdf(x));
         assert!((law.cdf(x) / truth.exp() - 1.0).abs() <= 2e-13, "{told}: {}", law.cdf(x));
+        let above = (-truth.exp()).ln_1p();
+        assert!((law.ln_sf(x) / above - 1.0).abs() <= 2e-13, "{told}: {}", law.ln_sf(x));
     }
 }
 

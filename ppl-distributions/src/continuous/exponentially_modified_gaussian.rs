@@ -2,7 +2,7 @@
 
 use crate::shared::bisect::{quantile_between, quantile_of_log_between};
 use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, log_of_rest, normal_noise, uniform_noise};
-use crate::shared::log_space::{log_difference, log_sum};
+use crate::shared::log_space::{by_smaller, log_difference, log_sum};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
 
@@ -197,6 +197,7 @@ impl<'g> Distribution<'g> for ExponentiallyModifiedGaussian<'g> {
     fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let [loc, scale, rate] = self.on(value.graph());
         let z = (value - loc) / scale;
-        Some(log_sum((-z).log_ndtr(), tilted(z, rate * scale)).min(0.0))
+        let log = log_sum((-z).log_ndtr(), tilted(z, rate * scale)).min(0.0);
+        Some(by_smaller(log, self.cdf(value)?))
     }
 }
